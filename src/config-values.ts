@@ -1,0 +1,160 @@
+import { type TSchema, type TString, type TTransform, Type } from '@sinclair/typebox';
+import { createNetworkList } from './shared/address.ts';
+
+/** A setting: text from the environment that decodes to a value of type `T`, or throws what would be right. */
+export type Setting<T> = TTransform<TString, T>;
+
+function setting<T>(
+  fallback: string | undefined,
+  description: string,
+  decode: (text: string) => T,
+): Setting<T> {
+  const options = fallback === undefined ? { description } : { description, default: fallback };
+  return Type.Transform(Type.String(options))
+    .Decode(decode)
+    .Encode((value) => String(value));
+}
+
+export const optional = <T extends TSchema>(schema: T) => Type.Optional(schema);
+
+/** Any text, or text of a form: `form` says in words what `pattern` demands. */
+export function text(fallback: string | undefined, description: string, pattern?: RegExp, form?: string) {
+  return setting(fallback, description, (value) => {
+    if (pattern && !pattern.test(value)) throw new Error(`must be ${form}`);
+    return value;
+  });
+}
+
+export function integer(fallback: string | undefined, description: string, min: number, max: number) {
+  return setting(fallback, description, (value) => {
+    const number = /^-?\d+$/.test(value) ? Number(value) : Number.NaN;
+    if (!(number >= min && number <= max)) {
+      throw new Error(`must be an integer from ${min} to ${max}, but is "${value}"`);
+    }
+    return number;
+  });
+}
+
+const FLAGS: Record<string, boolean> = {
+  true: true,
+  on: true,
+  yes: true,
+  1: true,
+  false: false,
+  off: false,
+  no: false,
+  0: false,
+};
+
+export function flag(fallback: string, description: string) {
+  return setting(fallback, description, (value) => {
+    const decoded = FLAGS[value.toLowerCase()];
+    if (decoded === undefined) throw new Error(`must be true or false (or on, off), but is "${value}"`);
+    return decoded;
+  });
+}
+
+const DURATIONS_MS: Record<string, number> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
+
+/** A duration in ms, written as a number and a unit: `500ms`, `30s`, `5m`, `1h`, `7d`. Timers end at 24.8 days. */
+export function duration(fallback: string, description: string, min: string) {
+  const parse = (value: string): number => {
+    const [, amount, unit] = /^(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)$/i.exec(value) ?? [];
+    return Number(amount) * (DURATIONS_MS[unit?.toLowerCase() ?? ''] ?? Number.NaN);
+  };
+  const minMs = parse(min);
+  return setting(fallback, description, (value) => {
+    const ms = parse(value);
+    if (!(ms >= minMs && ms <= 36_500 * 86_400_000)) {
+      throw new Error(`must be a duration of at least ${min}, such as 30s, 5m, 1h or 7d, but is "${value}"`);
+    }
+    return ms;
+  });
+}
+
+const BYTES: Record<string, number> = {
+  b: 1,
+  kb: 1e3,
+  mb: 1e6,
+  gb: 1e9,
+  kib: 2 ** 10,
+  mib: 2 ** 20,
+  gib: 2 ** 30,
+};
+
+/** A size in bytes, written as a number and a unit: `500KB`, `32MiB`, `1GiB`. */
+export function bytes(fallback: string, description: string, min: string) {
+  const parse = (value: string): number => {
+    const [, amount, unit = 'b'] = /^(\d+(?:\.\d+)?)\s*([kmg]i?b|b)?$/i.exec(value) ?? [];
+    return Math.floor(Number(amount) * (BYTES[unit.toLowerCase()] ?? Number.NaN));
+  };
+  const minBytes = parse(min);
+  return setting(fallback, description, (value) => {
+    const size = parse(value);
+    if (!(size >= minBytes))
+      throw new Error(`must be a size of at least ${min}, such as 32MiB, but is "${value}"`);
+    return size;
+  });
+}
+
+export function choice<const T extends string>(
+  choices: readonly T[],
+  fallback: T | undefined,
+  description: string,
+) {
+  return setting(fallback, description, (value) => {
+    const found = choices.find((known) => known === value.toLowerCase());
+    if (!found) throw new Error(`must be one of ${choices.join(', ')}, but is "${value}"`);
+    return found;
+  });
+}
+
+/** A comma-separated choice of at least one. */
+export function choices<const T extends string>(known: readonly T[], fallback: string, description: string) {
+  return setting(fallback, description, (value) => {
+    const chosen = splitList(value.toLowerCase());
+    const stranger = chosen.find((item) => !(known as readonly string[]).includes(item));
+    if (stranger !== undefined || chosen.length === 0) {
+      throw new Error(`must be a comma-separated list of ${known.join(', ')}, but is "${value}"`);
+    }
+    return known.filter((item) => chosen.includes(item));
+  });
+}
+
+/** A URL of one of the schemes. Its text is not repeated in the fault, for it may hold a password. */
+export function url(fallback: string | undefined, schemes: readonly string[], description: string) {
+  return setting(fallback, description, (value) => {
+    if (!schemes.some((scheme) => value.startsWith(scheme)) || !URL.canParse(value)) {
+      throw new Error(`must be a URL that begins with ${schemes.join(' or ')}`);
+    }
+    return value.replace(/\/+$/, '');
+  });
+}
+
+/** Comma-separated URLs of the schemes. */
+export function urls(schemes: readonly string[], description: string) {
+  return setting(undefined, description, (value) =>
+    splitList(value).map((item) => {
+      if (!schemes.some((scheme) => item.startsWith(scheme)) || !URL.canParse(item)) {
+        throw new Error(`must be comma-separated URLs that begin with ${schemes.join(' or ')}`);
+      }
+      return item;
+    }),
+  );
+}
+
+/** Comma-separated addresses and networks. */
+export function networks(description: string) {
+  return setting(undefined, description, (value) => {
+    const items = splitList(value);
+    createNetworkList(items);
+    return items;
+  });
+}
+
+function splitList(value: string): string[] {
+  return value
+    .split(',')
+    .map((item) => item.trim())
+    .filter((item) => item !== '');
+}

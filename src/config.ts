@@ -1,0 +1,120 @@
+import { type StaticDecode, Type } from '@sinclair/typebox';
+import { Value } from '@sinclair/typebox/value';
+import {
+  bytes,
+  choice,
+  choices,
+  duration,
+  flag,
+  integer,
+  networks,
+  optional,
+  text,
+  url,
+  urls,
+} from './config-values.ts';
+
+const BASE_PATH = /^(\/[\w.-]+)*$/;
+
+/** Every variable, its default and what it is for. The README's table follows this order. */
+export const settings = Type.Object({
+  HOST: text('0.0.0.0', 'Address to listen on.'),
+  PORT: integer('3000', 'Port to listen on; 0 lets the system choose.', 0, 65_535),
+  DATA_DIR: text('./data', 'Folder of the database, the images and temporary files.'),
+  METADATA_URL: url('sqlite:$DATA_DIR/picpool.db', ['sqlite:', 'redis:', 'rediss:'], 'Where records live.'),
+  BLOBS_URL: url('file:$DATA_DIR/images', ['file:', 's3:'], 'Where image files live.'),
+  PUBLIC_URL: optional(
+    url(undefined, ['http:', 'https:'], 'Base of all links; from the request when not set.'),
+  ),
+  SERVICES: choices(['proxy', 'image'], 'proxy,image', 'Which services run.'),
+  PROXY_BASE_PATH: text('', 'Path under which the proxy pool answers.', BASE_PATH, 'a path such as /proxy'),
+  IMAGE_BASE_PATH: text('', 'Path under which the image host answers.', BASE_PATH, 'a path such as /image'),
+  TRUSTED_PROXIES: optional(networks('Addresses and networks whose X-Forwarded-* headers are believed.')),
+  ADMIN_TOKEN: optional(
+    text(
+      undefined,
+      'Bearer token for refresh and clean-up.',
+      /^\S{16,}$/,
+      '16 or more characters without spaces',
+    ),
+  ),
+  RATE_LIMITS: flag('on', 'Limits per client address.'),
+
+  PROXY_SOURCES: optional(text(undefined, 'A JSON file, or a comma-separated list of URLs, of proxy lists.')),
+  PROXY_JUDGES: optional(urls(['http:', 'https:'], 'URLs of judges.')),
+  PROXY_JUDGE_CA: optional(text(undefined, 'PEM file with the certificate authority of the TLS judges.')),
+  PROXY_REFRESH_INTERVAL: duration('1h', 'Time between refreshes.', '1s'),
+  PROXY_REFRESH_ON_START: flag(
+    'true',
+    'Refresh at start, unless the last refresh is younger than the interval.',
+  ),
+  PROXY_REFRESH_BUDGET: duration('3m', 'How long one refresh may check.', '1s'),
+  PROXY_CHECK_CONCURRENCY: integer('1000', 'Checks that run at once.', 1, 20_000),
+  PROXY_CHECK_TIMEOUT: duration('8s', 'Time limit of one check.', '100ms'),
+  PROXY_DEAD_RETENTION: duration('7d', 'How long a dead proxy is remembered.', '1s'),
+  PROXY_MAX_POOL: integer('200000', 'Most proxies remembered.', 1, 5_000_000),
+  PROXY_ALLOW_PRIVATE: flag('false', 'Dial private and loopback addresses too. For tests only.'),
+  PROXY_COUNTRY_DB: optional(text(undefined, 'Country database (.mmdb) to use instead of the built-in one.')),
+
+  IMAGE_MAX_UPLOAD: bytes('32MiB', 'Largest upload.', '1KiB'),
+  IMAGE_MAX_PIXELS: integer('100000000', 'Most pixels of an upload, all frames together.', 1, 1_000_000_000),
+  IMAGE_MAX_FRAMES: integer('500', 'Most frames of an animation.', 1, 100_000),
+  IMAGE_WORKERS: optional(integer(undefined, 'Conversion processes; one per core when not set.', 1, 256)),
+  IMAGE_CONVERT_TIMEOUT: duration('30s', 'Time limit of one conversion.', '100ms'),
+  IMAGE_RETENTION: duration('90d', 'The clean-up removes images that nobody has opened for this long.', '1s'),
+  IMAGE_CLEANUP_INTERVAL: duration('24h', 'Time between clean-ups.', '1s'),
+
+  LOG_LEVEL: choice(['debug', 'info', 'warn', 'error'], 'info', 'Least level that is logged.'),
+  LOG_FORMAT: optional(
+    choice(['pretty', 'json'], undefined, 'When not set: pretty on a terminal, else json.'),
+  ),
+});
+
+/** The settings under the names of their variables. Durations are in ms, sizes in bytes. */
+export type Config = StaticDecode<typeof settings>;
+
+/** One faulty variable. */
+export interface ConfigFault {
+  variable: string;
+  message: string;
+}
+
+/** All that is wrong with the environment, one line a fault. */
+export class ConfigError extends Error {
+  readonly faults: readonly ConfigFault[];
+
+  constructor(faults: readonly ConfigFault[]) {
+    super(faults.map(({ variable, message }) => `${variable} ${message}`).join('\n'));
+    this.name = 'ConfigError';
+    this.faults = faults;
+  }
+}
+
+/**
+ * Turns the environment into a configuration. An empty variable counts as not set; unknown ones are ignored.
+ * @throws {ConfigError} with every fault at once.
+ */
+export function parseConfig(env: Readonly<Record<string, string | undefined>>): Config {
+  const faults: ConfigFault[] = [];
+  const decoded: Record<string, unknown> = {};
+  for (const [variable, schema] of Object.entries(settings.properties)) {
+    const value: unknown = env[variable]?.trim() || schema.default;
+    if (value === undefined) continue;
+    try {
+      decoded[variable] = Value.Decode(schema, value);
+    } catch (error) {
+      faults.push({ variable, message: messageOf(error) });
+    }
+  }
+  if (faults.length > 0) throw new ConfigError(faults);
+  const config = decoded as Config;
+  config.METADATA_URL = config.METADATA_URL.replace('$DATA_DIR', config.DATA_DIR);
+  config.BLOBS_URL = config.BLOBS_URL.replace('$DATA_DIR', config.DATA_DIR);
+  return config;
+}
+
+/** TypeBox wraps what a decoder throws; the decoder's own sentence is the cause. */
+function messageOf(error: unknown): string {
+  const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
+  return cause instanceof Error ? cause.message : String(cause);
+}

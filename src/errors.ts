@@ -1,0 +1,58 @@
+/** Everything that can go wrong in a way the caller should hear about. `http/errors.ts` gives each its status. */
+export type ErrorCode =
+  | 'invalid_parameter'
+  | 'invalid_body'
+  | 'unauthorized'
+  | 'password_required'
+  | 'wrong_password'
+  | 'forbidden'
+  | 'not_found'
+  | 'method_not_allowed'
+  | 'conflict'
+  | 'too_large'
+  | 'not_an_image'
+  | 'undecodable_image'
+  | 'image_limit'
+  | 'conversion_timeout'
+  | 'range_not_satisfiable'
+  | 'rate_limited'
+  | 'busy'
+  | 'unavailable'
+  | 'storage_full'
+  | 'internal';
+
+/** One fault in the input: `field` as the caller wrote it, `message` says what was wrong and what would be right. */
+export interface ErrorDetail {
+  field: string;
+  message: string;
+}
+
+export interface AppErrorOptions {
+  details?: ErrorDetail[];
+  /** How long the caller should wait before trying again; becomes `Retry-After`. */
+  retryAfterMs?: number;
+  cause?: unknown;
+}
+
+/**
+ * An error whose message may be shown to the caller. Whatever else is thrown is
+ * logged and shown as `internal`, so that nothing inside leaks.
+ */
+export class AppError extends Error {
+  readonly code: ErrorCode;
+  readonly details: ErrorDetail[] | undefined;
+  readonly retryAfterMs: number | undefined;
+
+  constructor(code: ErrorCode, message: string, options: AppErrorOptions = {}) {
+    super(message, { cause: options.cause });
+    this.name = 'AppError';
+    this.code = code;
+    this.details = options.details;
+    this.retryAfterMs = options.retryAfterMs;
+  }
+}
+
+/** `invalid_parameter` about a single field. */
+export function invalidParameter(field: string, message: string): AppError {
+  return new AppError('invalid_parameter', message, { details: [{ field, message }] });
+}

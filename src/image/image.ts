@@ -1,0 +1,55 @@
+/** Formats that images are stored in. */
+export const FORMATS = ['webp', 'jpeg', 'png', 'avif', 'gif'] as const;
+export type Format = (typeof FORMATS)[number];
+
+/** What the extension of the direct link is, and the media type it is served as. */
+export const EXTENSIONS: Record<Format, string> = {
+  webp: 'webp',
+  jpeg: 'jpg',
+  png: 'png',
+  avif: 'avif',
+  gif: 'gif',
+};
+export const MEDIA_TYPES: Record<Format, string> = {
+  webp: 'image/webp',
+  jpeg: 'image/jpeg',
+  png: 'image/png',
+  avif: 'image/avif',
+  gif: 'image/gif',
+};
+
+/** Everything that is remembered about an image. Times are ms since 1970. */
+export interface ImageRecord {
+  /** 12 random letters and digits. */
+  id: string;
+  /** The uploaded name: at most 255 characters, no path, no control characters; may be any other text. */
+  filename: string;
+  format: Format;
+  /** Of one frame, in pixels, upright. */
+  width: number;
+  height: number;
+  /** 1 for a still picture. */
+  frames: number;
+  /** Bytes of the stored file. */
+  size: number;
+  /** SHA-256 of the stored file in hexadecimal; also its ETag. */
+  hash: string;
+  /** Canonical address of the uploader. */
+  uploader: string;
+  /** `null`: public. Else a salted hash in the form of `password.ts`. */
+  passwordHash: string | null;
+  /** SHA-256 of the delete token in hexadecimal. */
+  deleteTokenHash: string;
+  createdAt: number;
+  lastAccess: number;
+}
+
+/** What an uploader may ask for; the defaults are those of the interface. */
+export interface UploadOptions {
+  /** `auto`: the uploaded format where it is one of the five, else webp. */
+  format: Format | 'auto';
+  stripExif: boolean;
+  password: string | null;
+  maxWidth: number;
+  maxHeight: number;
+}

@@ -1,0 +1,78 @@
+import type { Format, ImageRecord } from './image.ts';
+
+export interface Page<T> {
+  items: T[];
+  /** All matches, on every page. */
+  total: number;
+}
+
+/** Numbers about all images. */
+export interface ImageSummary {
+  images: number;
+  /** How many of them have a password. */
+  protected: number;
+  bytes: number;
+  formats: { format: Format; count: number }[];
+}
+
+/**
+ * Where image records live. All methods are atomic; failures of the storage itself reject with
+ * `AppError('unavailable')`.
+ */
+export interface ImageStore {
+  /** Adds a record; rejects with `conflict` when the id is taken. */
+  insert(image: ImageRecord): Promise<void>;
+  /** The record, or `null`. */
+  get(id: string): Promise<ImageRecord | null>;
+  /**
+   * A page of the public images (no password), newest first, ties by id. With `text`, only those whose file
+   * name, id or format contains it, in any letter case; it is plain text without wildcards.
+   */
+  list(query: { text?: string; offset: number; limit: number }): Promise<Page<ImageRecord>>;
+  /** Moves last accesses forward, never back; unknown ids are passed over. */
+  touch(accesses: ReadonlyMap<string, number>): Promise<void>;
+  /** Removes a record; false when there was none. */
+  remove(id: string): Promise<boolean>;
+  /** Removes a record if it was last accessed before the time; false when it was not, or there was none. */
+  removeIdle(id: string, before: number): Promise<boolean>;
+  /** Records last accessed before the time, the longest idle first. */
+  idleSince(before: number, limit: number): Promise<ImageRecord[]>;
+  /** Which of the ids have a record. */
+  existing(ids: readonly string[]): Promise<Set<string>>;
+  summary(): Promise<ImageSummary>;
+}
+
+/** A file in the store. */
+export interface BlobInfo {
+  key: string;
+  /** Bytes. */
+  size: number;
+  /** When it was written, ms since 1970. */
+  modified: number;
+}
+
+/** Half-open range in bytes. */
+export interface ByteRange {
+  start: number;
+  end: number;
+}
+
+/**
+ * Where image files live. Keys are made by the service: letters, digits, `.`, `-` and `/`. Failures of the
+ * storage itself reject with `AppError('unavailable')`, a full disk with `storage_full`.
+ */
+export interface BlobStore {
+  /**
+   * Publishes the local file at `path` under `key` and takes the file over: afterwards it is gone. Readers see
+   * the whole blob or none. Replaces what was there.
+   */
+  put(key: string, path: string, mediaType: string): Promise<void>;
+  /** The body, the whole or a range within its size, as a file's `Blob` or a stream; `null` when there is no such blob. */
+  get(key: string, range?: ByteRange): Promise<Blob | ReadableStream<Uint8Array> | null>;
+  /** Size and time, or `null`. */
+  stat(key: string): Promise<BlobInfo | null>;
+  /** Idempotent. */
+  remove(key: string): Promise<void>;
+  /** Every blob, in any order, in batches; what changes meanwhile may or may not be seen. */
+  list(): AsyncIterable<BlobInfo[]>;
+}

@@ -1,0 +1,124 @@
+/** Protocols of a proxy. `https`: an HTTP proxy through which CONNECT to a verified TLS site works. */
+export const PROTOCOLS = ['http', 'https', 'socks4', 'socks5'] as const;
+export type Protocol = (typeof PROTOCOLS)[number];
+
+export const STATUSES = ['alive', 'dead'] as const;
+export type Status = (typeof STATUSES)[number];
+
+/** `transparent`: the target sees the client's address; `anonymous`: it sees that there is a proxy; `elite`: neither. */
+export const ANONYMITIES = ['transparent', 'anonymous', 'elite'] as const;
+export type Anonymity = (typeof ANONYMITIES)[number];
+
+/** ISO 3166 code for "not known". */
+export const UNKNOWN_COUNTRY = 'ZZ';
+
+/** What a proxy is addressed by: two entries with the same endpoint are the same proxy. */
+export interface Endpoint {
+  protocol: Protocol;
+  /** Canonical literal address (`shared/address.ts`). */
+  ip: string;
+  /** 1 to 65535. */
+  port: number;
+}
+
+/** An endpoint that a list named and nobody has checked yet. */
+export interface Candidate extends Endpoint {
+  /** Name of the list. */
+  source: string;
+}
+
+/** Everything that is remembered about a proxy. Times are ms since 1970; `null` where it never happened. */
+export interface ProxyRecord extends Endpoint {
+  /** Positive, given by the store, stable for the life of the record. */
+  id: number;
+  /** Two upper-case letters: of the exit address where it is known, else of the address; `ZZ` when not known. */
+  country: string;
+  /** The list that named it first. */
+  source: string;
+  status: Status;
+  /** Total time of the last passed check in ms. */
+  responseMs: number | null;
+  anonymity: Anonymity | null;
+  /** Address that the judge saw at the last passed check. */
+  exitIp: string | null;
+  /** Why the last check failed; `null` after a passed one. */
+  error: CheckError | null;
+  firstSeen: number;
+  lastChecked: number;
+  lastAlive: number | null;
+  /** When the scheduler wants the next check. */
+  nextCheck: number;
+  checks: number;
+  successes: number;
+  /** Checks in a row with the same result: positive passed, negative failed. */
+  run: number;
+  /** Start of the current run of passed or failed checks. */
+  runSince: number;
+  /** Decayed share of time alive over about 24 h, 0 to 1; see `history.ts`. */
+  uptime: number;
+  /** How much observation `uptime` rests on, 0 to 1; see `history.ts`. */
+  uptimeWeight: number;
+}
+
+/** Why a check failed: coarse on purpose, so that tests cannot be used to map a network. */
+export const CHECK_ERRORS = [
+  'refused_address',
+  'unreachable',
+  'timeout',
+  'protocol_error',
+  'auth_required',
+  'bad_answer',
+  'wrong_exit',
+  'tls_error',
+] as const;
+export type CheckError = (typeof CHECK_ERRORS)[number];
+
+/** The outcome of one check. Times in ms. */
+export type CheckResult =
+  | {
+      verdict: 'alive';
+      connectMs: number;
+      firstByteMs: number;
+      totalMs: number;
+      exitIp: string;
+      anonymity: Anonymity;
+      /** Names of headers that were added to the request on its way; empty when nothing was touched. */
+      tampering: string[];
+    }
+  | { verdict: 'dead'; error: CheckError }
+  /** No judge answered directly either, so the check says nothing about the proxy. */
+  | { verdict: 'unknown'; error: 'judge_down' };
+
+/** Which records are meant; a field that is not given does not restrict. */
+export interface ProxyFilter {
+  protocol?: Protocol;
+  /** Upper-case code. */
+  country?: string;
+  /** Upper-case code. */
+  excludeCountry?: string;
+  status?: Status;
+  anonymity?: Anonymity;
+  source?: string;
+  maxResponseMs?: number;
+  /** Last checked at this time or later. */
+  checkedSince?: number;
+  /** 0 to 1. */
+  minUptime?: number;
+}
+
+/**
+ * `dependable`: uptime first, then response time; the rest are single fields, best or newest first.
+ * Ties are broken by id in every order.
+ */
+export const SORTS = ['dependable', 'response_time', 'last_checked', 'first_seen'] as const;
+export type Sort = (typeof SORTS)[number];
+
+/** `203.0.113.9:8080`, with brackets around IPv6. */
+export function formatAddress({ ip, port }: Pick<Endpoint, 'ip' | 'port'>): string {
+  return ip.includes(':') ? `[${ip}]:${port}` : `${ip}:${port}`;
+}
+
+/** `socks5://203.0.113.9:1080`: one proxy in the form that clients take. */
+export function formatUrl(endpoint: Endpoint): string {
+  return `${endpoint.protocol}://${formatAddress(endpoint)}`;
+}

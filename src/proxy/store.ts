@@ -1,0 +1,60 @@
+import type { Endpoint, Protocol, ProxyFilter, ProxyRecord, Sort, Status } from './proxy.ts';
+
+/** What a caller wants saved; the store gives the id. */
+export type ProxyDraft = Omit<ProxyRecord, 'id'>;
+
+export interface ProxyQuery {
+  filter: ProxyFilter;
+  sort: Sort;
+  offset: number;
+  limit: number;
+}
+
+/** Numbers about the whole pool. */
+export interface PoolSummary {
+  alive: number;
+  total: number;
+  /** Mean response time of the living in ms; 0 when there are none. */
+  averageResponseMs: number;
+  /** Countries of the living, sorted, without `ZZ`. */
+  aliveCountries: string[];
+  /** Countries of all, sorted, `ZZ` included when it occurs. */
+  countries: string[];
+  counts: { protocol: Protocol; status: Status; count: number }[];
+}
+
+/**
+ * Where proxy records live. All methods are atomic and may run side by side; what one has written, the next
+ * reads. Failures of the storage itself reject with `AppError('unavailable')`.
+ */
+export interface ProxyStore {
+  /** A page of the matches in the order of `sort`, and the count of all matches. */
+  find(query: ProxyQuery): Promise<{ items: ProxyRecord[]; total: number }>;
+  /** Up to `limit` matches drawn at random, each at most once, and the count of all matches. */
+  sample(filter: ProxyFilter, limit: number): Promise<{ items: ProxyRecord[]; total: number }>;
+  /**
+   * All matches, in batches, most dependable first, never the whole pool in memory. What is written meanwhile
+   * may or may not be seen; no record comes twice.
+   */
+  stream(filter: ProxyFilter): AsyncIterable<ProxyRecord[]>;
+  /** The record, or `null`. */
+  get(id: number): Promise<ProxyRecord | null>;
+  /** The records of those endpoints that are known, in any order. */
+  lookup(endpoints: readonly Endpoint[]): Promise<ProxyRecord[]>;
+  /**
+   * Inserts or replaces each draft by its endpoint, all or none. A known endpoint keeps its id; two drafts of
+   * one endpoint in a batch: the later one stands. Answers the records in the order of the drafts.
+   */
+  save(drafts: readonly ProxyDraft[]): Promise<ProxyRecord[]>;
+  /** Moves the next check of a record to `at`; false when there is no such record. */
+  reschedule(id: number, at: number): Promise<boolean>;
+  /** Records whose next check is due at `now`, the longest overdue first. */
+  due(now: number, limit: number): Promise<ProxyRecord[]>;
+  /** Removes the dead that were last alive (or, if never, first seen) before the time; answers how many. */
+  removeDead(before: number): Promise<number>;
+  /** Removes the worst records (dead first, then least dependable) until `keep` are left; answers how many. */
+  evict(keep: number): Promise<number>;
+  summary(): Promise<PoolSummary>;
+  /** Changes whenever a record was written or removed, by this process or another; equal means unchanged. */
+  version(): Promise<string>;
+}

@@ -1,0 +1,52 @@
+/** The seam between picpool and the JavaScript runtime that carries it. `bun.ts` and `deno.ts` implement it. */
+export interface Runtime {
+  readonly name: 'bun' | 'deno';
+  readonly version: string;
+  /** Opens (and creates) a database file; `:memory:` makes a private one. */
+  openSqlite(path: string): Promise<SqliteDatabase>;
+  /** Starts listening. Rejects when the address is taken. */
+  serve(handler: Handler, options: ListenOptions): Promise<HttpServer>;
+  /**
+   * A file as a response body. `size` must be the real size: Bun sends a `Blob` of a file with sendfile,
+   * Deno gets a stream. The file must exist; a range is `[start, end)` in bytes.
+   */
+  fileBody(path: string, start: number, end: number): Promise<Blob | ReadableStream<Uint8Array>>;
+  /** The command line (program and arguments) that starts this program again, to which arguments can be added. */
+  selfCommand(): string[];
+}
+
+/** Answers one request. `peer` is the address of the socket, as the runtime spells it. */
+export type Handler = (request: Request, peer: string) => Response | Promise<Response>;
+
+export interface ListenOptions {
+  hostname: string;
+  /** 0 lets the system choose. */
+  port: number;
+}
+
+export interface HttpServer {
+  readonly hostname: string;
+  readonly port: number;
+  /** Stops accepting. Running requests go on; resolves when the last has ended. */
+  drain(): Promise<void>;
+  /** Closes every connection at once. */
+  close(): Promise<void>;
+}
+
+/** What `bun:sqlite` and `node:sqlite` have in common. */
+export interface SqliteDatabase {
+  exec(sql: string): void;
+  prepare(sql: string): SqliteStatement;
+  close(): void;
+}
+
+export type SqliteValue = string | number | bigint | null | Uint8Array;
+
+export interface SqliteStatement {
+  /** The first row, or `null` (Bun) or `undefined` (Deno) where there is none. */
+  get(...values: SqliteValue[]): unknown;
+  all(...values: SqliteValue[]): unknown[];
+  /** Rows one at a time; the statement must not be used again until the iteration has ended. */
+  iterate(...values: SqliteValue[]): IterableIterator<unknown>;
+  run(...values: SqliteValue[]): { changes: number | bigint };
+}

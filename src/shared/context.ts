@@ -1,0 +1,13 @@
+/** What the server knows about a request besides the request itself. */
+export interface RequestContext {
+  /** The request id: echoed as `X-Request-Id`, in errors and in the log. */
+  id: string;
+  /** The client's address: canonical text, `::ffff:` unmapped, `TRUSTED_PROXIES` applied. */
+  peer: string;
+  /** Scheme and host under which the client reached the server, without a trailing slash and without base path. */
+  origin: string;
+  /** True when `ADMIN_TOKEN` is set and the request carries it. */
+  admin: boolean;
+}
+
+export type ContextOf = (request: Request) => RequestContext;

@@ -1,0 +1,17 @@
+/** A lock that expires by itself, so that a holder that dies does not keep it. */
+export interface Lease {
+  /** Grows with every acquisition of the same name: of two writers, the one with the larger token is the younger. */
+  readonly token: number;
+  /** Aborts as soon as the lease may have passed to another holder. Work under the lease must stop then. */
+  readonly lost: AbortSignal;
+  /** Gives the lock back. Idempotent; does nothing when the lease was lost. */
+  release(): Promise<void>;
+}
+
+export interface Locks {
+  /**
+   * Takes the lock `name`, or answers `null` at once when another holds it. The lease is renewed
+   * by the adapter until it is released; when its holder dies it ends after `ttlMs`.
+   */
+  acquire(name: string, ttlMs: number): Promise<Lease | null>;
+}

@@ -1,0 +1,32 @@
+export type LogLevel = 'debug' | 'info' | 'warn' | 'error';
+
+/** One event with its facts; `message` is a constant phrase so that lines can be searched and counted. */
+export type Log = (level: LogLevel, message: string, facts?: Record<string, unknown>) => void;
+
+const RANK: Record<LogLevel, number> = { debug: 0, info: 1, warn: 2, error: 3 };
+
+export interface LoggerOptions {
+  level: LogLevel;
+  format: 'pretty' | 'json';
+  write: (line: string) => void;
+  now: () => number;
+}
+
+/** Writes one line per event: JSON for machines, or time, level, message and `key=value` for people. */
+export function createLogger({ level, format, write, now }: LoggerOptions): Log {
+  return (eventLevel, message, facts = {}) => {
+    if (RANK[eventLevel] < RANK[level]) return;
+    const time = new Date(now()).toISOString();
+    const plain = Object.fromEntries(Object.entries(facts).map(([key, value]) => [key, toPlain(value)]));
+    if (format === 'json') return write(JSON.stringify({ time, level: eventLevel, message, ...plain }));
+    const tail = Object.entries(plain).map(
+      ([key, value]) => ` ${key}=${typeof value === 'string' ? value : JSON.stringify(value)}`,
+    );
+    write(`${time.slice(11, 19)} ${eventLevel.padEnd(5)} ${message}${tail.join('')}`);
+  };
+}
+
+function toPlain(value: unknown): unknown {
+  if (value instanceof Error) return value.stack ?? `${value.name}: ${value.message}`;
+  return value;
+}

@@ -1,0 +1,9 @@
+/** Small named values that outlive the process and are shared by all copies: secrets, job reports, last runs. */
+export interface StateStore {
+  /** The value, or `null` when none was set. */
+  get(key: string): Promise<string | null>;
+  /** Sets or replaces the value. */
+  set(key: string, value: string): Promise<void>;
+  /** Sets the value only where there is none; answers the value that stands afterwards. Atomic. */
+  getOrSet(key: string, value: string): Promise<string>;
+}
