@@ -1,4 +1,12 @@
-import type { TObject, TSchema } from '@sinclair/typebox';
+import {
+  Kind,
+  type SchemaOptions,
+  type TObject,
+  type TSchema,
+  type TUnsafe,
+  Type,
+  TypeRegistry,
+} from '@sinclair/typebox';
 
 type Raw = Record<string, unknown>;
 
@@ -29,4 +37,18 @@ function coerceText(schema: TSchema, text: string): unknown {
   const choices: unknown = schema.enum;
   if (Array.isArray(choices)) return choices.find((known) => known === text.toLowerCase()) ?? text;
   return text;
+}
+
+const ONE_OF = 'picpool:one-of';
+TypeRegistry.Set<TUnsafe<string> & { enum: readonly string[] }>(
+  ONE_OF,
+  (schema, value) => typeof value === 'string' && schema.enum.includes(value),
+);
+
+/** A string out of a fixed choice. Unlike a union of literals it reads as a plain `enum` in the API description. */
+export function oneOf<const T extends string>(
+  choices: readonly T[],
+  options: SchemaOptions = {},
+): TUnsafe<T> {
+  return Type.Unsafe<T>({ ...options, [Kind]: ONE_OF, type: 'string', enum: [...choices] });
 }

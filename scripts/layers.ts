@@ -1,0 +1,67 @@
+import { Glob } from 'bun';
+
+/** Sizes in lines: the median and the most that a source file may have. */
+const MEDIAN_LINES = 120;
+const MAX_LINES = 400;
+
+/** A package or global, and the only files that may use it. */
+const ONE_PLACE: { what: string; uses: RegExp; allowed: RegExp }[] = [
+  {
+    what: 'elysia',
+    uses: /from '(elysia|@elysiajs\/[\w-]+)'/,
+    allowed: /^src\/(http\/|\w+\/routes\.ts$|\w+\/\w+-routes\.ts$)/,
+  },
+  { what: 'sharp', uses: /(from|import\()\s*'sharp'/, allowed: /^src\/image\/codec\// },
+  { what: 'ioredis', uses: /from 'ioredis'/, allowed: /^adapters\/redis\// },
+  { what: 'the S3 client', uses: /from '@(aws-sdk|smithy)\//, allowed: /^adapters\/s3\// },
+  { what: 'Bun', uses: /\bBun\.|from 'bun(:\w+)?'|import\('bun:/, allowed: /^src\/runtime\/bun\.ts$/ },
+  { what: 'Deno', uses: /\bDeno\./, allowed: /^src\/runtime\/deno\.ts$/ },
+  { what: 'process.env', uses: /process\.env/, allowed: /^src\/main(\.deno)?\.ts$/ },
+  { what: 'adapters/open.ts', uses: /adapters\/open\.ts'/, allowed: /^src\/start\.ts$|^src\/cli\// },
+];
+
+/** What a folder may import from, besides itself and packages. */
+const MAY_IMPORT: [from: RegExp, to: RegExp][] = [
+  [/^src\/(proxy|image)\//, /^src\/(shared\/|errors\.ts$|web\/)/],
+  [/^src\/web\//, /^src\/(shared\/|errors\.ts$)/],
+  [/^src\/shared\//, /^src\/errors\.ts$/],
+  [/^src\/http\//, /^src\/(shared\/|errors\.ts$|web\/)/],
+  [/^src\/runtime\//, /^$/],
+  [/^adapters\/open\.ts$/, /^(adapters|src)\//],
+  [
+    /^adapters\//,
+    /^src\/(shared\/|errors\.ts$|runtime\/runtime\.ts$|proxy\/(proxy|store)\.ts$|image\/(image|store)\.ts$)/,
+  ],
+];
+
+/** Checks who imports whom and how long files are; answers the faults in words. */
+export async function checkLayers(): Promise<string[]> {
+  const files = (await Array.fromAsync(new Glob('{src,adapters}/**/*.ts').scan('.'))).sort();
+  const faults: string[] = [];
+  const sizes: number[] = [];
+  for (const file of files) {
+    const text = await Bun.file(file).text();
+    const lines = text.split('\n').length - 1;
+    sizes.push(lines);
+    if (lines > MAX_LINES) faults.push(`${file}: ${lines} lines; ${MAX_LINES} are the most`);
+    const code = text.replace(/\/\*[\s\S]*?\*\/|^\s*\/\/.*$/gm, '');
+    for (const { what, uses, allowed } of ONE_PLACE) {
+      if (uses.test(code) && !allowed.test(file))
+        faults.push(`${file}: uses ${what}, which has its own place`);
+    }
+    faults.push(...importFaults(file, code));
+  }
+  const median = sizes.sort((a, b) => a - b)[Math.floor(sizes.length / 2)] ?? 0;
+  if (median > MEDIAN_LINES) faults.push(`the median file has ${median} lines; ${MEDIAN_LINES} are the most`);
+  return faults;
+}
+
+function importFaults(file: string, code: string): string[] {
+  const rule = MAY_IMPORT.find(([from]) => from.test(file));
+  if (!rule) return [];
+  const home = file.split('/').slice(0, 2).join('/');
+  return [...code.matchAll(/(?:from|import\()\s*'(\.[^']+)'/g)]
+    .map(([, path = '']) => new URL(path, `file:///${file}`).pathname.slice(1))
+    .filter((target) => !target.startsWith(`${home}/`) && !rule[1].test(target))
+    .map((target) => `${file}: must not import ${target}`);
+}

@@ -1,0 +1,60 @@
+import process from 'node:process';
+import { type Config, parseConfig } from '../config.ts';
+import type { Runtime } from '../runtime/runtime.ts';
+import { createLogger } from '../shared/logger.ts';
+import { start } from '../start.ts';
+import { VERSION } from '../version.ts';
+
+/** Signals that ask for a clean end. */
+const SIGNALS = ['SIGTERM', 'SIGINT'] as const;
+
+/** Starts the server and keeps it running until a signal; a second signal ends it at once. */
+export async function serve(runtime: Runtime, env: Record<string, string | undefined>): Promise<void> {
+  const config = parseConfig(env);
+  const log = createLogger({
+    level: config.LOG_LEVEL,
+    format: config.LOG_FORMAT ?? (process.stdout.isTTY ? 'pretty' : 'json'),
+    write: createLineWriter(),
+    now: Date.now,
+  });
+  const server = await start(runtime, config, log).catch((error: unknown) => {
+    process.stderr.write(`picpool: cannot start: ${error instanceof Error ? error.message : error}\n`);
+    process.exit(1);
+  });
+  process.stderr.write(banner(server.url, config, runtime));
+
+  const { promise: signalled, resolve } = Promise.withResolvers<string>();
+  for (const signal of SIGNALS) process.once(signal, () => resolve(signal));
+  log('info', 'stopping', { signal: await signalled });
+  for (const signal of SIGNALS) process.once(signal, () => process.exit(1));
+  await server.stop();
+  process.exit(0);
+}
+
+function banner(url: string, config: Config, runtime: Runtime): string {
+  return `picpool ${VERSION} on ${runtime.name} ${runtime.version}
+  listening   ${url}
+  services    ${config.SERVICES.join(', ')}
+  records     ${withoutPassword(config.METADATA_URL)}
+  images      ${withoutPassword(config.BLOBS_URL)}
+  API         ${url}/docs (${url}/openapi.json)
+`;
+}
+
+function withoutPassword(url: string): string {
+  return url.replace(/\/\/[^@/]*@/, '//***@');
+}
+
+/** Collects the lines of one turn of the event loop into one write. */
+function createLineWriter(): (line: string) => void {
+  let pending = '';
+  return (line) => {
+    if (pending === '') {
+      setImmediate(() => {
+        process.stdout.write(pending);
+        pending = '';
+      });
+    }
+    pending += `${line}\n`;
+  };
+}

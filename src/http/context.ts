@@ -1,0 +1,74 @@
+import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
+import type { NetworkList } from '../shared/address.ts';
+import type { ContextOf, RequestContext } from '../shared/context.ts';
+import { clientAddress } from './peer.ts';
+
+export interface ContextOptions {
+  trustedProxies: NetworkList;
+  publicUrl: string | undefined;
+  adminToken: string | undefined;
+}
+
+export interface Contexts {
+  /** Makes and remembers the context of a request that has just come in. */
+  open(request: Request, socketPeer: string): RequestContext;
+  /** The context of a request that was opened. */
+  of: ContextOf;
+}
+
+/** An id that a caller or a proxy in front may choose; anything else could forge log lines. */
+const REQUEST_ID = /^[\w.-]{1,64}$/;
+
+export function createContexts({ trustedProxies, publicUrl, adminToken }: ContextOptions): Contexts {
+  const contexts = new WeakMap<Request, RequestContext>();
+  const expected = adminToken === undefined ? null : sha256(adminToken);
+  const isTrusted = (socketPeer: string) =>
+    trustedProxies.has(clientAddress(socketPeer, null, trustedProxies));
+  const nextId = createIds();
+
+  return {
+    open(request, socketPeer) {
+      const { headers } = request;
+      const given = headers.get('x-request-id');
+      const context: RequestContext = {
+        id: given !== null && REQUEST_ID.test(given) ? given : nextId(),
+        peer: clientAddress(socketPeer, headers.get('x-forwarded-for'), trustedProxies),
+        get origin() {
+          return publicUrl ?? requestOrigin(request, isTrusted(socketPeer));
+        },
+        get admin() {
+          const token = /^Bearer (\S+)$/i.exec(headers.get('authorization') ?? '')?.[1];
+          return expected !== null && token !== undefined && timingSafeEqual(sha256(token), expected);
+        },
+      };
+      contexts.set(request, context);
+      return context;
+    },
+
+    of(request) {
+      const context = contexts.get(request);
+      if (!context) throw new Error('the request was not opened');
+      return context;
+    },
+  };
+}
+
+function requestOrigin(request: Request, trusted: boolean): string {
+  const { protocol, host } = new URL(request.url);
+  if (!trusted) return `${protocol}//${host}`;
+  const forwarded = `${request.headers.get('x-forwarded-proto') ?? protocol.slice(0, -1)}://${
+    request.headers.get('x-forwarded-host') ?? host
+  }`;
+  return URL.canParse(forwarded) ? new URL(forwarded).origin : `${protocol}//${host}`;
+}
+
+/** Random for the process, counted within it: unique, and cheap enough for every request. */
+function createIds(): () => string {
+  const prefix = randomBytes(6).toString('hex');
+  let count = 0;
+  return () => `${prefix}-${(++count).toString(36)}`;
+}
+
+function sha256(text: string): Buffer {
+  return createHash('sha256').update(text).digest();
+}

@@ -1,0 +1,82 @@
+import { AppError, type ErrorCode, type ErrorDetail } from '../errors.ts';
+import { explainFault, type SchemaFault } from './faults.ts';
+
+/** The status of each code: the only place where codes become HTTP. */
+export const STATUS = {
+  invalid_parameter: 400,
+  invalid_body: 400,
+  unauthorized: 401,
+  password_required: 401,
+  wrong_password: 401,
+  forbidden: 403,
+  not_found: 404,
+  method_not_allowed: 405,
+  conflict: 409,
+  too_large: 413,
+  not_an_image: 415,
+  range_not_satisfiable: 416,
+  undecodable_image: 422,
+  image_limit: 422,
+  conversion_timeout: 422,
+  rate_limited: 429,
+  busy: 429,
+  internal: 500,
+  unavailable: 503,
+  storage_full: 507,
+} satisfies Record<ErrorCode, number>;
+
+/** When a 429 or 503 does not know how long it will last. */
+const DEFAULT_RETRY_MS = 5000;
+
+/** What Elysia throws, as far as it is read here. */
+interface ElysiaError {
+  code: string;
+  /** What a parser threw. */
+  cause?: unknown;
+  type?: string;
+  all?: SchemaFault[];
+}
+
+/** Makes an `AppError` of whatever was thrown; what is not known becomes `internal`. */
+export function toAppError(error: unknown): AppError {
+  if (error instanceof AppError) return error;
+  const { code, type, all = [], cause } = error as ElysiaError;
+  if (cause instanceof AppError) return cause;
+  if (code === 'NOT_FOUND') return new AppError('not_found', 'There is nothing at this path.');
+  if (code === 'PARSE')
+    return new AppError('invalid_body', 'The body cannot be read as JSON.', { cause: error });
+  if (code === 'VALIDATION') {
+    const details = uniqueByField(all.map((fault) => explainFault(fault)));
+    const sentence = details.map(({ field, message }) => `${field} ${message}`).join('; ');
+    return new AppError(
+      type === 'body' ? 'invalid_body' : 'invalid_parameter',
+      `${sentence || 'Invalid input'}.`,
+      {
+        details,
+      },
+    );
+  }
+  return new AppError('internal', 'Something went wrong in the server.', { cause: error });
+}
+
+function uniqueByField(details: ErrorDetail[]): ErrorDetail[] {
+  return details.filter(({ field }, index) => details.findIndex((other) => other.field === field) === index);
+}
+
+/** The error envelope, the same on every path. */
+export function errorResponse(error: AppError, requestId: string): Response {
+  const status = STATUS[error.code];
+  const headers = new Headers({ 'content-type': 'application/json', 'cache-control': 'no-store' });
+  if (status === 429 || status === 503) {
+    const seconds = Math.ceil((error.retryAfterMs ?? DEFAULT_RETRY_MS) / 1000);
+    headers.set('retry-after', String(Math.max(1, seconds)));
+  }
+  const body = {
+    success: false,
+    error: error.message,
+    code: error.code,
+    request_id: requestId,
+    ...(error.details && { details: error.details }),
+  };
+  return new Response(JSON.stringify(body), { status, headers });
+}

@@ -1,0 +1,42 @@
+import type { TSchema } from '@sinclair/typebox';
+import type { ErrorDetail } from '../errors.ts';
+
+/** One fault as TypeBox reports it. */
+export interface SchemaFault {
+  path: string;
+  schema: TSchema;
+  value: unknown;
+}
+
+/** Says in words what a schema wanted and what came instead. */
+export function explainFault({ path, schema, value }: SchemaFault): ErrorDetail {
+  const field = path.slice(1).replaceAll('/', '.') || 'body';
+  if (value === undefined) return { field, message: `is required and must be ${expectation(schema)}` };
+  return { field, message: `must be ${expectation(schema)}, but is ${quote(value)}` };
+}
+
+function expectation(schema: TSchema): string {
+  if (Array.isArray(schema.enum)) return `one of ${schema.enum.join(', ')}`;
+  if (schema.type === 'integer' || schema.type === 'number') {
+    const kind = schema.type === 'integer' ? 'an integer' : 'a number';
+    const { minimum, maximum } = schema;
+    if (minimum !== undefined && maximum !== undefined) return `${kind} from ${minimum} to ${maximum}`;
+    return minimum === undefined ? kind : `${kind} of at least ${minimum}`;
+  }
+  if (schema.type === 'string') {
+    const limits = [
+      schema.minLength > 1 && `at least ${schema.minLength} characters`,
+      schema.maxLength !== undefined && `at most ${schema.maxLength} characters`,
+      schema.pattern !== undefined && `of the form ${schema.pattern}`,
+    ].filter(Boolean);
+    return ['a text', ...limits].join(', ');
+  }
+  if (schema.type === 'boolean') return 'true or false';
+  return schema.type === 'object' ? 'a JSON object' : `${schema.type ?? 'something else'}`;
+}
+
+/** What came, cut to a length that fits a message. */
+function quote(value: unknown): string {
+  const text = typeof value === 'string' ? JSON.stringify(value) : (JSON.stringify(value) ?? String(value));
+  return text.length > 60 ? `${text.slice(0, 57)}...` : text;
+}

@@ -1,0 +1,71 @@
+import { swagger } from '@elysiajs/swagger';
+import { type AnyElysia, Elysia } from 'elysia';
+import { errorSchema } from '../shared/describe.ts';
+
+interface Document {
+  [key: string]: unknown;
+  paths: Record<string, Record<string, Operation>>;
+  components: { schemas: Record<string, unknown>; [key: string]: unknown };
+}
+
+interface Operation {
+  [key: string]: unknown;
+  requestBody?: { content: Record<string, unknown> };
+  parameters?: { schema: Record<string, unknown> }[];
+}
+
+const METHODS = ['get', 'post', 'put', 'patch', 'delete'];
+const SPEC_PATH = '/description.json';
+
+/**
+ * The OpenAPI document of the routes. The plugin collects them; what is mended here is what it cannot know:
+ * bodies are JSON alone, the shared error schema, the schema of the admin token.
+ */
+export async function describeApi(routes: AnyElysia, version: string, serverUrl: string): Promise<Document> {
+  const described = new Elysia().use(routes).use(
+    swagger({
+      specPath: SPEC_PATH,
+      path: '/unused',
+      documentation: {
+        info: {
+          title: 'picpool',
+          version,
+          description: 'A pool of verified free proxies, and an image host.',
+          license: { name: 'MIT', url: 'https://opensource.org/license/mit' },
+        },
+        servers: [{ url: serverUrl }],
+        security: [],
+        tags: [
+          { name: 'Proxy pool', description: 'Free public proxies that were proven to work.' },
+          { name: 'Image host', description: 'Upload a picture, get links.' },
+          { name: 'Server', description: 'The server itself.' },
+        ],
+      },
+      exclude: ['/docs', /^\/docs\//],
+    }),
+  );
+  const answer = await described.handle(new Request(`http://localhost${SPEC_PATH}`));
+  const document = (await answer.json()) as Document;
+  for (const path of Object.values(document.paths)) {
+    for (const method of METHODS) {
+      const operation = path[method];
+      if (operation) tidy(operation);
+    }
+  }
+  const { $id: _, ...error } = errorSchema;
+  document.components = {
+    schemas: { Error: error },
+    securitySchemes: {
+      adminToken: { type: 'http', scheme: 'bearer', description: 'The value of `ADMIN_TOKEN`.' },
+    },
+  };
+  return document;
+}
+
+function tidy(operation: Operation): void {
+  const json = operation.requestBody?.content['application/json'];
+  if (operation.requestBody && json && 'multipart/form-data' in operation.requestBody.content) {
+    const isGuessed = 'text/plain' in operation.requestBody.content;
+    if (isGuessed) operation.requestBody.content = { 'application/json': json };
+  }
+}

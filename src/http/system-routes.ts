@@ -1,0 +1,62 @@
+import { Type } from '@sinclair/typebox';
+import { Elysia } from 'elysia';
+import { AppError } from '../errors.ts';
+import { describe } from '../shared/describe.ts';
+
+/** One part that the server cannot do without, and a call that rejects while it is away. */
+export interface Dependency {
+  name: string;
+  check: () => Promise<unknown>;
+}
+
+/** How long a dependency may take to answer before it counts as away. */
+const READY_TIMEOUT_MS = 3000;
+
+const health = Type.Object({ success: Type.Literal(true), status: Type.String() });
+
+/** `/livez`: the process answers. `/readyz`: what it needs answers, too. */
+export function systemRoutes(dependencies: readonly Dependency[]) {
+  return new Elysia()
+    .get('/livez', () => Response.json({ success: true, status: 'alive' }), {
+      detail: describe({
+        id: 'getLiveness',
+        tag: 'Server',
+        summary: 'Whether the process answers',
+        answers: {
+          200: { description: 'It does.', schema: health, example: { success: true, status: 'alive' } },
+        },
+      }),
+    })
+    .get(
+      '/readyz',
+      async () => {
+        await Promise.all(dependencies.map(answersInTime));
+        return Response.json({ success: true, status: 'ready' });
+      },
+      {
+        detail: describe({
+          id: 'getReadiness',
+          tag: 'Server',
+          summary: 'Whether everything the server needs answers',
+          answers: {
+            200: { description: 'All of it.', schema: health, example: { success: true, status: 'ready' } },
+          },
+        }),
+      },
+    );
+}
+
+async function answersInTime({ name, check }: Dependency): Promise<void> {
+  const { promise: late, reject } = Promise.withResolvers<never>();
+  const timer = setTimeout(
+    () => reject(new Error(`no answer within ${READY_TIMEOUT_MS} ms`)),
+    READY_TIMEOUT_MS,
+  );
+  try {
+    await Promise.race([check(), late]);
+  } catch (cause) {
+    throw new AppError('unavailable', `The ${name} does not answer.`, { cause });
+  } finally {
+    clearTimeout(timer);
+  }
+}

@@ -1,0 +1,64 @@
+import { open } from 'node:fs/promises';
+import { DatabaseSync } from 'node:sqlite';
+import { fileURLToPath } from 'node:url';
+import type { Runtime } from './runtime.ts';
+
+/** The part of Deno's global that is used here; its own types would clash with Bun's. */
+declare const Deno: {
+  version: { deno: string };
+  execPath(): string;
+  serve(
+    options: { hostname: string; port: number; signal: AbortSignal; onListen(): void },
+    handler: (request: Request, info: { remoteAddr: { hostname: string } }) => Response | Promise<Response>,
+  ): { addr: { hostname: string; port: number }; finished: Promise<void>; shutdown(): Promise<void> };
+};
+
+const CHUNK_BYTES = 64 * 1024;
+
+export const denoRuntime: Runtime = {
+  name: 'deno',
+  version: Deno.version.deno,
+
+  async openSqlite(path) {
+    return new DatabaseSync(path);
+  },
+
+  async serve(handler, { hostname, port }) {
+    const abort = new AbortController();
+    const server = Deno.serve({ hostname, port, signal: abort.signal, onListen() {} }, (request, info) =>
+      handler(request, info.remoteAddr.hostname),
+    );
+    return {
+      hostname: server.addr.hostname,
+      port: server.addr.port,
+      drain: () => server.shutdown(),
+      async close() {
+        abort.abort();
+        await server.finished;
+      },
+    };
+  },
+
+  async fileBody(path, start, end) {
+    const file = await open(path);
+    let position = start;
+    return new ReadableStream({
+      async pull(controller) {
+        const chunk = new Uint8Array(Math.min(CHUNK_BYTES, end - position));
+        const { bytesRead } =
+          chunk.length === 0 ? { bytesRead: 0 } : await file.read(chunk, 0, chunk.length, position);
+        if (bytesRead === 0) {
+          controller.close();
+          return file.close();
+        }
+        position += bytesRead;
+        controller.enqueue(chunk.subarray(0, bytesRead));
+      },
+      cancel: () => file.close(),
+    });
+  },
+
+  selfCommand() {
+    return [Deno.execPath(), 'run', '-A', fileURLToPath(new URL('../main.deno.ts', import.meta.url))];
+  },
+};

@@ -1,0 +1,175 @@
+import { describe, expect, test } from 'bun:test';
+import { Type } from '@sinclair/typebox';
+import { Elysia } from 'elysia';
+import { createLocalRateLimiter } from '../../adapters/local/rate-limiter.ts';
+import { AppError } from '../../src/errors.ts';
+import { createApp, type Feature } from '../../src/http/app.ts';
+import { createContexts } from '../../src/http/context.ts';
+import { createLimits } from '../../src/http/limits.ts';
+import { createNetworkList } from '../../src/shared/address.ts';
+import { coerce } from '../../src/shared/schema.ts';
+
+const query = Type.Object({ limit: Type.Optional(Type.Integer({ minimum: 1 })) });
+
+/** An application around a few routes that show what it adds. */
+function createTestApp(options: { limited?: boolean; log?: string[] } = {}) {
+  let version = 1;
+  let renderings = 0;
+  const routes = new Elysia()
+    .get('/list', ({ query: { limit } }) => Response.json({ limit, rendering: ++renderings }), {
+      query,
+      transform: ({ query: given }) => coerce(query, given as Record<string, unknown>),
+    })
+    .post('/echo', ({ body }) => Response.json(body as object), {
+      body: Type.Object({ port: Type.Integer() }),
+    })
+    .get('/broken', () => {
+      throw new Error('the secret is 42');
+    })
+    .get('/away', () => {
+      throw new AppError('unavailable', 'The store is away.', { retryAfterMs: 2500 });
+    });
+  const feature: Feature = {
+    name: 'Test',
+    basePath: '',
+    routes,
+    stats: async () => ({ things: 1 }),
+    statsSchema: { description: '', schema: Type.Object({ things: Type.Integer() }) },
+    cached: { paths: ['/list'], version: async () => String(version) },
+  };
+  const contexts = createContexts({
+    trustedProxies: createNetworkList([]),
+    publicUrl: undefined,
+    adminToken: undefined,
+  });
+  const app = createApp({
+    version: '0.0.0',
+    features: [feature],
+    contexts,
+    limits: options.limited ? createLimits(createLocalRateLimiter({ now: () => 0 })) : null,
+    dependencies: [],
+    publicUrl: undefined,
+    log: (_level, message, facts) => options.log?.push(`${message} ${facts?.cause ?? ''}`),
+    now: () => 0,
+  });
+  return {
+    changeData: () => version++,
+    send: (path: string, init?: RequestInit) =>
+      app.handle(new Request(`http://localhost${path}`, init), '::ffff:198.51.100.7'),
+  };
+}
+
+const json = (body: string) => ({ method: 'POST', body, headers: { 'content-type': 'application/json' } });
+
+describe('the error envelope', () => {
+  test.each([
+    ['an unknown path', '/nowhere', {}, 404, 'not_found'],
+    ['a faulty parameter', '/list?limit=0', {}, 400, 'invalid_parameter'],
+    ['a body that is not JSON', '/echo', json('{'), 400, 'invalid_body'],
+    [
+      'a body that is not announced as JSON',
+      '/echo',
+      { method: 'POST', body: '{"port":1}' },
+      400,
+      'invalid_body',
+    ],
+    ['a JSON body of the wrong shape', '/echo', json('{"port":"x"}'), 400, 'invalid_body'],
+    ['a body that is too large', '/echo', json(`"${'x'.repeat(70_000)}"`), 413, 'too_large'],
+    ['a part that is away', '/away', {}, 503, 'unavailable'],
+    ['a fault inside', '/broken', {}, 500, 'internal'],
+  ] as const)('%s is answered in it', async (_name, path, init, status, code) => {
+    const answer = await createTestApp().send(path, init);
+    const body = await answer.json();
+    expect(answer.status).toBe(status);
+    expect(body).toMatchObject({ success: false, code, request_id: answer.headers.get('x-request-id') });
+    expect(body.error).toMatch(/^[A-Z].*\.$|^\w/);
+  });
+
+  test('a wrong method is 405 and names the right ones', async () => {
+    const answer = await createTestApp().send('/list', { method: 'PUT' });
+    expect(answer.status).toBe(405);
+    expect(answer.headers.get('allow')).toBe('GET, HEAD');
+    expect(await answer.json()).toMatchObject({ success: false, code: 'method_not_allowed' });
+  });
+
+  test('each faulty field is explained', async () => {
+    const answer = await createTestApp().send('/list?limit=many');
+    expect((await answer.json()).details).toEqual([
+      { field: 'limit', message: 'must be an integer of at least 1, but is "many"' },
+    ]);
+  });
+
+  test('what broke inside is logged with the request id and not shown', async () => {
+    const log: string[] = [];
+    const answer = await createTestApp({ log }).send('/broken');
+    expect(await answer.text()).not.toContain('42');
+    expect(log.join()).toContain('the secret is 42');
+  });
+
+  test('503 says when to come back', async () => {
+    expect((await createTestApp().send('/away')).headers.get('retry-after')).toBe('3');
+  });
+});
+
+describe('every answer', () => {
+  test('carries the request id that was sent, when it is a plain one', async () => {
+    const { send } = createTestApp();
+    const kept = await send('/list', { headers: { 'x-request-id': 'abc-123' } });
+    const replaced = await send('/list', { headers: { 'x-request-id': 'a b"c' } });
+    expect(kept.headers.get('x-request-id')).toBe('abc-123');
+    expect(replaced.headers.get('x-request-id')).toMatch(/^[\w-]+$/);
+  });
+
+  test('forbids guessing its type', async () => {
+    expect((await createTestApp().send('/nowhere')).headers.get('x-content-type-options')).toBe('nosniff');
+  });
+});
+
+describe('HEAD', () => {
+  test('answers like GET without a body', async () => {
+    const answer = await createTestApp().send('/list', { method: 'HEAD' });
+    expect(answer.status).toBe(200);
+    expect(await answer.text()).toBe('');
+  });
+});
+
+describe('kept answers', () => {
+  test('are served until the data changes', async () => {
+    const { send, changeData } = createTestApp();
+    const rendering = async () => (await (await send('/list?limit=5')).json()).rendering;
+    expect([await rendering(), await rendering()]).toEqual([1, 1]);
+    changeData();
+    expect(await rendering()).toBe(2);
+  });
+
+  test('are told apart by their parameters', async () => {
+    const { send } = createTestApp();
+    await send('/list?limit=5');
+    expect((await (await send('/list?limit=6')).json()).limit).toBe(6);
+  });
+
+  test('a caller that has the answer already gets 304', async () => {
+    const { send } = createTestApp();
+    const etag = (await send('/list')).headers.get('etag') ?? '';
+    const answer = await send('/list', { headers: { 'if-none-match': etag } });
+    expect(answer.status).toBe(304);
+    expect(await answer.text()).toBe('');
+  });
+});
+
+describe('limits', () => {
+  test('count each client and end in 429 with Retry-After', async () => {
+    const { send } = createTestApp({ limited: true });
+    const statuses: number[] = [];
+    let last = await send('/echo', json('{"port":1}'));
+    expect(last.headers.get('ratelimit-remaining')).toBe('119');
+    for (let count = 0; count < 120; count++) {
+      last = await send('/echo', json('{"port":1}'));
+      statuses.push(last.status);
+    }
+    expect(statuses.filter((status) => status === 200)).toHaveLength(119);
+    expect(last.status).toBe(429);
+    expect(Number(last.headers.get('retry-after'))).toBeGreaterThan(0);
+    expect(await last.json()).toMatchObject({ success: false, code: 'rate_limited' });
+  });
+});

@@ -1,0 +1,80 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+export type RuntimeName = 'bun' | 'deno';
+
+const COMMANDS: Record<RuntimeName, string[]> = {
+  bun: [process.execPath, 'src/main.ts'],
+  deno: ['deno', 'run', '-A', '--no-check', 'src/main.deno.ts'],
+};
+
+/** How long a start may take on a busy machine. */
+const START_MS = 30_000;
+
+export interface ServerProcess {
+  url: string;
+  pid: number;
+  folder: string;
+  /** What it has written to stderr. */
+  stderr(): string;
+  kill(signal: NodeJS.Signals): void;
+  exited: Promise<number>;
+  /** Ends it with SIGTERM and removes its folder unless that was given; answers the exit code. */
+  stop(): Promise<number>;
+}
+
+/**
+ * Starts the real server as its own process on a free port, with a data folder of its own. Rejects with what it
+ * wrote when it ends before it listens.
+ */
+export async function startServer(
+  runtime: RuntimeName,
+  env: Record<string, string> = {},
+  givenFolder?: string,
+): Promise<ServerProcess> {
+  const folder = givenFolder ?? (await mkdtemp(join(tmpdir(), 'picpool-e2e-')));
+  const child = Bun.spawn(COMMANDS[runtime], {
+    stdin: 'ignore',
+    stdout: 'ignore',
+    stderr: 'pipe',
+    env: {
+      PATH: process.env.PATH ?? '',
+      HOME: process.env.HOME ?? '',
+      ...(process.env.DENO_DIR && { DENO_DIR: process.env.DENO_DIR }),
+      HOST: '127.0.0.1',
+      PORT: '0',
+      DATA_DIR: folder,
+      PROXY_REFRESH_ON_START: 'false',
+      ...env,
+    },
+  });
+  let stderr = '';
+  const { promise: listening, resolve, reject } = Promise.withResolvers<string>();
+  const timer = setTimeout(() => reject(new Error(`no start within ${START_MS} ms: ${stderr}`)), START_MS);
+  const reading = (async () => {
+    const decoder = new TextDecoder();
+    for await (const chunk of child.stderr) {
+      stderr += decoder.decode(chunk, { stream: true });
+      const url = /listening\s+(\S+)/.exec(stderr)?.[1];
+      if (url) resolve(url);
+    }
+    reject(new Error(`the server ended before it listened: ${stderr}`));
+  })();
+  const url = await listening.finally(() => clearTimeout(timer));
+  return {
+    url,
+    pid: child.pid,
+    folder,
+    stderr: () => stderr,
+    kill: (signal) => child.kill(signal),
+    exited: child.exited,
+    async stop() {
+      child.kill('SIGTERM');
+      const exitCode = await child.exited;
+      await reading;
+      if (!givenFolder) await rm(folder, { recursive: true, force: true });
+      return exitCode;
+    },
+  };
+}

@@ -1,0 +1,97 @@
+import { describe, expect, test } from 'bun:test';
+import { ConfigError, parseConfig } from '../../src/config.ts';
+
+function faultsOf(env: Record<string, string>): Record<string, string> {
+  try {
+    parseConfig(env);
+  } catch (error) {
+    if (error instanceof ConfigError) {
+      return Object.fromEntries(error.faults.map(({ variable, message }) => [variable, message]));
+    }
+    throw error;
+  }
+  return {};
+}
+
+describe('parseConfig', () => {
+  test('an empty environment gives the documented defaults', () => {
+    expect(parseConfig({})).toMatchObject({
+      HOST: '0.0.0.0',
+      PORT: 3000,
+      METADATA_URL: 'sqlite:./data/picpool.db',
+      BLOBS_URL: 'file:./data/images',
+      SERVICES: ['proxy', 'image'],
+      RATE_LIMITS: true,
+      PROXY_REFRESH_INTERVAL: 3_600_000,
+      PROXY_CHECK_TIMEOUT: 8000,
+      IMAGE_MAX_UPLOAD: 32 * 1024 * 1024,
+      IMAGE_RETENTION: 90 * 86_400_000,
+    });
+  });
+
+  test('a variable that is empty or blank counts as not set', () => {
+    expect(parseConfig({ PORT: '', HOST: '  ' })).toMatchObject({ PORT: 3000, HOST: '0.0.0.0' });
+  });
+
+  test('the stores follow DATA_DIR unless they are named', () => {
+    const config = parseConfig({ DATA_DIR: '/var/lib/picpool', BLOBS_URL: 's3://bucket/prefix' });
+    expect(config.METADATA_URL).toBe('sqlite:/var/lib/picpool/picpool.db');
+    expect(config.BLOBS_URL).toBe('s3://bucket/prefix');
+  });
+
+  test('every fault is reported at once, by the name of its variable', () => {
+    const faults = faultsOf({
+      PORT: '99999',
+      SERVICES: 'proxy,mail',
+      TRUSTED_PROXIES: '10.0.0.0/8,somewhere',
+      IMAGE_MAX_UPLOAD: 'huge',
+      PROXY_REFRESH_INTERVAL: '10',
+      METADATA_URL: 'mysql://root:secret@host',
+      ADMIN_TOKEN: 'short',
+      PROXY_BASE_PATH: 'proxy',
+    });
+    expect(Object.keys(faults).sort()).toEqual([
+      'ADMIN_TOKEN',
+      'IMAGE_MAX_UPLOAD',
+      'METADATA_URL',
+      'PORT',
+      'PROXY_BASE_PATH',
+      'PROXY_REFRESH_INTERVAL',
+      'SERVICES',
+      'TRUSTED_PROXIES',
+    ]);
+  });
+
+  test('a fault says what was wrong and what would be right', () => {
+    expect(faultsOf({ PORT: 'http' }).PORT).toBe('must be an integer from 0 to 65535, but is "http"');
+    expect(faultsOf({ PROXY_CHECK_TIMEOUT: '5 parsecs' }).PROXY_CHECK_TIMEOUT).toContain('30s, 5m, 1h or 7d');
+  });
+
+  test('the value of a variable that may hold a secret is not repeated', () => {
+    const faults = faultsOf({ METADATA_URL: 'mysql://root:secret@host', ADMIN_TOKEN: 'tiny' });
+    expect(JSON.stringify(faults)).not.toMatch(/secret|tiny/);
+  });
+
+  test.each([
+    ['250ms', 250],
+    ['30s', 30_000],
+    ['1.5h', 5_400_000],
+    ['7d', 604_800_000],
+  ])('the duration %s is read as %d ms', (text, ms) => {
+    expect(parseConfig({ PROXY_DEAD_RETENTION: '1h', PROXY_CHECK_TIMEOUT: text }).PROXY_CHECK_TIMEOUT).toBe(
+      ms,
+    );
+  });
+
+  test.each([
+    ['2048', 2048],
+    ['500KB', 500_000],
+    ['1 MiB', 1_048_576],
+  ])('the size %s is read as %d bytes', (text, size) => {
+    expect(parseConfig({ IMAGE_MAX_UPLOAD: text }).IMAGE_MAX_UPLOAD).toBe(size);
+  });
+
+  test('services come in a fixed order, each once', () => {
+    expect(parseConfig({ SERVICES: 'Image, proxy,image' }).SERVICES).toEqual(['proxy', 'image']);
+  });
+});
