@@ -2,13 +2,15 @@ import { BlockList, isIP, isIPv4, isIPv6 } from 'node:net';
 
 /**
  * IPv4 networks that are not globally reachable, from the IANA IPv4 Special-Purpose Address Registry,
- * plus multicast and the former class E.
+ * plus multicast, the former class E, and the one cloud metadata service that lies in public space
+ * (168.63.129.16 is the Azure host itself, as seen from a virtual machine).
  */
 const NON_GLOBAL_IPV4 = [
   '0.0.0.0/8',
   '10.0.0.0/8',
   '100.64.0.0/10',
   '127.0.0.0/8',
+  '168.63.129.16/32',
   '169.254.0.0/16',
   '172.16.0.0/12',
   '192.0.0.0/24',
@@ -27,6 +29,8 @@ const NON_GLOBAL_IPV4 = [
 
 /** Global unicast is 2000::/3 alone; mapped, NAT64, unique-local and link-local addresses lie outside it. */
 const GLOBAL_IPV6 = ['2000::/3'];
+
+const DOT = 46;
 
 /** Parts of 2000::/3 that are not globally reachable or wrap an IPv4 address (IANA IPv6 registry; 6to4, Teredo). */
 const NON_GLOBAL_IPV6 = ['2001::/23', '2001:db8::/32', '2002::/16', '2620:4f:8000::/48', '3fff::/20'];
@@ -60,7 +64,11 @@ export function createNetworkList(networks: readonly string[]): NetworkList {
   };
 }
 
-const nonGlobalIpv4 = createNetworkList(NON_GLOBAL_IPV4);
+/** Base and mask of each network as signed 32-bit integers: a list of proxies asks a million times. */
+const nonGlobalIpv4 = NON_GLOBAL_IPV4.map((network) => {
+  const [address = '', prefix] = network.split('/');
+  return { base: parseIpv4(address) | 0, mask: -1 << (32 - Number(prefix)) };
+});
 const globalIpv6 = createNetworkList(GLOBAL_IPV6);
 const nonGlobalIpv6 = createNetworkList(NON_GLOBAL_IPV6);
 
@@ -71,6 +79,8 @@ const nonGlobalIpv6 = createNetworkList(NON_GLOBAL_IPV6);
  */
 export function canonicalAddress(text: string): string | null {
   if (isIPv4(text)) return text;
+  // The way Bun spells every IPv4 peer, so it comes with each request.
+  if (text.startsWith('::ffff:') && isIPv4(text.slice(7))) return text.slice(7);
   if (!isIPv6(text) || text.includes('%')) return null;
   const compressed = new URL(`http://[${text}]`).hostname.slice(1, -1);
   const mapped = /^::ffff:([0-9a-f]{1,4}):([0-9a-f]{1,4})$/.exec(compressed);
@@ -80,8 +90,40 @@ export function canonicalAddress(text: string): string | null {
   return [high >> 8, high & 255, low >> 8, low & 255].join('.');
 }
 
+/** An IPv4 address as an unsigned 32-bit integer, or -1 where the text is not one in dotted decimal. */
+export function parseIpv4(text: string): number {
+  let address = 0;
+  let octet = 0;
+  let digits = 0;
+  let dots = 0;
+  for (let i = 0; i <= text.length; i++) {
+    const code = i < text.length ? text.charCodeAt(i) : DOT;
+    if (code >= 48 && code <= 57) {
+      if (digits > 0 && octet === 0) return -1;
+      octet = octet * 10 + code - 48;
+      digits++;
+      if (octet > 255) return -1;
+    } else if (code === DOT && digits > 0 && dots < 4) {
+      address = address * 256 + octet;
+      octet = 0;
+      digits = 0;
+      dots++;
+    } else return -1;
+  }
+  return dots === 4 ? address : -1;
+}
+
+/** `isGloballyRoutable` for an IPv4 address that is already a 32-bit integer. */
+export function isGloballyRoutableIpv4(address: number): boolean {
+  for (const { base, mask } of nonGlobalIpv4) {
+    if ((address & mask) === base) return false;
+  }
+  return true;
+}
+
 /** True for an address that the public internet routes: not private, loopback, reserved, multicast or wrapped. */
 export function isGloballyRoutable(address: string): boolean {
-  if (isIPv4(address)) return !nonGlobalIpv4.has(address);
+  const ipv4 = parseIpv4(address);
+  if (ipv4 !== -1) return isGloballyRoutableIpv4(ipv4);
   return globalIpv6.has(address) && !nonGlobalIpv6.has(address);
 }

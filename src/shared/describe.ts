@@ -2,7 +2,7 @@ import { type TSchema, Type } from '@sinclair/typebox';
 import type { OpenAPIV3 } from 'openapi-types';
 
 /** The body of every error answer. */
-export const errorSchema = Type.Object(
+export const errorSchema: TSchema = Type.Object(
   {
     success: Type.Literal(false),
     error: Type.String({ description: 'What was wrong, in a sentence.' }),
@@ -59,7 +59,7 @@ export interface Description {
   tag: string;
   summary: string;
   description?: string;
-  /** The good answers by status; errors are listed by their status alone. */
+  /** The good answers by status; errors are listed by their status alone, unless they can be more than JSON. */
   answers: Record<number, Answer>;
   errors?: readonly number[];
   /** True where `ADMIN_TOKEN`, once set, is demanded. */
@@ -98,7 +98,7 @@ export function describe({ id, tag, answers, errors = [], admin, ...rest }: Desc
   for (const status of [...errors, 429, 500, 503]) {
     responses[status] = {
       description: ERROR_MEANINGS[status] ?? 'An error.',
-      content: { 'application/json': { schema: Type.Ref('#/components/schemas/Error') } },
+      content: { 'application/json': { schema: errorSchema }, ...answers[status]?.content },
     };
   }
   return {

@@ -1,7 +1,12 @@
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error';
 
-/** One event with its facts; `message` is a constant phrase so that lines can be searched and counted. */
-export type Log = (level: LogLevel, message: string, facts?: Record<string, unknown>) => void;
+export type Facts = Record<string, unknown>;
+
+/**
+ * One event with its facts; `message` is a constant phrase so that lines can be searched and counted. Facts of
+ * events that happen very often are given as a function, which runs only when the event is logged.
+ */
+export type Log = (level: LogLevel, message: string, facts?: Facts | (() => Facts)) => void;
 
 const RANK: Record<LogLevel, number> = { debug: 0, info: 1, warn: 2, error: 3 };
 
@@ -17,7 +22,8 @@ export function createLogger({ level, format, write, now }: LoggerOptions): Log 
   return (eventLevel, message, facts = {}) => {
     if (RANK[eventLevel] < RANK[level]) return;
     const time = new Date(now()).toISOString();
-    const plain = Object.fromEntries(Object.entries(facts).map(([key, value]) => [key, toPlain(value)]));
+    const known = typeof facts === 'function' ? facts() : facts;
+    const plain = Object.fromEntries(Object.entries(known).map(([key, value]) => [key, toPlain(value)]));
     if (format === 'json') return write(JSON.stringify({ time, level: eventLevel, message, ...plain }));
     const tail = Object.entries(plain).map(
       ([key, value]) => ` ${key}=${typeof value === 'string' ? value : JSON.stringify(value)}`,

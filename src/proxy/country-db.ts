@@ -1,0 +1,6 @@
+import { assetPath } from '../shared/assets.ts';
+
+/** Where the built-in country database lies. */
+export function builtInCountryDb(): string {
+  return assetPath('@ip-location-db/geo-whois-asn-country-mmdb/geo-whois-asn-country.mmdb');
+}

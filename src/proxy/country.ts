@@ -1,0 +1,41 @@
+import { readFile } from 'node:fs/promises';
+import { type CountryResponse, Reader } from 'mmdb-lib';
+import { ConfigError } from '../errors.ts';
+import { canonicalAddress } from '../shared/address.ts';
+import { builtInCountryDb } from './country-db.ts';
+import { UNKNOWN_COUNTRY } from './proxy.ts';
+
+/** The upper-case ISO code of the country of an address, `ZZ` where it is not known. Never throws. */
+export type CountryOf = (address: string) => string;
+
+/** The built-in database holds `{ country_code }`, those of MaxMind and others `{ country: { iso_code } }`. */
+type CountryRecord = CountryResponse & { country_code?: string };
+
+/**
+ * Opens the country database: the built-in one (IPv4 and IPv6 in one file of 7.8 MB, kept in memory), or the user's.
+ * @throws {ConfigError} where the user's file cannot be read or is no MMDB file.
+ */
+export async function openCountries(path?: string): Promise<CountryOf> {
+  let reader: Reader<CountryRecord>;
+  try {
+    reader = new Reader<CountryRecord>(await readFile(path ?? builtInCountryDb()));
+    reader.get('192.0.2.1');
+  } catch (error) {
+    if (path === undefined) throw error;
+    const why =
+      error instanceof Error && 'code' in error ? 'cannot be read' : 'is not a country database (.mmdb)';
+    throw new ConfigError([{ variable: 'PROXY_COUNTRY_DB', message: `names a file that ${why}: ${path}` }]);
+  }
+  return (address) => {
+    const literal = canonicalAddress(address);
+    if (literal === null) return UNKNOWN_COUNTRY;
+    try {
+      const found = reader.get(literal);
+      const code =
+        found?.country_code ?? found?.country?.iso_code ?? found?.registered_country?.iso_code ?? '';
+      return /^[A-Z]{2}$/.test(code) ? code : UNKNOWN_COUNTRY;
+    } catch {
+      return UNKNOWN_COUNTRY;
+    }
+  };
+}

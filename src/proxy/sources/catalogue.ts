@@ -1,0 +1,261 @@
+import type { Protocol } from '../proxy.ts';
+import type { Source, SourceFormat } from './source.ts';
+
+/** Somebody who publishes lists. */
+export interface Provider {
+  name: string;
+  /** `{list}` stands for the keys of `lists`. */
+  url: string;
+  format: SourceFormat;
+  /** Name of each list in the URL, and what its entries are; `null`: they say it themselves. */
+  lists: Readonly<Record<string, Protocol | null>>;
+  /** Licence or terms as the provider states them; they bind whoever runs this server. */
+  terms: string;
+}
+
+const RAW = 'https://raw.githubusercontent.com';
+const UNSTATED = 'terms not stated';
+
+const three = { http: 'http', socks4: 'socks4', socks5: 'socks5' } as const;
+const four = { ...three, https: 'https' } as const;
+
+/**
+ * The lists that are read where `PROXY_SOURCES` is not set. Left out: jetkai/proxy-list and clarketm/proxy-list,
+ * which have not changed for years, and lists that only repeat one of these.
+ */
+export const PROVIDERS: readonly Provider[] = [
+  {
+    name: 'proxyscrape',
+    url: 'https://cdn.jsdelivr.net/gh/proxyscrape/free-proxy-list@main/proxies/protocols/{list}/data.csv',
+    format: 'csv',
+    lists: four,
+    terms: 'MIT',
+  },
+  {
+    name: 'geonode',
+    url: 'https://proxylist.geonode.com/api/proxy-list?limit=100&page=1&sort_by=lastChecked&sort_type=desc',
+    format: 'json',
+    lists: { '': null },
+    terms: 'acceptable use policy of geonode.com',
+  },
+  {
+    name: 'proxifly',
+    url: `${RAW}/proxifly/free-proxy-list/refs/heads/main/proxies/protocols/{list}/data.csv`,
+    format: 'csv',
+    lists: four,
+    terms: 'GPL-3.0; asks to follow the GitHub acceptable use policy',
+  },
+  {
+    name: 'thespeedx',
+    url: `${RAW}/TheSpeedX/PROXY-List/refs/heads/master/{list}.txt`,
+    format: 'lines',
+    lists: three,
+    terms: 'no licence; for educational purposes, asks for credit',
+  },
+  {
+    name: 'monosans',
+    url: `${RAW}/monosans/proxy-list/main/proxies.json`,
+    format: 'json',
+    lists: { '': null },
+    terms: 'MIT',
+  },
+  {
+    name: 'openproxylist',
+    url: 'https://openproxylist.xyz/{list}.txt',
+    format: 'lines',
+    lists: four,
+    terms: UNSTATED,
+  },
+  {
+    name: 'roosterkid',
+    url: `${RAW}/roosterkid/openproxylist/refs/heads/main/{list}_RAW.txt`,
+    format: 'lines',
+    lists: { HTTPS: 'https', SOCKS4: 'socks4', SOCKS5: 'socks5' },
+    terms: UNSTATED,
+  },
+  {
+    name: 'sunny9577',
+    url: `${RAW}/sunny9577/proxy-scraper/refs/heads/master/generated/{list}_proxies.txt`,
+    format: 'lines',
+    lists: three,
+    terms: 'MIT, "for lawful and ethical use only"',
+  },
+  {
+    name: 'hideip.me',
+    url: `${RAW}/zloi-user/hideip.me/refs/heads/main/{list}.txt`,
+    format: 'lines',
+    lists: { connect: 'https', https: 'https', socks4: 'socks4', socks5: 'socks5' },
+    terms: UNSTATED,
+  },
+  {
+    name: 'spys.me',
+    url: 'https://spys.me/proxy.txt',
+    format: 'lines',
+    lists: { '': 'http' },
+    terms: UNSTATED,
+  },
+  {
+    name: 'free-proxy-list.net',
+    url: 'https://{list}/',
+    format: 'html',
+    lists: { 'free-proxy-list.net': 'http', 'us-proxy.org': 'http', 'socks-proxy.net': null },
+    terms: UNSTATED,
+  },
+  {
+    name: 'databay-labs',
+    url: `${RAW}/databay-labs/free-proxy-list/refs/heads/master/{list}.txt`,
+    format: 'lines',
+    lists: three,
+    terms: 'MIT',
+  },
+  {
+    name: 'dpangestuw',
+    url: `${RAW}/dpangestuw/Free-PROXY/refs/heads/main/{list}_proxies.txt`,
+    format: 'lines',
+    lists: three,
+    terms: UNSTATED,
+  },
+  {
+    name: 'ebrasha',
+    url: `${RAW}/ebrasha/abdal-proxy-hub/refs/heads/main/{list}-proxy-list-by-EbraSha.txt`,
+    format: 'lines',
+    lists: four,
+    terms: 'no licence; "use them freely in tools that support proxy input"',
+  },
+  {
+    name: 'hproxy',
+    url: `${RAW}/hproxy-com/free-proxy-list/refs/heads/main/{list}.txt`,
+    format: 'lines',
+    lists: four,
+    terms: UNSTATED,
+  },
+  {
+    name: 'iplocate',
+    url: `${RAW}/iplocate/free-proxy-list/refs/heads/main/protocols/{list}.txt`,
+    format: 'lines',
+    lists: four,
+    terms: UNSTATED,
+  },
+  {
+    name: 'mauricegift',
+    url: `${RAW}/mauricegift/free-proxies/refs/heads/master/files/{list}.json`,
+    format: 'json',
+    lists: three,
+    terms: 'MIT',
+  },
+  {
+    name: 'anonym0us',
+    url: `${RAW}/Anonym0usWork1221/Free-Proxies/refs/heads/main/proxy_files/{list}_proxies.txt`,
+    format: 'lines',
+    lists: three,
+    terms: 'MIT',
+  },
+  {
+    name: 'obcbo',
+    url: `${RAW}/ObcbO/getproxy/refs/heads/master/file/{list}.txt`,
+    format: 'lines',
+    lists: four,
+    terms: UNSTATED,
+  },
+  {
+    name: 'tuanminpay',
+    url: `${RAW}/TuanMinPay/live-proxy/refs/heads/master/{list}.txt`,
+    format: 'lines',
+    lists: three,
+    terms: UNSTATED,
+  },
+  {
+    name: 'dinoz0rg',
+    url: `${RAW}/dinoz0rg/proxy-list/refs/heads/main/checked_proxies/{list}.txt`,
+    format: 'lines',
+    lists: three,
+    terms: UNSTATED,
+  },
+  {
+    name: 'hookzof',
+    url: `${RAW}/hookzof/socks5_list/refs/heads/master/proxy.txt`,
+    format: 'lines',
+    lists: { '': 'socks5' },
+    terms: UNSTATED,
+  },
+  {
+    name: 'fyvri',
+    url: `${RAW}/fyvri/fresh-proxy-list/archive/storage/classic/{list}.txt`,
+    format: 'lines',
+    lists: four,
+    terms: 'MIT',
+  },
+  {
+    name: 'gfpcom',
+    url: `${RAW}/gfpcom/free-proxy-list/main/list/{list}.txt`,
+    format: 'lines',
+    lists: four,
+    terms: UNSTATED,
+  },
+  {
+    name: 'docip',
+    url: 'https://www.docip.net/data/free.json',
+    format: 'json',
+    lists: { '': 'http' },
+    terms: UNSTATED,
+  },
+  {
+    name: '66daili',
+    url: 'http://api.66daili.com/?format=json',
+    format: 'json',
+    lists: { '': 'http' },
+    terms: UNSTATED,
+  },
+  {
+    name: 'roundproxies',
+    url: 'https://roundproxies.com/api/get-free-proxies/?limit=50&page=1&sort_by=lastChecked&sort_type=desc',
+    format: 'json',
+    lists: { '': null },
+    terms: UNSTATED,
+  },
+  {
+    name: 'scdn',
+    url: 'https://proxy.scdn.io/get_proxies.php?protocol=&country=&per_page=100&page=1',
+    format: 'json',
+    lists: { '': null },
+    terms: UNSTATED,
+  },
+  {
+    name: 'proxy-list.download',
+    url: 'https://www.proxy-list.download/api/v1/get?type={list}',
+    format: 'lines',
+    lists: four,
+    terms: UNSTATED,
+  },
+  {
+    name: 'pubproxy',
+    url: 'http://pubproxy.com/api/proxy?limit=20&format=txt',
+    format: 'lines',
+    lists: { '': 'http' },
+    terms: UNSTATED,
+  },
+  {
+    name: 'kuaidaili',
+    url: 'https://www.kuaidaili.com/free/inha/1/',
+    format: 'html',
+    lists: { '': 'http' },
+    terms: UNSTATED,
+  },
+  {
+    name: 'ip3366',
+    url: 'http://www.ip3366.net/free/?stype=1',
+    format: 'html',
+    lists: { '': 'http' },
+    terms: UNSTATED,
+  },
+];
+
+/** The built-in lists: one source for each list of each provider. */
+export const CATALOGUE: readonly Source[] = PROVIDERS.flatMap(({ name, url, format, lists }) =>
+  Object.entries(lists).map(([list, protocol]) => ({
+    name: list === '' || list === name ? name : `${name}-${list.toLowerCase()}`,
+    url: url.replace('{list}', list),
+    format,
+    protocol,
+  })),
+);

@@ -1,0 +1,152 @@
+import { createHtmlParser } from './html.ts';
+import type { Parser } from './parser.ts';
+import { isFields, takeRecord } from './record.ts';
+import type { Taker } from './taker.ts';
+
+/** No description of one proxy is longer; some lists hold a page of HTML in one string, which is. */
+const LONGEST_ELEMENT = 1_000_000;
+const DEEPEST = 32;
+
+/**
+ * Finds the objects that describe one proxy each, and parses only them: those directly inside any array, and those
+ * at the top that hold no such array (one object a line). So a list in whatever wrapper is read piece by piece,
+ * a broken element costs only itself, and the event loop never waits for 20 MB of `JSON.parse` (about 300 ms).
+ * Text directly inside an array is taken as an entry as well.
+ */
+export function createJsonParser(taker: Taker): Parser {
+  /** Text from the start of what is being collected, and how far it was looked through. */
+  let text = '';
+  let at = 0;
+  /** Open brackets: `[` or `{`. */
+  let open: string[] = [];
+  /** Where the object in an array began, and at which depth; -1: in none. */
+  let element = -1;
+  let elementDepth = 0;
+  /** Where the object at the top began; -1: in none, or it is too large or has turned out to be a wrapper. */
+  let top = -1;
+  /** Passing over the rest of a string that is too long. */
+  let inLongString = false;
+
+  function forget(): void {
+    open = [];
+    element = -1;
+    top = -1;
+  }
+
+  function parse(from: number, to: number): void {
+    if (to - from > LONGEST_ELEMENT) {
+      if (element >= 0) taker.reject();
+      return;
+    }
+    try {
+      const value: unknown = JSON.parse(text.slice(from, to));
+      if (!isFields(value) || takeRecord(value, taker)) return;
+      const pages = Object.values(value).filter((field) => typeof field === 'string' && field.includes('<t'));
+      if (pages.length === 0) taker.reject();
+      for (const page of pages) {
+        const html = createHtmlParser(taker);
+        html.push(String(page));
+        html.end();
+      }
+    } catch {
+      taker.reject();
+    }
+  }
+
+  /** The end of the string that begins at `from`, -1 when it has not come yet; a line break in it breaks the list. */
+  function endOfString(from: number): number {
+    for (let quote = text.indexOf('"', from + 1); quote >= 0; quote = text.indexOf('"', quote + 1)) {
+      let backslashes = 0;
+      while (text[quote - 1 - backslashes] === '\\') backslashes++;
+      if (backslashes % 2 === 0) return quote;
+    }
+    return -1;
+  }
+
+  function onString(from: number, to: number): void {
+    if (element >= 0 || open.at(-1) !== '[') return;
+    if (taker.entry(text, from + 1, to)) top = -1;
+    else if (open[0] === '[') taker.reject();
+  }
+
+  function onOpen(bracket: string, i: number): void {
+    const newLine = i > 0 && text.charCodeAt(i - 1) === 10;
+    if (bracket === '{' && newLine && open[0] === '{' && !open.includes('[')) {
+      // The line before began an object and did not end it.
+      taker.reject();
+      forget();
+    }
+    if (bracket === '{' && element < 0) {
+      if (open.length === 0) top = i;
+      else if (open.at(-1) === '[') {
+        element = i;
+        elementDepth = open.length;
+        top = -1;
+      }
+    }
+    open.push(bracket);
+    if (open.length > DEEPEST) forget();
+  }
+
+  function onClose(i: number): void {
+    open.pop();
+    if (element >= 0 && open.length === elementDepth) {
+      parse(element, i + 1);
+      element = -1;
+    } else if (top >= 0 && open.length === 0) {
+      parse(top, i + 1);
+      top = -1;
+    }
+  }
+
+  function scan(): void {
+    if (inLongString) {
+      const end = endOfString(-1);
+      inLongString = end < 0;
+      at = inLongString ? text.length : end + 1;
+    }
+    for (; at < text.length; at++) {
+      const code = text.charCodeAt(at);
+      if (code === 34) {
+        const end = endOfString(at);
+        const lineBreak = end < 0 ? -1 : text.slice(at, end).indexOf('\n');
+        if (end < 0) return;
+        if (lineBreak >= 0) {
+          if (element >= 0 || top >= 0) taker.reject();
+          forget();
+          at += lineBreak;
+          continue;
+        }
+        onString(at, end);
+        at = end;
+      } else if (code === 123 || code === 91) onOpen(code === 123 ? '{' : '[', at);
+      else if (code === 125 || code === 93) onClose(at);
+    }
+  }
+
+  return {
+    push(piece) {
+      text += piece;
+      scan();
+      const keep = element >= 0 ? element : top >= 0 ? top : at;
+      text = text.slice(keep);
+      at -= keep;
+      if (element >= 0) element = 0;
+      if (top >= 0) top = 0;
+      if (text.length <= LONGEST_ELEMENT) return;
+      // Too long for one proxy: it is dropped, but the brackets still count. At the top it may be a wrapper.
+      if (element >= 0) taker.reject();
+      element = -1;
+      top = -1;
+      inLongString = at < text.length;
+      text = '';
+      at = 0;
+    },
+    end() {
+      if (element >= 0 || top >= 0) taker.reject();
+      forget();
+      text = '';
+      at = 0;
+    },
+  };
+}

@@ -1,0 +1,58 @@
+import type { Parser } from './parser.ts';
+import type { Taker } from './taker.ts';
+
+/** No entry is longer; more is no list of lines, and must not be collected. */
+const LONGEST_LINE = 65_536;
+const LF = 10;
+const CR = 13;
+
+/** Cuts text into lines, ended by LF, CRLF or CR alone. A line beyond 64 Ki characters is dropped and reported. */
+export function createLineCutter(
+  onLine: (text: string, start: number, end: number) => void,
+  onTooLong: () => void,
+): Parser {
+  let carry = '';
+  let dropping = false;
+
+  function line(text: string, start: number, end: number): void {
+    if (dropping) dropping = false;
+    else if (carry === '') {
+      if (end - start > LONGEST_LINE) onTooLong();
+      else if (end > start) onLine(text, start, end);
+    } else {
+      const whole = carry + text.slice(start, end);
+      onLine(whole, 0, whole.length);
+    }
+    carry = '';
+  }
+
+  return {
+    push(text) {
+      let start = 0;
+      for (let i = 0; i < text.length; i++) {
+        const code = text.charCodeAt(i);
+        if (code !== LF && code !== CR) continue;
+        line(text, start, i);
+        start = i + 1;
+      }
+      if (dropping) return;
+      carry += text.slice(start);
+      if (carry.length <= LONGEST_LINE) return;
+      carry = '';
+      dropping = true;
+      onTooLong();
+    },
+    end() {
+      line('', 0, 0);
+    },
+  };
+}
+
+/** One entry a line: `ip:port` or `scheme://ip:port`, and anything behind it. Comments and blank lines are not counted. */
+export function createLinesParser(taker: Taker): Parser {
+  return createLineCutter((text, start, end) => {
+    if (taker.entry(text, start, end)) return;
+    const first = text.slice(start, Math.min(end, start + 64)).trimStart();
+    if (first !== '' && !first.startsWith('#')) taker.reject();
+  }, taker.reject);
+}

@@ -1,0 +1,131 @@
+import { type Static, Type } from '@sinclair/typebox';
+import { Value } from '@sinclair/typebox/value';
+import { ConfigError } from '../../errors.ts';
+import { PROTOCOLS, type Protocol } from '../proxy.ts';
+import { CATALOGUE } from './catalogue.ts';
+import { SOURCE_FORMATS, type Source, type SourceFormat } from './source.ts';
+
+const URL_FORM = /^(https?|file):/i;
+const protocolSchema = Type.Union([...PROTOCOLS.map((name) => Type.Literal(name)), Type.Null()]);
+const formatSchema = Type.Union(SOURCE_FORMATS.map((name) => Type.Literal(name)));
+
+const entrySchema = Type.Object(
+  {
+    name: Type.String({ minLength: 1, maxLength: 100 }),
+    url: Type.String({ pattern: URL_FORM.source }),
+    format: Type.Optional(formatSchema),
+    protocol: Type.Optional(protocolSchema),
+  },
+  { additionalProperties: false },
+);
+const fileSchema = Type.Array(entrySchema, { minItems: 1, maxItems: 10_000 });
+
+/** What each field of an entry must be, in the words of the message. */
+const EXPECTED: Record<string, string> = {
+  name: 'must be a text of 1 to 100 characters',
+  url: 'must be a URL that begins with http:, https: or file:',
+  format: `must be one of ${SOURCE_FORMATS.join(', ')}`,
+  protocol: `must be one of ${PROTOCOLS.join(', ')}, or null`,
+};
+
+/**
+ * The sources that the setting `PROXY_SOURCES` asks for: the built-in ones where it is not given, those of a JSON
+ * file (`[{ name, url, format, protocol }]`), or a comma-separated list of URLs. Format and protocol are guessed from
+ * the URL where they are not given.
+ * @throws {ConfigError} with every fault at once.
+ */
+export async function loadSources(
+  setting: string | undefined,
+  readTextFile: (path: string) => Promise<string>,
+): Promise<readonly Source[]> {
+  if (setting === undefined || setting.trim() === '') return CATALOGUE;
+  if (URL_FORM.test(setting.trim())) return fromUrls(setting);
+  let text: string;
+  try {
+    text = await readTextFile(setting.trim());
+  } catch {
+    throw fault([`names a file that cannot be read: ${setting.trim()}`]);
+  }
+  return fromFile(text);
+}
+
+function fromUrls(setting: string): Source[] {
+  const items = setting
+    .split(',')
+    .map((item) => item.trim())
+    .filter((item) => item !== '');
+  const strangers = items.filter((item) => !isUrl(item));
+  if (strangers.length > 0) {
+    throw fault(
+      strangers.map((item) => `must be comma-separated URLs (http:, https: or file:), but has "${item}"`),
+    );
+  }
+  const names = new Set<string>();
+  return items.map((item) => {
+    const url = new URL(item);
+    const base = url.protocol === 'file:' ? url.pathname : url.host + url.pathname.replace(/\/$/, '');
+    let name = base;
+    for (let n = 2; names.has(name); n++) name = `${base} (${n})`;
+    names.add(name);
+    return { name, url: item, format: guessFormat(url), protocol: guessProtocol(url) };
+  });
+}
+
+function fromFile(text: string): Source[] {
+  let entries: unknown;
+  try {
+    entries = JSON.parse(text.replace(/^\ufeff/, ''));
+  } catch (error) {
+    throw fault([`names a file that is not JSON: ${error instanceof Error ? error.message : error}`]);
+  }
+  if (!Value.Check(fileSchema, entries)) throw fault(faultsOf(entries));
+  const faults: string[] = [];
+  for (const [i, { name, url }] of entries.entries()) {
+    if (!isUrl(url)) faults.push(`/${i}/url ${EXPECTED.url}`);
+    if (entries.findIndex((other) => other.name === name) < i)
+      faults.push(`/${i}/name is taken twice: "${name}"`);
+  }
+  if (faults.length > 0) throw fault(faults);
+  return entries.map((entry: Static<typeof entrySchema>) => {
+    const url = new URL(entry.url);
+    const { name, format = guessFormat(url), protocol = guessProtocol(url) } = entry;
+    return { name, url: entry.url, format, protocol };
+  });
+}
+
+/** One sentence for each place that is wrong, by its path in the file. */
+function faultsOf(entries: unknown): string[] {
+  if (!Array.isArray(entries) || entries.length === 0) return ['must be a file with an array of sources'];
+  const messages = new Map<string, string>();
+  for (const { path, message, schema } of Value.Errors(fileSchema, entries)) {
+    const field = path.split('/')[2];
+    const known = field === undefined ? undefined : EXPECTED[field];
+    const own = schema === entrySchema ? 'must be an object with name and url' : `${message}`;
+    const unknown = field !== undefined && !known ? 'is not a field of a source' : own;
+    if (!messages.has(path)) messages.set(path, `${path} ${known ?? unknown}`);
+  }
+  return [...messages.values()].slice(0, 100);
+}
+
+function fault(messages: string[]): ConfigError {
+  return new ConfigError(messages.map((message) => ({ variable: 'PROXY_SOURCES', message })));
+}
+
+function isUrl(text: string): boolean {
+  return URL_FORM.test(text) && URL.canParse(text);
+}
+
+function guessFormat({ pathname, search }: URL): SourceFormat {
+  const extension =
+    /\.(\w+)$/.exec(pathname.toLowerCase())?.[1] ?? /[?&]format=(\w+)/i.exec(search)?.[1] ?? '';
+  if (['json', 'ndjson', 'jsonl'].includes(extension)) return 'json';
+  if (extension === 'csv') return 'csv';
+  return extension === 'html' || extension === 'htm' ? 'html' : 'lines';
+}
+
+/** The one protocol that path and query speak of; `null` where they name none or several. */
+function guessProtocol({ pathname, search }: URL): Protocol | null {
+  const words = `${pathname}${search}`.toLowerCase().match(/(?<![a-z])(https?|socks[45])(?![a-z0-9])/g) ?? [];
+  const named = PROTOCOLS.filter((protocol) => words.some((word) => word === protocol));
+  return named.length === 1 ? (named[0] ?? null) : null;
+}

@@ -1,0 +1,92 @@
+import { isCountryCode } from '../country-code.ts';
+import type { Protocol } from '../proxy.ts';
+import { protocolNamed } from './source.ts';
+import type { Taker } from './taker.ts';
+
+type Fields = Record<string, unknown>;
+
+/** Names of the field with the address, the fullest first: `proxy` holds scheme and port, `ip` at times the port. */
+export const ADDRESS_FIELDS = ['proxy', 'ip', 'query', 'host', 'ip_address', 'ip address', 'address', 'addr'];
+const COUNTRY_FIELDS = [
+  'country_code',
+  'countryCode',
+  'countrycode',
+  'iso_code',
+  'isocode',
+  'code',
+  'cc',
+  'country',
+];
+/** Objects in which lists nest what they know of the address. */
+const NESTED_FIELDS = ['geolocation', 'ip_data', 'location', 'geo'];
+
+/** Takes a proxy described by named fields, in any of the shapes that lists use; false where there is no address. */
+export function takeRecord(fields: Fields, taker: Taker): boolean {
+  const address = textOf(ADDRESS_FIELDS.map((name) => fields[name]).find((value) => textOf(value) !== ''));
+  if (address === '') return false;
+  const port = textOf(fields.port);
+  const country = countryOf(fields);
+  const said = fields.protocols ?? fields.protocol;
+  if (Array.isArray(said) && isFields(said[0])) {
+    // One address with several ports: `protocols: [{ type, port }]`.
+    for (const part of said)
+      takeRecord({ ip: address, port, country, ...(isFields(part) ? part : {}) }, taker);
+    return true;
+  }
+  const protocols = protocolsIn(said ?? fields.type);
+  const foreign = protocols.length === 0 && textOf(Array.isArray(said) ? said[0] : said) !== '';
+  if (foreign || !taker.parts(address, port, protocols, country)) taker.reject();
+  return true;
+}
+
+/**
+ * Takes a proxy from cells without names, as in a table: the address in one (the port in it or in the next),
+ * a protocol's name in any, a country code in a later one. False where there is no address.
+ */
+export function takeCells(cells: readonly string[], taker: Taker): boolean {
+  const protocols: Protocol[] = [];
+  for (const cell of cells) {
+    for (const protocol of protocolsIn(cell)) {
+      if (!protocols.includes(protocol)) protocols.push(protocol);
+    }
+  }
+  for (const [i, cell] of cells.entries()) {
+    if (!/^['"\d[]|:/.test(cell)) continue;
+    const country = cells.slice(i + 1).find(isCountryCode) ?? null;
+    if (taker.parts(cell, cells[i + 1] ?? '', protocols, country)) return true;
+  }
+  return false;
+}
+
+const NONE: readonly Protocol[] = [];
+
+function protocolsIn(value: unknown): readonly Protocol[] {
+  if (typeof value === 'string' && !/[,;|/ ]/.test(value)) {
+    const protocol = protocolNamed(value);
+    return protocol ? [protocol] : NONE;
+  }
+  const words = Array.isArray(value) ? value.map(textOf) : textOf(value).split(/[\s,;|/]+/, 8);
+  return [...new Set(words.flatMap((word) => protocolNamed(word) ?? []))];
+}
+
+function countryOf(fields: Fields): string | null {
+  for (const name of COUNTRY_FIELDS) {
+    const value = fields[name];
+    const code = isFields(value) ? textOf(value.iso_code ?? value.code) : textOf(value);
+    if (isCountryCode(code.toUpperCase())) return code.toUpperCase();
+  }
+  for (const name of NESTED_FIELDS) {
+    const value = fields[name];
+    const country = isFields(value) ? countryOf(value) : null;
+    if (country) return country;
+  }
+  return null;
+}
+
+export function isFields(value: unknown): value is Fields {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function textOf(value: unknown): string {
+  return typeof value === 'string' ? value : typeof value === 'number' ? String(value) : '';
+}

@@ -1,0 +1,79 @@
+import type { IncomingMessage } from 'node:http';
+import { pipeline, type Readable } from 'node:stream';
+import { createGunzip } from 'node:zlib';
+import type { SafeFetchOptions, SafeResponse } from './safe-fetch.ts';
+import { type Deadline, explain, SafeFetchError } from './safe-fetch-errors.ts';
+
+/** The answer as the caller sees it: inflated, capped, and under the deadline to its last byte. */
+export function answer(
+  message: IncomingMessage,
+  url: URL,
+  options: SafeFetchOptions,
+  deadline: Deadline,
+): SafeResponse {
+  const close = () => {
+    deadline.clear();
+    message.destroy();
+  };
+  // Without a listener a connection that breaks while nobody reads would end the process.
+  message.on('error', () => {});
+  deadline.signal.addEventListener('abort', () => message.destroy(new Error('aborted')), { once: true });
+  const headers = Object.fromEntries(
+    Object.entries(message.headers).map(([name, value]) => [
+      name,
+      Array.isArray(value) ? value.join(', ') : (value ?? ''),
+    ]),
+  );
+  return {
+    status: message.statusCode ?? 0,
+    headers,
+    url: url.href,
+    discard: close,
+    body: {
+      async *[Symbol.asyncIterator]() {
+        try {
+          yield* capped(inflated(message, options.maxBytes), options.maxBytes);
+        } catch (error) {
+          throw explain(error, deadline, 'broken', 'broke off');
+        } finally {
+          close();
+        }
+      },
+    },
+  };
+}
+
+/** Inflates what was sent as gzip. The wire is counted too: gzip can go on for ever without yielding a byte. */
+function inflated(message: IncomingMessage, maxBytes: number): Readable {
+  const encoding = message.headers['content-encoding']?.trim().toLowerCase() ?? 'identity';
+  if (encoding === 'identity' || encoding === '') return message;
+  if (encoding !== 'gzip' && encoding !== 'x-gzip') {
+    throw new SafeFetchError('broken', `sent an encoding that was not asked for (${encoding.slice(0, 20)})`);
+  }
+  const gunzip = createGunzip();
+  let received = 0;
+  message.on('data', (chunk: Uint8Array) => {
+    received += chunk.length;
+    if (received > maxBytes) gunzip.destroy(tooLarge(maxBytes));
+  });
+  pipeline(message, gunzip, () => {});
+  return gunzip;
+}
+
+async function* capped(body: Readable, maxBytes: number): AsyncGenerator<Uint8Array> {
+  let received = 0;
+  for await (const chunk of body as AsyncIterable<Uint8Array>) {
+    const left = maxBytes - received;
+    received += chunk.length;
+    if (received > maxBytes) {
+      if (left > 0) yield chunk.subarray(0, left);
+      throw tooLarge(maxBytes);
+    }
+    yield chunk;
+  }
+}
+
+function tooLarge(maxBytes: number): SafeFetchError {
+  const size = maxBytes >= 1e6 ? `${Math.floor(maxBytes / 1e6)} MB` : `${maxBytes} bytes`;
+  return new SafeFetchError('too_large', `sent more than ${size}`);
+}

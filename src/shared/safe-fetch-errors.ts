@@ -1,0 +1,60 @@
+export type SafeFetchErrorKind =
+  | 'bad_url'
+  | 'forbidden_address'
+  | 'redirects'
+  | 'unreachable'
+  | 'timeout'
+  | 'too_large'
+  | 'broken';
+
+/** Why a request came to nothing. The message is a plain phrase such as `timed out after 30 s`. */
+export class SafeFetchError extends Error {
+  readonly kind: SafeFetchErrorKind;
+
+  constructor(kind: SafeFetchErrorKind, message: string, cause?: unknown) {
+    super(message, { cause });
+    this.name = 'SafeFetchError';
+    this.kind = kind;
+  }
+}
+
+/** The time limit of one request, and the caller's own wish to stop. */
+export interface Deadline {
+  readonly signal: AbortSignal;
+  /** The caller's own signal. */
+  readonly caller: AbortSignal | undefined;
+  readonly timeoutMs: number;
+  clear(): void;
+}
+
+/** Starts the clock. `clear` must be called when the request has ended, whichever way. */
+export function startDeadline(timeoutMs: number, caller: AbortSignal | undefined): Deadline {
+  const controller = new AbortController();
+  const clear = () => {
+    clearTimeout(timer);
+    caller?.removeEventListener('abort', abort);
+  };
+  const abort = () => {
+    clear();
+    controller.abort();
+  };
+  const timer = setTimeout(abort, timeoutMs);
+  caller?.addEventListener('abort', abort, { once: true });
+  return { signal: controller.signal, caller, timeoutMs, clear };
+}
+
+/** What the caller should hear in place of an error of the runtime. */
+export function explain(
+  error: unknown,
+  deadline: Deadline,
+  kind: SafeFetchErrorKind,
+  message: string,
+): unknown {
+  if (deadline.caller?.aborted) return deadline.caller.reason;
+  if (error instanceof SafeFetchError) return error;
+  if (deadline.signal.aborted) {
+    return new SafeFetchError('timeout', `timed out after ${deadline.timeoutMs / 1000} s`);
+  }
+  const code = error instanceof Error && 'code' in error ? ` (${String(error.code)})` : '';
+  return new SafeFetchError(kind, message + code, error);
+}

@@ -1,0 +1,58 @@
+import { expect, test } from 'bun:test';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { ConfigError } from '../../src/errors.ts';
+import { openCountries } from '../../src/proxy/country.ts';
+import { isCountryCode } from '../../src/proxy/country-code.ts';
+import { builtInCountryDb } from '../../src/proxy/country-db.ts';
+
+test('an address, IPv4 or IPv6, has the country of the built-in database', async () => {
+  const countryOf = await openCountries();
+  expect(countryOf('8.8.8.8')).toBe('US');
+  expect(countryOf('::ffff:8.8.8.8')).toBe('US');
+  expect(countryOf('2001:4860:4860::8888')).toBe('US');
+  expect(countryOf('193.0.6.139')).toBe('NL');
+});
+
+test('what has no country, or is no address, is ZZ', async () => {
+  const countryOf = await openCountries();
+  for (const address of [
+    '127.0.0.1',
+    '10.0.0.1',
+    '::1',
+    '',
+    'example.com',
+    '08.8.8.8',
+    'fe80::1%eth0',
+    '8.8.8.8:80',
+  ]) {
+    expect(countryOf(address)).toBe('ZZ');
+  }
+});
+
+test("the user's database is used, and one that cannot be says which file it is", async () => {
+  const countryOf = await openCountries(builtInCountryDb());
+  expect(countryOf('8.8.8.8')).toBe('US');
+  const folder = await mkdtemp(join(tmpdir(), 'picpool-country-'));
+  const none = join(folder, 'none.mmdb');
+  const wrong = join(folder, 'wrong.mmdb');
+  await writeFile(wrong, 'not a database');
+  for (const [path, why] of [
+    [none, 'cannot be read'],
+    [folder, 'cannot be read'],
+    [wrong, 'is not a country database (.mmdb)'],
+  ] as const) {
+    const error = await openCountries(path).catch((fault) => fault);
+    expect(error).toBeInstanceOf(ConfigError);
+    expect(error.faults).toEqual([
+      { variable: 'PROXY_COUNTRY_DB', message: `names a file that ${why}: ${path}` },
+    ]);
+  }
+  await rm(folder, { recursive: true });
+});
+
+test('a country code is one that names a country', () => {
+  for (const code of ['US', 'NA', 'GB', 'XK']) expect(isCountryCode(code)).toBe(true);
+  for (const code of ['ZZ', 'EU', 'UK', 'us', 'OK', '', '??', 'USA']) expect(isCountryCode(code)).toBe(false);
+});

@@ -1,0 +1,142 @@
+import { describe, expect, test } from 'bun:test';
+import type { Protocol } from '../../src/proxy/proxy.ts';
+import { parse } from '../support/source-parsing.ts';
+
+const one = (line: string, protocol: Protocol | null = 'http') => parse('lines', line, protocol).taken;
+
+describe('a line is taken as', () => {
+  test.each([
+    ['8.8.8.1:8080', 'http://8.8.8.1:8080'],
+    ['  8.8.8.1:8080  ', 'http://8.8.8.1:8080'],
+    ['\ufeff8.8.8.1:8080', 'http://8.8.8.1:8080'],
+    ['socks5://8.8.8.1:1080', 'socks5://8.8.8.1:1080'],
+    ['SOCKS4://8.8.8.1:1080', 'socks4://8.8.8.1:1080'],
+    ['socks5h://8.8.8.1:1080', 'socks5://8.8.8.1:1080'],
+    ['socks4a://8.8.8.1:1080', 'socks4://8.8.8.1:1080'],
+    ['https://8.8.8.1:443/', 'https://8.8.8.1:443'],
+    ['"8.8.8.1:80",', 'http://8.8.8.1:80'],
+    ['8.8.8.1:3128:Türkiye', 'http://8.8.8.1:3128'],
+    ['8.8.8.1:3128:The Netherlands', 'http://8.8.8.1:3128'],
+    ['8.8.8.1:3128:US', 'http://8.8.8.1:3128 US'],
+    ['8.8.8.1:999 CO-N-S! +', 'http://8.8.8.1:999 CO'],
+    ['8.8.8.1:999 ZZ-A', 'http://8.8.8.1:999'],
+    ['http://8.8.8.1:80,US,Unknown', 'http://8.8.8.1:80 US'],
+    ['8.8.8.1:80|?|?|?', 'http://8.8.8.1:80'],
+    ['8.8.8.1:80 OK 0.3s', 'http://8.8.8.1:80'],
+    ['8.8.8.1:80 USA', 'http://8.8.8.1:80'],
+    ['8.8.8.1:80 us', 'http://8.8.8.1:80'],
+    ['8.8.8.1:80\tDE', 'http://8.8.8.1:80 DE'],
+    ['[2606:4700::1]:8080', 'http://[2606:4700::1]:8080'],
+    ['socks5://[2606:4700:0:0:0:0:0:ABC]:1080 FR', 'socks5://[2606:4700::abc]:1080 FR'],
+    ['8.8.8.0:1', 'http://8.8.8.0:1'],
+    ['223.255.255.255:65535', 'http://223.255.255.255:65535'],
+  ])('%j', (line, expected) => {
+    expect(one(line)).toEqual([expected]);
+  });
+});
+
+describe('a line is not taken', () => {
+  test.each([
+    'Array',
+    'Support by donations: bc1qxyz',
+    'Free proxies from example.com',
+    '8.8.8.1',
+    '8.8.8.1:',
+    '8.8.8.1:0',
+    '8.8.8.1:080',
+    '8.8.8.1:65536',
+    '8.8.8.1:99999',
+    '8.8.8.1:123456',
+    '8.8.8.1:-80',
+    '8.8.8.1:80a',
+    '8.8.8.1:8080:8081',
+    '8.8.8.1:8080:user:pass',
+    '8.8.8.1:8080:user@host',
+    '8.8.8.1:80/path',
+    '8.8.8.1:80-90',
+    'user:pass@8.8.8.1:80',
+    'http://user:pass@8.8.8.1:80',
+    'http://8.8.8.1:80@evil.example',
+    'proxy.example.com:8080',
+    'http://proxy.example.com:8080',
+    'localhost:80',
+    '0.0.0.0:80',
+    '127.0.0.7:80',
+    '10.1.2.3:80',
+    '192.168.0.1:80',
+    '100.64.0.1:80',
+    '169.254.169.254:80',
+    '224.0.0.1:80',
+    '255.255.255.255:80',
+    '008.8.8.1:80',
+    '8.8.8.01:80',
+    '8.8.8.256:80',
+    '8.8.8.8.8:80',
+    '8.8.8:80',
+    '999.999.999.999:80',
+    '134744072:80',
+    '0x8.8.8.8:80',
+    '8.8.8.8 :80',
+    '[::1]:80',
+    '[::ffff:8.8.8.8]:80',
+    '[64:ff9b::808:808]:80',
+    '[fe80::1%eth0]:80',
+    '[2606:4700::1:80',
+    '[]:80',
+    '2606:4700::1:8080',
+    'hhysteria2://8.8.8.1:80',
+    'less://8.8.8.1:80',
+    'vmess://8.8.8.1:80',
+    '//8.8.8.1:80',
+    'http:/8.8.8.1:80',
+    'http:8.8.8.1:80',
+    '8.8.8.1:80\0',
+    '8.8.8.1:\0',
+    '８.8.8.1:80',
+    '<li>8.8.8.1:80</li>',
+  ])('%j', (line) => {
+    expect(one(line)).toEqual([]);
+  });
+});
+
+test('lines end with LF, CRLF or CR alone, and the last needs no end', () => {
+  expect(one('8.8.8.1:1\n8.8.8.2:2\r\n\r\n8.8.8.3:3\r8.8.8.4:4')).toEqual([
+    'http://8.8.8.1:1',
+    'http://8.8.8.2:2',
+    'http://8.8.8.3:3',
+    'http://8.8.8.4:4',
+  ]);
+});
+
+test('garbage is counted, comments and blank lines are not', () => {
+  const list = `# free list\n${'Array\n'.repeat(1300)}\n   \n8.8.8.1:80\n  # 8.8.8.2:80\n`;
+  expect(parse('lines', list, 'http')).toMatchObject({ taken: ['http://8.8.8.1:80'], rejected: 1300 });
+});
+
+test('a line of 3 MB is dropped, and the next is read', () => {
+  const list = `8.8.8.1:80\n${'8.8.8.2:80 '.repeat(300_000)}\n8.8.8.3:80\n`;
+  expect(parse('lines', list, 'http')).toMatchObject({
+    taken: ['http://8.8.8.1:80', 'http://8.8.8.3:80'],
+    rejected: 1,
+  });
+});
+
+test('where nobody names a protocol, nothing is taken', () => {
+  const { taken, withoutProtocol } = parse('lines', '8.8.8.1:80\nsocks4://8.8.8.1:80\n', null);
+  expect({ taken, withoutProtocol }).toEqual({ taken: ['socks4://8.8.8.1:80'], withoutProtocol: 1 });
+});
+
+test('a list of https proxies may write them as http, but socks stays socks', () => {
+  expect(one('http://8.8.8.1:80\nsocks5://8.8.8.1:80', 'https')).toEqual([
+    'https://8.8.8.1:80',
+    'socks5://8.8.8.1:80',
+  ]);
+});
+
+test('private addresses are taken only where that is allowed', () => {
+  expect(parse('lines', '127.0.0.1:80\n10.0.0.1:80\n[::1]:80\n0.0.0.0:80\n', 'http', true).taken).toEqual([
+    'http://127.0.0.1:80',
+    'http://10.0.0.1:80',
+    'http://[::1]:80',
+  ]);
+});

@@ -1,0 +1,117 @@
+import { describe, expect, test } from 'bun:test';
+import { ConfigError } from '../../src/errors.ts';
+import { CATALOGUE, PROVIDERS } from '../../src/proxy/sources/catalogue.ts';
+import { loadSources } from '../../src/proxy/sources/load.ts';
+
+const noFile = () => Promise.reject(new Error('ENOENT'));
+
+async function faults(setting: string, text?: string): Promise<string[]> {
+  const error = await loadSources(setting, text === undefined ? noFile : async () => text).catch(
+    (fault) => fault,
+  );
+  if (!(error instanceof ConfigError)) throw new Error('was accepted');
+  expect(error.faults.every(({ variable }) => variable === 'PROXY_SOURCES')).toBe(true);
+  return error.faults.map(({ message }) => message);
+}
+
+describe('the built-in catalogue', () => {
+  test('has lists of at least 25 providers, for every protocol', async () => {
+    expect(await loadSources(undefined, noFile)).toBe(CATALOGUE);
+    expect(await loadSources(' ', noFile)).toBe(CATALOGUE);
+    expect(PROVIDERS.length).toBeGreaterThanOrEqual(25);
+    for (const protocol of ['http', 'https', 'socks4', 'socks5'] as const) {
+      expect(CATALOGUE.filter((source) => source.protocol === protocol).length).toBeGreaterThan(5);
+    }
+  });
+
+  test('names each list once, with a whole URL', () => {
+    expect(new Set(CATALOGUE.map(({ name }) => name)).size).toBe(CATALOGUE.length);
+    expect(new Set(CATALOGUE.map(({ url }) => url)).size).toBe(CATALOGUE.length);
+    for (const { url } of CATALOGUE) {
+      expect(URL.canParse(url)).toBe(true);
+      expect(url).not.toContain('{');
+    }
+  });
+});
+
+describe('a list of URLs', () => {
+  test('gives names, formats and protocols where the URL tells them', async () => {
+    const urls = [
+      'https://lists.example/socks5.txt',
+      'http://lists.example:8080/http_proxies.csv',
+      'https://lists.example/all.ndjson',
+      'https://lists.example/api?type=socks4&format=json',
+      'https://lists.example/http-and-socks5.html',
+      'file:///var/lists/https.txt',
+      'https://lists.example/socks5.txt',
+    ];
+    expect(await loadSources(` ${urls.join(' , ')}, `, noFile)).toEqual([
+      { name: 'lists.example/socks5.txt', url: urls[0], format: 'lines', protocol: 'socks5' },
+      { name: 'lists.example:8080/http_proxies.csv', url: urls[1], format: 'csv', protocol: 'http' },
+      { name: 'lists.example/all.ndjson', url: urls[2], format: 'json', protocol: null },
+      { name: 'lists.example/api', url: urls[3], format: 'json', protocol: 'socks4' },
+      { name: 'lists.example/http-and-socks5.html', url: urls[4], format: 'html', protocol: null },
+      { name: '/var/lists/https.txt', url: urls[5], format: 'lines', protocol: 'https' },
+      { name: 'lists.example/socks5.txt (2)', url: urls[6], format: 'lines', protocol: 'socks5' },
+    ] as never);
+  });
+
+  test('reports each item that is none', async () => {
+    expect(await faults('https://a.example/,ftp://b.example/,c')).toEqual([
+      'must be comma-separated URLs (http:, https: or file:), but has "ftp://b.example/"',
+      'must be comma-separated URLs (http:, https: or file:), but has "c"',
+    ]);
+  });
+});
+
+describe('a JSON file', () => {
+  test('gives its sources', async () => {
+    const sources = [
+      { name: 'a', url: 'https://a.example/x', format: 'csv', protocol: 'socks4' },
+      { name: 'b', url: 'https://b.example/socks5.txt' },
+      { name: 'c', url: 'https://b.example/socks5.txt', protocol: null },
+    ];
+    expect(await loadSources('/etc/sources.json', async () => `\ufeff${JSON.stringify(sources)}`)).toEqual([
+      sources[0],
+      { ...sources[1], format: 'lines', protocol: 'socks5' },
+      { ...sources[2], format: 'lines', protocol: null },
+    ] as never);
+  });
+
+  test('reports every fault by its path', async () => {
+    const text = JSON.stringify([
+      { name: '', url: 'ftp://x/', format: 'xml', protocol: 'quic', colour: 'red' },
+      'text',
+      { name: 'b' },
+    ]);
+    const messages = await faults('/etc/sources.json', text);
+    expect(messages.toSorted()).toEqual([
+      '/0/colour is not a field of a source',
+      '/0/format must be one of lines, csv, json, html',
+      '/0/name must be a text of 1 to 100 characters',
+      '/0/protocol must be one of http, https, socks4, socks5, or null',
+      '/0/url must be a URL that begins with http:, https: or file:',
+      '/1 must be an object with name and url',
+      '/2/url must be a URL that begins with http:, https: or file:',
+    ]);
+  });
+
+  test('reports names that are taken twice and URLs that are none', async () => {
+    const text = JSON.stringify([
+      { name: 'a', url: 'https://a.example/' },
+      { name: 'a', url: 'https://' },
+    ]);
+    expect(await faults('s.json', text)).toEqual([
+      '/1/url must be a URL that begins with http:, https: or file:',
+      '/1/name is taken twice: "a"',
+    ]);
+  });
+
+  test('that cannot be used says why', async () => {
+    expect(await faults('/none.json')).toEqual(['names a file that cannot be read: /none.json']);
+    expect((await faults('/x.json', '[{'))[0]).toStartWith('names a file that is not JSON: ');
+    for (const text of ['{}', '[]', '7']) {
+      expect(await faults('/x.json', text)).toEqual(['must be a file with an array of sources']);
+    }
+  });
+});

@@ -1,0 +1,225 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { createServer, type RequestListener, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { gzipSync } from 'node:zlib';
+import { formatUrl } from '../../src/proxy/proxy.ts';
+import { createSourceReader } from '../../src/proxy/sources/read.ts';
+import { createSeen } from '../../src/proxy/sources/seen.ts';
+import type { Source } from '../../src/proxy/sources/source.ts';
+import { createSafeFetch } from '../../src/shared/safe-fetch.ts';
+
+const GOOD = '8.8.8.1:80\n8.8.8.2:80\n';
+let server: Server;
+let base: string;
+let folder: string;
+
+const pages: Record<string, RequestListener> = {
+  '/good': (_, response) => response.end(GOOD),
+  '/gzip': (_, response) => response.writeHead(200, { 'content-encoding': 'gzip' }).end(gzipSync(GOOD)),
+  '/raw-gzip': (_, response) => response.end(gzipSync(GOOD.repeat(1000))),
+  '/bad-utf8': (_, response) =>
+    response.end(
+      Buffer.concat([Buffer.from([0xff, 0xfe, 0xc3, 10]), Buffer.from(GOOD), Buffer.from([0xe2, 0x82])]),
+    ),
+  '/bom': (_, response) => response.end(`\ufeff${GOOD}`),
+  '/nul': (_, response) => response.end(`\0\0\0\n${GOOD}\0`),
+  '/utf16': (_, response) => response.end(Buffer.from(`\ufeff${GOOD}`, 'utf16le')),
+  '/empty': (_, response) => response.end(),
+  '/arrays': (_, response) => response.end('Array\n'.repeat(1_323)),
+  '/error-page': (_, response) =>
+    response.end('\n<!DOCTYPE html><html><body><h1>Just a moment...</h1>{"a":[1]}</body></html>'),
+  '/unnamed': (_, response) => response.end(GOOD),
+  '/broken': (request, response) => {
+    response.writeHead(200, { 'content-length': '1000' }).write(GOOD);
+    setTimeout(() => request.socket.destroy(), 30);
+  },
+  '/drip': (_, response) => {
+    response.write(GOOD);
+    const timer = setInterval(() => response.write('8.8.8.3:80\n'), 20);
+    response.on('close', () => clearInterval(timer));
+  },
+  '/endless': (_, response) => {
+    const piece = GOOD.repeat(1_000);
+    const more = () => {
+      while (!response.destroyed && response.write(piece));
+    };
+    response.on('drain', more);
+    more();
+  },
+  '/loop': (_, response) => response.writeHead(301, { location: '/loop' }).end(),
+};
+
+beforeAll(async () => {
+  server = createServer((request, response) => {
+    const page = pages[request.url ?? ''];
+    if (page) page(request, response);
+    else response.writeHead(404).end(GOOD);
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  folder = await mkdtemp(join(tmpdir(), 'picpool-sources-'));
+});
+
+afterAll(async () => {
+  server.closeAllConnections();
+  server.close();
+  await rm(folder, { recursive: true });
+});
+
+const fetch = createSafeFetch({ allowPrivate: true });
+const reader = createSourceReader({ fetch, allowPrivate: false, maxBytes: 1_000_000, timeoutMs: 2_000 });
+
+async function read(url: string, source: Partial<Source> = {}, readSource = reader, signal?: AbortSignal) {
+  const taken: string[] = [];
+  const report = await readSource(
+    { name: 'test', url, format: 'lines', protocol: 'http', ...source },
+    {
+      signal: signal ?? new AbortController().signal,
+      onCandidate: (protocol, ip, port) => {
+        taken.push(formatUrl({ protocol, ip, port }));
+      },
+    },
+  );
+  return { taken, ...report };
+}
+
+const BOTH = ['http://8.8.8.1:80', 'http://8.8.8.2:80'];
+
+describe('a source', () => {
+  test('is read whole', async () => {
+    expect(await read(`${base}/good`)).toEqual({
+      taken: BOTH,
+      found: 2,
+      rejected: 0,
+      bytes: 22,
+      error: null,
+    });
+    expect(await read(`${base}/gzip`)).toMatchObject({ taken: BOTH, bytes: 22, error: null });
+  });
+
+  test.each(['/bad-utf8', '/bom', '/nul'])('with dirt is read as far as it goes: %s', async (path) => {
+    expect(await read(base + path)).toMatchObject({ taken: BOTH, error: null });
+  });
+
+  test.each([
+    ['/none', 'answered 404'],
+    ['/empty', 'nothing usable in it'],
+    ['/arrays', 'nothing usable in it'],
+    ['/raw-gzip', 'nothing usable in it'],
+    ['/utf16', 'nothing usable in it'],
+    ['/error-page', 'an HTML page instead of a list'],
+    ['/loop', 'redirected more than 5 times'],
+  ])('without use says why: %s', async (path, error) => {
+    expect(await read(base + path)).toMatchObject({ taken: [], found: 0, error });
+    expect(await read(base + path, { format: 'json' })).toMatchObject({ found: 0, error });
+  });
+
+  test('whose entries name no protocol says so', async () => {
+    expect(await read(`${base}/unnamed`, { protocol: null })).toMatchObject({
+      found: 0,
+      rejected: 2,
+      error: 'names no protocol: set one for this source',
+    });
+  });
+
+  test('that ends badly keeps what it gave', async () => {
+    const endless = await read(`${base}/endless`);
+    expect(endless).toMatchObject({ bytes: 1_000_000, error: 'sent more than 1 MB' });
+    expect(endless.found).toBeGreaterThan(90_000);
+    const broken = await read(`${base}/broken`);
+    expect(broken).toMatchObject({ taken: BOTH });
+    expect(broken.error).toStartWith('broke off');
+    const hasty = createSourceReader({ fetch, allowPrivate: false, timeoutMs: 200 });
+    const drip = await read(`${base}/drip`, {}, hasty);
+    expect(drip.taken.slice(0, 2)).toEqual(BOTH);
+    expect(drip.error).toBe('timed out after 0.2 s');
+  });
+
+  test('that cannot be reached, or may not be, is an error and no exception', async () => {
+    expect((await read('http://127.0.0.1:1/')).error).toStartWith('could not be reached');
+    const strict = createSourceReader({
+      fetch: createSafeFetch({ allowPrivate: false }),
+      allowPrivate: false,
+    });
+    expect((await read(`${base}/good`, {}, strict)).error).toBe('lies on an address that is not public');
+  });
+
+  test('is left at once when the caller stops', async () => {
+    const controller = new AbortController();
+    const reading = read(`${base}/drip`, {}, reader, controller.signal);
+    const reason = new Error('enough');
+    controller.abort(reason);
+    await expect(reading).rejects.toBe(reason);
+  });
+});
+
+describe('a file', () => {
+  test('is a source', async () => {
+    const path = join(folder, 'list.txt');
+    await writeFile(path, GOOD);
+    expect(await read(pathToFileURL(path).href)).toMatchObject({ taken: BOTH, bytes: 22, error: null });
+  });
+
+  test('is read up to the limit', async () => {
+    const path = join(folder, 'large.txt');
+    await writeFile(path, GOOD.repeat(50_000));
+    expect(await read(pathToFileURL(path).href)).toMatchObject({
+      bytes: 1_000_000,
+      error: 'has more than 1 MB',
+    });
+  });
+
+  test('that is none, a folder or a device is an error', async () => {
+    for (const path of [join(folder, 'none'), folder, '/dev/zero']) {
+      expect(await read(pathToFileURL(path).href)).toMatchObject({ found: 0, error: 'is no readable file' });
+    }
+  });
+});
+
+test('other work runs while a large list is parsed', async () => {
+  const list = Buffer.from(
+    Array.from({ length: 60_000 }, (_, i) => `8.8.${i >> 8}.${i & 255}:80\n`).join(''),
+  );
+  async function* whole() {
+    yield list;
+  }
+  let turns = 0;
+  let done = false;
+  const count = () => {
+    turns++;
+    if (!done) setImmediate(count);
+  };
+  setImmediate(count);
+  const busy = createSourceReader({ fetch, readFile: whole, allowPrivate: false });
+  // Each entry takes a while to handle, as it would under load.
+  let found = 0;
+  await busy(
+    { name: 'large', url: 'file:///large', format: 'lines', protocol: 'http' },
+    {
+      signal: new AbortController().signal,
+      onCandidate: () => {
+        found++;
+        for (const until = performance.now() + 0.002; performance.now() < until; );
+      },
+    },
+  );
+  done = true;
+  expect(found).toBe(60_000);
+  expect(turns).toBeGreaterThan(3);
+});
+
+test('an endpoint is seen once, whatever its kind', () => {
+  const seen = createSeen();
+  expect(seen.add('http', '8.8.8.1', 80)).toBe(true);
+  expect(seen.add('http', '8.8.8.1', 80)).toBe(false);
+  expect(seen.add('https', '8.8.8.1', 80)).toBe(true);
+  expect(seen.add('http', '8.8.8.1', 81)).toBe(true);
+  expect(seen.add('http', '255.255.255.255', 65_535)).toBe(true);
+  expect(seen.add('http', '2606:4700::1', 80)).toBe(true);
+  expect(seen.add('http', '2606:4700::1', 80)).toBe(false);
+  expect(seen.size).toBe(5);
+});
