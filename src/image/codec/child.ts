@@ -1,0 +1,104 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { dirname, resolve } from 'node:path';
+import { Value } from '@sinclair/typebox/value';
+import { createLineReader } from './lines.ts';
+import { WorkerReply, type WorkerRequest } from './protocol.ts';
+
+/** Environment variables. */
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+/** How a child ended. */
+export interface Ending {
+  code: number | null;
+  signal: string | null;
+  /** The last 2,000 characters of its standard error. */
+  stderr: string;
+}
+
+/** One conversion process. */
+export interface Child {
+  readonly pid: number | undefined;
+  send(request: WorkerRequest): void;
+  /** SIGKILL: the only deadline that a decoder cannot sit out. */
+  kill(): void;
+  /** Resident memory in bytes; 0 where the system does not tell (Linux does). */
+  memory(): number;
+  /** Resolves when the process is gone; never rejects. */
+  readonly ended: Promise<Ending>;
+}
+
+/** What a child needs to find its runtime, its libraries and its caches. No secret of the server is among them. */
+const PASSED_ON = ['PATH', 'HOME', 'TMPDIR', 'LD_LIBRARY_PATH', 'XDG_CACHE_HOME', 'DENO_DIR'];
+
+/**
+ * The environment of a child. VIPS_BLOCK_UNTRUSTED turns off the loaders that libvips itself does not trust with
+ * hostile input (SVG, PDF, ImageMagick...); two malloc arenas keep the memory of many threads from scattering.
+ * The one-file program keeps libvips below the data folder, which the child could not find from its own folder.
+ */
+function environment(own: Environment): Record<string, string> {
+  const kept = PASSED_ON.flatMap((name) => {
+    const value = own[name];
+    return value === undefined ? [] : [[name, value] as const];
+  });
+  const dataDir = resolve(own.DATA_DIR || 'data');
+  return { ...Object.fromEntries(kept), DATA_DIR: dataDir, VIPS_BLOCK_UNTRUSTED: '1', MALLOC_ARENA_MAX: '2' };
+}
+
+/**
+ * Starts `[...command, 'convert-worker']`, whose paths must be absolute. It runs in the folder of the script, from where
+ * Deno finds the packages, or in `/`: Bun would read the `.env` of the server's folder, and its secrets, again. A
+ * child that breaks the protocol is killed.
+ */
+export function startChild(
+  command: readonly string[],
+  own: Environment,
+  onReply: (reply: WorkerReply) => void,
+): Child {
+  const [program = '', ...rest] = command;
+  const child: ChildProcess = spawn(program, [...rest, 'convert-worker'], {
+    cwd: rest.length > 0 ? dirname(rest.at(-1) ?? '/') : '/',
+    env: environment(own),
+    stdio: ['pipe', 'pipe', 'pipe'],
+  });
+  const kill = () => void child.kill('SIGKILL');
+  let stderr = '';
+  const ended = new Promise<Ending>((resolve) => {
+    child.once('error', (error) => resolve({ code: null, signal: null, stderr: String(error) }));
+    child.once('close', (code, signal) => resolve({ code, signal, stderr }));
+  });
+  const read = createLineReader((line) => {
+    const reply: unknown = JSON.parse(line);
+    if (!Value.Check(WorkerReply, reply)) throw new TypeError('The worker sent no reply.');
+    onReply(reply);
+  });
+  child.stdout?.setEncoding('utf8').on('data', (text: string) => {
+    try {
+      read(text);
+    } catch (error) {
+      stderr += String(error);
+      kill();
+    }
+  });
+  child.stderr?.setEncoding('utf8').on('data', (text: string) => {
+    stderr = (stderr + text).slice(-2000);
+  });
+  // Writing to a child that has just died; `ended` tells.
+  child.stdin?.on('error', () => {});
+  return {
+    pid: child.pid,
+    send: (request) => void child.stdin?.write(`${JSON.stringify(request)}\n`),
+    kill,
+    memory: () => residentBytes(child.pid),
+    ended,
+  };
+}
+
+/** The second field of statm counts resident pages; 4 KiB each on the x86-64 and arm64 kernels in common use. */
+function residentBytes(pid: number | undefined): number {
+  try {
+    return Number(readFileSync(`/proc/${pid}/statm`, 'latin1').split(' ')[1]) * 4096;
+  } catch {
+    return 0;
+  }
+}

@@ -1,0 +1,103 @@
+import { createHash } from 'node:crypto';
+import { stat, writeFile } from 'node:fs/promises';
+import { AppError } from '../../errors.ts';
+import type { Format } from '../image.ts';
+import { encode, MAX_OUTPUT_SIDE } from './encode.ts';
+import { checkLimits } from './limits.ts';
+import type { Converted, ConvertJob, InputLimits } from './protocol.ts';
+import { loadSharp, type Metadata, type Sharp, type SharpOptions } from './sharp.ts';
+
+/** Lossless pictures below this many bytes a pixel are drawings and screenshots; photos need 1.2 and more. */
+const FLAT_BYTES_PER_PIXEL = 0.5;
+
+/**
+ * libvips' levels are truncated < error < warning. `warning` would refuse photos that every viewer shows (stray bytes
+ * before a marker, odd SOS parameters of some phones); `error` still refuses what is cut short or unreadable.
+ */
+const INPUT: SharpOptions = { failOn: 'error', limitInputPixels: false };
+
+/**
+ * Converts one picture, in this process. The pixels leave upright, never larger than they came, and in sRGB unless the
+ * profile is kept. An animation keeps its frames, delays and loop count where the output can hold them, and is not
+ * turned by EXIF, which no viewer does either.
+ * @throws {AppError} `image_limit`, `undecodable_image`, `storage_full`.
+ */
+export async function convert(job: ConvertJob, limits: InputLimits): Promise<Converted> {
+  const sharp = await loadSharp();
+  const header = await decoding(() => sharp(job.input, INPUT).metadata());
+  const source = describe(header);
+  checkLimits(source, limits);
+  const format = job.format === 'auto' ? keptFormat(header) : job.format;
+  const animated = source.frames > 1 && (format === 'webp' || format === 'gif') && job.animate !== false;
+  const box = {
+    width: Math.min(job.maxWidth, MAX_OUTPUT_SIDE[format]),
+    height: Math.min(job.maxHeight ?? Number.POSITIVE_INFINITY, MAX_OUTPUT_SIDE[format]),
+  };
+  const upright = animated ? source : header.autoOrient;
+  const scale = Math.min(1, box.width / upright.width, box.height / upright.height);
+  const isFlat = await hasFlatSource(job.input, header, source);
+
+  const opened = sharp(job.input, { ...INPUT, animated });
+  const turned = animated ? opened : opened.autoOrient();
+  const fitted = scale < 1 ? turned.resize({ ...box, fit: 'inside', withoutEnlargement: true }) : turned;
+  const encoded = encode(job.stripExif ? fitted : keepMetadata(fitted, header), {
+    format,
+    pixels: source.width * source.height * scale * scale * (animated ? source.frames : 1),
+    flat: isFlat && !animated,
+    palette: header.isPalette === true && scale === 1,
+  });
+  const { data, info } = await decoding(() => encoded.toBuffer({ resolveWithObject: true }));
+  // libwebp joins equal frames, so that the file itself has to be asked.
+  const frames = animated ? ((await sharp(data).metadata()).pages ?? 1) : 1;
+  await writeFile(job.output, data, { flag: 'wx', mode: 0o600 }).catch(storing);
+  return {
+    format,
+    width: info.width,
+    height: animated ? (info.pageHeight ?? info.height) : info.height,
+    frames,
+    size: data.length,
+    hash: createHash('sha256').update(data).digest('hex'),
+  };
+}
+
+/** Only webp and gif pages are frames; those of TIFF and HEIF are other pictures. */
+function describe({ format, width, height, pages }: Metadata) {
+  return { width, height, frames: format === 'webp' || format === 'gif' ? (pages ?? 1) : 1 };
+}
+
+function keptFormat({ format, compression }: Metadata): Format {
+  if (format === 'heif') return compression === 'av1' ? 'avif' : 'webp';
+  return format === 'jpeg' || format === 'png' || format === 'gif' ? format : 'webp';
+}
+
+async function hasFlatSource(
+  path: string,
+  { format }: Metadata,
+  { width, height }: { width: number; height: number },
+) {
+  if (format !== 'png' && format !== 'gif') return false;
+  return (await stat(path)).size < width * height * FLAT_BYTES_PER_PIXEL;
+}
+
+/** The output is RGB or grey, so that a profile of another colour space would be false on it. */
+function keepMetadata(pipeline: Sharp, { space }: Metadata): Sharp {
+  const withExif = pipeline.keepExif();
+  return space === 'cmyk' ? withExif : withExif.keepIccProfile();
+}
+
+async function decoding<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (cause) {
+    throw new AppError('undecodable_image', 'The image is damaged, cut short or of an unknown kind.', {
+      cause,
+    });
+  }
+}
+
+function storing(cause: NodeJS.ErrnoException): never {
+  if (cause.code === 'ENOSPC' || cause.code === 'EDQUOT') {
+    throw new AppError('storage_full', 'There is no space left to convert the image.', { cause });
+  }
+  throw cause;
+}

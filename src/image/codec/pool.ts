@@ -1,0 +1,254 @@
+import { AppError } from '../../errors.ts';
+import type { Log } from '../../shared/logger.ts';
+import { type Child, type Ending, type Environment, startChild } from './child.ts';
+import type { Converted, ConvertJob, InputLimits, WorkerReply } from './protocol.ts';
+
+/** A job on its way through the pool. */
+export interface Task {
+  job: ConvertJob;
+  /** How often a worker died before it began the job. */
+  misses: number;
+  resolve(converted: Converted): void;
+  reject(error: Error): void;
+}
+
+export interface PoolOptions {
+  /** Program and arguments that start the server again; `convert-worker` is added. */
+  command: readonly string[];
+  /** The server's own; workers get what they need of it. */
+  env: Environment;
+  /** How many processes. */
+  workers: number;
+  /** Of one conversion, from the moment it is handed to a worker. */
+  timeoutMs: number;
+  /** Resident memory of one worker above which its job is ended. Watched every 50 ms, on Linux alone. */
+  memoryLimitBytes: number;
+  limits: InputLimits;
+  /** The next task, taken off the queue, or `undefined`. */
+  next(): Task | undefined;
+  /** Puts a task back to the front. */
+  putBack(task: Task): void;
+  /** No worker runs and none could be started; those who wait should hear of it. */
+  onUnable(retryAfterMs: number): void;
+  log: Log;
+}
+
+export interface Pool {
+  /** Starts what is missing and hands out work. */
+  wake(): void;
+  /** Ends the worker that runs this task, if one does. */
+  abandon(task: Task): void;
+  /** How long nothing can start, 0 when workers run or may be started. */
+  unableForMs(): number;
+  counts(): PoolCounts;
+  /** Ends every worker at once, and its task. */
+  close(): Promise<void>;
+}
+
+export interface PoolCounts {
+  /** Process ids of the workers. */
+  pids: number[];
+  /** Workers that have begun a job. */
+  busy: number;
+  timeouts: number;
+  crashes: number;
+  outOfMemory: number;
+  /** Workers started since the beginning. */
+  started: number;
+}
+
+interface Run {
+  id: number;
+  task: Task;
+  began: boolean;
+  deadline: ReturnType<typeof setTimeout>;
+  /** Why the worker was killed, if the pool did it. */
+  verdict: AppError | null;
+}
+
+interface Worker {
+  child: Child;
+  startLimit: ReturnType<typeof setTimeout>;
+  ready: boolean;
+  retired: boolean;
+  jobs: number;
+  run: Run | null;
+}
+
+/** A worker that loads sharp takes 0.1 s, on Deno with an empty cache some seconds. */
+const START_LIMIT_MS = 20_000;
+const WATCH_MS = 50;
+/** A fresh worker costs 0.1 s, so that replacing it now and then is free and bounds what fragmentation adds. */
+const JOBS_PER_WORKER = 500;
+/** What an idle worker may hold; a fresh one has about 70 MiB. */
+const IDLE_BYTES = 400 * 1024 * 1024;
+const MAX_MISSES = 2;
+const FIRST_BACK_OFF_MS = 100;
+const LONGEST_BACK_OFF_MS = 30_000;
+
+/** Keeps conversion processes warm, one job at a time each, and replaces those that end for any reason. */
+export function createPool(options: PoolOptions): Pool {
+  const { command, env, timeoutMs, memoryLimitBytes, limits, log } = options;
+  const workers = new Set<Worker>();
+  const totals = { timeouts: 0, crashes: 0, outOfMemory: 0, started: 0 };
+  let lastId = 0;
+  let failedStarts = 0;
+  let backOff: { until: number; timer: ReturnType<typeof setTimeout> } | null = null;
+  let watch: ReturnType<typeof setInterval> | null = null;
+  let closed = false;
+
+  function start(): void {
+    totals.started++;
+    const child = startChild(command, env, (reply) => onReply(worker, reply));
+    const startLimit = setTimeout(child.kill, START_LIMIT_MS);
+    const worker: Worker = { child, startLimit, ready: false, retired: false, jobs: 0, run: null };
+    workers.add(worker);
+    void child.ended.then((ending) => onEnded(worker, ending));
+  }
+
+  function onReply(worker: Worker, reply: WorkerReply): void {
+    const { run } = worker;
+    if ('ready' in reply) {
+      clearTimeout(worker.startLimit);
+      worker.ready = true;
+      failedStarts = 0;
+      assign(worker);
+    } else if ('began' in reply) {
+      if (run && reply.began === run.id) run.began = true;
+    } else if (run && reply.id === run.id && !run.verdict) {
+      finish(worker, run);
+      if ('converted' in reply) run.task.resolve(reply.converted as Converted);
+      else run.task.reject(failure(reply.failed));
+      if (worker.jobs >= JOBS_PER_WORKER || worker.child.memory() > IDLE_BYTES) retire(worker);
+      else assign(worker);
+    }
+  }
+
+  function assign(worker: Worker): void {
+    if (worker.run || !worker.ready || worker.retired || closed) return;
+    const task = options.next();
+    if (!task) return;
+    const run: Run = {
+      id: ++lastId,
+      task,
+      began: false,
+      verdict: null,
+      deadline: setTimeout(() => {
+        totals.timeouts++;
+        const message = `The image could not be converted within ${timeoutMs / 1000} s.`;
+        condemn(worker, run, new AppError('conversion_timeout', message));
+      }, timeoutMs),
+    };
+    worker.run = run;
+    worker.child.send({ id: run.id, job: task.job, limits });
+    watch ??= setInterval(checkMemory, WATCH_MS);
+  }
+
+  function finish(worker: Worker, run: Run): void {
+    clearTimeout(run.deadline);
+    worker.run = null;
+    worker.jobs++;
+    if (watch && ![...workers].some(({ run }) => run)) {
+      clearInterval(watch);
+      watch = null;
+    }
+  }
+
+  function condemn(worker: Worker, run: Run, verdict: AppError): void {
+    run.verdict ??= verdict;
+    worker.child.kill();
+  }
+
+  function checkMemory(): void {
+    for (const worker of workers) {
+      if (!worker.run || worker.run.verdict || worker.child.memory() <= memoryLimitBytes) continue;
+      totals.outOfMemory++;
+      const message =
+        'The conversion of the image takes more memory than is allowed; try smaller dimensions.';
+      condemn(worker, worker.run, new AppError('image_limit', message));
+    }
+  }
+
+  function retire(worker: Worker): void {
+    worker.retired = true;
+    worker.child.kill();
+  }
+
+  function onEnded(worker: Worker, ending: Ending): void {
+    clearTimeout(worker.startLimit);
+    workers.delete(worker);
+    const { run } = worker;
+    if (run) {
+      finish(worker, run);
+      settleLost(run, ending);
+    }
+    if (closed) return;
+    if (worker.ready) wake();
+    else backOffFrom(ending);
+  }
+
+  function backOffFrom(ending: Ending): void {
+    const waitMs = Math.min(FIRST_BACK_OFF_MS * 2 ** failedStarts++, LONGEST_BACK_OFF_MS);
+    log('error', 'conversion worker did not start', { ...ending, retryMs: waitMs });
+    if (backOff) clearTimeout(backOff.timer);
+    const timer = setTimeout(() => {
+      backOff = null;
+      wake();
+    }, waitMs);
+    backOff = { until: performance.now() + waitMs, timer };
+    if (workers.size === 0) options.onUnable(waitMs);
+  }
+
+  /** The process is gone and the task has no answer. */
+  function settleLost({ task, began, verdict }: Run, { code, signal, stderr }: Ending): void {
+    if (verdict) task.reject(verdict);
+    else if (closed) task.reject(new AppError('unavailable', 'The server is stopping.'));
+    else if (!began && task.misses++ < MAX_MISSES) options.putBack(task);
+    else {
+      totals.crashes++;
+      log('warn', 'conversion worker died', { code, signal, stderr });
+      task.reject(
+        new AppError('undecodable_image', 'The image cannot be converted: it makes the decoder fail.'),
+      );
+    }
+  }
+
+  function wake(): void {
+    if (closed) return;
+    for (const worker of workers) assign(worker);
+    while (!backOff && workers.size < options.workers) start();
+  }
+
+  function counts(): PoolCounts {
+    const all = [...workers];
+    const pids = all.flatMap(({ child }) => child.pid ?? []);
+    return { pids, busy: all.filter(({ run }) => run?.began).length, ...totals };
+  }
+
+  return {
+    wake,
+    abandon(task) {
+      const verdict = new AppError('unavailable', 'Nobody waits for the image any more.');
+      for (const worker of workers) if (worker.run?.task === task) condemn(worker, worker.run, verdict);
+    },
+    unableForMs: () => (backOff && workers.size === 0 ? Math.max(1, backOff.until - performance.now()) : 0),
+    counts,
+    async close() {
+      closed = true;
+      if (backOff) clearTimeout(backOff.timer);
+      await Promise.all(
+        [...workers].map(({ child }) => {
+          child.kill();
+          return child.ended;
+        }),
+      );
+    },
+  };
+}
+
+function failure({ code, message, reason }: { code: string; message: string; reason?: string }): Error {
+  if (code === 'undecodable_image' || code === 'image_limit' || code === 'storage_full') {
+    return new AppError(code, message, reason === undefined ? {} : { cause: reason });
+  }
+  return new Error(`conversion failed: ${message}`);
+}

@@ -1,0 +1,77 @@
+import { type Static, Type } from '@sinclair/typebox';
+import { FORMATS, type Format } from '../image.ts';
+
+/** One conversion. Paths are absolute; the codec creates `output` and removes it when the conversion fails. */
+export interface ConvertJob {
+  input: string;
+  /** Must not exist yet. */
+  output: string;
+  /** `auto`: the format of the input where it is one of the five, else webp. */
+  format: Format | 'auto';
+  /** True: no EXIF, XMP, IPTC, and sRGB colours. False: EXIF and the colour profile stay. Upright either way. */
+  stripExif: boolean;
+  /** In pixels, upright. Larger pictures are scaled down to fit inside; smaller ones never up. */
+  maxWidth: number;
+  /** Not given: only the width counts. */
+  maxHeight?: number;
+  /** False: the first frame alone. True by default: webp and gif output keep the animation. */
+  animate?: boolean;
+}
+
+/** What every input has to keep to, known from its header. */
+export interface InputLimits {
+  /** Width x height x frames. */
+  maxPixels: number;
+  maxFrames: number;
+}
+
+/** A line to the worker. */
+export interface WorkerRequest {
+  id: number;
+  job: ConvertJob;
+  limits: InputLimits;
+}
+
+const Converted = Type.Object({
+  format: Type.Enum(Object.fromEntries(FORMATS.map((format) => [format, format]))),
+  width: Type.Integer({ minimum: 1 }),
+  height: Type.Integer({ minimum: 1 }),
+  frames: Type.Integer({ minimum: 1 }),
+  size: Type.Integer({ minimum: 1 }),
+  hash: Type.String({ pattern: '^[0-9a-f]{64}$' }),
+});
+
+/** A line from the worker: it can take work, it began a job, it ended one. */
+export const WorkerReply = Type.Union([
+  Type.Object({ ready: Type.Literal(true) }),
+  Type.Object({ began: Type.Integer() }),
+  Type.Object({ id: Type.Integer(), converted: Converted }),
+  Type.Object({
+    id: Type.Integer(),
+    failed: Type.Object({
+      code: Type.Union(
+        (['undecodable_image', 'image_limit', 'storage_full', 'internal'] as const).map((code) =>
+          Type.Literal(code),
+        ),
+      ),
+      message: Type.String(),
+      /** For the log: what the decoder said. */
+      reason: Type.Optional(Type.String()),
+    }),
+  }),
+]);
+export type WorkerReply = Static<typeof WorkerReply>;
+
+/** The stored picture. */
+export interface Converted {
+  format: Format;
+  /** Of one frame, in pixels, upright. */
+  width: number;
+  height: number;
+  /** 1 for a still picture. */
+  frames: number;
+  /** Bytes of the output. */
+  size: number;
+  /** SHA-256 of the output in hexadecimal. */
+  hash: string;
+}

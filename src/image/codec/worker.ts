@@ -1,0 +1,53 @@
+import { writeFileSync } from 'node:fs';
+import process from 'node:process';
+import { AppError } from '../../errors.ts';
+import { convert } from './convert.ts';
+import { createLineReader } from './lines.ts';
+import type { WorkerReply, WorkerRequest } from './protocol.ts';
+import { loadSharp } from './sharp.ts';
+
+type Failure = Extract<WorkerReply, { failed: unknown }>['failed'];
+
+/**
+ * A conversion process: reads jobs from standard input, one JSON object a line, answers on standard output, and
+ * ends when its input does, so that it never outlives the server. This is what `convert-worker` runs.
+ */
+export async function runConvertWorker(): Promise<void> {
+  volunteerForOutOfMemory();
+  await loadSharp();
+  const read = createLineReader((line) => void serve(JSON.parse(line) as WorkerRequest));
+  process.stdin.setEncoding('utf8');
+  process.stdin.on('data', (text: string) => read(text));
+  // A running conversion holds up process.exit; a signal does not wait.
+  process.stdin.on('close', () => process.kill(process.pid, 'SIGKILL'));
+  process.stdin.on('end', () => process.kill(process.pid, 'SIGKILL'));
+  reply({ ready: true });
+}
+
+async function serve({ id, job, limits }: WorkerRequest): Promise<void> {
+  reply({ began: id });
+  try {
+    reply({ id, converted: await convert(job, limits) });
+  } catch (error) {
+    reply({ id, failed: describe(error) });
+  }
+}
+
+function describe(error: unknown): Failure {
+  if (!(error instanceof AppError)) return { code: 'internal', message: String(error) };
+  const code = error.code as Failure['code'];
+  return { code, message: error.message, ...(error.cause ? { reason: String(error.cause) } : {}) };
+}
+
+function reply(message: WorkerReply): void {
+  process.stdout.write(`${JSON.stringify(message)}\n`);
+}
+
+/** Where the machine runs out of memory, Linux should end a conversion before the server. */
+function volunteerForOutOfMemory(): void {
+  try {
+    writeFileSync('/proc/self/oom_score_adj', '500');
+  } catch {
+    // Not Linux, or not allowed: the limit that the codec watches still stands.
+  }
+}

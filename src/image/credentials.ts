@@ -1,0 +1,41 @@
+/** What a request brings along to open a protected image. */
+export interface Credentials {
+  /** Passwords, the most explicit first: header, query, Basic. */
+  passwords: string[];
+  /** The `Cookie` header. */
+  cookie: string | null;
+}
+
+/** Reads the credentials of a request: `X-Image-Password`, `?password=`, Basic with any user name, a cookie. */
+export function credentialsOf(request: Request): Credentials {
+  const { headers } = request;
+  const header = headers.get('x-image-password');
+  const query = request.url.includes('?') ? new URL(request.url).searchParams.get('password') : null;
+  const passwords = [header === null ? null : decodeHeader(header), query, basicPassword(headers)];
+  return {
+    passwords: passwords.filter((password): password is string => password !== null && password !== ''),
+    cookie: headers.get('cookie'),
+  };
+}
+
+function basicPassword(headers: Headers): string | null {
+  const [, encoded] = /^Basic ([\w+/=-]+)$/i.exec(headers.get('authorization') ?? '') ?? [];
+  if (encoded === undefined) return null;
+  const text = decodeUtf8(Buffer.from(encoded, 'base64'));
+  const colon = text.indexOf(':');
+  return colon === -1 ? null : text.slice(colon + 1);
+}
+
+/** Headers arrive with one character per byte, but what people type into `curl -H` is UTF-8. */
+function decodeHeader(value: string): string {
+  return /^[\u0000-\u00ff]*$/.test(value) ? decodeUtf8(Buffer.from(value, 'latin1')) : value;
+}
+
+/** Bytes as UTF-8, or as Latin-1 where they are not. */
+function decodeUtf8(bytes: Buffer): string {
+  try {
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
+  } catch {
+    return bytes.toString('latin1');
+  }
+}

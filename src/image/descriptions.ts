@@ -1,0 +1,171 @@
+import { Type } from '@sinclair/typebox';
+import { type Answer, describe } from '../shared/describe.ts';
+import { oneOf } from '../shared/schema.ts';
+import { THUMBNAIL_WIDTHS } from './blob-keys.ts';
+import {
+  cleanupAnswer,
+  deleteAnswer,
+  infoAnswer,
+  listAnswer,
+  searchAnswer,
+  uploadAnswer,
+} from './schemas.ts';
+import { uploadOptions } from './upload-options.ts';
+
+const tag = 'Images';
+const file = Type.String({ format: 'binary', description: 'The image file.' });
+const text = Type.String();
+const page: Answer = { description: 'A page for people.', content: { 'text/html': { schema: text } } };
+
+const password = [
+  { name: 'X-Image-Password', in: 'header', description: 'Password of a protected image.', schema: text },
+  { name: 'password', in: 'query', description: 'The same; but it may end up in logs.', schema: text },
+] satisfies Parameters<typeof describe>[0]['parameters'];
+
+/** How the routes of the image host are described, by route. */
+export const details = {
+  upload: describe({
+    id: 'uploadImage',
+    tag,
+    summary: 'Store an image',
+    description:
+      'Takes a form with the file in the field `image`, or the bytes of the file as the body, whatever its ' +
+      'content type says; the options of a raw body are query parameters with the names of the fields. ' +
+      'Larger images are scaled down to `max_width` and `max_height`, never up.',
+    requestBody: {
+      required: true,
+      content: {
+        'multipart/form-data': { schema: Type.Composite([Type.Object({ image: file }), uploadOptions]) },
+        'application/octet-stream': { schema: file },
+      },
+    },
+    parameters: Object.entries(uploadOptions.properties).map(([name, schema]) => ({
+      name,
+      in: 'query' as const,
+      description: schema.description ?? name,
+      schema,
+    })),
+    answers: {
+      201: {
+        description: 'The image is stored; `Location` is its page.',
+        ...uploadAnswer,
+        headers: { Location: { description: 'Page of the image.', schema: text } },
+      },
+    },
+    errors: [400, 413, 415, 422, 507],
+  }),
+
+  info: describe({
+    id: 'getImageInfo',
+    tag,
+    summary: 'Facts and links of an image',
+    parameters: password,
+    answers: { 200: { description: 'The image.', ...infoAnswer } },
+    errors: [401, 404],
+  }),
+
+  list: describe({
+    id: 'listImages',
+    tag,
+    summary: 'Public images, newest first',
+    answers: { 200: { description: 'One page; past the end an empty one.', ...listAnswer } },
+    errors: [400],
+  }),
+
+  search: describe({
+    id: 'searchImages',
+    tag,
+    summary: 'Public images by file name, id or format',
+    answers: { 200: { description: 'One page, newest first.', ...searchAnswer } },
+    errors: [400],
+  }),
+
+  remove: describe({
+    id: 'deleteImage',
+    tag,
+    summary: 'Delete an image',
+    description: 'Allowed from the address that uploaded it, and from anywhere with its delete token.',
+    parameters: [
+      { name: 'delete_token', in: 'query', description: 'Answer of the upload.', schema: text },
+      { name: 'X-Delete-Token', in: 'header', description: 'The same.', schema: text },
+    ],
+    answers: { 200: { description: 'The image is gone.', ...deleteAnswer } },
+    errors: [403, 404],
+  }),
+
+  cleanup: describe({
+    id: 'cleanUpImages',
+    tag,
+    summary: 'Remove images that nobody has opened for long',
+    description:
+      'The server does so by itself, too. Calls that come in meanwhile get the answer of the running one.',
+    answers: { 200: { description: 'What was removed.', ...cleanupAnswer } },
+    errors: [401, 409],
+    admin: true,
+  }),
+
+  file: describe({
+    id: 'getImage',
+    tag,
+    summary: 'An image, or its page',
+    description:
+      '`/i/<id>` is the page, `/i/<id>.<extension>` the file itself, with `ETag`, `Range` and a year in caches. ' +
+      'A protected image needs its password: in the header, the query, as Basic authentication with any user name, ' +
+      'or as the cookie that the form on the page sets.',
+    parameters: [
+      ...password,
+      {
+        name: 'w',
+        in: 'query',
+        description: 'Width of a smaller version, in pixels; never larger than the image.',
+        schema: oneOf(THUMBNAIL_WIDTHS.map(String)),
+      },
+      { name: 'download', in: 'query', description: '`1`: to be saved.', schema: oneOf(['1']) },
+      { name: 'Range', in: 'header', description: 'One range of bytes.', schema: text },
+      { name: 'If-None-Match', in: 'header', description: 'A known `ETag`.', schema: text },
+    ],
+    answers: {
+      200: {
+        description: 'The file or the page.',
+        content: { 'image/*': { schema: file }, 'text/html': { schema: text } },
+      },
+      206: { description: 'A part of the file.', content: { 'image/*': { schema: file } } },
+      304: { description: 'The file is known already.' },
+      401: page,
+      429: page,
+    },
+    errors: [400, 401, 404, 416],
+  }),
+
+  askDelete: describe({
+    id: 'askToDeleteImage',
+    tag,
+    summary: 'Page that asks for confirmation',
+    parameters: [
+      { name: 'token', in: 'query', description: 'The delete token.', required: true, schema: text },
+    ],
+    answers: { 200: page },
+    errors: [403, 404],
+  }),
+
+  confirmDelete: describe({
+    id: 'confirmDeleteImage',
+    tag,
+    summary: 'Delete an image from that page',
+    requestBody: {
+      required: true,
+      content: { 'application/x-www-form-urlencoded': { schema: Type.Object({ token: text }) } },
+    },
+    answers: { 200: page },
+    errors: [400, 403, 404, 413],
+  }),
+
+  sharex: describe({
+    id: 'getShareXUploader',
+    tag,
+    summary: 'Custom uploader for ShareX',
+    answers: {
+      200: { description: 'A `.sxcu` file.', content: { 'application/json': { schema: Type.Object({}) } } },
+    },
+  }),
+};

@@ -1,0 +1,50 @@
+import { escapeHtml } from '../shared/escape-html.ts';
+import { EXTENSIONS, type ImageRecord } from './image.ts';
+
+/** The links and snippets of an image, as the public interface names them. */
+export interface Links {
+  url: string;
+  raw_url: string;
+  markdown: string;
+  html: string;
+  bbcode: string;
+}
+
+type Linked = Pick<ImageRecord, 'id' | 'format' | 'filename'>;
+
+/** `base`: scheme, host and base path, without a trailing slash. */
+export function pageUrl(base: string, id: string): string {
+  return `${base}/i/${id}`;
+}
+
+/** The direct link. */
+export function rawUrl(base: string, { id, format }: Pick<ImageRecord, 'id' | 'format'>): string {
+  return `${base}/i/${id}.${EXTENSIONS[format]}`;
+}
+
+/** The page that asks an uploader to confirm the deletion. */
+export function deleteUrl(base: string, id: string, token: string): string {
+  return `${base}/i/${id}/delete?token=${token}`;
+}
+
+/** All links of an image. The file name, which may be any text, cannot break out of a snippet. */
+export function linksOf(base: string, image: Linked): Links {
+  const raw = rawUrl(base, image);
+  return {
+    url: pageUrl(base, image.id),
+    raw_url: raw,
+    markdown: `![${escapeMarkdown(image.filename)}](${raw})`,
+    html: `<img src="${escapeHtml(raw)}" alt="${escapeHtml(onOneLine(image.filename))}">`,
+    bbcode: `[img]${raw}[/img]`,
+  };
+}
+
+/** Makes any text safe as the description of a Markdown image; `|` would end a table's cell. */
+export function escapeMarkdown(text: string): string {
+  return onOneLine(text).replace(/[\\`*_~[\]()<>&!|#$^:]/g, '\\$&');
+}
+
+/** Control characters, line separators and halves of characters would break a snippet apart. */
+function onOneLine(text: string): string {
+  return text.toWellFormed().replace(/[\u0000-\u001f\u007f-\u009f\u2028\u2029]+/g, ' ');
+}

@@ -1,0 +1,39 @@
+import type { ImageRecord } from './image.ts';
+import type { ImageStore } from './store.ts';
+
+/** How long another copy of the server may go on showing an image that was deleted here, in ms. */
+const LIFE_MS = 2000;
+/** Some 5 MB at most. */
+const MAX_ENTRIES = 5000;
+
+/** Records that were asked for lately, so that a much-viewed image costs no call of the store. */
+export interface RecordCache {
+  get(id: string): Promise<ImageRecord | null>;
+  /** To be called after the record has changed or gone. */
+  forget(id: string): void;
+}
+
+export function createRecordCache(images: Pick<ImageStore, 'get'>, now: () => number): RecordCache {
+  const entries = new Map<string, { record: ImageRecord; until: number }>();
+  /** Grows when anything is forgotten: what was being read meanwhile may be out of date. */
+  let changes = 0;
+
+  return {
+    async get(id) {
+      const entry = entries.get(id);
+      if (entry && entry.until > now()) return entry.record;
+      entries.delete(id);
+      const seen = changes;
+      const record = await images.get(id);
+      if (record === null || seen !== changes) return record;
+      const oldest = entries.keys().next().value;
+      if (entries.size >= MAX_ENTRIES && oldest !== undefined) entries.delete(oldest);
+      entries.set(id, { record, until: now() + LIFE_MS });
+      return record;
+    },
+    forget(id) {
+      changes++;
+      entries.delete(id);
+    },
+  };
+}

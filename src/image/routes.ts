@@ -1,0 +1,160 @@
+import { Elysia } from 'elysia';
+import { AppError } from '../errors.ts';
+import type { ContextOf } from '../shared/context.ts';
+import { coerce } from '../shared/schema.ts';
+import { STYLE_PATH } from '../web/layout.ts';
+import { STYLE } from '../web/style.ts';
+import { deleterOf } from './deleter.ts';
+import { details } from './descriptions.ts';
+import { answerDirectLink, openImage, parseFileName } from './direct-link.ts';
+import { cleanFilename } from './filename.ts';
+import { linksOf } from './links.ts';
+import { createPages } from './pages.ts';
+import { DEFAULT_PER_PAGE, listQuery, MAX_PER_PAGE, searchQuery } from './schemas.ts';
+import { type ErrorHeaders, PRIVATE_CACHE } from './serve.ts';
+import type { ImageService } from './service.ts';
+import { sharexUploader } from './sharex.ts';
+import { receiveUpload } from './upload.ts';
+import { parseUploadOptions } from './upload-options.ts';
+import { infoView, listView, uploadView } from './views.ts';
+
+/** How long a caller waits for a clean-up, in ms: less than proxies in front commonly wait. */
+const CLEANUP_BUDGET_MS = 20_000;
+
+export interface ImageRoutesOptions {
+  service: ImageService;
+  contextOf: ContextOf;
+  /** True where only the administrator may call the clean-up. */
+  adminRequired: boolean;
+  /** Path under which the routes are mounted, for links. */
+  basePath: string;
+}
+
+/** The image host over HTTP. `GET /api/stats` is not among them: it may be shared with another service. */
+export function imageRoutes({ service, contextOf, adminRequired, basePath }: ImageRoutesOptions) {
+  const pages = createPages(service, basePath);
+  const baseOf = (request: Request) => contextOf(request).origin + basePath;
+
+  async function upload(request: Request): Promise<Response> {
+    const { maxUploadBytes: maxBytes } = service.limits;
+    const received = await receiveUpload(request, {
+      maxBytes,
+      folder: service.folder,
+      signal: request.signal,
+    });
+    try {
+      const query = Object.fromEntries(new URL(request.url).searchParams);
+      const { filename, ...options } = parseUploadOptions({ ...query, ...received.fields });
+      const file = {
+        path: received.path,
+        filename: (filename && cleanFilename(filename)) || received.filename,
+      };
+      const uploaded = await service.upload(file, options, contextOf(request).peer, request.signal);
+      const location = linksOf(baseOf(request), uploaded.image).url;
+      return Response.json(uploadView(baseOf(request), uploaded), {
+        status: 201,
+        headers: { location, 'cache-control': 'no-store' },
+      });
+    } catch (error) {
+      if (!request.signal.aborted) throw error;
+      throw new AppError('invalid_body', 'The connection was closed before the answer.', { cause: error });
+    } finally {
+      await received.dispose();
+    }
+  }
+
+  async function list(
+    request: Request,
+    asked: { page?: number; per_page?: number; q?: string },
+  ): Promise<Response> {
+    const { page = 1, per_page = DEFAULT_PER_PAGE, q } = asked;
+    const perPage = Math.min(per_page, MAX_PER_PAGE);
+    const found = await service.list({ page, perPage, ...(q !== undefined && { text: q }) });
+    const view = listView(baseOf(request), found, { page, perPage, ...(q !== undefined && { query: q }) });
+    return Response.json(view, { headers: { 'cache-control': 'no-cache' } });
+  }
+
+  async function file(request: Request, name: string, errorHeaders: ErrorHeaders): Promise<Response> {
+    const asked = parseFileName(name);
+    if (asked === null) throw new AppError('not_found', 'There is no such image.');
+    const { id, extension } = asked;
+    if (extension === null) return pages.show(request, contextOf(request), id);
+    return answerDirectLink(service, request, contextOf, { id, extension }, errorHeaders);
+  }
+
+  return new Elysia()
+    .post('/api/upload', ({ request }) => upload(request), { parse: 'none', detail: details.upload })
+    .get(
+      '/api/info/:id',
+      async ({ request, params, set }) => {
+        const image = await service.find(params.id);
+        await openImage(service, request, () => contextOf(request).peer, image, set.headers as ErrorHeaders);
+        const cache = image.passwordHash === null ? 'no-cache' : PRIVATE_CACHE;
+        return Response.json(infoView(baseOf(request), image), { headers: { 'cache-control': cache } });
+      },
+      { detail: details.info },
+    )
+    .get('/api/list', ({ request, query }) => list(request, query), {
+      query: listQuery,
+      transform: ({ query }) => coerce(listQuery, query),
+      detail: details.list,
+    })
+    .get('/api/search', ({ request, query }) => list(request, query), {
+      query: searchQuery,
+      transform: ({ query }) => coerce(searchQuery, query),
+      detail: details.search,
+    })
+    .delete(
+      '/api/delete/:id',
+      async ({ request, params: { id } }) => {
+        await service.remove(id, deleterOf(request, contextOf(request)));
+        return Response.json({ success: true, id });
+      },
+      { parse: 'none', detail: details.remove },
+    )
+    .post(
+      '/api/cleanup',
+      async ({ request }) => {
+        if (adminRequired && !contextOf(request).admin) {
+          throw new AppError('unauthorized', 'The clean-up needs the administrator token.');
+        }
+        const { removed, freedBytes, complete } = await service.cleanup(CLEANUP_BUDGET_MS);
+        return Response.json({ success: true, removed, freed_bytes: freedBytes, complete });
+      },
+      { parse: 'none', detail: details.cleanup },
+    )
+    .get('/i/:file', ({ request, params, set }) => file(request, params.file, set.headers as ErrorHeaders), {
+      detail: details.file,
+    })
+    .post('/i/:file', ({ request, params }) => pages.unlock(request, contextOf(request), params.file), {
+      parse: 'none',
+      // The form of a page, not part of the interface for programs.
+      detail: { hide: true },
+    })
+    .get('/i/:file/delete', ({ request, params }) => pages.askDelete(request, params.file), {
+      detail: details.askDelete,
+    })
+    .post('/i/:file/delete', ({ request, params }) => pages.confirmDelete(request, params.file), {
+      parse: 'none',
+      detail: details.confirmDelete,
+    })
+    .get(
+      '/sharex.sxcu',
+      ({ request }) =>
+        Response.json(sharexUploader(baseOf(request)), {
+          headers: {
+            'content-disposition': 'attachment; filename="picpool.sxcu"',
+            'cache-control': 'no-cache',
+          },
+        }),
+      { detail: details.sharex },
+    )
+    .get(
+      STYLE_PATH,
+      () =>
+        new Response(STYLE, {
+          headers: { 'content-type': 'text/css; charset=utf-8', 'cache-control': 'public, max-age=3600' },
+        }),
+      { detail: { hide: true } },
+    );
+}

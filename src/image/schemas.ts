@@ -1,0 +1,182 @@
+import { type TObject, type TProperties, Type } from '@sinclair/typebox';
+import { oneOf } from '../shared/schema.ts';
+import { FORMATS } from './image.ts';
+
+/** More than this many a page are served as this many. */
+export const MAX_PER_PAGE = 100;
+export const DEFAULT_PER_PAGE = 20;
+
+const paging = {
+  page: Type.Optional(
+    Type.Integer({ minimum: 1, maximum: 1_000_000_000, default: 1, description: 'Counted from 1.' }),
+  ),
+  per_page: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      default: DEFAULT_PER_PAGE,
+      description: `Images on a page; above ${MAX_PER_PAGE}, ${MAX_PER_PAGE} are served.`,
+    }),
+  ),
+};
+
+export const listQuery = Type.Object(paging);
+
+export const searchQuery = Type.Object({
+  q: Type.String({
+    minLength: 1,
+    maxLength: 255,
+    description: 'Any part of the file name, id or format, in any letter case.',
+  }),
+  ...paging,
+});
+
+const success = Type.Literal(true);
+
+const facts = {
+  id: Type.String({ description: '12 letters and digits.' }),
+  filename: Type.String({ description: 'As uploaded.' }),
+  format: oneOf(FORMATS, { description: 'Stored format.' }),
+  width: Type.Integer({ description: 'In pixels.' }),
+  height: Type.Integer({ description: 'In pixels.' }),
+  frames: Type.Integer({ description: '1 for a still picture.' }),
+  size: Type.Integer({ description: 'Bytes of the stored file.' }),
+  created_at: Type.String({ description: '`YYYY-MM-DD HH:MM:SS`, UTC.' }),
+};
+
+const addresses = {
+  url: Type.String({ description: 'Page link.' }),
+  raw_url: Type.String({ description: 'Direct link.' }),
+};
+
+const snippets = {
+  ...addresses,
+  markdown: Type.String(),
+  html: Type.String(),
+  bbcode: Type.String(),
+  protected: Type.Boolean({ description: 'Whether a password is needed to see it.' }),
+};
+
+const lastAccess = {
+  last_access: Type.String({ description: '`YYYY-MM-DD HH:MM:SS`, UTC; exact to an hour.' }),
+};
+
+const exampleFacts = {
+  id: 'Zk3vQ8mT1xYb',
+  filename: 'harbour.jpg',
+  format: 'webp',
+  width: 1600,
+  height: 1200,
+  frames: 1,
+  size: 184_220,
+  created_at: '2026-01-31 08:05:09',
+};
+const exampleLinks = {
+  url: 'https://img.example/i/Zk3vQ8mT1xYb',
+  raw_url: 'https://img.example/i/Zk3vQ8mT1xYb.webp',
+  markdown: '![harbour.jpg](https://img.example/i/Zk3vQ8mT1xYb.webp)',
+  html: '<img src="https://img.example/i/Zk3vQ8mT1xYb.webp" alt="harbour.jpg">',
+  bbcode: '[img]https://img.example/i/Zk3vQ8mT1xYb.webp[/img]',
+  protected: false,
+};
+const exampleToken = 'x4Jb0QmZr7TnYc2LkW9sVd6HfG3aPe1U';
+
+/** A shape of an answer with an example of it. */
+function answer<T extends TProperties>(
+  properties: T,
+  example: object,
+): { schema: TObject<T>; example: object } {
+  return { schema: Type.Object(properties), example };
+}
+
+export const uploadAnswer = answer(
+  {
+    success,
+    ...facts,
+    ...snippets,
+    delete_token: Type.String({ description: 'Deletes the image from any address; shown only here.' }),
+    delete_url: Type.String({ description: 'Page that asks for confirmation and deletes the image.' }),
+  },
+  {
+    success: true,
+    ...exampleFacts,
+    ...exampleLinks,
+    delete_token: exampleToken,
+    delete_url: `${exampleLinks.url}/delete?token=${exampleToken}`,
+  },
+);
+
+export const infoAnswer = answer(
+  { success, ...facts, ...snippets, ...lastAccess },
+  { success: true, ...exampleFacts, ...exampleLinks, last_access: '2026-02-01 10:00:00' },
+);
+
+const page = {
+  page: Type.Integer(),
+  per_page: Type.Integer(),
+  total: Type.Integer({ description: 'Images on all pages.' }),
+  pages: Type.Integer(),
+  images: Type.Array(Type.Object({ ...facts, ...addresses, ...lastAccess })),
+};
+const examplePage = {
+  page: 1,
+  per_page: DEFAULT_PER_PAGE,
+  total: 1,
+  pages: 1,
+  images: [
+    {
+      ...exampleFacts,
+      url: exampleLinks.url,
+      raw_url: exampleLinks.raw_url,
+      last_access: '2026-02-01 10:00:00',
+    },
+  ],
+};
+
+export const listAnswer = answer({ success, ...page }, { success: true, ...examplePage });
+
+export const searchAnswer = answer(
+  { success, query: Type.String(), ...page },
+  { success: true, query: 'harbour', ...examplePage },
+);
+
+export const deleteAnswer = answer({ success, id: Type.String() }, { success: true, id: exampleFacts.id });
+
+export const cleanupAnswer = answer(
+  {
+    success,
+    removed: Type.Integer({ description: 'Images that were removed.' }),
+    freed_bytes: Type.Integer(),
+    complete: Type.Boolean({ description: 'False when time ran out; call again for the rest.' }),
+  },
+  { success: true, removed: 12, freed_bytes: 2_210_640, complete: true },
+);
+
+export const statsAnswer = {
+  description: 'The numbers of the image host.',
+  ...answer(
+    {
+      images: Type.Integer({ description: 'Stored images, protected ones included.' }),
+      protected: Type.Integer({ description: 'How many of them have a password.' }),
+      bytes: Type.Integer({ description: 'Bytes of all of them.' }),
+      formats: Type.Record(Type.String(), Type.Integer(), { description: 'Images by stored format.' }),
+      accepted_formats: Type.Array(Type.String()),
+      output_formats: Type.Array(Type.String()),
+      max_upload_bytes: Type.Integer(),
+      max_pixels: Type.Integer({ description: 'Of an upload, all frames together.' }),
+      max_frames: Type.Integer(),
+      retention_days: Type.Number({ description: 'Images that nobody opens for so long are removed.' }),
+    },
+    {
+      images: 120,
+      protected: 3,
+      bytes: 22_106_400,
+      formats: { webp: 110, gif: 10 },
+      accepted_formats: ['jpeg', 'png', 'webp', 'gif', 'avif', 'tiff'],
+      output_formats: [...FORMATS],
+      max_upload_bytes: 33_554_432,
+      max_pixels: 100_000_000,
+      max_frames: 500,
+      retention_days: 90,
+    },
+  ),
+};

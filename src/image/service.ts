@@ -1,0 +1,271 @@
+import { createHash, timingSafeEqual } from 'node:crypto';
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { AppError } from '../errors.ts';
+import type { Clock } from '../shared/clock.ts';
+import type { Locks } from '../shared/locks.ts';
+import type { Log } from '../shared/logger.ts';
+import type { RateLimiter } from '../shared/rate-limiter.ts';
+import type { StateStore } from '../shared/state.ts';
+import { createAccessLog } from './accesses.ts';
+import { keysOf, originalKey, thumbnailKey } from './blob-keys.ts';
+import { type CleanupReport, createCleanup } from './cleanup.ts';
+import type { Codec } from './codec/codec.ts';
+import { type CookieSigner, createCookieSigner } from './cookie.ts';
+import { createDeleteToken, createId, ID_PATTERN, type RandomBytes } from './ids.ts';
+import { EXTENSIONS, type ImageRecord, MEDIA_TYPES, type UploadOptions } from './image.ts';
+import { createImageLock, type ImageLock } from './lock.ts';
+import { startMaintenance } from './maintenance.ts';
+import { createPasswordHasher, type PasswordHasher } from './password.ts';
+import { createRecordCache } from './records.ts';
+import type { BlobStore, ByteRange, ImageStore, ImageSummary, Page } from './store.ts';
+import { createThumbnails } from './thumbnails.ts';
+
+/** What the image host may take and for how long it keeps it. */
+export interface ImageLimits {
+  maxUploadBytes: number;
+  maxPixels: number;
+  maxFrames: number;
+  retentionMs: number;
+  cleanupIntervalMs: number;
+}
+
+export interface ImageServiceOptions {
+  images: ImageStore;
+  blobs: BlobStore;
+  state: StateStore;
+  locks: Locks;
+  limiter: RateLimiter;
+  codec: Pick<Codec, 'convert'>;
+  clock: Pick<Clock, 'now'>;
+  random: RandomBytes;
+  /** scrypt at its usual cost where none is given. */
+  hasher?: PasswordHasher;
+  /** Folder for temporary files; best on the file system of the images where these are files. */
+  folder: string;
+  limits: ImageLimits;
+  log: Log;
+}
+
+/** Who wants to delete an image. Any one of the three is enough. */
+export interface Deleter {
+  /** Canonical address, or `null` where the request may come from somebody else's page. */
+  peer: string | null;
+  token: string | null;
+  admin: boolean;
+}
+
+export interface Uploaded {
+  image: ImageRecord;
+  /** Known to nobody else: only its hash is stored. */
+  deleteToken: string;
+}
+
+/** The image host without HTTP. */
+export interface ImageService extends ImageLock {
+  readonly limits: ImageLimits;
+  /** The folder for temporary files; made when it is first needed. */
+  readonly folder: string;
+  /** The signer of the cookies that `open` accepts. */
+  readonly cookies: Pick<CookieSigner, 'issue'>;
+  /** Converts and stores the file at `path`, which stays. Rejects as the codec does, with `busy` or `storage_full`. */
+  upload(
+    file: { path: string; filename: string | null },
+    options: UploadOptions,
+    peer: string,
+    signal?: AbortSignal,
+  ): Promise<Uploaded>;
+  /** The record; rejects with `not_found`. Up to two seconds old where another copy of the server deleted it. */
+  find(id: string): Promise<ImageRecord>;
+  /** Public images, newest first; with `text`, those whose name, id or format contains it. */
+  list(query: { text?: string; page: number; perPage: number }): Promise<Page<ImageRecord>>;
+  summary(): Promise<ImageSummary>;
+  /** The file of an image in that width, or as stored; rejects with `not_found` where it is missing. */
+  read(
+    image: ImageRecord,
+    width: number | null,
+    range?: ByteRange,
+  ): Promise<Blob | ReadableStream<Uint8Array>>;
+  /** Bytes of that file; a version that does not exist yet is made. */
+  sizeOf(image: ImageRecord, width: number | null): Promise<number>;
+  /** Notes that a person or program has looked at the image. */
+  accessed(image: ImageRecord): void;
+  /** True where the token is the image's delete token. */
+  ownsToken(image: ImageRecord, token: string): boolean;
+  /** Rejects with `not_found` or `forbidden`. */
+  remove(id: string, by: Deleter): Promise<void>;
+  /** Removes images that nobody has opened for long, for at most `budgetMs`; rejects with `conflict`. */
+  cleanup(budgetMs: number): Promise<CleanupReport>;
+  /** Begins to write accesses and to clean up in the background. */
+  start(): void;
+  /** Ends that and writes the last accesses. Idempotent. */
+  stop(): Promise<void>;
+}
+
+/** Joins the parts of the image host. Reads, or makes, the secret of its cookies. */
+export async function createImageService(options: ImageServiceOptions): Promise<ImageService> {
+  const { images, blobs, state, locks, limiter, codec, clock, random, folder, limits, log } = options;
+  const now = () => clock.now();
+  const secret = await state.getOrSet('cookie-secret', Buffer.from(random(32)).toString('base64url'));
+  const cookies = createCookieSigner(secret, now);
+  const hasher = options.hasher ?? createPasswordHasher(random);
+  const lock = createImageLock({ hasher, cookies, limiter, random, now });
+  const records = createRecordCache(images, now);
+  const thumbnails = createThumbnails({ blobs, codec, folder });
+  const accesses = createAccessLog({
+    images,
+    now,
+    log,
+    onWritten: (ids) => {
+      for (const id of ids) records.forget(id);
+    },
+  });
+  const cleanup = createCleanup({
+    images,
+    locks,
+    retentionMs: limits.retentionMs,
+    now,
+    onRemoved: removeFiles,
+  });
+  let maintenance: ReturnType<typeof startMaintenance> | null = null;
+
+  async function freshId(): Promise<string> {
+    for (;;) {
+      const id = createId(random);
+      if ((await images.existing([id])).size === 0) return id;
+    }
+  }
+
+  /** The record is gone already: a file that cannot be removed now is left to the sweep. */
+  async function removeFiles(image: ImageRecord): Promise<void> {
+    records.forget(image.id);
+    for (const key of keysOf(image)) {
+      thumbnails.forget(key);
+      await blobs.remove(key).catch((cause) => log('warn', 'file not removed', { key, cause }));
+    }
+  }
+
+  /** File first, then record: a crash in between leaves a file without a link, never a dead link. */
+  async function store(image: ImageRecord, path: string): Promise<void> {
+    await blobs.put(originalKey(image), path, MEDIA_TYPES[image.format]);
+    try {
+      await images.insert(image);
+    } catch (cause) {
+      const stored = await images.get(image.id).catch(() => undefined);
+      if (stored?.deleteTokenHash === image.deleteTokenHash) return;
+      if (stored === null) await blobs.remove(originalKey(image)).catch(() => undefined);
+      throw cause;
+    }
+  }
+
+  function reportMissing(image: ImageRecord, key: string): AppError {
+    log('warn', 'file of an image is missing', { id: image.id, key });
+    return notFound();
+  }
+
+  const service: ImageService = {
+    limits,
+    folder,
+    cookies,
+    open: lock.open,
+
+    async upload({ path, filename }, { password, ...wanted }, peer, signal) {
+      const id = await freshId();
+      const output = join(folder, `${id}.out`);
+      try {
+        const { format, width, height, frames, size, hash } = await codec.convert(
+          { input: path, output, ...wanted },
+          signal,
+        );
+        const deleteToken = createDeleteToken(random);
+        const image: ImageRecord = {
+          id,
+          filename: filename ?? `${id}.${EXTENSIONS[format]}`,
+          format,
+          width,
+          height,
+          frames,
+          size,
+          hash,
+          uploader: peer,
+          passwordHash: password === null ? null : await hasher.hash(password),
+          deleteTokenHash: sha256(deleteToken),
+          createdAt: now(),
+          lastAccess: now(),
+        };
+        await store(image, output);
+        return { image, deleteToken };
+      } finally {
+        await rm(output, { force: true });
+      }
+    },
+
+    async find(id) {
+      const image = ID_PATTERN.test(id) ? await records.get(id) : null;
+      if (image === null) throw notFound();
+      return image;
+    },
+
+    list: ({ text, page, perPage }) =>
+      images.list({
+        offset: (page - 1) * perPage,
+        limit: perPage,
+        ...(text !== undefined && { text }),
+      }),
+
+    summary: () => images.summary(),
+
+    async read(image, width, range) {
+      const key = width === null ? originalKey(image) : thumbnailKey(image, width);
+      const body = await blobs.get(key, range);
+      if (body !== null) return body;
+      thumbnails.forget(key);
+      throw reportMissing(image, key);
+    },
+
+    async sizeOf(image, width) {
+      if (width === null) return image.size;
+      return thumbnails.provide(image, width);
+    },
+
+    accessed: accesses.note,
+
+    ownsToken: (image, token) =>
+      timingSafeEqual(Buffer.from(sha256(token)), Buffer.from(image.deleteTokenHash)),
+
+    async remove(id, { peer, token, admin }) {
+      const image = ID_PATTERN.test(id) ? await images.get(id) : null;
+      if (image === null) throw notFound();
+      const uploader = peer !== null && peer !== '' && peer === image.uploader;
+      if (!admin && !uploader && !(token !== null && service.ownsToken(image, token))) {
+        throw new AppError('forbidden', 'Only the uploader may delete an image.');
+      }
+      if (!(await images.remove(id))) throw notFound();
+      await removeFiles(image);
+    },
+
+    async cleanup(budgetMs) {
+      await accesses.flush();
+      return cleanup.run(budgetMs);
+    },
+
+    start() {
+      maintenance ??= startMaintenance({ ...options, accesses, cleanup });
+    },
+
+    async stop() {
+      await maintenance?.stop();
+      maintenance = null;
+      await accesses.flush();
+    },
+  };
+  return service;
+}
+
+function notFound(): AppError {
+  return new AppError('not_found', 'There is no such image.');
+}
+
+function sha256(text: string): string {
+  return createHash('sha256').update(text).digest('hex');
+}

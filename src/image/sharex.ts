@@ -1,0 +1,16 @@
+/** A custom uploader of ShareX for this server. `base`: scheme, host and base path. */
+export function sharexUploader(base: string) {
+  return {
+    Version: '15.0.0',
+    Name: `picpool (${new URL(base).host})`,
+    DestinationType: 'ImageUploader',
+    RequestMethod: 'POST',
+    RequestURL: `${base}/api/upload`,
+    Body: 'MultipartFormData',
+    FileFormName: 'image',
+    URL: '{json:raw_url}',
+    ThumbnailURL: '{json:raw_url}?w=320',
+    DeletionURL: '{json:delete_url}',
+    ErrorMessage: '{json:error}',
+  };
+}

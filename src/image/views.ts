@@ -1,0 +1,74 @@
+import { formatTimestamp } from '../shared/clock.ts';
+import { FORMATS, type ImageRecord } from './image.ts';
+import { deleteUrl, linksOf, pageUrl, rawUrl } from './links.ts';
+import type { ImageLimits, Uploaded } from './service.ts';
+import type { ImageSummary, Page } from './store.ts';
+
+/** Formats that an upload may have. */
+export const ACCEPTED_FORMATS = ['jpeg', 'png', 'webp', 'gif', 'avif', 'tiff'] as const;
+
+/** What the public may know of an image: never the uploader's address, never a hash. */
+function facts({ id, filename, format, width, height, frames, size, createdAt }: ImageRecord) {
+  return { id, filename, format, width, height, frames, size, created_at: formatTimestamp(createdAt) };
+}
+
+/** The answer to an upload. `base`: scheme, host and base path. */
+export function uploadView(base: string, { image, deleteToken }: Uploaded) {
+  return {
+    success: true,
+    ...facts(image),
+    ...linksOf(base, image),
+    protected: image.passwordHash !== null,
+    delete_token: deleteToken,
+    delete_url: deleteUrl(base, image.id, deleteToken),
+  };
+}
+
+/** The answer to a question about one image. */
+export function infoView(base: string, image: ImageRecord) {
+  return {
+    success: true,
+    ...facts(image),
+    ...linksOf(base, image),
+    protected: image.passwordHash !== null,
+    last_access: formatTimestamp(image.lastAccess),
+  };
+}
+
+/** One page of a list or of search results. */
+export function listView(
+  base: string,
+  { items, total }: Page<ImageRecord>,
+  asked: { page: number; perPage: number; query?: string },
+) {
+  return {
+    success: true,
+    ...(asked.query !== undefined && { query: asked.query }),
+    page: asked.page,
+    per_page: asked.perPage,
+    total,
+    pages: Math.ceil(total / asked.perPage),
+    images: items.map((image) => ({
+      ...facts(image),
+      url: pageUrl(base, image.id),
+      raw_url: rawUrl(base, image),
+      last_access: formatTimestamp(image.lastAccess),
+    })),
+  };
+}
+
+/** The numbers of the image host, and what it takes. */
+export function statsView(summary: ImageSummary, limits: ImageLimits) {
+  return {
+    images: summary.images,
+    protected: summary.protected,
+    bytes: summary.bytes,
+    formats: Object.fromEntries(summary.formats.map(({ format, count }) => [format, count])),
+    accepted_formats: [...ACCEPTED_FORMATS],
+    output_formats: [...FORMATS],
+    max_upload_bytes: limits.maxUploadBytes,
+    max_pixels: limits.maxPixels,
+    max_frames: limits.maxFrames,
+    retention_days: limits.retentionMs / 86_400_000,
+  };
+}

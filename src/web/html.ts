@@ -1,0 +1,23 @@
+import { escapeHtml } from '../shared/escape-html.ts';
+
+/** Markup that is safe to send; only `html` makes it. */
+export interface Html {
+  readonly markup: string;
+}
+
+type Part = Html | readonly Html[] | string | number | null | false;
+
+/**
+ * Template tag: what is put in is escaped, unless it is markup itself. `null` and `false` give nothing.
+ * Attributes must stand in double quotes.
+ */
+export function html(strings: TemplateStringsArray, ...parts: Part[]): Html {
+  const markup = strings.reduce((text, string, index) => text + render(parts[index - 1] ?? null) + string);
+  return { markup };
+}
+
+function render(part: Part): string {
+  if (part === null || part === false) return '';
+  if (typeof part === 'string' || typeof part === 'number') return escapeHtml(String(part));
+  return 'markup' in part ? part.markup : part.map(({ markup }) => markup).join('');
+}

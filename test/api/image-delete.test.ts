@@ -1,0 +1,179 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { type CodecBench, startCodec } from '../support/codec.ts';
+import {
+  type ImageHost,
+  pathOf,
+  startImageHost,
+  UPLOADER,
+  type UploadAnswer,
+} from '../support/image-host.ts';
+import { photo } from '../support/images.ts';
+import { json } from '../support/json.ts';
+
+const STRANGER = '203.0.113.9';
+const ADMIN_TOKEN = 'an-administrator-token';
+
+let bench: CodecBench;
+let host: ImageHost;
+let picture: Uint8Array<ArrayBuffer>;
+
+beforeAll(async () => {
+  bench = await startCodec();
+  host = await startImageHost({ codec: bench.codec, adminToken: ADMIN_TOKEN });
+  picture = new Uint8Array(await photo(400, 300));
+});
+afterAll(async () => {
+  await host.stop();
+  await bench.stop();
+});
+
+const upload = (query = '') => host.upload(picture, query);
+const remove = (id: string, headers: Record<string, string> = {}, peer = UPLOADER, query = '') =>
+  host.send(`/api/delete/${id}${query}`, { method: 'DELETE', headers }, peer);
+
+async function expectGone({ id, raw_url }: UploadAnswer): Promise<void> {
+  expect((await host.send(pathOf(raw_url))).status).toBe(404);
+  expect((await host.send(`/i/${id}`)).status).toBe(404);
+  expect((await host.send(`/api/info/${id}`)).status).toBe(404);
+  expect((await host.files()).filter((name) => name.startsWith(id))).toEqual([]);
+}
+
+describe('an image is deleted', () => {
+  test('from the address of its uploader, with its smaller versions, at once', async () => {
+    const image = await upload();
+    await host.send(pathOf(image.raw_url));
+    await host.send(`${pathOf(image.raw_url)}?w=160`);
+    const answer = await remove(image.id);
+    expect(answer.status).toBe(200);
+    expect(await json(answer)).toEqual({ success: true, id: image.id });
+    await expectGone(image);
+    expect((await remove(image.id)).status).toBe(404);
+  });
+
+  test.each(['query', 'header', 'bearer'])('from anywhere with its delete token as %s', async (way) => {
+    const image = await upload();
+    const token = image.delete_token;
+    const ways: Record<string, Record<string, string>> = {
+      header: { 'x-delete-token': token },
+      bearer: { authorization: `Bearer ${token}` },
+    };
+    const headers = ways[way] ?? {};
+    const query = way === 'query' ? `?delete_token=${token}` : '';
+    expect((await remove(image.id, headers, STRANGER, query)).status).toBe(200);
+    await expectGone(image);
+  });
+
+  test('by the administrator', async () => {
+    const image = await upload();
+    expect((await remove(image.id, { authorization: `Bearer ${ADMIN_TOKEN}` }, STRANGER)).status).toBe(200);
+    await expectGone(image);
+  });
+
+  test('without its password, by its uploader', async () => {
+    const image = await upload('password=secret');
+    expect((await remove(image.id)).status).toBe(200);
+  });
+
+  test('from the same site in a browser', async () => {
+    const image = await upload();
+    const headers = { 'sec-fetch-site': 'same-origin', origin: 'http://img.example' };
+    expect((await remove(image.id, headers)).status).toBe(200);
+  });
+});
+
+describe('an image is not deleted', () => {
+  test('by a stranger, whatever token is made up', async () => {
+    const [image, other] = [await upload(), await upload()];
+    for (const headers of [
+      {},
+      { 'x-delete-token': 'x' },
+      { 'x-delete-token': other.delete_token },
+      { authorization: 'Bearer not-the-administrator' },
+      { 'x-forwarded-for': UPLOADER },
+    ] as Record<string, string>[]) {
+      const answer = await remove(image.id, headers, STRANGER);
+      expect(answer.status).toBe(403);
+      expect(await json(answer)).toMatchObject({ success: false, code: 'forbidden' });
+    }
+    expect((await host.send(pathOf(image.raw_url))).status).toBe(200);
+  });
+
+  test("by a page of another site in the uploader's browser, unless it has the token", async () => {
+    const image = await upload();
+    expect((await remove(image.id, { 'sec-fetch-site': 'cross-site' })).status).toBe(403);
+    expect((await remove(image.id, { 'sec-fetch-site': 'same-site' })).status).toBe(403);
+    expect((await remove(image.id, { origin: 'https://evil.example' })).status).toBe(403);
+    const headers = { 'sec-fetch-site': 'cross-site', 'x-delete-token': image.delete_token };
+    expect((await remove(image.id, headers)).status).toBe(200);
+  });
+
+  test('where nobody knows who asks', async () => {
+    const image = await host.upload(picture, '', '');
+    expect((await remove(image.id, {}, '')).status).toBe(403);
+  });
+
+  test('where there is none', async () => {
+    for (const id of ['zzzzzzzzzzzz', 'x', '%2e%2e']) {
+      const answer = await remove(id);
+      expect(answer.status).toBe(404);
+    }
+  });
+
+  test('by GET', async () => {
+    const image = await upload();
+    const answer = await host.send(`/api/delete/${image.id}?delete_token=${image.delete_token}`);
+    expect(answer.status).toBe(405);
+    expect(answer.headers.get('allow')).toBe('DELETE');
+  });
+});
+
+describe('the page that deletes', () => {
+  const submit = (id: string, token: string) =>
+    host.send(`/i/${id}/delete`, { method: 'POST', body: new URLSearchParams({ token }) }, STRANGER);
+
+  test('asks first, and deletes when it is submitted', async () => {
+    const image = await upload();
+    const asked = await host.send(pathOf(image.delete_url), {}, STRANGER);
+    expect(asked.status).toBe(200);
+    expect(asked.headers.get('cache-control')).toBe('private, no-store');
+    expect(asked.headers.get('referrer-policy')).toBe('no-referrer');
+    expect(await asked.text()).toContain(`action="/i/${image.id}/delete"`);
+    expect((await host.send(pathOf(image.raw_url))).status).toBe(200);
+
+    const done = await submit(image.id, image.delete_token);
+    expect(done.status).toBe(200);
+    expect(await done.text()).toContain('Image deleted');
+    await expectGone(image);
+    expect((await submit(image.id, image.delete_token)).status).toBe(404);
+  });
+
+  test('needs the token, even from the address of the uploader', async () => {
+    const image = await upload('filename=plans.png&password=x');
+    for (const token of ['', 'x', `${image.delete_token}x`]) {
+      expect((await submit(image.id, token)).status).toBe(403);
+      const asked = await host.send(`/i/${image.id}/delete?token=${token}`);
+      expect(asked.status).toBe(403);
+      expect(await asked.text()).not.toContain('plans');
+    }
+  });
+});
+
+test('an image whose file cannot be removed is gone all the same', async () => {
+  const stuck = await startImageHost({
+    codec: bench.codec,
+    change: ({ blobs }) => ({
+      blobs: {
+        ...blobs,
+        remove: async () => {
+          throw new Error('read-only');
+        },
+      },
+    }),
+  });
+  const image = await stuck.upload(picture);
+  const answer = await stuck.send(`/api/delete/${image.id}`, { method: 'DELETE' });
+  expect(answer.status).toBe(200);
+  expect((await stuck.send(pathOf(image.raw_url))).status).toBe(404);
+  expect(stuck.logged.map(({ message }) => message)).toContain('file not removed');
+  await stuck.stop();
+});

@@ -1,0 +1,313 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import sharp from 'sharp';
+import { bunRuntime } from '../../src/runtime/bun.ts';
+import type { HttpServer } from '../../src/runtime/runtime.ts';
+import { type CodecBench, startCodec } from '../support/codec.ts';
+import { HOUR_MS, type ImageHost, pathOf, startImageHost, type UploadAnswer } from '../support/image-host.ts';
+import { animation, photo, quarters } from '../support/images.ts';
+import { json } from '../support/json.ts';
+
+let bench: CodecBench;
+let host: ImageHost;
+let server: HttpServer;
+let image: UploadAnswer;
+let bytes: Uint8Array<ArrayBuffer>;
+/** Of the direct link, over a real socket: Bun answers ranges by itself where it is let. */
+let link: string;
+
+beforeAll(async () => {
+  bench = await startCodec();
+  host = await startImageHost({ codec: bench.codec });
+  server = await bunRuntime.serve(host.app.handle, { hostname: '127.0.0.1', port: 0 });
+  image = await host.upload(new Uint8Array(await quarters(900, 600).png().toBuffer()), 'filename=гавань.png');
+  bytes = new Uint8Array(await (await host.send(pathOf(image.raw_url))).arrayBuffer());
+  link = `http://127.0.0.1:${server.port}${pathOf(image.raw_url)}`;
+});
+afterAll(async () => {
+  await server.close();
+  await host.stop();
+  await bench.stop();
+});
+
+const get = (headers: Record<string, string> = {}, method = 'GET') => fetch(link, { method, headers });
+const bodyOf = async (answer: Response) => new Uint8Array(await answer.arrayBuffer());
+
+describe('a direct link', () => {
+  test('gives the file with everything that browsers and caches want to know', async () => {
+    const answer = await get();
+    expect(answer.status).toBe(200);
+    expect(await bodyOf(answer)).toEqual(bytes);
+    const { headers } = answer;
+    expect(headers.get('etag')).toMatch(/^"[0-9a-f]{64}"$/);
+    expect(headers.get('content-length')).toBe(String(image.size));
+    expect(headers.get('content-type')).toBe('image/webp');
+    expect(headers.get('cache-control')).toBe('public, max-age=31536000, immutable');
+    expect(headers.get('accept-ranges')).toBe('bytes');
+    expect(headers.get('x-content-type-options')).toBe('nosniff');
+    expect(headers.get('content-security-policy')).toBe("default-src 'none'; sandbox");
+    expect(headers.get('cross-origin-resource-policy')).toBe('cross-origin');
+    expect(headers.get('content-disposition')).toStartWith(
+      `inline; filename="______.webp"; filename*=UTF-8''`,
+    );
+    expect(Date.parse(headers.get('last-modified') ?? '')).toBeGreaterThan(0);
+  });
+
+  test('answers HEAD with the same headers and no body', async () => {
+    const [whole, head] = [await get(), await get({}, 'HEAD')];
+    const comparable = ({ headers }: Response) =>
+      [...headers].filter(([name]) => !['date', 'x-request-id'].includes(name)).sort();
+    expect(head.status).toBe(200);
+    expect(comparable(head)).toEqual(comparable(whole));
+    expect((await bodyOf(head)).length).toBe(0);
+  });
+
+  test('gives a file to be saved with download=1', async () => {
+    const answer = await host.send(`${pathOf(image.raw_url)}?download=1`);
+    expect(answer.headers.get('content-disposition')).toStartWith('attachment; filename="______.webp"');
+  });
+
+  test('with another extension, in another case or of nobody is 404', async () => {
+    const { id } = image;
+    for (const name of [
+      `${id}.png`,
+      `${id}.jpeg`,
+      `${id}.WEBP`,
+      `${id}.`,
+      `${id}.webp.webp`,
+      'zzzzzzzzzzzz.webp',
+      'x',
+    ]) {
+      const answer = await host.send(`/i/${name}`);
+      expect(answer.status).toBe(404);
+      expect(await json(answer)).toMatchObject({ code: 'not_found' });
+    }
+    const jpeg = await host.upload(new Uint8Array(await quarters().png().toBuffer()), 'format=jpeg');
+    expect((await host.send(`/i/${jpeg.id}.jpeg`)).status).toBe(404);
+    expect((await host.send(`/i/${jpeg.id}.jpg`)).status).toBe(200);
+  });
+
+  test('is answered with 304 without a body where the caller has the file', async () => {
+    const first = await get();
+    const etag = first.headers.get('etag') ?? '';
+    const modified = first.headers.get('last-modified') ?? '';
+    const known = [
+      { 'if-none-match': etag },
+      { 'if-none-match': `"x", W/${etag}` },
+      { 'if-none-match': '*' },
+      { 'if-modified-since': modified },
+      { 'if-none-match': etag, range: 'bytes=0-9' },
+    ];
+    for (const headers of known) {
+      const answer = await get(headers as Record<string, string>);
+      expect([JSON.stringify(headers), answer.status]).toEqual([JSON.stringify(headers), 304]);
+      expect(answer.headers.get('etag')).toBe(etag);
+      expect(answer.headers.get('cache-control')).toContain('immutable');
+      expect((await bodyOf(answer)).length).toBe(0);
+    }
+    expect((await get({ 'if-none-match': '"x"', 'if-modified-since': modified })).status).toBe(200);
+  });
+
+  test.each([
+    ['bytes=0-9', 0, 10],
+    ['bytes=10-', 10, null],
+    ['bytes=-7', -7, null],
+    ['bytes=5-999999999', 5, null],
+    ['bytes=0-', 0, null],
+  ])('answers the range %s with that part, once', async (range, start, end) => {
+    const part = bytes.slice(start, end ?? undefined);
+    const first = start < 0 ? bytes.length + start : start;
+    const answer = await get({ range });
+    expect(answer.status).toBe(206);
+    expect(answer.headers.get('content-range')).toBe(
+      `bytes ${first}-${first + part.length - 1}/${bytes.length}`,
+    );
+    expect(answer.headers.get('content-length')).toBe(String(part.length));
+    expect(answer.headers.get('accept-ranges')).toBe('bytes');
+    expect(await bodyOf(answer)).toEqual(part);
+  });
+
+  test.each(['bytes=0-1,5-6', 'bytes=x', 'bytes=9-0', 'items=0-9', 'bytes=0-9 x', ' bytes 0-9'])(
+    'ignores the range %j',
+    async (range) => {
+      const answer = await get({ range });
+      expect(answer.status).toBe(200);
+      expect(await bodyOf(answer)).toEqual(bytes);
+    },
+  );
+
+  test('refuses a range outside the file with its size', async () => {
+    for (const range of ['bytes=999999999-', 'bytes=-0']) {
+      const answer = await get({ range });
+      expect(answer.status).toBe(416);
+      expect(answer.headers.get('content-range')).toBe(`bytes */${bytes.length}`);
+      expect(await json(answer)).toMatchObject({ code: 'range_not_satisfiable' });
+    }
+  });
+
+  test('answers a range of another version with the whole file', async () => {
+    const etag = (await get()).headers.get('etag') ?? '';
+    expect((await get({ range: 'bytes=0-9', 'if-range': etag })).status).toBe(206);
+    for (const condition of ['"old"', `W/${etag}`, 'Sat, 31 Jan 1970 08:05:09 GMT']) {
+      const answer = await get({ range: 'bytes=0-9', 'if-range': condition });
+      expect(answer.status).toBe(200);
+      expect(await bodyOf(answer)).toEqual(bytes);
+    }
+  });
+
+  test('whose file has gone is 404 and a line in the log', async () => {
+    const lost = await host.upload(new Uint8Array(await quarters().png().toBuffer()));
+    await host.blobs.remove(`${lost.id}.webp`);
+    const answer = await host.send(pathOf(lost.raw_url));
+    expect(answer.status).toBe(404);
+    expect(answer.headers.get('cache-control')).not.toContain('public');
+    expect(host.logged.find(({ facts }) => facts?.id === lost.id)?.message).toBe(
+      'file of an image is missing',
+    );
+  });
+});
+
+describe('an access', () => {
+  test('is a GET of page or file, 304 included, not HEAD, info or list; once an hour', async () => {
+    const one = await host.upload(new Uint8Array(await quarters().png().toBuffer()));
+    const path = pathOf(one.raw_url);
+    const lastAccess = async () => (await host.images.get(one.id))?.lastAccess;
+    const uploaded = host.clock.ms;
+    host.clock.ms += HOUR_MS;
+    await host.send(path, { method: 'HEAD' });
+    await host.send(`/api/info/${one.id}`);
+    await host.send('/api/list');
+    await host.service.stop();
+    expect(await lastAccess()).toBe(uploaded);
+
+    await host.send(path, { headers: { 'if-none-match': '*' } });
+    await host.service.stop();
+    expect(await lastAccess()).toBe(host.clock.ms);
+
+    host.clock.ms += HOUR_MS;
+    await host.send(`/i/${one.id}`);
+    await host.service.stop();
+    expect(await lastAccess()).toBe(host.clock.ms);
+
+    host.clock.ms += HOUR_MS - 1;
+    await host.send(path);
+    await host.service.stop();
+    expect(await lastAccess()).toBe(host.clock.ms - HOUR_MS + 1);
+  });
+});
+
+describe('a smaller version', () => {
+  test('is made in the width asked for, once, and served like the file itself', async () => {
+    const large = await host.upload(new Uint8Array(await photo(700, 500)));
+    const path = `${pathOf(large.raw_url)}?w=320`;
+    const answers = await Promise.all([host.send(path), host.send(path), host.send(path)]);
+    const bodies = await Promise.all(answers.map(bodyOf));
+    const { width, height, format } = await sharp(bodies[0]).metadata();
+    expect([width, height, format]).toEqual([320, 229, 'webp']);
+    expect(bodies[1]?.length).toBe(bodies[0]?.length ?? -1);
+    expect((await host.files()).filter((name) => name.startsWith(large.id)).sort()).toEqual([
+      `${large.id}-320.webp`,
+      `${large.id}.webp`,
+    ]);
+    const etag = answers[0]?.headers.get('etag') ?? '';
+    expect(etag).toMatch(/^"[0-9a-f]{64}-320"$/);
+    expect((await host.send(path, { headers: { 'if-none-match': etag } })).status).toBe(304);
+    expect((await host.send(pathOf(large.raw_url), { headers: { 'if-none-match': etag } })).status).toBe(200);
+    const part = await host.send(path, { headers: { range: 'bytes=0-3' } });
+    expect(part.headers.get('content-range')).toBe(`bytes 0-3/${bodies[0]?.length}`);
+    expect(await host.temporaryFiles()).toEqual([]);
+  });
+
+  test('is made again when its file has gone', async () => {
+    const large = await host.upload(new Uint8Array(await photo(400, 300)));
+    const path = `${pathOf(large.raw_url)}?w=160`;
+    await host.send(path);
+    await host.blobs.remove(`${large.id}-160.webp`);
+    const [first, second] = [await host.send(path), await host.send(path)];
+    expect([first.status, second.status]).toContain(200);
+    expect(second.status).toBe(200);
+  });
+
+  test('of an animation moves, too', async () => {
+    const moving = await host.upload(
+      new Uint8Array(await animation('gif', { width: 400, height: 300 })),
+      'format=gif',
+    );
+    const answer = await host.send(`${pathOf(moving.raw_url)}?w=160`);
+    expect((await sharp(await bodyOf(answer)).metadata()).pages).toBe(3);
+  });
+
+  test('is never larger than the image', async () => {
+    const small = await host.send(`${pathOf(image.raw_url)}?w=1920`);
+    expect(await bodyOf(small)).toEqual(bytes);
+    expect(await host.files()).not.toContain(`${image.id}-1920.webp`);
+  });
+
+  test.each(['321', '0', '-160', 'wide', '160.0', '0160'])(
+    'of width %s is refused with the list',
+    async (width) => {
+      const answer = await host.send(`${pathOf(image.raw_url)}?w=${width}`);
+      expect(answer.status).toBe(400);
+      const { error, details } = await json<{ error: string; details: { field: string }[] }>(answer);
+      expect(error).toContain('160, 320, 640, 960, 1280, 1920');
+      expect(details[0]?.field).toBe('w');
+    },
+  );
+});
+
+describe('the page of an image', () => {
+  test('shows picture, facts and snippets, and OpenGraph for previews, without a script', async () => {
+    const answer = await host.send(`/i/${image.id}`);
+    expect(answer.status).toBe(200);
+    expect(answer.headers.get('content-type')).toBe('text/html; charset=utf-8');
+    const policy = answer.headers.get('content-security-policy') ?? '';
+    expect(policy).toContain("default-src 'none'");
+    expect(policy).not.toContain('unsafe');
+    const page = await answer.text();
+    expect(page).toContain(`<meta property="og:image" content="${image.raw_url}">`);
+    expect(page).toContain(`<meta property="og:title" content="гавань.png">`);
+    expect(page).toContain('<meta name="twitter:card" content="summary_large_image">');
+    expect(page).toContain(`<img src="/i/${image.id}.webp" width="900" height="600"`);
+    expect(page).toContain(`value="${image.bbcode}"`);
+    expect(page).not.toMatch(/<script|<style|style=|onclick/);
+    const style = /rel="stylesheet" href="([^"]+)"/.exec(page)?.[1] ?? '';
+    const sheet = await host.send(style);
+    expect(sheet.headers.get('content-type')).toStartWith('text/css');
+  });
+
+  test('cannot be broken by a file name', async () => {
+    const name = '"><script>alert(1)<script>';
+    const png = new Uint8Array(await quarters().png().toBuffer());
+    const { id } = await host.upload(png, new URLSearchParams({ filename: name }).toString());
+    const page = await (await host.send(`/i/${id}`)).text();
+    expect(page).not.toContain('<script');
+    expect(page).toContain('&lt;script&gt;');
+  });
+
+  test('answers HEAD', async () => {
+    const answer = await host.send(`/i/${image.id}`, { method: 'HEAD' });
+    expect(answer.status).toBe(200);
+    expect(answer.headers.get('content-type')).toBe('text/html; charset=utf-8');
+  });
+});
+
+test('the ShareX uploader names the fields of this server', async () => {
+  const answer = await host.send('/sharex.sxcu');
+  expect(answer.headers.get('content-disposition')).toBe('attachment; filename="picpool.sxcu"');
+  expect(await json(answer)).toMatchObject({
+    RequestURL: 'http://img.example/api/upload',
+    FileFormName: 'image',
+    URL: '{json:raw_url}',
+    DeletionURL: '{json:delete_url}',
+  });
+});
+
+test('links and pages carry the base path', async () => {
+  const based = await startImageHost({ codec: bench.codec, basePath: '/pictures' });
+  const one = await based.upload(new Uint8Array(await quarters().png().toBuffer()));
+  expect(one.raw_url).toBe(`http://img.example/pictures/i/${one.id}.webp`);
+  expect((await based.send(pathOf(one.raw_url, '/pictures'))).status).toBe(200);
+  const page = await (await based.send(`/i/${one.id}`)).text();
+  expect(page).toContain('href="/pictures/assets/picpool.css"');
+  expect(page).toContain(`src="/pictures/i/${one.id}.webp"`);
+  await based.stop();
+});

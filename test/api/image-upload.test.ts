@@ -1,0 +1,278 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { Value } from '@sinclair/typebox/value';
+import { statsAnswer, uploadAnswer } from '../../src/image/schemas.ts';
+import { type CodecBench, startCodec } from '../support/codec.ts';
+import {
+  type ImageHost,
+  MAX_UPLOAD_BYTES,
+  pathOf,
+  startImageHost,
+  type UploadAnswer,
+} from '../support/image-host.ts';
+import { animation, quarters } from '../support/images.ts';
+import { json } from '../support/json.ts';
+
+let bench: CodecBench;
+let host: ImageHost;
+let png: Uint8Array<ArrayBuffer>;
+
+beforeAll(async () => {
+  bench = await startCodec();
+  host = await startImageHost({ codec: bench.codec });
+  png = new Uint8Array(await quarters().png().toBuffer());
+});
+afterAll(async () => {
+  await host.stop();
+  await bench.stop();
+});
+
+function form(fields: Record<string, string>, file: Uint8Array<ArrayBuffer> = png, name = 'photo.png') {
+  const body = new FormData();
+  for (const [field, value] of Object.entries(fields)) body.set(field, value);
+  body.set('image', new File([file], name));
+  return { method: 'POST', body };
+}
+
+describe('an upload', () => {
+  test('as a form answers 201, the page as Location, and everything about the image', async () => {
+    const answer = await host.send('/api/upload', form({}));
+    expect(answer.status).toBe(201);
+    const image = await json<UploadAnswer>(answer);
+    expect([...Value.Errors(uploadAnswer.schema, image)]).toEqual([]);
+    expect(image.id).toMatch(/^[0-9A-Za-z]{12}$/);
+    expect(image).toMatchObject({
+      success: true,
+      format: 'webp',
+      width: 96,
+      height: 64,
+      frames: 1,
+      filename: 'photo.png',
+      protected: false,
+      url: `http://img.example/i/${image.id}`,
+      raw_url: `http://img.example/i/${image.id}.webp`,
+      bbcode: `[img]http://img.example/i/${image.id}.webp[/img]`,
+      delete_url: `http://img.example/i/${image.id}/delete?token=${image.delete_token}`,
+    });
+    expect(answer.headers.get('location')).toBe(image.url);
+    const file = await host.send(pathOf(image.raw_url));
+    expect((await file.arrayBuffer()).byteLength).toBe(image.size);
+  });
+
+  test('as a raw body takes the same options from the query', async () => {
+    const options = {
+      format: 'JPG',
+      strip_exif: '0',
+      max_width: '48',
+      max_height: '1000',
+      password: '[1,2]',
+      filename: 'dir/other "name".png',
+    };
+    const asForm = await json<UploadAnswer>(await host.send('/api/upload', form(options)));
+    const asRaw = await host.upload(png, new URLSearchParams(options).toString());
+    const comparable = ({
+      format,
+      width,
+      height,
+      size,
+      frames,
+      filename,
+      protected: locked,
+    }: UploadAnswer) => ({
+      format,
+      width,
+      height,
+      size,
+      frames,
+      filename,
+      locked,
+    });
+    expect(comparable(asRaw)).toEqual(comparable(asForm));
+    expect(comparable(asRaw)).toMatchObject({
+      format: 'jpeg',
+      width: 48,
+      height: 32,
+      filename: 'other "name".png',
+      locked: true,
+    });
+    for (const { raw_url } of [asForm, asRaw]) {
+      expect(raw_url).toEndWith('.jpg');
+      expect((await host.send(`${pathOf(raw_url)}?password=%5B1,2%5D`)).status).toBe(200);
+    }
+  });
+
+  test.each(['webp', 'jpeg', 'png', 'avif', 'gif'])('is stored as %s and served as that', async (format) => {
+    const image = await host.upload(png, `format=${format}`);
+    const file = await host.send(pathOf(image.raw_url));
+    expect(image.format).toBe(format);
+    expect(file.headers.get('content-type')).toBe(`image/${format}`);
+  });
+
+  test('of an animation keeps its frames', async () => {
+    const gif = new Uint8Array(await animation('gif'));
+    expect(await host.upload(gif, 'format=auto')).toMatchObject({ format: 'gif', frames: 3 });
+  });
+
+  test('whose content type lies is judged by its bytes', async () => {
+    const answer = await host.send('/api/upload', {
+      method: 'POST',
+      body: png,
+      headers: { 'content-type': 'application/x-www-form-urlencoded' },
+    });
+    expect(answer.status).toBe(201);
+  });
+
+  test('without a file name is named after its id', async () => {
+    const image = await host.upload(png);
+    expect(image.filename).toBe(`${image.id}.webp`);
+  });
+
+  test.each([
+    ['../../etc/passwd.png', 'passwd.png'],
+    ['C:\\pictures\\me.png', 'me.png'],
+    ['<img src=x onerror=alert(1)>.png', '<img src=x onerror=alert(1)>.png'],
+    ['a\u0000\u202eb.png', 'ab.png'],
+  ])('with the file name %j is remembered as %j', async (given, kept) => {
+    const image = await host.upload(png, new URLSearchParams({ filename: given }).toString());
+    expect(image.filename).toBe(kept);
+    expect(image.html).not.toContain('<img src=x');
+  });
+
+  test('leaves no temporary file', async () => {
+    expect(await host.temporaryFiles()).toEqual([]);
+  });
+});
+
+describe('an upload is refused', () => {
+  const text = new TextEncoder().encode('this is no picture, whatever it says');
+
+  test.each([
+    ['an empty body', '', new Uint8Array(0), 400, 'invalid_parameter'],
+    ['what is no image', '', text, 415, 'not_an_image'],
+    ['too many bytes', '', new Uint8Array(MAX_UPLOAD_BYTES + 1), 413, 'too_large'],
+  ] as [string, string, Uint8Array<ArrayBuffer>, number, string][])(
+    'for %s',
+    async (_name, query, body, status, code) => {
+      const before = (await host.files()).sort();
+      const answer = await host.send(`/api/upload?${query}`, { method: 'POST', body });
+      expect(answer.status).toBe(status);
+      expect(await json(answer)).toMatchObject({ success: false, code });
+      expect((await host.files()).sort()).toEqual(before);
+      expect(await host.temporaryFiles()).toEqual([]);
+    },
+  );
+
+  test('for an image that is cut off', async () => {
+    const answer = await host.send('/api/upload', { method: 'POST', body: png.slice(0, png.length / 2) });
+    expect(answer.status).toBe(422);
+    expect(await json(answer)).toMatchObject({ code: 'undecodable_image' });
+  });
+
+  test.each(['form', 'raw body'])('for faulty options of a %s, all named at once', async (mode) => {
+    const options = {
+      format: 'bmp',
+      strip_exif: 'maybe',
+      max_width: '0',
+      max_height: '99999',
+      colour: 'red',
+    };
+    const answer =
+      mode === 'form'
+        ? await host.send('/api/upload', form(options))
+        : await host.send(`/api/upload?${new URLSearchParams(options)}`, { method: 'POST', body: png });
+    expect(answer.status).toBe(400);
+    const { code, details } = await json<{ code: string; details: { field: string }[] }>(answer);
+    expect(code).toBe('invalid_parameter');
+    const fields = details.map(({ field }) => field).sort();
+    expect(fields).toEqual(['format', 'max_height', 'max_width', 'strip_exif']);
+    expect(await host.temporaryFiles()).toEqual([]);
+  });
+
+  test('for a form without the field image', async () => {
+    const body = new FormData();
+    body.set('picture', new File([png], 'x.png'));
+    const answer = await host.send('/api/upload', { method: 'POST', body });
+    expect(answer.status).toBe(400);
+  });
+
+  test('for GET', async () => {
+    const answer = await host.send('/api/upload');
+    expect(answer.status).toBe(405);
+    expect(answer.headers.get('allow')).toBe('POST');
+  });
+});
+
+describe('a store that fails', () => {
+  test('while the record is written leaves no file behind', async () => {
+    let fail = true;
+    const failing = await startImageHost({
+      codec: bench.codec,
+      change: ({ images }) => ({
+        images: {
+          ...images,
+          insert: async (image) => {
+            if (fail) throw new Error('no space for records');
+            return images.insert(image);
+          },
+        },
+      }),
+    });
+    const answer = await failing.send('/api/upload', { method: 'POST', body: png });
+    expect(answer.status).toBe(500);
+    expect(await failing.files()).toEqual([]);
+    expect(await failing.temporaryFiles()).toEqual([]);
+    fail = false;
+    expect((await failing.upload(png)).success).toBe(true);
+    await failing.stop();
+  });
+
+  test('after the record was written all the same keeps the image', async () => {
+    const failing = await startImageHost({
+      codec: bench.codec,
+      change: ({ images }) => ({
+        images: {
+          ...images,
+          insert: async (image) => {
+            await images.insert(image);
+            throw new Error('the connection broke before the answer');
+          },
+        },
+      }),
+    });
+    const image = await failing.upload(png);
+    expect((await failing.send(pathOf(image.raw_url))).status).toBe(200);
+    await failing.stop();
+  });
+
+  test('passes over an id that is taken', async () => {
+    const ids = [1, 1, 2].map((byte) => new Uint8Array(12).fill(byte));
+    const twins = await startImageHost({
+      codec: bench.codec,
+      change: ({ random }) => ({
+        random: (length) => (length === 12 && ids.length > 0 ? (ids.shift() ?? random(12)) : random(length)),
+      }),
+    });
+    expect((await twins.upload(png)).id).toBe('1'.repeat(12));
+    expect((await twins.upload(png)).id).toBe('2'.repeat(12));
+    await twins.stop();
+  });
+});
+
+describe('the statistics', () => {
+  test('count images, protected ones, bytes and formats, and tell the limits', async () => {
+    const fresh = await startImageHost({ codec: bench.codec });
+    const one = await fresh.upload(png);
+    const two = await fresh.upload(png, 'format=png&password=x');
+    const stats = await json(await fresh.send('/api/stats'));
+    expect([...Value.Errors(statsAnswer.schema, stats)]).toEqual([]);
+    expect(stats).toMatchObject({
+      images: 2,
+      protected: 1,
+      bytes: one.size + two.size,
+      formats: { webp: 1, png: 1 },
+      max_upload_bytes: MAX_UPLOAD_BYTES,
+      max_pixels: 100_000_000,
+      retention_days: 90,
+    });
+    await fresh.stop();
+  });
+});

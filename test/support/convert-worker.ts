@@ -1,0 +1,3 @@
+import { runConvertWorker } from '../../src/image/codec/worker.ts';
+
+await runConvertWorker();

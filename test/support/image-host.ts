@@ -1,0 +1,158 @@
+import { randomBytes } from 'node:crypto';
+import { mkdir, mkdtemp, readdir, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createFolderBlobs } from '../../adapters/filesystem/blobs.ts';
+import { createLocalLocks } from '../../adapters/local/locks.ts';
+import { createLocalRateLimiter } from '../../adapters/local/rate-limiter.ts';
+import { openDatabase } from '../../adapters/sqlite/database.ts';
+import { createSqliteImages } from '../../adapters/sqlite/images.ts';
+import { createSqliteState } from '../../adapters/sqlite/state.ts';
+import { createApp } from '../../src/http/app.ts';
+import { createContexts } from '../../src/http/context.ts';
+import type { Codec } from '../../src/image/codec/codec.ts';
+import { createPasswordHasher } from '../../src/image/password.ts';
+import { imageRoutes } from '../../src/image/routes.ts';
+import { statsAnswer } from '../../src/image/schemas.ts';
+import { createImageService, type ImageServiceOptions } from '../../src/image/service.ts';
+import { statsView } from '../../src/image/views.ts';
+import { bunRuntime } from '../../src/runtime/bun.ts';
+import { createNetworkList } from '../../src/shared/address.ts';
+
+export const HOUR_MS = 3_600_000;
+export const DAY_MS = 24 * HOUR_MS;
+
+/** Address that requests come from unless the test says otherwise. */
+export const UPLOADER = '198.51.100.7';
+
+/** Bytes of an upload that the host under test takes. */
+export const MAX_UPLOAD_BYTES = 256 * 1024;
+
+export interface ImageHostOptions {
+  codec: Pick<Codec, 'convert'>;
+  basePath?: string;
+  adminToken?: string;
+  /** Changes parts, to make them fail. */
+  change?: (parts: ImageServiceOptions) => Partial<ImageServiceOptions>;
+}
+
+/** An image host of real parts: SQLite in memory, a temporary folder, the whole application, a clock of its own. */
+export async function startImageHost({ codec, basePath = '', adminToken, change }: ImageHostOptions) {
+  const root = await mkdtemp(join(tmpdir(), 'picpool-host-'));
+  const folder = join(root, 'tmp');
+  const blobFolder = join(root, 'blobs');
+  await mkdir(folder);
+  const database = await openDatabase(bunRuntime.openSqlite, ':memory:');
+  const clock = { ms: Date.now(), now: () => clock.ms };
+  const logged: { message: string; facts: Record<string, unknown> | undefined }[] = [];
+  const parts: ImageServiceOptions = {
+    images: createSqliteImages(database),
+    blobs: createFolderBlobs({ folder: blobFolder, fileBody: bunRuntime.fileBody }),
+    state: createSqliteState(database),
+    locks: createLocalLocks(),
+    limiter: createLocalRateLimiter({ now: clock.now }),
+    codec,
+    clock,
+    random: randomBytes,
+    // The usual cost would take the tests of guesses seconds.
+    hasher: createPasswordHasher(randomBytes, { costLog2: 6 }),
+    folder,
+    limits: {
+      maxUploadBytes: MAX_UPLOAD_BYTES,
+      maxPixels: 100_000_000,
+      maxFrames: 500,
+      retentionMs: 90 * DAY_MS,
+      cleanupIntervalMs: DAY_MS,
+    },
+    log: (_level, message, facts) =>
+      void logged.push({ message, facts: typeof facts === 'function' ? facts() : facts }),
+  };
+  const options = { ...parts, ...change?.(parts) };
+  const service = await createImageService(options);
+  const contexts = createContexts({
+    trustedProxies: createNetworkList([]),
+    publicUrl: undefined,
+    adminToken,
+  });
+  const app = createApp({
+    version: '0.0.0',
+    features: [
+      {
+        name: 'Image',
+        basePath,
+        routes: imageRoutes({
+          service,
+          contextOf: contexts.of,
+          adminRequired: adminToken !== undefined,
+          basePath,
+        }),
+        stats: async () => statsView(await service.summary(), service.limits),
+        statsAnswer,
+      },
+    ],
+    contexts,
+    limits: null,
+    dependencies: [],
+    publicUrl: undefined,
+    log: options.log,
+    now: clock.now,
+  });
+
+  /** A request to the application, as from the network. */
+  const send = (path: string, init?: RequestInit, peer = UPLOADER) =>
+    app.handle(new Request(`http://img.example${basePath}${path}`, init), peer);
+
+  return {
+    ...options,
+    service,
+    clock,
+    logged,
+    app,
+    send,
+    /** Uploads the bytes as the body and answers what the server said; fails where it refused. */
+    async upload(bytes: Uint8Array<ArrayBuffer>, query = '', peer = UPLOADER): Promise<UploadAnswer> {
+      const answer = await send(`/api/upload?${query}`, { method: 'POST', body: bytes }, peer);
+      if (answer.status !== 201) throw new Error(`upload: ${answer.status} ${await answer.text()}`);
+      return (await answer.json()) as UploadAnswer;
+    },
+    /** Names of the stored files. */
+    async files(): Promise<string[]> {
+      const names = await readdir(blobFolder, { recursive: true }).catch(() => []);
+      return names.filter((name) => name.includes('.')).map((name) => name.split('/').at(-1) ?? name);
+    },
+    temporaryFiles: () => readdir(folder),
+    async stop() {
+      await service.stop();
+      database.close();
+      await rm(root, { recursive: true, force: true });
+    },
+  };
+}
+
+export type ImageHost = Awaited<ReturnType<typeof startImageHost>>;
+
+export interface UploadAnswer {
+  success: boolean;
+  id: string;
+  url: string;
+  raw_url: string;
+  markdown: string;
+  html: string;
+  bbcode: string;
+  width: number;
+  height: number;
+  size: number;
+  format: string;
+  frames: number;
+  filename: string;
+  protected: boolean;
+  created_at: string;
+  delete_token: string;
+  delete_url: string;
+}
+
+/** The path of a link, to be sent to the application. */
+export function pathOf(link: string, basePath = ''): string {
+  const { pathname, search } = new URL(link);
+  return pathname.slice(basePath.length) + search;
+}

@@ -1,0 +1,49 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test';
+import process from 'node:process';
+import { AppError } from '../../src/errors.ts';
+import { type CodecBench, startCodec } from '../support/codec.ts';
+import { hostileCorpus } from '../support/hostile-images.ts';
+import { privatePhoto } from '../support/images.ts';
+
+const REFUSALS = ['not_an_image', 'undecodable_image', 'image_limit', 'conversion_timeout'];
+/** bench/hostile.ts takes more of them and measures. */
+const COUNT = Number(process.env.HOSTILE_FILES ?? 130);
+
+let bench: CodecBench;
+beforeAll(async () => {
+  bench = await startCodec({
+    timeoutMs: 3000,
+    maxPixels: 20_000_000,
+    maxQueue: COUNT,
+    maxQueuedPixels: 1e12,
+  });
+});
+afterAll(() => bench.stop());
+
+test('every hostile file ends with a picture or a refusal, and leaves neither files nor broken workers', async () => {
+  const outcomes: Record<string, number> = {};
+  await Promise.all(
+    (await hostileCorpus(COUNT)).map(async ({ name, bytes }) => {
+      const outcome = await bench.convert(bytes).then(
+        () => 'converted',
+        (error: unknown) => (error instanceof AppError ? error.code : `${name}: ${error}`),
+      );
+      outcomes[outcome] = (outcomes[outcome] ?? 0) + 1;
+    }),
+  );
+  const { converted = 0, ...refused } = outcomes;
+  expect(Object.keys(refused).filter((code) => !REFUSALS.includes(code))).toEqual([]);
+  expect(converted).toBeGreaterThan(0);
+  expect(refused.undecodable_image).toBeGreaterThan(0);
+  expect((await bench.convert(await privatePhoto('jpeg'))).format).toBe('webp');
+  expect(await bench.files()).toEqual([]);
+});
+
+test('what is appended to a picture is not stored', async () => {
+  for (const { name, bytes } of await hostileCorpus(0)) {
+    if (!/ with a (zip|script|picture) behind it$/.test(name)) continue;
+    const result = await bench.convert(bytes, { format: 'auto' });
+    for (const trace of ['PK\x03\x04', '<script', '<?php', '<svg'])
+      expect(result.bytes.includes(trace)).toBe(false);
+  }
+});

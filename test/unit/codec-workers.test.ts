@@ -1,0 +1,212 @@
+import { afterEach, describe, expect, test } from 'bun:test';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, readFileSync } from 'node:fs';
+import process from 'node:process';
+import { fileURLToPath } from 'node:url';
+import type { CodecOptions } from '../../src/image/codec/codec.ts';
+import { type CodecBench, startCodec } from '../support/codec.ts';
+import { gifOfFrames, pngBomb, SVG_BOMB } from '../support/hostile-images.ts';
+import { photo, privatePhoto } from '../support/images.ts';
+
+const small = await privatePhoto('jpeg');
+/** Takes a worker most of a second as AVIF, and over 150 MB. */
+const large = await photo(2300, 1800);
+
+let bench: CodecBench;
+async function start(options: Partial<CodecOptions> = {}): Promise<CodecBench> {
+  bench = await startCodec(options);
+  return bench;
+}
+afterEach(() => bench.stop());
+
+async function until(condition: () => boolean): Promise<void> {
+  while (!condition()) await new Promise((resolve) => setTimeout(resolve, 2));
+}
+
+/** Starts a long conversion and resolves when a worker has begun it. */
+async function beginLong(signal?: AbortSignal): Promise<{ long: Promise<unknown> }> {
+  const long = bench.convert(large, { format: 'avif' }, signal);
+  long.catch(() => {});
+  await until(() => bench.codec.stats().busy === 1);
+  return { long };
+}
+
+describe('refused by the header', () => {
+  const cases: [string, () => Buffer, string, RegExp][] = [
+    ['an SVG', () => SVG_BOMB, 'not_an_image', /JPEG/],
+    ['a text', () => Buffer.from('hello'), 'not_an_image', /JPEG/],
+    ['an empty file', () => Buffer.alloc(0), 'not_an_image', /JPEG/],
+    ['a PNG of 17,000 x 17,000', () => pngBomb(17_000, 17_000, 1), 'image_limit', /17000 x 17000.*100000000/],
+    ['a side above 30,000', () => pngBomb(30_001, 1, 1), 'image_limit', /30001 x 1.*30000/],
+    ['a GIF of 10,000 frames', () => gifOfFrames(10_000), 'image_limit', /10000 frames.*500/],
+    [
+      '400 frames of 2,000 x 2,000',
+      () => gifOfFrames(400, 2000, 2000),
+      'image_limit',
+      /400 frames.*1600000000/,
+    ],
+  ];
+  for (const [name, make, code, message] of cases) {
+    test(`${name} is ${code}`, async () => {
+      const { convert, codec } = await start({ workers: 1 });
+      await expect(convert(make())).rejects.toMatchObject({ code, message: expect.stringMatching(message) });
+      expect(codec.stats()).toMatchObject({ crashes: 0, timeouts: 0 });
+    });
+  }
+});
+
+describe('a worker', () => {
+  test('that is killed in mid-job costs that request alone', async () => {
+    const { codec, convert, files } = await start({ workers: 1 });
+    const { long } = await beginLong();
+    process.kill(codec.stats().pids[0] ?? 0, 'SIGKILL');
+    await expect(long).rejects.toMatchObject({ code: 'undecodable_image' });
+    expect((await convert(small)).format).toBe('webp');
+    expect(codec.stats()).toMatchObject({ crashes: 1, started: 2 });
+    expect(await files()).toEqual([]);
+  });
+
+  test('that is killed while idle costs nothing', async () => {
+    const { codec, convert } = await start({ workers: 1 });
+    await convert(small);
+    process.kill(codec.stats().pids[0] ?? 0, 'SIGKILL');
+    expect((await convert(small)).format).toBe('webp');
+    expect(codec.stats()).toMatchObject({ crashes: 0, failed: 0 });
+  });
+
+  test('that passes the time limit is replaced', async () => {
+    const { codec, convert, files } = await start({ workers: 1, timeoutMs: 500 });
+    await expect(convert(large, { format: 'gif' })).rejects.toMatchObject({
+      code: 'conversion_timeout',
+      message: expect.stringContaining('0.5 s'),
+    });
+    expect((await convert(small)).format).toBe('webp');
+    expect(codec.stats()).toMatchObject({ timeouts: 1, started: 2 });
+    expect(await files()).toEqual([]);
+  });
+
+  test('that passes the memory limit is replaced', async () => {
+    const { codec, convert } = await start({ workers: 1, memoryLimitBytes: 150 * 1024 * 1024 });
+    await expect(convert(large, { format: 'avif' })).rejects.toMatchObject({ code: 'image_limit' });
+    expect(codec.stats()).toMatchObject({ outOfMemory: 1, crashes: 0 });
+  });
+
+  test('sees nothing of the environment but what it needs', async () => {
+    process.env.PICPOOL_TEST_TOKEN = 'hidden';
+    try {
+      const { codec, convert } = await start({ workers: 1 });
+      await convert(small);
+      const environment = readFileSync(`/proc/${codec.stats().pids[0]}/environ`, 'latin1');
+      expect(environment).toContain('VIPS_BLOCK_UNTRUSTED=1');
+      expect(environment).not.toContain('PICPOOL_TEST_TOKEN');
+    } finally {
+      delete process.env.PICPOOL_TEST_TOKEN;
+    }
+  });
+
+  for (const [name, command] of [
+    ['does not exist', ['/nonexistent/picpool']],
+    ['ends at once', [process.execPath, '-e', 'process.exit(3)']],
+  ] as const) {
+    test(`whose program ${name} makes the service unavailable, with a time to try again`, async () => {
+      const messages: string[] = [];
+      const { convert, codec } = await start({
+        workers: 2,
+        command,
+        log: (_, message) => messages.push(message),
+      });
+      await expect(convert(small)).rejects.toMatchObject({
+        code: 'unavailable',
+        retryAfterMs: expect.any(Number),
+      });
+      await expect(convert(small)).rejects.toMatchObject({ code: 'unavailable' });
+      expect(messages).toContain('conversion worker did not start');
+      expect(codec.stats().started).toBeLessThanOrEqual(6);
+    });
+  }
+
+  test('ends by itself when its server is killed', async () => {
+    await start();
+    const owner = spawn(process.execPath, [
+      fileURLToPath(new URL('../support/codec-owner.ts', import.meta.url)),
+    ]);
+    const [line] = await once(owner.stdout, 'data');
+    const pids = JSON.parse(String(line)) as number[];
+    expect(pids).toHaveLength(2);
+    owner.kill('SIGKILL');
+    await until(() => pids.every((pid) => !isRunning(pid)));
+  });
+});
+
+describe('the queue', () => {
+  test('refuses what is too much, and tells when to come again', async () => {
+    const { codec } = await start({ workers: 1, maxQueue: 1 });
+    const { long } = await beginLong();
+    const second = bench.convert(small);
+    await until(() => codec.stats().queued === 1);
+    const refused = await bench.convert(small).catch((error: unknown) => error);
+    expect(refused).toMatchObject({ code: 'busy', retryAfterMs: expect.any(Number) });
+    process.kill(codec.stats().pids[0] ?? 0, 'SIGKILL');
+    await expect(long).rejects.toMatchObject({ code: 'undecodable_image' });
+    expect((await second).format).toBe('webp');
+    expect(codec.stats()).toMatchObject({ queued: 0, queuedPixels: 0, refusedBusy: 1, converted: 1 });
+  });
+
+  test('is bounded in pixels', async () => {
+    const { codec } = await start({ workers: 1, maxQueuedPixels: 10_000 });
+    await beginLong();
+    bench.convert(small).catch(() => {});
+    await until(() => codec.stats().queuedPixels === 96 * 64);
+    await expect(bench.convert(small)).rejects.toMatchObject({ code: 'busy' });
+  });
+
+  test('lets go of a job whose caller has left', async () => {
+    const { codec } = await start({ workers: 1 });
+    await beginLong();
+    const leaving = new AbortController();
+    const second = bench.convert(small, {}, leaving.signal);
+    await until(() => codec.stats().queued === 1);
+    leaving.abort(new Error('gone'));
+    await expect(second).rejects.toThrow('gone');
+    expect(codec.stats()).toMatchObject({ queued: 0, queuedPixels: 0 });
+  });
+
+  test('a caller that leaves a running job hears at once, and the job is ended', async () => {
+    const { codec, convert, files } = await start({ workers: 1 });
+    const leaving = new AbortController();
+    const { long } = await beginLong(leaving.signal);
+    leaving.abort(new Error('gone'));
+    await expect(long).rejects.toThrow('gone');
+    expect(codec.stats()).toMatchObject({ busy: 1, started: 1 });
+    await convert(small);
+    expect(codec.stats().crashes).toBe(0);
+    expect((await files()).filter((name) => name.startsWith('out-'))).toEqual([]);
+  });
+
+  test('a job of an aborted signal is not begun', async () => {
+    const { codec, convert } = await start();
+    await expect(convert(small, {}, AbortSignal.abort(new Error('gone')))).rejects.toThrow('gone');
+    expect(codec.stats().started).toBe(0);
+  });
+
+  test('close ends every worker and tells those who wait', async () => {
+    const { codec, convert } = await start({ workers: 1 });
+    const { long } = await beginLong();
+    const second = convert(small);
+    second.catch(() => {});
+    await until(() => codec.stats().queued === 1);
+    const { pids } = codec.stats();
+    await codec.close();
+    await expect(long).rejects.toMatchObject({ code: 'unavailable' });
+    await expect(second).rejects.toMatchObject({ code: 'unavailable' });
+    expect(pids.filter(isRunning)).toEqual([]);
+    await expect(convert(small)).rejects.toMatchObject({ code: 'unavailable' });
+  });
+});
+
+/** False for a process that is gone or waits to be reaped. */
+function isRunning(pid: number): boolean {
+  if (!existsSync(`/proc/${pid}/stat`)) return false;
+  return !/^\d+ \(.*\) [ZX]/.test(readFileSync(`/proc/${pid}/stat`, 'latin1'));
+}

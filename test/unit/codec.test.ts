@@ -1,0 +1,250 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { createHash } from 'node:crypto';
+import sharp from 'sharp';
+import { FORMATS } from '../../src/image/image.ts';
+import { type CodecBench, startCodec } from '../support/codec.ts';
+import {
+  animation,
+  greyscale,
+  photo,
+  privatePhoto,
+  QUARTERS,
+  quarterColours,
+  quarters,
+  SECRET,
+  transparent,
+  unusual,
+} from '../support/images.ts';
+
+let bench: CodecBench;
+beforeAll(async () => {
+  bench = await startCodec();
+});
+afterAll(() => bench.stop());
+
+/** The largest difference of a channel that the colours may have. */
+async function expectQuarters(bytes: Buffer, tolerance: number): Promise<void> {
+  const colours = await quarterColours(bytes);
+  const differences = colours.flatMap((colour, quarter) =>
+    colour.map((value, channel) => Math.abs(value - (QUARTERS[quarter]?.[channel] ?? Number.NaN))),
+  );
+  expect(Math.max(...differences)).toBeLessThanOrEqual(tolerance);
+}
+
+function expectNoTraces(bytes: Buffer): void {
+  for (const trace of [SECRET, 'Exif\0', 'http://ns.adobe.com', 'xmpmeta', 'ICC_PROFILE', 'iCCP']) {
+    expect(bytes.includes(trace)).toBe(false);
+  }
+}
+
+describe('orientation and metadata', () => {
+  for (const format of FORMATS) {
+    for (let orientation = 1; orientation <= 8; orientation++) {
+      test(`a photo of orientation ${orientation} becomes an upright ${format} without private data`, async () => {
+        const result = await bench.convert(await privatePhoto('jpeg', orientation), { format });
+        expect(result).toMatchObject({ format, width: 96, height: 64, frames: 1 });
+        const metadata = await sharp(result.bytes).metadata();
+        expect(metadata.orientation).toBeUndefined();
+        expect([metadata.exif, metadata.xmp, metadata.iptc, metadata.icc]).toEqual(Array(4).fill(undefined));
+        expectNoTraces(result.bytes);
+        await expectQuarters(result.bytes, 40);
+      });
+    }
+  }
+
+  for (const input of ['png', 'webp', 'avif', 'tiff'] as const) {
+    test(`private data in ${input} is removed, and the picture turned upright`, async () => {
+      const result = await bench.convert(await privatePhoto(input, 6), { format: 'auto' });
+      expect(result).toMatchObject({ format: input === 'tiff' ? 'webp' : input, width: 96, height: 64 });
+      expectNoTraces(result.bytes);
+      await expectQuarters(result.bytes, 40);
+    });
+  }
+
+  for (const format of ['jpeg', 'webp', 'png', 'avif'] as const) {
+    test(`with stripExif false ${format} keeps EXIF and the profile, and the orientation is settled`, async () => {
+      const result = await bench.convert(await privatePhoto('jpeg', 6), { format, stripExif: false });
+      const metadata = await sharp(result.bytes).metadata();
+      expect(metadata.exif?.includes(SECRET)).toBe(true);
+      expect(metadata.icc?.length).toBeGreaterThan(0);
+      // An AVIF file is turned by its own boxes; there sharp shows no orientation where there is none.
+      expect([metadata.orientation ?? 1, metadata.width, metadata.height]).toEqual([1, 96, 64]);
+      await expectQuarters(result.bytes, 40);
+    });
+  }
+
+  test('a CMYK profile is not kept on an RGB picture', async () => {
+    const result = await bench.convert((await unusual['CMYK JPEG']?.()) ?? Buffer.alloc(0), {
+      stripExif: false,
+    });
+    const metadata = await sharp(result.bytes).metadata();
+    expect(metadata.space).toBe('srgb');
+    expect(metadata.icc?.subarray(16, 20).toString('latin1')).not.toBe('CMYK');
+  });
+});
+
+describe('formats', () => {
+  for (const [name, make] of Object.entries(unusual)) {
+    for (const format of FORMATS) {
+      test(`${name} becomes ${format} in the right colours`, async () => {
+        const result = await bench.convert(await make(), { format });
+        expect(result).toMatchObject({ format, width: 96, height: 64, frames: 1 });
+        // Inks cannot show the pure colours; what is checked is that nothing is inverted or swapped.
+        await expectQuarters(result.bytes, name.startsWith('CMYK') ? 110 : 40);
+      });
+    }
+  }
+
+  test('a grey picture stays grey', async () => {
+    for (const format of FORMATS) {
+      const colours = await quarterColours((await bench.convert(await greyscale(), { format })).bytes);
+      for (const [r = 0, g = 0, b = 0] of colours) {
+        expect(Math.max(r, g, b) - Math.min(r, g, b)).toBeLessThanOrEqual(6);
+      }
+    }
+  });
+
+  test('auto keeps each of the five formats and makes webp of others', async () => {
+    const inputs = {
+      jpeg: await privatePhoto('jpeg'),
+      png: await privatePhoto('png'),
+      webp: await privatePhoto('webp'),
+      avif: await privatePhoto('avif'),
+      gif: await transparent('gif'),
+      tiff: await privatePhoto('tiff'),
+    };
+    for (const [input, bytes] of Object.entries(inputs)) {
+      const result = await bench.convert(bytes, { format: 'auto' });
+      expect(result.format as string).toBe(input === 'tiff' ? 'webp' : input);
+    }
+  });
+
+  test('a palette PNG keeps its exact colours and its palette', async () => {
+    const input = await quarters().png({ palette: true }).toBuffer();
+    const result = await bench.convert(input, { format: 'png' });
+    expect((await sharp(result.bytes).metadata()).isPalette).toBe(true);
+    expect(await sharp(result.bytes).raw().toBuffer()).toEqual(await sharp(input).raw().toBuffer());
+  });
+
+  test('a drawing in few colours becomes a lossless webp', async () => {
+    const input = await quarters(300, 200).png().toBuffer();
+    const result = await bench.convert(input, { format: 'webp' });
+    expect(await sharp(result.bytes).raw().toBuffer()).toEqual(await sharp(input).raw().toBuffer());
+  });
+
+  test('the result tells the size and the hash of the file', async () => {
+    const { bytes, size, hash } = await bench.convert(await photo(200, 150));
+    expect(size).toBe(bytes.length);
+    expect(hash).toBe(createHash('sha256').update(bytes).digest('hex'));
+  });
+});
+
+describe('transparency', () => {
+  for (const input of ['png', 'webp', 'gif', 'avif'] as const) {
+    for (const format of FORMATS) {
+      test(`a transparent ${input} becomes ${format === 'jpeg' ? 'a jpeg on white' : `a transparent ${format}`}`, async () => {
+        const { bytes } = await bench.convert(await transparent(input), { format });
+        const { data, info } = await sharp(bytes).raw().toBuffer({ resolveWithObject: true });
+        const left = data.subarray((24 * info.width + 8) * info.channels).subarray(0, info.channels);
+        const right = data.subarray((24 * info.width + 48) * info.channels).subarray(0, info.channels);
+        if (format === 'jpeg') expect([...left].every((value) => value > 245)).toBe(true);
+        else expect([left[3], right[3]]).toEqual([0, 255]);
+        expect(right[0]).toBeGreaterThan(200);
+        expect(right[1]).toBeLessThan(60);
+      });
+    }
+  }
+});
+
+describe('animation', () => {
+  for (const input of ['gif', 'webp'] as const) {
+    for (const format of ['gif', 'webp'] as const) {
+      test(`an animated ${input} stays animated as ${format}, with its delays and loops`, async () => {
+        const result = await bench.convert(await animation(input), { format });
+        expect(result).toMatchObject({ format, width: 48, height: 32, frames: 3 });
+        const { pages, delay, loop } = await sharp(result.bytes).metadata();
+        expect({ pages, delay, loop }).toEqual({ pages: 3, delay: [100, 200, 300], loop: 2 });
+      });
+    }
+
+    for (const format of ['jpeg', 'png', 'avif'] as const) {
+      test(`${format} of an animated ${input} shows the first frame`, async () => {
+        const result = await bench.convert(await animation(input), { format });
+        expect(result).toMatchObject({ width: 48, height: 32, frames: 1 });
+        const [colour] = await quarterColours(result.bytes);
+        expect(colour?.[0]).toBeGreaterThan(180);
+        expect(colour?.[2]).toBeLessThan(80);
+      });
+    }
+  }
+
+  test('an animation is scaled frame by frame', async () => {
+    const result = await bench.convert(await animation('gif'), { maxWidth: 24 });
+    expect(result).toMatchObject({ width: 24, height: 16, frames: 3 });
+  });
+
+  test('equal frames that the encoder joins are not counted', async () => {
+    const frame = await quarters().png().toBuffer();
+    const bytes = await sharp([frame, frame, frame], { join: { animated: true } })
+      .gif({ keepDuplicateFrames: true })
+      .toBuffer();
+    expect((await sharp(bytes).metadata()).pages).toBe(3);
+    const result = await bench.convert(bytes);
+    expect(result.frames).toBe((await sharp(result.bytes).metadata()).pages ?? 1);
+  });
+
+  test('a thumbnail can be asked to show the first frame alone', async () => {
+    const result = await bench.convert(await animation('webp'), { maxWidth: 24, animate: false });
+    expect(result).toMatchObject({ width: 24, height: 16, frames: 1 });
+  });
+});
+
+describe('dimensions', () => {
+  const cases: [string, [number, number], { maxWidth: number; maxHeight?: number }, [number, number]][] = [
+    ['a wide one to the width', [300, 100], { maxWidth: 150, maxHeight: 150 }, [150, 50]],
+    ['a high one to the height', [100, 300], { maxWidth: 150, maxHeight: 150 }, [50, 150]],
+    ['a thumbnail by its width alone', [100, 300], { maxWidth: 50 }, [50, 150]],
+    ['never up', [100, 60], { maxWidth: 4096, maxHeight: 4096 }, [100, 60]],
+    ['a line to a line', [3000, 1], { maxWidth: 100, maxHeight: 100 }, [100, 1]],
+  ];
+  for (const [name, [width, height], box, expected] of cases) {
+    test(`are fitted: ${name}`, async () => {
+      const result = await bench.convert(await quarters(width, height).png().toBuffer(), box);
+      expect([result.width, result.height]).toEqual(expected);
+      const metadata = await sharp(result.bytes).metadata();
+      expect([metadata.width, metadata.height]).toEqual(expected);
+    });
+  }
+
+  test('are those of the upright picture', async () => {
+    const result = await bench.convert(await privatePhoto('jpeg', 6, [200, 100]), {
+      maxWidth: 100,
+      maxHeight: 100,
+    });
+    expect([result.width, result.height]).toEqual([100, 50]);
+    await expectQuarters(result.bytes, 40);
+  });
+
+  test('a side that webp cannot hold is scaled down', async () => {
+    const long = await quarters(20_000, 8).png().toBuffer();
+    const result = await bench.convert(long, { format: 'webp', maxWidth: 30_000, maxHeight: 30_000 });
+    expect([result.width, result.height]).toEqual([16_383, 7]);
+  });
+});
+
+describe('damage', () => {
+  test('stray bytes that every viewer ignores do not refuse a photo', async () => {
+    const good = await privatePhoto('jpeg');
+    const stray = Buffer.concat([good.subarray(0, -2), Buffer.from([0, 0, 0, 0]), good.subarray(-2)]);
+    expect((await bench.convert(stray)).width).toBe(96);
+  });
+
+  for (const format of ['jpeg', 'png', 'webp', 'avif', 'tiff'] as const) {
+    test(`half a ${format} is refused`, async () => {
+      const good = await privatePhoto(format);
+      await expect(bench.convert(good.subarray(0, good.length / 2))).rejects.toMatchObject({
+        code: 'undecodable_image',
+      });
+    });
+  }
+});

@@ -1,0 +1,199 @@
+import { describe, expect, test } from 'bun:test';
+import { randomBytes } from 'node:crypto';
+import { createLocalRateLimiter } from '../../adapters/local/rate-limiter.ts';
+import { createCookieSigner } from '../../src/image/cookie.ts';
+import { credentialsOf } from '../../src/image/credentials.ts';
+import { createDeleteToken, createId } from '../../src/image/ids.ts';
+import type { ImageRecord } from '../../src/image/image.ts';
+import { createImageLock } from '../../src/image/lock.ts';
+import { createPasswordHasher } from '../../src/image/password.ts';
+
+const request = (url: string, headers: Record<string, string> = {}) =>
+  new Request(`http://localhost${url}`, { headers });
+const basic = (text: string, encoding: BufferEncoding = 'utf8') =>
+  `Basic ${Buffer.from(text, encoding).toString('base64')}`;
+
+describe('random texts', () => {
+  test('an id is 12 letters and digits, a delete token 32', () => {
+    expect(createId(randomBytes)).toMatch(/^[0-9A-Za-z]{12}$/);
+    expect(createDeleteToken(randomBytes)).toMatch(/^[0-9A-Za-z]{32}$/);
+  });
+
+  test('bytes that would favour some letters are passed over', () => {
+    let calls = 0;
+    const source = (length: number) => new Uint8Array(length).fill(calls++ === 0 ? 255 : 61);
+    expect(createId(source)).toBe('zzzzzzzzzzzz');
+    expect(calls).toBe(2);
+  });
+
+  test('every letter and digit occurs', () => {
+    const seen = new Set(Array.from({ length: 200 }, () => createId(randomBytes)).join(''));
+    expect(seen.size).toBe(62);
+  });
+});
+
+describe('passwords of a request', () => {
+  test.each([
+    ['the header', request('/i/x', { 'x-image-password': 'secret' }), ['secret']],
+    ['the query', request('/i/x?password=a%20%26b'), ['a &b']],
+    ['Basic with any user name', request('/i/x', { authorization: basic('anyone:se:cret') }), ['se:cret']],
+    ['Basic without user name', request('/i/x', { authorization: basic(':secret') }), ['secret']],
+    ['Basic in UTF-8', request('/i/x', { authorization: basic('u:пароль') }), ['пароль']],
+    ['Basic in Latin-1', request('/i/x', { authorization: basic('u:caf\u00e9', 'latin1') }), ['café']],
+    [
+      'a header with bytes of UTF-8',
+      request('/i/x', { 'x-image-password': Buffer.from('пароль').toString('latin1') }),
+      ['пароль'],
+    ],
+    ['an empty one', request('/i/x?password=', { 'x-image-password': '' }), []],
+    ['another scheme', request('/i/x', { authorization: 'Bearer secret' }), []],
+    ['Basic without colon', request('/i/x', { authorization: basic('secret') }), []],
+    [
+      'all of them, the header first',
+      request('/i/x?password=b', { 'x-image-password': 'a', authorization: basic('u:c') }),
+      ['a', 'b', 'c'],
+    ],
+  ] as [string, Request, string[]][])('are read from %s', (_name, from, expected) => {
+    expect(credentialsOf(from).passwords).toEqual(expected);
+  });
+});
+
+describe('a password hash', () => {
+  const hasher = createPasswordHasher(randomBytes);
+
+  test('fits its password alone, has its own salt and does not hold the password', async () => {
+    const [one, two] = await Promise.all([hasher.hash('secret'), hasher.hash('secret')]);
+    expect(one).toStartWith('scrypt$15$8$1$');
+    expect(one).not.toBe(two);
+    expect(await hasher.verify('secret', one)).toBe(true);
+    expect(await hasher.verify('Secret', one)).toBe(false);
+    expect(await hasher.verify('x'.repeat(1025), one)).toBe(false);
+  });
+
+  test('is refused as busy when too many wait', async () => {
+    const quick = createPasswordHasher(randomBytes, { costLog2: 6 });
+    const encoded = await quick.hash('secret');
+    const checks = Array.from({ length: 60 }, () =>
+      quick.verify('secret', encoded).catch((error) => error.code),
+    );
+    const outcomes = await Promise.all(checks);
+    expect(outcomes.filter((outcome) => outcome === true)).toHaveLength(34);
+    expect(outcomes.filter((outcome) => outcome === 'busy')).toHaveLength(26);
+  });
+});
+
+describe('the cookie of a protected image', () => {
+  const image = { id: 'abcDEF123456', format: 'jpeg', passwordHash: 'scrypt$1' } as const;
+  const at = (ms: number, secret = 'key') => createCookieSigner(secret, () => ms);
+  const pairOf = (cookie = '') => cookie.split(';')[0] ?? '';
+  const [pageCookie = '', fileCookie = ''] = at(0).issue(image, 'https://img.example', '/pictures');
+
+  test('covers the page and the direct link, each by its own path', () => {
+    const attributes = 'Max-Age=86400; HttpOnly; SameSite=Lax; Secure';
+    expect(pageCookie).toEndWith(`; Path=/pictures/i/abcDEF123456; ${attributes}`);
+    expect(fileCookie).toEndWith(`; Path=/pictures/i/abcDEF123456.jpg; ${attributes}`);
+    expect(at(0).issue(image, 'http://img.example', '')[0]).not.toContain('Secure');
+  });
+
+  test('opens its image, for a day, also among other cookies', () => {
+    const header = `a=b; ${pairOf(pageCookie)}; c=d`;
+    expect(at(1).accepts(header, image)).toBe(true);
+    expect(at(86_399_999).accepts(header, image)).toBe(true);
+    expect(at(86_400_000).accepts(header, image)).toBe(false);
+  });
+
+  test('opens no other image, no other password, and is not taken from another key', () => {
+    const header = pairOf(pageCookie);
+    expect(at(1).accepts(header, { ...image, id: 'abcDEF123457' })).toBe(false);
+    expect(at(1).accepts(header, { ...image, passwordHash: 'scrypt$2' })).toBe(false);
+    expect(at(1, 'other').accepts(header, image)).toBe(false);
+    expect(at(1).accepts(null, image)).toBe(false);
+  });
+
+  test('cannot be given a longer life', () => {
+    const forged = pairOf(pageCookie).replace('86400000.', '99999999.');
+    expect(forged).not.toBe(pairOf(pageCookie));
+    expect(at(1).accepts(forged, image)).toBe(false);
+  });
+});
+
+describe('the lock of an image', () => {
+  const image = { id: 'abcDEF123456', passwordHash: 'hash of secret' } as ImageRecord;
+  const open = (...passwords: string[]) => ({ passwords, cookie: null });
+
+  function createLock() {
+    let now = 0;
+    let verified = 0;
+    const lock = createImageLock({
+      hasher: {
+        hash: async (password) => `hash of ${password}`,
+        verify: async (password, encoded) => {
+          verified++;
+          return encoded === `hash of ${password}`;
+        },
+      },
+      cookies: { accepts: () => false },
+      limiter: createLocalRateLimiter({ now: () => now }),
+      random: randomBytes,
+      now: () => now,
+    });
+    return { lock, pass: (ms: number) => (now += ms), verified: () => verified };
+  }
+  const codeOf = (attempt: Promise<unknown>) =>
+    attempt.then(
+      () => 'open',
+      (error) => error.code,
+    );
+
+  test('lets everybody see a public image', async () => {
+    const { lock } = createLock();
+    expect(await lock.open({ ...image, passwordHash: null }, open(), '192.0.2.1')).toEqual({
+      byPassword: false,
+    });
+  });
+
+  test('hashes a right password once in five minutes', async () => {
+    const { lock, pass, verified } = createLock();
+    for (let count = 0; count < 50; count++) {
+      expect(await lock.open(image, open('secret'), '192.0.2.1')).toEqual({ byPassword: true });
+    }
+    expect(verified()).toBe(1);
+    pass(5 * 60_000);
+    await lock.open(image, open('secret'), '192.0.2.1');
+    expect(verified()).toBe(2);
+  });
+
+  test('limits the guesses of one network, while those who know the password come in', async () => {
+    const { lock, pass } = createLock();
+    await lock.open(image, open('secret'), '2001:db8:1:2::1');
+    const guesses = [];
+    for (let count = 0; count < 12; count++) {
+      guesses.push(await codeOf(lock.open(image, open(`guess ${count}`), `2001:db8:1:2::${count}`)));
+    }
+    expect(guesses.filter((code) => code === 'wrong_password')).toHaveLength(9);
+    expect(guesses.at(-1)).toBe('rate_limited');
+    expect(await codeOf(lock.open(image, open('secret'), '2001:db8:1:2::5'))).toBe('open');
+    expect(await codeOf(lock.open(image, open('guess'), '2001:db8:1:3::1'))).toBe('wrong_password');
+    pass(10_000);
+    expect(await codeOf(lock.open(image, open('guess'), '2001:db8:1:2::1'))).toBe('wrong_password');
+  });
+
+  test('limits the guesses at one image from everywhere', async () => {
+    const { lock } = createLock();
+    const codes = [];
+    for (let count = 0; count < 110; count++) {
+      codes.push(await codeOf(lock.open(image, open('guess'), `198.51.100.${count}`)));
+    }
+    expect(codes.filter((code) => code === 'wrong_password')).toHaveLength(100);
+    const other = { ...image, id: 'zzzDEF123456' };
+    expect(await codeOf(lock.open(other, open('guess'), '203.0.113.1'))).toBe('wrong_password');
+  });
+
+  test('does not count a visit without a password as a guess', async () => {
+    const { lock } = createLock();
+    for (let count = 0; count < 50; count++) {
+      expect(await codeOf(lock.open(image, open(), '192.0.2.1'))).toBe('password_required');
+    }
+    expect(await codeOf(lock.open(image, open('secret'), '192.0.2.1'))).toBe('open');
+  });
+});

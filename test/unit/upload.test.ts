@@ -1,0 +1,258 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { randomBytes } from 'node:crypto';
+import { mkdtemp, readdir, readFile, rm, stat } from 'node:fs/promises';
+import { connect } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { receiveUpload, type UploadLimits } from '../../src/image/upload.ts';
+
+const BOUNDARY = 'XbY';
+/** Holds what looks like the boundary, whole and in part. */
+const image = Buffer.concat([
+  randomBytes(300),
+  Buffer.from('\r\n--XbX\r\r\n--Xb\r\n--'),
+  randomBytes(20_000),
+]);
+
+let folder: string;
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'picpool-upload-'));
+});
+afterAll(() => rm(folder, { recursive: true }));
+
+function part(disposition: string, content: string | Buffer): Buffer {
+  const head = `--${BOUNDARY}\r\nContent-Disposition: form-data; ${disposition}\r\n\r\n`;
+  return Buffer.concat([Buffer.from(head), Buffer.from(content), Buffer.from('\r\n')]);
+}
+const file = (disposition = '; filename="a.png"') => part(`name="image"${disposition}`, image);
+const form = (...parts: Buffer[]) => Buffer.concat([...parts, Buffer.from(`--${BOUNDARY}--\r\n`)]);
+
+/** A request whose body comes in pieces of the given size. */
+function request(body: Buffer, headers: Record<string, string> = {}, pieceBytes = 4096): Request {
+  let at = 0;
+  const pieces = new ReadableStream<Uint8Array>({
+    pull(controller) {
+      if (at >= body.length) return controller.close();
+      controller.enqueue(new Uint8Array(body.subarray(at, at + pieceBytes)));
+      at += pieceBytes;
+    },
+  });
+  return streamed(pieces, headers);
+}
+
+function streamed(body: ReadableStream<Uint8Array>, headers: Record<string, string> = {}): Request {
+  const type = { 'content-type': `multipart/form-data; boundary=${BOUNDARY}` };
+  const init: RequestInit & { duplex: 'half' } = {
+    method: 'POST',
+    headers: { ...type, ...headers },
+    body,
+    duplex: 'half',
+  };
+  return new Request('http://localhost/api/upload', init);
+}
+
+const receive = (from: Request, limits: Partial<UploadLimits> = {}) =>
+  receiveUpload(from, { maxBytes: 1_000_000, folder, ...limits });
+
+async function expectRefused(attempt: Promise<unknown>, expected: Record<string, unknown>): Promise<void> {
+  await expect(attempt).rejects.toMatchObject(expected);
+  expect(await readdir(folder)).toEqual([]);
+}
+const aboutImage = { code: 'invalid_parameter', details: [expect.objectContaining({ field: 'image' })] };
+
+describe('a form', () => {
+  for (const pieceBytes of [1, 3, 64, 1000, 65_536]) {
+    test(`that comes in pieces of ${pieceBytes} bytes is put together`, async () => {
+      const body = form(part('name="format"', 'png'), file(), part('name="password"', '[1,2]'));
+      const upload = await receive(request(body, {}, pieceBytes));
+      expect(await readFile(upload.path)).toEqual(image);
+      expect(upload).toMatchObject({ size: image.length, filename: 'a.png' });
+      expect({ ...upload.fields }).toEqual({ format: 'png', password: '[1,2]' });
+      await upload.dispose();
+      await upload.dispose();
+      expect(await readdir(folder)).toEqual([]);
+    });
+  }
+
+  const names: [string, string, string | null][] = [
+    ['none', '', null],
+    ['an empty one', '; filename=""', null],
+    ['raw UTF-8', '; filename="日本.png"', '日本.png'],
+    ['RFC 5987', "; filename*=UTF-8''na%C3%AFve%20%F0%9F%98%80.jpg", 'naïve 😀.jpg'],
+    ['a path', '; filename="C:\\fakepath\\cat.png"', 'cat.png'],
+    ['an escaped quote', '; filename="a\\"b.png"', 'a"b.png'],
+    ["a browser's escaped quote", '; filename="a%22b.png"', 'a"b.png'],
+    ["a browser's escaped line end", '; filename="a%0D%0Ab.png"', 'ab.png'],
+  ];
+  for (const [name, disposition, filename] of names) {
+    test(`may name its file: ${name}`, async () => {
+      const upload = await receive(request(form(file(disposition))));
+      expect(upload).toMatchObject({ size: image.length, filename });
+      await upload.dispose();
+    });
+  }
+
+  test('may have a preamble, an epilogue and other files, which are passed over', async () => {
+    const other = part('name="other"; filename="x.bin"', randomBytes(50_000));
+    const body = Buffer.concat([Buffer.from('hello\r\n'), form(other, file()), Buffer.alloc(9000, 'x')]);
+    const upload = await receive(request(body));
+    expect(upload.size).toBe(image.length);
+    await upload.dispose();
+  });
+
+  test('may not reach the prototype of its fields', async () => {
+    const upload = await receive(request(form(part('name="__proto__"', 'x'), file())));
+    expect(Object.hasOwn(upload.fields, '__proto__')).toBe(true);
+    await upload.dispose();
+  });
+
+  const broken: [string, Buffer, Record<string, unknown>][] = [
+    ['without the field image', form(part('name="picture"; filename="a.png"', image)), aboutImage],
+    ['with two images', form(file(), file()), aboutImage],
+    ['with an empty image', form(part('name="image"; filename=""', '')), aboutImage],
+    ['that is cut in the image', form(file()).subarray(0, 9000), { code: 'invalid_body' }],
+    ['that is cut in its last boundary', form(file()).subarray(0, -4), { code: 'invalid_body' }],
+    ['that is empty', Buffer.alloc(0), { code: 'invalid_body' }],
+    [
+      'with too many fields',
+      form(...Array(21).fill(part('name="a"', 'b')), file()),
+      { code: 'invalid_body' },
+    ],
+    [
+      'with a long field',
+      form(part('name="password"', 'x'.repeat(8193)), file()),
+      { code: 'invalid_parameter', details: [expect.objectContaining({ field: 'password' })] },
+    ],
+  ];
+  for (const [name, body, expected] of broken) {
+    test(`${name} is refused, and leaves no file`, () => expectRefused(receive(request(body)), expected));
+  }
+
+  for (const type of ['multipart/form-data', 'multipart/form-data; boundary=other']) {
+    test(`of type "${type}" is broken`, () =>
+      expectRefused(receive(request(form(file()), { 'content-type': type })), { code: 'invalid_body' }));
+  }
+});
+
+describe('a raw body', () => {
+  for (const type of [
+    'image/png',
+    'application/x-www-form-urlencoded',
+    'application/json',
+    'multipart/mixed',
+  ]) {
+    test(`of type ${type} is the image`, async () => {
+      const upload = await receive(request(image, { 'content-type': type }));
+      expect(await readFile(upload.path)).toEqual(image);
+      expect(upload).toMatchObject({ size: image.length, filename: null, fields: {} });
+      await upload.dispose();
+    });
+  }
+
+  test('that is empty is refused', async () => {
+    await expectRefused(receive(request(Buffer.alloc(0), { 'content-type': 'image/png' })), aboutImage);
+    await expectRefused(receive(new Request('http://localhost/', { method: 'POST' })), aboutImage);
+  });
+
+  test('goes to a file that only this user can read, in a folder that is made', async () => {
+    const inner = join(folder, 'made');
+    const upload = await receive(request(image, { 'content-type': 'image/png' }), { folder: inner });
+    expect((await stat(inner)).mode & 0o777).toBe(0o700);
+    expect((await stat(upload.path)).mode & 0o777).toBe(0o600);
+    await rm(inner, { recursive: true });
+  });
+});
+
+describe('limits', () => {
+  test('the largest size is taken, one byte more is not', async () => {
+    for (const headers of [{ 'content-type': 'image/png' }, {}] as Record<string, string>[]) {
+      const body = headers['content-type'] ? image : form(file());
+      const upload = await receive(request(body, headers), { maxBytes: image.length });
+      expect(upload.size).toBe(image.length);
+      await upload.dispose();
+      const attempt = receive(request(body, headers), { maxBytes: image.length - 1 });
+      await expectRefused(attempt, {
+        code: 'too_large',
+        message: expect.stringContaining(`${image.length - 1}`),
+      });
+    }
+  });
+
+  test('a Content-Length above the limit is refused before anything is read', async () => {
+    let reads = 0;
+    const body = new ReadableStream<Uint8Array>({ pull: () => void reads++ }, { highWaterMark: 0 });
+    const headers = { 'content-type': 'image/png', 'content-length': '1000001' };
+    await expectRefused(receive(streamed(body, headers)), { code: 'too_large' });
+    expect(reads).toBe(0);
+  });
+
+  test('reading stops when an endless body passes the limit', async () => {
+    const cancelled = Promise.withResolvers<void>();
+    const body = new ReadableStream<Uint8Array>({
+      pull: (controller) => controller.enqueue(new Uint8Array(65_536)),
+      cancel: () => cancelled.resolve(),
+    });
+    await expectRefused(receive(streamed(body, { 'content-type': 'image/png' })), { code: 'too_large' });
+    await cancelled.promise;
+  });
+
+  test('a body that stops arriving is ended', async () => {
+    const body = new ReadableStream<Uint8Array>({
+      start: (controller) => controller.enqueue(new Uint8Array(10)),
+    });
+    await expectRefused(receive(streamed(body), { idleMs: 20 }), {
+      code: 'invalid_body',
+      message: expect.stringContaining('slowly'),
+    });
+  });
+
+  test('a body that drips is ended', async () => {
+    const body = new ReadableStream<Uint8Array>({
+      async pull(controller) {
+        await new Promise((resolve) => setTimeout(resolve, 5));
+        controller.enqueue(new Uint8Array(1));
+      },
+    });
+    const attempt = receive(streamed(body, { 'content-type': 'image/png' }), { totalMs: 40 });
+    await expectRefused(attempt, { code: 'invalid_body', message: expect.stringContaining('slowly') });
+  });
+
+  test('a body shorter than its Content-Length is refused', async () => {
+    const headers = { 'content-type': 'image/png', 'content-length': '30000' };
+    await expectRefused(receive(request(image, headers)), { code: 'invalid_body' });
+  });
+
+  test('an abort ends the reading with its reason', async () => {
+    const body = new ReadableStream<Uint8Array>({
+      start: (controller) => controller.enqueue(new Uint8Array(10)),
+    });
+    const stop = new AbortController();
+    const attempt = receive(streamed(body), { signal: stop.signal });
+    stop.abort(new Error('stopping'));
+    await expect(attempt).rejects.toThrow('stopping');
+    expect(await readdir(folder)).toEqual([]);
+  });
+});
+
+test('a client that hangs up in mid-body leaves no file', async () => {
+  const outcome = Promise.withResolvers<unknown>();
+  const begun = Promise.withResolvers<void>();
+  const server = Bun.serve({
+    port: 0,
+    hostname: '127.0.0.1',
+    async fetch(incoming) {
+      const attempt = receive(incoming);
+      begun.resolve();
+      outcome.resolve(await attempt.catch((error: unknown) => error));
+      return new Response();
+    },
+  });
+  const socket = connect(server.port ?? 0, '127.0.0.1');
+  socket.write('POST / HTTP/1.1\r\nHost: x\r\nContent-Type: image/png\r\nContent-Length: 500000\r\n\r\n');
+  socket.write(Buffer.alloc(100_000));
+  await begun.promise;
+  socket.destroy();
+  expect(await outcome.promise).toMatchObject({ code: 'invalid_body' });
+  expect(await readdir(folder)).toEqual([]);
+  await server.stop(true);
+});
