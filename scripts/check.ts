@@ -30,7 +30,7 @@ const steps: Record<string, () => Promise<Counts>> = {
     return command('bun', 'x', 'redocly', 'lint', '--extends', 'recommended', '--max-problems', '50', file);
   },
   'tests on bun': () =>
-    suite((report) => ['bun', 'test', '--reporter=junit', `--reporter-outfile=${report}`]),
+    suite((report) => ['bun', 'test', '--timeout=60000', '--reporter=junit', `--reporter-outfile=${report}`]),
   'tests on deno': () =>
     suite((report) => ['deno', 'test', '-A', '--no-check', `--junit-path=${report}`, 'test/deno']),
 };

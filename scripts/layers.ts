@@ -17,7 +17,7 @@ const ONE_PLACE: { what: string; uses: RegExp; allowed: RegExp }[] = [
   { what: 'Bun', uses: /\bBun\.|from 'bun(:\w+)?'|import\('bun:/, allowed: /^src\/runtime\/bun\.ts$/ },
   { what: 'Deno', uses: /\bDeno\./, allowed: /^src\/runtime\/deno\.ts$/ },
   { what: 'process.env', uses: /process\.env/, allowed: /^src\/main(\.deno)?\.ts$/ },
-  { what: 'adapters/open.ts', uses: /adapters\/open\.ts'/, allowed: /^src\/start\.ts$|^src\/cli\// },
+  { what: 'adapters/open.ts', uses: /adapters\/open\.ts'/, allowed: /^src\/start(\.ts$|\/)|^src\/cli\// },
 ];
 
 /** What a folder may import from, besides itself and packages. */

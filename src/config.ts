@@ -13,6 +13,7 @@ import {
   url,
   urls,
 } from './config-values.ts';
+import { ConfigError, type ConfigFault } from './errors.ts';
 
 const BASE_PATH = /^(\/[\w.-]+)*$/;
 
@@ -23,6 +24,8 @@ export const settings = Type.Object({
   DATA_DIR: text('./data', 'Folder of the database, the images and temporary files.'),
   METADATA_URL: url('sqlite:$DATA_DIR/picpool.db', ['sqlite:', 'redis:', 'rediss:'], 'Where records live.'),
   BLOBS_URL: url('file:$DATA_DIR/images', ['file:', 's3:'], 'Where image files live.'),
+  AWS_ACCESS_KEY_ID: optional(text(undefined, 'Key id for an S3 server.')),
+  AWS_SECRET_ACCESS_KEY: optional(text(undefined, 'Secret key for an S3 server.')),
   PUBLIC_URL: optional(
     url(undefined, ['http:', 'https:'], 'Base of all links; from the request when not set.'),
   ),
@@ -73,28 +76,13 @@ export const settings = Type.Object({
 /** The settings under the names of their variables. Durations are in ms, sizes in bytes. */
 export type Config = StaticDecode<typeof settings>;
 
-/** One faulty variable. */
-export interface ConfigFault {
-  variable: string;
-  message: string;
-}
-
-/** All that is wrong with the environment, one line a fault. */
-export class ConfigError extends Error {
-  readonly faults: readonly ConfigFault[];
-
-  constructor(faults: readonly ConfigFault[]) {
-    super(faults.map(({ variable, message }) => `${variable} ${message}`).join('\n'));
-    this.name = 'ConfigError';
-    this.faults = faults;
-  }
-}
+export type Environment = Readonly<Record<string, string | undefined>>;
 
 /**
  * Turns the environment into a configuration. An empty variable counts as not set; unknown ones are ignored.
  * @throws {ConfigError} with every fault at once.
  */
-export function parseConfig(env: Readonly<Record<string, string | undefined>>): Config {
+export function parseConfig(env: Environment): Config {
   const faults: ConfigFault[] = [];
   const decoded: Record<string, unknown> = {};
   for (const [variable, schema] of Object.entries(settings.properties)) {

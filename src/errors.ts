@@ -56,3 +56,20 @@ export class AppError extends Error {
 export function invalidParameter(field: string, message: string): AppError {
   return new AppError('invalid_parameter', message, { details: [{ field, message }] });
 }
+
+/** One faulty variable. */
+export interface ConfigFault {
+  variable: string;
+  message: string;
+}
+
+/** All that is wrong with the environment, one line a fault. */
+export class ConfigError extends Error {
+  readonly faults: readonly ConfigFault[];
+
+  constructor(faults: readonly ConfigFault[]) {
+    super(faults.map(({ variable, message }) => `${variable} ${message}`).join('\n'));
+    this.name = 'ConfigError';
+    this.faults = faults;
+  }
+}

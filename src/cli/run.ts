@@ -1,8 +1,8 @@
 import process from 'node:process';
-import { ConfigError } from '../config.ts';
+import type { Environment } from '../config.ts';
+import { ConfigError } from '../errors.ts';
 import type { Runtime } from '../runtime/runtime.ts';
 import { VERSION } from '../version.ts';
-import { serve } from './serve.ts';
 
 /** Exit code for a command line or a configuration that cannot be used. */
 const EXIT_USAGE = 2;
@@ -10,17 +10,17 @@ const EXIT_USAGE = 2;
 const HELP = `picpool ${VERSION}: a pool of verified free proxies, and an image host
 
   picpool [serve]     start the server
+  picpool health      ask the running server of the same settings whether it is ready
   picpool --version   print the version
   picpool --help      print this
 
 Settings come from the environment and from a .env file; the README lists them.
 `;
 
-type Environment = Record<string, string | undefined>;
-
 /** What the first argument can be; `convert-worker` is how the server starts its own conversion processes. */
 const COMMANDS: Record<string, (runtime: Runtime, env: Environment) => Promise<void>> = {
-  serve,
+  serve: async (runtime, env) => (await import('./serve.ts')).serve(runtime, env),
+  health: async (_, env) => (await import('./health.ts')).health(env),
   'convert-worker': async () => (await import('../image/codec/worker.ts')).runConvertWorker(),
   '--version': async () => console.log(VERSION),
   '--help': async () => console.log(HELP),

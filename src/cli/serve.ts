@@ -1,5 +1,5 @@
 import process from 'node:process';
-import { type Config, parseConfig } from '../config.ts';
+import { type Config, type Environment, parseConfig } from '../config.ts';
 import type { Runtime } from '../runtime/runtime.ts';
 import { createLogger } from '../shared/logger.ts';
 import { start } from '../start.ts';
@@ -9,7 +9,7 @@ import { VERSION } from '../version.ts';
 const SIGNALS = ['SIGTERM', 'SIGINT'] as const;
 
 /** Starts the server and keeps it running until a signal; a second signal ends it at once. */
-export async function serve(runtime: Runtime, env: Record<string, string | undefined>): Promise<void> {
+export async function serve(runtime: Runtime, env: Environment): Promise<void> {
   const config = parseConfig(env);
   const log = createLogger({
     level: config.LOG_LEVEL,
@@ -17,7 +17,7 @@ export async function serve(runtime: Runtime, env: Record<string, string | undef
     write: createLineWriter(),
     now: Date.now,
   });
-  const server = await start(runtime, config, log).catch((error: unknown) => {
+  const server = await start(runtime, config, log, env).catch((error: unknown) => {
     process.stderr.write(`picpool: cannot start: ${error instanceof Error ? error.message : error}\n`);
     process.exit(1);
   });

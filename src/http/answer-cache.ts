@@ -4,11 +4,11 @@ export interface AnswerCacheOptions {
   /** Changes with the data that the answers are made of. */
   version: () => Promise<string>;
   maxEntries: number;
-  /** Larger answers are not kept. */
-  maxAnswerBytes: number;
+  /** Longer answers are not kept; in characters. */
+  maxAnswerLength: number;
 }
 
-/** Answers of GET requests, kept as bytes while the data they were made of stays the same. */
+/** Text answers of GET requests, kept while the data they were made of stays the same. */
 export interface AnswerCache {
   /** The kept answer to the request, or `304` where the caller has it already; `null` where there is none. */
   match(request: Request): Promise<Response | null>;
@@ -18,12 +18,13 @@ export interface AnswerCache {
 
 interface Entry {
   version: string;
-  body: Uint8Array<ArrayBuffer>;
-  headers: [string, string][];
+  /** As a string: Bun sends it at half the cost of an array of bytes. */
+  body: string;
+  headers: Headers;
   etag: string;
 }
 
-export function createAnswerCache({ version, maxEntries, maxAnswerBytes }: AnswerCacheOptions): AnswerCache {
+export function createAnswerCache({ version, maxEntries, maxAnswerLength }: AnswerCacheOptions): AnswerCache {
   const entries = new Map<string, Entry>();
   /** Versions as they were when the request was looked up, so that no newer one is credited to an older answer. */
   const lookups = new WeakMap<Request, string>();
@@ -42,10 +43,11 @@ export function createAnswerCache({ version, maxEntries, maxAnswerBytes }: Answe
       const storable =
         response.status === 200 && !response.headers.get('cache-control')?.includes('no-store');
       if (seen === undefined || !storable) return response;
-      const body = new Uint8Array(await response.arrayBuffer());
+      const body = await response.text();
       const etag = `"${createHash('sha256').update(body).digest('base64url').slice(0, 22)}"`;
-      const entry: Entry = { version: seen, body, headers: [...response.headers, ['etag', etag]], etag };
-      if (body.byteLength <= maxAnswerBytes) {
+      response.headers.set('etag', etag);
+      const entry: Entry = { version: seen, body, headers: response.headers, etag };
+      if (body.length <= maxAnswerLength) {
         entries.delete(request.url);
         entries.set(request.url, entry);
         const oldest = entries.keys().next().value;

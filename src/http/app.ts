@@ -1,15 +1,15 @@
+import type { TSchema } from '@sinclair/typebox';
 import { type AnyElysia, Elysia } from 'elysia';
 import { AppError } from '../errors.ts';
 import { describe } from '../shared/describe.ts';
 import type { Log } from '../shared/logger.ts';
 import { type AnswerCache, type AnswerCacheOptions, createAnswerCache } from './answer-cache.ts';
-import { readJson } from './body.ts';
 import type { Contexts } from './context.ts';
 import { docsRoutes } from './docs.ts';
 import { errorResponse, toAppError } from './errors.ts';
+import { withoutBody } from './head.ts';
 import type { Limits, RateHeaders } from './limits.ts';
 import { createMethodTable } from './methods.ts';
-import { describeApi } from './openapi.ts';
 import { type Dependency, systemRoutes } from './system-routes.ts';
 
 /** One of the two services, as the application mounts it. */
@@ -21,7 +21,7 @@ export interface Feature {
   /** The answer of `GET /api/stats`; features that share a base path share the answer. */
   stats: () => Promise<object>;
   /** Shape and example of that answer. */
-  statsSchema: Parameters<typeof describe>[0]['answers'][number];
+  statsAnswer: { schema: TSchema; example: object };
   /** GET answers that depend on nothing but the URL and `version`. */
   cached?: { paths: readonly string[]; version: AnswerCacheOptions['version'] };
 }
@@ -48,12 +48,13 @@ export interface App {
 
 export function createApp(options: AppOptions): App {
   const { contexts, limits, log, now } = options;
-  const description = memoize(() =>
-    describeApi(publicRoutes(options), options.version, options.publicUrl ?? '/'),
-  );
+  // What describes the API is 2 MB of script, which no start should wait for.
+  const description = memoize(async () => {
+    const { describeApi } = await import('./openapi.ts');
+    return describeApi(publicRoutes(options), options.version, options.publicUrl ?? '/');
+  });
   const router = new Elysia({ normalize: false })
     .onError(({ error, request }) => errorResponse(reported(error, request), contexts.of(request).id))
-    .onParse(({ request }) => readJson(request))
     .use(publicRoutes(options))
     .get('/openapi.json', async () => Response.json(await description()))
     .use(docsRoutes());
@@ -77,9 +78,14 @@ export function createApp(options: AppOptions): App {
   }
 
   async function answer(request: Request): Promise<Response> {
+    if (request.method === 'HEAD') {
+      const asGet = new Request(request, { method: 'GET' });
+      contexts.share(request, asGet);
+      return sealed(await withoutBody(await router.handle(asGet)));
+    }
     const cache = request.method === 'GET' ? caches.get(pathOf(request.url)) : undefined;
-    if (!cache) return router.handle(request);
-    return (await cache.match(request)) ?? cache.keep(request, await router.handle(request));
+    if (!cache) return sealed(await router.handle(request));
+    return (await cache.match(request)) ?? cache.keep(request, sealed(await router.handle(request)));
   }
 
   return {
@@ -90,20 +96,23 @@ export function createApp(options: AppOptions): App {
       let response: Response;
       let rateHeaders: RateHeaders | undefined;
       try {
-        rateHeaders = await limits?.(request, context.peer);
+        rateHeaders = await limits?.(request, context);
         response = await answer(request);
       } catch (error) {
-        response = errorResponse(reported(error, request), context.id);
+        response = sealed(errorResponse(reported(error, request), context.id));
       }
-      finish(response, request, allowedMethods, { 'x-request-id': context.id, ...rateHeaders });
-      log(response.status >= 500 ? 'error' : 'info', 'request', {
+      const { headers, status } = response;
+      headers.set('x-request-id', context.id);
+      if (status === 405) headers.set('allow', allowedMethods(pathOf(request.url)).join(', '));
+      for (const name in rateHeaders) headers.set(name, rateHeaders[name] ?? '');
+      log(status >= 500 ? 'error' : 'info', 'request', () => ({
         request_id: context.id,
         method: request.method,
         path: pathOf(request.url),
-        status: response.status,
+        status,
         ms: Math.round(now() - startedAt),
         peer: context.peer,
-      });
+      }));
       return response;
     },
   };
@@ -122,7 +131,7 @@ function publicRoutes({ features, dependencies }: AppOptions): AnyElysia {
 
 /** `GET /api/stats`: the one path that both services have. */
 function statsRoute(features: readonly Feature[]) {
-  const schemas = features.map(({ statsSchema }) => statsSchema.schema);
+  const schemas = features.map(({ statsAnswer }) => statsAnswer.schema);
   return new Elysia().get(
     '/api/stats',
     async () => {
@@ -138,7 +147,7 @@ function statsRoute(features: readonly Feature[]) {
           200: {
             description: 'The numbers of every service at this base path.',
             schema: { type: 'object', allOf: schemas } as never,
-            example: Object.assign({}, ...features.map(({ statsSchema }) => statsSchema.example)),
+            example: Object.assign({}, ...features.map(({ statsAnswer }) => statsAnswer.example)),
           },
         },
       }),
@@ -153,25 +162,18 @@ function createCaches(features: readonly Feature[]): Map<string, AnswerCache> {
     const cache = createAnswerCache({
       version: cached.version,
       maxEntries: 2000,
-      maxAnswerBytes: 256 * 1024,
+      maxAnswerLength: 256 * 1024,
     });
     for (const path of cached.paths) caches.set(basePath + path, cache);
   }
   return caches;
 }
 
-/** What every answer carries. */
-function finish(
-  response: Response,
-  request: Request,
-  allowedMethods: (path: string) => string[],
-  extra: Record<string, string>,
-): void {
-  const { headers } = response;
-  for (const [name, value] of Object.entries(extra)) headers.set(name, value);
-  headers.set('x-content-type-options', 'nosniff');
-  if (!headers.has('referrer-policy')) headers.set('referrer-policy', 'no-referrer');
-  if (response.status === 405) headers.set('allow', allowedMethods(pathOf(request.url)).join(', '));
+/** Adds what every answer carries. */
+function sealed(response: Response): Response {
+  response.headers.set('x-content-type-options', 'nosniff');
+  if (!response.headers.has('referrer-policy')) response.headers.set('referrer-policy', 'no-referrer');
+  return response;
 }
 
 /** The path of a URL without parsing the rest of it: this runs for every request. */

@@ -12,6 +12,8 @@ export interface ContextOptions {
 export interface Contexts {
   /** Makes and remembers the context of a request that has just come in. */
   open(request: Request, socketPeer: string): RequestContext;
+  /** Gives another form of the same request its context. */
+  share(request: Request, other: Request): void;
   /** The context of a request that was opened. */
   of: ContextOf;
 }
@@ -30,9 +32,13 @@ export function createContexts({ trustedProxies, publicUrl, adminToken }: Contex
     open(request, socketPeer) {
       const { headers } = request;
       const given = headers.get('x-request-id');
+      // What most requests never ask for is worked out when it is asked for.
       const context: RequestContext = {
+        head: request.method === 'HEAD',
         id: given !== null && REQUEST_ID.test(given) ? given : nextId(),
-        peer: clientAddress(socketPeer, headers.get('x-forwarded-for'), trustedProxies),
+        get peer() {
+          return clientAddress(socketPeer, headers.get('x-forwarded-for'), trustedProxies);
+        },
         get origin() {
           return publicUrl ?? requestOrigin(request, isTrusted(socketPeer));
         },
@@ -43,6 +49,11 @@ export function createContexts({ trustedProxies, publicUrl, adminToken }: Contex
       };
       contexts.set(request, context);
       return context;
+    },
+
+    share(request, other) {
+      const context = contexts.get(request);
+      if (context) contexts.set(other, context);
     },
 
     of(request) {

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
-import { fileURLToPath } from 'node:url';
 import { Elysia } from 'elysia';
 import { AppError } from '../errors.ts';
+import { type AssetName, assetPath } from '../shared/assets.ts';
 
 /** The page runs only scripts of this server; Swagger UI sets style attributes and draws icons from data URLs. */
 const CSP =
@@ -26,9 +26,12 @@ const PAGE = `<!doctype html>
 const START =
   "window.ui = SwaggerUIBundle({ url: '/openapi.json', dom_id: '#swagger-ui', deepLinking: true, tryItOutEnabled: true });\n";
 
-const ASSETS: Record<string, string> = {
-  'swagger-ui.css': 'text/css; charset=utf-8',
-  'swagger-ui-bundle.js': 'text/javascript; charset=utf-8',
+const ASSETS: Record<string, { name: AssetName; type: string }> = {
+  'swagger-ui.css': { name: 'swagger-ui-dist/swagger-ui.css', type: 'text/css; charset=utf-8' },
+  'swagger-ui-bundle.js': {
+    name: 'swagger-ui-dist/swagger-ui-bundle.js',
+    type: 'text/javascript; charset=utf-8',
+  },
 };
 
 /** `/docs`: the API description as a page, with everything it needs served from here. */
@@ -40,11 +43,11 @@ export function docsRoutes() {
       () => new Response(START, { headers: pageHeaders('text/javascript; charset=utf-8') }),
     )
     .get('/docs/:asset', async ({ params: { asset } }) => {
-      const type = ASSETS[asset];
-      if (!type) throw new AppError('not_found', 'There is nothing at this path.');
-      const file = await readFile(fileURLToPath(import.meta.resolve(`swagger-ui-dist/${asset}`)));
+      const found = Object.hasOwn(ASSETS, asset) ? ASSETS[asset] : undefined;
+      if (!found) throw new AppError('not_found', 'There is nothing at this path.');
+      const file = await readFile(assetPath(found.name));
       return new Response(file, {
-        headers: { ...pageHeaders(type), 'cache-control': 'public, max-age=86400' },
+        headers: { ...pageHeaders(found.type), 'cache-control': 'public, max-age=86400' },
       });
     });
 }

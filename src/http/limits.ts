@@ -1,4 +1,5 @@
 import { AppError } from '../errors.ts';
+import type { RequestContext } from '../shared/context.ts';
 import type { Bucket, RateLimiter, Verdict } from '../shared/rate-limiter.ts';
 
 interface Rule {
@@ -26,8 +27,8 @@ const RULES: readonly Rule[] = [
 
 const READS: Rule = { name: 'read', methods: [], path: /$/, bucket: { capacity: 2000, perSecond: 200 } };
 
-/** Counts a request against the limit of its kind for its client; `null` where nothing is limited. */
-export type Limits = (request: Request, peer: string) => Promise<RateHeaders>;
+/** Counts a request against the limit of its kind for its client. */
+export type Limits = (request: Request, context: RequestContext) => Promise<RateHeaders>;
 
 export type RateHeaders = Record<string, string>;
 
@@ -36,7 +37,7 @@ export type RateHeaders = Record<string, string>;
  * The returned function rejects with `rate_limited` where it may not.
  */
 export function createLimits(limiter: RateLimiter): Limits {
-  return async (request, peer) => {
+  return async (request, { peer }) => {
     const rule = ruleOf(request);
     const verdict = await limiter.take(`${rule.name} ${clientKey(peer)}`, rule.bucket);
     if (verdict.allowed) return rateHeaders(rule.bucket, verdict);

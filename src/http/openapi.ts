@@ -1,6 +1,5 @@
 import { swagger } from '@elysiajs/swagger';
 import { type AnyElysia, Elysia } from 'elysia';
-import { errorSchema } from '../shared/describe.ts';
 
 interface Document {
   [key: string]: unknown;
@@ -19,7 +18,7 @@ const SPEC_PATH = '/description.json';
 
 /**
  * The OpenAPI document of the routes. The plugin collects them; what is mended here is what it cannot know:
- * bodies are JSON alone, the shared error schema, the schema of the admin token.
+ * bodies are JSON alone, named schemas stand once, and there is an admin token.
  */
 export async function describeApi(routes: AnyElysia, version: string, serverUrl: string): Promise<Document> {
   const described = new Elysia().use(routes).use(
@@ -41,7 +40,8 @@ export async function describeApi(routes: AnyElysia, version: string, serverUrl:
           { name: 'Server', description: 'The server itself.' },
         ],
       },
-      exclude: ['/docs', /^\/docs\//],
+      // `/sharex.sxcu` is no static file, though its name has a dot.
+      excludeStaticFile: false,
     }),
   );
   const answer = await described.handle(new Request(`http://localhost${SPEC_PATH}`));
@@ -52,9 +52,10 @@ export async function describeApi(routes: AnyElysia, version: string, serverUrl:
       if (operation) tidy(operation);
     }
   }
-  const { $id: _, ...error } = errorSchema;
+  // TypeBox writes JSON Schema as OpenAPI 3.1 has it: `const`, `patternProperties`, `type: null`.
+  document.openapi = '3.1.0';
   document.components = {
-    schemas: { Error: error },
+    schemas: hoist(document.paths),
     securitySchemes: {
       adminToken: { type: 'http', scheme: 'bearer', description: 'The value of `ADMIN_TOKEN`.' },
     },
@@ -68,4 +69,19 @@ function tidy(operation: Operation): void {
     const isGuessed = 'text/plain' in operation.requestBody.content;
     if (isGuessed) operation.requestBody.content = { 'application/json': json };
   }
+}
+
+/** Takes every schema with an `$id` out of the tree, leaves references in its place, and answers them by name. */
+function hoist(tree: object): Record<string, object> {
+  const named: Record<string, object> = {};
+  const visit = (node: unknown): unknown => {
+    if (typeof node !== 'object' || node === null) return node;
+    for (const [key, child] of Object.entries(node)) (node as Record<string, unknown>)[key] = visit(child);
+    if (!('$id' in node)) return node;
+    const { $id, ...schema } = node;
+    named[String($id)] = schema;
+    return { $ref: `#/components/schemas/${$id}` };
+  };
+  visit(tree);
+  return named;
 }

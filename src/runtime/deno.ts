@@ -28,12 +28,17 @@ export const denoRuntime: Runtime = {
     const server = Deno.serve({ hostname, port, signal: abort.signal, onListen() {} }, (request, info) =>
       handler(request, info.remoteAddr.hostname),
     );
+    let finished = false;
+    server.finished.then(() => {
+      finished = true;
+    });
     return {
       hostname: server.addr.hostname,
       port: server.addr.port,
       drain: () => server.shutdown(),
       async close() {
-        abort.abort();
+        // Aborting a server that has already ended throws.
+        if (!finished) abort.abort();
         await server.finished;
       },
     };

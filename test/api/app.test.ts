@@ -7,7 +7,9 @@ import { createApp, type Feature } from '../../src/http/app.ts';
 import { createContexts } from '../../src/http/context.ts';
 import { createLimits } from '../../src/http/limits.ts';
 import { createNetworkList } from '../../src/shared/address.ts';
+import { readJson } from '../../src/shared/read-json.ts';
 import { coerce } from '../../src/shared/schema.ts';
+import { json } from '../support/json.ts';
 
 const query = Type.Object({ limit: Type.Optional(Type.Integer({ minimum: 1 })) });
 
@@ -20,11 +22,12 @@ function createTestApp(options: { limited?: boolean; log?: string[] } = {}) {
       query,
       transform: ({ query: given }) => coerce(query, given as Record<string, unknown>),
     })
-    .post('/echo', ({ body }) => Response.json(body as object), {
+    .post('/echo', ({ body }) => Response.json(body), {
       body: Type.Object({ port: Type.Integer() }),
+      parse: ({ request }) => readJson(request),
     })
     .get('/broken', () => {
-      throw new Error('the secret is 42');
+      throw new Error('the secret is Rosebud');
     })
     .get('/away', () => {
       throw new AppError('unavailable', 'The store is away.', { retryAfterMs: 2500 });
@@ -34,7 +37,7 @@ function createTestApp(options: { limited?: boolean; log?: string[] } = {}) {
     basePath: '',
     routes,
     stats: async () => ({ things: 1 }),
-    statsSchema: { description: '', schema: Type.Object({ things: Type.Integer() }) },
+    statsAnswer: { schema: Type.Object({ things: Type.Integer() }), example: { things: 1 } },
     cached: { paths: ['/list'], version: async () => String(version) },
   };
   const contexts = createContexts({
@@ -49,7 +52,8 @@ function createTestApp(options: { limited?: boolean; log?: string[] } = {}) {
     limits: options.limited ? createLimits(createLocalRateLimiter({ now: () => 0 })) : null,
     dependencies: [],
     publicUrl: undefined,
-    log: (_level, message, facts) => options.log?.push(`${message} ${facts?.cause ?? ''}`),
+    log: (_level, message, facts) =>
+      options.log?.push(`${message} ${typeof facts === 'object' ? facts.cause : ''}`),
     now: () => 0,
   });
   return {
@@ -59,13 +63,13 @@ function createTestApp(options: { limited?: boolean; log?: string[] } = {}) {
   };
 }
 
-const json = (body: string) => ({ method: 'POST', body, headers: { 'content-type': 'application/json' } });
+const post = (body: string) => ({ method: 'POST', body, headers: { 'content-type': 'application/json' } });
 
 describe('the error envelope', () => {
   test.each([
     ['an unknown path', '/nowhere', {}, 404, 'not_found'],
     ['a faulty parameter', '/list?limit=0', {}, 400, 'invalid_parameter'],
-    ['a body that is not JSON', '/echo', json('{'), 400, 'invalid_body'],
+    ['a body that is not JSON', '/echo', post('{'), 400, 'invalid_body'],
     [
       'a body that is not announced as JSON',
       '/echo',
@@ -73,28 +77,28 @@ describe('the error envelope', () => {
       400,
       'invalid_body',
     ],
-    ['a JSON body of the wrong shape', '/echo', json('{"port":"x"}'), 400, 'invalid_body'],
-    ['a body that is too large', '/echo', json(`"${'x'.repeat(70_000)}"`), 413, 'too_large'],
+    ['a JSON body of the wrong shape', '/echo', post('{"port":"x"}'), 400, 'invalid_body'],
+    ['a body that is too large', '/echo', post(`"${'x'.repeat(70_000)}"`), 413, 'too_large'],
     ['a part that is away', '/away', {}, 503, 'unavailable'],
     ['a fault inside', '/broken', {}, 500, 'internal'],
   ] as const)('%s is answered in it', async (_name, path, init, status, code) => {
     const answer = await createTestApp().send(path, init);
-    const body = await answer.json();
+    const body = await json(answer);
     expect(answer.status).toBe(status);
     expect(body).toMatchObject({ success: false, code, request_id: answer.headers.get('x-request-id') });
-    expect(body.error).toMatch(/^[A-Z].*\.$|^\w/);
+    expect(body.error).toMatch(/\.$/);
   });
 
   test('a wrong method is 405 and names the right ones', async () => {
     const answer = await createTestApp().send('/list', { method: 'PUT' });
     expect(answer.status).toBe(405);
     expect(answer.headers.get('allow')).toBe('GET, HEAD');
-    expect(await answer.json()).toMatchObject({ success: false, code: 'method_not_allowed' });
+    expect(await json(answer)).toMatchObject({ success: false, code: 'method_not_allowed' });
   });
 
   test('each faulty field is explained', async () => {
     const answer = await createTestApp().send('/list?limit=many');
-    expect((await answer.json()).details).toEqual([
+    expect((await json(answer)).details).toEqual([
       { field: 'limit', message: 'must be an integer of at least 1, but is "many"' },
     ]);
   });
@@ -102,8 +106,8 @@ describe('the error envelope', () => {
   test('what broke inside is logged with the request id and not shown', async () => {
     const log: string[] = [];
     const answer = await createTestApp({ log }).send('/broken');
-    expect(await answer.text()).not.toContain('42');
-    expect(log.join()).toContain('the secret is 42');
+    expect(await answer.text()).not.toContain('Rosebud');
+    expect(log.join()).toContain('the secret is Rosebud');
   });
 
   test('503 says when to come back', async () => {
@@ -136,7 +140,7 @@ describe('HEAD', () => {
 describe('kept answers', () => {
   test('are served until the data changes', async () => {
     const { send, changeData } = createTestApp();
-    const rendering = async () => (await (await send('/list?limit=5')).json()).rendering;
+    const rendering = async () => (await json(await send('/list?limit=5'))).rendering;
     expect([await rendering(), await rendering()]).toEqual([1, 1]);
     changeData();
     expect(await rendering()).toBe(2);
@@ -145,7 +149,7 @@ describe('kept answers', () => {
   test('are told apart by their parameters', async () => {
     const { send } = createTestApp();
     await send('/list?limit=5');
-    expect((await (await send('/list?limit=6')).json()).limit).toBe(6);
+    expect((await json(await send('/list?limit=6'))).limit).toBe(6);
   });
 
   test('a caller that has the answer already gets 304', async () => {
@@ -161,15 +165,15 @@ describe('limits', () => {
   test('count each client and end in 429 with Retry-After', async () => {
     const { send } = createTestApp({ limited: true });
     const statuses: number[] = [];
-    let last = await send('/echo', json('{"port":1}'));
+    let last = await send('/echo', post('{"port":1}'));
     expect(last.headers.get('ratelimit-remaining')).toBe('119');
     for (let count = 0; count < 120; count++) {
-      last = await send('/echo', json('{"port":1}'));
+      last = await send('/echo', post('{"port":1}'));
       statuses.push(last.status);
     }
     expect(statuses.filter((status) => status === 200)).toHaveLength(119);
     expect(last.status).toBe(429);
     expect(Number(last.headers.get('retry-after'))).toBeGreaterThan(0);
-    expect(await last.json()).toMatchObject({ success: false, code: 'rate_limited' });
+    expect(await json(last)).toMatchObject({ success: false, code: 'rate_limited' });
   });
 });

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'bun:test';
-import { ConfigError, parseConfig } from '../../src/config.ts';
+import { parseConfig } from '../../src/config.ts';
+import { ConfigError } from '../../src/errors.ts';
 
 function faultsOf(env: Record<string, string>): Record<string, string> {
   try {

@@ -1,0 +1,39 @@
+import { get } from 'node:http';
+import process from 'node:process';
+import { parseConfig } from '../config.ts';
+
+/** The server gives its stores 3 s; this is more than that. */
+const TIMEOUT_MS = 5000;
+
+/** Addresses that stand for all of the machine, and one at which such a server is reached. */
+const REACHED_AT: Record<string, string> = { '0.0.0.0': '127.0.0.1', '::': '::1' };
+
+/**
+ * Asks the server of the same configuration, on this machine, whether it is ready. Exit code 0: it is; 1: it is not,
+ * and standard error says why. Made for the health checks of containers without shell and curl.
+ */
+export async function health(env: Record<string, string | undefined>): Promise<void> {
+  const { HOST, PORT } = parseConfig(env);
+  const host = REACHED_AT[HOST] ?? HOST;
+  const url = `http://${host.includes(':') ? `[${host}]` : host}:${PORT}/readyz`;
+  try {
+    const status = await statusOf(url);
+    if (status === 200) return;
+    process.stderr.write(`picpool: ${url} answered ${status}.\n`);
+  } catch (error) {
+    const why = error instanceof Error ? error.message : error;
+    process.stderr.write(`picpool: ${url} does not answer: ${why}\n`);
+  }
+  process.exitCode = 1;
+}
+
+/** Not by fetch, which would ask the proxy of the environment. */
+function statusOf(url: string): Promise<number | undefined> {
+  return new Promise((resolve, reject) => {
+    const asked = get(url, { signal: AbortSignal.timeout(TIMEOUT_MS) }, (answer) => {
+      answer.resume();
+      resolve(answer.statusCode);
+    });
+    asked.on('error', reject);
+  });
+}

@@ -1,0 +1,93 @@
+import { mkdir } from 'node:fs/promises';
+import { openStores, type Stores } from '../adapters/open.ts';
+import type { Config, Environment } from './config.ts';
+import { createApp } from './http/app.ts';
+import { createContexts } from './http/context.ts';
+import { createLimits } from './http/limits.ts';
+import type { HttpServer, Runtime } from './runtime/runtime.ts';
+import { createNetworkList } from './shared/address.ts';
+import type { Log } from './shared/logger.ts';
+import type { RunningFeature } from './start/feature.ts';
+import { VERSION } from './version.ts';
+
+/** How long running requests may go on after the server was asked to stop. */
+const DRAIN_MS = 7000;
+
+export interface RunningServer {
+  /** Where it listens: `http://localhost:3000`. */
+  url: string;
+  /** Accepts nothing new, lets running requests and jobs end, closes the stores. */
+  stop(): Promise<void>;
+}
+
+/**
+ * The composition root: configuration, stores, services, application, server. Rejects, with everything closed
+ * again, where one of them cannot be had.
+ */
+export async function start(
+  runtime: Runtime,
+  config: Config,
+  log: Log,
+  env: Environment = {},
+): Promise<RunningServer> {
+  await mkdir(config.DATA_DIR, { recursive: true });
+  const stores = await openStores(config.METADATA_URL, config.BLOBS_URL, runtime, {
+    accessKeyId: config.AWS_ACCESS_KEY_ID,
+    secretAccessKey: config.AWS_SECRET_ACCESS_KEY,
+  });
+  const features: RunningFeature[] = [];
+  try {
+    const contexts = createContexts({
+      trustedProxies: createNetworkList(config.TRUSTED_PROXIES ?? []),
+      publicUrl: config.PUBLIC_URL,
+      adminToken: config.ADMIN_TOKEN,
+    });
+    const parts = { runtime, config, env, stores, log, contextOf: contexts.of };
+    if (config.SERVICES.includes('proxy')) {
+      features.push(await (await import('./start/proxies.ts')).startProxies(parts));
+    }
+    if (config.SERVICES.includes('image')) {
+      features.push(await (await import('./start/images.ts')).startImages(parts));
+    }
+    const app = createApp({
+      version: VERSION,
+      features,
+      contexts,
+      limits: config.RATE_LIMITS ? createLimits(stores.limiter) : null,
+      dependencies: dependenciesOf(stores),
+      publicUrl: config.PUBLIC_URL,
+      log,
+      now: Date.now,
+    });
+    const server = await runtime.serve(app.handle, { hostname: config.HOST, port: config.PORT });
+    for (const feature of features) feature.begin();
+    return { url: urlOf(server), stop: () => stop(server, features, stores) };
+  } catch (error) {
+    await Promise.all(features.map((feature) => feature.stop()));
+    await stores.close();
+    throw error;
+  }
+}
+
+async function stop(server: HttpServer, features: RunningFeature[], stores: Stores): Promise<void> {
+  const drained = server.drain();
+  const { promise: late, resolve } = Promise.withResolvers<void>();
+  const timer = setTimeout(resolve, DRAIN_MS);
+  await Promise.race([Promise.all([drained, ...features.map((feature) => feature.stop())]), late]);
+  clearTimeout(timer);
+  await server.close();
+  await stores.close();
+}
+
+function dependenciesOf({ state, blobs }: Stores) {
+  return [
+    { name: 'record store', check: () => state.get('readiness') },
+    { name: 'image store', check: () => blobs.stat('readiness') },
+  ];
+}
+
+function urlOf({ hostname, port }: HttpServer): string {
+  const everywhere = hostname === '0.0.0.0' || hostname === '::';
+  const host = everywhere ? 'localhost' : hostname.includes(':') ? `[${hostname}]` : hostname;
+  return `http://${host}:${port}`;
+}

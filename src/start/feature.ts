@@ -1,0 +1,25 @@
+import type { Stores } from '../../adapters/open.ts';
+import type { Config, Environment } from '../config.ts';
+import type { Feature } from '../http/app.ts';
+import type { Runtime } from '../runtime/runtime.ts';
+import type { ContextOf } from '../shared/context.ts';
+import type { Log } from '../shared/logger.ts';
+
+/** What a service is put together from. */
+export interface Parts {
+  runtime: Runtime;
+  config: Config;
+  /** Of which the conversion processes get the harmless part. */
+  env: Environment;
+  stores: Stores;
+  contextOf: ContextOf;
+  log: Log;
+}
+
+/** A service as the application mounts it, with its life. */
+export interface RunningFeature extends Feature {
+  /** Begins its timers and jobs; called once the server listens. */
+  begin(): void;
+  /** Ends them, and whatever answer is still being streamed. Idempotent. */
+  stop(): Promise<void>;
+}

@@ -1,0 +1,305 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import sharp from 'sharp';
+import { type Contract, loadContract } from '../support/contract.ts';
+import { animation, privatePhoto, QUARTERS, quarterColours, SECRET, transparent } from '../support/images.ts';
+import { json } from '../support/json.ts';
+import { type ServerProcess, startServer } from '../support/server-process.ts';
+
+interface Uploaded {
+  id: string;
+  url: string;
+  raw_url: string;
+  markdown: string;
+  html: string;
+  bbcode: string;
+  width: number;
+  height: number;
+  size: number;
+  format: string;
+  delete_token: string;
+}
+
+type Fields = Record<string, string>;
+
+const SVG =
+  '<svg xmlns="http://www.w3.org/2000/svg" width="10" height="10"><rect width="9" height="9"/></svg>';
+
+describe.each(['bun', 'deno'] as const)('the image host on %s', (runtime) => {
+  let server: ServerProcess;
+  let contract: Contract;
+
+  async function call(method: string, path: string, init: RequestInit = {}): Promise<Response> {
+    const answer = await fetch(new URL(path, server.url), { redirect: 'manual', ...init, method });
+    await contract.check(method, new URL(path, server.url).pathname, answer);
+    return answer;
+  }
+
+  const bodyModes: Record<string, (image: Buffer, name: string, fields?: Fields) => Promise<Response>> = {
+    multipart(image, name, fields = {}) {
+      const form = new FormData();
+      for (const [field, value] of Object.entries(fields)) form.set(field, value);
+      form.set('image', new File([new Uint8Array(image)], name));
+      return call('POST', '/api/upload', { body: form });
+    },
+    raw: (image, name, fields = {}) =>
+      call('POST', `/api/upload?${new URLSearchParams({ ...fields, filename: name })}`, {
+        body: new Uint8Array(image),
+        headers: { 'content-type': 'application/x-www-form-urlencoded' },
+      }),
+  };
+
+  async function upload(image: Buffer, name: string, fields?: Fields, mode = 'multipart'): Promise<Uploaded> {
+    const answer = await bodyModes[mode]?.(image, name, fields);
+    if (answer?.status !== 201) throw new Error(`upload answered ${answer?.status}: ${await answer?.text()}`);
+    return json<Uploaded>(answer);
+  }
+
+  async function download(url: string): Promise<Buffer> {
+    const answer = await call('GET', url);
+    expect(answer.status).toBe(200);
+    return Buffer.from(await answer.arrayBuffer());
+  }
+
+  const temporaryFiles = () => readdir(join(server.folder, 'tmp')).catch(() => []);
+
+  beforeAll(async () => {
+    server = await startServer(runtime, { SERVICES: 'image', RATE_LIMITS: 'off', IMAGE_MAX_UPLOAD: '2MiB' });
+    contract = await loadContract(server.url);
+  }, 60_000);
+
+  afterAll(async () => {
+    expect(await temporaryFiles()).toEqual([]);
+    expect(contract.untouched()).toEqual([]);
+    expect(await server.stop()).toBe(0);
+  });
+
+  test.each(['multipart', 'raw'])('a %s upload answers with every link', async (mode) => {
+    const image = await upload(await transparent(), 'holiday "1" <b>.png', { format: 'png' }, mode);
+    expect(image).toMatchObject({
+      success: true,
+      id: expect.stringMatching(/^[0-9A-Za-z]{12}$/),
+      url: `${server.url}/i/${image.id}`,
+      raw_url: `${server.url}/i/${image.id}.png`,
+      bbcode: `[img]${image.raw_url}[/img]`,
+      width: 64,
+      height: 48,
+      format: 'png',
+    });
+    expect(image.markdown).toEndWith(`](${image.raw_url})`);
+    expect(image.html).toBe(`<img src="${image.raw_url}" alt="holiday &quot;1&quot; &lt;b&gt;.png">`);
+    expect((await download(image.raw_url)).byteLength).toBe(image.size);
+  });
+
+  const orientations = [1, 2, 3, 4, 5, 6, 7, 8];
+  test.each(orientations)(
+    'a phone photo of orientation %d comes out upright, without place and name',
+    async (orientation) => {
+      const mode = orientation % 2 ? 'multipart' : 'raw';
+      const image = await upload(await privatePhoto('jpeg', orientation), 'photo.jpg', {}, mode);
+      const stored = await download(image.raw_url);
+      expect(image).toMatchObject({ width: 96, height: 64, format: 'webp' });
+      expect(stored.includes(SECRET)).toBe(false);
+      const { exif, xmp, iptc, orientation: left } = await sharp(stored).metadata();
+      expect([exif, xmp, iptc, left]).toEqual([undefined, undefined, undefined, undefined]);
+      const colours = await quarterColours(stored);
+      for (const [index, colour] of QUARTERS.entries()) {
+        for (const [channel, value] of colour.entries()) {
+          expect(Math.abs((colours[index]?.[channel] ?? -999) - value)).toBeLessThan(40);
+        }
+      }
+    },
+  );
+
+  test('strip_exif=false keeps EXIF and profile, with the orientation settled', async () => {
+    const image = await upload(await privatePhoto('jpeg', 6), 'p.jpg', {
+      strip_exif: 'false',
+      format: 'jpeg',
+    });
+    const metadata = await sharp(await download(image.raw_url)).metadata();
+    expect(metadata).toMatchObject({ width: 96, height: 64, orientation: 1 });
+    expect(metadata.exif?.includes(SECRET)).toBe(true);
+    expect(metadata.icc).toBeDefined();
+  });
+
+  test.each(['webp', 'gif'])('an animation stays one as %s', async (format) => {
+    const image = await upload(await animation('gif'), 'a.gif', { format });
+    expect(await sharp(await download(image.raw_url)).metadata()).toMatchObject({
+      pages: 3,
+      delay: [100, 200, 300],
+      loop: 2,
+    });
+  });
+
+  test('transparency survives', async () => {
+    const image = await upload(await transparent(), 'a.png');
+    const { data, info } = await sharp(await download(image.raw_url))
+      .raw()
+      .toBuffer({ resolveWithObject: true });
+    expect(info.channels).toBe(4);
+    expect(data[3]).toBe(0);
+    expect(data[63 * 4 + 3]).toBe(255);
+  });
+
+  test.each(['webp', 'jpeg', 'png', 'avif', 'gif'])('%s is made and served as what it is', async (format) => {
+    const image = await upload(await privatePhoto('png'), 'p.png', { format, max_width: '48' });
+    const answer = await call('GET', image.raw_url);
+    expect(image).toMatchObject({ format, width: 48, height: 32 });
+    expect(answer.headers.get('content-type')).toBe(`image/${format}`);
+    expect(answer.headers.get('content-security-policy')).toContain("default-src 'none'");
+    const found = (await sharp(Buffer.from(await answer.arrayBuffer())).metadata()).format;
+    expect(String(found)).toBe(format === 'avif' ? 'heif' : format);
+  });
+
+  test('auto keeps the format of the upload', async () => {
+    expect((await upload(await animation('gif'), 'a.gif', { format: 'auto' })).format).toBe('gif');
+    expect((await upload(await privatePhoto('tiff'), 'a.tiff', { format: 'auto' })).format).toBe('webp');
+  });
+
+  test('a direct link answers ETag, Range and HEAD', async () => {
+    const { raw_url, size } = await upload(await privatePhoto('jpeg'), 'p.jpg');
+    const whole = await download(raw_url);
+    const head = await call('HEAD', raw_url);
+    expect([head.status, head.headers.get('content-length')]).toEqual([200, String(size)]);
+    const etag = head.headers.get('etag') ?? '';
+    const unchanged = await call('GET', raw_url, { headers: { 'if-none-match': etag } });
+    expect([unchanged.status, await unchanged.text()]).toEqual([304, '']);
+    const part = await call('GET', raw_url, { headers: { range: 'bytes=10-19' } });
+    expect([part.status, part.headers.get('content-range')]).toEqual([206, `bytes 10-19/${size}`]);
+    expect(Buffer.from(await part.arrayBuffer()).equals(whole.subarray(10, 20))).toBe(true);
+    expect((await call('GET', raw_url, { headers: { range: `bytes=${size}-` } })).status).toBe(416);
+  });
+
+  test('a protected image opens with its password only, and is in no list', async () => {
+    const image = await upload(await transparent(), 'hidden-name.png', { password: '[1,2]' });
+    const closed = await call('GET', image.raw_url);
+    expect(closed.status).toBe(401);
+    expect(await json(closed)).toMatchObject({ success: false, code: 'password_required' });
+    const page = await call('GET', image.url);
+    expect(page.status).toBe(401);
+    expect(await page.text()).not.toContain('hidden-name');
+    expect((await call('GET', `/api/info/${image.id}`)).status).toBe(401);
+    expect((await call('GET', image.raw_url, { headers: { 'x-image-password': 'wrong' } })).status).toBe(401);
+    const opened = await call('GET', image.raw_url, { headers: { 'x-image-password': '[1,2]' } });
+    expect([opened.status, opened.headers.get('cache-control')]).toEqual([200, 'private, no-store']);
+    const found = await call('GET', '/api/search?q=hidden');
+    expect(await json(found)).toMatchObject({ total: 0, images: [] });
+  });
+
+  test('the form of the page sets a cookie that opens the image', async () => {
+    const image = await upload(await transparent(), 'x.png', { password: 'open sesame' });
+    const answer = await fetch(image.url, {
+      method: 'POST',
+      body: new URLSearchParams({ password: 'open sesame' }),
+      redirect: 'manual',
+    });
+    const cookie = answer.headers.get('set-cookie') ?? '';
+    expect(answer.status).toBe(303);
+    expect(cookie).toMatch(/HttpOnly/i);
+    const opened = await call('GET', image.raw_url, { headers: { cookie: cookie.split(';')[0] ?? '' } });
+    expect(opened.status).toBe(200);
+  });
+
+  test('an image is found by any part of its name, and listed newest first', async () => {
+    const first = await upload(await transparent(), 'Zwiebelkuchen im Ofen.png');
+    const second = await upload(await transparent(), 'zwiebelKUCHEN.png');
+    const found = await json<{ total: number; query: string; images: { id: string }[] }>(
+      await call('GET', '/api/search?q=ELKUCH'),
+    );
+    expect(found).toMatchObject({ success: true, total: 2, query: 'ELKUCH' });
+    expect(found.images.map(({ id }) => id)).toEqual([second.id, first.id]);
+    const page = await json(await call('GET', '/api/list?page=1&per_page=1'));
+    expect(page).toMatchObject({ success: true, page: 1, per_page: 1, images: [{ id: second.id }] });
+    const beyond = await json(await call('GET', '/api/list?page=1000'));
+    expect(beyond.images).toEqual([]);
+  });
+
+  test('info and stats tell what is there', async () => {
+    const image = await upload(await transparent(), 'info.png');
+    expect(await json(await call('GET', `/api/info/${image.id}`))).toMatchObject({
+      success: true,
+      id: image.id,
+      filename: 'info.png',
+      raw_url: image.raw_url,
+      html: image.html,
+    });
+    const stats = await json<{ images: number; bytes: number }>(await call('GET', '/api/stats'));
+    expect(stats.images).toBeGreaterThan(0);
+    expect(stats.bytes).toBeGreaterThan(0);
+  });
+
+  test('the uploader may delete by address, and the link is gone', async () => {
+    const image = await upload(await transparent(), 'gone.png');
+    const spoofed = await call('DELETE', `/api/delete/${image.id}`, {
+      headers: { 'x-forwarded-for': '9.9.9.9' },
+    });
+    expect(await json(spoofed)).toMatchObject({ success: true });
+    expect((await call('GET', image.raw_url)).status).toBe(404);
+    expect((await call('DELETE', `/api/delete/${image.id}`)).status).toBe(404);
+  });
+
+  test('a clean-up removes nothing that was just opened', async () => {
+    const image = await upload(await transparent(), 'kept.png');
+    expect(await json(await call('POST', '/api/cleanup'))).toMatchObject({
+      success: true,
+      removed: 0,
+      freed_bytes: 0,
+    });
+    expect((await call('GET', image.url)).status).toBe(200);
+    expect((await call('GET', image.raw_url)).status).toBe(200);
+  });
+
+  test('the delete page of a tool asks before it deletes', async () => {
+    const { id, delete_token } = await upload(await transparent(), 'tool.png');
+    const page = `/i/${id}/delete?token=${delete_token}`;
+    expect((await call('GET', page)).status).toBe(200);
+    expect((await call('GET', `/i/${id}`)).status).toBe(200);
+    const body = new URLSearchParams({ token: delete_token });
+    expect((await call('POST', page, { body })).status).toBe(200);
+    expect((await call('GET', `/i/${id}`)).status).toBe(404);
+    expect(await json(await call('GET', '/sharex.sxcu'))).toMatchObject({
+      RequestURL: `${server.url}/api/upload`,
+    });
+  });
+
+  test.each([
+    ['no image', () => call('POST', '/api/upload', { body: new FormData() }), 400],
+    ['nothing at all', () => call('POST', '/api/upload'), 400],
+    ['a text', () => bodyModes.raw?.(Buffer.from('hello'), 'a.png'), 415],
+    ['an SVG', () => bodyModes.raw?.(Buffer.from(SVG), 'a.svg'), 415],
+    [
+      'half a photo',
+      async () => bodyModes.raw?.((await privatePhoto('jpeg')).subarray(0, 900), 'a.jpg'),
+      422,
+    ],
+    ['too many bytes', () => bodyModes.raw?.(Buffer.alloc(3 * 1024 * 1024), 'a.jpg'), 413],
+    ['an unknown format', async () => bodyModes.raw?.(await transparent(), 'a.png', { format: 'bmp' }), 400],
+    [
+      'a width of zero',
+      async () => bodyModes.multipart?.(await transparent(), 'a.png', { max_width: '0' }),
+      400,
+    ],
+    ['an unknown id', () => call('GET', '/api/info/000000000000'), 404],
+    ['a strange id', () => call('GET', '/i/..%2fpicpool.db'), 404],
+    ['page 0', () => call('GET', '/api/list?page=0'), 400],
+    ['per_page=x', () => call('GET', '/api/list?per_page=x'), 400],
+    ['a wrong method', () => call('PUT', '/api/upload'), 405],
+  ] as const)('%s is refused with words', async (_what, send, status) => {
+    const answer = await send();
+    expect(answer?.status).toBe(status);
+    if (!answer?.headers.get('content-type')?.startsWith('application/json')) return;
+    expect(await json(answer)).toMatchObject({ success: false, error: expect.any(String) });
+  });
+
+  test('the server says that it lives and is ready', async () => {
+    expect((await call('GET', '/livez')).status).toBe(200);
+    expect((await call('GET', '/readyz')).status).toBe(200);
+  });
+
+  test('a wrong extension is no link to the image', async () => {
+    const image = await upload(await transparent(), 'e.png', { format: 'jpeg' });
+    expect(image.raw_url).toEndWith('.jpg');
+    expect((await call('GET', `/i/${image.id}.png`)).status).toBe(404);
+  });
+});

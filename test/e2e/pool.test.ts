@@ -1,0 +1,233 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { type Contract, loadContract } from '../support/contract.ts';
+import { json } from '../support/json.ts';
+import { type ProxyWorld, startProxyWorld } from '../support/proxy-world.ts';
+import { type ServerProcess, startServer } from '../support/server-process.ts';
+
+interface Proxy {
+  id: number;
+  ip: string;
+  port: number;
+  protocol: string;
+  status: string;
+  source: string;
+  last_checked: string;
+  response_time: number;
+  country: string;
+}
+
+interface Job {
+  id: string;
+  state: string;
+  stage: string;
+  fetched: number;
+  candidates: number;
+  checked: number;
+  alive: number;
+  sources: { name: string; state: string; found: number; error: string | null }[];
+}
+
+describe.each(['bun', 'deno'] as const)('the proxy pool on %s', (runtime) => {
+  let world: ProxyWorld;
+  let server: ServerProcess;
+  let contract: Contract;
+  let stages: string[];
+  let finished: Job;
+
+  async function call(method: string, path: string, body?: unknown): Promise<Response> {
+    const answer = await fetch(server.url + path, {
+      method,
+      ...(body !== undefined && {
+        body: JSON.stringify(body),
+        headers: { 'content-type': 'application/json' },
+      }),
+    });
+    await contract.check(method, path.split('?')[0] ?? '', answer);
+    return answer;
+  }
+
+  const get = async <T>(path: string) => json<T>(await call('GET', path));
+  const listed = async (query = '') => (await get<{ proxies: Proxy[] }>(`/api/v1/proxies?${query}`)).proxies;
+  const urlOf = ({ protocol, ip, port }: Proxy) => `${protocol}://${ip}:${port}`;
+
+  /** Listens to the refresh from before it starts until it ends. */
+  async function refreshToTheEnd(): Promise<{ stages: string[]; finished: Job }> {
+    const events = await fetch(`${server.url}/api/refresh/events`);
+    const started = await call('POST', '/api/refresh');
+    expect(started.status).toBe(202);
+    const { job } = await json<{ job: Job }>(started);
+    const seen: string[] = [];
+    const decoder = new TextDecoder();
+    let pending = '';
+    for await (const chunk of events.body ?? []) {
+      pending += decoder.decode(chunk, { stream: true });
+      const blocks = pending.split('\n\n');
+      pending = blocks.pop() ?? '';
+      for (const block of blocks) {
+        const data = /^data: (.*)$/m.exec(block)?.[1];
+        if (!data) continue;
+        const event = JSON.parse(data) as Job;
+        if (event.id !== job.id) continue;
+        if (seen.at(-1) !== event.stage) seen.push(event.stage);
+        if (event.state === 'done' || event.state === 'failed') return { stages: seen, finished: event };
+      }
+    }
+    throw new Error('the events ended before the refresh did');
+  }
+
+  beforeAll(async () => {
+    world = await startProxyWorld();
+    server = await startServer(runtime, world.env);
+    contract = await loadContract(server.url);
+    ({ stages, finished } = await refreshToTheEnd());
+  }, 60_000);
+
+  afterAll(async () => {
+    const exitCode = await server?.stop();
+    await world?.stop();
+    expect(exitCode).toBe(0);
+  });
+
+  test('a refresh goes through its stages in order and counts what it did', () => {
+    const order = ['fetch', 'verify', 'store', 'cleanup'];
+    expect(stages).toEqual(order.filter((stage) => stages.includes(stage)));
+    expect(stages).toContain('fetch');
+    expect(finished).toMatchObject({
+      state: 'done',
+      candidates: world.working.length + world.broken.length,
+      checked: world.working.length + world.broken.length,
+      alive: world.working.length,
+    });
+  });
+
+  test('every list is reported, and the one that fails fails alone', () => {
+    const byName = new Map(finished.sources.map((source) => [source.name, source]));
+    for (const name of world.lists) expect(byName.get(name)).toMatchObject({ error: null });
+    expect(byName.get(world.failingList)?.error).toBeString();
+  });
+
+  test('what works is listed alive, and what lies or hangs is not', async () => {
+    expect((await listed('limit=500')).map(urlOf).sort()).toEqual([...world.working].sort());
+    expect((await listed('status=dead')).map(urlOf).sort()).toEqual([...world.broken].sort());
+  });
+
+  test('the list filters, limits, and echoes what it did', async () => {
+    const socks = await get<{ total: number; proxies: Proxy[]; query: object }>(
+      '/api/v1/proxies?protocol=SOCKS5&limit=1',
+    );
+    expect(socks.total).toBe(3);
+    expect(socks.proxies).toHaveLength(1);
+    expect(socks.query).toEqual({ protocol: 'socks5', country: null, status: 'alive', limit: 1 });
+    const large = await get<{ query: { limit: number } }>('/api/v1/proxies?limit=9999');
+    expect(large.query.limit).toBe(500);
+    expect(await listed('country=de&protocol=')).toBeArray();
+  });
+
+  test('the list comes as plain lines, too', async () => {
+    const text = await (await call('GET', '/api/v1/proxies?format=text&protocol=socks4')).text();
+    const standard = await (await call('GET', '/api/v1/proxies?format=standard&protocol=socks4')).text();
+    expect(text.trim().split('\n')).toHaveLength(2);
+    expect(text).toMatch(/^[\d.]+:\d+\n[\d.]+:\d+\n?$/);
+    expect(standard).toMatch(/^(socks4:\/\/[\d.]+:\d+\n?){2}$/);
+  });
+
+  test('an exported line is a proxy that curl can use', async () => {
+    const exported = await call('GET', '/api/export');
+    expect(exported.headers.get('content-disposition')).toStartWith('attachment');
+    const lines = (await exported.text()).trim().split('\n');
+    expect(lines.sort()).toEqual([...world.working].sort());
+    for (const protocol of ['http', 'socks4', 'socks5']) {
+      const line = lines.find((one) => one.startsWith(`${protocol}://127.2.`)) ?? '';
+      const curl = Bun.spawn(['curl', '-s', '--noproxy', '', '-x', line, world.page], { stdout: 'pipe' });
+      expect(await new Response(curl.stdout).text()).toBe('a page');
+    }
+  });
+
+  test('the statistics, the filters and the status agree with the list', async () => {
+    const all = world.working.length + world.broken.length;
+    expect(await get('/api/stats')).toMatchObject({ alive: world.working.length, total: all });
+    expect(await get('/api/filters')).toMatchObject({
+      protocols: ['http', 'https', 'socks4', 'socks5'],
+      statuses: ['alive', 'dead'],
+    });
+    const status = await get<{ status: string; last_refresh: string; refresh: Job }>('/api/status');
+    expect(status.status).toBe('running');
+    expect(status.last_refresh).toMatch(/^\d{4}-\d\d-\d\d \d\d:\d\d$/);
+    expect(status.refresh).toMatchObject({ state: 'done', id: finished.id });
+  });
+
+  test('one proxy can be looked at, tested and reported', async () => {
+    const [proxy] = await listed('protocol=http');
+    if (!proxy) throw new Error('no proxy is listed');
+    const shown = await get<Proxy>(`/api/proxy/${proxy.id}`);
+    expect(shown).toMatchObject({ ip: proxy.ip, port: proxy.port, status: 'alive' });
+    expect(shown.last_checked).toMatch(/^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d$/);
+    expect((await call('POST', `/api/proxy/${proxy.id}/test`)).status).toBe(202);
+    expect((await call('POST', `/api/proxy/${proxy.id}/report`, { ok: false })).status).toBe(200);
+    expect((await get<Proxy>(`/api/proxy/${proxy.id}`)).status).toBe('alive');
+  });
+
+  test('a quick test tells the truth about a living and a dead one', async () => {
+    const [alive] = await listed('protocol=socks5');
+    const [dead] = await listed('status=dead&protocol=http');
+    if (!alive || !dead) throw new Error('nothing is listed');
+    const { id: proxy_id, ip, port, protocol } = alive;
+    const passed = await call('POST', '/api/test_proxy_quick', { ip, port, protocol, proxy_id });
+    expect(await json(passed)).toMatchObject({ success: true, alive: true, status: 'alive', error: null });
+    const failed = await call('POST', '/api/test_proxy_quick', { ip: dead.ip, port: dead.port });
+    expect(await json(failed)).toMatchObject({
+      success: true,
+      alive: false,
+      status: 'dead',
+      response_time: null,
+    });
+  });
+
+  test('ids stay the same over another refresh', async () => {
+    const before = new Map((await listed('limit=500')).map((proxy) => [urlOf(proxy), proxy.id]));
+    await refreshToTheEnd();
+    const after = new Map((await listed('limit=500')).map((proxy) => [urlOf(proxy), proxy.id]));
+    expect(after).toEqual(before);
+  });
+
+  test.each([
+    ['GET', '/api/v1/proxies?limit=0', undefined, 400],
+    ['GET', '/api/v1/proxies?limit=many', undefined, 400],
+    ['GET', '/api/v1/proxies?protocol=ftp', undefined, 400],
+    ['GET', '/api/v1/proxies?status=sleepy', undefined, 400],
+    ['GET', '/api/v1/proxies?format=xml', undefined, 400],
+    ['GET', '/api/export?protocol=ftp', undefined, 400],
+    ['GET', '/api/proxy/999999', undefined, 404],
+    ['GET', '/api/proxy/abc', undefined, 400],
+    ['POST', '/api/proxy/999999/test', undefined, 404],
+    ['POST', '/api/proxy/999999/report', { ok: true }, 404],
+    ['POST', '/api/proxy/1/report', {}, 400],
+    ['POST', '/api/test_proxy_quick', {}, 400],
+    ['POST', '/api/test_proxy_quick', { ip: 'example.com', port: 80 }, 400],
+    ['POST', '/api/test_proxy_quick', { ip: '127.9.9.9', port: 0 }, 400],
+    ['POST', '/api/test_proxy_quick', { ip: '127.9.9.9', port: 80, protocol: 'ftp' }, 400],
+    ['POST', '/api/test_proxy_quick', { ip: '127.9.9.9', port: 8080, proxy_id: 999_999 }, 404],
+    ['DELETE', '/api/stats', undefined, 405],
+    ['GET', '/api/test_proxy_quick', undefined, 405],
+    ['GET', '/api/unknown', undefined, 404],
+  ] as const)('%s %s with %j is told what is wrong: %d', async (method, path, body, status) => {
+    const answer = await call(method, path, body);
+    expect(answer.status).toBe(status);
+    expect(await json(answer)).toMatchObject({
+      success: false,
+      error: expect.any(String),
+      code: expect.any(String),
+    });
+  });
+
+  test('a proxy_id that belongs to another address is a conflict', async () => {
+    const [one, other] = await listed();
+    const answer = await call('POST', '/api/test_proxy_quick', {
+      ip: one?.ip,
+      port: one?.port,
+      protocol: one?.protocol,
+      proxy_id: other?.id,
+    });
+    expect(answer.status).toBe(409);
+  });
+});
