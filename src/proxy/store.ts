@@ -25,7 +25,8 @@ export interface PoolSummary {
 
 /**
  * Where proxy records live. All methods are atomic and may run side by side; what one has written, the next
- * reads. Failures of the storage itself reject with `AppError('unavailable')`.
+ * reads. Large removals (`removeDead`, `evict`) may go in steps, each of them atomic. Failures of the storage itself
+ * reject with `AppError('unavailable')`, a full disk with `storage_full`.
  */
 export interface ProxyStore {
   /** A page of the matches in the order of `sort`, and the count of all matches. */

@@ -127,3 +127,17 @@ export function isGloballyRoutable(address: string): boolean {
   if (ipv4 !== -1) return isGloballyRoutableIpv4(ipv4);
   return globalIpv6.has(address) && !nonGlobalIpv6.has(address);
 }
+
+/**
+ * The network that stands for one client: an IPv4 address itself, of an IPv6 address its /64, which one customer commonly
+ * holds as a whole. For canonical addresses; other text is answered as it is.
+ */
+export function clientNetwork(address: string): string {
+  if (!address.includes(':')) return address;
+  const [head = '', tail] = address.split('::');
+  const first = head === '' ? [] : head.split(':');
+  const last = tail ? tail.split(':') : [];
+  const zeros = tail === undefined ? 0 : Math.max(0, 8 - first.length - last.length);
+  const groups = [...first, ...Array<string>(zeros).fill('0'), ...last];
+  return `${groups.slice(0, 4).join(':')}::/64`;
+}

@@ -1,10 +1,19 @@
 import { fileURLToPath } from 'node:url';
 
-/** Files of packages that are read as they are. `scripts/build.ts` puts each into the binary. */
+/** Files that are read as they are: data of packages, and what browsers get. `scripts/build.ts` puts each into the binary. */
 export const ASSETS = [
   '@ip-location-db/geo-whois-asn-country-mmdb/geo-whois-asn-country.mmdb',
-  'swagger-ui-dist/swagger-ui-bundle.js',
-  'swagger-ui-dist/swagger-ui.css',
+  '../web/client/copy.js',
+  '../web/client/docs.js',
+  '../web/client/dom.js',
+  '../web/client/favicon.svg',
+  '../web/client/image.js',
+  '../web/client/mine.js',
+  '../web/client/proxies.js',
+  '../web/client/results.js',
+  '../web/client/style.css',
+  '../web/client/upload-card.js',
+  '../web/client/upload.js',
 ] as const;
 
 export type AssetName = (typeof ASSETS)[number];

@@ -1,3 +1,5 @@
+import { setImmediate } from 'node:timers/promises';
+
 /** A job that runs again and again. */
 export interface Repetition {
   /** Starts no more runs, tells the running one to stop, and resolves when it has ended. Idempotent. */
@@ -35,5 +37,5 @@ export function every(
 
 /** Lets timers, sockets and requests have their turn; long loops call it so that no one waits for them. */
 export function breathe(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve));
+  return setImmediate();
 }

@@ -1,0 +1,24 @@
+import type { Locks } from '../../src/shared/locks.ts';
+
+/**
+ * `Locks` among the tasks of one process. The holder and the lock die together, so `ttlMs` is not needed and
+ * `lost` never aborts.
+ */
+export function createLocalLocks(): Locks {
+  const held = new Map<string, number>();
+  let lastToken = 0;
+  return {
+    async acquire(name) {
+      if (held.has(name)) return null;
+      const token = ++lastToken;
+      held.set(name, token);
+      return {
+        token,
+        lost: new AbortController().signal,
+        async release() {
+          if (held.get(name) === token) held.delete(name);
+        },
+      };
+    },
+  };
+}

@@ -1,0 +1,179 @@
+import { mkdir } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import { AppError } from '../../src/errors.ts';
+import type { Runtime, SqliteDatabase, SqliteStatement, SqliteValue } from '../../src/runtime/runtime.ts';
+import { translate } from './errors.ts';
+import { migrate } from './migrate.ts';
+import { migrations } from './schema.ts';
+
+/** A prepared statement whose rows are plain objects on every runtime. `Row` is what its SQL selects. */
+export interface Statement<Row> {
+  get(...values: SqliteValue[]): Row | null;
+  all(...values: SqliteValue[]): Row[];
+  run(...values: SqliteValue[]): void;
+}
+
+/**
+ * One connection to the database file, used by all stores of the process. Everything is synchronous: what happens
+ * between two `await`s of a store is not interrupted. Storage failures throw `AppError`, see `errors.ts`.
+ */
+export interface Database {
+  /** Prepares the statement, or takes it from the cache. */
+  prepare<Row = unknown>(sql: string): Statement<Row>;
+  /** Runs the work in one write transaction, all or nothing; inside another one it becomes part of that. */
+  transaction<T>(work: () => T): T;
+  /**
+   * The same, and what was committed survives a loss of power too: the log is synced to the disk, which takes
+   * milliseconds.
+   */
+  durably<T>(work: () => T): T;
+  /** Runs the work on one snapshot, whatever other processes write meanwhile. */
+  snapshot<T>(work: () => T): T;
+  /** Changes when another connection has written to the file. */
+  foreignVersion(): number;
+  close(): void;
+}
+
+/** How long a writer waits for another process. It stops the event loop, so it is short. */
+const BUSY_TIMEOUT_MS = 2000;
+
+/** 32 MiB of pages: the inner pages of every index of 200,000 proxies and 1,000,000 images. */
+const CACHE_KIB = 32 * 1024;
+
+/** 16 MiB of log between checkpoints: a page that many transactions touch is copied and synced once for all. */
+const CHECKPOINT_PAGES = 4000;
+
+const SETTINGS = [
+  `busy_timeout = ${BUSY_TIMEOUT_MS}`,
+  'journal_mode = WAL',
+  'synchronous = NORMAL',
+  'foreign_keys = ON',
+  'temp_store = MEMORY',
+  `cache_size = -${CACHE_KIB}`,
+  `wal_autocheckpoint = ${CHECKPOINT_PAGES}`,
+];
+
+/** Statements kept. The stores have about 60, and one for each combination of filters. */
+const MAX_STATEMENTS = 500;
+
+/**
+ * Opens the file (`:memory:` for a private database), creating it and its folder, and brings its schema up to date.
+ *
+ * The file is in WAL mode with `synchronous=NORMAL`: what was acknowledged survives the death of the process
+ * (`kill -9`) at any moment. A loss of power leaves the file consistent, but may take back the transactions
+ * since the last checkpoint, except those that were done `durably`.
+ * @throws {AppError} `unavailable` where the file cannot be opened, and where a newer picpool has written it.
+ */
+export async function openDatabase(openSqlite: Runtime['openSqlite'], path: string): Promise<Database> {
+  const driver = await openFile(openSqlite, path);
+  try {
+    const database = wrap(driver);
+    /* `node:sqlite` names the result code of prepared statements only, so nothing here goes through `exec`. */
+    for (const setting of SETTINGS) database.prepare(`PRAGMA ${setting}`).all();
+    migrate(database, migrations);
+    return database;
+  } catch (error) {
+    driver.close();
+    throw error;
+  }
+}
+
+async function openFile(openSqlite: Runtime['openSqlite'], path: string): Promise<SqliteDatabase> {
+  try {
+    if (path !== ':memory:') await mkdir(dirname(path), { recursive: true });
+    return await openSqlite(path);
+  } catch (cause) {
+    throw new AppError('unavailable', `The database ${path} cannot be opened.`, { cause });
+  }
+}
+
+/** A `Database` over a connection that is open and set up. */
+export function wrap(driver: SqliteDatabase): Database {
+  const statements = new Map<string, SqliteStatement>();
+  let inTransaction = false;
+
+  function cached(sql: string): SqliteStatement {
+    const known = statements.get(sql);
+    if (known) return known;
+    const [oldest] = statements.keys();
+    if (oldest !== undefined && statements.size >= MAX_STATEMENTS) statements.delete(oldest);
+    const statement = guard(() => driver.prepare(sql));
+    statements.set(sql, statement);
+    return statement;
+  }
+
+  function run(sql: string): void {
+    guard(() => cached(sql).run());
+  }
+
+  function inside<T>(begin: string, work: () => T): T {
+    if (inTransaction) return work();
+    run(begin);
+    inTransaction = true;
+    try {
+      const result = work();
+      run('COMMIT');
+      return result;
+    } catch (error) {
+      rollBack(driver);
+      throw error;
+    } finally {
+      inTransaction = false;
+    }
+  }
+
+  return {
+    prepare: <Row>(sql: string) => toStatement<Row>(cached(sql)),
+    transaction: (work) => inside('BEGIN IMMEDIATE', work),
+    durably(work) {
+      if (inTransaction) return work();
+      run('PRAGMA synchronous = FULL');
+      try {
+        return inside('BEGIN IMMEDIATE', work);
+      } finally {
+        run('PRAGMA synchronous = NORMAL');
+      }
+    },
+    snapshot: (work) => inside('BEGIN', work),
+    foreignVersion() {
+      const row = guard(() => cached('PRAGMA data_version').get()) as { data_version: number };
+      return row.data_version;
+    },
+    close: () => driver.close(),
+  };
+}
+
+function toStatement<Row>(statement: SqliteStatement): Statement<Row> {
+  return {
+    get(...values) {
+      const row = guard(() => statement.get(...values)) ?? null;
+      return row === null ? null : (plain<Row>([row])[0] ?? null);
+    },
+    all: (...values) => plain<Row>(guard(() => statement.all(...values))),
+    run: (...values) => {
+      guard(() => statement.run(...values));
+    },
+  };
+}
+
+/** `node:sqlite` makes rows without a prototype; callers get ordinary objects. */
+function plain<Row>(rows: unknown[]): Row[] {
+  const [first] = rows;
+  const bare = first !== undefined && Object.getPrototypeOf(first) === null;
+  return (bare ? rows.map((row) => ({ ...(row as object) })) : rows) as Row[];
+}
+
+/** After some failures (a full disk) SQLite has rolled back by itself, and says so with an error of its own. */
+function rollBack(driver: SqliteDatabase): void {
+  try {
+    driver.exec('ROLLBACK');
+  } catch {}
+}
+
+function guard<T>(work: () => T): T {
+  try {
+    return work();
+  } catch (error) {
+    throw translate(error);
+  }
+}

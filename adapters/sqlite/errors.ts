@@ -1,0 +1,38 @@
+import { AppError } from '../../src/errors.ts';
+
+/** Primary result codes of SQLite (sqlite.org/rescode.html) that speak of the machine and not of the statement. */
+const STORAGE_FAULTS = new Map([
+  [5, 'is busy'],
+  [6, 'is locked'],
+  [7, 'is out of memory'],
+  [8, 'is read-only'],
+  [10, 'cannot be read or written'],
+  [11, 'is damaged'],
+  [14, 'cannot be opened'],
+  [15, 'is busy'],
+  [26, 'is not a database'],
+]);
+const FULL = 13;
+
+/** How long a caller should wait: a busy file is free again after one transaction of the other process. */
+const RETRY_AFTER_MS = 1000;
+
+/** What a driver threw, as `storage_full` or `unavailable` where the storage failed; anything else unchanged. */
+export function translate(error: unknown): unknown {
+  const code = resultCode(error);
+  if (code === FULL) {
+    return new AppError('storage_full', 'The disk of the database is full.', { cause: error });
+  }
+  const fault = STORAGE_FAULTS.get(code);
+  if (fault === undefined) return error;
+  const options = { cause: error, retryAfterMs: RETRY_AFTER_MS };
+  return new AppError('unavailable', `The database ${fault}.`, options);
+}
+
+/** `bun:sqlite` calls the number `errno`, `node:sqlite` `errcode`; both may be extended codes. */
+function resultCode(error: unknown): number {
+  if (!(error instanceof Error)) return 0;
+  const { errno, errcode } = error as { errno?: unknown; errcode?: unknown };
+  if (typeof errcode === 'number') return errcode & 0xff;
+  return error.name === 'SQLiteError' && typeof errno === 'number' ? errno & 0xff : 0;
+}

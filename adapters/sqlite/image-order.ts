@@ -1,0 +1,66 @@
+import type { Database } from './database.ts';
+
+/** What decides where an image stands in the list: newest first, ties by id. */
+export interface Placed {
+  id: string;
+  createdAt: number;
+}
+
+/** Room between neighbours, for images that come out of order: two in one millisecond, or a clock that went back. */
+const GAP = 16;
+
+/** The first position; far from 0, so that older images fit below. */
+const ORIGIN = 2 ** 40;
+
+interface Row {
+  pos: number;
+}
+
+/**
+ * A function that answers a free position for an image, such that positions descend in the order of the list. Where there
+ * is no room between two neighbours, the newer ones move up as far as the next gap; `move` must carry each of them
+ * to its new position. To be called in a transaction.
+ */
+export function createPlacer(
+  database: Database,
+  move: (from: number, to: number) => void,
+): (image: Placed) => number {
+  const newest = database.prepare<Row & Placed>(
+    'SELECT pos, id, created_at AS createdAt FROM images ORDER BY pos DESC LIMIT 1',
+  );
+  const aboveInTie = database.prepare<Row>(
+    'SELECT pos FROM images WHERE created_at = ? AND id < ? ORDER BY id DESC LIMIT 1',
+  );
+  const aboveInTime = database.prepare<Row>(
+    'SELECT pos FROM images WHERE created_at > ? ORDER BY created_at, id DESC LIMIT 1',
+  );
+  const next = database.prepare<Row>('SELECT pos FROM images WHERE pos > ? ORDER BY pos LIMIT 1');
+  const previous = database.prepare<Row>('SELECT pos FROM images WHERE pos < ? ORDER BY pos DESC LIMIT 1');
+
+  /** Moves the run of neighbours that begins at `first` up by half of the gap that ends it. */
+  function makeRoom(first: number): number {
+    const run = [first];
+    let free = 0;
+    while (free === 0) {
+      const last = run.at(-1) ?? first;
+      const after = next.get(last);
+      free = after ? after.pos - last - 1 : GAP * GAP;
+      if (free === 0 && after) run.push(after.pos);
+    }
+    const shift = Math.ceil(free / 2);
+    for (const pos of run.reverse()) move(pos, pos + shift);
+    return first + shift;
+  }
+
+  return (image) => {
+    const top = newest.get();
+    if (!top) return ORIGIN;
+    if (image.createdAt > top.createdAt || (image.createdAt === top.createdAt && image.id < top.id)) {
+      return top.pos + GAP;
+    }
+    const above = aboveInTie.get(image.createdAt, image.id) ?? aboveInTime.get(image.createdAt) ?? top;
+    const below = previous.get(above.pos)?.pos ?? above.pos - 2 * GAP;
+    const ceiling = above.pos - below > 1 ? above.pos : makeRoom(above.pos);
+    return below + Math.floor((ceiling - below) / 2);
+  };
+}

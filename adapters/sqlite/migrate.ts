@@ -1,0 +1,32 @@
+import { AppError } from '../../src/errors.ts';
+import type { Database } from './database.ts';
+
+/** The statements of one step; the step at index n leads from schema version n to n + 1. Never edit a released one. */
+export type Migration = readonly string[];
+
+/**
+ * Takes the schema forward, each step in one transaction, so that a crash leaves a whole version. Safe when several
+ * processes start at once: the second finds the work done.
+ * @throws {AppError} `unavailable` where the file has a newer schema than this program knows; nothing is changed.
+ */
+export function migrate(database: Database, migrations: readonly Migration[]): void {
+  while (step(database, migrations)) {}
+}
+
+function step(database: Database, migrations: readonly Migration[]): boolean {
+  return database.transaction(() => {
+    const version =
+      database.prepare<{ user_version: number }>('PRAGMA user_version').get()?.user_version ?? 0;
+    if (version > migrations.length) {
+      throw new AppError(
+        'unavailable',
+        `The database has schema version ${version}, but this picpool knows no newer one than ${migrations.length}. Start the newer picpool that wrote it.`,
+      );
+    }
+    const migration = migrations[version];
+    if (!migration) return false;
+    for (const sql of migration) database.prepare(sql).run();
+    database.prepare(`PRAGMA user_version = ${version + 1}`).run();
+    return true;
+  });
+}

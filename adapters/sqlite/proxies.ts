@@ -1,0 +1,177 @@
+import { setImmediate } from 'node:timers/promises';
+import type { ProxyFilter, ProxyRecord } from '../../src/proxy/proxy.ts';
+import type { ProxyStore } from '../../src/proxy/store.ts';
+import type { SqliteValue } from '../../src/runtime/runtime.ts';
+import type { Database } from './database.ts';
+import { createSaver, RECORD } from './proxy-rows.ts';
+import { drawIds } from './proxy-sample.ts';
+import { type Cursor, countQuery, pageQuery, type Sql, walkQuery, where } from './proxy-sql.ts';
+import { type CountRow, summarise } from './proxy-summary.ts';
+
+/** Rows that are read or removed before other work gets its turn: a few milliseconds. */
+const STEPS = { ids: 5000, records: 1000, lookups: 500, removals: 250 };
+
+export interface SqliteProxiesOptions {
+  /** 0 <= random() < 1; for samples. */
+  random?: () => number;
+  /** Sizes of steps, so that tests can do with few rows. */
+  steps?: typeof STEPS;
+}
+
+/**
+ * `ProxyStore` over SQLite. Pages in the order of `dependable` and counts by protocol, country and status do not
+ * depend on the size of the pool; other counts and orders visit the matches in an index.
+ */
+export function createSqliteProxies(
+  database: Database,
+  { random = Math.random, steps = STEPS }: SqliteProxiesOptions = {},
+): ProxyStore {
+  const byId = database.prepare<ProxyRecord>(`SELECT ${RECORD} FROM proxies p WHERE id = ?`);
+  const byEndpoint = database.prepare<ProxyRecord>(
+    `SELECT ${RECORD} FROM proxies p WHERE ip = ? AND port = ? AND protocol = ?`,
+  );
+  const dueNow = database.prepare<ProxyRecord>(
+    `SELECT ${RECORD} FROM proxies p WHERE next_check <= ? ORDER BY next_check, id LIMIT ?`,
+  );
+  const setNextCheck = database.prepare<{ id: number }>(
+    'UPDATE proxies SET next_check = ? WHERE id = ? RETURNING id',
+  );
+  const deadSince = database.prepare<{ id: number }>(
+    `SELECT id FROM proxies INDEXED BY proxies_dead
+     WHERE status = 'dead' AND ifnull(last_alive, first_seen) < ? LIMIT ?`,
+  );
+  const removeIds = database.prepare('DELETE FROM proxies WHERE id IN (SELECT value FROM json_each(?))');
+  const counts = database.prepare<CountRow>('SELECT * FROM proxy_counts WHERE count > 0');
+  const version = database.prepare<{ value: number }>('SELECT value FROM proxy_version');
+  const bumpVersion = database.prepare('UPDATE proxy_version SET value = value + 1');
+  const saveOne = createSaver(database);
+
+  function select<Row>({ text, values }: Sql): Row[] {
+    return database.prepare<Row>(text).all(...values);
+  }
+
+  function count(filter: ProxyFilter): number {
+    return select<{ total: number }>(countQuery(filter))[0]?.total ?? 0;
+  }
+
+  /** The records of the ids, in their order, as far as they exist and match. */
+  function load(ids: readonly number[], filter: ProxyFilter): ProxyRecord[] {
+    const { text, values } = where(filter);
+    const rows: SqliteValue[] = [JSON.stringify(ids), ...values];
+    return select({
+      text: `SELECT ${RECORD} FROM json_each(?) AS wanted CROSS JOIN proxies p ON p.id = wanted.value
+        WHERE ${text} ORDER BY wanted.key`,
+      values: rows,
+    });
+  }
+
+  /** Every matching id, most dependable first, gathered in short steps. A row that moves meanwhile counts once. */
+  async function gather(filter: ProxyFilter): Promise<Set<number>> {
+    const ids = new Set<number>();
+    let cursor: Cursor | null = null;
+    for (;;) {
+      const step: Cursor[] = select(walkQuery(filter, steps.ids, cursor));
+      for (const { id } of step) ids.add(id);
+      cursor = step.at(-1) ?? null;
+      if (step.length < steps.ids) return ids;
+      await setImmediate();
+    }
+  }
+
+  function worst(limit: number): number[] {
+    const ids: number[] = [];
+    for (const status of ['dead', 'alive'] as const) {
+      const rows = select<Cursor>(walkQuery({ status }, limit - ids.length, null, 'DESC'));
+      ids.push(...rows.map(({ id }) => id));
+    }
+    return ids;
+  }
+
+  /** Removes what `next` names, one transaction at a time, until it names nothing. */
+  async function removeInSteps(next: (limit: number) => number[]): Promise<number> {
+    for (let removed = 0; ; await setImmediate()) {
+      const step = database.transaction(() => {
+        const ids = next(steps.removals);
+        if (ids.length === 0) return 0;
+        removeIds.run(JSON.stringify(ids));
+        bumpVersion.run();
+        return ids.length;
+      });
+      removed += step;
+      if (step < steps.removals) return removed;
+    }
+  }
+
+  return {
+    async find({ filter, sort, offset, limit }) {
+      return database.snapshot(() => {
+        const total = count(filter);
+        if (offset >= total || limit <= 0) return { items: [], total };
+        const page = select<{ id: number }>(pageQuery(filter, sort, limit, offset));
+        const ids = page.map(({ id }) => id);
+        return { items: load(ids, {}), total };
+      });
+    },
+
+    async sample(filter, limit) {
+      return database.snapshot(() => {
+        const total = count(filter);
+        const ids = drawIds(database, { filter, total, limit, random });
+        return { items: load(ids, {}), total };
+      });
+    },
+
+    async *stream(filter) {
+      let batch: number[] = [];
+      for (const id of await gather(filter)) {
+        if (batch.push(id) < steps.records) continue;
+        const records = load(batch, filter);
+        batch = [];
+        if (records.length > 0) yield records;
+        await setImmediate();
+      }
+      const records = load(batch, filter);
+      if (records.length > 0) yield records;
+    },
+
+    get: async (id) => byId.get(id),
+
+    async lookup(endpoints) {
+      const found = new Map<number, ProxyRecord>();
+      for (const [index, { ip, port, protocol }] of endpoints.entries()) {
+        if (index > 0 && index % steps.lookups === 0) await setImmediate();
+        const record = byEndpoint.get(ip, port, protocol);
+        if (record) found.set(record.id, record);
+      }
+      return [...found.values()];
+    },
+
+    async save(drafts) {
+      if (drafts.length === 0) return [];
+      const ids = database.transaction(() => {
+        bumpVersion.run();
+        return drafts.map(saveOne);
+      });
+      const saved = new Map(drafts.map((draft, index) => [ids[index], draft]));
+      return drafts.map((draft, index) => ({ ...(saved.get(ids[index]) ?? draft), id: ids[index] ?? 0 }));
+    },
+
+    async reschedule(id, at) {
+      return database.transaction(() => {
+        if (setNextCheck.all(at, id).length === 0) return false;
+        bumpVersion.run();
+        return true;
+      });
+    },
+
+    due: async (now, limit) => dueNow.all(now, limit),
+
+    removeDead: (before) => removeInSteps((limit) => deadSince.all(before, limit).map(({ id }) => id)),
+
+    evict: (keep) => removeInSteps((limit) => worst(Math.max(0, Math.min(limit, count({}) - keep)))),
+
+    summary: async () => summarise(counts.all()),
+
+    version: async () => String(version.get()?.value ?? 0),
+  };
+}

@@ -1,0 +1,108 @@
+import type { ProxyRecord } from '../../src/proxy/proxy.ts';
+import type { ProxyDraft } from '../../src/proxy/store.ts';
+import type { SqliteValue } from '../../src/runtime/runtime.ts';
+import type { Database } from './database.ts';
+
+/** Column of each field. */
+const COLUMNS: Record<keyof ProxyDraft, string> = {
+  protocol: 'protocol',
+  ip: 'ip',
+  port: 'port',
+  country: 'country',
+  source: 'source',
+  status: 'status',
+  responseMs: 'response_ms',
+  anonymity: 'anonymity',
+  exitIp: 'exit_ip',
+  error: 'error',
+  firstSeen: 'first_seen',
+  lastChecked: 'last_checked',
+  lastAlive: 'last_alive',
+  nextCheck: 'next_check',
+  checks: 'checks',
+  successes: 'successes',
+  run: 'run',
+  runSince: 'run_since',
+  uptime: 'uptime',
+  uptimeWeight: 'uptime_weight',
+};
+
+type Field = keyof ProxyDraft;
+
+const FIELDS = Object.keys(COLUMNS) as Field[];
+const ENDPOINT: readonly Field[] = ['protocol', 'ip', 'port'];
+
+/** Fields that stand in an index which most checks leave alone: one more failure of a dead proxy changes none. */
+const RARE: readonly Field[] = [
+  'country',
+  'source',
+  'status',
+  'responseMs',
+  'anonymity',
+  'firstSeen',
+  'lastAlive',
+  'uptime',
+];
+const REPLACED = FIELDS.filter((field) => !ENDPOINT.includes(field));
+const OFTEN = REPLACED.filter((field) => !RARE.includes(field));
+
+/** What to select so that a row is a `ProxyRecord`. */
+export const RECORD = `p.id, ${FIELDS.map((field) => `p.${COLUMNS[field]} AS ${field}`).join(', ')}`;
+
+/** A function that inserts or replaces one draft by its endpoint and answers its id. To be called in a transaction. */
+export function createSaver(database: Database): (draft: ProxyDraft) => number {
+  const find = database.prepare<ProxyRecord>(
+    `SELECT p.id, ${selectList(RARE)} FROM proxies p WHERE ip = ? AND port = ? AND protocol = ?`,
+  );
+  const insert = database.prepare<{ id: number }>(
+    `INSERT INTO proxies (${FIELDS.map((field) => COLUMNS[field]).join(', ')})
+     VALUES (${FIELDS.map(() => '?').join(', ')}) RETURNING id`,
+  );
+  const replace = database.prepare(`UPDATE proxies SET ${assignments(REPLACED)} WHERE id = ?`);
+  const note = database.prepare(`UPDATE proxies SET ${assignments(OFTEN)} WHERE id = ?`);
+
+  return (draft) => {
+    const known = find.get(draft.ip, draft.port, draft.protocol);
+    if (!known) return insert.get(...values(draft, FIELDS))?.id ?? 0;
+    if (RARE.every((field) => known[field] === draft[field])) note.run(...values(draft, OFTEN), known.id);
+    else replace.run(...values(draft, REPLACED), known.id);
+    return known.id;
+  };
+}
+
+/**
+ * A function that takes over a record of another store with the id it has there; what stood under its endpoint is
+ * replaced. To be called in a transaction.
+ */
+export function createImporter(database: Database): (record: ProxyRecord) => void {
+  const saveOne = createSaver(database);
+  const find = database.prepare<{ id: number }>(
+    'SELECT id FROM proxies WHERE ip = ? AND port = ? AND protocol = ?',
+  );
+  const remove = database.prepare('DELETE FROM proxies WHERE id = ?');
+  const insert = database.prepare(
+    `INSERT INTO proxies (id, ${FIELDS.map((field) => COLUMNS[field]).join(', ')})
+     VALUES (?, ${FIELDS.map(() => '?').join(', ')})`,
+  );
+  return (record) => {
+    const known = find.get(record.ip, record.port, record.protocol);
+    if (known?.id === record.id) {
+      saveOne(record);
+      return;
+    }
+    if (known) remove.run(known.id);
+    insert.run(record.id, ...values(record, FIELDS));
+  };
+}
+
+function selectList(fields: readonly Field[]): string {
+  return fields.map((field) => `p.${COLUMNS[field]} AS ${field}`).join(', ');
+}
+
+function assignments(fields: readonly Field[]): string {
+  return fields.map((field) => `${COLUMNS[field]} = ?`).join(', ');
+}
+
+function values(draft: ProxyDraft, fields: readonly Field[]): SqliteValue[] {
+  return fields.map((field) => draft[field]);
+}

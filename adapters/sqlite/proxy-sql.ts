@@ -1,0 +1,115 @@
+import { PROTOCOLS, type ProxyFilter, type Sort, STATUSES } from '../../src/proxy/proxy.ts';
+import type { SqliteValue } from '../../src/runtime/runtime.ts';
+
+/** SQL and the values of its parameters, in order. */
+export interface Sql {
+  text: string;
+  values: SqliteValue[];
+}
+
+/** Where a walk in the order of `dependable` goes on: the key of the last row that was seen. */
+export interface Cursor {
+  id: number;
+  badness: number;
+  slowness: number;
+}
+
+type Conditions = {
+  [K in keyof ProxyFilter]-?: (value: NonNullable<ProxyFilter[K]>) => [string, SqliteValue];
+};
+
+const CONDITIONS: Conditions = {
+  protocol: (value) => ['protocol = ?', value],
+  country: (value) => ['country = ?', value],
+  excludeCountry: (value) => ['country <> ?', value],
+  status: (value) => ['status = ?', value],
+  anonymity: (value) => ['anonymity = ?', value],
+  source: (value) => ['source = ?', value],
+  maxResponseMs: (value) => ['slowness <= ?', value],
+  checkedSince: (value) => ['last_checked >= ?', value],
+  minUptime: (value) => ['badness <= ?', -value],
+};
+
+/** What `proxy_counts` knows; a filter of other fields has to be counted row by row. */
+const COUNTED: readonly string[] = ['protocol', 'country', 'excludeCountry', 'status'];
+
+const ORDER: Record<Sort, string> = {
+  dependable: 'badness, slowness, tie',
+  response_time: 'slowness, id',
+  last_checked: 'last_checked DESC, id',
+  first_seen: 'first_seen DESC, id',
+};
+
+/** The filter as a condition over `proxies` (or `proxy_counts`); `TRUE` for an empty one. */
+export function where(filter: ProxyFilter): Sql {
+  const pairs = (Object.keys(CONDITIONS) as (keyof ProxyFilter)[]).flatMap((field) => {
+    const value = filter[field];
+    const condition = CONDITIONS[field] as (value: string | number) => [string, SqliteValue];
+    return value === undefined ? [] : [condition(value)];
+  });
+  return {
+    text: pairs.map(([text]) => text).join(' AND ') || 'TRUE',
+    values: pairs.map(([, value]) => value),
+  };
+}
+
+/** One row with `total`: how many match. */
+export function countQuery(filter: ProxyFilter): Sql {
+  const { text, values } = where(filter);
+  const fields = Object.entries(filter).filter(([, value]) => value !== undefined);
+  const source = fields.every(([field]) => COUNTED.includes(field))
+    ? 'SELECT ifnull(sum(count), 0) AS total FROM proxy_counts'
+    : `SELECT count(*) AS total FROM proxies INDEXED BY ${indexFor(filter)}`;
+  return { text: `${source} WHERE ${text}`, values };
+}
+
+/** The ids of a page in the order of `sort`. Orders other than `dependable` visit every match. */
+export function pageQuery(filter: ProxyFilter, sort: Sort, limit: number, offset: number): Sql {
+  if (sort === 'dependable') {
+    const { text, values } = walkQuery(filter, limit, null);
+    return { text: `${text} OFFSET ?`, values: [...values, offset] };
+  }
+  const { text, values } = where(filter);
+  return {
+    text: `SELECT id FROM proxies INDEXED BY ${indexFor(filter)} WHERE ${text}
+      ORDER BY ${ORDER[sort]} LIMIT ? OFFSET ?`,
+    values: [...values, limit, offset],
+  };
+}
+
+/** The ids of all matches, in any order. */
+export function idsQuery(filter: ProxyFilter): Sql {
+  const { text, values } = where(filter);
+  return { text: `SELECT id FROM proxies INDEXED BY ${indexFor(filter)} WHERE ${text}`, values };
+}
+
+/**
+ * The keys of the first `limit` matches after the cursor in the order of `dependable`, or from its end backwards.
+ * The indexes are sorted within one status and protocol; SQLite merges one walk for each of them.
+ */
+export function walkQuery(
+  filter: ProxyFilter,
+  limit: number,
+  after: Cursor | null,
+  direction: 'ASC' | 'DESC' = 'ASC',
+): Sql {
+  const { status, protocol, ...rest } = filter;
+  const residual = where(rest);
+  const from = after ? ' AND (badness, slowness, tie) > (?, ?, ?)' : '';
+  const cursor = after ? [after.badness, after.slowness, after.id] : [];
+  const walk = `SELECT id, badness, slowness, tie FROM proxies INDEXED BY ${indexFor(filter)}
+    WHERE status = ? AND protocol = ? AND ${residual.text}${from}`;
+  const statuses = status ? [status] : STATUSES;
+  const branches = statuses.flatMap((each) =>
+    (protocol ? [protocol] : PROTOCOLS).map((other) => [each, other, ...residual.values, ...cursor]),
+  );
+  return {
+    text: `${branches.map(() => walk).join(' UNION ALL ')}
+      ORDER BY badness ${direction}, slowness ${direction}, tie ${direction} LIMIT ?`,
+    values: [...branches.flat(), limit],
+  };
+}
+
+function indexFor(filter: ProxyFilter): string {
+  return filter.country === undefined ? 'proxies_order' : 'proxies_country';
+}

@@ -1,0 +1,45 @@
+import { PROTOCOLS, type Protocol, STATUSES, type Status, UNKNOWN_COUNTRY } from '../../src/proxy/proxy.ts';
+import type { PoolSummary } from '../../src/proxy/store.ts';
+
+/** A row of `proxy_counts`: how many proxies, how many of them with a response time, and its sum in microseconds. */
+export interface CountRow {
+  status: Status;
+  protocol: Protocol;
+  country: string;
+  count: number;
+  timed: number;
+  total_us: number;
+}
+
+/** The numbers about the whole pool, from the counts of its groups. */
+export function summarise(rows: readonly CountRow[]): PoolSummary {
+  const alive = rows.filter(({ status }) => status === 'alive');
+  const timed = sum(alive, 'timed');
+  const known = alive.filter(({ country }) => country !== UNKNOWN_COUNTRY);
+  const groups = PROTOCOLS.flatMap((protocol) => STATUSES.map((status) => ({ protocol, status })));
+  return {
+    alive: sum(alive, 'count'),
+    total: sum(rows, 'count'),
+    averageResponseMs: timed === 0 ? 0 : sum(alive, 'total_us') / timed / 1000,
+    aliveCountries: countries(known),
+    countries: countries(rows),
+    counts: groups
+      .map(({ protocol, status }) => ({
+        protocol,
+        status,
+        count: sum(
+          rows.filter((row) => row.protocol === protocol && row.status === status),
+          'count',
+        ),
+      }))
+      .filter(({ count }) => count > 0),
+  };
+}
+
+function sum(rows: readonly CountRow[], field: 'count' | 'timed' | 'total_us'): number {
+  return rows.reduce((total, row) => total + row[field], 0);
+}
+
+function countries(rows: readonly CountRow[]): string[] {
+  return [...new Set(rows.map(({ country }) => country))].sort();
+}

@@ -1,0 +1,88 @@
+import { TOKENIZER } from './grams.ts';
+import type { Migration } from './migrate.ts';
+
+/**
+ * Proxies. `badness`, `slowness` and `tie` are the order of `dependable` as one ascending key, so that pages and
+ * batches are ranges of an index (SQLite compares a row value with an index only up to a row id, hence `tie`). The counts are kept by triggers, response times in whole microseconds so that
+ * sums do not drift. The version starts at the time of creation: a new file never repeats one of an old file.
+ */
+const proxies: Migration = [
+  `CREATE TABLE proxies (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    protocol TEXT NOT NULL, ip TEXT NOT NULL, port INTEGER NOT NULL,
+    country TEXT NOT NULL, source TEXT NOT NULL, status TEXT NOT NULL,
+    response_ms REAL, anonymity TEXT, exit_ip TEXT, error TEXT,
+    first_seen INTEGER NOT NULL, last_checked INTEGER NOT NULL, last_alive INTEGER, next_check INTEGER NOT NULL,
+    checks INTEGER NOT NULL, successes INTEGER NOT NULL, run INTEGER NOT NULL, run_since INTEGER NOT NULL,
+    uptime REAL NOT NULL, uptime_weight REAL NOT NULL,
+    badness REAL AS (-uptime), slowness REAL AS (ifnull(response_ms, 9e999)), tie INTEGER AS (id),
+    UNIQUE (ip, port, protocol)
+  )`,
+  `CREATE INDEX proxies_order ON proxies (status, protocol, badness, slowness, tie, country, anonymity, source)`,
+  `CREATE INDEX proxies_country ON proxies (country, status, protocol, badness, slowness, tie, anonymity, source)`,
+  `CREATE INDEX proxies_due ON proxies (next_check)`,
+  `CREATE INDEX proxies_dead ON proxies (ifnull(last_alive, first_seen)) WHERE status = 'dead'`,
+  `CREATE TABLE proxy_counts (
+    status TEXT NOT NULL, protocol TEXT NOT NULL, country TEXT NOT NULL,
+    count INTEGER NOT NULL, timed INTEGER NOT NULL, total_us INTEGER NOT NULL,
+    PRIMARY KEY (status, protocol, country)
+  ) STRICT, WITHOUT ROWID`,
+  `CREATE TRIGGER proxies_inserted AFTER INSERT ON proxies BEGIN ${count('new')} END`,
+  `CREATE TRIGGER proxies_deleted AFTER DELETE ON proxies BEGIN ${uncount('old')} END`,
+  `CREATE TRIGGER proxies_updated AFTER UPDATE OF status, country, response_ms ON proxies
+    WHEN (old.status, old.country, old.response_ms) IS NOT (new.status, new.country, new.response_ms)
+    BEGIN ${uncount('old')} ${count('new')} END`,
+  `CREATE TABLE proxy_version (value INTEGER NOT NULL) STRICT`,
+  `INSERT INTO proxy_version VALUES (CAST(unixepoch('subsec') * 1000 AS INTEGER))`,
+];
+
+function count(row: string): string {
+  return `INSERT INTO proxy_counts VALUES (${row}.status, ${row}.protocol, ${row}.country, 1,
+      ${row}.response_ms IS NOT NULL, CAST(ifnull(round(${row}.response_ms * 1000), 0) AS INTEGER))
+    ON CONFLICT DO UPDATE SET count = count + 1, timed = timed + excluded.timed,
+      total_us = total_us + excluded.total_us;`;
+}
+
+function uncount(row: string): string {
+  return `UPDATE proxy_counts SET count = count - 1, timed = timed - (${row}.response_ms IS NOT NULL),
+      total_us = total_us - CAST(ifnull(round(${row}.response_ms * 1000), 0) AS INTEGER)
+    WHERE (status, protocol, country) = (${row}.status, ${row}.protocol, ${row}.country);`;
+}
+
+/**
+ * Images. `pos` grows in the order of the list, oldest first, so that a page of the list and of the search index is
+ * a walk down row ids (see `image-order.ts`). Only public images are in the search index.
+ */
+const images: Migration = [
+  `CREATE TABLE images (
+    pos INTEGER PRIMARY KEY,
+    id TEXT NOT NULL UNIQUE, filename TEXT NOT NULL, format TEXT NOT NULL,
+    width INTEGER NOT NULL, height INTEGER NOT NULL, frames INTEGER NOT NULL, size INTEGER NOT NULL,
+    hash TEXT NOT NULL, uploader TEXT NOT NULL, password_hash TEXT, delete_token_hash TEXT NOT NULL,
+    created_at INTEGER NOT NULL, last_access INTEGER NOT NULL
+  )`,
+  `CREATE INDEX images_created ON images (created_at DESC, id)`,
+  `CREATE INDEX images_idle ON images (last_access, id)`,
+  `CREATE INDEX images_public ON images (pos) WHERE password_hash IS NULL`,
+  `CREATE VIRTUAL TABLE image_grams USING fts5(
+    text, content = '', contentless_delete = 1, prefix = '1 2', tokenize = ${TOKENIZER})`,
+  `CREATE TABLE image_counts (
+    format TEXT NOT NULL, protected INTEGER NOT NULL, count INTEGER NOT NULL, bytes INTEGER NOT NULL,
+    PRIMARY KEY (format, protected)
+  ) STRICT, WITHOUT ROWID`,
+  `CREATE TRIGGER images_inserted AFTER INSERT ON images BEGIN
+    INSERT INTO image_counts VALUES (new.format, new.password_hash IS NOT NULL, 1, new.size)
+    ON CONFLICT DO UPDATE SET count = count + 1, bytes = bytes + excluded.bytes;
+  END`,
+  `CREATE TRIGGER images_deleted AFTER DELETE ON images BEGIN
+    UPDATE image_counts SET count = count - 1, bytes = bytes - old.size
+    WHERE (format, protected) = (old.format, old.password_hash IS NOT NULL);
+  END`,
+];
+
+const state: Migration = [
+  `CREATE TABLE state (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID`,
+];
+
+/** Every step there ever was, oldest first. */
+export const migrations: readonly Migration[] = [[...proxies, ...images, ...state]];

@@ -1,0 +1,62 @@
+import type { Bucket } from './rate-limiter.ts';
+
+const MINUTE_S = 60;
+const GIB = 2 ** 30;
+
+/** So many in so many seconds: all of them may come at once, and they come back evenly over the time. */
+function per(capacity: number, seconds: number): Bucket {
+  return { capacity, perSecond: capacity / seconds };
+}
+
+/**
+ * What one client (an IPv4 address, an IPv6 /64) may do; `target` counts per tested address, whoever asks. Each is
+ * what a person or a well-behaved script never reaches.
+ */
+export const DEFAULT_RATES = {
+  /** GET and HEAD. */
+  read: per(2000, 10),
+  upload: per(60, MINUTE_S),
+  upload_bytes: per(2 * GIB, 60 * MINUTE_S),
+  test: per(60, MINUTE_S),
+  target: per(20, MINUTE_S),
+  report: per(60, MINUTE_S),
+  /** Refreshes and clean-ups. */
+  job: per(10, 5 * MINUTE_S),
+  password: per(30, MINUTE_S),
+  /** Whatever else changes something. */
+  write: per(120, MINUTE_S),
+} satisfies Record<string, Bucket>;
+
+export type RateName = keyof typeof DEFAULT_RATES;
+export type Rates = Record<RateName, Bucket>;
+
+const SECONDS: Record<string, number> = { s: 1, m: MINUTE_S, h: 60 * MINUTE_S, d: 1440 * MINUTE_S };
+const UNITS: Record<string, number> = { '': 1, k: 1e3, m: 1e6, g: 1e9, ki: 2 ** 10, mi: 2 ** 20, gi: GIB };
+
+/**
+ * Reads `on`, `off` (`null`), or own figures such as `upload=60/1m,upload_bytes=2GiB/1h`; what is not named keeps
+ * its default.
+ * @throws {Error} saying what would be right.
+ */
+export function parseRates(text: string): Rates | null {
+  const word = text.trim().toLowerCase();
+  if (['on', 'true', 'yes', '1'].includes(word)) return DEFAULT_RATES;
+  if (['off', 'false', 'no', '0'].includes(word)) return null;
+  const rates: Rates = { ...DEFAULT_RATES };
+  for (const entry of word.split(',')) {
+    const [, name = '', count, prefix = '', time, unit = ''] =
+      /^\s*([a-z_]+)\s*=\s*(\d+(?:\.\d+)?)\s*([kmg]i?)?b?\s*\/\s*(\d+(?:\.\d+)?)?\s*([smhd])\s*$/.exec(
+        entry,
+      ) ?? [];
+    const capacity = Number(count) * (UNITS[prefix] ?? Number.NaN);
+    const seconds = Number(time ?? 1) * (SECONDS[unit] ?? Number.NaN);
+    if (!Object.hasOwn(DEFAULT_RATES, name) || !(capacity >= 1) || !(seconds > 0)) {
+      const names = Object.keys(DEFAULT_RATES).join(', ');
+      throw new Error(
+        `must be on, off, or figures such as upload=60/1m,read=2000/10s (of ${names}), but is "${text}"`,
+      );
+    }
+    rates[name as RateName] = per(capacity, seconds);
+  }
+  return rates;
+}

@@ -1,0 +1,216 @@
+import assert from 'node:assert/strict';
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+import { type Database, openDatabase } from '../../adapters/sqlite/database.ts';
+import { createSqliteImages } from '../../adapters/sqlite/images.ts';
+import { migrate } from '../../adapters/sqlite/migrate.ts';
+import { createSqliteProxies } from '../../adapters/sqlite/proxies.ts';
+import { migrations } from '../../adapters/sqlite/schema.ts';
+import { createSqliteState } from '../../adapters/sqlite/state.ts';
+import type { Runtime } from '../../src/runtime/runtime.ts';
+import { draft, drafts, image } from '../support/records.ts';
+import type { Test } from '../support/runner.ts';
+import { withFolder } from '../support/temporary.ts';
+
+const WRITER = fileURLToPath(new URL('../support/sqlite-writer.ts', import.meta.url));
+
+/** What the counts must be, counted from the rows. */
+async function assertConsistent(database: Database): Promise<void> {
+  const [check] = database.prepare<{ integrity_check: string }>('PRAGMA integrity_check').all();
+  assert.equal(check?.integrity_check, 'ok');
+  database.prepare("INSERT INTO image_grams (image_grams) VALUES ('integrity-check')").run();
+  const rows = database.prepare<{ n: number }>('SELECT count(*) AS n FROM proxies').get();
+  assert.equal((await createSqliteProxies(database).summary()).total, rows?.n);
+  const images = createSqliteImages(database);
+  const { total } = await images.list({ offset: 0, limit: 1 });
+  assert.equal((await images.summary()).images, total);
+  assert.equal((await images.list({ text: 'image', offset: 0, limit: 1 })).total, total);
+}
+
+/**
+ * What only a file shows: migrations, damage, locks, several processes, sudden death. `run` are the arguments with which
+ * the runtime runs a script.
+ */
+export function sqliteFileTests(test: Test, openSqlite: Runtime['openSqlite'], run: readonly string[]): void {
+  const open = (path: string) => openDatabase(openSqlite, path);
+
+  async function withDatabase<T>(path: string, work: (database: Database) => Promise<T>): Promise<T> {
+    const database = await open(path);
+    try {
+      return await work(database);
+    } finally {
+      database.close();
+    }
+  }
+
+  function startWriter(path: string, offset: number, batches: number): ChildProcess {
+    return spawn(process.execPath, [...run, WRITER, path, String(offset), String(batches)], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+  }
+
+  test('what was written is there after the file is opened again', async () => {
+    await withFolder(async (folder) => {
+      const path = join(folder, 'new', 'folder', 'picpool.db');
+      const saved = await withDatabase(path, async (database) => {
+        await createSqliteImages(database).insert(image({ id: 'a', filename: 'kept.png' }));
+        await createSqliteState(database).set('key', 'value');
+        return createSqliteProxies(database).save([draft()]);
+      });
+      await withDatabase(path, async (database) => {
+        assert.deepEqual(await createSqliteProxies(database).get(saved[0]?.id ?? 0), saved[0]);
+        assert.equal(
+          (await createSqliteImages(database).list({ text: 'kept', offset: 0, limit: 1 })).total,
+          1,
+        );
+        assert.equal(await createSqliteState(database).get('key'), 'value');
+      });
+    });
+  });
+
+  test('a file with an older schema is taken forward, each step once, and keeps its rows', async () => {
+    await withFolder(async (folder) => {
+      const path = join(folder, 'picpool.db');
+      const steps = [...migrations, ['CREATE TABLE added (x)'], ['INSERT INTO added VALUES (1)']];
+      await withDatabase(path, async (database) => {
+        await createSqliteState(database).set('key', 'value');
+        migrate(database, steps);
+        migrate(database, steps);
+        assert.deepEqual(database.prepare('SELECT x FROM added').all(), [{ x: 1 }]);
+        assert.equal(await createSqliteState(database).get('key'), 'value');
+        assert.deepEqual(database.prepare('PRAGMA user_version').get(), { user_version: steps.length });
+      });
+    });
+  });
+
+  test('a step of the schema that fails changes nothing', async () => {
+    await withDatabase(':memory:', async (database) => {
+      const steps = [...migrations, ['CREATE TABLE half (x)', 'INSERT INTO nowhere VALUES (1)']];
+      assert.throws(() => migrate(database, steps));
+      assert.deepEqual(database.prepare("SELECT 1 FROM sqlite_schema WHERE name = 'half'").all(), []);
+      assert.deepEqual(database.prepare('PRAGMA user_version').get(), { user_version: migrations.length });
+    });
+  });
+
+  test('a file with a newer schema is refused', async () => {
+    await withFolder(async (folder) => {
+      const path = join(folder, 'picpool.db');
+      await withDatabase(path, async (database) => database.prepare('PRAGMA user_version = 99').run());
+      await assert.rejects(open(path), { code: 'unavailable', message: /schema version 99/ });
+    });
+  });
+
+  test('a file that is no database is refused and left alone', async () => {
+    await withFolder(async (folder) => {
+      const path = join(folder, 'notes.txt');
+      const notes = 'these are notes, not a database\n'.repeat(100);
+      await writeFile(path, notes);
+      await assert.rejects(open(path), { code: 'unavailable', message: /not a database/ });
+      assert.equal(await readFile(path, 'utf8'), notes);
+      await assert.rejects(open(folder), { code: 'unavailable' });
+      await assert.rejects(open(join(path, 'below', 'a-file.db')), { code: 'unavailable' });
+    });
+  });
+
+  test('a full disk is reported as such, and what was there stays', async () => {
+    await withDatabase(':memory:', async (database) => {
+      const proxies = createSqliteProxies(database);
+      await proxies.save(drafts(10));
+      database.prepare('PRAGMA max_page_count = 60').run();
+      const version = await proxies.version();
+      await assert.rejects(proxies.save(drafts(5000)), { code: 'storage_full' });
+      assert.equal((await proxies.summary()).total, 10);
+      assert.equal(await proxies.version(), version);
+      database.prepare('PRAGMA max_page_count = 100000').run();
+      assert.equal((await proxies.save(drafts(5000))).length, 5000);
+    });
+  });
+
+  test('a file that another connection keeps locked is unavailable, and well again afterwards', async () => {
+    await withFolder(async (folder) => {
+      const path = join(folder, 'picpool.db');
+      await withDatabase(path, async (one) => {
+        await withDatabase(path, async (two) => {
+          const images = createSqliteImages(two);
+          two.prepare('PRAGMA busy_timeout = 20').run();
+          one.prepare('BEGIN IMMEDIATE').run();
+          await assert.rejects(images.insert(image()), { code: 'unavailable', retryAfterMs: 1000 });
+          assert.equal(await images.get(image().id), null);
+          one.prepare('ROLLBACK').run();
+          await images.insert(image());
+          assert.deepEqual(await createSqliteImages(one).get(image().id), image());
+        });
+      });
+    });
+  });
+
+  test('a read-only file is unavailable', async () => {
+    await withDatabase(':memory:', async (database) => {
+      database.prepare('PRAGMA query_only = ON').run();
+      await assert.rejects(createSqliteProxies(database).save([draft()]), { code: 'unavailable' });
+    });
+  });
+
+  test('a change by another connection changes the version and the totals of searches', async () => {
+    await withFolder(async (folder) => {
+      const path = join(folder, 'picpool.db');
+      await withDatabase(path, (one) =>
+        withDatabase(path, async (two) => {
+          const [proxies, images] = [createSqliteProxies(one), createSqliteImages(one)];
+          const version = await proxies.version();
+          assert.equal((await images.list({ text: 'cat', offset: 0, limit: 1 })).total, 0);
+          await createSqliteProxies(two).save([draft()]);
+          await createSqliteImages(two).insert(image({ filename: 'cat.png' }));
+          assert.notEqual(await proxies.version(), version);
+          assert.equal((await images.list({ text: 'cat', offset: 0, limit: 1 })).total, 1);
+        }),
+      );
+    });
+  });
+
+  test('two processes that create and write one file at once lose nothing', async () => {
+    await withFolder(async (folder) => {
+      const path = join(folder, 'picpool.db');
+      const writers = [startWriter(path, 0, 40), startWriter(path, 20_000, 40)];
+      const exits = await Promise.all(writers.map((writer) => once(writer, 'exit')));
+      assert.deepEqual(
+        exits.map(([code]) => code),
+        [0, 0],
+      );
+      await withDatabase(path, async (database) => {
+        await assertConsistent(database);
+        assert.equal((await createSqliteProxies(database).summary()).total, 4000);
+        assert.equal((await createSqliteImages(database).summary()).images, 80);
+      });
+    });
+  });
+
+  test('a process that is killed while it writes leaves whole batches and all that it acknowledged', async () => {
+    await withFolder(async (folder) => {
+      const path = join(folder, 'picpool.db');
+      let batches = 0;
+      for (let round = 0; round < 3; round++) {
+        const writer = startWriter(path, round * 1e8, 1e6);
+        assert.ok(writer.stdout);
+        let acknowledged = 0;
+        for await (const _ of createInterface(writer.stdout)) {
+          if (++acknowledged === 7 + round) writer.kill('SIGKILL');
+        }
+        assert.equal(writer.signalCode ?? (await once(writer, 'exit'))[1], 'SIGKILL');
+        batches += acknowledged;
+        await withDatabase(path, async (database) => {
+          await assertConsistent(database);
+          const { total } = await createSqliteProxies(database).summary();
+          const { images } = await createSqliteImages(database).summary();
+          assert.equal(total % 50, 0);
+          assert.ok(images >= batches && total / 50 >= images);
+          batches = images;
+        });
+      }
+    });
+  });
+}

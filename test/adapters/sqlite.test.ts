@@ -1,0 +1,34 @@
+import { describe, test } from 'bun:test';
+import { openDatabase } from '../../adapters/sqlite/database.ts';
+import { createSqliteImages } from '../../adapters/sqlite/images.ts';
+import { createSqliteProxies } from '../../adapters/sqlite/proxies.ts';
+import { createSqliteState } from '../../adapters/sqlite/state.ts';
+import { bunRuntime } from '../../src/runtime/bun.ts';
+import { imageStoreConformance } from '../conformance/image-store.ts';
+import { proxyStoreConformance } from '../conformance/proxy-store.ts';
+import { stateStoreConformance } from '../conformance/state-store.ts';
+import { sqliteOpener } from '../support/sqlite.ts';
+
+const opener = sqliteOpener((path) => openDatabase(bunRuntime.openSqlite, path));
+
+proxyStoreConformance(
+  test,
+  opener((database) => createSqliteProxies(database)),
+);
+imageStoreConformance(
+  test,
+  opener((database) => createSqliteImages(database)),
+);
+stateStoreConformance(test, opener(createSqliteState));
+
+describe('in steps so small that few rows take many', () => {
+  const steps = { ids: 700, records: 300, lookups: 10, removals: 7 };
+  proxyStoreConformance(
+    test,
+    opener((database) => createSqliteProxies(database, { steps })),
+  );
+  imageStoreConformance(
+    test,
+    opener((database) => createSqliteImages(database, { keep: 6, step: 2 })),
+  );
+});

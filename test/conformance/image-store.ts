@@ -1,0 +1,202 @@
+import assert from 'node:assert/strict';
+import type { ImageRecord } from '../../src/image/image.ts';
+import type { ImageStore } from '../../src/image/store.ts';
+import { image } from '../support/records.ts';
+import { type Open, storeTest, type Test } from '../support/runner.ts';
+import { imageSearchConformance } from './image-search.ts';
+
+/** Every promise of `ImageStore`. */
+export function imageStoreConformance(runner: Test, open: Open<ImageStore>): void {
+  const test = storeTest(runner, open);
+  const ids = (images: readonly ImageRecord[]) => images.map(({ id }) => id);
+
+  test('an image that was never inserted is null', async (store) => {
+    assert.equal(await store.get('nothing00000'), null);
+    assert.equal(await store.get(''), null);
+  });
+
+  test('a record reads back as it was inserted', async (store) => {
+    const plain = image({ id: 'aaaaaaaaaaaa', createdAt: 1_700_000_000_123 });
+    const secret = image({ id: 'bbbbbbbbbbbb', passwordHash: 'scrypt$1$x/+=', frames: 12, format: 'gif' });
+    const strange = image({ id: 'cccccccccccc', filename: `"q" 'x' %_\\ <b> 猫 🐈 ${'é'.repeat(200)}` });
+    for (const record of [plain, secret, strange]) {
+      await store.insert(record);
+      assert.deepEqual(await store.get(record.id), record);
+    }
+  });
+
+  test('ids differ in letter case', async (store) => {
+    await store.insert(image({ id: 'abcdefabcdef', width: 1 }));
+    await store.insert(image({ id: 'ABCDEFabcdef', width: 2 }));
+    assert.equal((await store.get('abcdefabcdef'))?.width, 1);
+    assert.equal((await store.get('ABCDEFabcdef'))?.width, 2);
+    assert.equal(await store.get('AbCdEfabcdef'), null);
+  });
+
+  test('an id that is taken is a conflict, and the first record stands', async (store) => {
+    const first = image({ id: 'aaaaaaaaaaaa', filename: 'first.png' });
+    await store.insert(first);
+    await assert.rejects(store.insert({ ...first, filename: 'second.png' }), { code: 'conflict' });
+    assert.deepEqual(await store.get(first.id), first);
+    assert.equal((await store.list({ offset: 0, limit: 10 })).total, 1);
+    assert.equal((await store.list({ text: 'second', offset: 0, limit: 10 })).total, 0);
+    assert.equal((await store.summary()).images, 1);
+  });
+
+  test('of many inserts of one id at once exactly one succeeds', async (store) => {
+    const tries = Array.from({ length: 10 }, (_, width) =>
+      store.insert(image({ id: 'race00000000', width })),
+    );
+    const settled = await Promise.allSettled(tries);
+    assert.equal(settled.filter(({ status }) => status === 'fulfilled').length, 1);
+    assert.equal((await store.summary()).images, 1);
+  });
+
+  test('the list is newest first, whatever the order of insertion', async (store) => {
+    const times = [5, 1, 9, 3, 7, 2, 8, 4, 6];
+    for (const time of times) await store.insert(image({ id: `image${time}`, createdAt: time * 1000 }));
+    const { items, total } = await store.list({ offset: 0, limit: 100 });
+    assert.deepEqual(
+      items.map(({ createdAt }) => createdAt / 1000),
+      [9, 8, 7, 6, 5, 4, 3, 2, 1],
+    );
+    assert.equal(total, 9);
+  });
+
+  test('ties of time are in the order of the ids, among older and newer images', async (store) => {
+    const tied = Array.from({ length: 60 }, (_, index) => `t${String((index * 37) % 60).padStart(2, '0')}`);
+    await store.insert(image({ id: 'older', createdAt: 999 }));
+    for (const id of ['new1', 'new3', 'new2']) await store.insert(image({ id, createdAt: 1001 }));
+    for (const id of tied) await store.insert(image({ id, createdAt: 1000 }));
+    const expected = ['new1', 'new2', 'new3', ...tied.sort(), 'older'];
+    assert.deepEqual(ids((await store.list({ offset: 0, limit: 100 })).items), expected);
+    const found = await store.list({ text: '.png', offset: 0, limit: 100 });
+    assert.deepEqual(ids(found.items), expected);
+  });
+
+  test('ids tie by code unit: digits, then upper case, then lower case', async (store) => {
+    for (const id of ['b', 'A', '1', 'a', 'B', '2']) await store.insert(image({ id, createdAt: 5 }));
+    assert.deepEqual(ids((await store.list({ offset: 0, limit: 10 })).items), ['1', '2', 'A', 'B', 'a', 'b']);
+  });
+
+  test('pages do not overlap and leave nothing out; past the end they are empty', async (store) => {
+    for (let index = 0; index < 23; index++) await store.insert(image({ id: `p${index}`, createdAt: index }));
+    const seen: string[] = [];
+    for (let offset = 0; offset < 30; offset += 5) {
+      const page = await store.list({ offset, limit: 5 });
+      assert.equal(page.total, 23);
+      assert.equal(page.items.length, Math.max(0, Math.min(5, 23 - offset)));
+      seen.push(...ids(page.items));
+    }
+    assert.deepEqual(
+      seen,
+      Array.from({ length: 23 }, (_, index) => `p${22 - index}`),
+    );
+  });
+
+  test('images with a password are in no list and no total', async (store) => {
+    await store.insert(image({ id: 'public', createdAt: 1 }));
+    await store.insert(image({ id: 'secret', createdAt: 2, passwordHash: 'x' }));
+    const { items, total } = await store.list({ offset: 0, limit: 10 });
+    assert.deepEqual([ids(items), total], [['public'], 1]);
+    await store.remove('secret');
+    assert.equal((await store.list({ offset: 0, limit: 10 })).total, 1);
+  });
+
+  test('last accesses move forward, never back, and unknown ids are passed over', async (store) => {
+    await store.insert(image({ id: 'a', lastAccess: 1000 }));
+    await store.insert(image({ id: 'b', lastAccess: 1000 }));
+    await store.touch(new Map([]));
+    await store.touch(
+      new Map([
+        ['a', 2000],
+        ['unknown', 3000],
+        ['b', 500],
+      ]),
+    );
+    assert.equal((await store.get('a'))?.lastAccess, 2000);
+    assert.equal((await store.get('b'))?.lastAccess, 1000);
+    assert.equal(await store.get('unknown'), null);
+  });
+
+  test('a thousand accesses are recorded at once', async (store) => {
+    const all = Array.from({ length: 40 }, (_, index) => `image${index}`);
+    for (const id of all) await store.insert(image({ id, lastAccess: 1 }));
+    await store.touch(new Map(Array.from({ length: 1000 }, (_, index) => [`image${index}`, 10 + index])));
+    assert.equal((await store.get('image39'))?.lastAccess, 49);
+    assert.equal((await store.existing(['image40', 'image999'])).size, 0);
+  });
+
+  test('removing answers whether there was a record', async (store) => {
+    await store.insert(image({ id: 'a', filename: 'gone.png' }));
+    assert.equal(await store.remove('a'), true);
+    assert.equal(await store.remove('a'), false);
+    assert.equal(await store.get('a'), null);
+    assert.deepEqual(await store.list({ offset: 0, limit: 10 }), { items: [], total: 0 });
+    assert.deepEqual(await store.list({ text: 'gone', offset: 0, limit: 10 }), { items: [], total: 0 });
+    await store.insert(image({ id: 'a' }));
+    assert.equal((await store.list({ offset: 0, limit: 10 })).total, 1);
+  });
+
+  test('of many removals at once exactly one finds the record', async (store) => {
+    await store.insert(image({ id: 'a' }));
+    const removed = await Promise.all(Array.from({ length: 10 }, () => store.remove('a')));
+    assert.equal(removed.filter(Boolean).length, 1);
+    assert.equal((await store.summary()).images, 0);
+  });
+
+  test('an image is removed as idle only when its last access was before the time', async (store) => {
+    await store.insert(image({ id: 'a', lastAccess: 1000 }));
+    assert.equal(await store.removeIdle('a', 1000), false);
+    assert.equal((await store.get('a'))?.id, 'a');
+    assert.equal(await store.removeIdle('a', 1001), true);
+    assert.equal(await store.removeIdle('a', 1001), false);
+    assert.deepEqual(await store.list({ text: 'png', offset: 0, limit: 10 }), { items: [], total: 0 });
+  });
+
+  test('an access that comes first saves an image from removal', async (store) => {
+    await store.insert(image({ id: 'a', lastAccess: 1000 }));
+    await store.touch(new Map([['a', 5000]]));
+    assert.equal(await store.removeIdle('a', 3000), false);
+    assert.deepEqual(await store.idleSince(3000, 10), []);
+  });
+
+  test('the idle come longest idle first, up to the limit, with a password or without', async (store) => {
+    for (const time of [30, 10, 40, 20]) {
+      await store.insert(image({ id: `i${time}`, lastAccess: time, passwordHash: time === 20 ? 'x' : null }));
+    }
+    assert.deepEqual(ids(await store.idleSince(40, 10)), ['i10', 'i20', 'i30']);
+    assert.deepEqual(ids(await store.idleSince(41, 2)), ['i10', 'i20']);
+    assert.deepEqual(await store.idleSince(10, 10), []);
+  });
+
+  test('existing answers which ids have a record', async (store) => {
+    for (let index = 0; index < 50; index++) await store.insert(image({ id: `e${index}` }));
+    const asked = Array.from({ length: 2000 }, (_, index) => `e${index}`);
+    const existing = await store.existing(asked);
+    assert.equal(existing.size, 50);
+    assert.ok(existing.has('e49') && !existing.has('e50'));
+    assert.deepEqual(await store.existing([]), new Set());
+  });
+
+  test('the summary counts images, passwords, bytes and formats', async (store) => {
+    const empty = await store.summary();
+    assert.deepEqual([empty.images, empty.protected, empty.bytes], [0, 0, 0]);
+    await store.insert(image({ id: 'a', size: 100, format: 'webp' }));
+    await store.insert(image({ id: 'b', size: 20, format: 'webp', passwordHash: 'x' }));
+    await store.insert(image({ id: 'c', size: 3, format: 'png' }));
+    await store.insert(image({ id: 'd', size: 5_000_000_000, format: 'gif' }));
+    await store.remove('d');
+    const { formats, ...numbers } = await store.summary();
+    assert.deepEqual(numbers, { images: 3, protected: 1, bytes: 123 });
+    assert.deepEqual(
+      formats.filter(({ count }) => count > 0).sort((a, b) => (a.format < b.format ? -1 : 1)),
+      [
+        { format: 'png', count: 1 },
+        { format: 'webp', count: 2 },
+      ],
+    );
+  });
+
+  imageSearchConformance(runner, open);
+}

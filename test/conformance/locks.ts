@@ -1,0 +1,75 @@
+import assert from 'node:assert/strict';
+import { systemClock } from '../../src/shared/clock.ts';
+import type { Lease, Locks } from '../../src/shared/locks.ts';
+import { type Open, storeTest, type Test } from '../support/runner.ts';
+
+const TTL_MS = 10_000;
+
+/**
+ * Every promise of `Locks`. The store is a pair of clients of the same locks: two connections where there are
+ * connections, else twice the same object.
+ */
+export function locksConformance(runner: Test, open: Open<readonly [Locks, Locks]>): void {
+  const test = storeTest(runner, open);
+
+  async function taken(locks: Locks, name: string, ttlMs = TTL_MS): Promise<Lease> {
+    const lease = await locks.acquire(name, ttlMs);
+    assert.ok(lease, `the lock ${name} should be free`);
+    return lease;
+  }
+
+  test('a lock that is held is refused at once, to every client', async ([one, two]) => {
+    const lease = await taken(one, 'refresh');
+    assert.equal(await one.acquire('refresh', TTL_MS), null);
+    assert.equal(await two.acquire('refresh', TTL_MS), null);
+    await lease.release();
+  });
+
+  test('a released lock can be taken again, by another client too', async ([one, two]) => {
+    await (await taken(one, 'refresh')).release();
+    await (await taken(two, 'refresh')).release();
+    await (await taken(one, 'refresh')).release();
+  });
+
+  test('locks of different names do not touch each other', async ([one, two]) => {
+    const names = ['a', 'A', 'a:b', 'a b', 'ä'];
+    const leases = await Promise.all(names.map((name, index) => taken(index % 2 ? one : two, name)));
+    await leases[0]?.release();
+    assert.equal(await one.acquire('A', TTL_MS), null);
+    await Promise.all(leases.map((lease) => lease.release()));
+  });
+
+  test('tokens of a name grow with every acquisition', async ([one, two]) => {
+    let last = 0;
+    for (const locks of [one, two, one, two, one]) {
+      const lease = await taken(locks, 'refresh');
+      assert.ok(lease.token > last, `${lease.token} should be more than ${last}`);
+      last = lease.token;
+      await lease.release();
+    }
+  });
+
+  test('of many who ask at once exactly one gets the lock', async ([one, two]) => {
+    const asked = Array.from({ length: 40 }, (_, index) => (index % 2 ? one : two).acquire('race', TTL_MS));
+    const leases = (await Promise.all(asked)).filter((lease) => lease !== null);
+    assert.equal(leases.length, 1);
+    await leases[0]?.release();
+  });
+
+  test('releasing twice does not free the lock of the next holder', async ([one, two]) => {
+    const first = await taken(one, 'refresh');
+    await first.release();
+    const second = await taken(two, 'refresh');
+    await first.release();
+    assert.equal(await one.acquire('refresh', TTL_MS), null);
+    await second.release();
+  });
+
+  test('a lease outlives its time to live while its holder lives', async ([one, two]) => {
+    const lease = await taken(one, 'refresh', 200);
+    await systemClock.sleep(600);
+    assert.equal(lease.lost.aborted, false);
+    assert.equal(await two.acquire('refresh', TTL_MS), null);
+    await lease.release();
+  });
+}

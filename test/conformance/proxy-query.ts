@@ -1,0 +1,258 @@
+import assert from 'node:assert/strict';
+import {
+  ANONYMITIES,
+  PROTOCOLS,
+  type ProxyFilter,
+  type ProxyRecord,
+  SORTS,
+  type Sort,
+} from '../../src/proxy/proxy.ts';
+import type { ProxyStore } from '../../src/proxy/store.ts';
+import { draft, drafts } from '../support/records.ts';
+import { type Open, storeTest, type Test } from '../support/runner.ts';
+
+/** What `ProxyStore` promises about filters, orders, samples and streams. */
+export function proxyQueryConformance(runner: Test, open: Open<ProxyStore>): void {
+  const test = storeTest(runner, open);
+
+  test('every filter, alone and with others, matches what it says', async (store) => {
+    const pool = await store.save(variety(240));
+    for (const filter of filters()) {
+      const expected = pool.filter((record) => matches(record, filter));
+      const { items, total } = await store.find({ filter, sort: 'dependable', offset: 0, limit: 1000 });
+      assert.deepEqual(keys(items), keys(sorted(expected, 'dependable')), JSON.stringify(filter));
+      assert.equal(total, expected.length, JSON.stringify(filter));
+    }
+  });
+
+  test('the bounds of filters are included, and proxies without a response time are not fast', async (store) => {
+    await store.save([
+      draft({ port: 1, responseMs: 100, lastChecked: 50, uptime: 0.5 }),
+      draft({ port: 2, responseMs: null, lastChecked: 51, uptime: 0.51 }),
+      draft({ port: 3, responseMs: 101, lastChecked: 49, uptime: 0.49 }),
+    ]);
+    const ports = async (filter: ProxyFilter) =>
+      (await store.find({ filter, sort: 'dependable', offset: 0, limit: 9 })).items
+        .map(({ port }) => port)
+        .sort();
+    assert.deepEqual(await ports({ maxResponseMs: 100 }), [1]);
+    assert.deepEqual(await ports({ maxResponseMs: 99.9 }), []);
+    assert.deepEqual(await ports({ checkedSince: 50 }), [1, 2]);
+    assert.deepEqual(await ports({ minUptime: 0.5 }), [1, 2]);
+    assert.deepEqual(await ports({ minUptime: 0 }), [1, 2, 3]);
+    assert.deepEqual(await ports({ country: `DE' OR '1'='1` }), []);
+  });
+
+  for (const sort of SORTS) {
+    test(`${sort}: best first, ties by id, with and without a filter`, async (store) => {
+      const pool = await store.save(variety(120));
+      for (const filter of [
+        {},
+        { status: 'alive' },
+        { country: 'US' },
+        { protocol: 'http', minUptime: 0.3 },
+      ]) {
+        const chosen = filter as ProxyFilter;
+        const { items } = await store.find({ filter: chosen, sort, offset: 0, limit: 1000 });
+        const expected = sorted(
+          pool.filter((record) => matches(record, chosen)),
+          sort,
+        );
+        assert.deepEqual(keys(items), keys(expected), JSON.stringify(filter));
+      }
+    });
+
+    test(`${sort}: pages do not overlap and leave nothing out`, async (store) => {
+      const pool = sorted(await store.save(variety(50)), sort);
+      for (let offset = 0; offset < 70; offset += 9) {
+        const { items, total } = await store.find({ filter: {}, sort, offset, limit: 9 });
+        assert.deepEqual(keys(items), keys(pool.slice(offset, offset + 9)));
+        assert.equal(total, 50);
+      }
+    });
+  }
+
+  test('in the order of dependable a missing response time comes last among equals', async (store) => {
+    await store.save([
+      draft({ port: 1, uptime: 0.9, responseMs: null }),
+      draft({ port: 2, uptime: 0.9, responseMs: 99_999 }),
+      draft({ port: 3, uptime: 1, responseMs: null }),
+      draft({ port: 4, uptime: 0.9, responseMs: 0.5 }),
+    ]);
+    const { items } = await store.find({ filter: {}, sort: 'dependable', offset: 0, limit: 10 });
+    assert.deepEqual(
+      items.map(({ port }) => port),
+      [3, 4, 2, 1],
+    );
+  });
+
+  test('a changed record moves to its new place and filters', async (store) => {
+    await store.save([draft({ port: 1, uptime: 0.9 }), draft({ port: 2, uptime: 0.8 })]);
+    await store.save([draft({ port: 1, uptime: 0.7, country: 'FR', status: 'dead' })]);
+    const all = await store.find({ filter: {}, sort: 'dependable', offset: 0, limit: 10 });
+    assert.deepEqual(
+      all.items.map(({ port }) => port),
+      [2, 1],
+    );
+    const germans = await store.find({ filter: { country: 'DE' }, sort: 'dependable', offset: 0, limit: 10 });
+    assert.deepEqual([germans.total, germans.items[0]?.port], [1, 2]);
+    const dead = await store.find({ filter: { status: 'dead' }, sort: 'dependable', offset: 0, limit: 10 });
+    assert.deepEqual([dead.total, dead.items[0]?.port], [1, 1]);
+  });
+
+  test('a sample holds matches alone, each at most once, and counts them all', async (store) => {
+    const pool = await store.save(variety(200));
+    for (const filter of filters()) {
+      const expected = new Set(keys(pool.filter((record) => matches(record, filter))));
+      for (const limit of [1, 7, 60, 1000]) {
+        const { items, total } = await store.sample(filter, limit);
+        assert.equal(total, expected.size);
+        assert.equal(items.length, Math.min(limit, expected.size));
+        assert.equal(new Set(keys(items)).size, items.length);
+        for (const key of keys(items)) assert.ok(expected.has(key));
+      }
+    }
+    assert.deepEqual(await store.sample({ country: 'XX' }, 5), { items: [], total: 0 });
+  });
+
+  test('every match can be drawn, and draws differ', async (store) => {
+    await store.save(drafts(20, (index) => ({ status: index < 12 ? 'alive' : 'dead' })));
+    for (const limit of [1, 6]) {
+      const seen = new Map<string, number>();
+      for (let turn = 0; turn < 600 / limit; turn++) {
+        const { items } = await store.sample({ status: 'alive' }, limit);
+        for (const key of keys(items)) seen.set(key, (seen.get(key) ?? 0) + 1);
+      }
+      assert.equal(seen.size, 12);
+      /* 50 of each are expected; the chance that a fair draw leaves these bounds is below one in a million. */
+      for (const count of seen.values()) assert.ok(count > 12 && count < 110, `${count} of 600`);
+    }
+  });
+
+  test('a stream holds every match once, most dependable first', async (store) => {
+    const pool: ProxyRecord[] = [];
+    const many = variety(2600);
+    for (let start = 0; start < many.length; start += 500) {
+      pool.push(...(await store.save(many.slice(start, start + 500))));
+    }
+    for (const filter of [{}, { status: 'alive', protocol: 'http' }, { country: 'DE' }, { country: 'XX' }]) {
+      const expected = sorted(
+        pool.filter((record) => matches(record, filter as ProxyFilter)),
+        'dependable',
+      );
+      const streamed: ProxyRecord[] = [];
+      for await (const batch of store.stream(filter as ProxyFilter)) {
+        assert.ok(batch.length > 0 && batch.length <= 2000, `a batch of ${batch.length}`);
+        streamed.push(...batch);
+      }
+      assert.deepEqual(keys(streamed), keys(expected), JSON.stringify(filter));
+    }
+  });
+
+  test('a record that is written while it streams comes once', async (store) => {
+    const many = variety(2400).map((each) => ({ ...each, status: 'alive' as const }));
+    const pool = await store.save(many);
+    const seen: string[] = [];
+    for await (const batch of store.stream({})) {
+      seen.push(...keys(batch));
+      await store.save(many.map((each) => ({ ...each, uptime: 1 - each.uptime })));
+    }
+    assert.equal(new Set(seen).size, seen.length);
+    assert.equal(seen.length, pool.length);
+  });
+
+  test('records that are removed while they stream do no harm', async (store) => {
+    await store.save(variety(2400));
+    let seen = 0;
+    for await (const batch of store.stream({})) {
+      seen += batch.length;
+      await store.evict(0);
+    }
+    assert.ok(seen > 0 && seen <= 2400);
+  });
+
+  test('a stream may be left early', async (store) => {
+    await store.save(variety(2400));
+    for await (const batch of store.stream({})) {
+      assert.ok(batch.length > 0);
+      break;
+    }
+    assert.equal((await store.find({ filter: {}, sort: 'dependable', offset: 0, limit: 1 })).total, 2400);
+  });
+}
+
+const COUNTRIES = ['DE', 'US', 'FR', 'ZZ'] as const;
+
+/** Drafts in which every field of a filter varies, with many ties. */
+function variety(count: number) {
+  return drafts(count, (index) => ({
+    protocol: PROTOCOLS[index % 4] ?? 'http',
+    country: COUNTRIES[((index * 7) % 11) % 4] ?? 'ZZ',
+    status: index % 3 === 0 ? 'dead' : 'alive',
+    source: `list-${index % 5}`,
+    anonymity: ANONYMITIES[index % 7] ?? null,
+    responseMs: index % 6 === 0 ? null : ((index * 13) % 17) * 100,
+    uptime: ((index * 5) % 9) / 8,
+    lastChecked: 1000 + ((index * 11) % 13),
+    firstSeen: 500 + ((index * 3) % 10),
+  }));
+}
+
+function filters(): ProxyFilter[] {
+  const single: ProxyFilter[] = [
+    {},
+    { protocol: 'socks5' },
+    { country: 'DE' },
+    { excludeCountry: 'DE' },
+    { status: 'alive' },
+    { anonymity: 'elite' },
+    { source: 'list-2' },
+    { maxResponseMs: 800 },
+    { checkedSince: 1006 },
+    { minUptime: 0.5 },
+  ];
+  const pairs = single.flatMap((one, index) =>
+    single.slice(index + 1).map((other) => ({ ...one, ...other })),
+  );
+  const more: ProxyFilter[] = [
+    { country: 'US', excludeCountry: 'US' },
+    { protocol: 'http', country: 'US', status: 'alive' },
+    { protocol: 'http', status: 'alive', minUptime: 0.25, maxResponseMs: 1200, excludeCountry: 'ZZ' },
+    { country: 'ZZ', status: 'dead', anonymity: 'anonymous', source: 'list-1', checkedSince: 1001 },
+  ];
+  return [...single, ...pairs, ...more];
+}
+
+function matches(record: ProxyRecord, filter: ProxyFilter): boolean {
+  const { protocol, country, excludeCountry, status, anonymity, source } = filter;
+  return (
+    (protocol === undefined || record.protocol === protocol) &&
+    (country === undefined || record.country === country) &&
+    (excludeCountry === undefined || record.country !== excludeCountry) &&
+    (status === undefined || record.status === status) &&
+    (anonymity === undefined || record.anonymity === anonymity) &&
+    (source === undefined || record.source === source) &&
+    (filter.maxResponseMs === undefined || (record.responseMs ?? Infinity) <= filter.maxResponseMs) &&
+    (filter.checkedSince === undefined || record.lastChecked >= filter.checkedSince) &&
+    (filter.minUptime === undefined || record.uptime >= filter.minUptime)
+  );
+}
+
+const RANKS: Record<Sort, (record: ProxyRecord) => number[]> = {
+  dependable: ({ uptime, responseMs, id }) => [-uptime, responseMs ?? Number.MAX_VALUE, id],
+  response_time: ({ responseMs, id }) => [responseMs ?? Number.MAX_VALUE, id],
+  last_checked: ({ lastChecked, id }) => [-lastChecked, id],
+  first_seen: ({ firstSeen, id }) => [-firstSeen, id],
+};
+
+function sorted(records: readonly ProxyRecord[], sort: Sort): ProxyRecord[] {
+  return [...records].sort((a, b) => {
+    const [left, right] = [RANKS[sort](a), RANKS[sort](b)];
+    const index = left.findIndex((value, position) => value !== right[position]);
+    return index < 0 ? 0 : (left[index] ?? 0) - (right[index] ?? 0);
+  });
+}
+
+function keys(records: readonly ProxyRecord[]): string[] {
+  return records.map(({ id, ip }) => `${id} ${ip}`);
+}

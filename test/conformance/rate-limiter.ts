@@ -1,0 +1,98 @@
+import assert from 'node:assert/strict';
+import type { RateLimiter } from '../../src/shared/rate-limiter.ts';
+import { type Open, storeTest, type Test } from '../support/runner.ts';
+
+/** A limiter, and how to let time pass for it: a clock that is turned, or a real wait. */
+export interface TimedLimiter {
+  limiter: RateLimiter;
+  advance(ms: number): Promise<void>;
+}
+
+/** So slow that nothing is gained while a test runs. */
+const SLOW = 1 / 3600;
+
+/** Every promise of `RateLimiter`. Holds on a real clock too: what is asserted does not change within an hour or so. */
+export function rateLimiterConformance(runner: Test, open: Open<TimedLimiter>): void {
+  const test = storeTest(runner, open);
+
+  test('a bucket that was never used is full', async ({ limiter }) => {
+    const verdict = await limiter.take('key', { capacity: 5, perSecond: SLOW });
+    assert.equal(verdict.allowed, true);
+    assert.equal(verdict.remaining, 4);
+    assert.equal(verdict.retryAfterMs, 0);
+  });
+
+  test('the capacity is let through, and not one more', async ({ limiter }) => {
+    const bucket = { capacity: 3, perSecond: SLOW };
+    const verdicts = [];
+    for (let turn = 0; turn < 5; turn++) verdicts.push(await limiter.take('key', bucket));
+    assert.deepEqual(
+      verdicts.map(({ allowed, remaining }) => [allowed, remaining]),
+      [
+        [true, 2],
+        [true, 1],
+        [true, 0],
+        [false, 0],
+        [false, 0],
+      ],
+    );
+  });
+
+  test('of many who ask at once as many are let through as there are tokens', async ({ limiter }) => {
+    const bucket = { capacity: 10, perSecond: SLOW };
+    const verdicts = await Promise.all(Array.from({ length: 30 }, () => limiter.take('key', bucket)));
+    assert.equal(verdicts.filter(({ allowed }) => allowed).length, 10);
+  });
+
+  test('keys have buckets of their own', async ({ limiter }) => {
+    const bucket = { capacity: 1, perSecond: SLOW };
+    for (const key of ['a', 'A', 'a:b', '2001:db8::1', 'ä', '']) {
+      assert.equal((await limiter.take(key, bucket)).allowed, true, key);
+      assert.equal((await limiter.take(key, bucket)).allowed, false, key);
+    }
+  });
+
+  test('a cost is taken whole or not at all', async ({ limiter }) => {
+    const bucket = { capacity: 5, perSecond: SLOW };
+    assert.equal((await limiter.take('key', bucket, 3)).remaining, 2);
+    const refused = await limiter.take('key', bucket, 3);
+    assert.deepEqual([refused.allowed, refused.remaining], [false, 2]);
+    assert.equal((await limiter.take('key', bucket, 2)).allowed, true);
+  });
+
+  test('a cost above the capacity is never allowed and takes nothing', async ({ limiter }) => {
+    const bucket = { capacity: 2, perSecond: SLOW };
+    const refused = await limiter.take('key', bucket, 3);
+    assert.deepEqual([refused.allowed, refused.remaining], [false, 2]);
+    assert.equal((await limiter.take('key', bucket, 2)).allowed, true);
+  });
+
+  test('who waits as long as it says is let in', async ({ limiter, advance }) => {
+    const bucket = { capacity: 2, perSecond: 10 };
+    await limiter.take('key', bucket, 2);
+    let refused = await limiter.take('key', bucket, 2);
+    for (let turn = 0; turn < 3; turn++) {
+      assert.equal(refused.allowed, false);
+      assert.ok(refused.retryAfterMs > 0 && refused.retryAfterMs <= 200, `${refused.retryAfterMs} ms`);
+      await advance(refused.retryAfterMs);
+      assert.equal((await limiter.take('key', bucket, 2)).allowed, true);
+      refused = await limiter.take('key', bucket, 2);
+    }
+  });
+
+  test('a refusal says how long the wait is', async ({ limiter }) => {
+    const bucket = { capacity: 2, perSecond: 0.01 };
+    await limiter.take('key', bucket, 2);
+    const refused = await limiter.take('key', bucket, 1);
+    assert.ok(refused.retryAfterMs > 60_000 && refused.retryAfterMs <= 100_000, `${refused.retryAfterMs} ms`);
+  });
+
+  test('after the reset time the bucket is full and no fuller', async ({ limiter, advance }) => {
+    const bucket = { capacity: 3, perSecond: 20 };
+    const { resetMs } = await limiter.take('key', bucket, 3);
+    assert.ok(resetMs > 0 && resetMs <= 150, `${resetMs} ms`);
+    await advance(resetMs * 2);
+    const full = await limiter.take('key', bucket, 3);
+    assert.deepEqual([full.allowed, full.remaining], [true, 0]);
+  });
+}

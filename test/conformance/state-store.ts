@@ -1,0 +1,44 @@
+import assert from 'node:assert/strict';
+import type { StateStore } from '../../src/shared/state.ts';
+import { type Open, storeTest, type Test } from '../support/runner.ts';
+
+/** Every promise of `StateStore`. */
+export function stateStoreConformance(runner: Test, open: Open<StateStore>): void {
+  const test = storeTest(runner, open);
+
+  test('a value that was never set is null', async (store) => {
+    assert.equal(await store.get('nothing'), null);
+  });
+
+  test('a value reads back as it was set', async (store) => {
+    for (const value of ['', 'plain', '{"a":[1,2]}', 'Größe 猫 🐈 \n\t"\'%_', 'x'.repeat(100_000)]) {
+      await store.set('key', value);
+      assert.equal(await store.get('key'), value);
+    }
+  });
+
+  test('keys are kept apart, letter case and special characters included', async (store) => {
+    const keys = ['a', 'A', 'a:b', 'a/b', 'a*', 'a b', 'ä', ''];
+    for (const key of keys) await store.set(key, `value of ${key}`);
+    for (const key of keys) assert.equal(await store.get(key), `value of ${key}`);
+  });
+
+  test('getOrSet sets where there is none, and answers what stands', async (store) => {
+    assert.equal(await store.getOrSet('secret', 'first'), 'first');
+    assert.equal(await store.getOrSet('secret', 'second'), 'first');
+    assert.equal(await store.get('secret'), 'first');
+  });
+
+  test('getOrSet leaves an empty value alone', async (store) => {
+    await store.set('empty', '');
+    assert.equal(await store.getOrSet('empty', 'other'), '');
+  });
+
+  test('of many getOrSet at once one wins, and all hear its value', async (store) => {
+    const offers = Array.from({ length: 50 }, (_, index) => `offer ${index}`);
+    const answers = await Promise.all(offers.map((offer) => store.getOrSet('race', offer)));
+    assert.equal(new Set(answers).size, 1);
+    assert.equal(await store.get('race'), answers[0]);
+    assert.ok(offers.includes(answers[0] ?? ''));
+  });
+}
