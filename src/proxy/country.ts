@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { type CountryResponse, Reader } from 'mmdb-lib';
 import { ConfigError } from '../errors.ts';
@@ -12,23 +13,16 @@ export type CountryOf = (address: string) => string;
 type CountryRecord = CountryResponse & { country_code?: string };
 
 /**
- * Opens the country database: the built-in one (IPv4 and IPv6 in one file of 7.8 MB, kept in memory), or the user's.
+ * Opens the country database: the user's at once, the built-in one (IPv4 and IPv6 in one file of 7.8 MB, kept in
+ * memory) with the first look-up, so that no start waits for it.
  * @throws {ConfigError} where the user's file cannot be read or is no MMDB file.
  */
 export async function openCountries(path?: string): Promise<CountryOf> {
-  let reader: Reader<CountryRecord>;
-  try {
-    reader = new Reader<CountryRecord>(await readFile(path ?? builtInCountryDb()));
-    reader.get('192.0.2.1');
-  } catch (error) {
-    if (path === undefined) throw error;
-    const why =
-      error instanceof Error && 'code' in error ? 'cannot be read' : 'is not a country database (.mmdb)';
-    throw new ConfigError([{ variable: 'PROXY_COUNTRY_DB', message: `names a file that ${why}: ${path}` }]);
-  }
+  let reader = path === undefined ? undefined : await openUsers(path);
   return (address) => {
     const literal = canonicalAddress(address);
     if (literal === null) return UNKNOWN_COUNTRY;
+    reader ??= new Reader<CountryRecord>(readFileSync(builtInCountryDb()));
     try {
       const found = reader.get(literal);
       const code =
@@ -38,4 +32,16 @@ export async function openCountries(path?: string): Promise<CountryOf> {
       return UNKNOWN_COUNTRY;
     }
   };
+}
+
+async function openUsers(path: string): Promise<Reader<CountryRecord>> {
+  try {
+    const reader = new Reader<CountryRecord>(await readFile(path));
+    reader.get('192.0.2.1');
+    return reader;
+  } catch (error) {
+    const why =
+      error instanceof Error && 'code' in error ? 'cannot be read' : 'is not a country database (.mmdb)';
+    throw new ConfigError([{ variable: 'PROXY_COUNTRY_DB', message: `names a file that ${why}: ${path}` }]);
+  }
 }

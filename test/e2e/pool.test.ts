@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { get as httpGet, type IncomingMessage } from 'node:http';
+import { SocksProxyAgent } from 'socks-proxy-agent';
 import { type Contract, loadContract } from '../support/contract.ts';
 import { json } from '../support/json.ts';
 import { type ProxyWorld, startProxyWorld } from '../support/proxy-world.ts';
@@ -141,6 +143,18 @@ describe.each(['bun', 'deno'] as const)('the proxy pool on %s', (runtime) => {
       const curl = Bun.spawn(['curl', '-s', '--noproxy', '', '-x', line, world.page], { stdout: 'pipe' });
       expect(await new Response(curl.stdout).text()).toBe('a page');
     }
+  });
+
+  test('an exported line is a proxy that client libraries take as it is', async () => {
+    const lines = (await (await call('GET', '/api/export')).text()).trim().split('\n');
+    const real = (protocol: string) => lines.find((one) => one.startsWith(`${protocol}://127.2.`)) ?? '';
+    const fetched = await fetch(world.page, { proxy: real('http') });
+    expect(await fetched.text()).toBe('a page');
+    const agent = new SocksProxyAgent(real('socks5'));
+    const answer = await new Promise<IncomingMessage>((resolve, reject) => {
+      httpGet(world.page, { agent }, resolve).on('error', reject);
+    });
+    expect((await Array.fromAsync(answer)).join('')).toBe('a page');
   });
 
   test('the statistics, the filters and the status agree with the list', async () => {

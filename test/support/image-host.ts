@@ -12,6 +12,7 @@ import { createApp } from '../../src/http/app.ts';
 import { createContexts } from '../../src/http/context.ts';
 import type { Codec } from '../../src/image/codec/codec.ts';
 import { createPasswordHasher } from '../../src/image/password.ts';
+import { createQuickLinks } from '../../src/image/quick-link.ts';
 import { imageRoutes } from '../../src/image/routes.ts';
 import { statsAnswer } from '../../src/image/schemas.ts';
 import { createImageService, type ImageServiceOptions } from '../../src/image/service.ts';
@@ -88,6 +89,7 @@ export async function startImageHost({ codec, basePath = '', adminToken, change 
         }),
         stats: async () => statsView(await service.summary(), service.limits),
         statsAnswer,
+        quick: createQuickLinks(service, basePath),
       },
     ],
     contexts,
@@ -100,7 +102,7 @@ export async function startImageHost({ codec, basePath = '', adminToken, change 
 
   /** A request to the application, as from the network. */
   const send = (path: string, init?: RequestInit, peer = UPLOADER) =>
-    app.handle(new Request(`http://img.example${basePath}${path}`, init), peer);
+    app.handle(new Request(`http://img.example${basePath}${path}`, init), () => peer);
 
   return {
     ...options,

@@ -22,7 +22,7 @@ describe('parseConfig', () => {
       METADATA_URL: 'sqlite:./data/picpool.db',
       BLOBS_URL: 'file:./data/images',
       SERVICES: ['proxy', 'image'],
-      RATE_LIMITS: true,
+      RATE_LIMITS: { upload: { capacity: 60, perSecond: 1 } },
       PROXY_REFRESH_INTERVAL: 3_600_000,
       PROXY_CHECK_TIMEOUT: 8000,
       IMAGE_MAX_UPLOAD: 32 * 1024 * 1024,

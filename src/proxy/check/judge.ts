@@ -1,0 +1,83 @@
+import { createHmac, timingSafeEqual } from 'node:crypto';
+
+/** Query parameter that carries the token of a check. */
+export const TOKEN_PARAMETER = 'token';
+
+/** Header that carries it too, for echo services that show headers but no query. */
+export const TOKEN_HEADER = 'x-token';
+
+/** Tokens are random text of this form; a judge echoes nothing else. */
+const TOKEN = /^[\w-]{1,128}$/;
+
+/** Together these keep an answer below the 16 KB that a checker reads, even where all is escaped. */
+const MAX_HEADERS = 32;
+const MAX_NAME_LENGTH = 64;
+const MAX_VALUE_LENGTH = 200;
+
+/** Credentials are nobody's evidence of a proxy. */
+const SECRET_HEADERS = new Set(['authorization', 'cookie']);
+
+/**
+ * Public echo services that are used when no judge is configured: httpbin (JSON) and "azenv" (text) services that
+ * other proxy checkers have relied on for years. Each is asked directly before it is believed, and left out while it
+ * fails. httpbin hides `Via` and `X-Forwarded-*` unless asked for `show_env`.
+ */
+export const BUILT_IN_JUDGES: readonly string[] = [
+  'http://httpbin.org/get?show_env=1',
+  'http://azenv.net/',
+  'http://httpheader.net/azenv.php',
+  'http://www.wfuchs.de/azenv.php',
+  'http://mojeip.net.pl/asdfa/azenv.php',
+  'https://httpbin.org/get?show_env=1',
+  'https://httpbingo.org/get',
+  'https://www.proxy-listen.de/azenv.php',
+];
+
+/** What a judge tells about the request that reached it. */
+export interface JudgeAnswer {
+  /** The request's `token`; empty where it had none or a malformed one. */
+  token: string;
+  /** Address of the client as the judge sees it. */
+  address: string;
+  /** Request headers, names in lower case. */
+  headers: Record<string, string>;
+  /** Present when the judge has a secret: shows its holders that nobody on the way made up or changed the answer. */
+  proof?: string;
+}
+
+export interface JudgeRequest {
+  url: URL;
+  headers: Headers;
+  /** Canonical address of the client. */
+  peer: string;
+  /** Shared with the checkers that shall recognise this judge's answers; see `proofOf`. */
+  secret?: string;
+}
+
+/** Answers one request to our own judge. The response must carry `Cache-Control: no-store`. */
+export function judgeAnswer({ url, headers, peer, secret }: JudgeRequest): JudgeAnswer {
+  const token = url.searchParams.get(TOKEN_PARAMETER) ?? '';
+  const shown: Record<string, string> = {};
+  let count = 0;
+  for (const [name, value] of headers) {
+    if (SECRET_HEADERS.has(name) || name.length > MAX_NAME_LENGTH) continue;
+    if (++count > MAX_HEADERS) break;
+    shown[name] = value.slice(0, MAX_VALUE_LENGTH);
+  }
+  const answer: JudgeAnswer = { token: TOKEN.test(token) ? token : '', address: peer, headers: shown };
+  return secret === undefined ? answer : { ...answer, proof: proofOf(answer, secret) };
+}
+
+/** HMAC over all that an answer says, so that a proxy that copies the token into an answer of its own is found out. */
+export function proofOf({ token, address, headers }: JudgeAnswer, secret: string): string {
+  return createHmac('sha256', secret)
+    .update(JSON.stringify([token, address, headers]))
+    .digest('base64url');
+}
+
+/** True when the answer's proof was made with the secret. */
+export function isProven(answer: JudgeAnswer, secret: string): boolean {
+  const given = Buffer.from(answer.proof ?? '');
+  const right = Buffer.from(proofOf(answer, secret));
+  return given.length === right.length && timingSafeEqual(given, right);
+}

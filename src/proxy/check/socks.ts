@@ -1,0 +1,75 @@
+import { isIPv4 } from 'node:net';
+import type { Connection } from './connection.ts';
+import { CheckFault } from './fault.ts';
+
+/** Where a tunnel should lead: the address when it is known, so that the proxy need not resolve names, else the name. */
+export interface TunnelTarget {
+  host: string;
+  /** Literal address, or `null` when only the name is known. */
+  address: string | null;
+  port: number;
+}
+
+/**
+ * Asks a SOCKS4 proxy for a tunnel; SOCKS4a (the name follows the request) where there is no IPv4 address.
+ * @throws {CheckFault} `bad_answer` when it declines, `auth_required` when it wants an identd, `protocol_error`.
+ */
+export async function connectSocks4(connection: Connection, target: TunnelTarget): Promise<void> {
+  const ipv4 = target.address !== null && isIPv4(target.address) ? target.address : null;
+  // 0.0.0.x with x other than 0 announces a name (SOCKS4a).
+  const octets = (ipv4 ?? '0.0.0.1').split('.').map(Number);
+  const name = ipv4 === null ? Buffer.from(`${target.host}\0`, 'latin1') : Buffer.alloc(0);
+  connection.write(Buffer.concat([Buffer.from([4, 1, ...portBytes(target.port), ...octets, 0]), name]));
+  const [version, code] = await connection.take(8);
+  // The reply's version is 0; some proxies echo 4.
+  if (version !== 0 && version !== 4) throw new CheckFault('protocol_error', 'not a SOCKS4 reply');
+  if (code === 92 || code === 93) throw new CheckFault('auth_required', 'wants an identd');
+  if (code === 91) throw new CheckFault('bad_answer', 'declined');
+  if (code !== 90) throw new CheckFault('protocol_error', 'unknown SOCKS4 reply');
+}
+
+/**
+ * Greets a SOCKS5 proxy and offers "no authentication" (RFC 1928, section 3).
+ * @throws {CheckFault} `auth_required` when it wants another method, `protocol_error`.
+ */
+export async function greetSocks5(connection: Connection): Promise<void> {
+  connection.write(Buffer.from([5, 1, 0]));
+  const [version, method] = await connection.take(2);
+  if (version !== 5) throw new CheckFault('protocol_error', 'not a SOCKS5 reply');
+  if (method !== 0) throw new CheckFault('auth_required', 'wants credentials');
+}
+
+/**
+ * Asks a SOCKS5 proxy that was greeted for a tunnel (RFC 1928, sections 4 to 6).
+ * @throws {CheckFault} `bad_answer` when it declines, `protocol_error`.
+ */
+export async function connectSocks5(connection: Connection, target: TunnelTarget): Promise<void> {
+  connection.write(Buffer.from([5, 1, 0, ...socks5Address(target), ...portBytes(target.port)]));
+  const [version, code = 255, , type] = await connection.take(4);
+  if (version !== 5) throw new CheckFault('protocol_error', 'not a SOCKS5 reply');
+  if (code > 8) throw new CheckFault('protocol_error', 'unknown SOCKS5 reply');
+  if (code !== 0) throw new CheckFault('bad_answer', 'declined');
+  if (type === 1) await connection.take(4 + 2);
+  else if (type === 4) await connection.take(16 + 2);
+  else if (type === 3) await connection.take(((await connection.take(1))[0] ?? 0) + 2);
+  else throw new CheckFault('protocol_error', 'unknown SOCKS5 address type');
+}
+
+function socks5Address({ host, address }: TunnelTarget): number[] {
+  if (address === null) return [3, host.length, ...Buffer.from(host, 'latin1')];
+  if (isIPv4(address)) return [1, ...address.split('.').map(Number)];
+  return [4, ...ipv6Bytes(address)];
+}
+
+function portBytes(port: number): [number, number] {
+  return [port >> 8, port & 255];
+}
+
+/** The 16 bytes of a canonical IPv6 address. */
+export function ipv6Bytes(address: string): number[] {
+  const [head = '', tail] = address.split('::');
+  const before = head === '' ? [] : head.split(':');
+  const after = tail === undefined || tail === '' ? [] : tail.split(':');
+  const zeros = Array.from({ length: 8 - before.length - after.length }, () => '0');
+  return [...before, ...zeros, ...after].flatMap((group) => portBytes(Number.parseInt(group, 16)));
+}

@@ -1,0 +1,41 @@
+/** Examples of the API description. */
+export const proxyExample = {
+  id: 4711,
+  ip: '203.0.113.9',
+  port: 8080,
+  protocol: 'http',
+  country: 'DE',
+  response_time: 412,
+  last_checked: '2026-01-31 08:05:09',
+  status: 'alive',
+  source: 'example-list',
+  anonymity: 'elite',
+  exit_ip: '203.0.113.9',
+  uptime: 0.973,
+  checks: 118,
+  successes: 116,
+  first_seen: '2026-01-29 06:00:41',
+  last_alive: '2026-01-31 08:05:09',
+  error: null,
+};
+
+export const jobExample = {
+  id: 'mkvxq3b2a1c9',
+  state: 'running',
+  stage: 'verify',
+  error: null,
+  fetched: 81_230,
+  candidates: 36_014,
+  checked: 12_790,
+  alive: 611,
+  skipped: 0,
+  removed: 0,
+  judge: 'up',
+  started_at: '2026-01-31 08:00:00',
+  finished_at: null,
+  sources: [
+    { name: 'example-list', state: 'done', found: 9120, fresh: 402, checked: 390, alive: 31, error: null },
+  ],
+};
+
+export const statsExample = { alive: 1203, total: 48_210, avg_response_time: 873.41, countries: 71 };

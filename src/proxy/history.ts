@@ -1,0 +1,103 @@
+import { type CheckResult, type Endpoint, type ProxyRecord, type Status, UNKNOWN_COUNTRY } from './proxy.ts';
+import type { ProxyDraft } from './store.ts';
+
+/** An observation loses half its weight in 17 h and 63 % in this time. */
+const MEMORY_MS = 24 * 3_600_000;
+/** Longest time between two checks that counts as watched; what is beyond it fades and adds nothing. */
+const LONGEST_WATCH_MS = 2 * 3_600_000;
+/**
+ * What is believed before anything was watched, and for how much watching it stands. On one public list, 13 % of
+ * the proxies seen working for the first time were still listed an hour later.
+ */
+const PRIOR_SHARE = 0.13;
+const PRIOR_MS = 15 * 60_000;
+
+/** A proxy that was checked, as far as it was known before. */
+export interface Checked {
+  endpoint: Endpoint;
+  /** `null` at the first check. */
+  record: ProxyRecord | null;
+  /** The list that named it; used for new ones. */
+  source: string;
+  /** What the list says about the country, used where nothing better is known. */
+  country?: string | null;
+}
+
+/**
+ * The record after one more check that ended at `now`, or `null` where the check said nothing (`unknown`).
+ *
+ * `uptime` is an estimate of the share of time alive. With T the time watched and U the time watched alive, both
+ * fading by e in 24 h, it is (U + 13 % * 15 min) / (T + 15 min): a newcomer starts low and earns its place within
+ * hours, and a long history is not undone by one failure. Between two checks with the same result the proxy counts
+ * as having been so all along, else half and half; no more than two hours between checks count. T is stored as
+ * `uptimeWeight` = T / 24 h, so two numbers carry the whole history.
+ *
+ * `nextCheck` is left at `now`: the scheduler sets it.
+ */
+export function observe(
+  { endpoint, record, source, country }: Checked,
+  result: CheckResult,
+  now: number,
+  countryOf: (address: string) => string,
+): ProxyDraft | null {
+  if (result.verdict === 'unknown') return null;
+  const passed = result.verdict === 'alive';
+  const status: Status = passed ? 'alive' : 'dead';
+  const exitIp = passed ? result.exitIp : (record?.exitIp ?? null);
+  const sameRun = record !== null && record.status === status;
+  return {
+    protocol: endpoint.protocol,
+    ip: endpoint.ip,
+    port: endpoint.port,
+    country: firstKnown(exitIp && countryOf(exitIp), countryOf(endpoint.ip), record?.country, country),
+    source: record?.source ?? source,
+    status,
+    responseMs: passed ? Math.max(1, Math.round(result.totalMs)) : (record?.responseMs ?? null),
+    anonymity: passed ? result.anonymity : (record?.anonymity ?? null),
+    exitIp,
+    error: passed ? null : result.error,
+    firstSeen: record?.firstSeen ?? now,
+    lastChecked: now,
+    lastAlive: passed ? now : (record?.lastAlive ?? null),
+    nextCheck: now,
+    checks: (record?.checks ?? 0) + 1,
+    successes: (record?.successes ?? 0) + (passed ? 1 : 0),
+    run: (sameRun ? record.run : 0) + (passed ? 1 : -1),
+    runSince: sameRun ? record.runSince : now,
+    ...uptimeAfter(record, passed, now),
+  };
+}
+
+function uptimeAfter(
+  record: ProxyRecord | null,
+  passed: boolean,
+  now: number,
+): { uptime: number; uptimeWeight: number } {
+  if (!record) return { uptime: PRIOR_SHARE, uptimeWeight: 0 };
+  const elapsedMs = Math.max(0, now - record.lastChecked);
+  const watchedMs = Math.min(elapsedMs, LONGEST_WATCH_MS);
+  const fading = Math.exp(-elapsedMs / MEMORY_MS);
+  const fresh = 1 - Math.exp(-watchedMs / MEMORY_MS);
+  const aliveShare = ((record.status === 'alive' ? 1 : 0) + (passed ? 1 : 0)) / 2;
+  const weight = record.uptimeWeight * fading + fresh;
+  const alive = watchedAlive(record) * fading + fresh * aliveShare;
+  const prior = PRIOR_MS / MEMORY_MS;
+  return {
+    uptime: clamp((alive + prior * PRIOR_SHARE) / (weight + prior)),
+    uptimeWeight: clamp(weight),
+  };
+}
+
+/** The time watched alive, as a share of 24 h: `uptime` without what was believed beforehand. */
+function watchedAlive({ uptime, uptimeWeight }: Pick<ProxyRecord, 'uptime' | 'uptimeWeight'>): number {
+  const prior = PRIOR_MS / MEMORY_MS;
+  return Math.max(0, uptime * (uptimeWeight + prior) - prior * PRIOR_SHARE);
+}
+
+function firstKnown(...countries: (string | null | undefined)[]): string {
+  return countries.find((country) => country && country !== UNKNOWN_COUNTRY) ?? UNKNOWN_COUNTRY;
+}
+
+function clamp(share: number): number {
+  return Math.min(1, Math.max(0, share));
+}

@@ -1,0 +1,103 @@
+import type { Metrics } from '../shared/metrics.ts';
+import type { Checker } from './check/checker.ts';
+import type { RefreshObserver } from './refresh.ts';
+import type { ProxyService } from './service.ts';
+import type { ProxyStore } from './store.ts';
+
+/** In seconds; checks end at their time limit. */
+const CHECK_BUCKETS = [0.1, 0.25, 0.5, 1, 2, 4, 8, 16];
+const STAGE_BUCKETS = [0.1, 1, 5, 15, 30, 60, 120, 300, 600];
+
+/** Counts checks by protocol and result: `alive`, `unknown`, or why the proxy counts as dead. */
+export function observeChecker(checker: Checker, metrics: Metrics, now: () => number): Checker {
+  const checks = metrics.counter('picpool_checks_total', 'Checks of proxies.', ['protocol', 'result']);
+  const duration = metrics.histogram({
+    name: 'picpool_check_duration_seconds',
+    help: 'Time of checks.',
+    labelNames: ['verdict'],
+    buckets: CHECK_BUCKETS,
+  });
+  return {
+    ...checker,
+    async check(endpoint, signal) {
+      const startedAt = now();
+      const result = await checker.check(endpoint, signal);
+      checks(endpoint.protocol, result.verdict === 'dead' ? result.error : result.verdict).inc();
+      duration(result.verdict).observe((now() - startedAt) / 1000);
+      return result;
+    },
+  };
+}
+
+/** Counts the refreshes of this process, and how long their stages take. */
+export function observeRefreshes(metrics: Metrics): RefreshObserver {
+  const stages = metrics.histogram({
+    name: 'picpool_refresh_stage_duration_seconds',
+    help: 'Time of the stages of refreshes.',
+    labelNames: ['stage'],
+    buckets: STAGE_BUCKETS,
+  });
+  const refreshes = metrics.counter('picpool_refreshes_total', 'Refreshes that have ended.', ['result']);
+  return {
+    stageEnded: (stage, ms) => stages(stage).observe(ms / 1000),
+    ended: ({ error }) => refreshes(error ?? 'done').inc(),
+  };
+}
+
+/** What the pool, its judges and its lists are like at the moment. */
+export function describePool(
+  metrics: Metrics,
+  service: Pick<ProxyService, 'status' | 'currentRefresh'>,
+  store: Pick<ProxyStore, 'summary'>,
+): void {
+  metrics.gauge({
+    name: 'picpool_proxies',
+    help: 'Proxies in the pool.',
+    labelNames: ['protocol', 'status'],
+    read: async () =>
+      (await store.summary()).counts.map(({ protocol, status, count }) => ({
+        labels: [protocol, status],
+        value: count,
+      })),
+  });
+  metrics.gauge({
+    name: 'picpool_judge_up',
+    help: 'Whether a judge answered when it was last asked; absent before that.',
+    labelNames: ['judge'],
+    read: async () =>
+      (await service.status()).judges.judges
+        .filter(({ checkedAt }) => checkedAt !== null)
+        // A URL may hold a secret, its host does not.
+        .map(({ url, up }) => ({
+          labels: [`${new URL(url).protocol}//${new URL(url).host}`],
+          value: up ? 1 : 0,
+        })),
+  });
+  metrics.gauge({
+    name: 'picpool_refresh_running',
+    help: 'Whether a refresh runs, in any copy of the server.',
+    read: async () => [{ labels: [], value: (await service.currentRefresh()).state === 'running' ? 1 : 0 }],
+  });
+  metrics.gauge({
+    name: 'picpool_refresh_last_success_timestamp_seconds',
+    help: 'When the last refresh that went well has ended; 0 before the first.',
+    read: async () => [{ labels: [], value: ((await service.status()).lastRefresh ?? 0) / 1000 }],
+  });
+  for (const [field, help] of [
+    ['found', 'Usable entries of a list, in the latest refresh.'],
+    ['fresh', 'Entries that no other list and no earlier refresh had named.'],
+    ['checked', 'Entries of a list that were checked, in the latest refresh.'],
+    ['alive', 'Entries of a list that work, in the latest refresh.'],
+  ] as const) {
+    metrics.gauge({
+      name: `picpool_source_${field}`,
+      help,
+      labelNames: ['source'],
+      read: async () =>
+        (await service.currentRefresh()).sources.map((source) => ({
+          labels: [source.name],
+          value: source[field],
+        })),
+    });
+  }
+}

@@ -1,0 +1,222 @@
+import type { TObject } from '@sinclair/typebox';
+import { Elysia } from 'elysia';
+import { AppError } from '../errors.ts';
+import { formatTimestamp } from '../shared/clock.ts';
+import type { ContextOf } from '../shared/context.ts';
+import { readJson } from '../shared/read-json.ts';
+import { coerce } from '../shared/schema.ts';
+import { judgeAnswer } from './check/judge.ts';
+import * as described from './descriptions.ts';
+import { refreshEvents } from './events.ts';
+import { presentJob, presentProxy, presentQuery, presentStatus, presentTest, toFilter } from './present.ts';
+import { formatAddress, formatUrl, type ProxyRecord } from './proxy.ts';
+import { exportQuery, idParams, type ListQuery, listQuery, quickTestBody, reportBody } from './schemas.ts';
+import type { ProxyService } from './service.ts';
+
+export interface ProxyRoutesOptions {
+  service: ProxyService;
+  contextOf: ContextOf;
+  /** True when `ADMIN_TOKEN` is set: a refresh needs it then. */
+  adminRequired: boolean;
+  /** With which our own judge proves its answers. */
+  judgeSecret?: string;
+  /** Ms since 1970; the system's clock when not given. */
+  now?: () => number;
+}
+
+const MOST_ENTRIES = 500;
+const DEFAULT_ENTRIES = 50;
+/** Open event streams; each costs a connection. */
+const MOST_LISTENERS = 200;
+
+const NO_STORE = { 'cache-control': 'no-store' };
+/** May be kept, but must be asked for again: with an ETag that costs next to nothing. */
+const REVALIDATE = { 'cache-control': 'public, max-age=0, must-revalidate' };
+const TEXT = { 'content-type': 'text/plain; charset=utf-8' };
+
+/** The HTTP interface of the proxy pool, `GET /api/stats` excepted, which both services have. */
+export function proxyRoutes(options: ProxyRoutesOptions) {
+  const { service, contextOf, adminRequired, judgeSecret, now = Date.now } = options;
+  let listeners = 0;
+
+  return new Elysia()
+    .get('/api/v1/proxies', async ({ query }) => list(query), {
+      query: listQuery,
+      transform: coerced(listQuery),
+      detail: described.list,
+    })
+    .get(
+      '/api/export',
+      ({ query: { format, ...filters } }) => {
+        const lines = service.export(toFilter(filters, now()), format === 'text');
+        return new Response(streamOf(lines), {
+          headers: { ...TEXT, ...NO_STORE, 'content-disposition': 'attachment; filename="proxies.txt"' },
+        });
+      },
+      { query: exportQuery, transform: coerced(exportQuery), detail: described.exportList },
+    )
+    .get('/api/status', async () => json(presentStatus(await service.status()), NO_STORE), {
+      detail: described.status,
+    })
+    .get('/api/filters', async () => json(await service.filters(), REVALIDATE), { detail: described.filters })
+    .get('/api/proxy/:id', async ({ params }) => json(presentProxy(await service.get(params.id)), NO_STORE), {
+      params: idParams,
+      transform: coercedParams,
+      detail: described.details,
+    })
+    .post(
+      '/api/proxy/:id/test',
+      async ({ params: { id }, path }) => {
+        await service.startTest(id);
+        const message = 'The test has started; its result shows on the proxy within seconds.';
+        const headers = { ...NO_STORE, location: path.replace(/\/test\/?$/, '') };
+        return json({ success: true, id, message }, headers, 202);
+      },
+      { params: idParams, transform: coercedParams, parse: 'none', detail: described.startTest },
+    )
+    .post(
+      '/api/test_proxy_quick',
+      async ({ body: { ip, port, protocol = 'http', proxy_id } }) => {
+        const outcome = await service.testQuick({ ip, port, protocol, proxyId: proxy_id });
+        return json(presentTest(outcome), NO_STORE);
+      },
+      {
+        body: quickTestBody,
+        parse: ({ request }) => readJson(request),
+        transform({ body }: { body: unknown }) {
+          forgive(body);
+        },
+        detail: described.quickTest,
+      },
+    )
+    .post(
+      '/api/proxy/:id/report',
+      async ({ params, body }) => {
+        const { id, nextCheck } = await service.report(params.id, body);
+        return json({ success: true, id, next_check: formatTimestamp(nextCheck) }, NO_STORE);
+      },
+      {
+        params: idParams,
+        body: reportBody,
+        parse: ({ request }) => readJson(request),
+        transform: coercedParams,
+        detail: described.report,
+      },
+    )
+    .post(
+      '/api/refresh',
+      async ({ request, path }) => {
+        if (adminRequired && !contextOf(request).admin) {
+          throw new AppError(
+            'unauthorized',
+            'A refresh needs the header Authorization: Bearer <ADMIN_TOKEN>.',
+          );
+        }
+        const job = presentJob(await service.refresh());
+        return json({ success: true, job }, { ...NO_STORE, location: path }, 202);
+      },
+      { parse: 'none', detail: described.startRefresh },
+    )
+    .get(
+      '/api/refresh',
+      async () => json({ success: true, job: presentJob(await service.currentRefresh()) }, NO_STORE),
+      { detail: described.currentRefresh },
+    )
+    .get('/api/refresh/events', ({ request }) => events(request), { detail: described.events })
+    .get(
+      '/api/judge',
+      ({ request }) => {
+        const { headers } = request;
+        const { peer } = contextOf(request);
+        const secret = judgeSecret === undefined ? {} : { secret: judgeSecret };
+        return json(judgeAnswer({ url: new URL(request.url), headers, peer, ...secret }), NO_STORE);
+      },
+      { detail: described.judge },
+    );
+
+  async function list(query: ListQuery): Promise<Response> {
+    const { random, format = 'json', sort = 'dependable', offset = 0 } = query;
+    const limit = Math.min(query.limit ?? DEFAULT_ENTRIES, MOST_ENTRIES);
+    const filter = toFilter(query, now());
+    const { items, total } = random
+      ? await service.sample(filter, limit)
+      : await service.list({ filter, sort, offset, limit });
+    // An age is counted from the moment of the request, so that the answer is right for that moment only.
+    const caching = random || query.max_age !== undefined ? NO_STORE : REVALIDATE;
+    if (format !== 'json') {
+      const headers = { ...TEXT, ...caching, 'x-total-count': String(total) };
+      return new Response(lines(items, format === 'text'), { headers });
+    }
+    const proxies = items.map(presentProxy);
+    const echo = presentQuery(query, filter, limit);
+    return json({ success: true, total, count: proxies.length, proxies, query: echo }, caching);
+  }
+
+  async function events(request: Request): Promise<Response> {
+    if (listeners >= MOST_LISTENERS)
+      throw new AppError('busy', 'Too many listen already.', { retryAfterMs: 30_000 });
+    listeners++;
+    const onEnd = () => {
+      listeners--;
+    };
+    try {
+      const current = await service.currentRefresh();
+      const signal = AbortSignal.any([request.signal, service.stopping]);
+      return new Response(refreshEvents(service, current, signal, onEnd), {
+        headers: { ...NO_STORE, 'content-type': 'text/event-stream', 'x-accel-buffering': 'no' },
+      });
+    } catch (error) {
+      onEnd();
+      throw error;
+    }
+  }
+}
+
+function json(value: object, headers: Record<string, string>, status = 200): Response {
+  return new Response(JSON.stringify(value), {
+    status,
+    headers: { ...headers, 'content-type': 'application/json' },
+  });
+}
+
+function lines(records: readonly ProxyRecord[], bare: boolean): string {
+  return records.map((record) => `${bare ? formatAddress(record) : formatUrl(record)}\n`).join('');
+}
+
+/** One piece is fetched when the client has taken the one before. */
+function streamOf(pieces: AsyncIterable<string>): ReadableStream<Uint8Array> {
+  const encoder = new TextEncoder();
+  const iterator = pieces[Symbol.asyncIterator]();
+  return new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        const { done, value } = await iterator.next();
+        if (done) controller.close();
+        else controller.enqueue(encoder.encode(value));
+      },
+      async cancel() {
+        await iterator.return?.();
+      },
+    },
+    { highWaterMark: 0 },
+  );
+}
+
+/** Elysia's hook that prepares a query for its schema. */
+function coerced(schema: TObject) {
+  return ({ query }: { query: Record<string, unknown> }) => coerce(schema, query);
+}
+
+function coercedParams({ params }: { params: Record<string, unknown> }): void {
+  coerce(idParams, params);
+}
+
+/** `null` counts as not given, and a protocol may be written in any letter case. */
+function forgive(body: unknown): void {
+  if (typeof body !== 'object' || body === null) return;
+  const fields = body as Record<string, unknown>;
+  for (const name of ['protocol', 'proxy_id']) {
+    if (fields[name] === null || fields[name] === '') delete fields[name];
+  }
+  if (typeof fields.protocol === 'string') fields.protocol = fields.protocol.toLowerCase();
+}

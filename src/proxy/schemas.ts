@@ -1,0 +1,248 @@
+import { type Static, Type } from '@sinclair/typebox';
+import { oneOf } from '../shared/schema.ts';
+import { JOB_ERRORS, JOB_STATES, SOURCE_STATES, STAGES } from './progress.ts';
+import { ANONYMITIES, CHECK_ERRORS, PROTOCOLS, SORTS, STATUSES } from './proxy.ts';
+
+const MAX_ID = Number.MAX_SAFE_INTEGER;
+const COUNTRY = '^[A-Za-z]{2}$';
+const TIMESTAMP = 'UTC, `YYYY-MM-DD HH:MM:SS`.';
+
+/** What is not known is ignored, not refused. */
+const OPEN = { additionalProperties: true };
+
+const id = Type.Integer({ minimum: 1, maximum: MAX_ID, description: 'The id of a proxy.' });
+
+export const idParams = Type.Object({ id });
+
+const filters = {
+  protocol: Type.Optional(oneOf(PROTOCOLS, { description: 'Only this protocol.' })),
+  country: Type.Optional(
+    Type.String({ pattern: COUNTRY, description: 'Only this country: two letters; `ZZ` is "not known".' }),
+  ),
+  exclude_country: Type.Optional(Type.String({ pattern: COUNTRY, description: 'All but this country.' })),
+  anonymity: Type.Optional(oneOf(ANONYMITIES, { description: 'Only this anonymity.' })),
+  source: Type.Optional(
+    Type.String({ maxLength: 200, description: 'Only what this list named first; letter case counts.' }),
+  ),
+  max_latency_ms: Type.Optional(
+    Type.Integer({ minimum: 1, maximum: MAX_ID, description: 'Longest `response_time` in ms.' }),
+  ),
+  max_age: Type.Optional(
+    Type.Integer({ minimum: 0, maximum: 1e9, description: 'Checked within this many seconds.' }),
+  ),
+  min_uptime: Type.Optional(
+    Type.Number({ minimum: 0, maximum: 1, description: 'Least `uptime`, from 0 to 1.' }),
+  ),
+};
+
+export const listQuery = Type.Object(
+  {
+    ...filters,
+    status: Type.Optional(oneOf(STATUSES, { default: 'alive', description: 'Only this status.' })),
+    limit: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        default: 50,
+        description: 'Most entries that are returned; above 500 is served as 500.',
+      }),
+    ),
+    offset: Type.Optional(
+      Type.Integer({
+        minimum: 0,
+        maximum: 1e9,
+        default: 0,
+        description: 'Entries to leave out at the start.',
+      }),
+    ),
+    sort: Type.Optional(
+      oneOf(SORTS, {
+        default: 'dependable',
+        description: '`dependable`: highest uptime, then shortest response time. Else best or newest first.',
+      }),
+    ),
+    random: Type.Optional(
+      Type.Boolean({
+        default: false,
+        description: 'Draws the entries at random; `sort` and `offset` do not count then.',
+      }),
+    ),
+    format: Type.Optional(
+      oneOf(['json', 'text', 'standard'], {
+        default: 'json',
+        description: '`text`: `ip:port` lines; `standard`: `protocol://ip:port` lines.',
+      }),
+    ),
+  },
+  OPEN,
+);
+export type ListQuery = Static<typeof listQuery>;
+
+export const exportQuery = Type.Object(
+  {
+    ...filters,
+    format: Type.Optional(
+      oneOf(['standard', 'text'], {
+        default: 'standard',
+        description: '`standard`: `protocol://ip:port` lines; `text`: `ip:port` lines.',
+      }),
+    ),
+  },
+  OPEN,
+);
+export type FilterQuery = Omit<Static<typeof exportQuery>, 'format'>;
+
+export const quickTestBody = Type.Object(
+  {
+    ip: Type.String({ minLength: 2, maxLength: 64, description: 'A literal IPv4 or IPv6 address.' }),
+    port: Type.Integer({ minimum: 1, maximum: 65_535 }),
+    protocol: Type.Optional(oneOf(PROTOCOLS, { default: 'http' })),
+    proxy_id: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: MAX_ID,
+        description: 'The proxy to which the outcome is written.',
+      }),
+    ),
+  },
+  OPEN,
+);
+
+export const reportBody = Type.Object(
+  {
+    ok: Type.Boolean({ description: 'Whether the proxy worked for you.' }),
+    target: Type.Optional(Type.String({ maxLength: 2000, description: 'What you wanted to reach.' })),
+    error: Type.Optional(Type.String({ maxLength: 2000, description: 'What went wrong.' })),
+  },
+  OPEN,
+);
+
+const nullable = <T extends ReturnType<typeof oneOf | typeof Type.String | typeof Type.Integer>>(schema: T) =>
+  Type.Union([schema, Type.Null()]);
+
+export const proxySchema = Type.Object(
+  {
+    id,
+    ip: Type.String({ description: 'Address, IPv4 or IPv6.' }),
+    port: Type.Integer(),
+    protocol: oneOf(PROTOCOLS, {
+      description: '`https`: an HTTP proxy through which CONNECT to a verified TLS site works.',
+    }),
+    country: Type.String({
+      description: 'Of the address that targets see where it is known, else of the proxy; `ZZ`: not known.',
+    }),
+    response_time: Type.Number({ description: 'Of the last passed check, in ms; 0: none passed yet.' }),
+    last_checked: Type.String({ description: TIMESTAMP }),
+    status: oneOf(STATUSES, { description: 'What the last check said.' }),
+    source: Type.String({ description: 'The list that named it first.' }),
+    anonymity: nullable(
+      oneOf(ANONYMITIES, {
+        description:
+          '`transparent`: targets see your address; `anonymous`: they see a proxy; `elite`: neither.',
+      }),
+    ),
+    exit_ip: nullable(Type.String({ description: 'The address that targets see.' })),
+    uptime: Type.Number({
+      description: 'Estimated share of time alive, 0 to 1, recent hours first; new ones start low.',
+    }),
+    checks: Type.Integer({ description: 'Checks so far.' }),
+    successes: Type.Integer({ description: 'Of these, passed.' }),
+    first_seen: Type.String({ description: TIMESTAMP }),
+    last_alive: nullable(Type.String({ description: TIMESTAMP })),
+    error: nullable(oneOf(CHECK_ERRORS, { description: 'Why the last check failed.' })),
+  },
+  { $id: 'Proxy' },
+);
+
+export const listSchema = Type.Object({
+  success: Type.Literal(true),
+  total: Type.Integer({ description: 'All matches.' }),
+  count: Type.Integer({ description: 'The entries in this answer.' }),
+  proxies: Type.Array(proxySchema),
+  query: Type.Object(
+    {
+      protocol: nullable(Type.String()),
+      country: nullable(Type.String()),
+      status: Type.String(),
+      limit: Type.Integer(),
+    },
+    { additionalProperties: true, description: 'The filters that were applied.' },
+  ),
+});
+
+export const statsSchema = Type.Object({
+  alive: Type.Integer({ description: 'Usable proxies.' }),
+  total: Type.Integer({ description: 'All proxies.' }),
+  avg_response_time: Type.Number({ description: 'Mean response time of the usable ones, in ms.' }),
+  countries: Type.Integer({ description: 'Countries of the usable ones.' }),
+});
+
+export const filtersSchema = Type.Object({
+  protocols: Type.Array(Type.String()),
+  countries: Type.Array(Type.String()),
+  statuses: Type.Array(Type.String()),
+});
+
+const count = (description: string) => Type.Integer({ description });
+
+export const jobSchema = Type.Object({
+  id: Type.String({ description: 'Empty before the first refresh.' }),
+  state: oneOf(JOB_STATES),
+  stage: nullable(oneOf(STAGES, { description: 'The stage that runs, or ran last.' })),
+  error: nullable(oneOf(JOB_ERRORS, { description: 'Why it failed.' })),
+  fetched: count('Entries of all lists, duplicates included.'),
+  candidates: count('Proxies that were up for a check.'),
+  checked: count('Of these, checked so far.'),
+  alive: count('Of these, alive.'),
+  skipped: count('Candidates for which the time was too short.'),
+  removed: count('Proxies that the clean-up removed.'),
+  judge: oneOf(['unknown', 'up', 'down'], { description: 'Whether a judge answered.' }),
+  started_at: nullable(Type.String({ description: TIMESTAMP })),
+  finished_at: nullable(Type.String({ description: TIMESTAMP })),
+  sources: Type.Array(
+    Type.Object({
+      name: Type.String(),
+      state: oneOf(SOURCE_STATES),
+      found: count('Usable entries, duplicates included.'),
+      fresh: count('Of these, nobody had named before.'),
+      checked: count('Of the fresh ones, checked.'),
+      alive: count('Of these, alive.'),
+      error: nullable(Type.String()),
+    }),
+  ),
+});
+
+export const statusSchema = Type.Object({
+  status: Type.String({ description: '`running`.' }),
+  last_refresh: Type.String({
+    description: 'End of the last good refresh, UTC, `YYYY-MM-DD HH:MM`; empty before the first.',
+  }),
+  judge: oneOf(['unknown', 'up', 'down'], {
+    description: 'While it is `down`, no proxy is tested and none is demoted.',
+  }),
+  refresh: jobSchema,
+});
+
+export const startedSchema = Type.Object({ success: Type.Literal(true), job: jobSchema });
+
+export const testStartedSchema = Type.Object({
+  success: Type.Literal(true),
+  id,
+  message: Type.String(),
+});
+
+export const quickTestSchema = Type.Object({
+  success: Type.Literal(true),
+  alive: Type.Boolean(),
+  status: oneOf(STATUSES),
+  response_time: Type.Union([Type.Number(), Type.Null()], { description: 'In ms.' }),
+  country: Type.String(),
+  anonymity: nullable(oneOf(ANONYMITIES)),
+  exit_ip: nullable(Type.String()),
+  error: nullable(oneOf(CHECK_ERRORS)),
+});
+
+export const reportSchema = Type.Object({
+  success: Type.Literal(true),
+  id,
+  next_check: Type.String({ description: `When it is checked next. ${TIMESTAMP}` }),
+});

@@ -1,0 +1,231 @@
+import { AppError } from '../errors.ts';
+import type { Clock } from '../shared/clock.ts';
+import type { Locks } from '../shared/locks.ts';
+import type { Log } from '../shared/logger.ts';
+import { every, type Repetition } from '../shared/schedule.ts';
+import type { StateStore } from '../shared/state.ts';
+import type { Checker, JudgeState } from './check/checker.ts';
+import { createPace } from './pace.ts';
+import { createProgress, type RefreshJob } from './progress.ts';
+import {
+  formatAddress,
+  formatUrl,
+  PROTOCOLS,
+  type ProxyFilter,
+  type ProxyRecord,
+  STATUSES,
+} from './proxy.ts';
+import { runRechecks } from './recheck.ts';
+import { createRecorder } from './recorder.ts';
+import { createRefresh, type RefreshObserver } from './refresh.ts';
+import { createSingleChecks, type SingleCheckOptions, type SingleChecks } from './single-check.ts';
+import type { ReadSource } from './sources/read.ts';
+import type { Source } from './sources/source.ts';
+import type { Scope } from './stages.ts';
+import type { ProxyQuery, ProxyStore } from './store.ts';
+
+export interface ProxyServiceOptions {
+  store: ProxyStore;
+  state: StateStore;
+  locks: Locks;
+  checker: Checker;
+  readSource: ReadSource;
+  sources: readonly Source[];
+  /** Two upper-case letters, `ZZ` where it is not known. */
+  countryOf: (address: string) => string;
+  clock: Clock;
+  /** 0 to 1. */
+  random: () => number;
+  log: Log;
+  /** Time between refreshes. */
+  refreshIntervalMs: number;
+  /** Refresh at start, unless the last refresh is younger than the interval. */
+  refreshOnStart: boolean;
+  /** How long one refresh may check. */
+  refreshBudgetMs: number;
+  /** Checks at once. */
+  concurrency: number;
+  /** Re-checks an hour between refreshes; 20,000 when not given. */
+  rechecksPerHour?: number;
+  deadRetentionMs: number;
+  maxPool: number;
+  /** Limits the tests of one address. */
+  targets?: SingleCheckOptions['targets'];
+  observers?: readonly RefreshObserver[];
+}
+
+/** The proxy pool. Failures of the storage reject with `AppError('unavailable')`. */
+export interface ProxyService {
+  list(query: ProxyQuery): Promise<{ items: ProxyRecord[]; total: number }>;
+  /** Like `list`, drawn at random. */
+  sample(filter: ProxyFilter, limit: number): Promise<{ items: ProxyRecord[]; total: number }>;
+  /** All matches as lines, in pieces of some hundred; `bare`: without the protocol. */
+  export(filter: ProxyFilter, bare: boolean): AsyncIterable<string>;
+  stats(): Promise<{ alive: number; total: number; avg_response_time: number; countries: number }>;
+  filters(): Promise<{ protocols: readonly string[]; countries: string[]; statuses: readonly string[] }>;
+  status(): Promise<PoolStatus>;
+  /** @throws {AppError} `not_found` */
+  get(id: number): Promise<ProxyRecord>;
+  /** Checks now; see `SingleChecks.now`. */
+  testQuick: SingleChecks['now'];
+  /** Starts a check of a known proxy; see `SingleChecks.start`. */
+  startTest: SingleChecks['start'];
+  /**
+   * Hears from a user whether a proxy worked. A report that it did not moves its next check forward; it never
+   * changes the status.
+   * @throws {AppError} `not_found`
+   */
+  report(id: number, report: { ok: boolean }): Promise<ProxyRecord>;
+  /**
+   * Starts a refresh, or joins the one that runs. It also checks the dead that are not due yet, as far as its time
+   * goes, unless told otherwise.
+   */
+  refresh(scope?: Scope): Promise<RefreshJob>;
+  /** The refresh that runs, or else the last one. */
+  currentRefresh(): Promise<RefreshJob>;
+  /** Calls back when the refresh moves on, of whatever copy it is; answers how to stop that. */
+  subscribe(listener: (job: RefreshJob) => void): () => void;
+  /** Changes whenever an answer about the pool may. */
+  version(): Promise<string>;
+  /** Aborts when the service is told to stop; endless answers end with it. */
+  readonly stopping: AbortSignal;
+  /** Starts the hourly refresh and the re-checks. */
+  start(): void;
+  /** Stops all that runs; what was checked is saved. */
+  stop(): Promise<void>;
+}
+
+export interface PoolStatus {
+  lastRefresh: number | null;
+  refresh: RefreshJob;
+  judges: JudgeState;
+}
+
+/** Least time between the last check of a proxy and one that a report asks for. */
+const REPORT_GAP_MS = 30_000;
+/** A refresh that failed is tried again after this time, not only after a whole interval. */
+const RETRY_MS = 5 * 60_000;
+const RECHECKS_PER_HOUR = 20_000;
+
+export function createProxyService(options: ProxyServiceOptions): ProxyService {
+  const { store, checker, clock, log, refreshIntervalMs } = options;
+  const stopping = new AbortController();
+  const pace = createPace(clock, options.rechecksPerHour ?? RECHECKS_PER_HOUR);
+  const recorder = createRecorder({ ...options, priceMs: () => pace.priceMs });
+  const progress = createProgress(options);
+  const refresh = createRefresh({
+    ...options,
+    recorder,
+    progress,
+    pace,
+    budgetMs: options.refreshBudgetMs,
+    newId: () => `${clock.now().toString(36)}${Math.floor(options.random() * 36 ** 4).toString(36)}`,
+  });
+  const single = createSingleChecks({
+    ...options,
+    recorder,
+    signal: stopping.signal,
+    onError: (error) => log('warn', 'test not completed', { error }),
+  });
+  let repetitions: Repetition[] = [];
+  let rechecks: Promise<void> = Promise.resolve();
+  const startedAt = clock.now();
+
+  const onError = (error: unknown) => log('error', 'timer failed', { error });
+
+  async function refreshWhenDue(): Promise<void> {
+    const job = await refresh.current();
+    if (job.state === 'running') return;
+    const first = options.refreshOnStart ? startedAt : startedAt + refreshIntervalMs;
+    const cutShort = job.error === 'stopped' || job.error === 'interrupted';
+    const retryMs = cutShort ? 0 : Math.min(RETRY_MS, refreshIntervalMs);
+    const next =
+      job.state === 'failed'
+        ? (job.finishedAt ?? 0) + retryMs
+        : job.startedAt === null
+          ? first
+          : job.startedAt + refreshIntervalMs;
+    if (clock.now() >= Math.max(next, options.refreshOnStart ? 0 : first))
+      await refresh.start({ all: false });
+  }
+
+  /** A refresh in another copy is known by what that saves. */
+  async function followOthers(): Promise<void> {
+    if (progress.subscribers() === 0 || progress.running()) return;
+    const job = await refresh.current();
+    if (job.id === followed.id && job.updatedAt === followed.updatedAt) return;
+    followed = job;
+    progress.publish(job);
+  }
+  let followed = { id: '', updatedAt: 0 };
+
+  async function get(id: number): Promise<ProxyRecord> {
+    const record = await store.get(id);
+    if (!record) throw new AppError('not_found', `There is no proxy with the id ${id}.`);
+    return record;
+  }
+
+  return {
+    list: (query) => store.find(query),
+    sample: (filter, limit) => store.sample(filter, limit),
+
+    async *export(filter, bare) {
+      const format = bare ? formatAddress : formatUrl;
+      for await (const batch of store.stream(filter)) {
+        if (batch.length > 0) yield `${batch.map(format).join('\n')}\n`;
+      }
+    },
+
+    async stats() {
+      const { alive, total, averageResponseMs, aliveCountries } = await store.summary();
+      return {
+        alive,
+        total,
+        avg_response_time: Math.round(averageResponseMs * 100) / 100,
+        countries: aliveCountries.length,
+      };
+    },
+
+    async filters() {
+      const { countries } = await store.summary();
+      return { protocols: PROTOCOLS, countries, statuses: STATUSES };
+    },
+
+    async status() {
+      const [lastRefresh, job] = await Promise.all([refresh.lastFinished(), refresh.current()]);
+      return { lastRefresh, refresh: job, judges: checker.judges() };
+    },
+
+    get,
+    testQuick: single.now,
+    startTest: single.start,
+
+    async report(id, { ok }) {
+      const record = await get(id);
+      const at = Math.max(clock.now(), record.lastChecked + REPORT_GAP_MS);
+      if (ok || at >= record.nextCheck) return record;
+      await store.reschedule(id, at);
+      return { ...record, nextCheck: at };
+    },
+
+    refresh: (scope = { all: true }) => refresh.start(scope),
+    currentRefresh: refresh.current,
+    subscribe: progress.subscribe,
+    version: () => store.version(),
+    stopping: stopping.signal,
+
+    start() {
+      const tickMs = Math.min(30_000, Math.max(250, refreshIntervalMs / 60));
+      refreshWhenDue().catch(onError);
+      repetitions = [every(tickMs, refreshWhenDue, onError), every(1000, followOthers, onError)];
+      rechecks = runRechecks({ ...options, recorder, pace }, stopping.signal);
+    },
+
+    async stop() {
+      stopping.abort();
+      await Promise.all(repetitions.map((repetition) => repetition.stop()));
+      await Promise.all([refresh.stop(), rechecks, single.idle()]);
+      await recorder.flush();
+    },
+  };
+}

@@ -1,0 +1,521 @@
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test';
+import { createApp } from '../../src/http/app.ts';
+import { createContexts } from '../../src/http/context.ts';
+import { statsAnswer } from '../../src/proxy/descriptions.ts';
+import { proxyRoutes } from '../../src/proxy/routes.ts';
+import { createNetworkList } from '../../src/shared/address.ts';
+import { json } from '../support/json.ts';
+import { createPool, draft } from '../support/pool.ts';
+
+const TOKEN = 'a-token-of-some-length';
+
+interface Body {
+  [name: string]: unknown;
+  proxies: Record<string, unknown>[];
+  query: Record<string, unknown>;
+  details: { field: string }[];
+}
+
+async function createServer(adminToken?: string) {
+  const pool = await createPool({ a: ['http://192.0.2.1:80'] });
+  const contexts = createContexts({
+    trustedProxies: createNetworkList([]),
+    publicUrl: undefined,
+    adminToken,
+  });
+  const { service } = pool;
+  const now = pool.clock.now;
+  const app = createApp({
+    version: '0.0.0',
+    features: [
+      {
+        name: 'Proxy pool',
+        basePath: '',
+        routes: proxyRoutes({
+          service,
+          contextOf: contexts.of,
+          now,
+          adminRequired: adminToken !== undefined,
+          judgeSecret: 'secret',
+        }),
+        stats: service.stats,
+        statsAnswer,
+        cached: { paths: ['/api/v1/proxies', '/api/filters'], version: service.version },
+      },
+    ],
+    contexts,
+    limits: null,
+    dependencies: [],
+    publicUrl: undefined,
+    log: () => {},
+    now,
+  });
+  const send = (path: string, init?: RequestInit) =>
+    app.handle(new Request(`http://localhost${path}`, init), () => '198.51.100.7');
+  return {
+    ...pool,
+    send,
+    get: async (path: string) => json<Body>(await send(path)),
+    post: (path: string, body?: unknown, headers: Record<string, string> = {}) =>
+      send(path, {
+        method: 'POST',
+        headers: body === undefined ? headers : { ...headers, 'content-type': 'application/json' },
+        ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+      }),
+  };
+}
+
+let server: Awaited<ReturnType<typeof createServer>>;
+let ids: number[];
+beforeEach(async () => {
+  server = await createServer();
+  const now = server.clock.now();
+  const saved = await server.store.save([
+    draft('http://192.0.2.1:8080', now, { country: 'DE', uptime: 0.9, responseMs: 120 }),
+    draft('socks5://192.0.2.2:1080', now - 7_200_000, {
+      country: 'US',
+      uptime: 0.8,
+      responseMs: 900,
+      source: 'b',
+    }),
+    draft('https://192.0.2.3:443', now, {
+      country: 'DE',
+      uptime: 0.7,
+      anonymity: 'transparent',
+      exitIp: '192.0.2.99',
+    }),
+    draft('http://192.0.2.4:3128', now, {
+      status: 'dead',
+      error: 'timeout',
+      lastAlive: null,
+      responseMs: null,
+    }),
+  ]);
+  ids = saved.map(({ id }) => id);
+});
+afterEach(() => server.close());
+
+describe('GET /api/v1/proxies', () => {
+  test('lists the living, most dependable first, with the envelope of the interface', async () => {
+    const body = await server.get('/api/v1/proxies');
+    expect(body).toMatchObject({ success: true, total: 3, count: 3 });
+    expect(body.query).toEqual({ protocol: null, country: null, status: 'alive', limit: 50 });
+    expect(body.proxies[0]).toEqual({
+      id: ids[0],
+      ip: '192.0.2.1',
+      port: 8080,
+      protocol: 'http',
+      country: 'DE',
+      response_time: 120,
+      last_checked: '2026-01-31 08:00:00',
+      status: 'alive',
+      source: 'a',
+      anonymity: 'elite',
+      exit_ip: null,
+      uptime: 0.9,
+      checks: 1,
+      successes: 1,
+      first_seen: '2026-01-31 08:00:00',
+      last_alive: '2026-01-31 08:00:00',
+      error: null,
+    });
+    expect(body.proxies.map(({ ip }) => ip)).toEqual(['192.0.2.1', '192.0.2.2', '192.0.2.3']);
+  });
+
+  test.each([
+    ['protocol=SOCKS5', ['192.0.2.2']],
+    ['country=de', ['192.0.2.1', '192.0.2.3']],
+    ['exclude_country=de', ['192.0.2.2']],
+    ['status=Dead', ['192.0.2.4']],
+    ['anonymity=transparent', ['192.0.2.3']],
+    ['source=b', ['192.0.2.2']],
+    ['max_latency_ms=110', ['192.0.2.3']],
+    ['max_age=3600', ['192.0.2.1', '192.0.2.3']],
+    ['min_uptime=0.75', ['192.0.2.1', '192.0.2.2']],
+    ['limit=1&offset=1', ['192.0.2.2']],
+    ['sort=response_time', ['192.0.2.3', '192.0.2.1', '192.0.2.2']],
+    ['protocol=&country=&limit=', ['192.0.2.1', '192.0.2.2', '192.0.2.3']],
+    ['unknown=parameter', ['192.0.2.1', '192.0.2.2', '192.0.2.3']],
+  ])('filters by %s', async (query, expected) => {
+    const body = await server.get(`/api/v1/proxies?${query}`);
+    expect(body.proxies.map(({ ip }) => String(ip))).toEqual(expected);
+  });
+
+  test('echoes the filters as they took effect', async () => {
+    const { query, count, total } = await server.get(
+      '/api/v1/proxies?protocol=HTTP&country=de&limit=9999&min_uptime=0.5',
+    );
+    expect(query).toEqual({ protocol: 'http', country: 'DE', status: 'alive', limit: 500, min_uptime: 0.5 });
+    expect([count, total]).toEqual([1, 1]);
+  });
+
+  test.each([
+    ['limit', '0'],
+    ['limit', '-1'],
+    ['limit', '1.5'],
+    ['limit', 'many'],
+    ['limit', '1e3'],
+    ['offset', '-1'],
+    ['protocol', 'ftp'],
+    ['country', 'Germany'],
+    ['status', 'unknown'],
+    ['format', 'xml'],
+    ['min_uptime', '2'],
+    ['sort', 'id'],
+    ['random', 'maybe'],
+  ])('refuses %s=%s', async (field, value) => {
+    const answer = await server.send(`/api/v1/proxies?${field}=${value}`);
+    expect(answer.status).toBe(400);
+    const body = await json<Body>(answer);
+    expect(body).toMatchObject({ success: false, code: 'invalid_parameter' });
+    expect(body.details[0]?.field).toBe(field);
+  });
+
+  test('answers text as ip:port lines and standard as URLs', async () => {
+    const text = await server.send('/api/v1/proxies?format=text&limit=2');
+    expect(text.headers.get('content-type')).toStartWith('text/plain');
+    expect(await text.text()).toBe('192.0.2.1:8080\n192.0.2.2:1080\n');
+    const standard = await server.send('/api/v1/proxies?format=STANDARD&limit=2');
+    expect(await standard.text()).toBe('http://192.0.2.1:8080\nsocks5://192.0.2.2:1080\n');
+  });
+
+  test('draws at random without being cached', async () => {
+    const answer = await server.send('/api/v1/proxies?random=true&limit=2');
+    expect(answer.headers.get('cache-control')).toBe('no-store');
+    const body = await json<Body>(answer);
+    expect(body).toMatchObject({ count: 2, total: 3 });
+    expect(new Set(body.proxies.map(({ id }) => id)).size).toBe(2);
+  });
+
+  test('answers 304 until something changes', async () => {
+    const first = await server.send('/api/v1/proxies');
+    const headers = { 'if-none-match': first.headers.get('etag') ?? '' };
+    expect((await server.send('/api/v1/proxies', { headers })).status).toBe(304);
+    await server.store.save([draft('http://192.0.2.9:80', server.clock.now())]);
+    expect((await server.send('/api/v1/proxies', { headers })).status).toBe(200);
+  });
+
+  test('answers HEAD with the headers of GET', async () => {
+    const head = await server.send('/api/v1/proxies', { method: 'HEAD' });
+    expect([head.status, await head.text()]).toEqual([200, '']);
+    expect(head.headers.get('content-type')).toBe('application/json');
+  });
+});
+
+describe('GET /api/export', () => {
+  test('sends all the living as a download, one URL a line', async () => {
+    const answer = await server.send('/api/export');
+    expect(answer.headers.get('content-disposition')).toBe('attachment; filename="proxies.txt"');
+    expect(answer.headers.get('content-type')).toStartWith('text/plain');
+    expect(await answer.text()).toBe(
+      'http://192.0.2.1:8080\nsocks5://192.0.2.2:1080\nhttps://192.0.2.3:443\n',
+    );
+  });
+
+  test('filters, and leaves the protocol out with format=text', async () => {
+    const answer = await server.send('/api/export?country=de&protocol=http&format=text');
+    expect(await answer.text()).toBe('192.0.2.1:8080\n');
+  });
+
+  test('has no limit', async () => {
+    const now = server.clock.now();
+    const many = Array.from({ length: 3000 }, (_, index) =>
+      draft(`http://198.51.${index >> 8}.${index & 255}:80`, now),
+    );
+    await server.store.save(many);
+    const text = await (await server.send('/api/export')).text();
+    expect(text.trim().split('\n').length).toBe(3003);
+  });
+
+  test('ends in the middle when the client goes away', async () => {
+    const body = (await server.send('/api/export')).body?.getReader();
+    await body?.read();
+    await body?.cancel();
+  });
+
+  test('refuses an unknown protocol', async () => {
+    expect((await server.send('/api/export?protocol=ftp')).status).toBe(400);
+  });
+});
+
+describe('statistics, status and filters', () => {
+  test('GET /api/stats counts', async () => {
+    expect(await json(await server.send('/api/stats'))).toEqual({
+      alive: 3,
+      total: 4,
+      avg_response_time: 373.33,
+      countries: 2,
+    });
+  });
+
+  test('GET /api/status shows no last refresh before the first, then its minute', async () => {
+    expect(await server.get('/api/status')).toMatchObject({
+      status: 'running',
+      last_refresh: '',
+      judge: 'up',
+    });
+    await server.refresh();
+    const { last_refresh, refresh } = await server.get('/api/status');
+    expect(last_refresh).toBe('2026-01-31 08:00');
+    expect(refresh).toMatchObject({ state: 'done', stage: 'cleanup', checked: 5 });
+  });
+
+  test('GET /api/filters lists the choices', async () => {
+    expect(await json(await server.send('/api/filters'))).toEqual({
+      protocols: ['http', 'https', 'socks4', 'socks5'],
+      countries: ['DE', 'US', 'ZZ'],
+      statuses: ['alive', 'dead'],
+    });
+  });
+});
+
+describe('GET /api/proxy/<id>', () => {
+  test('shows one proxy, dead ones too', async () => {
+    expect(await server.get(`/api/proxy/${ids[3]}`)).toMatchObject({
+      id: ids[3],
+      ip: '192.0.2.4',
+      status: 'dead',
+      error: 'timeout',
+      response_time: 0,
+      last_alive: null,
+    });
+  });
+
+  test.each([
+    ['an unknown id', '/api/proxy/999999', 404, 'not_found'],
+    ['an id that is no number', '/api/proxy/abc', 400, 'invalid_parameter'],
+    ['an id below 1', '/api/proxy/0', 400, 'invalid_parameter'],
+    ['a huge id', '/api/proxy/99999999999999999999', 400, 'invalid_parameter'],
+  ])('refuses %s', async (_, path, status, code) => {
+    const answer = await server.send(path);
+    expect(answer.status).toBe(status);
+    expect((await json(answer)).code).toBe(code);
+  });
+});
+
+describe('POST /api/proxy/<id>/test', () => {
+  test('answers at once, and the result shows on the proxy', async () => {
+    server.network.working.add('http://192.0.2.4:3128');
+    const answer = await server.post(`/api/proxy/${ids[3]}/test`);
+    expect(answer.status).toBe(202);
+    expect(answer.headers.get('location')).toBe(`/api/proxy/${ids[3]}`);
+    expect(await json(answer)).toMatchObject({ success: true, id: ids[3] });
+    await server.clock.advance(0);
+    expect(await server.get(`/api/proxy/${ids[3]}`)).toMatchObject({
+      status: 'alive',
+      country: 'DE',
+      error: null,
+    });
+  });
+
+  test('tests a proxy once at a time', async () => {
+    server.network.before = () => server.clock.sleep(1000);
+    await server.post(`/api/proxy/${ids[0]}/test`);
+    await server.post(`/api/proxy/${ids[0]}/test`);
+    await server.clock.advance(2000);
+    expect(server.network.asked).toEqual(['http://192.0.2.1:8080']);
+  });
+
+  test('knows unknown ids', async () => {
+    expect((await server.post('/api/proxy/999999/test')).status).toBe(404);
+    expect((await server.post('/api/proxy/x/test')).status).toBe(400);
+  });
+});
+
+describe('POST /api/test_proxy_quick', () => {
+  const target = { ip: '192.0.2.4', port: 3128 };
+
+  test('says that a proxy works', async () => {
+    server.network.working.add('http://192.0.2.4:3128');
+    const answer = await server.post('/api/test_proxy_quick', target);
+    expect(answer.status).toBe(200);
+    expect(await json(answer)).toEqual({
+      success: true,
+      alive: true,
+      status: 'alive',
+      response_time: 30,
+      country: 'DE',
+      anonymity: 'elite',
+      exit_ip: '192.0.2.200',
+      error: null,
+    });
+  });
+
+  test('says why one does not', async () => {
+    const answer = await server.post('/api/test_proxy_quick', { ...target, protocol: 'SOCKS4' });
+    expect(await json(answer)).toMatchObject({
+      success: true,
+      alive: false,
+      status: 'dead',
+      error: 'timeout',
+    });
+    expect(server.network.asked).toEqual(['socks4://192.0.2.4:3128']);
+  });
+
+  test('without proxy_id leaves the stored status alone', async () => {
+    server.network.working.add('http://192.0.2.4:3128');
+    await server.post('/api/test_proxy_quick', { ...target, proxy_id: null });
+    expect(await server.get(`/api/proxy/${ids[3]}`)).toMatchObject({ status: 'dead' });
+  });
+
+  test('with proxy_id sets the stored status both ways', async () => {
+    const test = () => server.post('/api/test_proxy_quick', { ...target, proxy_id: ids[3] });
+    server.network.working.add('http://192.0.2.4:3128');
+    expect((await test()).status).toBe(200);
+    expect(await server.get(`/api/proxy/${ids[3]}`)).toMatchObject({
+      status: 'alive',
+      exit_ip: '192.0.2.200',
+    });
+    server.network.working.clear();
+    await test();
+    expect(await server.get(`/api/proxy/${ids[3]}`)).toMatchObject({ status: 'dead', error: 'timeout' });
+  });
+
+  test.each([
+    ['another address', { ip: '192.0.2.5', port: 3128 }],
+    ['another port', { ip: '192.0.2.4', port: 3129 }],
+    ['another protocol', { ip: '192.0.2.4', port: 3128, protocol: 'socks5' }],
+  ])('refuses a proxy_id with %s', async (_, body) => {
+    const answer = await server.post('/api/test_proxy_quick', { ...body, proxy_id: ids[3] });
+    expect([answer.status, (await json(answer)).code]).toEqual([409, 'conflict']);
+    expect(server.network.asked).toEqual([]);
+  });
+
+  test('refuses an unknown proxy_id', async () => {
+    expect((await server.post('/api/test_proxy_quick', { ...target, proxy_id: 999_999 })).status).toBe(404);
+  });
+
+  test('answers 503 while no judge answers, and changes nothing', async () => {
+    server.network.judge = 'down';
+    const answer = await server.post('/api/test_proxy_quick', {
+      ip: '192.0.2.1',
+      port: 8080,
+      proxy_id: ids[0],
+    });
+    expect([answer.status, answer.headers.get('retry-after')]).toEqual([503, '30']);
+    expect(await server.get(`/api/proxy/${ids[0]}`)).toMatchObject({ status: 'alive', checks: 1 });
+  });
+
+  test('refuses an address that is not dialled', async () => {
+    server.network.check = async () => ({ verdict: 'dead', error: 'refused_address' });
+    const answer = await server.post('/api/test_proxy_quick', { ip: '127.0.0.1', port: 80 });
+    expect(answer.status).toBe(400);
+    expect(await json<Body>(answer)).toMatchObject({ code: 'invalid_parameter', details: [{ field: 'ip' }] });
+  });
+
+  test.each([
+    ['no body', undefined],
+    ['a list', []],
+    ['no port', { ip: '192.0.2.4' }],
+    ['no ip', { port: 80 }],
+    ['a port of 0', { ip: '192.0.2.4', port: 0 }],
+    ['a port of 65536', { ip: '192.0.2.4', port: 65_536 }],
+    ['a port in words', { ip: '192.0.2.4', port: 'http' }],
+    ['an unknown protocol', { ...target, protocol: 'ftp' }],
+    ['a name in place of an address', { ip: 'localhost', port: 80 }],
+    ['an address in decimal', { ip: '2130706433', port: 80 }],
+    ['an id in words', { ...target, proxy_id: 'x' }],
+    ['broken JSON', '{'],
+  ])('refuses %s', async (_, body) => {
+    const answer = await server.post('/api/test_proxy_quick', body);
+    expect(answer.status).toBe(400);
+    expect((await json(answer)).success).toBe(false);
+    expect(server.network.asked).toEqual([]);
+  });
+});
+
+describe('POST /api/proxy/<id>/report', () => {
+  test('moves the next check forward and leaves the status alone', async () => {
+    const later = server.clock.now() + 3_600_000;
+    await server.store.save([{ ...draft('http://192.0.2.1:8080', server.clock.now()), nextCheck: later }]);
+    const answer = await server.post(`/api/proxy/${ids[0]}/report`, {
+      ok: false,
+      target: 'https://example.com',
+    });
+    expect(await json(answer)).toEqual({ success: true, id: ids[0], next_check: '2026-01-31 08:00:30' });
+    expect(await server.store.get(ids[0] ?? 0)).toMatchObject({
+      status: 'alive',
+      nextCheck: server.clock.now() + 30_000,
+    });
+  });
+
+  test('that it worked changes nothing', async () => {
+    const before = await server.store.get(ids[0] ?? 0);
+    expect((await server.post(`/api/proxy/${ids[0]}/report`, { ok: true })).status).toBe(200);
+    expect(await server.store.get(ids[0] ?? 0)).toEqual(before);
+  });
+
+  test('needs ok, and a known id', async () => {
+    expect((await server.post(`/api/proxy/${ids[0]}/report`, {})).status).toBe(400);
+    expect((await server.post('/api/proxy/999999/report', { ok: false })).status).toBe(404);
+  });
+});
+
+describe('refreshes', () => {
+  test('POST /api/refresh starts one and answers 202 with it, GET shows it', async () => {
+    const answer = await server.post('/api/refresh');
+    expect(answer.status).toBe(202);
+    const { job } = await json<{ job: { id: string } }>(answer);
+    expect(job).toMatchObject({ state: 'running', stage: 'fetch', started_at: '2026-01-31 08:00:00' });
+    await server.ended();
+    expect(await server.get('/api/refresh')).toMatchObject({
+      success: true,
+      job: { id: job.id, state: 'done' },
+    });
+  });
+
+  test('need the token where one is set', async () => {
+    await server.close();
+    server = await createServer(TOKEN);
+    expect((await server.post('/api/refresh')).status).toBe(401);
+    expect((await server.post('/api/refresh', undefined, { authorization: 'Bearer wrong' })).status).toBe(
+      401,
+    );
+    expect((await server.post('/api/refresh', undefined, { authorization: `Bearer ${TOKEN}` })).status).toBe(
+      202,
+    );
+    await server.ended();
+  });
+
+  test('can be followed as server-sent events', async () => {
+    const answer = await server.send('/api/refresh/events');
+    expect(answer.headers.get('content-type')).toBe('text/event-stream');
+    const reader = answer.body?.getReader();
+    const states: string[] = [];
+    const next = async () => {
+      const { value } = (await reader?.read()) ?? {};
+      const data = /^event: progress\ndata: (.*)\n\n$/.exec(new TextDecoder().decode(value))?.[1];
+      states.push(JSON.parse(data ?? '{}').state);
+    };
+    await next();
+    const following = next();
+    await server.post('/api/refresh');
+    await following;
+    const last = next();
+    await server.ended();
+    await last;
+    expect(states).toEqual(['idle', 'running', 'done']);
+    await reader?.cancel();
+  });
+
+  test('events end when the service stops', async () => {
+    const reader = (await server.send('/api/refresh/events')).body?.getReader();
+    await reader?.read();
+    const end = reader?.read();
+    await server.service.stop();
+    expect((await end)?.done).toBe(true);
+  });
+});
+
+test('GET /api/judge shows the caller, signed', async () => {
+  const answer = await server.send('/api/judge?token=abc', { headers: { 'x-probe': '1' } });
+  expect(answer.headers.get('cache-control')).toBe('no-store');
+  const body = await json(answer);
+  expect(body).toMatchObject({ token: 'abc', address: '198.51.100.7', headers: { 'x-probe': '1' } });
+  expect(body.proof).toBeString();
+});
+
+test('a wrong method is answered with those that are allowed', async () => {
+  const answer = await server.send('/api/export', { method: 'DELETE' });
+  expect([answer.status, answer.headers.get('allow')]).toEqual([405, 'GET, HEAD']);
+});

@@ -1,0 +1,224 @@
+import { afterEach, describe, expect, test } from 'bun:test';
+import { createPool, draft, type Lists } from '../support/pool.ts';
+
+type Pool = Awaited<ReturnType<typeof createPool>>;
+let pool: Pool;
+const open = async (...args: Parameters<typeof createPool>) => {
+  pool = await createPool(...args);
+  return pool;
+};
+afterEach(() => pool.close());
+
+const list = (count: number, network: string) =>
+  Array.from({ length: count }, (_, index) => `http://${network}.${index + 1}:80`);
+
+describe('a refresh', () => {
+  test('goes through fetch, verify, store and cleanup in this order', async () => {
+    await open({ a: list(30, '192.0.2'), b: list(5, '198.51.100') });
+    pool.network.before = () => pool.clock.sleep(200);
+    const stages: unknown[] = [];
+    pool.service.subscribe((job) => stages.push(job.stage));
+    const { stage, state } = await pool.service.refresh();
+    expect([stage, state]).toEqual(['fetch', 'running']);
+    expect(await pool.ended()).toMatchObject({
+      state: 'done',
+      stage: 'cleanup',
+      candidates: 35,
+      checked: 35,
+    });
+    expect(stages[0]).toBe('fetch');
+    expect(stages).toContain('verify');
+    expect(stages.at(-1)).toBe('cleanup');
+  });
+
+  test('saves what works as alive and the rest as dead', async () => {
+    await open({ a: ['http://192.0.2.1:80', 'socks5://192.0.2.2:1080'] });
+    pool.network.working.add('socks5://192.0.2.2:1080');
+    const job = await pool.refresh();
+    expect(job).toMatchObject({ state: 'done', fetched: 2, checked: 2, alive: 1 });
+    const { items } = await pool.store.find({ filter: {}, sort: 'dependable', offset: 0, limit: 10 });
+    expect(items.map(({ protocol, status, country, source }) => [protocol, status, country, source])).toEqual(
+      [
+        ['socks5', 'alive', 'DE', 'a'],
+        ['http', 'dead', 'ZZ', 'a'],
+      ],
+    );
+  });
+
+  test('checks an endpoint once, however many lists name it', async () => {
+    await open({ a: list(3, '192.0.2'), b: [...list(3, '192.0.2'), ...list(3, '192.0.2')] });
+    const job = await pool.refresh();
+    expect(job).toMatchObject({ fetched: 9, candidates: 3, checked: 3 });
+    expect(pool.network.asked.length).toBe(3);
+  });
+
+  test('goes on when a list fails, and says which', async () => {
+    await open({ broken: new Error('HTTP 503'), good: list(2, '192.0.2') });
+    const job = await pool.refresh();
+    expect(job).toMatchObject({ state: 'done', checked: 2 });
+    expect(job.sources).toMatchObject([
+      { name: 'broken', state: 'failed', error: 'HTTP 503' },
+      { name: 'good', state: 'done', found: 2, fresh: 2, checked: 2 },
+    ]);
+  });
+
+  test('checks known good ones first, then new ones, then dead ones, those that are due before the rest', async () => {
+    await open({ a: ['http://192.0.2.3:80'] }, { concurrency: 1 });
+    const now = pool.clock.now() - 3_600_000;
+    await pool.store.save([
+      draft('http://192.0.2.1:80', now, { status: 'dead', run: -3, lastAlive: null }),
+      draft('http://192.0.2.2:80', now),
+      draft('http://192.0.2.4:80', now, { status: 'dead', nextCheck: now + 86_400_000 }),
+    ]);
+    await pool.refresh();
+    expect(pool.network.asked).toEqual([2, 3, 1, 4].map((host) => `http://192.0.2.${host}:80`));
+  });
+
+  test('by the clock leaves alone what was just checked and the dead that are not due', async () => {
+    await open({ a: ['http://192.0.2.4:80'] });
+    const now = pool.clock.now();
+    await pool.store.save([
+      draft('http://192.0.2.1:80', now - 1000),
+      draft('http://192.0.2.2:80', now - 3_600_000, { status: 'dead', nextCheck: now + 1000 }),
+      draft('http://192.0.2.3:80', now - 3_600_000),
+    ]);
+    await pool.service.refresh({ all: false });
+    await pool.ended();
+    expect(pool.network.asked).toEqual(['http://192.0.2.3:80', 'http://192.0.2.4:80']);
+  });
+
+  test('checks entries of lists that have proved useful first', async () => {
+    const lists: Lists = { poor: list(20, '192.0.2'), rich: list(20, '198.51.100') };
+    await open(lists, { concurrency: 1 });
+    const health = { found: 0, fresh: 0, alive: 0, checked: 0, failures: 0, barren: 0, lastError: null };
+    await pool.state.set(
+      'proxy:sources',
+      JSON.stringify([
+        { ...health, name: 'poor', yield: 0.01, lastRead: 0, skipUntil: 0 },
+        { ...health, name: 'rich', yield: 0.4, lastRead: 0, skipUntil: 0 },
+      ]),
+    );
+    await pool.refresh();
+    expect(pool.network.asked.slice(0, 20).every((url) => url.includes('198.51.100'))).toBe(true);
+    expect(pool.network.asked.length).toBe(40);
+  });
+
+  test('stops checking when its budget is spent, and leaves the rest to the next one', async () => {
+    await open({ a: list(100, '192.0.2') }, { concurrency: 10, refreshBudgetMs: 5000 });
+    pool.network.before = () => pool.clock.sleep(1000);
+    const first = await pool.refresh();
+    expect(first).toMatchObject({ state: 'done', candidates: 100, checked: 50, skipped: 50 });
+    const second = await pool.refresh();
+    expect(second).toMatchObject({ state: 'done', checked: 50 });
+    expect(new Set(pool.network.asked).size).toBe(100);
+  });
+
+  test('shows results while it is still checking', async () => {
+    await open({ a: list(100, '192.0.2') });
+    pool.network.before = () => pool.clock.sleep(1000);
+    await pool.service.refresh();
+    await pool.clock.advance(6000);
+    expect((await pool.service.currentRefresh()).stage).toBe('verify');
+    expect((await pool.service.stats()).total).toBeGreaterThan(10);
+    await pool.ended();
+  });
+
+  test('demotes nobody while the judge is down, and blames no list', async () => {
+    await open({ a: list(400, '192.0.2').slice(0, 200) });
+    await pool.store.save([draft('http://192.0.2.1:80', pool.clock.now() - 3_600_000)]);
+    pool.network.judge = 'down';
+    const job = await pool.refresh();
+    expect(job).toMatchObject({ state: 'failed', error: 'judge_down', judge: 'down', checked: 0 });
+    expect(pool.network.asked).toEqual([]);
+    expect(await pool.service.stats()).toMatchObject({ alive: 1, total: 1 });
+    expect((await pool.service.status()).lastRefresh).toBeNull();
+    expect(JSON.parse((await pool.state.get('proxy:sources')) ?? '')).toMatchObject([
+      { checked: 0, barren: 0 },
+    ]);
+  });
+
+  test('ends early when the judge goes down on the way', async () => {
+    await open({ a: list(100, '192.0.2') }, { concurrency: 5 });
+    pool.network.before = async () => {
+      if (pool.network.asked.length > 20) pool.network.judge = 'down';
+    };
+    const job = await pool.refresh();
+    expect(job).toMatchObject({ state: 'failed', error: 'judge_down', checked: 20 });
+    expect(job.skipped).toBeGreaterThan(70);
+    expect((await pool.service.stats()).total).toBe(20);
+  });
+
+  test('removes what has been dead for too long, and what the pool has no room for', async () => {
+    await open({ a: list(5, '192.0.2') }, { maxPool: 4 });
+    const longAgo = pool.clock.now() - 8 * 86_400_000;
+    const old = { status: 'dead', lastAlive: longAgo, firstSeen: longAgo } as const;
+    await pool.store.save([
+      draft('http://198.51.100.1:80', pool.clock.now(), { ...old, nextCheck: Number.MAX_SAFE_INTEGER }),
+    ]);
+    const job = await pool.refresh();
+    expect(job.removed).toBe(2);
+    expect((await pool.service.stats()).total).toBe(4);
+  });
+
+  test('is joined by a second call, not run twice', async () => {
+    await open({ a: list(10, '192.0.2') });
+    pool.network.before = () => pool.clock.sleep(500);
+    const [first, second] = await Promise.all([pool.service.refresh(), pool.service.refresh()]);
+    expect(second.id).toBe(first.id);
+    await pool.ended();
+    expect(pool.network.asked.length).toBe(10);
+  });
+
+  test('that runs in another copy is joined, too', async () => {
+    await open({ a: list(10, '192.0.2') });
+    await pool.locks.acquire('refresh', 1000);
+    const elsewhere = { id: 'elsewhere', state: 'running', updatedAt: pool.clock.now() };
+    await pool.state.set('proxy:refresh', JSON.stringify(elsewhere));
+    expect(await pool.service.refresh()).toMatchObject({ id: 'elsewhere', state: 'running' });
+    expect(pool.network.asked).toEqual([]);
+  });
+
+  test('whose process died is shown as failed, not as running for ever', async () => {
+    await open();
+    const died = { id: 'died', state: 'running', stage: 'verify', updatedAt: pool.clock.now() - 60_000 };
+    await pool.state.set('proxy:refresh', JSON.stringify(died));
+    expect((await pool.service.status()).refresh).toMatchObject({
+      id: 'died',
+      state: 'failed',
+      error: 'interrupted',
+      finishedAt: died.updatedAt,
+    });
+  });
+
+  test('that is stopped ends at once and says so', async () => {
+    await open({ a: list(100, '192.0.2') });
+    pool.network.before = () => new Promise((resolve) => setTimeout(resolve, 1));
+    await pool.service.refresh();
+    await pool.service.stop();
+    const job = JSON.parse((await pool.state.get('proxy:refresh')) ?? '');
+    expect(job).toMatchObject({ state: 'failed', error: 'stopped' });
+  });
+
+  test('notes when it ended', async () => {
+    await open({ a: [] });
+    expect((await pool.service.status()).lastRefresh).toBeNull();
+    const { finishedAt } = await pool.refresh();
+    expect((await pool.service.status()).lastRefresh).toBe(finishedAt);
+  });
+});
+
+describe('a list of a million entries', () => {
+  test('takes less than 300 MB', async () => {
+    const { createCandidates } = await import('../../src/proxy/candidates.ts');
+    await open();
+    Bun.gc(true);
+    const before = process.memoryUsage().rss;
+    const candidates = createCandidates(1);
+    for (let index = 0; index < 1_000_000; index++) {
+      const ip = `${1 + (index % 200)}.${(index >> 4) & 255}.${(index >> 12) & 255}.7`;
+      candidates.add(0, 'http', ip, 1 + (index % 60_000), null);
+    }
+    expect(candidates.size).toBeGreaterThan(900_000);
+    expect((process.memoryUsage().rss - before) / 2 ** 20).toBeLessThan(300);
+  }, 60_000);
+});

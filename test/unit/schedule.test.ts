@@ -1,0 +1,98 @@
+import { describe, expect, test } from 'bun:test';
+import { nextCheckAt, nextPrice, PRICE, type Scheduled } from '../../src/proxy/schedule.ts';
+
+const MINUTE = 60_000;
+const HOUR = 60 * MINUTE;
+const now = 1_000 * HOUR;
+
+const base: Scheduled = {
+  status: 'alive',
+  run: 1,
+  runSince: now,
+  lastChecked: now,
+  lastAlive: now,
+  firstSeen: now - 48 * HOUR,
+  uptime: 0.1,
+  uptimeWeight: 0.8,
+};
+/** Minutes until the next check. */
+const wait = (changes: Partial<Scheduled>, priceMs: number = PRICE.first, random = 0.5) =>
+  (nextCheckAt({ ...base, ...changes }, priceMs, random) - now) / MINUTE;
+
+const proven = { uptime: 0.97, runSince: now - 30 * HOUR, run: 60 } as const;
+const dead = { status: 'dead', run: -20 } as const;
+
+describe('the next check', () => {
+  test('of a living proxy comes within minutes when it is young, and seldom when it is proven', () => {
+    expect(wait({})).toBeLessThan(5);
+    expect(wait(proven)).toBeGreaterThan(20);
+    expect(wait({ runSince: now - 4 * HOUR })).toBeGreaterThan(2 * wait({}));
+  });
+
+  test('of a proven proxy that has just failed comes soon', () => {
+    expect(
+      wait({ ...proven, status: 'dead', run: -1, runSince: now, lastAlive: now - HOUR }),
+    ).toBeLessThanOrEqual(2);
+  });
+
+  test('of a dead one waits the longer, the longer it has been dead', () => {
+    const waits = [1, 6, 24, 96, 1000].map((hours) =>
+      wait({
+        ...dead,
+        uptime: 0.01,
+        lastAlive: null,
+        firstSeen: now - hours * HOUR,
+        uptimeWeight: Math.min(0.99, hours / 24),
+      }),
+    );
+    expect(waits).toEqual([...waits].sort((a, b) => a - b));
+    expect(waits[4]).toBeGreaterThan(10 * (waits[0] ?? 0));
+  });
+
+  test('of a dead one that is often back comes sooner than of one that never was', () => {
+    const often = wait({ ...dead, uptime: 0.1, lastAlive: now - HOUR });
+    const never = wait({ ...dead, uptime: 0.003, lastAlive: null });
+    expect(often).toBeLessThan(never / 3);
+  });
+
+  test('is never more than a day away, nor sooner than about two minutes', () => {
+    expect(wait({ ...dead, uptime: 0.0001, lastAlive: null, firstSeen: 0 }, PRICE.most)).toBeLessThanOrEqual(
+      24 * 60 * 1.1,
+    );
+    expect(wait({}, PRICE.least)).toBeGreaterThanOrEqual(2 * 0.9);
+  });
+
+  test('comes later when checks are dear', () => {
+    for (const record of [{}, proven, { ...dead, lastAlive: now - HOUR }]) {
+      expect(wait(record, 10 * PRICE.first)).toBeGreaterThan(wait(record));
+    }
+  });
+
+  test('is spread by a tenth to either side', () => {
+    expect(wait(proven, PRICE.first, 0)).toBeCloseTo(0.9 * wait(proven), 3);
+    expect(wait(proven, PRICE.first, 1)).toBeCloseTo(1.1 * wait(proven), 3);
+  });
+
+  test('is a finite time for records at the edge', () => {
+    for (const uptime of [0, 1]) {
+      for (const uptimeWeight of [0, 1]) {
+        for (const status of ['alive', 'dead'] as const) {
+          expect(wait({ uptime, uptimeWeight, status, lastAlive: null, firstSeen: now })).toBeFinite();
+        }
+      }
+    }
+  });
+});
+
+describe('the price of a check', () => {
+  test('rises while checks queue and falls while the budget is not used', () => {
+    expect(nextPrice(1000, { lagMs: 5 * MINUTE, used: 1 })).toBeGreaterThan(1000);
+    expect(nextPrice(1000, { lagMs: 0, used: 0.5 })).toBeLessThan(1000);
+    expect(nextPrice(1000, { lagMs: 0, used: 1 })).toBe(1000);
+  });
+
+  test('stays within its bounds', () => {
+    expect(nextPrice(PRICE.most, { lagMs: HOUR, used: 1 })).toBe(PRICE.most);
+    expect(nextPrice(PRICE.least, { lagMs: 0, used: 0 })).toBe(PRICE.least);
+  });
+});
