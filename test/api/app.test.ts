@@ -7,9 +7,13 @@ import { createApp, type Feature } from '../../src/http/app.ts';
 import { createContexts } from '../../src/http/context.ts';
 import { createLimits } from '../../src/http/limits.ts';
 import { createNetworkList } from '../../src/shared/address.ts';
+import { DEFAULT_RATES } from '../../src/shared/rates.ts';
 import { readJson } from '../../src/shared/read-json.ts';
 import { coerce } from '../../src/shared/schema.ts';
 import { json } from '../support/json.ts';
+import { openTestWeb } from '../support/web.ts';
+
+const web = await openTestWeb();
 
 const query = Type.Object({ limit: Type.Optional(Type.Integer({ minimum: 1 })) });
 
@@ -48,8 +52,15 @@ function createTestApp(options: { limited?: boolean; log?: string[] } = {}) {
   const app = createApp({
     version: '0.0.0',
     features: [feature],
+    web,
     contexts,
-    limits: options.limited ? createLimits(createLocalRateLimiter({ now: () => 0 })) : null,
+    limits: options.limited
+      ? createLimits({
+          limiter: createLocalRateLimiter({ now: () => 0 }),
+          rates: DEFAULT_RATES,
+          maxUploadBytes: 1024,
+        })
+      : null,
     dependencies: [],
     publicUrl: undefined,
     log: (_level, message, facts) =>
@@ -59,7 +70,7 @@ function createTestApp(options: { limited?: boolean; log?: string[] } = {}) {
   return {
     changeData: () => version++,
     send: (path: string, init?: RequestInit) =>
-      app.handle(new Request(`http://localhost${path}`, init), '::ffff:198.51.100.7'),
+      app.handle(new Request(`http://localhost${path}`, init), () => '::ffff:198.51.100.7'),
   };
 }
 

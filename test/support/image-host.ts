@@ -19,6 +19,7 @@ import { createImageService, type ImageServiceOptions } from '../../src/image/se
 import { statsView } from '../../src/image/views.ts';
 import { bunRuntime } from '../../src/runtime/bun.ts';
 import { createNetworkList } from '../../src/shared/address.ts';
+import { openTestWeb } from './web.ts';
 
 export const HOUR_MS = 3_600_000;
 export const DAY_MS = 24 * HOUR_MS;
@@ -75,7 +76,9 @@ export async function startImageHost({ codec, basePath = '', adminToken, change 
     publicUrl: undefined,
     adminToken,
   });
+  const web = await openTestWeb(basePath);
   const app = createApp({
+    web,
     version: '0.0.0',
     features: [
       {
@@ -86,6 +89,7 @@ export async function startImageHost({ codec, basePath = '', adminToken, change 
           contextOf: contexts.of,
           adminRequired: adminToken !== undefined,
           basePath,
+          site: web.site,
         }),
         stats: async () => statsView(await service.summary(), service.limits),
         statsAnswer,

@@ -1,0 +1,261 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { connect } from 'node:net';
+import type { CheckerOptions } from '../../src/proxy/check/checker.ts';
+import type { Endpoint } from '../../src/proxy/proxy.ts';
+import { localChecker } from '../support/checkers.ts';
+import { startJudge } from '../support/judge-server.ts';
+import { type Farm, startFarm } from '../support/proxy-farm.ts';
+
+const JUDGE_DOWN = { verdict: 'unknown', error: 'judge_down' } as const;
+
+/** Addresses of the public internet that stand for this machine and two proxies; nothing is ever sent to them. */
+const US = '9.9.9.9';
+const PROXY: Endpoint = { protocol: 'http', ip: '8.8.4.4', port: 8080 };
+const JUDGE = '1.1.1.1';
+
+let farm: Farm;
+beforeAll(async () => {
+  farm = await startFarm();
+});
+afterAll(() => farm.stop());
+
+test('while no judge answers, nothing is said about any proxy', async () => {
+  const judge = await startJudge();
+  const checker = localChecker({ judges: [judge.url] });
+  expect(checker.judges().state).toBe('unknown');
+  expect(await checker.check(farm.endpoint('http'))).toMatchObject({ verdict: 'alive' });
+  expect(checker.judges()).toMatchObject({
+    state: 'up',
+    judges: [{ url: judge.url, up: true, error: null }],
+  });
+  await judge.stop();
+  for (const role of ['http', 'wrong token', 'garbage', 'socks5'] as const) {
+    expect(await checker.check(farm.endpoint(role))).toEqual(JUDGE_DOWN);
+  }
+  expect(checker.judges()).toMatchObject({
+    state: 'down',
+    judges: [{ up: false, error: expect.any(String) }],
+  });
+  checker.close();
+});
+
+test('of many checks under way when the judge goes down, none fails', async () => {
+  const judge = await startJudge();
+  const checker = localChecker({ judges: [judge.url] });
+  await checker.probe();
+  const running = Array.from({ length: 200 }, (_, n) => checker.check(farm.endpoint('http', n)));
+  await Promise.race(running);
+  const [results] = await Promise.all([Promise.all(running), judge.stop()]);
+  expect(results.filter(({ verdict }) => verdict === 'dead')).toEqual([]);
+  checker.close();
+});
+
+test('a judge that comes back is used again', async () => {
+  const first = await startJudge();
+  const checker = localChecker({ judges: [first.url] });
+  await checker.probe();
+  await first.stop();
+  expect(await checker.check(farm.endpoint('http'))).toEqual(JUDGE_DOWN);
+  const second = await startJudge({ port: first.port });
+  expect((await checker.probe()).state).toBe('up');
+  expect(await checker.check(farm.endpoint('http'))).toMatchObject({ verdict: 'alive' });
+  checker.close();
+  await second.stop();
+});
+
+test('with a second judge the first may fail', async () => {
+  const [first, second] = [await startJudge(), await startJudge()];
+  const checker = localChecker({ judges: [first.url, second.url] });
+  await checker.probe();
+  await first.stop();
+  for (let n = 0; n < 4; n++) {
+    expect(await checker.check(farm.endpoint('http', n))).toMatchObject({ verdict: 'alive' });
+  }
+  expect(checker.judges().judges.map(({ up }) => up)).toEqual([false, true]);
+  checker.close();
+  await second.stop();
+});
+
+test('judges take turns', async () => {
+  const judges = [await startJudge(), await startJudge()];
+  const checker = localChecker({ judges: judges.map(({ url }) => url) });
+  await checker.probe();
+  for (let n = 0; n < 10; n++) await checker.check(farm.endpoint('http', n));
+  expect(judges.map((judge) => judge.answered())).toEqual([6, 6]);
+  checker.close();
+  await Promise.all(judges.map((judge) => judge.stop()));
+});
+
+test('many failing checks share the questions to the judge', async () => {
+  const judge = await startJudge();
+  const checker = localChecker({ judges: [judge.url] });
+  const endpoints = Array.from({ length: 100 }, (_, n) => farm.endpoint('wrong token', n));
+  const results = await Promise.all(endpoints.map((endpoint) => checker.check(endpoint)));
+  expect(results).toEqual(endpoints.map(() => ({ verdict: 'dead', error: 'bad_answer' })));
+  expect(judge.answered()).toBeLessThan(10);
+  checker.close();
+  await judge.stop();
+});
+
+test('an HTTPS proxy is not checked with a judge without TLS, SOCKS is checked with either', async () => {
+  const judge = await startJudge();
+  const checker = localChecker({ judges: [judge.url] });
+  expect(await checker.check(farm.endpoint('https'))).toEqual(JUDGE_DOWN);
+  expect(await checker.check(farm.endpoint('socks4'))).toMatchObject({ verdict: 'alive' });
+  checker.close();
+  await judge.stop();
+});
+
+test('a judge that does not echo the request is not believed', async () => {
+  const judge = await startJudge({ seenAs: () => 'somewhere' });
+  const checker = localChecker({ judges: [judge.url] });
+  expect((await checker.probe()).judges).toMatchObject([{ up: false, error: 'does not echo the request' }]);
+  checker.close();
+  await judge.stop();
+});
+
+for (const format of ['httpbin', 'azenv'] as const) {
+  test(`a public echo service in the form of ${format} serves as a judge`, async () => {
+    const judge = await startJudge({ format });
+    const checker = localChecker({ judges: [judge.url] });
+    const check = (role: Parameters<Farm['endpoint']>[0]) => checker.check(farm.endpoint(role));
+    expect(await check('http')).toMatchObject({
+      anonymity: 'elite',
+      exitIp: farm.address('http'),
+      tampering: [],
+    });
+    expect(await check('socks4')).toMatchObject({ anonymity: 'elite', exitIp: farm.address('socks4') });
+    expect(await check('http that says so')).toMatchObject({ anonymity: 'anonymous', tampering: ['via'] });
+    expect(await check('http that names its client')).toMatchObject({ anonymity: 'transparent' });
+    expect(await check('injected script')).toEqual({ verdict: 'dead', error: 'bad_answer' });
+    expect(await check('captive portal')).toEqual({ verdict: 'dead', error: 'bad_answer' });
+    expect(await check('forged answer')).toMatchObject({ verdict: format === 'azenv' ? 'dead' : 'alive' });
+    checker.close();
+    await judge.stop();
+  });
+}
+
+test('headers that a balancer adds before the judge are not held against the proxy', async () => {
+  let requests = 0;
+  const judge = await startJudge({
+    balancer: (peer) => ({ 'x-real-ip': peer, 'x-request-id': `${++requests}`, 'x-forwarded-proto': 'http' }),
+  });
+  const checker = localChecker({ judges: [judge.url] });
+  expect(await checker.check(farm.endpoint('http'))).toMatchObject({ anonymity: 'elite', tampering: [] });
+  checker.close();
+  await judge.stop();
+});
+
+/** A checker that believes itself on the public internet, while all it dials is the farm and a judge. */
+async function publicChecker(seenAs: (peer: string) => string, options: Partial<CheckerOptions> = {}) {
+  const judge = await startJudge({ seenAs, host: 'judge.test' });
+  const dialled: string[] = [];
+  const checker = localChecker({
+    judges: [judge.url],
+    allowPrivate: false,
+    resolve: async () => [JUDGE],
+    dial: (address) => {
+      dialled.push(address);
+      const [host, port] = address === JUDGE ? ['127.0.0.1', judge.port] : [farm.address('http'), farm.port];
+      return connect({ host, port });
+    },
+    ...options,
+  });
+  const stop = async () => {
+    checker.close();
+    await judge.stop();
+  };
+  return { checker, dialled, stop };
+}
+
+test('addresses and ports that may not be dialled are refused without a connection', async () => {
+  const { checker, dialled, stop } = await publicChecker(() => US, { ownAddresses: ['8.8.8.8'] });
+  await checker.probe();
+  dialled.length = 0;
+  const refused: [ip: string, port: number][] = [
+    ['127.0.0.1', 8080],
+    ['10.1.2.3', 8080],
+    ['169.254.169.254', 80],
+    ['100.64.0.1', 8080],
+    ['::1', 8080],
+    ['::ffff:8.8.4.4', 8080],
+    ['64:ff9b::808:404', 8080],
+    ['localhost', 8080],
+    ['8.8.4.4', 25],
+    ['8.8.4.4', 22],
+    ['8.8.4.4', 0],
+    ['8.8.4.4', 65_536],
+    ['8.8.8.8', 8080],
+    [US, 8080],
+  ];
+  for (const [ip, port] of refused) {
+    for (const protocol of ['http', 'https', 'socks4', 'socks5'] as const) {
+      expect(await checker.check({ protocol, ip, port })).toEqual({
+        verdict: 'dead',
+        error: 'refused_address',
+      });
+    }
+  }
+  expect(dialled).toEqual([]);
+  await stop();
+});
+
+test('a judge on a private address is not dialled', async () => {
+  const { checker, dialled, stop } = await publicChecker(() => US, {
+    resolve: async () => ['10.0.0.1', '::1'],
+  });
+  expect((await checker.probe()).judges).toMatchObject([
+    { up: false, error: 'has no address that may be dialled' },
+  ]);
+  expect(await checker.check(PROXY)).toEqual(JUDGE_DOWN);
+  expect(dialled).toEqual([]);
+  await stop();
+});
+
+test('a judge is resolved once', async () => {
+  let resolved = 0;
+  const resolve = async () => {
+    resolved++;
+    return [JUDGE];
+  };
+  const { checker, stop } = await publicChecker(() => US, { resolve });
+  await checker.probe();
+  await checker.probe();
+  await checker.check(PROXY);
+  expect(resolved).toBe(1);
+  await stop();
+});
+
+test('a public proxy that leaves us at our own address, or at a private one, is none', async () => {
+  const results = [];
+  for (const exit of ['8.8.4.4', US, '192.168.1.1']) {
+    const { checker, stop } = await publicChecker((peer) => (peer === '127.0.0.1' ? US : exit));
+    results.push(await checker.check(PROXY));
+    await stop();
+  }
+  expect(results).toMatchObject([
+    { verdict: 'alive', exitIp: '8.8.4.4' },
+    { verdict: 'dead', error: 'wrong_exit' },
+    { verdict: 'dead', error: 'wrong_exit' },
+  ]);
+});
+
+for (const code of ['EMFILE', 'ECONNREFUSED', 'ENETUNREACH']) {
+  test(`when every connection fails with ${code}, nothing is said about the proxy`, async () => {
+    const judge = await startJudge();
+    let working = true;
+    const checker = localChecker({
+      judges: [judge.url],
+      dial: (host, port) => {
+        const socket = connect({ host, port });
+        if (!working) socket.destroy(Object.assign(new Error(code), { code }));
+        return socket;
+      },
+    });
+    expect(await checker.check(farm.endpoint('http'))).toMatchObject({ verdict: 'alive' });
+    working = false;
+    expect(await checker.check(farm.endpoint('http'))).toEqual(JUDGE_DOWN);
+    checker.close();
+    await judge.stop();
+  });
+}

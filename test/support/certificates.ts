@@ -1,0 +1,93 @@
+import { execFile } from 'node:child_process';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+
+const run = promisify(execFile);
+
+/** PEM texts. */
+export interface KeyPair {
+  key: string;
+  cert: string;
+}
+
+/** A certificate authority of its own, and what it and others have issued. */
+export interface Certificates {
+  /** PEM of the authority. */
+  ca: string;
+  /** For `localhost`, `judge.test` and 127.0.0.1. */
+  good: KeyPair;
+  /** For `elsewhere.test` only. */
+  wrongHost: KeyPair;
+  /** For the right names, but its time is over. */
+  expired: KeyPair;
+  /** For the right names, but by no authority. */
+  selfSigned: KeyPair;
+}
+
+const NAMES = 'subjectAltName=DNS:localhost,DNS:judge.test,IP:127.0.0.1';
+const KEY = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes'];
+
+/** Makes keys and certificates with the `openssl` program, in a folder that is removed again. */
+export async function createCertificates(): Promise<Certificates> {
+  const folder = await mkdtemp(join(tmpdir(), 'picpool-certificates-'));
+  const openssl = (...args: string[]) => run('openssl', args, { cwd: folder });
+  const read = (file: string) => readFile(join(folder, file), 'utf8');
+
+  async function selfSign(name: string, extension: string): Promise<KeyPair> {
+    const files = ['-keyout', `${name}.key`, '-out', `${name}.crt`];
+    await openssl(
+      'req',
+      '-x509',
+      ...KEY,
+      ...files,
+      '-days',
+      '2',
+      '-subj',
+      `/CN=${name}`,
+      '-addext',
+      extension,
+    );
+    return { key: await read(`${name}.key`), cert: await read(`${name}.crt`) };
+  }
+
+  async function issue(name: string, extension: string, dates: string[]): Promise<KeyPair> {
+    await openssl('req', ...KEY, '-keyout', `${name}.key`, '-out', `${name}.csr`, '-subj', `/CN=${name}`);
+    await writeFile(join(folder, `${name}.ext`), extension);
+    const files = ['-in', `${name}.csr`, '-out', `${name}.crt`, '-extfile', `${name}.ext`];
+    await openssl('ca', '-batch', '-config', 'ca.cnf', '-notext', ...files, ...dates);
+    return { key: await read(`${name}.key`), cert: await read(`${name}.crt`) };
+  }
+
+  try {
+    const ca = await selfSign('authority', 'keyUsage=keyCertSign,cRLSign');
+    await writeFile(join(folder, 'index.txt'), '');
+    await writeFile(join(folder, 'ca.cnf'), CA_CONFIG);
+    const today = ['-days', '2'];
+    return {
+      ca: ca.cert,
+      good: await issue('good', NAMES, today),
+      wrongHost: await issue('elsewhere', 'subjectAltName=DNS:elsewhere.test', today),
+      expired: await issue('expired', NAMES, ['-startdate', '200101000000Z', '-enddate', '200102000000Z']),
+      selfSigned: await selfSign('self', NAMES),
+    };
+  } finally {
+    await rm(folder, { recursive: true });
+  }
+}
+
+const CA_CONFIG = `[ca]
+default_ca = authority
+[authority]
+database = index.txt
+new_certs_dir = .
+certificate = authority.crt
+private_key = authority.key
+rand_serial = yes
+unique_subject = no
+default_md = sha256
+policy = any
+[any]
+commonName = supplied
+`;

@@ -1,0 +1,138 @@
+import { expect, test } from 'bun:test';
+import { readAddress, readEcho } from '../../src/proxy/check/echo.ts';
+import { BUILT_IN_JUDGES, isProven, judgeAnswer, proofOf } from '../../src/proxy/check/judge.ts';
+
+const TOKEN = '0123456789abcdef';
+
+function ask(headers: Record<string, string>, query = `?token=${TOKEN}`, secret?: string) {
+  const url = new URL(`http://judge.test/api/judge${query}`);
+  return judgeAnswer({
+    url,
+    headers: new Headers(headers),
+    peer: '203.0.113.9',
+    ...(secret !== undefined && { secret }),
+  });
+}
+
+test('a judge echoes token, address and headers', () => {
+  expect(ask({ Via: '1.1 proxy', Accept: '*/*' })).toEqual({
+    token: TOKEN,
+    address: '203.0.113.9',
+    headers: { via: '1.1 proxy', accept: '*/*' },
+  });
+});
+
+test('a judge echoes neither credentials nor what is no token', () => {
+  expect(ask({ Cookie: 'a=b', Authorization: 'Bearer x' }).headers).toEqual({});
+  for (const query of ['', '?token=', '?token=<script>', `?token=${'a'.repeat(129)}`]) {
+    expect(ask({}, query).token).toBe('');
+  }
+});
+
+test('an answer stays below what a checker reads, whatever was sent', () => {
+  const many = Object.fromEntries(Array.from({ length: 500 }, (_, n) => [`x-${n}`, '"'.repeat(2_000)]));
+  const answer = ask({ ...many, [`x-${'n'.repeat(500)}`]: '1' }, undefined, 'secret');
+  expect(JSON.stringify(answer).length).toBeLessThan(16 * 1024);
+  expect(Object.keys(answer.headers).length).toBe(32);
+});
+
+test('a proof holds for the whole answer and one secret', () => {
+  const answer = ask({ via: 'x' }, undefined, 'secret');
+  expect(isProven(answer, 'secret')).toBe(true);
+  expect(isProven(answer, 'other')).toBe(false);
+  expect(isProven({ ...answer, address: '198.51.100.7' }, 'secret')).toBe(false);
+  expect(isProven({ ...answer, headers: {} }, 'secret')).toBe(false);
+  expect(isProven({ ...answer, proof: '' }, 'secret')).toBe(false);
+  expect(proofOf(answer, 'secret')).not.toBe(proofOf(answer, 'other'));
+});
+
+test('our own answer is read with its proof', () => {
+  const body = JSON.stringify(ask({ 'x-b': '1', '7': 'number-like' }, undefined, 'secret'));
+  expect(readEcho(body, TOKEN, 'secret')).toMatchObject({
+    address: '203.0.113.9',
+    proven: true,
+    format: 'json',
+  });
+  expect(readEcho(body, TOKEN, 'other')).toMatchObject({ proven: false });
+  expect(readEcho(body, TOKEN)).toMatchObject({ proven: false });
+});
+
+test('the answer of httpbin is read', () => {
+  const body = JSON.stringify({
+    args: { token: TOKEN },
+    headers: { Host: 'httpbin.org', Via: '1.1 proxy' },
+    origin: '198.51.100.7, 203.0.113.9',
+    url: `http://httpbin.org/get?token=${TOKEN}`,
+  });
+  expect(readEcho(body, TOKEN)).toMatchObject({
+    address: '203.0.113.9',
+    chain: '198.51.100.7',
+    headers: { host: 'httpbin.org', via: '1.1 proxy' },
+  });
+});
+
+test('lists of values, as of go-httpbin, are read', () => {
+  const body = JSON.stringify({
+    args: { token: [TOKEN] },
+    headers: { Via: ['a', 'b'] },
+    origin: '203.0.113.9:4711',
+  });
+  expect(readEcho(body, TOKEN)).toMatchObject({ address: '203.0.113.9', headers: { via: 'a, b' } });
+});
+
+test('the page of azenv is read', () => {
+  const body = `<html><head><title>AZ Environment variables</title></head><body><pre>
+HTTP_HOST = azenv.net
+HTTP_X_FORWARDED_FOR = 198.51.100.7<br>
+REMOTE_ADDR = 203.0.113.9
+REQUEST_URI = /?token=${TOKEN}
+</pre></body></html>`;
+  expect(readEcho(body, TOKEN)).toMatchObject({
+    format: 'text',
+    address: '203.0.113.9',
+    headers: { host: 'azenv.net', 'x-forwarded-for': '198.51.100.7' },
+  });
+  const injected = body.replace('</body>', '<script src=x></script></body>');
+  expect(readEcho(injected, TOKEN)?.frame).not.toBe(readEcho(body, TOKEN)?.frame);
+});
+
+test('nothing else is an answer', () => {
+  for (const body of [
+    '',
+    TOKEN,
+    `{"token":"${TOKEN}"}`,
+    `{"token":"${TOKEN}","address":"10.0.0.256","headers":{}}`,
+    `{"token":"${TOKEN}","address":"localhost","headers":{}}`,
+    `{"token":"${TOKEN}","address":"203.0.113.9"}`,
+    `{"token":"other","address":"203.0.113.9","headers":{"x":"${TOKEN}"}}`,
+    `{"token":"${TOKEN}","address":"203.0.113.9","headers":{}}<script>`,
+    `[{"token":"${TOKEN}","address":"203.0.113.9","headers":{}}]`,
+    `{"a":${'['.repeat(8_000)}"${TOKEN}"`,
+    `REMOTE_ADDR = unknown\n${TOKEN}`,
+    `<html>REMOTE_ADDR is 203.0.113.9 ${TOKEN}</html>`,
+  ]) {
+    expect(readEcho(body, TOKEN)).toBeNull();
+  }
+});
+
+test('hostile text is read in no time', () => {
+  const startedAt = process.cpuUsage().user;
+  for (const filler of ['<', '<a', 'A ', '=\n', ' ', '\n A'])
+    readEcho(TOKEN + filler.repeat(16_384 / filler.length), TOKEN);
+  expect((process.cpuUsage().user - startedAt) / 1_000).toBeLessThan(1_000);
+});
+
+test('an address may carry brackets or a port', () => {
+  expect(readAddress('203.0.113.9:80')).toBe('203.0.113.9');
+  expect(readAddress('[2001:db8::7]:443')).toBe('2001:db8::7');
+  expect(readAddress('2001:DB8::7')).toBe('2001:db8::7');
+  expect(readAddress('::ffff:203.0.113.9')).toBe('203.0.113.9');
+  expect(readAddress('203.0.113')).toBeNull();
+  expect(readAddress('judge.test:80')).toBeNull();
+});
+
+test('the built-in judges are URLs of both kinds', () => {
+  const schemes = BUILT_IN_JUDGES.map((url) => new URL(url).protocol);
+  expect(schemes.filter((scheme) => scheme === 'http:').length).toBe(5);
+  expect(schemes.filter((scheme) => scheme === 'https:').length).toBe(3);
+});
