@@ -67,6 +67,8 @@ async function openRedisMetadata(url: string, runtime: Runtime): Promise<Metadat
   const { createRedisState } = await import('./redis/state.ts');
   const { createRedisLocks } = await import('./redis/locks.ts');
   const { createRedisRateLimiter } = await import('./redis/rate-limiter.ts');
+  const { withFallback } = await import('./redis/fallback-limiter.ts');
+  const { createLocalRateLimiter } = await import('./local/rate-limiter.ts');
   const { openProxyReplica } = await import('./sqlite/proxy-replica.ts');
   const redis = await openRedis(url);
   return {
@@ -74,7 +76,7 @@ async function openRedisMetadata(url: string, runtime: Runtime): Promise<Metadat
     images: createRedisImages(redis),
     state: createRedisState(redis),
     locks: createRedisLocks(redis),
-    limiter: createRedisRateLimiter(redis),
+    limiter: withFallback(createRedisRateLimiter(redis), createLocalRateLimiter({ now: Date.now })),
     close: () => redis.close(),
   };
 }

@@ -41,6 +41,9 @@ export function createSqliteImages(database: Database, searchSizes?: MatchSizes)
   const idle = database.prepare<ImageRecord>(
     `SELECT ${RECORD} FROM images WHERE last_access < ? ORDER BY last_access, id LIMIT ?`,
   );
+  const recent = database.prepare<ImageRecord>(
+    `SELECT ${RECORD} FROM images ORDER BY last_access DESC, id DESC LIMIT ? OFFSET ?`,
+  );
   const known = database.prepare<{ id: string }>(
     'SELECT id FROM images WHERE id IN (SELECT value FROM json_each(?))',
   );
@@ -170,6 +173,8 @@ export function createSqliteImages(database: Database, searchSizes?: MatchSizes)
     },
 
     idleSince: async (before, limit) => idle.all(before, limit),
+
+    recent: async ({ offset, limit }) => recent.all(limit, offset),
 
     existing: async (ids) => new Set(known.all(JSON.stringify(ids)).map(({ id }) => id)),
 

@@ -1,15 +1,16 @@
 import { setImmediate } from 'node:timers/promises';
-import type { ProxyFilter, ProxyRecord } from '../../src/proxy/proxy.ts';
+import type { Endpoint, ProxyFilter, ProxyRecord } from '../../src/proxy/proxy.ts';
 import type { ProxyStore } from '../../src/proxy/store.ts';
 import type { SqliteValue } from '../../src/runtime/runtime.ts';
 import type { Database } from './database.ts';
+import { createIdSet } from './id-set.ts';
 import { createSaver, RECORD } from './proxy-rows.ts';
 import { drawIds } from './proxy-sample.ts';
 import { type Cursor, countQuery, pageQuery, type Sql, walkQuery, where } from './proxy-sql.ts';
 import { type CountRow, summarise } from './proxy-summary.ts';
 
 /** Rows that are read or removed before other work gets its turn: a few milliseconds. */
-const STEPS = { ids: 5000, records: 1000, lookups: 500, removals: 250 };
+const STEPS = { ids: 5000, records: 1000, endpoints: 500, lookups: 500, removals: 250 };
 
 export interface SqliteProxiesOptions {
   /** 0 <= random() < 1; for samples. */
@@ -81,7 +82,7 @@ export function createSqliteProxies(
   function worst(limit: number): number[] {
     const ids: number[] = [];
     for (const status of ['dead', 'alive'] as const) {
-      const rows = select<Cursor>(walkQuery({ status }, limit - ids.length, null, 'DESC'));
+      const rows = select<Cursor>(walkQuery({ status }, limit - ids.length, null, { direction: 'DESC' }));
       ids.push(...rows.map(({ id }) => id));
     }
     return ids;
@@ -132,6 +133,21 @@ export function createSqliteProxies(
       }
       const records = load(batch, filter);
       if (records.length > 0) yield records;
+    },
+
+    async *endpoints(filter) {
+      const columns = ', protocol, ip, port';
+      const seen = createIdSet();
+      let cursor: Cursor | null = null;
+      for (;;) {
+        const step: (Cursor & Endpoint)[] = select(walkQuery(filter, steps.endpoints, cursor, { columns }));
+        cursor = step.at(-1) ?? null;
+        // A row that moved down the order since it was seen comes by again.
+        const fresh = step.filter(({ id }) => seen.add(id));
+        if (fresh.length > 0) yield fresh;
+        if (step.length < steps.endpoints) return;
+        await setImmediate();
+      }
     },
 
     get: async (id) => byId.get(id),

@@ -85,19 +85,20 @@ export function idsQuery(filter: ProxyFilter): Sql {
 
 /**
  * The keys of the first `limit` matches after the cursor in the order of `dependable`, or from its end backwards.
- * The indexes are sorted within one status and protocol; SQLite merges one walk for each of them.
+ * The indexes are sorted within one status and protocol; SQLite merges one walk for each of them. `columns`: what
+ * else of each row is wanted.
  */
 export function walkQuery(
   filter: ProxyFilter,
   limit: number,
   after: Cursor | null,
-  direction: 'ASC' | 'DESC' = 'ASC',
+  { direction = 'ASC', columns = '' }: { direction?: 'ASC' | 'DESC'; columns?: string } = {},
 ): Sql {
   const { status, protocol, ...rest } = filter;
   const residual = where(rest);
   const from = after ? ' AND (badness, slowness, tie) > (?, ?, ?)' : '';
   const cursor = after ? [after.badness, after.slowness, after.id] : [];
-  const walk = `SELECT id, badness, slowness, tie FROM proxies INDEXED BY ${indexFor(filter)}
+  const walk = `SELECT id, badness, slowness, tie${columns} FROM proxies INDEXED BY ${indexFor(filter)}
     WHERE status = ? AND protocol = ? AND ${residual.text}${from}`;
   const statuses = status ? [status] : STATUSES;
   const branches = statuses.flatMap((each) =>

@@ -3,8 +3,9 @@ import type { Migration } from './migrate.ts';
 
 /**
  * Proxies. `badness`, `slowness` and `tie` are the order of `dependable` as one ascending key, so that pages and
- * batches are ranges of an index (SQLite compares a row value with an index only up to a row id, hence `tie`). The counts are kept by triggers, response times in whole microseconds so that
- * sums do not drift. The version starts at the time of creation: a new file never repeats one of an old file.
+ * batches are ranges of an index (SQLite compares a row value with an index only up to a row id, hence `tie`); an
+ * export reads nothing but `proxies_order`. The counts are kept by triggers, response times in whole microseconds so
+ * that sums do not drift. The version starts at the time of creation: a new file never repeats one of an old file.
  */
 const proxies: Migration = [
   `CREATE TABLE proxies (
@@ -18,7 +19,7 @@ const proxies: Migration = [
     badness REAL AS (-uptime), slowness REAL AS (ifnull(response_ms, 9e999)), tie INTEGER AS (id),
     UNIQUE (ip, port, protocol)
   )`,
-  `CREATE INDEX proxies_order ON proxies (status, protocol, badness, slowness, tie, country, anonymity, source)`,
+  `CREATE INDEX proxies_order ON proxies (status, protocol, badness, slowness, tie, country, anonymity, source, ip, port)`,
   `CREATE INDEX proxies_country ON proxies (country, status, protocol, badness, slowness, tie, anonymity, source)`,
   `CREATE INDEX proxies_due ON proxies (next_check)`,
   `CREATE INDEX proxies_dead ON proxies (ifnull(last_alive, first_seen)) WHERE status = 'dead'`,

@@ -22,7 +22,7 @@ imageStoreConformance(
 stateStoreConformance(test, opener(createSqliteState));
 
 describe('in steps so small that few rows take many', () => {
-  const steps = { ids: 700, records: 300, lookups: 10, removals: 7 };
+  const steps = { ids: 700, records: 300, endpoints: 200, lookups: 10, removals: 7 };
   proxyStoreConformance(
     test,
     opener((database) => createSqliteProxies(database, { steps })),

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { get as httpGet, type IncomingMessage } from 'node:http';
 import { SocksProxyAgent } from 'socks-proxy-agent';
+import { absent } from '../support/absent.ts';
 import { type Contract, loadContract } from '../support/contract.ts';
 import { json } from '../support/json.ts';
 import { type ProxyWorld, startProxyWorld } from '../support/proxy-world.ts';
@@ -29,7 +30,9 @@ interface Job {
   sources: { name: string; state: string; found: number; error: string | null }[];
 }
 
-describe.each(['bun', 'deno'] as const)('the proxy pool on %s', (runtime) => {
+describe
+  .skipIf(absent('tinyproxy', 'microsocks', 'danted', 'openssl', 'curl'))
+  .each(['bun', 'deno'] as const)('the proxy pool on %s', (runtime) => {
   let world: ProxyWorld;
   let server: ServerProcess;
   let contract: Contract;

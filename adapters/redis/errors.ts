@@ -1,0 +1,35 @@
+import { AppError } from '../../src/errors.ts';
+
+/** Replies by which a server refuses a command before it has done anything. */
+const REFUSALS =
+  /^(READONLY|OOM|LOADING|BUSY|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|NOREPLICAS|MISCONF|NOAUTH|WRONGPASS|NOPERM|MOVED|ASK|UNBLOCKED)\b/;
+
+/** Refusals that last: trying again at once would change nothing. */
+const LASTING = /^(OOM|MISCONF|NOAUTH|WRONGPASS|NOPERM)\b/;
+
+/** What ioredis says of a command that it did not send. */
+const NOT_SENT = /enableOfflineQueue/;
+
+/** How long a caller should wait: reconnection is tried at least once a second. */
+const RETRY_AFTER_MS = 2000;
+
+/**
+ * - `refused`: nothing was done, and soon it may work
+ * - `lasting`: nothing was done, and it will stay so
+ * - `unclear`: the reply did not come; the command may have been done or not
+ * - `fault`: the server says that the command itself is wrong
+ */
+export type Failure = 'refused' | 'lasting' | 'unclear' | 'fault';
+
+export function classify(error: unknown): Failure {
+  if (!(error instanceof Error)) return 'fault';
+  if (LASTING.test(error.message)) return 'lasting';
+  if (REFUSALS.test(error.message) || NOT_SENT.test(error.message)) return 'refused';
+  return error.name === 'ReplyError' ? 'fault' : 'unclear';
+}
+
+/** `unavailable` in words for the caller; the server's own words stay in the log. */
+export function unavailable(cause: unknown): AppError {
+  const message = 'The database does not answer. Please try again in a few seconds.';
+  return new AppError('unavailable', message, { cause, retryAfterMs: RETRY_AFTER_MS });
+}

@@ -1,0 +1,25 @@
+import type { RateLimiter } from '../../src/shared/rate-limiter.ts';
+import { within } from './within.ts';
+
+/** Longer than a server that works takes. */
+const PATIENCE_MS = 300;
+/** How long the fallback stands in before the first limiter is asked again. */
+const PAUSE_MS = 1000;
+
+/**
+ * A limiter that goes on with another one while the first fails or hangs, so that what needs no server, such as
+ * lists of proxies, is still served: each copy then limits on its own.
+ */
+export function withFallback(first: RateLimiter, fallback: RateLimiter): RateLimiter {
+  let failedAt = Number.NEGATIVE_INFINITY;
+  return {
+    async take(key, bucket, cost) {
+      if (performance.now() - failedAt >= PAUSE_MS) {
+        const verdict = await within(first.take(key, bucket, cost), PATIENCE_MS).catch(() => null);
+        if (verdict) return verdict;
+        failedAt = performance.now();
+      }
+      return fallback.take(key, bucket, cost);
+    },
+  };
+}

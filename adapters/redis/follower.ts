@@ -1,0 +1,132 @@
+import type { RedisConnection } from './connection.ts';
+import { unavailable } from './errors.ts';
+import { type Changes, changesSince, endOfLog } from './log.ts';
+import { within } from './within.ts';
+
+/** How old a view may be that is handed out without a look at the log. */
+const FRESH_MS = 250;
+/** How long a reader waits for a look at the log before it takes the view as it is. */
+const PATIENCE_MS = 400;
+/** How long a reader waits where there is no view yet. */
+const FIRST_PATIENCE_MS = 4000;
+/** Pause after a failed look, during which readers take the view as it is. */
+const PAUSE_MS = 500;
+
+export interface FollowerOptions<View> {
+  redis: RedisConnection;
+  keys: { log: string; records: string };
+  /** An empty view. */
+  open(): Promise<View>;
+  /** All records there are, in batches; what changes meanwhile may or may not be seen. */
+  scan(): AsyncIterable<Changes>;
+  /** Takes the changes over, all at once. The same change may come twice. */
+  apply(view: View, changes: Changes): void;
+}
+
+/** A view of some records within the process, kept up to date by the log of changes. */
+export interface Followed<View> {
+  view: View;
+  /** Its place in the log: changes whenever the view does. */
+  place: string;
+}
+
+export interface Follower<View> {
+  /** The view, less than a second old; older while the server is away. */
+  recent(): Promise<Followed<View>>;
+  /**
+   * The view with everything that was written before the call.
+   * @throws {AppError} `unavailable` while the server is away.
+   */
+  exact(): Promise<Followed<View>>;
+  /** Lets this process see what it has just written. Never rejects: what was written stays so. */
+  catchUp(): Promise<void>;
+}
+
+/** Follows a log. Nothing runs between the calls: a look at the log begins when a reader wants one. */
+export function createFollower<View>(options: FollowerOptions<View>): Follower<View> {
+  const { redis, keys, apply } = options;
+  let current: Followed<View> | null = null;
+  let freshAt = Number.NEGATIVE_INFINITY;
+  let failedAt = Number.NEGATIVE_INFINITY;
+  let running: { since: number; done: Promise<Followed<View>> } | null = null;
+  let next: Promise<Followed<View>> | null = null;
+
+  async function follow(followed: Followed<View>): Promise<Followed<View> | null> {
+    for (;;) {
+      const step = await changesSince(redis, keys, followed.place);
+      if (!step) return null;
+      if (step.changes.length > 0) apply(followed.view, step.changes);
+      followed.place = step.place;
+      if (!step.more) return followed;
+    }
+  }
+
+  /** Builds a new view beside the old one, which serves until the new one is complete. */
+  async function load(): Promise<Followed<View>> {
+    for (;;) {
+      const place = await endOfLog(redis, keys.log);
+      const view = await options.open();
+      for await (const batch of options.scan()) apply(view, batch);
+      const followed = await follow({ view, place });
+      if (followed) return followed;
+    }
+  }
+
+  function look(): Promise<Followed<View>> {
+    const since = performance.now();
+    const done = (async () => {
+      try {
+        current = (current && (await follow(current))) ?? (await load());
+        freshAt = since;
+        return current;
+      } catch (error) {
+        failedAt = performance.now();
+        throw error;
+      } finally {
+        running = null;
+      }
+    })();
+    running = { since, done };
+    return done;
+  }
+
+  /** A look that begins after the call; all who ask while one is under way share the next. */
+  function nextLook(): Promise<Followed<View>> {
+    if (!running) return look();
+    next ??= running.done
+      .catch(() => {})
+      .then(() => {
+        next = null;
+        return running ? running.done : look();
+      });
+    return next;
+  }
+
+  /** To read everything for the first time may take longer than a caller should wait. */
+  async function first(): Promise<Followed<View>> {
+    const loaded = await within(running?.done ?? look(), FIRST_PATIENCE_MS);
+    if (loaded) return loaded;
+    throw unavailable(new Error('the records are still being read'));
+  }
+
+  return {
+    async exact() {
+      if (!current) await first();
+      return nextLook();
+    },
+
+    async recent() {
+      const followed = current;
+      if (!followed) return first();
+      const now = performance.now();
+      if (now - freshAt < FRESH_MS || now - failedAt < PAUSE_MS) return followed;
+      const done = running?.done ?? look();
+      const patienceMs = PATIENCE_MS - (now - (running?.since ?? now));
+      return (await within(done, patienceMs).catch(() => null)) ?? followed;
+    },
+
+    async catchUp() {
+      if (current) await nextLook().catch(() => {});
+    },
+  };
+}

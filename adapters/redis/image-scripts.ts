@@ -1,0 +1,98 @@
+import { script } from './connection.ts';
+import { LOG } from './log.ts';
+
+/**
+ * KEYS of every script here: records (id to record), public (ids, newest first), idle (ids by last access), totals,
+ * log. Only public images are logged.
+ */
+
+const COUNT = `
+local function count(format, size, isPublic, by)
+  redis.call('HINCRBY', KEYS[4], 'images', by)
+  redis.call('HINCRBY', KEYS[4], 'bytes', by * size)
+  redis.call('HINCRBY', KEYS[4], 'format:' .. format, by)
+  if not isPublic then redis.call('HINCRBY', KEYS[4], 'protected', by) end
+end`;
+
+const REMOVE = `
+local function remove(id)
+  local text = redis.call('HGET', KEYS[1], id)
+  if not text then return 0 end
+  local image = cjson.decode(text)
+  local isPublic = image[3] == cjson.null
+  redis.call('HDEL', KEYS[1], id)
+  redis.call('ZREM', KEYS[2], id)
+  redis.call('ZREM', KEYS[3], id)
+  count(image[1], image[2], isPublic, -1)
+  if isPublic then log(KEYS[5], {id}) end
+  return 1
+end`;
+
+/** Ids in a table as the flat list of id, record and last access of those that exist. */
+const LOAD = `
+local function load(ids)
+  local found = {}
+  for first = 1, #ids, 1000 do
+    local last = math.min(first + 999, #ids)
+    local records = redis.call('HMGET', KEYS[1], unpack(ids, first, last))
+    local accesses = redis.call('ZMSCORE', KEYS[3], unpack(ids, first, last))
+    for i = 1, #records do
+      if records[i] then
+        found[#found + 1] = ids[first + i - 1]
+        found[#found + 1] = records[i]
+        found[#found + 1] = accesses[i] or '0'
+      end
+    end
+  end
+  return found
+end`;
+
+/** ARGV: id, record, created at, last access, format, size, 1 if public. Answers 0 where the id is taken. */
+export const INSERT = script(`${LOG}${COUNT}
+local taken = redis.call('HGET', KEYS[1], ARGV[1])
+if taken then return taken == ARGV[2] and 1 or 0 end
+local isPublic = ARGV[7] == '1'
+redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
+redis.call('ZADD', KEYS[3], ARGV[4], ARGV[1])
+if isPublic then redis.call('ZADD', KEYS[2], -ARGV[3], ARGV[1]) end
+count(ARGV[5], ARGV[6], isPublic, 1)
+if isPublic then log(KEYS[5], {ARGV[1]}) end
+return 1`);
+
+/** ARGV: ids. */
+export const READ = script(`${LOAD}
+return load(ARGV)`);
+
+/** ARGV: first and last place in the list of public images. Answers their number and the records. */
+export const PAGE = script(`${LOAD}
+return {redis.call('ZCARD', KEYS[2]), load(redis.call('ZRANGE', KEYS[2], ARGV[1], ARGV[2]))}`);
+
+/** ARGV: time, most. */
+export const IDLE = script(`${LOAD}
+return load(redis.call('ZRANGE', KEYS[3], '-inf', '(' .. ARGV[1], 'BYSCORE', 'LIMIT', 0, ARGV[2]))`);
+
+/** ARGV: first and last place, the last accessed first. */
+export const RECENT = script(`${LOAD}
+return load(redis.call('ZRANGE', KEYS[3], ARGV[1], ARGV[2], 'REV'))`);
+
+/** ARGV: creation time, how many of that time to pass over, most. Public ids and records, oldest first. */
+export const OLDEST = script(`
+local from = ARGV[1] == '' and '+inf' or -ARGV[1]
+local ids = redis.call('ZRANGE', KEYS[2], from, '-inf', 'BYSCORE', 'REV', 'LIMIT', ARGV[2], ARGV[3])
+if #ids == 0 then return {} end
+local records, found = redis.call('HMGET', KEYS[1], unpack(ids)), {}
+for i = 1, #ids do
+  found[#found + 1] = ids[i]
+  found[#found + 1] = records[i]
+end
+return found`);
+
+/** ARGV: id. Answers 1, or 0 where there is no such image. */
+export const REMOVE_ONE = script(`${LOG}${COUNT}${REMOVE}
+return remove(ARGV[1])`);
+
+/** ARGV: id, time. Removes the image if its last access was before the time; answers 1 if it did. */
+export const REMOVE_IDLE = script(`${LOG}${COUNT}${REMOVE}
+local access = redis.call('ZSCORE', KEYS[3], ARGV[1])
+if not access or tonumber(access) >= tonumber(ARGV[2]) then return 0 end
+return remove(ARGV[1])`);

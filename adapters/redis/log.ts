@@ -1,0 +1,79 @@
+import { type RedisConnection, script } from './connection.ts';
+
+/**
+ * A log of changes: a stream whose entries name the records that a write touched. Each copy keeps a view of the
+ * records and reads the log to keep it up to date. Entries older than ten minutes are dropped, but never the last
+ * one before a write, so a view that was up to date finds its place again however long ago that was.
+ */
+const KEPT_SECONDS = 600;
+
+/** Lua function for the scripts that write: `log(key, ids)`. */
+export const LOG = `
+local function log(key, ids)
+  local oldest = (redis.call('TIME')[1] - ${KEPT_SECONDS}) * 1000
+  local last = redis.call('XREVRANGE', key, '+', '-', 'COUNT', 1)[1]
+  if last then oldest = math.min(oldest, tonumber(string.match(last[1], '^%d+'))) end
+  redis.call('XADD', key, 'MINID', '~', string.format('%.0f', oldest), '*', 'ids', table.concat(ids, ','))
+end`;
+
+/** KEYS: log. Answers the place of its last entry; an empty log gets a first one. */
+const END = script(`
+local last = redis.call('XREVRANGE', KEYS[1], '+', '-', 'COUNT', 1)[1]
+if last then return last[1] end
+return redis.call('XADD', KEYS[1], '*', 'ids', '')`);
+
+/**
+ * KEYS: log, records (a hash). ARGV: place, most entries. Answers the next place, whether there is more, and ids and
+ * present values of the records that were touched in between; nil where the log does not know the place.
+ */
+const CHANGES = script(`
+local entries = redis.call('XRANGE', KEYS[1], ARGV[1], '+', 'COUNT', ARGV[2])
+if not entries[1] or entries[1][1] ~= ARGV[1] then return false end
+local seen, ids, found = {}, {}, {}
+for i = 2, #entries do
+  for id in string.gmatch(entries[i][2][2], '[^,]+') do
+    if not seen[id] then
+      seen[id] = true
+      ids[#ids + 1] = id
+    end
+  end
+end
+for first = 1, #ids, 1000 do
+  local values = redis.call('HMGET', KEYS[2], unpack(ids, first, math.min(first + 999, #ids)))
+  for i = 1, #values do
+    found[#found + 1] = ids[first + i - 1]
+    found[#found + 1] = values[i]
+  end
+end
+return {entries[#entries][1], #entries == tonumber(ARGV[2]) and 1 or 0, found}`);
+
+const MAX_ENTRIES = 200;
+
+/** Records by id in the form they are stored in; `null` for one that is gone. */
+export type Changes = [id: string, value: string | null][];
+
+/** The place of the log's end: whatever was written before is older. */
+export async function endOfLog(redis: RedisConnection, log: string): Promise<string> {
+  return (await redis.run('safe', END, [log], [])) as string;
+}
+
+/** What has changed since the place, or `null` where the log no longer reaches back to it. */
+export async function changesSince(
+  redis: RedisConnection,
+  keys: { log: string; records: string },
+  place: string,
+): Promise<{ place: string; more: boolean; changes: Changes } | null> {
+  const answer = await redis.run('safe', CHANGES, [keys.log, keys.records], [place, MAX_ENTRIES]);
+  if (answer === null) return null;
+  const [next, more, found] = answer as [string, number, (string | null)[]];
+  return { place: next, more: more === 1, changes: pairs(found) };
+}
+
+/** `[id, value, id, value]` as pairs. */
+export function pairs(flat: readonly (string | null)[]): Changes {
+  const changes: Changes = [];
+  for (let index = 0; index < flat.length; index += 2) {
+    changes.push([flat[index] ?? '', flat[index + 1] ?? null]);
+  }
+  return changes;
+}

@@ -1,0 +1,131 @@
+import type { ProxyFilter, ProxyRecord } from '../../src/proxy/proxy.ts';
+import type { ProxyStore } from '../../src/proxy/store.ts';
+import type { Arg, RedisConnection, Script } from './connection.ts';
+import { createFollower } from './follower.ts';
+import { type Changes, pairs } from './log.ts';
+import { decodeProxy, encodeProxy, endpointKey } from './proxy-codec.ts';
+import { EVICT, REMOVE_DEAD, RESCHEDULE, SAVE } from './proxy-scripts.ts';
+
+/** The pool within the process, where every question is answered. */
+export interface ProxyReplica
+  extends Pick<
+    ProxyStore,
+    'find' | 'sample' | 'stream' | 'endpoints' | 'get' | 'lookup' | 'due' | 'summary'
+  > {
+  /** Takes over records and removals, all at once, keeping the ids. */
+  apply(records: readonly ProxyRecord[], removed: readonly number[]): void;
+}
+
+/** Records that one command reads or removes: about a millisecond of the server's time. */
+const BATCH = 500;
+
+/**
+ * `ProxyStore` over Redis. The server holds the records and makes each write atomic; questions are answered by a
+ * replica in the process, which follows the server's log of changes. Lists, samples, exports and numbers are less
+ * than a second old, and go on from the last state while the server is away; everything else is exact.
+ */
+export function createRedisProxies(
+  redis: RedisConnection,
+  openReplica: () => Promise<ProxyReplica>,
+): ProxyStore {
+  const key = (name: string) => redis.key('proxies', name);
+  const keys = { records: key('records'), log: key('log') };
+  const writeKeys = [keys.records, key('ids'), key('last-id'), keys.log];
+
+  async function* scan(): AsyncIterable<Changes> {
+    let cursor = '0';
+    do {
+      const answer = await redis.call('safe', 'HSCAN', keys.records, cursor, 'COUNT', BATCH);
+      const [next, found] = answer as [string, string[]];
+      yield pairs(found);
+      cursor = next;
+    } while (cursor !== '0');
+  }
+
+  const follower = createFollower<ProxyReplica>({
+    redis,
+    keys,
+    open: openReplica,
+    scan,
+    apply(replica, changes) {
+      const records = changes.flatMap(([id, value]) => (value === null ? [] : [decodeProxy(id, value)]));
+      const removed = changes.flatMap(([id, value]) => (value === null ? [Number(id)] : []));
+      replica.apply(records, removed);
+    },
+  });
+  const recent = async () => (await follower.recent()).view;
+  const exact = async () => (await follower.exact()).view;
+
+  async function removeInBatches(script: Script, condition: Arg, ids: readonly number[]): Promise<number> {
+    let removed = 0;
+    for (let first = 0; first < ids.length; first += BATCH) {
+      const args = [condition, ...ids.slice(first, first + BATCH)];
+      removed += Number(await redis.run('never', script, writeKeys, args));
+    }
+    await follower.catchUp();
+    return removed;
+  }
+
+  return {
+    find: async (query) => (await recent()).find(query),
+
+    sample: async (filter, limit) => (await recent()).sample(filter, limit),
+
+    async *stream(filter) {
+      yield* (await recent()).stream(filter);
+    },
+
+    async *endpoints(filter) {
+      yield* (await recent()).endpoints(filter);
+    },
+
+    get: async (id) => (await exact().catch(recent)).get(id),
+
+    lookup: async (endpoints) => (await exact()).lookup(endpoints),
+
+    async save(drafts) {
+      if (drafts.length === 0) return [];
+      const latest = new Map(drafts.map((draft) => [endpointKey(draft), draft]));
+      const args = [...latest].flatMap(([endpoint, draft]) => [endpoint, encodeProxy(draft)]);
+      const ids = (await redis.run('safe', SAVE, writeKeys, args)) as (string | number)[];
+      const saved = new Map(
+        [...latest].map(([endpoint, draft], index) => [endpoint, { ...draft, id: Number(ids[index]) }]),
+      );
+      await follower.catchUp();
+      return drafts.flatMap((draft) => saved.get(endpointKey(draft)) ?? []);
+    },
+
+    async reschedule(id, at) {
+      if (!Number.isSafeInteger(at)) throw new TypeError(`a check cannot be due at ${at}`);
+      const found = await redis.run('safe', RESCHEDULE, writeKeys, [id, at]);
+      await follower.catchUp();
+      return found === 1;
+    },
+
+    due: async (now, limit) => (await exact()).due(now, limit),
+
+    async removeDead(before) {
+      const gone = (record: ProxyRecord) => (record.lastAlive ?? record.firstSeen) < before;
+      const ids: number[] = [];
+      for await (const batch of (await exact()).stream({ status: 'dead' })) {
+        for (const record of batch) if (gone(record)) ids.push(record.id);
+      }
+      return removeInBatches(REMOVE_DEAD, before, ids);
+    },
+
+    async evict(keep) {
+      const replica = await exact();
+      const { total } = await replica.summary();
+      if (total <= keep) return 0;
+      const bestFirst: number[] = [];
+      for (const filter of [{ status: 'alive' }, { status: 'dead' }] satisfies ProxyFilter[]) {
+        for await (const batch of replica.stream(filter)) bestFirst.push(...batch.map(({ id }) => id));
+      }
+      return removeInBatches(EVICT, keep, bestFirst.slice(keep).reverse());
+    },
+
+    summary: async () => (await recent()).summary(),
+
+    version: async () => (await follower.recent()).place,
+  };
+}

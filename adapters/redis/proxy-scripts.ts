@@ -1,0 +1,60 @@
+import { script } from './connection.ts';
+import { LOG } from './log.ts';
+
+/** KEYS of every script here: records (id to record), ids (endpoint to id), last id, log. */
+
+const REMOVE = `
+local function remove(id, proxy)
+  redis.call('HDEL', KEYS[1], id)
+  redis.call('HDEL', KEYS[2], proxy[2] .. '|' .. proxy[3] .. '|' .. string.format('%d', proxy[4]))
+end`;
+
+/** ARGV: endpoint and record in turn. Answers the ids. */
+export const SAVE = script(`${LOG}
+local ids = {}
+for i = 1, #ARGV, 2 do
+  local id = redis.call('HGET', KEYS[2], ARGV[i])
+  if not id then
+    id = redis.call('INCR', KEYS[3])
+    redis.call('HSET', KEYS[2], ARGV[i], id)
+  end
+  redis.call('HSET', KEYS[1], id, ARGV[i + 1])
+  ids[#ids + 1] = id
+end
+log(KEYS[4], ids)
+return ids`);
+
+/** ARGV: id, time. Answers 1, or 0 where there is no such record. */
+export const RESCHEDULE = script(`${LOG}
+local proxy = redis.call('HGET', KEYS[1], ARGV[1])
+if not proxy then return 0 end
+redis.call('HSET', KEYS[1], ARGV[1], '[' .. ARGV[2] .. string.match(proxy, ',.*'))
+log(KEYS[4], {ARGV[1]})
+return 1`);
+
+/** ARGV: time, ids. Removes those of them that are dead and were last alive before the time; answers how many. */
+export const REMOVE_DEAD = script(`${LOG}${REMOVE}
+local before, removed = tonumber(ARGV[1]), {}
+for i = 2, #ARGV do
+  local text = redis.call('HGET', KEYS[1], ARGV[i])
+  local proxy = text and cjson.decode(text)
+  if proxy and proxy[5] == 'dead' and (tonumber(proxy[6]) or proxy[7]) < before then
+    remove(ARGV[i], proxy)
+    removed[#removed + 1] = ARGV[i]
+  end
+end
+if #removed > 0 then log(KEYS[4], removed) end
+return #removed`);
+
+/** ARGV: how many to keep, ids. Removes them in their order while there are more; answers how many. */
+export const EVICT = script(`${LOG}${REMOVE}
+local excess, removed = redis.call('HLEN', KEYS[1]) - ARGV[1], {}
+for i = 2, #ARGV do
+  local text = #removed < excess and redis.call('HGET', KEYS[1], ARGV[i])
+  if text then
+    remove(ARGV[i], cjson.decode(text))
+    removed[#removed + 1] = ARGV[i]
+  end
+end
+if #removed > 0 then log(KEYS[4], removed) end
+return #removed`);

@@ -1,0 +1,103 @@
+import { unlink } from 'node:fs/promises';
+import {
+  DeleteObjectCommand,
+  GetObjectCommand,
+  HeadObjectCommand,
+  ListObjectsV2Command,
+} from '@aws-sdk/client-s3';
+import type { BlobStore } from '../../src/image/store.ts';
+import { wholeBody } from './body.ts';
+import { createClient, limited, type S3Credentials } from './client.ts';
+import { isMissing, translate } from './errors.ts';
+import { putFile } from './put.ts';
+import { parseS3Url } from './url.ts';
+
+/**
+ * `BlobStore` over S3, at the bucket and prefix that the URL names (see `parseS3Url`). Bodies pass through as
+ * they come; clients never hear of the server behind. A slash in a key becomes `!`, for servers that keep
+ * objects as files cannot hold both `a` and `a/b`.
+ * @throws {RangeError} where the URL is not one of these.
+ */
+export function createS3Blobs(url: string, credentials: S3Credentials): BlobStore & { close(): void } {
+  const address = parseS3Url(url);
+  const client = createClient(address, credentials);
+  const { bucket, prefix } = address;
+  const target = (key: string) => ({ Bucket: bucket, Key: prefix + key.replaceAll('/', '!') });
+
+  /** The object from `start` on; `etag` makes sure that it is still the same one. */
+  async function open(key: string, start: number, end: number | undefined, etag?: string) {
+    const whole = start === 0 && end === undefined;
+    const command = new GetObjectCommand({
+      ...target(key),
+      ...(!whole && { Range: `bytes=${start}-${end === undefined ? '' : end - 1}` }),
+      ...(etag && { IfMatch: etag }),
+    });
+    const answer = await limited(0, (limits) => client.send(command, limits).catch(nullIfMissing));
+    if (!answer) return null;
+    // With the fetch handler a body is a stream, or an empty Blob.
+    const body = answer.Body as unknown;
+    const stream = body instanceof ReadableStream ? body : new Blob([]).stream();
+    return {
+      stream: stream as ReadableStream<Uint8Array>,
+      size: answer.ContentLength ?? 0,
+      etag: answer.ETag,
+    };
+  }
+
+  return {
+    async put(key, path, mediaType) {
+      await putFile(client, target(key), path, mediaType).catch((error: unknown) => {
+        throw translate(error);
+      });
+      await unlink(path);
+    },
+
+    async get(key, range) {
+      const [start, end] = [range?.start ?? 0, range?.end];
+      const first = await open(key, start, end);
+      if (!first) return null;
+      return wholeBody(first.stream, first.size, async (offset) => {
+        const rest = await open(key, start + offset, end ?? start + first.size, first.etag);
+        if (!rest) throw translate(new Error('the object was removed while it was read'));
+        return rest.stream;
+      });
+    },
+
+    async stat(key) {
+      const command = new HeadObjectCommand(target(key));
+      const head = await limited(0, (limits) => client.send(command, limits).catch(nullIfMissing));
+      return head && { key, size: head.ContentLength ?? 0, modified: head.LastModified?.getTime() ?? 0 };
+    },
+
+    async remove(key) {
+      const command = new DeleteObjectCommand(target(key));
+      await limited(0, (limits) => client.send(command, limits).catch(nullIfMissing));
+    },
+
+    async *list() {
+      let ContinuationToken: string | undefined;
+      do {
+        const command = new ListObjectsV2Command({
+          Bucket: bucket,
+          Prefix: prefix,
+          ...(ContinuationToken && { ContinuationToken }),
+        });
+        const page = await limited(0, (limits) => client.send(command, limits));
+        const infos = (page.Contents ?? []).map(({ Key = '', Size = 0, LastModified }) => ({
+          key: Key.slice(prefix.length).replaceAll('!', '/'),
+          size: Size,
+          modified: LastModified?.getTime() ?? 0,
+        }));
+        if (infos.length > 0) yield infos;
+        ContinuationToken = page.NextContinuationToken;
+      } while (ContinuationToken);
+    },
+
+    close: () => client.destroy(),
+  };
+}
+
+function nullIfMissing(error: unknown): null {
+  if (isMissing(error)) return null;
+  throw error;
+}

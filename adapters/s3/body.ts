@@ -1,0 +1,65 @@
+import { translate } from './errors.ts';
+
+/** Time that the server may leave a reader waiting. */
+const IDLE_MS = 10_000;
+/** How often a body that was cut is continued where it broke off. */
+const MAX_RESUMES = 2;
+
+/** A body as it comes from the server, from some offset on. */
+export type OpenBody = (offset: number) => Promise<ReadableStream<Uint8Array>>;
+
+/**
+ * The `size` bytes of `first` as a stream that errors rather than ends early. Where the body breaks off, the
+ * rest is asked for. Reads only as fast as it is read.
+ */
+export function wholeBody(
+  first: ReadableStream<Uint8Array>,
+  size: number,
+  reopen: OpenBody,
+): ReadableStream<Uint8Array> {
+  let reader = first.getReader();
+  let offset = 0;
+  let resumes = 0;
+
+  async function nextChunk(): Promise<Uint8Array> {
+    for (;;) {
+      try {
+        const { value } = await inTime(reader.read());
+        if (value && offset + value.length <= size) return value;
+        throw new Error(value ? 'the body is longer than announced' : 'the body was cut');
+      } catch (error) {
+        reader.cancel().catch(() => {});
+        if (resumes++ >= MAX_RESUMES) throw translate(error);
+        reader = (await reopen(offset)).getReader();
+      }
+    }
+  }
+
+  return new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        if (offset < size) {
+          const chunk = await nextChunk();
+          offset += chunk.length;
+          controller.enqueue(chunk);
+        }
+        if (offset === size) {
+          controller.close();
+          reader.cancel().catch(() => {});
+        }
+      },
+      cancel: (reason) => reader.cancel(reason),
+    },
+    { highWaterMark: 0 },
+  );
+}
+
+async function inTime<T>(work: Promise<T>): Promise<T> {
+  const { promise: late, reject } = Promise.withResolvers<never>();
+  const timer = setTimeout(() => reject(new Error('the S3 server sends nothing')), IDLE_MS);
+  try {
+    return await Promise.race([work, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

@@ -1,0 +1,46 @@
+/** What an `s3:` URL says. */
+export interface S3Address {
+  bucket: string;
+  /** Begins every object's name: empty, or ends in a slash. */
+  prefix: string;
+  /** `undefined`: Amazon's own for the region. */
+  endpoint: string | undefined;
+  region: string;
+  /** True: `endpoint/bucket/key`; false: `bucket.endpoint/key`. */
+  pathStyle: boolean;
+}
+
+/**
+ * Reads `s3://bucket[/prefix][?endpoint=https://s3.example&region=us-east-1&path_style=true]`. Path style is the default
+ * where the endpoint is an address or `localhost`, which cannot carry the bucket in front.
+ * @throws {RangeError} saying what would be right.
+ */
+export function parseS3Url(text: string): S3Address {
+  const url = new URL(text);
+  const bucket = url.hostname;
+  if (!/^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/.test(bucket)) {
+    throw new RangeError('an s3: URL must begin with s3:// and the name of a bucket');
+  }
+  const folder = decodeURIComponent(url.pathname).replace(/^\/+|\/+$/g, '');
+  const endpoint = url.searchParams.get('endpoint') || undefined;
+  if (endpoint && !/^https?:\/\//.test(endpoint)) {
+    throw new RangeError('the endpoint of an s3: URL must begin with http:// or https://');
+  }
+  return {
+    bucket,
+    prefix: folder && `${folder}/`,
+    endpoint,
+    region: url.searchParams.get('region') || 'us-east-1',
+    pathStyle: flag(url.searchParams.get('path_style')) ?? (!!endpoint && !takesSubdomains(endpoint)),
+  };
+}
+
+function flag(text: string | null): boolean | null {
+  if (!text) return null;
+  return /^(true|on|yes|1)$/i.test(text);
+}
+
+function takesSubdomains(endpoint: string): boolean {
+  const { hostname } = new URL(endpoint);
+  return hostname !== 'localhost' && !/^[\d.]+$|^\[/.test(hostname);
+}

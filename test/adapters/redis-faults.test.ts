@@ -1,0 +1,256 @@
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test';
+import { createLocalRateLimiter } from '../../adapters/local/rate-limiter.ts';
+import { openRedis } from '../../adapters/redis/connection.ts';
+import { withFallback } from '../../adapters/redis/fallback-limiter.ts';
+import { createRedisImages } from '../../adapters/redis/images.ts';
+import { createRedisLocks } from '../../adapters/redis/locks.ts';
+import { createRedisProxies } from '../../adapters/redis/proxies.ts';
+import { createRedisRateLimiter } from '../../adapters/redis/rate-limiter.ts';
+import { createRedisState } from '../../adapters/redis/state.ts';
+import { openProxyReplica } from '../../adapters/sqlite/proxy-replica.ts';
+import { bunRuntime } from '../../src/runtime/bun.ts';
+import { draft, drafts, image } from '../support/records.ts';
+import { command, type Service, startRedis, until } from '../support/services.ts';
+
+setDefaultTimeout(20_000);
+
+/** The stores of one copy of picpool. */
+async function openCopy(url: string) {
+  const redis = await openRedis(url);
+  return {
+    proxies: createRedisProxies(redis, () => openProxyReplica(bunRuntime.openSqlite)),
+    images: createRedisImages(redis),
+    state: createRedisState(redis),
+    locks: createRedisLocks(redis),
+    limiter: createRedisRateLimiter(redis),
+    close: () => redis.close(),
+  };
+}
+type Copy = Awaited<ReturnType<typeof openCopy>>;
+
+const ALL = { filter: {}, sort: 'dependable', offset: 0, limit: 1000 } as const;
+
+let server: Service;
+let one: Copy;
+let two: Copy;
+const admin = (...words: string[]) => command(Number(new URL(server.url).port), ...words);
+const totalIn = async (copy: Copy) => (await copy.proxies.find(ALL)).total;
+
+beforeAll(async () => {
+  server = await startRedis();
+  [one, two] = [await openCopy(server.url), await openCopy(server.url)];
+});
+afterAll(async () => {
+  await Promise.all([one.close(), two.close()]);
+  await server.stop();
+});
+
+/** Every kind of call that needs the server. */
+function calls({ proxies, images, state, locks, limiter }: Copy): Promise<unknown>[] {
+  return [
+    proxies.save([draft()]),
+    proxies.due(0, 1),
+    images.get('000000000000'),
+    images.insert(image({ id: crypto.randomUUID() })),
+    images.list({ offset: 0, limit: 1 }),
+    images.remove('000000000000'),
+    state.get('a'),
+    state.set('a', 'b'),
+    locks.acquire('a', 1000),
+    limiter.take('a', { capacity: 1, perSecond: 1 }),
+  ];
+}
+
+async function expectUnavailable(promises: Promise<unknown>[]): Promise<void> {
+  const startedAt = performance.now();
+  const codes = (await Promise.allSettled(promises)).map((result) =>
+    result.status === 'rejected' ? result.reason.code : 'fulfilled',
+  );
+  expect(codes).toEqual(promises.map(() => 'unavailable'));
+  expect(performance.now() - startedAt).toBeLessThan(5000);
+}
+
+test('user, password and database of the URL are used, and a wrong password is unavailable', async () => {
+  await admin('ACL', 'SETUSER', 'pic', 'on', '>p@ss/w:rd', '~*', '+@all');
+  const { host } = new URL(server.url);
+  const copy = await openCopy(`redis://pic:${encodeURIComponent('p@ss/w:rd')}@${host}/3?prefix=own`);
+  await copy.state.set('a', 'elsewhere');
+  expect(await copy.state.get('a')).toBe('elsewhere');
+  expect(await one.state.get('a')).toBeNull();
+  await copy.close();
+  await expect(openCopy(`redis://pic:wrong@${host}`)).rejects.toMatchObject({ code: 'unavailable' });
+});
+
+test('what one copy writes, the others see within a second', async () => {
+  await totalIn(two);
+  await two.images.list({ text: 'shared', offset: 0, limit: 1 });
+  const [record] = await one.proxies.save([draft({ country: 'SE' })]);
+  await one.images.insert(image({ id: 'shared000000', filename: 'shared.png' }));
+  const startedAt = performance.now();
+  await until(async () => (await two.proxies.find({ ...ALL, filter: { country: 'SE' } })).total === 1);
+  await until(async () => (await two.images.list({ text: 'SHARED', offset: 0, limit: 1 })).total === 1);
+  expect(performance.now() - startedAt).toBeLessThan(1000);
+  expect(await two.proxies.get(record?.id ?? 0)).toEqual(record ?? null);
+});
+
+test('while the server is down everything is unavailable in time, but lists go on; then all comes back', async () => {
+  await one.proxies.save(drafts(50));
+  const before = await one.proxies.find(ALL);
+  await server.kill();
+  await expectUnavailable(calls(one));
+  expect(await one.proxies.find(ALL)).toEqual(before);
+  expect(await one.proxies.get(before.items[0]?.id ?? 0)).toEqual(before.items[0] ?? null);
+  await server.start();
+  await until(() =>
+    one.state.get('a').then(
+      () => true,
+      () => false,
+    ),
+  );
+  expect(await one.proxies.find(ALL)).toEqual(before);
+  await until(async () => (await totalIn(two)) === before.total);
+  expect(await two.proxies.find(ALL)).toEqual(before);
+  const settled = await Promise.allSettled(calls(one));
+  expect(settled.filter(({ status }) => status === 'rejected')).toEqual([]);
+});
+
+test('while the server hangs everything is unavailable in time, but lists go on; then all comes back', async () => {
+  const before = await one.proxies.find(ALL);
+  const lease = await one.locks.acquire('hanging', 1500);
+  server.pause();
+  try {
+    const lost = new Promise((resolve) => lease?.lost.addEventListener('abort', resolve, { once: true }));
+    await Promise.all([expectUnavailable(calls(one)), lost]);
+    const startedAt = performance.now();
+    expect((await one.proxies.find(ALL)).total).toBe(before.total);
+    const limiter = withFallback(one.limiter, createLocalRateLimiter({ now: Date.now }));
+    expect((await limiter.take('hung', { capacity: 1, perSecond: 0.001 })).allowed).toBe(true);
+    expect((await limiter.take('hung', { capacity: 1, perSecond: 0.001 })).allowed).toBe(false);
+    expect(performance.now() - startedAt).toBeLessThan(1000);
+  } finally {
+    server.resume();
+  }
+  await until(() =>
+    one.state.get('a').then(
+      () => true,
+      () => false,
+    ),
+  );
+  await one.proxies.save([draft()]);
+});
+
+test('a server that is full or read-only makes writes unavailable and leaves reads alone', async () => {
+  const turns = [
+    [
+      ['CONFIG', 'SET', 'maxmemory', '1'],
+      ['CONFIG', 'SET', 'maxmemory', '0'],
+    ],
+    [
+      ['REPLICAOF', '127.0.0.1', '1'],
+      ['REPLICAOF', 'NO', 'ONE'],
+    ],
+  ];
+  for (const [begin = [], end = []] of turns) {
+    await admin(...begin);
+    await expectUnavailable([
+      one.proxies.save([draft()]),
+      one.images.insert(image({ id: crypto.randomUUID() })),
+    ]);
+    await until(() =>
+      one.images.get('shared000000').then(
+        (found) => found !== null,
+        () => false,
+      ),
+    );
+    await admin(...end);
+    await until(() =>
+      one.proxies.save([draft()]).then(
+        () => true,
+        () => false,
+      ),
+    );
+  }
+});
+
+test('copies notice that the server was emptied, and fill it anew', async () => {
+  await totalIn(two);
+  await admin('FLUSHALL');
+  const version = await two.proxies.version();
+  await until(async () => (await totalIn(two)) === 0);
+  await until(async () => (await two.images.list({ text: 'shared', offset: 0, limit: 1 })).total === 0);
+  expect(await two.proxies.version()).not.toBe(version);
+  await one.proxies.save(drafts(3));
+  await until(async () => (await totalIn(two)) === 3);
+});
+
+test('a copy whose place in the log is gone reads everything again', async () => {
+  const { total } = await one.proxies.find(ALL);
+  await totalIn(two);
+  await admin('DEL', '{picpool:proxies}:log');
+  await one.proxies.save(drafts(total + 5));
+  await until(async () => (await totalIn(two)) === total + 5);
+  expect(await two.proxies.find(ALL)).toEqual(await one.proxies.find(ALL));
+});
+
+test('when a holder dies the next one comes after the time to live, with a larger token', async () => {
+  const dying = await openCopy(server.url);
+  const first = await dying.locks.acquire('refresh', 500);
+  await dying.close();
+  expect(await two.locks.acquire('refresh', 500)).toBeNull();
+  let second = await two.locks.acquire('refresh', 500);
+  await until(async () => {
+    second ??= await two.locks.acquire('refresh', 500);
+    return second !== null;
+  });
+  expect(second?.token).toBeGreaterThan(first?.token ?? 0);
+  await until(async () => first?.lost.aborted ?? false);
+  expect(second?.lost.aborted).toBe(false);
+  await second?.release();
+});
+
+test('a lease that was taken away is lost at the next renewal, and its release harms nobody', async () => {
+  const first = await one.locks.acquire('stolen', 300);
+  await admin('DEL', '{picpool:lock:stolen}:owner');
+  const second = await two.locks.acquire('stolen', 5000);
+  expect(second?.token).toBeGreaterThan(first?.token ?? 0);
+  await until(async () => first?.lost.aborted ?? false);
+  await first?.release();
+  expect(await one.locks.acquire('stolen', 300)).toBeNull();
+  await second?.release();
+});
+
+test('tokens grow although the server has lost everything', async () => {
+  const first = await one.locks.acquire('emptied', 1000);
+  await admin('FLUSHALL');
+  const second = await two.locks.acquire('emptied', 1000);
+  expect(second?.token).toBeGreaterThan(first?.token ?? 0);
+  await Promise.all([first?.release(), second?.release()]);
+});
+
+test('many who contend for a lock, some of which die, never hold it together', async () => {
+  const copies = [one, two, await openCopy(server.url), await openCopy(server.url)];
+  let holders = 0;
+  let most = 0;
+  const tokens: number[] = [];
+  async function contend({ locks }: Copy, index: number): Promise<void> {
+    for (let turn = 0; turn < 40; turn++) {
+      const lease = await locks.acquire('contended', 5000);
+      if (!lease) {
+        await Bun.sleep(3);
+        continue;
+      }
+      tokens.push(lease.token);
+      most = Math.max(most, ++holders);
+      const stolen = (turn + index) % 5 === 0;
+      if (stolen) holders--;
+      if (stolen) await admin('DEL', '{picpool:lock:contended}:owner');
+      await Bun.sleep(2);
+      if (!stolen) holders--;
+      await lease.release();
+    }
+  }
+  await Promise.all(copies.map(contend));
+  expect(most).toBe(1);
+  expect(tokens).toEqual([...new Set(tokens)].sort((a, b) => a - b));
+  await Promise.all(copies.slice(2).map((copy) => copy.close()));
+});

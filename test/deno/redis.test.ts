@@ -1,0 +1,14 @@
+import { after, before, test } from 'node:test';
+import { denoRuntime } from '../../src/runtime/deno.ts';
+import { redisConformance } from '../support/redis.ts';
+import { s3Conformance } from '../support/s3.ts';
+import { sharedRedis, sharedS3 } from '../support/services.ts';
+
+const servers = Promise.all([sharedRedis(), sharedS3()]);
+before(() => servers);
+after(async () => {
+  for (const server of await servers) await server.stop();
+});
+
+redisConformance(test, async () => (await servers)[0].url, denoRuntime.openSqlite);
+s3Conformance(test, async () => (await servers)[1]);

@@ -1,0 +1,25 @@
+import { accessSync, constants } from 'node:fs';
+import { delimiter, join } from 'node:path';
+import process from 'node:process';
+
+/** Where programs are, besides the PATH: servers of Debian, and what the test script fetches itself. */
+const FOLDERS = ['/usr/sbin', join(import.meta.dirname, '../../.tools/bin')];
+
+/**
+ * True where one of the programs is not installed, so that tests which need it can be skipped. Never true with
+ * `CI=true`: there, what cannot run has failed.
+ */
+export function absent(...programs: string[]): boolean {
+  return process.env.CI !== 'true' && programs.some((program) => !isInstalled(program));
+}
+
+function isInstalled(program: string): boolean {
+  return [...(process.env.PATH ?? '').split(delimiter), ...FOLDERS].some((folder) => {
+    try {
+      accessSync(join(folder, program), constants.X_OK);
+      return true;
+    } catch {
+      return false;
+    }
+  });
+}

@@ -1,0 +1,77 @@
+import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http';
+
+/** What a fault proxy does to a request: answer with a status, cut the body after some bytes, say nothing, or pass it on. */
+export type Fault =
+  | { status: number; body: string; location?: string }
+  | { cutAfterBytes: number }
+  | 'silence'
+  | null;
+
+export interface FaultProxy {
+  url: string;
+  /** Decides about each request; `null` passes it on. */
+  fault: (request: IncomingMessage) => Fault;
+  /** Requests seen. */
+  readonly count: number;
+  stop(): Promise<void>;
+}
+
+/** The answer of an S3 server that fails in the given way. */
+export function s3Error(status: number, code: string): Fault {
+  return {
+    status,
+    body: `<?xml version="1.0"?><Error><Code>${code}</Code><Message>${code}</Message></Error>`,
+  };
+}
+
+/** A proxy in front of an HTTP server that makes faults on demand. The `Host` header stays, for signatures cover it. */
+export async function startFaultProxy(target: string): Promise<FaultProxy> {
+  const { hostname, port } = new URL(target);
+  let count = 0;
+
+  const server = createServer((incoming, outgoing) => {
+    count++;
+    const fault = proxy.fault(incoming);
+    if (fault === 'silence') return;
+    if (fault && 'status' in fault) {
+      incoming.resume();
+      const { status, body, location } = fault;
+      const headers = { 'Content-Type': 'application/xml', ...(location && { Location: location }) };
+      incoming.once('end', () => outgoing.writeHead(status, headers).end(body));
+      return;
+    }
+    forward(incoming, outgoing, fault?.cutAfterBytes ?? Number.POSITIVE_INFINITY);
+  });
+
+  function forward(incoming: IncomingMessage, outgoing: ServerResponse, limit: number): void {
+    const { method, url, headers } = incoming;
+    const onward = request({ hostname, port, method, path: url, headers }, (answer) => {
+      outgoing.writeHead(answer.statusCode ?? 502, answer.headers);
+      let sent = 0;
+      answer.on('data', (chunk: Buffer) => {
+        outgoing.write(chunk.subarray(0, Math.max(0, limit - sent)), () => {
+          if (sent >= limit) outgoing.socket?.destroy();
+        });
+        sent += chunk.length;
+      });
+      answer.once('end', () => (sent < limit ? outgoing.end() : outgoing.socket?.destroy()));
+    });
+    onward.once('error', () => outgoing.socket?.destroy());
+    incoming.pipe(onward);
+  }
+
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const address = server.address();
+  const proxy: FaultProxy = {
+    url: `http://127.0.0.1:${typeof address === 'object' ? address?.port : 0}`,
+    fault: () => null,
+    get count() {
+      return count;
+    },
+    async stop() {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+  return proxy;
+}

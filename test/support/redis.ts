@@ -1,0 +1,63 @@
+import { randomUUID } from 'node:crypto';
+import { openRedis, type RedisConnection } from '../../adapters/redis/connection.ts';
+import { createRedisImages } from '../../adapters/redis/images.ts';
+import { createRedisLocks } from '../../adapters/redis/locks.ts';
+import { createRedisProxies } from '../../adapters/redis/proxies.ts';
+import { createRedisRateLimiter } from '../../adapters/redis/rate-limiter.ts';
+import { createRedisState } from '../../adapters/redis/state.ts';
+import { openProxyReplica } from '../../adapters/sqlite/proxy-replica.ts';
+import type { Runtime } from '../../src/runtime/runtime.ts';
+import { systemClock } from '../../src/shared/clock.ts';
+import { imageStoreConformance } from '../conformance/image-store.ts';
+import { locksConformance } from '../conformance/locks.ts';
+import { proxyStoreConformance } from '../conformance/proxy-store.ts';
+import { rateLimiterConformance } from '../conformance/rate-limiter.ts';
+import { stateStoreConformance } from '../conformance/state-store.ts';
+import type { Open, Test } from './runner.ts';
+
+/** The URL with a prefix that no one else uses. */
+export function withPrefix(url: string, prefix: string = randomUUID()): string {
+  const own = new URL(url);
+  own.searchParams.set('prefix', prefix);
+  return own.href;
+}
+
+/** Opens a connection with keys of its own, and whatever is made of it. */
+export async function openOwn<T>(url: string, create: (redis: RedisConnection) => T) {
+  const redis = await openRedis(withPrefix(url));
+  return { store: create(redis), close: () => redis.close() };
+}
+
+/** All suites for Redis, each test on keys of its own. */
+export function redisConformance(
+  test: Test,
+  url: () => Promise<string>,
+  openSqlite: Runtime['openSqlite'],
+): void {
+  const opener =
+    <T>(create: (redis: RedisConnection) => T): Open<T> =>
+    async () =>
+      openOwn(await url(), create);
+
+  proxyStoreConformance(
+    test,
+    opener((redis) => createRedisProxies(redis, () => openProxyReplica(openSqlite))),
+  );
+  imageStoreConformance(test, opener(createRedisImages));
+  stateStoreConformance(test, opener(createRedisState));
+  locksConformance(test, async () => {
+    const own = withPrefix(await url());
+    const [one, two] = [await openRedis(own), await openRedis(own)];
+    const close = async () => {
+      await Promise.all([one.close(), two.close()]);
+    };
+    return { store: [createRedisLocks(one), createRedisLocks(two)] as const, close };
+  });
+  rateLimiterConformance(
+    test,
+    opener((redis) => ({
+      limiter: createRedisRateLimiter(redis),
+      advance: (ms: number) => systemClock.sleep(ms),
+    })),
+  );
+}

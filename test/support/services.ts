@@ -1,0 +1,192 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { access, mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { connect, createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { delimiter, join } from 'node:path';
+import process from 'node:process';
+
+/** A real server that a test may stop, hold up and start again. */
+export interface Service {
+  url: string;
+  /** Ends it and removes its data. */
+  stop(): Promise<void>;
+  /** Kills it without warning; its data stays. */
+  kill(): Promise<void>;
+  /** Starts it again on the same port with the data that stands. */
+  start(): Promise<void>;
+  /** It keeps its connections, but does not answer until `resume`. */
+  pause(): void;
+  resume(): void;
+}
+
+/** Key and secret of the S3 servers that tests start. */
+export const S3_CREDENTIALS = { accessKeyId: 'picpool-test', secretAccessKey: 'picpool-test-secret' };
+
+const START_MS = 15_000;
+const TOOLS = new URL('../../.tools/bin', import.meta.url).pathname;
+
+/** Redis with its file synced on every write, so that a kill loses nothing. `cluster`: one node with all slots. */
+export async function startRedis({ cluster = false } = {}): Promise<Service> {
+  const program = await find('redis-server', "Debian's package redis-server");
+  const arrange = async (port: number) => {
+    if (cluster) await command(port, 'CLUSTER', 'ADDSLOTSRANGE', '0', '16383');
+    await until(async () => (await command(port, 'CLUSTER', 'INFO')).includes(cluster ? 'state:ok' : 'ERR'));
+  };
+  const service = await startProgram(
+    (port, folder) => [
+      program,
+      ...['--port', `${port}`, '--bind', '127.0.0.1', '--dir', folder, '--save', '', '--loglevel', 'warning'],
+      ...['--appendonly', 'yes', '--appendfsync', 'always', '--cluster-enabled', cluster ? 'yes' : 'no'],
+      ...[
+        '--cluster-announce-ip',
+        '127.0.0.1',
+        '--cluster-port',
+        cluster ? `${port < 40_000 ? port + 10_000 : port - 10_000}` : '0',
+      ],
+    ],
+    arrange,
+  );
+  return { ...service, url: `redis://127.0.0.1:${service.port}${cluster ? '?cluster=true' : ''}` };
+}
+
+/** An S3 server (versitygw) over a folder; the URL has one empty bucket and no prefix. */
+export async function startS3(): Promise<Service & { endpoint: string }> {
+  const program = await find('versitygw', 'versitygw, which scripts/services fetch gets');
+  const service = await startProgram(
+    (port, folder) => [
+      program,
+      ...['--port', `127.0.0.1:${port}`, '--access', S3_CREDENTIALS.accessKeyId, '--quiet'],
+      ...['--secret', S3_CREDENTIALS.secretAccessKey, 'posix', join(folder, 'data')],
+    ],
+    async () => {},
+    (folder) => mkdir(join(folder, 'data', 'bucket'), { recursive: true }),
+  );
+  const endpoint = `http://127.0.0.1:${service.port}`;
+  return { ...service, endpoint, url: `s3://bucket?endpoint=${endpoint}&region=us-east-1&path_style=true` };
+}
+
+/** The Redis that `TEST_REDIS_URL` names, or a fresh one. */
+export async function sharedRedis(): Promise<Pick<Service, 'url' | 'stop'>> {
+  const url = process.env.TEST_REDIS_URL;
+  return url ? { url, stop: async () => {} } : startRedis();
+}
+
+/** The S3 server that `TEST_S3_URL` names (with the credentials of AWS_*), or a fresh one. */
+export async function sharedS3(): Promise<
+  Pick<Service, 'url' | 'stop'> & { credentials: typeof S3_CREDENTIALS }
+> {
+  const { TEST_S3_URL: url, AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY } = process.env;
+  if (!url) return { ...(await startS3()), credentials: S3_CREDENTIALS };
+  const credentials = { accessKeyId: AWS_ACCESS_KEY_ID ?? '', secretAccessKey: AWS_SECRET_ACCESS_KEY ?? '' };
+  return { url, credentials, stop: async () => {} };
+}
+
+async function find(program: string, source: string): Promise<string> {
+  const folders = [...(process.env.PATH ?? '').split(delimiter), '/usr/bin', '/usr/sbin', TOOLS];
+  for (const folder of folders) {
+    const path = join(folder, program);
+    if (
+      await access(path).then(
+        () => true,
+        () => false,
+      )
+    )
+      return path;
+  }
+  throw new Error(`${program} is missing; install ${source}`);
+}
+
+async function startProgram(
+  args: (port: number, folder: string) => string[],
+  ready: (port: number) => Promise<void>,
+  prepare: (folder: string) => Promise<unknown> = async () => {},
+): Promise<Omit<Service, 'url'> & { port: number }> {
+  const folder = await mkdtemp(join(tmpdir(), 'picpool-service-'));
+  await prepare(folder);
+  const port = await freePort();
+  const [program = '', ...rest] = args(port, folder);
+  let child: ChildProcess | null = null;
+  let exited: Promise<unknown> = Promise.resolve();
+
+  async function start(): Promise<void> {
+    const started = spawn(program, rest, { cwd: folder, stdio: ['ignore', 'pipe', 'pipe'] });
+    let output = '';
+    for (const stream of [started.stdout, started.stderr]) {
+      stream.on('data', (chunk) => {
+        output = `${output}${chunk}`.slice(-4000);
+      });
+    }
+    child = started;
+    let ended = false;
+    exited = new Promise((resolve) => started.once('exit', resolve)).then(() => {
+      ended = true;
+      child = null;
+    });
+    await until(async () => {
+      if (ended) throw new Error(`${program} ended: ${output}`);
+      return accepts(port);
+    });
+    await ready(port);
+  }
+
+  /** Not by `child.kill`: on Deno that forgets the child, whatever the signal. */
+  function send(signal: NodeJS.Signals): void {
+    if (child?.pid !== undefined) process.kill(child.pid, signal);
+  }
+
+  async function kill(signal: NodeJS.Signals): Promise<void> {
+    send('SIGCONT');
+    send(signal);
+    await exited;
+  }
+
+  await start();
+  return {
+    port,
+    start,
+    kill: () => kill('SIGKILL'),
+    pause: () => send('SIGSTOP'),
+    resume: () => send('SIGCONT'),
+    async stop() {
+      await kill('SIGKILL');
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const address = server.address();
+  await new Promise((resolve) => server.close(resolve));
+  return typeof address === 'object' && address ? address.port : 0;
+}
+
+function accepts(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect(port, '127.0.0.1');
+    socket.once('connect', () => resolve(true)).once('error', () => resolve(false));
+    socket.once('connect', () => socket.destroy());
+  });
+}
+
+/** One command of Redis over a connection of its own; answers what comes first. */
+export function command(port: number, ...words: string[]): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const socket = connect(port, '127.0.0.1', () => socket.write(`${words.join(' ')}\r\n`));
+    socket.once('data', (data) => {
+      socket.destroy();
+      resolve(data.toString());
+    });
+    socket.once('error', reject);
+  });
+}
+
+/** Resolves when the condition holds; rejects when it does not within 15 s. */
+export async function until(condition: () => Promise<boolean>): Promise<void> {
+  const deadline = Date.now() + START_MS;
+  while (!(await condition())) {
+    if (Date.now() > deadline) throw new Error('the condition did not come to hold in time');
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+}
