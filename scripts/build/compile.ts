@@ -1,0 +1,64 @@
+import { mkdir, mkdtemp, rename, rm, stat } from 'node:fs/promises';
+import { basename, dirname, join, relative, resolve } from 'node:path';
+import { bundledAssets, bundledSharp } from './plugins.ts';
+import { packagesFor, type Target } from './targets.ts';
+
+export interface CompileOptions {
+  /** The project's folder. */
+  root: string;
+  target: Target;
+  /** The file to write. */
+  path: string;
+  /** The module that is run; the program's own by default. */
+  entrypoint?: string;
+}
+
+export interface Compiled {
+  path: string;
+  bytes: number;
+  /** Folders of the packages of which something is in the file, sorted. */
+  packages: string[];
+}
+
+/**
+ * Compiles the program into one executable file.
+ * @throws {AggregateError} with what the bundler found wrong.
+ */
+export async function compile(options: CompileOptions): Promise<Compiled> {
+  const { root, target, path, entrypoint = join(import.meta.dir, 'entry.ts') } = options;
+  await mkdir(dirname(path), { recursive: true });
+  // Bun writes source maps beside the binary, which has them inside, too.
+  const scratch = await mkdtemp(join(dirname(path), '.build-'));
+  const made = join(scratch, basename(path));
+  const { metafile } = await Bun.build({
+    entrypoints: [entrypoint],
+    target: 'bun',
+    format: 'esm',
+    minify: true,
+    splitting: true,
+    // These three make the start quick: a module is loaded when it is imported, from bytecode, and what runs once is not
+    // compiled to machine code. `entry.ts` ends the last.
+    bytecode: true,
+    sourcemap: 'linked',
+    metafile: true,
+    plugins: [bundledAssets(), bundledSharp(target, await packagesFor(target, root))],
+    compile: {
+      target: target.name,
+      outfile: made,
+      jitPolicy: 20,
+      // A file that lies about in the working folder must not decide what is run. `.env` only holds settings.
+      autoloadBunfig: false,
+      autoloadDotenv: true,
+    },
+  });
+  await rename(made, path);
+  await rm(scratch, { recursive: true });
+  const { size } = await stat(path);
+  const inputs = Object.keys(metafile?.inputs ?? {}).map((file) => relative('.', resolve(file)));
+  return { path, bytes: size, packages: packageFolders(inputs) };
+}
+
+function packageFolders(files: readonly string[]): string[] {
+  const folders = files.flatMap((file) => /^.*\bnode_modules\/(@[^/]+\/)?[^/]+/.exec(file)?.[0] ?? []);
+  return [...new Set(folders)].sort();
+}

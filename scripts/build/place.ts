@@ -1,0 +1,182 @@
+/**
+ * Runs inside the compiled program: gives sharp and libvips, which the system can only load from real files, a place
+ * on disk. Nothing is loaded that this user did not write and whose bytes are not those of the build.
+ */
+import { createHash, randomUUID } from 'node:crypto';
+import {
+  chmodSync,
+  closeSync,
+  constants,
+  fstatSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  readSync,
+  renameSync,
+  rmSync,
+  writeSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join, resolve } from 'node:path';
+import process from 'node:process';
+import { zstdDecompressSync } from 'node:zlib';
+
+/** A file of the build that must stand on disk. */
+export interface BundledFile {
+  /** Its path below the folder, such as `sharp-linux-x64/lib/sharp.node`. */
+  path: string;
+  /** Where the bundle keeps it, compressed by zstd. */
+  source: string;
+  /** Of its real content, in hexadecimal. */
+  sha256: string;
+}
+
+const CHUNK_BYTES = 1 << 20;
+
+/** Nobody else may read, write or pass through. */
+const OWNER_ONLY = 0o700;
+
+/** Where the files may stand, best first: below the data folder, the user's cache folder, the temporary files. */
+export function cacheRoots(env: Readonly<Record<string, string | undefined>>, userId: number): string[] {
+  const data = resolve(env.DATA_DIR || 'data');
+  const cache = env.XDG_CACHE_HOME || (env.HOME && join(env.HOME, '.cache'));
+  return [
+    ...(isFolder(data) ? [join(data, 'native')] : []),
+    ...(cache ? [resolve(cache, 'picpool', 'native')] : []),
+    join(tmpdir(), `picpool-${userId}`),
+  ];
+}
+
+/**
+ * Puts the files below `root`, in a folder named by their hashes, where they do not stand already, and answers that
+ * folder. Safe when several processes do it at once.
+ * @throws {Error} when the folder cannot be written or is not this user's own.
+ */
+export function placeFiles(files: readonly BundledFile[], root: string, userId: number): string {
+  mkdirSync(root, { recursive: true, mode: OWNER_ONLY });
+  checkFolder(root, userId);
+  const version = createHash('sha256')
+    .update(files.map(({ sha256 }) => sha256).join())
+    .digest('hex')
+    .slice(0, 16);
+  const folder = join(root, version);
+  const missing = files.filter((file) => !stands(file, folder, userId));
+  if (missing.length === 0) return folder;
+  for (const file of missing) write(file, folder);
+  const faulty = missing.find((file) => !stands(file, folder, userId));
+  if (faulty) throw new Error(`${join(folder, faulty.path)} is not what was written`);
+  removeOthers(root, version);
+  return folder;
+}
+
+/**
+ * Loads the addon, `files[0]`, from the first place that allows it; from a folder that is removed at once where none
+ * does.
+ * @throws {Error} naming every place and why it did not serve.
+ */
+export function loadAddon(files: readonly BundledFile[]): unknown {
+  const userId = process.geteuid?.() ?? -1;
+  const faults: string[] = [];
+  const attempt = (root: string): unknown => {
+    try {
+      const folder = placeFiles(files, root, userId);
+      const loaded: { exports: unknown } = { exports: {} };
+      process.dlopen(loaded, join(folder, files[0]?.path ?? ''));
+      return loaded.exports;
+    } catch (error) {
+      faults.push(`  ${root}: ${error instanceof Error ? error.message : error}`);
+      return undefined;
+    }
+  };
+  for (const root of cacheRoots(process.env, userId)) {
+    const addon = attempt(root);
+    if (addon) return addon;
+  }
+  const passing = ownTemporaryFolder();
+  if (passing) {
+    const addon = attempt(passing);
+    rmSync(passing, { recursive: true, force: true });
+    if (addon) return addon;
+  }
+  throw new Error(
+    `The image library could not be loaded. Set XDG_CACHE_HOME to a folder of this user's own from which programs may be run.\n${faults.join('\n')}`,
+  );
+}
+
+function isFolder(path: string): boolean {
+  return lstatSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false;
+}
+
+function ownTemporaryFolder(): string | undefined {
+  try {
+    return mkdtempSync(join(tmpdir(), 'picpool-'));
+  } catch {
+    return undefined;
+  }
+}
+
+function checkFolder(path: string, userId: number): void {
+  const found = lstatSync(path);
+  if (!found.isDirectory()) throw new Error(`${path} is not a folder`);
+  if (found.uid !== userId) throw new Error(`${path} belongs to another user`);
+  if ((found.mode & 0o077) !== 0) throw new Error(`${path} is open to other users; its mode must be 700`);
+}
+
+/** Whether the file is there, this user's, a plain file, and has the bytes of the build. */
+function stands({ path, sha256 }: BundledFile, folder: string, userId: number): boolean {
+  let descriptor: number | undefined;
+  try {
+    for (let parent = dirname(join(folder, path)); parent.length >= folder.length; parent = dirname(parent)) {
+      checkFolder(parent, userId);
+    }
+    descriptor = openSync(join(folder, path), constants.O_RDONLY | constants.O_NOFOLLOW);
+    const found = fstatSync(descriptor);
+    if (!found.isFile() || found.uid !== userId || found.nlink !== 1) return false;
+    return hashOf(descriptor) === sha256;
+  } catch {
+    return false;
+  } finally {
+    if (descriptor !== undefined) closeSync(descriptor);
+  }
+}
+
+function hashOf(descriptor: number): string {
+  const hash = createHash('sha256');
+  const chunk = Buffer.allocUnsafe(CHUNK_BYTES);
+  for (;;) {
+    const bytes = readSync(descriptor, chunk, 0, CHUNK_BYTES, null);
+    if (bytes === 0) return hash.digest('hex');
+    hash.update(chunk.subarray(0, bytes));
+  }
+}
+
+/** Writes beside the final name and renames, so that nobody ever sees half a file. */
+function write({ path, source }: BundledFile, folder: string): void {
+  const target = join(folder, path);
+  mkdirSync(dirname(target), { recursive: true, mode: OWNER_ONLY });
+  for (let parent = dirname(target); parent.length >= folder.length; parent = dirname(parent)) {
+    chmodSync(parent, OWNER_ONLY);
+  }
+  const temporary = `${target}.${randomUUID()}`;
+  const descriptor = openSync(temporary, 'wx', 0o500);
+  try {
+    const content = zstdDecompressSync(readFileSync(source));
+    for (let at = 0; at < content.length; ) at += writeSync(descriptor, content, at);
+    renameSync(temporary, target);
+  } catch (error) {
+    rmSync(temporary, { force: true });
+    throw error;
+  } finally {
+    closeSync(descriptor);
+  }
+}
+
+/** What earlier versions left; one that still runs places its own again when it needs it. */
+function removeOthers(root: string, version: string): void {
+  for (const name of readdirSync(root)) {
+    if (name !== version) rmSync(join(root, name), { recursive: true, force: true });
+  }
+}

@@ -1,0 +1,57 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+
+/** Who runs it: another user where that is allowed, and so may not read what this one owns. */
+export const OTHER_USER = process.geteuid?.() === 0 ? 65_534 : undefined;
+
+export interface BinaryOptions {
+  args?: string[];
+  cwd: string;
+  /** All of its environment. */
+  env: Record<string, string>;
+}
+
+export interface RunningBinary {
+  child: ChildProcess;
+  /** What it has written so far, to stdout and stderr. */
+  output(): string;
+  /** Resolves with the first match in what it writes; rejects when it ends before. */
+  says(pattern: RegExp): Promise<RegExpExecArray>;
+  /** Sends the signal and resolves with the exit code; null where the signal killed it. */
+  end(signal: NodeJS.Signals): Promise<number | null>;
+}
+
+/** Starts the compiled program as `OTHER_USER`. */
+export function startBinary(path: string, { args = [], cwd, env }: BinaryOptions): RunningBinary {
+  const child = spawn(path, args, {
+    cwd,
+    env,
+    stdio: ['pipe', 'pipe', 'pipe'],
+    ...(OTHER_USER !== undefined && { uid: OTHER_USER, gid: OTHER_USER }),
+  });
+  let text = '';
+  const closed = once(child, 'close');
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding('utf8').on('data', (chunk: string) => {
+      text += chunk;
+      child.emit('said');
+    });
+  }
+  return {
+    child,
+    output: () => text,
+    async says(pattern) {
+      for (;;) {
+        const found = pattern.exec(text);
+        if (found) return found;
+        if (child.exitCode !== null || child.signalCode !== null) throw new Error(`it ended: ${text}`);
+        await Promise.race([once(child, 'said'), closed]);
+      }
+    },
+    async end(signal) {
+      child.kill(signal);
+      await closed;
+      return child.exitCode;
+    },
+  };
+}

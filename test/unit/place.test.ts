@@ -1,0 +1,88 @@
+import { afterEach, beforeEach, expect, test } from 'bun:test';
+import { createHash } from 'node:crypto';
+import { chmod, mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { zstdCompressSync } from 'node:zlib';
+import { type BundledFile, cacheRoots, placeFiles } from '../../scripts/build/place.ts';
+
+const userId = process.geteuid?.() ?? -1;
+const content = Buffer.from('the bytes of the build');
+let scratch: string;
+let root: string;
+let files: BundledFile[];
+
+beforeEach(async () => {
+  scratch = await mkdtemp(join(tmpdir(), 'picpool-place-'));
+  root = join(scratch, 'cache');
+  const source = join(scratch, 'bundled');
+  await writeFile(source, zstdCompressSync(content));
+  files = [
+    { path: 'addon/lib/addon.node', source, sha256: createHash('sha256').update(content).digest('hex') },
+  ];
+});
+
+afterEach(() => rm(scratch, { recursive: true }));
+
+test('files are placed once, in a folder for the owner alone', async () => {
+  const folder = placeFiles(files, root, userId);
+  const target = join(folder, 'addon/lib/addon.node');
+  expect(await readFile(target)).toEqual(content);
+  for (const path of [root, folder, join(folder, 'addon/lib')]) {
+    expect((await stat(path)).mode & 0o777).toBe(0o700);
+  }
+  const { ino } = await stat(target);
+  expect(placeFiles(files, root, userId)).toBe(folder);
+  expect((await stat(target)).ino).toBe(ino);
+});
+
+test('a file that was altered is replaced before it can be loaded', async () => {
+  const target = join(placeFiles(files, root, userId), 'addon/lib/addon.node');
+  await rm(target);
+  await writeFile(target, 'something planted');
+  placeFiles(files, root, userId);
+  expect(await readFile(target)).toEqual(content);
+});
+
+test('a link in place of a file is replaced, and what it leads to stays', async () => {
+  const target = join(placeFiles(files, root, userId), 'addon/lib/addon.node');
+  const elsewhere = join(scratch, 'elsewhere');
+  await writeFile(elsewhere, content);
+  await rm(target);
+  await symlink(elsewhere, target);
+  placeFiles(files, root, userId);
+  await rm(elsewhere);
+  expect(await readFile(target)).toEqual(content);
+});
+
+test('a folder that others may enter, another user owns, or a link stands for, is refused', async () => {
+  await mkdir(root);
+  await chmod(root, 0o755);
+  expect(() => placeFiles(files, root, userId)).toThrow('is open to other users');
+  await chmod(root, 0o700);
+  expect(() => placeFiles(files, root, userId + 1)).toThrow('belongs to another user');
+  await symlink(root, join(scratch, 'link'));
+  expect(() => placeFiles(files, join(scratch, 'link'), userId)).toThrow('is not a folder');
+});
+
+test('what another version placed is removed', async () => {
+  await mkdir(join(root, 'an-older-one', 'addon'), { recursive: true, mode: 0o700 });
+  const folder = placeFiles(files, root, userId);
+  expect(await readdir(root)).toEqual([folder.slice(root.length + 1)]);
+});
+
+test('a source that is not what the build hashed is not used', async () => {
+  await writeFile(files[0]?.source ?? '', zstdCompressSync(Buffer.from('damaged')));
+  expect(() => placeFiles(files, root, userId)).toThrow('is not what was written');
+});
+
+test('the data folder comes first, then the cache folder, then the temporary one', () => {
+  expect(cacheRoots({ DATA_DIR: scratch, XDG_CACHE_HOME: '/x', HOME: '/home/me' }, 7)).toEqual([
+    join(scratch, 'native'),
+    '/x/picpool/native',
+    join(tmpdir(), 'picpool-7'),
+  ]);
+  expect(cacheRoots({ DATA_DIR: join(scratch, 'missing'), HOME: '/home/me' }, 7)[0]).toBe(
+    '/home/me/.cache/picpool/native',
+  );
+});
