@@ -1,8 +1,8 @@
-import { lookup as systemLookup } from 'node:dns';
 import { request as httpRequest, type IncomingMessage } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import { isIP, type LookupFunction } from 'node:net';
 import { isGloballyRoutable } from './address.ts';
+import { lookupHost } from './resolve-host.ts';
 import { answer } from './safe-fetch-body.ts';
 import { explain, SafeFetchError, startDeadline } from './safe-fetch-errors.ts';
 
@@ -57,7 +57,7 @@ const MOST_REDIRECTS = 5;
 export function createSafeFetch({
   allowPrivate,
   permits = isGloballyRoutable,
-  lookup = systemLookup,
+  lookup = lookupHost,
   ca,
 }: SafeFetchDeps): SafeFetch {
   function check(address: string): void {

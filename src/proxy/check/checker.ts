@@ -1,8 +1,8 @@
-import { promises as dns } from 'node:dns';
 import { connect as connectTcp, type Socket } from 'node:net';
 import { createSecureContext, rootCertificates } from 'node:tls';
 import { canonicalAddress, isGloballyRoutable } from '../../shared/address.ts';
 import type { Log } from '../../shared/logger.ts';
+import { resolveHost } from '../../shared/resolve-host.ts';
 import type { CheckError, CheckResult, Endpoint } from '../proxy.ts';
 import { compareHeaders } from './compare.ts';
 import { type Connection, openConnection } from './connection.ts';
@@ -262,6 +262,6 @@ function dialTcp(address: string, port: number): Socket {
 }
 
 async function resolveName(host: string): Promise<string[]> {
-  const found = await dns.lookup(host, { all: true });
+  const found = await resolveHost(host);
   return found.flatMap(({ address }) => canonicalAddress(address) ?? []);
 }

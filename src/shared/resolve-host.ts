@@ -1,0 +1,47 @@
+import { promises as dns } from 'node:dns';
+import type { LookupFunction } from 'node:net';
+
+export interface HostAddress {
+  address: string;
+  family: 4 | 6;
+}
+
+/** The name server says that there is no such name, so the hosts file may still know it. */
+const UNKNOWN = new Set(['ENOTFOUND', 'ENODATA']);
+
+/**
+ * All addresses of a name. Asks the name server without the system's resolver, which keeps one of a few threads busy
+ * for as long as the server is silent: a handful of names that do not resolve would stop every file of the process.
+ * Names without a dot, which are local, and names that DNS does not know are looked up in the system's own way.
+ */
+export async function resolveHost(host: string): Promise<HostAddress[]> {
+  if (!host.includes('.')) return askSystem(host);
+  const [four, six] = await Promise.allSettled([dns.resolve4(host), dns.resolve6(host)]);
+  const found = [...addresses(four, 4), ...addresses(six, 6)];
+  if (found.length > 0) return found;
+  for (const outcome of [four, six]) {
+    if (outcome.status === 'rejected' && !UNKNOWN.has(outcome.reason?.code)) throw outcome.reason;
+  }
+  return askSystem(host);
+}
+
+async function askSystem(host: string): Promise<HostAddress[]> {
+  const found = await dns.lookup(host, { all: true });
+  return found.map(({ address, family }) => ({ address, family: family === 6 ? 6 : 4 }));
+}
+
+/** `resolveHost` in the form that sockets take. */
+export const lookupHost: LookupFunction = (host, options, callback) => {
+  resolveHost(host).then(
+    (found) => {
+      const [first] = found;
+      if (options.all || !first) callback(null, found);
+      else callback(null, first.address, first.family);
+    },
+    (error: NodeJS.ErrnoException) => callback(error, []),
+  );
+};
+
+function addresses(outcome: PromiseSettledResult<string[]>, family: 4 | 6): HostAddress[] {
+  return outcome.status === 'fulfilled' ? outcome.value.map((address) => ({ address, family })) : [];
+}
