@@ -1,5 +1,6 @@
 import { type TSchema, type TString, type TTransform, Type } from '@sinclair/typebox';
 import { createNetworkList } from './shared/address.ts';
+import { parseRates } from './shared/rates.ts';
 
 /** A setting: text from the environment that decodes to a value of type `T`, or throws what would be right. */
 export type Setting<T> = TTransform<TString, T>;
@@ -57,7 +58,7 @@ export function flag(fallback: string, description: string) {
 const DURATIONS_MS: Record<string, number> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 
 /** A duration in ms, written as a number and a unit: `500ms`, `30s`, `5m`, `1h`, `7d`. Timers end at 24.8 days. */
-export function duration(fallback: string, description: string, min: string) {
+export function duration(fallback: string | undefined, description: string, min: string) {
   const parse = (value: string): number => {
     const [, amount, unit] = /^(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)$/i.exec(value) ?? [];
     return Number(amount) * (DURATIONS_MS[unit?.toLowerCase() ?? ''] ?? Number.NaN);
@@ -83,7 +84,7 @@ const BYTES: Record<string, number> = {
 };
 
 /** A size in bytes, written as a number and a unit: `500KB`, `32MiB`, `1GiB`. */
-export function bytes(fallback: string, description: string, min: string) {
+export function bytes(fallback: string | undefined, description: string, min: string) {
   const parse = (value: string): number => {
     const [, amount, unit = 'b'] = /^(\d+(?:\.\d+)?)\s*([kmg]i?b|b)?$/i.exec(value) ?? [];
     return Math.floor(Number(amount) * (BYTES[unit.toLowerCase()] ?? Number.NaN));
@@ -143,6 +144,21 @@ export function urls(schemes: readonly string[], description: string) {
   );
 }
 
+/** Comma-separated origins such as `https://app.example`, or `*`. */
+export function origins(description: string) {
+  return setting(undefined, description, (value) =>
+    splitList(value).map((item) => {
+      if (item === '*') return item;
+      if (!/^https?:\/\//.test(item) || !URL.canParse(item) || new URL(item).origin !== item.toLowerCase()) {
+        throw new Error(
+          `must be comma-separated origins such as https://app.example, or *, but is "${value}"`,
+        );
+      }
+      return new URL(item).origin;
+    }),
+  );
+}
+
 /** Comma-separated addresses and networks. */
 export function networks(description: string) {
   return setting(undefined, description, (value) => {
@@ -150,6 +166,11 @@ export function networks(description: string) {
     createNetworkList(items);
     return items;
   });
+}
+
+/** Limits per client; `null`: none. */
+export function rates(fallback: string, description: string) {
+  return setting(fallback, description, parseRates);
 }
 
 function splitList(value: string): string[] {

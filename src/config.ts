@@ -9,6 +9,8 @@ import {
   integer,
   networks,
   optional,
+  origins,
+  rates,
   text,
   url,
   urls,
@@ -36,12 +38,42 @@ export const settings = Type.Object({
   ADMIN_TOKEN: optional(
     text(
       undefined,
-      'Bearer token for refresh and clean-up.',
+      'Bearer token of the administrator: refresh, clean-up, deletion, blocks.',
       /^\S{16,}$/,
       '16 or more characters without spaces',
     ),
   ),
-  RATE_LIMITS: flag('on', 'Limits per client address.'),
+  METRICS_TOKEN: optional(
+    text(
+      undefined,
+      'Bearer token for `/metrics`, which is open without one.',
+      /^\S{16,}$/,
+      '16 or more characters without spaces',
+    ),
+  ),
+  CORS_ORIGINS: optional(origins('Origins, or `*`, whose scripts may call the API; none when not set.')),
+  ABUSE_CONTACT: optional(
+    text(
+      undefined,
+      'Mail address or web page for reports of abuse, shown on the pages and in the statistics.',
+      /^(https?:\/\/\S+|[^\s@<>"]+@[^\s@<>"]+)$/,
+      'a mail address or a URL',
+    ),
+  ),
+  WEBHOOK_URLS: optional(urls(['http:', 'https:'], 'Where events are posted, signed.')),
+  WEBHOOK_SECRET: optional(
+    text(
+      undefined,
+      'Key of the signatures of events; needed with `WEBHOOK_URLS`.',
+      /^\S{16,}$/,
+      '16 or more characters without spaces',
+    ),
+  ),
+  WEBHOOK_POOL_BELOW: integer('10', 'Fewer working proxies than this are an event.', 0, 1_000_000),
+  RATE_LIMITS: rates(
+    'on',
+    'Limits per client: `on`, `off`, or own figures such as `upload=60/1m,read=2000/10s`.',
+  ),
 
   PROXY_SOURCES: optional(text(undefined, 'A JSON file, or a comma-separated list of URLs, of proxy lists.')),
   PROXY_JUDGES: optional(urls(['http:', 'https:'], 'URLs of judges.')),
@@ -60,6 +92,14 @@ export const settings = Type.Object({
   PROXY_COUNTRY_DB: optional(text(undefined, 'Country database (.mmdb) to use instead of the built-in one.')),
 
   IMAGE_MAX_UPLOAD: bytes('32MiB', 'Largest upload.', '1KiB'),
+  IMAGE_MAX_STORAGE: optional(
+    bytes(undefined, 'Most bytes of all stored images; uploads beyond are answered 507.', '1KiB'),
+  ),
+  IMAGE_MIN_FREE: bytes(
+    '256MiB',
+    'Free disk space that uploads leave; with less they are answered 507.',
+    '0',
+  ),
   IMAGE_MAX_PIXELS: integer('100000000', 'Most pixels of an upload, all frames together.', 1, 1_000_000_000),
   IMAGE_MAX_FRAMES: integer('500', 'Most frames of an animation.', 1, 100_000),
   IMAGE_WORKERS: optional(integer(undefined, 'Conversion processes; one per core when not set.', 1, 256)),
@@ -68,6 +108,7 @@ export const settings = Type.Object({
   IMAGE_CLEANUP_INTERVAL: duration('24h', 'Time between clean-ups.', '1s'),
 
   LOG_LEVEL: choice(['debug', 'info', 'warn', 'error'], 'info', 'Least level that is logged.'),
+  LOG_ADDRESSES: choice(['full', 'hashed', 'off'], 'full', 'How addresses of clients are logged.'),
   LOG_FORMAT: optional(
     choice(['pretty', 'json'], undefined, 'When not set: pretty on a terminal, else json.'),
   ),
@@ -93,6 +134,9 @@ export function parseConfig(env: Environment): Config {
     } catch (error) {
       faults.push({ variable, message: messageOf(error) });
     }
+  }
+  if (decoded.WEBHOOK_URLS !== undefined && decoded.WEBHOOK_SECRET === undefined) {
+    faults.push({ variable: 'WEBHOOK_SECRET', message: 'must be set where WEBHOOK_URLS is' });
   }
   if (faults.length > 0) throw new ConfigError(faults);
   const config = decoded as Config;

@@ -1,13 +1,17 @@
 import { mkdir } from 'node:fs/promises';
 import { openStores, type Stores } from '../adapters/open.ts';
 import type { Config, Environment } from './config.ts';
+import { adminRoutes } from './http/admin-routes.ts';
 import { createApp } from './http/app.ts';
 import { createContexts } from './http/context.ts';
+import { createCors } from './http/cors.ts';
 import { createLimits } from './http/limits.ts';
 import type { HttpServer, Runtime } from './runtime/runtime.ts';
 import { createNetworkList } from './shared/address.ts';
 import type { Log } from './shared/logger.ts';
 import type { RunningFeature } from './start/feature.ts';
+import { type Operations, startOperations } from './start/operations.ts';
+import { openWeb } from './start/web.ts';
 import { VERSION } from './version.ts';
 
 /** How long running requests may go on after the server was asked to stop. */
@@ -31,7 +35,7 @@ export async function start(
   env: Environment = {},
 ): Promise<RunningServer> {
   await mkdir(config.DATA_DIR, { recursive: true });
-  const stores = await openStores(config.METADATA_URL, config.BLOBS_URL, runtime, {
+  const opened = await openStores(config.METADATA_URL, config.BLOBS_URL, runtime, {
     accessKeyId: config.AWS_ACCESS_KEY_ID,
     secretAccessKey: config.AWS_SECRET_ACCESS_KEY,
   });
@@ -42,7 +46,10 @@ export async function start(
       publicUrl: config.PUBLIC_URL,
       adminToken: config.ADMIN_TOKEN,
     });
-    const parts = { runtime, config, env, stores, log, contextOf: contexts.of };
+    const web = await openWeb(config);
+    const operations = await startOperations(config, opened, log);
+    const { stores, blocks, metrics, onRefused, now } = operations;
+    const parts = { site: web.site, runtime, config, env, stores, log, operations, contextOf: contexts.of };
     if (config.SERVICES.includes('proxy')) {
       features.push(await (await import('./start/proxies.ts')).startProxies(parts));
     }
@@ -51,36 +58,55 @@ export async function start(
     }
     const app = createApp({
       version: VERSION,
+      web,
       features,
       contexts,
-      limits: config.RATE_LIMITS ? createLimits(stores.limiter) : null,
-      dependencies: dependenciesOf(stores),
+      limits: config.RATE_LIMITS
+        ? createLimits({
+            limiter: opened.limiter,
+            rates: config.RATE_LIMITS,
+            maxUploadBytes: config.IMAGE_MAX_UPLOAD,
+            onRefused,
+          })
+        : null,
+      dependencies: dependenciesOf(opened),
       publicUrl: config.PUBLIC_URL,
       log,
-      now: Date.now,
+      now,
+      metrics: { registry: metrics, token: config.METRICS_TOKEN },
+      cors: config.CORS_ORIGINS && createCors(config.CORS_ORIGINS),
+      routes: adminRoutes(blocks, contexts.of),
+      mayWrite: blocks.mayWrite,
     });
     const server = await runtime.serve(app.handle, { hostname: config.HOST, port: config.PORT });
     for (const feature of features) feature.begin();
-    return { url: urlOf(server), stop: () => stop(server, features, stores) };
+    return { url: urlOf(server), stop: () => stop(server, features, operations) };
   } catch (error) {
     await Promise.all(features.map((feature) => feature.stop()));
-    await stores.close();
+    await opened.close();
     throw error;
   }
 }
 
-async function stop(server: HttpServer, features: RunningFeature[], stores: Stores): Promise<void> {
+async function stop(
+  server: HttpServer,
+  features: RunningFeature[],
+  { stores, webhooks }: Operations,
+): Promise<void> {
   const drained = server.drain();
   const { promise: late, resolve } = Promise.withResolvers<void>();
   const timer = setTimeout(resolve, DRAIN_MS);
   await Promise.race([Promise.all([drained, ...features.map((feature) => feature.stop())]), late]);
   clearTimeout(timer);
   await server.close();
+  await webhooks?.stop();
   await stores.close();
 }
 
-function dependenciesOf({ state, blobs }: Stores) {
+function dependenciesOf({ state, proxies, blobs }: Stores) {
   return [
+    // A copy that still reads the pool from a shared store is not ready either.
+    { name: 'proxy pool', check: async () => proxies.version() },
     { name: 'record store', check: () => state.get('readiness') },
     { name: 'image store', check: () => blobs.stat('readiness') },
   ];

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 
 export interface AnswerCacheOptions {
   /** Changes with the data that the answers are made of. */
-  version: () => Promise<string>;
+  version: () => string | Promise<string>;
   maxEntries: number;
   /** Longer answers are not kept; in characters. */
   maxAnswerLength: number;
@@ -10,10 +10,17 @@ export interface AnswerCacheOptions {
 
 /** Text answers of GET requests, kept while the data they were made of stays the same. */
 export interface AnswerCache {
-  /** The kept answer to the request, or `304` where the caller has it already; `null` where there is none. */
-  match(request: Request): Promise<Response | null>;
-  /** Keeps a 200 answer that may be kept (no `no-store`), and returns one to send in its place. */
-  keep(request: Request, response: Response): Promise<Response>;
+  /**
+   * The kept answer to the request, with its id among the headers, where that can be told without waiting; else `null`.
+   * Most requests get their answer from here: a promise would cost as much as all the rest.
+   */
+  matchNow(request: Request, idOf: (request: Request) => string): Response | null;
+  /**
+   * The kept answer to the request, or the one that `make` makes, which is kept where it is a 200 that may be (no
+   * `no-store`); `304` where the caller has it already. Requests that come while one is made wait for it: after each
+   * change of the data all clients would else have the same answer made at once.
+   */
+  answer(request: Request, make: () => Promise<Response>): Promise<Response>;
 }
 
 interface Entry {
@@ -26,39 +33,66 @@ interface Entry {
 
 export function createAnswerCache({ version, maxEntries, maxAnswerLength }: AnswerCacheOptions): AnswerCache {
   const entries = new Map<string, Entry>();
-  /** Versions as they were when the request was looked up, so that no newer one is credited to an older answer. */
-  const lookups = new WeakMap<Request, string>();
+  /** Answers that are being made, by version and URL; `null` for what turns out not to be kept. */
+  const making = new Map<string, Promise<Entry | null>>();
+
+  async function entryOf(response: Response, seen: string): Promise<Entry | null> {
+    if (response.status !== 200 || response.headers.get('cache-control')?.includes('no-store')) return null;
+    const body = await response.text();
+    const etag = `"${createHash('sha256').update(body).digest('base64url').slice(0, 22)}"`;
+    response.headers.set('etag', etag);
+    return { version: seen, body, headers: response.headers, etag };
+  }
+
+  function keep(url: string, entry: Entry): void {
+    if (entry.body.length > maxAnswerLength) return;
+    entries.delete(url);
+    entries.set(url, entry);
+    const oldest = entries.keys().next().value;
+    if (entries.size > maxEntries && oldest !== undefined) entries.delete(oldest);
+  }
 
   return {
-    async match(request) {
-      const current = await version();
+    matchNow(request, idOf) {
       const entry = entries.get(request.url);
-      if (entry?.version === current) return answer(request, entry);
-      lookups.set(request, current);
-      return null;
+      if (!entry) return null;
+      const current = version();
+      if (typeof current !== 'string') {
+        current.catch(() => {});
+        return null;
+      }
+      if (entry.version !== current) return null;
+      // A response copies its headers.
+      entry.headers.set('x-request-id', idOf(request));
+      return respond(request, entry);
     },
 
-    async keep(request, response) {
-      const seen = lookups.get(request);
-      const storable =
-        response.status === 200 && !response.headers.get('cache-control')?.includes('no-store');
-      if (seen === undefined || !storable) return response;
-      const body = await response.text();
-      const etag = `"${createHash('sha256').update(body).digest('base64url').slice(0, 22)}"`;
-      response.headers.set('etag', etag);
-      const entry: Entry = { version: seen, body, headers: response.headers, etag };
-      if (body.length <= maxAnswerLength) {
-        entries.delete(request.url);
-        entries.set(request.url, entry);
-        const oldest = entries.keys().next().value;
-        if (entries.size > maxEntries && oldest !== undefined) entries.delete(oldest);
+    async answer(request, make) {
+      // Asked for before the data are read, so that no newer version is credited to an older answer.
+      const current = await version();
+      const kept = entries.get(request.url);
+      if (kept?.version === current) return respond(request, kept);
+      const key = `${current} ${request.url}`;
+      const shared = await making.get(key);
+      if (shared) return respond(request, shared);
+      const { promise, resolve } = Promise.withResolvers<Entry | null>();
+      making.set(key, promise);
+      let entry: Entry | null = null;
+      try {
+        const response = await make();
+        entry = await entryOf(response, current);
+        if (!entry) return response;
+        keep(request.url, entry);
+        return respond(request, entry);
+      } finally {
+        making.delete(key);
+        resolve(entry);
       }
-      return answer(request, entry);
     },
   };
 }
 
-function answer(request: Request, { body, headers, etag }: Entry): Response {
+function respond(request: Request, { body, headers, etag }: Entry): Response {
   const known = request.headers.get('if-none-match');
   if (known === null) return new Response(body, { headers });
   const matches = known

@@ -1,15 +1,27 @@
 import type { TSchema } from '@sinclair/typebox';
 import { type AnyElysia, Elysia } from 'elysia';
 import { AppError } from '../errors.ts';
+import type { RequestContext } from '../shared/context.ts';
 import { describe } from '../shared/describe.ts';
 import type { Log } from '../shared/logger.ts';
+import type { Metrics } from '../shared/metrics.ts';
+import type { Assets } from '../web/assets.ts';
+import { errorPage } from '../web/error-page.ts';
+import type { HomeSection } from '../web/home-page.ts';
+import { isForPerson } from '../web/navigation.ts';
+import { webRoutes } from '../web/routes.ts';
+import type { Site } from '../web/site.ts';
 import { type AnswerCache, type AnswerCacheOptions, createAnswerCache } from './answer-cache.ts';
 import type { Contexts } from './context.ts';
+import type { Cors } from './cors.ts';
 import { docsRoutes } from './docs.ts';
 import { errorResponse, toAppError } from './errors.ts';
+import { createExposition } from './exposition.ts';
 import { withoutBody } from './head.ts';
 import type { Limits, RateHeaders } from './limits.ts';
 import { createMethodTable } from './methods.ts';
+import { metricsRoutes } from './metrics-routes.ts';
+import { createRequestMeter } from './request-meter.ts';
 import { type Dependency, systemRoutes } from './system-routes.ts';
 
 /** One of the two services, as the application mounts it. */
@@ -22,6 +34,10 @@ export interface Feature {
   stats: () => Promise<object>;
   /** Shape and example of that answer. */
   statsAnswer: { schema: TSchema; example: object };
+  /** Answers GET requests of which there are very many without the router; `null` for all that it leaves to its routes. */
+  quick?: (request: Request) => Response | null;
+  /** What it shows on the first page. */
+  home?: (request: Request) => Promise<HomeSection>;
   /** GET answers that depend on nothing but the URL and `version`. */
   cached?: { paths: readonly string[]; version: AnswerCacheOptions['version'] };
 }
@@ -29,6 +45,8 @@ export interface Feature {
 export interface AppOptions {
   version: string;
   features: readonly Feature[];
+  /** What all pages share. */
+  web: { site: Site; assets: Assets };
   contexts: Contexts;
   /** `null`: nobody is limited. */
   limits: Limits | null;
@@ -36,30 +54,53 @@ export interface AppOptions {
   /** Base of all links, when it is configured. */
   publicUrl: string | undefined;
   log: Log;
+  /** Milliseconds; only differences count. */
   now: () => number;
+  /** Counts requests, and answers `GET /metrics`; where a token is given, to those alone who bring it. */
+  metrics?: { registry: Metrics; token?: string | undefined };
+  /** Not given: scripts of other origins read nothing. */
+  cors?: Cors | undefined;
+  /** Routes of the server itself, such as those for its administrator. */
+  routes?: AnyElysia;
+  /** Rejects with `forbidden` for clients that may only read. */
+  mayWrite?: (peer: string) => Promise<void>;
 }
 
 export interface App {
   /** Answers one request; never rejects. */
-  handle(request: Request, socketPeer: string): Promise<Response>;
+  handle(request: Request, socketPeer: () => string): Response | Promise<Response>;
   /** The OpenAPI document. */
   describe(): Promise<object>;
 }
 
 export function createApp(options: AppOptions): App {
-  const { contexts, limits, log, now } = options;
+  const { contexts, limits, log, now, cors, metrics, mayWrite, web } = options;
   // What describes the API is 2 MB of script, which no start should wait for.
   const description = memoize(async () => {
     const { describeApi } = await import('./openapi.ts');
-    return describeApi(publicRoutes(options), options.version, options.publicUrl ?? '/');
+    return describeApi(described, options.version, options.publicUrl ?? '/');
   });
-  const router = new Elysia({ normalize: false })
-    .onError(({ error, request }) => errorResponse(reported(error, request), contexts.of(request).id))
-    .use(publicRoutes(options))
+  const described = publicRoutes(options);
+  const router = new Elysia({ normalize: false, handler: { standardHostname: false } })
+    .onError(({ error, request }) => failed(error, request))
+    .use(described)
     .get('/openapi.json', async () => Response.json(await description()))
-    .use(docsRoutes());
+    .use(docsRoutes(web.site, description))
+    // Pictures come first: they are what most visitors come with.
+    .use(webRoutes({ ...web, sections: options.features.toReversed().flatMap(({ home }) => home ?? []) }));
   const allowedMethods = createMethodTable(router.routes);
-  const caches = createCaches(options.features);
+  const meter = metrics && createRequestMeter(metrics.registry, router.routes);
+  const quicks = options.features.flatMap(({ quick }) => quick ?? []);
+  const caches = createCaches(options);
+
+  /** The error envelope; a person gets a page, but for what a password in a header opens. */
+  function failed(thrown: unknown, request: Request): Response {
+    const error = reported(thrown, request);
+    const { id } = contexts.of(request);
+    const envelope = errorResponse(error, id);
+    if (envelope.status === 401 || !isForPerson(request)) return envelope;
+    return errorPage(web.site, error, envelope, id);
+  }
 
   /** Elysia reports a wrong method as an unknown path; what is wrong in the server is logged, not shown. */
   function reported(error: unknown, request: Request): AppError {
@@ -77,50 +118,97 @@ export function createApp(options: AppOptions): App {
     return new AppError('method_not_allowed', `This path answers ${allowed.join(', ')} only.`);
   }
 
+  function quickAnswer(request: Request): Response | null {
+    for (const quick of quicks) {
+      const response = quick(request);
+      if (response) return response;
+    }
+    return null;
+  }
+
   async function answer(request: Request): Promise<Response> {
     if (request.method === 'HEAD') {
       const asGet = new Request(request, { method: 'GET' });
       contexts.share(request, asGet);
       return sealed(await withoutBody(await router.handle(asGet)));
     }
-    const cache = request.method === 'GET' ? caches.get(pathOf(request.url)) : undefined;
+    if (request.method !== 'GET') return sealed(await router.handle(request));
+    const quick = quickAnswer(request);
+    if (quick) return quick;
+    const cache = caches.get(pathOf(request.url));
     if (!cache) return sealed(await router.handle(request));
-    return (await cache.match(request)) ?? cache.keep(request, sealed(await router.handle(request)));
+    return cache.answer(request, async () => sealed(await router.handle(request)));
+  }
+
+  /** A kept or quick answer, which most requests get: without the router, a promise, or a context. */
+  function keptAnswer(request: Request, socketPeer: () => string): Response | null {
+    if (limits || cors || request.method !== 'GET') return null;
+    const startedAt = now();
+    const path = pathOf(request.url);
+    let response = caches.get(path)?.matchNow(request, contexts.idOf);
+    if (!response) {
+      response = quickAnswer(request);
+      response?.headers.set('x-request-id', contexts.idOf(request));
+    }
+    if (!response) return null;
+    const { status } = response;
+    const ms = now() - startedAt;
+    meter?.('GET', path, status, ms);
+    log('info', 'request', () => {
+      const id = response.headers.get('x-request-id') ?? '';
+      return factsOf(request, contexts.open(request, socketPeer, id), path, status, ms);
+    });
+    return response;
+  }
+
+  async function handle(request: Request, socketPeer: () => string): Promise<Response> {
+    const startedAt = now();
+    const context = contexts.open(request, socketPeer);
+    let response: Response;
+    let rateHeaders: RateHeaders | undefined;
+    try {
+      const limited = await limits?.(request, context);
+      rateHeaders = limited?.headers;
+      if (limited?.refusal) throw limited.refusal;
+      if (mayWrite && !isReading(request) && !context.admin) await mayWrite(context.peer);
+      response = cors?.preflight(request) ?? (await answer(request));
+    } catch (error) {
+      response = sealed(failed(error, request));
+    }
+    const { headers, status } = response;
+    headers.set('x-request-id', context.id);
+    const path = pathOf(request.url);
+    if (status === 405) headers.set('allow', allowedMethods(path).join(', '));
+    cors?.allow(request, headers);
+    for (const name in rateHeaders) headers.set(name, rateHeaders[name] ?? '');
+    const ms = now() - startedAt;
+    meter?.(request.method, path, status, ms);
+    log(status >= 500 ? 'error' : 'info', 'request', () => factsOf(request, context, path, status, ms));
+    return response;
   }
 
   return {
     describe: description,
-    async handle(request, socketPeer) {
-      const startedAt = now();
-      const context = contexts.open(request, socketPeer);
-      let response: Response;
-      let rateHeaders: RateHeaders | undefined;
-      try {
-        rateHeaders = await limits?.(request, context);
-        response = await answer(request);
-      } catch (error) {
-        response = sealed(errorResponse(reported(error, request), context.id));
-      }
-      const { headers, status } = response;
-      headers.set('x-request-id', context.id);
-      if (status === 405) headers.set('allow', allowedMethods(pathOf(request.url)).join(', '));
-      for (const name in rateHeaders) headers.set(name, rateHeaders[name] ?? '');
-      log(status >= 500 ? 'error' : 'info', 'request', () => ({
-        request_id: context.id,
-        method: request.method,
-        path: pathOf(request.url),
-        status,
-        ms: Math.round(now() - startedAt),
-        peer: context.peer,
-      }));
-      return response;
-    },
+    handle: (request, socketPeer) => keptAnswer(request, socketPeer) ?? handle(request, socketPeer),
   };
 }
 
+/** What is logged of a request. */
+function factsOf(
+  { method }: Request,
+  { id, peer }: RequestContext,
+  path: string,
+  status: number,
+  ms: number,
+) {
+  return { request_id: id, method, path, status, ms: Math.round(ms), peer };
+}
+
 /** Everything that the API description speaks of. */
-function publicRoutes({ features, dependencies }: AppOptions): AnyElysia {
+function publicRoutes({ features, dependencies, metrics, routes }: AppOptions): AnyElysia {
   const app = new Elysia({ normalize: false }).use(systemRoutes(dependencies));
+  if (metrics) app.use(metricsRoutes(createExposition(metrics.registry), metrics.token));
+  if (routes) app.use(routes);
   for (const [basePath, group] of Map.groupBy(features, (feature) => feature.basePath)) {
     const mounted = new Elysia({ prefix: basePath, normalize: false });
     for (const feature of group) mounted.use(feature.routes);
@@ -155,16 +243,27 @@ function statsRoute(features: readonly Feature[]) {
   );
 }
 
-function createCaches(features: readonly Feature[]): Map<string, AnswerCache> {
+function createCaches({ features, now }: AppOptions): Map<string, AnswerCache> {
   const caches = new Map<string, AnswerCache>();
+  const limits = { maxEntries: 2000, maxAnswerLength: 256 * 1024 };
   for (const { basePath, cached } of features) {
     if (!cached) continue;
-    const cache = createAnswerCache({
-      version: cached.version,
-      maxEntries: 2000,
-      maxAnswerLength: 256 * 1024,
-    });
+    const cache = createAnswerCache({ version: cached.version, ...limits });
     for (const path of cached.paths) caches.set(basePath + path, cache);
+  }
+  // What has no version of its own is counted anew every second.
+  for (const [basePath, group] of Map.groupBy(features, (feature) => feature.basePath)) {
+    const version = () => {
+      const versions = [
+        String(Math.floor(now() / 1000)),
+        ...group.map(({ cached }) => cached?.version() ?? ''),
+      ];
+      const known = versions.filter((each) => typeof each === 'string');
+      return known.length === versions.length
+        ? known.join()
+        : Promise.all(versions).then((all) => all.join());
+    };
+    caches.set(`${basePath}/api/stats`, createAnswerCache({ version, ...limits }));
   }
   return caches;
 }
@@ -172,8 +271,17 @@ function createCaches(features: readonly Feature[]): Map<string, AnswerCache> {
 /** Adds what every answer carries. */
 function sealed(response: Response): Response {
   response.headers.set('x-content-type-options', 'nosniff');
-  if (!response.headers.has('referrer-policy')) response.headers.set('referrer-policy', 'no-referrer');
+  const { headers } = response;
+  if (!headers.has('referrer-policy')) headers.set('referrer-policy', 'no-referrer');
+  // A 304 must not change what the browser has kept of the answer before.
+  if (response.status !== 304 && !headers.has('cross-origin-resource-policy')) {
+    headers.set('cross-origin-resource-policy', 'same-origin');
+  }
   return response;
+}
+
+function isReading({ method }: Request): boolean {
+  return method === 'GET' || method === 'HEAD' || method === 'OPTIONS';
 }
 
 /** The path of a URL without parsing the rest of it: this runs for every request. */

@@ -10,8 +10,10 @@ export interface ContextOptions {
 }
 
 export interface Contexts {
+  /** The id of a request: what it brought along, or a new one. */
+  idOf(request: Request): string;
   /** Makes and remembers the context of a request that has just come in. */
-  open(request: Request, socketPeer: string): RequestContext;
+  open(request: Request, socketPeer: () => string, id?: string): RequestContext;
   /** Gives another form of the same request its context. */
   share(request: Request, other: Request): void;
   /** The context of a request that was opened. */
@@ -28,25 +30,51 @@ export function createContexts({ trustedProxies, publicUrl, adminToken }: Contex
     trustedProxies.has(clientAddress(socketPeer, null, trustedProxies));
   const nextId = createIds();
 
+  /** What most requests never ask for is worked out when it is asked for. A class, as accessors of a literal cost ten times that. */
+  class LazyContext implements RequestContext {
+    readonly head: boolean;
+    readonly id: string;
+    readonly #request: Request;
+    readonly #socketPeer: () => string;
+    #peer: string | undefined;
+
+    constructor(request: Request, socketPeer: () => string, id: string) {
+      this.head = request.method === 'HEAD';
+      this.id = id;
+      this.#request = request;
+      this.#socketPeer = socketPeer;
+    }
+
+    get peer(): string {
+      this.#peer ??= clientAddress(
+        this.#socketPeer(),
+        this.#request.headers.get('x-forwarded-for'),
+        trustedProxies,
+      );
+      return this.#peer;
+    }
+
+    get origin(): string {
+      return publicUrl ?? requestOrigin(this.#request, isTrusted(this.#socketPeer()));
+    }
+
+    get admin(): boolean {
+      const header = this.#request.headers.get('authorization') ?? '';
+      const token = /^Bearer (\S+)$/i.exec(header)?.[1];
+      return expected !== null && token !== undefined && timingSafeEqual(sha256(token), expected);
+    }
+  }
+
+  function idOf({ headers }: Request): string {
+    const given = headers.get('x-request-id');
+    return given !== null && REQUEST_ID.test(given) ? given : nextId();
+  }
+
   return {
-    open(request, socketPeer) {
-      const { headers } = request;
-      const given = headers.get('x-request-id');
-      // What most requests never ask for is worked out when it is asked for.
-      const context: RequestContext = {
-        head: request.method === 'HEAD',
-        id: given !== null && REQUEST_ID.test(given) ? given : nextId(),
-        get peer() {
-          return clientAddress(socketPeer, headers.get('x-forwarded-for'), trustedProxies);
-        },
-        get origin() {
-          return publicUrl ?? requestOrigin(request, isTrusted(socketPeer));
-        },
-        get admin() {
-          const token = /^Bearer (\S+)$/i.exec(headers.get('authorization') ?? '')?.[1];
-          return expected !== null && token !== undefined && timingSafeEqual(sha256(token), expected);
-        },
-      };
+    idOf,
+
+    open(request, socketPeer, id = idOf(request)) {
+      const context = new LazyContext(request, socketPeer, id);
       contexts.set(request, context);
       return context;
     },

@@ -1,65 +1,78 @@
 import { AppError } from '../errors.ts';
+import { clientNetwork } from '../shared/address.ts';
 import type { RequestContext } from '../shared/context.ts';
 import type { Bucket, RateLimiter, Verdict } from '../shared/rate-limiter.ts';
+import type { RateName, Rates } from '../shared/rates.ts';
 
-interface Rule {
-  name: string;
-  methods: readonly string[];
-  /** Matches the end of the path, so that a base path does not matter. */
-  path: RegExp;
-  bucket: Bucket;
-}
-
-const WRITES = ['POST', 'PUT', 'DELETE', 'PATCH'];
-
-/** The first rule that fits counts. Each is what a person or a well-behaved script never reaches. */
-const RULES: readonly Rule[] = [
-  { name: 'upload', methods: WRITES, path: /\/api\/upload$/, bucket: { capacity: 60, perSecond: 1 } },
-  { name: 'test', methods: WRITES, path: /\/test(_proxy_quick)?$/, bucket: { capacity: 60, perSecond: 1 } },
-  {
-    name: 'job',
-    methods: WRITES,
-    path: /\/api\/(refresh|cleanup)$/,
-    bucket: { capacity: 10, perSecond: 1 / 30 },
-  },
-  { name: 'write', methods: WRITES, path: /$/, bucket: { capacity: 120, perSecond: 2 } },
+/** Of the requests that change something, the first whose path ends like this counts. */
+const WRITES: readonly { name: RateName; path: RegExp }[] = [
+  { name: 'upload', path: /\/api\/upload$/ },
+  { name: 'test', path: /\/test(_proxy_quick)?$/ },
+  { name: 'report', path: /\/report$/ },
+  { name: 'job', path: /\/api\/(refresh|cleanup)$/ },
+  { name: 'write', path: /$/ },
 ];
 
-const READS: Rule = { name: 'read', methods: [], path: /$/, bucket: { capacity: 2000, perSecond: 200 } };
+/** Counts a request against the limits of its kind for its client. */
+export type Limits = (request: Request, context: RequestContext) => Promise<Limited>;
 
-/** Counts a request against the limit of its kind for its client. */
-export type Limits = (request: Request, context: RequestContext) => Promise<RateHeaders>;
+export interface Limited {
+  /** The `RateLimit-*` headers of the answer. */
+  headers: RateHeaders;
+  /** `rate_limited` where the request may not pass. */
+  refusal: AppError | null;
+}
 
 export type RateHeaders = Record<string, string>;
 
-/**
- * Limits per client address. Answers the `RateLimit-*` headers of a request that may pass.
- * The returned function rejects with `rate_limited` where it may not.
- */
-export function createLimits(limiter: RateLimiter): Limits {
+export interface LimitOptions {
+  limiter: RateLimiter;
+  rates: Rates;
+  /** What an upload counts whose length is not announced, and the most that one counts, in bytes. */
+  maxUploadBytes: number;
+  /** Told of each request that was refused. */
+  onRefused?: (name: RateName) => void;
+}
+
+/** Limits per client address. */
+export function createLimits({ limiter, rates, maxUploadBytes, onRefused }: LimitOptions): Limits {
+  const uploadBytes = {
+    ...rates.upload_bytes,
+    capacity: Math.max(rates.upload_bytes.capacity, maxUploadBytes),
+  };
+
+  async function take(name: RateName, bucket: Bucket, peer: string, cost?: number): Promise<Limited> {
+    const verdict = await limiter.take(`${name} ${clientNetwork(peer)}`, bucket, cost);
+    const headers = rateHeaders(bucket, verdict);
+    if (verdict.allowed) return { headers, refusal: null };
+    onRefused?.(name);
+    const refusal = new AppError(
+      'rate_limited',
+      `Too many requests of the kind "${name}" from your address.`,
+      { retryAfterMs: verdict.retryAfterMs },
+    );
+    return { headers, refusal };
+  }
+
   return async (request, { peer }) => {
-    const rule = ruleOf(request);
-    const verdict = await limiter.take(`${rule.name} ${clientKey(peer)}`, rule.bucket);
-    if (verdict.allowed) return rateHeaders(rule.bucket, verdict);
-    throw new AppError('rate_limited', `Too many requests of the kind "${rule.name}" from your address.`, {
-      retryAfterMs: verdict.retryAfterMs,
-    });
+    const name = kindOf(request);
+    const limited = await take(name, rates[name], peer);
+    if (name !== 'upload' || limited.refusal) return limited;
+    const cost = Math.min(announcedBytes(request) ?? maxUploadBytes, maxUploadBytes);
+    const bytes = await take('upload_bytes', uploadBytes, peer, cost);
+    return bytes.refusal ? bytes : limited;
   };
 }
 
-function ruleOf(request: Request): Rule {
-  if (request.method === 'GET' || request.method === 'HEAD') return READS;
-  const { pathname } = new URL(request.url);
-  return RULES.find(({ methods, path }) => methods.includes(request.method) && path.test(pathname)) ?? READS;
+function kindOf({ method, url }: Request): RateName {
+  if (method === 'GET' || method === 'HEAD' || method === 'OPTIONS') return 'read';
+  const { pathname } = new URL(url);
+  return WRITES.find(({ path }) => path.test(pathname))?.name ?? 'write';
 }
 
-/** One customer commonly holds a whole IPv6 /64. */
-function clientKey(peer: string): string {
-  if (!peer.includes(':')) return peer;
-  const [head = '', tail = ''] = peer.split('::');
-  const groups = head.split(':');
-  while (groups.length < 4 && tail === '') groups.push('0');
-  return groups.slice(0, 4).join(':');
+function announcedBytes({ headers }: Request): number | null {
+  const length = headers.get('content-length');
+  return length !== null && /^\d+$/.test(length) ? Number(length) : null;
 }
 
 function rateHeaders({ capacity }: Bucket, { remaining, resetMs }: Verdict): RateHeaders {

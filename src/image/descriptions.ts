@@ -12,7 +12,7 @@ import {
 } from './schemas.ts';
 import { uploadOptions } from './upload-options.ts';
 
-const tag = 'Images';
+const tag = 'Image host';
 const file = Type.String({ format: 'binary', description: 'The image file.' });
 const text = Type.String();
 const page: Answer = { description: 'A page for people.', content: { 'text/html': { schema: text } } };
@@ -49,6 +49,10 @@ export const details = {
       201: {
         description: 'The image is stored; `Location` is its page.',
         ...uploadAnswer,
+        headers: { Location: { description: 'Page of the image.', schema: text } },
+      },
+      303: {
+        description: 'The same for a form that a browser sends: with `text/html` in `Accept`.',
         headers: { Location: { description: 'Page of the image.', schema: text } },
       },
     },
@@ -154,7 +158,9 @@ export const details = {
     summary: 'Delete an image from that page',
     requestBody: {
       required: true,
-      content: { 'application/x-www-form-urlencoded': { schema: Type.Object({ token: text }) } },
+      content: {
+        'application/x-www-form-urlencoded': { schema: Type.Object({ token: Type.Optional(text) }) },
+      },
     },
     answers: { 200: page },
     errors: [400, 403, 404, 413],

@@ -1,4 +1,5 @@
 import { AppError } from '../errors.ts';
+import { readSmallBody } from '../shared/read-body.ts';
 
 /** A password of 1024 bytes, each percent-encoded, and a name fit into it. */
 const MAX_FORM_BYTES = 8192;
@@ -12,14 +13,5 @@ export async function readForm(request: Request): Promise<URLSearchParams> {
   if (type !== 'application/x-www-form-urlencoded') {
     throw new AppError('invalid_body', 'The body must be a form (application/x-www-form-urlencoded).');
   }
-  const chunks: Uint8Array[] = [];
-  let bytes = 0;
-  for await (const chunk of request.body ?? []) {
-    bytes += chunk.byteLength;
-    if (bytes > MAX_FORM_BYTES) {
-      throw new AppError('too_large', `The form must be at most ${MAX_FORM_BYTES} bytes.`);
-    }
-    chunks.push(chunk);
-  }
-  return new URLSearchParams(Buffer.concat(chunks).toString());
+  return new URLSearchParams(await readSmallBody(request, { maxBytes: MAX_FORM_BYTES, name: 'The form' }));
 }

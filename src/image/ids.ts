@@ -13,6 +13,9 @@ const TOKEN_LENGTH = 32;
 /** A path segment that can be an image id. */
 export const ID_PATTERN = /^[0-9A-Za-z]{12}$/;
 
+/** What can be a delete token. */
+export const TOKEN_PATTERN = /^[0-9A-Za-z]{32}$/;
+
 /** An image id: 71 random bits in letters and digits. */
 export function createId(random: RandomBytes): string {
   return randomText(random, ID_LENGTH);

@@ -1,14 +1,14 @@
 import { createHmac } from 'node:crypto';
 import { AppError } from '../errors.ts';
+import { clientNetwork } from '../shared/address.ts';
 import type { Bucket, RateLimiter } from '../shared/rate-limiter.ts';
+import { DEFAULT_RATES } from '../shared/rates.ts';
 import type { CookieSigner } from './cookie.ts';
 import type { Credentials } from './credentials.ts';
 import type { RandomBytes } from './ids.ts';
 import type { ImageRecord } from './image.ts';
 import type { PasswordHasher } from './password.ts';
 
-/** Guesses from one client network, at all images together. */
-const PER_CLIENT: Bucket = { capacity: 30, perSecond: 0.5 };
 /** Guesses from one client network at one image. */
 const PER_CLIENT_AND_IMAGE: Bucket = { capacity: 10, perSecond: 0.1 };
 /** Guesses at one image from everywhere: 17,000 a day. Who has opened it lately is not held up. */
@@ -31,11 +31,14 @@ export interface ImageLockOptions {
   hasher: PasswordHasher;
   cookies: Pick<CookieSigner, 'accepts'>;
   limiter: RateLimiter;
+  /** Guesses from one client network, at all images together; 30 a minute by default. */
+  perClient?: Bucket;
   random: RandomBytes;
   now: () => number;
 }
 
-export function createImageLock({ hasher, cookies, limiter, random, now }: ImageLockOptions): ImageLock {
+export function createImageLock(options: ImageLockOptions): ImageLock {
+  const { hasher, cookies, limiter, perClient = DEFAULT_RATES.password, random, now } = options;
   /** Keyed, so that memory never holds a hash of a password that is cheap to guess against. */
   const key = random(32);
   const remembered = new Map<string, number>();
@@ -59,7 +62,7 @@ export function createImageLock({ hasher, cookies, limiter, random, now }: Image
   async function countGuess(image: ImageRecord, peer: string): Promise<void> {
     const client = clientNetwork(peer);
     const limits: [string, Bucket][] = [
-      [`password ${client}`, PER_CLIENT],
+      [`password ${client}`, perClient],
       [`password ${client} ${image.id}`, PER_CLIENT_AND_IMAGE],
       [`password ${image.id}`, PER_IMAGE],
     ];
@@ -88,13 +91,4 @@ export function createImageLock({ hasher, cookies, limiter, random, now }: Image
       return { byPassword: true };
     },
   };
-}
-
-/** One customer commonly holds a whole IPv6 /64. */
-function clientNetwork(peer: string): string {
-  if (!peer.includes(':')) return peer;
-  const [head = '', tail] = peer.split('::');
-  const groups = head.split(':');
-  while (tail !== undefined && groups.length < 4) groups.push('0');
-  return groups.slice(0, 4).join(':');
 }

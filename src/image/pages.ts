@@ -2,52 +2,85 @@ import { AppError } from '../errors.ts';
 import { formatTimestamp } from '../shared/clock.ts';
 import type { RequestContext } from '../shared/context.ts';
 import { deletedPage, deletePage } from '../web/delete-page.ts';
-import { imagePage } from '../web/image-page.ts';
+import { type ImagePage, imagePage } from '../web/image-page.ts';
 import { pageResponse } from '../web/page-response.ts';
 import { passwordPage } from '../web/password-page.ts';
+import type { Site } from '../web/site.ts';
 import { credentialsOf } from './credentials.ts';
+import { deleterOf } from './deleter.ts';
 import { readForm } from './form.ts';
 import { EXTENSIONS, type ImageRecord, MEDIA_TYPES } from './image.ts';
-import { linksOf } from './links.ts';
+import { deleteUrl, linksOf } from './links.ts';
 import { PRIVATE_CACHE } from './serve.ts';
-import type { ImageService } from './service.ts';
+import type { Deleter, ImageService, Uploaded } from './service.ts';
+import { createTokenNote } from './token-note.ts';
 
-/** The pages of the image host, as answers to requests. */
+/** The pages of single images, as answers to requests. */
 export interface Pages {
+  /** Sends a browser whose form has uploaded an image to its page, where the delete link is shown once. */
+  uploaded(context: RequestContext, uploaded: Uploaded): Response;
   /** The page of an image; for a protected one without its password the form, with status 401. */
   show(request: Request, context: RequestContext, id: string): Promise<Response>;
   /** Takes the form's password: back to the page with a cookie, or the form again. */
   unlock(request: Request, context: RequestContext, id: string): Promise<Response>;
-  /** Asks for confirmation; rejects with `forbidden` without the delete token. */
-  askDelete(request: Request, id: string): Promise<Response>;
-  /** Deletes; rejects with `forbidden` without the delete token. */
-  confirmDelete(request: Request, id: string): Promise<Response>;
+  /** Asks for confirmation; rejects with `forbidden` for who may not delete. */
+  askDelete(request: Request, context: RequestContext, id: string): Promise<Response>;
+  /** Deletes; rejects with `forbidden` for who may not. */
+  confirmDelete(request: Request, context: RequestContext, id: string): Promise<Response>;
 }
 
-export function createPages(service: ImageService, basePath: string): Pages {
-  const cookiesFor = (image: ImageRecord, { origin }: RequestContext) =>
-    service.cookies.issue(image, origin, basePath).map((cookie): [string, string] => ['set-cookie', cookie]);
+export interface PagesOptions {
+  service: ImageService;
+  site: Site;
+  basePath: string;
+}
 
-  async function owned(id: string, token: string | null): Promise<ImageRecord> {
+export function createPages({ service, site, basePath }: PagesOptions): Pages {
+  const note = createTokenNote(basePath);
+  const cookiesFor = (image: ImageRecord, { origin }: RequestContext) =>
+    service.cookies.issue(image, origin, basePath).map(asCookie);
+
+  async function removable(id: string, by: Deleter): Promise<ImageRecord> {
     const image = await service.find(id);
-    if (token !== null && service.ownsToken(image, token)) return image;
-    throw new AppError('forbidden', 'The delete token is wrong.');
+    if (service.mayRemove(image, by)) return image;
+    throw new AppError(
+      'forbidden',
+      by.token === null ? 'Only the uploader may delete an image.' : 'The delete token is wrong.',
+    );
   }
 
   return {
+    uploaded(context, { image, deleteToken }) {
+      const headers = [
+        ...redirectTo(`${basePath}/i/${image.id}`),
+        asCookie(note.write(image.id, deleteToken, context.origin)),
+      ];
+      if (image.passwordHash !== null) headers.push(...cookiesFor(image, context));
+      return new Response(null, { status: 303, headers });
+    },
+
     async show(request, context, id) {
       const image = await service.find(id);
-      let cookies: [string, string][] = [];
+      const headers: [string, string][] = [];
       try {
         const { byPassword } = await service.open(image, credentialsOf(request), context.peer);
         // The picture on the page is a request of its own, which brings no header and no query.
-        if (byPassword) cookies = cookiesFor(image, context);
+        if (byPassword) headers.push(...cookiesFor(image, context));
       } catch (error) {
-        return formAgain(error, basePath, id);
+        return formAgain(error, site, basePath, id);
       }
       if (!context.head) service.accessed(image);
-      const cache = image.passwordHash === null ? 'no-cache' : PRIVATE_CACHE;
-      return pageResponse(imagePage(pageOf(image, context.origin, basePath)), { cache, headers: cookies });
+      const token = note.read(request);
+      if (token !== null) headers.push(asCookie(note.clear(id, context.origin)));
+      const deletable = service.mayRemove(image, deleterOf(request, context));
+      const page = imagePage(site, {
+        ...viewOf(image, context.origin, basePath),
+        deletable: deletable || token !== null,
+        deleteLink: token === null ? null : deleteUrl(context.origin + basePath, id, token),
+      });
+      // It may hold what is for this visitor alone: a link, or a button.
+      const isPublic = image.passwordHash === null && token === null;
+      return pageResponse(page, { cache: isPublic ? 'private, no-cache' : PRIVATE_CACHE, headers });
     },
 
     async unlock(request, context, id) {
@@ -60,36 +93,54 @@ export function createPages(service: ImageService, basePath: string): Pages {
           context.peer,
         );
       } catch (error) {
-        return formAgain(error, basePath, id);
+        return formAgain(error, site, basePath, id);
       }
-      const headers: [string, string][] = [
-        ['location', `${basePath}/i/${id}`],
-        ['cache-control', PRIVATE_CACHE],
-      ];
+      const headers = redirectTo(`${basePath}/i/${id}`);
       if (image.passwordHash !== null) headers.push(...cookiesFor(image, context));
       return new Response(null, { status: 303, headers });
     },
 
-    async askDelete(request, id) {
-      const token = new URL(request.url).searchParams.get('token') ?? '';
-      const { filename } = await owned(id, token);
-      return pageResponse(deletePage({ basePath, id, filename, token }), { cache: PRIVATE_CACHE });
+    async askDelete(request, context, id) {
+      const token = new URL(request.url).searchParams.get('token');
+      const { filename, passwordHash } = await removable(id, deleter(request, context, token));
+      // Who has only the uploader's address need not know the password; the name stays hidden then.
+      const shown = token === null && passwordHash !== null ? id : filename;
+      const page = deletePage(site, { basePath, id, filename: shown, token });
+      const referrer = token === null ? 'same-origin' : 'no-referrer';
+      return pageResponse(page, { cache: PRIVATE_CACHE, referrer });
     },
 
-    async confirmDelete(request, id) {
+    async confirmDelete(request, context, id) {
       const token = (await readForm(request)).get('token');
-      await owned(id, token);
-      await service.remove(id, { peer: null, token, admin: false });
-      return pageResponse(deletedPage({ basePath, id }), { cache: PRIVATE_CACHE });
+      const by = deleter(request, context, token);
+      await removable(id, by);
+      await service.remove(id, by);
+      return pageResponse(deletedPage(site, { basePath, id }), { cache: PRIVATE_CACHE });
     },
   };
 }
 
+/** Who shows a token is judged by it alone; who shows none, by the address. */
+function deleter(request: Request, context: RequestContext, token: string | null): Deleter {
+  return token === null ? deleterOf(request, context) : { peer: null, token, admin: false };
+}
+
+function asCookie(cookie: string): [string, string] {
+  return ['set-cookie', cookie];
+}
+
+function redirectTo(location: string): [string, string][] {
+  return [
+    ['location', location],
+    ['cache-control', PRIVATE_CACHE],
+  ];
+}
+
 /** The form, where an error can be mended by a password; else the error goes on. */
-function formAgain(error: unknown, basePath: string, id: string): Response {
+function formAgain(error: unknown, site: Site, basePath: string, id: string): Response {
   if (!(error instanceof AppError)) throw error;
   const { code, message, retryAfterMs = 0 } = error;
-  const form = (fault: string | null) => passwordPage({ basePath, id, fault });
+  const form = (fault: string | null) => passwordPage(site, { basePath, id, fault });
   if (code === 'password_required') return pageResponse(form(null), { status: 401, cache: PRIVATE_CACHE });
   if (code === 'wrong_password') return pageResponse(form(message), { status: 401, cache: PRIVATE_CACHE });
   if (code !== 'rate_limited') throw error;
@@ -101,7 +152,11 @@ function formAgain(error: unknown, basePath: string, id: string): Response {
   });
 }
 
-function pageOf(image: ImageRecord, origin: string, basePath: string) {
+function viewOf(
+  image: ImageRecord,
+  origin: string,
+  basePath: string,
+): Omit<ImagePage, 'deletable' | 'deleteLink'> {
   const { id, filename, format, width, height, frames, size, createdAt, passwordHash } = image;
   return {
     basePath,
@@ -116,5 +171,6 @@ function pageOf(image: ImageRecord, origin: string, basePath: string) {
     created: formatTimestamp(createdAt),
     protected: passwordHash !== null,
     links: linksOf(origin + basePath, image),
+    oembed: `${origin}${basePath}/oembed`,
   };
 }

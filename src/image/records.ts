@@ -8,6 +8,8 @@ const MAX_ENTRIES = 5000;
 
 /** Records that were asked for lately, so that a much-viewed image costs no call of the store. */
 export interface RecordCache {
+  /** The record, where it is at hand. */
+  peek(id: string): ImageRecord | undefined;
   get(id: string): Promise<ImageRecord | null>;
   /** To be called after the record has changed or gone. */
   forget(id: string): void;
@@ -18,10 +20,16 @@ export function createRecordCache(images: Pick<ImageStore, 'get'>, now: () => nu
   /** Grows when anything is forgotten: what was being read meanwhile may be out of date. */
   let changes = 0;
 
+  function peek(id: string): ImageRecord | undefined {
+    const entry = entries.get(id);
+    return entry && entry.until > now() ? entry.record : undefined;
+  }
+
   return {
+    peek,
     async get(id) {
-      const entry = entries.get(id);
-      if (entry && entry.until > now()) return entry.record;
+      const kept = peek(id);
+      if (kept) return kept;
       entries.delete(id);
       const seen = changes;
       const record = await images.get(id);

@@ -2,8 +2,8 @@ import { Elysia } from 'elysia';
 import { AppError } from '../errors.ts';
 import type { ContextOf } from '../shared/context.ts';
 import { coerce } from '../shared/schema.ts';
-import { STYLE_PATH } from '../web/layout.ts';
-import { STYLE } from '../web/style.ts';
+import { acceptsHtml } from '../web/navigation.ts';
+import type { Site } from '../web/site.ts';
 import { deleterOf } from './deleter.ts';
 import { details } from './descriptions.ts';
 import { answerDirectLink, openImage, parseFileName } from './direct-link.ts';
@@ -28,28 +28,37 @@ export interface ImageRoutesOptions {
   adminRequired: boolean;
   /** Path under which the routes are mounted, for links. */
   basePath: string;
+  site: Site;
 }
 
 /** The image host over HTTP. `GET /api/stats` is not among them: it may be shared with another service. */
-export function imageRoutes({ service, contextOf, adminRequired, basePath }: ImageRoutesOptions) {
-  const pages = createPages(service, basePath);
+export function imageRoutes({ service, contextOf, adminRequired, basePath, site }: ImageRoutesOptions) {
+  const pages = createPages({ service, site, basePath });
   const baseOf = (request: Request) => contextOf(request).origin + basePath;
 
   async function upload(request: Request): Promise<Response> {
     const { maxUploadBytes: maxBytes } = service.limits;
+    const query = Object.fromEntries(new URL(request.url).searchParams);
+    // Faults in the query are told before the body comes.
+    parseUploadOptions(query);
+    // A body that announces too much is refused for that, not for want of room.
+    const announced = Number(request.headers.get('content-length')) || maxBytes;
+    await service.admit(Math.min(announced, maxBytes));
     const received = await receiveUpload(request, {
       maxBytes,
       folder: service.folder,
       signal: request.signal,
     });
     try {
-      const query = Object.fromEntries(new URL(request.url).searchParams);
       const { filename, ...options } = parseUploadOptions({ ...query, ...received.fields });
       const file = {
         path: received.path,
+        hash: received.hash,
         filename: (filename && cleanFilename(filename)) || received.filename,
       };
       const uploaded = await service.upload(file, options, contextOf(request).peer, request.signal);
+      // The form of a page, sent by a browser without scripts.
+      if (acceptsHtml(request)) return pages.uploaded(contextOf(request), uploaded);
       const location = linksOf(baseOf(request), uploaded.image).url;
       return Response.json(uploadView(baseOf(request), uploaded), {
         status: 201,
@@ -131,13 +140,21 @@ export function imageRoutes({ service, contextOf, adminRequired, basePath }: Ima
       // The form of a page, not part of the interface for programs.
       detail: { hide: true },
     })
-    .get('/i/:file/delete', ({ request, params }) => pages.askDelete(request, params.file), {
-      detail: details.askDelete,
-    })
-    .post('/i/:file/delete', ({ request, params }) => pages.confirmDelete(request, params.file), {
-      parse: 'none',
-      detail: details.confirmDelete,
-    })
+    .get(
+      '/i/:file/delete',
+      ({ request, params }) => pages.askDelete(request, contextOf(request), params.file),
+      {
+        detail: details.askDelete,
+      },
+    )
+    .post(
+      '/i/:file/delete',
+      ({ request, params }) => pages.confirmDelete(request, contextOf(request), params.file),
+      {
+        parse: 'none',
+        detail: details.confirmDelete,
+      },
+    )
     .get(
       '/sharex.sxcu',
       ({ request }) =>
@@ -148,13 +165,5 @@ export function imageRoutes({ service, contextOf, adminRequired, basePath }: Ima
           },
         }),
       { detail: details.sharex },
-    )
-    .get(
-      STYLE_PATH,
-      () =>
-        new Response(STYLE, {
-          headers: { 'content-type': 'text/css; charset=utf-8', 'cache-control': 'public, max-age=3600' },
-        }),
-      { detail: { hide: true } },
     );
 }

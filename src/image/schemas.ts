@@ -165,6 +165,7 @@ export const statsAnswer = {
       max_pixels: Type.Integer({ description: 'Of an upload, all frames together.' }),
       max_frames: Type.Integer(),
       retention_days: Type.Number({ description: 'Images that nobody opens for so long are removed.' }),
+      abuse_contact: Type.Optional(Type.String({ description: 'Where to report abuse.' })),
     },
     {
       images: 120,

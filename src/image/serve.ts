@@ -1,5 +1,5 @@
 import { AppError } from '../errors.ts';
-import { httpDate, isNotModified, requestedRange } from './conditional.ts';
+import { httpDate, isNotModified, requestedRange, type Validators } from './conditional.ts';
 import { contentDisposition } from './disposition.ts';
 import { EXTENSIONS, type ImageRecord, MEDIA_TYPES } from './image.ts';
 import type { ImageService } from './service.ts';
@@ -35,19 +35,15 @@ export async function serveImage(
   { image, width, download, head }: ServeRequest,
   errorHeaders: ErrorHeaders,
 ): Promise<Response> {
-  const validators = {
-    etag: width === null ? `"${image.hash}"` : `"${image.hash}-${width}"`,
-    modified: image.createdAt,
-  };
-  const headers: Record<string, string> = {
-    etag: validators.etag,
-    'cache-control': image.passwordHash === null ? PUBLIC_CACHE : PRIVATE_CACHE,
-  };
+  const validators = validatorsOf(image, width);
+  const { notModified, file } = headersOf(image, { width, download });
   if (!head) service.accessed(image);
-  if (isNotModified(request.headers, validators)) return new Response(null, { status: 304, headers });
+  if (isNotModified(request.headers, validators)) {
+    return new Response(null, { status: 304, headers: notModified });
+  }
 
   const size = await service.sizeOf(image, width);
-  Object.assign(headers, fileHeaders(image, download));
+  const headers: Record<string, string> = { ...notModified, ...file };
   if (head) {
     headers['content-length'] = String(size);
     return new Response(null, { headers });
@@ -66,9 +62,22 @@ export async function serveImage(
   return new Response(await service.read(image, width, range), { status: 206, headers });
 }
 
-/** What a 304 need not repeat. */
-function fileHeaders({ filename, format, createdAt }: ImageRecord, download: boolean) {
-  return {
+/** What tells one version of an image's file from another. */
+export function validatorsOf({ hash, createdAt }: ImageRecord, width: number | null): Validators {
+  return { etag: width === null ? `"${hash}"` : `"${hash}-${width}"`, modified: createdAt };
+}
+
+/** The headers of an image's file: those that a 304 repeats, and the others. */
+export function headersOf(
+  image: ImageRecord,
+  { width, download }: Pick<ServeRequest, 'width' | 'download'>,
+): Record<'notModified' | 'file', Record<string, string>> {
+  const { filename, format, createdAt, passwordHash } = image;
+  const notModified = {
+    etag: validatorsOf(image, width).etag,
+    'cache-control': passwordHash === null ? PUBLIC_CACHE : PRIVATE_CACHE,
+  };
+  const file = {
     'content-type': MEDIA_TYPES[format],
     'content-disposition': contentDisposition(
       download ? 'attachment' : 'inline',
@@ -81,4 +90,5 @@ function fileHeaders({ filename, format, createdAt }: ImageRecord, download: boo
     'cross-origin-resource-policy': 'cross-origin',
     'x-content-type-options': 'nosniff',
   };
+  return { notModified, file };
 }

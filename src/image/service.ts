@@ -5,7 +5,7 @@ import { AppError } from '../errors.ts';
 import type { Clock } from '../shared/clock.ts';
 import type { Locks } from '../shared/locks.ts';
 import type { Log } from '../shared/logger.ts';
-import type { RateLimiter } from '../shared/rate-limiter.ts';
+import type { Bucket, RateLimiter } from '../shared/rate-limiter.ts';
 import type { StateStore } from '../shared/state.ts';
 import { createAccessLog } from './accesses.ts';
 import { keysOf, originalKey, thumbnailKey } from './blob-keys.ts';
@@ -17,7 +17,9 @@ import { EXTENSIONS, type ImageRecord, MEDIA_TYPES, type UploadOptions } from '.
 import { createImageLock, type ImageLock } from './lock.ts';
 import { startMaintenance } from './maintenance.ts';
 import { createPasswordHasher, type PasswordHasher } from './password.ts';
+import type { Quota } from './quota.ts';
 import { createRecordCache } from './records.ts';
+import { createSmallFiles } from './small-files.ts';
 import type { BlobStore, ByteRange, ImageStore, ImageSummary, Page } from './store.ts';
 import { createThumbnails } from './thumbnails.ts';
 
@@ -36,7 +38,9 @@ export interface ImageServiceOptions {
   state: StateStore;
   locks: Locks;
   limiter: RateLimiter;
-  codec: Pick<Codec, 'convert'>;
+  /** Password guesses of one client; see `createImageLock`. */
+  guesses?: Bucket;
+  codec: Pick<Codec, 'convert'> & Partial<Pick<Codec, 'admit'>>;
   clock: Pick<Clock, 'now'>;
   random: RandomBytes;
   /** scrypt at its usual cost where none is given. */
@@ -44,7 +48,19 @@ export interface ImageServiceOptions {
   /** Folder for temporary files; best on the file system of the images where these are files. */
   folder: string;
   limits: ImageLimits;
+  /** Keeps uploads from filling the storage. */
+  quota?: Pick<Quota, 'admit' | 'reserve'>;
+  /** Rejects with `forbidden` for a file, by its SHA-256, that must not be stored. */
+  mayStore?: (hash: string) => Promise<void>;
+  /** Hears of what was stored and what has gone. */
+  onEvent?: (event: ImageEvent) => void;
   log: Log;
+}
+
+/** An image was stored, or removed by its uploader, the administrator or the clean-up. */
+export interface ImageEvent {
+  type: 'stored' | 'removed';
+  image: ImageRecord;
 }
 
 /** Who wants to delete an image. Any one of the three is enough. */
@@ -68,18 +84,26 @@ export interface ImageService extends ImageLock {
   readonly folder: string;
   /** The signer of the cookies that `open` accepts. */
   readonly cookies: Pick<CookieSigner, 'issue'>;
-  /** Converts and stores the file at `path`, which stays. Rejects as the codec does, with `busy` or `storage_full`. */
+  /** Before a body of at most so many bytes is taken in: rejects with `storage_full`, `busy` or `unavailable`. */
+  admit(bytes: number): Promise<void>;
+  /** Converts and stores the file at `path`, which stays. Rejects with `forbidden` for a file that is blocked. Rejects as the codec does, with `busy` or `storage_full`. */
   upload(
-    file: { path: string; filename: string | null },
+    file: { path: string; filename: string | null; hash?: string },
     options: UploadOptions,
     peer: string,
     signal?: AbortSignal,
   ): Promise<Uploaded>;
   /** The record; rejects with `not_found`. Up to two seconds old where another copy of the server deleted it. */
   find(id: string): Promise<ImageRecord>;
+  /** The record, where it is at hand. */
+  peek(id: string): ImageRecord | undefined;
+  /** The file as stored, where it is at hand. */
+  peekFile(image: ImageRecord): Blob | undefined;
   /** Public images, newest first; with `text`, those whose name, id or format contains it. */
   list(query: { text?: string; page: number; perPage: number }): Promise<Page<ImageRecord>>;
   summary(): Promise<ImageSummary>;
+  /** All images, the last accessed or stored first. */
+  recent(page: { page: number; perPage: number }): Promise<ImageRecord[]>;
   /** The file of an image in that width, or as stored; rejects with `not_found` where it is missing. */
   read(
     image: ImageRecord,
@@ -92,6 +116,8 @@ export interface ImageService extends ImageLock {
   accessed(image: ImageRecord): void;
   /** True where the token is the image's delete token. */
   ownsToken(image: ImageRecord, token: string): boolean;
+  /** True where `remove` would not be forbidden. */
+  mayRemove(image: ImageRecord, by: Deleter): boolean;
   /** Rejects with `not_found` or `forbidden`. */
   remove(id: string, by: Deleter): Promise<void>;
   /** Removes images that nobody has opened for long, for at most `budgetMs`; rejects with `conflict`. */
@@ -109,9 +135,17 @@ export async function createImageService(options: ImageServiceOptions): Promise<
   const secret = await state.getOrSet('cookie-secret', Buffer.from(random(32)).toString('base64url'));
   const cookies = createCookieSigner(secret, now);
   const hasher = options.hasher ?? createPasswordHasher(random);
-  const lock = createImageLock({ hasher, cookies, limiter, random, now });
+  const lock = createImageLock({
+    hasher,
+    cookies,
+    limiter,
+    random,
+    now,
+    ...(options.guesses && { perClient: options.guesses }),
+  });
   const records = createRecordCache(images, now);
   const thumbnails = createThumbnails({ blobs, codec, folder });
+  const smallFiles = createSmallFiles();
   const accesses = createAccessLog({
     images,
     now,
@@ -139,8 +173,11 @@ export async function createImageService(options: ImageServiceOptions): Promise<
   /** The record is gone already: a file that cannot be removed now is left to the sweep. */
   async function removeFiles(image: ImageRecord): Promise<void> {
     records.forget(image.id);
+    log('info', 'image removed', { id: image.id });
+    options.onEvent?.({ type: 'removed', image });
     for (const key of keysOf(image)) {
       thumbnails.forget(key);
+      smallFiles.forget(key);
       await blobs.remove(key).catch((cause) => log('warn', 'file not removed', { key, cause }));
     }
   }
@@ -169,7 +206,13 @@ export async function createImageService(options: ImageServiceOptions): Promise<
     cookies,
     open: lock.open,
 
-    async upload({ path, filename }, { password, ...wanted }, peer, signal) {
+    async admit(bytes) {
+      codec.admit?.();
+      await options.quota?.admit(bytes);
+    },
+
+    async upload({ path, filename, hash: source }, { password, ...wanted }, peer, signal) {
+      if (source !== undefined) await options.mayStore?.(source);
       const id = await freshId();
       const output = join(folder, `${id}.out`);
       try {
@@ -193,7 +236,11 @@ export async function createImageService(options: ImageServiceOptions): Promise<
           createdAt: now(),
           lastAccess: now(),
         };
-        await store(image, output);
+        await options.mayStore?.(hash);
+        const release = await options.quota?.reserve(size);
+        await store(image, output).finally(release);
+        log('info', 'image stored', () => ({ id, format, size, hash, source, peer }));
+        options.onEvent?.({ type: 'stored', image });
         return { image, deleteToken };
       } finally {
         await rm(output, { force: true });
@@ -206,6 +253,9 @@ export async function createImageService(options: ImageServiceOptions): Promise<
       return image;
     },
 
+    peek: records.peek,
+    peekFile: (image) => smallFiles.get(originalKey(image)),
+
     list: ({ text, page, perPage }) =>
       images.list({
         offset: (page - 1) * perPage,
@@ -215,10 +265,16 @@ export async function createImageService(options: ImageServiceOptions): Promise<
 
     summary: () => images.summary(),
 
+    recent: ({ page, perPage }) => images.recent({ offset: (page - 1) * perPage, limit: perPage }),
+
     async read(image, width, range) {
       const key = width === null ? originalKey(image) : thumbnailKey(image, width);
+      const kept = smallFiles.get(key);
+      if (kept) return range ? kept.slice(range.start, range.end) : kept;
       const body = await blobs.get(key, range);
-      if (body !== null) return body;
+      if (body !== null) {
+        return range || width !== null ? body : smallFiles.offer(key, image.size, body);
+      }
       thumbnails.forget(key);
       throw reportMissing(image, key);
     },
@@ -233,11 +289,15 @@ export async function createImageService(options: ImageServiceOptions): Promise<
     ownsToken: (image, token) =>
       timingSafeEqual(Buffer.from(sha256(token)), Buffer.from(image.deleteTokenHash)),
 
-    async remove(id, { peer, token, admin }) {
+    mayRemove(image, { peer, token, admin }) {
+      const uploader = peer !== null && peer !== '' && peer === image.uploader;
+      return admin || uploader || (token !== null && service.ownsToken(image, token));
+    },
+
+    async remove(id, by) {
       const image = ID_PATTERN.test(id) ? await images.get(id) : null;
       if (image === null) throw notFound();
-      const uploader = peer !== null && peer !== '' && peer === image.uploader;
-      if (!admin && !uploader && !(token !== null && service.ownsToken(image, token))) {
+      if (!service.mayRemove(image, by)) {
         throw new AppError('forbidden', 'Only the uploader may delete an image.');
       }
       if (!(await images.remove(id))) throw notFound();

@@ -37,6 +37,8 @@ export interface ImageStore {
   removeIdle(id: string, before: number): Promise<boolean>;
   /** Records last accessed before the time, the longest idle first. */
   idleSince(before: number, limit: number): Promise<ImageRecord[]>;
+  /** Records, protected ones too, last accessed (or stored) first. */
+  recent(query: { offset: number; limit: number }): Promise<ImageRecord[]>;
   /** Which of the ids have a record. */
   existing(ids: readonly string[]): Promise<Set<string>>;
   summary(): Promise<ImageSummary>;

@@ -1,4 +1,4 @@
-import { randomUUID } from 'node:crypto';
+import { createHash, randomUUID } from 'node:crypto';
 import { type FileHandle, mkdir, open, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { AppError } from '../errors.ts';
@@ -12,6 +12,8 @@ export interface Upload {
   path: string;
   /** Bytes of the file. */
   size: number;
+  /** SHA-256 of the file, in hexadecimal. */
+  hash: string;
   /** Cleaned; `null` where none was sent. */
   filename: string | null;
   /** Text fields of the form; empty for a raw body. */
@@ -52,15 +54,19 @@ export async function receiveUpload(request: Request, limits: UploadLimits): Pro
   const dispose = () => rm(path, { force: true });
   try {
     let size = 0;
+    const hash = createHash('sha256');
     const file = await create(folder, path);
     const store = async (pieces: AsyncIterable<Uint8Array>) => {
-      for await (const piece of pieces) size += await append(file, piece);
+      for await (const piece of pieces) {
+        hash.update(piece);
+        size += await append(file, piece);
+      }
     };
     try {
       const form = isForm ? await readForm(type, body, maxBytes, store) : await store(body);
       if (size === 0) throw noImage();
       const filename = form?.filename ? cleanFilename(form.filename) : null;
-      return { path, size, filename, fields: form?.fields ?? {}, dispose };
+      return { path, size, hash: hash.digest('hex'), filename, fields: form?.fields ?? {}, dispose };
     } finally {
       await file.close();
     }

@@ -58,7 +58,7 @@ export function listView(
 }
 
 /** The numbers of the image host, and what it takes. */
-export function statsView(summary: ImageSummary, limits: ImageLimits) {
+export function statsView(summary: ImageSummary, limits: ImageLimits, abuseContact?: string) {
   return {
     images: summary.images,
     protected: summary.protected,
@@ -70,5 +70,11 @@ export function statsView(summary: ImageSummary, limits: ImageLimits) {
     max_pixels: limits.maxPixels,
     max_frames: limits.maxFrames,
     retention_days: limits.retentionMs / 86_400_000,
+    ...(abuseContact !== undefined && { abuse_contact: abuseContact }),
   };
+}
+
+/** What webhooks tell of an image. */
+export function eventView(image: ImageRecord) {
+  return { ...facts(image), protected: image.passwordHash !== null };
 }

@@ -1,5 +1,6 @@
 import type { Metrics } from '../shared/metrics.ts';
 import type { Checker } from './check/checker.ts';
+import { PROTOCOLS, type Protocol, STATUSES, type Status } from './proxy.ts';
 import type { RefreshObserver } from './refresh.ts';
 import type { ProxyService } from './service.ts';
 import type { ProxyStore } from './store.ts';
@@ -54,11 +55,14 @@ export function describePool(
     name: 'picpool_proxies',
     help: 'Proxies in the pool.',
     labelNames: ['protocol', 'status'],
-    read: async () =>
-      (await store.summary()).counts.map(({ protocol, status, count }) => ({
-        labels: [protocol, status],
-        value: count,
-      })),
+    async read() {
+      const { counts } = await store.summary();
+      const countOf = (protocol: Protocol, status: Status) =>
+        counts.find((one) => one.protocol === protocol && one.status === status)?.count ?? 0;
+      return PROTOCOLS.flatMap((protocol) =>
+        STATUSES.map((status) => ({ labels: [protocol, status], value: countOf(protocol, status) })),
+      );
+    },
   });
   metrics.gauge({
     name: 'picpool_judge_up',

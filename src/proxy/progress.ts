@@ -84,8 +84,11 @@ export interface Progress {
   running(): RefreshJob | null;
   /** The last job of any copy as it was saved. */
   saved(): Promise<RefreshJob>;
-  /** Publishes a new job, and from then on what changes in the object, until it is ended. */
-  begin(job: RefreshJob): Promise<void>;
+  /**
+   * Publishes a new job, and from then on what changes in the object, until it is ended. `token`: of the lease under
+   * which it runs. Nothing is saved any more once a job with a larger one was.
+   */
+  begin(job: RefreshJob, token: number): Promise<void>;
   /** Publishes the job as it ended. */
   end(): Promise<void>;
   /** Publishes a job that runs elsewhere or has ended there. */
@@ -98,6 +101,7 @@ export interface Progress {
 export function createProgress({ state, clock, log }: ProgressOptions): Progress {
   const listeners = new Set<(job: RefreshJob) => void>();
   let running: RefreshJob | null = null;
+  let fence = 0;
   let ended = new AbortController();
   let publishing: Promise<void> = Promise.resolve();
 
@@ -107,7 +111,8 @@ export function createProgress({ state, clock, log }: ProgressOptions): Progress
 
   async function save(job: RefreshJob): Promise<void> {
     job.updatedAt = clock.now();
-    await state.set(KEY, JSON.stringify(job));
+    const saved = await state.setFenced(KEY, JSON.stringify(job), fence);
+    if (!saved) log('warn', 'another copy has taken the refresh over', { job: job.id });
   }
 
   async function publishWhileRunning(job: RefreshJob, signal: AbortSignal): Promise<void> {
@@ -128,8 +133,9 @@ export function createProgress({ state, clock, log }: ProgressOptions): Progress
       const text = await state.get(KEY);
       return text === null ? NO_JOB : { ...NO_JOB, ...(JSON.parse(text) as RefreshJob) };
     },
-    async begin(job) {
+    async begin(job, token) {
       running = job;
+      fence = token;
       ended = new AbortController();
       tell(job);
       await save(job).catch((error) => log('warn', 'progress not saved', { error }));

@@ -21,7 +21,7 @@ export interface RecheckOptions {
 }
 
 const LOCK = 'recheck';
-const LEASE_MS = 30_000;
+const LEASE_MS = 15_000;
 const TICK_MS = 1_000;
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;

@@ -49,15 +49,17 @@ export function createRecorder({ store, clock, random, countryOf, priceMs }: Rec
   let unsaved = 0;
   let last: Promise<void> = Promise.resolve();
 
-  function flush(): Promise<void> {
+  /** Saves what waits, batch by batch, as long as a batch has at least so many: a small one costs half of a full one. */
+  function saveAll(least: number): Promise<void> {
     last = last.then(async () => {
-      while (queue.length > 0) {
+      while (queue.length >= least) {
         await saveBatch(queue.splice(0, BATCH));
         await breathe();
       }
     });
     return last;
   }
+  const flush = () => saveAll(1);
 
   async function saveBatch(batch: readonly Waiting[]): Promise<void> {
     try {
@@ -96,7 +98,7 @@ export function createRecorder({ store, clock, random, countryOf, priceMs }: Rec
       return new Promise((resolve, reject) => {
         queue.push({ outcome, at: clock.now(), resolve, reject });
         unsaved++;
-        if (queue.length >= BATCH) void flush();
+        if (queue.length === BATCH) void saveAll(BATCH);
         else if (queue.length === 1) void clock.sleep(FLUSH_AFTER_MS).then(flush);
       });
     },

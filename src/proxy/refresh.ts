@@ -36,7 +36,8 @@ export interface Refresh {
 }
 
 const LOCK = 'refresh';
-const LEASE_MS = 30_000;
+/** The next refresh begins this long, and one turn of the timer, after the one whose process died. */
+const LEASE_MS = 10_000;
 /** A running job is saved every two seconds; one that was not for this long may have died. */
 const SILENT_MS = 6_000;
 const LAST_KEY = 'proxy:last-refresh';
@@ -70,7 +71,7 @@ export function createRefresh(options: RefreshOptions): Refresh {
       startedAt: clock.now(),
       sources: sources.map(({ name }) => ({ name, ...NOT_READ })),
     };
-    await progress.begin(job);
+    await progress.begin(job, lease.token);
     work = run(job, lease, scope);
     return job;
   }
@@ -149,7 +150,7 @@ export function createRefresh(options: RefreshOptions): Refresh {
       const lease = await locks.acquire(LOCK, LEASE_MS);
       if (!lease) return saved;
       try {
-        return await bury(saved);
+        return await bury(saved, lease.token);
       } finally {
         await lease.release();
       }
@@ -168,16 +169,17 @@ export function createRefresh(options: RefreshOptions): Refresh {
   };
 
   /** Ends the job of a process that died. */
-  async function bury(job: RefreshJob): Promise<RefreshJob> {
+  async function bury(job: RefreshJob, token: number): Promise<RefreshJob> {
     const dead: RefreshJob = { ...job, state: 'failed', error: 'interrupted', finishedAt: job.updatedAt };
-    await progress.begin(dead);
+    await progress.begin(dead, token);
     await progress.end();
     return dead;
   }
 }
 
 function codeOf(cause: unknown): JobError {
-  return cause instanceof RefreshFault ? cause.code : 'internal';
+  if (cause instanceof RefreshFault) return cause.code;
+  return cause instanceof AppError && cause.code === 'unavailable' ? 'interrupted' : 'internal';
 }
 
 const NOT_READ = { state: 'waiting', found: 0, fresh: 0, checked: 0, alive: 0, error: null } as const;

@@ -4,7 +4,8 @@ import { JOB_ERRORS, JOB_STATES, SOURCE_STATES, STAGES } from './progress.ts';
 import { ANONYMITIES, CHECK_ERRORS, PROTOCOLS, SORTS, STATUSES } from './proxy.ts';
 
 const MAX_ID = Number.MAX_SAFE_INTEGER;
-const COUNTRY = '^[A-Za-z]{2}$';
+/** Empty counts as not given. */
+const COUNTRY = '^([A-Za-z]{2})?$';
 const TIMESTAMP = 'UTC, `YYYY-MM-DD HH:MM:SS`.';
 
 /** What is not known is ignored, not refused. */

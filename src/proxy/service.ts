@@ -4,8 +4,10 @@ import type { Locks } from '../shared/locks.ts';
 import type { Log } from '../shared/logger.ts';
 import { every, type Repetition } from '../shared/schedule.ts';
 import type { StateStore } from '../shared/state.ts';
+import { type CountryCount, createCensus } from './census.ts';
 import type { Checker, JudgeState } from './check/checker.ts';
 import { createPace } from './pace.ts';
+import { createPoolHistory, type PoolSample } from './pool-history.ts';
 import { createProgress, type RefreshJob } from './progress.ts';
 import {
   formatAddress,
@@ -18,11 +20,12 @@ import {
 import { runRechecks } from './recheck.ts';
 import { createRecorder } from './recorder.ts';
 import { createRefresh, type RefreshObserver } from './refresh.ts';
+import { createSharedJudges } from './shared-judges.ts';
 import { createSingleChecks, type SingleCheckOptions, type SingleChecks } from './single-check.ts';
 import type { ReadSource } from './sources/read.ts';
 import type { Source } from './sources/source.ts';
 import type { Scope } from './stages.ts';
-import type { ProxyQuery, ProxyStore } from './store.ts';
+import type { PoolSummary, ProxyQuery, ProxyStore } from './store.ts';
 
 export interface ProxyServiceOptions {
   store: ProxyStore;
@@ -62,6 +65,8 @@ export interface ProxyService {
   /** All matches as lines, in pieces of some hundred; `bare`: without the protocol. */
   export(filter: ProxyFilter, bare: boolean): AsyncIterable<string>;
   stats(): Promise<{ alive: number; total: number; avg_response_time: number; countries: number }>;
+  /** What is drawn of the pool: its numbers, the living by country, and how it was over the last two days. */
+  overview(): Promise<PoolOverview>;
   filters(): Promise<{ protocols: readonly string[]; countries: string[]; statuses: readonly string[] }>;
   status(): Promise<PoolStatus>;
   /** @throws {AppError} `not_found` */
@@ -86,13 +91,19 @@ export interface ProxyService {
   /** Calls back when the refresh moves on, of whatever copy it is; answers how to stop that. */
   subscribe(listener: (job: RefreshJob) => void): () => void;
   /** Changes whenever an answer about the pool may. */
-  version(): Promise<string>;
+  version(): string | Promise<string>;
   /** Aborts when the service is told to stop; endless answers end with it. */
   readonly stopping: AbortSignal;
   /** Starts the hourly refresh and the re-checks. */
   start(): void;
   /** Stops all that runs; what was checked is saved. */
   stop(): Promise<void>;
+}
+
+export interface PoolOverview {
+  summary: PoolSummary;
+  countries: CountryCount[];
+  samples: PoolSample[];
 }
 
 export interface PoolStatus {
@@ -105,6 +116,8 @@ export interface PoolStatus {
 const REPORT_GAP_MS = 30_000;
 /** A refresh that failed is tried again after this time, not only after a whole interval. */
 const RETRY_MS = 5 * 60_000;
+/** How often it is looked up whether a refresh is due, or its process has died. */
+const MOST_TICK_MS = 10_000;
 const RECHECKS_PER_HOUR = 20_000;
 
 export function createProxyService(options: ProxyServiceOptions): ProxyService {
@@ -127,8 +140,12 @@ export function createProxyService(options: ProxyServiceOptions): ProxyService {
     signal: stopping.signal,
     onError: (error) => log('warn', 'test not completed', { error }),
   });
+  const census = createCensus(store, clock);
+  const history = createPoolHistory(options);
+  const judges = createSharedJudges(options.state, checker.judges);
   let repetitions: Repetition[] = [];
   let rechecks: Promise<void> = Promise.resolve();
+  let firstNote: Promise<void> = Promise.resolve();
   const startedAt = clock.now();
 
   const onError = (error: unknown) => log('error', 'timer failed', { error });
@@ -145,8 +162,9 @@ export function createProxyService(options: ProxyServiceOptions): ProxyService {
         : job.startedAt === null
           ? first
           : job.startedAt + refreshIntervalMs;
-    if (clock.now() >= Math.max(next, options.refreshOnStart ? 0 : first))
-      await refresh.start({ all: false });
+    // One that ended since the start, in whatever copy, is followed in its time.
+    const free = options.refreshOnStart || (job.finishedAt ?? 0) > startedAt;
+    if (clock.now() >= Math.max(next, free ? 0 : first)) await refresh.start({ all: false });
   }
 
   /** A refresh in another copy is known by what that saves. */
@@ -171,7 +189,7 @@ export function createProxyService(options: ProxyServiceOptions): ProxyService {
 
     async *export(filter, bare) {
       const format = bare ? formatAddress : formatUrl;
-      for await (const batch of store.stream(filter)) {
+      for await (const batch of store.endpoints(filter)) {
         if (batch.length > 0) yield `${batch.map(format).join('\n')}\n`;
       }
     },
@@ -186,14 +204,23 @@ export function createProxyService(options: ProxyServiceOptions): ProxyService {
       };
     },
 
+    async overview() {
+      const [summary, countries, samples] = await Promise.all([store.summary(), census(), history.samples()]);
+      return { summary, countries, samples };
+    },
+
     async filters() {
       const { countries } = await store.summary();
       return { protocols: PROTOCOLS, countries, statuses: STATUSES };
     },
 
     async status() {
-      const [lastRefresh, job] = await Promise.all([refresh.lastFinished(), refresh.current()]);
-      return { lastRefresh, refresh: job, judges: checker.judges() };
+      const [lastRefresh, job, latest] = await Promise.all([
+        refresh.lastFinished(),
+        refresh.current(),
+        judges.latest(),
+      ]);
+      return { lastRefresh, refresh: job, judges: latest };
     },
 
     get,
@@ -215,16 +242,22 @@ export function createProxyService(options: ProxyServiceOptions): ProxyService {
     stopping: stopping.signal,
 
     start() {
-      const tickMs = Math.min(30_000, Math.max(250, refreshIntervalMs / 60));
+      const tickMs = Math.min(MOST_TICK_MS, Math.max(250, refreshIntervalMs / 60));
       refreshWhenDue().catch(onError);
-      repetitions = [every(tickMs, refreshWhenDue, onError), every(1000, followOthers, onError)];
+      firstNote = history.note().catch(onError);
+      repetitions = [
+        every(tickMs, refreshWhenDue, onError),
+        every(1000, followOthers, onError),
+        every(1000, judges.tell, onError),
+        every(60_000, history.note, onError),
+      ];
       rechecks = runRechecks({ ...options, recorder, pace }, stopping.signal);
     },
 
     async stop() {
       stopping.abort();
       await Promise.all(repetitions.map((repetition) => repetition.stop()));
-      await Promise.all([refresh.stop(), rechecks, single.idle()]);
+      await Promise.all([refresh.stop(), rechecks, firstNote, single.idle()]);
       await recorder.flush();
     },
   };

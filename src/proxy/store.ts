@@ -38,6 +38,11 @@ export interface ProxyStore {
    * may or may not be seen; no record comes twice.
    */
   stream(filter: ProxyFilter): AsyncIterable<ProxyRecord[]>;
+  /**
+   * The endpoints of all matches, in batches of some hundred, most dependable first. The first batch comes at once and
+   * the whole pool is never in memory. A record that is written meanwhile may be left out; none comes twice.
+   */
+  endpoints(filter: ProxyFilter): AsyncIterable<Endpoint[]>;
   /** The record, or `null`. */
   get(id: number): Promise<ProxyRecord | null>;
   /** The records of those endpoints that are known, in any order. */
@@ -56,6 +61,10 @@ export interface ProxyStore {
   /** Removes the worst records (dead first, then least dependable) until `keep` are left; answers how many. */
   evict(keep: number): Promise<number>;
   summary(): Promise<PoolSummary>;
-  /** Changes whenever a record was written or removed, by this process or another; equal means unchanged. */
-  version(): Promise<string>;
+  /**
+   * Changes whenever a record was written or removed, by this process or another; equal means unchanged. What
+   * others write may show a turn of the event loop later. Asked for every request, so that a store which knows it
+   * answers without a promise. It never throws, but rejects.
+   */
+  version(): string | Promise<string>;
 }

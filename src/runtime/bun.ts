@@ -22,7 +22,7 @@ export const bunRuntime: Runtime = {
       port,
       maxRequestBodySize: NO_BODY_LIMIT,
       idleTimeout: IDLE_TIMEOUT_S,
-      fetch: (request, self) => handler(request, self.requestIP(request)?.address ?? ''),
+      fetch: (request, self) => handler(request, () => self.requestIP(request)?.address ?? ''),
     });
     return {
       hostname: server.hostname ?? hostname,

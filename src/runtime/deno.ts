@@ -26,7 +26,7 @@ export const denoRuntime: Runtime = {
   async serve(handler, { hostname, port }) {
     const abort = new AbortController();
     const server = Deno.serve({ hostname, port, signal: abort.signal, onListen() {} }, (request, info) =>
-      handler(request, info.remoteAddr.hostname),
+      handler(request, () => info.remoteAddr.hostname),
     );
     let finished = false;
     server.finished.then(() => {

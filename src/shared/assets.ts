@@ -3,6 +3,13 @@ import { fileURLToPath } from 'node:url';
 /** Files that are read as they are: data of packages, and what browsers get. `scripts/build.ts` puts each into the binary. */
 export const ASSETS = [
   '@ip-location-db/geo-whois-asn-country-mmdb/geo-whois-asn-country.mmdb',
+  // The parts of the style sheet, in their order.
+  '../web/client/base.css',
+  '../web/client/frame.css',
+  '../web/client/blocks.css',
+  '../web/client/images.css',
+  '../web/client/proxies.css',
+  '../web/client/docs.css',
   '../web/client/copy.js',
   '../web/client/docs.js',
   '../web/client/dom.js',
@@ -11,7 +18,6 @@ export const ASSETS = [
   '../web/client/mine.js',
   '../web/client/proxies.js',
   '../web/client/results.js',
-  '../web/client/style.css',
   '../web/client/upload-card.js',
   '../web/client/upload.js',
 ] as const;

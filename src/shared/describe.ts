@@ -101,6 +101,7 @@ export function describe({ id, tag, answers, errors = [], admin, ...rest }: Desc
       content: { 'application/json': { schema: errorSchema }, ...answers[status]?.content },
     };
   }
+  responses[431] = { description: 'The URL and the headers are larger than the server reads; no body.' };
   return {
     operationId: id,
     tags: [tag],

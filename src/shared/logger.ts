@@ -1,3 +1,5 @@
+import { createHmac, randomBytes } from 'node:crypto';
+
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error';
 
 export type Facts = Record<string, unknown>;
@@ -15,14 +17,26 @@ export interface LoggerOptions {
   format: 'pretty' | 'json';
   write: (line: string) => void;
   now: () => number;
+  /** Addresses of clients (the fact `peer`): as they are, as a keyed hash that tells clients apart, or left out. */
+  addresses?: 'full' | 'hashed' | 'off';
 }
 
 /** Writes one line per event: JSON for machines, or time, level, message and `key=value` for people. */
-export function createLogger({ level, format, write, now }: LoggerOptions): Log {
+export function createLogger({ level, format, write, now, addresses = 'full' }: LoggerOptions): Log {
+  const key = addresses === 'hashed' ? randomBytes(32) : null;
+
+  function hidden(facts: Facts): Facts {
+    if (addresses === 'full' || typeof facts.peer !== 'string') return facts;
+    const { peer, ...others } = facts;
+    return key
+      ? { ...others, peer: createHmac('sha256', key).update(peer).digest('hex').slice(0, 12) }
+      : others;
+  }
+
   return (eventLevel, message, facts = {}) => {
     if (RANK[eventLevel] < RANK[level]) return;
     const time = new Date(now()).toISOString();
-    const known = typeof facts === 'function' ? facts() : facts;
+    const known = hidden(typeof facts === 'function' ? facts() : facts);
     const plain = Object.fromEntries(Object.entries(known).map(([key, value]) => [key, toPlain(value)]));
     if (format === 'json') return write(JSON.stringify({ time, level: eventLevel, message, ...plain }));
     const tail = Object.entries(plain).map(

@@ -1,4 +1,4 @@
-import type { Metrics } from './metrics.ts';
+import type { Histogram, Metrics } from './metrics.ts';
 import type { RateLimiter } from './rate-limiter.ts';
 
 /** Measures the calls of stores: how long each took, and whether it went well. */
@@ -22,13 +22,14 @@ export function observeStores(metrics: Metrics, now: () => number): ObserveStore
   return (name, store) => {
     const measured = Object.entries(store).flatMap(([call, method]) => {
       if (typeof method !== 'function' || call === UNMEASURED) return [];
-      const good = duration(name, call, 'ok');
+      let good: Histogram | undefined;
       const wrapper = (...args: unknown[]) => {
         const startedAt = now();
         const answer: unknown = method(...args);
         if (!(answer instanceof Promise)) return answer;
         return answer.then(
           (value) => {
+            good ??= duration(name, call, 'ok');
             good.observe((now() - startedAt) / 1000);
             return value;
           },

@@ -6,4 +6,11 @@ export interface StateStore {
   set(key: string, value: string): Promise<void>;
   /** Sets the value only where there is none; answers the value that stands afterwards. Atomic. */
   getOrSet(key: string, value: string): Promise<string>;
+  /**
+   * Sets the value for the holder of a lease; false, and nothing is set, where a holder with a larger token has set
+   * it before. Atomic.
+   */
+  setFenced(key: string, value: string, token: number): Promise<boolean>;
+  /** The names of all values, in any order. */
+  keys(): Promise<string[]>;
 }

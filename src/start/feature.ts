@@ -4,6 +4,8 @@ import type { Feature } from '../http/app.ts';
 import type { Runtime } from '../runtime/runtime.ts';
 import type { ContextOf } from '../shared/context.ts';
 import type { Log } from '../shared/logger.ts';
+import type { Site } from '../web/site.ts';
+import type { Operations } from './operations.ts';
 
 /** What a service is put together from. */
 export interface Parts {
@@ -14,6 +16,8 @@ export interface Parts {
   stores: Stores;
   contextOf: ContextOf;
   log: Log;
+  operations: Operations;
+  site: Site;
 }
 
 /** A service as the application mounts it, with its life. */

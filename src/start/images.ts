@@ -1,11 +1,18 @@
 import { randomBytes } from 'node:crypto';
 import { availableParallelism } from 'node:os';
 import { join, resolve } from 'node:path';
+import { imageAdminRoutes } from '../image/admin-routes.ts';
 import { createCodec } from '../image/codec/codec.ts';
+import { imageHome } from '../image/gallery.ts';
+import { describeImages, observeCodec } from '../image/metrics.ts';
+import { imagePageRoutes } from '../image/page-routes.ts';
+import { pairStores } from '../image/pairing.ts';
+import { createQuickLinks } from '../image/quick-link.ts';
+import { createQuota } from '../image/quota.ts';
 import { imageRoutes } from '../image/routes.ts';
 import { statsAnswer } from '../image/schemas.ts';
 import { createImageService } from '../image/service.ts';
-import { statsView } from '../image/views.ts';
+import { eventView, statsView } from '../image/views.ts';
 import { systemClock } from '../shared/clock.ts';
 import type { Parts, RunningFeature } from './feature.ts';
 
@@ -17,6 +24,8 @@ export async function startImages({
   stores,
   contextOf,
   log,
+  site,
+  operations,
 }: Parts): Promise<RunningFeature> {
   const limits = {
     maxUploadBytes: config.IMAGE_MAX_UPLOAD,
@@ -25,7 +34,8 @@ export async function startImages({
     retentionMs: config.IMAGE_RETENTION,
     cleanupIntervalMs: config.IMAGE_CLEANUP_INTERVAL,
   };
-  const codec = createCodec({
+  const { metrics, blocks, webhooks, now } = operations;
+  const plainCodec = createCodec({
     command: runtime.selfCommand(),
     env,
     workers: config.IMAGE_WORKERS ?? availableParallelism(),
@@ -33,14 +43,38 @@ export async function startImages({
     maxPixels: limits.maxPixels,
     maxFrames: limits.maxFrames,
     log,
-    now: () => performance.now(),
+    now,
   });
+  const codec = observeCodec(plainCodec, metrics, now);
+  const folder = join(resolve(config.DATA_DIR), 'tmp');
+  const quota = createQuota({
+    images: stores.images,
+    maxBytes: config.IMAGE_MAX_STORAGE,
+    reserveBytes: config.IMAGE_MIN_FREE,
+    folders: [folder, ...localFolders(config.BLOBS_URL)],
+    now,
+  });
+  await pairStores({
+    ...stores,
+    folder,
+    shared: {
+      records: !config.METADATA_URL.startsWith('sqlite:'),
+      files: !config.BLOBS_URL.startsWith('file:'),
+    },
+    clock: systemClock,
+    log,
+  });
+  describeImages(metrics, stores.images, quota.freeBytes);
   const service = await createImageService({
     ...stores,
     codec,
+    ...(config.RATE_LIMITS && { guesses: config.RATE_LIMITS.password }),
     clock: systemClock,
     random: randomBytes,
-    folder: join(resolve(config.DATA_DIR), 'tmp'),
+    folder,
+    quota,
+    mayStore: blocks.mayStore,
+    onEvent: ({ type, image }) => webhooks?.send(`image.${type}`, eventView(image)),
     limits,
     log,
   });
@@ -48,13 +82,28 @@ export async function startImages({
   return {
     name: 'Image host',
     basePath,
-    routes: imageRoutes({ service, contextOf, adminRequired: config.ADMIN_TOKEN !== undefined, basePath }),
-    stats: async () => statsView(await service.summary(), limits),
+    routes: imageRoutes({
+      service,
+      contextOf,
+      adminRequired: config.ADMIN_TOKEN !== undefined,
+      basePath,
+      site,
+    })
+      .use(imagePageRoutes({ service, contextOf, basePath, site }))
+      .use(imageAdminRoutes({ service, contextOf, basePath })),
+    home: () => imageHome({ service, basePath }),
+    stats: async () => statsView(await service.summary(), limits, config.ABUSE_CONTACT),
     statsAnswer,
+    quick: createQuickLinks(service, basePath),
     begin: service.start,
     async stop() {
       await service.stop();
       await codec.close();
     },
   };
+}
+
+/** The folder of the images, where they are in one. */
+function localFolders(blobsUrl: string): string[] {
+  return blobsUrl.startsWith('file:') ? [resolve(blobsUrl.slice('file:'.length))] : [];
 }

@@ -1,38 +1,48 @@
 import { randomBytes } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
-import { networkInterfaces } from 'node:os';
 import type { Config } from '../config.ts';
-import { ConfigError } from '../errors.ts';
-import { createChecker } from '../proxy/check/checker.ts';
-import { BUILT_IN_JUDGES } from '../proxy/check/judge.ts';
 import { openCountries } from '../proxy/country.ts';
 import { statsAnswer } from '../proxy/descriptions.ts';
+import { describePool, observeChecker, observeRefreshes } from '../proxy/metrics.ts';
+import { proxyPageRoutes } from '../proxy/page-routes.ts';
+import { proxyHome } from '../proxy/pages.ts';
+import { presentJob } from '../proxy/present.ts';
+import type { RefreshObserver } from '../proxy/refresh.ts';
 import { proxyRoutes } from '../proxy/routes.ts';
-import { createProxyService } from '../proxy/service.ts';
+import { createProxyService, type ProxyService } from '../proxy/service.ts';
 import { loadSources } from '../proxy/sources/load.ts';
 import { createSourceReader } from '../proxy/sources/read.ts';
 import { systemClock } from '../shared/clock.ts';
+import type { Log } from '../shared/logger.ts';
 import { affordableSockets } from '../shared/open-files.ts';
-import type { SafeFetch } from '../shared/safe-fetch.ts';
+import { every } from '../shared/schedule.ts';
+import { createWatch } from '../webhooks/watch.ts';
+import type { Webhooks } from '../webhooks/webhooks.ts';
+import { openChecker } from './checker.ts';
 import type { Parts, RunningFeature } from './feature.ts';
+import { lazySafeFetch } from './lazy-fetch.ts';
+
+/** How often the pool is looked at for webhooks, in ms. */
+const WATCH_MS = 10_000;
 
 /** Puts the proxy pool together. */
-export async function startProxies({ config, stores, contextOf, log }: Parts): Promise<RunningFeature> {
+export async function startProxies({
+  config,
+  stores,
+  contextOf,
+  log,
+  operations,
+  site,
+}: Parts): Promise<RunningFeature> {
   const allowPrivate = config.PROXY_ALLOW_PRIVATE;
   const basePath = config.PROXY_BASE_PATH;
   const secret = await stores.state.getOrSet('judge-secret', randomBytes(32).toString('base64url'));
-  const ca = await readAuthority(config.PROXY_JUDGE_CA);
-  const checker = createChecker({
-    judges: judgesOf(config),
-    ...(ca !== undefined && { ca }),
-    timeoutMs: config.PROXY_CHECK_TIMEOUT,
-    allowPrivate,
-    ownAddresses: ownAddresses(),
-    secret,
-    now: Date.now,
-    randomToken: () => randomBytes(16).toString('base64url'),
-    log,
-  });
+  const { metrics, webhooks, now } = operations;
+  const plainChecker = await openChecker(config, log, secret);
+  const checker = observeChecker(plainChecker, metrics, now);
+  const tell: RefreshObserver = {
+    ended: (job) => webhooks?.send('refresh.finished', presentJob(job)),
+  };
   const countryOf = await openCountries(config.PROXY_COUNTRY_DB);
   const service = createProxyService({
     store: stores.proxies,
@@ -51,7 +61,21 @@ export async function startProxies({ config, stores, contextOf, log }: Parts): P
     concurrency: await affordableSockets(config.PROXY_CHECK_CONCURRENCY),
     deadRetentionMs: config.PROXY_DEAD_RETENTION,
     maxPool: config.PROXY_MAX_POOL,
+    observers: [observeRefreshes(metrics), tell],
+    ...(config.RATE_LIMITS && {
+      targets: { limiter: stores.limiter, bucket: config.RATE_LIMITS.target },
+    }),
   });
+  describePool(metrics, service, stores.proxies);
+  const watching = webhooks && watchPool(service, config, webhooks, log);
+  const pages = {
+    service,
+    site,
+    basePath,
+    refreshIntervalMs: config.PROXY_REFRESH_INTERVAL,
+    adminRequired: config.ADMIN_TOKEN !== undefined,
+    now: Date.now,
+  };
   return {
     name: 'Proxy pool',
     basePath,
@@ -60,44 +84,29 @@ export async function startProxies({ config, stores, contextOf, log }: Parts): P
       contextOf,
       adminRequired: config.ADMIN_TOKEN !== undefined,
       judgeSecret: secret,
-    }),
+    }).use(proxyPageRoutes(pages)),
+    home: () => proxyHome(pages, !config.SERVICES.includes('image')),
     stats: service.stats,
     statsAnswer,
     cached: { paths: ['/api/v1/proxies', '/api/filters'], version: service.version },
     begin: service.start,
     async stop() {
+      await watching?.stop();
       await service.stop();
       checker.close();
     },
   };
 }
 
-/** A start should not wait for the HTTP client, which the first refresh needs. */
-function lazySafeFetch(allowPrivate: boolean): SafeFetch {
-  let made: Promise<SafeFetch> | undefined;
-  return async (url, options) => {
-    made ??= import('../shared/safe-fetch.ts').then((module) => module.createSafeFetch({ allowPrivate }));
-    return (await made)(url, options);
-  };
-}
-
-/** The server is its own judge where it knows under which URL the proxies can reach it. */
-function judgesOf({ PROXY_JUDGES, PUBLIC_URL, PROXY_BASE_PATH }: Config): readonly string[] {
-  if (PROXY_JUDGES) return PROXY_JUDGES;
-  return PUBLIC_URL ? [`${PUBLIC_URL}${PROXY_BASE_PATH}/api/judge`, ...BUILT_IN_JUDGES] : BUILT_IN_JUDGES;
-}
-
-async function readAuthority(path: string | undefined): Promise<string | undefined> {
-  if (path === undefined) return undefined;
-  return readFile(path, 'utf8').catch(() => {
-    throw new ConfigError([
-      { variable: 'PROXY_JUDGE_CA', message: `names a file that cannot be read: ${path}` },
-    ]);
-  });
-}
-
-function ownAddresses(): string[] {
-  return Object.values(networkInterfaces()).flatMap((addresses = []) =>
-    addresses.map(({ address }) => address),
+/** Tells by webhook when the pool or its judges fail, and when they are well again. */
+function watchPool(service: ProxyService, config: Config, webhooks: Webhooks, log: Log) {
+  const watch = createWatch(config.WEBHOOK_POOL_BELOW, webhooks.send);
+  return every(
+    WATCH_MS,
+    async () => {
+      const [{ alive }, { judges, lastRefresh }] = await Promise.all([service.stats(), service.status()]);
+      watch({ alive, refreshed: lastRefresh !== null, judges: judges.state });
+    },
+    (error) => log('warn', 'pool not watched', { error }),
   );
 }

@@ -1,31 +1,42 @@
 import { html } from './html.ts';
-import { layout } from './layout.ts';
+import { icon } from './icons.ts';
+import type { Site } from './site.ts';
 
-const noIndex = html`<meta name="robots" content="noindex">`;
+export interface DeletePage {
+  basePath: string;
+  id: string;
+  filename: string;
+  /** `null` where the visitor's address is enough. */
+  token: string | null;
+}
 
 /** Asks whether the image shall really be deleted: opening a link must not delete anything. */
-export function deletePage(page: { basePath: string; id: string; filename: string; token: string }): string {
-  const { basePath, id, filename, token } = page;
-  return layout({
+export function deletePage(site: Site, { basePath, id, filename, token }: DeletePage): string {
+  return site.render({
     title: 'Delete image',
-    basePath,
-    head: noIndex,
-    content: html`<h1>Delete this image?</h1>
-<p>${filename} (${id}) will be gone for everybody. This cannot be undone.</p>
-<form method="post" action="${basePath}/i/${id}/delete">
-<input type="hidden" name="token" value="${token}">
-<button class="danger" type="submit">Delete</button>
-</form>`,
+    content: html`<section class="notice-page">
+<p class="notice-icon">${icon('trash')}</p>
+<h1>Delete this picture?</h1>
+<p><strong class="wrap">${filename}</strong> will be gone for everybody, and its links will be dead. This cannot be undone.</p>
+<form class="actions" method="post" action="${basePath}/i/${id}/delete">
+${token !== null && html`<input type="hidden" name="token" value="${token}">`}
+<button class="danger" type="submit">${icon('trash')}Delete</button>
+<a class="button quiet" href="${basePath}/i/${id}">Keep it</a>
+</form>
+</section>`,
   });
 }
 
 /** Says that it is done. */
-export function deletedPage({ basePath, id }: { basePath: string; id: string }): string {
-  return layout({
+export function deletedPage(site: Site, { basePath, id }: { basePath: string; id: string }): string {
+  return site.render({
     title: 'Image deleted',
-    basePath,
-    head: noIndex,
-    content: html`<h1>Image deleted</h1>
-<p>The image ${id} is gone.</p>`,
+    scripts: ['image.js'],
+    content: html`<section class="notice-page" data-deleted="${id}">
+<p class="notice-icon">${icon('check')}</p>
+<h1>Picture deleted</h1>
+<p>It is gone. Copies in caches of others may live a little longer.</p>
+<p class="actions"><a class="button" href="/">Upload another one</a> <a class="button quiet" href="${basePath}/gallery">Gallery</a></p>
+</section>`,
   });
 }

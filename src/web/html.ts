@@ -5,10 +5,10 @@ export interface Html {
   readonly markup: string;
 }
 
-type Part = Html | readonly Html[] | string | number | null | false;
+type Part = Html | readonly Html[] | string | number | null | undefined | false;
 
 /**
- * Template tag: what is put in is escaped, unless it is markup itself. `null` and `false` give nothing.
+ * Template tag: what is put in is escaped, unless it is markup itself. `null`, `undefined` and `false` give nothing.
  * Attributes must stand in double quotes.
  */
 export function html(strings: TemplateStringsArray, ...parts: Part[]): Html {
@@ -17,7 +17,7 @@ export function html(strings: TemplateStringsArray, ...parts: Part[]): Html {
 }
 
 function render(part: Part): string {
-  if (part === null || part === false) return '';
+  if (part === null || part === undefined || part === false) return '';
   if (typeof part === 'string' || typeof part === 'number') return escapeHtml(String(part));
   return 'markup' in part ? part.markup : part.map(({ markup }) => markup).join('');
 }

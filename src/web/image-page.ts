@@ -1,5 +1,8 @@
 import { type Html, html } from './html.ts';
-import { layout } from './layout.ts';
+import { icon } from './icons.ts';
+import type { Site } from './site.ts';
+import { snippet } from './snippet.ts';
+import { readableBytes } from './words.ts';
 
 /** What the page of an image shows. */
 export interface ImagePage {
@@ -16,41 +19,71 @@ export interface ImagePage {
   created: string;
   /** True: search engines and link previews get nothing. */
   protected: boolean;
+  /** True where the visitor may delete it without a token. */
+  deletable: boolean;
+  /** Shown once, to whom has just uploaded it. */
+  deleteLink: string | null;
   links: { url: string; raw_url: string; markdown: string; html: string; bbcode: string };
+  /** Where programs ask for what to embed. */
+  oembed: string;
 }
 
 /** The page of one image: the picture, its facts, and snippets to copy. */
-export function imagePage(image: ImagePage): string {
-  const { basePath, id, filename, extension, width, height, frames, size, created, links } = image;
+export function imagePage(site: Site, image: ImagePage): string {
+  const { basePath, id, filename, extension, width, height, links } = image;
   const path = `${basePath}/i/${id}.${extension}`;
-  const content = html`<figure>
+  const content = html`${image.deleteLink !== null && created(image.deleteLink)}<article class="picture-page">
+<figure class="picture">
 <a href="${path}"><img src="${path}" width="${width}" height="${height}" alt="${filename}"></a>
-<figcaption><h1>${filename}</h1></figcaption>
 </figure>
-<dl>
-<div><dt>Dimensions</dt><dd>${width} × ${height} pixels</dd></div>
-<div><dt>Size</dt><dd>${readableBytes(size)}</dd></div>
-<div><dt>Format</dt><dd>${extension}${frames > 1 && `, ${frames} frames`}</dd></div>
-<div><dt>Uploaded</dt><dd><time datetime="${created.replace(' ', 'T')}Z">${created} UTC</time></dd></div>
-</dl>
-<section aria-label="Links">
+<div class="picture-side">
+<h1>${filename}</h1>
+${facts(image)}
+<p class="actions">
+<a class="button" href="${path}?download=1">${icon('download')}Download</a>
+<a class="button quiet danger" href="${basePath}/i/${id}/delete" data-delete="${id}"${!image.deletable && html` hidden`}>${icon('trash')}Delete</a>
+</p>
+<section aria-labelledby="share">
+<h2 id="share">Share</h2>
 ${[
-  snippet('Page', links.url),
-  snippet('Direct link', links.raw_url),
-  snippet('Markdown', links.markdown),
-  snippet('HTML', links.html),
-  snippet('BBCode', links.bbcode),
-]}
-</section>
-<p><a class="button" href="${path}?download=1">Download</a></p>`;
-  return layout({ title: filename, basePath, head: image.protected ? noIndex : preview(image), content });
+  snippet('copy-page', 'Page', links.url),
+  snippet('copy-direct', 'Direct link', links.raw_url),
+  snippet('copy-markdown', 'Markdown', links.markdown),
+  snippet('copy-html', 'HTML', links.html),
+  snippet('copy-bbcode', 'BBCode', links.bbcode),
+]}</section>
+</div>
+</article>`;
+  return site.render({
+    title: filename,
+    ...(!image.protected && { summary: `${filename}, ${width} × ${height} pixels.`, head: preview(image) }),
+    scripts: ['copy.js', 'image.js'],
+    content,
+  });
 }
 
-const noIndex = html`<meta name="robots" content="noindex">`;
+function facts({ width, height, frames, size, extension, created, ...image }: ImagePage): Html {
+  return html`<dl class="facts">
+<div><dt>Dimensions</dt><dd>${width} × ${height}</dd></div>
+<div><dt>Size</dt><dd>${readableBytes(size)}</dd></div>
+<div><dt>Format</dt><dd>${extension}${frames > 1 && `, ${frames} frames`}</dd></div>
+<div><dt>Uploaded</dt><dd><time datetime="${created.replace(' ', 'T')}Z">${created.slice(0, 16)}</time></dd></div>
+${image.protected && html`<div><dt>Seen by</dt><dd>${icon('lock')}who knows the password</dd></div>`}
+</dl>`;
+}
 
-/** What chats and forums show of a link to the page: OpenGraph and Twitter card. */
-function preview({ filename, mediaType, width, height, links }: ImagePage): Html {
+function created(deleteLink: string): Html {
+  return html`<section class="banner good" aria-labelledby="created">
+<h2 id="created">${icon('check')}Your picture is online</h2>
+<p>Keep this link if you may want to delete it from somewhere else. It is shown only this once.</p>
+${snippet('copy-delete', 'Delete link', deleteLink)}
+</section>`;
+}
+
+/** What chats and forums show of a link to the page: OpenGraph, Twitter card, oEmbed. */
+function preview({ filename, mediaType, width, height, links, oembed }: ImagePage): Html {
   return html`<link rel="canonical" href="${links.url}">
+<link rel="alternate" type="application/json+oembed" href="${oembed}?url=${encodeURIComponent(links.url)}" title="${filename}">
 <meta property="og:type" content="website">
 <meta property="og:site_name" content="picpool">
 <meta property="og:title" content="${filename}">
@@ -64,15 +97,4 @@ function preview({ filename, mediaType, width, height, links }: ImagePage): Html
 <meta name="twitter:title" content="${filename}">
 <meta name="twitter:image" content="${links.raw_url}">
 <meta name="twitter:image:alt" content="${filename}">`;
-}
-
-function snippet(label: string, text: string): Html {
-  return html`<label>${label}<input readonly value="${text}"></label>
-`;
-}
-
-function readableBytes(bytes: number): string {
-  if (bytes < 1024) return `${bytes} bytes`;
-  const unit = bytes < 1024 ** 2 ? 'KiB' : 'MiB';
-  return `${(bytes / (unit === 'KiB' ? 1024 : 1024 ** 2)).toFixed(1)} ${unit} (${bytes} bytes)`;
 }

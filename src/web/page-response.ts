@@ -1,11 +1,30 @@
-/** No script, nothing from elsewhere; forms go to this server only. */
-const PAGE_POLICY =
-  "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
+/** Nothing from elsewhere, and nothing that stands in the page itself: no script, no style. */
+const PAGE_POLICY = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "img-src 'self' blob: data:",
+  "connect-src 'self'",
+  "form-action 'self'",
+  "base-uri 'none'",
+  "frame-ancestors 'none'",
+].join('; ');
 
-/** An HTML answer. `cache`: its `Cache-Control`. */
+export interface PageAnswer {
+  status?: number;
+  /** Its `Cache-Control`. */
+  cache: string;
+  headers?: [string, string][];
+  /**
+   * With `no-referrer`, for pages whose address is a secret, browsers hide the origin of our own forms from us, too.
+   */
+  referrer?: 'same-origin' | 'no-referrer';
+}
+
+/** An HTML answer. */
 export function pageResponse(
   page: string,
-  { status = 200, cache, headers = [] }: { status?: number; cache: string; headers?: [string, string][] },
+  { status = 200, cache, headers = [], referrer = 'same-origin' }: PageAnswer,
 ): Response {
   return new Response(page, {
     status,
@@ -13,6 +32,7 @@ export function pageResponse(
       ['content-type', 'text/html; charset=utf-8'],
       ['cache-control', cache],
       ['content-security-policy', PAGE_POLICY],
+      ['referrer-policy', referrer],
       ...headers,
     ],
   });

@@ -1,18 +1,29 @@
 import { html } from './html.ts';
-import { layout } from './layout.ts';
+import { icon } from './icons.ts';
+import type { Site } from './site.ts';
+
+export interface PasswordPage {
+  basePath: string;
+  id: string;
+  /** What was wrong with the password before. */
+  fault: string | null;
+}
 
 /** The form that asks for an image's password. It tells nothing about the image. */
-export function passwordPage(page: { basePath: string; id: string; fault: string | null }): string {
-  const { basePath, id, fault } = page;
-  return layout({
+export function passwordPage(site: Site, { basePath, id, fault }: PasswordPage): string {
+  return site.render({
     title: 'Password needed',
-    basePath,
-    head: html`<meta name="robots" content="noindex">`,
-    content: html`<h1>This image needs a password</h1>
-<form method="post" action="${basePath}/i/${id}">
-${fault !== null && html`<p class="fault" role="alert">${fault}</p>`}
-<label>Password<input type="password" name="password" required autofocus autocomplete="off"></label>
-<button type="submit">Show the image</button>
-</form>`,
+    content: html`<section class="notice-page">
+<p class="notice-icon">${icon('lock')}</p>
+<h1>This picture needs a password</h1>
+<form method="post" action="${basePath}/i/${id}" class="stack">
+<p>
+<label for="password">Password</label>
+<input id="password" type="password" name="password" required autofocus autocomplete="off"${fault !== null && html` aria-invalid="true" aria-describedby="fault"`}>
+</p>
+${fault !== null && html`<p class="fault" id="fault" role="alert">${icon('warning')}${fault}</p>`}
+<p><button type="submit">Show the picture</button></p>
+</form>
+</section>`,
   });
 }

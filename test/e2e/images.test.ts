@@ -71,7 +71,7 @@ describe.each(['bun', 'deno'] as const)('the image host on %s', (runtime) => {
 
   afterAll(async () => {
     expect(await temporaryFiles()).toEqual([]);
-    expect(contract.untouched()).toEqual([]);
+    expect(contract.untouched('Image host')).toEqual([]);
     expect(await server.stop()).toBe(0);
   });
 
@@ -224,6 +224,8 @@ describe.each(['bun', 'deno'] as const)('the image host on %s', (runtime) => {
       raw_url: image.raw_url,
       html: image.html,
     });
+    const embedded = await call('GET', `/oembed?url=${encodeURIComponent(image.url)}`);
+    expect(await json(embedded)).toMatchObject({ type: 'photo', url: image.raw_url });
     const stats = await json<{ images: number; bytes: number }>(await call('GET', '/api/stats'));
     expect(stats.images).toBeGreaterThan(0);
     expect(stats.bytes).toBeGreaterThan(0);

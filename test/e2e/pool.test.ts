@@ -57,7 +57,7 @@ describe
 
   /** Listens to the refresh from before it starts until it ends. */
   async function refreshToTheEnd(): Promise<{ stages: string[]; finished: Job }> {
-    const events = await fetch(`${server.url}/api/refresh/events`);
+    const events = await call('GET', '/api/refresh/events');
     const started = await call('POST', '/api/refresh');
     expect(started.status).toBe(202);
     const { job } = await json<{ job: Job }>(started);
@@ -88,6 +88,7 @@ describe
   }, 60_000);
 
   afterAll(async () => {
+    expect(contract.untouched('Proxy pool')).toEqual([]);
     const exitCode = await server?.stop();
     await world?.stop();
     expect(exitCode).toBe(0);
@@ -171,6 +172,12 @@ describe
     expect(status.status).toBe('running');
     expect(status.last_refresh).toMatch(/^\d{4}-\d\d-\d\d \d\d:\d\d$/);
     expect(status.refresh).toMatchObject({ state: 'done', id: finished.id });
+    expect(await get('/api/refresh')).toMatchObject({ success: true, job: { id: finished.id } });
+  });
+
+  test('the server is a judge for others', async () => {
+    const answer = await get('/api/judge?token=abc');
+    expect(answer).toMatchObject({ token: 'abc', address: '127.0.0.1', proof: expect.any(String) });
   });
 
   test('one proxy can be looked at, tested and reported', async () => {

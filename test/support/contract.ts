@@ -3,6 +3,7 @@ import { Ajv, type ValidateFunction } from 'ajv';
 
 interface Operation {
   operationId: string;
+  tags: string[];
   responses: Record<string, { content?: Record<string, { schema: object }> }>;
 }
 
@@ -15,8 +16,8 @@ interface Description {
 export interface Contract {
   /** Fails unless the operation is described with this status, media type and, for JSON, this shape. */
   check(method: string, path: string, answer: Response): Promise<void>;
-  /** Operations that no checked answer has belonged to. */
-  untouched(): string[];
+  /** Operations of a tag that no checked answer has belonged to. */
+  untouched(tag: string): string[];
 }
 
 export async function loadContract(url: string): Promise<Contract> {
@@ -24,9 +25,7 @@ export async function loadContract(url: string): Promise<Contract> {
   const description = (await answer.json()) as Description;
   const ajv = new Ajv({ strict: false, allErrors: true });
   const validators = new Map<object, ValidateFunction>();
-  const untouched = new Set(
-    Object.values(description.paths).flatMap((path) => Object.values(path).map((one) => one.operationId)),
-  );
+  const untouched = new Set(Object.values(description.paths).flatMap((path) => Object.values(path)));
 
   /** The path of the description with the fewest parameters that fits. */
   function find(method: string, path: string): Operation | undefined {
@@ -39,7 +38,8 @@ export async function loadContract(url: string): Promise<Contract> {
   }
 
   return {
-    untouched: () => [...untouched],
+    untouched: (tag) =>
+      [...untouched].filter(({ tags }) => tags.includes(tag)).map(({ operationId }) => operationId),
     async check(method, path, response) {
       const operation = find(method === 'HEAD' ? 'GET' : method, path);
       if (!operation) {
@@ -49,7 +49,7 @@ export async function loadContract(url: string): Promise<Contract> {
         );
         return;
       }
-      untouched.delete(operation.operationId);
+      untouched.delete(operation);
       const described = operation.responses[response.status];
       assert.ok(described, `${operation.operationId} answers ${response.status}, which is not described`);
       const type = response.headers.get('content-type')?.split(';')[0] ?? '';

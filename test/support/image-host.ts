@@ -11,6 +11,8 @@ import { createSqliteState } from '../../adapters/sqlite/state.ts';
 import { createApp } from '../../src/http/app.ts';
 import { createContexts } from '../../src/http/context.ts';
 import type { Codec } from '../../src/image/codec/codec.ts';
+import { imageHome } from '../../src/image/gallery.ts';
+import { imagePageRoutes } from '../../src/image/page-routes.ts';
 import { createPasswordHasher } from '../../src/image/password.ts';
 import { createQuickLinks } from '../../src/image/quick-link.ts';
 import { imageRoutes } from '../../src/image/routes.ts';
@@ -90,7 +92,8 @@ export async function startImageHost({ codec, basePath = '', adminToken, change 
           adminRequired: adminToken !== undefined,
           basePath,
           site: web.site,
-        }),
+        }).use(imagePageRoutes({ service, contextOf: contexts.of, basePath, site: web.site })),
+        home: () => imageHome({ service, basePath }),
         stats: async () => statsView(await service.summary(), service.limits),
         statsAnswer,
         quick: createQuickLinks(service, basePath),

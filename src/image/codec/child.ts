@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
+import { setPriority } from 'node:os';
 import { dirname, resolve } from 'node:path';
 import { Value } from '@sinclair/typebox/value';
 import { createLineReader } from './lines.ts';
@@ -7,6 +8,9 @@ import { WorkerReply, type WorkerRequest } from './protocol.ts';
 
 /** Environment variables. */
 export type Environment = Readonly<Record<string, string | undefined>>;
+
+/** A third of the server's share of a contended core. */
+const NICENESS = 5;
 
 /** How a child ended. */
 export interface Ending {
@@ -61,6 +65,7 @@ export function startChild(
     env: environment(own),
     stdio: ['pipe', 'pipe', 'pipe'],
   });
+  stepBack(child.pid);
   const kill = () => void child.kill('SIGKILL');
   let stderr = '';
   const ended = new Promise<Ending>((resolve) => {
@@ -92,6 +97,18 @@ export function startChild(
     memory: () => residentBytes(child.pid),
     ended,
   };
+}
+
+/**
+ * The server goes first where both want a core: with as many conversions as cores, or more, it would wait its turn
+ * for every answer. To be set before the child has threads, which inherit it.
+ */
+function stepBack(pid: number | undefined): void {
+  try {
+    if (pid !== undefined) setPriority(pid, NICENESS);
+  } catch {
+    // It has ended already, or the system knows no such thing.
+  }
 }
 
 /** The second field of statm counts resident pages; 4 KiB each on the x86-64 and arm64 kernels in common use. */

@@ -18,6 +18,8 @@ export interface Codec {
    * signal's reason when it aborts. `job.output` exists only when the promise resolves.
    */
   convert(job: ConvertJob, signal?: AbortSignal): Promise<Converted>;
+  /** Throws `busy` or `unavailable` where a conversion would be refused now, so that no body is taken in for nothing. */
+  admit(): void;
   stats(): CodecStats;
   /** Ends all workers at once; what still runs or waits is rejected with `unavailable`. */
   close(): Promise<void>;
@@ -176,6 +178,7 @@ export function createCodec(options: CodecOptions): Codec {
 
   return {
     convert,
+    admit: () => admit(0),
     stats: () => ({ ...pool.counts(), queued: queue.length, queuedPixels, ...totals }),
     async close() {
       closed = true;
@@ -193,7 +196,7 @@ function unable(retryAfterMs: number): AppError {
   return new AppError('unavailable', 'Images cannot be converted at the moment.', { retryAfterMs });
 }
 
-/** Best effort: the folder of temporary files is emptied at the next start as well. */
+/** Best effort: the sweep removes old temporary files as well. */
 async function discard(path: string): Promise<void> {
   await rm(path, { force: true }).catch(() => {});
 }

@@ -1,4 +1,5 @@
 import { writeFileSync } from 'node:fs';
+import { constants, setPriority } from 'node:os';
 import process from 'node:process';
 import { AppError } from '../../errors.ts';
 import { convert } from './convert.ts';
@@ -14,6 +15,7 @@ type Failure = Extract<WorkerReply, { failed: unknown }>['failed'];
  */
 export async function runConvertWorker(): Promise<void> {
   volunteerForOutOfMemory();
+  letTheServerGoFirst();
   await loadSharp();
   const read = createLineReader((line) => void serve(JSON.parse(line) as WorkerRequest));
   process.stdin.setEncoding('utf8');
@@ -41,6 +43,15 @@ function describe(error: unknown): Failure {
 
 function reply(message: WorkerReply): void {
   process.stdout.write(`${JSON.stringify(message)}\n`);
+}
+
+/** A conversion may take a little longer; answers of the server may not. */
+function letTheServerGoFirst(): void {
+  try {
+    setPriority(constants.priority.PRIORITY_BELOW_NORMAL);
+  } catch {
+    // Not allowed here: then they share.
+  }
 }
 
 /** Where the machine runs out of memory, Linux should end a conversion before the server. */

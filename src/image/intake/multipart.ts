@@ -37,8 +37,13 @@ export async function readForm(
   store: (image: Readable) => Promise<void>,
 ): Promise<Form> {
   const parser = createParser(contentType, maxBytes);
-  const { promise: failed, reject } = Promise.withResolvers<never>();
+  const { promise: failed, reject: fail } = Promise.withResolvers<never>();
   failed.catch(() => {});
+  let fault: unknown = null;
+  const reject = (error: unknown) => {
+    fault ??= error;
+    fail(error);
+  };
   const form: Form = { fields: Object.create(null), filename: null };
   let image: Image | null = null;
 
@@ -65,6 +70,8 @@ export async function readForm(
   try {
     for await (const piece of body) {
       if (!parser.write(piece)) await Promise.race([once(parser, 'drain'), failed]);
+      // Nothing is waited for between the pieces of a form of endless fields.
+      if (fault) throw fault;
     }
     parser.end();
     await Promise.race([finished, failed]);

@@ -1,0 +1,51 @@
+const METHODS = 'GET, HEAD, POST, DELETE';
+const REQUEST_HEADERS = 'Authorization, Content-Type, X-Image-Password, X-Delete-Token, X-Request-Id';
+const ANSWER_HEADERS =
+  'Content-Disposition, ETag, Location, RateLimit-Limit, RateLimit-Remaining, RateLimit-Reset, Retry-After, ' +
+  'X-Request-Id, X-Total-Count';
+/** How long a browser need not ask again, in seconds. */
+const MAX_AGE_S = 7200;
+
+/** Lets scripts of other origins read answers. Cookies are never taken from them. */
+export interface Cors {
+  /** The answer to a preflight request of an origin that is let in, else `null`. */
+  preflight(request: Request): Response | null;
+  /** Adds what lets the origin of the request read the answer. */
+  allow(request: Request, answer: Headers): void;
+}
+
+/** `origins`: such as `https://app.example`, or `*` for everybody. */
+export function createCors(origins: readonly string[]): Cors {
+  const everybody = origins.includes('*');
+  const known = new Set(origins);
+
+  function allowed({ headers }: Request): string | null {
+    const origin = headers.get('origin');
+    if (origin === null) return null;
+    return everybody ? '*' : known.has(origin) ? origin : null;
+  }
+
+  return {
+    preflight(request) {
+      if (request.method !== 'OPTIONS' || !request.headers.has('access-control-request-method')) return null;
+      if (allowed(request) === null) return null;
+      return new Response(null, {
+        status: 204,
+        headers: {
+          'access-control-allow-methods': METHODS,
+          'access-control-allow-headers': REQUEST_HEADERS,
+          'access-control-max-age': String(MAX_AGE_S),
+        },
+      });
+    },
+    allow(request, answer) {
+      if (!everybody) answer.append('vary', 'Origin');
+      const origin = allowed(request);
+      if (origin === null) return;
+      answer.set('access-control-allow-origin', origin);
+      answer.set('access-control-expose-headers', ANSWER_HEADERS);
+      // A page that may read an answer may embed it, too.
+      answer.set('cross-origin-resource-policy', 'cross-origin');
+    },
+  };
+}

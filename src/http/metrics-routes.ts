@@ -1,0 +1,41 @@
+import { createHash, timingSafeEqual } from 'node:crypto';
+import { Type } from '@sinclair/typebox';
+import { Elysia } from 'elysia';
+import { AppError } from '../errors.ts';
+import { describe } from '../shared/describe.ts';
+import type { Exposition } from './exposition.ts';
+
+/** `GET /metrics`, open to all or, with a token, to those who bring it. */
+export function metricsRoutes(exposition: Exposition, token: string | undefined) {
+  const expected = token === undefined ? null : sha256(`Bearer ${token}`);
+  return new Elysia().get(
+    '/metrics',
+    async ({ request }) => {
+      const given = sha256(request.headers.get('authorization') ?? '');
+      if (expected && !timingSafeEqual(given, expected)) {
+        throw new AppError(
+          'unauthorized',
+          'The numbers need the header Authorization: Bearer <METRICS_TOKEN>.',
+        );
+      }
+      const { text, type } = await exposition();
+      return new Response(text, { headers: { 'content-type': type, 'cache-control': 'no-store' } });
+    },
+    {
+      detail: describe({
+        id: 'getMetrics',
+        tag: 'Server',
+        summary: 'Numbers about the server, for Prometheus',
+        description: 'Open, unless `METRICS_TOKEN` is set.',
+        answers: {
+          200: { description: 'All of them.', content: { 'text/plain': { schema: Type.String() } } },
+        },
+        errors: [401],
+      }),
+    },
+  );
+}
+
+function sha256(text: string): Buffer {
+  return createHash('sha256').update(text).digest();
+}

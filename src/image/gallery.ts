@@ -1,0 +1,56 @@
+import { AppError } from '../errors.ts';
+import { galleryPage, type Tile } from '../web/gallery-page.ts';
+import type { HomeSection } from '../web/home-page.ts';
+import { pageResponse } from '../web/page-response.ts';
+import type { Site } from '../web/site.ts';
+import { uploadSection } from '../web/upload-form.ts';
+import { EXTENSIONS, FORMATS, type ImageRecord } from './image.ts';
+import type { ImageService } from './service.ts';
+
+/** Fills the rows of a grid of 2, 3, 4 and 6 columns. */
+const PER_PAGE = 24;
+const LATEST = 6;
+
+export interface GalleryOptions {
+  service: Pick<ImageService, 'list' | 'limits'>;
+  basePath: string;
+}
+
+/** The page of public images; with `text`, of those that match. */
+export async function showGallery(
+  { service, basePath }: GalleryOptions,
+  site: Site,
+  { page = 1, q: text = '' }: { page?: number; q?: string },
+): Promise<Response> {
+  const { items, total } = await service.list({ page, perPage: PER_PAGE, ...(text !== '' && { text }) });
+  const pages = Math.ceil(total / PER_PAGE);
+  const gallery = { basePath, tiles: items.map(tileOf), total, page, pages, text };
+  return pageResponse(galleryPage(site, gallery), { cache: 'no-cache' });
+}
+
+/** What the image host shows on the first page, also where the store does not answer. */
+export async function imageHome({ service, basePath }: GalleryOptions): Promise<HomeSection> {
+  let fault: string | null = null;
+  const latest = await service.list({ page: 1, perPage: LATEST }).catch((error: unknown) => {
+    if (!(error instanceof AppError)) throw error;
+    fault = error.message;
+    return { items: [] };
+  });
+  const { maxUploadBytes, retentionMs } = service.limits;
+  return {
+    content: uploadSection({
+      basePath,
+      maxUploadBytes,
+      formats: FORMATS,
+      retentionDays: retentionMs / 86_400_000,
+      latest: latest.items.map(tileOf),
+      fault,
+    }),
+    scripts: ['copy.js', 'upload.js'],
+    summary: 'Upload a picture and get a link to share.',
+  };
+}
+
+function tileOf({ id, format, filename, width, height, frames }: ImageRecord): Tile {
+  return { id, extension: EXTENSIONS[format], filename, width, height, frames };
+}

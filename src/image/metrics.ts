@@ -1,0 +1,116 @@
+import { AppError } from '../errors.ts';
+import type { Metrics } from '../shared/metrics.ts';
+import type { Codec, CodecStats } from './codec/codec.ts';
+import type { ImageStore } from './store.ts';
+
+/** In seconds, the wait in the queue included. */
+const BUCKETS = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
+
+/** Measures conversions: time, megapixels of what came out, and the state of the queue and the workers. */
+export function observeCodec<T extends Pick<Codec, 'convert' | 'stats'>>(
+  codec: T,
+  metrics: Metrics,
+  now: () => number,
+): T {
+  const duration = metrics.histogram({
+    name: 'picpool_conversion_duration_seconds',
+    help: 'Time of conversions, the wait in the queue included, by stored format.',
+    labelNames: ['format'],
+    buckets: BUCKETS,
+  });
+  const pixels = metrics.counter(
+    'picpool_conversion_megapixels_total',
+    'Pixels that conversions have written, in millions.',
+    ['format'],
+  );
+  const failures = metrics.counter('picpool_conversion_failures_total', 'Conversions that failed.', ['code']);
+  for (const [name, help, type, read] of STATES) {
+    metrics.gauge({ name, help, type, read: () => [{ labels: [], value: read(codec.stats()) }] });
+  }
+  return {
+    ...codec,
+    async convert(job, signal) {
+      const startedAt = now();
+      try {
+        const converted = await codec.convert(job, signal);
+        const { format, width, height, frames } = converted;
+        duration(format).observe((now() - startedAt) / 1000);
+        pixels(format).inc((width * height * frames) / 1e6);
+        return converted;
+      } catch (error) {
+        failures(error instanceof AppError ? error.code : signal?.aborted ? 'aborted' : 'internal').inc();
+        throw error;
+      }
+    },
+  };
+}
+
+const STATES: readonly [string, string, 'gauge' | 'counter', (stats: CodecStats) => number][] = [
+  ['picpool_conversion_queue_length', 'Conversions that wait.', 'gauge', ({ queued }) => queued],
+  [
+    'picpool_conversion_queue_megapixels',
+    'Pixels of the pictures that wait, in millions.',
+    'gauge',
+    ({ queuedPixels }) => queuedPixels / 1e6,
+  ],
+  ['picpool_conversion_workers', 'Conversion processes.', 'gauge', ({ pids }) => pids.length],
+  ['picpool_conversion_workers_busy', 'Conversion processes at work.', 'gauge', ({ busy }) => busy],
+  [
+    'picpool_conversion_worker_starts_total',
+    'Conversion processes started.',
+    'counter',
+    ({ started }) => started,
+  ],
+  [
+    'picpool_conversion_worker_crashes_total',
+    'Conversion processes that died.',
+    'counter',
+    ({ crashes }) => crashes,
+  ],
+  [
+    'picpool_conversion_timeouts_total',
+    'Conversions that took too long.',
+    'counter',
+    ({ timeouts }) => timeouts,
+  ],
+  [
+    'picpool_conversion_out_of_memory_total',
+    'Conversions that took too much memory.',
+    'counter',
+    ({ outOfMemory }) => outOfMemory,
+  ],
+  [
+    'picpool_conversion_refused_total',
+    'Conversions refused because too many waited.',
+    'counter',
+    ({ refusedBusy }) => refusedBusy,
+  ],
+];
+
+/** What is stored, and how much more may be. `freeBytes` answers `null` where nobody knows. */
+export function describeImages(
+  metrics: Metrics,
+  images: Pick<ImageStore, 'summary'>,
+  freeBytes: () => Promise<number | null>,
+): void {
+  metrics.gauge({
+    name: 'picpool_images',
+    help: 'Stored images.',
+    labelNames: ['format'],
+    read: async () =>
+      (await images.summary()).formats.map(({ format, count }) => ({ labels: [format], value: count })),
+  });
+  metrics.gauge({
+    name: 'picpool_images_bytes',
+    help: 'Bytes of the stored images, smaller versions not counted.',
+    read: async () => [{ labels: [], value: (await images.summary()).bytes }],
+  });
+  metrics.gauge({
+    name: 'picpool_disk_free_bytes',
+    help: 'Free bytes of the file system of the images, or of the temporary files.',
+    read: async () => {
+      const free = await freeBytes();
+      return free === null ? [] : [{ labels: [], value: free }];
+    },
+  });
+}

@@ -1,0 +1,79 @@
+import { type Static, Type } from '@sinclair/typebox';
+import { describe } from '../shared/describe.ts';
+import { oneOf } from '../shared/schema.ts';
+import { THUMBNAIL_WIDTHS } from './blob-keys.ts';
+import type { ImageRecord } from './image.ts';
+import { rawUrl } from './links.ts';
+
+const side = (description: string) => Type.Optional(Type.Integer({ minimum: 1, maximum: 1e9, description }));
+
+export const oembedQuery = Type.Object({
+  url: Type.String({ maxLength: 2000, description: 'Page or direct link of an image on this server.' }),
+  maxwidth: side('Widest picture that fits, in pixels.'),
+  maxheight: side('Highest picture that fits, in pixels.'),
+  format: Type.Optional(oneOf(['json'], { description: 'XML is not offered.' })),
+});
+export type OembedQuery = Static<typeof oembedQuery>;
+
+const photo = Type.Object({
+  version: Type.Literal('1.0'),
+  type: Type.Literal('photo'),
+  title: Type.String({ description: 'The file name.' }),
+  url: Type.String({ description: 'The picture in the size asked for.' }),
+  width: Type.Integer(),
+  height: Type.Integer(),
+  provider_name: Type.String(),
+  provider_url: Type.String(),
+});
+
+export const oembedDetail = describe({
+  id: 'getOembed',
+  tag: 'Images',
+  summary: 'What to embed for a link (oEmbed)',
+  answers: {
+    200: {
+      description: 'A photo, as oEmbed 1.0 has it.',
+      schema: photo,
+      example: {
+        version: '1.0',
+        type: 'photo',
+        title: 'harbour.jpg',
+        url: 'https://img.example/i/Zk3vQ8mT1xYb.webp?w=640',
+        width: 640,
+        height: 480,
+        provider_name: 'picpool',
+        provider_url: 'https://img.example/',
+      },
+    },
+  },
+  errors: [400, 401, 404],
+});
+
+/** The id in a page or direct link of this server, or `null`. `base`: scheme, host and base path. */
+export function idInUrl(url: string, base: string): string | null {
+  if (!url.startsWith(`${base}/i/`)) return null;
+  return /^([0-9A-Za-z]{12})(\.[a-z]+)?([?#].*)?$/.exec(url.slice(base.length + 3))?.[1] ?? null;
+}
+
+/** The answer for an image: its largest offered version that fits, or the smallest where none does. */
+export function oembedOf(
+  image: ImageRecord,
+  base: string,
+  { maxwidth, maxheight }: OembedQuery,
+): Static<typeof photo> {
+  const { width, height, filename } = image;
+  const heightAt = (one: number) => Math.max(1, Math.round((height * one) / width));
+  const widths = [width, ...THUMBNAIL_WIDTHS.filter((one) => one < width).reverse()];
+  const fits = (one: number) => one <= (maxwidth ?? one) && heightAt(one) <= (maxheight ?? heightAt(one));
+  const chosen = widths.find(fits) ?? widths.at(-1) ?? width;
+  return {
+    version: '1.0',
+    type: 'photo',
+    title: filename,
+    url: rawUrl(base, image) + (chosen === width ? '' : `?w=${chosen}`),
+    width: chosen,
+    height: heightAt(chosen),
+    provider_name: 'picpool',
+    provider_url: `${new URL(base).origin}/`,
+  };
+}

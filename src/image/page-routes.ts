@@ -1,0 +1,48 @@
+import { Type } from '@sinclair/typebox';
+import { Elysia } from 'elysia';
+import { AppError } from '../errors.ts';
+import { coerce } from '../shared/schema.ts';
+import { openImage } from './direct-link.ts';
+import { showGallery } from './gallery.ts';
+import { idInUrl, oembedDetail, oembedOf, oembedQuery } from './oembed.ts';
+import type { ImageRoutesOptions } from './routes.ts';
+import { listQuery } from './schemas.ts';
+import { type ErrorHeaders, PRIVATE_CACHE } from './serve.ts';
+
+const galleryQuery = Type.Object({
+  page: listQuery.properties.page,
+  q: Type.Optional(Type.String({ maxLength: 255 })),
+});
+
+/** The pages of the image host that are not of one image, and oEmbed. */
+export function imagePageRoutes({
+  service,
+  contextOf,
+  basePath,
+  site,
+}: Omit<ImageRoutesOptions, 'adminRequired'>) {
+  return new Elysia()
+    .get('/gallery', ({ query }) => showGallery({ service, basePath }, site, query), {
+      query: galleryQuery,
+      transform: ({ query }) => coerce(galleryQuery, query),
+      detail: { hide: true },
+    })
+    .get(
+      '/oembed',
+      async ({ request, query, set }) => {
+        const context = contextOf(request);
+        const base = context.origin + basePath;
+        const id = idInUrl(query.url, base);
+        if (id === null) throw new AppError('not_found', 'The URL is not of an image on this server.');
+        const image = await service.find(id);
+        await openImage(service, request, () => context.peer, image, set.headers as ErrorHeaders);
+        const cache = image.passwordHash === null ? 'no-cache' : PRIVATE_CACHE;
+        return Response.json(oembedOf(image, base, query), { headers: { 'cache-control': cache } });
+      },
+      {
+        query: oembedQuery,
+        transform: ({ query }) => coerce(oembedQuery, query),
+        detail: oembedDetail,
+      },
+    );
+}

@@ -1,0 +1,58 @@
+import { randomUUID } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { networkInterfaces } from 'node:os';
+import type { Config } from '../config.ts';
+import { ConfigError } from '../errors.ts';
+import { type Checker, createChecker } from '../proxy/check/checker.ts';
+import { BUILT_IN_JUDGES } from '../proxy/check/judge.ts';
+import type { Log } from '../shared/logger.ts';
+
+export type CheckerConfig = Pick<
+  Config,
+  | 'PROXY_JUDGES'
+  | 'PROXY_JUDGE_CA'
+  | 'PROXY_CHECK_TIMEOUT'
+  | 'PROXY_ALLOW_PRIVATE'
+  | 'PROXY_BASE_PATH'
+  | 'PUBLIC_URL'
+>;
+
+/**
+ * The checker of the configuration. `secret`: with which our own judge proves its answers.
+ * @throws {ConfigError} where the file of the authority cannot be read.
+ */
+export async function openChecker(config: CheckerConfig, log: Log, secret?: string): Promise<Checker> {
+  const ca = await readAuthority(config.PROXY_JUDGE_CA);
+  return createChecker({
+    judges: judgesOf(config),
+    ...(ca !== undefined && { ca }),
+    timeoutMs: config.PROXY_CHECK_TIMEOUT,
+    allowPrivate: config.PROXY_ALLOW_PRIVATE,
+    ownAddresses: ownAddresses(),
+    ...(secret !== undefined && { secret }),
+    now: Date.now,
+    randomToken: randomUUID,
+    log,
+  });
+}
+
+/** The server is its own judge where it knows under which URL the proxies can reach it. */
+function judgesOf({ PROXY_JUDGES, PUBLIC_URL, PROXY_BASE_PATH }: CheckerConfig): readonly string[] {
+  if (PROXY_JUDGES) return PROXY_JUDGES;
+  return PUBLIC_URL ? [`${PUBLIC_URL}${PROXY_BASE_PATH}/api/judge`, ...BUILT_IN_JUDGES] : BUILT_IN_JUDGES;
+}
+
+async function readAuthority(path: string | undefined): Promise<string | undefined> {
+  if (path === undefined) return undefined;
+  return readFile(path, 'utf8').catch(() => {
+    throw new ConfigError([
+      { variable: 'PROXY_JUDGE_CA', message: `names a file that cannot be read: ${path}` },
+    ]);
+  });
+}
+
+function ownAddresses(): string[] {
+  return Object.values(networkInterfaces()).flatMap((addresses = []) =>
+    addresses.map(({ address }) => address),
+  );
+}

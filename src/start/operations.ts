@@ -1,0 +1,66 @@
+import { randomUUID } from 'node:crypto';
+import type { Stores } from '../../adapters/open.ts';
+import type { Config } from '../config.ts';
+import { type Blocks, createBlocks } from '../shared/blocks.ts';
+import { systemClock } from '../shared/clock.ts';
+import type { Log } from '../shared/logger.ts';
+import { createMetrics, type Metrics } from '../shared/metrics.ts';
+import { observeLimiter, observeStores } from '../shared/observed.ts';
+import type { Webhooks } from '../webhooks/webhooks.ts';
+import { lazySafeFetch } from './lazy-fetch.ts';
+
+/** What the operator needs of a running server, and what the services tell it. */
+export interface Operations {
+  metrics: Metrics;
+  blocks: Blocks;
+  /** `null` where none are configured. */
+  webhooks: Webhooks | null;
+  /** The stores, measured. */
+  stores: Stores;
+  /** Counts what a limit has refused. */
+  onRefused: (name: string) => void;
+  /** Milliseconds that never go back. */
+  now: () => number;
+}
+
+export async function startOperations(config: Config, stores: Stores, log: Log): Promise<Operations> {
+  const now = () => performance.now();
+  const metrics = createMetrics();
+  const refusals = metrics.counter('picpool_limited_total', 'What a limit has refused.', ['limit']);
+  const onRefused = (name: string) => refusals(name).inc();
+  const observe = observeStores(metrics, now);
+  return {
+    metrics,
+    now,
+    onRefused,
+    blocks: createBlocks({ ...stores, now: Date.now }),
+    webhooks: await openWebhooks(config, metrics, log),
+    stores: {
+      ...stores,
+      proxies: observe('proxies', stores.proxies),
+      images: observe('images', stores.images),
+      state: observe('state', stores.state),
+      blobs: observe('blobs', stores.blobs),
+      limiter: observeLimiter(stores.limiter, onRefused),
+    },
+  };
+}
+
+async function openWebhooks(config: Config, metrics: Metrics, log: Log): Promise<Webhooks | null> {
+  const { WEBHOOK_URLS: urls, WEBHOOK_SECRET: secret } = config;
+  if (!urls || secret === undefined) return null;
+  const { createWebhooks } = await import('../webhooks/webhooks.ts');
+  const deliveries = metrics.counter('picpool_webhook_deliveries_total', 'Webhook messages by outcome.', [
+    'outcome',
+  ]);
+  return createWebhooks({
+    urls,
+    secret,
+    fetch: lazySafeFetch(config.PROXY_ALLOW_PRIVATE),
+    clock: systemClock,
+    newId: randomUUID,
+    random: Math.random,
+    log,
+    onDelivery: (outcome) => deliveries(outcome).inc(),
+  });
+}

@@ -1,0 +1,25 @@
+import type { Config } from '../config.ts';
+import { VERSION } from '../version.ts';
+import { type Assets, readAssets } from '../web/assets.ts';
+import { createSite, type NavLink, type Site } from '../web/site.ts';
+
+/** What all pages share. */
+export interface Web {
+  site: Site;
+  assets: Assets;
+}
+
+/** Reads what pages load, and knows which pages there are with these settings. */
+export async function openWeb({
+  SERVICES,
+  PROXY_BASE_PATH,
+  IMAGE_BASE_PATH,
+  ABUSE_CONTACT,
+}: Pick<Config, 'SERVICES' | 'PROXY_BASE_PATH' | 'IMAGE_BASE_PATH' | 'ABUSE_CONTACT'>): Promise<Web> {
+  const links: NavLink[] = [{ href: '/', label: SERVICES.includes('image') ? 'Upload' : 'Start' }];
+  if (SERVICES.includes('image')) links.push({ href: `${IMAGE_BASE_PATH}/gallery`, label: 'Gallery' });
+  if (SERVICES.includes('proxy')) links.push({ href: `${PROXY_BASE_PATH}/proxies`, label: 'Proxies' });
+  links.push({ href: '/docs', label: 'API' });
+  const assets = await readAssets();
+  return { assets, site: createSite({ assets, links, version: VERSION, abuseContact: ABUSE_CONTACT }) };
+}

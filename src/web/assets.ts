@@ -1,0 +1,86 @@
+import { Buffer } from 'node:buffer';
+import { createHash } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { extname } from 'node:path';
+import { brotliCompressSync, constants, gzipSync } from 'node:zlib';
+import { ASSETS, assetPath } from '../shared/assets.ts';
+
+/** What browsers load besides pages: the style sheet, the scripts and the icon. */
+export interface Assets {
+  /** The path of a file, which changes with its content: `/assets/<version>/style.css`. */
+  url(file: string): string;
+  /** The answer to a request for a file, as small as the client takes it; `null` for what there is not. */
+  respond(file: string, version: string, accepted: string | null): Response | null;
+}
+
+interface Encoded {
+  type: string;
+  plain: Uint8Array<ArrayBuffer>;
+  encodings: Map<string, Uint8Array<ArrayBuffer>>;
+}
+
+/** The style sheet, in one piece: browsers ask once, people read it in parts. */
+const STYLE = 'style.css';
+const FOLDER = '../web/client/';
+const TYPES: Record<string, string> = {
+  '.css': 'text/css; charset=utf-8',
+  '.js': 'text/javascript; charset=utf-8',
+  '.svg': 'image/svg+xml',
+};
+/** Best first. */
+const ENCODERS: [name: string, encode: (bytes: Uint8Array) => Uint8Array][] = [
+  ['br', (bytes) => brotliCompressSync(bytes, { params: { [constants.BROTLI_PARAM_QUALITY]: 11 } })],
+  ['gzip', (bytes) => gzipSync(bytes, { level: 9 })],
+];
+
+/**
+ * Reads the files of `src/web/client`. They are sent as they are written: nothing is built, and what is debugged is
+ * what was typed. One version stands for all, so that scripts may import each other by name.
+ */
+export async function readAssets(): Promise<Assets> {
+  const names = ASSETS.filter((name) => name.startsWith(FOLDER));
+  const files = new Map<string, Encoded>();
+  const hash = createHash('sha256');
+  for (const name of names) {
+    const bytes = await readFile(assetPath(name));
+    hash.update(name).update(bytes);
+    const type = TYPES[extname(name)] ?? 'application/octet-stream';
+    const served = extname(name) === '.css' ? STYLE : name.slice(FOLDER.length);
+    const before = files.get(served)?.plain ?? new Uint8Array();
+    const plain = new Uint8Array(Buffer.concat([before, bytes]));
+    files.set(served, { type, plain, encodings: new Map() });
+  }
+  const current = hash.digest('hex').slice(0, 12);
+
+  return {
+    url: (file) => `/assets/${current}/${file}`,
+
+    respond(file, version, accepted) {
+      const found = files.get(file);
+      if (!found) return null;
+      const encoder = ENCODERS.find(([name]) => new RegExp(`\\b${name}\\b`).test(accepted ?? ''));
+      const body = encoder ? encoded(found, encoder) : found.plain;
+      // A page of a version before, still open, gets what there is now, and asks again the next time.
+      const isCurrent = version === current;
+      return new Response(body, {
+        headers: {
+          'content-type': found.type,
+          'content-length': String(body.byteLength),
+          'cache-control': isCurrent ? 'public, max-age=31536000, immutable' : 'no-cache',
+          etag: `"${current}"`,
+          vary: 'Accept-Encoding',
+          ...(encoder && { 'content-encoding': encoder[0] }),
+        },
+      });
+    },
+  };
+}
+
+/** Compressed once, when it is first asked for, so that no start waits for it. */
+function encoded({ plain, encodings }: Encoded, [name, encode]: (typeof ENCODERS)[number]) {
+  const known = encodings.get(name);
+  if (known) return known;
+  const made = new Uint8Array(encode(plain));
+  encodings.set(name, made);
+  return made;
+}

@@ -1,0 +1,75 @@
+// @ts-check
+
+/**
+ * Makes an element. Texts become text, never markup.
+ * @template {keyof HTMLElementTagNameMap} T
+ * @param {T} tag
+ * @param {Record<string, string | boolean | EventListener>} [attributes] functions listen to the event of that name
+ * @param {(Node | string)[]} children
+ * @returns {HTMLElementTagNameMap[T]}
+ */
+export function make(tag, attributes = {}, ...children) {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (typeof value === 'function') element.addEventListener(name, value);
+    else if (typeof value === 'string') element.setAttribute(name, value);
+    else element.toggleAttribute(name, value);
+  }
+  element.append(...children);
+  return element;
+}
+
+/**
+ * The element with that id. What a page lacks is a fault of the page.
+ * @template {HTMLElement} T
+ * @param {string} id
+ * @param {new () => T} type
+ * @returns {T}
+ */
+export function byId(id, type) {
+  const element = document.getElementById(id);
+  if (element instanceof type) return element;
+  throw new Error(`the page has no ${type.name} #${id}`);
+}
+
+/**
+ * Says something to those who do not see the page.
+ * @param {string} text
+ */
+export function announce(text) {
+  byId('announcer', HTMLElement).textContent = text;
+}
+
+/** @param {number} bytes */
+export function readableBytes(bytes) {
+  if (bytes < 1024) return `${bytes} bytes`;
+  const [unit, size] = bytes < 1024 ** 2 ? ['KB', 1024] : ['MB', 1024 ** 2];
+  const value = bytes / Number(size);
+  return `${value < 10 ? Math.round(value * 10) / 10 : Math.round(value)} ${unit}`;
+}
+
+/**
+ * What an answer that is no success says, in words.
+ * @param {number} status
+ * @param {unknown} body
+ */
+export function faultIn(status, body) {
+  if (typeof body === 'object' && body !== null && 'error' in body) return String(body.error);
+  return status === 0 ? 'The server cannot be reached.' : `The server answered with the error ${status}.`;
+}
+
+/**
+ * Asks the server for JSON. Never rejects: a fault comes as `{ fault }`.
+ * @param {string} path
+ * @param {RequestInit} [init]
+ * @returns {Promise<{ body: any, status: number, fault: string | null }>}
+ */
+export async function ask(path, init) {
+  try {
+    const answer = await fetch(path, init);
+    const body = await answer.json().catch(() => null);
+    return { body, status: answer.status, fault: answer.ok ? null : faultIn(answer.status, body) };
+  } catch {
+    return { body: null, status: 0, fault: faultIn(0, null) };
+  }
+}

@@ -1,0 +1,43 @@
+// @ts-check
+
+/**
+ * What this browser has uploaded, and may delete.
+ * @typedef {{ id: string, filename: string, url: string, raw_url: string, protected: boolean, delete_token: string }} Mine
+ */
+
+const KEY = 'picpool:mine';
+const MOST = 200;
+
+/** @returns {Mine[]} newest first */
+export function readMine() {
+  try {
+    const list = JSON.parse(localStorage.getItem(KEY) ?? '[]');
+    return Array.isArray(list) ? list.filter((one) => typeof one?.id === 'string') : [];
+  } catch {
+    return [];
+  }
+}
+
+/** @param {Mine} uploaded */
+export function addMine({ id, filename, url, raw_url, protected: isProtected, delete_token }) {
+  const one = { id, filename, url, raw_url, protected: isProtected, delete_token };
+  write([one, ...readMine().filter((other) => other.id !== id)].slice(0, MOST));
+}
+
+/** @param {string} id */
+export function removeMine(id) {
+  write(readMine().filter((one) => one.id !== id));
+}
+
+export function forgetMine() {
+  write([]);
+}
+
+/** @param {Mine[]} list */
+function write(list) {
+  try {
+    localStorage.setItem(KEY, JSON.stringify(list));
+  } catch {
+    // A browser that stores nothing only loses the list.
+  }
+}

@@ -1,0 +1,22 @@
+import { type Html, html } from './html.ts';
+import type { Site } from './site.ts';
+
+/** What one service shows on the first page. */
+export interface HomeSection {
+  content: Html;
+  /** Of `src/web/client`. */
+  scripts: readonly string[];
+  /** One sentence, for search engines. */
+  summary: string;
+}
+
+/** The first page: what this server is, and each service that it offers. */
+export function homePage(site: Site, sections: readonly HomeSection[]): string {
+  return site.render({
+    title: 'picpool',
+    current: '/',
+    summary: sections.map(({ summary }) => summary).join(' '),
+    scripts: sections.flatMap(({ scripts }) => scripts),
+    content: html`${sections.map(({ content }) => content)}`,
+  });
+}

@@ -1,0 +1,43 @@
+const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
+const DAY_MS = 24 * HOUR_MS;
+
+/** `1,234`. */
+export function readableNumber(value: number): string {
+  return value.toLocaleString('en-US');
+}
+
+/** `184 KB`, in steps of 1024, as the settings count; `src/web/client/dom.js` says it alike. */
+export function readableBytes(bytes: number): string {
+  if (bytes < 1024) return `${bytes} bytes`;
+  const [unit, size] = bytes < 1024 ** 2 ? ['KB', 1024] : ['MB', 1024 ** 2];
+  const value = bytes / Number(size);
+  return `${value < 10 ? Math.round(value * 10) / 10 : Math.round(value)} ${unit}`;
+}
+
+/** `5 min ago`. */
+export function readableAge(ms: number): string {
+  if (ms < MINUTE_MS) return 'just now';
+  if (ms < HOUR_MS) return `${Math.floor(ms / MINUTE_MS)} min ago`;
+  if (ms < 2 * DAY_MS) return `${Math.floor(ms / HOUR_MS)} h ago`;
+  return `${Math.floor(ms / DAY_MS)} days ago`;
+}
+
+/** `1 picture`, `2 pictures`. */
+export function counted(count: number, one: string, many = `${one}s`): string {
+  return `${readableNumber(count)} ${count === 1 ? one : many}`;
+}
+
+/** The name of a country in English, by its two letters. */
+export function countryName(code: string): string {
+  if (code === 'ZZ') return 'Unknown';
+  try {
+    countryNames ??= new Intl.DisplayNames(['en'], { type: 'region' });
+    return countryNames.of(code) ?? code;
+  } catch {
+    return code;
+  }
+}
+
+/** Made when it is first needed: that takes 3 ms. */
+let countryNames: Intl.DisplayNames | undefined;

@@ -1,0 +1,127 @@
+import type { Clock } from '../shared/clock.ts';
+import type { Log } from '../shared/logger.ts';
+import type { SafeFetch } from '../shared/safe-fetch.ts';
+import { signedHeaders } from './signature.ts';
+
+/** Everything that is told. */
+export type EventType =
+  | 'image.stored'
+  | 'image.removed'
+  | 'refresh.finished'
+  | 'pool.low'
+  | 'pool.recovered'
+  | 'judge.down'
+  | 'judge.up';
+
+/** What became of a message: delivered, refused or failed for good, or dropped because too many waited. */
+export type Delivery = 'delivered' | 'failed' | 'dropped';
+
+/** Posts events to the configured URLs, each in its own order. */
+export interface Webhooks {
+  /** Takes an event for delivery; never waits and never throws. */
+  send(type: EventType, data: object): void;
+  /** Stops; what is not delivered by then is lost. Idempotent. */
+  stop(): Promise<void>;
+}
+
+export interface WebhooksOptions {
+  urls: readonly string[];
+  secret: string;
+  fetch: SafeFetch;
+  clock: Clock;
+  /** A fresh id of a message. */
+  newId: () => string;
+  /** 0 to 1. */
+  random: () => number;
+  log: Log;
+  onDelivery?: (delivery: Delivery) => void;
+}
+
+/** Messages that may wait for one URL: some 500 KB. */
+const MAX_WAITING = 1000;
+const TIMEOUT_MS = 10_000;
+/** Of the answer, which nobody reads. */
+const MAX_BYTES = 64 * 1024;
+/** Waits before the second attempt and the following: 13 minutes in all. */
+const WAITS_MS = [1000, 5000, 30_000, 120_000, 600_000];
+
+interface Message {
+  id: string;
+  type: EventType;
+  body: string;
+}
+
+export function createWebhooks(options: WebhooksOptions): Webhooks {
+  const { urls, secret, fetch, clock, newId, random, log, onDelivery } = options;
+  const stopping = new AbortController();
+  const { signal } = stopping;
+  const targets = urls.map((url) => ({ url, waiting: [] as Message[], work: null as Promise<void> | null }));
+
+  async function deliverAll(url: string, waiting: Message[]): Promise<void> {
+    for (let message = waiting[0]; message && !signal.aborted; message = waiting[0]) {
+      const delivered = await deliver(url, message);
+      waiting.shift();
+      if (!signal.aborted) onDelivery?.(delivered ? 'delivered' : 'failed');
+    }
+  }
+
+  async function deliver(url: string, message: Message): Promise<boolean> {
+    for (const waitMs of [...WAITS_MS, null]) {
+      const fault = await attempt(url, message);
+      if (fault === null) return true;
+      if (signal.aborted) return false;
+      const facts = { event: message.type, id: message.id, host: new URL(url).host, error: fault.reason };
+      if (fault.final || waitMs === null) {
+        log('error', 'webhook not delivered', facts);
+        return false;
+      }
+      log('warn', 'webhook failed, to be tried again', facts);
+      // Spread, so that many senders do not come back together.
+      await clock.sleep(waitMs * (0.75 + random() / 2), signal).catch(() => {});
+    }
+    return false;
+  }
+
+  /** `null` when it was taken; `final` where another attempt would be in vain. */
+  async function attempt(
+    url: string,
+    { id, body }: Message,
+  ): Promise<{ reason: string; final: boolean } | null> {
+    try {
+      const headers = signedHeaders(secret, { id, timeMs: clock.now(), body });
+      const limits = { timeoutMs: TIMEOUT_MS, maxBytes: MAX_BYTES, signal };
+      const { status, discard } = await fetch(url, { method: 'POST', headers, body, ...limits });
+      discard();
+      if (status >= 200 && status < 300) return null;
+      const final = status >= 400 && status < 500 && status !== 408 && status !== 429;
+      return { reason: `answered ${status}`, final };
+    } catch (error) {
+      return { reason: error instanceof Error ? error.message : String(error), final: false };
+    }
+  }
+
+  return {
+    send(type, data) {
+      if (signal.aborted) return;
+      const id = newId();
+      const body = JSON.stringify({ id, type, timestamp: new Date(clock.now()).toISOString(), data });
+      for (const target of targets) {
+        if (target.waiting.length >= MAX_WAITING) {
+          onDelivery?.('dropped');
+          continue;
+        }
+        target.waiting.push({ id, type, body });
+        target.work ??= deliverAll(target.url, target.waiting).finally(() => {
+          target.work = null;
+        });
+      }
+    },
+
+    async stop() {
+      stopping.abort(new Error('the server is stopping'));
+      await Promise.all(targets.map(({ work }) => work));
+      const lost = targets.reduce((sum, { waiting }) => sum + waiting.length, 0);
+      if (lost > 0) log('warn', 'webhooks not delivered before the stop', { count: lost });
+    },
+  };
+}

@@ -1,0 +1,233 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { AppError } from '../../src/errors.ts';
+import { type CodecBench, startCodec } from '../support/codec.ts';
+import { type ImageHost, pathOf, startImageHost } from '../support/image-host.ts';
+import { quarters } from '../support/images.ts';
+import { json } from '../support/json.ts';
+
+/** What a browser sends when a person opens a page. */
+const PERSON = { accept: 'text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,*/*;q=0.8' };
+const ORIGIN = 'http://img.example';
+
+let bench: CodecBench;
+let host: ImageHost;
+let png: Uint8Array<ArrayBuffer>;
+
+beforeAll(async () => {
+  bench = await startCodec();
+  host = await startImageHost({ codec: bench.codec });
+  png = new Uint8Array(await quarters(1000, 500).png().toBuffer());
+});
+afterAll(async () => {
+  await host.stop();
+  await bench.stop();
+});
+
+const open = (path: string, headers: Record<string, string> = PERSON) => host.send(path, { headers });
+
+function formOf(fields: Record<string, string> = {}): FormData {
+  const form = new FormData();
+  form.set('image', new File([png], 'form.png'));
+  for (const [name, value] of Object.entries(fields)) form.set(name, value);
+  return form;
+}
+const post = (form: FormData, headers: Record<string, string> = PERSON) =>
+  host.send('/api/upload', { method: 'POST', body: form, headers });
+
+describe('an error', () => {
+  test.each(['/i/AAAAAAAAAAAA', '/i/AAAAAAAAAAAA.webp', '/nowhere'])(
+    'at %s is a page for people and JSON for programs',
+    async (path) => {
+      const page = await open(path);
+      expect([page.status, page.headers.get('content-type')]).toEqual([404, 'text/html; charset=utf-8']);
+      expect(await page.text()).toContain('<h1>Nothing is here</h1>');
+      const envelope = await open(path, { accept: '*/*' });
+      expect(await json(envelope)).toMatchObject({ success: false, code: 'not_found' });
+    },
+  );
+
+  test.each(['/api/info/AAAAAAAAAAAA', '/api/nothing', '/oembed?url=x'])(
+    'at %s is JSON whoever asks',
+    async (path) => {
+      expect(await json(await open(path))).toMatchObject({ success: false, code: 'not_found' });
+    },
+  );
+
+  test('of a store that is away is told on every page, and the first page still stands', async () => {
+    const away = await startImageHost({
+      codec: bench.codec,
+      change: ({ images }) => ({
+        images: {
+          ...images,
+          list: () => Promise.reject(new AppError('unavailable', 'The record store does not answer.')),
+        },
+      }),
+    });
+    const gallery = await away.send('/gallery', { headers: PERSON });
+    expect([gallery.status, gallery.headers.get('retry-after')]).toEqual([503, '5']);
+    expect(await gallery.text()).toContain('The record store does not answer.');
+    const home = await away.send('/', { headers: PERSON });
+    expect(home.status).toBe(200);
+    expect(await home.text()).toContain('The record store does not answer.');
+    await away.stop();
+  });
+
+  test('names the request and runs nothing that a path says', async () => {
+    const page = await open('/<script>alert(1)</script>');
+    const text = await page.text();
+    expect(text).toContain(page.headers.get('x-request-id') ?? 'none');
+    expect(text).not.toContain('<script>');
+  });
+});
+
+describe('the form of a page without scripts', () => {
+  test('leads to the picture, where the delete link is shown once', async () => {
+    const answer = await post(formOf());
+    expect(answer.status).toBe(303);
+    const path = answer.headers.get('location') ?? '';
+    expect(path).toMatch(/^\/i\/\w{12}$/);
+    const [cookie = ''] = answer.headers.getSetCookie();
+    expect(cookie).toContain(`Path=${path}; Max-Age=60; HttpOnly; SameSite=Lax`);
+    const note = cookie.split(';')[0] ?? '';
+
+    const page = await open(path, { ...PERSON, cookie: note });
+    expect(page.headers.get('cache-control')).toBe('private, no-store');
+    expect(page.headers.getSetCookie()[0]).toContain('Max-Age=0');
+    const link = /value="(http[^"]+\/delete\?token=\w+)"/.exec(await page.text())?.[1] ?? '';
+    expect((await host.send(pathOf(link), {}, '203.0.113.99')).status).toBe(200);
+    expect(await (await open(path)).text()).not.toContain('/delete?token=');
+  });
+
+  test('unlocks the picture for whom has just given its password', async () => {
+    const answer = await post(formOf({ password: 'open sesame' }));
+    const cookie = answer.headers
+      .getSetCookie()
+      .map((one) => one.split(';')[0])
+      .join('; ');
+    expect((await open(answer.headers.get('location') ?? '', { ...PERSON, cookie })).status).toBe(200);
+    expect((await open(answer.headers.get('location') ?? '')).status).toBe(401);
+  });
+
+  test('is told what is wrong on a page', async () => {
+    const form = new FormData();
+    form.set('image', new File(['Dear all,'], 'letter.png'));
+    const answer = await post(form);
+    expect([answer.status, answer.headers.get('content-type')]).toEqual([415, 'text/html; charset=utf-8']);
+    expect(await json(await post(form, { accept: 'application/json' }))).toMatchObject({
+      code: 'not_an_image',
+    });
+  });
+});
+
+describe('who may delete', () => {
+  const stranger = '203.0.113.50';
+
+  test('sees the link: by address, without a token', async () => {
+    const { id } = await host.upload(png);
+    expect(await (await open(`/i/${id}`)).text()).toMatch(/data-delete="\w+">/);
+    const seen = await host.send(`/i/${id}`, { headers: PERSON }, stranger);
+    expect(await seen.text()).toMatch(/data-delete="\w+" hidden>/);
+    expect((await host.send(`/i/${id}/delete`, {}, stranger)).status).toBe(403);
+    expect((await open(`/i/${id}/delete`)).status).toBe(200);
+    expect((await host.send(`/i/${id}/delete`, submitted())).status).toBe(200);
+    expect((await open(`/i/${id}`)).status).toBe(404);
+  });
+
+  test('is not asked by the page of somebody else', async () => {
+    const { id } = await host.upload(png);
+    for (const headers of [{ 'sec-fetch-site': 'cross-site' }, { origin: 'https://evil.example' }]) {
+      expect((await host.send(`/i/${id}/delete`, submitted(headers))).status).toBe(403);
+    }
+    expect((await host.send(`/i/${id}/delete`, submitted({ origin: ORIGIN }))).status).toBe(200);
+  });
+
+  function submitted(headers: Record<string, string> = {}): RequestInit {
+    return { method: 'POST', body: new URLSearchParams({ sure: 'yes' }), headers };
+  }
+});
+
+describe('oEmbed', () => {
+  const ask = (url: string, query = '') => host.send(`/oembed?url=${encodeURIComponent(url)}${query}`);
+
+  test('answers for the page and for the direct link', async () => {
+    const { url, raw_url } = await host.upload(png, 'filename=wide.png');
+    for (const link of [url, raw_url]) {
+      expect(await json(await ask(link))).toEqual({
+        version: '1.0',
+        type: 'photo',
+        title: 'wide.png',
+        url: raw_url,
+        width: 1000,
+        height: 500,
+        provider_name: 'picpool',
+        provider_url: `${ORIGIN}/`,
+      });
+    }
+    expect(await (await open(pathOf(url))).text()).toContain(
+      `href="${ORIGIN}/oembed?url=${encodeURIComponent(url)}"`,
+    );
+  });
+
+  test.each([
+    ['&maxwidth=700', 640],
+    ['&maxheight=100', 160],
+    ['&maxwidth=2000', 1000],
+    ['&maxwidth=5', 160],
+  ])('with %s offers a width of %d', async (query, width) => {
+    const { url, raw_url } = await host.upload(png);
+    const photo = await json<{ url: string; width: number; height: number }>(await ask(url, query));
+    expect([photo.width, photo.height]).toEqual([width, width / 2]);
+    expect(photo.url).toBe(width === 1000 ? raw_url : `${raw_url}?w=${width}`);
+  });
+
+  test('tells nothing about a protected picture, or another server', async () => {
+    const { url } = await host.upload(png, 'password=x&filename=secret.png');
+    const closed = await ask(url);
+    expect(closed.status).toBe(401);
+    expect(await closed.text()).not.toContain('secret');
+    expect((await ask('https://other.example/i/AAAAAAAAAAAA')).status).toBe(404);
+    expect((await host.send('/oembed')).status).toBe(400);
+    expect((await ask(url, '&format=xml')).status).toBe(400);
+  });
+});
+
+describe('what pages load', () => {
+  async function styleOf(headers: Record<string, string>): Promise<Response> {
+    const page = await (await open('/')).text();
+    return open(/rel="stylesheet" href="([^"]+)"/.exec(page)?.[1] ?? '', headers);
+  }
+
+  test('is kept for a year under a name of its content, and compressed as the client takes it', async () => {
+    const plain = await styleOf({});
+    const text = await plain.text();
+    expect(plain.headers.get('cache-control')).toBe('public, max-age=31536000, immutable');
+    expect(plain.headers.get('content-encoding')).toBeNull();
+    for (const [accepted, encoding] of [
+      ['gzip, br', 'br'],
+      ['gzip', 'gzip'],
+    ] as const) {
+      const answer = await styleOf({ 'accept-encoding': accepted });
+      expect(answer.headers.get('content-encoding')).toBe(encoding);
+      const bytes = await answer.arrayBuffer();
+      const format = encoding === 'br' ? 'brotli' : encoding;
+      const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream(format as 'gzip'));
+      expect(await new Response(stream).text()).toBe(text);
+    }
+  });
+
+  test('is not kept under an old name, and is not made up', async () => {
+    const old = await open('/assets/000000000000/style.css');
+    expect([old.status, old.headers.get('cache-control')]).toEqual([200, 'no-cache']);
+    expect((await open('/assets/000000000000/../package.json')).status).toBe(404);
+    expect((await open('/favicon.ico')).headers.get('content-type')).toBe('image/svg+xml');
+  });
+
+  test.each(['/', '/gallery', '/docs', '/nowhere'])(
+    'is all that %s runs: the policy allows nothing else',
+    async (path) => {
+      const policy = (await open(path)).headers.get('content-security-policy') ?? '';
+      expect(policy).toStartWith("default-src 'none'; script-src 'self'; style-src 'self';");
+      expect(policy).not.toContain('unsafe');
+    },
+  );
+});

@@ -1,0 +1,77 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import {
+  type Browser,
+  type BrowserContext,
+  type BrowserContextOptions,
+  chromium,
+  type Page,
+} from 'playwright-core';
+
+/** Debian's Chromium; on Debian: apt-get install chromium. */
+const EXECUTABLE = Bun.which('chromium') ?? '/usr/bin/chromium';
+
+/** It asks nobody on the internet for anything, and needs neither a screen nor a sandbox of its own. */
+const FLAGS = [
+  '--no-sandbox',
+  '--disable-gpu',
+  '--disable-quic',
+  '--no-first-run',
+  '--disable-background-networking',
+  '--disable-component-update',
+  '--disable-sync',
+  '--disable-dev-shm-usage',
+];
+
+/** A visit to the server: a page, and everything that went wrong or went elsewhere on it. */
+export interface Visit {
+  page: Page;
+  context: BrowserContext;
+  /** Errors on the console, violations of the content security policy, exceptions. */
+  faults: string[];
+  /** Requests to other origins. */
+  foreign: string[];
+  close(): Promise<void>;
+}
+
+export interface TestBrowser {
+  browser: Browser;
+  /** Opens a fresh context, as a visitor who was never here. */
+  visit(origin: string, options?: BrowserContextOptions): Promise<Visit>;
+  close(): Promise<void>;
+}
+
+/** Starts the real browser. Rejects where there is none: what a person sees is not proven without it. */
+export async function startBrowser(): Promise<TestBrowser> {
+  const home = await mkdtemp(join(tmpdir(), 'picpool-browser-'));
+  const browser = await chromium.launch({
+    executablePath: EXECUTABLE,
+    headless: true,
+    args: FLAGS,
+    env: { ...process.env, HOME: home },
+  });
+  return {
+    browser,
+    async visit(origin, options = {}) {
+      const context = await browser.newContext(options);
+      const faults: string[] = [];
+      const foreign: string[] = [];
+      context.on('weberror', (error) => faults.push(error.error().message));
+      context.on('console', (message) => {
+        if (message.type() === 'error') faults.push(`${message.text()} (${message.location().url})`);
+      });
+      context.on('request', (request) => {
+        const url = request.url();
+        if (!url.startsWith(`${origin}/`) && !/^(blob|data|about):/.test(url)) foreign.push(url);
+      });
+      const page = await context.newPage();
+      page.setDefaultTimeout(10_000);
+      return { page, context, faults, foreign, close: () => context.close() };
+    },
+    async close() {
+      await browser.close();
+      await rm(home, { recursive: true, force: true });
+    },
+  };
+}

@@ -1,0 +1,58 @@
+import { describe, expect, test } from 'bun:test';
+import { createPoolHistory } from '../../src/proxy/pool-history.ts';
+import { createPool, draft } from '../support/pool.ts';
+
+const MINUTE_MS = 60_000;
+
+async function createHistory() {
+  const pool = await createPool();
+  return { ...pool, history: createPoolHistory(pool) };
+}
+
+describe('the history of the pool', () => {
+  test('notes its size once in ten minutes, however often it is asked to', async () => {
+    const { history, clock, store, close } = await createHistory();
+    await history.note();
+    await store.save([draft('http://192.0.2.1:80', clock.now())]);
+    for (let minute = 0; minute < 20; minute++) {
+      await clock.advance(MINUTE_MS);
+      await history.note();
+    }
+    const samples = await history.samples();
+    expect(samples.map(({ alive, total }) => [alive, total])).toEqual([
+      [0, 0],
+      [1, 1],
+      [1, 1],
+    ]);
+    await close();
+  });
+
+  test('is shared: what one copy has noted, another does not note again', async () => {
+    const { history, clock, store, state, close } = await createHistory();
+    const other = createPoolHistory({ store, state, clock });
+    await history.note();
+    await other.note();
+    expect(await other.samples()).toHaveLength(1);
+    await close();
+  });
+
+  test('goes back two days and no further', async () => {
+    const { history, clock, close } = await createHistory();
+    const startedAt = clock.now();
+    for (let slot = 0; slot < 300; slot++) {
+      await history.note();
+      await clock.advance(10 * MINUTE_MS);
+    }
+    const samples = await history.samples();
+    expect(samples.length).toBeLessThanOrEqual(288);
+    expect(samples[0]?.at).toBeGreaterThan(startedAt);
+    expect(clock.now() - (samples[0]?.at ?? 0)).toBeLessThan(48 * 60 * MINUTE_MS);
+    await close();
+  });
+
+  test('is empty before the first sample', async () => {
+    const { history, close } = await createHistory();
+    expect(await history.samples()).toEqual([]);
+    await close();
+  });
+});

@@ -1,0 +1,98 @@
+import { expect } from 'bun:test';
+import axe from 'axe-core';
+import type { BrowserContextOptions, Page } from 'playwright-core';
+import type { TestBrowser } from '../support/browser.ts';
+
+export interface VisitOptions extends BrowserContextOptions {
+  /** Faults that are part of the test, such as the 401 of a page that needs a password. */
+  expected?: RegExp;
+}
+
+/** Visits a path in a fresh context and expects that nothing goes wrong or elsewhere while the work is done. */
+export type Visitor = (
+  path: string,
+  work: (page: Page) => Promise<void>,
+  options?: VisitOptions,
+) => Promise<void>;
+
+export function createVisitor(browser: () => TestBrowser, origin: () => string): Visitor {
+  return async (path, work, { expected, ...options } = {}) => {
+    const visit = await browser().visit(origin(), options);
+    try {
+      await visit.page.goto(origin() + path);
+      await work(visit.page);
+      expect(visit.faults.filter((fault) => !expected?.test(fault))).toEqual([]);
+      expect(visit.foreign).toEqual([]);
+    } finally {
+      await visit.close();
+    }
+  };
+}
+
+/** What a page must be, whatever is on it. */
+export async function checkLooks(page: Page): Promise<void> {
+  // All is loaded; the events of a refresh never end, so no page waits for a silent network.
+  await page.waitForLoadState('load');
+  const first = await paintOf(page);
+  expect(first.largestMs).toBeGreaterThan(0);
+  expect(first.shift).toBeLessThan(0.02);
+  expect(await bestPaintMs(page, first.largestMs)).toBeLessThan(1000);
+  expect(await overflowOf(page)).toBe(0);
+  expect(await seriousFaults(page)).toEqual([]);
+  // Only colours change in the dark.
+  await page.emulateMedia({ colorScheme: 'dark' });
+  expect(await seriousFaults(page, ['color-contrast'])).toEqual([]);
+  await page.emulateMedia({ colorScheme: 'light' });
+  await page.setViewportSize({ width: 1280, height: 800 });
+  expect(await overflowOf(page)).toBe(0);
+}
+
+/** The best of a few loads, since a busy machine tells about itself and not about the page. */
+async function bestPaintMs(page: Page, firstMs: number): Promise<number> {
+  let best = firstMs;
+  for (let attempt = 0; attempt < 4 && best >= 1000; attempt++) {
+    await page.reload();
+    best = Math.min(best, (await paintOf(page)).largestMs);
+  }
+  return best;
+}
+
+/** What axe finds on the page that is serious or worse, with the elements. */
+async function seriousFaults(page: Page, rules?: string[]): Promise<string[]> {
+  // Scripts of a page are allowed from the server alone, so it comes in by the debugger and not as an element.
+  await page.evaluate(axe.source);
+  const { violations } = await page.evaluate(async (rules) => {
+    const engine = (globalThis as unknown as { axe: typeof axe }).axe;
+    return engine.run(document, { resultTypes: ['violations'], ...(rules && { runOnly: rules }) });
+  }, rules);
+  return violations
+    .filter(({ impact }) => impact === 'serious' || impact === 'critical')
+    .map(({ id, nodes }) => `${id}: ${nodes.map(({ target }) => target.join(' ')).join(', ')}`);
+}
+
+/** When the largest element was painted, in ms, and how much has moved by itself. */
+function paintOf(page: Page): Promise<{ largestMs: number; shift: number }> {
+  return page.evaluate(async () => {
+    const entries = (type: string) =>
+      new Promise<PerformanceEntryList>((resolve) => {
+        const observer = new PerformanceObserver((list) => {
+          observer.disconnect();
+          resolve(list.getEntries());
+        });
+        observer.observe({ type, buffered: true });
+        // Where nothing of that kind has happened, nothing is reported.
+        setTimeout(() => resolve([]), 150);
+      });
+    const [paints, moved] = await Promise.all([entries('largest-contentful-paint'), entries('layout-shift')]);
+    const shifts = moved as (PerformanceEntry & { value: number })[];
+    return {
+      largestMs: paints.at(-1)?.startTime ?? 0,
+      shift: shifts.reduce((sum, { value }) => sum + value, 0),
+    };
+  });
+}
+
+/** How many pixels the page is wider than the window. */
+function overflowOf(page: Page): Promise<number> {
+  return page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+}
