@@ -1,10 +1,8 @@
-import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { connect } from 'node:net';
-import { createInterface } from 'node:readline';
 import { type Checker, createChecker } from '../src/proxy/check/checker.ts';
 import type { Protocol } from '../src/proxy/proxy.ts';
 import { farmAddress, type RoleName } from '../test/support/proxy-farm.ts';
+import { bareCheck, inParallel, startFarmProcess } from './bare-check.ts';
 
 /**
  * Checks per second of live proxies, as a share of a bare `node:net` loop that sends and reads the same bytes, and
@@ -20,31 +18,17 @@ const SILENT = full
   ? { count: 10_000, atOnce: 2_000, limitMs: 3_000 }
   : { count: 2_000, atOnce: 1_000, limitMs: 1_000 };
 
-const REQUEST_TAIL =
-  ' HTTP/1.1\r\nHost: 127.0.0.1:12345\r\nUser-Agent: Mozilla/5.0 (compatible; picpool)\r\nAccept: */*\r\nAccept-Encoding: identity\r\nCache-Control: no-cache\r\nx-token: 00000000000000000000000000000000\r\nConnection: close\r\n\r\n';
-
 interface Measured {
   perSecond: number;
   cpuMicros: number;
 }
 
-const deno = 'Deno' in globalThis;
-const child = spawn(
-  process.execPath,
-  [...(deno ? ['run', '-A'] : []), 'test/support/proxy-farm-process.ts'],
-  {
-    stdio: ['pipe', 'pipe', 'inherit'],
-  },
-);
-const farm = await new Promise<{ port: number; judge: string }>((resolve, reject) => {
-  createInterface(child.stdout).once('line', (line) => resolve(JSON.parse(line)));
-  child.once('exit', () => reject(new Error('the farm did not start')));
-});
+const farm = await startFarmProcess();
 
 await compare('http', 'instant http', 'http', 0.8);
 await compare('socks5', 'instant socks5', 'socks5', 0.7);
 await silent();
-child.stdin.end();
+farm.stop();
 
 function checkerWith(timeoutMs: number): Checker {
   return createChecker({
@@ -64,7 +48,7 @@ async function compare(name: string, role: RoleName, protocol: Protocol, target:
     const result = await checker.check({ protocol, ip: farmAddress(role, n), port: farm.port });
     if (result.verdict !== 'alive') throw new Error(`${name}: ${result.error}`);
   };
-  const bare = (n: number) => bareCheck(protocol, farmAddress(role, n));
+  const bare = (n: number) => bareCheck(farm, protocol, farmAddress(role, n));
   await measure(check, WARM_UP);
   await measure(bare, WARM_UP);
   const rounds: { bare: Measured; check: Measured }[] = [];
@@ -92,38 +76,6 @@ async function measure(run: (n: number) => Promise<void>, count: number): Promis
   const seconds = (performance.now() - startedAt) / 1_000;
   const { user, system } = process.cpuUsage(cpu);
   return { perSecond: count / seconds, cpuMicros: (user + system) / count };
-}
-
-async function inParallel(run: (n: number) => Promise<void>, count: number, atOnce: number): Promise<void> {
-  let next = 0;
-  const worker = async () => {
-    while (next < count) await run(next++);
-  };
-  await Promise.all(Array.from({ length: atOnce }, worker));
-}
-
-/** What any checker must do at least: connect, send, read to the end, close. */
-function bareCheck(protocol: Protocol, host: string): Promise<void> {
-  const origin = protocol === 'http' ? farm.judge.replace('/judge', '') : '';
-  const request = `GET ${origin}/judge?token=00000000000000000000000000000000${REQUEST_TAIL}`;
-  const steps =
-    protocol === 'http'
-      ? [request]
-      : [Buffer.from([5, 1, 0]), Buffer.from([5, 1, 0, 1, 127, 0, 0, 1, 1, 1]), request];
-  return new Promise((resolve, reject) => {
-    const socket = connect({ host, port: farm.port });
-    let step = 0;
-    const send = () => socket.write(steps[step++] ?? '');
-    socket.on('connect', send);
-    socket.on('data', () => {
-      if (step < steps.length) send();
-      else {
-        socket.destroy();
-        resolve();
-      }
-    });
-    socket.on('error', reject);
-  });
 }
 
 async function silent(): Promise<void> {

@@ -30,10 +30,28 @@ const steps: Record<string, () => Promise<Counts>> = {
   openapi: async () => {
     const file = join(scratch, 'openapi.json');
     await writeDescription(file);
-    return command('bun', 'x', 'redocly', 'lint', '--extends', 'recommended', '--max-problems', '50', file);
+    return command(
+      'bun',
+      '--bun',
+      'x',
+      'redocly',
+      'lint',
+      '--extends',
+      'recommended',
+      '--max-problems',
+      '50',
+      file,
+    );
   },
   'tests on bun': () =>
-    suite((report) => ['bun', 'test', '--timeout=60000', '--reporter=junit', `--reporter-outfile=${report}`]),
+    suite((report) => [
+      'bun',
+      'test',
+      '--parallel=3',
+      '--timeout=60000',
+      '--reporter=junit',
+      `--reporter-outfile=${report}`,
+    ]),
   'tests on deno': () =>
     suite((report) => ['deno', 'test', '-A', '--no-check', `--junit-path=${report}`, 'test/deno']),
 };

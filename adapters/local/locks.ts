@@ -2,15 +2,16 @@ import type { Locks } from '../../src/shared/locks.ts';
 
 /**
  * `Locks` among the tasks of one process. The holder and the lock die together, so `ttlMs` is not needed and
- * `lost` never aborts.
+ * `lost` never aborts. Tokens follow the clock, so that they are larger than those before a restart.
  */
-export function createLocalLocks(): Locks {
+export function createLocalLocks(now: () => number = Date.now): Locks {
   const held = new Map<string, number>();
   let lastToken = 0;
   return {
     async acquire(name) {
       if (held.has(name)) return null;
-      const token = ++lastToken;
+      lastToken = Math.max(lastToken + 1, now() * 1000);
+      const token = lastToken;
       held.set(name, token);
       return {
         token,

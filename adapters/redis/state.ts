@@ -5,6 +5,13 @@ const GET_OR_SET = script(`
 redis.call('HSETNX', KEYS[1], ARGV[1], ARGV[2])
 return redis.call('HGET', KEYS[1], ARGV[1])`);
 
+/** Tokens have up to 16 digits, which a number of Lua holds exactly. */
+const SET_FENCED = script(`
+local fence = ARGV[1] .. '#token'
+if tonumber(redis.call('HGET', KEYS[1], fence) or 0) > tonumber(ARGV[3]) then return 0 end
+redis.call('HSET', KEYS[1], ARGV[1], ARGV[2], fence, ARGV[3])
+return 1`);
+
 /** `StateStore` in one hash. */
 export function createRedisState(redis: RedisConnection): StateStore {
   const values = redis.key('state', 'values');
@@ -14,5 +21,8 @@ export function createRedisState(redis: RedisConnection): StateStore {
       await redis.call('safe', 'HSET', values, key, value);
     },
     getOrSet: async (key, value) => (await redis.run('safe', GET_OR_SET, [values], [key, value])) as string,
+    setFenced: async (key, value, token) =>
+      (await redis.run('safe', SET_FENCED, [values], [key, value, token])) === 1,
+    keys: async () => (await redis.call('safe', 'HKEYS', values)) as string[],
   };
 }

@@ -35,10 +35,10 @@ export interface Database {
 }
 
 /** How long a writer waits for another process. It stops the event loop, so it is short. */
-const BUSY_TIMEOUT_MS = 2000;
+const BUSY_TIMEOUT_MS = 500;
 
 /** 32 MiB of pages: the inner pages of every index of 200,000 proxies and 1,000,000 images. */
-const CACHE_KIB = 8 * 1024;
+const CACHE_KIB = 32 * 1024;
 
 /** 16 MiB of log between checkpoints: a page that many transactions touch is copied and synced once for all. */
 const CHECKPOINT_PAGES = 4000;

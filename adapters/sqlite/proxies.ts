@@ -1,3 +1,4 @@
+import { setImmediate as afterThisTurn } from 'node:timers';
 import { setImmediate } from 'node:timers/promises';
 import type { Endpoint, ProxyFilter, ProxyRecord } from '../../src/proxy/proxy.ts';
 import type { ProxyStore } from '../../src/proxy/store.ts';
@@ -43,8 +44,10 @@ export function createSqliteProxies(
   );
   const removeIds = database.prepare('DELETE FROM proxies WHERE id IN (SELECT value FROM json_each(?))');
   const counts = database.prepare<CountRow>('SELECT * FROM proxy_counts WHERE count > 0');
-  const version = database.prepare<{ value: number }>('SELECT value FROM proxy_version');
-  const bumpVersion = database.prepare('UPDATE proxy_version SET value = value + 1');
+  const storedVersion = database.prepare<{ value: number }>('SELECT value FROM proxy_version');
+  const incrementVersion = database.prepare('UPDATE proxy_version SET value = value + 1');
+  /** The version as it was read in this turn of the event loop; `null` after an own write. */
+  let knownVersion: string | null = null;
   const saveOne = createSaver(database);
 
   function select<Row>({ text, values }: Sql): Row[] {
@@ -64,6 +67,22 @@ export function createSqliteProxies(
         WHERE ${text} ORDER BY wanted.key`,
       values: rows,
     });
+  }
+
+  function bumpVersion(): void {
+    knownVersion = null;
+    incrementVersion.run();
+  }
+
+  /** A read of the file costs more than all else in the answer to a request, so that those of one turn share it. */
+  function readVersion(): string {
+    if (knownVersion === null) {
+      knownVersion = String(storedVersion.get()?.value ?? 0);
+      afterThisTurn(() => {
+        knownVersion = null;
+      });
+    }
+    return knownVersion;
   }
 
   /** Every matching id, most dependable first, gathered in short steps. A row that moves meanwhile counts once. */
@@ -95,7 +114,7 @@ export function createSqliteProxies(
         const ids = next(steps.removals);
         if (ids.length === 0) return 0;
         removeIds.run(JSON.stringify(ids));
-        bumpVersion.run();
+        bumpVersion();
         return ids.length;
       });
       removed += step;
@@ -165,7 +184,7 @@ export function createSqliteProxies(
     async save(drafts) {
       if (drafts.length === 0) return [];
       const ids = database.transaction(() => {
-        bumpVersion.run();
+        bumpVersion();
         return drafts.map(saveOne);
       });
       const saved = new Map(drafts.map((draft, index) => [ids[index], draft]));
@@ -175,7 +194,7 @@ export function createSqliteProxies(
     async reschedule(id, at) {
       return database.transaction(() => {
         if (setNextCheck.all(at, id).length === 0) return false;
-        bumpVersion.run();
+        bumpVersion();
         return true;
       });
     },
@@ -188,6 +207,12 @@ export function createSqliteProxies(
 
     summary: async () => summarise(counts.all()),
 
-    version: async () => String(version.get()?.value ?? 0),
+    version() {
+      try {
+        return readVersion();
+      } catch (error) {
+        return Promise.reject(error);
+      }
+    },
   };
 }

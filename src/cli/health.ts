@@ -1,6 +1,8 @@
 import { get } from 'node:http';
 import process from 'node:process';
 import { parseConfig } from '../config.ts';
+import { defineCommand, NO_OPERANDS } from './command.ts';
+import { EXIT } from './exit.ts';
 
 /** The server gives its stores 3 s; this is more than that. */
 const TIMEOUT_MS = 5000;
@@ -8,23 +10,33 @@ const TIMEOUT_MS = 5000;
 /** Addresses that stand for all of the machine, and one at which such a server is reached. */
 const REACHED_AT: Record<string, string> = { '0.0.0.0': '127.0.0.1', '::': '::1' };
 
+export const command = defineCommand({
+  operands: NO_OPERANDS,
+  about: `Asks the server of the same settings, on this machine, whether it is ready. Made for the health checks of
+containers without shell and curl. Exit code 0: it is ready; 1: it is not, and standard error says why.`,
+  options: {},
+  async run({ env }) {
+    return (await health(env)) ? EXIT.done : EXIT.failed;
+  },
+});
+
 /**
- * Asks the server of the same configuration, on this machine, whether it is ready. Exit code 0: it is; 1: it is not,
- * and standard error says why. Made for the health checks of containers without shell and curl.
+ * Asks the server of the same configuration, on this machine, whether it is ready; where it is not, standard
+ * error says why.
  */
-export async function health(env: Record<string, string | undefined>): Promise<void> {
+async function health(env: Record<string, string | undefined>): Promise<boolean> {
   const { HOST, PORT } = parseConfig(env);
   const host = REACHED_AT[HOST] ?? HOST;
   const url = `http://${host.includes(':') ? `[${host}]` : host}:${PORT}/readyz`;
   try {
     const status = await statusOf(url);
-    if (status === 200) return;
+    if (status === 200) return true;
     process.stderr.write(`picpool: ${url} answered ${status}.\n`);
   } catch (error) {
     const why = error instanceof Error ? error.message : error;
     process.stderr.write(`picpool: ${url} does not answer: ${why}\n`);
   }
-  process.exitCode = 1;
+  return false;
 }
 
 /** Not by fetch, which would ask the proxy of the environment. */

@@ -1,44 +1,106 @@
 import process from 'node:process';
 import type { Environment } from '../config.ts';
-import { ConfigError } from '../errors.ts';
+import { AppError, ConfigError } from '../errors.ts';
 import type { Runtime } from '../runtime/runtime.ts';
 import { VERSION } from '../version.ts';
+import type { Command } from './command.ts';
+import { CommandError, EXIT, type ExitCode } from './exit.ts';
+import { nearest } from './nearest.ts';
+import { createTerminal, type Terminal } from './terminal.ts';
 
-/** Exit code for a command line or a configuration that cannot be used. */
-const EXIT_USAGE = 2;
+interface Entry {
+  summary: string;
+  load: () => Promise<{ command: Command }>;
+}
+
+/** Each command is loaded when it is called, so that the others cost nothing. */
+const COMMANDS: Record<string, Entry> = {
+  serve: { summary: 'start the server (the default)', load: () => import('./serve.ts') },
+  check: { summary: 'test the proxies of a list, print the living', load: () => import('./check.ts') },
+  export: { summary: "print the server's proxies", load: () => import('./export.ts') },
+  refresh: { summary: 'have the server refresh its proxies', load: () => import('./refresh.ts') },
+  upload: { summary: 'upload images, print their links', load: () => import('./upload.ts') },
+  cleanup: { summary: 'have the server remove idle images', load: () => import('./cleanup.ts') },
+  migrate: { summary: 'copy everything to other stores', load: () => import('./migrate.ts') },
+  config: { summary: 'print the settings in force', load: () => import('./config.ts') },
+  doctor: { summary: 'find what is wrong with this set-up', load: () => import('./doctor.ts') },
+  health: {
+    summary: 'ask the server of these settings whether it is ready',
+    load: () => import('./health.ts'),
+  },
+};
 
 const HELP = `picpool ${VERSION}: a pool of verified free proxies, and an image host
 
-  picpool [serve]     start the server
-  picpool health      ask the running server of the same settings whether it is ready
-  picpool --version   print the version
-  picpool --help      print this
+Usage: picpool [command] [options]
 
-Settings come from the environment and from a .env file; the README lists them.
+${Object.entries(COMMANDS)
+  .map(([name, { summary }]) => `  ${name.padEnd(9)} ${summary}`)
+  .join('\n')}
+
+  picpool <command> --help   print the options of a command
+  picpool --version          print the version
+
+Settings come from the environment and from a .env file; \`picpool config\` lists them. Data goes to
+standard output, all else to standard error. Exit codes: 0 done, 1 not done, 2 the command line or the
+settings cannot be used.
 `;
 
-/** What the first argument can be; `convert-worker` is how the server starts its own conversion processes. */
-const COMMANDS: Record<string, (runtime: Runtime, env: Environment) => Promise<void>> = {
-  serve: async (runtime, env) => (await import('./serve.ts')).serve(runtime, env),
-  health: async (_, env) => (await import('./health.ts')).health(env),
-  'convert-worker': async () => (await import('../image/codec/worker.ts')).runConvertWorker(),
-  '--version': async () => console.log(VERSION),
-  '--help': async () => console.log(HELP),
-};
-
-/** Runs the command that the arguments name. Faults of usage are written to stderr with exit code 2. */
+/** Runs the command that the arguments name and ends the program with its exit code. */
 export async function run(runtime: Runtime, args: readonly string[], env: Environment): Promise<void> {
-  const [name = 'serve'] = args;
-  const command = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
-  if (!command) {
-    console.error(`picpool: "${name}" is no command.\n\n${HELP}`);
-    process.exit(EXIT_USAGE);
-  }
+  const [first = 'serve', ...others] = args;
+  // How the server starts its own conversion processes.
+  if (first === 'convert-worker') return (await import('../image/codec/worker.ts')).runConvertWorker();
+  const { stdout, stderr } = process;
+  const terminal = createTerminal({ stdout, stderr, env, onGone: () => process.exit(EXIT.done) });
+  const code = await dispatch(first, others, { runtime, env, terminal });
+  await terminal.flush().catch((error: unknown) => terminal.say(`picpool: ${sentenceOf(error)}`));
+  process.exit(code);
+}
+
+async function dispatch(
+  first: string,
+  others: readonly string[],
+  surroundings: { runtime: Runtime; env: Environment; terminal: Terminal },
+): Promise<ExitCode> {
+  const { terminal } = surroundings;
   try {
-    await command(runtime, env);
+    if (['--version', '-v', 'version'].includes(first)) return await print(terminal, `${VERSION}\n`);
+    if (['--help', '-h'].includes(first) || (first === 'help' && others.length === 0))
+      return await print(terminal, HELP);
+    const [name, args] = first === 'help' ? [others[0] ?? '', ['--help']] : [first, others];
+    const entry = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
+    if (!entry) {
+      const meant = nearest(name, Object.keys(COMMANDS));
+      const hint = meant === undefined ? '.' : `; did you mean ${meant}?`;
+      terminal.say(`picpool: "${name}" is no command${hint}\nSee picpool --help.`);
+      return EXIT.usage;
+    }
+    const { command } = await entry.load();
+    const options = args.includes('--') ? args.slice(0, args.indexOf('--')) : args;
+    if (options.includes('--help') || options.includes('-h')) {
+      return await print(terminal, command.help(name));
+    }
+    return await command.run(args, surroundings);
   } catch (error) {
-    if (!(error instanceof ConfigError)) throw error;
-    console.error(`picpool: the configuration cannot be used.\n${error.message}`);
-    process.exit(EXIT_USAGE);
+    if (error instanceof CommandError) {
+      const hint = error.exitCode === EXIT.usage ? `\nSee picpool ${first} --help.` : '';
+      terminal.say(`picpool: ${error.message}${hint}`);
+      return error.exitCode;
+    }
+    terminal.say(`picpool: ${sentenceOf(error)}`);
+    return error instanceof ConfigError ? EXIT.usage : EXIT.failed;
   }
+}
+
+async function print(terminal: Terminal, text: string): Promise<ExitCode> {
+  await terminal.print(text);
+  return EXIT.done;
+}
+
+/** What is not expected is shown with its stack, for the report that it deserves. */
+function sentenceOf(error: unknown): string {
+  if (error instanceof ConfigError) return `the configuration cannot be used.\n${error.message}`;
+  if (error instanceof AppError || error instanceof CommandError) return error.message;
+  return error instanceof Error ? (error.stack ?? error.message) : String(error);
 }

@@ -4,18 +4,32 @@ import type { Runtime } from '../runtime/runtime.ts';
 import { createLogger } from '../shared/logger.ts';
 import { start } from '../start.ts';
 import { VERSION } from '../version.ts';
+import { defineCommand, NO_OPERANDS } from './command.ts';
+import { EXIT } from './exit.ts';
 
 /** Signals that ask for a clean end. */
 const SIGNALS = ['SIGTERM', 'SIGINT'] as const;
 
+export const command = defineCommand({
+  operands: NO_OPERANDS,
+  about: `Starts the server and keeps it running until SIGTERM or SIGINT. All settings come from the environment and
+from a .env file; \`picpool config\` lists them.`,
+  options: {},
+  async run({ runtime, env }) {
+    await serve(runtime, env);
+    return EXIT.done;
+  },
+});
+
 /** Starts the server and keeps it running until a signal; a second signal ends it at once. */
-export async function serve(runtime: Runtime, env: Environment): Promise<void> {
+async function serve(runtime: Runtime, env: Environment): Promise<void> {
   const config = parseConfig(env);
   const log = createLogger({
     level: config.LOG_LEVEL,
     format: config.LOG_FORMAT ?? (process.stdout.isTTY ? 'pretty' : 'json'),
     write: createLineWriter(),
     now: Date.now,
+    addresses: config.LOG_ADDRESSES,
   });
   const server = await start(runtime, config, log, env).catch((error: unknown) => {
     process.stderr.write(`picpool: cannot start: ${error instanceof Error ? error.message : error}\n`);

@@ -73,7 +73,8 @@ export function createAnswerCache({ version, maxEntries, maxAnswerLength }: Answ
       const kept = entries.get(request.url);
       if (kept?.version === current) return respond(request, kept);
       const key = `${current} ${request.url}`;
-      const shared = await making.get(key);
+      const underWay = making.get(key);
+      const shared = underWay && (await underWay);
       if (shared) return respond(request, shared);
       const { promise, resolve } = Promise.withResolvers<Entry | null>();
       making.set(key, promise);

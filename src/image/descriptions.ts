@@ -141,13 +141,30 @@ export const details = {
     errors: [400, 401, 404, 416],
   }),
 
+  unlock: describe({
+    id: 'unlockImage',
+    tag,
+    summary: 'Open a protected image from its page',
+    requestBody: {
+      required: true,
+      content: {
+        'application/x-www-form-urlencoded': { schema: Type.Object({ password: Type.Optional(text) }) },
+      },
+    },
+    answers: {
+      200: { ...deleteAnswer, description: 'It is right; the answer brings a cookie that opens the image.' },
+      303: { description: 'The same for browsers: to the page, with the cookie.' },
+      401: page,
+      429: page,
+    },
+    errors: [400, 401, 403, 404, 413],
+  }),
+
   askDelete: describe({
     id: 'askToDeleteImage',
     tag,
     summary: 'Page that asks for confirmation',
-    parameters: [
-      { name: 'token', in: 'query', description: 'The delete token.', required: true, schema: text },
-    ],
+    parameters: [{ name: 'token', in: 'query', description: 'The delete token.', schema: text }],
     answers: { 200: page },
     errors: [403, 404],
   }),

@@ -3,6 +3,7 @@ import { formatTimestamp } from '../shared/clock.ts';
 import type { RequestContext } from '../shared/context.ts';
 import { deletedPage, deletePage } from '../web/delete-page.ts';
 import { type ImagePage, imagePage } from '../web/image-page.ts';
+import { acceptsHtml } from '../web/navigation.ts';
 import { pageResponse } from '../web/page-response.ts';
 import { passwordPage } from '../web/password-page.ts';
 import type { Site } from '../web/site.ts';
@@ -21,7 +22,7 @@ export interface Pages {
   uploaded(context: RequestContext, uploaded: Uploaded): Response;
   /** The page of an image; for a protected one without its password the form, with status 401. */
   show(request: Request, context: RequestContext, id: string): Promise<Response>;
-  /** Takes the form's password: back to the page with a cookie, or the form again. */
+  /** Takes the form's password: back to the page with a cookie (programs get JSON with it), or the form again. */
   unlock(request: Request, context: RequestContext, id: string): Promise<Response>;
   /** Asks for confirmation; rejects with `forbidden` for who may not delete. */
   askDelete(request: Request, context: RequestContext, id: string): Promise<Response>;
@@ -95,9 +96,15 @@ export function createPages({ service, site, basePath }: PagesOptions): Pages {
       } catch (error) {
         return formAgain(error, site, basePath, id);
       }
-      const headers = redirectTo(`${basePath}/i/${id}`);
-      if (image.passwordHash !== null) headers.push(...cookiesFor(image, context));
-      return new Response(null, { status: 303, headers });
+      const cookies = image.passwordHash === null ? [] : cookiesFor(image, context);
+      if (acceptsHtml(request)) {
+        const headers = [...redirectTo(`${basePath}/i/${id}`), ...cookies];
+        return new Response(null, { status: 303, headers });
+      }
+      return Response.json(
+        { success: true, id },
+        { headers: [['cache-control', PRIVATE_CACHE], ...cookies] },
+      );
     },
 
     async askDelete(request, context, id) {

@@ -137,8 +137,7 @@ export function imageRoutes({ service, contextOf, adminRequired, basePath, site 
     })
     .post('/i/:file', ({ request, params }) => pages.unlock(request, contextOf(request), params.file), {
       parse: 'none',
-      // The form of a page, not part of the interface for programs.
-      detail: { hide: true },
+      detail: details.unlock,
     })
     .get(
       '/i/:file/delete',

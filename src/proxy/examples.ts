@@ -34,7 +34,17 @@ export const jobExample = {
   started_at: '2026-01-31 08:00:00',
   finished_at: null,
   sources: [
-    { name: 'example-list', state: 'done', found: 9120, fresh: 402, checked: 390, alive: 31, error: null },
+    {
+      name: 'example-list',
+      state: 'done',
+      found: 9120,
+      fresh: 402,
+      checked: 390,
+      alive: 31,
+      error: null,
+      yield: 0.071,
+      paused_until: null,
+    },
   ],
 };
 

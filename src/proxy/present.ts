@@ -32,8 +32,17 @@ export function presentProxy(record: ProxyRecord) {
 }
 
 /** A refresh as the public interface shows it. */
-export function presentJob({ startedAt, finishedAt, updatedAt: _, ...job }: RefreshJob) {
-  return { ...job, started_at: timeOrNull(startedAt), finished_at: timeOrNull(finishedAt) };
+export function presentJob({ startedAt, finishedAt, updatedAt: _, sources, ...job }: RefreshJob) {
+  return {
+    ...job,
+    started_at: timeOrNull(startedAt),
+    finished_at: timeOrNull(finishedAt),
+    sources: sources.map(({ pausedUntil = null, yield: share = null, ...source }) => ({
+      ...source,
+      yield: share === null ? null : Math.round(share * 10_000) / 10_000,
+      paused_until: timeOrNull(pausedUntil),
+    })),
+  };
 }
 
 export function presentStatus({ lastRefresh, refresh, judges }: PoolStatus) {
@@ -52,9 +61,12 @@ export function presentTest({ result, country }: TestOutcome) {
     alive,
     status: alive ? 'alive' : 'dead',
     response_time: alive ? Math.max(1, Math.round(result.totalMs)) : null,
+    connect_time: alive ? Math.round(result.connectMs) : null,
+    first_byte_time: alive ? Math.round(result.firstByteMs) : null,
     country,
     anonymity: alive ? result.anonymity : null,
     exit_ip: alive ? result.exitIp : null,
+    tampering: alive ? result.tampering : null,
     error: alive ? null : result.error,
   };
 }

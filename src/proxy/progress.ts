@@ -24,6 +24,10 @@ export interface SourceProgress {
   checked: number;
   alive: number;
   error: string | null;
+  /** Share of its entries that work, over its latest refreshes; `null` before enough were checked. */
+  yield: number | null;
+  /** A list that fails, turns empty or no longer holds anything that works is not read before this time. */
+  pausedUntil: number | null;
 }
 
 /** A refresh as it stands. Times are ms since 1970. */

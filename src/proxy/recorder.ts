@@ -44,22 +44,37 @@ interface Waiting {
   reject: (error: unknown) => void;
 }
 
+/** What may not be dialled does not come into the pool, whatever way it took here. */
+function isRefused(result: CheckResult): boolean {
+  return result.verdict === 'dead' && result.error === 'refused_address';
+}
+
 export function createRecorder({ store, clock, random, countryOf, priceMs }: RecorderOptions): Recorder {
   const queue: Waiting[] = [];
   let unsaved = 0;
+  /** A flush is to come. */
+  let timed = false;
   let last: Promise<void> = Promise.resolve();
 
-  /** Saves what waits, batch by batch, as long as a batch has at least so many: a small one costs half of a full one. */
-  function saveAll(least: number): Promise<void> {
+  /** One batch after the other while `more` says so, given how many wait. */
+  function saveWhile(more: (waiting: number) => boolean): Promise<void> {
     last = last.then(async () => {
-      while (queue.length >= least) {
+      while (more(queue.length)) {
         await saveBatch(queue.splice(0, BATCH));
         await breathe();
       }
     });
     return last;
   }
-  const flush = () => saveAll(1);
+
+  /** What comes in meanwhile waits for a batch of its own: small ones cost nearly as much as full ones. */
+  function flush(): Promise<void> {
+    let batches: number | null = null;
+    return saveWhile((waiting) => {
+      batches = (batches ?? Math.ceil(waiting / BATCH)) - 1;
+      return batches >= 0;
+    });
+  }
 
   async function saveBatch(batch: readonly Waiting[]): Promise<void> {
     try {
@@ -79,6 +94,7 @@ export function createRecorder({ store, clock, random, countryOf, priceMs }: Rec
     for (const { outcome, at } of batch) {
       const key = formatUrl(outcome.endpoint);
       const record = records.get(key) ?? null;
+      if (!record && isRefused(outcome.result)) continue;
       const draft = observe({ ...outcome, record }, outcome.result, at, countryOf);
       if (!draft) continue;
       draft.nextCheck = nextCheckAt(draft, priceMs(), random());
@@ -98,8 +114,13 @@ export function createRecorder({ store, clock, random, countryOf, priceMs }: Rec
       return new Promise((resolve, reject) => {
         queue.push({ outcome, at: clock.now(), resolve, reject });
         unsaved++;
-        if (queue.length === BATCH) void saveAll(BATCH);
-        else if (queue.length === 1) void clock.sleep(FLUSH_AFTER_MS).then(flush);
+        if (queue.length === BATCH) void saveWhile((waiting) => waiting >= BATCH);
+        if (timed) return;
+        timed = true;
+        void clock.sleep(FLUSH_AFTER_MS).then(() => {
+          timed = false;
+          return flush();
+        });
       });
     },
     flush,

@@ -182,4 +182,13 @@ function codeOf(cause: unknown): JobError {
   return cause instanceof AppError && cause.code === 'unavailable' ? 'interrupted' : 'internal';
 }
 
-const NOT_READ = { state: 'waiting', found: 0, fresh: 0, checked: 0, alive: 0, error: null } as const;
+const NOT_READ = {
+  state: 'waiting',
+  found: 0,
+  fresh: 0,
+  checked: 0,
+  alive: 0,
+  error: null,
+  yield: null,
+  pausedUntil: null,
+} as const;

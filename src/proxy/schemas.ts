@@ -208,6 +208,14 @@ export const jobSchema = Type.Object({
       checked: count('Of the fresh ones, checked.'),
       alive: count('Of these, alive.'),
       error: nullable(Type.String()),
+      yield: Type.Union([Type.Number(), Type.Null()], {
+        description: 'Share of its entries that work, 0 to 1, over its latest refreshes.',
+      }),
+      paused_until: nullable(
+        Type.String({
+          description: `A list that fails, is empty or holds nothing that works is left out until then. ${TIMESTAMP}`,
+        }),
+      ),
     }),
   ),
 });
@@ -235,10 +243,19 @@ export const quickTestSchema = Type.Object({
   success: Type.Literal(true),
   alive: Type.Boolean(),
   status: oneOf(STATUSES),
-  response_time: Type.Union([Type.Number(), Type.Null()], { description: 'In ms.' }),
+  response_time: Type.Union([Type.Number(), Type.Null()], { description: 'Of the whole check, in ms.' }),
+  connect_time: Type.Union([Type.Number(), Type.Null()], {
+    description: 'Until the proxy was connected, in ms.',
+  }),
+  first_byte_time: Type.Union([Type.Number(), Type.Null()], {
+    description: 'Until the first byte of the answer, in ms.',
+  }),
   country: Type.String(),
   anonymity: nullable(oneOf(ANONYMITIES)),
   exit_ip: nullable(Type.String()),
+  tampering: Type.Union([Type.Array(Type.String()), Type.Null()], {
+    description: 'Names of request headers that the proxy added or changed; empty: none.',
+  }),
   error: nullable(oneOf(CHECK_ERRORS)),
 });
 

@@ -117,7 +117,7 @@ const REPORT_GAP_MS = 30_000;
 /** A refresh that failed is tried again after this time, not only after a whole interval. */
 const RETRY_MS = 5 * 60_000;
 /** How often it is looked up whether a refresh is due, or its process has died. */
-const MOST_TICK_MS = 10_000;
+const MOST_TICK_MS = 5_000;
 const RECHECKS_PER_HOUR = 20_000;
 
 export function createProxyService(options: ProxyServiceOptions): ProxyService {

@@ -5,7 +5,7 @@ import { breathe } from '../shared/schedule.ts';
 import { type Candidates, createCandidates, type Rank, type Turn } from './candidates.ts';
 import type { Checker } from './check/checker.ts';
 import type { Pace } from './pace.ts';
-import type { JobError, RefreshJob } from './progress.ts';
+import type { JobError, RefreshJob, SourceProgress } from './progress.ts';
 import type { ProxyRecord } from './proxy.ts';
 import type { Recorder } from './recorder.ts';
 import type { SourceBook } from './source-health.ts';
@@ -75,6 +75,7 @@ export async function fetchLists(
   async function read(index: number, source: Source): Promise<void> {
     const progress = job.sources[index];
     if (!progress) return;
+    showHealth(progress, book);
     if (!isDue(book.get(source.name), clock.now())) {
       progress.state = 'paused';
       progress.error = book.get(source.name).lastError;
@@ -92,6 +93,7 @@ export async function fetchLists(
     progress.state = report.error !== null && report.found === 0 ? 'failed' : 'done';
     progress.error = report.error;
     book.read(source.name, report, progress.fresh, clock.now());
+    showHealth(progress, book);
     if (report.error !== null) log('warn', 'list not read', { source: source.name, error: report.error });
   }
 }
@@ -160,9 +162,18 @@ export async function verify(
   signal.throwIfAborted();
   if (failures.length > 0) throw failures[0];
   if (job.judge === 'down') throw new RefreshFault('judge_down');
-  for (const { name, checked, alive } of job.sources) {
-    if (checked > 0) book.checked(name, { checked, alive }, clock.now());
+  for (const progress of job.sources) {
+    const { name, checked, alive } = progress;
+    if (checked === 0) continue;
+    book.checked(name, { checked, alive }, clock.now());
+    showHealth(progress, book);
   }
+}
+
+function showHealth(progress: SourceProgress, book: SourceBook): void {
+  const { yield: share, skipUntil } = book.get(progress.name);
+  progress.yield = share;
+  progress.pausedUntil = skipUntil === 0 ? null : skipUntil;
 }
 
 /** Removes what has been dead for too long and what the pool has no room for. */

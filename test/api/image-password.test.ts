@@ -33,8 +33,8 @@ const basic = (password: string) => ({
   authorization: `Basic ${Buffer.from(`any:${password}`).toString('base64')}`,
 });
 const latin1 = (text: string) => Buffer.from(text).toString('latin1');
-const submit = (password: string, peer = newPeer()) =>
-  host.send(page, { method: 'POST', body: new URLSearchParams({ password }) }, peer);
+const submit = (password: string, peer = newPeer(), accept = 'text/html') =>
+  host.send(page, { method: 'POST', headers: { accept }, body: new URLSearchParams({ password }) }, peer);
 
 /** Reads the answer; returns its text. */
 async function expectNoMetadata(answer: Response): Promise<string> {
@@ -82,7 +82,7 @@ describe('without its password a protected image', () => {
     const answer = await host.send(page);
     expect(answer.status).toBe(401);
     expect(answer.headers.get('content-type')).toBe('text/html; charset=utf-8');
-    const form = `<form method="post" action="/i/${image.id}">`;
+    const form = `<form method="post" action="/i/${image.id}"`;
     expect(await expectNoMetadata(answer)).toContain(form);
   });
 
@@ -110,6 +110,12 @@ describe('the password opens an image', () => {
     const info = await host.send(`/api/info/${image.id}?${query}`, { headers }, peer);
     expect(await json(info)).toMatchObject({ filename: NAME, protected: true });
     expect(info.headers.get('cache-control')).toBe('private, no-store');
+  });
+
+  test('in the form by a program, which gets JSON with the cookie', async () => {
+    const answer = await submit(PASSWORD, newPeer(), '*/*');
+    expect(await json(answer)).toEqual({ success: true, id: image.id });
+    expect(answer.headers.getSetCookie()).toHaveLength(2);
   });
 
   test('in the form, which sets a cookie for page and file', async () => {

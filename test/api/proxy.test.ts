@@ -6,6 +6,7 @@ import { proxyRoutes } from '../../src/proxy/routes.ts';
 import { createNetworkList } from '../../src/shared/address.ts';
 import { json } from '../support/json.ts';
 import { createPool, draft } from '../support/pool.ts';
+import { openTestWeb } from '../support/web.ts';
 
 const TOKEN = 'a-token-of-some-length';
 
@@ -26,6 +27,7 @@ async function createServer(adminToken?: string) {
   const { service } = pool;
   const now = pool.clock.now;
   const app = createApp({
+    web: await openTestWeb(),
     version: '0.0.0',
     features: [
       {
@@ -334,6 +336,9 @@ describe('POST /api/test_proxy_quick', () => {
       alive: true,
       status: 'alive',
       response_time: 30,
+      connect_time: 10,
+      first_byte_time: 20,
+      tampering: [],
       country: 'DE',
       anonymity: 'elite',
       exit_ip: '192.0.2.200',

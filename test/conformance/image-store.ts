@@ -170,6 +170,15 @@ export function imageStoreConformance(runner: Test, open: Open<ImageStore>): voi
     assert.deepEqual(await store.idleSince(10, 10), []);
   });
 
+  test('the recent come last accessed first, page by page, with a password or without', async (store) => {
+    for (const time of [30, 10, 40, 20]) {
+      await store.insert(image({ id: `r${time}`, lastAccess: time, passwordHash: time === 20 ? 'x' : null }));
+    }
+    assert.deepEqual(ids(await store.recent({ offset: 0, limit: 3 })), ['r40', 'r30', 'r20']);
+    assert.deepEqual(ids(await store.recent({ offset: 3, limit: 3 })), ['r10']);
+    assert.deepEqual(await store.recent({ offset: 4, limit: 3 }), []);
+  });
+
   test('existing answers which ids have a record', async (store) => {
     for (let index = 0; index < 50; index++) await store.insert(image({ id: `e${index}` }));
     const asked = Array.from({ length: 2000 }, (_, index) => `e${index}`);

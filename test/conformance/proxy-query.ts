@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import {
   ANONYMITIES,
+  type Endpoint,
+  formatUrl,
   PROTOCOLS,
   type ProxyFilter,
   type ProxyRecord,
@@ -135,13 +137,13 @@ export function proxyQueryConformance(runner: Test, open: Open<ProxyStore>): voi
     for (let start = 0; start < many.length; start += 500) {
       pool.push(...(await store.save(many.slice(start, start + 500))));
     }
-    for (const filter of [{}, { status: 'alive', protocol: 'http' }, { country: 'DE' }, { country: 'XX' }]) {
+    for (const filter of FILTERS) {
       const expected = sorted(
-        pool.filter((record) => matches(record, filter as ProxyFilter)),
+        pool.filter((record) => matches(record, filter)),
         'dependable',
       );
       const streamed: ProxyRecord[] = [];
-      for await (const batch of store.stream(filter as ProxyFilter)) {
+      for await (const batch of store.stream(filter)) {
         assert.ok(batch.length > 0 && batch.length <= 2000, `a batch of ${batch.length}`);
         streamed.push(...batch);
       }
@@ -159,6 +161,54 @@ export function proxyQueryConformance(runner: Test, open: Open<ProxyStore>): voi
     }
     assert.equal(new Set(seen).size, seen.length);
     assert.equal(seen.length, pool.length);
+  });
+
+  test('the endpoints of all matches come once, most dependable first, the first ones at once', async (store) => {
+    const pool = await store.save(variety(1700));
+    for (const filter of FILTERS) {
+      const expected = sorted(
+        pool.filter((record) => matches(record, filter)),
+        'dependable',
+      );
+      const streamed: Endpoint[] = [];
+      for await (const batch of store.endpoints(filter)) {
+        assert.ok(batch.length > 0 && batch.length <= 1000, `a batch of ${batch.length}`);
+        streamed.push(...batch);
+      }
+      assert.deepEqual(streamed.map(formatUrl), expected.map(formatUrl), JSON.stringify(filter));
+    }
+  });
+
+  test('of endpoints that are written while they stream none comes twice, and the others all come', async (store) => {
+    const many = variety(2400).map((each) => ({ ...each, status: 'alive' as const }));
+    await store.save(many);
+    const moving = many.filter((_, index) => index % 3 === 0);
+    const resting = many.filter((_, index) => index % 3 !== 0);
+    const seen: string[] = [];
+    let turn = 0;
+    for await (const batch of store.endpoints({})) {
+      seen.push(...batch.map(formatUrl));
+      // Back and forth between both ends of the order.
+      turn++;
+      await store.save(moving.map((each, index) => ({ ...each, uptime: (index + turn) % 2 })));
+    }
+    const found = new Set(seen);
+    assert.equal(found.size, seen.length);
+    for (const each of resting) assert.ok(found.has(formatUrl(each)), `${formatUrl(each)} is missing`);
+  });
+
+  test('endpoints may be left early, and removed while they stream', async (store) => {
+    await store.save(variety(2400));
+    for await (const batch of store.endpoints({})) {
+      assert.ok(batch.length > 0);
+      break;
+    }
+    let seen = 0;
+    for await (const batch of store.endpoints({})) {
+      seen += batch.length;
+      await store.evict(0);
+    }
+    assert.ok(seen > 0 && seen <= 2400);
   });
 
   test('records that are removed while they stream do no harm', async (store) => {
@@ -181,6 +231,12 @@ export function proxyQueryConformance(runner: Test, open: Open<ProxyStore>): voi
   });
 }
 
+const FILTERS: ProxyFilter[] = [
+  {},
+  { status: 'alive', protocol: 'http' },
+  { country: 'DE', minUptime: 0.5 },
+  { country: 'XX' },
+];
 const COUNTRIES = ['DE', 'US', 'FR', 'ZZ'] as const;
 
 /** Drafts in which every field of a filter varies, with many ties. */

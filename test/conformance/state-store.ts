@@ -23,6 +23,14 @@ export function stateStoreConformance(runner: Test, open: Open<StateStore>): voi
     for (const key of keys) assert.equal(await store.get(key), `value of ${key}`);
   });
 
+  test('all names are known', async (store) => {
+    assert.deepEqual(await store.keys(), []);
+    for (const key of ['a', 'A', 'a:b', '']) await store.set(key, 'value');
+    await store.set('a', 'other');
+    await store.getOrSet('secret', 'value');
+    assert.deepEqual((await store.keys()).sort(), ['', 'A', 'a', 'a:b', 'secret']);
+  });
+
   test('getOrSet sets where there is none, and answers what stands', async (store) => {
     assert.equal(await store.getOrSet('secret', 'first'), 'first');
     assert.equal(await store.getOrSet('secret', 'second'), 'first');
@@ -32,6 +40,16 @@ export function stateStoreConformance(runner: Test, open: Open<StateStore>): voi
   test('getOrSet leaves an empty value alone', async (store) => {
     await store.set('empty', '');
     assert.equal(await store.getOrSet('empty', 'other'), '');
+  });
+
+  test('whoever has the larger token overwrites, and is never overwritten by a smaller one', async (store) => {
+    const [old, young] = [1_763_000_000_000_000, 1_763_000_000_000_001];
+    assert.equal(await store.setFenced('job', 'of the old', old), true);
+    assert.equal(await store.setFenced('job', 'of the old again', old), true);
+    assert.equal(await store.setFenced('job', 'of the young', young), true);
+    assert.equal(await store.setFenced('job', 'too late', old), false);
+    assert.equal(await store.get('job'), 'of the young');
+    assert.equal(await store.setFenced('another job', 'of the old', old), true);
   });
 
   test('of many getOrSet at once one wins, and all hear its value', async (store) => {

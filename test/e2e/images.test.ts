@@ -189,10 +189,9 @@ describe.each(['bun', 'deno'] as const)('the image host on %s', (runtime) => {
 
   test('the form of the page sets a cookie that opens the image', async () => {
     const image = await upload(await transparent(), 'x.png', { password: 'open sesame' });
-    const answer = await fetch(image.url, {
-      method: 'POST',
+    const answer = await call('POST', image.url, {
+      headers: { accept: 'text/html' },
       body: new URLSearchParams({ password: 'open sesame' }),
-      redirect: 'manual',
     });
     const cookie = answer.headers.get('set-cookie') ?? '';
     expect(answer.status).toBe(303);

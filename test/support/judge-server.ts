@@ -17,6 +17,8 @@ export interface JudgeServerOptions {
   /** The form of the answers: our own, or that of public echo services. */
   format?: 'own' | 'httpbin' | 'azenv';
   secret?: string;
+  /** Told of each request: its path, and the address that it came from. */
+  onRequest?: (path: string, peer: string) => void;
   /** The address that is reported for a client, where it should not be the real one. */
   seenAs?: (peer: string) => string;
   /** What a balancer before the judge would add to every request. */
@@ -39,6 +41,7 @@ export async function startJudge(options: JudgeServerOptions = {}): Promise<Judg
   const answer: RequestListener = (request, response) => {
     answered++;
     const peer = canonicalAddress(request.socket.remoteAddress ?? '') ?? '';
+    options.onRequest?.(request.url ?? '/', peer);
     const client = options.seenAs?.(peer) ?? peer;
     const headers = { ...headersOf(request), ...options.balancer?.(client) };
     const url = new URL(request.url ?? '/', 'http://judge');

@@ -4,7 +4,8 @@ import { join } from 'node:path';
 
 export type RuntimeName = 'bun' | 'deno';
 
-const COMMANDS: Record<RuntimeName, string[]> = {
+/** How the program is started from source. */
+export const COMMANDS: Record<RuntimeName, string[]> = {
   bun: [process.execPath, 'src/main.ts'],
   deno: ['deno', 'run', '-A', '--no-check', 'src/main.deno.ts'],
 };
@@ -26,15 +27,16 @@ export interface ServerProcess {
 
 /**
  * Starts the real server as its own process on a free port, with a data folder of its own. Rejects with what it
- * wrote when it ends before it listens.
+ * wrote when it ends before it listens. `wrapper`: a command that runs the command behind it, in the same process.
  */
 export async function startServer(
   runtime: RuntimeName,
   env: Record<string, string> = {},
   givenFolder?: string,
+  wrapper: readonly string[] = [],
 ): Promise<ServerProcess> {
   const folder = givenFolder ?? (await mkdtemp(join(tmpdir(), 'picpool-e2e-')));
-  const child = Bun.spawn(COMMANDS[runtime], {
+  const child = Bun.spawn([...wrapper, ...COMMANDS[runtime]], {
     stdin: 'ignore',
     stdout: 'ignore',
     stderr: 'pipe',

@@ -81,7 +81,8 @@ export async function sharedS3(): Promise<
   return { url, credentials, stop: async () => {} };
 }
 
-async function find(program: string, source: string): Promise<string> {
+/** The path of a program; rejects, naming where it comes from, when it is not installed. */
+export async function find(program: string, source: string): Promise<string> {
   const folders = [...(process.env.PATH ?? '').split(delimiter), '/usr/bin', '/usr/sbin', TOOLS];
   for (const folder of folders) {
     const path = join(folder, program);
@@ -154,7 +155,8 @@ async function startProgram(
   };
 }
 
-async function freePort(): Promise<number> {
+/** A port that was free a moment ago. */
+export async function freePort(): Promise<number> {
   const server = createServer();
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const address = server.address();

@@ -178,6 +178,18 @@ describe('animation', () => {
     }
   }
 
+  test('an animation is not turned by EXIF, which no viewer does, and loses it', async () => {
+    const moving = await animation('webp');
+    for (let orientation = 1; orientation <= 8; orientation++) {
+      const laid = await sharp(moving, { animated: true }).withMetadata({ orientation }).webp().toBuffer();
+      expect((await sharp(laid).metadata()).orientation).toBe(orientation);
+      const result = await bench.convert(laid);
+      expect(result).toMatchObject({ width: 48, height: 32, frames: 3 });
+      const { orientation: left, exif, delay } = await sharp(result.bytes).metadata();
+      expect([left, exif, delay]).toEqual([undefined, undefined, [100, 200, 300]]);
+    }
+  });
+
   test('an animation is scaled frame by frame', async () => {
     const result = await bench.convert(await animation('gif'), { maxWidth: 24 });
     expect(result).toMatchObject({ width: 24, height: 16, frames: 3 });

@@ -103,6 +103,31 @@ describe('a refresh', () => {
     expect(pool.network.asked.length).toBe(40);
   });
 
+  test('leaves out a list that keeps failing, longer each time, and shows until when', async () => {
+    await open({ good: list(2, '192.0.2'), gone: new Error('the server answers 404') });
+    const gone = async () => (await pool.refresh()).sources[1];
+    expect(await gone()).toMatchObject({ state: 'failed', pausedUntil: null });
+    const failed = await gone();
+    expect(failed).toMatchObject({ state: 'failed', error: 'the server answers 404' });
+    const pauseMs = (failed?.pausedUntil ?? 0) - pool.clock.now();
+    expect(pauseMs).toBeGreaterThan(3_600_000);
+    expect(await gone()).toMatchObject({ state: 'paused', pausedUntil: failed?.pausedUntil });
+    await pool.clock.advance(pauseMs + 1);
+    const again = await gone();
+    expect(again?.state).toBe('failed');
+    expect((again?.pausedUntil ?? 0) - pool.clock.now()).toBeGreaterThan(pauseMs * 1.5);
+  });
+
+  test('keeps out of the pool what may not be dialled', async () => {
+    await open({ a: ['http://192.0.2.1:80', 'http://192.0.2.2:80'] });
+    const { check } = pool.network;
+    pool.network.check = async (endpoint) =>
+      endpoint.ip === '192.0.2.2' ? { verdict: 'dead', error: 'refused_address' } : check(endpoint);
+    expect(await pool.refresh()).toMatchObject({ state: 'done', checked: 2 });
+    const { items } = await pool.store.find({ filter: {}, sort: 'dependable', offset: 0, limit: 9 });
+    expect(items.map(({ ip }) => ip)).toEqual(['192.0.2.1']);
+  });
+
   test('stops checking when its budget is spent, and leaves the rest to the next one', async () => {
     await open({ a: list(100, '192.0.2') }, { concurrency: 10, refreshBudgetMs: 5000 });
     pool.network.before = () => pool.clock.sleep(1000);

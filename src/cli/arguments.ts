@@ -1,0 +1,77 @@
+import { parseArgs } from 'node:util';
+import { usageError } from './exit.ts';
+import { nearest } from './nearest.ts';
+import type { Given, Options } from './options.ts';
+
+/** What may stand on the command line besides options. */
+export interface Operands {
+  /** As the help shows it. */
+  form: string;
+  least: number;
+  most: number;
+}
+
+export interface Arguments<O extends Options> {
+  options: Given<O>;
+  operands: string[];
+}
+
+/**
+ * Reads the arguments of a command.
+ * @throws {CommandError} with every fault at once.
+ */
+export function readArguments<O extends Options>(
+  options: O,
+  operands: Operands,
+  args: readonly string[],
+): Arguments<O> {
+  const { texts, found, faults } = sort(options, args);
+  const given: Record<string, unknown> = {};
+  for (const [name, option] of Object.entries(options)) {
+    try {
+      given[name] = option.read(texts.get(name) ?? []);
+    } catch (error) {
+      faults.push(`--${name} ${error instanceof Error ? error.message : error}`);
+    }
+  }
+  if (found.length < operands.least) faults.push(`${operands.form} is missing`);
+  for (const one of found.slice(operands.most)) faults.push(`"${one}" is one argument too many`);
+  if (faults.length > 0) throw usageError(faults.map((fault) => fault.replace(/[^.?!]$/, '$&.')).join('\n'));
+  return { options: given as Given<O>, operands: found };
+}
+
+/** Which texts were given for which option. The parser's own messages would not name what is right. */
+function sort(options: Options, args: readonly string[]) {
+  const known = Object.entries(options).map(([name, { placeholder, short }]) => {
+    const type = placeholder === null ? ('boolean' as const) : ('string' as const);
+    return [name, { type, ...(short !== undefined && { short }) }] as const;
+  });
+  const { tokens } = parseArgs({
+    args: [...args],
+    options: Object.fromEntries(known),
+    strict: false,
+    allowPositionals: true,
+    tokens: true,
+  });
+  const texts = new Map<string, string[]>();
+  const found: string[] = [];
+  const faults: string[] = [];
+  for (const token of tokens) {
+    if (token.kind === 'positional') found.push(token.value);
+    if (token.kind !== 'option') continue;
+    const { name, rawName, value, inlineValue } = token;
+    const option = Object.hasOwn(options, name) ? options[name] : undefined;
+    if (!option) {
+      const meant = nearest(name, Object.keys(options));
+      faults.push(`${rawName} is no option here${meant === undefined ? '' : `; did you mean --${meant}?`}`);
+    } else if (option.placeholder === null) {
+      if (value !== undefined) faults.push(`${rawName} takes no value`);
+      texts.set(name, ['']);
+    } else if (value === undefined || (!inlineValue && /^-./.test(value))) {
+      faults.push(`${rawName} needs a value, ${rawName}=${option.placeholder}`);
+    } else {
+      texts.set(name, [...(texts.get(name) ?? []), value]);
+    }
+  }
+  return { texts, found, faults };
+}

@@ -1,0 +1,113 @@
+import { createReadStream } from 'node:fs';
+import { stat } from 'node:fs/promises';
+import process from 'node:process';
+import type { Endpoint, Protocol } from '../proxy/proxy.ts';
+import { createParser } from '../proxy/sources/parser.ts';
+import { createSeen } from '../proxy/sources/seen.ts';
+import type { SourceFormat } from '../proxy/sources/source.ts';
+import { CommandError, usageError } from './exit.ts';
+
+/** Bytes that are parsed in one go; they name some 3,000 proxies, which is what is held. */
+const PIECE = 65_536;
+/** Endpoints that are remembered, so that none is tested twice: 40 MB. Beyond, an endless list is begun anew. */
+const MOST_SEEN = 1_000_000;
+
+export interface InputOptions {
+  /** `-` or none: standard input. */
+  paths: readonly string[];
+  format: SourceFormat;
+  /** What an entry is that does not say it; several: each is tried. */
+  protocols: readonly Protocol[];
+  allowPrivate: boolean;
+}
+
+export interface Candidates {
+  /** Each endpoint once, read as they are asked for. Rejects with `CommandError` where a list cannot be read. */
+  candidates(): AsyncGenerator<Endpoint>;
+  /** How many there are, as far as one can tell. */
+  size(): { total?: number; estimated?: boolean };
+  counts(): { rejected: number; repeated: number };
+}
+
+/** @throws {CommandError} where there is nothing to be read. */
+export async function openCandidates(options: InputOptions): Promise<Candidates> {
+  const { paths, format, protocols, allowPrivate } = options;
+  const names = paths.length > 0 ? paths : ['-'];
+  if (names.includes('-') && process.stdin.isTTY) {
+    throw usageError('Name a file, or pipe a list into standard input.');
+  }
+  const counts = { rejected: 0, repeated: 0 };
+  let seen = createSeen();
+  let found = 0;
+  let bytesRead = 0;
+  const sizes = await Promise.all(names.map((name) => (name === '-' ? null : sizeOf(name))));
+  const bytesInAll = sizes.reduce((sum, size) => (sum === null || size === null ? null : sum + size), 0);
+  let ended = false;
+  const waiting: Endpoint[] = [];
+
+  function openParsers() {
+    const onCandidate = (protocol: Protocol, ip: string, port: number) => {
+      if (seen.size >= MOST_SEEN) seen = createSeen();
+      if (!seen.add(protocol, ip, port)) counts.repeated++;
+      else waiting.push({ protocol, ip, port });
+    };
+    return protocols.map((protocol) => createParser(format, { protocol, allowPrivate, onCandidate }));
+  }
+
+  function* drain(): Generator<Endpoint> {
+    for (const endpoint of waiting) {
+      found++;
+      yield endpoint;
+    }
+    waiting.length = 0;
+  }
+
+  async function* candidates(): AsyncGenerator<Endpoint> {
+    for (const name of names) {
+      const parsers = openParsers();
+      const decoder = new TextDecoder();
+      for await (const piece of read(name)) {
+        bytesRead += piece.length;
+        const text = decoder.decode(piece, { stream: true });
+        for (const parser of parsers) parser.push(text);
+        yield* drain();
+      }
+      for (const parser of parsers) parser.end();
+      yield* drain();
+      counts.rejected += parsers[0]?.tally.rejected ?? 0;
+    }
+    ended = true;
+  }
+
+  return {
+    candidates,
+    counts: () => counts,
+    size() {
+      if (ended) return { total: found };
+      if (bytesInAll === null || bytesRead === 0) return {};
+      const total = Math.round(((found + waiting.length) * Math.max(bytesInAll, bytesRead)) / bytesRead);
+      return { total: Math.max(total, found), estimated: true };
+    },
+  };
+}
+
+/** The size of a file, `null` of a pipe. */
+async function sizeOf(path: string): Promise<number | null> {
+  const facts = await stat(path).catch((error: NodeJS.ErrnoException) => {
+    throw usageError(error.code === 'ENOENT' ? `There is no file ${path}.` : `${path}: ${error.code}.`);
+  });
+  if (facts.isDirectory()) throw usageError(`${path} is a folder, not a list.`);
+  return facts.isFile() ? facts.size : null;
+}
+
+async function* read(name: string): AsyncGenerator<Uint8Array> {
+  const stream: AsyncIterable<Uint8Array> = name === '-' ? process.stdin : createReadStream(name);
+  try {
+    for await (const chunk of stream) {
+      for (let start = 0; start < chunk.length; start += PIECE) yield chunk.subarray(start, start + PIECE);
+    }
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? error.code : error;
+    throw new CommandError(`${name === '-' ? 'Standard input' : name} cannot be read (${code}).`);
+  }
+}

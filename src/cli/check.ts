@@ -1,0 +1,135 @@
+import { parseConfig } from '../config.ts';
+import { choice, duration, integer, text, urls } from '../config-values.ts';
+import type { Checker } from '../proxy/check/checker.ts';
+import { type Endpoint, PROTOCOLS, type Protocol } from '../proxy/proxy.ts';
+import { SOURCE_FORMATS } from '../proxy/sources/source.ts';
+import { affordableSockets } from '../shared/open-files.ts';
+import { forEachBounded } from '../shared/pool.ts';
+import { openChecker } from '../start/checker.ts';
+import { CHECK_FORMATS, createResultWriter, csvHeader } from './check-format.ts';
+import { openCandidates } from './check-input.ts';
+import { defineCommand } from './command.ts';
+import { CommandError, EXIT } from './exit.ts';
+import { countOf, formatCount } from './format.ts';
+import { flag, value, valueOr, values } from './options.ts';
+import { createProgress } from './progress.ts';
+import type { Terminal } from './terminal.ts';
+
+const settingOf = (name: string) => `[${name}]`;
+
+export const command = defineCommand({
+  operands: { form: '[FILE|-]...', least: 0, most: Number.POSITIVE_INFINITY },
+  about: `Tests the proxies of lists, or of standard input, and prints the living as they are found. It needs no
+server and no store, and holds no list, however long. Entries look like 203.0.113.9:8080 or
+socks5://203.0.113.9:1080; what follows them on the line is ignored. Exit code 0: something lives;
+1: nothing does.
+
+  picpool check proxies.txt > living.txt
+  curl -s https://example.com/socks5.txt | picpool check --protocol socks5 --format json | jq .exit_ip`,
+  options: {
+    protocol: values(
+      'NAME',
+      choice(PROTOCOLS, undefined, `What entries are that do not say it: ${PROTOCOLS.join(', ')}. [http]`),
+    ),
+    input: valueOr(
+      'FORM',
+      choice(SOURCE_FORMATS, 'lines', `How the lists are written: ${SOURCE_FORMATS.join(', ')}.`),
+    ),
+    format: valueOr(
+      'FORM',
+      choice(
+        CHECK_FORMATS,
+        'standard',
+        'How the living are written: standard (protocol://ip:port), text (ip:port), json (an object a line), csv.',
+      ),
+    ),
+    judge: values('URL', urls(['http:', 'https:'], `Asked through each proxy. ${settingOf('PROXY_JUDGES')}`)),
+    'judge-ca': value(
+      'FILE',
+      text(undefined, `Certificate authority of TLS judges, PEM. ${settingOf('PROXY_JUDGE_CA')}`),
+    ),
+    concurrency: value(
+      'N',
+      integer(undefined, `Checks at once. ${settingOf('PROXY_CHECK_CONCURRENCY, 1000')}`, 1, 20_000),
+    ),
+    timeout: value(
+      'TIME',
+      duration(undefined, `Limit of one check, such as 5s. ${settingOf('PROXY_CHECK_TIMEOUT, 8s')}`, '100ms'),
+    ),
+    'allow-private': flag(`Dials private and loopback addresses too. ${settingOf('PROXY_ALLOW_PRIVATE')}`),
+    quiet: flag('Shows neither progress nor the summary.', 'q'),
+  },
+
+  async run({ options, operands, env, terminal }) {
+    const config = parseConfig(env);
+    const judges = options.judge.flat();
+    const ca = options['judge-ca'] ?? config.PROXY_JUDGE_CA;
+    const checker = await openChecker(
+      {
+        ...config,
+        ...(judges.length > 0 && { PROXY_JUDGES: judges }),
+        ...(ca !== undefined && { PROXY_JUDGE_CA: ca }),
+        PROXY_CHECK_TIMEOUT: options.timeout ?? config.PROXY_CHECK_TIMEOUT,
+        PROXY_ALLOW_PRIVATE: options['allow-private'] || config.PROXY_ALLOW_PRIVATE,
+      },
+      (level, message) => level === 'error' && terminal.say(`picpool: ${message}`),
+    );
+    const wanted = options.concurrency ?? config.PROXY_CHECK_CONCURRENCY;
+    const concurrency = await affordableSockets(wanted);
+    if (concurrency < wanted && !options.quiet) {
+      terminal.say(
+        `picpool: ${formatCount(concurrency)} checks at once: more files may not be open (ulimit -n).`,
+      );
+    }
+    const source = await openCandidates({
+      paths: operands,
+      format: options.input,
+      protocols: options.protocol.length > 0 ? options.protocol : ['http'],
+      allowPrivate: options['allow-private'] || config.PROXY_ALLOW_PRIVATE,
+    });
+    await requireJudge(checker);
+    await terminal.print(options.format === 'csv' ? csvHeader : '');
+    const write = await createResultWriter(options.format, config.PROXY_COUNTRY_DB);
+    const tally = { checked: 0, alive: 0, untested: new Map<Protocol, number>() };
+    const progress = options.quiet ? null : createProgress(terminal, 'checked', () => performance.now());
+
+    await forEachBounded(source.candidates(), concurrency, async (endpoint: Endpoint) => {
+      const result = await checker.check(endpoint);
+      tally.checked++;
+      if (result.verdict === 'alive') {
+        tally.alive++;
+        await terminal.print(write(endpoint, result));
+      } else if (result.verdict === 'unknown') {
+        tally.untested.set(endpoint.protocol, (tally.untested.get(endpoint.protocol) ?? 0) + 1);
+      }
+      progress?.update({ done: tally.checked, ...source.size(), note: `${formatCount(tally.alive)} alive` });
+    });
+    progress?.end();
+    checker.close();
+    if (!options.quiet) summarize(terminal, tally, source.counts());
+    return tally.alive > 0 ? EXIT.done : EXIT.failed;
+  },
+});
+
+async function requireJudge(checker: Checker): Promise<void> {
+  const { state, judges } = await checker.probe();
+  if (state === 'up') return;
+  checker.close();
+  const reasons = judges.map(({ url, error }) => `  ${url}: ${error ?? 'no answer'}`);
+  throw new CommandError(`No judge answers, so that nothing can be tested.\n${reasons.join('\n')}`);
+}
+
+function summarize(
+  terminal: Terminal,
+  { checked, alive, untested }: { checked: number; alive: number; untested: Map<Protocol, number> },
+  { rejected, repeated }: { rejected: number; repeated: number },
+): void {
+  const rest = [
+    rejected > 0 && `${countOf(rejected, 'entry was', 'entries were')} no proxy`,
+    repeated > 0 && `${formatCount(repeated)} came again`,
+  ].filter((part) => part !== false);
+  terminal.say([`${formatCount(alive)} of ${formatCount(checked)} alive`, ...rest].join('; '));
+  for (const [protocol, count] of untested) {
+    terminal.say(`${formatCount(count)} ${protocol} not tested: no judge of their kind answers`);
+  }
+}

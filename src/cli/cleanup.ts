@@ -1,0 +1,34 @@
+import { createClient, readAnswer, serverOptions } from './client.ts';
+import { defineCommand, NO_OPERANDS } from './command.ts';
+import { EXIT } from './exit.ts';
+import { countOf, formatBytes } from './format.ts';
+import { flag } from './options.ts';
+
+/** The server stops after 20 s and says that there is more. */
+const TIMEOUT_MS = 60_000;
+
+export const command = defineCommand({
+  operands: NO_OPERANDS,
+  about: `Has a server remove the images that nobody has opened for IMAGE_RETENTION, and prints how many they were.
+Where the server has an ADMIN_TOKEN, the same must be set here.`,
+  options: { ...serverOptions, json: flag('Prints the result as JSON.') },
+
+  async run({ options, env, terminal }) {
+    const client = createClient(options.url, env);
+    const sum = { removed: 0, freed_bytes: 0 };
+    for (let complete = false; !complete; ) {
+      const answer = await client.call('POST', '/api/cleanup', { timeoutMs: TIMEOUT_MS });
+      const part = await readAnswer<typeof sum & { complete?: boolean }>(answer);
+      sum.removed += part.removed;
+      sum.freed_bytes += part.freed_bytes;
+      complete = part.complete !== false || part.removed === 0;
+      if (!complete) terminal.say(`${countOf(sum.removed, 'image')} removed so far`);
+    }
+    await terminal.print(
+      options.json
+        ? `${JSON.stringify(sum)}\n`
+        : `${countOf(sum.removed, 'image')} removed, ${formatBytes(sum.freed_bytes)} freed\n`,
+    );
+    return EXIT.done;
+  },
+});

@@ -1,0 +1,111 @@
+import type { Environment } from '../config.ts';
+import { text } from '../config-values.ts';
+import { CommandError, usageError } from './exit.ts';
+import { value } from './options.ts';
+
+const DEFAULT_URL = 'http://localhost:3000';
+/** A job with ten thousand lists is the longest answer that is read whole. */
+const MAX_ANSWER_BYTES = 16_000_000;
+const TIMEOUT_MS = 30_000;
+
+/** The option of all commands that talk to a server. */
+export const serverOptions = {
+  url: value('URL', text(undefined, `Base URL of the server. [PICPOOL_URL, else ${DEFAULT_URL}]`)),
+};
+
+export interface Call {
+  body?: FormData;
+  /** From the beginning to the headers of the answer; 30 s by default. */
+  timeoutMs?: number;
+}
+
+/** A picpool server as its commands see it. */
+export interface Client {
+  readonly url: string;
+  /** The answer, when it is a good one. Rejects with `CommandError` in a sentence. */
+  call(method: 'GET' | 'POST', path: string, options?: Call): Promise<Response>;
+}
+
+/** `ADMIN_TOKEN`, where it is set, goes with every call; it is never taken from the command line, which others can see. */
+export function createClient(given: string | undefined, env: Environment): Client {
+  const url = (given || env.PICPOOL_URL?.trim() || DEFAULT_URL).replace(/\/+$/, '');
+  if (!/^https?:\/\//.test(url) || !URL.canParse(url)) {
+    throw usageError(`The URL of the server must begin with http:// or https://, but is "${url}".`);
+  }
+  const token = env.ADMIN_TOKEN?.trim();
+  const headers: Record<string, string> = { accept: 'application/json, text/plain, text/event-stream' };
+  if (token) headers.authorization = `Bearer ${token}`;
+  return {
+    url,
+    async call(method, path, { body, timeoutMs = TIMEOUT_MS } = {}) {
+      const late = new AbortController();
+      const timer = setTimeout(() => late.abort(), timeoutMs);
+      try {
+        const answer = await fetch(url + path, {
+          method,
+          headers,
+          signal: late.signal,
+          ...(body && { body }),
+        });
+        if (answer.ok) return answer;
+        throw new CommandError(await sentenceOf(answer, token !== undefined && token !== ''));
+      } catch (error) {
+        if (error instanceof CommandError) throw error;
+        const why = late.signal.aborted ? `no answer within ${timeoutMs / 1000} s` : reasonOf(error);
+        throw new ServerAway(
+          `${url} does not answer (${why}). Is the server running? --url or PICPOOL_URL name another.`,
+        );
+      } finally {
+        clearTimeout(timer);
+      }
+    },
+  };
+}
+
+/** No answer came, so that no other call will do better. */
+export class ServerAway extends CommandError {}
+
+/** Reads an answer as JSON. */
+export async function readAnswer<T>(answer: Response): Promise<T> {
+  const text = await readText(answer);
+  try {
+    return JSON.parse(text) as T;
+  } catch {
+    throw new CommandError(`What answers at ${new URL(answer.url).origin} is no picpool server.`);
+  }
+}
+
+async function readText(answer: Response): Promise<string> {
+  const decoder = new TextDecoder();
+  let text = '';
+  for await (const piece of answer.body ?? []) {
+    text += decoder.decode(piece, { stream: true });
+    if (text.length > MAX_ANSWER_BYTES) throw new CommandError('The answer of the server is too long.');
+  }
+  return text + decoder.decode();
+}
+
+/** The server's error envelope in words. */
+async function sentenceOf(answer: Response, hasToken: boolean): Promise<string> {
+  const facts = await readText(answer)
+    .then((text) => JSON.parse(text) as { error?: unknown; request_id?: unknown } | null)
+    .catch(() => null);
+  if (typeof facts?.error !== 'string') return `The server answered ${answer.status} without a reason.`;
+  const wait = answer.headers.get('retry-after');
+  return [
+    `The server refused (${answer.status}): ${facts.error}`,
+    answer.status === 401 && (hasToken ? 'ADMIN_TOKEN is another here.' : 'Set ADMIN_TOKEN to its token.'),
+    wait !== null && `Try again in ${wait} s.`,
+    answer.status >= 500 && typeof facts.request_id === 'string' && `Request ${facts.request_id}.`,
+  ]
+    .filter((part) => part !== false)
+    .join(' ');
+}
+
+/** Each runtime puts the reason elsewhere. */
+export function reasonOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  if ('code' in error && typeof error.code === 'string') return error.code;
+  const { cause } = error;
+  return cause instanceof Error ? reasonOf(cause) : error.message;
+}

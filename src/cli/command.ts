@@ -1,0 +1,61 @@
+import type { Environment } from '../config.ts';
+import type { Runtime } from '../runtime/runtime.ts';
+import { type Arguments, type Operands, readArguments } from './arguments.ts';
+import type { ExitCode } from './exit.ts';
+import type { Options } from './options.ts';
+import type { Terminal } from './terminal.ts';
+
+export interface Surroundings {
+  runtime: Runtime;
+  env: Environment;
+  terminal: Terminal;
+}
+
+export interface CommandSpec<O extends Options> {
+  operands: Operands;
+  /** Some lines under the usage. */
+  about: string;
+  options: O;
+  run(invocation: Arguments<O> & Surroundings): Promise<ExitCode>;
+}
+
+/** One command of the program, its options known to nobody else. */
+export interface Command {
+  help(name: string): string;
+  /** Rejects with `CommandError` or `AppError` for what the user should read. */
+  run(args: readonly string[], surroundings: Surroundings): Promise<ExitCode>;
+}
+
+export const NO_OPERANDS: Operands = { form: '', least: 0, most: 0 };
+
+/** Lines of the help are no longer than this. */
+const WIDTH = 100;
+
+export function defineCommand<O extends Options>({ operands, about, options, run }: CommandSpec<O>): Command {
+  return {
+    help: (name) =>
+      `Usage: picpool ${name} [options] ${operands.form}`.trimEnd() +
+      `\n\n${about.trim()}\n\n${describe(options)}\n`,
+    run: (args, surroundings) => run({ ...readArguments(options, operands, args), ...surroundings }),
+  };
+}
+
+function describe(options: Options): string {
+  const rows = Object.entries(options).map(([name, { placeholder, short, help }]) => {
+    const long = placeholder === null ? `--${name}` : `--${name} ${placeholder}`;
+    return [`  ${short === undefined ? '    ' : `-${short}, `}${long}`, help] as const;
+  });
+  rows.push(['  -h, --help', 'Prints this.']);
+  const column = Math.max(...rows.map(([left]) => left.length)) + 2;
+  return rows.map(([left, help]) => left.padEnd(column) + wrap(help, column)).join('\n');
+}
+
+function wrap(text: string, indent: number): string {
+  const lines = [''];
+  for (const word of text.split(' ')) {
+    const line = lines.at(-1) ?? '';
+    if (line !== '' && indent + line.length + word.length >= WIDTH) lines.push(word);
+    else lines[lines.length - 1] = line === '' ? word : `${line} ${word}`;
+  }
+  return lines.join(`\n${' '.repeat(indent)}`);
+}

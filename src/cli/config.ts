@@ -1,0 +1,81 @@
+import { readFile } from 'node:fs/promises';
+import { parseEnv } from 'node:util';
+import { type Environment, parseConfig, settings } from '../config.ts';
+import { defineCommand, NO_OPERANDS } from './command.ts';
+import { EXIT } from './exit.ts';
+import { masked } from './masked.ts';
+import { nearest } from './nearest.ts';
+import { flag } from './options.ts';
+
+/** The files that Bun reads, the strongest first. */
+const FILES = ['.env.local', '.env.development', '.env.production', '.env.test', '.env'];
+
+interface Row {
+  name: string;
+  /** Secrets are masked; `null`: not set, and no default. */
+  value: string | null;
+  /** `default`, `environment` or the name of a file. */
+  source: string;
+}
+
+export const command = defineCommand({
+  operands: NO_OPERANDS,
+  about: `Prints every setting, its value and where that came from: default, environment, or a .env file. Secrets are
+masked. Exit code 2: a setting cannot be used; all faults are named.`,
+  options: { json: flag('Prints an array of objects with name, value and source.') },
+
+  async run({ options, env, terminal }) {
+    for (const hint of misspelled(env)) terminal.say(`picpool: ${hint}`);
+    const config = parseConfig(env);
+    const files = await readFiles();
+    const rows = Object.entries(settings.properties).map(([name, schema]): Row => {
+      const given = env[name]?.trim();
+      const text = given || schema.default;
+      const value = text?.replace('$DATA_DIR', config.DATA_DIR);
+      return {
+        name,
+        value: value === undefined ? null : masked(name, value),
+        source: given
+          ? (files.find(({ values }) => values[name]?.trim() === given)?.path ?? 'environment')
+          : 'default',
+      };
+    });
+    await terminal.print(options.json ? `${JSON.stringify(rows)}\n` : table(rows));
+    return EXIT.done;
+  },
+});
+
+function table(rows: readonly Row[]): string {
+  const shown = rows.map(
+    ({ name, value, source }) => [name, (value ?? '(not set)') || '(empty)', source] as const,
+  );
+  const widths = [0, 1].map((column) =>
+    Math.max(...shown.map((row) => Math.min(60, row[column]?.length ?? 0))),
+  );
+  return shown
+    .map(
+      ([name, value, source]) =>
+        `${name.padEnd(widths[0] ?? 0)}  ${value.padEnd(widths[1] ?? 0)}  ${source}\n`,
+    )
+    .join('');
+}
+
+/** The runtime has read them already, but does not say which value it took from where. */
+async function readFiles() {
+  const read = FILES.map(async (path) => {
+    const text = await readFile(path, 'utf8').catch(() => '');
+    return { path, values: parseEnv(text) as Environment };
+  });
+  return Promise.all(read);
+}
+
+/** Variables that look like a setting with a slip of the pen. */
+export function misspelled(env: Environment): string[] {
+  const known = Object.keys(settings.properties);
+  const prefixes = new Set(known.flatMap((name) => /^[A-Z]+_/.exec(name)?.[0] ?? []));
+  return Object.keys(env).flatMap((name) => {
+    if (known.includes(name) || ![...prefixes].some((prefix) => name.startsWith(prefix))) return [];
+    const meant = nearest(name, known);
+    return meant === undefined ? [] : [`${name} is no setting; did you mean ${meant}?`];
+  });
+}

@@ -1,0 +1,139 @@
+import { randomUUID } from 'node:crypto';
+import { access, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join, resolve } from 'node:path';
+import { openStores, type Stores } from '../../adapters/open.ts';
+import { createCodec } from '../image/codec/codec.ts';
+import { type Finding, type Patient, within } from './doctor-finding.ts';
+import { mayBeMade } from './doctor-system.ts';
+import { countOf } from './format.ts';
+import { masked } from './masked.ts';
+
+const LIMIT_MS = 15_000;
+/** One white pixel. */
+const PIXEL =
+  'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8/5+hHgAHggJ/PchI7wAAAABJRU5ErkJggg==';
+
+/** Opens the store of the records, reads the sums and writes a note. A database that is not there yet is not made. */
+export async function checkRecords(patient: Patient): Promise<Finding[]> {
+  const url = patient.config.METADATA_URL;
+  const shown = masked('METADATA_URL', url);
+  const advice = url.startsWith('sqlite:')
+    ? 'The file must be a database of picpool that the user of the server may write.'
+    : 'Look at the address and the password in METADATA_URL, and whether the server runs.';
+  if (await isMissing(url, 'sqlite:')) return [await toBeMade(url, 'sqlite:', shown, advice)];
+  return withStores(patient, shown, advice, async ({ state, proxies, images }) => {
+    await state.set('doctor', new Date().toISOString());
+    const [pool, host] = [await proxies.summary(), await images.summary()];
+    const text = `${shown}, ${countOf(pool.total, 'proxy', 'proxies')}, ${countOf(host.images, 'image')}`;
+    return [{ state: 'ok', text }];
+  });
+}
+
+/** Stores a small file, reads it and removes it. A folder that is not there yet is not made. */
+export async function checkBlobs(patient: Patient): Promise<Finding[]> {
+  const { BLOBS_URL: url } = patient.config;
+  const shown = masked('BLOBS_URL', url);
+  const advice = url.startsWith('file:')
+    ? 'The user of the server must be allowed to write into the folder.'
+    : 'Look at the address in BLOBS_URL, the bucket, AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY.';
+  if (await isMissing(url, 'file:')) return [await toBeMade(url, 'file:', shown, advice)];
+  const memory = { ...patient, config: { ...patient.config, METADATA_URL: 'sqlite::memory:' } };
+  return withStores(memory, shown, advice, async ({ blobs }) => {
+    const key = `doctor-${randomUUID()}.txt`;
+    await withFolder(async (folder) => {
+      const path = join(folder, 'note');
+      await writeFile(path, key);
+      await blobs.put(key, path, 'text/plain');
+    });
+    const body = await blobs.get(key);
+    const text = body === null ? null : await new Response(body).text();
+    await blobs.remove(key);
+    if (text !== key) throw new Error('what was stored does not read back');
+    return [{ state: 'ok', text: shown }];
+  });
+}
+
+/** Converts one pixel in a process of its own, as the server does. */
+export async function checkConversion({ config, env, runtime }: Patient): Promise<Finding[]> {
+  const codec = createCodec({
+    command: runtime.selfCommand(),
+    env,
+    workers: 1,
+    timeoutMs: config.IMAGE_CONVERT_TIMEOUT,
+    maxPixels: 1000,
+    maxFrames: 1,
+    log: () => {},
+    now: () => performance.now(),
+  });
+  try {
+    return await withFolder(async (folder) => {
+      const [input, output] = [join(folder, 'in.png'), join(folder, 'out.webp')];
+      await writeFile(input, Buffer.from(PIXEL, 'base64'));
+      const job = { input, output, format: 'webp', stripExif: true, maxWidth: 1, maxHeight: 1 } as const;
+      await within(LIMIT_MS, codec.convert(job));
+      return [{ state: 'ok', text: 'a PNG became a WebP' }];
+    });
+  } catch (error) {
+    const advice =
+      'Is sharp installed for this machine (bun install)? The start of picpool convert-worker says more.';
+    return [{ state: 'fail', text: error instanceof Error ? error.message : String(error), advice }];
+  } finally {
+    await codec.close();
+  }
+}
+
+async function withStores(
+  { config, runtime }: Patient,
+  shown: string,
+  advice: string,
+  work: (stores: Stores) => Promise<Finding[]>,
+): Promise<Finding[]> {
+  try {
+    const stores = await within(
+      LIMIT_MS,
+      openStores(config.METADATA_URL, config.BLOBS_URL, runtime, {
+        accessKeyId: config.AWS_ACCESS_KEY_ID,
+        secretAccessKey: config.AWS_SECRET_ACCESS_KEY,
+      }),
+    );
+    try {
+      return await within(LIMIT_MS, work(stores));
+    } finally {
+      await stores.close();
+    }
+  } catch (error) {
+    return [{ state: 'fail', text: `${shown}: ${withCause(error)}`, advice }];
+  }
+}
+
+/** What callers of the server are told hides the reason, which the operator needs. */
+function withCause(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  return error.cause instanceof Error ? `${error.message} (${error.cause.message})` : error.message;
+}
+
+async function toBeMade(url: string, scheme: string, shown: string, advice: string): Promise<Finding> {
+  const possible = await mayBeMade(dirname(resolve(url.slice(scheme.length))));
+  return possible
+    ? { state: 'ok', text: `${shown} (made by the server)` }
+    : { state: 'fail', text: `${shown} cannot be made`, advice };
+}
+
+async function isMissing(url: string, scheme: string): Promise<boolean> {
+  const path = url.slice(scheme.length);
+  if (!url.startsWith(scheme) || path === ':memory:') return false;
+  return access(resolve(path)).then(
+    () => false,
+    (error: NodeJS.ErrnoException) => error.code === 'ENOENT',
+  );
+}
+
+async function withFolder<T>(work: (folder: string) => Promise<T>): Promise<T> {
+  const folder = await mkdtemp(join(tmpdir(), 'picpool-doctor-'));
+  try {
+    return await work(folder);
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}

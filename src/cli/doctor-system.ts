@@ -1,0 +1,68 @@
+import { constants } from 'node:fs';
+import { access, statfs } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { dirname, resolve } from 'node:path';
+import { affordableSockets } from '../shared/open-files.ts';
+import type { Finding, Patient } from './doctor-finding.ts';
+import { formatBytes, formatCount } from './format.ts';
+
+/** Whether the server could listen where it should. */
+export async function checkPort({ config: { HOST, PORT } }: Patient): Promise<Finding[]> {
+  const server = createServer();
+  const code = await new Promise<string | null>((done) => {
+    server.once('error', (error: NodeJS.ErrnoException) => done(error.code ?? error.message));
+    server.listen(PORT, HOST, () => server.close(() => done(null)));
+  });
+  if (code === null) return [{ state: 'ok', text: `${HOST} port ${PORT} is free` }];
+  if (code === 'EADDRINUSE') {
+    const advice = 'Well if that is picpool itself; picpool health asks it. Else choose another PORT.';
+    return [{ state: 'warn', text: `${HOST} port ${PORT} is taken`, advice }];
+  }
+  const advice =
+    code === 'EACCES'
+      ? 'Ports below 1024 are for root: choose a higher PORT.'
+      : 'Set HOST to an address of this machine.';
+  return [{ state: 'fail', text: `${HOST} port ${PORT} cannot be listened on (${code})`, advice }];
+}
+
+/** Whether the folder of data can be written, and what room there is. */
+export async function checkFolder({ config }: Patient): Promise<Finding[]> {
+  const folder = resolve(config.DATA_DIR);
+  const standing = await nearestStanding(folder);
+  if (!(await mayBeMade(folder))) {
+    const advice = 'Give it to the user of the server (chown), or set DATA_DIR to another folder.';
+    return [{ state: 'fail', text: `${standing} may not be written`, advice }];
+  }
+  const { bavail, bsize } = await statfs(standing);
+  const free = bavail * bsize;
+  const text = `${folder}${standing === folder ? '' : ' (made at the first start)'}, ${formatBytes(free)} free`;
+  if (!config.SERVICES.includes('image') || free >= config.IMAGE_MIN_FREE) return [{ state: 'ok', text }];
+  const advice = `Uploads are refused below IMAGE_MIN_FREE, ${formatBytes(config.IMAGE_MIN_FREE)}: make room.`;
+  return [{ state: 'fail', text, advice }];
+}
+
+/** Whether a folder can be made where there is none yet. */
+export async function mayBeMade(folder: string): Promise<boolean> {
+  return access(await nearestStanding(folder), constants.W_OK | constants.X_OK).then(
+    () => true,
+    () => false,
+  );
+}
+
+async function nearestStanding(folder: string): Promise<string> {
+  const stands = await access(folder).then(
+    () => true,
+    () => false,
+  );
+  return stands || folder === dirname(folder) ? folder : nearestStanding(dirname(folder));
+}
+
+/** Whether as many checks as wanted can run at once. */
+export async function checkOpenFiles({ config }: Patient): Promise<Finding[]> {
+  const wanted = config.PROXY_CHECK_CONCURRENCY;
+  const possible = await affordableSockets(wanted);
+  const text = `${formatCount(possible)} of ${formatCount(wanted)} checks at once`;
+  if (possible === wanted) return [{ state: 'ok', text }];
+  const advice = `Allow twice that and 200 (ulimit -n, LimitNOFILE=), or lower PROXY_CHECK_CONCURRENCY.`;
+  return [{ state: 'warn', text: `only ${text}`, advice }];
+}

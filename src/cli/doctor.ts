@@ -1,0 +1,63 @@
+import { parseConfig } from '../config.ts';
+import { defineCommand, NO_OPERANDS } from './command.ts';
+import { misspelled } from './config.ts';
+import { type Finding, type Patient, STATES } from './doctor-finding.ts';
+import { checkJudges, checkSources } from './doctor-network.ts';
+import { checkBlobs, checkConversion, checkRecords } from './doctor-stores.ts';
+import { checkFolder, checkOpenFiles, checkPort } from './doctor-system.ts';
+import { EXIT } from './exit.ts';
+import { countOf } from './format.ts';
+import { flag } from './options.ts';
+
+const COLORS = { ok: 'green', warn: 'yellow', fail: 'red' } as const;
+
+export const command = defineCommand({
+  operands: NO_OPERANDS,
+  about: `Looks at all that a server with these settings needs (stores, disk, limits, image conversion, judges, lists),
+and says what to do about what is wrong. Run it as the user of the server. Exit code 0: it can run; 1: something
+is wrong; 2: a setting cannot be used.`,
+  options: { offline: flag('Leaves out judges and lists, which are asked over the network.') },
+
+  async run({ options, env, runtime, terminal }) {
+    const config = parseConfig(env);
+    const patient: Patient = { config, env, runtime };
+    const pool = config.SERVICES.includes('proxy');
+    const images = config.SERVICES.includes('image');
+    const checks: [name: string, wanted: boolean, check: (patient: Patient) => Promise<Finding[]>][] = [
+      ['settings', true, async () => settingsFindings(misspelled(env))],
+      ['address', true, checkPort],
+      ['data folder', true, checkFolder],
+      ['open files', pool, checkOpenFiles],
+      ['record store', true, checkRecords],
+      ['image store', images, checkBlobs],
+      ['image conversion', images, checkConversion],
+      ['judges', pool && !options.offline, checkJudges],
+      ['proxy lists', pool && !options.offline, checkSources],
+    ];
+    let failures = 0;
+    for (const [name, wanted, check] of checks) {
+      if (!wanted) continue;
+      terminal.status(`${name} ...`);
+      const findings = await check(patient).catch((error: unknown) => [failure(error)]);
+      for (const { state, text, advice } of findings) {
+        if (state === 'fail') failures++;
+        const lines = [text, ...(advice === undefined ? [] : [advice])].join(`\n${' '.repeat(24)}`);
+        await terminal.print(
+          `${terminal.paint(COLORS[state], STATES[state])}  ${name.padEnd(16)}  ${lines}\n`,
+        );
+      }
+    }
+    terminal.status('');
+    if (failures > 0) terminal.say(`\n${countOf(failures, 'thing')} to be put right`);
+    return failures > 0 ? EXIT.failed : EXIT.done;
+  },
+});
+
+function settingsFindings(hints: readonly string[]): Finding[] {
+  if (hints.length === 0) return [{ state: 'ok', text: 'all can be used' }];
+  return hints.map((text) => ({ state: 'warn', text }));
+}
+
+function failure(error: unknown): Finding {
+  return { state: 'fail', text: error instanceof Error ? error.message : String(error) };
+}

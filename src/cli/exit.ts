@@ -1,0 +1,20 @@
+/** What the program ends with. */
+export const EXIT = { done: 0, failed: 1, usage: 2 } as const;
+
+export type ExitCode = (typeof EXIT)[keyof typeof EXIT];
+
+/** A fault that the user is told in a sentence, without a stack. */
+export class CommandError extends Error {
+  readonly exitCode: ExitCode;
+
+  constructor(message: string, exitCode: ExitCode = EXIT.failed) {
+    super(message);
+    this.name = 'CommandError';
+    this.exitCode = exitCode;
+  }
+}
+
+/** A fault in the command line itself. */
+export function usageError(message: string): CommandError {
+  return new CommandError(message, EXIT.usage);
+}

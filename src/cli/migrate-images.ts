@@ -1,0 +1,130 @@
+import { createHash, randomUUID } from 'node:crypto';
+import { mkdtemp, open, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Stores } from '../../adapters/open.ts';
+import { AppError } from '../errors.ts';
+import { originalKey } from '../image/blob-keys.ts';
+import { type ImageRecord, MEDIA_TYPES } from '../image/image.ts';
+import type { BlobStore } from '../image/store.ts';
+import { forEachBounded } from '../shared/pool.ts';
+
+const PAGE = 500;
+const AT_ONCE = 8;
+/** Every fault beyond is only counted. */
+const MOST_FAULTS = 100;
+
+export interface ImagesCopied {
+  seen: number;
+  copied: number;
+  bytes: number;
+  /** In sentences. */
+  faults: string[];
+}
+
+/** Where images go; `null`: that part stays where it is. */
+export interface ImageTarget {
+  metadata: Pick<Stores, 'images'> | null;
+  blobs: BlobStore | null;
+}
+
+/**
+ * Copies each file, then its record, so that a record in the new store has its file. What is there is
+ * passed over; with `verify` its SHA-256 is compared first.
+ */
+export async function copyImages(
+  from: Pick<Stores, 'images' | 'blobs'>,
+  to: ImageTarget,
+  verify: boolean,
+  onSeen: (seen: number, bytes: number) => void,
+): Promise<ImagesCopied> {
+  const result: ImagesCopied = { seen: 0, copied: 0, bytes: 0, faults: [] };
+  const folder = await mkdtemp(join(tmpdir(), 'picpool-migrate-'));
+  try {
+    for await (const records of pages(from.images)) {
+      const ids = records.map(({ id }) => id);
+      const known = to.metadata === null ? new Set<string>() : await to.metadata.images.existing(ids);
+      await forEachBounded(records, AT_ONCE, async (image) => {
+        try {
+          const bytes = to.blobs === null ? 0 : await copyFile(image, from.blobs, to.blobs, folder, verify);
+          const added =
+            to.metadata !== null && !known.has(image.id) && (await add(to.metadata.images, image));
+          if (bytes > 0 || added) result.copied++;
+          result.bytes += bytes;
+        } catch (error) {
+          if (!(error instanceof CopyFault)) throw error;
+          if (result.faults.length < MOST_FAULTS) result.faults.push(`image ${image.id} ${error.message}`);
+        }
+        onSeen(++result.seen, result.bytes);
+      });
+    }
+    return result;
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+/** A fault of one image; the others go on. */
+class CopyFault extends Error {}
+
+async function* pages(images: Stores['images']): AsyncGenerator<ImageRecord[]> {
+  for (let offset = 0; ; offset += PAGE) {
+    const records = await images.recent({ offset, limit: PAGE });
+    if (records.length > 0) yield records;
+    if (records.length < PAGE) return;
+  }
+}
+
+async function add(images: Stores['images'], image: ImageRecord): Promise<boolean> {
+  try {
+    await images.insert(image);
+    return true;
+  } catch (error) {
+    if (error instanceof AppError && error.code === 'conflict') return false;
+    throw error;
+  }
+}
+
+/** Answers the bytes that were copied; 0 where the file is there already, for it is published whole or not at all. */
+async function copyFile(
+  image: ImageRecord,
+  from: BlobStore,
+  to: BlobStore,
+  folder: string,
+  verify: boolean,
+): Promise<number> {
+  const key = originalKey(image);
+  const isThere = (await to.stat(key))?.size === image.size;
+  if (isThere && (!verify || (await hashOf(to, key)) === image.hash)) return 0;
+  const path = join(folder, randomUUID());
+  try {
+    if ((await hashOf(from, key, path)) !== image.hash) {
+      throw new CopyFault('has a file that is not what was stored: its SHA-256 is another');
+    }
+    await to.put(key, path, MEDIA_TYPES[image.format]);
+  } finally {
+    await rm(path, { force: true });
+  }
+  if ((await hashOf(to, key)) !== image.hash) {
+    await to.remove(key);
+    throw new CopyFault('does not read back from the new store as it was written');
+  }
+  return image.size;
+}
+
+/** The SHA-256 of a file in a store, which is written to `path` on the way. */
+async function hashOf(blobs: BlobStore, key: string, path?: string): Promise<string> {
+  const body = await blobs.get(key);
+  if (body === null) throw new CopyFault('has no file');
+  const hash = createHash('sha256');
+  const file = path === undefined ? null : await open(path, 'wx');
+  try {
+    for await (const piece of body instanceof Blob ? body.stream() : body) {
+      hash.update(piece);
+      await file?.writeFile(piece);
+    }
+  } finally {
+    await file?.close();
+  }
+  return hash.digest('hex');
+}

@@ -1,0 +1,35 @@
+import { formatUrl } from '../proxy/proxy.ts';
+import type { ProxyStore } from '../proxy/store.ts';
+import type { StateStore } from '../shared/state.ts';
+
+/**
+ * Copies proxies batch by batch; what the new store knows from a later check stays. Answers how many there were.
+ */
+export async function copyProxies(
+  from: Pick<ProxyStore, 'stream'>,
+  to: Pick<ProxyStore, 'lookup' | 'save'>,
+  onCopied: (count: number) => void,
+): Promise<number> {
+  let count = 0;
+  for await (const records of from.stream({})) {
+    const known = new Map((await to.lookup(records)).map((record) => [formatUrl(record), record]));
+    const missing = records.filter((record) => {
+      const there = known.get(formatUrl(record));
+      return there === undefined || there.lastChecked < record.lastChecked;
+    });
+    await to.save(missing.map(({ id: _, ...draft }) => draft));
+    count += records.length;
+    onCopied(count);
+  }
+  return count;
+}
+
+/** Copies secrets, blocks and reports of jobs. Answers how many there were. */
+export async function copyState(from: StateStore, to: StateStore): Promise<number> {
+  const keys = await from.keys();
+  for (const key of keys) {
+    const value = await from.get(key);
+    if (value !== null) await to.set(key, value);
+  }
+  return keys.length;
+}

@@ -1,0 +1,146 @@
+import { mkdir, stat } from 'node:fs/promises';
+import { dirname, resolve } from 'node:path';
+import { openStores, type Stores } from '../../adapters/open.ts';
+import { parseConfig } from '../config.ts';
+import { url } from '../config-values.ts';
+import { defineCommand, NO_OPERANDS } from './command.ts';
+import { EXIT, usageError } from './exit.ts';
+import { countOf, formatBytes, formatCount } from './format.ts';
+import { masked } from './masked.ts';
+import { copyImages } from './migrate-images.ts';
+import { copyProxies, copyState } from './migrate-records.ts';
+import { flag, value } from './options.ts';
+import { createProgress } from './progress.ts';
+
+const RECORDS = ['sqlite:', 'redis:', 'rediss:'];
+const FILES = ['file:', 's3:'];
+
+export const command = defineCommand({
+  operands: NO_OPERANDS,
+  about: `Copies all records, images and secrets to other stores, and leaves the old ones as they are. Stop the server
+first, set METADATA_URL and BLOBS_URL to the new stores afterwards. What is there already is not copied again,
+so that a copy that broke off is taken up by the same command. Each image is compared with its SHA-256
+when it is read, and again as the new store gives it back. Proxies get new ids; smaller versions of
+images are made again when they are asked for. An S3 server gets AWS_ACCESS_KEY_ID and
+AWS_SECRET_ACCESS_KEY. Exit code 0: all is there; 1: something is missing, and standard error says what.
+
+  picpool migrate --to-metadata redis://db:6379 --to-blobs 's3://bucket?endpoint=https://s3.example'`,
+  options: {
+    'from-metadata': value('URL', url(undefined, RECORDS, 'Records to copy. [METADATA_URL]')),
+    'from-blobs': value('URL', url(undefined, FILES, 'Image files to copy. [BLOBS_URL]')),
+    'to-metadata': value(
+      'URL',
+      url(undefined, RECORDS, 'Where records go; they stay where they are when not given.'),
+    ),
+    'to-blobs': value(
+      'URL',
+      url(undefined, FILES, 'Where image files go; they stay where they are when not given.'),
+    ),
+    verify: flag('Compares the SHA-256 of files that are there already, too, and copies anew what differs.'),
+  },
+
+  async run({ options, env, runtime, terminal }) {
+    const config = parseConfig(env);
+    const from = {
+      metadata: options['from-metadata'] ?? config.METADATA_URL,
+      blobs: options['from-blobs'] ?? config.BLOBS_URL,
+    };
+    const to = { metadata: options['to-metadata'], blobs: options['to-blobs'] };
+    if (to.metadata === undefined && to.blobs === undefined) {
+      throw usageError('--to-metadata, --to-blobs or both must be given.');
+    }
+    if (to.metadata === from.metadata || to.blobs === from.blobs) {
+      throw usageError('The new stores must be others than the old ones.');
+    }
+    const credentials = {
+      accessKeyId: config.AWS_ACCESS_KEY_ID,
+      secretAccessKey: config.AWS_SECRET_ACCESS_KEY,
+    };
+    const open = (metadata: string, blobs: string) => openStores(metadata, blobs, runtime, credentials);
+    const opened: Stores[] = [];
+    try {
+      await requireDatabase(from.metadata);
+      await makeFolder(to.metadata);
+      const source = await open(from.metadata, from.blobs);
+      opened.push(source);
+      const other = await open(to.metadata ?? 'sqlite::memory:', to.blobs ?? from.blobs);
+      opened.push(other);
+      const target = {
+        metadata: to.metadata === undefined ? null : other,
+        blobs: to.blobs === undefined ? null : other.blobs,
+      };
+      for (const [old, next] of [
+        [from.metadata, to.metadata],
+        [from.blobs, to.blobs],
+      ]) {
+        if (next !== undefined) terminal.say(`${masked('URL', old ?? '')} -> ${masked('URL', next)}`);
+      }
+      const now = () => performance.now();
+      const faults: string[] = [];
+      const done: string[] = [];
+
+      const { images: total } = await source.images.summary();
+      const progress = createProgress(terminal, 'images', now);
+      const images = await copyImages(source, target, options.verify, (copied, bytes) =>
+        progress.update({ done: copied, total, note: formatBytes(bytes) }),
+      );
+      progress.end();
+      faults.push(...images.faults);
+      done.push(
+        `${countOf(images.seen, 'image')} (${formatCount(images.copied)} copied now, ${formatBytes(images.bytes)})`,
+      );
+
+      if (target.metadata !== null) {
+        const pool = await source.proxies.summary();
+        const shown = createProgress(terminal, 'proxies', now);
+        const proxies = await copyProxies(source.proxies, target.metadata.proxies, (copied) =>
+          shown.update({ done: copied, total: pool.total }),
+        );
+        shown.end();
+        done.push(countOf(proxies, 'proxy', 'proxies'));
+        done.push(countOf(await copyState(source.state, target.metadata.state), 'other value'));
+        faults.push(...(await compareCounts(source, target.metadata)));
+      }
+      for (const fault of faults) terminal.say(`picpool: ${fault}`);
+      if (faults.length > 0) {
+        terminal.say(`${countOf(faults.length, 'fault')}. What is there stays; the same command goes on.`);
+        return EXIT.failed;
+      }
+      await terminal.print(`${done.join(', ')}: all there\n`);
+      return EXIT.done;
+    } finally {
+      await Promise.all(opened.map((stores) => stores.close()));
+    }
+  },
+});
+
+/** Opening a database makes it where there is none, and an empty one would pass for all there is. */
+async function requireDatabase(metadata: string): Promise<void> {
+  const path = metadata.startsWith('sqlite:') ? resolve(metadata.slice('sqlite:'.length)) : null;
+  if (path !== null && !(await stat(path).catch(() => null))?.isFile()) {
+    throw usageError(`There is no database ${path}.`);
+  }
+}
+
+/** A database is made where there is none, but not its folder. */
+async function makeFolder(metadata: string | undefined): Promise<void> {
+  if (metadata?.startsWith('sqlite:')) {
+    await mkdir(dirname(resolve(metadata.slice('sqlite:'.length))), { recursive: true });
+  }
+}
+
+async function compareCounts(source: Stores, target: Stores): Promise<string[]> {
+  const [images, proxies] = [
+    [await source.images.summary(), await target.images.summary()] as const,
+    [await source.proxies.summary(), await target.proxies.summary()] as const,
+  ];
+  const counts: [what: string, old: number, now: number][] = [
+    ['images', images[0].images, images[1].images],
+    ['protected images', images[0].protected, images[1].protected],
+    ['bytes of images', images[0].bytes, images[1].bytes],
+    ['proxies', proxies[0].total, proxies[1].total],
+  ];
+  return counts
+    .filter(([, old, now]) => now < old)
+    .map(([what, old, now]) => `${formatCount(now)} of ${formatCount(old)} ${what} are in the new store`);
+}

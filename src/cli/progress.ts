@@ -1,0 +1,68 @@
+import { formatCount, formatSpan } from './format.ts';
+import type { Terminal } from './terminal.ts';
+
+/** How often the bar is drawn, and how often a line is written where there is no terminal, in ms. */
+const DRAW_MS = 100;
+const LINE_MS = 2000;
+const BAR = 20;
+
+/** Where a piece of work stands. */
+export interface Standing {
+  done: number;
+  /** Not given: nobody knows yet. */
+  total?: number | undefined;
+  /** The total is an estimate. */
+  estimated?: boolean;
+  note?: string;
+}
+
+/** Shows work as it goes on: a bar on a terminal, a line every two seconds elsewhere. */
+export interface Progress {
+  /** May be called as often as one likes. */
+  update(standing: Standing): void;
+  /** Removes the bar. */
+  end(): void;
+}
+
+/**
+ * Made here rather than with a package: those draw a bar, but write nothing where there is no terminal, and this is
+ * all there is to it.
+ */
+export function createProgress(terminal: Terminal, unit: string, now: () => number): Progress {
+  const startedAt = now();
+  let shownAt = startedAt;
+  return {
+    update(standing) {
+      const at = now();
+      if (at - shownAt < (terminal.live ? DRAW_MS : LINE_MS)) return;
+      shownAt = at;
+      const text = describe(standing, unit, at - startedAt);
+      if (terminal.live) terminal.status(text, bar(standing));
+      else terminal.say(text);
+    },
+    end: () => terminal.status(''),
+  };
+}
+
+function bar({ done, total }: Standing): string {
+  if (!total) return '';
+  const filled = Math.min(BAR, Math.floor((done / total) * BAR));
+  return `[${'#'.repeat(filled)}${'.'.repeat(BAR - filled)}] `;
+}
+
+/** `1,200 of 5,000 checked (24 %), 350/s, 0:11 left, 37 alive`. */
+function describe({ done, total, estimated, note }: Standing, unit: string, spentMs: number): string {
+  const rate = done / (spentMs / 1000);
+  const parts: string[] = [];
+  if (total === undefined) parts.push(`${formatCount(done)} ${unit}`);
+  else {
+    const share = total > 0 ? ` (${Math.min(100, Math.floor((done / total) * 100))} %)` : '';
+    parts.push(`${formatCount(done)} of ${estimated ? 'about ' : ''}${formatCount(total)} ${unit}${share}`);
+  }
+  if (rate > 0) parts.push(`${rate >= 10 ? formatCount(Math.round(rate)) : rate.toFixed(1)}/s`);
+  if (rate > 0 && total !== undefined && total > done) {
+    parts.push(`${formatSpan(((total - done) / rate) * 1000)} left`);
+  }
+  if (note) parts.push(note);
+  return parts.join(', ');
+}

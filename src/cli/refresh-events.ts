@@ -1,0 +1,79 @@
+import { type Client, reasonOf, ServerAway } from './client.ts';
+import { CommandError } from './exit.ts';
+
+/** A refresh as the server tells it; only what is used here. */
+export interface Job {
+  id: string;
+  state: 'idle' | 'running' | 'done' | 'failed';
+  stage: string | null;
+  error: string | null;
+  fetched: number;
+  candidates: number;
+  checked: number;
+  alive: number;
+  skipped: number;
+  removed: number;
+  sources: { name: string; state: string; error: string | null }[];
+}
+
+/** The server says something every 15 s. */
+const SILENCE_MS = 60_000;
+/** A job with ten thousand lists has 2 MB. */
+const MAX_EVENT_CHARS = 16_000_000;
+const PAUSE_MS = 1000;
+/** Connections in a row that brought nothing, until the server is given up. */
+const MOST_FAILURES = 5;
+
+/** Follows a job until it has ended, over broken connections. Answers it as it ended. */
+export async function followJob(client: Client, id: string, onChange: (job: Job) => void): Promise<Job> {
+  let reason = 'the connection ended';
+  for (let failures = 0; failures < MOST_FAILURES; failures++) {
+    try {
+      for await (const job of listen(client)) {
+        failures = 0;
+        if (job.id !== id) throw new CommandError('Another refresh has begun meanwhile.');
+        if (job.state === 'done' || job.state === 'failed') return job;
+        onChange(job);
+      }
+    } catch (error) {
+      if (error instanceof CommandError && !(error instanceof ServerAway)) throw error;
+      reason = reasonOf(error);
+    }
+    await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
+  }
+  throw new CommandError(`The refresh goes on, but cannot be followed (${reason}).`);
+}
+
+async function* listen(client: Client): AsyncGenerator<Job> {
+  const answer = await client.call('GET', '/api/refresh/events');
+  const reader = answer.body?.getReader();
+  if (!reader) return;
+  const decoder = new TextDecoder();
+  let pending = '';
+  try {
+    for (;;) {
+      const piece = await withinSilence(reader.read());
+      if (piece.done) return;
+      pending += decoder.decode(piece.value, { stream: true });
+      const events = pending.split('\n\n');
+      pending = events.pop() ?? '';
+      if (pending.length > MAX_EVENT_CHARS) throw new CommandError('An event of the server is too long.');
+      for (const event of events) {
+        const data = /^data: (.*)$/m.exec(event)?.[1];
+        if (data !== undefined) yield JSON.parse(data) as Job;
+      }
+    }
+  } finally {
+    await reader.cancel().catch(() => {});
+  }
+}
+
+async function withinSilence<T>(work: Promise<T>): Promise<T> {
+  const { promise: late, reject } = Promise.withResolvers<never>();
+  const timer = setTimeout(() => reject(new Error('no sign of life')), SILENCE_MS);
+  try {
+    return await Promise.race([work, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

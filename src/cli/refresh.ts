@@ -1,0 +1,67 @@
+import { createClient, readAnswer, serverOptions } from './client.ts';
+import { defineCommand, NO_OPERANDS } from './command.ts';
+import { CommandError, EXIT } from './exit.ts';
+import { countOf, formatCount } from './format.ts';
+import { flag } from './options.ts';
+import { createProgress } from './progress.ts';
+import { followJob, type Job } from './refresh-events.ts';
+
+const REASONS: Record<string, string> = {
+  judge_down: 'no judge answers, so that nothing can be tested; picpool doctor shows why',
+  interrupted: 'the server ended meanwhile',
+  stopped: 'the server was stopped',
+  internal: "something broke; the server's log says what",
+};
+
+export const command = defineCommand({
+  operands: NO_OPERANDS,
+  about: `Has a server refresh its proxies, follows the work and prints what came out. Where a refresh is running
+already, that one is followed. Where the server has an ADMIN_TOKEN, the same must be set here.
+Exit code 0: the refresh is done; 1: it failed, or could not be followed.`,
+  options: {
+    ...serverOptions,
+    detach: flag('Prints the id of the refresh and does not wait for it.'),
+    json: flag('Prints the result as JSON, as the server tells it.'),
+  },
+
+  async run({ options, env, terminal }) {
+    const client = createClient(options.url, env);
+    const { job: begun } = await readAnswer<{ job: Job }>(await client.call('POST', '/api/refresh'));
+    if (typeof begun?.id !== 'string') throw new CommandError(`${client.url} is no picpool server.`);
+    if (options.detach) {
+      await terminal.print(`${options.json ? JSON.stringify(begun) : begun.id}\n`);
+      return EXIT.done;
+    }
+    const progress = createProgress(terminal, 'checked', () => performance.now());
+    const job = await followJob(client, begun.id, (current) => progress.update(standingOf(current)));
+    progress.end();
+    for (const { name, error } of job.sources) {
+      if (error !== null) terminal.say(`list ${name}: ${error}`);
+    }
+    if (options.json) await terminal.print(`${JSON.stringify(job)}\n`);
+    if (job.state === 'failed') {
+      throw new CommandError(`The refresh failed: ${REASONS[job.error ?? ''] ?? job.error}.`);
+    }
+    if (!options.json) await terminal.print(`${describe(job)}\n`);
+    return EXIT.done;
+  },
+});
+
+function standingOf({ stage, fetched, candidates, checked, alive }: Job) {
+  const note = `${formatCount(alive)} alive`;
+  return stage === 'fetch' && checked === 0
+    ? { done: 0, note: `${formatCount(fetched)} read from the lists` }
+    : { done: checked, total: candidates, estimated: stage === 'fetch', note };
+}
+
+function describe({ checked, alive, skipped, removed, sources }: Job): string {
+  const failed = sources.filter(({ error }) => error !== null).length;
+  return [
+    `${formatCount(alive)} of ${formatCount(checked)} alive`,
+    skipped > 0 && `${formatCount(skipped)} left for the next refresh`,
+    removed > 0 && `${formatCount(removed)} removed`,
+    failed > 0 && `${countOf(failed, 'list')} failed`,
+  ]
+    .filter((part) => part !== false)
+    .join(', ');
+}

@@ -1,0 +1,107 @@
+import type { Environment } from '../config.ts';
+import { CommandError } from './exit.ts';
+
+/** The part of `process.stdout` and `process.stderr` that is used here. */
+export interface Stream {
+  isTTY?: boolean;
+  columns?: number;
+  write(text: string, done: (error?: Error | null) => void): unknown;
+  on(event: 'error', listener: (error: NodeJS.ErrnoException) => void): unknown;
+}
+
+/** Where a command writes: data to standard output, all else to standard error. */
+export interface Terminal {
+  /** Adds data to the output. Lines of one turn of the event loop go out together; resolves when they are taken. */
+  print(text: string): Promise<void>;
+  /** Tells the user a line. */
+  say(line: string): void;
+  /**
+   * Shows a line that the next one replaces, cut to the width, and in front of it what there is room for; an empty one
+   * removes it. Only on a terminal.
+   */
+  status(line: string, front?: string): void;
+  /** True where standard error is a terminal that can move its cursor. */
+  readonly live: boolean;
+  /** Colours a text for standard output, unless that is no terminal or `NO_COLOR` is set. */
+  paint(color: keyof typeof COLORS, text: string): string;
+  /** Resolves when everything is written. */
+  flush(): Promise<void>;
+}
+
+const COLORS = { red: 31, green: 32, yellow: 33 };
+const CLEAR_LINE = '\r\u001b[K';
+
+export interface TerminalOptions {
+  stdout: Stream;
+  stderr: Stream;
+  env: Environment;
+  /** Called once the reader of one of them has gone: nobody is served any more. */
+  onGone: () => void;
+}
+
+export function createTerminal({ stdout, stderr, env, onGone }: TerminalOptions): Terminal {
+  const smart = env.TERM !== 'dumb';
+  const live = stderr.isTTY === true && smart;
+  const colored = stdout.isTTY === true && smart && !env.NO_COLOR;
+  let shown = '';
+  let pending = '';
+  let printing: Promise<void> = Promise.resolve();
+  let telling: Promise<void> = Promise.resolve();
+  // What is wrong comes with the callback of each write.
+  for (const stream of [stdout, stderr]) stream.on('error', () => {});
+
+  function write(stream: Stream, text: string): Promise<void> {
+    return new Promise((resolve, reject) => {
+      stream.write(text, (error) => {
+        if (!error) return resolve();
+        const code = 'code' in error ? String(error.code) : error.message;
+        if (code === 'EPIPE' || code === 'ERR_STREAM_DESTROYED') return onGone();
+        reject(new CommandError(`The output cannot be written (${code}).`));
+      });
+    });
+  }
+
+  function tell(text: string): void {
+    telling = write(stderr, text).catch(() => {});
+  }
+
+  function clear(): void {
+    if (shown !== '') tell(CLEAR_LINE);
+    shown = '';
+  }
+
+  return {
+    live,
+    print(text) {
+      if (pending === '') {
+        printing = new Promise<void>((resolve) => setImmediate(resolve)).then(() => {
+          const piece = pending;
+          pending = '';
+          if (stdout.isTTY) clear();
+          return write(stdout, piece);
+        });
+      }
+      pending += text;
+      return printing;
+    },
+    say(line) {
+      clear();
+      tell(`${line}\n`);
+    },
+    status(line, front = '') {
+      if (!live) return;
+      // Some terminals say that they have no columns.
+      const width = (stderr.columns || 80) - 1;
+      const cut = (front.length + line.length <= width ? front + line : line).slice(0, Math.max(10, width));
+      if (cut === shown) return;
+      tell(CLEAR_LINE + cut);
+      shown = cut;
+    },
+    paint: (color, text) => (colored ? `\u001b[${COLORS[color]}m${text}\u001b[0m` : text),
+    async flush() {
+      clear();
+      await printing;
+      await telling;
+    },
+  };
+}

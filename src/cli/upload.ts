@@ -1,0 +1,108 @@
+import { createReadStream } from 'node:fs';
+import { basename } from 'node:path';
+import process from 'node:process';
+import { choice, integer, text } from '../config-values.ts';
+import { FORMATS } from '../image/image.ts';
+import { createClient, readAnswer, ServerAway, serverOptions } from './client.ts';
+import { defineCommand } from './command.ts';
+import { CommandError, EXIT, usageError } from './exit.ts';
+import { countOf } from './format.ts';
+import { flag, value, valueOr } from './options.ts';
+import { createProgress } from './progress.ts';
+
+const SHOWN = ['url', 'raw_url', 'markdown', 'html', 'bbcode', 'json'] as const;
+/** Held in memory; servers take less. */
+const MAX_FILE_BYTES = 512 * 2 ** 20;
+/** A large file over a slow line, and its conversion. */
+const TIMEOUT_MS = 10 * 60_000;
+const MAX_SIDE = 16_384;
+
+const format = choice(
+  [...FORMATS, 'jpg', 'auto'],
+  undefined,
+  `Format to store: ${FORMATS.join(', ')}, or auto. [webp]`,
+);
+
+export const command = defineCommand({
+  operands: { form: 'FILE|-...', least: 1, most: Number.POSITIVE_INFINITY },
+  about: `Uploads images to a server and prints a link for each, in the order of the files; - is standard input.
+Exit code 0: all are uploaded; 1: at least one is not, and standard error says why.
+
+  picpool upload --print markdown *.png
+  grim - | picpool upload --filename screenshot.png -`,
+  options: {
+    ...serverOptions,
+    format: value('FORMAT', format),
+    password: value('TEXT', text(undefined, 'Needed to see the images.')),
+    'max-width': value('PIXELS', integer(undefined, 'Wider images are scaled down. [4096]', 1, MAX_SIDE)),
+    'max-height': value('PIXELS', integer(undefined, 'Higher images are scaled down. [4096]', 1, MAX_SIDE)),
+    'keep-exif': flag('Keeps EXIF metadata, place included, and the colour profile.'),
+    filename: value('NAME', text(undefined, 'Name of the file, in place of its own; for a single one.')),
+    print: valueOr(
+      'WHAT',
+      choice(SHOWN, 'url', `What is printed: ${SHOWN.join(', ')}. json has the delete token, too.`),
+    ),
+  },
+
+  async run({ options, operands, env, terminal }) {
+    if (options.filename !== undefined && operands.length > 1) {
+      throw usageError('--filename can be given for a single file only.');
+    }
+    if (operands.filter((path) => path === '-').length > 1) {
+      throw usageError('Standard input can be uploaded only once.');
+    }
+    const client = createClient(options.url, env);
+    const fields = {
+      format: options.format,
+      password: options.password,
+      max_width: options['max-width'],
+      max_height: options['max-height'],
+      strip_exif: options['keep-exif'] ? 'false' : undefined,
+      filename: options.filename,
+    };
+    const progress = createProgress(terminal, 'uploaded', () => performance.now());
+    let failed = 0;
+    for (const [index, path] of operands.entries()) {
+      try {
+        const body = new FormData();
+        for (const [name, field] of Object.entries(fields)) {
+          if (field !== undefined) body.set(name, String(field));
+        }
+        body.set('image', await readWhole(path), path === '-' ? 'image' : basename(path));
+        const answer = await client.call('POST', '/api/upload', { body, timeoutMs: TIMEOUT_MS });
+        const uploaded = await readAnswer<Record<string, unknown>>(answer);
+        const shown = options.print === 'json' ? JSON.stringify(uploaded) : uploaded[options.print];
+        await terminal.print(`${shown}\n`);
+      } catch (error) {
+        if (error instanceof ServerAway || !(error instanceof CommandError)) throw error;
+        failed++;
+        terminal.say(`picpool: ${path}: ${error.message}`);
+      }
+      progress.update({ done: index + 1, total: operands.length });
+    }
+    progress.end();
+    if (failed > 0 && operands.length > 1) {
+      terminal.say(`${countOf(failed, 'file')} of ${operands.length} not uploaded`);
+    }
+    return failed > 0 ? EXIT.failed : EXIT.done;
+  },
+});
+
+async function readWhole(path: string): Promise<Blob> {
+  const pieces: Uint8Array<ArrayBuffer>[] = [];
+  let bytes = 0;
+  const stream: AsyncIterable<Buffer<ArrayBuffer>> = path === '-' ? process.stdin : createReadStream(path);
+  try {
+    for await (const piece of stream) {
+      bytes += piece.length;
+      if (bytes > MAX_FILE_BYTES) throw new CommandError('It is larger than 512 MiB.');
+      pieces.push(piece);
+    }
+  } catch (error) {
+    if (error instanceof CommandError) throw error;
+    const code = error instanceof Error && 'code' in error ? error.code : error;
+    throw new CommandError(code === 'ENOENT' ? 'There is no such file.' : `It cannot be read (${code}).`);
+  }
+  if (bytes === 0) throw new CommandError('It is empty.');
+  return new Blob(pieces);
+}

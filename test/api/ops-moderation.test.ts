@@ -1,0 +1,109 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { createHash } from 'node:crypto';
+import { json } from '../support/json.ts';
+import { ADMIN, PNG, type RunningServer, runServer } from '../support/running-server.ts';
+
+let server: RunningServer;
+beforeAll(async () => {
+  server = await runServer({
+    ADMIN_TOKEN: ADMIN.authorization.slice('Bearer '.length),
+    ABUSE_CONTACT: 'abuse@img.example',
+  });
+});
+afterAll(() => server.stop());
+
+const block = (body: object) => server.post('/api/admin/blocks', body, ADMIN);
+const unblock = (query: string) =>
+  server.send(`/api/admin/blocks?${query}`, { method: 'DELETE', headers: ADMIN });
+
+describe('the administrator', () => {
+  test.each([
+    ['GET', '/api/admin/images'],
+    ['GET', '/api/admin/blocks'],
+    ['POST', '/api/admin/blocks'],
+    ['DELETE', '/api/admin/blocks?network=192.0.2.1'],
+  ])('alone may %s %s', async (method, path) => {
+    const wrong = { authorization: 'Bearer the-token-of-somebody-else' };
+    expect((await server.send(path, { method })).status).toBe(401);
+    expect((await server.send(path, { method, headers: wrong })).status).toBe(401);
+  });
+
+  test('sees the newest images with their uploaders, protected ones too, and deletes any', async () => {
+    const open = await json(await server.upload('', '198.51.100.20'));
+    const hidden = await json(await server.upload('password=secret', '2001:db8::20'));
+    const page = await server.send('/api/admin/images?per_page=2', { headers: ADMIN });
+    const { images } = (await page.json()) as { images: { id: string; uploader: string; hash: string }[] };
+    const uploaders = Object.fromEntries(images.map(({ id, uploader }) => [id, uploader]));
+    expect(uploaders).toEqual({ [String(open.id)]: '198.51.100.20', [String(hidden.id)]: '2001:db8::20' });
+    const path = `/api/delete/${hidden.id}`;
+    expect((await server.send(path, { method: 'DELETE', from: '198.51.100.99' })).status).toBe(403);
+    const asAdmin = { method: 'DELETE', from: '198.51.100.99', headers: ADMIN };
+    expect((await server.send(path, asAdmin)).status).toBe(200);
+  });
+});
+
+describe('a blocked network', () => {
+  test('may read and change nothing, until it is let in again', async () => {
+    expect((await block({ network: '198.51.100.0/25', reason: 'spam' })).status).toBe(200);
+    const refused = await server.upload('', '198.51.100.5');
+    expect(refused.status).toBe(403);
+    expect(await json(refused)).toMatchObject({ code: 'forbidden' });
+    expect((await server.send('/api/list', { from: '198.51.100.5' })).status).toBe(200);
+    expect((await server.upload('', '198.51.100.200')).status).toBe(201);
+    const { networks } = (await json(await server.send('/api/admin/blocks', { headers: ADMIN }))) as {
+      networks: unknown[];
+    };
+    expect(networks).toMatchObject([{ network: '198.51.100.0/25', reason: 'spam' }]);
+    expect((await unblock('network=198.51.100.0/25')).status).toBe(200);
+    expect((await unblock('network=198.51.100.0/25')).status).toBe(404);
+    expect((await server.upload('', '198.51.100.5')).status).toBe(201);
+  });
+
+  test('does not shut the administrator out', async () => {
+    await block({ network: '0.0.0.0/0' });
+    expect((await server.upload()).status).toBe(403);
+    expect((await unblock('network=0.0.0.0/0')).status).toBe(200);
+  });
+
+  test('must be a network', async () => {
+    expect((await block({ network: 'everybody' })).status).toBe(400);
+    expect((await block({})).status).toBe(400);
+  });
+});
+
+describe('a blocked file', () => {
+  test('is refused by the hash of what was uploaded, in whatever format it would be stored', async () => {
+    const hash = createHash('sha256').update(PNG).digest('hex');
+    expect((await block({ hash })).status).toBe(200);
+    for (const format of ['webp', 'png', 'jpeg']) {
+      expect((await server.upload(`format=${format}`)).status).toBe(403);
+    }
+    expect((await unblock(`hash=${hash}`)).status).toBe(200);
+    expect((await server.upload()).status).toBe(201);
+  });
+
+  test('is refused by the hash of what would be stored, which the list shows', async () => {
+    const { id } = await json(await server.upload('format=gif'));
+    const page = await server.send('/api/admin/images', { headers: ADMIN });
+    const { images } = (await page.json()) as { images: { id: string; hash: string }[] };
+    const { hash } = images.find((image) => image.id === id) ?? {};
+    await block({ hash });
+    expect((await server.upload('format=gif')).status).toBe(403);
+    expect((await server.upload('format=png')).status).toBe(201);
+  });
+});
+
+test('the contact for abuse stands on the pages and in the statistics', async () => {
+  expect(await (await server.send('/')).text()).toContain('href="mailto:abuse@img.example"');
+  expect(await json(await server.send('/api/stats'))).toMatchObject({ abuse_contact: 'abuse@img.example' });
+});
+
+test('what was stored is logged with its hashes, so that it can be blocked later', async () => {
+  const { id } = await json(await server.upload('', '198.51.100.77'));
+  const { facts } = server.logged.find(({ facts: one }) => one.id === id) ?? {};
+  expect(facts).toMatchObject({
+    peer: '198.51.100.77',
+    source: createHash('sha256').update(PNG).digest('hex'),
+    hash: expect.stringMatching(/^[0-9a-f]{64}$/),
+  });
+});

@@ -1,0 +1,142 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { connect } from 'node:net';
+import { json } from '../support/json.ts';
+import { PNG, type RunningServer, runServer, withServer } from '../support/running-server.ts';
+
+let server: RunningServer;
+beforeAll(async () => {
+  server = await runServer({
+    CORS_ORIGINS: 'https://app.example',
+    PUBLIC_URL: 'https://img.example',
+    ADMIN_TOKEN: 'the-token-of-the-administrator',
+  });
+});
+afterAll(() => server.stop());
+
+const from = (origin: string) => ({ headers: { origin } });
+const preflight = (origin: string) => ({
+  method: 'OPTIONS',
+  headers: { origin, 'access-control-request-method': 'DELETE' },
+});
+
+describe('other origins', () => {
+  test('that are named may read answers and ask before they write', async () => {
+    const answer = await server.send('/api/list', from('https://app.example'));
+    expect(answer.headers.get('access-control-allow-origin')).toBe('https://app.example');
+    expect(answer.headers.get('access-control-allow-credentials')).toBeNull();
+    expect(answer.headers.get('vary')).toContain('Origin');
+    const asked = await server.send('/api/delete/x', preflight('https://app.example'));
+    expect(asked.status).toBe(204);
+    expect(asked.headers.get('access-control-allow-methods')).toContain('DELETE');
+  });
+
+  test('that are not named may not, nor may any where none is named', async () => {
+    for (const path of ['/api/list', '/api/v1/proxies', '/nowhere']) {
+      const answer = await server.send(path, from('https://evil.example'));
+      expect(answer.headers.has('access-control-allow-origin')).toBe(false);
+    }
+    expect((await server.send('/api/delete/x', preflight('https://evil.example'))).status).toBe(405);
+    await withServer({ SERVICES: 'image' }, async ({ send }) => {
+      const answer = await send('/api/list', from('https://app.example'));
+      expect(answer.headers.has('access-control-allow-origin')).toBe(false);
+    });
+  });
+
+  test('cannot delete by the address of their visitor, even where they may call the API', async () => {
+    const { id } = await json(await server.upload());
+    for (const headers of [
+      { origin: 'https://app.example' },
+      { 'sec-fetch-site': 'cross-site' },
+      { 'sec-fetch-site': 'same-site' },
+    ]) {
+      const answer = await server.send(`/api/delete/${id}`, { method: 'DELETE', headers });
+      expect(answer.status).toBe(403);
+      const page = await server.send(`/i/${id}/delete`, {
+        method: 'POST',
+        headers: { ...headers, 'content-type': 'application/x-www-form-urlencoded' },
+        body: 'token=',
+      });
+      expect(page.status).toBe(403);
+    }
+    expect((await server.send(`/api/info/${id}`)).status).toBe(200);
+  });
+
+  test('may embed pictures, and nothing else', async () => {
+    const { raw_url } = await json(await server.upload());
+    const path = new URL(String(raw_url)).pathname;
+    for (const _ of ['from the disk', 'from memory']) {
+      const picture = await server.send(path);
+      await picture.arrayBuffer();
+      expect(picture.headers.get('cross-origin-resource-policy')).toBe('cross-origin');
+    }
+    const etag = (await server.send(path)).headers.get('etag') ?? '';
+    const known = await server.send(path, { headers: { 'if-none-match': etag } });
+    expect(known.status).toBe(304);
+    expect(known.headers.get('cross-origin-resource-policy')).not.toBe('same-origin');
+    expect((await server.send('/api/list')).headers.get('cross-origin-resource-policy')).toBe('same-origin');
+  });
+});
+
+describe('every answer', () => {
+  test.each([
+    '/',
+    '/api/list',
+    '/api/v1/proxies',
+    '/livez',
+    '/metrics',
+    '/docs',
+    '/nowhere',
+    '/i/AAAAAAAAAAAA',
+  ])(
+    '%s tells nothing of the server, and no browser guesses its type or names where it came from',
+    async (path) => {
+      const { headers } = await server.send(path);
+      expect(headers.has('server')).toBe(false);
+      expect(headers.has('x-powered-by')).toBe(false);
+      expect(headers.get('x-content-type-options')).toBe('nosniff');
+      expect(headers.has('referrer-policy')).toBe(true);
+    },
+  );
+
+  test('links to PUBLIC_URL, whatever the request calls the server', async () => {
+    const headers = { 'x-forwarded-host': 'evil.example', 'x-forwarded-proto': 'http' };
+    const answer = await server.send('/api/upload', { method: 'POST', body: PNG, headers });
+    expect(await json(answer)).toMatchObject({
+      raw_url: expect.stringMatching(/^https:\/\/img\.example\/i\//),
+    });
+    const { hostname, port } = new URL(server.url);
+    const text = await rawRequest(
+      hostname,
+      Number(port),
+      'GET /sharex.sxcu HTTP/1.1\r\nHost: evil.example\r\n',
+    );
+    expect(text).toContain('https://img.example/api/upload');
+    expect(text).not.toContain('evil.example');
+  });
+
+  test.each(['x', 'a.b', 'picpool'])('comes at the host name %s, however short', async (host) => {
+    const { hostname, port } = new URL(server.url);
+    const text = await rawRequest(hostname, Number(port), `GET /api/list HTTP/1.1\r\nHost: ${host}\r\n`);
+    expect(text).toStartWith('HTTP/1.1 200');
+  });
+
+  test('keeps the secrets of the configuration to itself', async () => {
+    for (const path of ['/openapi.json', '/api/stats', '/api/status', '/metrics', '/readyz', '/']) {
+      expect(await (await server.send(path)).text()).not.toContain('the-token-of-the-administrator');
+    }
+    expect(JSON.stringify(server.logged)).not.toContain('the-token-of-the-administrator');
+  });
+});
+
+/** Sends what no HTTP client would, and answers all that comes back. */
+function rawRequest(host: string, port: number, head: string): Promise<string> {
+  const { promise, resolve, reject } = Promise.withResolvers<string>();
+  let text = '';
+  const socket = connect(port, host, () => socket.write(`${head}Connection: close\r\n\r\n`));
+  socket.on('data', (piece) => {
+    text += piece;
+  });
+  socket.on('error', reject);
+  socket.on('close', () => resolve(text));
+  return promise;
+}

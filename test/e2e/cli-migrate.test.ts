@@ -1,0 +1,199 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { openStores, type Stores } from '../../adapters/open.ts';
+import { bunRuntime } from '../../src/runtime/bun.ts';
+import { cli } from '../support/cli.ts';
+import { photo } from '../support/images.ts';
+import { json } from '../support/json.ts';
+import { drafts } from '../support/records.ts';
+import { withPrefix } from '../support/redis.ts';
+import { withFolderOfItsOwn } from '../support/s3.ts';
+import { startServer } from '../support/server-process.ts';
+import { sharedRedis, sharedS3 } from '../support/services.ts';
+
+const IMAGES = 6;
+const PASSWORD = 'tea';
+const PROXIES = 1500;
+/** Closed on every machine. */
+const NOBODY = 'http://127.0.0.1:9/';
+
+let folder: string;
+let ids: string[];
+/** Of a program that has the old stores. */
+let env: Record<string, string>;
+const ends: (() => Promise<unknown>)[] = [];
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'picpool-migrate-'));
+  ends.push(() => rm(folder, { recursive: true, force: true }));
+  const data = join(folder, 'old');
+  env = { DATA_DIR: data };
+  const server = await startServer('bun', { RATE_LIMITS: 'off' }, data);
+  ids = await Promise.all(Array.from({ length: IMAGES }, (_, n) => upload(server.url, n)));
+  await server.stop();
+  const old = await openStores(`sqlite:${data}/picpool.db`, `file:${data}/images`, bunRuntime);
+  await old.proxies.save(drafts(PROXIES));
+  await old.close();
+}, 60_000);
+
+afterAll(async () => {
+  for (const end of ends.reverse()) await end();
+});
+
+async function upload(url: string, n: number): Promise<string> {
+  const form = new FormData();
+  form.set('image', new Blob([await photo(120 + n, 80, n)]), `picture ${n}.jpg`);
+  if (n === 0) form.set('password', PASSWORD);
+  const { id } = await json<{ id: string }>(await fetch(`${url}/api/upload`, { method: 'POST', body: form }));
+  return id;
+}
+
+async function withNew<T>(name: string, work: (stores: Stores) => Promise<T>): Promise<T> {
+  const stores = await openStores(
+    `sqlite:${join(folder, name)}/new.db`,
+    `file:${join(folder, name)}/files`,
+    bunRuntime,
+  );
+  try {
+    return await work(stores);
+  } finally {
+    await stores.close();
+  }
+}
+
+const toNew = (name: string) => [
+  'migrate',
+  '--to-metadata',
+  `sqlite:${join(folder, name)}/new.db`,
+  '--to-blobs',
+  `file:${join(folder, name)}/files`,
+];
+
+test('everything is copied to Redis and S3, where a server goes on with it', async () => {
+  const [redis, s3] = await Promise.all([sharedRedis(), sharedS3()]);
+  ends.push(redis.stop, s3.stop);
+  const stores = { METADATA_URL: withPrefix(redis.url), BLOBS_URL: withFolderOfItsOwn(s3.url) };
+  const credentials = {
+    AWS_ACCESS_KEY_ID: s3.credentials.accessKeyId,
+    AWS_SECRET_ACCESS_KEY: s3.credentials.secretAccessKey,
+  };
+  const args = ['migrate', '--to-metadata', stores.METADATA_URL, '--to-blobs', stores.BLOBS_URL];
+  const { code, stdout, stderr } = await cli(args, { env: { ...env, ...credentials } });
+  expect(stderr).not.toContain('fault');
+  expect(stdout).toMatch(
+    /^6 images \(6 copied now, [\d.]+ kB\), 1,500 proxies, \d+ other values: all there\n$/,
+  );
+  expect(code).toBe(0);
+
+  const server = await startServer('bun', {
+    ...stores,
+    ...credentials,
+    RATE_LIMITS: 'off',
+    PROXY_JUDGES: NOBODY,
+  });
+  ends.push(server.stop);
+  const facts = await json(await fetch(`${server.url}/api/stats`));
+  expect(facts).toMatchObject({ images: IMAGES, protected: 1, total: PROXIES });
+  for (const id of ids.slice(1)) {
+    const image = await fetch(`${server.url}/i/${id}.webp`);
+    expect([image.status, image.headers.get('content-type')]).toEqual([200, 'image/webp']);
+    expect((await image.bytes()).length).toBeGreaterThan(0);
+  }
+  const locked = `${server.url}/i/${ids[0]}.webp`;
+  expect((await fetch(locked)).status).toBe(401);
+  expect((await fetch(locked, { headers: { 'x-image-password': PASSWORD } })).status).toBe(200);
+});
+
+test.each(['bun', 'deno'] as const)(
+  'a copy that broke off is taken up on %s, and copies nothing twice',
+  async (runtime) => {
+    const name = `resumed-${runtime}`;
+    const first = await cli(toNew(name), { runtime, env });
+    expect([first.code, first.stdout.slice(0, 8)]).toEqual([0, '6 images']);
+    const [lost = '', unrecorded = ''] = ids;
+    await withNew(name, async ({ blobs, images }) => {
+      await blobs.remove(`${lost}.webp`);
+      await images.remove(unrecorded);
+    });
+    const again = await cli(toNew(name), { runtime, env });
+    expect([again.code, again.stdout]).toEqual([0, expect.stringContaining('6 images (2 copied now, ')]);
+    const nothing = await cli(toNew(name), { runtime, env });
+    expect(nothing.stdout).toContain('6 images (0 copied now, 0 B)');
+    await withNew(name, async ({ proxies, images, state, blobs }) => {
+      expect((await proxies.summary()).total).toBe(PROXIES);
+      expect((await images.summary()).images).toBe(IMAGES);
+      expect(await state.keys()).toContain('cookie-secret');
+      expect(await blobs.stat(`${lost}.webp`)).not.toBeNull();
+    });
+  },
+);
+
+test('a damaged and a missing file are named, and all others are copied', async () => {
+  const copied = await cli(toNew('damaged'), { env });
+  expect(copied.code).toBe(0);
+  const [damaged = '', missing = ''] = ids;
+  await withNew('damaged', async ({ blobs }) => {
+    const path = join(folder, 'rubbish');
+    await writeFile(path, 'rubbish');
+    await blobs.put(`${damaged}.webp`, path, 'image/webp');
+    await blobs.remove(`${missing}.webp`);
+  });
+  const from = [
+    '--from-metadata',
+    `sqlite:${join(folder, 'damaged')}/new.db`,
+    '--from-blobs',
+    `file:${join(folder, 'damaged')}/files`,
+  ];
+  const { code, stdout, stderr } = await cli([...toNew('rest'), ...from], { env: {} });
+  expect([code, stdout]).toEqual([1, '']);
+  expect(stderr).toContain(
+    `picpool: image ${damaged} has a file that is not what was stored: its SHA-256 is another\n`,
+  );
+  expect(stderr).toContain(`picpool: image ${missing} has no file\n`);
+  expect(stderr).toContain('picpool: 4 of 6 images are in the new store\n');
+  await withNew('rest', async ({ images }) => {
+    expect(await images.existing(ids)).toEqual(new Set(ids.slice(2)));
+  });
+});
+
+test('a file that was damaged in the new store is found and copied anew when it is asked for', async () => {
+  await cli(toNew('verified'), { env });
+  const key = `${ids[0]}.webp`;
+  const whole = await withNew('verified', async ({ blobs }) => {
+    const size = (await blobs.stat(key))?.size ?? 0;
+    const path = join(folder, 'zeros');
+    await writeFile(path, Buffer.alloc(size));
+    await blobs.put(key, path, 'image/webp');
+    return size;
+  });
+  const again = await cli([...toNew('verified'), '--verify'], { env });
+  expect([again.code, again.stdout]).toEqual([0, expect.stringContaining('6 images (1 copied now, ')]);
+  await withNew('verified', async ({ blobs }) => {
+    const body = await blobs.get(key);
+    const bytes = body === null ? new Uint8Array() : await new Response(body).bytes();
+    expect([bytes.length, bytes.some((byte) => byte !== 0)]).toEqual([whole, true]);
+  });
+});
+
+test('files alone can move, and nothing is copied onto itself', async () => {
+  const target = join(folder, 'files-alone');
+  const { code, stdout } = await cli(['migrate', '--to-blobs', `file:${target}`], { env });
+  expect([code, stdout]).toEqual([
+    0,
+    expect.stringMatching(/^6 images \(6 copied now, [\d.]+ kB\): all there\n$/),
+  ]);
+  expect((await readdir(target)).length).toBeGreaterThan(0);
+  const same = await cli(['migrate', '--to-blobs', `file:${env.DATA_DIR}/images`], { env });
+  expect([same.code, same.stderr]).toEqual([2, expect.stringContaining('must be others than the old ones')]);
+  const none = await cli(['migrate'], { env });
+  expect(none.code).toBe(2);
+  const nowhere = join(folder, 'nowhere');
+  const empty = await cli(toNew('empty'), { env: { DATA_DIR: nowhere } });
+  expect([empty.code, empty.stderr]).toEqual([
+    2,
+    expect.stringContaining(`no database ${nowhere}/picpool.db`),
+  ]);
+  expect(await readdir(folder)).not.toContain('nowhere');
+});

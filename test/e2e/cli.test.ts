@@ -1,0 +1,322 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { cli, cliCommand, cliEnvironment, sortedLines } from '../support/cli.ts';
+import { photo, privatePhoto } from '../support/images.ts';
+import { json } from '../support/json.ts';
+import { type ProxyWorld, startProxyWorld } from '../support/proxy-world.ts';
+import { type ServerProcess, startServer } from '../support/server-process.ts';
+
+const ADMIN_TOKEN = 'a token of the administrator';
+const TOKEN = ADMIN_TOKEN.replaceAll(' ', '-');
+/** Closed on every machine. */
+const NOBODY = 'http://127.0.0.1:9';
+
+let world: ProxyWorld;
+let server: ServerProcess;
+let folder: string;
+/** Of a program that may talk to the server. */
+let env: Record<string, string>;
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'picpool-cli-'));
+  world = await startProxyWorld();
+  server = await startServer('bun', { ...world.env, ADMIN_TOKEN: TOKEN });
+  env = { PICPOOL_URL: server.url, ADMIN_TOKEN: TOKEN };
+}, 60_000);
+
+afterAll(async () => {
+  await server?.stop();
+  await world?.stop();
+  await rm(folder, { recursive: true, force: true });
+});
+
+/** Of the broken, the first never answers, which takes a whole time limit. */
+const list = (broken = world.broken.slice(1)) =>
+  [...broken, 'rubbish', ...world.working, world.working[0]].join('\n');
+
+describe.each(['bun', 'deno'] as const)('check on %s', (runtime) => {
+  test('prints the living of standard input and nothing else, and tells the rest apart', async () => {
+    const { code, stdout, stderr } = await cli(['check'], { runtime, env: world.env, stdin: list() });
+    expect(sortedLines(stdout)).toEqual([...world.working].sort());
+    expect(stderr).toEndWith('9 of 12 alive; 1 entry was no proxy; 1 came again\n');
+    expect(code).toBe(0);
+  });
+
+  test('ends quietly when its reader has enough, though the list goes on', async () => {
+    const command = cliCommand(['check', '--quiet'], runtime).map((word) => `'${word}'`);
+    const feed = `while printf '%s\\n' "$1"; do sleep 0.1; set -- "$2" "$1"; done`;
+    const script = `( ${feed} ) | ( ${command.join(' ')}; echo "code $?" >&2 ) | head -n 1`;
+    const child = Bun.spawn(['sh', '-c', script, 'sh', ...world.working.slice(0, 2)], {
+      stdout: 'pipe',
+      stderr: 'pipe',
+      env: cliEnvironment(world.env),
+    });
+    expect(world.working).toContain((await child.stdout.text()).trim());
+    expect(await child.stderr.text()).toBe('code 0\n');
+  });
+});
+
+test('check prints the living while the list still comes', async () => {
+  const child = Bun.spawn(cliCommand(['check', '-q']), {
+    stdin: 'pipe',
+    stdout: 'pipe',
+    env: cliEnvironment(world.env),
+  });
+  const lines = child.stdout.pipeThrough(new TextDecoderStream()).getReader();
+  for (const proxy of world.working.slice(0, 2)) {
+    child.stdin.write(`${proxy}\n`);
+    child.stdin.flush();
+    expect((await lines.read()).value).toBe(`${proxy}\n`);
+  }
+  child.stdin.end();
+  expect(await child.exited).toBe(0);
+});
+
+test('check writes text, JSON and CSV', async () => {
+  const path = join(folder, 'list.txt');
+  await writeFile(path, list());
+  const [text, objects, table] = await Promise.all(
+    ['text', 'json', 'csv'].map((format) =>
+      cli(['check', path, '-q', '--format', format], { env: world.env }),
+    ),
+  );
+  expect(sortedLines(text?.stdout ?? '')).toEqual(world.working.map((one) => one.replace(/.*\//, '')).sort());
+  const parsed = sortedLines(objects?.stdout ?? '').map((line) => JSON.parse(line));
+  expect(parsed.map(({ protocol, ip, port }) => `${protocol}://${ip}:${port}`).sort()).toEqual(
+    [...world.working].sort(),
+  );
+  expect(parsed[0]).toMatchObject({
+    country: 'ZZ',
+    exit_ip: expect.any(String),
+    response_time: expect.any(Number),
+  });
+  const rows = (table?.stdout ?? '').trim().split('\n');
+  expect(rows[0]).toStartWith('protocol,ip,port,country,');
+  expect(rows).toHaveLength(world.working.length + 1);
+  expect([text, objects, table].map((result) => result?.stderr)).toEqual(['', '', '']);
+});
+
+test('check tries an entry without a protocol as what was asked for, with judges of the command line', async () => {
+  const bare = world.working.filter((one) => one.startsWith('socks5')).map((one) => one.replace(/.*\//, ''));
+  const { PROXY_JUDGES: judges = '', PROXY_JUDGE_CA: ca = '' } = world.env;
+  const args = [
+    '--protocol=socks5',
+    '--judge',
+    judges,
+    '--judge-ca',
+    ca,
+    '--allow-private',
+    '--timeout=3s',
+    '--concurrency=8',
+  ];
+  const { code, stdout } = await cli(['check', '-', ...args], { stdin: bare.join('\n') });
+  expect(sortedLines(stdout)).toEqual(world.working.filter((one) => one.startsWith('socks5')).sort());
+  expect(code).toBe(0);
+});
+
+test('check fails where nothing lives, where no judge answers, and where it cannot be used', async () => {
+  const dead = await cli(['check'], { env: world.env, stdin: world.broken.slice(1).join('\n') });
+  expect([dead.code, dead.stdout]).toEqual([1, '']);
+  const unjudged = await cli(['check', '--judge', `${NOBODY}/`], { env: world.env, stdin: list() });
+  expect(unjudged.code).toBe(1);
+  expect(unjudged.stderr).toContain('No judge answers, so that nothing can be tested.');
+  const missing = await cli(['check', '/nowhere'], { env: world.env });
+  expect([missing.code, missing.stderr]).toEqual([
+    2,
+    'picpool: There is no file /nowhere.\nSee picpool check --help.\n',
+  ]);
+  const misused = await cli(['check', '--time=5s'], { env: world.env });
+  expect([misused.code, misused.stderr]).toEqual([
+    2,
+    'picpool: --time is no option here; did you mean --timeout?\nSee picpool check --help.\n',
+  ]);
+});
+
+test('a refresh is followed to its end; another program may follow the same', async () => {
+  const detached = await cli(['refresh', '--detach'], { env });
+  expect(detached.code).toBe(0);
+  const [told, machine] = await Promise.all([cli(['refresh'], { env }), cli(['refresh', '--json'], { env })]);
+  expect([told.code, told.stdout]).toEqual([0, '9 of 13 alive, 1 list failed\n']);
+  expect(told.stderr).toContain(`list ${world.failingList}: an HTML page instead of a list`);
+  expect(JSON.parse(machine.stdout)).toMatchObject({ state: 'done', alive: 9, id: detached.stdout.trim() });
+});
+
+test.each(['bun', 'deno'] as const)('the export on %s has what lives, filtered as asked', async (runtime) => {
+  const all = await cli(['export', '--max-latency', '10s', '--max-age', '10m'], { runtime, env });
+  expect([all.code, all.stderr]).toEqual([0, '']);
+  expect(sortedLines(all.stdout)).toEqual([...world.working].sort());
+  const some = await cli(['export', '--protocol', 'socks4', '--format', 'text'], { runtime, env });
+  expect(some.stdout).toMatch(/^([\d.]+:\d+\n){2}$/);
+  const none = await cli(['export', '--country', 'fr', '--exclude-country=FR'], { runtime, env });
+  expect([none.code, none.stdout]).toEqual([0, '']);
+});
+
+test.each(['bun', 'deno'] as const)(
+  'images are uploaded by %s, in order, and what fails fails alone',
+  async (runtime) => {
+    const picture = join(folder, `picture-${runtime}.jpg`);
+    await writeFile(picture, await privatePhoto('jpeg'));
+    const noPicture = join(folder, 'note.txt');
+    await writeFile(noPicture, 'no picture');
+    const files = [picture, noPicture, '/nowhere.png', '-'];
+    const { code, stdout, stderr } = await cli(
+      ['upload', '--print', 'json', '--max-width=48', '--password', 'tea', ...files],
+      {
+        runtime,
+        env,
+        stdin: new Blob([await photo(200, 100)]),
+      },
+    );
+    expect(code).toBe(1);
+    const [first, second] = stdout
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line));
+    expect(first).toMatchObject({
+      filename: `picture-${runtime}.jpg`,
+      format: 'webp',
+      width: 48,
+      protected: true,
+    });
+    expect(second).toMatchObject({ filename: 'image', width: 48, height: 24 });
+    expect(stderr).toContain(`picpool: ${noPicture}: The server refused (415): `);
+    expect(stderr).toContain('picpool: /nowhere.png: There is no such file.\n');
+    expect(stderr).toEndWith('2 files of 4 not uploaded\n');
+  },
+);
+
+test('upload prints the link that is asked for', async () => {
+  const picture = join(folder, 'harbour.png');
+  await writeFile(picture, await privatePhoto('png'));
+  const [url, markdown] = await Promise.all([
+    cli(['upload', '--keep-exif', '--format', 'jpg', picture], { env }),
+    cli(['upload', '--print=markdown', '--filename', 'quay.png', picture], { env }),
+  ]);
+  const id = /^http:\/\/127\.0\.0\.1:\d+\/i\/(\w{12})\n$/.exec(url.stdout)?.[1];
+  const info = await json(await fetch(`${server.url}/api/info/${id}`));
+  expect(info).toMatchObject({ filename: 'harbour.png', format: 'jpeg', protected: false });
+  expect(markdown.stdout).toMatch(/^!\[quay\.png\]\(http:\S+\.webp\)\n$/);
+  const misused = await cli(['upload', '--filename=x', picture, picture], { env });
+  expect([misused.code, misused.stdout]).toEqual([2, '']);
+});
+
+test('a clean-up tells what it removed', async () => {
+  const [told, machine] = await Promise.all([cli(['cleanup'], { env }), cli(['cleanup', '--json'], { env })]);
+  expect([told.code, told.stdout]).toEqual([0, '0 images removed, 0 B freed\n']);
+  expect(JSON.parse(machine.stdout)).toEqual({ removed: 0, freed_bytes: 0 });
+});
+
+test('a server that is away, refuses, or is none is told in a sentence', async () => {
+  const away = await cli(['export', '--url', NOBODY]);
+  expect([away.code, away.stderr]).toEqual([
+    1,
+    `picpool: ${NOBODY} does not answer (ECONNREFUSED). Is the server running? --url or PICPOOL_URL name another.\n`,
+  ]);
+  const refused = await cli(['refresh', '--url', server.url]);
+  expect(refused.code).toBe(1);
+  expect(refused.stderr).toMatch(/^picpool: The server refused \(401\): .*Set ADMIN_TOKEN to its token\.\n$/);
+  const stranger = await cli(['cleanup', '--url', world.page]);
+  expect([stranger.code, stranger.stderr]).toEqual([
+    1,
+    `picpool: What answers at ${new URL(world.page).origin} is no picpool server.\n`,
+  ]);
+  const noUrl = await cli(['cleanup', '--url', 'localhost:3000']);
+  expect(noUrl.code).toBe(2);
+});
+
+test.each(['bun', 'deno'] as const)(
+  'config on %s says what is in force, and where it came from',
+  async (runtime) => {
+    const cwd = await mkdtemp(join(folder, 'config-'));
+    await writeFile(join(cwd, '.env'), 'PORT=4000\nIMAGE_RETENTION=30d\n');
+    const given = {
+      ADMIN_TOKEN: TOKEN,
+      DATA_DIR: '/srv/data',
+      METADATA_URL: 'redis://user:secret@db:6379',
+      // Bun reads the file by itself.
+      ...(runtime === 'deno' && { PORT: '4000' }),
+    };
+    const { code, stdout } = await cli(['config', '--json'], { runtime, cwd, env: given });
+    const rows = new Map((JSON.parse(stdout) as { name: string }[]).map((row) => [row.name, row]));
+    expect(code).toBe(0);
+    expect(rows.get('PORT')).toMatchObject({ value: '4000', source: '.env' });
+    expect(rows.get('HOST')).toMatchObject({ value: '0.0.0.0', source: 'default' });
+    expect(rows.get('ADMIN_TOKEN')).toMatchObject({ value: '***', source: 'environment' });
+    expect(rows.get('METADATA_URL')).toMatchObject({ value: 'redis://***@db:6379', source: 'environment' });
+    expect(rows.get('BLOBS_URL')).toMatchObject({ value: 'file:/srv/data/images', source: 'default' });
+    const faulty = await cli(['config'], { runtime, cwd, env: { PORT: 'x', HOST: '', IMAGE_WORKERS: '0' } });
+    expect([faulty.code, faulty.stdout]).toEqual([2, '']);
+    expect(faulty.stderr).toMatch(/^PORT must .*\nIMAGE_WORKERS must .*\n$/m);
+  },
+);
+
+test('the doctor finds a sound set-up sound', async () => {
+  const { code, stdout } = await cli(['doctor'], {
+    env: { ...world.env, DATA_DIR: server.folder, PORT: '0', HOST: '127.0.0.1' },
+  });
+  expect(stdout).not.toContain('FAIL');
+  for (const found of [
+    '5 of 6 lists can be read',
+    'a PNG became a WebP',
+    'image store       file:',
+    '13 proxies',
+  ]) {
+    expect(stdout).toContain(found);
+  }
+  expect(code).toBe(0);
+});
+
+test('the doctor says what is wrong and what to do', async () => {
+  await writeFile(
+    join(folder, 'nothing.txt'),
+    'neither a folder nor a database, which would be longer than this',
+  );
+  const { code, stdout } = await cli(['doctor'], {
+    cwd: folder,
+    env: {
+      ...world.env,
+      HOST: '192.0.2.1',
+      DATA_DIR: folder,
+      METADATA_URL: `sqlite:${folder}/nothing.txt`,
+      BLOBS_URL: `file:${folder}/nothing.txt/images`,
+      PROXY_JUDGES: `${NOBODY}/`,
+      PROXY_SOURCES: `${NOBODY}/list.txt`,
+      IMAGE_MIN_FREE: '100000GiB',
+    },
+  });
+  expect(code).toBe(1);
+  for (const what of ['address', 'data folder', 'record store', 'image store', 'judges', 'proxy lists']) {
+    expect(stdout).toMatch(new RegExp(`^FAIL  ${what} .*\\n {24}\\S`, 'm'));
+  }
+});
+
+test('version and help are quick to be had, and every command has its own', async () => {
+  const [version, help] = await Promise.all([cli(['--version']), cli(['--help'])]);
+  expect(version).toMatchObject({ code: 0, stdout: expect.stringMatching(/^\d+\.\d+\.\d+\n$/), stderr: '' });
+  const names = [...help.stdout.matchAll(/^ {2}(\w+) {2,}\w/gm)].map(([, name = '']) => name);
+  expect(names).toContain('doctor');
+  const helps = await Promise.all(names.map((name) => cli([name, '--help'], { env: { PORT: 'x' } })));
+  for (const [index, { code, stdout, stderr }] of helps.entries()) {
+    expect([code, stderr]).toEqual([0, '']);
+    expect(stdout).toStartWith(`Usage: picpool ${names[index]} [options]`);
+    expect(Math.max(...stdout.split('\n').map((line) => line.length))).toBeLessThanOrEqual(112);
+  }
+  const unknown = await cli(['uplaod']);
+  expect([unknown.code, unknown.stdout, unknown.stderr]).toEqual([
+    2,
+    '',
+    'picpool: "uplaod" is no command; did you mean upload?\nSee picpool --help.\n',
+  ]);
+});
+
+test('output that cannot be written is a failure', async () => {
+  const child = Bun.spawn(cliCommand(['config']), {
+    stdout: Bun.file('/dev/full'),
+    stderr: 'pipe',
+    env: cliEnvironment(),
+  });
+  expect(await child.stderr.text()).toContain('cannot be written (ENOSPC)');
+  expect(await child.exited).toBe(1);
+});

@@ -1,0 +1,233 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { absent } from '../support/absent.ts';
+import { type FaultProxy, s3Error, startFaultProxy } from '../support/fault-proxy.ts';
+import { type Copy, type Fleet, startFleet } from '../support/fleet.ts';
+import { photo } from '../support/images.ts';
+import { json } from '../support/json.ts';
+import { withPrefix } from '../support/redis.ts';
+import { type RefreshWorld, startRefreshWorld } from '../support/refresh-world.ts';
+import { PNG } from '../support/running-server.ts';
+import { command, S3_CREDENTIALS, type Service, startRedis, startS3, until } from '../support/services.ts';
+import { jobAfter } from '../support/takeover.ts';
+
+/** What every copy must have answered by. */
+const LIMIT_MS = 5000;
+
+interface Stored {
+  id: string;
+  path: string;
+}
+
+describe.skipIf(absent('nginx', 'redis-server', 'versitygw'))('while a part is away', () => {
+  let redis: Service;
+  let s3: Service & { endpoint: string };
+  let proxy: FaultProxy;
+  let world: RefreshWorld;
+  let fleet: Fleet;
+  const kept: Stored[] = [];
+
+  beforeAll(async () => {
+    [redis, s3, world] = await Promise.all([startRedis(), startS3(), startRefreshWorld({ silent: 4 })]);
+    proxy = await startFaultProxy(s3.endpoint);
+    fleet = await startFleet(['bun', 'deno'], (incarnation) => ({
+      METADATA_URL: redis.url,
+      BLOBS_URL: `s3://bucket?endpoint=${proxy.url}&path_style=true`,
+      AWS_ACCESS_KEY_ID: S3_CREDENTIALS.accessKeyId,
+      AWS_SECRET_ACCESS_KEY: S3_CREDENTIALS.secretAccessKey,
+      ...world.envOf(incarnation),
+    }));
+    await fleet.send('/api/refresh', { method: 'POST' });
+    await everywhere(async (to) => (await poolAt(to)).length === 30);
+  }, 60_000);
+
+  afterAll(async () => {
+    await fleet?.stop();
+    await proxy?.stop();
+    await Promise.all([world?.stop(), redis?.stop(), s3?.stop()]);
+  });
+
+  const everywhere = (holds: (to: Copy) => Promise<boolean>) =>
+    until(async () => (await Promise.all(fleet.copies.map(holds))).every(Boolean));
+  const isReady = async (to: Copy) => (await fleet.send('/readyz', { to })).status === 200;
+
+  async function poolAt(to: Copy): Promise<unknown[]> {
+    const answer = await fleet.send('/api/v1/proxies?limit=500', { to });
+    return (await json<{ proxies: unknown[] }>(answer)).proxies;
+  }
+
+  async function upload(to: Copy): Promise<Response> {
+    const answer = await fleet.send('/api/upload?format=png', { method: 'POST', body: PNG, to });
+    if (answer.status === 201) {
+      const { id, raw_url } = await json<{ id: string; raw_url: string }>(answer.clone() as Response);
+      kept.push({ id, path: new URL(raw_url).pathname });
+    }
+    return answer;
+  }
+
+  /** Every copy answers 503 in the envelope, in time; answers what they said. */
+  async function expectUnavailable(ask: (to: Copy) => Promise<Response>): Promise<string[]> {
+    const startedAt = performance.now();
+    const said = fleet.copies.map(async (to) => {
+      const answer = await ask(to);
+      const body = await answer.text();
+      expect([answer.status, answer.headers.get('retry-after'), body]).toEqual([
+        503,
+        expect.stringMatching(/^\d+$/),
+        expect.stringContaining('"code":"unavailable"'),
+      ]);
+      return (JSON.parse(body) as { error: string }).error;
+    });
+    const sentences = await Promise.all(said);
+    expect(performance.now() - startedAt).toBeLessThan(LIMIT_MS);
+    return sentences;
+  }
+
+  /** What was acknowledged before, meanwhile or after is there, at every copy. */
+  async function expectNothingLost(): Promise<void> {
+    for (const { path } of kept) {
+      const answers = fleet.copies.map(async (to) => (await fleet.send(path, { to })).status);
+      expect(await Promise.all(answers)).toEqual(fleet.copies.map(() => 200));
+    }
+  }
+
+  const get = (path: string) => (to: Copy) => fleet.send(path, { to });
+
+  test('Redis for ten seconds: 503 in time, the pool goes on, and all recovers by itself', async () => {
+    for (const to of fleet.copies) expect((await upload(to)).status).toBe(201);
+    const before = await Promise.all(fleet.copies.map(poolAt));
+    const follows = await beginRefresh();
+    await redis.kill();
+    const stopped = performance.now();
+    const [image] = kept;
+    while (performance.now() - stopped < 10_000) {
+      const parts = await expectUnavailable(get('/readyz'));
+      for (const part of parts) expect(part).toMatch(/^The (proxy pool|record store) does not answer\.$/);
+      await expectUnavailable(upload);
+      await expectUnavailable(get('/api/list'));
+      await expectUnavailable(get(`/api/info/${image?.id}`));
+      await expectUnavailable(get('/api/status'));
+      await expectUnavailable((to) => fleet.send(`/api/delete/${image?.id}`, { method: 'DELETE', to }));
+      await expectUnavailable((to) => fleet.send('/api/refresh', { method: 'POST', to }));
+      const startedAt = performance.now();
+      expect(await Promise.all(fleet.copies.map(poolAt))).toEqual(before);
+      expect((await fleet.send('/api/export')).status).toBe(200);
+      expect(performance.now() - startedAt).toBeLessThan(LIMIT_MS);
+    }
+    await redis.start();
+    await everywhere(isReady);
+    await expectNothingLost();
+    expect(await Promise.all(fleet.copies.map(poolAt))).toEqual(before);
+    for (const to of fleet.copies) expect((await upload(to)).status).toBe(201);
+    await follows();
+  }, 60_000);
+
+  /** Other copies, which begin a refresh; answers how to wait until the next one has ended. */
+  async function beginRefresh(): Promise<() => Promise<void>> {
+    const lists = await startRefreshWorld({ silent: 20 });
+    const own = { METADATA_URL: withPrefix(redis.url), PROXY_REFRESH_INTERVAL: '60s', SERVICES: 'proxy' };
+    const others = await startFleet(['bun', 'bun'], (incarnation) => ({
+      ...own,
+      ...lists.envOf(incarnation),
+    }));
+    const answer = await others.send('/api/refresh', { method: 'POST' });
+    const { job } = await json<{ job: { id: string } }>(answer);
+    await until(async () => lists.seen.length > 0);
+    return async () => {
+      expect(await jobAfter(others.copies[0], job.id)).toMatchObject({ state: 'done' });
+      const seen = lists.seen.map(({ incarnation }) => incarnation);
+      // Never back to the first once the second has begun.
+      expect(seen.filter((one, index) => one !== seen[index - 1]).length).toBeLessThanOrEqual(2);
+      await others.stop();
+      await lists.stop();
+    };
+  }
+
+  test('Redis that hangs: 503 in time, and the pool goes on', async () => {
+    const before = await Promise.all(fleet.copies.map(poolAt));
+    redis.pause();
+    try {
+      await Promise.all([
+        expectUnavailable(get('/readyz')),
+        expectUnavailable(upload),
+        expectUnavailable(get('/api/list')),
+        expectUnavailable(get('/api/status')),
+        expectUnavailable((to) => fleet.send('/api/refresh', { method: 'POST', to })),
+      ]);
+      const startedAt = performance.now();
+      expect(await Promise.all(fleet.copies.map(poolAt))).toEqual(before);
+      expect(performance.now() - startedAt).toBeLessThan(LIMIT_MS);
+    } finally {
+      redis.resume();
+    }
+    await everywhere(isReady);
+    await expectNothingLost();
+  }, 60_000);
+
+  test('a Redis that comes back empty is followed, and with its file again all is there again', async () => {
+    await command(Number(new URL(redis.url).port), 'FLUSHALL');
+    await everywhere(async (to) => (await poolAt(to)).length === 0);
+    const lists = await Promise.all(fleet.copies.map(get('/api/list')));
+    for (const answer of lists) expect(await json<{ total: number }>(answer)).toMatchObject({ total: 0 });
+    kept.splice(0);
+    for (const to of fleet.copies) expect((await upload(to)).status).toBe(201);
+    await fleet.send('/api/refresh', { method: 'POST' });
+    await everywhere(async (to) => (await poolAt(to)).length === 30);
+    await redis.kill();
+    await redis.start();
+    await everywhere(isReady);
+    await everywhere(async (to) => (await poolAt(to)).length === 30);
+    await expectNothingLost();
+  }, 60_000);
+
+  test.each([
+    ['500', s3Error(500, 'InternalError')],
+    ['503 slow down', s3Error(503, 'SlowDown')],
+    ['nothing', 'silence'],
+  ] as const)(
+    'an S3 server that answers %s: 503 in time, records and pool go on, and it recovers',
+    async (_, fault) => {
+      for (const to of fleet.copies) expect((await upload(to)).status).toBe(201);
+      const fresh = kept.slice(-fleet.copies.length);
+      proxy.fault = () => fault;
+      try {
+        const ofTheOther = (to: Copy) => fresh[fleet.copies.indexOf(to) === 0 ? 1 : 0]?.path ?? '';
+        const [sentences] = await Promise.all([
+          expectUnavailable(get('/readyz')),
+          expectUnavailable(upload),
+          expectUnavailable((to) => fleet.send(ofTheOther(to), { to })),
+        ]);
+        for (const sentence of sentences) expect(sentence).toBe('The image store does not answer.');
+        expect((await fleet.send('/api/list')).status).toBe(200);
+        expect((await fleet.send('/api/v1/proxies')).status).toBe(200);
+      } finally {
+        proxy.fault = () => null;
+      }
+      await everywhere(isReady);
+      await expectNothingLost();
+    },
+    60_000,
+  );
+
+  test('an S3 server that cuts bodies: none arrives short as if it were whole, and it recovers', async () => {
+    const picture = await photo(800, 600);
+    const answer = await fleet.send('/api/upload?format=jpeg', { method: 'POST', body: picture });
+    expect(answer.status).toBe(201);
+    const { raw_url, size } = await json<{ raw_url: string; size: number }>(answer);
+    const { pathname } = new URL(raw_url);
+    proxy.fault = () => ({ cutAfterBytes: 5000 });
+    try {
+      const startedAt = performance.now();
+      const read = fleet.copies.map(async (to) => {
+        const one = await fleet.send(pathname, { to });
+        return one.ok ? (await one.bytes()).length : one.status;
+      });
+      const ends = await Promise.all(read.map((one) => one.catch(() => 'cut')));
+      for (const end of ends) expect([503, 'cut']).toContain(end);
+      expect(performance.now() - startedAt).toBeLessThan(LIMIT_MS);
+    } finally {
+      proxy.fault = () => null;
+    }
+    const whole = fleet.copies.map(async (to) => (await (await fleet.send(pathname, { to })).bytes()).length);
+    expect(await Promise.all(whole)).toEqual(fleet.copies.map(() => size));
+  }, 60_000);
+});

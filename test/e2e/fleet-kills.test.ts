@@ -1,0 +1,65 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { absent } from '../support/absent.ts';
+import { startFleet } from '../support/fleet.ts';
+import { runMixedLoad } from '../support/mixed-load.ts';
+import { createRandom } from '../support/random.ts';
+import { withPrefix } from '../support/redis.ts';
+import { startRefreshWorld } from '../support/refresh-world.ts';
+import { withFolderOfItsOwn } from '../support/s3.ts';
+import { S3_CREDENTIALS, type Service, startRedis, startS3 } from '../support/services.ts';
+import { takeOver } from '../support/takeover.ts';
+
+describe.skipIf(absent('nginx', 'redis-server', 'versitygw'))('copies that are killed', () => {
+  let redis: Service;
+  let s3: Service;
+
+  beforeAll(async () => {
+    [redis, s3] = await Promise.all([startRedis(), startS3()]);
+  });
+  afterAll(() => Promise.all([redis?.stop(), s3?.stop()]));
+
+  const stores = () => ({
+    METADATA_URL: withPrefix(redis.url),
+    BLOBS_URL: withFolderOfItsOwn(s3.url),
+    AWS_ACCESS_KEY_ID: S3_CREDENTIALS.accessKeyId,
+    AWS_SECRET_ACCESS_KEY: S3_CREDENTIALS.secretAccessKey,
+  });
+
+  test('lose no upload and cause no error but 503', async () => {
+    const own = { ...stores(), PROXY_JUDGES: 'http://127.0.0.1:9/', PROXY_SOURCES: 'file:/dev/null' };
+    const fleet = await startFleet(['bun', 'bun'], () => own);
+    try {
+      const report = await runMixedLoad(fleet, {
+        requests: 1500,
+        concurrency: 8,
+        killEveryMs: 1500,
+        random: createRandom(1),
+      });
+      expect(report).toMatchObject({ lost: [], undead: [], faults: [] });
+      expect(report.kills).toBeGreaterThan(0);
+      expect(report.stored).toBeGreaterThan(100);
+    } finally {
+      await fleet.stop();
+    }
+  }, 60_000);
+
+  test('during a refresh are followed by another, never beside it', async () => {
+    const random = createRandom(2);
+    const rounds = Array.from({ length: 3 }, async () => {
+      const world = await startRefreshWorld({ silent: 28 });
+      const own = { ...stores(), PROXY_REFRESH_INTERVAL: '60s', SERVICES: 'proxy' };
+      const fleet = await startFleet(['bun', 'bun'], (incarnation) => ({
+        ...own,
+        ...world.envOf(incarnation),
+      }));
+      try {
+        const { afterMs } = await takeOver(fleet, world, random() * 2000);
+        expect(afterMs).toBeLessThan(30_000);
+      } finally {
+        await fleet.stop();
+        await world.stop();
+      }
+    });
+    await Promise.all(rounds);
+  }, 90_000);
+});

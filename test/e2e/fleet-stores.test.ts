@@ -1,0 +1,101 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { join } from 'node:path';
+import { absent } from '../support/absent.ts';
+import { withPrefix } from '../support/redis.ts';
+import { PNG } from '../support/running-server.ts';
+import { withFolderOfItsOwn } from '../support/s3.ts';
+import { type RuntimeName, type ServerProcess, startServer } from '../support/server-process.ts';
+import { S3_CREDENTIALS, type Service, startRedis, startS3 } from '../support/services.ts';
+import { smoke } from '../support/smoke.ts';
+import { withFolder } from '../support/temporary.ts';
+
+/** Nothing to fetch, and no judge. */
+const QUIET = { PROXY_JUDGES: 'http://127.0.0.1:9/', PROXY_SOURCES: 'file:/dev/null', IMAGE_WORKERS: '1' };
+const S3_ACCESS = {
+  AWS_ACCESS_KEY_ID: S3_CREDENTIALS.accessKeyId,
+  AWS_SECRET_ACCESS_KEY: S3_CREDENTIALS.secretAccessKey,
+};
+
+describe.skipIf(absent('redis-server', 'versitygw'))('stores that are mixed', () => {
+  let redis: Service;
+  let s3: Service;
+
+  beforeAll(async () => {
+    [redis, s3] = await Promise.all([startRedis(), startS3()]);
+  });
+  afterAll(() => Promise.all([redis?.stop(), s3?.stop()]));
+
+  /** Runs the work with a server; answers why it did not start, if it did not. */
+  async function serving(
+    env: Record<string, string>,
+    work: (server: ServerProcess) => Promise<unknown> = async () => {},
+    runtime: RuntimeName = 'bun',
+  ): Promise<string | null> {
+    const server = await startServer(runtime, { ...QUIET, ...env }).catch((error: Error) => error.message);
+    if (typeof server === 'string') return server;
+    try {
+      await work(server);
+      return null;
+    } finally {
+      await server.stop();
+    }
+  }
+
+  async function upload({ url }: ServerProcess): Promise<void> {
+    const answer = await fetch(`${url}/api/upload`, { method: 'POST', body: PNG });
+    expect(answer.status, await answer.text()).toBe(201);
+  }
+
+  test.each(['bun', 'deno'] as const)('SQLite and S3 work together on %s', async (runtime) => {
+    const env = { BLOBS_URL: withFolderOfItsOwn(s3.url), ...S3_ACCESS };
+    expect(await serving(env, ({ url }) => smoke(url), runtime)).toBeNull();
+  });
+
+  test.each(['bun', 'deno'] as const)('Redis and a folder work together on %s', async (runtime) => {
+    expect(
+      await serving({ METADATA_URL: withPrefix(redis.url) }, ({ url }) => smoke(url), runtime),
+    ).toBeNull();
+  });
+
+  test('copies over Redis may start together on one folder, but not on two', async () => {
+    await withFolder(async (folder) => {
+      const METADATA_URL = withPrefix(redis.url);
+      const here = { METADATA_URL, BLOBS_URL: `file:${join(folder, 'here')}` };
+      const there = { METADATA_URL, BLOBS_URL: `file:${join(folder, 'there')}` };
+      expect(await Promise.all([serving(here), serving(here), serving(here)])).toEqual([null, null, null]);
+      expect(await serving(there)).toContain('need BLOBS_URL=s3:... or one shared folder');
+      expect(await serving(here, upload)).toBeNull();
+      expect(await serving(there)).toContain('need BLOBS_URL=s3:... or one shared folder');
+    });
+  });
+
+  test('a folder whose files were moved without the mark is known by the files', async () => {
+    await withFolder(async (folder) => {
+      const METADATA_URL = withPrefix(redis.url);
+      const [old, moved] = [join(folder, 'old'), join(folder, 'moved')];
+      expect(await serving({ METADATA_URL, BLOBS_URL: `file:${old}` }, upload)).toBeNull();
+      const copied = Bun.spawnSync(['cp', '-r', old, moved]);
+      const mark = await Array.fromAsync(new Bun.Glob('*/picpool-files-id').scan(moved));
+      const unmarked = Bun.spawnSync(['rm', ...mark.map((path) => join(moved, path))]);
+      expect([copied.exitCode, unmarked.exitCode]).toEqual([0, 0]);
+      expect(await serving({ METADATA_URL, BLOBS_URL: `file:${moved}` })).toBeNull();
+    });
+  });
+
+  test('a second installation does not take the files of the first for its leavings', async () => {
+    const env = { BLOBS_URL: withFolderOfItsOwn(s3.url), ...S3_ACCESS };
+    expect(await serving(env, upload)).toBeNull();
+    expect(await serving(env)).toContain('belong to other records');
+    expect(await serving({ ...env, METADATA_URL: withPrefix(redis.url) })).toContain(
+      'belong to other records',
+    );
+  });
+
+  test('new records on one machine take the folder over', async () => {
+    await withFolder(async (folder) => {
+      const BLOBS_URL = `file:${folder}`;
+      expect(await serving({ BLOBS_URL }, upload)).toBeNull();
+      expect(await serving({ BLOBS_URL })).toBeNull();
+    });
+  });
+});

@@ -1,0 +1,170 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { absent } from '../support/absent.ts';
+import { type Copy, type Fleet, startFleet } from '../support/fleet.ts';
+import { json } from '../support/json.ts';
+import { type RefreshWorld, startRefreshWorld } from '../support/refresh-world.ts';
+import { PNG } from '../support/running-server.ts';
+import { S3_CREDENTIALS, type Service, startRedis, startS3, until } from '../support/services.ts';
+
+interface Stored {
+  id: string;
+  raw_url: string;
+}
+
+interface Job {
+  id: string;
+  state: string;
+  stage: string;
+  fetched: number;
+  checked: number;
+  alive: number;
+}
+
+const UPLOADER = '203.0.113.7';
+const OTHER = '198.51.100.9';
+
+describe.skipIf(absent('nginx', 'redis-server', 'versitygw')).each([
+  ['two copies, one on Deno', ['bun', 'deno']],
+  ['four copies', ['bun', 'bun', 'bun', 'bun']],
+] as const)('a fleet of %s', (_, runtimes) => {
+  let redis: Service;
+  let s3: Service;
+  let world: RefreshWorld;
+  let fleet: Fleet;
+
+  beforeAll(async () => {
+    [redis, s3, world] = await Promise.all([startRedis(), startS3(), startRefreshWorld()]);
+    fleet = await startFleet(runtimes, (incarnation) => ({
+      METADATA_URL: redis.url,
+      BLOBS_URL: s3.url,
+      AWS_ACCESS_KEY_ID: S3_CREDENTIALS.accessKeyId,
+      AWS_SECRET_ACCESS_KEY: S3_CREDENTIALS.secretAccessKey,
+      ...world.envOf(incarnation),
+    }));
+  }, 60_000);
+
+  afterAll(async () => {
+    await fleet?.stop();
+    await Promise.all([world?.stop(), redis?.stop(), s3?.stop()]);
+  });
+
+  const copy = (index: number): Copy | undefined => fleet.copies[index % fleet.copies.length];
+  const copies = () => fleet.copies.map((_, index) => index);
+
+  async function upload(to: Copy | undefined, query = ''): Promise<Stored> {
+    const answer = await fleet.send(`/api/upload?${query}`, {
+      method: 'POST',
+      body: PNG,
+      from: UPLOADER,
+      to,
+    });
+    const body = await answer.text();
+    expect(answer.status, body).toBe(201);
+    return JSON.parse(body) as Stored;
+  }
+
+  const statuses = async (path: string, init?: RequestInit) =>
+    Promise.all(copies().map(async (index) => (await fleet.send(path, { ...init, to: copy(index) })).status));
+  const all = (status: number) => copies().map(() => status);
+  const remove = (id: string, from: string, to: Copy | undefined) =>
+    fleet.send(`/api/delete/${id}`, { method: 'DELETE', from, to });
+
+  test('what was uploaded to one is served by all, and its uploader deletes it through another', async () => {
+    const turn = async (index: number) => {
+      const { id, raw_url } = await upload(copy(index));
+      const { pathname } = new URL(raw_url);
+      expect(await statuses(pathname)).toEqual(all(200));
+      const bodies = copies().map(async (other) => (await fleet.send(pathname, { to: copy(other) })).bytes());
+      expect(new Set((await Promise.all(bodies)).map((bytes) => Bun.hash(bytes))).size).toBe(1);
+      expect((await remove(id, OTHER, copy(index + 1))).status).toBe(403);
+      expect((await remove(id, UPLOADER, copy(index + 2))).status).toBe(200);
+      await until(async () => (await statuses(pathname)).every((status) => status === 404));
+      expect((await remove(id, UPLOADER, copy(index))).status).toBe(404);
+    };
+    await Promise.all(copies().map(turn));
+  });
+
+  test('the balancer hands the address of the client on, and links lead back to it', async () => {
+    const { id, raw_url } = await upload(undefined);
+    expect(new URL(raw_url).origin).toBe(fleet.url);
+    expect((await fetch(raw_url)).status).toBe(200);
+    expect((await remove(id, OTHER, undefined)).status).toBe(403);
+    expect((await remove(id, UPLOADER, undefined)).status).toBe(200);
+  });
+
+  test('a password, and the cookie for it, open an image at every copy', async () => {
+    const { id, raw_url } = await upload(copy(0), 'password=open+sesame');
+    const { pathname } = new URL(raw_url);
+    expect(await statuses(pathname)).toEqual(all(401));
+    expect(await statuses(pathname, { headers: { 'x-image-password': 'open sesame' } })).toEqual(all(200));
+    const form = await fleet.send(`/i/${id}`, {
+      method: 'POST',
+      body: new URLSearchParams({ password: 'open sesame' }),
+      to: copy(1),
+    });
+    const file = form.headers.getSetCookie().find((one) => one.includes(`Path=${pathname}`));
+    expect(await statuses(pathname, { headers: { cookie: file?.split(';')[0] ?? '' } })).toEqual(all(200));
+  });
+
+  test('guesses of a password are counted over all copies together', async () => {
+    const { raw_url } = await upload(copy(0), 'password=open+sesame');
+    const guesses = Array.from({ length: 12 }, (_, turn) => {
+      const headers = { 'x-image-password': `guess ${turn}` };
+      return fleet.send(new URL(raw_url).pathname, { headers, from: OTHER, to: copy(turn) });
+    });
+    const codes = await Promise.all(
+      guesses.map(async (answer) => (await json<{ code: string }>(await answer)).code),
+    );
+    expect(codes.filter((code) => code === 'wrong_password')).toHaveLength(10);
+    expect(codes.filter((code) => code === 'rate_limited')).toHaveLength(2);
+  });
+
+  test('a refresh is one job, whose progress every copy shows and tells', async () => {
+    const started = await fleet.send('/api/refresh', { method: 'POST', to: copy(0) });
+    expect(started.status).toBe(202);
+    const { job } = await json<{ job: Job }>(started);
+    const told = copies().map((index) => jobAsTold(copy(index), job.id));
+    const joined = await fleet.send('/api/refresh', { method: 'POST', to: copy(1) });
+    expect((await json<{ job: Job }>(joined)).job.id).toBe(job.id);
+    await until(async () => {
+      const shown = await Promise.all(copies().map((index) => jobOf(copy(index))));
+      return shown.every(({ id, state, fetched }) => id === job.id && state === 'running' && fetched > 0);
+    });
+    const ends = await Promise.all(told);
+    for (const end of ends) expect(end).toMatchObject({ id: job.id, state: 'done', checked: 54 });
+    const shown = await Promise.all(copies().map((index) => fleet.send('/api/status', { to: copy(index) })));
+    const texts = new Set(await Promise.all(shown.map((answer) => answer.text())));
+    expect(texts.size).toBe(1);
+    expect(JSON.parse([...texts].join())).toMatchObject({ judge: 'up', refresh: { id: job.id, alive: 30 } });
+    const lists = copies().map(async (index) => {
+      const answer = await fleet.send('/api/v1/proxies?limit=500', { to: copy(index) });
+      return (await json<{ proxies: unknown[] }>(answer)).proxies;
+    });
+    const [first, ...others] = await Promise.all(lists);
+    expect(first).toHaveLength(30);
+    for (const other of others) expect(other).toEqual(first ?? []);
+    expect(new Set(world.seen.map(({ incarnation }) => incarnation)).size).toBe(1);
+  }, 30_000);
+
+  async function jobOf(to: Copy | undefined): Promise<Job> {
+    return (await json<{ refresh: Job }>(await fleet.send('/api/status', { to }))).refresh;
+  }
+
+  /** Listens to the events of a copy until the job has ended. */
+  async function jobAsTold(to: Copy | undefined, id: string): Promise<Job> {
+    const answer = await fleet.send('/api/refresh/events', { to });
+    const decoder = new TextDecoder();
+    let pending = '';
+    for await (const chunk of answer.body ?? []) {
+      pending += decoder.decode(chunk, { stream: true });
+      const blocks = pending.split('\n\n');
+      pending = blocks.pop() ?? '';
+      for (const block of blocks) {
+        const data = /^data: (.*)$/m.exec(block)?.[1];
+        const job = data === undefined ? null : (JSON.parse(data) as Job);
+        if (job?.id === id && job.state !== 'running') return job;
+      }
+    }
+    throw new Error('the events ended before the refresh did');
+  }
+});

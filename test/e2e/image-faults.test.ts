@@ -1,0 +1,177 @@
+import { describe, expect, test } from 'bun:test';
+import { spawnSync } from 'node:child_process';
+import { readdir } from 'node:fs/promises';
+import { connect } from 'node:net';
+import { join } from 'node:path';
+import { attack } from '../support/hostile-uploads.ts';
+import { photo, transparent } from '../support/images.ts';
+import { json } from '../support/json.ts';
+import { killRounds } from '../support/kill-rounds.ts';
+import { childrenOf, isRunning } from '../support/processes.ts';
+import { type ServerProcess, startServer } from '../support/server-process.ts';
+import { withFolder } from '../support/temporary.ts';
+
+const ENV = { SERVICES: 'image', RATE_LIMITS: 'off', LOG_LEVEL: 'error', IMAGE_WORKERS: '2' };
+
+interface Stored {
+  id: string;
+  raw_url: string;
+  size: number;
+}
+
+async function withServer(
+  env: Record<string, string>,
+  work: (server: ServerProcess) => Promise<void>,
+  folder?: string,
+  wrapper?: readonly string[],
+): Promise<void> {
+  const server = await startServer('bun', { ...ENV, ...env }, folder, wrapper);
+  try {
+    await work(server);
+  } finally {
+    expect(await server.stop()).toBe(0);
+  }
+}
+
+function upload({ url }: ServerProcess, bytes: Uint8Array, query = ''): Promise<Response> {
+  return fetch(`${url}/api/upload?${query}`, { method: 'POST', body: new Uint8Array(bytes) });
+}
+
+async function read({ url }: ServerProcess, { raw_url, size }: Stored): Promise<void> {
+  const answer = await fetch(new URL(new URL(raw_url).pathname, url));
+  expect([answer.status, (await answer.bytes()).length]).toEqual([200, size]);
+}
+
+test('hostile files and requests are answered, and the server lives on', async () => {
+  const env = { IMAGE_CONVERT_TIMEOUT: '3s', IMAGE_MAX_PIXELS: '20000000', IMAGE_MAX_UPLOAD: '2MiB' };
+  await withServer(env, async (server) => {
+    const { statuses } = await attack(server, 120, 2);
+    expect(Object.keys(statuses)).toEqual(expect.arrayContaining(['201', '400', '413', '415', '422']));
+    expect((await upload(server, await transparent())).status).toBe(201);
+    expect(await isRunning(server.pid)).toBe(true);
+  });
+}, 60_000);
+
+test('bodies that stop arriving hold nobody up, and leave nothing', async () => {
+  await withServer({}, async (server) => {
+    const { hostname, port } = new URL(server.url);
+    const stalled = await Promise.all(
+      Array.from({ length: 40 }, async () => {
+        const socket = connect(Number(port), hostname);
+        await new Promise((resolve) => socket.once('connect', resolve));
+        socket.on('error', () => {});
+        socket.write(
+          'POST /api/upload HTTP/1.1\r\nHost: localhost\r\nContent-Length: 90000\r\n\r\n\x89PNG\r\n',
+        );
+        return socket;
+      }),
+    );
+    const temporary = () => readdir(join(server.folder, 'tmp')).catch(() => []);
+    await until(async () => (await temporary()).length === stalled.length);
+    expect((await upload(server, await transparent())).status).toBe(201);
+    for (const socket of stalled) socket.destroy();
+    await until(async () => (await temporary()).length === 0);
+  });
+}, 60_000);
+
+describe('a server that is killed at random moments keeps what it acknowledged', () => {
+  test('on bun', async () => {
+    const report = await withFolder((folder) => killRounds('bun', folder, 6, 20_260_102));
+    expect(report.kills).toBe(6);
+    for (const count of [report.uploaded, report.deleted, report.leftovers]) expect(count).toBeGreaterThan(0);
+  }, 120_000);
+
+  test('on deno', async () => {
+    const report = await withFolder((folder) => killRounds('deno', folder, 2, 20_260_103));
+    expect(report.uploaded).toBeGreaterThan(0);
+  }, 120_000);
+});
+
+/** Mounts of a namespace of its own end with the server, and need no right of the machine. */
+const NAMESPACE = ['unshare', '--map-root-user', '--mount'];
+const canMount = spawnSync(NAMESPACE[0] ?? '', [...NAMESPACE.slice(1), 'true']).status === 0;
+if (!canMount) console.warn('No user namespaces here: full and read-only disks are not tested.');
+
+describe.if(canMount)('a disk that', () => {
+  test('is full refuses uploads with 507, and goes on reading', async () => {
+    const large = await photo(900, 700);
+    const mount = [
+      ...NAMESPACE,
+      'sh',
+      '-c',
+      'mount -t tmpfs -o size=10m tmpfs "$DATA_DIR" && exec "$@"',
+      'sh',
+    ];
+    await withFolder((folder) =>
+      withServer(
+        { IMAGE_MIN_FREE: '0' },
+        async (server) => {
+          const stored: Stored[] = [];
+          let refusal: Response | null = null;
+          for (let count = 0; count < 100 && !refusal; count++) {
+            const answer = await upload(server, large, 'format=png');
+            if (answer.status === 201) stored.push(await json<Stored>(answer));
+            else refusal = answer;
+          }
+          expect(refusal?.status).toBe(507);
+          expect(await json(refusal as unknown as Response)).toMatchObject({
+            success: false,
+            code: 'storage_full',
+          });
+          expect(stored.length).toBeGreaterThan(0);
+          for (const image of stored) await read(server, image);
+          const list = await json<{ total: number }>(await fetch(`${server.url}/api/list`));
+          expect(list.total).toBe(stored.length);
+          // What was refused gives its space back, and so does a deletion.
+          const [first] = stored;
+          await fetch(`${server.url}/api/delete/${first?.id}`, { method: 'DELETE' });
+          expect((await upload(server, await transparent())).status).toBe(201);
+          expect(await readdir(`/proc/${server.pid}/root${folder}/tmp`)).toEqual([]);
+        },
+        folder,
+        mount,
+      ),
+    );
+  }, 60_000);
+
+  test('cannot be written refuses uploads with 503, and goes on reading', async () => {
+    await withFolder(async (folder) => {
+      let image: Stored | undefined;
+      await withServer(
+        {},
+        async (server) => {
+          image = await json<Stored>(await upload(server, await transparent()));
+        },
+        folder,
+      );
+      const script =
+        'cd "$DATA_DIR" && mount --bind images images && mount -o remount,bind,ro images && cd - >/dev/null && exec "$@"';
+      await withServer(
+        {},
+        async (server) => {
+          const answer = await upload(server, await transparent());
+          expect([answer.status, answer.headers.has('retry-after')]).toEqual([503, true]);
+          expect(await json(answer)).toMatchObject({ success: false, code: 'unavailable' });
+          if (image) await read(server, image);
+          expect(await readdir(join(folder, 'tmp'))).toEqual([]);
+        },
+        folder,
+        [...NAMESPACE, 'sh', '-c', script, 'sh'],
+      );
+    });
+  }, 60_000);
+});
+
+test('a stopped server leaves no conversion process', async () => {
+  let workers: number[] = [];
+  await withServer({}, async (server) => {
+    expect((await upload(server, await transparent())).status).toBe(201);
+    workers = await childrenOf(server.pid);
+    expect(workers.length).toBe(2);
+  });
+  expect(await Promise.all(workers.map(isRunning))).toEqual([false, false]);
+});
+
+async function until(condition: () => Promise<boolean>): Promise<void> {
+  while (!(await condition())) await Bun.sleep(20);
+}

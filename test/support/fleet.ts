@@ -1,0 +1,94 @@
+import { type Balancer, startBalancer } from './balancer.ts';
+import { type RuntimeName, type ServerProcess, startServer } from './server-process.ts';
+import { freePort } from './services.ts';
+
+/** A copy of the server at an address that stays, whichever process listens there. */
+export interface Copy {
+  readonly url: string;
+  /** Grows with each process of the fleet. */
+  readonly incarnation: number;
+  readonly running: boolean;
+  /** Kills it without warning. */
+  kill(): Promise<void>;
+  /** Starts it again. */
+  start(): Promise<void>;
+  /** What its processes have written to stderr. */
+  stderr(): string;
+}
+
+export interface Fleet {
+  /** The balancer. */
+  url: string;
+  copies: Copy[];
+  /** A request as from the client with that address, by way of the balancer or to the copy. */
+  send(path: string, init?: RequestInit & { from?: string; to?: Copy | undefined }): Promise<Response>;
+  stop(): Promise<void>;
+}
+
+/** Copies of the server over the same stores, behind a balancer; `envOf` may tell one process from another. */
+export async function startFleet(
+  runtimes: readonly RuntimeName[],
+  envOf: (incarnation: number) => Record<string, string>,
+): Promise<Fleet> {
+  let incarnations = 0;
+  const attempts = await Promise.allSettled(runtimes.map(startCopy));
+  const copies = attempts.flatMap((attempt) => (attempt.status === 'fulfilled' ? [attempt.value] : []));
+  const failed = attempts.find((attempt) => attempt.status === 'rejected');
+  if (failed) {
+    await Promise.all(copies.map((copy) => copy.stop()));
+    throw failed.reason;
+  }
+  const balancer: Balancer = await startBalancer(copies.map(({ url }) => Number(new URL(url).port)));
+
+  async function startCopy(runtime: RuntimeName): Promise<Copy & { stop(): Promise<void> }> {
+    const port = await freePort();
+    let incarnation = 0;
+    let server: ServerProcess | null = null;
+    let earlier = '';
+    const begin = async () => {
+      incarnation = ++incarnations;
+      server = await startServer(runtime, {
+        PORT: String(port),
+        TRUSTED_PROXIES: '127.0.0.1',
+        RATE_LIMITS: 'off',
+        IMAGE_WORKERS: '1',
+        ...envOf(incarnation),
+      });
+    };
+    const end = async (signal: NodeJS.Signals) => {
+      const ending = server;
+      server = null;
+      ending?.kill(signal);
+      await ending?.stop();
+      earlier += ending?.stderr() ?? '';
+    };
+    await begin();
+    return {
+      url: `http://127.0.0.1:${port}`,
+      get incarnation() {
+        return incarnation;
+      },
+      get running() {
+        return server !== null;
+      },
+      start: begin,
+      kill: () => end('SIGKILL'),
+      stop: () => end('SIGTERM'),
+      stderr: () => earlier + (server?.stderr() ?? ''),
+    };
+  }
+
+  return {
+    url: balancer.url,
+    copies,
+    send(path, { from, to, ...init } = {}) {
+      const headers = new Headers(init.headers);
+      if (from !== undefined) headers.set('x-forwarded-for', from);
+      return fetch(`${to?.url ?? balancer.url}${path}`, { redirect: 'manual', ...init, headers });
+    },
+    async stop() {
+      await balancer.stop();
+      await Promise.all(copies.map((copy) => copy.stop()));
+    },
+  };
+}

@@ -1,0 +1,35 @@
+import { readdir, readFile } from 'node:fs/promises';
+
+/** The processes whose parent is this one; Linux only. */
+export async function childrenOf(pid: number): Promise<number[]> {
+  const all = (await readdir('/proc')).filter((name) => /^\d+$/.test(name)).map(Number);
+  const parents = await Promise.all(all.map((one) => parentOf(one)));
+  return all.filter((_, index) => parents[index] === pid);
+}
+
+/** True while the process is there and not a zombie. */
+export async function isRunning(pid: number): Promise<boolean> {
+  const fields = await statOf(pid);
+  return fields !== null && fields[0] !== 'Z';
+}
+
+/** Resolves when none of them runs any more; rejects with those that still do after `limitMs`. */
+export async function ended(pids: readonly number[], limitMs = 10_000): Promise<void> {
+  const deadline = Date.now() + limitMs;
+  for (;;) {
+    const running = await Promise.all(pids.map(isRunning));
+    if (!running.includes(true)) return;
+    if (Date.now() > deadline) throw new Error(`still running: ${pids.filter((_, at) => running[at])}`);
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+}
+
+async function parentOf(pid: number): Promise<number> {
+  return Number((await statOf(pid))?.[1] ?? 0);
+}
+
+/** What stands in /proc/<pid>/stat behind the name: state, parent... */
+async function statOf(pid: number): Promise<string[] | null> {
+  const text = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => null);
+  return text === null ? null : text.slice(text.lastIndexOf(')') + 2).split(' ');
+}

@@ -1,0 +1,77 @@
+import { expect, test } from 'bun:test';
+import { readArguments } from '../../src/cli/arguments.ts';
+import { NO_OPERANDS } from '../../src/cli/command.ts';
+import { CommandError, EXIT } from '../../src/cli/exit.ts';
+import { nearest } from '../../src/cli/nearest.ts';
+import { flag, value, valueOr, values } from '../../src/cli/options.ts';
+import { choice, duration, integer } from '../../src/config-values.ts';
+
+const OPTIONS = {
+  format: valueOr('FORM', choice(['text', 'json'], 'text', 'How.')),
+  limit: value('N', integer(undefined, 'How many.', 1, 10)),
+  wait: values('TIME', duration(undefined, 'How long.', '1s')),
+  quiet: flag('Says nothing.', 'q'),
+};
+const FILES = { form: 'FILE...', least: 1, most: 2 };
+const read = (...args: string[]) => readArguments(OPTIONS, FILES, args);
+
+function faultsOf(...args: string[]): string[] {
+  try {
+    read(...args);
+  } catch (error) {
+    if (error instanceof CommandError && error.exitCode === EXIT.usage) return error.message.split('\n');
+  }
+  throw new Error('it was accepted');
+}
+
+test('what is not given is the default, nothing, or empty', () => {
+  expect(read('a')).toEqual({
+    options: { format: 'text', limit: undefined, wait: [], quiet: false },
+    operands: ['a'],
+  });
+});
+
+test('options stand anywhere, in both spellings, and the last one counts', () => {
+  expect(
+    read('-q', 'a', '--limit=3', '--format', 'JSON', '-', '--limit', '4', '--wait', '2s', '--wait=1m'),
+  ).toEqual({
+    options: { format: 'json', limit: 4, wait: [2000, 60_000], quiet: true },
+    operands: ['a', '-'],
+  });
+});
+
+test('behind -- everything is an operand', () => {
+  expect(read('--', '--limit', '-q').operands).toEqual(['--limit', '-q']);
+});
+
+test('every fault is told at once, and what was probably meant', () => {
+  expect(faultsOf('--formt=json', '--limit', '11', '--quiet=yes', '--wait')).toEqual([
+    '--formt is no option here; did you mean --format?',
+    '--quiet takes no value.',
+    '--wait needs a value, --wait=TIME.',
+    '--limit must be an integer from 1 to 10, but is "11".',
+    'FILE... is missing.',
+  ]);
+});
+
+test('an option is not taken for the value of the one before', () => {
+  expect(faultsOf('a', '--format', '-q')).toEqual(['--format needs a value, --format=FORM.']);
+});
+
+test('operands beyond the most are named', () => {
+  expect(faultsOf('a', 'b', 'c')).toEqual(['"c" is one argument too many.']);
+  expect(() => readArguments({}, NO_OPERANDS, ['x'])).toThrow('"x" is one argument too many.');
+});
+
+test('options that every object has are none', () => {
+  expect(faultsOf('a', '--constructor')).toEqual(['--constructor is no option here.']);
+});
+
+test('a word is taken for another only where little is wrong with it', () => {
+  const known = ['check', 'export', 'config'];
+  expect(nearest('chek', known)).toBe('check');
+  expect(nearest('exprot', known)).toBe('export');
+  expect(nearest('conf', known)).toBe('config');
+  expect(nearest('sleep', known)).toBeUndefined();
+  expect(nearest('x', known)).toBeUndefined();
+});

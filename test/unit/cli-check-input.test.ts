@@ -1,0 +1,52 @@
+import { expect, test } from 'bun:test';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { openCandidates } from '../../src/cli/check-input.ts';
+import { formatUrl } from '../../src/proxy/proxy.ts';
+import { withFolder } from '../support/temporary.ts';
+
+const options = { format: 'lines', protocols: ['http'], allowPrivate: false } as const;
+
+test('each endpoint comes once, whatever the number of lists', () =>
+  withFolder(async (folder) => {
+    const paths = [join(folder, 'a.txt'), join(folder, 'b.txt')];
+    await writeFile(paths[0] ?? '', '8.8.8.8:80\nsocks5://8.8.4.4:1080\nrubbish\n10.0.0.1:80\n');
+    await writeFile(paths[1] ?? '', 'http://8.8.8.8:80\n1.1.1.1:3128');
+    const source = await openCandidates({ ...options, paths });
+    const found = (await Array.fromAsync(source.candidates())).map(formatUrl);
+    expect(found).toEqual(['http://8.8.8.8:80', 'socks5://8.8.4.4:1080', 'http://1.1.1.1:3128']);
+    expect(source.counts()).toEqual({ rejected: 2, repeated: 1 });
+    expect(source.size()).toEqual({ total: 3 });
+  }));
+
+test('an entry without a protocol is tried as each that was asked for', () =>
+  withFolder(async (folder) => {
+    const path = join(folder, 'list.txt');
+    await writeFile(path, '8.8.8.8:80\nsocks4://8.8.4.4:1080\n');
+    const source = await openCandidates({ ...options, protocols: ['http', 'socks5'], paths: [path] });
+    const found = (await Array.fromAsync(source.candidates())).map(formatUrl);
+    expect(found.sort()).toEqual(['http://8.8.8.8:80', 'socks4://8.8.4.4:1080', 'socks5://8.8.8.8:80']);
+  }));
+
+test('a long list is read only as far as its proxies are asked for', () =>
+  withFolder(async (folder) => {
+    const path = join(folder, 'list.txt');
+    const lines = Array.from(
+      { length: 200_000 },
+      (_, n) => `8.${n >> 16}.${(n >> 8) & 255}.${n & 255}:8080\n`,
+    );
+    await writeFile(path, lines.join(''));
+    const source = await openCandidates({ ...options, paths: [path] });
+    const candidates = source.candidates();
+    for (let n = 0; n < 10; n++) await candidates.next();
+    const { total = 0, estimated } = source.size();
+    expect(estimated).toBe(true);
+    expect(total).toBeWithin(150_000, 250_000);
+    expect(source.counts().rejected).toBe(0);
+    await candidates.return(undefined);
+  }));
+
+test('a list that is not there, or is a folder, is told before anything is tested', async () => {
+  expect(openCandidates({ ...options, paths: ['/nowhere'] })).rejects.toThrow('There is no file /nowhere.');
+  expect(openCandidates({ ...options, paths: ['/tmp'] })).rejects.toThrow('/tmp is a folder, not a list.');
+});

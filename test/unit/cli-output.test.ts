@@ -1,0 +1,159 @@
+import { expect, test } from 'bun:test';
+import { createResultWriter, csvHeader } from '../../src/cli/check-format.ts';
+import { misspelled } from '../../src/cli/config.ts';
+import { countOf, formatBytes, formatCount, formatSpan } from '../../src/cli/format.ts';
+import { masked } from '../../src/cli/masked.ts';
+import { createProgress } from '../../src/cli/progress.ts';
+import { createTerminal, type Stream } from '../../src/cli/terminal.ts';
+
+function stream(isTTY: boolean, columns: number, fault?: string): Stream & { text: string } {
+  return {
+    isTTY,
+    columns,
+    text: '',
+    write(piece, done) {
+      this.text += piece;
+      done(fault === undefined ? null : Object.assign(new Error(fault), { code: fault }));
+    },
+    on: () => {},
+  };
+}
+
+interface Conditions {
+  tty?: boolean;
+  columns?: number;
+  fault?: string;
+  env?: Record<string, string>;
+}
+
+function open({ tty = false, columns = 100, fault, env = {} }: Conditions = {}) {
+  const [stdout, stderr] = [stream(tty, columns, fault), stream(tty, columns)];
+  let gone = 0;
+  const terminal = createTerminal({ stdout, stderr, env, onGone: () => gone++ });
+  return { terminal, stdout, stderr, gone: () => gone };
+}
+
+test('data and words go their own ways', async () => {
+  const { terminal, stdout, stderr } = open();
+  terminal.say('reading');
+  await Promise.all([terminal.print('one\n'), terminal.print('two\n')]);
+  expect([stdout.text, stderr.text]).toEqual(['one\ntwo\n', 'reading\n']);
+});
+
+test('a bar shows counts, share, rate and time left, and gives way to lines', () => {
+  const { terminal, stderr } = open({ tty: true });
+  let now = 0;
+  const progress = createProgress(terminal, 'checked', () => now);
+  now = 10_000;
+  progress.update({ done: 1000, total: 4000, note: '37 alive' });
+  expect(stderr.text).toBe(
+    '\r\u001b[K[#####...............] 1,000 of 4,000 checked (25 %), 100/s, 0:30 left, 37 alive',
+  );
+  terminal.say('a word');
+  expect(stderr.text).toEndWith('\r\u001b[Ka word\n');
+});
+
+test('on a narrow terminal there is no bar, and no line is longer than it', () => {
+  const { terminal, stderr } = open({ tty: true, columns: 40 });
+  terminal.status('1,000 checked', '[#####...............] ');
+  terminal.status('2,000 checked, and more than there is room for', '[#####] ');
+  expect(stderr.text).toBe(
+    '\r\u001b[K[#####...............] 1,000 checked\r\u001b[K2,000 checked, and more than there is r',
+  );
+});
+
+test('where there is no terminal, a line is written every two seconds', () => {
+  const { terminal, stderr } = open();
+  let now = 0;
+  const progress = createProgress(terminal, 'checked', () => now);
+  for (now = 100; now <= 5000; now += 100) progress.update({ done: now, total: 10_000, estimated: true });
+  expect(stderr.text.split('\n')).toEqual([
+    '2,000 of about 10,000 checked (20 %), 1,000/s, 0:08 left',
+    '4,000 of about 10,000 checked (40 %), 1,000/s, 0:06 left',
+    '',
+  ]);
+});
+
+test('a total that nobody knows is left out', () => {
+  const { terminal, stderr } = open();
+  let now = 0;
+  const progress = createProgress(terminal, 'checked', () => now);
+  now = 4000;
+  progress.update({ done: 2, note: 'none alive' });
+  expect(stderr.text).toBe('2 checked, 0.5/s, none alive\n');
+});
+
+test('colours are for terminals without NO_COLOR', () => {
+  expect(open({ tty: true }).terminal.paint('red', 'x')).toBe('\u001b[31mx\u001b[0m');
+  expect(open({ tty: true, env: { NO_COLOR: '1' } }).terminal.paint('red', 'x')).toBe('x');
+  expect(open({ tty: true, env: { TERM: 'dumb' } }).terminal.live).toBe(false);
+  expect(open().terminal.paint('red', 'x')).toBe('x');
+});
+
+test('a reader that has gone is told apart from a disk that is full', async () => {
+  const piped = open({ fault: 'EPIPE' });
+  void piped.terminal.print('x\n');
+  await new Promise((resolve) => setImmediate(resolve));
+  await Promise.resolve();
+  expect(piped.gone()).toBe(1);
+  const full = open({ fault: 'ENOSPC' });
+  expect(full.terminal.print('x\n')).rejects.toThrow('The output cannot be written (ENOSPC).');
+  expect(full.gone()).toBe(0);
+});
+
+test('numbers, times and sizes are written for people', () => {
+  expect([0, 999, 1000, 1234567].map(formatCount)).toEqual(['0', '999', '1,000', '1,234,567']);
+  expect([countOf(1, 'proxy', 'proxies'), countOf(2, 'proxy', 'proxies'), countOf(0, 'list')]).toEqual([
+    '1 proxy',
+    '2 proxies',
+    '0 lists',
+  ]);
+  expect([400, 65_000, 3_723_000].map(formatSpan)).toEqual(['0:00', '1:05', '1:02:03']);
+  expect([0, 999, 1000, 3_400_000, 2e12].map(formatBytes)).toEqual([
+    '0 B',
+    '999 B',
+    '1.0 kB',
+    '3.4 MB',
+    '2.0 TB',
+  ]);
+});
+
+test('secrets are masked wherever they hide', () => {
+  expect(masked('ADMIN_TOKEN', 'abc')).toBe('***');
+  expect(masked('AWS_SECRET_ACCESS_KEY', 'abc')).toBe('***');
+  expect(masked('WEBHOOK_SECRET', 'abc')).toBe('***');
+  expect(masked('METADATA_URL', 'rediss://user:pa:ss@db:6379/1')).toBe('rediss://***@db:6379/1');
+  expect(masked('PROXY_SOURCES', 'https://a.example/?api_key=abc&x=1,https://u:p@b.example/')).toBe(
+    'https://a.example/?api_key=***&x=1,https://***@b.example/',
+  );
+  expect(masked('WEBHOOK_URLS', 'https://hooks.example/T01/B02/xyz,https://other.example/')).toBe(
+    'https://hooks.example/***, https://other.example/***',
+  );
+  expect(masked('BLOBS_URL', 's3://bucket?endpoint=https://s3.example&region=eu')).toBe(
+    's3://bucket?endpoint=https://s3.example&region=eu',
+  );
+});
+
+test('a slip of the pen in a variable is seen, other programs are left alone', () => {
+  expect(misspelled({ IMAGE_MAX_UPLOADS: '1', IMAGE_TAG: 'x', PROXY_JUDGES: 'y', LANG: 'z' })).toEqual([
+    'IMAGE_MAX_UPLOADS is no setting; did you mean IMAGE_MAX_UPLOAD?',
+  ]);
+});
+
+test('cells that would break a CSV file apart are quoted', async () => {
+  const write = await createResultWriter('csv', undefined);
+  const row = write(
+    { protocol: 'http', ip: '203.0.113.9', port: 80 },
+    {
+      verdict: 'alive',
+      connectMs: 1,
+      firstByteMs: 2,
+      totalMs: 3.4,
+      exitIp: '10.0.0.1',
+      anonymity: 'elite',
+      tampering: ['x-"odd"', 'via'],
+    },
+  );
+  expect(csvHeader).toBe('protocol,ip,port,country,response_time,anonymity,exit_ip,tampering\n');
+  expect(row).toBe('http,203.0.113.9,80,ZZ,3,elite,10.0.0.1,"x-""odd"" via"\n');
+});

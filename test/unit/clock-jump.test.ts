@@ -1,0 +1,75 @@
+import { expect, test } from 'bun:test';
+import { createLocalLocks } from '../../adapters/local/locks.ts';
+import { createLocalRateLimiter } from '../../adapters/local/rate-limiter.ts';
+import { openDatabase } from '../../adapters/sqlite/database.ts';
+import { createSqliteState } from '../../adapters/sqlite/state.ts';
+import { bunRuntime } from '../../src/runtime/bun.ts';
+import { createBlocks } from '../../src/shared/blocks.ts';
+import { startImageHost } from '../support/image-host.ts';
+import { PNG } from '../support/running-server.ts';
+
+const HOUR_MS = 3_600_000;
+const JUMPS = [
+  ['an hour ahead', HOUR_MS],
+  ['an hour back', -HOUR_MS],
+] as const;
+
+/** Writes the input as the result, so that only the host is under test. */
+const codec = {
+  async convert({ output }: { output: string }) {
+    await Bun.write(output, PNG);
+    const hash = new Bun.CryptoHasher('sha256').update(PNG).digest('hex');
+    return { format: 'png' as const, width: 2, height: 2, frames: 1, size: PNG.length, hash };
+  },
+};
+
+test.each(JUMPS)(
+  'the clock jumps %s: images are stored, found, listed and deleted as before',
+  async (_, ms) => {
+    const host = await startImageHost({ codec });
+    try {
+      const before = await host.upload(PNG);
+      host.clock.ms += ms;
+      const after = await host.upload(PNG);
+      const list = (await (await host.send('/api/list')).json()) as { images: { id: string }[] };
+      const newestFirst = ms > 0 ? [after.id, before.id] : [before.id, after.id];
+      expect(list.images.map(({ id }) => id)).toEqual(newestFirst);
+      for (const { id } of [before, after]) {
+        expect((await host.send(`/i/${id}.png`)).status).toBe(200);
+        expect((await host.send(`/api/delete/${id}`, { method: 'DELETE' })).status).toBe(200);
+        expect((await host.send(`/api/info/${id}`)).status).toBe(404);
+      }
+      expect((await host.service.cleanup(1000)).removed).toBe(0);
+    } finally {
+      await host.stop();
+    }
+  },
+);
+
+test.each(JUMPS)(
+  'the clock jumps %s: nobody is locked out by a limit for longer than it says',
+  async (_, ms) => {
+    let now = 10 * HOUR_MS;
+    const limiter = createLocalRateLimiter({ now: () => now });
+    const bucket = { capacity: 2, perSecond: 1 };
+    const take = async () => (await limiter.take('client', bucket)).allowed;
+    expect([await take(), await take(), await take()]).toEqual([true, true, false]);
+    now += ms;
+    await take();
+    now += 1000;
+    expect(await take()).toBe(true);
+  },
+);
+
+test.each(JUMPS)('the clock jumps %s: what another copy has blocked is known soon', async (_, ms) => {
+  let now = 10 * HOUR_MS;
+  const database = await openDatabase(bunRuntime.openSqlite, ':memory:');
+  const parts = { state: createSqliteState(database), locks: createLocalLocks(), now: () => now };
+  const here = createBlocks(parts);
+  const elsewhere = createBlocks(parts);
+  await here.mayWrite('192.0.2.1');
+  await elsewhere.add({ network: '192.0.2.0/24' }, '');
+  now += ms;
+  expect(here.mayWrite('192.0.2.1')).rejects.toMatchObject({ code: 'forbidden' });
+  database.close();
+});

@@ -1,0 +1,66 @@
+import { afterEach, beforeEach, expect, test } from 'bun:test';
+import { type Database, openDatabase } from '../../adapters/sqlite/database.ts';
+import { createSqliteState } from '../../adapters/sqlite/state.ts';
+import type { JudgeState } from '../../src/proxy/check/checker.ts';
+import { createProgress, NO_JOB, type RefreshJob } from '../../src/proxy/progress.ts';
+import { createSharedJudges } from '../../src/proxy/shared-judges.ts';
+import { bunRuntime } from '../../src/runtime/bun.ts';
+import type { StateStore } from '../../src/shared/state.ts';
+import { createFakeClock } from '../support/fake-clock.ts';
+import { createPool } from '../support/pool.ts';
+
+let database: Database;
+let state: StateStore;
+
+beforeEach(async () => {
+  database = await openDatabase(bunRuntime.openSqlite, ':memory:');
+  state = createSqliteState(database);
+});
+afterEach(() => database.close());
+
+test('a copy that lost its lease does not write its job over that of its successor', async () => {
+  const logged: string[] = [];
+  const log = (_level: string, message: string) => void logged.push(message);
+  const [old, young] = [1, 2].map(() => createProgress({ state, clock: createFakeClock(), log }));
+  const job = (id: string): RefreshJob => ({ ...NO_JOB, id, state: 'running' });
+  await old?.begin(job('old'), 1);
+  await young?.begin(job('young'), 2);
+  await old?.end();
+  expect((await young?.saved())?.id).toBe('young');
+  expect(logged).toEqual(['another copy has taken the refresh over']);
+  await young?.end();
+});
+
+test('the judges are as whoever asked them last has found them', async () => {
+  const found = (judge: JudgeState['state'], checkedAt: number | null): JudgeState => ({
+    state: judge,
+    judges: [{ url: 'http://judge', up: judge === 'up', error: null, latencyMs: null, checkedAt }],
+  });
+  let here = found('unknown', null);
+  let there = found('up', 1000);
+  const one = createSharedJudges(state, () => here);
+  const two = createSharedJudges(state, () => there);
+  await Promise.all([one.tell(), two.tell()]);
+  expect((await one.latest()).state).toBe('up');
+  here = found('down', 2000);
+  await one.tell();
+  expect((await two.latest()).state).toBe('down');
+  there = found('up', 3000);
+  expect((await two.latest()).state).toBe('up');
+  await two.tell();
+  expect((await one.latest()).state).toBe('up');
+});
+
+test('a refresh that breaks off elsewhere is followed by one here, whatever the start was told', async () => {
+  const pool = await createPool({ list: ['http://192.0.2.1:80'] }, { refreshOnStart: false });
+  await pool.clock.advance(60_000);
+  const elsewhere = { ...NO_JOB, id: 'elsewhere', state: 'running', startedAt: pool.clock.now() };
+  await pool.state.set('proxy:refresh', JSON.stringify({ ...elsewhere, updatedAt: pool.clock.now() }));
+  await pool.clock.advance(30_000);
+  pool.service.start();
+  await pool.clock.advance(100);
+  const next = await pool.ended();
+  expect(next).toMatchObject({ state: 'done', checked: 1 });
+  expect(next.id).not.toBe('elsewhere');
+  await pool.close();
+});

@@ -1,0 +1,38 @@
+import { expect, test } from 'bun:test';
+import { createLogger, type LoggerOptions } from '../../src/shared/logger.ts';
+
+function linesOf(addresses: LoggerOptions['addresses'], peers: string[]): Record<string, unknown>[] {
+  const lines: Record<string, unknown>[] = [];
+  const log = createLogger({
+    level: 'info',
+    format: 'json',
+    write: (line) => void lines.push(JSON.parse(line)),
+    now: () => 0,
+    ...(addresses && { addresses }),
+  });
+  for (const peer of peers) log('info', 'request', () => ({ peer, status: 200 }));
+  return lines;
+}
+
+const PEERS = ['192.0.2.1', '192.0.2.1', '192.0.2.2'];
+
+test('addresses of clients are logged as they are, unless something else was asked for', () => {
+  expect(linesOf(undefined, PEERS).map(({ peer }) => peer)).toEqual(PEERS);
+});
+
+test('hashed addresses tell clients apart, and not who they are', () => {
+  const [first, second, third] = linesOf('hashed', PEERS);
+  expect(first?.peer).toMatch(/^[0-9a-f]{12}$/);
+  expect(second?.peer).toBe(first?.peer);
+  expect(third?.peer).not.toBe(first?.peer);
+  expect(linesOf('hashed', PEERS)[0]?.peer).not.toBe(first?.peer);
+});
+
+test('addresses can be left out, and nothing else is', () => {
+  expect(linesOf('off', PEERS)[0]).toEqual({
+    time: '1970-01-01T00:00:00.000Z',
+    level: 'info',
+    message: 'request',
+    status: 200,
+  });
+});

@@ -1,0 +1,34 @@
+import { describe, expect, test } from 'bun:test';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { affordableSockets } from '../../src/shared/open-files.ts';
+
+async function withLimit<T>(soft: string, use: (path: string) => Promise<T>): Promise<T> {
+  const folder = await mkdtemp(join(tmpdir(), 'picpool-limits-'));
+  const path = join(folder, 'limits');
+  await writeFile(
+    path,
+    `Limit  Soft Limit  Hard Limit  Units\nMax open files            ${soft}    4096    files\n`,
+  );
+  return use(path).finally(() => rm(folder, { recursive: true }));
+}
+
+describe('affordableSockets', () => {
+  test('a generous limit leaves the wanted number', async () => {
+    expect(await withLimit('65536', (path) => affordableSockets(1000, path))).toBe(1000);
+  });
+
+  test('a low limit leaves descriptors for everything else', async () => {
+    expect(await withLimit('1024', (path) => affordableSockets(1000, path))).toBe(512);
+    expect(await withLimit('256', (path) => affordableSockets(1000, path))).toBe(56);
+  });
+
+  test('there is always one', async () => {
+    expect(await withLimit('64', (path) => affordableSockets(1000, path))).toBe(1);
+  });
+
+  test('an unknown limit is no limit', async () => {
+    expect(await affordableSockets(1000, '/nonexistent')).toBe(1000);
+  });
+});

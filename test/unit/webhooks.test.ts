@@ -1,0 +1,183 @@
+import { afterEach, describe, expect, test } from 'bun:test';
+import { createHmac } from 'node:crypto';
+import { createSafeFetch, type SafeFetch } from '../../src/shared/safe-fetch.ts';
+import { createWatch } from '../../src/webhooks/watch.ts';
+import { createWebhooks, type Delivery, type WebhooksOptions } from '../../src/webhooks/webhooks.ts';
+import { createFakeClock } from '../support/fake-clock.ts';
+
+const SECRET = 'a-secret-of-sixteen';
+
+interface Received {
+  headers: Headers;
+  body: string;
+}
+
+const closers: (() => Promise<void>)[] = [];
+afterEach(async () => {
+  for (const close of closers.splice(0)) await close();
+});
+
+/** A receiver that answers with these statuses in turn, and then with 200. */
+function receiver(...statuses: number[]) {
+  const received: Received[] = [];
+  let wake = () => {};
+  const server = Bun.serve({
+    hostname: '127.0.0.1',
+    port: 0,
+    async fetch(request) {
+      received.push({ headers: request.headers, body: await request.text() });
+      wake();
+      return new Response(null, { status: statuses.shift() ?? 200 });
+    },
+  });
+  closers.push(() => server.stop(true));
+  return {
+    url: `http://127.0.0.1:${server.port}/hook`,
+    received,
+    async got(count: number) {
+      while (received.length < count) {
+        await new Promise<void>((resolve) => {
+          wake = resolve;
+        });
+      }
+    },
+  };
+}
+
+function sender(urls: string[], changes: Partial<WebhooksOptions> = {}) {
+  const clock = createFakeClock();
+  const deliveries: Delivery[] = [];
+  let count = 0;
+  let wake = () => {};
+  const webhooks = createWebhooks({
+    urls,
+    secret: SECRET,
+    fetch: createSafeFetch({ allowPrivate: true }),
+    clock,
+    newId: () => `message-${++count}`,
+    random: () => 0.5,
+    log: () => {},
+    onDelivery(delivery) {
+      deliveries.push(delivery);
+      wake();
+    },
+    ...changes,
+  });
+  closers.push(() => webhooks.stop());
+  return {
+    ...webhooks,
+    clock,
+    deliveries,
+    /** Lets the waits pass until so many messages have an end. */
+    async ended(expected: number) {
+      while (deliveries.length < expected) {
+        const soon = new Promise<void>((resolve) => {
+          wake = resolve;
+          setTimeout(resolve, 5);
+        });
+        await soon;
+        if (deliveries.length < expected) await clock.advance(1000);
+      }
+    },
+  };
+}
+
+describe('a message', () => {
+  test('carries the event, and a signature over id, time and body', async () => {
+    const hook = receiver();
+    const { send, ended, clock } = sender([hook.url]);
+    send('image.stored', { id: 'Zk3vQ8mT1xYb' });
+    await ended(1);
+    const [{ headers, body } = { headers: new Headers(), body: '' }] = hook.received;
+    const timestamp = headers.get('webhook-timestamp') ?? '';
+    expect(JSON.parse(body)).toMatchObject({
+      id: 'message-1',
+      type: 'image.stored',
+      data: { id: 'Zk3vQ8mT1xYb' },
+    });
+    expect(headers.get('content-type')).toBe('application/json');
+    expect(headers.get('webhook-id')).toBe('message-1');
+    expect(Math.abs(Number(timestamp) - clock.now() / 1000)).toBeLessThan(60);
+    const right = createHmac('sha256', SECRET).update(`message-1.${timestamp}.${body}`).digest('base64');
+    expect(headers.get('webhook-signature')).toBe(`v1,${right}`);
+  });
+
+  test('is tried again while the receiver fails, in its order, and goes to every URL', async () => {
+    const failing = receiver(500, 503, 429);
+    const good = receiver();
+    const { send, ended, deliveries } = sender([failing.url, good.url]);
+    send('refresh.finished', { n: 1 });
+    send('refresh.finished', { n: 2 });
+    await ended(4);
+    expect(deliveries).toEqual(Array(4).fill('delivered'));
+    const numbers = (received: Received[]) => received.map(({ body }) => JSON.parse(body).data.n);
+    expect(numbers(failing.received)).toEqual([1, 1, 1, 1, 2]);
+    expect(numbers(good.received)).toEqual([1, 2]);
+  });
+
+  test('is given up where the receiver refuses it, or fails six times', async () => {
+    const refusing = receiver(404);
+    const first = sender([refusing.url]);
+    first.send('judge.down', {});
+    await first.ended(1);
+    expect([refusing.received.length, first.deliveries]).toEqual([1, ['failed']]);
+
+    let attempts = 0;
+    const fetch: SafeFetch = async () => {
+      attempts++;
+      throw new Error('could not be reached');
+    };
+    const second = sender(['http://192.0.2.1/'], { fetch });
+    second.send('judge.down', {});
+    for (let minute = 0; minute < 20 && second.deliveries.length === 0; minute++)
+      await second.clock.advance(60_000);
+    expect([attempts, second.deliveries]).toEqual([6, ['failed']]);
+  });
+
+  test('is dropped when a thousand wait', async () => {
+    const never: SafeFetch = (_, { signal }) =>
+      new Promise((_resolve, reject) => signal?.addEventListener('abort', () => reject(signal.reason)));
+    const { send, deliveries } = sender(['http://192.0.2.1/'], { fetch: never });
+    for (let count = 0; count < 1002; count++) send('image.stored', {});
+    expect(deliveries).toEqual(['dropped', 'dropped']);
+  });
+
+  test.each(['http://127.0.0.1:1/', 'http://[::ffff:10.0.0.1]/', 'http://0x7f000001/', 'http://localhost/'])(
+    'never goes to the inner address %s',
+    async (url) => {
+      const faults: unknown[] = [];
+      const { send, clock, deliveries } = sender([url], {
+        fetch: createSafeFetch({ allowPrivate: false }),
+        log: (_level, _message, facts) => void faults.push(typeof facts === 'object' ? facts.error : facts),
+      });
+      send('image.stored', {});
+      while (faults.length === 0) await new Promise((resolve) => setTimeout(resolve, 1));
+      expect(String(faults[0])).toMatch(/not (a )?public|forbidden|not dialled|address/);
+      await clock.advance(1);
+      expect(deliveries).not.toContain('delivered');
+    },
+  );
+});
+
+describe('watching the pool', () => {
+  function watch() {
+    const sent: string[] = [];
+    return { sent, look: createWatch(10, (type) => void sent.push(type)) };
+  }
+
+  test('tells each change once', () => {
+    const { sent, look } = watch();
+    const state = { alive: 50, refreshed: true, judges: 'up' as const };
+    look(state);
+    expect(sent).toEqual([]);
+    for (const alive of [9, 5, 12, 20]) look({ ...state, alive });
+    for (const judges of ['down', 'down', 'up'] as const) look({ ...state, judges });
+    expect(sent).toEqual(['pool.low', 'pool.recovered', 'judge.down', 'judge.up']);
+  });
+
+  test('says nothing of a pool that was never filled, or of judges that were never asked', () => {
+    const { sent, look } = watch();
+    look({ alive: 0, refreshed: false, judges: 'unknown' });
+    expect(sent).toEqual([]);
+  });
+});
