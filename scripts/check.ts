@@ -47,7 +47,7 @@ const steps: Record<string, () => Promise<Counts>> = {
     suite((report) => [
       'bun',
       'test',
-      '--parallel=3',
+      '--parallel=2',
       '--timeout=60000',
       '--reporter=junit',
       `--reporter-outfile=${report}`,

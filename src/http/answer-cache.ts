@@ -12,19 +12,27 @@ export interface AnswerCacheOptions {
 export interface AnswerCache {
   /**
    * The kept answer to the request, with its id among the headers, where that can be told without waiting; else `null`.
-   * Most requests get their answer from here: a promise would cost as much as all the rest.
+   * Most requests get their answer from here: a promise would cost as much as all the rest. `url`: that of the request,
+   * of which each look costs.
    */
-  matchNow(request: Request, idOf: (request: Request) => string): Response | null;
+  matchNow(request: Request, url: string, idOf: (request: Request) => string): Kept | null;
   /**
    * The kept answer to the request, or the one that `make` makes, which is kept where it is a 200 that may be (no
    * `no-store`); `304` where the caller has it already. Requests that come while one is made wait for it: after each
    * change of the data all clients would else have the same answer made at once.
    */
-  answer(request: Request, make: () => Promise<Response>): Promise<Response>;
+  answer(request: Request, path: string, make: () => Promise<Response>): Promise<Response>;
+}
+
+/** A kept answer, and the path at which it is given. */
+export interface Kept {
+  response: Response;
+  path: string;
 }
 
 interface Entry {
   version: string;
+  path: string;
   /** As a string: Bun sends it at half the cost of an array of bytes. */
   body: string;
   headers: Headers;
@@ -36,12 +44,12 @@ export function createAnswerCache({ version, maxEntries, maxAnswerLength }: Answ
   /** Answers that are being made, by version and URL; `null` for what turns out not to be kept. */
   const making = new Map<string, Promise<Entry | null>>();
 
-  async function entryOf(response: Response, seen: string): Promise<Entry | null> {
+  async function entryOf(response: Response, path: string, seen: string): Promise<Entry | null> {
     if (response.status !== 200 || response.headers.get('cache-control')?.includes('no-store')) return null;
     const body = await response.text();
     const etag = `"${createHash('sha256').update(body).digest('base64url').slice(0, 22)}"`;
     response.headers.set('etag', etag);
-    return { version: seen, body, headers: response.headers, etag };
+    return { version: seen, path, body, headers: response.headers, etag };
   }
 
   function keep(url: string, entry: Entry): void {
@@ -53,8 +61,8 @@ export function createAnswerCache({ version, maxEntries, maxAnswerLength }: Answ
   }
 
   return {
-    matchNow(request, idOf) {
-      const entry = entries.get(request.url);
+    matchNow(request, url, idOf) {
+      const entry = entries.get(url);
       if (!entry) return null;
       const current = version();
       if (typeof current !== 'string') {
@@ -64,10 +72,10 @@ export function createAnswerCache({ version, maxEntries, maxAnswerLength }: Answ
       if (entry.version !== current) return null;
       // A response copies its headers.
       entry.headers.set('x-request-id', idOf(request));
-      return respond(request, entry);
+      return { response: respond(request, entry), path: entry.path };
     },
 
-    async answer(request, make) {
+    async answer(request, path, make) {
       // Asked for before the data are read, so that no newer version is credited to an older answer.
       const current = await version();
       const kept = entries.get(request.url);
@@ -81,7 +89,7 @@ export function createAnswerCache({ version, maxEntries, maxAnswerLength }: Answ
       let entry: Entry | null = null;
       try {
         const response = await make();
-        entry = await entryOf(response, current);
+        entry = await entryOf(response, path, current);
         if (!entry) return response;
         keep(request.url, entry);
         return respond(request, entry);

@@ -92,6 +92,7 @@ export function createApp(options: AppOptions): App {
   const meter = metrics && createRequestMeter(metrics.registry, router.routes);
   const quicks = options.features.flatMap(({ quick }) => quick ?? []);
   const caches = createCaches(options);
+  const cacheOrder = [...new Set(caches.values())];
 
   /** The error envelope; a person gets a page, but for what a password in a header opens. */
   function failed(thrown: unknown, request: Request): Response {
@@ -135,28 +136,33 @@ export function createApp(options: AppOptions): App {
     if (request.method !== 'GET') return sealed(await router.handle(request));
     const quick = quickAnswer(request);
     if (quick) return quick;
-    const cache = caches.get(pathOf(request.url));
+    const path = pathOf(request.url);
+    const cache = caches.get(path);
     if (!cache) return sealed(await router.handle(request));
-    return cache.answer(request, async () => sealed(await router.handle(request)));
+    return cache.answer(request, path, async () => sealed(await router.handle(request)));
   }
 
   /** A kept or quick answer, which most requests get: without the router, a promise, or a context. */
   function keptAnswer(request: Request, socketPeer: () => string): Response | null {
     if (limits || cors || request.method !== 'GET') return null;
-    const startedAt = now();
-    const path = pathOf(request.url);
-    let response = caches.get(path)?.matchNow(request, contexts.idOf);
-    if (!response) {
-      response = quickAnswer(request);
-      response?.headers.set('x-request-id', contexts.idOf(request));
+    const { url } = request;
+    for (const cache of cacheOrder) {
+      const kept = cache.matchNow(request, url, contexts.idOf);
+      if (kept) return counted(request, socketPeer, kept.response, kept.path);
     }
-    if (!response) return null;
+    const quick = quickAnswer(request);
+    if (!quick) return null;
+    quick.headers.set('x-request-id', contexts.idOf(request));
+    return counted(request, socketPeer, quick, pathOf(url));
+  }
+
+  /** An answer that took no time to speak of. */
+  function counted(request: Request, socketPeer: () => string, response: Response, path: string): Response {
     const { status } = response;
-    const ms = now() - startedAt;
-    meter?.('GET', path, status, ms);
+    meter?.('GET', path, status, 0);
     log('info', 'request', () => {
       const id = response.headers.get('x-request-id') ?? '';
-      return factsOf(request, contexts.open(request, socketPeer, id), path, status, ms);
+      return factsOf(request, contexts.open(request, socketPeer, id), path, status, 0);
     });
     return response;
   }
@@ -254,10 +260,9 @@ function createCaches({ features, now }: AppOptions): Map<string, AnswerCache> {
   // What has no version of its own is counted anew every second.
   for (const [basePath, group] of Map.groupBy(features, (feature) => feature.basePath)) {
     const version = () => {
-      const versions = [
-        String(Math.floor(now() / 1000)),
-        ...group.map(({ cached }) => cached?.version() ?? ''),
-      ];
+      const versions = group.map(({ cached }) => cached?.version() ?? String(Math.floor(now() / 1000)));
+      const [only = ''] = versions;
+      if (versions.length === 1) return only;
       const known = versions.filter((each) => typeof each === 'string');
       return known.length === versions.length
         ? known.join()

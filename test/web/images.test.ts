@@ -146,6 +146,8 @@ describe('uploading', () => {
     await visit(
       '/',
       async (page) => {
+        // Asked for early: the browser takes a moment to hand its choosers over.
+        const chooser = page.waitForEvent('filechooser');
         await page.keyboard.press('Tab');
         expect(await page.evaluate(() => document.activeElement?.textContent)).toBe('Skip to the content');
         await page.keyboard.press('Enter');
@@ -155,8 +157,7 @@ describe('uploading', () => {
           .locator('.dropzone')
           .evaluate((zone) => getComputedStyle(zone).outlineStyle);
         expect(outline).toBe('solid');
-        const chooser = page.waitForEvent('filechooser');
-        await page.keyboard.press('Enter');
+        await page.keyboard.press('Space');
         await (await chooser).setFiles(file('keys.png'));
         await cardOf(page, 'keys.png').getByText('Open').waitFor();
         await page.keyboard.press('Tab');
