@@ -1,0 +1,126 @@
+/**
+ * Reads of the proxy pool over HTTP, against a bare `Bun.serve` that answers the same bytes, headers included. Needs `wrk`. The servers
+ * run as processes of their own and take turns, so that a busy machine slows both.
+ *
+ *     bun bench/list.ts [seconds a turn] [turns]
+ */
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { startServer } from '../test/support/server-process.ts';
+import { cpuSeconds } from './list/cpu.ts';
+import { fill } from './list/fill.ts';
+
+const SECONDS = Number(process.argv[2] ?? 2);
+const TURNS = Number(process.argv[3] ?? 5);
+const SIZES = [1000, 20_000, 200_000];
+const PATHS = ['/api/v1/proxies?limit=50', '/api/v1/proxies?limit=50&format=text', '/api/stats'];
+
+const BARE = `
+const body = await Bun.stdin.text();
+const headers = new Headers(JSON.parse(process.argv.at(-1)));
+const server = Bun.serve({ hostname: '127.0.0.1', port: 0, fetch: () => new Response(body, { headers }) });
+console.log(server.port);
+`;
+
+async function startBare(answer: Response) {
+  const headers = [...answer.headers].filter(([name]) => name !== 'date' && name !== 'content-length');
+  const child = Bun.spawn([process.execPath, '-e', BARE, JSON.stringify(headers)], {
+    stdin: 'pipe',
+    stdout: 'pipe',
+    stderr: 'inherit',
+  });
+  child.stdin.write(await answer.text());
+  await child.stdin.end();
+  const { value } = await child.stdout.getReader().read();
+  const url = `http://127.0.0.1:${new TextDecoder().decode(value).trim()}`;
+  return { url, pid: child.pid, stop: () => child.kill() };
+}
+
+/** Requests a second, and the CPU of the server for each in us. */
+async function measure(url: string, pid: number): Promise<{ perSecond: number; cpuMicros: number }> {
+  const before = await cpuSeconds(pid);
+  const wrk = Bun.spawn(['wrk', '-t1', '-c32', `-d${SECONDS}s`, url], { stdout: 'pipe' });
+  const output = await new Response(wrk.stdout).text();
+  if (/Non-2xx/.test(output)) throw new Error(output);
+  const requests = Number(/(\d+) requests in/.exec(output)?.[1]);
+  return {
+    perSecond: Number(/Requests\/sec:\s+([\d.]+)/.exec(output)?.[1]),
+    cpuMicros: ((await cpuSeconds(pid)) - before) * (1e6 / requests),
+  };
+}
+
+const median = (values: number[]) =>
+  values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN;
+
+/** First byte and extra memory of an export, in ms and MB. */
+async function measureExport(url: string, pid: number) {
+  const resident = async () => {
+    const status = await Bun.file(`/proc/${pid}/status`).text();
+    return Number(/VmRSS:\s+(\d+)/.exec(status)?.[1]) / 1024;
+  };
+  const firstBytes: number[] = [];
+  const extras: number[] = [];
+  for (let turn = 0; turn < 5; turn++) {
+    const before = await resident();
+    let peak = before;
+    const startedAt = performance.now();
+    const answer = await fetch(`${url}/api/export`);
+    let first = true;
+    for await (const _ of answer.body ?? []) {
+      if (first) firstBytes.push(performance.now() - startedAt);
+      first = false;
+      peak = Math.max(peak, await resident());
+    }
+    extras.push(peak - before);
+  }
+  const [first = 0, ...later] = extras;
+  return { firstByteMs: median(firstBytes), first, later: Math.max(...later) };
+}
+
+console.log(
+  '| proxies | path | picpool, requests/s | bare, requests/s | ratio (median of turns) | CPU of picpool, us | CPU of bare, us |',
+);
+console.log('|---|---|---|---|---|---|---|');
+const folder = await mkdtemp(join(tmpdir(), 'picpool-bench-'));
+const exports: string[] = [];
+for (const size of SIZES) {
+  const data = join(folder, String(size));
+  await fill(join(data, 'picpool.db'), size);
+  const server = await startServer(
+    'bun',
+    { SERVICES: 'proxy', RATE_LIMITS: 'off', LOG_LEVEL: 'warn', PROXY_REFRESH_INTERVAL: '24h' },
+    data,
+  );
+  for (const path of PATHS) {
+    const bare = await startBare(await fetch(server.url + path));
+    const turns = [];
+    for (let turn = -1; turn < TURNS; turn++) {
+      const ours = await measure(server.url + path, server.pid);
+      const theirs = await measure(bare.url, bare.pid);
+      if (turn >= 0) turns.push({ ours, theirs });
+    }
+    bare.stop();
+    const cells = [
+      size,
+      path,
+      median(turns.map(({ ours }) => ours.perSecond)).toFixed(),
+      median(turns.map(({ theirs }) => theirs.perSecond)).toFixed(),
+      median(turns.map(({ ours, theirs }) => ours.perSecond / theirs.perSecond)).toFixed(2),
+      median(turns.map(({ ours }) => ours.cpuMicros)).toFixed(1),
+      median(turns.map(({ theirs }) => theirs.cpuMicros)).toFixed(1),
+    ];
+    console.log(`| ${cells.join(' | ')} |`);
+  }
+  const { firstByteMs, first, later } = await measureExport(server.url, server.pid);
+  exports.push(
+    `| ${size} | ${firstByteMs.toFixed(1)} ms | ${first.toFixed(0)} MB | ${later.toFixed(0)} MB |`,
+  );
+  await server.stop();
+}
+console.log(
+  '\n| proxies | export: first byte (median of 5) | extra memory of the first, which fills the page cache | most of the others |',
+);
+console.log('|---|---|---|---|');
+console.log(exports.join('\n'));
+await rm(folder, { recursive: true });
