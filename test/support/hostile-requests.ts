@@ -11,6 +11,11 @@ export interface HostileRequest {
   hangUp?: boolean;
   /** Bun or Deno itself refuses what is no HTTP, without an envelope, or closes the connection. */
   malformed?: boolean;
+  /**
+   * It goes on sending after the answer. The server closes then, and the reset may overtake the answer
+   * (RFC 9112, section 9.6), so that none is an answer as well.
+   */
+  endless?: true;
   /** The only status that is right, where it is one. */
   status?: number;
 }
@@ -83,12 +88,14 @@ export function hostileRequests(picture: Buffer): HostileRequest[] {
     }),
     {
       name: 'an endless body in chunks',
+      endless: true,
       head: [UPLOAD, 'Transfer-Encoding: chunked'],
       body: () => endless(CHUNK),
       status: 413,
     },
     {
       name: 'an endless file in a form',
+      endless: true,
       head: [UPLOAD, BOUNDARY, 'Transfer-Encoding: chunked'],
       body: function* () {
         const start = bytes(part('image', '').slice(0, -2));
@@ -101,6 +108,7 @@ export function hostileRequests(picture: Buffer): HostileRequest[] {
     },
     {
       name: 'endless headers of a part',
+      endless: true,
       head: [UPLOAD, BOUNDARY, 'Content-Length: 30000000'],
       body: function* () {
         yield bytes('--xx\r\nContent-Disposition: form-data; name="image"\r\nX: ');
@@ -109,6 +117,7 @@ export function hostileRequests(picture: Buffer): HostileRequest[] {
     },
     {
       name: 'endless fields',
+      endless: true,
       head: [UPLOAD, BOUNDARY, 'Transfer-Encoding: chunked'],
       body: function* () {
         const field = '--xx\r\nContent-Disposition: form-data; name="a"\r\n\r\nb\r\n'.repeat(100);
