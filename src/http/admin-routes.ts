@@ -38,6 +38,10 @@ const listExample = {
   hashes: [],
 };
 
+const blocksNow = {
+  200: { description: 'What is blocked now.', schema: listAnswer, example: listExample },
+};
+
 /** Rejects with `unauthorized` unless the request carries the administrator's token. */
 export function demandAdmin(admin: boolean): void {
   if (!admin) {
@@ -94,7 +98,7 @@ export function adminRoutes(blocks: Blocks, contextOf: ContextOf) {
           id: 'block',
           tag,
           summary: 'Block a client, or a file',
-          answers: { 200: { description: 'What is blocked now.', schema: listAnswer, example: listExample } },
+          answers: blocksNow,
           errors: [400, 401, 409, 413],
           admin: true,
         }),
@@ -114,7 +118,7 @@ export function adminRoutes(blocks: Blocks, contextOf: ContextOf) {
           id: 'unblock',
           tag,
           summary: 'Let a client, or a file, in again',
-          answers: { 200: { description: 'What is blocked now.', schema: listAnswer, example: listExample } },
+          answers: blocksNow,
           errors: [400, 401, 404, 409],
           admin: true,
         }),

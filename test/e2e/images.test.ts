@@ -3,23 +3,10 @@ import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import sharp from 'sharp';
 import { type Contract, loadContract } from '../support/contract.ts';
+import type { UploadAnswer } from '../support/image-host.ts';
 import { animation, privatePhoto, QUARTERS, quarterColours, SECRET, transparent } from '../support/images.ts';
 import { json } from '../support/json.ts';
 import { type ServerProcess, startServer } from '../support/server-process.ts';
-
-interface Uploaded {
-  id: string;
-  url: string;
-  raw_url: string;
-  markdown: string;
-  html: string;
-  bbcode: string;
-  width: number;
-  height: number;
-  size: number;
-  format: string;
-  delete_token: string;
-}
 
 type Fields = Record<string, string>;
 
@@ -50,10 +37,15 @@ describe.each(['bun', 'deno'] as const)('the image host on %s', (runtime) => {
       }),
   };
 
-  async function upload(image: Buffer, name: string, fields?: Fields, mode = 'multipart'): Promise<Uploaded> {
+  async function upload(
+    image: Buffer,
+    name: string,
+    fields?: Fields,
+    mode = 'multipart',
+  ): Promise<UploadAnswer> {
     const answer = await bodyModes[mode]?.(image, name, fields);
     if (answer?.status !== 201) throw new Error(`upload answered ${answer?.status}: ${await answer?.text()}`);
-    return json<Uploaded>(answer);
+    return json<UploadAnswer>(answer);
   }
 
   async function download(url: string): Promise<Buffer> {
