@@ -1,15 +1,23 @@
 import { expect, test } from 'bun:test';
 import type { Connection } from '../../src/proxy/check/connection.ts';
+import { Inbox } from '../../src/proxy/check/inbox.ts';
 import { connectSocks4, connectSocks5, ipv6Bytes } from '../../src/proxy/check/socks.ts';
 
-/** A connection on which the given bytes arrive; answers what was written and what is left over. */
+/** A connection on which the given bytes arrive, and nothing after them. */
 function scripted(bytes: number[]) {
   const written: number[] = [];
-  const connection: Pick<Connection, 'write' | 'take'> = {
+  const inbox = new Inbox();
+  inbox.add(Buffer.from(bytes));
+  inbox.ended = true;
+  const connection: Pick<Connection, 'write' | 'read'> = {
     write: (data) => void written.push(...Buffer.from(data)),
-    take: async (count) => Buffer.from(bytes.splice(0, count)),
+    async read(reader) {
+      const value = reader(inbox);
+      if (value === undefined) throw new Error('waits for more bytes than were sent');
+      return value;
+    },
   };
-  return { connection: connection as Connection, written, rest: bytes };
+  return { connection: connection as Connection, written, rest: () => [...(inbox.rest(1024) ?? [])] };
 }
 
 const GRANTED_4 = [0, 90, 0, 0, 0, 0, 0, 0];
@@ -63,7 +71,7 @@ test('of a SOCKS5 reply exactly its own bytes are read', async () => {
   ]) {
     const { connection, rest } = scripted([...reply, ...tail]);
     await connectSocks5(connection, { host: 'j.test', address: null, port: 443 });
-    expect(rest).toEqual(tail);
+    expect(rest()).toEqual(tail);
   }
 });
 

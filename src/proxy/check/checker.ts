@@ -7,8 +7,9 @@ import type { CheckError, CheckResult, Endpoint } from '../proxy.ts';
 import { compareHeaders } from './compare.ts';
 import { type Connection, openConnection } from './connection.ts';
 import { type Echo, readEcho } from './echo.ts';
-import { askDirectly, askThrough } from './exchange.ts';
+import { askDirectly, askThrough, type JudgeTarget } from './exchange.ts';
 import { CheckFault, type FaultCode } from './fault.ts';
+import type { HttpAnswer } from './http.ts';
 import { createJudges, type Judge, type JudgeState } from './judges.ts';
 import { createLiveConnections } from './live.ts';
 import { refusalOf } from './policy.ts';
@@ -94,10 +95,7 @@ export function createChecker(options: CheckerOptions): Checker {
   const judges = createJudges({
     urls: options.judges,
     resolve: options.resolve ?? resolveName,
-    ask: (target, token) =>
-      converse(target.address ?? '', target.port, undefined, (connection) =>
-        askDirectly(connection, { target, token, secureContext, maxBytes }),
-      ),
+    ask: askJudge,
     allowPrivate,
     ownAddresses: options.ownAddresses ?? [],
     randomToken,
@@ -120,29 +118,26 @@ export function createChecker(options: CheckerOptions): Checker {
     );
   }
 
-  /** Opens a connection, has a conversation over it, and leaves nothing behind. */
-  async function converse<T>(
-    address: string,
-    port: number,
-    signal: AbortSignal | undefined,
-    talk: (connection: Connection) => Promise<T>,
-  ): Promise<T> {
+  /** Begins a conversation, which `end` must end. */
+  function begin(address: string, port: number): Connection {
     if (closed) throw new CheckFault('aborted', 'closed');
-    const connection = openConnection({
-      socket: dial(address, port),
-      connectTimeoutMs,
-      timeoutMs,
-      monotonic,
-    });
-    const onAbort = signal && (() => connection.abort('aborted'));
-    if (onAbort) signal.addEventListener('abort', onAbort, { once: true });
+    const socket = dial(address, port);
+    const connection = openConnection({ socket, connectTimeoutMs, timeoutMs, monotonic });
     live.add(connection);
+    return connection;
+  }
+
+  function end(connection: Connection): void {
+    live.remove(connection);
+    connection.close();
+  }
+
+  async function askJudge(target: JudgeTarget, token: string): Promise<HttpAnswer> {
+    const connection = begin(target.address ?? '', target.port);
     try {
-      return await talk(connection);
+      return await askDirectly(connection, { target, token, secureContext, maxBytes });
     } finally {
-      live.remove(connection);
-      if (onAbort) signal.removeEventListener('abort', onAbort);
-      connection.close();
+      end(connection);
     }
   }
 
@@ -162,41 +157,32 @@ export function createChecker(options: CheckerOptions): Checker {
   ): Promise<CheckResult | { failed: FaultCode; committed: boolean }> {
     let committed = false;
     const failed = (code: FaultCode) => ({ failed: code, committed });
+    const connection = begin(endpoint.ip, endpoint.port);
+    const onAbort = () => connection.abort('aborted');
+    signal?.addEventListener('abort', onAbort, { once: true });
     try {
-      return await converse(endpoint.ip, endpoint.port, signal, async (connection) => {
-        const token = randomToken();
-        const { target, direct } = judge;
-        const exchange = { target, token, secureContext, maxBytes };
-        const { status, body } = await askThrough(connection, endpoint.protocol, exchange, () => {
-          committed = true;
-        });
-        const echo = status === 200 ? readEcho(body, token, secret) : null;
-        if (echo === null || direct === null || !isSameKind(echo, direct)) return failed('bad_answer');
-        const exitError = judgeExit(endpoint, judge, echo);
-        if (exitError !== null) return { verdict: 'dead', error: exitError };
-        const own = judges.ownAddresses();
-        const { anonymity, tampering } = compareHeaders({
-          sent: judge.sent,
-          token,
-          direct,
-          proxied: echo,
-          own,
-        });
-        const { connectMs, firstByteMs, totalMs } = connection.times();
-        return {
-          verdict: 'alive',
-          connectMs,
-          firstByteMs,
-          totalMs,
-          exitIp: echo.address,
-          anonymity,
-          tampering,
-        };
+      const { target, sent, direct } = judge;
+      const token = randomToken();
+      const exchange = { target, token, secureContext, maxBytes };
+      const { status, body } = await askThrough(connection, endpoint.protocol, exchange, () => {
+        committed = true;
       });
+      const proxied = status === 200 ? readEcho(body, token, secret) : null;
+      if (proxied === null || direct === null || !isSameKind(proxied, direct)) return failed('bad_answer');
+      const exitError = judgeExit(endpoint, judge, proxied);
+      if (exitError !== null) return { verdict: 'dead', error: exitError };
+      const { connectMs, firstByteMs, totalMs } = connection.times();
+      const own = judges.ownAddresses();
+      const { anonymity, tampering } = compareHeaders({ sent, token, direct, proxied, own });
+      const exitIp = proxied.address;
+      return { verdict: 'alive', connectMs, firstByteMs, totalMs, exitIp, anonymity, tampering };
     } catch (error) {
       if (error instanceof CheckFault) return failed(error.code);
       log('error', 'check failed unexpectedly', { error });
       return failed('protocol_error');
+    } finally {
+      signal?.removeEventListener('abort', onAbort);
+      end(connection);
     }
   }
 

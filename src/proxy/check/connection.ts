@@ -1,8 +1,7 @@
 import type { Socket } from 'node:net';
 import { connect as connectTls, type SecureContext } from 'node:tls';
 import { CheckFault, connectFault, type FaultCode } from './fault.ts';
-
-const NOTHING = Buffer.alloc(0);
+import { Inbox } from './inbox.ts';
 
 export interface ConnectionOptions {
   /** A socket that has begun to connect. */
@@ -16,20 +15,15 @@ export interface ConnectionOptions {
 }
 
 /**
- * One conversation over a socket, read in bounded pieces. Every method rejects with `CheckFault`:
- * those of `FaultCode`. It holds no more than the
- * bytes asked for and one chunk of the system.
+ * One conversation over a socket. What waits for the other side rejects with `CheckFault`: those of `FaultCode`, and
+ * what its reader throws. One at a time may wait.
  */
 export interface Connection {
   /** Resolves when the TCP connection stands. */
   open(): Promise<void>;
   write(data: string | Uint8Array): void;
-  /** Exactly `count` bytes. */
-  take(count: number): Promise<Buffer>;
-  /** The bytes before the first `marker`, which is consumed. More than `maxBytes` are a `protocol_error`. */
-  until(marker: string, maxBytes: number): Promise<Buffer>;
-  /** Everything until the other side ends. More than `maxBytes` are a `bad_answer`. */
-  rest(maxBytes: number): Promise<Buffer>;
+  /** Resolves with what `reader` answers as soon as that is not `undefined`; it is asked at once and whenever more has come in. */
+  read<T>(reader: (inbox: Inbox) => T | undefined): Promise<T>;
   /** Speaks TLS from here on, with a verified certificate for `host` (a name or an address). */
   secure(host: string, context: SecureContext): Promise<void>;
   /** Times in ms since the start: connected, and first byte since the last `write`. */
@@ -42,150 +36,158 @@ export interface Connection {
   close(): void;
 }
 
-/** Takes over the socket; nothing that the other side sends can throw outside the returned methods. */
+/** Takes over the socket; nothing that the other side sends can throw outside the methods of the connection. */
 export function openConnection(options: ConnectionOptions): Connection {
-  const { socket, connectTimeoutMs, timeoutMs, monotonic } = options;
-  const startedAt = monotonic();
-  let current: Socket = socket;
-  let buffer: Buffer = NOTHING;
-  let phase: 'connecting' | 'plain' | 'securing' | 'secure' | 'closed' = 'connecting';
-  let ended = false;
-  let fault: CheckFault | undefined;
-  let waiting: { resolve: () => void; reject: (fault: CheckFault) => void } | undefined;
-  let connectedAt = startedAt;
-  let firstByteAt: number | undefined;
-  let deadline = startedAt + Math.min(connectTimeoutMs, timeoutMs);
+  return new SocketConnection(options);
+}
 
-  function notify(): void {
-    const waiter = waiting;
-    waiting = undefined;
-    if (fault === undefined) waiter?.resolve();
-    else waiter?.reject(fault);
+/** A class, as thousands are made in a second: a closure for each method would cost as much as the conversation. */
+class SocketConnection implements Connection {
+  readonly #socket: Socket;
+  readonly #monotonic: () => number;
+  readonly #timeoutMs: number;
+  readonly #startedAt: number;
+  readonly #inbox = new Inbox();
+  /** The socket, or TLS over it. */
+  #current: Socket;
+  #phase: 'connecting' | 'plain' | 'securing' | 'secure' | 'closed' = 'connecting';
+  #fault: CheckFault | undefined;
+  /** Of whoever waits: looks whether it has come. */
+  #look: (() => void) | undefined;
+  #connectedAt: number;
+  #firstByteAt: number | undefined;
+  #deadline: number;
+
+  constructor({ socket, connectTimeoutMs, timeoutMs, monotonic }: ConnectionOptions) {
+    this.#socket = socket;
+    this.#current = socket;
+    this.#monotonic = monotonic;
+    this.#timeoutMs = timeoutMs;
+    this.#startedAt = monotonic();
+    this.#connectedAt = this.#startedAt;
+    this.#deadline = this.#startedAt + Math.min(connectTimeoutMs, timeoutMs);
+    this.#listen(socket);
+    socket.on('connect', () => this.#connected());
   }
 
-  function fail(code: FaultCode, message: string): void {
-    fault ??= new CheckFault(code, message);
-    notify();
+  async open(): Promise<void> {
+    await this.#wait(() => this.#phase !== 'connecting' || undefined);
   }
 
-  function failOnError(error: Error): void {
-    if (phase === 'connecting') fail(connectFault(error), error.message);
-    else fail(phase === 'securing' ? 'tls_error' : 'protocol_error', error.message);
+  write(data: string | Uint8Array): void {
+    this.#firstByteAt = undefined;
+    this.#current.write(data);
   }
 
-  function listen(to: Socket): void {
-    to.on('error', failOnError);
+  read<T>(reader: (inbox: Inbox) => T | undefined): Promise<T> {
+    return this.#wait(() => reader(this.#inbox));
+  }
+
+  async secure(host: string, context: SecureContext): Promise<void> {
+    // Nobody may speak before our half of the handshake.
+    if (!this.#inbox.isEmpty) throw new CheckFault('protocol_error', 'unexpected bytes before TLS');
+    this.#phase = 'securing';
+    // From here on the TLS socket tells what comes and when it ends.
+    for (const event of ['data', 'end', 'close']) this.#socket.removeAllListeners(event);
+    const secured = connectTls({
+      socket: this.#socket,
+      secureContext: context,
+      rejectUnauthorized: true,
+      ALPNProtocols: ['http/1.1'],
+      ...(isLiteral(host) ? { host } : { host, servername: host }),
+    });
+    secured.once('secureConnect', () => {
+      if (this.#phase === 'securing') this.#phase = 'secure';
+      this.#look?.();
+    });
+    this.#current = secured;
+    this.#listen(secured);
+    await this.#wait(() => this.#phase !== 'securing' || undefined);
+  }
+
+  times(): { connectMs: number; firstByteMs: number; totalMs: number } {
+    const totalMs = tenths(this.#monotonic() - this.#startedAt);
+    const firstByteMs =
+      this.#firstByteAt === undefined ? totalMs : tenths(this.#firstByteAt - this.#startedAt);
+    return { connectMs: tenths(this.#connectedAt - this.#startedAt), firstByteMs, totalMs };
+  }
+
+  isLate(now: number): boolean {
+    return now >= this.#deadline;
+  }
+
+  abort(code: FaultCode): void {
+    this.#fail(code, 'ended from outside');
+  }
+
+  close(): void {
+    this.#phase = 'closed';
+    if (this.#current !== this.#socket) this.#current.destroy();
+    // A reset leaves no TIME_WAIT behind: at thousands of checks a second those would fill the system's table.
+    this.#socket.resetAndDestroy();
+  }
+
+  #listen(to: Socket): void {
+    to.on('error', (error) => this.#failed(error));
+    const onEnd = () => this.#ended();
     to.on('close', onEnd);
     to.on('end', onEnd);
-    to.on('data', onData);
+    to.on('data', (chunk: Buffer) => this.#received(chunk));
   }
 
-  function onData(chunk: Buffer): void {
-    firstByteAt ??= monotonic();
-    buffer = buffer.length === 0 ? chunk : Buffer.concat([buffer, chunk]);
-    notify();
+  #connected(): void {
+    if (this.#phase !== 'connecting') return;
+    this.#phase = 'plain';
+    this.#connectedAt = this.#monotonic();
+    this.#deadline = this.#startedAt + this.#timeoutMs;
+    this.#look?.();
   }
 
-  function onEnd(): void {
-    ended = true;
-    notify();
+  #received(chunk: Buffer): void {
+    this.#firstByteAt ??= this.#monotonic();
+    this.#inbox.add(chunk);
+    this.#look?.();
   }
 
-  /** Resolves at the next event. */
-  function wait(): Promise<void> {
-    if (fault === undefined && ended) fault = new CheckFault(endCode(), 'ended too early');
-    if (fault !== undefined) return Promise.reject(fault);
+  #ended(): void {
+    this.#inbox.ended = true;
+    this.#look?.();
+  }
+
+  #failed(error: Error): void {
+    if (this.#phase === 'connecting') this.#fail(connectFault(error), error.message);
+    else this.#fail(this.#phase === 'securing' ? 'tls_error' : 'protocol_error', error.message);
+  }
+
+  #fail(code: FaultCode, message: string): void {
+    this.#fault ??= new CheckFault(code, message);
+    this.#look?.();
+  }
+
+  /** Resolves with what `ready` answers as soon as that is not `undefined`. */
+  #wait<T>(ready: () => T | undefined): Promise<T> {
     return new Promise((resolve, reject) => {
-      waiting = { resolve, reject };
+      const look = () => {
+        try {
+          const value = ready();
+          if (value === undefined && this.#inbox.ended)
+            this.#fault ??= new CheckFault(this.#endCode(), 'ended too early');
+          if (value === undefined && this.#fault) throw this.#fault;
+          this.#look = value === undefined ? look : undefined;
+          if (value !== undefined) resolve(value);
+        } catch (error) {
+          this.#look = undefined;
+          reject(error);
+        }
+      };
+      look();
     });
   }
 
-  function endCode(): FaultCode {
-    if (phase === 'connecting') return 'unreachable';
-    return phase === 'securing' ? 'tls_error' : 'protocol_error';
+  #endCode(): FaultCode {
+    if (this.#phase === 'connecting') return 'unreachable';
+    return this.#phase === 'securing' ? 'tls_error' : 'protocol_error';
   }
-
-  function consume(count: number): Buffer {
-    const all = buffer;
-    buffer = count === all.length ? NOTHING : all.subarray(count);
-    return count === all.length ? all : all.subarray(0, count);
-  }
-
-  listen(socket);
-  socket.once('connect', () => {
-    if (phase !== 'connecting') return;
-    phase = 'plain';
-    connectedAt = monotonic();
-    deadline = startedAt + timeoutMs;
-    notify();
-  });
-
-  return {
-    async open() {
-      while (phase === 'connecting') await wait();
-    },
-    write(data) {
-      firstByteAt = undefined;
-      current.write(data);
-    },
-    async take(count) {
-      while (buffer.length < count) await wait();
-      return consume(count);
-    },
-    async until(marker, maxBytes) {
-      for (;;) {
-        const at = buffer.indexOf(marker);
-        if (at > maxBytes || (at < 0 && buffer.length > maxBytes)) {
-          throw new CheckFault('protocol_error', 'too many header bytes');
-        }
-        if (at >= 0) return consume(at + marker.length).subarray(0, at);
-        await wait();
-      }
-    },
-    async rest(maxBytes) {
-      while (buffer.length <= maxBytes) {
-        if (ended && fault === undefined) return consume(buffer.length);
-        await wait();
-      }
-      throw new CheckFault('bad_answer', 'too long an answer');
-    },
-    async secure(host, context) {
-      // Nobody may speak before our half of the handshake.
-      if (buffer.length > 0) throw new CheckFault('protocol_error', 'unexpected bytes before TLS');
-      phase = 'securing';
-      // From here on the TLS socket tells what comes and when it ends.
-      socket.off('data', onData);
-      socket.off('end', onEnd);
-      socket.off('close', onEnd);
-      current = connectTls({
-        socket,
-        secureContext: context,
-        rejectUnauthorized: true,
-        ALPNProtocols: ['http/1.1'],
-        ...(isLiteral(host) ? { host } : { host, servername: host }),
-      });
-      current.once('secureConnect', () => {
-        if (phase === 'securing') phase = 'secure';
-        notify();
-      });
-      listen(current);
-      while (phase === 'securing') await wait();
-    },
-    times() {
-      const totalMs = tenths(monotonic() - startedAt);
-      const firstByteMs = firstByteAt === undefined ? totalMs : tenths(firstByteAt - startedAt);
-      return { connectMs: tenths(connectedAt - startedAt), firstByteMs, totalMs };
-    },
-    isLate: (now) => now >= deadline,
-    abort(code) {
-      fail(code, 'ended from outside');
-    },
-    close() {
-      phase = 'closed';
-      current.destroy();
-      if (current !== socket) socket.destroy();
-    },
-  };
 }
 
 function isLiteral(host: string): boolean {

@@ -20,7 +20,7 @@ export async function connectSocks4(connection: Connection, target: TunnelTarget
   const octets = (ipv4 ?? '0.0.0.1').split('.').map(Number);
   const name = ipv4 === null ? Buffer.from(`${target.host}\0`, 'latin1') : Buffer.alloc(0);
   connection.write(Buffer.concat([Buffer.from([4, 1, ...portBytes(target.port), ...octets, 0]), name]));
-  const [version, code] = await connection.take(8);
+  const [version, code] = await connection.read((inbox) => inbox.take(8));
   // The reply's version is 0; some proxies echo 4.
   if (version !== 0 && version !== 4) throw new CheckFault('protocol_error', 'not a SOCKS4 reply');
   if (code === 92 || code === 93) throw new CheckFault('auth_required', 'wants an identd');
@@ -34,7 +34,7 @@ export async function connectSocks4(connection: Connection, target: TunnelTarget
  */
 export async function greetSocks5(connection: Connection): Promise<void> {
   connection.write(Buffer.from([5, 1, 0]));
-  const [version, method] = await connection.take(2);
+  const [version, method] = await connection.read((inbox) => inbox.take(2));
   if (version !== 5) throw new CheckFault('protocol_error', 'not a SOCKS5 reply');
   if (method !== 0) throw new CheckFault('auth_required', 'wants credentials');
 }
@@ -45,14 +45,14 @@ export async function greetSocks5(connection: Connection): Promise<void> {
  */
 export async function connectSocks5(connection: Connection, target: TunnelTarget): Promise<void> {
   connection.write(Buffer.from([5, 1, 0, ...socks5Address(target), ...portBytes(target.port)]));
-  const [version, code = 255, , type] = await connection.take(4);
+  const [version, code = 255, , type, nameBytes = 0] = await connection.read((inbox) => inbox.take(5));
   if (version !== 5) throw new CheckFault('protocol_error', 'not a SOCKS5 reply');
   if (code > 8) throw new CheckFault('protocol_error', 'unknown SOCKS5 reply');
   if (code !== 0) throw new CheckFault('bad_answer', 'declined');
-  if (type === 1) await connection.take(4 + 2);
-  else if (type === 4) await connection.take(16 + 2);
-  else if (type === 3) await connection.take(((await connection.take(1))[0] ?? 0) + 2);
-  else throw new CheckFault('protocol_error', 'unknown SOCKS5 address type');
+  // Of the address and the port that follow, one byte has been read.
+  const left = type === 1 ? 5 : type === 4 ? 17 : type === 3 ? nameBytes + 2 : null;
+  if (left === null) throw new CheckFault('protocol_error', 'unknown SOCKS5 address type');
+  await connection.read((inbox) => inbox.take(left));
 }
 
 function socks5Address({ host, address }: TunnelTarget): number[] {

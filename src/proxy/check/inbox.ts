@@ -1,0 +1,58 @@
+import { CheckFault } from './fault.ts';
+
+const NOTHING = Buffer.alloc(0);
+
+/**
+ * The bytes that have come in and were not taken yet. Each method answers `undefined` while there are not enough, and
+ * takes nothing then.
+ */
+export class Inbox {
+  #bytes: Buffer = NOTHING;
+  /** How many of them have been taken. */
+  #start = 0;
+  /** True once nothing can follow. */
+  ended = false;
+
+  get isEmpty(): boolean {
+    return this.#start === this.#bytes.length;
+  }
+
+  add(chunk: Buffer): void {
+    this.#bytes = this.isEmpty ? chunk : Buffer.concat([this.#bytes.subarray(this.#start), chunk]);
+    this.#start = 0;
+  }
+
+  /** Exactly `count` bytes. */
+  take(count: number): Buffer | undefined {
+    const end = this.#start + count;
+    if (end > this.#bytes.length) return undefined;
+    const bytes = this.#bytes.subarray(this.#start, end);
+    this.#start = end;
+    return bytes;
+  }
+
+  /**
+   * The text before the first `marker`, a byte a character; the marker is taken, too.
+   * @throws {CheckFault} `protocol_error` for more than `maxBytes`.
+   */
+  until(marker: string, maxBytes: number): string | undefined {
+    const start = this.#start;
+    const at = this.#bytes.indexOf(marker, start);
+    if ((at < 0 ? this.#bytes.length : at) - start > maxBytes) {
+      throw new CheckFault('protocol_error', 'too many header bytes');
+    }
+    if (at < 0) return undefined;
+    this.#start = at + marker.length;
+    return this.#bytes.toString('latin1', start, at);
+  }
+
+  /**
+   * Everything until the other side ends.
+   * @throws {CheckFault} `bad_answer` for more than `maxBytes`.
+   */
+  rest(maxBytes: number): Buffer | undefined {
+    const count = this.#bytes.length - this.#start;
+    if (count > maxBytes) throw new CheckFault('bad_answer', 'too long an answer');
+    return this.ended ? this.take(count) : undefined;
+  }
+}
