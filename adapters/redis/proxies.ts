@@ -75,8 +75,8 @@ export function createRedisProxies(
       yield* (await recent()).stream(filter);
     },
 
-    async *endpoints(filter) {
-      yield* (await recent()).endpoints(filter);
+    async *endpoints(filter, order) {
+      yield* (await recent()).endpoints(filter, order);
     },
 
     get: async (id) => (await exact().catch(recent)).get(id),

@@ -1,6 +1,6 @@
 import { setImmediate as afterThisTurn } from 'node:timers';
 import { setImmediate } from 'node:timers/promises';
-import type { Endpoint, ProxyFilter, ProxyRecord } from '../../src/proxy/proxy.ts';
+import type { Endpoint, ProxyFilter, ProxyRecord, Sort } from '../../src/proxy/proxy.ts';
 import type { ProxyStore } from '../../src/proxy/store.ts';
 import type { SqliteValue } from '../../src/runtime/runtime.ts';
 import type { Database } from './database.ts';
@@ -56,6 +56,21 @@ export function createSqliteProxies(
 
   function count(filter: ProxyFilter): number {
     return select<{ total: number }>(countQuery(filter))[0]?.total ?? 0;
+  }
+
+  /** The records of the ids, in batches, as far as they still match when it is their turn. */
+  async function* loadInSteps(ids: readonly number[], filter: ProxyFilter, size: number) {
+    for (let first = 0; first < ids.length; first += size) {
+      if (first > 0) await setImmediate();
+      const records = load(ids.slice(first, first + size), filter);
+      if (records.length > 0) yield records;
+    }
+  }
+
+  /** Every matching id in an order that no index has. */
+  function sortedIds(filter: ProxyFilter, order: Sort | 'random'): number[] {
+    if (order === 'random') return drawIds(database, { filter, total: count(filter), random });
+    return select<{ id: number }>(pageQuery(filter, order, -1, 0)).map(({ id }) => id);
   }
 
   /** The records of the ids, in their order, as far as they exist and match. */
@@ -142,19 +157,14 @@ export function createSqliteProxies(
     },
 
     async *stream(filter) {
-      let batch: number[] = [];
-      for (const id of await gather(filter)) {
-        if (batch.push(id) < steps.records) continue;
-        const records = load(batch, filter);
-        batch = [];
-        if (records.length > 0) yield records;
-        await setImmediate();
-      }
-      const records = load(batch, filter);
-      if (records.length > 0) yield records;
+      yield* loadInSteps([...(await gather(filter))], filter, steps.records);
     },
 
-    async *endpoints(filter) {
+    async *endpoints(filter, order = 'dependable') {
+      if (order !== 'dependable') {
+        yield* loadInSteps(sortedIds(filter, order), filter, steps.endpoints);
+        return;
+      }
       const columns = ', protocol, ip, port';
       const seen = createIdSet();
       let cursor: Cursor | null = null;

@@ -6,7 +6,8 @@ export interface Draw {
   filter: ProxyFilter;
   /** How many match. */
   total: number;
-  limit: number;
+  /** All when not given. */
+  limit?: number;
   /** 0 <= random() < 1. */
   random: () => number;
 }
@@ -21,7 +22,7 @@ const PATIENCE = 2;
  * Up to `limit` ids of matches, drawn without replacement, each set and each order equally likely. Either by
  * trying random ids, or by listing the matches and drawing from the list, whichever is cheaper.
  */
-export function drawIds(database: Database, { filter, total, limit, random }: Draw): number[] {
+export function drawIds(database: Database, { filter, total, limit = total, random }: Draw): number[] {
   const wanted = Math.min(limit, total);
   if (wanted <= 0) return [];
   const { low, high } = span(database);

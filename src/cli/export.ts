@@ -1,15 +1,15 @@
 import { choice, duration, text } from '../config-values.ts';
-import { ANONYMITIES, PROTOCOLS } from '../proxy/proxy.ts';
+import { ANONYMITIES, PROTOCOLS, SORTS } from '../proxy/proxy.ts';
 import { createClient, reasonOf, serverOptions } from './client.ts';
 import { defineCommand, NO_OPERANDS } from './command.ts';
 import { CommandError, EXIT } from './exit.ts';
-import { value, valueOr } from './options.ts';
+import { flag, value, valueOr } from './options.ts';
 
 const COUNTRY = [/^[A-Za-z]{2}$/, 'a code of two letters, such as DE'] as const;
 
 export const command = defineCommand({
   operands: NO_OPERANDS,
-  about: `Prints all living proxies of a server, the most dependable first.
+  about: `Prints all living proxies of a server, the most dependable first unless told otherwise.
 
   picpool export --protocol socks5 --max-latency 2s > socks5.txt`,
   options: {
@@ -34,6 +34,8 @@ export const command = defineCommand({
         'a number from 0 to 1',
       ),
     ),
+    sort: valueOr('ORDER', choice(SORTS, 'dependable', `One of ${SORTS.join(', ')}.`)),
+    random: flag('In random order.'),
   },
 
   async run({ options, env, terminal }) {
@@ -48,6 +50,8 @@ export const command = defineCommand({
       max_latency_ms: maxLatencyMs === undefined ? undefined : Math.ceil(maxLatencyMs),
       max_age: maxAgeMs === undefined ? undefined : Math.ceil(maxAgeMs / 1000),
       min_uptime: options['min-uptime'],
+      sort: options.sort,
+      random: options.random,
     };
     const given = Object.entries(query).filter(([, text]) => text !== undefined);
     const client = createClient(options.url, env);

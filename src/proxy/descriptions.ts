@@ -50,7 +50,7 @@ export const exportList = describe({
   id: 'exportProxies',
   tag,
   summary: 'All usable proxies as a text file',
-  description: 'Streamed, without a limit, the most dependable first.',
+  description: 'Streamed, without a limit, the most dependable first unless `sort` says otherwise.',
   answers: {
     200: {
       description: 'One proxy a line.',

@@ -47,8 +47,13 @@ export function proxyRoutes(options: ProxyRoutesOptions) {
     })
     .get(
       '/api/export',
-      ({ query: { format, ...filters } }) => {
-        const lines = service.export(toFilter(filters, now()), format === 'text');
+      ({ query: { format, random, sort = 'dependable', offset = 0, ...filters } }) => {
+        const lines = service.export({
+          filter: toFilter(filters, now()),
+          order: random ? 'random' : sort,
+          offset: random ? 0 : offset,
+          bare: format === 'text',
+        });
         return new Response(streamOf(lines), {
           headers: { ...TEXT, ...NO_STORE, 'content-disposition': 'attachment; filename="proxies.txt"' },
         });

@@ -36,6 +36,24 @@ const filters = {
   ),
 };
 
+const order = {
+  offset: Type.Optional(
+    Type.Integer({ minimum: 0, maximum: 1e9, default: 0, description: 'Entries to leave out at the start.' }),
+  ),
+  sort: Type.Optional(
+    oneOf(SORTS, {
+      default: 'dependable',
+      description: '`dependable`: highest uptime, then shortest response time. Else best or newest first.',
+    }),
+  ),
+  random: Type.Optional(
+    Type.Boolean({
+      default: false,
+      description: 'Draws the entries at random; `sort` and `offset` do not count then.',
+    }),
+  ),
+};
+
 export const listQuery = Type.Object(
   {
     ...filters,
@@ -47,26 +65,7 @@ export const listQuery = Type.Object(
         description: 'Most entries that are returned; above 500 is served as 500.',
       }),
     ),
-    offset: Type.Optional(
-      Type.Integer({
-        minimum: 0,
-        maximum: 1e9,
-        default: 0,
-        description: 'Entries to leave out at the start.',
-      }),
-    ),
-    sort: Type.Optional(
-      oneOf(SORTS, {
-        default: 'dependable',
-        description: '`dependable`: highest uptime, then shortest response time. Else best or newest first.',
-      }),
-    ),
-    random: Type.Optional(
-      Type.Boolean({
-        default: false,
-        description: 'Draws the entries at random; `sort` and `offset` do not count then.',
-      }),
-    ),
+    ...order,
     format: Type.Optional(
       oneOf(['json', 'text', 'standard'], {
         default: 'json',
@@ -81,6 +80,7 @@ export type ListQuery = Static<typeof listQuery>;
 export const exportQuery = Type.Object(
   {
     ...filters,
+    ...order,
     format: Type.Optional(
       oneOf(['standard', 'text'], {
         default: 'standard',
@@ -90,7 +90,7 @@ export const exportQuery = Type.Object(
   },
   OPEN,
 );
-export type FilterQuery = Omit<Static<typeof exportQuery>, 'format'>;
+export type FilterQuery = Omit<Static<typeof exportQuery>, 'format' | keyof typeof order>;
 
 export const quickTestBody = Type.Object(
   {

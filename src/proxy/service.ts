@@ -15,6 +15,7 @@ import {
   PROTOCOLS,
   type ProxyFilter,
   type ProxyRecord,
+  type Sort,
   STATUSES,
 } from './proxy.ts';
 import { runRechecks } from './recheck.ts';
@@ -62,8 +63,8 @@ export interface ProxyService {
   list(query: ProxyQuery): Promise<{ items: ProxyRecord[]; total: number }>;
   /** Like `list`, drawn at random. */
   sample(filter: ProxyFilter, limit: number): Promise<{ items: ProxyRecord[]; total: number }>;
-  /** All matches as lines, in pieces of some hundred; `bare`: without the protocol. */
-  export(filter: ProxyFilter, bare: boolean): AsyncIterable<string>;
+  /** All matches as lines, in pieces of some hundred. */
+  export(query: ExportQuery): AsyncIterable<string>;
   stats(): Promise<{ alive: number; total: number; avg_response_time: number; countries: number }>;
   /** What is drawn of the pool: its numbers, the living by country, and how it was over the last two days. */
   overview(): Promise<PoolOverview>;
@@ -98,6 +99,15 @@ export interface ProxyService {
   start(): void;
   /** Stops all that runs; what was checked is saved. */
   stop(): Promise<void>;
+}
+
+export interface ExportQuery {
+  filter: ProxyFilter;
+  order: Sort | 'random';
+  /** Matches to leave out at the start. */
+  offset: number;
+  /** Lines without the protocol. */
+  bare: boolean;
 }
 
 export interface PoolOverview {
@@ -187,10 +197,13 @@ export function createProxyService(options: ProxyServiceOptions): ProxyService {
     list: (query) => store.find(query),
     sample: (filter, limit) => store.sample(filter, limit),
 
-    async *export(filter, bare) {
+    async *export({ filter, order, offset, bare }) {
       const format = bare ? formatAddress : formatUrl;
-      for await (const batch of store.endpoints(filter)) {
-        if (batch.length > 0) yield `${batch.map(format).join('\n')}\n`;
+      let left = offset;
+      for await (const batch of store.endpoints(filter, order)) {
+        const wanted = batch.slice(left);
+        left -= batch.length - wanted.length;
+        if (wanted.length > 0) yield `${wanted.map(format).join('\n')}\n`;
       }
     },
 

@@ -39,10 +39,11 @@ export interface ProxyStore {
    */
   stream(filter: ProxyFilter): AsyncIterable<ProxyRecord[]>;
   /**
-   * The endpoints of all matches, in batches of some hundred, most dependable first. The first batch comes at once and
-   * the whole pool is never in memory. A record that is written meanwhile may be left out; none comes twice.
+   * The endpoints of all matches, in batches of some hundred. In the order of `dependable` the first batch comes at once and
+   * the whole pool is never in memory; other orders hold all ids. A record that is written meanwhile may be left out;
+   * none comes twice.
    */
-  endpoints(filter: ProxyFilter): AsyncIterable<Endpoint[]>;
+  endpoints(filter: ProxyFilter, order?: Sort | 'random'): AsyncIterable<Endpoint[]>;
   /** The record, or `null`. */
   get(id: number): Promise<ProxyRecord | null>;
   /** The records of those endpoints that are known, in any order. */

@@ -219,6 +219,18 @@ describe('GET /api/export', () => {
     expect(await answer.text()).toBe('192.0.2.1:8080\n');
   });
 
+  test('sorts, leaves out the first ones, and shuffles', async () => {
+    const lines = async (query: string) =>
+      (await (await server.send(`/api/export?${query}`)).text()).split('\n').slice(0, -1);
+    const listed = await server.send('/api/v1/proxies?format=standard&sort=response_time');
+    const fastest = (await listed.text()).split('\n').slice(0, -1);
+    expect(await lines('sort=response_time')).toEqual(fastest);
+    expect(await lines('sort=response_time&offset=1')).toEqual(fastest.slice(1));
+    expect(await lines('offset=9')).toEqual([]);
+    expect((await lines('random=true')).toSorted()).toEqual(fastest.toSorted());
+    expect((await server.send('/api/export?sort=best')).status).toBe(400);
+  });
+
   test('has no limit', async () => {
     const now = server.clock.now();
     const many = Array.from({ length: 3000 }, (_, index) =>

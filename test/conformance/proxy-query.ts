@@ -163,20 +163,27 @@ export function proxyQueryConformance(runner: Test, open: Open<ProxyStore>): voi
     assert.equal(seen.length, pool.length);
   });
 
-  test('the endpoints of all matches come once, most dependable first, the first ones at once', async (store) => {
+  test('the endpoints of all matches come once, in every order, in batches', async (store) => {
     const pool = await store.save(variety(1700));
     for (const filter of FILTERS) {
-      const expected = sorted(
-        pool.filter((record) => matches(record, filter)),
-        'dependable',
-      );
-      const streamed: Endpoint[] = [];
-      for await (const batch of store.endpoints(filter)) {
-        assert.ok(batch.length > 0 && batch.length <= 1000, `a batch of ${batch.length}`);
-        streamed.push(...batch);
+      const found = pool.filter((record) => matches(record, filter));
+      for (const sort of SORTS) {
+        const expected = sorted(found, sort);
+        const streamed = await all(store.endpoints(filter, sort));
+        assert.deepEqual(streamed.map(formatUrl), expected.map(formatUrl), JSON.stringify({ filter, sort }));
       }
-      assert.deepEqual(streamed.map(formatUrl), expected.map(formatUrl), JSON.stringify(filter));
     }
+    const dependable = await all(store.endpoints({}));
+    assert.deepEqual(dependable.map(formatUrl), sorted(pool, 'dependable').map(formatUrl));
+  });
+
+  test('at random all endpoints come once, in another order each time', async (store) => {
+    await store.save(variety(1700));
+    const draw = async () => (await all(store.endpoints({}, 'random'))).map(formatUrl);
+    const [first, second] = [await draw(), await draw()];
+    assert.equal(new Set(first).size, 1700);
+    assert.deepEqual(first.toSorted(), second.toSorted());
+    assert.notDeepEqual(first, second);
   });
 
   test('of endpoints that are written while they stream none comes twice, and the others all come', async (store) => {
@@ -311,4 +318,13 @@ function sorted(records: readonly ProxyRecord[], sort: Sort): ProxyRecord[] {
 
 function keys(records: readonly ProxyRecord[]): string[] {
   return records.map(({ id, ip }) => `${id} ${ip}`);
+}
+
+async function all(batches: AsyncIterable<Endpoint[]>): Promise<Endpoint[]> {
+  const endpoints: Endpoint[] = [];
+  for await (const batch of batches) {
+    assert.ok(batch.length > 0 && batch.length <= 1000, `a batch of ${batch.length}`);
+    endpoints.push(...batch);
+  }
+  return endpoints;
 }
