@@ -82,6 +82,18 @@ export function hostileRequests(picture: Buffer): HostileRequest[] {
       hangUp: true,
       malformed: true,
     }),
+    raw(
+      'a chunk with an extension of 200 KB',
+      ['Transfer-Encoding: chunked'],
+      `1;${'a'.repeat(200_000)}\r\nx\r\n0\r\n\r\n`,
+      { malformed: true },
+    ),
+    raw(
+      'trailers of 200 KB',
+      ['Transfer-Encoding: chunked'],
+      `1\r\nx\r\n0\r\n${'X: aaaaaaa\r\n'.repeat(20_000)}\r\n`,
+      { malformed: true },
+    ),
     raw('nothing', ['Content-Length: 0'], '', { status: 400 }),
     raw('a compressed body', ['Content-Encoding: gzip', 'Content-Length: 4'], '\x1f\x8b\x08\0', {
       status: 415,
@@ -158,6 +170,16 @@ export function hostileRequests(picture: Buffer): HostileRequest[] {
       good,
       { status: 400 },
     ),
+    {
+      name: 'a form of a page with a chunk of no size',
+      head: [
+        'POST /i/nobodyknows1 HTTP/1.1',
+        'Content-Type: application/x-www-form-urlencoded',
+        'Transfer-Encoding: chunked',
+      ],
+      body: all('5\r\npassw\r\nzz\r\n'),
+      malformed: true,
+    },
     {
       name: 'options that are not valid',
       head: [`POST /api/upload?format=%00&max_width=-1&strip_exif=maybe HTTP/1.1`, length(good)],

@@ -18,8 +18,8 @@ const FORMATS = ['webp', 'jpeg', 'png', 'avif', 'gif', 'auto'];
 
 /**
  * Uploads `count` hostile files, as many at once as the server has conversion processes, then the requests that attack
- * the reading of bodies. Rejects with an `AssertionError` where an answer is no 2xx or 4xx in the envelope, or where
- * the server leaves temporary files.
+ * the reading of bodies. Rejects with an `AssertionError` where an answer is no 2xx or 4xx in the envelope, where
+ * the server counts a 500, or leaves temporary files.
  */
 export async function attack(server: ServerProcess, count: number, atOnce: number): Promise<HostileReport> {
   const report: HostileReport = { statuses: {}, slowest: { name: '', ms: 0 } };
@@ -54,6 +54,9 @@ export async function attack(server: ServerProcess, count: number, atOnce: numbe
     else inEnvelope(request.name, status ?? 0, body);
   }
   assert.deepEqual(await readdir(join(server.folder, 'tmp')), []);
+  // Who breaks a connection sees no answer, but the server counts it.
+  const metrics = await (await fetch(`${server.url}/metrics`)).text();
+  assert.doesNotMatch(metrics, /_count\{[^}]*status="500"/);
   return report;
 }
 

@@ -1,4 +1,6 @@
 import { AppError } from '../../errors.ts';
+import { cutShort, openBody } from '../../shared/read-body.ts';
+import { createStopper } from '../../shared/stopper.ts';
 
 export interface BodyLimits {
   /** Of the whole body. */
@@ -19,7 +21,7 @@ export interface BodyLimits {
 export async function* readBody(request: Request, limits: BodyLimits): AsyncGenerator<Uint8Array> {
   const declared = declaredLength(request);
   if (declared > limits.maxBytes) throw tooLarge(limits.maxBytes);
-  const reader = request.body?.getReader();
+  const reader = openBody(request);
   if (!reader) return;
   const guard = createGuard(request.signal, limits);
   let received = 0;
@@ -46,25 +48,25 @@ function declaredLength({ headers }: Request): number {
 
 /** Rejects a read that takes too long, or whose client went away. */
 function createGuard(client: AbortSignal, { idleMs, totalMs, signal }: BodyLimits) {
-  const { promise: stopped, reject } = Promise.withResolvers<never>();
-  stopped.catch(() => {});
-  const tooSlow = () => reject(new AppError('invalid_body', 'The request body arrives too slowly.'));
-  const gone = () => reject(cutShort());
-  const asked = () => reject(signal?.reason);
+  const { wait, stop } = createStopper();
+  const tooSlow = () => stop(new AppError('invalid_body', 'The request body arrives too slowly.'));
+  const gone = () => stop(cutShort());
+  const told = () => stop(signal?.reason);
   const total = setTimeout(tooSlow, totalMs);
   let idle: ReturnType<typeof setTimeout> | undefined;
   client.addEventListener('abort', gone, { once: true });
-  signal?.addEventListener('abort', asked, { once: true });
+  signal?.addEventListener('abort', told, { once: true });
   if (client.aborted) gone();
-  if (signal?.aborted) asked();
+  if (signal?.aborted) told();
   return {
     async race<T>(read: Promise<T>): Promise<T> {
       idle = setTimeout(tooSlow, idleMs);
       try {
-        return await Promise.race([read, stopped]);
+        return await wait(read);
       } catch (error) {
         // Whatever a runtime says about a connection that broke.
-        throw error instanceof AppError || signal?.aborted ? error : cutShort(error);
+        const asked = signal?.aborted && !client.aborted;
+        throw error instanceof AppError || asked ? error : cutShort(error);
       } finally {
         clearTimeout(idle);
       }
@@ -72,13 +74,9 @@ function createGuard(client: AbortSignal, { idleMs, totalMs, signal }: BodyLimit
     release() {
       clearTimeout(total);
       client.removeEventListener('abort', gone);
-      signal?.removeEventListener('abort', asked);
+      signal?.removeEventListener('abort', told);
     },
   };
-}
-
-function cutShort(cause?: unknown): AppError {
-  return new AppError('invalid_body', 'The request body ended before it was complete.', { cause });
 }
 
 /** The upload is above the limit, in bytes. */

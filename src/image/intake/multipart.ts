@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import type { Readable } from 'node:stream';
 import { Busboy, type BusboyFileStream, type BusboyInstance } from '@fastify/busboy';
 import { AppError, invalidParameter } from '../../errors.ts';
+import { createStopper } from '../../shared/stopper.ts';
 import { tooLarge } from './body.ts';
 
 /** The field that carries the picture. */
@@ -37,12 +38,11 @@ export async function readForm(
   store: (image: Readable) => Promise<void>,
 ): Promise<Form> {
   const parser = createParser(contentType, maxBytes);
-  const { promise: failed, reject: fail } = Promise.withResolvers<never>();
-  failed.catch(() => {});
+  const { wait, stop } = createStopper();
   let fault: unknown = null;
   const reject = (error: unknown) => {
     fault ??= error;
-    fail(error);
+    stop(error);
   };
   const form: Form = { fields: Object.create(null), filename: null };
   let image: Image | null = null;
@@ -69,14 +69,14 @@ export async function readForm(
   finished.catch(() => {});
   try {
     for await (const piece of body) {
-      if (!parser.write(piece)) await Promise.race([once(parser, 'drain'), failed]);
+      if (!parser.write(piece)) await wait(once(parser, 'drain'));
       // Nothing is waited for between the pieces of a form of endless fields.
       if (fault) throw fault;
     }
     parser.end();
-    await Promise.race([finished, failed]);
+    await wait(finished);
     if (!image) throw invalidParameter(IMAGE, 'The form has no file in the field image.');
-    await Promise.race([(image as Image).stored, failed]);
+    await wait((image as Image).stored);
     return form;
   } catch (error) {
     parser.destroy();

@@ -1,0 +1,121 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { connect } from 'node:net';
+import { type RunningServer, runServer } from '../support/running-server.ts';
+
+let server: RunningServer;
+beforeAll(async () => {
+  server = await runServer({ RATE_LIMITS: 'off' });
+});
+afterAll(() => server.stop());
+
+/** A server that keeps the connection open after its answer is cut off by the test after this time without a byte. */
+const QUIET_MS = 300;
+/** Nothing here may take longer. */
+const MOST_MS = 5000;
+
+/** Sends the bytes, and answers the statuses that came back until the server closed or fell silent. */
+function exchange(...pieces: (string | Buffer)[]): Promise<number[]> {
+  const { hostname, port } = new URL(server.url);
+  const { promise, resolve, reject } = Promise.withResolvers<number[]>();
+  let text = '';
+  const socket = connect(Number(port), hostname, () => {
+    for (const piece of pieces) socket.write(piece);
+  });
+  const late = setTimeout(() => reject(new Error(`no end of ${JSON.stringify(text)}`)), MOST_MS);
+  socket.setEncoding('latin1');
+  socket.on('data', (piece: string) => {
+    text += piece;
+    socket.setTimeout(QUIET_MS, () => socket.destroy());
+  });
+  socket.on('error', () => {});
+  socket.on('close', () => {
+    clearTimeout(late);
+    resolve([...text.matchAll(/HTTP\/1\.1 (\d{3}) /g)].map(([, status]) => Number(status)));
+  });
+  return promise;
+}
+
+const get = (path: string, ...lines: string[]) =>
+  [`GET ${path} HTTP/1.1`, 'Host: localhost', ...lines, '', ''].join('\r\n');
+const post = (body: string, ...lines: string[]) =>
+  `${['POST /api/upload HTTP/1.1', 'Host: localhost', ...lines, ''].join('\r\n')}\r\n${body}`;
+const LIVEZ = get('/livez');
+
+/** What is sent, and the answers that are right; none: the server closes the connection. */
+const CASES: readonly [string, string | Buffer, readonly number[]][] = [
+  ['HTTP/1.0 without a host', 'GET /livez HTTP/1.0\r\n\r\n', [200]],
+  ['HTTP/1.1 without a host', 'GET /livez HTTP/1.1\r\n\r\n', [400]],
+  ['an unknown version', 'GET /livez HTTP/9.9\r\nHost: x\r\n\r\n', [505]],
+  ['the beginning of HTTP/2', 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', [400]],
+  ['the beginning of TLS', Buffer.from('16030100c8010000c403030000', 'hex'), [400]],
+  ['an unknown method', 'BREW / HTTP/1.1\r\nHost: x\r\n\r\n', []],
+  ['TRACE', 'TRACE / HTTP/1.1\r\nHost: x\r\n\r\n', [405]],
+  ['CONNECT', 'CONNECT example.com:443 HTTP/1.1\r\nHost: x\r\n\r\n', [404]],
+  ['the URL of another server', 'GET http://evil.example/livez HTTP/1.1\r\nHost: x\r\n\r\n', [200]],
+  ['a path without a slash', 'GET livez HTTP/1.1\r\nHost: x\r\n\r\n', [400]],
+  ['a path of 100 KB', get(`/${'a'.repeat(100_000)}`), [431]],
+  ['a path of 8 KB', get(`/i/${'a'.repeat(8000)}`), [404]],
+  ['%00 in a path', get('/i/%00'), [404]],
+  ['%00 in a query', get('/api/search?q=%00'), [200]],
+  ['an escape that is none', get('/i/%zz'), [404]],
+  ['bytes that are no UTF-8', get('/i/%ff%fe'), [404]],
+  ['a NUL in a path', get('/i/\0'), [505]],
+  ['a NUL in a header', get('/livez', 'X: a\0b'), [400]],
+  ['a path that climbs', get('/../../etc/passwd'), [404]],
+  ['an escaped path that climbs', get('/assets/..%2f..%2f..%2fetc%2fpasswd'), [404]],
+  ['a header of 100 KB', get('/livez', `X: ${'a'.repeat(100_000)}`), [431]],
+  ['10,000 headers', get('/livez', ...Array.from({ length: 10_000 }, (_, n) => `X${n}: 1`)), [431]],
+  ['a folded header', get('/livez', 'X: a', ' b'), [400]],
+  ['a blank before a colon', get('/livez', 'Content-Length : 5'), [400]],
+  ['lines that end without CR', 'GET /livez HTTP/1.1\nHost: x\n\n', [505]],
+  [
+    'a length, and chunks with a second request in them',
+    post(`0\r\n\r\n${LIVEZ}`, 'Content-Length: 6', 'Transfer-Encoding: chunked'),
+    [400],
+  ],
+  [
+    'two transfer codings',
+    post(`0\r\n\r\n${LIVEZ}`, 'Transfer-Encoding: chunked', 'Transfer-Encoding: identity'),
+    [400],
+  ],
+  ['a length with a sign', post('abcde', 'Content-Length: +5'), [400]],
+  ['a list of lengths', post('abcde', 'Content-Length: 5, 5'), [400]],
+  ['Expect: 100-continue', post('abcde', 'Expect: 100-continue', 'Content-Length: 5'), [100, 415]],
+  ['a GET with a body, and one behind it', `${get('/livez', 'Content-Length: 5')}abcde${LIVEZ}`, [200, 200]],
+  [
+    'an upgrade to WebSocket',
+    get('/livez', 'Connection: Upgrade', 'Upgrade: websocket', 'Sec-WebSocket-Version: 13'),
+    [200],
+  ],
+  ['50 requests at once', LIVEZ.repeat(50), Array.from({ length: 50 }, () => 200)],
+];
+
+test('what is odd, broken or hostile is answered clearly or cut off, and others are served meanwhile', async () => {
+  const outcomes = CASES.map(async ([name, bytes]) => [name, await exchange(bytes)] as const);
+  expect((await server.send('/api/list')).status).toBe(200);
+  expect(Object.fromEntries(await Promise.all(outcomes))).toEqual(
+    Object.fromEntries(CASES.map(([name, , statuses]) => [name, [...statuses]])),
+  );
+});
+
+test('absurd ranges of a picture are answered 200, 206 or 416', async () => {
+  const { raw_url } = (await (await server.upload()).json()) as { raw_url: string };
+  const path = new URL(raw_url).pathname;
+  const many = Array.from({ length: 500 }, (_, n) => `${n}-${n}`).join(',');
+  for (const [range, status] of [
+    ['bytes=0-0', 206],
+    ['bytes=-1', 206],
+    ['bytes=0-99999999999999999999999999', 206],
+    ['bytes=99999999999999999999999999-', 416],
+    ['bytes=-0', 416],
+    ['bytes=5-2', 200],
+    ['bytes=-', 200],
+    ['bytes=a-b', 200],
+    ['lines=0-1', 200],
+    [`bytes=${many}`, 200],
+  ] as const) {
+    const answer = await server.send(path, { headers: { range } });
+    await answer.arrayBuffer();
+    expect([range.slice(0, 40), answer.status]).toEqual([range.slice(0, 40), status]);
+  }
+});
