@@ -1,46 +1,28 @@
-import type { TSchema } from '@sinclair/typebox';
 import { type AnyElysia, Elysia } from 'elysia';
 import { AppError } from '../errors.ts';
 import type { RequestContext } from '../shared/context.ts';
-import { describe } from '../shared/describe.ts';
 import type { Log } from '../shared/logger.ts';
 import type { Metrics } from '../shared/metrics.ts';
 import type { Assets } from '../web/assets.ts';
 import { errorPage } from '../web/error-page.ts';
-import type { HomeSection } from '../web/home-page.ts';
 import { isForPerson } from '../web/navigation.ts';
 import { webRoutes } from '../web/routes.ts';
 import type { Site } from '../web/site.ts';
-import { type AnswerCache, type AnswerCacheOptions, createAnswerCache } from './answer-cache.ts';
 import type { Contexts } from './context.ts';
 import type { Cors } from './cors.ts';
 import { docsRoutes } from './docs.ts';
 import { errorResponse, toAppError } from './errors.ts';
 import { createExposition } from './exposition.ts';
+import type { Feature } from './feature.ts';
 import { withoutBody } from './head.ts';
+import { createKeptAnswers } from './kept-answers.ts';
 import type { Limits, RateHeaders } from './limits.ts';
 import { createMethodTable } from './methods.ts';
 import { metricsRoutes } from './metrics-routes.ts';
 import { createRequestMeter } from './request-meter.ts';
+import { statsRoute } from './stats-route.ts';
 import { type Dependency, systemRoutes } from './system-routes.ts';
-
-/** One of the two services, as the application mounts it. */
-export interface Feature {
-  name: string;
-  /** Path under which its routes answer: empty, or `/proxy`. */
-  basePath: string;
-  routes: AnyElysia;
-  /** The answer of `GET /api/stats`; features that share a base path share the answer. */
-  stats: () => Promise<object>;
-  /** Shape and example of that answer. */
-  statsAnswer: { schema: TSchema; example: object };
-  /** Answers GET requests of which there are very many without the router; `null` for all that it leaves to its routes. */
-  quick?: (request: Request) => Response | null;
-  /** What it shows on the first page. */
-  home?: (request: Request) => Promise<HomeSection>;
-  /** GET answers that depend on nothing but the URL and `version`. */
-  cached?: { paths: readonly string[]; version: AnswerCacheOptions['version'] };
-}
+import { createTurns } from './turns.ts';
 
 export interface AppOptions {
   version: string;
@@ -73,6 +55,9 @@ export interface App {
   describe(): Promise<object>;
 }
 
+/** What watches the server is answered however many wait. */
+const NEVER_WAITING = new Set(['/livez', '/readyz', '/metrics']);
+
 export function createApp(options: AppOptions): App {
   const { contexts, limits, log, now, cors, metrics, mayWrite, web } = options;
   // What describes the API is 2 MB of script, which no start should wait for.
@@ -91,8 +76,8 @@ export function createApp(options: AppOptions): App {
   const allowedMethods = createMethodTable(router.routes);
   const meter = metrics && createRequestMeter(metrics.registry, router.routes);
   const quicks = options.features.flatMap(({ quick }) => quick ?? []);
-  const caches = createCaches(options);
-  const cacheOrder = [...new Set(caches.values())];
+  const kept = createKeptAnswers(options.features, now);
+  const turns = createTurns({ metrics: metrics?.registry });
 
   /** The error envelope; a person gets a page, but for what a password in a header opens. */
   function failed(thrown: unknown, request: Request): Response {
@@ -131,25 +116,27 @@ export function createApp(options: AppOptions): App {
     if (request.method === 'HEAD') {
       const asGet = new Request(request, { method: 'GET' });
       contexts.share(request, asGet);
-      return sealed(await withoutBody(await router.handle(asGet)));
+      return withoutBody(await routed(asGet));
     }
-    if (request.method !== 'GET') return sealed(await router.handle(request));
+    if (request.method !== 'GET') return routed(request);
     const quick = quickAnswer(request);
     if (quick) return quick;
     const path = pathOf(request.url);
-    const cache = caches.get(path);
-    if (!cache) return sealed(await router.handle(request));
-    return cache.answer(request, path, async () => sealed(await router.handle(request)));
+    const cache = kept.at(path);
+    return cache ? cache.answer(request, path, () => routed(request)) : routed(request);
+  }
+
+  async function routed(request: Request): Promise<Response> {
+    if (!NEVER_WAITING.has(pathOf(request.url))) await turns.next();
+    return sealed(await router.handle(request));
   }
 
   /** A kept or quick answer, which most requests get: without the router, a promise, or a context. */
   function keptAnswer(request: Request, socketPeer: () => string): Response | null {
     if (limits || cors || request.method !== 'GET') return null;
     const { url } = request;
-    for (const cache of cacheOrder) {
-      const kept = cache.matchNow(request, url, contexts.idOf);
-      if (kept) return counted(request, socketPeer, kept.response, kept.path);
-    }
+    const match = kept.matchNow(request, url, contexts.idOf);
+    if (match) return counted(request, socketPeer, match.response, match.path);
     const quick = quickAnswer(request);
     if (!quick) return null;
     quick.headers.set('x-request-id', contexts.idOf(request));
@@ -221,56 +208,6 @@ function publicRoutes({ features, dependencies, metrics, routes }: AppOptions): 
     app.use(mounted.use(statsRoute(group)));
   }
   return app;
-}
-
-/** `GET /api/stats`: the one path that both services have. */
-function statsRoute(features: readonly Feature[]) {
-  const schemas = features.map(({ statsAnswer }) => statsAnswer.schema);
-  return new Elysia().get(
-    '/api/stats',
-    async () => {
-      const parts = await Promise.all(features.map(({ stats }) => stats()));
-      return Response.json(Object.assign({}, ...parts), { headers: { 'cache-control': 'no-cache' } });
-    },
-    {
-      detail: describe({
-        id: features.length > 1 ? 'getStats' : `get${features[0]?.name}Stats`,
-        tag: features.length > 1 ? 'Server' : `${features[0]?.name}`,
-        summary: 'Numbers about what is stored',
-        answers: {
-          200: {
-            description: 'The numbers of every service at this base path.',
-            schema: { type: 'object', allOf: schemas } as never,
-            example: Object.assign({}, ...features.map(({ statsAnswer }) => statsAnswer.example)),
-          },
-        },
-      }),
-    },
-  );
-}
-
-function createCaches({ features, now }: AppOptions): Map<string, AnswerCache> {
-  const caches = new Map<string, AnswerCache>();
-  const limits = { maxEntries: 2000, maxAnswerLength: 256 * 1024 };
-  for (const { basePath, cached } of features) {
-    if (!cached) continue;
-    const cache = createAnswerCache({ version: cached.version, ...limits });
-    for (const path of cached.paths) caches.set(basePath + path, cache);
-  }
-  // What has no version of its own is counted anew every second.
-  for (const [basePath, group] of Map.groupBy(features, (feature) => feature.basePath)) {
-    const version = () => {
-      const versions = group.map(({ cached }) => cached?.version() ?? String(Math.floor(now() / 1000)));
-      const [only = ''] = versions;
-      if (versions.length === 1) return only;
-      const known = versions.filter((each) => typeof each === 'string');
-      return known.length === versions.length
-        ? known.join()
-        : Promise.all(versions).then((all) => all.join());
-    };
-    caches.set(`${basePath}/api/stats`, createAnswerCache({ version, ...limits }));
-  }
-  return caches;
 }
 
 /** Adds what every answer carries. */

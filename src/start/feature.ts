@@ -1,6 +1,6 @@
 import type { Stores } from '../../adapters/open.ts';
 import type { Config, Environment } from '../config.ts';
-import type { Feature } from '../http/app.ts';
+import type { Feature } from '../http/feature.ts';
 import type { Runtime } from '../runtime/runtime.ts';
 import type { ContextOf } from '../shared/context.ts';
 import type { Log } from '../shared/logger.ts';

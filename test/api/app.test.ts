@@ -3,8 +3,9 @@ import { Type } from '@sinclair/typebox';
 import { Elysia } from 'elysia';
 import { createLocalRateLimiter } from '../../adapters/local/rate-limiter.ts';
 import { AppError } from '../../src/errors.ts';
-import { createApp, type Feature } from '../../src/http/app.ts';
+import { createApp } from '../../src/http/app.ts';
 import { createContexts } from '../../src/http/context.ts';
+import type { Feature } from '../../src/http/feature.ts';
 import { createLimits } from '../../src/http/limits.ts';
 import { createNetworkList } from '../../src/shared/address.ts';
 import { DEFAULT_RATES } from '../../src/shared/rates.ts';
@@ -138,6 +139,19 @@ describe('every answer', () => {
   test('forbids guessing its type', async () => {
     expect((await createTestApp().send('/nowhere')).headers.get('x-content-type-options')).toBe('nosniff');
   });
+});
+
+test('a health check is answered before most of the hundreds of requests that came in ahead of it', async () => {
+  const { send } = createTestApp();
+  const answered: string[] = [];
+  const note = async (path: string) => {
+    const { status } = await send(path);
+    answered.push(`${path} ${status}`);
+  };
+  const pages = Array.from({ length: 400 }, (_, number) => note(`/list?limit=${number + 1}`));
+  await Promise.all([...pages, note('/livez')]);
+  expect(answered).toHaveLength(401);
+  expect(answered.indexOf('/livez 200')).toBeLessThan(50);
 });
 
 describe('HEAD', () => {
