@@ -1,3 +1,6 @@
+import { realpath } from 'node:fs/promises';
+import { resolve } from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
 import { AppError } from '../src/errors.ts';
 import type { BlobStore, ImageStore } from '../src/image/store.ts';
 import type { ProxyStore } from '../src/proxy/store.ts';
@@ -98,4 +101,22 @@ async function openS3Blobs(url: string, credentials?: Credentials): Promise<Blob
   }
   const { createS3Blobs } = await import('./s3/blobs.ts');
   return createS3Blobs(url, { accessKeyId, secretAccessKey });
+}
+
+/** Whether two URLs name the same records, or the same files, in other words. */
+export async function isSameStore(one: string, other: string): Promise<boolean> {
+  return isDeepStrictEqual(await placeOf(one), await placeOf(other));
+}
+
+async function placeOf(url: string): Promise<unknown[]> {
+  if (/^rediss?:/.test(url)) {
+    const { host, port, database, prefix } = (await import('./redis/url.ts')).parseRedisUrl(url);
+    return [host.toLowerCase(), port, database, prefix];
+  }
+  if (url.startsWith('s3:')) {
+    const { endpoint, bucket, prefix } = (await import('./s3/url.ts')).parseS3Url(url);
+    return [endpoint && new URL(endpoint).host, bucket, prefix];
+  }
+  const path = resolve(url.slice(url.indexOf(':') + 1));
+  return [await realpath(path).catch(() => path)];
 }

@@ -1,6 +1,6 @@
 /**
- * How the SQLite stores behave as they grow. `bun bench/stores.ts [images]`, a million images by default, in a temporary
- * folder; about three minutes. Absolute times depend on the machine; the ratios should stay as they are.
+ * How the pool in SQLite behaves as it grows: `bun bench/stores.ts`, in a temporary folder. Absolute times depend on the
+ * machine; the ratios should stay as they are. Images have a bench of their own, `searches.ts`.
  */
 import { mkdtemp, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -8,16 +8,12 @@ import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import { createLocalRateLimiter } from '../adapters/local/rate-limiter.ts';
 import { type Database, openDatabase } from '../adapters/sqlite/database.ts';
-import { createSqliteImages } from '../adapters/sqlite/images.ts';
 import { createSqliteProxies } from '../adapters/sqlite/proxies.ts';
-import { FORMATS } from '../src/image/image.ts';
-import type { ImageStore } from '../src/image/store.ts';
 import { PROTOCOLS, type ProxyFilter } from '../src/proxy/proxy.ts';
 import type { ProxyDraft, ProxyStore } from '../src/proxy/store.ts';
 import { bunRuntime } from '../src/runtime/bun.ts';
-import { draft, image } from '../test/support/records.ts';
+import { draft } from '../test/support/records.ts';
 
-const IMAGES = Number(process.argv[2] ?? 1_000_000);
 const LETTERS = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 
 /** The same numbers in every run. */
@@ -147,79 +143,6 @@ function watchStops(): () => Promise<number> {
   };
 }
 
-/** File names as phones, screenshots and people make them. */
-function filename(): string {
-  const two = (limit: number) => String(1 + below(limit)).padStart(2, '0');
-  const kind = below(10);
-  if (kind < 3) return `IMG_2024${two(12)}${two(28)}_${below(1e6)}.jpg`;
-  if (kind < 5) return `Screenshot 2024-${two(12)}-${two(28)} at ${two(24)}.${two(60)}.${two(60)}.png`;
-  if (kind < 6) return `猫の写真${below(1000)}.png`;
-  return `${word(below(3000))}-${word(below(3000))}-${below(1000)}.${['jpg', 'png', 'webp'][below(3)]}`;
-}
-
-function word(index: number): string {
-  let text = '';
-  for (let rest = index + 50_000; rest > 0; rest = Math.floor(rest / 13)) text += 'etaoinshrdlum'[rest % 13];
-  return text;
-}
-
-async function fill(database: Database, images: ImageStore): Promise<void> {
-  for (let start = 0; start < IMAGES; start += 5000) {
-    const inserts: Promise<void>[] = [];
-    database.transaction(() => {
-      for (let index = start; index < Math.min(start + 5000, IMAGES); index++) {
-        const id = Array.from({ length: 12 }, () => LETTERS[below(62)]).join('');
-        const format = below(4) ? 'webp' : (FORMATS[below(5)] ?? 'png');
-        const passwordHash = below(50) ? null : 'x';
-        inserts.push(
-          images.insert(image({ id, filename: filename(), format, passwordHash, createdAt: index * 7000 })),
-        );
-      }
-    });
-    await Promise.all(inserts);
-  }
-}
-
-async function benchImages(database: Database): Promise<void> {
-  const images = createSqliteImages(database);
-  const took = await timeMs(() => fill(database, images));
-  print(`insert ${IMAGES} in batches, each`, ms(took / IMAGES));
-  print('list page 1', ms(await median(100, () => images.list({ offset: 0, limit: 20 }))));
-  print('list page 1000', ms(await median(100, () => images.list({ offset: 19_980, limit: 20 }))));
-  const single = (index: number) =>
-    image({ id: `new${index}`, filename: filename(), createdAt: 1e11 + index });
-  print('insert one, durably', ms(await median(100, (index) => images.insert(single(index)))));
-
-  const classes: [string, (index: number) => string][] = [
-    ['3 and more: a word', (index) => word((index * 37) % 3000)],
-    ['3 and more: two words', (index) => `${word((index * 37) % 3000)}-${word((index * 91) % 3000)}`],
-    ['3 and more: a part of an id', (index) => `${LETTERS[index % 62]}x${LETTERS[(index * 7) % 62]}q`],
-    [
-      '3 and more: very common',
-      (index) => ['screenshot', 'img_2024', 'webp', '.png', 'jpg'][index % 5] ?? '',
-    ],
-    ['3 and more: common parts, no match', (index) => `img_2024${index % 10}${index % 7}x`],
-    ['2 characters', (index) => `${LETTERS[(index * 5) % 62]}${LETTERS[(index * 11) % 62]}`],
-    ['2 characters: 猫の', () => '猫の'],
-    ['1 character', (index) => LETTERS[index % 62] ?? ''],
-  ];
-  for (const [name, text] of classes) {
-    const texts = [...new Set(Array.from({ length: 31 }, (_, index) => text(index)))];
-    const page = (turn: number) =>
-      images.list({ text: texts[turn % texts.length] ?? '', offset: 0, limit: 20 });
-    const first = await median(texts.length, page);
-    const again = await median(200, page);
-    print(`search, ${name}`, `first time ${ms(first)}, then ${ms(again)}`);
-  }
-  const deep = await median(20, () => images.list({ text: 'webp', offset: 19_980, limit: 20 }));
-  print('search, very common, page 1000', ms(deep));
-  const stops = watchStops();
-  for (const text of ['screensho', 'webp', 'img_20', 'png']) {
-    await createSqliteImages(database).list({ text, offset: 0, limit: 20 });
-  }
-  print('longest stop of the event loop while broad searches are counted', ms(await stops()));
-}
-
 async function benchLimiter(): Promise<void> {
   const limiter = createLocalRateLimiter({ now: Date.now });
   const keys = Array.from({ length: 10_000 }, (_, index) => `192.0.${index >> 8}.${index & 255}`);
@@ -234,13 +157,11 @@ async function benchLimiter(): Promise<void> {
 const folder = await mkdtemp(join(tmpdir(), 'picpool-bench-'));
 try {
   await benchLimiter();
-  for (const [name, bench] of [['proxies', benchProxies] as const, ['images', benchImages] as const]) {
-    const path = join(folder, `${name}.db`);
-    const database = await openDatabase(bunRuntime.openSqlite, path);
-    await bench(database);
-    database.close();
-    print(`size of ${name}.db`, `${((await stat(path)).size / 2 ** 20).toFixed(0)} MiB`);
-  }
+  const path = join(folder, 'proxies.db');
+  const database = await openDatabase(bunRuntime.openSqlite, path);
+  await benchProxies(database);
+  database.close();
+  print('size of the file', `${((await stat(path)).size / 2 ** 20).toFixed(0)} MiB`);
 } finally {
   await rm(folder, { recursive: true });
 }

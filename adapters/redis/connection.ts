@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { isIP } from 'node:net';
 import { Cluster, Redis } from 'ioredis';
 import { systemClock } from '../../src/shared/clock.ts';
 import { classify, unavailable } from './errors.ts';
@@ -49,11 +50,14 @@ export async function openRedis(url: string, random: () => number = Math.random)
   const client = connect(address, random);
   let fault: unknown = new Error('not ready in time');
   // The commands report what goes wrong; without a listener each fault of the connection would be printed.
-  client.on('error', (error: unknown) => {
-    fault = error;
+  client.on('error', (error: Error & { lastNodeError?: unknown }) => {
+    fault = error.lastNodeError ?? error;
   });
-  for (let waitedMs = 0; client.status !== 'ready'; waitedMs += POLL_MS) {
-    if (waitedMs >= OPEN_TIMEOUT_MS || classify(fault) === 'lasting') {
+  for (let waitedMs = 0; !isReady(client); waitedMs += POLL_MS) {
+    const late = waitedMs >= OPEN_TIMEOUT_MS;
+    // A node of the cluster may be away.
+    if (late && client.status === 'ready') break;
+    if (late || classify(fault) === 'lasting') {
       client.disconnect();
       throw unavailable(fault);
     }
@@ -62,13 +66,19 @@ export async function openRedis(url: string, random: () => number = Math.random)
   return wrap(client, address.prefix, random);
 }
 
+function isReady(client: Redis | Cluster): boolean {
+  const parts = client instanceof Redis ? [client] : [client, ...client.nodes()];
+  return parts.every(({ status }) => status === 'ready');
+}
+
 function connect(address: RedisAddress, random: () => number): Redis | Cluster {
   const reconnect = (times: number) =>
     Math.min(MAX_RECONNECT_MS, FIRST_PAUSE_MS * 2 ** times) * jitter(random);
   const options = {
     ...(address.username && { username: address.username }),
     ...(address.password && { password: address.password }),
-    ...(address.tls && { tls: { servername: address.host } }),
+    // Every node of a cluster has to prove that name; an address, which is no name for TLS, each node its own.
+    ...(address.tls && { tls: isIP(address.host) ? {} : { servername: address.host } }),
     connectTimeout: CONNECT_TIMEOUT_MS,
     commandTimeout: COMMAND_TIMEOUT_MS,
     socketTimeout: SOCKET_TIMEOUT_MS,
@@ -89,17 +99,27 @@ function connect(address: RedisAddress, random: () => number): Redis | Cluster {
       retryStrategy: reconnect,
     });
   }
-  return new Cluster([{ host: address.host, port: address.port }], {
+  const cluster = new Cluster([{ host: address.host, port: address.port }], {
     redisOptions: options,
     enableOfflineQueue: false,
     clusterRetryStrategy: reconnect,
-    clusterNodeRetryStrategy: reconnect,
     retryDelayOnFailover: 0,
     retryDelayOnClusterDown: 0,
     slotsRefreshTimeout: CONNECT_TIMEOUT_MS,
     // Certificates name hosts, so TLS needs the names to stay names.
     ...(address.tls && { dnsLookup: (host, done) => done(null, host) }),
   });
+  // Left alone, a node is connected by its first command, and those that come meanwhile are refused in such words
+  // that they may as well have been carried out.
+  const greet = (node: Redis) => {
+    if (node.status === 'wait') node.connect().catch(() => {});
+  };
+  cluster.on('ready', () => cluster.nodes().forEach(greet));
+  cluster.on('+node', (node: Redis) => {
+    // Not before: the cluster asks one of them whether all is well, and takes one that is just connecting for lost.
+    if (cluster.status === 'ready') greet(node);
+  });
+  return cluster;
 }
 
 function wrap(client: Redis | Cluster, prefix: string, random: () => number): RedisConnection {

@@ -7,6 +7,9 @@ const REFUSALS =
 /** Refusals that last: trying again at once would change nothing. */
 const LASTING = /^(OOM|MISCONF|NOAUTH|WRONGPASS|NOPERM)\b/;
 
+/** Codes of certificates that are not accepted. */
+const UNTRUSTED = /^(CERT_|ERR_TLS_CERT|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_)/;
+
 /** What ioredis says of a command that it did not send. */
 const NOT_SENT = /enableOfflineQueue/;
 
@@ -23,7 +26,7 @@ export type Failure = 'refused' | 'lasting' | 'unclear' | 'fault';
 
 export function classify(error: unknown): Failure {
   if (!(error instanceof Error)) return 'fault';
-  if (LASTING.test(error.message)) return 'lasting';
+  if (LASTING.test(error.message) || UNTRUSTED.test(codeOf(error))) return 'lasting';
   if (REFUSALS.test(error.message) || NOT_SENT.test(error.message)) return 'refused';
   return error.name === 'ReplyError' ? 'fault' : 'unclear';
 }
@@ -32,4 +35,8 @@ export function classify(error: unknown): Failure {
 export function unavailable(cause: unknown): AppError {
   const message = 'The database does not answer. Please try again in a few seconds.';
   return new AppError('unavailable', message, { cause, retryAfterMs: RETRY_AFTER_MS });
+}
+
+function codeOf(error: Error): string {
+  return 'code' in error ? String(error.code) : '';
 }

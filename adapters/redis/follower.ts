@@ -19,6 +19,8 @@ export interface FollowerOptions<View> {
   open(): Promise<View>;
   /** All records there are, in batches; what changes meanwhile may or may not be seen. */
   scan(): AsyncIterable<Changes>;
+  /** Called when all of a scan is applied, before the view is used. */
+  complete?(view: View): Promise<void>;
   /** Takes the changes over, all at once. The same change may come twice. */
   apply(view: View, changes: Changes): void;
 }
@@ -67,6 +69,7 @@ export function createFollower<View>(options: FollowerOptions<View>): Follower<V
       const place = await endOfLog(redis, keys.log);
       const view = await options.open();
       for await (const batch of options.scan()) apply(view, batch);
+      await options.complete?.(view);
       const followed = await follow({ view, place });
       if (followed) return followed;
     }

@@ -2,21 +2,15 @@ import { randomBytes } from 'node:crypto';
 import { AppError } from '../../src/errors.ts';
 import { FORMATS, type Format, type ImageRecord } from '../../src/image/image.ts';
 import type { ImageStore, Page } from '../../src/image/store.ts';
-import { foldText } from '../../src/shared/fold-text.ts';
+import { createSearchIndex, type SearchIndex } from '../../src/shared/search/search-index.ts';
 import type { Arg, RedisConnection, Script } from './connection.ts';
 import { createFollower } from './follower.ts';
 import { decodeImage, decodeListed, encodeImage } from './image-codec.ts';
-import { createImageIndex, type ImageIndex } from './image-index.ts';
 import { IDLE, INSERT, OLDEST, PAGE, READ, RECENT, REMOVE_IDLE, REMOVE_ONE } from './image-scripts.ts';
 import { type Changes, pairs } from './log.ts';
 
 /** Records or ids in one command: about a millisecond of the server's time. */
 const BATCH = 1000;
-
-/** No file name has control characters, and none is longer after folding. */
-const UNSEARCHABLE = /[\u0000-\u001f\u007f]/;
-const MAX_TEXT_LENGTH = 1000;
-const ASCII = /^[ -~]*$/;
 
 /**
  * `ImageStore` over Redis. The server answers everything but searches; those are answered by an index in the
@@ -30,17 +24,17 @@ export function createRedisImages(redis: RedisConnection): ImageStore {
   const all = [keys.records, key('public'), idleKey, totalsKey, keys.log];
   const read = (script: Script, ...args: Arg[]) => redis.run('safe', script, all, args);
 
-  const follower = createFollower<ImageIndex>({
+  const follower = createFollower<SearchIndex>({
     redis,
     keys,
-    open: async () => createImageIndex(),
+    open: async () => createSearchIndex(),
     scan: oldestFirst,
     apply(index, changes) {
       for (const [id, value] of changes) {
         if (value === null) index.remove(id);
         else {
           const { filename, format, createdAt } = decodeListed(value);
-          index.add({ id, createdAt, fields: [filename, id, format].map(fold) });
+          index.add({ id, createdAt, fields: [filename, format] });
         }
       }
     },
@@ -59,12 +53,14 @@ export function createRedisImages(redis: RedisConnection): ImageStore {
       const timeOf = (value: string | null) => String(value && decodeListed(value).createdAt);
       if (timeOf(lastValue) !== time) seenAtTime = new Set();
       time = timeOf(lastValue);
-      for (const [id, value] of fresh) if (timeOf(value) === time) seenAtTime.add(id);
+      for (const [id, value] of fresh.toReversed()) {
+        if (timeOf(value) !== time) break;
+        seenAtTime.add(id);
+      }
     }
   }
 
   async function search(text: string, offset: number, limit: number): Promise<Page<ImageRecord>> {
-    if (text.length > MAX_TEXT_LENGTH || UNSEARCHABLE.test(text)) return { items: [], total: 0 };
     const { view } = await follower.recent();
     const { ids, total } = view.search(text, offset, limit);
     if (ids.length === 0) return { items: [], total };
@@ -84,7 +80,7 @@ export function createRedisImages(redis: RedisConnection): ImageStore {
     get: async (id) => toRecords(await read(READ, id))[0] ?? null,
 
     async list({ text = '', offset, limit }) {
-      if (text !== '') return search(foldText(text), offset, limit);
+      if (text !== '') return search(text, offset, limit);
       const last = offset + limit - 1;
       // To the server, a last place below the first is an empty page, but one of -1 means the end.
       const page = limit > 0 ? [offset, last] : [1, 0];
@@ -142,11 +138,6 @@ export function createRedisImages(redis: RedisConnection): ImageStore {
       };
     },
   };
-}
-
-/** `foldText`, which is the same as this for most names and takes much longer. */
-function fold(text: string): string {
-  return ASCII.test(text) ? text.toLowerCase() : foldText(text);
 }
 
 /** `[id, record, last access, ...]` as records. */

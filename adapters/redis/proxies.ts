@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import type { ProxyFilter, ProxyRecord } from '../../src/proxy/proxy.ts';
 import type { ProxyStore } from '../../src/proxy/store.ts';
 import type { Arg, RedisConnection, Script } from './connection.ts';
@@ -14,10 +15,14 @@ export interface ProxyReplica
   > {
   /** Takes over records and removals, all at once, keeping the ids. */
   apply(records: readonly ProxyRecord[], removed: readonly number[]): void;
+  /** Makes the replica, which was new and is filled, ready for questions and removals. */
+  complete(): Promise<void>;
 }
 
 /** Records that one command reads or removes: about a millisecond of the server's time. */
 const BATCH = 500;
+/** Records that are sorted by id before the replica takes them: neighbours take half the time. */
+const SORTED = 10 * BATCH;
 
 /**
  * `ProxyStore` over Redis. The server holds the records and makes each write atomic; questions are answered by a
@@ -35,10 +40,18 @@ export function createRedisProxies(
   async function* scan(): AsyncIterable<Changes> {
     let cursor = '0';
     do {
-      const answer = await redis.call('safe', 'HSCAN', keys.records, cursor, 'COUNT', BATCH);
-      const [next, found] = answer as [string, string[]];
-      yield pairs(found);
-      cursor = next;
+      const changes: Changes = [];
+      do {
+        const answer = await redis.call('safe', 'HSCAN', keys.records, cursor, 'COUNT', BATCH);
+        const [next, found] = answer as [string, string[]];
+        changes.push(...pairs(found));
+        cursor = next;
+      } while (cursor !== '0' && changes.length < SORTED);
+      changes.sort(([a], [b]) => Number(a) - Number(b));
+      for (let first = 0; first < changes.length; first += BATCH) {
+        yield changes.slice(first, first + BATCH);
+        await setImmediate();
+      }
     } while (cursor !== '0');
   }
 
@@ -47,6 +60,7 @@ export function createRedisProxies(
     keys,
     open: openReplica,
     scan,
+    complete: (replica) => replica.complete(),
     apply(replica, changes) {
       const records = changes.flatMap(([id, value]) => (value === null ? [] : [decodeProxy(id, value)]));
       const removed = changes.flatMap(([id, value]) => (value === null ? [Number(id)] : []));

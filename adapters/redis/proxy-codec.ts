@@ -47,7 +47,7 @@ export function encodeProxy(draft: ProxyDraft): string {
 export function decodeProxy(id: string, text: string): ProxyRecord {
   const values = JSON.parse(text) as unknown[];
   const record: Record<string, unknown> = { id: Number(id) };
-  for (const [index, field] of FIELDS.entries()) record[field] = values[index];
+  for (let index = 0; index < FIELDS.length; index++) record[FIELDS[index] ?? ''] = values[index];
   return record as unknown as ProxyRecord;
 }
 

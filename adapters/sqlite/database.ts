@@ -3,6 +3,7 @@ import { dirname } from 'node:path';
 import { AppError } from '../../src/errors.ts';
 import type { Runtime, SqliteDatabase, SqliteStatement, SqliteValue } from '../../src/runtime/runtime.ts';
 import { translate } from './errors.ts';
+import { type LogSync, openLogSync } from './log-sync.ts';
 import { migrate } from './migrate.ts';
 import { migrations } from './schema.ts';
 
@@ -14,7 +15,7 @@ export interface Statement<Row> {
 }
 
 /**
- * One connection to the database file, used by all stores of the process. Everything is synchronous: what happens
+ * One connection to the database file, used by all stores of the process. All but `onDisk` is synchronous: what happens
  * between two `await`s of a store is not interrupted. Storage failures throw `AppError`, see `errors.ts`.
  */
 export interface Database {
@@ -22,13 +23,10 @@ export interface Database {
   prepare<Row = unknown>(sql: string): Statement<Row>;
   /** Runs the work in one write transaction, all or nothing; inside another one it becomes part of that. */
   transaction<T>(work: () => T): T;
-  /**
-   * The same, and what was committed survives a loss of power too: the log is synced to the disk, which takes
-   * milliseconds.
-   */
-  durably<T>(work: () => T): T;
   /** Runs the work on one snapshot, whatever other processes write meanwhile. */
   snapshot<T>(work: () => T): T;
+  /** Resolves when all that was committed survives a loss of power too. */
+  onDisk(): Promise<void>;
   /** Changes when another connection has written to the file. */
   foreignVersion(): number;
   close(): void;
@@ -36,6 +34,9 @@ export interface Database {
 
 /** How long a writer waits for another process. It stops the event loop, so it is short. */
 const BUSY_TIMEOUT_MS = 500;
+
+/** The same after one has waited in vain, until one succeeds: others would stop the event loop again and again. */
+const STILL_BUSY_TIMEOUT_MS = 5;
 
 /** 32 MiB of pages: the inner pages of every index of 200,000 proxies and 1,000,000 images. */
 const CACHE_KIB = 32 * 1024;
@@ -45,7 +46,6 @@ const CHECKPOINT_PAGES = 4000;
 
 const SETTINGS = [
   `busy_timeout = ${BUSY_TIMEOUT_MS}`,
-  'journal_mode = WAL',
   'synchronous = NORMAL',
   'foreign_keys = ON',
   'temp_store = MEMORY',
@@ -61,7 +61,7 @@ const MAX_STATEMENTS = 500;
  *
  * The file is in WAL mode with `synchronous=NORMAL`: what was acknowledged survives the death of the process
  * (`kill -9`) at any moment. A loss of power leaves the file consistent, but may take back the transactions
- * since the last checkpoint, except those that were done `durably`.
+ * since the last checkpoint, except those before an `onDisk`.
  * @throws {AppError} `unavailable` where the file cannot be opened, and where a newer picpool has written it.
  */
 export async function openDatabase(openSqlite: Runtime['openSqlite'], path: string): Promise<Database> {
@@ -70,8 +70,11 @@ export async function openDatabase(openSqlite: Runtime['openSqlite'], path: stri
     const database = wrap(driver);
     /* `node:sqlite` names the result code of prepared statements only, so nothing here goes through `exec`. */
     for (const setting of SETTINGS) database.prepare(`PRAGMA ${setting}`).all();
+    const mode = database.prepare<{ journal_mode: string }>('PRAGMA journal_mode = WAL').get()?.journal_mode;
+    // A file system without shared memory has no such log: SQLite then syncs by itself.
+    if (mode === 'delete') database.prepare('PRAGMA synchronous = FULL').all();
     migrate(database, migrations);
-    return database;
+    return mode === 'wal' ? wrap(driver, await openLogSync(path)) : database;
   } catch (error) {
     driver.close();
     throw error;
@@ -87,10 +90,11 @@ async function openFile(openSqlite: Runtime['openSqlite'], path: string): Promis
   }
 }
 
-/** A `Database` over a connection that is open and set up. */
-export function wrap(driver: SqliteDatabase): Database {
+/** A `Database` over a connection that is open and set up; `log`: what `onDisk` waits for. */
+function wrap(driver: SqliteDatabase, log?: LogSync): Database {
   const statements = new Map<string, SqliteStatement>();
   let inTransaction = false;
+  let timeoutMs = BUSY_TIMEOUT_MS;
 
   function cached(sql: string): SqliteStatement {
     const known = statements.get(sql);
@@ -106,9 +110,24 @@ export function wrap(driver: SqliteDatabase): Database {
     guard(() => cached(sql).run());
   }
 
-  function inside<T>(begin: string, work: () => T): T {
+  function wait(ms: number): void {
+    if (ms !== timeoutMs) guard(() => cached(`PRAGMA busy_timeout = ${ms}`).all());
+    timeoutMs = ms;
+  }
+
+  function beginWriting(): void {
+    try {
+      run('BEGIN IMMEDIATE');
+    } catch (error) {
+      wait(STILL_BUSY_TIMEOUT_MS);
+      throw error;
+    }
+    wait(BUSY_TIMEOUT_MS);
+  }
+
+  function inside<T>(begin: () => void, work: () => T): T {
     if (inTransaction) return work();
-    run(begin);
+    begin();
     inTransaction = true;
     try {
       const result = work();
@@ -124,22 +143,17 @@ export function wrap(driver: SqliteDatabase): Database {
 
   return {
     prepare: <Row>(sql: string) => toStatement<Row>(cached(sql)),
-    transaction: (work) => inside('BEGIN IMMEDIATE', work),
-    durably(work) {
-      if (inTransaction) return work();
-      run('PRAGMA synchronous = FULL');
-      try {
-        return inside('BEGIN IMMEDIATE', work);
-      } finally {
-        run('PRAGMA synchronous = NORMAL');
-      }
-    },
-    snapshot: (work) => inside('BEGIN', work),
+    transaction: (work) => inside(beginWriting, work),
+    snapshot: (work) => inside(() => run('BEGIN'), work),
+    onDisk: async () => log?.done(),
     foreignVersion() {
       const row = guard(() => cached('PRAGMA data_version').get()) as { data_version: number };
       return row.data_version;
     },
-    close: () => driver.close(),
+    close() {
+      driver.close();
+      log?.close();
+    },
   };
 }
 

@@ -1,28 +1,67 @@
+import { setImmediate } from 'node:timers/promises';
 import type { ProxyRecord } from '../../src/proxy/proxy.ts';
 import type { ProxyStore } from '../../src/proxy/store.ts';
 import type { Runtime } from '../../src/runtime/runtime.ts';
 import { openDatabase } from './database.ts';
 import { createSqliteProxies } from './proxies.ts';
-import { createImporter } from './proxy-rows.ts';
+import { createFiller, createImporter } from './proxy-rows.ts';
 
 /** A private copy, in memory, of a pool whose records another store holds. */
 export interface SqliteProxyReplica extends ProxyStore {
   /** Takes over records and removals in one transaction, keeping the ids. */
   apply(records: readonly ProxyRecord[], removed: readonly number[]): void;
+  /**
+   * To be called once, after the first records. Until then nothing may be removed or asked, as records are taken over in
+   * half the time: counts are not kept, and a failure leaves the replica useless.
+   */
+  complete(): Promise<void>;
 }
+
+/** Ids that are counted before other work gets its turn: about 10 ms. */
+const COUNTED = 5000;
 
 /** Opens an empty replica. It answers exactly as the store over SQLite does, for it is one. */
 export async function openProxyReplica(openSqlite: Runtime['openSqlite']): Promise<SqliteProxyReplica> {
   const database = await openDatabase(openSqlite, ':memory:');
+  const triggers = database
+    .prepare<{ name: string; sql: string }>(
+      `SELECT name, sql FROM sqlite_schema WHERE type = 'trigger' AND tbl_name = 'proxies'`,
+    )
+    .all();
+  for (const { name } of triggers) database.prepare(`DROP TRIGGER ${name}`).run();
+  database.prepare('PRAGMA journal_mode = OFF').all();
   const importOne = createImporter(database);
+  const fill = createFiller(database);
   const remove = database.prepare('DELETE FROM proxies WHERE id = ?');
+  const largest = database.prepare<{ id: number }>('SELECT ifnull(max(id), 0) AS id FROM proxies');
+  const count = database.prepare(
+    `INSERT INTO proxy_counts SELECT status, protocol, country, count(*), count(response_ms),
+       sum(CAST(ifnull(round(response_ms * 1000), 0) AS INTEGER))
+     FROM proxies NOT INDEXED WHERE id > ? AND id <= ? GROUP BY status, protocol, country
+     ON CONFLICT DO UPDATE SET count = count + excluded.count, timed = timed + excluded.timed,
+       total_us = total_us + excluded.total_us`,
+  );
+  let isComplete = false;
+
   return {
     ...createSqliteProxies(database),
+
     apply(records, removed) {
       database.transaction(() => {
         for (const id of removed) remove.run(id);
-        for (const record of records) importOne(record);
+        for (const record of records) (isComplete ? importOne : fill)(record);
       });
+    },
+
+    async complete() {
+      const last = largest.get()?.id ?? 0;
+      for (let id = 0; id < last; id += COUNTED) {
+        count.run(id, id + COUNTED);
+        await setImmediate();
+      }
+      for (const { sql } of triggers) database.prepare(sql).run();
+      database.prepare('PRAGMA journal_mode = MEMORY').all();
+      isComplete = true;
     },
   };
 }

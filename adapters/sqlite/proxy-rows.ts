@@ -95,6 +95,15 @@ export function createImporter(database: Database): (record: ProxyRecord) => voi
   };
 }
 
+/** A function that inserts a record as it is, in place of those with its id and its endpoint. */
+export function createFiller(database: Database): (record: ProxyRecord) => void {
+  const insert = database.prepare(
+    `INSERT OR REPLACE INTO proxies (id, ${FIELDS.map((field) => COLUMNS[field]).join(', ')})
+     VALUES (?, ${FIELDS.map(() => '?').join(', ')})`,
+  );
+  return (record) => insert.run(record.id, ...values(record, FIELDS));
+}
+
 function selectList(fields: readonly Field[]): string {
   return fields.map((field) => `p.${COLUMNS[field]} AS ${field}`).join(', ');
 }

@@ -1,4 +1,3 @@
-import { TOKENIZER } from './grams.ts';
 import type { Migration } from './migrate.ts';
 
 /**
@@ -51,8 +50,8 @@ function uncount(row: string): string {
 }
 
 /**
- * Images. `pos` grows in the order of the list, oldest first, so that a page of the list and of the search index is
- * a walk down row ids (see `image-order.ts`). Only public images are in the search index.
+ * Images. `pos` grows in the order of the list, oldest first, so that a page of the list is a walk down row ids (see
+ * `image-order.ts`).
  */
 const images: Migration = [
   `CREATE TABLE images (
@@ -65,8 +64,6 @@ const images: Migration = [
   `CREATE INDEX images_created ON images (created_at DESC, id)`,
   `CREATE INDEX images_idle ON images (last_access, id)`,
   `CREATE INDEX images_public ON images (pos) WHERE password_hash IS NULL`,
-  `CREATE VIRTUAL TABLE image_grams USING fts5(
-    text, content = '', contentless_delete = 1, prefix = '1 2', tokenize = ${TOKENIZER})`,
   `CREATE TABLE image_counts (
     format TEXT NOT NULL, protected INTEGER NOT NULL, count INTEGER NOT NULL, bytes INTEGER NOT NULL,
     PRIMARY KEY (format, protected)
@@ -85,5 +82,23 @@ const state: Migration = [
   `CREATE TABLE state (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID`,
 ];
 
+/**
+ * A log of the last public images that came or went (see `image-search.ts`), in place of an index of their names that
+ * the first databases had.
+ */
+const imageLog: Migration = [
+  `CREATE TABLE image_log (seq INTEGER PRIMARY KEY, id TEXT NOT NULL, removed INTEGER NOT NULL) STRICT`,
+  `CREATE TRIGGER images_came AFTER INSERT ON images WHEN new.password_hash IS NULL BEGIN
+    INSERT INTO image_log (id, removed) VALUES (new.id, 0);
+  END`,
+  `CREATE TRIGGER images_went AFTER DELETE ON images WHEN old.password_hash IS NULL BEGIN
+    INSERT INTO image_log (id, removed) VALUES (old.id, 1);
+  END`,
+  `CREATE TRIGGER image_log_grew AFTER INSERT ON image_log BEGIN
+    DELETE FROM image_log WHERE seq <= new.seq - 100000;
+  END`,
+  `DROP TABLE IF EXISTS image_grams`,
+];
+
 /** Every step there ever was, oldest first. */
-export const migrations: readonly Migration[] = [[...proxies, ...images, ...state]];
+export const migrations: readonly Migration[] = [[...proxies, ...images, ...state], imageLog];

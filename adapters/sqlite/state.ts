@@ -11,27 +11,31 @@ export function createSqliteState(database: Database): StateStore {
   const upsert = database.prepare(
     'INSERT INTO state VALUES (?, ?) ON CONFLICT DO UPDATE SET value = excluded.value',
   );
-  const names = database.prepare<{ key: string }>('SELECT key FROM state');
+  const names = database.prepare<{ key: string }>("SELECT key FROM state WHERE key NOT LIKE '%#token'");
   const read = (key: string) => select.get(key)?.value ?? null;
+
+  async function write<T>(work: () => T): Promise<T> {
+    const result = database.transaction(work);
+    await database.onDisk();
+    return result;
+  }
+
   return {
     get: async (key) => read(key),
-    set: async (key, value) => database.durably(() => upsert.run(key, value)),
-    setFenced: async (key, value, token) =>
-      database.durably(() => {
+    set: (key, value) => write(() => upsert.run(key, value)),
+    setFenced: (key, value, token) =>
+      write(() => {
         if (Number(read(fenceOf(key)) ?? 0) > token) return false;
         upsert.run(fenceOf(key), String(token));
         upsert.run(key, value);
         return true;
       }),
     keys: async () => names.all().map(({ key }) => key),
-    async getOrSet(key, value) {
-      return (
-        read(key) ??
-        database.durably(() => {
-          insert.run(key, value);
-          return read(key) ?? value;
-        })
-      );
-    },
+    getOrSet: async (key, value) =>
+      read(key) ??
+      write(() => {
+        insert.run(key, value);
+        return read(key) ?? value;
+      }),
   };
 }

@@ -6,10 +6,13 @@ export interface Repetition {
   stop(): Promise<void>;
 }
 
+/** The longest pause after failures. */
+const LONGEST_PAUSE_MS = 60_000;
+
 /**
  * Runs `task` every `intervalMs`, the first time after one interval. A run that lasts longer than the interval
  * is never overlapped: the turns that fall into it are left out. The signal aborts when the repetition is stopped;
- * what a run throws goes to `onError` and the next turn comes all the same.
+ * what a run throws goes to `onError`. After n failures in a row 2^n - 1 turns are left out, for at most a minute.
  */
 export function every(
   intervalMs: number,
@@ -18,13 +21,25 @@ export function every(
 ): Repetition {
   const stopping = new AbortController();
   let running: Promise<void> | null = null;
+  let failures = 0;
+  let pause = 0;
+
+  async function run(): Promise<void> {
+    try {
+      await task(stopping.signal);
+      failures = 0;
+    } catch (error) {
+      pause = Math.min(2 ** ++failures - 1, Math.floor(LONGEST_PAUSE_MS / intervalMs));
+      onError(error);
+    } finally {
+      running = null;
+    }
+  }
+
   const timer = setInterval(() => {
     if (running) return;
-    running = task(stopping.signal)
-      .catch(onError)
-      .finally(() => {
-        running = null;
-      });
+    if (pause > 0) pause--;
+    else running = run();
   }, intervalMs);
   return {
     async stop() {

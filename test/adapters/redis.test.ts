@@ -1,20 +1,32 @@
 import { afterAll, beforeAll, describe, setDefaultTimeout, test } from 'bun:test';
+import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import { bunRuntime } from '../../src/runtime/bun.ts';
 import { redisConformance } from '../support/redis.ts';
-import { sharedRedis, startRedis } from '../support/services.ts';
+import { startRedisCluster, startTlsRedis } from '../support/redis-forms.ts';
+import { sharedRedis } from '../support/services.ts';
 
 setDefaultTimeout(20_000);
 
+type Server = Awaited<ReturnType<typeof sharedRedis>>;
+
+/** The server that `TEST_REDIS_URL` names, or one with TLS and a user; one without is in the other tests. */
+async function startServer(): Promise<Server> {
+  if (process.env.TEST_REDIS_URL) return sharedRedis();
+  const server = await startTlsRedis();
+  setDefaultCACertificates([...getCACertificates('default'), server.certificates.ca]);
+  return server;
+}
+
 for (const [kind, start] of [
-  ['a server', sharedRedis],
-  ['a cluster', () => startRedis({ cluster: true })],
+  ['a server', startServer],
+  ['a cluster', startRedisCluster],
 ] as const) {
   describe(kind, () => {
-    let server: Awaited<ReturnType<typeof sharedRedis>>;
+    let server: Server;
     beforeAll(async () => {
       server = await start();
     });
     afterAll(() => server.stop());
-    redisConformance(test, async () => server.url, bunRuntime.openSqlite);
+    redisConformance(test.concurrent, async () => server.url, bunRuntime.openSqlite, test);
   });
 }

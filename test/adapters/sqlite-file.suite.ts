@@ -1,13 +1,14 @@
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readFile, writeFile } from 'node:fs/promises';
+import { readFile, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { setImmediate } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { type Database, openDatabase } from '../../adapters/sqlite/database.ts';
 import { createSqliteImages } from '../../adapters/sqlite/images.ts';
+import { openLogSync } from '../../adapters/sqlite/log-sync.ts';
 import { migrate } from '../../adapters/sqlite/migrate.ts';
 import { createSqliteProxies } from '../../adapters/sqlite/proxies.ts';
 import { migrations } from '../../adapters/sqlite/schema.ts';
@@ -23,7 +24,6 @@ const WRITER = fileURLToPath(new URL('../support/sqlite-writer.ts', import.meta.
 async function assertConsistent(database: Database): Promise<void> {
   const [check] = database.prepare<{ integrity_check: string }>('PRAGMA integrity_check').all();
   assert.equal(check?.integrity_check, 'ok');
-  database.prepare("INSERT INTO image_grams (image_grams) VALUES ('integrity-check')").run();
   const rows = database.prepare<{ n: number }>('SELECT count(*) AS n FROM proxies').get();
   assert.equal((await createSqliteProxies(database).summary()).total, rows?.n);
   const images = createSqliteImages(database);
@@ -149,6 +149,63 @@ export function sqliteFileTests(test: Test, openSqlite: Runtime['openSqlite'], r
     });
   });
 
+  test('while another connection keeps the file locked, only the first write waits for it', async () => {
+    await withFolder(async (folder) => {
+      const path = join(folder, 'picpool.db');
+      await withDatabase(path, async (one) => {
+        await withDatabase(path, async (two) => {
+          const state = createSqliteState(two);
+          one.prepare('BEGIN IMMEDIATE').run();
+          await assert.rejects(state.set('key', 'first'), { code: 'unavailable' });
+          const startedAt = performance.now();
+          for (let count = 0; count < 5; count++) {
+            await assert.rejects(state.set('key', 'more'), { code: 'unavailable' });
+          }
+          assert.ok(performance.now() - startedAt < 1000);
+          one.prepare('ROLLBACK').run();
+          await state.set('key', 'last');
+          assert.equal(await state.get('key'), 'last');
+          // And the next one that finds it locked is patient again.
+          one.prepare('BEGIN IMMEDIATE').run();
+          const lockedAt = performance.now();
+          await assert.rejects(state.set('key', 'again'), { code: 'unavailable' });
+          assert.ok(performance.now() - lockedAt > 300);
+          one.prepare('ROLLBACK').run();
+        });
+      });
+    });
+  });
+
+  test('a file behind a link is opened, and what is written to it comes to the disk', async () => {
+    await withFolder(async (folder) => {
+      await withDatabase(join(folder, 'real.db'), (one) => createSqliteState(one).set('key', 'value'));
+      await symlink(join(folder, 'real.db'), join(folder, 'link.db'));
+      await withDatabase(join(folder, 'link.db'), async (database) => {
+        assert.equal(await createSqliteState(database).get('key'), 'value');
+        await createSqliteState(database).set('key', 'other');
+        await database.onDisk();
+      });
+    });
+  });
+
+  test('those who wait for the disk while a sync runs share the next one', async () => {
+    await withFolder(async (folder) => {
+      const path = join(folder, 'some.db');
+      await assert.rejects(openLogSync(path), { code: 'unavailable' });
+      await writeFile(path, '');
+      await writeFile(`${path}-wal`, 'log');
+      const log = await openLogSync(path);
+      const first = log.done();
+      assert.equal(log.done(), first);
+      await Promise.resolve();
+      const second = log.done();
+      assert.notEqual(second, first);
+      assert.equal(log.done(), second);
+      await Promise.all([first, second]);
+      log.close();
+    });
+  });
+
   test('a read-only file is unavailable', async () => {
     await withDatabase(':memory:', async (database) => {
       database.prepare('PRAGMA query_only = ON').run();
@@ -172,6 +229,21 @@ export function sqliteFileTests(test: Test, openSqlite: Runtime['openSqlite'], r
           assert.equal((await images.list({ text: 'cat', offset: 0, limit: 1 })).total, 1);
         }),
       );
+    });
+  });
+
+  test('a search finds what came and went after changes that are no longer in the log', async () => {
+    await withDatabase(':memory:', async (database) => {
+      const images = createSqliteImages(database);
+      const found = async () =>
+        (await images.list({ text: 'cat', offset: 0, limit: 9 })).items.map(({ id }) => id);
+      await images.insert(image({ id: 'gone', filename: 'cat 1.png' }));
+      assert.deepEqual(await found(), ['gone']);
+      await images.remove('gone');
+      await images.insert(image({ id: 'new', filename: 'cat 2.png' }));
+      await images.insert(image({ id: 'newer', filename: 'dog.png' }));
+      database.prepare('DELETE FROM image_log WHERE seq < (SELECT max(seq) FROM image_log)').run();
+      assert.deepEqual(await found(), ['new']);
     });
   });
 

@@ -29,6 +29,6 @@ describe('in steps so small that few rows take many', () => {
   );
   imageStoreConformance(
     test,
-    opener((database) => createSqliteImages(database, { keep: 6, step: 2 })),
+    opener((database) => createSqliteImages(database, { step: 2, open: { documents: 3, units: 1000 } })),
   );
 });

@@ -28,7 +28,8 @@ export function stateStoreConformance(runner: Test, open: Open<StateStore>): voi
     for (const key of ['a', 'A', 'a:b', '']) await store.set(key, 'value');
     await store.set('a', 'other');
     await store.getOrSet('secret', 'value');
-    assert.deepEqual((await store.keys()).sort(), ['', 'A', 'a', 'a:b', 'secret']);
+    await store.setFenced('job', 'value', 1);
+    assert.deepEqual((await store.keys()).sort(), ['', 'A', 'a', 'a:b', 'job', 'secret']);
   });
 
   test('getOrSet sets where there is none, and answers what stands', async (store) => {

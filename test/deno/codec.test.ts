@@ -1,10 +1,16 @@
 import assert from 'node:assert/strict';
-import { readFile } from 'node:fs/promises';
+import { spawn } from 'node:child_process';
+import { readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
 import { test } from 'node:test';
+import type { WorkerReply } from '../../src/image/codec/protocol.ts';
 import { receiveUpload } from '../../src/image/upload.ts';
+import { denoRuntime } from '../../src/runtime/deno.ts';
 import { startCodec } from '../support/codec.ts';
 import { pngBomb } from '../support/hostile-images.ts';
 import { photo, privatePhoto } from '../support/images.ts';
+import { withFolder } from '../support/temporary.ts';
 
 test('pictures are converted by worker processes, and one that hangs costs one request', async () => {
   const bench = await startCodec({ workers: 1, timeoutMs: 700 });
@@ -37,4 +43,25 @@ test('a form is taken in as a file', async () => {
   } finally {
     await bench.stop();
   }
+});
+
+test('a conversion process with the permissions it is given converts, and says how much memory it takes', async () => {
+  await withFolder(async (folder) => {
+    const [input, output] = [join(folder, 'in'), join(folder, 'out')];
+    await writeFile(input, await photo(2000, 1500));
+    const [program = '', ...args] = denoRuntime.selfCommand();
+    const worker = spawn(program, [...args, 'convert-worker'], { stdio: ['pipe', 'pipe', 'inherit'] });
+    const job = { input, output, format: 'avif', stripExif: true, maxWidth: 4096 };
+    worker.stdin.write(`${JSON.stringify({ id: 1, job, limits: { maxPixels: 1e8, maxFrames: 1 } })}\n`);
+    const told: number[] = [];
+    for await (const line of createInterface({ input: worker.stdout })) {
+      const reply = JSON.parse(line) as WorkerReply;
+      if ('memory' in reply) told.push(reply.memory);
+      if ('id' in reply) {
+        assert.deepEqual('converted' in reply && reply.converted.width, 2000);
+        worker.stdin.end();
+      }
+    }
+    assert.ok(told.length > 2 && Math.max(...told) > 50e6, `${told}`);
+  });
 });

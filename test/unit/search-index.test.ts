@@ -1,5 +1,5 @@
 import { expect, setDefaultTimeout, test } from 'bun:test';
-import { createImageIndex, type IndexedImage } from '../../adapters/redis/image-index.ts';
+import { createSearchIndex, type Searched } from '../../src/shared/search/search-index.ts';
 
 setDefaultTimeout(20_000);
 
@@ -12,7 +12,7 @@ function numbers(seed: number): (below: number) => number {
   };
 }
 
-function newestFirst(a: IndexedImage, b: IndexedImage): number {
+function newestFirst(a: Searched, b: Searched): number {
   return b.createdAt - a.createdAt || (a.id < b.id ? -1 : 1);
 }
 
@@ -20,8 +20,8 @@ test.each(['ascending', 'descending', 'nearly ascending', 'random'])(
   'a search over images that came in %s order finds what a search through all of them finds',
   (order) => {
     const random = numbers(order.length);
-    const index = createImageIndex();
-    const images = new Map<string, IndexedImage>();
+    const index = createSearchIndex({ documents: 150, units: 10_000 });
+    const images = new Map<string, Searched>();
     const timeOf: Record<string, (turn: number) => number> = {
       ascending: (turn) => turn,
       descending: (turn) => -turn,
@@ -30,7 +30,8 @@ test.each(['ascending', 'descending', 'nearly ascending', 'random'])(
     };
     for (let turn = 0; turn < 4000; turn++) {
       const id = `i${random(3000)}`;
-      const fields = [`${random(50)}-é猫_${random(500)}.png`, id];
+      const long = random(9) === 0 ? 'é'.repeat(random(150)) : '';
+      const fields = [`${random(50)}-é猫_${long}${random(500)}.png`, id];
       if (random(4) === 0 && images.delete(id)) index.remove(id);
       else if (!images.has(id)) {
         const image = { id, createdAt: timeOf[order]?.(turn) ?? 0, fields };
@@ -38,8 +39,9 @@ test.each(['ascending', 'descending', 'nearly ascending', 'random'])(
         index.add(image);
       }
       if (turn % 37 !== 0) continue;
-      const text =
-        ['é', '猫_', '1', `i${random(3000)}`, `${random(50)}-é`, '_12', 'png', 'none'][random(8)] ?? '';
+      const texts = ['é', '猫_', '1', `i${random(3000)}`, `${random(50)}-é`, `é猫_${random(50)}`, 'none'];
+      texts.push('é'.repeat(1 + random(99)), String(random(500)));
+      const text = texts[random(texts.length)] ?? '';
       const matches = [...images.values()].filter((image) =>
         image.fields.some((field) => field.includes(text)),
       );

@@ -1,0 +1,47 @@
+import { type FileHandle, open, realpath } from 'node:fs/promises';
+import { AppError } from '../../src/errors.ts';
+
+/** Brings what was written to the log of a database to the disk, on another thread. */
+export interface LogSync {
+  /** Resolves when all that is in the log now is on the disk. Those who ask while one sync runs share the next. */
+  done(): Promise<void>;
+  close(): void;
+}
+
+/**
+ * Opens the write-ahead log of the database at `path`, which is there as long as a connection to it is open. SQLite
+ * would sync it in the thread of the caller, and stop the event loop for as long as the disk takes. No lock of SQLite is on
+ * this file, so that a second descriptor of it does no harm.
+ */
+export async function openLogSync(path: string): Promise<LogSync> {
+  const log = await openLog(path);
+  let last: Promise<void> = Promise.resolve();
+  let next: Promise<void> | null = null;
+
+  async function sync(): Promise<void> {
+    last = next ?? last;
+    next = null;
+    await log.datasync().catch((cause: unknown) => {
+      throw new AppError('unavailable', 'The log of the database cannot be written to the disk.', { cause });
+    });
+  }
+
+  return {
+    done() {
+      next ??= last.then(sync, sync);
+      return next;
+    },
+    close() {
+      void last.finally(() => log.close()).catch(() => {});
+    },
+  };
+}
+
+/** It stands beside the file that a link leads to. */
+async function openLog(path: string): Promise<FileHandle> {
+  try {
+    return await open(`${await realpath(path)}-wal`, 'r');
+  } catch (cause) {
+    throw new AppError('unavailable', 'The log of the database cannot be opened.', { cause });
+  }
+}

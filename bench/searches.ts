@@ -1,0 +1,215 @@
+/**
+ * Lists and searches of many images, over SQLite and over Redis with the same images and texts:
+ * `bun bench/searches.ts [count] [sqlite|redis]`, a million by default, about three minutes; starts a Redis of its own.
+ * Each text is searched for the first time. Exit code 1 where a goal is missed.
+ */
+import { mkdtemp, rm } from 'node:fs/promises';
+import { loadavg, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setImmediate } from 'node:timers/promises';
+import { openRedis } from '../adapters/redis/connection.ts';
+import { encodeImage } from '../adapters/redis/image-codec.ts';
+import { createRedisImages } from '../adapters/redis/images.ts';
+import { openDatabase } from '../adapters/sqlite/database.ts';
+import { createSqliteImages } from '../adapters/sqlite/images.ts';
+import type { ImageRecord } from '../src/image/image.ts';
+import type { ImageStore } from '../src/image/store.ts';
+import { bunRuntime } from '../src/runtime/bun.ts';
+import { createRandom } from '../test/support/random.ts';
+import { image } from '../test/support/records.ts';
+import { startRedis } from '../test/support/services.ts';
+
+const SEED = 20_260_101;
+const BATCH = 5000;
+/** Texts of each kind. */
+const TEXTS = 15;
+const GOALS_MS = { sqlite: 5, redis: 10 };
+const LETTERS = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
+
+const median = (numbers: number[]) => numbers.toSorted((a, b) => a - b)[numbers.length >> 1] ?? 0;
+
+/** File names as phones, screenshots and people make them; five words are in a tenth of them or more. */
+function createNames(random: () => number) {
+  const below = (limit: number) => Math.floor(random() * limit);
+  const two = (limit: number) => String(1 + below(limit)).padStart(2, '0');
+  const word = (index = below(3000)) => {
+    let text = '';
+    for (let rest = index + 50_000; rest > 0; rest = Math.floor(rest / 13))
+      text += 'etaoinshrdlum'[rest % 13];
+    return text;
+  };
+  const makers = [
+    () => `IMG_2024${two(12)}${two(28)}_${below(1e6)}.jpg`,
+    () => `IMG_2024${two(12)}${two(28)}_${below(1e6)}.jpg`,
+    () => `Screenshot 2024-${two(12)}-${two(28)} at ${two(24)}.${two(60)}.${two(60)}.png`,
+    () => `Screenshot 2024-${two(12)}-${two(28)} at ${two(24)}.${two(60)}.${two(60)}.png`,
+    () => `猫の写真${below(10_000)}.png`,
+    () => `holiday_${below(1e6)}.jpg`,
+    () => `invoice-${below(1e6)}.png`,
+    ...Array.from({ length: 3 }, () => () => `${word()}-${word()}-${below(1000)}.webp`),
+  ];
+  const id = () => Array.from({ length: 12 }, () => LETTERS[below(62)]).join('');
+  return { below, word, id, filename: () => makers[below(makers.length)]?.() ?? '' };
+}
+
+function* batches(count: number): Iterable<ImageRecord[]> {
+  const names = createNames(createRandom(SEED));
+  for (let first = 0; first < count; first += BATCH) {
+    yield Array.from({ length: Math.min(BATCH, count - first) }, (_, index) =>
+      image({
+        id: names.id(),
+        filename: names.filename(),
+        format: names.below(4) ? 'webp' : 'png',
+        createdAt: 1_600_000_000_000 + (first + index) * 1000,
+      }),
+    );
+  }
+}
+
+/** Kinds of texts, none of which was searched for before. */
+function texts(): Record<string, string[]> {
+  const { below, word, id } = createNames(createRandom(SEED + 1));
+  const frequent =
+    'holiday invoice Screenshot IMG_2024 猫の写真 olida nvoice- creensh mg_20 写真 holiday_ voice shot_ OLIDAY img_';
+  const endings = '.jpg .png .webp jpg png webp .jp .pn .we peg JPG gif .gif ebp .w';
+  const many = (make: () => string) => {
+    const made = new Set<string>();
+    while (made.size < TEXTS) made.add(make());
+    return [...made];
+  };
+  return {
+    'frequent words': frequent.split(' '),
+    'rare words': many(() => word()),
+    'two words': many(() => `${word()}-${word()}`),
+    'one character': many(() => (LETTERS[below(62)] ?? '').toLowerCase()),
+    'two characters': many(() => id().slice(0, 2).toLowerCase()),
+    'three to six digits': many(() => String(100 + below(1e5))),
+    'word and digits': many(() => `holiday_${below(1000)}`),
+    'part of an id': many(() => id().slice(0, 4)),
+    'nothing found': many(() => `not ${id()}`),
+    endings: endings.split(' '),
+  };
+}
+
+interface Timed {
+  text?: string | undefined;
+  ms: number;
+  total: number;
+}
+
+async function timed(store: ImageStore, query: { text?: string; offset: number }): Promise<Timed> {
+  const startedAt = performance.now();
+  const { total } = await store.list({ ...query, limit: 20 });
+  return { text: query.text, ms: performance.now() - startedAt, total };
+}
+
+/** The first search, which reads all images, and how long it stops other work. */
+async function load(name: string, store: ImageStore): Promise<void> {
+  Bun.gc(true);
+  const rss = process.memoryUsage().rss;
+  const [startedAt, cpu] = [performance.now(), process.cpuUsage()];
+  let [watching, longest] = [true, 0];
+  const watch = (async () => {
+    while (watching) {
+      const at = performance.now();
+      await setImmediate();
+      longest = Math.max(longest, performance.now() - at);
+    }
+  })();
+  while (!(await store.list({ text: 'first of all', offset: 0, limit: 1 }).catch(() => null))) {}
+  watching = false;
+  await watch;
+  const tookMs = performance.now() - startedAt;
+  const { user, system } = process.cpuUsage(cpu);
+  Bun.gc(true);
+  const { objectTypeCounts: _, ...heap } = (await import('bun:jsc')).heapStats();
+  console.log(
+    `${name}: read all in ${tookMs.toFixed(0)} ms (processor ${((user + system) / 1000).toFixed(0)} ms), ` +
+      `longest stop ${longest.toFixed(0)} ms; heap ${(heap.heapSize / 2 ** 20).toFixed(0)} MiB, ` +
+      `resident memory grew by ${((process.memoryUsage().rss - rss) / 2 ** 20).toFixed(0)} MiB`,
+  );
+}
+
+async function bench(name: keyof typeof GOALS_MS, store: ImageStore): Promise<boolean> {
+  await load(name, store);
+  const goal = GOALS_MS[name];
+  let reached = true;
+  const judge = (what: string, ms: number) => {
+    reached &&= ms <= goal;
+    console.log(`${name}: ${what}: ${ms.toFixed(2)} ms, goal ${goal} ms${ms <= goal ? '' : ', MISSED'}`);
+  };
+  for (const page of [1, 1000]) {
+    const times: number[] = [];
+    for (let turn = 0; turn < 50; turn++) times.push((await timed(store, { offset: (page - 1) * 20 })).ms);
+    judge(`list page ${page}, median`, median(times));
+  }
+  const all: number[] = [];
+  const kinds = Object.entries(texts());
+  const times = new Map(kinds.map(([kind]) => [kind, [] as Timed[]]));
+  for (let turn = 0; turn < TEXTS; turn++) {
+    for (const [kind, list] of kinds) {
+      const result = await timed(store, { text: list[turn] ?? '', offset: 0 });
+      times.get(kind)?.push(result);
+      all.push(result.ms);
+      await setImmediate();
+    }
+  }
+  for (const [kind, results] of times) {
+    const slowest = results.toSorted((a, b) => b.ms - a.ms)[0];
+    const found = median(results.map(({ total }) => total));
+    const most = `slowest "${slowest?.text}" ${slowest?.ms.toFixed(1)} ms`;
+    judge(`search, ${kind} (${found} found; ${most}), median`, median(results.map(({ ms }) => ms)));
+  }
+  judge(`search for the first time, median of ${all.length}`, median(all));
+  const again: number[] = [];
+  for (const [, list] of kinds) {
+    for (const text of list) again.push((await timed(store, { text, offset: 20 })).ms);
+  }
+  judge('the next page of each, median', median(again));
+  return reached;
+}
+
+async function benchSqlite(count: number): Promise<boolean> {
+  const folder = await mkdtemp(join(tmpdir(), 'picpool-bench-'));
+  const database = await openDatabase(bunRuntime.openSqlite, join(folder, 'picpool.db'));
+  try {
+    const images = createSqliteImages(database);
+    for (const batch of batches(count)) {
+      const inserts = database.transaction(() => batch.map((one) => images.insert(one)));
+      await Promise.all(inserts);
+    }
+    return await bench('sqlite', images);
+  } finally {
+    database.close();
+    await rm(folder, { recursive: true });
+  }
+}
+
+/** Fills it as `insert` does, many at a time. */
+async function benchRedis(count: number): Promise<boolean> {
+  const server = await startRedis();
+  const redis = await openRedis(server.url);
+  try {
+    for (const batch of batches(count)) {
+      const records = batch.flatMap((one) => [one.id, encodeImage(one, '01234567')]);
+      const listed = batch.flatMap((one) => [-one.createdAt, one.id]);
+      const idle = batch.flatMap((one) => [one.lastAccess, one.id]);
+      await Promise.all([
+        redis.call('safe', 'HSET', redis.key('images', 'records'), ...records),
+        redis.call('safe', 'ZADD', redis.key('images', 'public'), ...listed),
+        redis.call('safe', 'ZADD', redis.key('images', 'idle'), ...idle),
+      ]);
+    }
+    return await bench('redis', createRedisImages(redis));
+  } finally {
+    await redis.close();
+    await server.stop();
+  }
+}
+
+const [count = '1000000', only] = process.argv.slice(2);
+const results: boolean[] = [];
+if (only !== 'redis') results.push(await benchSqlite(Number(count)));
+if (only !== 'sqlite') results.push(await benchRedis(Number(count)));
+console.log(`load of the machine: ${loadavg()[0]?.toFixed(1)}`);
+process.exit(results.includes(false) ? 1 : 0);

@@ -1,0 +1,111 @@
+import assert from 'node:assert/strict';
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { type Database, openDatabase } from '../../adapters/sqlite/database.ts';
+import { createSqliteImages } from '../../adapters/sqlite/images.ts';
+import { createSqliteProxies } from '../../adapters/sqlite/proxies.ts';
+import { createSqliteState } from '../../adapters/sqlite/state.ts';
+import type { Runtime } from '../../src/runtime/runtime.ts';
+import { draft, image } from '../support/records.ts';
+import type { Test } from '../support/runner.ts';
+import { until } from '../support/services.ts';
+import { withFolder } from '../support/temporary.ts';
+
+const FIRST_VERSION = fileURLToPath(new URL('../fixtures/first-version.sql', import.meta.url));
+const UPGRADER = fileURLToPath(new URL('../support/sqlite-upgrader.ts', import.meta.url));
+
+/** Makes the database that the first version left, with the program of SQLite: it may write tables of an index. */
+async function makeFirstVersion(path: string): Promise<void> {
+  await promisify(execFile)('sqlite3', ['-bail', path, `.read '${FIRST_VERSION}'`]);
+}
+
+const sizeOf = (path: string) =>
+  stat(path).then(
+    ({ size }) => size,
+    () => 0,
+  );
+
+const schemaOf = (database: Database) =>
+  database.prepare('SELECT type, name, tbl_name, sql FROM sqlite_schema ORDER BY type, name').all();
+
+/** That all rows of the fixture are there, and found by every way that leads to them. */
+async function assertRows(database: Database): Promise<void> {
+  const proxies = createSqliteProxies(database);
+  const { checks, responseMs, exitIp } = (await proxies.get(2)) ?? {};
+  assert.deepEqual([checks, responseMs, exitIp], [3, 120.5, '198.51.100.7']);
+  const page = { sort: 'dependable', offset: 0, limit: 10 } as const;
+  const alive = await proxies.find({ filter: { status: 'alive' }, ...page });
+  assert.deepEqual(
+    alive.items.map(({ id, ip, protocol }) => [id, ip, protocol]),
+    [
+      [2, '192.0.2.2', 'socks5'],
+      [1, '192.0.2.1', 'http'],
+      [3, '2001:db8::1', 'socks4'],
+    ],
+  );
+  assert.equal((await proxies.find({ filter: { country: 'FR' }, ...page })).total, 1);
+  assert.equal((await proxies.summary()).total, 4);
+  assert.equal((await proxies.due(1_800_000_000_000, 10)).length, 4);
+
+  const images = createSqliteImages(database);
+  const found = async (text?: string) =>
+    (await images.list({ ...(text !== undefined && { text }), offset: 0, limit: 10 })).items.map(({ id }) =>
+      Number(id.at(-1)),
+    );
+  assert.deepEqual(await found(), [2, 1, 4]);
+  assert.deepEqual([await found('HARBOUR'), await found('katze_50%'), await found('猫 "')], [[1], [2], [4]]);
+  assert.equal((await images.get('AAAAAAAAAAA3'))?.passwordHash, '$scrypt$made-up');
+  assert.equal((await images.recent({ offset: 0, limit: 10 })).length, 4);
+  assert.equal((await images.summary()).images, 3 + 1);
+  assert.equal(await createSqliteState(database).get('key'), 'value');
+
+  const [check] = database.prepare<{ integrity_check: string }>('PRAGMA integrity_check').all();
+  assert.equal(check?.integrity_check, 'ok');
+}
+
+/** What becomes of the databases of earlier versions. `run` are the arguments with which the runtime runs a script. */
+export function sqliteUpgradeTests(
+  test: Test,
+  openSqlite: Runtime['openSqlite'],
+  run: readonly string[],
+): void {
+  async function withDatabase(path: string, work: (database: Database) => Promise<void>): Promise<void> {
+    const database = await openDatabase(openSqlite, path);
+    await work(database).finally(() => database.close());
+  }
+
+  test('a database of the first version keeps its rows, gets the schema of a new one, and is written to', async () => {
+    await withFolder(async (folder) => {
+      const path = join(folder, 'picpool.db');
+      await makeFirstVersion(path);
+      await withDatabase(path, async (old) => {
+        await assertRows(old);
+        await withDatabase(':memory:', async (fresh) => assert.deepEqual(schemaOf(old), schemaOf(fresh)));
+        // Ids of the removed are not given again.
+        assert.equal((await createSqliteProxies(old).save([draft({ ip: '192.0.2.9' })]))[0]?.id, 6);
+        const images = createSqliteImages(old);
+        await images.insert(image({ id: 'AAAAAAAAAAA6', filename: 'new harbour.png' }));
+        await images.remove('AAAAAAAAAAA1');
+        assert.equal((await images.list({ text: 'harbour', offset: 0, limit: 10 })).total, 1);
+      });
+    });
+  });
+
+  test('a step of the schema that is killed on its way leaves the database of the old version', async () => {
+    await withFolder(async (folder) => {
+      const path = join(folder, 'picpool.db');
+      await makeFirstVersion(path);
+      const upgrader = spawn(process.execPath, [...run, UPGRADER, path], { stdio: 'inherit' });
+      const ended = once(upgrader, 'exit');
+      // Its changes no longer fit into memory.
+      await until(async () => (await sizeOf(`${path}-wal`)) > 1e6);
+      upgrader.kill('SIGKILL');
+      assert.deepEqual(await ended, [null, 'SIGKILL']);
+      await withDatabase(path, assertRows);
+    });
+  });
+}
