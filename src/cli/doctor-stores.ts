@@ -3,9 +3,11 @@ import { access, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { openStores, type Stores } from '../../adapters/open.ts';
+import type { Config } from '../config.ts';
 import { createCodec } from '../image/codec/codec.ts';
 import { type Finding, type Patient, within } from './doctor-finding.ts';
 import { mayBeMade } from './doctor-system.ts';
+import { withCause } from './exit.ts';
 import { countOf } from './format.ts';
 import { masked } from './masked.ts';
 
@@ -41,7 +43,7 @@ export async function checkBlobs(patient: Patient): Promise<Finding[]> {
   const memory = { ...patient, config: { ...patient.config, METADATA_URL: 'sqlite::memory:' } };
   return withStores(memory, shown, advice, async ({ blobs }) => {
     const key = `doctor-${randomUUID()}.txt`;
-    await withFolder(async (folder) => {
+    await withFolder(patient.config, async (folder) => {
       const path = join(folder, 'note');
       await writeFile(path, key);
       await blobs.put(key, path, 'text/plain');
@@ -67,7 +69,7 @@ export async function checkConversion({ config, env, runtime }: Patient): Promis
     now: () => performance.now(),
   });
   try {
-    return await withFolder(async (folder) => {
+    return await withFolder(config, async (folder) => {
       const [input, output] = [join(folder, 'in.png'), join(folder, 'out.webp')];
       await writeFile(input, Buffer.from(PIXEL, 'base64'));
       const job = { input, output, format: 'webp', stripExif: true, maxWidth: 1, maxHeight: 1 } as const;
@@ -107,12 +109,6 @@ async function withStores(
   }
 }
 
-/** What callers of the server are told hides the reason, which the operator needs. */
-function withCause(error: unknown): string {
-  if (!(error instanceof Error)) return String(error);
-  return error.cause instanceof Error ? `${error.message} (${error.cause.message})` : error.message;
-}
-
 async function toBeMade(url: string, scheme: string, shown: string, advice: string): Promise<Finding> {
   const possible = await mayBeMade(dirname(resolve(url.slice(scheme.length))));
   return possible
@@ -129,8 +125,14 @@ async function isMissing(url: string, scheme: string): Promise<boolean> {
   );
 }
 
-async function withFolder<T>(work: (folder: string) => Promise<T>): Promise<T> {
-  const folder = await mkdtemp(join(tmpdir(), 'picpool-doctor-'));
+/** A folder in that of the data: no other need be writable. Before the first start there is none. */
+async function withFolder<T>({ DATA_DIR }: Config, work: (folder: string) => Promise<T>): Promise<T> {
+  const data = resolve(DATA_DIR);
+  const parent = await access(data).then(
+    () => data,
+    () => tmpdir(),
+  );
+  const folder = await mkdtemp(join(parent, 'picpool-doctor-'));
   try {
     return await work(folder);
   } finally {

@@ -18,3 +18,9 @@ export class CommandError extends Error {
 export function usageError(message: string): CommandError {
   return new CommandError(message, EXIT.usage);
 }
+
+/** What callers of the server are told hides the reason, which the operator needs. */
+export function withCause(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  return error.cause instanceof Error ? `${error.message} (${error.cause.message})` : error.message;
+}

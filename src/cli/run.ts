@@ -4,7 +4,7 @@ import { AppError, ConfigError } from '../errors.ts';
 import type { Runtime } from '../runtime/runtime.ts';
 import { VERSION } from '../version.ts';
 import type { Command } from './command.ts';
-import { CommandError, EXIT, type ExitCode } from './exit.ts';
+import { CommandError, EXIT, type ExitCode, withCause } from './exit.ts';
 import { nearest } from './nearest.ts';
 import { createTerminal, type Terminal } from './terminal.ts';
 
@@ -65,15 +65,16 @@ async function dispatch(
 ): Promise<ExitCode> {
   const { terminal } = surroundings;
   try {
-    if (['--version', '-v', 'version'].includes(first)) return await print(terminal, `${VERSION}\n`);
+    if (['--version', '-v', '-V', 'version'].includes(first)) return await print(terminal, `${VERSION}\n`);
     if (['--help', '-h'].includes(first) || (first === 'help' && others.length === 0))
       return await print(terminal, HELP);
     const [name, args] = first === 'help' ? [others[0] ?? '', ['--help']] : [first, others];
     const entry = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
     if (!entry) {
-      const meant = nearest(name, Object.keys(COMMANDS));
+      const option = name.startsWith('-');
+      const meant = nearest(name, option ? ['--help', '--version'] : Object.keys(COMMANDS));
       const hint = meant === undefined ? '.' : `; did you mean ${meant}?`;
-      terminal.say(`picpool: "${name}" is no command${hint}\nSee picpool --help.`);
+      terminal.say(`picpool: "${name}" is no ${option ? 'option' : 'command'}${hint}\nSee picpool --help.`);
       return EXIT.usage;
     }
     const { command } = await entry.load();
@@ -101,6 +102,6 @@ async function print(terminal: Terminal, text: string): Promise<ExitCode> {
 /** What is not expected is shown with its stack, for the report that it deserves. */
 function sentenceOf(error: unknown): string {
   if (error instanceof ConfigError) return `the configuration cannot be used.\n${error.message}`;
-  if (error instanceof AppError || error instanceof CommandError) return error.message;
+  if (error instanceof AppError || error instanceof CommandError) return withCause(error);
   return error instanceof Error ? (error.stack ?? error.message) : String(error);
 }

@@ -5,7 +5,7 @@ import { createLogger } from '../shared/logger.ts';
 import { start } from '../start.ts';
 import { VERSION } from '../version.ts';
 import { defineCommand, NO_OPERANDS } from './command.ts';
-import { EXIT } from './exit.ts';
+import { EXIT, withCause } from './exit.ts';
 
 /** Signals that ask for a clean end. */
 const SIGNALS = ['SIGTERM', 'SIGINT'] as const;
@@ -32,7 +32,7 @@ async function serve(runtime: Runtime, env: Environment): Promise<void> {
     addresses: config.LOG_ADDRESSES,
   });
   const server = await start(runtime, config, log, env).catch((error: unknown) => {
-    process.stderr.write(`picpool: cannot start: ${error instanceof Error ? error.message : error}\n`);
+    process.stderr.write(`picpool: cannot start: ${withCause(error)}\n`);
     process.exit(1);
   });
   process.stderr.write(banner(server.url, config, runtime));

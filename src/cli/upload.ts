@@ -15,6 +15,11 @@ const SHOWN = ['url', 'raw_url', 'markdown', 'html', 'bbcode', 'json'] as const;
 const MAX_FILE_BYTES = 512 * 2 ** 20;
 /** A large file over a slow line, and its conversion. */
 const TIMEOUT_MS = 10 * 60_000;
+const UNREADABLE: Record<string, string> = {
+  ENOENT: 'There is no such file.',
+  EISDIR: 'It is a folder.',
+  EACCES: 'It may not be read.',
+};
 const MAX_SIDE = 16_384;
 
 const format = choice(
@@ -101,7 +106,7 @@ async function readWhole(path: string): Promise<Blob> {
   } catch (error) {
     if (error instanceof CommandError) throw error;
     const code = error instanceof Error && 'code' in error ? error.code : error;
-    throw new CommandError(code === 'ENOENT' ? 'There is no such file.' : `It cannot be read (${code}).`);
+    throw new CommandError(UNREADABLE[String(code)] ?? `It cannot be read (${code}).`);
   }
   if (bytes === 0) throw new CommandError('It is empty.');
   return new Blob(pieces);

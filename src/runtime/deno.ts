@@ -7,6 +7,7 @@ import type { Runtime } from './runtime.ts';
 declare const Deno: {
   version: { deno: string };
   execPath(): string;
+  permissions: { querySync(one: { name: 'run'; command: string }): { state: string } };
   serve(
     options: { hostname: string; port: number; signal: AbortSignal; onListen(): void },
     handler: (request: Request, info: { remoteAddr: { hostname: string } }) => Response | Promise<Response>,
@@ -14,6 +15,16 @@ declare const Deno: {
 };
 
 const CHUNK_BYTES = 64 * 1024;
+
+/** What sharp needs. Native code could do more than these say, but neither network nor programs are among them. */
+const CHILD_PERMISSIONS = [
+  '--no-prompt',
+  '--allow-read',
+  '--allow-write',
+  '--allow-env',
+  '--allow-ffi',
+  '--allow-sys=setPriority',
+];
 
 export const denoRuntime: Runtime = {
   name: 'deno',
@@ -64,6 +75,14 @@ export const denoRuntime: Runtime = {
   },
 
   selfCommand() {
-    return [Deno.execPath(), 'run', '-A', fileURLToPath(new URL('../main.deno.ts', import.meta.url))];
+    const path = Deno.execPath();
+    // `--allow-run=deno` allows what the PATH has under that name, which may be a link to this program.
+    const mayRun = Deno.permissions.querySync({ name: 'run', command: path }).state === 'granted';
+    return [
+      mayRun ? path : 'deno',
+      'run',
+      ...CHILD_PERMISSIONS,
+      fileURLToPath(new URL('../main.deno.ts', import.meta.url)),
+    ];
   },
 };

@@ -254,7 +254,8 @@ test.each(['bun', 'deno'] as const)(
 
 test('the doctor finds a sound set-up sound', async () => {
   const { code, stdout } = await cli(['doctor'], {
-    env: { ...world.env, DATA_DIR: server.folder, PORT: '0', HOST: '127.0.0.1' },
+    // Nothing but the data folder can be written.
+    env: { ...world.env, DATA_DIR: server.folder, PORT: '0', HOST: '127.0.0.1', TMPDIR: '/nonexistent' },
   });
   expect(stdout).not.toContain('FAIL');
   for (const found of [
@@ -308,6 +309,11 @@ test('version and help are quick to be had, and every command has its own', asyn
     2,
     '',
     'picpool: "uplaod" is no command; did you mean upload?\nSee picpool --help.\n',
+  ]);
+  const misspelled = await cli(['--verison']);
+  expect([misspelled.code, misspelled.stderr]).toEqual([
+    2,
+    'picpool: "--verison" is no option; did you mean --version?\nSee picpool --help.\n',
   ]);
 });
 

@@ -16,6 +16,7 @@ beforeAll(async () => {
     maxPixels: 20_000_000,
     maxQueue: COUNT,
     maxQueuedPixels: 1e12,
+    maxWaitMs: 1e12,
   });
 });
 afterAll(() => bench.stop());

@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';
 import process from 'node:process';
 import { fileURLToPath } from 'node:url';
+import { startChild } from '../../src/image/codec/child.ts';
 import type { CodecOptions } from '../../src/image/codec/codec.ts';
 import { type CodecBench, startCodec } from '../support/codec.ts';
 import { gifOfFrames, pngBomb, SVG_BOMB } from '../support/hostile-images.ts';
@@ -92,6 +93,13 @@ describe('a worker', () => {
     expect(codec.stats()).toMatchObject({ outOfMemory: 1, crashes: 0 });
   });
 
+  test('is believed what memory it takes where the system does not tell', async () => {
+    // A process that is gone is one of which the system tells nothing.
+    const child = startChild(['/bin/sh', '-c', `echo '{"memory":5000000}'`], {}, () => {});
+    await child.ended;
+    expect(child.memory()).toBe(5_000_000);
+  });
+
   test('sees nothing of the environment but what it needs', async () => {
     process.env.PICPOOL_TEST_TOKEN = 'hidden';
     try {
@@ -158,6 +166,15 @@ describe('the queue', () => {
     await beginLong();
     bench.convert(small).catch(() => {});
     await until(() => codec.stats().queuedPixels === 96 * 64);
+    await expect(bench.convert(small)).rejects.toMatchObject({ code: 'busy' });
+  });
+
+  test('is bounded in time, as it is expected', async () => {
+    // No conversion has ended yet: each counts half a second.
+    const { codec } = await start({ workers: 1, maxWaitMs: 400 });
+    await beginLong();
+    bench.convert(small).catch(() => {});
+    await until(() => codec.stats().queued === 1);
     await expect(bench.convert(small)).rejects.toMatchObject({ code: 'busy' });
   });
 

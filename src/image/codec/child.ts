@@ -4,7 +4,7 @@ import { setPriority } from 'node:os';
 import { dirname, resolve } from 'node:path';
 import { Value } from '@sinclair/typebox/value';
 import { createLineReader } from './lines.ts';
-import { WorkerReply, type WorkerRequest } from './protocol.ts';
+import { type JobReply, WorkerReply, type WorkerRequest } from './protocol.ts';
 
 /** Environment variables. */
 export type Environment = Readonly<Record<string, string | undefined>>;
@@ -26,7 +26,7 @@ export interface Child {
   send(request: WorkerRequest): void;
   /** SIGKILL: the only deadline that a decoder cannot sit out. */
   kill(): void;
-  /** Resident memory in bytes; 0 where the system does not tell (Linux does). */
+  /** Resident memory in bytes: what the system says, or else what the worker said last, which it does while it converts. */
   memory(): number;
   /** Resolves when the process is gone; never rejects. */
   readonly ended: Promise<Ending>;
@@ -57,7 +57,7 @@ function environment(own: Environment): Record<string, string> {
 export function startChild(
   command: readonly string[],
   own: Environment,
-  onReply: (reply: WorkerReply) => void,
+  onReply: (reply: JobReply) => void,
 ): Child {
   const [program = '', ...rest] = command;
   const child: ChildProcess = spawn(program, [...rest, 'convert-worker'], {
@@ -68,6 +68,7 @@ export function startChild(
   stepBack(child.pid);
   const kill = () => void child.kill('SIGKILL');
   let stderr = '';
+  let reported = 0;
   const ended = new Promise<Ending>((resolve) => {
     child.once('error', (error) => resolve({ code: null, signal: null, stderr: String(error) }));
     child.once('close', (code, signal) => resolve({ code, signal, stderr }));
@@ -75,7 +76,8 @@ export function startChild(
   const read = createLineReader((line) => {
     const reply: unknown = JSON.parse(line);
     if (!Value.Check(WorkerReply, reply)) throw new TypeError('The worker sent no reply.');
-    onReply(reply);
+    if ('memory' in reply) reported = reply.memory;
+    else onReply(reply);
   });
   child.stdout?.setEncoding('utf8').on('data', (text: string) => {
     try {
@@ -94,7 +96,7 @@ export function startChild(
     pid: child.pid,
     send: (request) => void child.stdin?.write(`${JSON.stringify(request)}\n`),
     kill,
-    memory: () => residentBytes(child.pid),
+    memory: () => residentBytes(child.pid) || reported,
     ended,
   };
 }

@@ -48,6 +48,11 @@ export interface CodecOptions {
   maxQueue?: number;
   /** Pixels that may wait; 8 times `maxPixels` by default. */
   maxQueuedPixels?: number;
+  /**
+   * Longest wait, as it is expected, of a job that is taken; 30 s by default, so that with the longest conversion behind it
+   * the answer comes within the minute that proxies in front commonly wait.
+   */
+  maxWaitMs?: number;
   /** Resident memory of one worker; 2 GiB by default. */
   memoryLimitBytes?: number;
   /** Starts the workers at once, not with the first job. */
@@ -73,6 +78,7 @@ export function createCodec(options: CodecOptions): Codec {
   const limits = { maxPixels, maxFrames };
   const maxQueue = options.maxQueue ?? 64 * workers;
   const maxQueuedPixels = options.maxQueuedPixels ?? 8 * maxPixels;
+  const maxWaitMs = options.maxWaitMs ?? 30_000;
   const queue: Waiting[] = [];
   const totals = { converted: 0, failed: 0, refusedBusy: 0 };
   let queuedPixels = 0;
@@ -112,11 +118,12 @@ export function createCodec(options: CodecOptions): Codec {
     if (closed) throw new AppError('unavailable', 'The server is stopping.');
     const unableForMs = pool.unableForMs();
     if (unableForMs > 0) throw unable(unableForMs);
+    const waitMs = (usualMs * queue.length) / workers;
     // A picture above the bound on its own still has its turn when nothing waits.
-    const full = queue.length >= maxQueue || (queue.length > 0 && queuedPixels + pixels > maxQueuedPixels);
-    if (!full) return;
+    const tooLarge = queue.length > 0 && queuedPixels + pixels > maxQueuedPixels;
+    if (queue.length < maxQueue && waitMs <= maxWaitMs && !tooLarge) return;
     totals.refusedBusy++;
-    const retryAfterMs = Math.min(60_000, Math.max(1000, (usualMs * queue.length) / workers));
+    const retryAfterMs = Math.min(60_000, Math.max(1000, waitMs));
     throw new AppError('busy', 'Too many images are being converted; try again later.', { retryAfterMs });
   }
 

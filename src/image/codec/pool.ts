@@ -1,7 +1,7 @@
 import { AppError } from '../../errors.ts';
 import type { Log } from '../../shared/logger.ts';
 import { type Child, type Ending, type Environment, startChild } from './child.ts';
-import type { Converted, ConvertJob, InputLimits, WorkerReply } from './protocol.ts';
+import type { Converted, ConvertJob, InputLimits, JobReply } from './protocol.ts';
 
 /** A job on its way through the pool. */
 export interface Task {
@@ -21,7 +21,7 @@ export interface PoolOptions {
   workers: number;
   /** Of one conversion, from the moment it is handed to a worker. */
   timeoutMs: number;
-  /** Resident memory of one worker above which its job is ended. Watched every 50 ms, on Linux alone. */
+  /** Resident memory of one worker above which its job is ended. Watched every 50 ms. */
   memoryLimitBytes: number;
   limits: InputLimits;
   /** The next task, taken off the queue, or `undefined`. */
@@ -106,7 +106,7 @@ export function createPool(options: PoolOptions): Pool {
     void child.ended.then((ending) => onEnded(worker, ending));
   }
 
-  function onReply(worker: Worker, reply: WorkerReply): void {
+  function onReply(worker: Worker, reply: JobReply): void {
     const { run } = worker;
     if ('ready' in reply) {
       clearTimeout(worker.startLimit);

@@ -41,10 +41,11 @@ const Converted = Type.Object({
   hash: Type.String({ pattern: '^[0-9a-f]{64}$' }),
 });
 
-/** A line from the worker: it can take work, it began a job, it ended one. */
+/** A line from the worker: it can take work, it began a job, it ended one, it holds that many bytes of memory. */
 export const WorkerReply = Type.Union([
   Type.Object({ ready: Type.Literal(true) }),
   Type.Object({ began: Type.Integer() }),
+  Type.Object({ memory: Type.Integer() }),
   Type.Object({ id: Type.Integer(), converted: Converted }),
   Type.Object({
     id: Type.Integer(),
@@ -61,6 +62,8 @@ export const WorkerReply = Type.Union([
   }),
 ]);
 export type WorkerReply = Static<typeof WorkerReply>;
+/** What concerns its work. */
+export type JobReply = Exclude<WorkerReply, { memory: number }>;
 
 /** The stored picture. */
 export interface Converted {

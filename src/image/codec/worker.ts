@@ -1,4 +1,4 @@
-import { writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { constants, setPriority } from 'node:os';
 import process from 'node:process';
 import { AppError } from '../../errors.ts';
@@ -6,6 +6,9 @@ import { convert } from './convert.ts';
 import { createLineReader } from './lines.ts';
 import type { WorkerReply, WorkerRequest } from './protocol.ts';
 import { loadSharp } from './sharp.ts';
+
+/** How often the server is told how much memory this takes. */
+const TELL_MS = 50;
 
 type Failure = Extract<WorkerReply, { failed: unknown }>['failed'];
 
@@ -17,7 +20,8 @@ export async function runConvertWorker(): Promise<void> {
   volunteerForOutOfMemory();
   letTheServerGoFirst();
   await loadSharp();
-  const read = createLineReader((line) => void serve(JSON.parse(line) as WorkerRequest));
+  const seen = isSeen();
+  const read = createLineReader((line) => void serve(JSON.parse(line) as WorkerRequest, seen));
   process.stdin.setEncoding('utf8');
   process.stdin.on('data', (text: string) => read(text));
   // A running conversion holds up process.exit; a signal does not wait.
@@ -26,12 +30,24 @@ export async function runConvertWorker(): Promise<void> {
   reply({ ready: true });
 }
 
-async function serve({ id, job, limits }: WorkerRequest): Promise<void> {
+async function serve({ id, job, limits }: WorkerRequest, seen: boolean): Promise<void> {
   reply({ began: id });
+  const telling = seen ? undefined : setInterval(() => reply({ memory: process.memoryUsage.rss() }), TELL_MS);
   try {
     reply({ id, converted: await convert(job, limits) });
   } catch (error) {
     reply({ id, failed: describe(error) });
+  } finally {
+    clearInterval(telling);
+  }
+}
+
+/** Whether the server can see how much memory this takes: not outside Linux, nor where Deno may not read /proc. */
+function isSeen(): boolean {
+  try {
+    return readFileSync('/proc/self/statm').length > 0;
+  } catch {
+    return false;
   }
 }
 

@@ -1,0 +1,76 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { execFile } from 'node:child_process';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { absent } from '../support/absent.ts';
+import { type Balancer, readExample, startCaddy, startNginx } from '../support/balancer.ts';
+import { photo } from '../support/images.ts';
+import { type ServerProcess, startServer } from '../support/server-process.ts';
+
+const MIB = 2 ** 20;
+/** What the examples say the server must be told. */
+const SETTINGS = { TRUSTED_PROXIES: '127.0.0.1', PROXY_JUDGES: 'http://127.0.0.1:9/' };
+
+let folder: string;
+let server: ServerProcess;
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'picpool-proxied-'));
+  await writeFile(join(folder, 'photo.jpg'), await photo(300, 200));
+  await writeFile(join(folder, 'large.jpg'), new Uint8Array(32.5 * MIB));
+  await writeFile(join(folder, 'huge.jpg'), new Uint8Array(34 * MIB));
+  server = await startServer('bun', SETTINGS);
+}, 60_000);
+afterAll(async () => {
+  await server?.stop();
+  await rm(folder, { recursive: true, force: true });
+});
+
+/** A visitor with an address of its own, and what it is answered. */
+async function visit(from: string, ...args: string[]): Promise<{ status: number; text: string }> {
+  const all = ['-s', '--interface', from, '-w', '\n%{http_code}', ...args];
+  const { stdout } = await promisify(execFile)('curl', all, { cwd: folder });
+  const end = stdout.lastIndexOf('\n');
+  return { status: Number(stdout.slice(end + 1)), text: stdout.slice(0, end) };
+}
+
+const PROXIES = {
+  nginx: async () => startNginx((await readExample('nginx.conf')).replaceAll('127.0.0.1:3000', here())),
+  caddy: async () => startCaddy((await readExample('Caddyfile')).replaceAll('127.0.0.1:3000', here())),
+};
+const here = () => new URL(server.url).host;
+
+for (const [name, start] of Object.entries(PROXIES)) {
+  test.skipIf(absent(name))(
+    `behind the ${name} of the examples visitors are told apart, links lead back, and uploads and events pass`,
+    async () => {
+      const proxy: Balancer = await start();
+      try {
+        const [one, other] = ['127.0.0.2', '127.0.0.3'];
+        const stored = await visit(one, '-F', 'image=@photo.jpg', `${proxy.url}/api/upload`);
+        const { id, url } = JSON.parse(stored.text);
+        expect(url).toBe(`${proxy.url}/i/${id}`);
+        // Whoever says to be somebody else is not believed.
+        const remove = ['-X', 'DELETE', `${proxy.url}/api/delete/${id}`];
+        const liar = await visit(other, '-H', `X-Forwarded-For: ${one}`, ...remove);
+        expect([liar.status, JSON.parse(liar.text).code]).toEqual([403, 'forbidden']);
+        expect((await visit(one, ...remove)).status).toBe(200);
+
+        const large = await visit(one, '--data-binary', '@large.jpg', `${proxy.url}/api/upload`);
+        expect([large.status, JSON.parse(large.text).success]).toEqual([413, false]);
+        expect((await visit(one, '--data-binary', '@huge.jpg', `${proxy.url}/api/upload`)).status).toBe(413);
+
+        const leaving = new AbortController();
+        const events = await fetch(`${proxy.url}/api/refresh/events`, { signal: leaving.signal });
+        const first = await events.body?.getReader().read();
+        expect(new TextDecoder().decode(first?.value)).toContain('data: {');
+        leaving.abort();
+      } finally {
+        await proxy.stop();
+      }
+    },
+    // A proxy that still holds the events of a visitor who has left does not stop in that time.
+    20_000,
+  );
+}
