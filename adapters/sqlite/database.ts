@@ -29,8 +29,12 @@ export interface Database {
   onDisk(): Promise<void>;
   /** Changes when another connection has written to the file. */
   foreignVersion(): number;
+  /** Another connection, for reading much once: it leaves in the cache what all others need. Must be closed. */
+  openReader(): Promise<Reader>;
   close(): void;
 }
+
+export type Reader = Pick<Database, 'prepare' | 'close'>;
 
 /** How long a writer waits for another process. It stops the event loop, so it is short. */
 const BUSY_TIMEOUT_MS = 500;
@@ -40,6 +44,9 @@ const STILL_BUSY_TIMEOUT_MS = 5;
 
 /** 32 MiB of pages: the inner pages of every index of 200,000 proxies and 1,000,000 images. */
 const CACHE_KIB = 32 * 1024;
+
+/** Who walks along an index comes to a page but once. */
+const READER_CACHE_KIB = 1024;
 
 /** 16 MiB of log between checkpoints: a page that many transactions touch is copied and synced once for all. */
 const CHECKPOINT_PAGES = 4000;
@@ -67,14 +74,16 @@ const MAX_STATEMENTS = 500;
 export async function openDatabase(openSqlite: Runtime['openSqlite'], path: string): Promise<Database> {
   const driver = await openFile(openSqlite, path);
   try {
-    const database = wrap(driver);
+    const openReader = async (): Promise<Reader> =>
+      path === ':memory:' ? { ...database, close() {} } : connectReader(await openFile(openSqlite, path));
+    const database = { ...wrap(driver), openReader };
     /* `node:sqlite` names the result code of prepared statements only, so nothing here goes through `exec`. */
     for (const setting of SETTINGS) database.prepare(`PRAGMA ${setting}`).all();
     const mode = database.prepare<{ journal_mode: string }>('PRAGMA journal_mode = WAL').get()?.journal_mode;
     // A file system without shared memory has no such log: SQLite then syncs by itself.
     if (mode === 'delete') database.prepare('PRAGMA synchronous = FULL').all();
     migrate(database, migrations);
-    return mode === 'wal' ? wrap(driver, await openLogSync(path)) : database;
+    return mode === 'wal' ? { ...wrap(driver, await openLogSync(path)), openReader } : database;
   } catch (error) {
     driver.close();
     throw error;
@@ -90,8 +99,21 @@ async function openFile(openSqlite: Runtime['openSqlite'], path: string): Promis
   }
 }
 
-/** A `Database` over a connection that is open and set up; `log`: what `onDisk` waits for. */
-function wrap(driver: SqliteDatabase, log?: LogSync): Database {
+function connectReader(driver: SqliteDatabase): Reader {
+  try {
+    const reader = wrap(driver);
+    for (const setting of ['query_only = ON', `cache_size = -${READER_CACHE_KIB}`]) {
+      reader.prepare(`PRAGMA ${setting}`).all();
+    }
+    return reader;
+  } catch (error) {
+    driver.close();
+    throw error;
+  }
+}
+
+/** A connection that is open and set up; `log`: what `onDisk` waits for. */
+function wrap(driver: SqliteDatabase, log?: LogSync): Omit<Database, 'openReader'> {
   const statements = new Map<string, SqliteStatement>();
   let inTransaction = false;
   let timeoutMs = BUSY_TIMEOUT_MS;

@@ -168,14 +168,20 @@ export function createSqliteProxies(
       const columns = ', protocol, ip, port';
       const seen = createIdSet();
       let cursor: Cursor | null = null;
-      for (;;) {
-        const step: (Cursor & Endpoint)[] = select(walkQuery(filter, steps.endpoints, cursor, { columns }));
-        cursor = step.at(-1) ?? null;
-        // A row that moved down the order since it was seen comes by again.
-        const fresh = step.filter(({ id }) => seen.add(id));
-        if (fresh.length > 0) yield fresh;
-        if (step.length < steps.endpoints) return;
-        await setImmediate();
+      const reader = await database.openReader();
+      try {
+        for (;;) {
+          const { text, values } = walkQuery(filter, steps.endpoints, cursor, { columns });
+          const step: (Cursor & Endpoint)[] = reader.prepare<Cursor & Endpoint>(text).all(...values);
+          cursor = step.at(-1) ?? null;
+          // A row that moved down the order since it was seen comes by again.
+          const fresh = step.filter(({ id }) => seen.add(id));
+          if (fresh.length > 0) yield fresh;
+          if (step.length < steps.endpoints) return;
+          await setImmediate();
+        }
+      } finally {
+        reader.close();
       }
     },
 
