@@ -118,7 +118,7 @@ export function createChecker(options: CheckerOptions): Checker {
     );
   }
 
-  /** Begins a conversation, which `end` must end. */
+  /** Begins a conversation; the connection must be closed. */
   function begin(address: string, port: number): Connection {
     if (closed) throw new CheckFault('aborted', 'closed');
     const socket = dial(address, port);
@@ -127,17 +127,12 @@ export function createChecker(options: CheckerOptions): Checker {
     return connection;
   }
 
-  function end(connection: Connection): void {
-    live.remove(connection);
-    connection.close();
-  }
-
   async function askJudge(target: JudgeTarget, token: string): Promise<HttpAnswer> {
     const connection = begin(target.address ?? '', target.port);
     try {
       return await askDirectly(connection, { target, token, secureContext, maxBytes });
     } finally {
-      end(connection);
+      connection.close();
     }
   }
 
@@ -182,7 +177,7 @@ export function createChecker(options: CheckerOptions): Checker {
       return failed('protocol_error');
     } finally {
       signal?.removeEventListener('abort', onAbort);
-      end(connection);
+      connection.close();
     }
   }
 

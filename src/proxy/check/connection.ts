@@ -20,7 +20,7 @@ export interface ConnectionOptions {
  */
 export interface Connection {
   /** Resolves when the TCP connection stands. */
-  open(): Promise<void>;
+  open(): Promise<unknown>;
   write(data: string | Uint8Array): void;
   /** Resolves with what `reader` answers as soon as that is not `undefined`; it is asked at once and whenever more has come in. */
   read<T>(reader: (inbox: Inbox) => T | undefined): Promise<T>;
@@ -30,6 +30,7 @@ export interface Connection {
   times(): { connectMs: number; firstByteMs: number; totalMs: number };
   /** True when its time is over at `now`, on the monotonic clock. */
   isLate(now: number): boolean;
+  readonly isClosed: boolean;
   /** Ends it from outside: whoever waits gets this fault. */
   abort(code: FaultCode): void;
   /** Releases the sockets. Must be called at the end, whatever happened. */
@@ -70,8 +71,8 @@ class SocketConnection implements Connection {
     socket.on('connect', () => this.#connected());
   }
 
-  async open(): Promise<void> {
-    await this.#wait(() => this.#phase !== 'connecting' || undefined);
+  open(): Promise<unknown> {
+    return this.#wait(() => this.#phase !== 'connecting' || undefined);
   }
 
   write(data: string | Uint8Array): void {
@@ -114,6 +115,10 @@ class SocketConnection implements Connection {
 
   isLate(now: number): boolean {
     return now >= this.#deadline;
+  }
+
+  get isClosed(): boolean {
+    return this.#phase === 'closed';
   }
 
   abort(code: FaultCode): void {
