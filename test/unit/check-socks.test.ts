@@ -8,60 +8,52 @@ function scripted(bytes: number[]) {
   const written: number[] = [];
   const inbox = new Inbox();
   inbox.add(Buffer.from(bytes));
-  inbox.ended = true;
-  const connection: Pick<Connection, 'write' | 'read'> = {
+  const connection: Pick<Connection, 'write' | 'take'> = {
     write: (data) => void written.push(...Buffer.from(data)),
-    async read(reader) {
-      const value = reader(inbox);
-      if (value === undefined) throw new Error('waits for more bytes than were sent');
-      return value;
+    *take(count) {
+      for (;;) {
+        const taken = inbox.take(count);
+        if (taken) return taken;
+        yield;
+      }
     },
   };
-  return { connection: connection as Connection, written, rest: () => [...(inbox.rest(1024) ?? [])] };
+  const rest = () => {
+    inbox.ended = true;
+    return [...(inbox.rest(1024) ?? [])];
+  };
+  return { connection: connection as Connection, written, rest };
 }
 
 const GRANTED_4 = [0, 90, 0, 0, 0, 0, 0, 0];
 const GRANTED_5 = [5, 0, 0, 1, 0, 0, 0, 0, 0, 0];
 
-test('SOCKS4 is asked for the IPv4 address', async () => {
+test('SOCKS4 is asked for the IPv4 address', () => {
   const { connection, written } = scripted([...GRANTED_4]);
-  await connectSocks4(connection, { host: 'judge.test', address: '203.0.113.9', port: 8080 });
+  connectSocks4(connection, { host: 'judge.test', address: '203.0.113.9', port: 8080 }).next();
   expect(written).toEqual([4, 1, 31, 144, 203, 0, 113, 9, 0]);
 });
 
-test('SOCKS4 is asked for the name where there is no IPv4 address', async () => {
+test('SOCKS4 is asked for the name where there is no IPv4 address', () => {
   for (const address of [null, '2001:db8::7']) {
     const { connection, written } = scripted([...GRANTED_4]);
-    await connectSocks4(connection, { host: 'j.test', address, port: 80 });
+    connectSocks4(connection, { host: 'j.test', address, port: 80 }).next();
     expect(written).toEqual([4, 1, 0, 80, 0, 0, 0, 1, 0, ...Buffer.from('j.test'), 0]);
   }
 });
 
-test('SOCKS5 is asked for an IPv4 address, an IPv6 address or a name', async () => {
-  const asked = async (address: string | null) => {
+test('SOCKS5 is asked for an IPv4 address, an IPv6 address or a name', () => {
+  const asked = (address: string | null) => {
     const { connection, written } = scripted([...GRANTED_5]);
-    await connectSocks5(connection, { host: 'j.test', address, port: 443 });
+    connectSocks5(connection, { host: 'j.test', address, port: 443 }).next();
     return written;
   };
-  expect(await asked('203.0.113.9')).toEqual([5, 1, 0, 1, 203, 0, 113, 9, 1, 187]);
-  expect(await asked('2001:db8::7')).toEqual([
-    5,
-    1,
-    0,
-    4,
-    32,
-    1,
-    13,
-    184,
-    ...new Array(11).fill(0),
-    7,
-    1,
-    187,
-  ]);
-  expect(await asked(null)).toEqual([5, 1, 0, 3, 6, ...Buffer.from('j.test'), 1, 187]);
+  expect(asked('203.0.113.9')).toEqual([5, 1, 0, 1, 203, 0, 113, 9, 1, 187]);
+  expect(asked('2001:db8::7')).toEqual([5, 1, 0, 4, 32, 1, 13, 184, ...new Array(11).fill(0), 7, 1, 187]);
+  expect(asked(null)).toEqual([5, 1, 0, 3, 6, ...Buffer.from('j.test'), 1, 187]);
 });
 
-test('of a SOCKS5 reply exactly its own bytes are read', async () => {
+test('of a SOCKS5 reply exactly its own bytes are read', () => {
   const tail = [72, 84];
   for (const reply of [
     GRANTED_5,
@@ -70,7 +62,7 @@ test('of a SOCKS5 reply exactly its own bytes are read', async () => {
     [5, 0, 0, 3, 0, 1, 1],
   ]) {
     const { connection, rest } = scripted([...reply, ...tail]);
-    await connectSocks5(connection, { host: 'j.test', address: null, port: 443 });
+    connectSocks5(connection, { host: 'j.test', address: null, port: 443 }).next();
     expect(rest()).toEqual(tail);
   }
 });

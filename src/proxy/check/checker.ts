@@ -130,7 +130,7 @@ export function createChecker(options: CheckerOptions): Checker {
   async function askJudge(target: JudgeTarget, token: string): Promise<HttpAnswer> {
     const connection = begin(target.address ?? '', target.port);
     try {
-      return await askDirectly(connection, { target, token, secureContext, maxBytes });
+      return await connection.hold(askDirectly(connection, { target, token, secureContext, maxBytes }));
     } finally {
       connection.close();
     }
@@ -159,9 +159,10 @@ export function createChecker(options: CheckerOptions): Checker {
       const { target, sent, direct } = judge;
       const token = randomToken();
       const exchange = { target, token, secureContext, maxBytes };
-      const { status, body } = await askThrough(connection, endpoint.protocol, exchange, () => {
+      const conversation = askThrough(connection, endpoint.protocol, exchange, () => {
         committed = true;
       });
+      const { status, body } = await connection.hold(conversation);
       const proxied = status === 200 ? readEcho(body, token, secret) : null;
       if (proxied === null || direct === null || !isSameKind(proxied, direct)) return failed('bad_answer');
       const exitError = judgeExit(endpoint, judge, proxied);

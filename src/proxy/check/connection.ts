@@ -15,23 +15,32 @@ export interface ConnectionOptions {
 }
 
 /**
- * One conversation over a socket. What waits for the other side rejects with `CheckFault`: those of `FaultCode`, and
- * what its reader throws. One at a time may wait.
+ * What is said over a connection, step by step. It yields where it waits for the other side, and goes on at the next event: a
+ * promise for each step would cost more than the step. It ends with a result or throws a `CheckFault`.
  */
+export type Conversation<T> = Generator<void, T, void>;
+
+/** A socket on which one conversation is held. Its generators are steps of that. */
 export interface Connection {
-  /** Resolves when the TCP connection stands. */
-  open(): Promise<unknown>;
+  /** Holds the conversation: resolves with its result, rejects with what it throws or what befalls the connection. */
+  hold<T>(conversation: Conversation<T>): Promise<T>;
+  /** Waits until the TCP connection stands. */
+  open(): Conversation<void>;
   write(data: string | Uint8Array): void;
-  /** Resolves with what `reader` answers as soon as that is not `undefined`; it is asked at once and whenever more has come in. */
-  read<T>(reader: (inbox: Inbox) => T | undefined): Promise<T>;
+  /** Exactly `count` bytes. */
+  take(count: number): Conversation<Buffer>;
+  /** The text before the first `marker`, which is taken, too. More than `maxBytes` are a `protocol_error`. */
+  until(marker: string, maxBytes: number): Conversation<string>;
+  /** Everything until the other side ends. More than `maxBytes` are a `bad_answer`. */
+  rest(maxBytes: number): Conversation<Buffer>;
   /** Speaks TLS from here on, with a verified certificate for `host` (a name or an address). */
-  secure(host: string, context: SecureContext): Promise<void>;
+  secure(host: string, context: SecureContext): Conversation<void>;
   /** Times in ms since the start: connected, and first byte since the last `write`. */
   times(): { connectMs: number; firstByteMs: number; totalMs: number };
   /** True when its time is over at `now`, on the monotonic clock. */
   isLate(now: number): boolean;
   readonly isClosed: boolean;
-  /** Ends it from outside: whoever waits gets this fault. */
+  /** Ends it from outside: the conversation rejects with this fault. */
   abort(code: FaultCode): void;
   /** Releases the sockets. Must be called at the end, whatever happened. */
   close(): void;
@@ -53,8 +62,8 @@ class SocketConnection implements Connection {
   #current: Socket;
   #phase: 'connecting' | 'plain' | 'securing' | 'secure' | 'closed' = 'connecting';
   #fault: CheckFault | undefined;
-  /** Of whoever waits: looks whether it has come. */
-  #look: (() => void) | undefined;
+  /** Lets the conversation go on, if it can. */
+  #goOn: (() => void) | undefined;
   #connectedAt: number;
   #firstByteAt: number | undefined;
   #deadline: number;
@@ -71,8 +80,26 @@ class SocketConnection implements Connection {
     socket.on('connect', () => this.#connected());
   }
 
-  open(): Promise<unknown> {
-    return this.#wait(() => this.#phase !== 'connecting' || undefined);
+  hold<T>(conversation: Conversation<T>): Promise<T> {
+    return new Promise((resolve, reject) => {
+      this.#goOn = () => {
+        try {
+          if (this.#fault) throw this.#fault;
+          const { done, value } = conversation.next();
+          if (done) resolve(value);
+          else if (this.#inbox.ended) throw new CheckFault(this.#endCode(), 'ended too early');
+          else return;
+        } catch (error) {
+          reject(error);
+        }
+        this.#goOn = undefined;
+      };
+      this.#goOn();
+    });
+  }
+
+  *open(): Conversation<void> {
+    while (this.#phase === 'connecting') yield;
   }
 
   write(data: string | Uint8Array): void {
@@ -80,11 +107,31 @@ class SocketConnection implements Connection {
     this.#current.write(data);
   }
 
-  read<T>(reader: (inbox: Inbox) => T | undefined): Promise<T> {
-    return this.#wait(() => reader(this.#inbox));
+  *take(count: number): Conversation<Buffer> {
+    for (;;) {
+      const bytes = this.#inbox.take(count);
+      if (bytes) return bytes;
+      yield;
+    }
   }
 
-  async secure(host: string, context: SecureContext): Promise<void> {
+  *until(marker: string, maxBytes: number): Conversation<string> {
+    for (;;) {
+      const text = this.#inbox.until(marker, maxBytes);
+      if (text !== undefined) return text;
+      yield;
+    }
+  }
+
+  *rest(maxBytes: number): Conversation<Buffer> {
+    for (;;) {
+      const bytes = this.#inbox.rest(maxBytes);
+      if (bytes) return bytes;
+      yield;
+    }
+  }
+
+  *secure(host: string, context: SecureContext): Conversation<void> {
     // Nobody may speak before our half of the handshake.
     if (!this.#inbox.isEmpty) throw new CheckFault('protocol_error', 'unexpected bytes before TLS');
     this.#phase = 'securing';
@@ -99,11 +146,11 @@ class SocketConnection implements Connection {
     });
     secured.once('secureConnect', () => {
       if (this.#phase === 'securing') this.#phase = 'secure';
-      this.#look?.();
+      this.#goOn?.();
     });
     this.#current = secured;
     this.#listen(secured);
-    await this.#wait(() => this.#phase !== 'securing' || undefined);
+    while (this.#phase === 'securing') yield;
   }
 
   times(): { connectMs: number; firstByteMs: number; totalMs: number } {
@@ -145,18 +192,18 @@ class SocketConnection implements Connection {
     this.#phase = 'plain';
     this.#connectedAt = this.#monotonic();
     this.#deadline = this.#startedAt + this.#timeoutMs;
-    this.#look?.();
+    this.#goOn?.();
   }
 
   #received(chunk: Buffer): void {
     this.#firstByteAt ??= this.#monotonic();
     this.#inbox.add(chunk);
-    this.#look?.();
+    this.#goOn?.();
   }
 
   #ended(): void {
     this.#inbox.ended = true;
-    this.#look?.();
+    this.#goOn?.();
   }
 
   #failed(error: Error): void {
@@ -166,27 +213,7 @@ class SocketConnection implements Connection {
 
   #fail(code: FaultCode, message: string): void {
     this.#fault ??= new CheckFault(code, message);
-    this.#look?.();
-  }
-
-  /** Resolves with what `ready` answers as soon as that is not `undefined`. */
-  #wait<T>(ready: () => T | undefined): Promise<T> {
-    return new Promise((resolve, reject) => {
-      const look = () => {
-        try {
-          const value = ready();
-          if (value === undefined && this.#inbox.ended)
-            this.#fault ??= new CheckFault(this.#endCode(), 'ended too early');
-          if (value === undefined && this.#fault) throw this.#fault;
-          this.#look = value === undefined ? look : undefined;
-          if (value !== undefined) resolve(value);
-        } catch (error) {
-          this.#look = undefined;
-          reject(error);
-        }
-      };
-      look();
-    });
+    this.#goOn?.();
   }
 
   #endCode(): FaultCode {

@@ -1,6 +1,6 @@
 import type { SecureContext } from 'node:tls';
 import type { Protocol } from '../proxy.ts';
-import type { Connection } from './connection.ts';
+import type { Connection, Conversation } from './connection.ts';
 import { CheckFault } from './fault.ts';
 import { type HttpAnswer, readAnswer, readHead } from './http.ts';
 import { TOKEN_HEADER, TOKEN_PARAMETER } from './judge.ts';
@@ -61,36 +61,36 @@ export function sentHeaders({ authority }: JudgeTarget): Record<string, string> 
 }
 
 /** Asks the judge over a connection to the judge itself. */
-export async function askDirectly(connection: Connection, options: ExchangeOptions): Promise<HttpAnswer> {
+export function* askDirectly(connection: Connection, options: ExchangeOptions): Conversation<HttpAnswer> {
   const { target, secureContext } = options;
-  await connection.open();
-  if (target.scheme === 'https') await connection.secure(target.host, secureContext());
-  return ask(connection, '', options);
+  yield* connection.open();
+  if (target.scheme === 'https') yield* connection.secure(target.host, secureContext());
+  return yield* ask(connection, '', options);
 }
 
 /**
  * Asks the judge over a connection to a proxy. `onCommitted` is called as soon as a failure may be the judge's:
  * from then on the proxy may be waiting for it.
  */
-export async function askThrough(
+export function* askThrough(
   connection: Connection,
   protocol: Protocol,
   options: ExchangeOptions,
   onCommitted: () => void,
-): Promise<HttpAnswer> {
+): Conversation<HttpAnswer> {
   const { target, secureContext } = options;
-  await connection.open();
-  if (protocol === 'socks5') await greetSocks5(connection);
+  yield* connection.open();
+  if (protocol === 'socks5') yield* greetSocks5(connection);
   onCommitted();
-  if (protocol === 'http') return ask(connection, `http://${target.authority}`, options);
-  if (protocol === 'https') await connectHttp(connection, target);
-  else if (protocol === 'socks4') await connectSocks4(connection, target);
-  else await connectSocks5(connection, target);
-  if (target.scheme === 'https') await connection.secure(target.host, secureContext());
-  return ask(connection, '', options);
+  if (protocol === 'http') return yield* ask(connection, `http://${target.authority}`, options);
+  if (protocol === 'https') yield* connectHttp(connection, target);
+  else if (protocol === 'socks4') yield* connectSocks4(connection, target);
+  else yield* connectSocks5(connection, target);
+  if (target.scheme === 'https') yield* connection.secure(target.host, secureContext());
+  return yield* ask(connection, '', options);
 }
 
-function ask(connection: Connection, origin: string, options: ExchangeOptions): Promise<HttpAnswer> {
+function ask(connection: Connection, origin: string, options: ExchangeOptions): Conversation<HttpAnswer> {
   const { target, token, maxBytes } = options;
   connection.write(
     `GET ${origin}${target.path}${token} HTTP/1.1\r\nHost: ${target.authority}\r\n${HEADER_LINES}${TOKEN_HEADER}: ${token}\r\nConnection: close\r\n\r\n`,
@@ -99,13 +99,13 @@ function ask(connection: Connection, origin: string, options: ExchangeOptions): 
 }
 
 /** Opens a tunnel by CONNECT (RFC 9110, 9.3.6). */
-async function connectHttp(connection: Connection, target: JudgeTarget): Promise<void> {
+function* connectHttp(connection: Connection, target: JudgeTarget): Conversation<void> {
   const host = target.host.includes(':') ? `[${target.host}]` : target.host;
   const place = `${host}:${target.port}`;
   connection.write(
     `CONNECT ${place} HTTP/1.1\r\nHost: ${place}\r\nUser-Agent: ${HEADERS['User-Agent']}\r\n\r\n`,
   );
-  const { status } = await readHead(connection);
+  const { status } = yield* readHead(connection);
   if (status === 407) throw new CheckFault('auth_required', 'wants credentials');
   if (status > 299) throw new CheckFault('bad_answer', 'declined');
 }

@@ -1,6 +1,5 @@
-import type { Connection } from './connection.ts';
+import type { Connection, Conversation } from './connection.ts';
 import { CheckFault } from './fault.ts';
-import type { Inbox } from './inbox.ts';
 
 /** Most bytes of a status line with its headers. Browsers and servers live with 8 KB. */
 const MAX_HEAD_BYTES = 8 * 1024;
@@ -22,15 +21,16 @@ interface Head {
   headers: Map<string, string>;
 }
 
-/** Goes on where it stopped when more has come in. */
-type Reader<T> = (inbox: Inbox) => T | undefined;
-
 /**
  * Reads the head of one HTTP answer.
  * @throws {CheckFault} `protocol_error` where it is not HTTP/1 or longer than 8 KB.
  */
-export function readHead(connection: Connection): Promise<Head> {
-  return connection.read(headReader());
+export function* readHead(connection: Connection): Conversation<Head> {
+  for (let interim = 0; interim <= MAX_INTERIM; interim++) {
+    const head = parseHead(yield* connection.until('\r\n\r\n', MAX_HEAD_BYTES));
+    if (head.status >= 200) return head;
+  }
+  throw new CheckFault('protocol_error', 'too many interim answers');
 }
 
 /**
@@ -38,76 +38,43 @@ export function readHead(connection: Connection): Promise<Head> {
  * @throws {CheckFault} `protocol_error` for malformed framing, `bad_answer` for more than `maxBytes` of body or
  * an encoded one, `auth_required` for 407.
  */
-export function readAnswer(connection: Connection, maxBytes: number): Promise<HttpAnswer> {
-  const nextHead = headReader();
-  let nextBody: Reader<Buffer> | undefined;
-  return connection.read((inbox) => {
-    if (nextBody === undefined) {
-      const head = nextHead(inbox);
-      if (head === undefined) return undefined;
-      if (head.status === 407) throw new CheckFault('auth_required', 'wants credentials');
-      if (head.status !== 200) return { status: head.status, body: '' };
-      nextBody = bodyReader(head, maxBytes);
-    }
-    const body = nextBody(inbox);
-    return body && { status: 200, body: body.toString('utf8') };
-  });
-}
-
-function headReader(): Reader<Head> {
-  let interim = 0;
-  return (inbox) => {
-    for (;;) {
-      const text = inbox.until('\r\n\r\n', MAX_HEAD_BYTES);
-      if (text === undefined) return undefined;
-      const head = parseHead(text);
-      if (head.status >= 200) return head;
-      if (++interim > MAX_INTERIM) throw new CheckFault('protocol_error', 'too many interim answers');
-    }
-  };
-}
-
-function bodyReader({ headers }: Head, max: number): Reader<Buffer> {
+export function* readAnswer(connection: Connection, maxBytes: number): Conversation<HttpAnswer> {
+  const { status, headers } = yield* readHead(connection);
+  if (status === 407) throw new CheckFault('auth_required', 'wants credentials');
+  if (status !== 200) return { status, body: '' };
   const encoding = headers.get('content-encoding') ?? 'identity';
   if (encoding !== 'identity') throw new CheckFault('bad_answer', 'encoded although asked not to');
+  const body = yield* readBody(connection, headers, maxBytes);
+  return { status, body: body.toString('utf8') };
+}
+
+function readBody(connection: Connection, headers: Map<string, string>, max: number): Conversation<Buffer> {
   const transfer = headers.get('transfer-encoding');
   if (transfer !== undefined) {
     if (transfer !== 'chunked') throw new CheckFault('protocol_error', 'unknown transfer encoding');
-    return chunkReader(max);
+    return readChunks(connection, max);
   }
   const length = headers.get('content-length');
-  if (length === undefined) return (inbox) => inbox.rest(max);
+  if (length === undefined) return connection.rest(max);
   if (!/^\d{1,15}$/.test(length)) throw new CheckFault('protocol_error', 'malformed content length');
-  const bytes = Number(length);
-  if (bytes > max) throw new CheckFault('bad_answer', 'too long an answer');
-  return (inbox) => inbox.take(bytes);
+  if (Number(length) > max) throw new CheckFault('bad_answer', 'too long an answer');
+  return connection.take(Number(length));
 }
 
-function chunkReader(max: number): Reader<Buffer> {
+function* readChunks(connection: Connection, max: number): Conversation<Buffer> {
   const chunks: Buffer[] = [];
   let total = 0;
-  /** Of the chunk whose size line was read; `undefined` before one. */
-  let bytes: number | undefined;
-  return (inbox) => {
-    for (;;) {
-      if (bytes === undefined) {
-        const line = inbox.until('\r\n', MAX_SIZE_LINE_BYTES);
-        if (line === undefined) return undefined;
-        bytes = chunkSize(line);
-        if (bytes === 0) return Buffer.concat(chunks);
-        total += bytes;
-        // Each chunk counts at least 16 bytes, so that chunks of one byte cannot be many either.
-        if (total > max || chunks.length > max / 16) throw new CheckFault('bad_answer', 'too long an answer');
-      }
-      const chunk = inbox.take(bytes + 2);
-      if (chunk === undefined) return undefined;
-      if (chunk.toString('latin1', bytes) !== '\r\n') {
-        throw new CheckFault('protocol_error', 'malformed chunk end');
-      }
-      chunks.push(chunk.subarray(0, bytes));
-      bytes = undefined;
+  for (;;) {
+    const bytes = chunkSize(yield* connection.until('\r\n', MAX_SIZE_LINE_BYTES));
+    if (bytes === 0) return Buffer.concat(chunks);
+    total += bytes;
+    // Each chunk counts at least 16 bytes, so that chunks of one byte cannot be many either.
+    if (total > max || chunks.length > max / 16) throw new CheckFault('bad_answer', 'too long an answer');
+    chunks.push(yield* connection.take(bytes));
+    if ((yield* connection.take(2)).toString('latin1') !== '\r\n') {
+      throw new CheckFault('protocol_error', 'malformed chunk end');
     }
-  };
+  }
 }
 
 function chunkSize(line: string): number {

@@ -1,5 +1,5 @@
 import { isIPv4 } from 'node:net';
-import type { Connection } from './connection.ts';
+import type { Connection, Conversation } from './connection.ts';
 import { CheckFault } from './fault.ts';
 
 /** Where a tunnel should lead: the address when it is known, so that the proxy need not resolve names, else the name. */
@@ -14,13 +14,13 @@ export interface TunnelTarget {
  * Asks a SOCKS4 proxy for a tunnel; SOCKS4a (the name follows the request) where there is no IPv4 address.
  * @throws {CheckFault} `bad_answer` when it declines, `auth_required` when it wants an identd, `protocol_error`.
  */
-export async function connectSocks4(connection: Connection, target: TunnelTarget): Promise<void> {
+export function* connectSocks4(connection: Connection, target: TunnelTarget): Conversation<void> {
   const ipv4 = target.address !== null && isIPv4(target.address) ? target.address : null;
   // 0.0.0.x with x other than 0 announces a name (SOCKS4a).
   const octets = (ipv4 ?? '0.0.0.1').split('.').map(Number);
   const name = ipv4 === null ? Buffer.from(`${target.host}\0`, 'latin1') : Buffer.alloc(0);
   connection.write(Buffer.concat([Buffer.from([4, 1, ...portBytes(target.port), ...octets, 0]), name]));
-  const [version, code] = await connection.read((inbox) => inbox.take(8));
+  const [version, code] = yield* connection.take(8);
   // The reply's version is 0; some proxies echo 4.
   if (version !== 0 && version !== 4) throw new CheckFault('protocol_error', 'not a SOCKS4 reply');
   if (code === 92 || code === 93) throw new CheckFault('auth_required', 'wants an identd');
@@ -32,9 +32,9 @@ export async function connectSocks4(connection: Connection, target: TunnelTarget
  * Greets a SOCKS5 proxy and offers "no authentication" (RFC 1928, section 3).
  * @throws {CheckFault} `auth_required` when it wants another method, `protocol_error`.
  */
-export async function greetSocks5(connection: Connection): Promise<void> {
+export function* greetSocks5(connection: Connection): Conversation<void> {
   connection.write(Buffer.from([5, 1, 0]));
-  const [version, method] = await connection.read((inbox) => inbox.take(2));
+  const [version, method] = yield* connection.take(2);
   if (version !== 5) throw new CheckFault('protocol_error', 'not a SOCKS5 reply');
   if (method !== 0) throw new CheckFault('auth_required', 'wants credentials');
 }
@@ -43,16 +43,16 @@ export async function greetSocks5(connection: Connection): Promise<void> {
  * Asks a SOCKS5 proxy that was greeted for a tunnel (RFC 1928, sections 4 to 6).
  * @throws {CheckFault} `bad_answer` when it declines, `protocol_error`.
  */
-export async function connectSocks5(connection: Connection, target: TunnelTarget): Promise<void> {
+export function* connectSocks5(connection: Connection, target: TunnelTarget): Conversation<void> {
   connection.write(Buffer.from([5, 1, 0, ...socks5Address(target), ...portBytes(target.port)]));
-  const [version, code = 255, , type, nameBytes = 0] = await connection.read((inbox) => inbox.take(5));
+  const [version, code = 255, , type, nameBytes = 0] = yield* connection.take(5);
   if (version !== 5) throw new CheckFault('protocol_error', 'not a SOCKS5 reply');
   if (code > 8) throw new CheckFault('protocol_error', 'unknown SOCKS5 reply');
   if (code !== 0) throw new CheckFault('bad_answer', 'declined');
   // Of the address and the port that follow, one byte has been read.
   const left = type === 1 ? 5 : type === 4 ? 17 : type === 3 ? nameBytes + 2 : null;
   if (left === null) throw new CheckFault('protocol_error', 'unknown SOCKS5 address type');
-  await connection.read((inbox) => inbox.take(left));
+  yield* connection.take(left);
 }
 
 function socks5Address({ host, address }: TunnelTarget): number[] {
