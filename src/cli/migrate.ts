@@ -1,6 +1,6 @@
 import { mkdir, stat } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
-import { openStores, type Stores } from '../../adapters/open.ts';
+import { isSameStore, openStores, type Stores } from '../../adapters/open.ts';
 import { parseConfig } from '../config.ts';
 import { url } from '../config-values.ts';
 import { defineCommand, NO_OPERANDS } from './command.ts';
@@ -8,6 +8,7 @@ import { EXIT, usageError } from './exit.ts';
 import { countOf, formatBytes, formatCount } from './format.ts';
 import { masked } from './masked.ts';
 import { copyImages } from './migrate-images.ts';
+import { claim } from './migrate-pair.ts';
 import { copyProxies, copyState } from './migrate-records.ts';
 import { flag, value } from './options.ts';
 import { createProgress } from './progress.ts';
@@ -49,8 +50,10 @@ AWS_SECRET_ACCESS_KEY. Exit code 0: all is there; 1: something is missing, and s
     if (to.metadata === undefined && to.blobs === undefined) {
       throw usageError('--to-metadata, --to-blobs or both must be given.');
     }
-    if (to.metadata === from.metadata || to.blobs === from.blobs) {
-      throw usageError('The new stores must be others than the old ones.');
+    for (const part of ['metadata', 'blobs'] as const) {
+      if (to[part] !== undefined && (await isSameStore(from[part], to[part]))) {
+        throw usageError('The new stores must be others than the old ones.');
+      }
     }
     const credentials = {
       accessKeyId: config.AWS_ACCESS_KEY_ID,
@@ -75,6 +78,7 @@ AWS_SECRET_ACCESS_KEY. Exit code 0: all is there; 1: something is missing, and s
       ]) {
         if (next !== undefined) terminal.say(`${masked('URL', old ?? '')} -> ${masked('URL', next)}`);
       }
+      await claim(source, target);
       const now = () => performance.now();
       const faults: string[] = [];
       const done: string[] = [];

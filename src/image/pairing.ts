@@ -36,7 +36,7 @@ export interface PairingOptions {
 export async function pairStores(options: PairingOptions): Promise<void> {
   const { state, shared, clock, log } = options;
   try {
-    const marked = await markOf(options);
+    const marked = await readMark(options.blobs);
     const known = await state.get(PAIR_STATE);
     // Records that are new or lost must not make leavings of somebody's files. On one machine the operator knows.
     if (marked !== null && known === null && (shared.records || shared.files)) throw foreign();
@@ -44,10 +44,11 @@ export async function pairStores(options: PairingOptions): Promise<void> {
     const id = await state.getOrSet(PAIR_STATE, proposed);
     if (marked === id) return;
     if (marked !== null) throw foreign();
-    if (id === proposed || !(await mustBeHere(options))) return await mark(options, id);
+    if (id === proposed || !(await mustBeHere(options)))
+      return await writeMark(options.blobs, options.folder, id);
     for (let waitedMs = 0; waitedMs < PATIENCE_MS; waitedMs += POLL_MS) {
       await clock.sleep(POLL_MS);
-      if ((await markOf(options)) === id) return;
+      if ((await readMark(options.blobs)) === id) return;
     }
     throw elsewhere();
   } catch (cause) {
@@ -65,12 +66,14 @@ async function mustBeHere({ images, blobs, shared }: PairingOptions): Promise<bo
   return true;
 }
 
-async function markOf({ blobs }: PairingOptions): Promise<string | null> {
+/** Which records the files belong to, or `null` where that is not said. */
+export async function readMark(blobs: BlobStore): Promise<string | null> {
   const blob = await blobs.get(PAIR_BLOB);
   return blob && (await new Response(blob).text()).trim();
 }
 
-async function mark({ blobs, folder }: PairingOptions, id: string): Promise<void> {
+/** Says which records the files belong to. `folder`: for a temporary file. */
+export async function writeMark(blobs: BlobStore, folder: string, id: string): Promise<void> {
   const path = join(folder, `pair-${randomUUID()}`);
   await mkdir(folder, { recursive: true, mode: 0o700 });
   try {

@@ -16,13 +16,14 @@ export interface RecordCache {
 }
 
 export function createRecordCache(images: Pick<ImageStore, 'get'>, now: () => number): RecordCache {
-  const entries = new Map<string, { record: ImageRecord; until: number }>();
+  const entries = new Map<string, { record: ImageRecord; at: number }>();
   /** Grows when anything is forgotten: what was being read meanwhile may be out of date. */
   let changes = 0;
 
   function peek(id: string): ImageRecord | undefined {
     const entry = entries.get(id);
-    return entry && entry.until > now() ? entry.record : undefined;
+    // A clock that is set back must not keep a record for longer.
+    return entry && Math.abs(now() - entry.at) < LIFE_MS ? entry.record : undefined;
   }
 
   return {
@@ -36,7 +37,7 @@ export function createRecordCache(images: Pick<ImageStore, 'get'>, now: () => nu
       if (record === null || seen !== changes) return record;
       const oldest = entries.keys().next().value;
       if (entries.size >= MAX_ENTRIES && oldest !== undefined) entries.delete(oldest);
-      entries.set(id, { record, until: now() + LIFE_MS });
+      entries.set(id, { record, at: now() });
       return record;
     },
     forget(id) {

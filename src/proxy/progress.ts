@@ -93,8 +93,8 @@ export interface Progress {
    * which it runs. Nothing is saved any more once a job with a larger one was.
    */
   begin(job: RefreshJob, token: number): Promise<void>;
-  /** Publishes the job as it ended. */
-  end(): Promise<void>;
+  /** Publishes the job as it ended. Answers whether that was saved, which for each job happens in one copy. */
+  end(): Promise<boolean>;
   /** Publishes a job that runs elsewhere or has ended there. */
   publish(job: RefreshJob): void;
   /** Calls back at each change, at most four times a second; answers how to stop that. */
@@ -113,10 +113,16 @@ export function createProgress({ state, clock, log }: ProgressOptions): Progress
     for (const listener of listeners) listener(job);
   }
 
-  async function save(job: RefreshJob): Promise<void> {
+  async function save(job: RefreshJob): Promise<boolean> {
     job.updatedAt = clock.now();
-    const saved = await state.setFenced(KEY, JSON.stringify(job), fence);
-    if (!saved) log('warn', 'another copy has taken the refresh over', { job: job.id });
+    try {
+      const saved = await state.setFenced(KEY, JSON.stringify(job), fence);
+      if (!saved) log('warn', 'another copy has taken the refresh over', { job: job.id });
+      return saved;
+    } catch (error) {
+      log('warn', 'progress not saved', { error });
+      return false;
+    }
   }
 
   async function publishWhileRunning(job: RefreshJob, signal: AbortSignal): Promise<void> {
@@ -127,7 +133,7 @@ export function createProgress({ state, clock, log }: ProgressOptions): Progress
       tell(job);
       if (clock.now() - savedAt < SAVE_EVERY_MS) continue;
       savedAt = clock.now();
-      await save(job).catch((error) => log('warn', 'progress not saved', { error }));
+      await save(job);
     }
   }
 
@@ -142,17 +148,18 @@ export function createProgress({ state, clock, log }: ProgressOptions): Progress
       fence = token;
       ended = new AbortController();
       tell(job);
-      await save(job).catch((error) => log('warn', 'progress not saved', { error }));
+      await save(job);
       publishing = publishWhileRunning(job, ended.signal);
     },
     async end() {
       const job = running;
-      if (!job) return;
+      if (!job) return false;
       ended.abort();
       await publishing;
-      await save(job).catch((error) => log('warn', 'progress not saved', { error }));
+      const saved = await save(job);
       running = null;
       tell(job);
+      return saved;
     },
     publish: tell,
     subscribe(listener) {

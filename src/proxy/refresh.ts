@@ -21,6 +21,8 @@ export interface RefreshOptions extends Omit<RoundOptions, 'store' | 'recorder'>
 export interface RefreshObserver {
   stageEnded?(stage: Stage, ms: number): void;
   ended?(job: RefreshJob): void;
+  /** Called for each refresh in one copy only: the one that ran it, or else the one that found out that it broke off. */
+  settled?(job: RefreshJob): void;
 }
 
 /** Brings the pool up to date: fetch, verify, store, clean up. One refresh runs in the whole fleet. */
@@ -105,9 +107,14 @@ export function createRefresh(options: RefreshOptions): Refresh {
       skipped,
       removed,
     });
-    await progress.end();
     for (const observer of observers) observer.ended?.(job);
+    await settle(job);
     await lease.release().catch((cause) => log('warn', 'lease not released', { cause }));
+  }
+
+  async function settle(job: RefreshJob): Promise<void> {
+    if (!(await progress.end())) return;
+    for (const observer of observers) observer.settled?.(job);
   }
 
   async function goThroughStages(job: RefreshJob, scope: Scope, signal: AbortSignal): Promise<void> {
@@ -150,7 +157,10 @@ export function createRefresh(options: RefreshOptions): Refresh {
       const lease = await locks.acquire(LOCK, LEASE_MS);
       if (!lease) return saved;
       try {
-        return await bury(saved, lease.token);
+        // Meanwhile another copy may have done the same.
+        const latest = await progress.saved();
+        const isSame = latest.id === saved.id && latest.updatedAt === saved.updatedAt;
+        return isSame ? await bury(latest, lease.token) : latest;
       } finally {
         await lease.release();
       }
@@ -172,7 +182,7 @@ export function createRefresh(options: RefreshOptions): Refresh {
   async function bury(job: RefreshJob, token: number): Promise<RefreshJob> {
     const dead: RefreshJob = { ...job, state: 'failed', error: 'interrupted', finishedAt: job.updatedAt };
     await progress.begin(dead, token);
-    await progress.end();
+    await settle(dead);
     return dead;
   }
 }

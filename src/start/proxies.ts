@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
-import type { Config } from '../config.ts';
 import { openCountries } from '../proxy/country.ts';
 import { statsAnswer } from '../proxy/descriptions.ts';
 import { describePool, observeChecker, observeRefreshes } from '../proxy/metrics.ts';
@@ -9,21 +8,15 @@ import { proxyHome } from '../proxy/pages.ts';
 import { presentJob } from '../proxy/present.ts';
 import type { RefreshObserver } from '../proxy/refresh.ts';
 import { proxyRoutes } from '../proxy/routes.ts';
-import { createProxyService, type ProxyService } from '../proxy/service.ts';
+import { createProxyService } from '../proxy/service.ts';
 import { loadSources } from '../proxy/sources/load.ts';
 import { createSourceReader } from '../proxy/sources/read.ts';
 import { systemClock } from '../shared/clock.ts';
-import type { Log } from '../shared/logger.ts';
 import { affordableSockets } from '../shared/open-files.ts';
-import { every } from '../shared/schedule.ts';
-import { createWatch } from '../webhooks/watch.ts';
-import type { Webhooks } from '../webhooks/webhooks.ts';
+import { watchPool } from '../webhooks/watch.ts';
 import { openChecker } from './checker.ts';
 import type { Parts, RunningFeature } from './feature.ts';
 import { lazySafeFetch } from './lazy-fetch.ts';
-
-/** How often the pool is looked at for webhooks, in ms. */
-const WATCH_MS = 10_000;
 
 /** Puts the proxy pool together. */
 export async function startProxies({
@@ -41,7 +34,7 @@ export async function startProxies({
   const plainChecker = await openChecker(config, log, secret);
   const checker = observeChecker(plainChecker, metrics, now);
   const tell: RefreshObserver = {
-    ended: (job) => webhooks?.send('refresh.finished', presentJob(job)),
+    settled: (job) => webhooks?.send('refresh.finished', presentJob(job)),
   };
   const countryOf = await openCountries(config.PROXY_COUNTRY_DB);
   const service = createProxyService({
@@ -67,7 +60,19 @@ export async function startProxies({
     }),
   });
   describePool(metrics, service, stores.proxies);
-  const watching = webhooks && watchPool(service, config, webhooks, log);
+  const watching =
+    webhooks &&
+    watchPool({
+      state: stores.state,
+      locks: stores.locks,
+      low: config.WEBHOOK_POOL_BELOW,
+      send: webhooks.send,
+      log,
+      async look() {
+        const [{ alive }, { judges, lastRefresh }] = await Promise.all([service.stats(), service.status()]);
+        return { alive, refreshed: lastRefresh !== null, judges: judges.state };
+      },
+    });
   const pages = {
     service,
     site,
@@ -96,17 +101,4 @@ export async function startProxies({
       checker.close();
     },
   };
-}
-
-/** Tells by webhook when the pool or its judges fail, and when they are well again. */
-function watchPool(service: ProxyService, config: Config, webhooks: Webhooks, log: Log) {
-  const watch = createWatch(config.WEBHOOK_POOL_BELOW, webhooks.send);
-  return every(
-    WATCH_MS,
-    async () => {
-      const [{ alive }, { judges, lastRefresh }] = await Promise.all([service.stats(), service.status()]);
-      watch({ alive, refreshed: lastRefresh !== null, judges: judges.state });
-    },
-    (error) => log('warn', 'pool not watched', { error }),
-  );
 }

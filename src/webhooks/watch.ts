@@ -1,4 +1,8 @@
-import type { EventType } from './webhooks.ts';
+import type { Lease, Locks } from '../shared/locks.ts';
+import type { Log } from '../shared/logger.ts';
+import { every, type Repetition } from '../shared/schedule.ts';
+import type { StateStore } from '../shared/state.ts';
+import type { EventType, Webhooks } from './webhooks.ts';
 
 /** What is watched of the proxy pool. */
 export interface PoolState {
@@ -8,20 +12,97 @@ export interface PoolState {
   judges: 'unknown' | 'up' | 'down';
 }
 
-/** Compares the pool with how it was before, and tells what has changed. */
-export type Watch = (state: PoolState) => void;
+export interface PoolWatchOptions {
+  state: Pick<StateStore, 'get' | 'setFenced'>;
+  locks: Locks;
+  look: () => Promise<PoolState>;
+  /** Fewer working proxies than this are an event. */
+  low: number;
+  send: Webhooks['send'];
+  log: Log;
+  /** Time between looks; 5 s when not given. */
+  everyMs?: number;
+  /** How long after the death of the copy that watches another may take over; 10 s when not given. */
+  leaseMs?: number;
+}
 
-/** `low`: fewer working proxies than this are an event. The first look tells only what is wrong. */
-export function createWatch(low: number, send: (type: EventType, data: object) => void): Watch {
-  let wasLow = false;
-  let wasDown = false;
-  return ({ alive, refreshed, judges }) => {
-    const isLow = refreshed && alive < low;
-    if (isLow !== wasLow) send(isLow ? 'pool.low' : 'pool.recovered', { alive, threshold: low });
-    wasLow = isLow;
-    if (judges === 'unknown') return;
-    const isDown = judges === 'down';
-    if (isDown !== wasDown) send(isDown ? 'judge.down' : 'judge.up', {});
-    wasDown = isDown;
+interface Trouble {
+  /** State: `true` where receivers were told of the trouble last, and not of its end. */
+  key: string;
+  began: EventType;
+  ended: EventType;
+  /** Whether there is any; `null` where it is not known. */
+  isOn(pool: PoolState, low: number): boolean | null;
+  facts(pool: PoolState, low: number): object;
+}
+
+const TROUBLES: readonly Trouble[] = [
+  {
+    key: 'webhooks:pool-low',
+    began: 'pool.low',
+    ended: 'pool.recovered',
+    isOn: ({ alive, refreshed }, low) => refreshed && alive < low,
+    facts: ({ alive }, low) => ({ alive, threshold: low }),
+  },
+  {
+    key: 'webhooks:judge-down',
+    began: 'judge.down',
+    ended: 'judge.up',
+    isOn: ({ judges }) => (judges === 'unknown' ? null : judges === 'down'),
+    facts: () => ({}),
+  },
+];
+
+/** The time in which this copy is the one that watches. */
+interface Watch {
+  lease: Lease;
+  /** The keys of the troubles that were told last, or are about to be. */
+  told: Set<string>;
+}
+
+/**
+ * Tells when the pool or its judges fail, and when they are well again: one copy of the fleet at a time, which keeps
+ * its lease as long as it lives. What it has told is saved once receivers have it, so that its successor tells the rest.
+ */
+export function watchPool(options: PoolWatchOptions): Repetition {
+  const { state, locks, look, low, send, log, everyMs = 5000, leaseMs = 10_000 } = options;
+  let watch: Watch | null = null;
+
+  async function takeOver(): Promise<Watch | null> {
+    const lease = await locks.acquire('webhooks', leaseMs);
+    if (!lease) return null;
+    try {
+      const values = await Promise.all(TROUBLES.map(({ key }) => state.get(key)));
+      return { lease, told: new Set(TROUBLES.flatMap(({ key }, n) => (values[n] === 'true' ? key : []))) };
+    } catch (error) {
+      await lease.release();
+      throw error;
+    }
+  }
+
+  async function turn(): Promise<void> {
+    if (watch?.lease.lost.aborted) watch = null;
+    watch ??= await takeOver();
+    if (!watch) return;
+    const { lease, told } = watch;
+    const pool = await look();
+    for (const { key, began, ended, isOn, facts } of TROUBLES) {
+      const on = isOn(pool, low);
+      if (on === null || on === told.has(key) || lease.lost.aborted) continue;
+      if (on) told.add(key);
+      else told.delete(key);
+      send(on ? began : ended, facts(pool, low), () => {
+        state.setFenced(key, String(on), lease.token).catch(onError);
+      });
+    }
+  }
+
+  const onError = (error: unknown) => log('warn', 'pool not watched', { error });
+  const turns = every(everyMs, turn, onError);
+  return {
+    async stop() {
+      await turns.stop();
+      await watch?.lease.release();
+    },
   };
 }

@@ -18,8 +18,11 @@ export type Delivery = 'delivered' | 'failed' | 'dropped';
 
 /** Posts events to the configured URLs, each in its own order. */
 export interface Webhooks {
-  /** Takes an event for delivery; never waits and never throws. */
-  send(type: EventType, data: object): void;
+  /**
+   * Takes an event for delivery; never waits and never throws. `onEnd` is called when every URL has had it or it was
+   * given up, but not for what a stop loses.
+   */
+  send(type: EventType, data: object, onEnd?: () => void): void;
   /** Stops; what is not delivered by then is lost. Idempotent. */
   stop(): Promise<void>;
 }
@@ -49,6 +52,7 @@ interface Message {
   id: string;
   type: EventType;
   body: string;
+  onEnd: () => void;
 }
 
 export function createWebhooks(options: WebhooksOptions): Webhooks {
@@ -61,7 +65,9 @@ export function createWebhooks(options: WebhooksOptions): Webhooks {
     for (let message = waiting[0]; message && !signal.aborted; message = waiting[0]) {
       const delivered = await deliver(url, message);
       waiting.shift();
-      if (!signal.aborted) onDelivery?.(delivered ? 'delivered' : 'failed');
+      if (signal.aborted) return;
+      onDelivery?.(delivered ? 'delivered' : 'failed');
+      message.onEnd();
     }
   }
 
@@ -101,16 +107,21 @@ export function createWebhooks(options: WebhooksOptions): Webhooks {
   }
 
   return {
-    send(type, data) {
+    send(type, data, onEnd) {
       if (signal.aborted) return;
+      let open = targets.length;
+      const ended = () => {
+        if (--open === 0) onEnd?.();
+      };
       const id = newId();
       const body = JSON.stringify({ id, type, timestamp: new Date(clock.now()).toISOString(), data });
       for (const target of targets) {
         if (target.waiting.length >= MAX_WAITING) {
           onDelivery?.('dropped');
+          ended();
           continue;
         }
-        target.waiting.push({ id, type, body });
+        target.waiting.push({ id, type, body, onEnd: ended });
         target.work ??= deliverAll(target.url, target.waiting).finally(() => {
           target.work = null;
         });

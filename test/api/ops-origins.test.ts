@@ -46,6 +46,9 @@ describe('other origins', () => {
     const { id } = await json(await server.upload());
     for (const headers of [
       { origin: 'https://app.example' },
+      { origin: 'https://evil.example' },
+      // A sandboxed frame, or a form behind a redirect.
+      { origin: 'null' },
       { 'sec-fetch-site': 'cross-site' },
       { 'sec-fetch-site': 'same-site' },
     ]) {

@@ -6,8 +6,31 @@ import { createRandom } from '../support/random.ts';
 import { withPrefix } from '../support/redis.ts';
 import { startRefreshWorld } from '../support/refresh-world.ts';
 import { withFolderOfItsOwn } from '../support/s3.ts';
-import { S3_CREDENTIALS, type Service, startRedis, startS3 } from '../support/services.ts';
+import { S3_CREDENTIALS, type Service, startRedis, startS3, until } from '../support/services.ts';
 import { takeOver } from '../support/takeover.ts';
+
+/** A receiver of events, which are all told where the pool never has enough. */
+function startHook() {
+  const told: string[] = [];
+  const server = Bun.serve({
+    hostname: '127.0.0.1',
+    port: 0,
+    async fetch(request) {
+      const { type, data } = (await request.json()) as { type: string; data: { error?: string } };
+      told.push(data.error ? `${type} ${data.error}` : type);
+      return new Response();
+    },
+  });
+  return {
+    told,
+    env: {
+      WEBHOOK_URLS: `http://127.0.0.1:${server.port}/`,
+      WEBHOOK_SECRET: 'a-secret-of-the-webhooks',
+      WEBHOOK_POOL_BELOW: '1000',
+    },
+    stop: () => server.stop(true),
+  };
+}
 
 describe.skipIf(absent('nginx', 'redis-server', 'versitygw'))('copies that are killed', () => {
   let redis: Service;
@@ -25,7 +48,7 @@ describe.skipIf(absent('nginx', 'redis-server', 'versitygw'))('copies that are k
     AWS_SECRET_ACCESS_KEY: S3_CREDENTIALS.secretAccessKey,
   });
 
-  test('lose no upload and cause no error but 503', async () => {
+  test.concurrent('lose no upload and cause no error but 503', async () => {
     const own = { ...stores(), PROXY_JUDGES: 'http://127.0.0.1:9/', PROXY_SOURCES: 'file:/dev/null' };
     const fleet = await startFleet(['bun', 'bun'], () => own);
     try {
@@ -43,11 +66,12 @@ describe.skipIf(absent('nginx', 'redis-server', 'versitygw'))('copies that are k
     }
   }, 60_000);
 
-  test('during a refresh are followed by another, never beside it', async () => {
+  test.concurrent('during a refresh are followed by another, never beside it, and each event is told once', async () => {
     const random = createRandom(2);
     const rounds = Array.from({ length: 3 }, async () => {
       const world = await startRefreshWorld({ silent: 28 });
-      const own = { ...stores(), PROXY_REFRESH_INTERVAL: '60s', SERVICES: 'proxy' };
+      const hook = startHook();
+      const own = { ...stores(), PROXY_REFRESH_INTERVAL: '60s', SERVICES: 'proxy', ...hook.env };
       const fleet = await startFleet(['bun', 'bun'], (incarnation) => ({
         ...own,
         ...world.envOf(incarnation),
@@ -55,10 +79,13 @@ describe.skipIf(absent('nginx', 'redis-server', 'versitygw'))('copies that are k
       try {
         const { afterMs } = await takeOver(fleet, world, random() * 2000);
         expect(afterMs).toBeLessThan(30_000);
+        await until(async () => hook.told.length >= 3);
       } finally {
         await fleet.stop();
+        await hook.stop();
         await world.stop();
       }
+      expect(hook.told.toSorted()).toEqual(['pool.low', 'refresh.finished', 'refresh.finished interrupted']);
     });
     await Promise.all(rounds);
   }, 90_000);

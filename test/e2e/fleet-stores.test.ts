@@ -18,7 +18,7 @@ const S3_ACCESS = {
 
 describe.skipIf(absent('redis-server', 'versitygw'))('stores that are mixed', () => {
   let redis: Service;
-  let s3: Service;
+  let s3: Awaited<ReturnType<typeof startS3>>;
 
   beforeAll(async () => {
     [redis, s3] = await Promise.all([startRedis(), startS3()]);
@@ -46,8 +46,11 @@ describe.skipIf(absent('redis-server', 'versitygw'))('stores that are mixed', ()
     expect(answer.status, await answer.text()).toBe(201);
   }
 
-  test.each(['bun', 'deno'] as const)('SQLite and S3 work together on %s', async (runtime) => {
-    const env = { BLOBS_URL: withFolderOfItsOwn(s3.url), ...S3_ACCESS };
+  test.each([
+    ['bun', 'virtualUrl'],
+    ['deno', 'url'],
+  ] as const)('SQLite and S3 work together on %s', async (runtime, form) => {
+    const env = { BLOBS_URL: withFolderOfItsOwn(s3[form]), ...S3_ACCESS };
     expect(await serving(env, ({ url }) => smoke(url), runtime)).toBeNull();
   });
 

@@ -131,7 +131,12 @@ describe.skipIf(absent('nginx', 'redis-server', 'versitygw')).each([
       return shown.every(({ id, state, fetched }) => id === job.id && state === 'running' && fetched > 0);
     });
     const ends = await Promise.all(told);
-    for (const end of ends) expect(end).toMatchObject({ id: job.id, state: 'done', checked: 54 });
+    for (const { end, before } of ends) {
+      expect(end).toMatchObject({ id: job.id, state: 'done', checked: 54 });
+      const counts = before.map(({ checked }) => checked);
+      expect(counts.filter((checked) => checked > 0 && checked < 54).length).toBeGreaterThan(0);
+      expect(counts).toEqual(counts.toSorted((a, b) => a - b));
+    }
     const shown = await Promise.all(copies().map((index) => fleet.send('/api/status', { to: copy(index) })));
     const texts = new Set(await Promise.all(shown.map((answer) => answer.text())));
     expect(texts.size).toBe(1);
@@ -150,8 +155,9 @@ describe.skipIf(absent('nginx', 'redis-server', 'versitygw')).each([
     return (await json<{ refresh: Job }>(await fleet.send('/api/status', { to }))).refresh;
   }
 
-  /** Listens to the events of a copy until the job has ended. */
-  async function jobAsTold(to: Copy | undefined, id: string): Promise<Job> {
+  /** Listens to the events of a copy until the job has ended; answers that, and how the job was before. */
+  async function jobAsTold(to: Copy | undefined, id: string): Promise<{ end: Job; before: Job[] }> {
+    const before: Job[] = [];
     const answer = await fleet.send('/api/refresh/events', { to });
     const decoder = new TextDecoder();
     let pending = '';
@@ -162,7 +168,9 @@ describe.skipIf(absent('nginx', 'redis-server', 'versitygw')).each([
       for (const block of blocks) {
         const data = /^data: (.*)$/m.exec(block)?.[1];
         const job = data === undefined ? null : (JSON.parse(data) as Job);
-        if (job?.id === id && job.state !== 'running') return job;
+        if (job?.id !== id) continue;
+        if (job.state !== 'running') return { end: job, before };
+        before.push(job);
       }
     }
     throw new Error('the events ended before the refresh did');

@@ -10,26 +10,33 @@ export const AWAY = 'The server does not answer. Please try again in a few secon
 
 export interface Balancer {
   url: string;
-  /** What nginx has logged. */
+  /** What it has logged. */
   errors(): Promise<string>;
   stop(): Promise<void>;
 }
 
 /** A real nginx with the configuration of `examples/balancer.conf` in front of the ports. */
 export async function startBalancer(ports: readonly number[]): Promise<Balancer> {
-  const program = await find('nginx', "Debian's package nginx");
-  const folder = await mkdtemp(join(tmpdir(), 'picpool-balancer-'));
-  const port = await freePort();
-  const example = await readFile(new URL('../../examples/balancer.conf', import.meta.url), 'utf8');
+  const example = await readExample('balancer.conf');
   const [first = ''] = example.match(/^ *server \S+ .*;$/m) ?? [];
   const servers = ports.map((one) => first.replace('picpool-1:3000', `127.0.0.1:${one}`)).join('\n');
-  const site = example
-    .replace(/(^ *server \S+ .*;\n)+/m, () => `${servers}\n`)
-    .replace('listen 80;', `listen 127.0.0.1:${port};`);
+  return startNginx(example.replace(/(^ *server \S+ .*;\n)+/m, () => `${servers}\n`));
+}
+
+/** A file of `examples/`. */
+export function readExample(name: string): Promise<string> {
+  return readFile(new URL(`../../examples/${name}`, import.meta.url), 'utf8');
+}
+
+/** A real nginx with this in its `http` block, but on a port of its own. */
+export async function startNginx(site: string): Promise<Balancer> {
+  const program = await find('nginx', "Debian's package nginx");
+  const folder = await mkdtemp(join(tmpdir(), 'picpool-nginx-'));
+  const port = await freePort();
   const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi']
     .map((name) => `${name}_temp_path ${folder}/${name};`)
     .join('\n');
-  await writeFile(join(folder, 'site.conf'), site);
+  await writeFile(join(folder, 'site.conf'), site.replace('listen 80;', `listen 127.0.0.1:${port};`));
   await writeFile(
     join(folder, 'nginx.conf'),
     `daemon off; worker_processes 1; pid ${folder}/pid; error_log ${folder}/error.log;
@@ -38,7 +45,29 @@ http { access_log off; ${temporary} include ${folder}/site.conf; }
 `,
   );
   await mkdir(join(folder, 'logs'));
-  const child = spawn(program, ['-p', folder, '-c', join(folder, 'nginx.conf')], { stdio: 'ignore' });
+  return startProxy(program, ['-p', folder, '-c', join(folder, 'nginx.conf')], port, folder);
+}
+
+/** A real Caddy with this configuration for `img.example.com`, but without TLS and on a port of its own. */
+export async function startCaddy(config: string): Promise<Balancer> {
+  const program = await find('caddy', "Debian's package caddy");
+  const folder = await mkdtemp(join(tmpdir(), 'picpool-caddy-'));
+  const port = await freePort();
+  const site = config.replace(/^img\.example\.com/m, `http://127.0.0.1:${port}`);
+  const log = `log {\n output file ${folder}/error.log\n level ERROR\n}`;
+  await writeFile(join(folder, 'Caddyfile'), `{\n admin off\n ${log}\n}\n${site}`);
+  const args = ['run', '--config', join(folder, 'Caddyfile'), '--adapter', 'caddyfile'];
+  return startProxy(program, args, port, folder);
+}
+
+async function startProxy(
+  program: string,
+  args: readonly string[],
+  port: number,
+  folder: string,
+): Promise<Balancer> {
+  const env = { PATH: process.env.PATH ?? '', HOME: folder, XDG_DATA_HOME: folder };
+  const child = spawn(program, args, { stdio: 'ignore', env });
   const exited = new Promise<void>((resolve) => child.once('exit', () => resolve()));
   await until(() => accepts(port));
   return {

@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Protocol } from '../../src/proxy/proxy.ts';
-import { createCertificates } from './certificates.ts';
+import { type Certificates, createCertificates } from './certificates.ts';
 import { startJudge } from './judge-server.ts';
 import { startFarm } from './proxy-farm.ts';
 import { startDante, startMicrosocks, startTinyproxy } from './real-proxies.ts';
@@ -20,6 +20,8 @@ export interface ProxyWorld {
   failingList: string;
   /** A page that only says `a page`; its URL. */
   page: string;
+  /** Of the authority in `env.PROXY_JUDGE_CA`. */
+  certificates: Certificates;
   stop(): Promise<void>;
 }
 
@@ -123,6 +125,7 @@ export async function startProxyWorld(): Promise<ProxyWorld> {
     lists: Object.keys(lists),
     failingList,
     page: `http://127.0.0.1:${page.port}/`,
+    certificates,
     async stop() {
       await Promise.all([farm.stop(), judge.stop(), tlsJudge.stop(), page.stop(true), listServer.stop(true)]);
       await Promise.all(real.map((proxy) => proxy.stop()));

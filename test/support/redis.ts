@@ -28,11 +28,12 @@ export async function openOwn<T>(url: string, create: (redis: RedisConnection) =
   return { store: create(redis), close: () => redis.close() };
 }
 
-/** All suites for Redis, each test on keys of its own. */
+/** All suites for Redis, each test on keys of its own. `timed`: for those that tolerate no others beside them. */
 export function redisConformance(
   test: Test,
   url: () => Promise<string>,
   openSqlite: Runtime['openSqlite'],
+  timed: Test = test,
 ): void {
   const opener =
     <T>(create: (redis: RedisConnection) => T): Open<T> =>
@@ -54,7 +55,7 @@ export function redisConformance(
     return { store: [createRedisLocks(one), createRedisLocks(two)] as const, close };
   });
   rateLimiterConformance(
-    test,
+    timed,
     opener((redis) => ({
       limiter: createRedisRateLimiter(redis),
       advance: (ms: number) => systemClock.sleep(ms),

@@ -27,16 +27,17 @@ export interface ServerProcess {
 
 /**
  * Starts the real server as its own process on a free port, with a data folder of its own. Rejects with what it
- * wrote when it ends before it listens. `wrapper`: a command that runs the command behind it, in the same process.
+ * wrote when it ends before it listens. `runtime` may be a command line instead; `wrapper`: a command that runs the command behind it, in the same process.
  */
 export async function startServer(
-  runtime: RuntimeName,
+  runtime: RuntimeName | readonly string[],
   env: Record<string, string> = {},
   givenFolder?: string,
   wrapper: readonly string[] = [],
 ): Promise<ServerProcess> {
+  const command = typeof runtime === 'string' ? COMMANDS[runtime] : runtime;
   const folder = givenFolder ?? (await mkdtemp(join(tmpdir(), 'picpool-e2e-')));
-  const child = Bun.spawn([...wrapper, ...COMMANDS[runtime]], {
+  const child = Bun.spawn([...wrapper, ...command], {
     stdin: 'ignore',
     stdout: 'ignore',
     stderr: 'pipe',

@@ -25,44 +25,50 @@ export const S3_CREDENTIALS = { accessKeyId: 'picpool-test', secretAccessKey: 'p
 const START_MS = 15_000;
 const TOOLS = new URL('../../.tools/bin', import.meta.url).pathname;
 
-/** Redis with its file synced on every write, so that a kill loses nothing. `cluster`: one node with all slots. */
-export async function startRedis({ cluster = false } = {}): Promise<Service> {
-  const program = await find('redis-server', "Debian's package redis-server");
-  const arrange = async (port: number) => {
-    if (cluster) await command(port, 'CLUSTER', 'ADDSLOTSRANGE', '0', '16383');
-    await until(async () => (await command(port, 'CLUSTER', 'INFO')).includes(cluster ? 'state:ok' : 'ERR'));
-  };
-  const service = await startProgram(
-    (port, folder) => [
-      program,
-      ...['--port', `${port}`, '--bind', '127.0.0.1', '--dir', folder, '--save', '', '--loglevel', 'warning'],
-      ...['--appendonly', 'yes', '--appendfsync', 'always', '--cluster-enabled', cluster ? 'yes' : 'no'],
-      ...[
-        '--cluster-announce-ip',
-        '127.0.0.1',
-        '--cluster-port',
-        cluster ? `${port < 40_000 ? port + 10_000 : port - 10_000}` : '0',
-      ],
-    ],
-    arrange,
-  );
-  return { ...service, url: `redis://127.0.0.1:${service.port}${cluster ? '?cluster=true' : ''}` };
+/** Redis with its file synced on every write, so that a kill loses nothing. */
+export async function startRedis(): Promise<Service> {
+  const service = await startRedisServer((port) => ['--port', `${port}`]);
+  return { ...service, url: `redis://127.0.0.1:${service.port}` };
 }
 
-/** An S3 server (versitygw) over a folder; the URL has one empty bucket and no prefix. */
-export async function startS3(): Promise<Service & { endpoint: string }> {
+/** Redis with more arguments, which name the port. */
+export async function startRedisServer(
+  more: (port: number, folder: string) => string[],
+  prepare?: (folder: string) => Promise<unknown>,
+): Promise<Omit<Service, 'url'> & { port: number }> {
+  const program = await find('redis-server', "Debian's package redis-server");
+  return startProgram(
+    (port, folder) => [
+      program,
+      ...['--bind', '127.0.0.1', '--dir', folder, '--save', '', '--loglevel', 'warning'],
+      ...['--appendonly', 'yes', '--appendfsync', 'always', ...more(port, folder)],
+    ],
+    async () => {},
+    prepare,
+  );
+}
+
+/**
+ * An S3 server (versitygw) over a folder; the URL has one empty bucket and no prefix. `virtualUrl` is the same with the
+ * bucket in the name of the host, which only Bun finds by itself.
+ */
+export async function startS3(): Promise<Service & { endpoint: string; virtualUrl: string }> {
   const program = await find('versitygw', 'versitygw, which scripts/services fetch gets');
   const service = await startProgram(
     (port, folder) => [
       program,
       ...['--port', `127.0.0.1:${port}`, '--access', S3_CREDENTIALS.accessKeyId, '--quiet'],
-      ...['--secret', S3_CREDENTIALS.secretAccessKey, 'posix', join(folder, 'data')],
+      ...['--secret', S3_CREDENTIALS.secretAccessKey, '--virtual-domain', 'localhost'],
+      ...['posix', join(folder, 'data')],
     ],
     async () => {},
     (folder) => mkdir(join(folder, 'data', 'bucket'), { recursive: true }),
   );
   const endpoint = `http://127.0.0.1:${service.port}`;
-  return { ...service, endpoint, url: `s3://bucket?endpoint=${endpoint}&region=us-east-1&path_style=true` };
+  const url = (at: string, pathStyle: boolean) =>
+    `s3://bucket?endpoint=${at}&region=us-east-1&path_style=${pathStyle}`;
+  const virtualUrl = url(`http://localhost:${service.port}`, false);
+  return { ...service, endpoint, url: url(endpoint, true), virtualUrl };
 }
 
 /** The Redis that `TEST_REDIS_URL` names, or a fresh one. */

@@ -97,6 +97,8 @@ async function storeAndDelete(url: string, format: string): Promise<void> {
     const found = await fetch(`${url}${path}`);
     assert.equal(found.status, 200, `${path} answered ${found.status}: ${await found.text()}`);
   }
+  const part = await fetch(`${url}${new URL(stored.raw_url).pathname}`, { headers: { range: 'bytes=1-4' } });
+  assert.deepEqual([part.status, (await part.bytes()).length], [206, 4]);
   const deleted = await fetch(`${url}/api/delete/${stored.id}`, { method: 'DELETE' });
   assert.equal(deleted.status, 200, await deleted.text());
   assert.equal((await fetch(`${url}/i/${stored.id}`)).status, 404);

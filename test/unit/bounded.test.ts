@@ -72,4 +72,18 @@ describe('every', () => {
     await new Promise((done) => setTimeout(done, 10));
     expect(turns).toBe(before);
   });
+
+  test('leaves out more and more turns while it fails', async () => {
+    const { promise: fifth, resolve } = Promise.withResolvers<void>();
+    let failures = 0;
+    const startedAt = performance.now();
+    const fail = async () => {
+      throw new Error('again');
+    };
+    const repetition = every(1, fail, () => ++failures === 5 && resolve());
+    await fifth;
+    await repetition.stop();
+    // 5 runs, and between them 1, 3, 7 and 15 turns of a millisecond.
+    expect(performance.now() - startedAt).toBeGreaterThan(25);
+  });
 });

@@ -3,9 +3,11 @@ import { createLocalLocks } from '../../adapters/local/locks.ts';
 import { createLocalRateLimiter } from '../../adapters/local/rate-limiter.ts';
 import { openDatabase } from '../../adapters/sqlite/database.ts';
 import { createSqliteState } from '../../adapters/sqlite/state.ts';
+import { createRecordCache } from '../../src/image/records.ts';
 import { bunRuntime } from '../../src/runtime/bun.ts';
 import { createBlocks } from '../../src/shared/blocks.ts';
 import { startImageHost } from '../support/image-host.ts';
+import { image } from '../support/records.ts';
 import { PNG } from '../support/running-server.ts';
 
 const HOUR_MS = 3_600_000;
@@ -60,6 +62,17 @@ test.each(JUMPS)(
     expect(await take()).toBe(true);
   },
 );
+
+test.each(JUMPS)('the clock jumps %s: what another copy has deleted is gone soon', async (_, ms) => {
+  let now = 10 * HOUR_MS;
+  let stored: ReturnType<typeof image> | null = image();
+  const records = createRecordCache({ get: async () => stored }, () => now);
+  expect(await records.get(image().id)).toEqual(image());
+  stored = null;
+  expect(records.peek(image().id)).toEqual(image());
+  now += ms;
+  expect(await records.get(image().id)).toBeNull();
+});
 
 test.each(JUMPS)('the clock jumps %s: what another copy has blocked is known soon', async (_, ms) => {
   let now = 10 * HOUR_MS;

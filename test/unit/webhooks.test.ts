@@ -1,7 +1,8 @@
 import { afterEach, describe, expect, test } from 'bun:test';
 import { createHmac } from 'node:crypto';
+import { createLocalLocks } from '../../adapters/local/locks.ts';
 import { createSafeFetch, type SafeFetch } from '../../src/shared/safe-fetch.ts';
-import { createWatch } from '../../src/webhooks/watch.ts';
+import { type PoolState, watchPool } from '../../src/webhooks/watch.ts';
 import { createWebhooks, type Delivery, type WebhooksOptions } from '../../src/webhooks/webhooks.ts';
 import { createFakeClock } from '../support/fake-clock.ts';
 
@@ -106,9 +107,11 @@ describe('a message', () => {
     const failing = receiver(500, 503, 429);
     const good = receiver();
     const { send, ended, deliveries } = sender([failing.url, good.url]);
-    send('refresh.finished', { n: 1 });
-    send('refresh.finished', { n: 2 });
+    const ends: number[] = [];
+    send('refresh.finished', { n: 1 }, () => ends.push(failing.received.length));
+    send('refresh.finished', { n: 2 }, () => ends.push(failing.received.length));
     await ended(4);
+    expect(ends).toEqual([4, 5]);
     expect(deliveries).toEqual(Array(4).fill('delivered'));
     const numbers = (received: Received[]) => received.map(({ body }) => JSON.parse(body).data.n);
     expect(numbers(failing.received)).toEqual([1, 1, 1, 1, 2]);
@@ -160,24 +163,59 @@ describe('a message', () => {
 });
 
 describe('watching the pool', () => {
-  function watch() {
+  const well: PoolState = { alive: 50, refreshed: true, judges: 'up' };
+  const values = new Map<string, string>();
+  afterEach(() => values.clear());
+
+  /** What is told of a pool that was like this, one look after the other. */
+  async function told(pools: Partial<PoolState>[], delivers = true): Promise<string[]> {
     const sent: string[] = [];
-    return { sent, look: createWatch(10, (type) => void sent.push(type)) };
+    const { promise: seen, resolve } = Promise.withResolvers<void>();
+    const looks = pools.map((pool) => ({ ...well, ...pool }));
+    const watching = watchPool({
+      locks: createLocalLocks(),
+      state: {
+        get: async (key) => values.get(key) ?? null,
+        setFenced: async (key, value) => values.set(key, value).size > 0,
+      },
+      low: 10,
+      log: () => {},
+      everyMs: 1,
+      async look() {
+        const pool = looks.shift();
+        if (looks.length === 0) resolve();
+        return pool ?? { ...well, ...pools.at(-1) };
+      },
+      send(type, _data, onEnd) {
+        sent.push(type);
+        if (delivers) onEnd?.();
+      },
+    });
+    await seen;
+    await watching.stop();
+    return sent;
   }
 
-  test('tells each change once', () => {
-    const { sent, look } = watch();
-    const state = { alive: 50, refreshed: true, judges: 'up' as const };
-    look(state);
-    expect(sent).toEqual([]);
-    for (const alive of [9, 5, 12, 20]) look({ ...state, alive });
-    for (const judges of ['down', 'down', 'up'] as const) look({ ...state, judges });
-    expect(sent).toEqual(['pool.low', 'pool.recovered', 'judge.down', 'judge.up']);
+  test('tells each change once', async () => {
+    const alive = [50, 9, 5, 12, 20].map((count) => ({ alive: count }));
+    const judges = (['down', 'down', 'up'] as const).map((state) => ({ judges: state }));
+    expect(await told([...alive, ...judges])).toEqual([
+      'pool.low',
+      'pool.recovered',
+      'judge.down',
+      'judge.up',
+    ]);
   });
 
-  test('says nothing of a pool that was never filled, or of judges that were never asked', () => {
-    const { sent, look } = watch();
-    look({ alive: 0, refreshed: false, judges: 'unknown' });
-    expect(sent).toEqual([]);
+  test('says nothing of a pool that was never filled, or of judges that were never asked', async () => {
+    expect(await told([{ alive: 0, refreshed: false, judges: 'unknown' }])).toEqual([]);
+  });
+
+  test('goes on after a restart with what receivers know', async () => {
+    expect(await told([{ alive: 5, judges: 'down' }])).toEqual(['pool.low', 'judge.down']);
+    expect(await told([{ alive: 5, judges: 'unknown' }])).toEqual([]);
+    expect(await told([{}], false)).toEqual(['pool.recovered', 'judge.up']);
+    expect(await told([{}])).toEqual(['pool.recovered', 'judge.up']);
+    expect(await told([{}])).toEqual([]);
   });
 });

@@ -1,0 +1,34 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Stores } from '../../adapters/open.ts';
+import { PAIR_STATE, readMark, writeMark } from '../image/pairing.ts';
+import { CommandError } from './exit.ts';
+import type { ImageTarget } from './migrate-images.ts';
+
+/**
+ * Marks the new stores as those of this installation, before anything else, so that a copy that broke off is known
+ * again. Stores that were started once and hold no images are taken over.
+ * @throws {CommandError} where they hold what belongs to another installation.
+ */
+export async function claim(from: Pick<Stores, 'state' | 'blobs'>, to: MigrationTarget): Promise<void> {
+  const id = (await from.state.get(PAIR_STATE)) ?? (await readMark(from.blobs));
+  const known = to.metadata && (await to.metadata.state.get(PAIR_STATE));
+  const marked = to.blobs && (await readMark(to.blobs));
+  const isEmpty = to.metadata !== null && (await to.metadata.images.summary()).images === 0;
+  const isFree = (mark: string | null) => mark === null || mark === id || (isEmpty && known === mark);
+  if (!isFree(known) || !isFree(marked)) {
+    throw new CommandError('The new stores belong to another installation, whose images they hold.');
+  }
+  if (id === null) return;
+  if (to.metadata) await to.metadata.state.set(PAIR_STATE, id);
+  if (to.blobs && marked !== id) {
+    const folder = await mkdtemp(join(tmpdir(), 'picpool-migrate-'));
+    await writeMark(to.blobs, folder, id).finally(() => rm(folder, { recursive: true, force: true }));
+  }
+}
+
+/** Where everything goes; `null`: that part stays where it is. */
+export interface MigrationTarget extends ImageTarget {
+  metadata: Pick<Stores, 'images' | 'state'> | null;
+}

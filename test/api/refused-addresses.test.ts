@@ -1,0 +1,67 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { createChecker } from '../../src/proxy/check/checker.ts';
+import { canonicalAddress, isGloballyRoutable } from '../../src/shared/address.ts';
+import { FORBIDDEN } from '../support/forbidden-addresses.ts';
+import { json } from '../support/json.ts';
+import { type RunningServer, runServer } from '../support/running-server.ts';
+import { parse } from '../support/source-parsing.ts';
+
+const SPELLINGS = Object.values(FORBIDDEN).flat();
+
+let server: RunningServer;
+beforeAll(async () => {
+  server = await runServer({
+    SERVICES: 'proxy',
+    RATE_LIMITS: 'off',
+    ADMIN_TOKEN: 'the-token-of-the-administrator',
+  });
+});
+afterAll(() => server.stop());
+
+test('of an address that is not public no spelling, of more than a hundred, comes out of a list', () => {
+  expect(SPELLINGS.length).toBeGreaterThan(100);
+  for (const address of SPELLINGS) {
+    const list = [`${address}:8080`, `[${address}]:8080`, `http://${address}:8080/`, `8080 ${address}`].join(
+      '\n',
+    );
+    for (const url of parse('lines', list, 'http').taken) {
+      const found = new URL(url.split(' ')[0] ?? '').hostname.replace(/^\[|\]$/g, '');
+      expect([address, url, isGloballyRoutable(found)]).toEqual([address, url, true]);
+    }
+  }
+});
+
+test('none is dialled by the checker, whoever asked it to', async () => {
+  const dialled: string[] = [];
+  const checker = createChecker({
+    judges: ['http://1.1.1.1/'],
+    timeoutMs: 1000,
+    allowPrivate: false,
+    now: Date.now,
+    randomToken: () => 'token',
+    log: () => {},
+    dial(address) {
+      dialled.push(address);
+      throw new Error('nothing is dialled here');
+    },
+  });
+  for (const ip of SPELLINGS) {
+    const result = await checker.check({ ip, port: 8080, protocol: 'http' });
+    expect([ip, result]).toEqual([
+      ip,
+      expect.objectContaining({ verdict: 'dead', error: 'refused_address' }),
+    ]);
+  }
+  checker.close();
+  expect(dialled).toEqual([]);
+});
+
+test('none is tested for a caller, nor comes into the pool', async () => {
+  for (const ip of SPELLINGS) {
+    const answer = await server.post('/api/test_proxy_quick', { ip, port: 8080 });
+    // A public address in the clothes of IPv6 is known for what it is; no judge answers here.
+    const bare = canonicalAddress(ip);
+    expect([ip, answer.status]).toEqual([ip, bare !== null && isGloballyRoutable(bare) ? 503 : 400]);
+  }
+  expect((await json(await server.send('/api/stats'))).total).toBe(0);
+});

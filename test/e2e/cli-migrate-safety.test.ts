@@ -1,0 +1,148 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { createHash, randomUUID } from 'node:crypto';
+import { mkdir, mkdtemp, readdir, rm, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { isSameStore, openStores, type Stores } from '../../adapters/open.ts';
+import { originalKey } from '../../src/image/blob-keys.ts';
+import { PAIR_STATE, pairStores } from '../../src/image/pairing.ts';
+import { bunRuntime } from '../../src/runtime/bun.ts';
+import { systemClock } from '../../src/shared/clock.ts';
+import { cli, cliCommand, cliEnvironment } from '../support/cli.ts';
+import { image } from '../support/records.ts';
+import { until } from '../support/services.ts';
+
+let folder: string;
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'picpool-migrate-'));
+});
+afterAll(() => rm(folder, { recursive: true, force: true }));
+
+const metadataOf = (name: string) => `sqlite:${folder}/${name}/picpool.db`;
+const blobsOf = (name: string) => `file:${folder}/${name}/images`;
+const migration = (from: string, to: string) => [
+  ...['migrate', '--from-metadata', metadataOf(from), '--from-blobs', blobsOf(from)],
+  ...['--to-metadata', metadataOf(to), '--to-blobs', blobsOf(to)],
+];
+
+async function withStores<T>(name: string, work: (stores: Stores) => Promise<T>): Promise<T> {
+  await mkdir(join(folder, name), { recursive: true });
+  const stores = await openStores(metadataOf(name), blobsOf(name), bunRuntime);
+  return work(stores).finally(stores.close);
+}
+
+/** What the start of a server does with them; rejects where it would not start. */
+async function pair(stores: Stores): Promise<void> {
+  const shared = { records: true, files: false };
+  await pairStores({
+    ...stores,
+    shared,
+    folder: join(folder, 'temporary'),
+    clock: systemClock,
+    log: () => {},
+  });
+}
+
+const fileOf = (n: number) => Buffer.from(`${n} `.repeat(10_000));
+const records = (count: number) =>
+  Array.from({ length: count }, (_, n) => {
+    const hash = createHash('sha256').update(fileOf(n)).digest('hex');
+    return image({ id: String(n).padStart(12, '0'), size: fileOf(n).length, hash });
+  });
+
+/** An installation with that many images. */
+async function install(name: string, count: number): Promise<void> {
+  await withStores(name, async (stores) => {
+    await pair(stores);
+    for (const [n, record] of records(count).entries()) {
+      const path = join(folder, randomUUID());
+      await writeFile(path, fileOf(n));
+      await stores.blobs.put(originalKey(record), path, 'image/png');
+      await stores.images.insert(record);
+    }
+  });
+}
+
+test('a copy that was killed is taken up where it was, and in the end every file is as it was', async () => {
+  const count = 200;
+  await install('many', count);
+  const child = Bun.spawn(cliCommand(migration('many', 'killed')), {
+    env: cliEnvironment(),
+    stdout: 'ignore',
+    stderr: 'ignore',
+  });
+  const target = join(folder, 'killed', 'images');
+  await until(async () => (await readdir(target, { recursive: true }).catch(() => [])).length > 30);
+  child.kill('SIGKILL');
+  await child.exited;
+  const before = await withStores('killed', async ({ images }) => (await images.summary()).images);
+  expect(before).toBeLessThan(count);
+
+  const { code, stdout } = await cli(migration('many', 'killed'));
+  expect([code, stdout]).toEqual([0, expect.stringContaining(`200 images (${count - before} copied now, `)]);
+  await withStores('killed', async (stores) => {
+    expect((await stores.images.summary()).images).toBe(count);
+    for (const record of records(count)) {
+      const bytes = await new Response(await stores.blobs.get(originalKey(record))).bytes();
+      expect(createHash('sha256').update(bytes).digest('hex')).toBe(record.hash);
+    }
+    await pair(stores);
+  });
+});
+
+test('an installation without images starts with its new stores', async () => {
+  await install('none', 0);
+  expect((await cli(migration('none', 'moved'))).code).toBe(0);
+  await withStores('moved', async (stores) => {
+    const startedAt = performance.now();
+    await pair(stores);
+    expect(performance.now() - startedAt).toBeLessThan(1000);
+  });
+});
+
+test('stores with the images of another installation are refused and left alone', async () => {
+  await install('one', 3);
+  await install('other', 2);
+  const id = await withStores('other', ({ state }) => state.get(PAIR_STATE));
+  const onto = await cli(migration('one', 'other'));
+  expect([onto.code, onto.stderr]).toEqual([1, expect.stringContaining('belong to another installation')]);
+  const files = ['migrate', '--from-metadata', metadataOf('one'), '--from-blobs', blobsOf('one')];
+  const filesAlone = await cli([...files, '--to-blobs', blobsOf('other')]);
+  expect(filesAlone.code).toBe(1);
+  await withStores('other', async (stores) => {
+    expect((await stores.images.summary()).images).toBe(2);
+    expect(await stores.state.get(PAIR_STATE)).toBe(id);
+    await pair(stores);
+  });
+});
+
+test('stores that were started once, and are empty, are taken over', async () => {
+  await install('full', 3);
+  await install('fresh', 0);
+  expect((await cli(migration('full', 'fresh'))).stdout).toContain('3 images (3 copied now');
+  await withStores('fresh', pair);
+});
+
+test.each([
+  ['--to-blobs', () => `file:${folder}/same/../same/images/`],
+  ['--to-blobs', () => `file:${folder}/link/images`],
+  ['--to-metadata', () => `sqlite:${folder}/link/picpool.db`],
+])('%s by another path to where they are is refused', async (option, path) => {
+  await mkdir(join(folder, 'same', 'images'), { recursive: true });
+  await withStores('same', async () => {});
+  await symlink(join(folder, 'same'), join(folder, 'link')).catch(() => {});
+  const from = ['--from-metadata', metadataOf('same'), '--from-blobs', blobsOf('same')];
+  const { code, stderr } = await cli(['migrate', ...from, option, path()]);
+  expect([code, stderr]).toEqual([2, expect.stringContaining('must be others than the old ones')]);
+});
+
+test.each([
+  ['redis://db', 'redis://DB:6379/0?prefix=picpool', true],
+  ['redis://db', 'redis://db?prefix=other', false],
+  ['redis://db', 'redis://db/1', false],
+  ['s3://bucket/a?endpoint=http://s3:7070', 's3://bucket/a/?region=x&endpoint=http://s3:7070/', true],
+  ['s3://bucket/a?endpoint=http://s3:7070', 's3://bucket/b?endpoint=http://s3:7070', false],
+  ['s3://bucket?endpoint=http://s3:7070', 's3://bucket', false],
+])('%s and %s are the same: %p', async (one, other, same) => {
+  expect(await isSameStore(one, other)).toBe(same);
+});

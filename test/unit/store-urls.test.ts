@@ -1,0 +1,54 @@
+import { expect, test } from 'bun:test';
+import { parseRedisUrl } from '../../adapters/redis/url.ts';
+import { parseS3Url } from '../../adapters/s3/url.ts';
+
+test('a redis: URL names server, user, database and prefix, each of which may be left out', () => {
+  expect(parseRedisUrl('redis://db')).toEqual({
+    host: 'db',
+    port: 6379,
+    tls: false,
+    database: 0,
+    prefix: 'picpool',
+    cluster: false,
+  });
+  expect(parseRedisUrl('rediss://us%2Fer:p%40ss%3A@[::1]:7000/3?prefix=a:b')).toEqual({
+    host: '::1',
+    port: 7000,
+    tls: true,
+    username: 'us/er',
+    password: 'p@ss:',
+    database: 3,
+    prefix: 'a:b',
+    cluster: false,
+  });
+  expect(parseRedisUrl('redis://:only@db?cluster=true')).toMatchObject({ password: 'only', cluster: true });
+});
+
+test.each(['redis://db/first', 'redis://db?prefix=a%20b', 'redis://secret@db/1?cluster=true'])(
+  '%s is refused without being repeated',
+  (url) => {
+    expect(() => parseRedisUrl(url)).toThrow(RangeError);
+    expect(() => parseRedisUrl(url)).not.toThrow(/secret|first|a b/);
+  },
+);
+
+test.each([
+  ['s3://bucket', false],
+  ['s3://bucket?endpoint=https://s3.example', false],
+  ['s3://bucket?endpoint=http://localhost:7070', true],
+  ['s3://bucket?endpoint=http://192.0.2.1:7070', true],
+  ['s3://bucket?endpoint=http://[::1]:7070', true],
+  ['s3://bucket?endpoint=http://s3:7070&path_style=true', true],
+  ['s3://bucket?endpoint=http://localhost:7070&path_style=false', false],
+])('%s has the bucket in the path: %p', (url, pathStyle) => {
+  expect(parseS3Url(url)).toMatchObject({ bucket: 'bucket', prefix: '', region: 'us-east-1', pathStyle });
+});
+
+test('the prefix of an s3: URL is a folder, whatever slashes stand around it', () => {
+  for (const path of ['/a/b%20c', '/a/b%20c/', '//a/b%20c//']) {
+    expect(parseS3Url(`s3://bucket${path}?region=eu-central-1`)).toMatchObject({
+      prefix: 'a/b c/',
+      region: 'eu-central-1',
+    });
+  }
+});
