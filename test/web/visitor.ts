@@ -41,10 +41,19 @@ export async function checkLooks(page: Page): Promise<void> {
   expect(await seriousFaults(page)).toEqual([]);
   // Only colours change in the dark.
   await page.emulateMedia({ colorScheme: 'dark' });
+  await settled(page);
   expect(await seriousFaults(page, ['color-contrast'])).toEqual([]);
   await page.emulateMedia({ colorScheme: 'light' });
   await page.setViewportSize({ width: 1280, height: 800 });
   expect(await overflowOf(page)).toBe(0);
+}
+
+/** Resolves when the page is drawn anew, and nothing on it changes its colour any more. */
+async function settled(page: Page): Promise<void> {
+  await page.evaluate(async () => {
+    for (let frame = 0; frame < 2; frame++) await new Promise(requestAnimationFrame);
+    await Promise.allSettled(document.getAnimations().map(({ finished }) => finished));
+  });
 }
 
 /** The best of a few loads, since a busy machine tells about itself and not about the page. */
