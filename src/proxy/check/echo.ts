@@ -56,16 +56,22 @@ function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** Go's services give each header as a list. */
+/** Other services write names as they came, and Go's give each header as a list; ours needs no copy. */
 function readHeaders(value: unknown): Record<string, string> | null {
   if (!isRecord(value)) return null;
+  if (isPlain(value)) return value;
   const headers: Record<string, string> = {};
-  for (const name of Object.keys(value)) {
-    const content = value[name];
-    headers[name.toLowerCase()] =
-      typeof content === 'string' ? content : Array.isArray(content) ? content.join(', ') : String(content);
+  for (const [name, content] of Object.entries(value)) {
+    headers[name.toLowerCase()] = Array.isArray(content) ? content.join(', ') : String(content);
   }
   return headers;
+}
+
+function isPlain(headers: Record<string, unknown>): headers is Record<string, string> {
+  for (const name in headers) {
+    if (typeof headers[name] !== 'string' || name !== name.toLowerCase()) return false;
+  }
+  return true;
 }
 
 function readText(body: string): Echo | null {
