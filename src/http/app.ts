@@ -127,7 +127,8 @@ export function createApp(options: AppOptions): App {
   }
 
   async function routed(request: Request): Promise<Response> {
-    if (!NEVER_WAITING.has(pathOf(request.url))) await turns.next();
+    // What brings a body begins at once: while it waited, the body would pile up in memory.
+    if (isReading(request) && !NEVER_WAITING.has(pathOf(request.url))) await turns.next();
     return sealed(await router.handle(request));
   }
 
