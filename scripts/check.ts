@@ -47,7 +47,7 @@ const steps: Record<string, () => Promise<Counts>> = {
     suite((report) => [
       'bun',
       'test',
-      '--parallel=2',
+      '--parallel=3',
       '--timeout=60000',
       '--reporter=junit',
       `--reporter-outfile=${report}`,
