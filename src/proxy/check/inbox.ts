@@ -35,7 +35,7 @@ export class Inbox {
    * The text before the first `marker`, a byte a character; the marker is taken, too.
    * @throws {CheckFault} `protocol_error` for more than `maxBytes`.
    */
-  until(marker: string, maxBytes: number): string | undefined {
+  until(marker: Buffer, maxBytes: number): string | undefined {
     const start = this.#start;
     const at = this.#bytes.indexOf(marker, start);
     if ((at < 0 ? this.#bytes.length : at) - start > maxBytes) {
