@@ -62,6 +62,8 @@ class SocketConnection implements Connection {
   #current: Socket;
   #phase: 'connecting' | 'plain' | 'securing' | 'secure' | 'closed' = 'connecting';
   #fault: CheckFault | undefined;
+  /** Takes no more notice of what comes over the socket and when it ends, only of its errors. */
+  #ignore: (() => void) | undefined;
   /** Lets the conversation go on, if it can. */
   #goOn: (() => void) | undefined;
   #connectedAt: number;
@@ -107,28 +109,16 @@ class SocketConnection implements Connection {
     this.#current.write(data);
   }
 
-  *take(count: number): Conversation<Buffer> {
-    for (;;) {
-      const bytes = this.#inbox.take(count);
-      if (bytes) return bytes;
-      yield;
-    }
+  take(count: number): Conversation<Buffer> {
+    return arrival(() => this.#inbox.take(count));
   }
 
-  *until(marker: Buffer, maxBytes: number): Conversation<string> {
-    for (;;) {
-      const text = this.#inbox.until(marker, maxBytes);
-      if (text !== undefined) return text;
-      yield;
-    }
+  until(marker: Buffer, maxBytes: number): Conversation<string> {
+    return arrival(() => this.#inbox.until(marker, maxBytes));
   }
 
-  *rest(maxBytes: number): Conversation<Buffer> {
-    for (;;) {
-      const bytes = this.#inbox.rest(maxBytes);
-      if (bytes) return bytes;
-      yield;
-    }
+  rest(maxBytes: number): Conversation<Buffer> {
+    return arrival(() => this.#inbox.rest(maxBytes));
   }
 
   *secure(host: string, context: SecureContext): Conversation<void> {
@@ -136,7 +126,7 @@ class SocketConnection implements Connection {
     if (!this.#inbox.isEmpty) throw new CheckFault('protocol_error', 'unexpected bytes before TLS');
     this.#phase = 'securing';
     // From here on the TLS socket tells what comes and when it ends.
-    for (const event of ['data', 'end', 'close']) this.#socket.removeAllListeners(event);
+    this.#ignore?.();
     const secured = connectTls({
       socket: this.#socket,
       secureContext: context,
@@ -182,9 +172,15 @@ class SocketConnection implements Connection {
   #listen(to: Socket): void {
     to.on('error', (error) => this.#failed(error));
     const onEnd = () => this.#ended();
+    const onData = (chunk: Buffer) => this.#received(chunk);
     to.on('close', onEnd);
     to.on('end', onEnd);
-    to.on('data', (chunk: Buffer) => this.#received(chunk));
+    to.on('data', onData);
+    this.#ignore = () => {
+      to.off('close', onEnd);
+      to.off('end', onEnd);
+      to.off('data', onData);
+    };
   }
 
   #connected(): void {
@@ -219,6 +215,15 @@ class SocketConnection implements Connection {
   #endCode(): FaultCode {
     if (this.#phase === 'connecting') return 'unreachable';
     return this.#phase === 'securing' ? 'tls_error' : 'protocol_error';
+  }
+}
+
+/** Waits until there is something to get. */
+function* arrival<T>(get: () => T | undefined): Conversation<T> {
+  for (;;) {
+    const value = get();
+    if (value !== undefined) return value;
+    yield;
   }
 }
 
