@@ -6,10 +6,10 @@ import { openDatabase } from '../../adapters/sqlite/database.ts';
 import { createSqliteImages } from '../../adapters/sqlite/images.ts';
 import { ownerOfKey } from '../../src/image/blob-keys.ts';
 import { bunRuntime } from '../../src/runtime/bun.ts';
-import { createRandom } from './hostile-images.ts';
 import { transparent } from './images.ts';
 import { json } from './json.ts';
 import { childrenOf, ended } from './processes.ts';
+import { createRandom } from './random.ts';
 import { type RuntimeName, type ServerProcess, startServer } from './server-process.ts';
 
 /** What is known of an image whose upload was answered. */
