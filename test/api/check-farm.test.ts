@@ -3,6 +3,7 @@ import type { Checker } from '../../src/proxy/check/checker.ts';
 import { assertRole, CHECKED_ROLES, type CheckWorld, openCheckWorld } from '../support/check-world.ts';
 import { localChecker } from '../support/checkers.ts';
 import { type Farm, ROLES, type RoleName } from '../support/proxy-farm.ts';
+import { startUnansweredPort } from '../support/unanswered-port.ts';
 
 let world: CheckWorld;
 let farm: Farm;
@@ -55,6 +56,19 @@ test('a closed port is unreachable', async () => {
   }
 });
 
+test('an attempt to connect that nobody answers is given up with its check', async () => {
+  const unanswered = await startUnansweredPort();
+  const checker = localChecker({ judges: world.judges.map(({ url }) => url), timeoutMs: 1_000 });
+  const endpoint = { protocol: 'http', ip: '127.0.0.1', port: unanswered.port } as const;
+  const running = Promise.all(Array.from({ length: 20 }, () => checker.check(endpoint)));
+  await until(async () => (await unanswered.attempts()) === 20);
+  for (const result of await running) expect(result).toEqual({ verdict: 'dead', error: 'timeout' });
+  // The system itself would go on for two minutes.
+  await until(async () => (await unanswered.attempts()) === 0);
+  checker.close();
+  await unanswered.stop();
+});
+
 test('an HTTP proxy is no SOCKS proxy, and the other way round', async () => {
   const as = (role: RoleName, protocol: 'http' | 'socks4' | 'socks5') =>
     world.hasty.check({ ...farm.endpoint(role, 10), protocol });
@@ -102,6 +116,6 @@ test('a hundred checks at once do not mix up their answers', async () => {
   }
 });
 
-async function until(condition: () => boolean): Promise<void> {
-  while (!condition()) await new Promise((done) => setTimeout(done, 5));
+async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
+  while (!(await condition())) await new Promise((done) => setTimeout(done, 5));
 }

@@ -7,7 +7,7 @@ import type { CheckError, CheckResult, Endpoint } from '../proxy.ts';
 import { compareHeaders } from './compare.ts';
 import { type Connection, openConnection } from './connection.ts';
 import { type Echo, readEcho } from './echo.ts';
-import { askDirectly, askThrough, type JudgeTarget } from './exchange.ts';
+import { askDirectly, askThrough, isCommitted, type JudgeTarget } from './exchange.ts';
 import { CheckFault, type FaultCode } from './fault.ts';
 import type { HttpAnswer } from './http.ts';
 import { createJudges, type Judge, type JudgeState } from './judges.ts';
@@ -122,7 +122,13 @@ export function createChecker(options: CheckerOptions): Checker {
   function begin(address: string, port: number): Connection {
     if (closed) throw new CheckFault('aborted', 'closed');
     const socket = dial(address, port);
-    const connection = openConnection({ socket, connectTimeoutMs, timeoutMs, monotonic });
+    const connection = openConnection({
+      socket,
+      connectTimeoutMs,
+      timeoutMs,
+      monotonic,
+      finish: live.finish,
+    });
     live.add(connection);
     return connection;
   }
@@ -130,7 +136,7 @@ export function createChecker(options: CheckerOptions): Checker {
   async function askJudge(target: JudgeTarget, token: string): Promise<HttpAnswer> {
     const connection = begin(target.address ?? '', target.port);
     try {
-      return await connection.hold(askDirectly(connection, { target, token, secureContext, maxBytes }));
+      return await connection.hold(askDirectly({ target, token, secureContext, maxBytes }));
     } finally {
       connection.close();
     }
@@ -150,18 +156,17 @@ export function createChecker(options: CheckerOptions): Checker {
     judge: Judge,
     signal: AbortSignal | undefined,
   ): Promise<CheckResult | { failed: FaultCode; committed: boolean }> {
-    let committed = false;
-    const failed = (code: FaultCode) => ({ failed: code, committed });
     const connection = begin(endpoint.ip, endpoint.port);
+    const failed = (code: FaultCode) => ({
+      failed: code,
+      committed: isCommitted(endpoint.protocol, connection.turnsBegun),
+    });
     const onAbort = () => connection.abort('aborted');
     signal?.addEventListener('abort', onAbort, { once: true });
     try {
       const { target, sent, direct } = judge;
       const token = randomToken();
-      const exchange = { target, token, secureContext, maxBytes };
-      const conversation = askThrough(connection, endpoint.protocol, exchange, () => {
-        committed = true;
-      });
+      const conversation = askThrough(endpoint.protocol, { target, token, secureContext, maxBytes });
       const { status, body } = await connection.hold(conversation);
       const proxied = status === 200 ? readEcho(body, token, secret) : null;
       if (proxied === null || direct === null || !isSameKind(proxied, direct)) return failed('bad_answer');

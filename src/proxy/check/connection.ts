@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net';
 import { connect as connectTls, type SecureContext } from 'node:tls';
 import { CheckFault, connectFault, type FaultCode } from './fault.ts';
-import { Inbox } from './inbox.ts';
+import { Inbox, type Reader } from './inbox.ts';
 
 export interface ConnectionOptions {
   /** A socket that has begun to connect. */
@@ -12,37 +12,46 @@ export interface ConnectionOptions {
   timeoutMs: number;
   /** A clock in ms that never goes back. */
   monotonic: () => number;
+  /** Closes the connection and calls `tell`, soon. */
+  finish: (connection: Connection, tell: () => void) => void;
+}
+
+/** We say something and read what the other side answers. */
+export interface Spoken<T> {
+  say: string | Uint8Array;
+  hear: Reader<T>;
+}
+
+/** Both sides go over to TLS. */
+export interface Secured {
+  /** Name or address for which the other side needs a verified certificate. */
+  secure: string;
+  context: () => SecureContext;
 }
 
 /**
- * What is said over a connection, step by step. It yields where it waits for the other side, and goes on at the next event: a
- * promise for each step would cost more than the step. It ends with a result or throws a `CheckFault`.
+ * What is said over a connection, turn by turn; the last one brings the result. It is data and no async function, as a promise
+ * or a generator for each turn would cost more than the turn.
  */
-export type Conversation<T> = Generator<void, T, void>;
+export type Conversation<T> = readonly [...(Spoken<unknown> | Secured)[], Spoken<T>];
 
-/** A socket on which one conversation is held. Its generators are steps of that. */
+/** A socket on which one conversation is held. */
 export interface Connection {
-  /** Holds the conversation: resolves with its result, rejects with what it throws or what befalls the connection. */
+  /**
+   * Holds the conversation once the TCP connection stands, and closes the connection after it.
+   * @throws {CheckFault} what a reader throws, or what befalls the connection.
+   */
   hold<T>(conversation: Conversation<T>): Promise<T>;
-  /** Waits until the TCP connection stands. */
-  open(): Conversation<void>;
-  write(data: string | Uint8Array): void;
-  /** Exactly `count` bytes. */
-  take(count: number): Conversation<Buffer>;
-  /** The text before the first `marker`, which is taken, too. More than `maxBytes` are a `protocol_error`. */
-  until(marker: Buffer, maxBytes: number): Conversation<string>;
-  /** Everything until the other side ends. More than `maxBytes` are a `bad_answer`. */
-  rest(maxBytes: number): Conversation<Buffer>;
-  /** Speaks TLS from here on, with a verified certificate for `host` (a name or an address). */
-  secure(host: string, context: SecureContext): Conversation<void>;
-  /** Times in ms since the start: connected, and first byte since the last `write`. */
+  /** How many turns have begun. */
+  readonly turnsBegun: number;
+  /** Times in ms since the start: connected, first byte of the last turn, and last byte. */
   times(): { connectMs: number; firstByteMs: number; totalMs: number };
   /** True when its time is over at `now`, on the monotonic clock. */
   isLate(now: number): boolean;
   readonly isClosed: boolean;
   /** Ends it from outside: the conversation rejects with this fault. */
   abort(code: FaultCode): void;
-  /** Releases the sockets. Must be called at the end, whatever happened. */
+  /** Releases the sockets, if that was not done. Must be called at the end, whatever happened. */
   close(): void;
 }
 
@@ -55,6 +64,7 @@ export function openConnection(options: ConnectionOptions): Connection {
 class SocketConnection implements Connection {
   readonly #socket: Socket;
   readonly #monotonic: () => number;
+  readonly #finish: ConnectionOptions['finish'];
   readonly #timeoutMs: number;
   readonly #startedAt: number;
   readonly #inbox = new Inbox();
@@ -64,19 +74,26 @@ class SocketConnection implements Connection {
   #fault: CheckFault | undefined;
   /** Takes no more notice of what comes over the socket and when it ends, only of its errors. */
   #ignore: (() => void) | undefined;
-  /** Lets the conversation go on, if it can. */
-  #goOn: (() => void) | undefined;
+  #conversation: Conversation<unknown> | undefined;
+  #turnsBegun = 0;
+  /** Reads the other side's part of the turn that has begun. */
+  #hear: Reader<unknown> | undefined;
+  #resolve: ((result: unknown) => void) | undefined;
+  #reject: ((fault: unknown) => void) | undefined;
   #connectedAt: number;
   #firstByteAt: number | undefined;
+  #lastByteAt: number;
   #deadline: number;
 
-  constructor({ socket, connectTimeoutMs, timeoutMs, monotonic }: ConnectionOptions) {
+  constructor({ socket, connectTimeoutMs, timeoutMs, monotonic, finish }: ConnectionOptions) {
     this.#socket = socket;
     this.#current = socket;
     this.#monotonic = monotonic;
+    this.#finish = finish;
     this.#timeoutMs = timeoutMs;
     this.#startedAt = monotonic();
     this.#connectedAt = this.#startedAt;
+    this.#lastByteAt = this.#startedAt;
     this.#deadline = this.#startedAt + Math.min(connectTimeoutMs, timeoutMs);
     this.#listen(socket);
     socket.on('connect', () => this.#connected());
@@ -84,70 +101,25 @@ class SocketConnection implements Connection {
 
   hold<T>(conversation: Conversation<T>): Promise<T> {
     return new Promise((resolve, reject) => {
-      this.#goOn = () => {
-        try {
-          if (this.#fault) throw this.#fault;
-          const { done, value } = conversation.next();
-          if (done) resolve(value);
-          else if (this.#inbox.ended) throw new CheckFault(this.#endCode(), 'ended too early');
-          else return;
-        } catch (error) {
-          reject(error);
-        }
-        this.#goOn = undefined;
-      };
+      this.#conversation = conversation;
+      // What the last turn brings is of this type.
+      this.#resolve = resolve as (result: unknown) => void;
+      this.#reject = reject;
       this.#goOn();
     });
   }
 
-  *open(): Conversation<void> {
-    while (this.#phase === 'connecting') yield;
-  }
-
-  write(data: string | Uint8Array): void {
-    this.#firstByteAt = undefined;
-    this.#current.write(data);
-  }
-
-  take(count: number): Conversation<Buffer> {
-    return arrival(() => this.#inbox.take(count));
-  }
-
-  until(marker: Buffer, maxBytes: number): Conversation<string> {
-    return arrival(() => this.#inbox.until(marker, maxBytes));
-  }
-
-  rest(maxBytes: number): Conversation<Buffer> {
-    return arrival(() => this.#inbox.rest(maxBytes));
-  }
-
-  *secure(host: string, context: SecureContext): Conversation<void> {
-    // Nobody may speak before our half of the handshake.
-    if (!this.#inbox.isEmpty) throw new CheckFault('protocol_error', 'unexpected bytes before TLS');
-    this.#phase = 'securing';
-    // From here on the TLS socket tells what comes and when it ends.
-    this.#ignore?.();
-    const secured = connectTls({
-      socket: this.#socket,
-      secureContext: context,
-      rejectUnauthorized: true,
-      ALPNProtocols: ['http/1.1'],
-      ...(isLiteral(host) ? { host } : { host, servername: host }),
-    });
-    secured.once('secureConnect', () => {
-      if (this.#phase === 'securing') this.#phase = 'secure';
-      this.#goOn?.();
-    });
-    this.#current = secured;
-    this.#listen(secured);
-    while (this.#phase === 'securing') yield;
+  get turnsBegun(): number {
+    return this.#turnsBegun;
   }
 
   times(): { connectMs: number; firstByteMs: number; totalMs: number } {
-    const totalMs = tenths(this.#monotonic() - this.#startedAt);
-    const firstByteMs =
-      this.#firstByteAt === undefined ? totalMs : tenths(this.#firstByteAt - this.#startedAt);
-    return { connectMs: tenths(this.#connectedAt - this.#startedAt), firstByteMs, totalMs };
+    const since = (at: number) => Math.round((at - this.#startedAt) * 10) / 10;
+    return {
+      connectMs: since(this.#connectedAt),
+      firstByteMs: since(this.#firstByteAt ?? this.#lastByteAt),
+      totalMs: since(this.#lastByteAt),
+    };
   }
 
   isLate(now: number): boolean {
@@ -163,10 +135,76 @@ class SocketConnection implements Connection {
   }
 
   close(): void {
+    if (this.#phase === 'closed') return;
     this.#phase = 'closed';
     if (this.#current !== this.#socket) this.#current.destroy();
-    // A reset leaves no TIME_WAIT behind: at thousands of checks a second those would fill the system's table.
-    this.#socket.resetAndDestroy();
+    // A reset leaves no TIME_WAIT behind: at thousands of checks a second those would fill the system's table. But it waits
+    // until there is a connection to reset.
+    if (this.#socket.connecting) this.#socket.destroy();
+    else this.#socket.resetAndDestroy();
+  }
+
+  /** Holds as much of the conversation as can be held now. */
+  #goOn(): void {
+    if (this.#conversation === undefined) return;
+    try {
+      if (this.#fault) throw this.#fault;
+      const result = this.#takeTurns(this.#conversation);
+      if (result !== undefined) this.#end(() => this.#resolve?.(result));
+      else if (this.#inbox.ended) throw new CheckFault(this.#endCode(), 'ended too early');
+    } catch (error) {
+      this.#end(() => this.#reject?.(error));
+    }
+  }
+
+  #end(tell: () => void): void {
+    this.#conversation = undefined;
+    this.#finish(this, tell);
+  }
+
+  /** What the last turn brings; `undefined` while the other side has to go on. */
+  #takeTurns(turns: Conversation<unknown>): unknown {
+    let heard: unknown;
+    while (this.#phase === 'plain' || this.#phase === 'secure') {
+      if (this.#hear !== undefined) {
+        heard = this.#hear(this.#inbox);
+        if (heard === undefined) return undefined;
+        this.#hear = undefined;
+      }
+      const turn = turns[this.#turnsBegun];
+      if (turn === undefined) return heard;
+      this.#turnsBegun++;
+      if ('say' in turn) this.#say(turn);
+      else this.#secure(turn);
+    }
+    return undefined;
+  }
+
+  #say({ say, hear }: Spoken<unknown>): void {
+    this.#firstByteAt = undefined;
+    this.#hear = hear;
+    this.#current.write(say);
+  }
+
+  #secure({ secure: host, context }: Secured): void {
+    // Nobody may speak before our half of the handshake.
+    if (!this.#inbox.isEmpty) throw new CheckFault('protocol_error', 'unexpected bytes before TLS');
+    this.#phase = 'securing';
+    // From here on the TLS socket tells what comes and when it ends.
+    this.#ignore?.();
+    const secured = connectTls({
+      socket: this.#socket,
+      secureContext: context(),
+      rejectUnauthorized: true,
+      ALPNProtocols: ['http/1.1'],
+      ...(isLiteral(host) ? { host } : { host, servername: host }),
+    });
+    secured.once('secureConnect', () => {
+      if (this.#phase === 'securing') this.#phase = 'secure';
+      this.#goOn();
+    });
+    this.#current = secured;
+    this.#listen(secured);
   }
 
   #listen(to: Socket): void {
@@ -188,18 +226,20 @@ class SocketConnection implements Connection {
     this.#phase = 'plain';
     this.#connectedAt = this.#monotonic();
     this.#deadline = this.#startedAt + this.#timeoutMs;
-    this.#goOn?.();
+    this.#goOn();
   }
 
   #received(chunk: Buffer): void {
-    this.#firstByteAt ??= this.#monotonic();
+    if (this.#conversation === undefined) return;
+    this.#lastByteAt = this.#monotonic();
+    this.#firstByteAt ??= this.#lastByteAt;
     this.#inbox.add(chunk);
-    this.#goOn?.();
+    this.#goOn();
   }
 
   #ended(): void {
     this.#inbox.ended = true;
-    this.#goOn?.();
+    this.#goOn();
   }
 
   #failed(error: Error): void {
@@ -209,7 +249,7 @@ class SocketConnection implements Connection {
 
   #fail(code: FaultCode, message: string): void {
     this.#fault ??= new CheckFault(code, message);
-    this.#goOn?.();
+    this.#goOn();
   }
 
   #endCode(): FaultCode {
@@ -218,19 +258,6 @@ class SocketConnection implements Connection {
   }
 }
 
-/** Waits until there is something to get. */
-function* arrival<T>(get: () => T | undefined): Conversation<T> {
-  for (;;) {
-    const value = get();
-    if (value !== undefined) return value;
-    yield;
-  }
-}
-
 function isLiteral(host: string): boolean {
   return host.includes(':') || /^[\d.]+$/.test(host);
-}
-
-function tenths(ms: number): number {
-  return Math.round(ms * 10) / 10;
 }

@@ -1,8 +1,8 @@
 import type { SecureContext } from 'node:tls';
 import type { Protocol } from '../proxy.ts';
-import type { Connection, Conversation } from './connection.ts';
+import type { Conversation, Secured, Spoken } from './connection.ts';
 import { CheckFault } from './fault.ts';
-import { type HttpAnswer, readAnswer, readHead } from './http.ts';
+import { answerReader, type HttpAnswer, headReader } from './http.ts';
 import { TOKEN_HEADER, TOKEN_PARAMETER } from './judge.ts';
 import { connectSocks4, connectSocks5, greetSocks5, type TunnelTarget } from './socks.ts';
 
@@ -61,51 +61,53 @@ export function sentHeaders({ authority }: JudgeTarget): Record<string, string> 
 }
 
 /** Asks the judge over a connection to the judge itself. */
-export function* askDirectly(connection: Connection, options: ExchangeOptions): Conversation<HttpAnswer> {
-  const { target, secureContext } = options;
-  yield* connection.open();
-  if (target.scheme === 'https') yield* connection.secure(target.host, secureContext());
-  return yield* ask(connection, '', options);
+export function askDirectly(options: ExchangeOptions): Conversation<HttpAnswer> {
+  return [...securedFor(options), ask('', options)];
 }
 
-/**
- * Asks the judge over a connection to a proxy. `onCommitted` is called as soon as a failure may be the judge's:
- * from then on the proxy may be waiting for it.
- */
-export function* askThrough(
-  connection: Connection,
-  protocol: Protocol,
-  options: ExchangeOptions,
-  onCommitted: () => void,
-): Conversation<HttpAnswer> {
-  const { target, secureContext } = options;
-  yield* connection.open();
-  if (protocol === 'socks5') yield* greetSocks5(connection);
-  onCommitted();
-  if (protocol === 'http') return yield* ask(connection, `http://${target.authority}`, options);
-  if (protocol === 'https') yield* connectHttp(connection, target);
-  else if (protocol === 'socks4') yield* connectSocks4(connection, target);
-  else yield* connectSocks5(connection, target);
-  if (target.scheme === 'https') yield* connection.secure(target.host, secureContext());
-  return yield* ask(connection, '', options);
+/** Asks the judge over a connection to a proxy. */
+export function askThrough(protocol: Protocol, options: ExchangeOptions): Conversation<HttpAnswer> {
+  const { target } = options;
+  switch (protocol) {
+    case 'http':
+      return [ask(`http://${target.authority}`, options)];
+    case 'https':
+      return [connectHttp(target), ...securedFor(options), ask('', options)];
+    case 'socks4':
+      return [connectSocks4(target), ...securedFor(options), ask('', options)];
+    case 'socks5':
+      return [greetSocks5, connectSocks5(target), ...securedFor(options), ask('', options)];
+  }
 }
 
-function ask(connection: Connection, origin: string, options: ExchangeOptions): Conversation<HttpAnswer> {
-  const { target, token, maxBytes } = options;
-  connection.write(
-    `GET ${origin}${target.path}${token} HTTP/1.1\r\nHost: ${target.authority}\r\n${HEADER_LINES}${TOKEN_HEADER}: ${token}\r\nConnection: close\r\n\r\n`,
-  );
-  return readAnswer(connection, maxBytes);
+/** True when a failure after so many turns of `askThrough` may be the judge's, as the proxy may be waiting for it. */
+export function isCommitted(protocol: Protocol, turnsBegun: number): boolean {
+  return turnsBegun > (protocol === 'socks5' ? 1 : 0);
+}
+
+function securedFor({ target, secureContext }: ExchangeOptions): Secured[] {
+  return target.scheme === 'https' ? [{ secure: target.host, context: secureContext }] : [];
+}
+
+function ask(origin: string, { target, token, maxBytes }: ExchangeOptions): Spoken<HttpAnswer> {
+  return {
+    say: `GET ${origin}${target.path}${token} HTTP/1.1\r\nHost: ${target.authority}\r\n${HEADER_LINES}${TOKEN_HEADER}: ${token}\r\nConnection: close\r\n\r\n`,
+    hear: answerReader(maxBytes),
+  };
 }
 
 /** Opens a tunnel by CONNECT (RFC 9110, 9.3.6). */
-function* connectHttp(connection: Connection, target: JudgeTarget): Conversation<void> {
-  const host = target.host.includes(':') ? `[${target.host}]` : target.host;
-  const place = `${host}:${target.port}`;
-  connection.write(
-    `CONNECT ${place} HTTP/1.1\r\nHost: ${place}\r\nUser-Agent: ${HEADERS['User-Agent']}\r\n\r\n`,
-  );
-  const { status } = yield* readHead(connection);
-  if (status === 407) throw new CheckFault('auth_required', 'wants credentials');
-  if (status > 299) throw new CheckFault('bad_answer', 'declined');
+function connectHttp({ host, port }: JudgeTarget): Spoken<true> {
+  const place = `${host.includes(':') ? `[${host}]` : host}:${port}`;
+  const readHead = headReader();
+  return {
+    say: `CONNECT ${place} HTTP/1.1\r\nHost: ${place}\r\nUser-Agent: ${HEADERS['User-Agent']}\r\n\r\n`,
+    hear(inbox) {
+      const head = readHead(inbox);
+      if (head === undefined) return undefined;
+      if (head.status === 407) throw new CheckFault('auth_required', 'wants credentials');
+      if (head.status > 299) throw new CheckFault('bad_answer', 'declined');
+      return true;
+    },
+  };
 }

@@ -1,5 +1,5 @@
-import type { Connection, Conversation } from './connection.ts';
 import { CheckFault } from './fault.ts';
+import type { Reader } from './inbox.ts';
 
 /** Most bytes of a status line with its headers. Browsers and servers live with 8 KB. */
 const MAX_HEAD_BYTES = 8 * 1024;
@@ -26,59 +26,81 @@ interface Head {
 }
 
 /**
- * Reads the head of one HTTP answer.
- * @throws {CheckFault} `protocol_error` where it is not HTTP/1 or longer than 8 KB.
+ * Reads the head of one HTTP answer; `protocol_error` where it is not HTTP/1 or longer than 8 KB.
  */
-export function* readHead(connection: Connection): Conversation<Head> {
-  for (let interim = 0; interim <= MAX_INTERIM; interim++) {
-    const head = parseHead(yield* connection.until(HEAD_END, MAX_HEAD_BYTES));
-    if (head.status >= 200) return head;
-  }
-  throw new CheckFault('protocol_error', 'too many interim answers');
+export function headReader(): Reader<Head> {
+  let interim = 0;
+  return (inbox) => {
+    for (;;) {
+      const text = inbox.until(HEAD_END, MAX_HEAD_BYTES);
+      if (text === undefined) return undefined;
+      const head = parseHead(text);
+      if (head.status >= 200) return head;
+      if (++interim > MAX_INTERIM) throw new CheckFault('protocol_error', 'too many interim answers');
+    }
+  };
 }
 
 /**
- * Reads one HTTP answer: no redirects, no decompression, the body only of a 200.
- * @throws {CheckFault} `protocol_error` for malformed framing, `bad_answer` for more than `maxBytes` of body or
- * an encoded one, `auth_required` for 407.
+ * Reads one HTTP answer: no redirects, no decompression, the body only of a 200. It is a `protocol_error` where the
+ * framing is malformed, `bad_answer` with more than `maxBytes` of body or an encoded one, `auth_required` for 407.
  */
-export function* readAnswer(connection: Connection, maxBytes: number): Conversation<HttpAnswer> {
-  const { status, headers } = yield* readHead(connection);
-  if (status === 407) throw new CheckFault('auth_required', 'wants credentials');
-  if (status !== 200) return { status, body: '' };
-  const encoding = headers.get('content-encoding') ?? 'identity';
-  if (encoding !== 'identity') throw new CheckFault('bad_answer', 'encoded although asked not to');
-  const body = yield* readBody(connection, headers, maxBytes);
-  return { status, body: body.toString('utf8') };
+export function answerReader(maxBytes: number): Reader<HttpAnswer> {
+  const readHead = headReader();
+  let readBody: Reader<string> | undefined;
+  return (inbox) => {
+    if (readBody === undefined) {
+      const head = readHead(inbox);
+      if (head === undefined) return undefined;
+      const { status } = head;
+      if (status === 407) throw new CheckFault('auth_required', 'wants credentials');
+      if (status !== 200) return { status, body: '' };
+      readBody = bodyReader(head, maxBytes);
+    }
+    const body = readBody(inbox);
+    return body === undefined ? undefined : { status: 200, body };
+  };
 }
 
-function readBody(connection: Connection, headers: Map<string, string>, max: number): Conversation<Buffer> {
+function bodyReader({ headers }: Head, max: number): Reader<string> {
+  const encoding = headers.get('content-encoding') ?? 'identity';
+  if (encoding !== 'identity') throw new CheckFault('bad_answer', 'encoded although asked not to');
   const transfer = headers.get('transfer-encoding');
   if (transfer !== undefined) {
     if (transfer !== 'chunked') throw new CheckFault('protocol_error', 'unknown transfer encoding');
-    return readChunks(connection, max);
+    return chunksReader(max);
   }
   const length = headers.get('content-length');
-  if (length === undefined) return connection.rest(max);
+  if (length === undefined) return (inbox) => inbox.rest(max);
   if (!/^\d{1,15}$/.test(length)) throw new CheckFault('protocol_error', 'malformed content length');
   if (Number(length) > max) throw new CheckFault('bad_answer', 'too long an answer');
-  return connection.take(Number(length));
+  return (inbox) => inbox.text(Number(length));
 }
 
-function* readChunks(connection: Connection, max: number): Conversation<Buffer> {
+function chunksReader(max: number): Reader<string> {
   const chunks: Buffer[] = [];
   let total = 0;
-  for (;;) {
-    const bytes = chunkSize(yield* connection.until(LINE_END, MAX_SIZE_LINE_BYTES));
-    if (bytes === 0) return Buffer.concat(chunks);
-    total += bytes;
-    // Each chunk counts at least 16 bytes, so that chunks of one byte cannot be many either.
-    if (total > max || chunks.length > max / 16) throw new CheckFault('bad_answer', 'too long an answer');
-    chunks.push(yield* connection.take(bytes));
-    if ((yield* connection.take(2)).toString('latin1') !== '\r\n') {
-      throw new CheckFault('protocol_error', 'malformed chunk end');
+  /** Bytes of the chunk that is being read, once its size line was. */
+  let size: number | undefined;
+  return (inbox) => {
+    for (;;) {
+      if (size === undefined) {
+        const line = inbox.until(LINE_END, MAX_SIZE_LINE_BYTES);
+        if (line === undefined) return undefined;
+        size = chunkSize(line);
+        if (size === 0) return Buffer.concat(chunks).toString('utf8');
+        total += size;
+        // Each chunk counts at least 16 bytes, so that chunks of one byte cannot be many either.
+        if (total > max || chunks.length > max / 16) throw new CheckFault('bad_answer', 'too long an answer');
+      }
+      const chunk = inbox.take(size + LINE_END.length);
+      if (chunk === undefined) return undefined;
+      if (!chunk.subarray(size).equals(LINE_END))
+        throw new CheckFault('protocol_error', 'malformed chunk end');
+      chunks.push(chunk.subarray(0, size));
+      size = undefined;
     }
-  }
+  };
 }
 
 function chunkSize(line: string): number {
@@ -91,17 +113,22 @@ function chunkSize(line: string): number {
 const HEAD = /^HTTP\/1\.[01] ([1-5]\d\d)(?: [^\r\n]*)?(?:\r\n[^:\r\n]+:[^\r\n]*)*$/;
 
 /** The only headers that matter here; they frame the body. */
-const FRAMING = /\r\n(content-length|transfer-encoding|content-encoding)[ \t]*:[ \t]*([^\r\n]*)/gi;
+const FRAMING = /\r\n(?:content-length|transfer-encoding|content-encoding)[ \t]*:[^\r\n]*/gi;
 
 function parseHead(text: string): Head {
   const status = HEAD.exec(text)?.[1];
   if (status === undefined) throw new CheckFault('protocol_error', 'not the head of an HTTP answer');
   const headers = new Map<string, string>();
-  for (const [, name = '', content = ''] of text.matchAll(FRAMING)) {
-    const [key, value] = [name.toLowerCase(), content.trimEnd().toLowerCase()];
-    if ((headers.get(key) ?? value) !== value)
+  for (const line of text.match(FRAMING) ?? []) {
+    const colon = line.indexOf(':');
+    const name = line.slice(2, colon).trimEnd().toLowerCase();
+    const value = line
+      .slice(colon + 1)
+      .trim()
+      .toLowerCase();
+    if ((headers.get(name) ?? value) !== value)
       throw new CheckFault('protocol_error', 'contradictory headers');
-    headers.set(key, value);
+    headers.set(name, value);
   }
   return { status: Number(status), headers };
 }

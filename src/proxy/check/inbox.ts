@@ -2,6 +2,9 @@ import { CheckFault } from './fault.ts';
 
 const NOTHING = Buffer.alloc(0);
 
+/** Takes what it reads from the inbox: `undefined` until all of it is there. Throws a `CheckFault` at what must not be. */
+export type Reader<T> = (inbox: Inbox) => T | undefined;
+
 /**
  * The bytes that have come in and were not taken yet. Each method answers `undefined` while there are not enough, and
  * takes nothing then.
@@ -22,12 +25,16 @@ export class Inbox {
     this.#start = 0;
   }
 
+  /** The next `count` bytes, which stay. */
+  peek(count: number): Buffer | undefined {
+    const end = this.#start + count;
+    return end > this.#bytes.length ? undefined : this.#bytes.subarray(this.#start, end);
+  }
+
   /** Exactly `count` bytes. */
   take(count: number): Buffer | undefined {
-    const end = this.#start + count;
-    if (end > this.#bytes.length) return undefined;
-    const bytes = this.#bytes.subarray(this.#start, end);
-    this.#start = end;
+    const bytes = this.peek(count);
+    if (bytes !== undefined) this.#start += count;
     return bytes;
   }
 
@@ -46,13 +53,21 @@ export class Inbox {
     return this.#bytes.toString('latin1', start, at);
   }
 
+  /** Exactly `count` bytes as UTF-8: straight from what came in, as a view of the bytes would cost more than their text. */
+  text(count: number): string | undefined {
+    const start = this.#start;
+    if (start + count > this.#bytes.length) return undefined;
+    this.#start += count;
+    return this.#bytes.toString('utf8', start, this.#start);
+  }
+
   /**
-   * Everything until the other side ends.
+   * Everything until the other side ends, as UTF-8.
    * @throws {CheckFault} `bad_answer` for more than `maxBytes`.
    */
-  rest(maxBytes: number): Buffer | undefined {
+  rest(maxBytes: number): string | undefined {
     const count = this.#bytes.length - this.#start;
     if (count > maxBytes) throw new CheckFault('bad_answer', 'too long an answer');
-    return this.ended ? this.take(count) : undefined;
+    return this.ended ? this.text(count) : undefined;
   }
 }

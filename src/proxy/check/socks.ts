@@ -1,5 +1,5 @@
 import { isIPv4 } from 'node:net';
-import type { Connection, Conversation } from './connection.ts';
+import type { Spoken } from './connection.ts';
 import { CheckFault } from './fault.ts';
 
 /** Where a tunnel should lead: the address when it is known, so that the proxy need not resolve names, else the name. */
@@ -11,48 +11,59 @@ export interface TunnelTarget {
 }
 
 /**
- * Asks a SOCKS4 proxy for a tunnel; SOCKS4a (the name follows the request) where there is no IPv4 address.
- * @throws {CheckFault} `bad_answer` when it declines, `auth_required` when it wants an identd, `protocol_error`.
+ * Asks a SOCKS4 proxy for a tunnel; SOCKS4a (the name follows the request) where there is no IPv4 address. It is a
+ * `bad_answer` when it declines, `auth_required` when it wants an identd.
  */
-export function* connectSocks4(connection: Connection, target: TunnelTarget): Conversation<void> {
+export function connectSocks4(target: TunnelTarget): Spoken<true> {
   const ipv4 = target.address !== null && isIPv4(target.address) ? target.address : null;
   // 0.0.0.x with x other than 0 announces a name (SOCKS4a).
   const octets = (ipv4 ?? '0.0.0.1').split('.').map(Number);
   const name = ipv4 === null ? Buffer.from(`${target.host}\0`, 'latin1') : Buffer.alloc(0);
-  connection.write(Buffer.concat([Buffer.from([4, 1, ...portBytes(target.port), ...octets, 0]), name]));
-  const [version, code] = yield* connection.take(8);
-  // The reply's version is 0; some proxies echo 4.
-  if (version !== 0 && version !== 4) throw new CheckFault('protocol_error', 'not a SOCKS4 reply');
-  if (code === 92 || code === 93) throw new CheckFault('auth_required', 'wants an identd');
-  if (code === 91) throw new CheckFault('bad_answer', 'declined');
-  if (code !== 90) throw new CheckFault('protocol_error', 'unknown SOCKS4 reply');
+  return {
+    say: Buffer.concat([Buffer.from([4, 1, ...portBytes(target.port), ...octets, 0]), name]),
+    hear(inbox) {
+      const reply = inbox.take(8);
+      if (reply === undefined) return undefined;
+      const [version, code] = reply;
+      // The reply's version is 0; some proxies echo 4.
+      if (version !== 0 && version !== 4) throw new CheckFault('protocol_error', 'not a SOCKS4 reply');
+      if (code === 92 || code === 93) throw new CheckFault('auth_required', 'wants an identd');
+      if (code === 91) throw new CheckFault('bad_answer', 'declined');
+      if (code !== 90) throw new CheckFault('protocol_error', 'unknown SOCKS4 reply');
+      return true;
+    },
+  };
 }
 
-/**
- * Greets a SOCKS5 proxy and offers "no authentication" (RFC 1928, section 3).
- * @throws {CheckFault} `auth_required` when it wants another method, `protocol_error`.
- */
-export function* greetSocks5(connection: Connection): Conversation<void> {
-  connection.write(Buffer.from([5, 1, 0]));
-  const [version, method] = yield* connection.take(2);
-  if (version !== 5) throw new CheckFault('protocol_error', 'not a SOCKS5 reply');
-  if (method !== 0) throw new CheckFault('auth_required', 'wants credentials');
-}
+/** Greets a SOCKS5 proxy and offers "no authentication" (RFC 1928, section 3); `auth_required` when it wants another method. */
+export const greetSocks5: Spoken<true> = {
+  say: Buffer.from([5, 1, 0]),
+  hear(inbox) {
+    const reply = inbox.take(2);
+    if (reply === undefined) return undefined;
+    const [version, method] = reply;
+    if (version !== 5) throw new CheckFault('protocol_error', 'not a SOCKS5 reply');
+    if (method !== 0) throw new CheckFault('auth_required', 'wants credentials');
+    return true;
+  },
+};
 
-/**
- * Asks a SOCKS5 proxy that was greeted for a tunnel (RFC 1928, sections 4 to 6).
- * @throws {CheckFault} `bad_answer` when it declines, `protocol_error`.
- */
-export function* connectSocks5(connection: Connection, target: TunnelTarget): Conversation<void> {
-  connection.write(Buffer.from([5, 1, 0, ...socks5Address(target), ...portBytes(target.port)]));
-  const [version, code = 255, , type, nameBytes = 0] = yield* connection.take(5);
-  if (version !== 5) throw new CheckFault('protocol_error', 'not a SOCKS5 reply');
-  if (code > 8) throw new CheckFault('protocol_error', 'unknown SOCKS5 reply');
-  if (code !== 0) throw new CheckFault('bad_answer', 'declined');
-  // Of the address and the port that follow, one byte has been read.
-  const left = type === 1 ? 5 : type === 4 ? 17 : type === 3 ? nameBytes + 2 : null;
-  if (left === null) throw new CheckFault('protocol_error', 'unknown SOCKS5 address type');
-  yield* connection.take(left);
+/** Asks a SOCKS5 proxy that was greeted for a tunnel (RFC 1928, sections 4 to 6); `bad_answer` when it declines. */
+export function connectSocks5(target: TunnelTarget): Spoken<true> {
+  return {
+    say: Buffer.from([5, 1, 0, ...socks5Address(target), ...portBytes(target.port)]),
+    hear(inbox) {
+      const start = inbox.peek(5);
+      if (start === undefined) return undefined;
+      const [version, code = 255, , type, nameBytes = 0] = start;
+      if (version !== 5) throw new CheckFault('protocol_error', 'not a SOCKS5 reply');
+      if (code > 8) throw new CheckFault('protocol_error', 'unknown SOCKS5 reply');
+      if (code !== 0) throw new CheckFault('bad_answer', 'declined');
+      const addressBytes = type === 1 ? 4 : type === 4 ? 16 : type === 3 ? 1 + nameBytes : null;
+      if (addressBytes === null) throw new CheckFault('protocol_error', 'unknown SOCKS5 address type');
+      return inbox.take(4 + addressBytes + 2) && true;
+    },
+  };
 }
 
 function socks5Address({ host, address }: TunnelTarget): number[] {
