@@ -92,7 +92,8 @@ export function createApp(options: AppOptions): App {
   function reported(error: unknown, request: Request): AppError {
     const known = toAppError(error);
     if (known.code === 'not_found' && !(error instanceof AppError)) return wrongMethod(request) ?? known;
-    if (known.code === 'internal' || known.code === 'unavailable') {
+    // Without a cause it is an answer and no fault, such as to the one too many of a flood, which must not fill the log, too.
+    if (known.code === 'internal' || (known.code === 'unavailable' && known.cause !== undefined)) {
       log('error', 'request failed', { request_id: contexts.of(request).id, cause: known.cause ?? known });
     }
     return known;

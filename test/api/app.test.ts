@@ -35,7 +35,13 @@ function createTestApp(options: { limited?: boolean; log?: string[] } = {}) {
       throw new Error('the secret is Rosebud');
     })
     .get('/away', () => {
-      throw new AppError('unavailable', 'The store is away.', { retryAfterMs: 2500 });
+      throw new AppError('unavailable', 'The store is away.', {
+        retryAfterMs: 2500,
+        cause: new Error('reset'),
+      });
+    })
+    .get('/crowded', () => {
+      throw new AppError('unavailable', 'Too many wait.');
     });
   const feature: Feature = {
     name: 'Test',
@@ -120,6 +126,16 @@ describe('the error envelope', () => {
     const answer = await createTestApp({ log }).send('/broken');
     expect(await answer.text()).not.toContain('Rosebud');
     expect(log.join()).toContain('the secret is Rosebud');
+  });
+
+  test('a 503 is logged where something caused it, and not where too many came', async () => {
+    const log: string[] = [];
+    const { send } = createTestApp({ log });
+    const failures = () => log.filter((line) => line.startsWith('request failed'));
+    expect((await send('/crowded')).status).toBe(503);
+    expect(failures()).toEqual([]);
+    expect((await send('/away')).status).toBe(503);
+    expect(failures()).toEqual(['request failed Error: reset']);
   });
 
   test('503 says when to come back', async () => {
