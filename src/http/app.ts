@@ -22,7 +22,7 @@ import { metricsRoutes } from './metrics-routes.ts';
 import { createRequestMeter } from './request-meter.ts';
 import { statsRoute } from './stats-route.ts';
 import { type Dependency, systemRoutes } from './system-routes.ts';
-import { createTurns } from './turns.ts';
+import { createTurns, Overloaded } from './turns.ts';
 
 export interface AppOptions {
   version: string;
@@ -92,8 +92,7 @@ export function createApp(options: AppOptions): App {
   function reported(error: unknown, request: Request): AppError {
     const known = toAppError(error);
     if (known.code === 'not_found' && !(error instanceof AppError)) return wrongMethod(request) ?? known;
-    // Without a cause it is an answer and no fault, such as to the one too many of a flood, which must not fill the log, too.
-    if (known.code === 'internal' || (known.code === 'unavailable' && known.cause !== undefined)) {
+    if (known.code === 'internal' || (known.code === 'unavailable' && !(known instanceof Overloaded))) {
       log('error', 'request failed', { request_id: contexts.of(request).id, cause: known.cause ?? known });
     }
     return known;

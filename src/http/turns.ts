@@ -7,7 +7,7 @@ import type { Metrics } from '../shared/metrics.ts';
  * of them, in their order, so that health checks and kept answers, which do not wait here, are at most some milliseconds away.
  */
 export interface Turns {
-  /** Resolves when the request may begin; rejects with `unavailable` where too many wait already. */
+  /** Resolves when the request may begin; rejects with `Overloaded` where too many wait already. */
   next(): Promise<void>;
 }
 
@@ -16,6 +16,13 @@ export interface TurnsOptions {
   perTurn?: number;
   maxWaiting?: number;
   metrics?: Metrics | undefined;
+}
+
+/** Tells a caller that too many wait. It is no fault to be logged one by one: a flood of requests would fill the log, too. */
+export class Overloaded extends AppError {
+  constructor() {
+    super('unavailable', 'The server has more to do than it can; try again later.', { retryAfterMs: 1000 });
+  }
 }
 
 /** A costly page takes 0.3 ms, and ten times that in the first second of a process. */
@@ -58,9 +65,7 @@ export function createTurns({
       if (begun < perTurn) return begin(1);
       if (waiting.length < maxWaiting) return new Promise((resolve) => waiting.push(resolve));
       refused?.().inc();
-      throw new AppError('unavailable', 'The server has more to do than it can; try again later.', {
-        retryAfterMs: 1000,
-      });
+      throw new Overloaded();
     },
   };
 }

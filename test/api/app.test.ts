@@ -7,6 +7,7 @@ import { createApp } from '../../src/http/app.ts';
 import { createContexts } from '../../src/http/context.ts';
 import type { Feature } from '../../src/http/feature.ts';
 import { createLimits } from '../../src/http/limits.ts';
+import { Overloaded } from '../../src/http/turns.ts';
 import { createNetworkList } from '../../src/shared/address.ts';
 import { DEFAULT_RATES } from '../../src/shared/rates.ts';
 import { readJson } from '../../src/shared/read-json.ts';
@@ -35,13 +36,10 @@ function createTestApp(options: { limited?: boolean; log?: string[] } = {}) {
       throw new Error('the secret is Rosebud');
     })
     .get('/away', () => {
-      throw new AppError('unavailable', 'The store is away.', {
-        retryAfterMs: 2500,
-        cause: new Error('reset'),
-      });
+      throw new AppError('unavailable', 'The store is away.', { retryAfterMs: 2500 });
     })
     .get('/crowded', () => {
-      throw new AppError('unavailable', 'Too many wait.');
+      throw new Overloaded();
     });
   const feature: Feature = {
     name: 'Test',
@@ -128,14 +126,14 @@ describe('the error envelope', () => {
     expect(log.join()).toContain('the secret is Rosebud');
   });
 
-  test('a 503 is logged where something caused it, and not where too many came', async () => {
+  test('a part that is away is logged, and not each of too many requests', async () => {
     const log: string[] = [];
     const { send } = createTestApp({ log });
     const failures = () => log.filter((line) => line.startsWith('request failed'));
     expect((await send('/crowded')).status).toBe(503);
     expect(failures()).toEqual([]);
     expect((await send('/away')).status).toBe(503);
-    expect(failures()).toEqual(['request failed Error: reset']);
+    expect(failures()).toEqual(['request failed AppError: The store is away.']);
   });
 
   test('503 says when to come back', async () => {
