@@ -118,7 +118,7 @@ export function createChecker(options: CheckerOptions): Checker {
     );
   }
 
-  /** Begins a conversation; the connection must be closed. */
+  /** Begins a connection on which a conversation must be held, as that closes it. */
   function begin(address: string, port: number): Connection {
     if (closed) throw new CheckFault('aborted', 'closed');
     const socket = dial(address, port);
@@ -134,12 +134,8 @@ export function createChecker(options: CheckerOptions): Checker {
   }
 
   async function askJudge(target: JudgeTarget, token: string): Promise<HttpAnswer> {
-    const connection = begin(target.address ?? '', target.port);
-    try {
-      return await connection.hold(askDirectly({ target, token, secureContext, maxBytes }));
-    } finally {
-      connection.close();
-    }
+    const conversation = askDirectly({ target, token, secureContext, maxBytes });
+    return begin(target.address ?? '', target.port).hold(conversation);
   }
 
   function judgeExit(endpoint: Endpoint, judge: Judge, echo: Echo): CheckError | null {
@@ -156,6 +152,9 @@ export function createChecker(options: CheckerOptions): Checker {
     judge: Judge,
     signal: AbortSignal | undefined,
   ): Promise<CheckResult | { failed: FaultCode; committed: boolean }> {
+    const { target, sent, direct } = judge;
+    const token = randomToken();
+    const conversation = askThrough(endpoint.protocol, { target, token, secureContext, maxBytes });
     const connection = begin(endpoint.ip, endpoint.port);
     const failed = (code: FaultCode) => ({
       failed: code,
@@ -164,9 +163,6 @@ export function createChecker(options: CheckerOptions): Checker {
     const onAbort = () => connection.abort('aborted');
     signal?.addEventListener('abort', onAbort, { once: true });
     try {
-      const { target, sent, direct } = judge;
-      const token = randomToken();
-      const conversation = askThrough(endpoint.protocol, { target, token, secureContext, maxBytes });
       const { status, body } = await connection.hold(conversation);
       const proxied = status === 200 ? readEcho(body, token, secret) : null;
       if (proxied === null || direct === null || !isSameKind(proxied, direct)) return failed('bad_answer');
@@ -183,7 +179,6 @@ export function createChecker(options: CheckerOptions): Checker {
       return failed('protocol_error');
     } finally {
       signal?.removeEventListener('abort', onAbort);
-      connection.close();
     }
   }
 

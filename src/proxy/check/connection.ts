@@ -51,7 +51,7 @@ export interface Connection {
   readonly isClosed: boolean;
   /** Ends it from outside: the conversation rejects with this fault. */
   abort(code: FaultCode): void;
-  /** Releases the sockets, if that was not done. Must be called at the end, whatever happened. */
+  /** Releases the sockets, once the conversation has ended. */
   close(): void;
 }
 
@@ -62,6 +62,7 @@ export function openConnection(options: ConnectionOptions): Connection {
 
 /** A class, as thousands are made in a second: a closure for each method would cost as much as the conversation. */
 class SocketConnection implements Connection {
+  turnsBegun = 0;
   readonly #socket: Socket;
   readonly #monotonic: () => number;
   readonly #finish: ConnectionOptions['finish'];
@@ -75,7 +76,6 @@ class SocketConnection implements Connection {
   /** Takes no more notice of what comes over the socket and when it ends, only of its errors. */
   #ignore: (() => void) | undefined;
   #conversation: Conversation<unknown> | undefined;
-  #turnsBegun = 0;
   /** Reads the other side's part of the turn that has begun. */
   #hear: Reader<unknown> | undefined;
   #resolve: ((result: unknown) => void) | undefined;
@@ -109,10 +109,6 @@ class SocketConnection implements Connection {
     });
   }
 
-  get turnsBegun(): number {
-    return this.#turnsBegun;
-  }
-
   times(): { connectMs: number; firstByteMs: number; totalMs: number } {
     const since = (at: number) => Math.round((at - this.#startedAt) * 10) / 10;
     return {
@@ -135,7 +131,6 @@ class SocketConnection implements Connection {
   }
 
   close(): void {
-    if (this.#phase === 'closed') return;
     this.#phase = 'closed';
     if (this.#current !== this.#socket) this.#current.destroy();
     // A reset leaves no TIME_WAIT behind: at thousands of checks a second those would fill the system's table. But it waits
@@ -171,9 +166,9 @@ class SocketConnection implements Connection {
         if (heard === undefined) return undefined;
         this.#hear = undefined;
       }
-      const turn = turns[this.#turnsBegun];
+      const turn = turns[this.turnsBegun];
       if (turn === undefined) return heard;
-      this.#turnsBegun++;
+      this.turnsBegun++;
       if ('say' in turn) this.#say(turn);
       else this.#secure(turn);
     }

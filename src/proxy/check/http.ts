@@ -25,9 +25,7 @@ interface Head {
   headers: Map<string, string>;
 }
 
-/**
- * Reads the head of one HTTP answer; `protocol_error` where it is not HTTP/1 or longer than 8 KB.
- */
+/** Reads the head of one HTTP answer; it is a `protocol_error` where that is not HTTP/1 or longer than 8 KB. */
 export function headReader(): Reader<Head> {
   let interim = 0;
   return (inbox) => {
@@ -112,20 +110,17 @@ function chunkSize(line: string): number {
 /** Status line and headers. A line break that is not CR LF could be read in two ways, so it may not be there. */
 const HEAD = /^HTTP\/1\.[01] ([1-5]\d\d)(?: [^\r\n]*)?(?:\r\n[^:\r\n]+:[^\r\n]*)*$/;
 
-/** The only headers that matter here; they frame the body. */
-const FRAMING = /\r\n(?:content-length|transfer-encoding|content-encoding)[ \t]*:[^\r\n]*/gi;
+/** The only headers that matter here, in lower case; they frame the body. */
+const FRAMING = /\r\n(?:content-length|transfer-encoding|content-encoding)[ \t]*:[^\r\n]*/g;
 
 function parseHead(text: string): Head {
   const status = HEAD.exec(text)?.[1];
   if (status === undefined) throw new CheckFault('protocol_error', 'not the head of an HTTP answer');
   const headers = new Map<string, string>();
-  for (const line of text.match(FRAMING) ?? []) {
+  for (const line of text.toLowerCase().match(FRAMING) ?? []) {
     const colon = line.indexOf(':');
-    const name = line.slice(2, colon).trimEnd().toLowerCase();
-    const value = line
-      .slice(colon + 1)
-      .trim()
-      .toLowerCase();
+    const name = line.slice(2, colon).trimEnd();
+    const value = line.slice(colon + 1).trim();
     if ((headers.get(name) ?? value) !== value)
       throw new CheckFault('protocol_error', 'contradictory headers');
     headers.set(name, value);
