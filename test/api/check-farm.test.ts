@@ -3,6 +3,7 @@ import type { Checker } from '../../src/proxy/check/checker.ts';
 import { assertRole, CHECKED_ROLES, type CheckWorld, openCheckWorld } from '../support/check-world.ts';
 import { localChecker } from '../support/checkers.ts';
 import { type Farm, ROLES, type RoleName } from '../support/proxy-farm.ts';
+import { until } from '../support/services.ts';
 import { startUnansweredPort } from '../support/unanswered-port.ts';
 
 let world: CheckWorld;
@@ -60,13 +61,16 @@ test('an attempt to connect that nobody answers is given up with its check', asy
   const unanswered = await startUnansweredPort();
   const checker = localChecker({ judges: world.judges.map(({ url }) => url), timeoutMs: 1_000 });
   const endpoint = { protocol: 'http', ip: '127.0.0.1', port: unanswered.port } as const;
-  const running = Promise.all(Array.from({ length: 20 }, () => checker.check(endpoint)));
-  await until(async () => (await unanswered.attempts()) === 20);
-  for (const result of await running) expect(result).toEqual({ verdict: 'dead', error: 'timeout' });
-  // The system itself would go on for two minutes.
-  await until(async () => (await unanswered.attempts()) === 0);
-  checker.close();
-  await unanswered.stop();
+  try {
+    const running = Promise.all(Array.from({ length: 20 }, () => checker.check(endpoint)));
+    await until(async () => (await unanswered.attempts()) === 20);
+    for (const result of await running) expect(result).toEqual({ verdict: 'dead', error: 'timeout' });
+    // The system itself would go on for two minutes.
+    await until(async () => (await unanswered.attempts()) === 0);
+  } finally {
+    checker.close();
+    await unanswered.stop();
+  }
 });
 
 test('an HTTP proxy is no SOCKS proxy, and the other way round', async () => {
@@ -115,7 +119,3 @@ test('a hundred checks at once do not mix up their answers', async () => {
     else expect(result).toMatchObject({ verdict: 'alive', exitIp: endpoint.ip });
   }
 });
-
-async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
-  while (!(await condition())) await new Promise((done) => setTimeout(done, 5));
-}

@@ -9,6 +9,7 @@ import { json } from '../support/json.ts';
 import { killRounds } from '../support/kill-rounds.ts';
 import { childrenOf, isRunning } from '../support/processes.ts';
 import { type ServerProcess, startServer } from '../support/server-process.ts';
+import { until } from '../support/services.ts';
 import { withFolder } from '../support/temporary.ts';
 
 const ENV = { SERVICES: 'image', RATE_LIMITS: 'off', LOG_LEVEL: 'error', IMAGE_WORKERS: '2' };
@@ -171,7 +172,3 @@ test('a stopped server leaves no conversion process', async () => {
   });
   expect(await Promise.all(workers.map(isRunning))).toEqual([false, false]);
 });
-
-async function until(condition: () => Promise<boolean>): Promise<void> {
-  while (!(await condition())) await Bun.sleep(20);
-}

@@ -191,7 +191,7 @@ export function command(port: number, ...words: string[]): Promise<string> {
 }
 
 /** Resolves when the condition holds; rejects when it does not within 15 s. */
-export async function until(condition: () => Promise<boolean>): Promise<void> {
+export async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
   const deadline = Date.now() + START_MS;
   while (!(await condition())) {
     if (Date.now() > deadline) throw new Error('the condition did not come to hold in time');

@@ -9,6 +9,7 @@ import type { CodecOptions } from '../../src/image/codec/codec.ts';
 import { type CodecBench, startCodec } from '../support/codec.ts';
 import { gifOfFrames, pngBomb, SVG_BOMB } from '../support/hostile-images.ts';
 import { photo, privatePhoto } from '../support/images.ts';
+import { until } from '../support/services.ts';
 
 const small = await privatePhoto('jpeg');
 /** Takes a worker most of a second as AVIF, and over 150 MB. */
@@ -20,10 +21,6 @@ async function start(options: Partial<CodecOptions> = {}): Promise<CodecBench> {
   return bench;
 }
 afterEach(() => bench.stop());
-
-async function until(condition: () => boolean): Promise<void> {
-  while (!condition()) await new Promise((resolve) => setTimeout(resolve, 2));
-}
 
 /** Starts a long conversion and resolves when a worker has begun it. */
 async function beginLong(signal?: AbortSignal): Promise<{ long: Promise<unknown> }> {
