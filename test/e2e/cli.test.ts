@@ -46,8 +46,12 @@ describe.each(['bun', 'deno'] as const)('check on %s', (runtime) => {
 
   test('ends quietly when its reader has enough, though the list goes on', async () => {
     const command = cliCommand(['check', '--quiet'], runtime).map((word) => `'${word}'`);
-    const feed = `while printf '%s\\n' "$1"; do sleep 0.1; set -- "$2" "$1"; done`;
-    const script = `( ${feed} ) | ( ${command.join(' ')}; echo "code $?" >&2 ) | head -n 1`;
+    // The second comes when the reader has left: both together could be written before it has.
+    const left = join(folder, `left-${runtime}`);
+    const wait = `until [ -e '${left}' ]; do sleep 0.05; done`;
+    const feed = `printf '%s\\n' "$1"; ${wait}; while printf '%s\\n' "$2"; do sleep 0.1; done`;
+    const reader = `head -n 1; exec <&-; : > '${left}'`;
+    const script = `( ${feed} ) | ( ${command.join(' ')}; echo "code $?" >&2 ) | ( ${reader} )`;
     const child = Bun.spawn(['sh', '-c', script, 'sh', ...world.working.slice(0, 2)], {
       stdout: 'pipe',
       stderr: 'pipe',
