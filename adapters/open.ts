@@ -3,11 +3,11 @@ import { resolve } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { AppError } from '../src/errors.ts';
 import type { BlobStore, ImageStore } from '../src/image/store.ts';
+import type { Locks } from '../src/lib/locks.ts';
+import type { RateLimiter } from '../src/lib/rate-limiter.ts';
+import type { StateStore } from '../src/lib/state.ts';
 import type { ProxyStore } from '../src/proxy/store.ts';
 import type { Runtime } from '../src/runtime/runtime.ts';
-import type { Locks } from '../src/shared/locks.ts';
-import type { RateLimiter } from '../src/shared/rate-limiter.ts';
-import type { StateStore } from '../src/shared/state.ts';
 
 /** Everything that is kept outside the process, and what is shared through it. */
 export interface Stores {

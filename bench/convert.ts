@@ -7,7 +7,7 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import sharp from 'sharp';
-import { receiveUpload } from '../src/image/upload.ts';
+import { receiveUpload } from '../src/image/upload/upload.ts';
 import { type CodecBench, startCodec } from '../test/support/codec.ts';
 import { gifOfFrames, pngBomb, SVG_BOMB } from '../test/support/hostile-images.ts';
 import { animation, photo, privatePhoto, transparent } from '../test/support/images.ts';

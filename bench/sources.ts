@@ -8,10 +8,10 @@
  */
 import { spawn } from 'node:child_process';
 import { createServer } from 'node:http';
+import { createSafeFetch } from '../src/lib/safe-fetch.ts';
 import { createSourceReader } from '../src/proxy/sources/read.ts';
 import { createSeen } from '../src/proxy/sources/seen.ts';
 import { SOURCE_FORMATS, type SourceFormat } from '../src/proxy/sources/source.ts';
-import { createSafeFetch } from '../src/shared/safe-fetch.ts';
 
 const LINES = 1_000_000;
 const CPU_BOUND_S = 3;

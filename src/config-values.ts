@@ -1,6 +1,6 @@
 import { type TSchema, type TString, type TTransform, Type } from '@sinclair/typebox';
-import { createNetworkList } from './shared/address.ts';
-import { parseRates } from './shared/rates.ts';
+import { createNetworkList } from './lib/address.ts';
+import { parseRates } from './lib/rates.ts';
 
 /** A setting: text from the environment that decodes to a value of type `T`, or throws what would be right. */
 export type Setting<T> = TTransform<TString, T>;

@@ -120,7 +120,7 @@ export type Config = StaticDecode<typeof settings>;
 export type Environment = Readonly<Record<string, string | undefined>>;
 
 /**
- * Turns the environment into a configuration. An empty variable counts as not set; unknown ones are ignored.
+ * AdmissionQueue the environment into a configuration. An empty variable counts as not set; unknown ones are ignored.
  * @throws {ConfigError} with every fault at once.
  */
 export function parseConfig(env: Environment): Config {

@@ -1,14 +1,14 @@
 import { mkdir } from 'node:fs/promises';
 import { openStores, type Stores } from '../adapters/open.ts';
+import { createApp } from './app.ts';
 import type { Config, Environment } from './config.ts';
-import { adminRoutes } from './http/admin-routes.ts';
-import { createApp } from './http/app.ts';
 import { createContexts } from './http/context.ts';
 import { createCors } from './http/cors.ts';
 import { createLimits } from './http/limits.ts';
+import { createNetworkList } from './lib/address.ts';
+import type { Log } from './lib/logger.ts';
+import { adminRoutes } from './moderation/routes.ts';
 import type { HttpServer, Runtime } from './runtime/runtime.ts';
-import { createNetworkList } from './shared/address.ts';
-import type { Log } from './shared/logger.ts';
 import type { RunningFeature } from './start/feature.ts';
 import { type Operations, startOperations } from './start/operations.ts';
 import { openWeb } from './start/web.ts';

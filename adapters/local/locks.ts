@@ -1,4 +1,4 @@
-import type { Locks } from '../../src/shared/locks.ts';
+import type { Locks } from '../../src/lib/locks.ts';
 
 /**
  * `Locks` among the tasks of one process. The holder and the lock die together, so `ttlMs` is not needed and

@@ -1,4 +1,4 @@
-import type { RateLimiter } from '../../src/shared/rate-limiter.ts';
+import type { RateLimiter } from '../../src/lib/rate-limiter.ts';
 
 /** Most buckets remembered, about 20 MB. */
 const MAX_KEYS = 100_000;

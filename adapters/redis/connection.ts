@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { isIP } from 'node:net';
 import { Cluster, Redis } from 'ioredis';
-import { systemClock } from '../../src/shared/clock.ts';
+import { systemClock } from '../../src/lib/clock.ts';
 import { classify, unavailable } from './errors.ts';
 import { parseRedisUrl, type RedisAddress } from './url.ts';
 

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { AppError } from '../../src/errors.ts';
 import { FORMATS, type Format, type ImageRecord } from '../../src/image/image.ts';
 import type { ImageStore, Page } from '../../src/image/store.ts';
-import { createSearchIndex, type SearchIndex } from '../../src/shared/search/search-index.ts';
+import { createSearchIndex, type SearchIndex } from '../../src/lib/search/search-index.ts';
 import type { Arg, RedisConnection, Script } from './connection.ts';
 import { createFollower } from './follower.ts';
 import { decodeImage, decodeListed, encodeImage } from './image-codec.ts';

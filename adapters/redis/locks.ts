@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { Lease, Locks } from '../../src/shared/locks.ts';
+import type { Lease, Locks } from '../../src/lib/locks.ts';
 import { type RedisConnection, script } from './connection.ts';
 
 /**

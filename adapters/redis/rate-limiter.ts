@@ -1,4 +1,4 @@
-import type { RateLimiter } from '../../src/shared/rate-limiter.ts';
+import type { RateLimiter } from '../../src/lib/rate-limiter.ts';
 import { type RedisConnection, script } from './connection.ts';
 
 /**

@@ -1,4 +1,4 @@
-import type { StateStore } from '../../src/shared/state.ts';
+import type { StateStore } from '../../src/lib/state.ts';
 import { type RedisConnection, script } from './connection.ts';
 
 const GET_OR_SET = script(`

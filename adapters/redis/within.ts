@@ -1,4 +1,4 @@
-import { systemClock } from '../../src/shared/clock.ts';
+import { systemClock } from '../../src/lib/clock.ts';
 
 /** What the work answers, or `null` where it takes longer; then the work goes on and its failure is nobody's. */
 export async function within<T>(work: Promise<T>, ms: number): Promise<T | null> {

@@ -1,5 +1,5 @@
 import { setImmediate } from 'node:timers/promises';
-import { createSearchIndex, type OpenSizes, type SearchIndex } from '../../src/shared/search/search-index.ts';
+import { createSearchIndex, type OpenSizes, type SearchIndex } from '../../src/lib/search/search-index.ts';
 import type { Database } from './database.ts';
 
 /** The public images as an index in this process: read when it is first used, then kept up to date by the log of changes. */

@@ -1,4 +1,4 @@
-import type { StateStore } from '../../src/shared/state.ts';
+import type { StateStore } from '../../src/lib/state.ts';
 import type { Database } from './database.ts';
 
 /** The name under which the largest token of a value is kept. */

@@ -1,10 +1,10 @@
 import { parseConfig } from '../config.ts';
 import { choice, duration, integer, text, urls } from '../config-values.ts';
+import { forEachBounded } from '../lib/for-each-bounded.ts';
+import { affordableSockets } from '../lib/open-files.ts';
 import type { Checker } from '../proxy/check/checker.ts';
 import { type Endpoint, PROTOCOLS, type Protocol } from '../proxy/proxy.ts';
 import { SOURCE_FORMATS } from '../proxy/sources/source.ts';
-import { affordableSockets } from '../shared/open-files.ts';
-import { forEachBounded } from '../shared/pool.ts';
 import { openChecker } from '../start/checker.ts';
 import { CHECK_FORMATS, createResultWriter, csvHeader } from './check-format.ts';
 import { openCandidates } from './check-input.ts';

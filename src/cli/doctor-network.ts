@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
+import { forEachBounded } from '../lib/for-each-bounded.ts';
 import { loadSources } from '../proxy/sources/load.ts';
 import { createSourceReader } from '../proxy/sources/read.ts';
-import { forEachBounded } from '../shared/pool.ts';
 import { openChecker } from '../start/checker.ts';
 import { lazySafeFetch } from '../start/lazy-fetch.ts';
 import type { Finding, Patient } from './doctor-finding.ts';

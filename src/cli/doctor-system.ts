@@ -2,7 +2,7 @@ import { constants } from 'node:fs';
 import { access, statfs } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { dirname, resolve } from 'node:path';
-import { affordableSockets } from '../shared/open-files.ts';
+import { affordableSockets } from '../lib/open-files.ts';
 import type { Finding, Patient } from './doctor-finding.ts';
 import { formatBytes, formatCount } from './format.ts';
 

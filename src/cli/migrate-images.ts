@@ -7,7 +7,7 @@ import { AppError } from '../errors.ts';
 import { originalKey } from '../image/blob-keys.ts';
 import { type ImageRecord, MEDIA_TYPES } from '../image/image.ts';
 import type { BlobStore } from '../image/store.ts';
-import { forEachBounded } from '../shared/pool.ts';
+import { forEachBounded } from '../lib/for-each-bounded.ts';
 
 const PAGE = 500;
 const AT_ONCE = 8;

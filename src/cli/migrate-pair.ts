@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Stores } from '../../adapters/open.ts';
-import { PAIR_STATE, readMark, writeMark } from '../image/pairing.ts';
+import { IDENTITY_STATE, readMark, writeMark } from '../image/maintenance/store-identity.ts';
 import { CommandError } from './exit.ts';
 import type { ImageTarget } from './migrate-images.ts';
 
@@ -12,8 +12,8 @@ import type { ImageTarget } from './migrate-images.ts';
  * @throws {CommandError} where they hold what belongs to another installation.
  */
 export async function claim(from: Pick<Stores, 'state' | 'blobs'>, to: MigrationTarget): Promise<void> {
-  const id = (await from.state.get(PAIR_STATE)) ?? (await readMark(from.blobs));
-  const known = to.metadata && (await to.metadata.state.get(PAIR_STATE));
+  const id = (await from.state.get(IDENTITY_STATE)) ?? (await readMark(from.blobs));
+  const known = to.metadata && (await to.metadata.state.get(IDENTITY_STATE));
   const marked = to.blobs && (await readMark(to.blobs));
   const isEmpty = to.metadata !== null && (await to.metadata.images.summary()).images === 0;
   const isFree = (mark: string | null) => mark === null || mark === id || (isEmpty && known === mark);
@@ -21,7 +21,7 @@ export async function claim(from: Pick<Stores, 'state' | 'blobs'>, to: Migration
     throw new CommandError('The new stores belong to another installation, whose images they hold.');
   }
   if (id === null) return;
-  if (to.metadata) await to.metadata.state.set(PAIR_STATE, id);
+  if (to.metadata) await to.metadata.state.set(IDENTITY_STATE, id);
   if (to.blobs && marked !== id) {
     const folder = await mkdtemp(join(tmpdir(), 'picpool-migrate-'));
     await writeMark(to.blobs, folder, id).finally(() => rm(folder, { recursive: true, force: true }));

@@ -1,6 +1,6 @@
+import type { StateStore } from '../lib/state.ts';
 import { formatUrl } from '../proxy/proxy.ts';
 import type { ProxyStore } from '../proxy/store.ts';
-import type { StateStore } from '../shared/state.ts';
 
 /**
  * Copies proxies batch by batch; what the new store knows from a later check stays. Answers how many there were.

@@ -1,7 +1,7 @@
 import process from 'node:process';
 import { type Config, type Environment, parseConfig } from '../config.ts';
+import { createLogger } from '../lib/logger.ts';
 import type { Runtime } from '../runtime/runtime.ts';
-import { createLogger } from '../shared/logger.ts';
 import { start } from '../start.ts';
 import { VERSION } from '../version.ts';
 import { defineCommand, NO_OPERANDS } from './command.ts';

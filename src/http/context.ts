@@ -1,7 +1,7 @@
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
-import type { NetworkList } from '../shared/address.ts';
-import type { ContextOf, RequestContext } from '../shared/context.ts';
+import type { NetworkList } from '../lib/address.ts';
 import { clientAddress } from './peer.ts';
+import type { ContextOf, RequestContext } from './request-context.ts';
 
 export interface ContextOptions {
   trustedProxies: NetworkList;

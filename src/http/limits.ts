@@ -1,8 +1,8 @@
 import { AppError } from '../errors.ts';
-import { clientNetwork } from '../shared/address.ts';
-import type { RequestContext } from '../shared/context.ts';
-import type { Bucket, RateLimiter, Verdict } from '../shared/rate-limiter.ts';
-import type { RateName, Rates } from '../shared/rates.ts';
+import { clientNetwork } from '../lib/address.ts';
+import type { Bucket, RateLimiter, Verdict } from '../lib/rate-limiter.ts';
+import type { RateName, Rates } from '../lib/rates.ts';
+import type { RequestContext } from './request-context.ts';
 
 /** Of the requests that change something, the first whose path ends like this counts. */
 const WRITES: readonly { name: RateName; path: RegExp }[] = [

@@ -2,11 +2,11 @@ import { createHash, timingSafeEqual } from 'node:crypto';
 import { Type } from '@sinclair/typebox';
 import { Elysia } from 'elysia';
 import { AppError } from '../errors.ts';
-import { describe } from '../shared/describe.ts';
-import type { Exposition } from './exposition.ts';
+import { describe } from './describe.ts';
+import type { Prometheus } from './prometheus.ts';
 
 /** `GET /metrics`, open to all or, with a token, to those who bring it. */
-export function metricsRoutes(exposition: Exposition, token: string | undefined) {
+export function metricsRoutes(prometheus: Prometheus, token: string | undefined) {
   const expected = token === undefined ? null : sha256(`Bearer ${token}`);
   return new Elysia().get(
     '/metrics',
@@ -18,7 +18,7 @@ export function metricsRoutes(exposition: Exposition, token: string | undefined)
           'The numbers need the header Authorization: Bearer <METRICS_TOKEN>.',
         );
       }
-      const { text, type } = await exposition();
+      const { text, type } = await prometheus();
       return new Response(text, { headers: { 'content-type': type, 'cache-control': 'no-store' } });
     },
     {

@@ -1,4 +1,4 @@
-import { canonicalAddress, type NetworkList } from '../shared/address.ts';
+import { canonicalAddress, type NetworkList } from '../lib/address.ts';
 
 /**
  * The client's address: the peer of the socket, or, where that is a trusted proxy, the right-most entry of

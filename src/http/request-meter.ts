@@ -1,4 +1,4 @@
-import type { Histogram, Metrics } from '../shared/metrics.ts';
+import type { Histogram, Metrics } from '../lib/metrics.ts';
 import type { Route } from './methods.ts';
 import { createRouteNames } from './route-names.ts';
 

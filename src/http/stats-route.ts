@@ -1,6 +1,6 @@
 import { Elysia } from 'elysia';
-import { describe } from '../shared/describe.ts';
-import type { Feature } from './feature.ts';
+import type { Feature } from '../feature.ts';
+import { describe } from './describe.ts';
 
 /** `GET /api/stats`: the one path that both services have. */
 export function statsRoute(features: readonly Feature[]) {

@@ -1,7 +1,7 @@
 import { Type } from '@sinclair/typebox';
 import { Elysia } from 'elysia';
 import { AppError } from '../errors.ts';
-import { describe } from '../shared/describe.ts';
+import { describe } from './describe.ts';
 
 /** One part that the server cannot do without, and a call that rejects while it is away. */
 export interface Dependency {

@@ -1,9 +1,9 @@
 import { Type } from '@sinclair/typebox';
 import { Elysia } from 'elysia';
 import { AppError } from '../errors.ts';
-import type { ContextOf } from '../shared/context.ts';
-import { describe } from '../shared/describe.ts';
-import { coerce } from '../shared/schema.ts';
+import { describe } from '../http/describe.ts';
+import type { ContextOf } from '../http/request-context.ts';
+import { coerce } from '../lib/schema.ts';
 import { DEFAULT_PER_PAGE, infoAnswer, listQuery, MAX_PER_PAGE } from './schemas.ts';
 import type { ImageService } from './service.ts';
 import { infoView } from './views.ts';

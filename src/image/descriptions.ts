@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox';
-import { type Answer, describe } from '../shared/describe.ts';
-import { oneOf } from '../shared/schema.ts';
+import { type Answer, describe } from '../http/describe.ts';
+import { oneOf } from '../lib/schema.ts';
 import { THUMBNAIL_WIDTHS } from './blob-keys.ts';
 import {
   cleanupAnswer,
@@ -10,7 +10,7 @@ import {
   searchAnswer,
   uploadAnswer,
 } from './schemas.ts';
-import { uploadOptions } from './upload-options.ts';
+import { uploadOptions } from './upload/upload-options.ts';
 
 const tag = 'Image host';
 const file = Type.String({ format: 'binary', description: 'The image file.' });

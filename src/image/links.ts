@@ -1,4 +1,4 @@
-import { escapeHtml } from '../shared/escape-html.ts';
+import { escapeHtml } from '../lib/escape-html.ts';
 import { EXTENSIONS, type ImageRecord } from './image.ts';
 
 /** The links and snippets of an image, as the public interface names them. */

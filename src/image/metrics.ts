@@ -1,5 +1,5 @@
 import { AppError } from '../errors.ts';
-import type { Metrics } from '../shared/metrics.ts';
+import type { Metrics } from '../lib/metrics.ts';
 import type { Codec, CodecStats } from './codec/codec.ts';
 import type { ImageStore } from './store.ts';
 

@@ -1,6 +1,6 @@
 import { type Static, Type } from '@sinclair/typebox';
-import { describe } from '../shared/describe.ts';
-import { oneOf } from '../shared/schema.ts';
+import { describe } from '../http/describe.ts';
+import { oneOf } from '../lib/schema.ts';
 import { THUMBNAIL_WIDTHS } from './blob-keys.ts';
 import type { ImageRecord } from './image.ts';
 import { rawUrl } from './links.ts';

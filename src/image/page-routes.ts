@@ -1,13 +1,13 @@
 import { Type } from '@sinclair/typebox';
 import { Elysia } from 'elysia';
 import { AppError } from '../errors.ts';
-import { coerce } from '../shared/schema.ts';
-import { openImage } from './direct-link.ts';
+import { coerce } from '../lib/schema.ts';
 import { showGallery } from './gallery.ts';
 import { idInUrl, oembedDetail, oembedOf, oembedQuery } from './oembed.ts';
 import type { ImageRoutesOptions } from './routes.ts';
 import { listQuery } from './schemas.ts';
-import { type ErrorHeaders, PRIVATE_CACHE } from './serve.ts';
+import { openImage } from './serve/direct-link.ts';
+import { type ErrorHeaders, PRIVATE_CACHE } from './serve/serve.ts';
 
 const galleryQuery = Type.Object({
   page: listQuery.properties.page,

@@ -1,20 +1,20 @@
 import { AppError } from '../errors.ts';
-import { formatTimestamp } from '../shared/clock.ts';
-import type { RequestContext } from '../shared/context.ts';
+import type { RequestContext } from '../http/request-context.ts';
+import { formatTimestamp } from '../lib/clock.ts';
 import { deletedPage, deletePage } from '../web/delete-page.ts';
 import { type ImagePage, imagePage } from '../web/image-page.ts';
 import { acceptsHtml } from '../web/navigation.ts';
 import { pageResponse } from '../web/page-response.ts';
 import { passwordPage } from '../web/password-page.ts';
 import type { Site } from '../web/site.ts';
-import { credentialsOf } from './credentials.ts';
-import { deleterOf } from './deleter.ts';
-import { readForm } from './form.ts';
+import { credentialsOf } from './access/credentials.ts';
+import { deleterOf } from './access/deleter.ts';
+import { createFlashCookie } from './access/flash-cookie.ts';
 import { EXTENSIONS, type ImageRecord, MEDIA_TYPES } from './image.ts';
 import { deleteUrl, linksOf } from './links.ts';
-import { PRIVATE_CACHE } from './serve.ts';
+import { PRIVATE_CACHE } from './serve/serve.ts';
 import type { Deleter, ImageService, Uploaded } from './service.ts';
-import { createTokenNote } from './token-note.ts';
+import { readForm } from './upload/form.ts';
 
 /** The pages of single images, as answers to requests. */
 export interface Pages {
@@ -37,7 +37,7 @@ export interface PagesOptions {
 }
 
 export function createPages({ service, site, basePath }: PagesOptions): Pages {
-  const note = createTokenNote(basePath);
+  const flashCookie = createFlashCookie(basePath);
   const cookiesFor = (image: ImageRecord, { origin }: RequestContext) =>
     service.cookies.issue(image, origin, basePath).map(asCookie);
 
@@ -54,7 +54,7 @@ export function createPages({ service, site, basePath }: PagesOptions): Pages {
     uploaded(context, { image, deleteToken }) {
       const headers = [
         ...redirectTo(`${basePath}/i/${image.id}`),
-        asCookie(note.write(image.id, deleteToken, context.origin)),
+        asCookie(flashCookie.write(image.id, deleteToken, context.origin)),
       ];
       if (image.passwordHash !== null) headers.push(...cookiesFor(image, context));
       return new Response(null, { status: 303, headers });
@@ -71,8 +71,8 @@ export function createPages({ service, site, basePath }: PagesOptions): Pages {
         return formAgain(error, site, basePath, id);
       }
       if (!context.head) service.accessed(image);
-      const token = note.read(request);
-      if (token !== null) headers.push(asCookie(note.clear(id, context.origin)));
+      const token = flashCookie.read(request);
+      if (token !== null) headers.push(asCookie(flashCookie.clear(id, context.origin)));
       const deletable = service.mayRemove(image, deleterOf(request, context));
       const page = imagePage(site, {
         ...viewOf(image, context.origin, basePath),

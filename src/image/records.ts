@@ -9,7 +9,7 @@ const MAX_ENTRIES = 5000;
 /** Records that were asked for lately, so that a much-viewed image costs no call of the store. */
 export interface RecordCache {
   /** The record, where it is at hand. */
-  peek(id: string): ImageRecord | undefined;
+  cached(id: string): ImageRecord | undefined;
   get(id: string): Promise<ImageRecord | null>;
   /** To be called after the record has changed or gone. */
   forget(id: string): void;
@@ -20,16 +20,16 @@ export function createRecordCache(images: Pick<ImageStore, 'get'>, now: () => nu
   /** Grows when anything is forgotten: what was being read meanwhile may be out of date. */
   let changes = 0;
 
-  function peek(id: string): ImageRecord | undefined {
+  function cached(id: string): ImageRecord | undefined {
     const entry = entries.get(id);
     // A clock that is set back must not keep a record for longer.
     return entry && Math.abs(now() - entry.at) < LIFE_MS ? entry.record : undefined;
   }
 
   return {
-    peek,
+    cached,
     async get(id) {
-      const kept = peek(id);
+      const kept = cached(id);
       if (kept) return kept;
       entries.delete(id);
       const seen = changes;

@@ -1,21 +1,21 @@
 import { Elysia } from 'elysia';
 import { AppError } from '../errors.ts';
-import type { ContextOf } from '../shared/context.ts';
-import { coerce } from '../shared/schema.ts';
+import type { ContextOf } from '../http/request-context.ts';
+import { coerce } from '../lib/schema.ts';
 import { acceptsHtml } from '../web/navigation.ts';
 import type { Site } from '../web/site.ts';
-import { deleterOf } from './deleter.ts';
+import { deleterOf } from './access/deleter.ts';
 import { details } from './descriptions.ts';
-import { answerDirectLink, openImage, parseFileName } from './direct-link.ts';
-import { cleanFilename } from './filename.ts';
 import { linksOf } from './links.ts';
 import { createPages } from './pages.ts';
 import { DEFAULT_PER_PAGE, listQuery, MAX_PER_PAGE, searchQuery } from './schemas.ts';
-import { type ErrorHeaders, PRIVATE_CACHE } from './serve.ts';
+import { answerDirectLink, openImage, parseFileName } from './serve/direct-link.ts';
+import { type ErrorHeaders, PRIVATE_CACHE } from './serve/serve.ts';
 import type { ImageService } from './service.ts';
 import { sharexUploader } from './sharex.ts';
-import { receiveUpload } from './upload.ts';
-import { parseUploadOptions } from './upload-options.ts';
+import { cleanFilename } from './upload/filename.ts';
+import { receiveUpload } from './upload/upload.ts';
+import { parseUploadOptions } from './upload/upload-options.ts';
 import { infoView, listView, uploadView } from './views.ts';
 
 /** How long a caller waits for a clean-up, in ms: less than proxies in front commonly wait. */

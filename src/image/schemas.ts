@@ -1,5 +1,5 @@
 import { type TObject, type TProperties, Type } from '@sinclair/typebox';
-import { oneOf } from '../shared/schema.ts';
+import { oneOf } from '../lib/schema.ts';
 import { FORMATS } from './image.ts';
 
 /** More than this many a page are served as this many. */

@@ -2,26 +2,26 @@ import { createHash, timingSafeEqual } from 'node:crypto';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { AppError } from '../errors.ts';
-import type { Clock } from '../shared/clock.ts';
-import type { Locks } from '../shared/locks.ts';
-import type { Log } from '../shared/logger.ts';
-import type { Bucket, RateLimiter } from '../shared/rate-limiter.ts';
-import type { StateStore } from '../shared/state.ts';
-import { createAccessLog } from './accesses.ts';
+import type { Clock } from '../lib/clock.ts';
+import type { Locks } from '../lib/locks.ts';
+import type { Log } from '../lib/logger.ts';
+import type { Bucket, RateLimiter } from '../lib/rate-limiter.ts';
+import type { StateStore } from '../lib/state.ts';
+import { type CookieSigner, createCookieSigner } from './access/cookie.ts';
+import { createPasswordHasher, type PasswordHasher } from './access/password.ts';
+import { createPasswordGuard, type PasswordGuard } from './access/password-guard.ts';
 import { keysOf, originalKey, thumbnailKey } from './blob-keys.ts';
-import { type CleanupReport, createCleanup } from './cleanup.ts';
 import type { Codec } from './codec/codec.ts';
-import { type CookieSigner, createCookieSigner } from './cookie.ts';
 import { createDeleteToken, createId, ID_PATTERN, type RandomBytes } from './ids.ts';
 import { EXTENSIONS, type ImageRecord, MEDIA_TYPES, type UploadOptions } from './image.ts';
-import { createImageLock, type ImageLock } from './lock.ts';
-import { startMaintenance } from './maintenance.ts';
-import { createPasswordHasher, type PasswordHasher } from './password.ts';
+import { createAccessLog } from './maintenance/accesses.ts';
+import { type CleanupReport, createCleanup } from './maintenance/cleanup.ts';
+import { startMaintenance } from './maintenance/maintenance.ts';
 import type { Quota } from './quota.ts';
 import { createRecordCache } from './records.ts';
-import { createSmallFiles } from './small-files.ts';
+import { createSmallFiles } from './serve/small-files.ts';
+import { createThumbnails } from './serve/thumbnails.ts';
 import type { BlobStore, ByteRange, ImageStore, ImageSummary, Page } from './store.ts';
-import { createThumbnails } from './thumbnails.ts';
 
 /** What the image host may take and for how long it keeps it. */
 export interface ImageLimits {
@@ -38,7 +38,7 @@ export interface ImageServiceOptions {
   state: StateStore;
   locks: Locks;
   limiter: RateLimiter;
-  /** Password guesses of one client; see `createImageLock`. */
+  /** Password guesses of one client; see `createPasswordGuard`. */
   guesses?: Bucket;
   codec: Pick<Codec, 'convert'> & Partial<Pick<Codec, 'admit'>>;
   clock: Pick<Clock, 'now'>;
@@ -78,7 +78,7 @@ export interface Uploaded {
 }
 
 /** The image host without HTTP. */
-export interface ImageService extends ImageLock {
+export interface ImageService extends PasswordGuard {
   readonly limits: ImageLimits;
   /** The folder for temporary files; made when it is first needed. */
   readonly folder: string;
@@ -96,9 +96,9 @@ export interface ImageService extends ImageLock {
   /** The record; rejects with `not_found`. Up to two seconds old where another copy of the server deleted it. */
   find(id: string): Promise<ImageRecord>;
   /** The record, where it is at hand. */
-  peek(id: string): ImageRecord | undefined;
+  cached(id: string): ImageRecord | undefined;
   /** The file as stored, where it is at hand. */
-  peekFile(image: ImageRecord): Blob | undefined;
+  cachedFile(image: ImageRecord): Blob | undefined;
   /** Public images, newest first; with `text`, those whose name, id or format contains it. */
   list(query: { text?: string; page: number; perPage: number }): Promise<Page<ImageRecord>>;
   summary(): Promise<ImageSummary>;
@@ -135,7 +135,7 @@ export async function createImageService(options: ImageServiceOptions): Promise<
   const secret = await state.getOrSet('cookie-secret', Buffer.from(random(32)).toString('base64url'));
   const cookies = createCookieSigner(secret, now);
   const hasher = options.hasher ?? createPasswordHasher(random);
-  const lock = createImageLock({
+  const lock = createPasswordGuard({
     hasher,
     cookies,
     limiter,
@@ -253,8 +253,8 @@ export async function createImageService(options: ImageServiceOptions): Promise<
       return image;
     },
 
-    peek: records.peek,
-    peekFile: (image) => smallFiles.get(originalKey(image)),
+    cached: records.cached,
+    cachedFile: (image) => smallFiles.get(originalKey(image)),
 
     list: ({ text, page, perPage }) =>
       images.list({

@@ -26,7 +26,7 @@ export interface ImageStore {
   get(id: string): Promise<ImageRecord | null>;
   /**
    * A page of the public images (no password), newest first, ties by id. With `text`, only those whose file
-   * name, id or format contains it, in any letter case (`shared/fold-text.ts`); it is plain text without wildcards.
+   * name, id or format contains it, in any letter case (`lib/fold-text.ts`); it is plain text without wildcards.
    */
   list(query: { text?: string; offset: number; limit: number }): Promise<Page<ImageRecord>>;
   /** Moves last accesses forward, never back; unknown ids are passed over. */

@@ -1,4 +1,4 @@
-import { formatTimestamp } from '../shared/clock.ts';
+import { formatTimestamp } from '../lib/clock.ts';
 import { FORMATS, type ImageRecord } from './image.ts';
 import { deleteUrl, linksOf, pageUrl, rawUrl } from './links.ts';
 import type { ImageLimits, Uploaded } from './service.ts';

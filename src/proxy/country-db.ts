@@ -1,4 +1,4 @@
-import { assetPath } from '../shared/assets.ts';
+import { assetPath } from '../assets.ts';
 
 /** Where the built-in country database lies. */
 export function builtInCountryDb(): string {

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { type CountryResponse, Reader } from 'mmdb-lib';
 import { ConfigError } from '../errors.ts';
-import { canonicalAddress } from '../shared/address.ts';
+import { canonicalAddress } from '../lib/address.ts';
 import { builtInCountryDb } from './country-db.ts';
 import { UNKNOWN_COUNTRY } from './proxy.ts';
 

@@ -1,5 +1,5 @@
 import { type TSchema, Type } from '@sinclair/typebox';
-import { type Answer, describe } from '../shared/describe.ts';
+import { type Answer, describe } from '../http/describe.ts';
 import { jobExample, proxyExample, statsExample } from './examples.ts';
 import * as schemas from './schemas.ts';
 

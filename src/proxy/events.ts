@@ -1,6 +1,6 @@
-import { presentJob } from './present.ts';
-import type { RefreshJob } from './progress.ts';
+import type { RefreshJob } from './refresh/progress.ts';
 import type { ProxyService } from './service.ts';
+import { jobView } from './views.ts';
 
 /** Below the 30 to 60 s after which proxies in between give up on silent connections. */
 const HEARTBEAT_MS = 15_000;
@@ -62,5 +62,5 @@ export function refreshEvents(
 }
 
 function eventOf(job: RefreshJob): string {
-  return `event: progress\ndata: ${JSON.stringify(presentJob(job))}\n\n`;
+  return `event: progress\ndata: ${JSON.stringify(jobView(job))}\n\n`;
 }

@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox';
 import { Elysia } from 'elysia';
-import { coerce } from '../shared/schema.ts';
+import { coerce } from '../lib/schema.ts';
 import { type ProxyPagesOptions, showProxies } from './pages.ts';
 import { listQuery } from './schemas.ts';
 

@@ -7,7 +7,6 @@ import { proxiesPage } from '../web/proxies-page.ts';
 import type { ProxyRow } from '../web/proxy-table.ts';
 import type { Site } from '../web/site.ts';
 import { readableAge } from '../web/words.ts';
-import { toFilter } from './present.ts';
 import {
   ANONYMITIES,
   formatAddress,
@@ -19,6 +18,7 @@ import {
 } from './proxy.ts';
 import type { ListQuery } from './schemas.ts';
 import type { ProxyService } from './service.ts';
+import { toFilter } from './views.ts';
 
 export interface ProxyPagesOptions {
   service: ProxyService;

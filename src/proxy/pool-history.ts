@@ -1,5 +1,5 @@
-import type { Clock } from '../shared/clock.ts';
-import type { StateStore } from '../shared/state.ts';
+import type { Clock } from '../lib/clock.ts';
+import type { StateStore } from '../lib/state.ts';
 import type { ProxyStore } from './store.ts';
 
 /** The size of the pool at a moment. */

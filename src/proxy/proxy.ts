@@ -15,7 +15,7 @@ export const UNKNOWN_COUNTRY = 'ZZ';
 /** What a proxy is addressed by: two entries with the same endpoint are the same proxy. */
 export interface Endpoint {
   protocol: Protocol;
-  /** Canonical literal address (`shared/address.ts`). */
+  /** Canonical literal address (`lib/address.ts`). */
   ip: string;
   /** 1 to 65535. */
   port: number;

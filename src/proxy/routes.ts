@@ -1,17 +1,17 @@
 import type { TObject } from '@sinclair/typebox';
 import { Elysia } from 'elysia';
 import { AppError } from '../errors.ts';
-import { formatTimestamp } from '../shared/clock.ts';
-import type { ContextOf } from '../shared/context.ts';
-import { readJson } from '../shared/read-json.ts';
-import { coerce } from '../shared/schema.ts';
+import { readJson } from '../http/read-json.ts';
+import type { ContextOf } from '../http/request-context.ts';
+import { formatTimestamp } from '../lib/clock.ts';
+import { coerce } from '../lib/schema.ts';
 import { judgeAnswer } from './check/judge.ts';
 import * as described from './descriptions.ts';
 import { refreshEvents } from './events.ts';
-import { presentJob, presentProxy, presentQuery, presentStatus, presentTest, toFilter } from './present.ts';
 import { formatAddress, formatUrl, type ProxyRecord } from './proxy.ts';
 import { exportQuery, idParams, type ListQuery, listQuery, quickTestBody, reportBody } from './schemas.ts';
 import type { ProxyService } from './service.ts';
+import { jobView, proxyView, queryView, statusView, testView, toFilter } from './views.ts';
 
 export interface ProxyRoutesOptions {
   service: ProxyService;
@@ -60,11 +60,11 @@ export function proxyRoutes(options: ProxyRoutesOptions) {
       },
       { query: exportQuery, transform: coerced(exportQuery), detail: described.exportList },
     )
-    .get('/api/status', async () => json(presentStatus(await service.status()), NO_STORE), {
+    .get('/api/status', async () => json(statusView(await service.status()), NO_STORE), {
       detail: described.status,
     })
     .get('/api/filters', async () => json(await service.filters(), REVALIDATE), { detail: described.filters })
-    .get('/api/proxy/:id', async ({ params }) => json(presentProxy(await service.get(params.id)), NO_STORE), {
+    .get('/api/proxy/:id', async ({ params }) => json(proxyView(await service.get(params.id)), NO_STORE), {
       params: idParams,
       transform: coercedParams,
       detail: described.details,
@@ -83,7 +83,7 @@ export function proxyRoutes(options: ProxyRoutesOptions) {
       '/api/test_proxy_quick',
       async ({ body: { ip, port, protocol = 'http', proxy_id } }) => {
         const outcome = await service.testQuick({ ip, port, protocol, proxyId: proxy_id });
-        return json(presentTest(outcome), NO_STORE);
+        return json(testView(outcome), NO_STORE);
       },
       {
         body: quickTestBody,
@@ -117,14 +117,14 @@ export function proxyRoutes(options: ProxyRoutesOptions) {
             'A refresh needs the header Authorization: Bearer <ADMIN_TOKEN>.',
           );
         }
-        const job = presentJob(await service.refresh());
+        const job = jobView(await service.refresh());
         return json({ success: true, job }, { ...NO_STORE, location: path }, 202);
       },
       { parse: 'none', detail: described.startRefresh },
     )
     .get(
       '/api/refresh',
-      async () => json({ success: true, job: presentJob(await service.currentRefresh()) }, NO_STORE),
+      async () => json({ success: true, job: jobView(await service.currentRefresh()) }, NO_STORE),
       { detail: described.currentRefresh },
     )
     .get('/api/refresh/events', ({ request }) => events(request), { detail: described.events })
@@ -152,8 +152,8 @@ export function proxyRoutes(options: ProxyRoutesOptions) {
       const headers = { ...TEXT, ...caching, 'x-total-count': String(total) };
       return new Response(lines(items, format === 'text'), { headers });
     }
-    const proxies = items.map(presentProxy);
-    const echo = presentQuery(query, filter, limit);
+    const proxies = items.map(proxyView);
+    const echo = queryView(query, filter, limit);
     return json({ success: true, total, count: proxies.length, proxies, query: echo }, caching);
   }
 

@@ -1,7 +1,7 @@
 import { type Static, Type } from '@sinclair/typebox';
-import { oneOf } from '../shared/schema.ts';
-import { JOB_ERRORS, JOB_STATES, SOURCE_STATES, STAGES } from './progress.ts';
+import { oneOf } from '../lib/schema.ts';
 import { ANONYMITIES, CHECK_ERRORS, PROTOCOLS, SORTS, STATUSES } from './proxy.ts';
+import { JOB_ERRORS, JOB_STATES, SOURCE_STATES, STAGES } from './refresh/progress.ts';
 
 const MAX_ID = Number.MAX_SAFE_INTEGER;
 /** Empty counts as not given. */

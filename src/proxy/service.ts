@@ -1,14 +1,14 @@
 import { AppError } from '../errors.ts';
-import type { Clock } from '../shared/clock.ts';
-import type { Locks } from '../shared/locks.ts';
-import type { Log } from '../shared/logger.ts';
-import { every, type Repetition } from '../shared/schedule.ts';
-import type { StateStore } from '../shared/state.ts';
-import { type CountryCount, createCensus } from './census.ts';
+import type { Clock } from '../lib/clock.ts';
+import type { Locks } from '../lib/locks.ts';
+import type { Log } from '../lib/logger.ts';
+import { every, type Repetition } from '../lib/schedule.ts';
+import type { StateStore } from '../lib/state.ts';
 import type { Checker, JudgeState } from './check/checker.ts';
-import { createPace } from './pace.ts';
+import { createSharedJudges } from './check/shared-judges.ts';
+import { createSingleChecks, type SingleCheckOptions, type SingleChecks } from './check/single-check.ts';
+import { type CountryCount, createCountryCounts } from './country-counts.ts';
 import { createPoolHistory, type PoolSample } from './pool-history.ts';
-import { createProgress, type RefreshJob } from './progress.ts';
 import {
   formatAddress,
   formatUrl,
@@ -18,14 +18,14 @@ import {
   type Sort,
   STATUSES,
 } from './proxy.ts';
-import { runRechecks } from './recheck.ts';
-import { createRecorder } from './recorder.ts';
-import { createRefresh, type RefreshObserver } from './refresh.ts';
-import { createSharedJudges } from './shared-judges.ts';
-import { createSingleChecks, type SingleCheckOptions, type SingleChecks } from './single-check.ts';
+import { createRecheckBudget } from './recheck/budget.ts';
+import { runRechecks } from './recheck/recheck.ts';
+import { createProgress, type RefreshJob } from './refresh/progress.ts';
+import { createRecorder } from './refresh/recorder.ts';
+import { createRefresh, type RefreshObserver } from './refresh/refresh.ts';
+import type { Scope } from './refresh/stages.ts';
 import type { ReadSource } from './sources/read.ts';
 import type { Source } from './sources/source.ts';
-import type { Scope } from './stages.ts';
 import type { PoolSummary, ProxyQuery, ProxyStore } from './store.ts';
 
 export interface ProxyServiceOptions {
@@ -133,14 +133,14 @@ const RECHECKS_PER_HOUR = 20_000;
 export function createProxyService(options: ProxyServiceOptions): ProxyService {
   const { store, checker, clock, log, refreshIntervalMs } = options;
   const stopping = new AbortController();
-  const pace = createPace(clock, options.rechecksPerHour ?? RECHECKS_PER_HOUR);
-  const recorder = createRecorder({ ...options, priceMs: () => pace.priceMs });
+  const budget = createRecheckBudget(clock, options.rechecksPerHour ?? RECHECKS_PER_HOUR);
+  const recorder = createRecorder({ ...options, checkCostMs: () => budget.checkCostMs });
   const progress = createProgress(options);
   const refresh = createRefresh({
     ...options,
     recorder,
     progress,
-    pace,
+    budget,
     budgetMs: options.refreshBudgetMs,
     newId: () => `${clock.now().toString(36)}${Math.floor(options.random() * 36 ** 4).toString(36)}`,
   });
@@ -150,7 +150,7 @@ export function createProxyService(options: ProxyServiceOptions): ProxyService {
     signal: stopping.signal,
     onError: (error) => log('warn', 'test not completed', { error }),
   });
-  const census = createCensus(store, clock);
+  const countCountries = createCountryCounts(store, clock);
   const history = createPoolHistory(options);
   const judges = createSharedJudges(options.state, checker.judges);
   let repetitions: Repetition[] = [];
@@ -218,7 +218,11 @@ export function createProxyService(options: ProxyServiceOptions): ProxyService {
     },
 
     async overview() {
-      const [summary, countries, samples] = await Promise.all([store.summary(), census(), history.samples()]);
+      const [summary, countries, samples] = await Promise.all([
+        store.summary(),
+        countCountries(),
+        history.samples(),
+      ]);
       return { summary, countries, samples };
     },
 
@@ -264,7 +268,7 @@ export function createProxyService(options: ProxyServiceOptions): ProxyService {
         every(1000, judges.tell, onError),
         every(60_000, history.note, onError),
       ];
-      rechecks = runRechecks({ ...options, recorder, pace }, stopping.signal);
+      rechecks = runRechecks({ ...options, recorder, budget }, stopping.signal);
     },
 
     async stop() {

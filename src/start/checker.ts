@@ -3,9 +3,9 @@ import { readFile } from 'node:fs/promises';
 import { networkInterfaces } from 'node:os';
 import type { Config } from '../config.ts';
 import { ConfigError } from '../errors.ts';
+import type { Log } from '../lib/logger.ts';
 import { type Checker, createChecker } from '../proxy/check/checker.ts';
 import { BUILT_IN_JUDGES } from '../proxy/check/judge.ts';
-import type { Log } from '../shared/logger.ts';
 
 export type CheckerConfig = Pick<
   Config,

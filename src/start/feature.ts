@@ -1,9 +1,9 @@
 import type { Stores } from '../../adapters/open.ts';
 import type { Config, Environment } from '../config.ts';
-import type { Feature } from '../http/feature.ts';
+import type { Feature } from '../feature.ts';
+import type { ContextOf } from '../http/request-context.ts';
+import type { Log } from '../lib/logger.ts';
 import type { Runtime } from '../runtime/runtime.ts';
-import type { ContextOf } from '../shared/context.ts';
-import type { Log } from '../shared/logger.ts';
 import type { Site } from '../web/site.ts';
 import type { Operations } from './operations.ts';
 

@@ -4,16 +4,16 @@ import { join, resolve } from 'node:path';
 import { imageAdminRoutes } from '../image/admin-routes.ts';
 import { createCodec } from '../image/codec/codec.ts';
 import { imageHome } from '../image/gallery.ts';
+import { pairStores } from '../image/maintenance/store-identity.ts';
 import { describeImages, observeCodec } from '../image/metrics.ts';
 import { imagePageRoutes } from '../image/page-routes.ts';
-import { pairStores } from '../image/pairing.ts';
-import { createQuickLinks } from '../image/quick-link.ts';
 import { createQuota } from '../image/quota.ts';
 import { imageRoutes } from '../image/routes.ts';
 import { statsAnswer } from '../image/schemas.ts';
+import { createQuickLinks } from '../image/serve/quick-link.ts';
 import { createImageService } from '../image/service.ts';
 import { eventView, statsView } from '../image/views.ts';
-import { systemClock } from '../shared/clock.ts';
+import { systemClock } from '../lib/clock.ts';
 import type { Parts, RunningFeature } from './feature.ts';
 
 /** Puts the image host together. */

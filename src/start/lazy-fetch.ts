@@ -1,10 +1,10 @@
-import type { SafeFetch } from '../shared/safe-fetch.ts';
+import type { SafeFetch } from '../lib/safe-fetch.ts';
 
 /** A start should not wait for the HTTP client, which the first refresh or webhook needs. */
 export function lazySafeFetch(allowPrivate: boolean): SafeFetch {
   let made: Promise<SafeFetch> | undefined;
   return async (url, options) => {
-    made ??= import('../shared/safe-fetch.ts').then((module) => module.createSafeFetch({ allowPrivate }));
+    made ??= import('../lib/safe-fetch.ts').then((module) => module.createSafeFetch({ allowPrivate }));
     return (await made)(url, options);
   };
 }

@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import type { Stores } from '../../adapters/open.ts';
 import type { Config } from '../config.ts';
-import { type Blocks, createBlocks } from '../shared/blocks.ts';
-import { systemClock } from '../shared/clock.ts';
-import type { Log } from '../shared/logger.ts';
-import { createMetrics, type Metrics } from '../shared/metrics.ts';
-import { observeLimiter, observeStores } from '../shared/observed.ts';
+import { systemClock } from '../lib/clock.ts';
+import type { Log } from '../lib/logger.ts';
+import { createMetrics, type Metrics } from '../lib/metrics.ts';
+import { type Blocks, createBlocks } from '../moderation/blocks.ts';
 import type { Webhooks } from '../webhooks/webhooks.ts';
+import { instrumentLimiter, instrumentStores } from './instrumented.ts';
 import { lazySafeFetch } from './lazy-fetch.ts';
 
 /** What the operator needs of a running server, and what the services tell it. */
@@ -28,7 +28,7 @@ export async function startOperations(config: Config, stores: Stores, log: Log):
   const metrics = createMetrics();
   const refusals = metrics.counter('picpool_limited_total', 'What a limit has refused.', ['limit']);
   const onRefused = (name: string) => refusals(name).inc();
-  const observe = observeStores(metrics, now);
+  const observe = instrumentStores(metrics, now);
   return {
     metrics,
     now,
@@ -41,7 +41,7 @@ export async function startOperations(config: Config, stores: Stores, log: Log):
       images: observe('images', stores.images),
       state: observe('state', stores.state),
       blobs: observe('blobs', stores.blobs),
-      limiter: observeLimiter(stores.limiter, onRefused),
+      limiter: instrumentLimiter(stores.limiter, onRefused),
     },
   };
 }

@@ -1,18 +1,18 @@
 import { randomBytes } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
+import { systemClock } from '../lib/clock.ts';
+import { affordableSockets } from '../lib/open-files.ts';
 import { openCountries } from '../proxy/country.ts';
 import { statsAnswer } from '../proxy/descriptions.ts';
 import { describePool, observeChecker, observeRefreshes } from '../proxy/metrics.ts';
 import { proxyPageRoutes } from '../proxy/page-routes.ts';
 import { proxyHome } from '../proxy/pages.ts';
-import { presentJob } from '../proxy/present.ts';
-import type { RefreshObserver } from '../proxy/refresh.ts';
+import type { RefreshObserver } from '../proxy/refresh/refresh.ts';
 import { proxyRoutes } from '../proxy/routes.ts';
 import { createProxyService } from '../proxy/service.ts';
 import { loadSources } from '../proxy/sources/load.ts';
 import { createSourceReader } from '../proxy/sources/read.ts';
-import { systemClock } from '../shared/clock.ts';
-import { affordableSockets } from '../shared/open-files.ts';
+import { jobView } from '../proxy/views.ts';
 import { watchPool } from '../webhooks/watch.ts';
 import { openChecker } from './checker.ts';
 import type { Parts, RunningFeature } from './feature.ts';
@@ -34,7 +34,7 @@ export async function startProxies({
   const plainChecker = await openChecker(config, log, secret);
   const checker = observeChecker(plainChecker, metrics, now);
   const tell: RefreshObserver = {
-    settled: (job) => webhooks?.send('refresh.finished', presentJob(job)),
+    settled: (job) => webhooks?.send('refresh.finished', jobView(job)),
   };
   const countryOf = await openCountries(config.PROXY_COUNTRY_DB);
   const service = createProxyService({

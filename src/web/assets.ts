@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { extname } from 'node:path';
 import { brotliCompressSync, constants, gzipSync } from 'node:zlib';
-import { ASSETS, assetPath } from '../shared/assets.ts';
+import { ASSETS, assetPath } from '../assets.ts';
 
 /** What browsers load besides pages: the style sheet, the scripts and the icon. */
 export interface Assets {

@@ -1,4 +1,4 @@
-import { escapeHtml } from '../shared/escape-html.ts';
+import { escapeHtml } from '../lib/escape-html.ts';
 
 /** Markup that is safe to send; only `html` makes it. */
 export interface Html {

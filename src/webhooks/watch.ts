@@ -1,7 +1,7 @@
-import type { Lease, Locks } from '../shared/locks.ts';
-import type { Log } from '../shared/logger.ts';
-import { every, type Repetition } from '../shared/schedule.ts';
-import type { StateStore } from '../shared/state.ts';
+import type { Lease, Locks } from '../lib/locks.ts';
+import type { Log } from '../lib/logger.ts';
+import { every, type Repetition } from '../lib/schedule.ts';
+import type { StateStore } from '../lib/state.ts';
 import type { EventType, Webhooks } from './webhooks.ts';
 
 /** What is watched of the proxy pool. */
@@ -98,10 +98,10 @@ export function watchPool(options: PoolWatchOptions): Repetition {
   }
 
   const onError = (error: unknown) => log('warn', 'pool not watched', { error });
-  const turns = every(everyMs, turn, onError);
+  const repetition = every(everyMs, turn, onError);
   return {
     async stop() {
-      await turns.stop();
+      await repetition.stop();
       await watch?.lease.release();
     },
   };

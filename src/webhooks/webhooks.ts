@@ -1,6 +1,6 @@
-import type { Clock } from '../shared/clock.ts';
-import type { Log } from '../shared/logger.ts';
-import type { SafeFetch } from '../shared/safe-fetch.ts';
+import type { Clock } from '../lib/clock.ts';
+import type { Log } from '../lib/logger.ts';
+import type { SafeFetch } from '../lib/safe-fetch.ts';
 import { signedHeaders } from './signature.ts';
 
 /** Everything that is told. */

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { createAccessLog } from '../../src/image/accesses.ts';
-import { createCleanup } from '../../src/image/cleanup.ts';
-import { runWhenDue } from '../../src/image/maintenance.ts';
-import { sweep } from '../../src/image/sweep.ts';
+import { createAccessLog } from '../../src/image/maintenance/accesses.ts';
+import { createCleanup } from '../../src/image/maintenance/cleanup.ts';
+import { runWhenDue } from '../../src/image/maintenance/maintenance.ts';
+import { sweep } from '../../src/image/maintenance/sweep.ts';
 import { type CodecBench, startCodec } from '../support/codec.ts';
 import { DAY_MS, HOUR_MS, type ImageHost, pathOf, startImageHost } from '../support/image-host.ts';
 import { quarters } from '../support/images.ts';

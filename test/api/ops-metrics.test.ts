@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import { createMetrics } from '../../src/shared/metrics.ts';
-import { observeStores } from '../../src/shared/observed.ts';
+import { createMetrics } from '../../src/lib/metrics.ts';
+import { instrumentStores } from '../../src/start/instrumented.ts';
 import { PNG, type RunningServer, runServer, withServer } from '../support/running-server.ts';
 
 let server: RunningServer;
@@ -122,7 +122,7 @@ test('a store that is watched answers and fails as before, and is measured', asy
     },
     version: async () => '1',
   };
-  const watched = observeStores(metrics, () => 0)('things', store);
+  const watched = instrumentStores(metrics, () => 0)('things', store);
   expect(await watched.get('a')).toBe('a');
   expect(watched.get('')).rejects.toThrow('away');
   expect(await Array.fromAsync(watched.stream())).toEqual([1]);

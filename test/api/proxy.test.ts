@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test';
-import { createApp } from '../../src/http/app.ts';
+import { createApp } from '../../src/app.ts';
 import { createContexts } from '../../src/http/context.ts';
+import { createNetworkList } from '../../src/lib/address.ts';
 import { statsAnswer } from '../../src/proxy/descriptions.ts';
 import { proxyRoutes } from '../../src/proxy/routes.ts';
-import { createNetworkList } from '../../src/shared/address.ts';
 import { json } from '../support/json.ts';
 import { createPool, draft } from '../support/pool.ts';
 import { openTestWeb } from '../support/web.ts';

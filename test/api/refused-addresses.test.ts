@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { canonicalAddress, isGloballyRoutable } from '../../src/lib/address.ts';
 import { createChecker } from '../../src/proxy/check/checker.ts';
-import { canonicalAddress, isGloballyRoutable } from '../../src/shared/address.ts';
 import { FORBIDDEN } from '../support/forbidden-addresses.ts';
 import { json } from '../support/json.ts';
 import { type RunningServer, runServer } from '../support/running-server.ts';

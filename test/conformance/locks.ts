@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
-import { systemClock } from '../../src/shared/clock.ts';
-import type { Lease, Locks } from '../../src/shared/locks.ts';
+import { systemClock } from '../../src/lib/clock.ts';
+import type { Lease, Locks } from '../../src/lib/locks.ts';
 import { type Open, storeTest, type Test } from '../support/runner.ts';
 
 const TTL_MS = 10_000;

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import type { RateLimiter } from '../../src/shared/rate-limiter.ts';
+import type { RateLimiter } from '../../src/lib/rate-limiter.ts';
 import { type Open, storeTest, type Test } from '../support/runner.ts';
 
 /** A limiter, and how to let time pass for it: a clock that is turned, or a real wait. */

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import type { StateStore } from '../../src/shared/state.ts';
+import type { StateStore } from '../../src/lib/state.ts';
 import { type Open, storeTest, type Test } from '../support/runner.ts';
 
 /** Every promise of `StateStore`. */

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { test } from 'node:test';
 import type { WorkerReply } from '../../src/image/codec/protocol.ts';
-import { receiveUpload } from '../../src/image/upload.ts';
+import { receiveUpload } from '../../src/image/upload/upload.ts';
 import { denoRuntime } from '../../src/runtime/deno.ts';
 import { startCodec } from '../support/codec.ts';
 import { pngBomb } from '../support/hostile-images.ts';

@@ -5,9 +5,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { isSameStore, openStores, type Stores } from '../../adapters/open.ts';
 import { originalKey } from '../../src/image/blob-keys.ts';
-import { PAIR_STATE, pairStores } from '../../src/image/pairing.ts';
+import { IDENTITY_STATE, pairStores } from '../../src/image/maintenance/store-identity.ts';
+import { systemClock } from '../../src/lib/clock.ts';
 import { bunRuntime } from '../../src/runtime/bun.ts';
-import { systemClock } from '../../src/shared/clock.ts';
 import { cli, cliCommand, cliEnvironment } from '../support/cli.ts';
 import { image } from '../support/records.ts';
 import { until } from '../support/services.ts';
@@ -103,7 +103,7 @@ test('an installation without images starts with its new stores', async () => {
 test('stores with the images of another installation are refused and left alone', async () => {
   await install('one', 3);
   await install('other', 2);
-  const id = await withStores('other', ({ state }) => state.get(PAIR_STATE));
+  const id = await withStores('other', ({ state }) => state.get(IDENTITY_STATE));
   const onto = await cli(migration('one', 'other'));
   expect([onto.code, onto.stderr]).toEqual([1, expect.stringContaining('belong to another installation')]);
   const files = ['migrate', '--from-metadata', metadataOf('one'), '--from-blobs', blobsOf('one')];
@@ -111,7 +111,7 @@ test('stores with the images of another installation are refused and left alone'
   expect(filesAlone.code).toBe(1);
   await withStores('other', async (stores) => {
     expect((await stores.images.summary()).images).toBe(2);
-    expect(await stores.state.get(PAIR_STATE)).toBe(id);
+    expect(await stores.state.get(IDENTITY_STATE)).toBe(id);
     await pair(stores);
   });
 });

@@ -1,5 +1,5 @@
-import type { Clock } from '../../src/shared/clock.ts';
-import { breathe } from '../../src/shared/schedule.ts';
+import type { Clock } from '../../src/lib/clock.ts';
+import { breathe } from '../../src/lib/schedule.ts';
 
 /** A clock that stands still until it is told to go on. */
 export interface FakeClock extends Clock {

@@ -1,8 +1,8 @@
 import { createServer, type IncomingMessage, type RequestListener } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
+import { canonicalAddress } from '../../src/lib/address.ts';
 import { judgeAnswer } from '../../src/proxy/check/judge.ts';
-import { canonicalAddress } from '../../src/shared/address.ts';
 import type { KeyPair } from './certificates.ts';
 
 export interface JudgeServerOptions {

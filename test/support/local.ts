@@ -5,8 +5,8 @@ import { createFolderBlobs } from '../../adapters/filesystem/blobs.ts';
 import { createLocalLocks } from '../../adapters/local/locks.ts';
 import { createLocalRateLimiter } from '../../adapters/local/rate-limiter.ts';
 import type { BlobStore } from '../../src/image/store.ts';
+import type { Locks } from '../../src/lib/locks.ts';
 import type { Runtime } from '../../src/runtime/runtime.ts';
-import type { Locks } from '../../src/shared/locks.ts';
 import type { TimedLimiter } from '../conformance/rate-limiter.ts';
 import type { Open } from './runner.ts';
 

@@ -2,8 +2,8 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseConfig } from '../../src/config.ts';
+import type { Facts } from '../../src/lib/logger.ts';
 import { bunRuntime } from '../../src/runtime/bun.ts';
-import type { Facts } from '../../src/shared/logger.ts';
 import { start } from '../../src/start.ts';
 
 /** A 2 x 2 pixel PNG. */

@@ -2,8 +2,8 @@ import { join } from 'node:path';
 import { openDatabase } from '../../adapters/sqlite/database.ts';
 import { createSqliteProxies } from '../../adapters/sqlite/proxies.ts';
 import { createSqliteState } from '../../adapters/sqlite/state.ts';
-import { NO_JOB, type RefreshJob } from '../../src/proxy/progress.ts';
 import { ANONYMITIES, CHECK_ERRORS, PROTOCOLS } from '../../src/proxy/proxy.ts';
+import { NO_JOB, type RefreshJob } from '../../src/proxy/refresh/progress.ts';
 import type { ProxyDraft } from '../../src/proxy/store.ts';
 import { bunRuntime } from '../../src/runtime/bun.ts';
 

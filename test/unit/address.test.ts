@@ -5,7 +5,7 @@ import {
   isGloballyRoutable,
   isGloballyRoutableIpv4,
   parseIpv4,
-} from '../../src/shared/address.ts';
+} from '../../src/lib/address.ts';
 import { FORBIDDEN } from '../support/forbidden-addresses.ts';
 
 describe('an address that must not be dialled is refused', () => {

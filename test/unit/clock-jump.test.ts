@@ -4,8 +4,8 @@ import { createLocalRateLimiter } from '../../adapters/local/rate-limiter.ts';
 import { openDatabase } from '../../adapters/sqlite/database.ts';
 import { createSqliteState } from '../../adapters/sqlite/state.ts';
 import { createRecordCache } from '../../src/image/records.ts';
+import { createBlocks } from '../../src/moderation/blocks.ts';
 import { bunRuntime } from '../../src/runtime/bun.ts';
-import { createBlocks } from '../../src/shared/blocks.ts';
 import { startImageHost } from '../support/image-host.ts';
 import { image } from '../support/records.ts';
 import { PNG } from '../support/running-server.ts';
@@ -69,7 +69,7 @@ test.each(JUMPS)('the clock jumps %s: what another copy has deleted is gone soon
   const records = createRecordCache({ get: async () => stored }, () => now);
   expect(await records.get(image().id)).toEqual(image());
   stored = null;
-  expect(records.peek(image().id)).toEqual(image());
+  expect(records.cached(image().id)).toEqual(image());
   now += ms;
   expect(await records.get(image().id)).toBeNull();
 });

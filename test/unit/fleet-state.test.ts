@@ -1,11 +1,11 @@
 import { afterEach, beforeEach, expect, test } from 'bun:test';
 import { type Database, openDatabase } from '../../adapters/sqlite/database.ts';
 import { createSqliteState } from '../../adapters/sqlite/state.ts';
+import type { StateStore } from '../../src/lib/state.ts';
 import type { JudgeState } from '../../src/proxy/check/checker.ts';
-import { createProgress, NO_JOB, type RefreshJob } from '../../src/proxy/progress.ts';
-import { createSharedJudges } from '../../src/proxy/shared-judges.ts';
+import { createSharedJudges } from '../../src/proxy/check/shared-judges.ts';
+import { createProgress, NO_JOB, type RefreshJob } from '../../src/proxy/refresh/progress.ts';
 import { bunRuntime } from '../../src/runtime/bun.ts';
-import type { StateStore } from '../../src/shared/state.ts';
 import { createFakeClock } from '../support/fake-clock.ts';
 import { createPool } from '../support/pool.ts';
 

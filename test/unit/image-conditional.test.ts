@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test';
-import { isNotModified, requestedRange } from '../../src/image/conditional.ts';
+import { isNotModified, requestedRange } from '../../src/image/serve/conditional.ts';
 
 const modified = Date.UTC(2026, 0, 31, 8, 5, 9, 700);
 const file = { etag: '"abc"', modified };

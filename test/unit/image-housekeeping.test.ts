@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test';
-import { createAccessLog } from '../../src/image/accesses.ts';
 import { keysOf, ownerOfKey } from '../../src/image/blob-keys.ts';
 import type { ImageRecord } from '../../src/image/image.ts';
+import { createAccessLog } from '../../src/image/maintenance/accesses.ts';
 import { createRecordCache } from '../../src/image/records.ts';
 
 const HOUR_MS = 3_600_000;

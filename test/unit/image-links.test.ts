@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test';
-import { contentDisposition } from '../../src/image/disposition.ts';
 import { linksOf } from '../../src/image/links.ts';
+import { contentDisposition } from '../../src/image/serve/disposition.ts';
 
 const BASE = 'https://img.example/pictures';
 const links = (filename: string) => linksOf(BASE, { id: 'abcDEF123456', format: 'jpeg', filename });

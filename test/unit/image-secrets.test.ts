@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'bun:test';
 import { randomBytes } from 'node:crypto';
 import { createLocalRateLimiter } from '../../adapters/local/rate-limiter.ts';
-import { createCookieSigner } from '../../src/image/cookie.ts';
-import { credentialsOf } from '../../src/image/credentials.ts';
+import { createCookieSigner } from '../../src/image/access/cookie.ts';
+import { credentialsOf } from '../../src/image/access/credentials.ts';
+import { createPasswordHasher } from '../../src/image/access/password.ts';
+import { createPasswordGuard } from '../../src/image/access/password-guard.ts';
 import { createDeleteToken, createId } from '../../src/image/ids.ts';
 import type { ImageRecord } from '../../src/image/image.ts';
-import { createImageLock } from '../../src/image/lock.ts';
-import { createPasswordHasher } from '../../src/image/password.ts';
 
 const request = (url: string, headers: Record<string, string> = {}) =>
   new Request(`http://localhost${url}`, { headers });
@@ -124,7 +124,7 @@ describe('the lock of an image', () => {
   function createLock() {
     let now = 0;
     let verified = 0;
-    const lock = createImageLock({
+    const lock = createPasswordGuard({
       hasher: {
         hash: async (password) => `hash of ${password}`,
         verify: async (password, encoded) => {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test';
 import { AppError } from '../../src/errors.ts';
-import { parseUploadOptions } from '../../src/image/upload-options.ts';
+import { parseUploadOptions } from '../../src/image/upload/upload-options.ts';
 
 const DEFAULTS = {
   format: 'webp',

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test';
-import { createLogger, type LoggerOptions } from '../../src/shared/logger.ts';
+import { createLogger, type LoggerOptions } from '../../src/lib/logger.ts';
 
 function linesOf(addresses: LoggerOptions['addresses'], peers: string[]): Record<string, unknown>[] {
   const lines: Record<string, unknown>[] = [];

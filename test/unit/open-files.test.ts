@@ -2,7 +2,7 @@ import { describe, expect, test } from 'bun:test';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { affordableSockets } from '../../src/shared/open-files.ts';
+import { affordableSockets } from '../../src/lib/open-files.ts';
 
 async function withLimit<T>(soft: string, use: (path: string) => Promise<T>): Promise<T> {
   const folder = await mkdtemp(join(tmpdir(), 'picpool-limits-'));

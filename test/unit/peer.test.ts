@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test';
 import { clientAddress } from '../../src/http/peer.ts';
-import { createNetworkList } from '../../src/shared/address.ts';
+import { createNetworkList } from '../../src/lib/address.ts';
 
 const trusted = createNetworkList(['10.0.0.0/8', '::1']);
 const nobody = createNetworkList([]);

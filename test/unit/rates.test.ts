@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test';
-import { clientNetwork } from '../../src/shared/address.ts';
-import { DEFAULT_RATES, parseRates } from '../../src/shared/rates.ts';
+import { clientNetwork } from '../../src/lib/address.ts';
+import { DEFAULT_RATES, parseRates } from '../../src/lib/rates.ts';
 
 describe('limits as a setting', () => {
   test('are the usual ones, or none', () => {

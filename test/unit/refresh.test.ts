@@ -234,7 +234,7 @@ describe('a refresh', () => {
 
 describe('a list of a million entries', () => {
   test('takes less than 300 MB', async () => {
-    const { createCandidates } = await import('../../src/proxy/candidates.ts');
+    const { createCandidates } = await import('../../src/proxy/refresh/candidates.ts');
     await open();
     Bun.gc(true);
     const before = process.memoryUsage().rss;

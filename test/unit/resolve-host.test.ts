@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test';
-import { resolveHost } from '../../src/shared/resolve-host.ts';
+import { resolveHost } from '../../src/lib/resolve-host.ts';
 
 describe('resolveHost', () => {
   test('a local name is found although DNS does not know it', async () => {

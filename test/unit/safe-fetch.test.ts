@@ -3,8 +3,8 @@ import { createServer, type RequestListener, type Server } from 'node:http';
 import { createServer as createSecureServer } from 'node:https';
 import type { AddressInfo, LookupFunction } from 'node:net';
 import { gzipSync } from 'node:zlib';
-import { isGloballyRoutable } from '../../src/shared/address.ts';
-import { createSafeFetch, type SafeFetchOptions, type SafeResponse } from '../../src/shared/safe-fetch.ts';
+import { isGloballyRoutable } from '../../src/lib/address.ts';
+import { createSafeFetch, type SafeFetchOptions, type SafeResponse } from '../../src/lib/safe-fetch.ts';
 import { createCertificates } from '../support/certificates.ts';
 
 const LIMITS = { timeoutMs: 5_000, maxBytes: 1_000_000 };

@@ -1,5 +1,10 @@
 import { describe, expect, test } from 'bun:test';
-import { nextCheckAt, nextPrice, PRICE, type Scheduled } from '../../src/proxy/schedule.ts';
+import {
+  CHECK_COST_MS,
+  nextCheckAt,
+  nextCheckCost,
+  type Scheduled,
+} from '../../src/proxy/recheck/schedule.ts';
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
@@ -16,8 +21,8 @@ const base: Scheduled = {
   uptimeWeight: 0.8,
 };
 /** Minutes until the next check. */
-const wait = (changes: Partial<Scheduled>, priceMs: number = PRICE.first, random = 0.5) =>
-  (nextCheckAt({ ...base, ...changes }, priceMs, random) - now) / MINUTE;
+const wait = (changes: Partial<Scheduled>, checkCostMs: number = CHECK_COST_MS.first, random = 0.5) =>
+  (nextCheckAt({ ...base, ...changes }, checkCostMs, random) - now) / MINUTE;
 
 const proven = { uptime: 0.97, runSince: now - 30 * HOUR, run: 60 } as const;
 const dead = { status: 'dead', run: -20 } as const;
@@ -56,21 +61,21 @@ describe('the next check', () => {
   });
 
   test('is never more than a day away, nor sooner than about two minutes', () => {
-    expect(wait({ ...dead, uptime: 0.0001, lastAlive: null, firstSeen: 0 }, PRICE.most)).toBeLessThanOrEqual(
-      24 * 60 * 1.1,
-    );
-    expect(wait({}, PRICE.least)).toBeGreaterThanOrEqual(2 * 0.9);
+    expect(
+      wait({ ...dead, uptime: 0.0001, lastAlive: null, firstSeen: 0 }, CHECK_COST_MS.most),
+    ).toBeLessThanOrEqual(24 * 60 * 1.1);
+    expect(wait({}, CHECK_COST_MS.least)).toBeGreaterThanOrEqual(2 * 0.9);
   });
 
   test('comes later when checks are dear', () => {
     for (const record of [{}, proven, { ...dead, lastAlive: now - HOUR }]) {
-      expect(wait(record, 10 * PRICE.first)).toBeGreaterThan(wait(record));
+      expect(wait(record, 10 * CHECK_COST_MS.first)).toBeGreaterThan(wait(record));
     }
   });
 
   test('is spread by a tenth to either side', () => {
-    expect(wait(proven, PRICE.first, 0)).toBeCloseTo(0.9 * wait(proven), 3);
-    expect(wait(proven, PRICE.first, 1)).toBeCloseTo(1.1 * wait(proven), 3);
+    expect(wait(proven, CHECK_COST_MS.first, 0)).toBeCloseTo(0.9 * wait(proven), 3);
+    expect(wait(proven, CHECK_COST_MS.first, 1)).toBeCloseTo(1.1 * wait(proven), 3);
   });
 
   test('is a finite time for records at the edge', () => {
@@ -86,13 +91,13 @@ describe('the next check', () => {
 
 describe('the price of a check', () => {
   test('rises while checks queue and falls while the budget is not used', () => {
-    expect(nextPrice(1000, { lagMs: 5 * MINUTE, used: 1 })).toBeGreaterThan(1000);
-    expect(nextPrice(1000, { lagMs: 0, used: 0.5 })).toBeLessThan(1000);
-    expect(nextPrice(1000, { lagMs: 0, used: 1 })).toBe(1000);
+    expect(nextCheckCost(1000, { lagMs: 5 * MINUTE, used: 1 })).toBeGreaterThan(1000);
+    expect(nextCheckCost(1000, { lagMs: 0, used: 0.5 })).toBeLessThan(1000);
+    expect(nextCheckCost(1000, { lagMs: 0, used: 1 })).toBe(1000);
   });
 
   test('stays within its bounds', () => {
-    expect(nextPrice(PRICE.most, { lagMs: HOUR, used: 1 })).toBe(PRICE.most);
-    expect(nextPrice(PRICE.least, { lagMs: 0, used: 0 })).toBe(PRICE.least);
+    expect(nextCheckCost(CHECK_COST_MS.most, { lagMs: HOUR, used: 1 })).toBe(CHECK_COST_MS.most);
+    expect(nextCheckCost(CHECK_COST_MS.least, { lagMs: 0, used: 0 })).toBe(CHECK_COST_MS.least);
   });
 });

@@ -1,5 +1,5 @@
 import { expect, setDefaultTimeout, test } from 'bun:test';
-import { createSearchIndex, type Searched } from '../../src/shared/search/search-index.ts';
+import { createSearchIndex, type Searched } from '../../src/lib/search/search-index.ts';
 
 setDefaultTimeout(20_000);
 

@@ -6,11 +6,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { gzipSync } from 'node:zlib';
+import { createSafeFetch } from '../../src/lib/safe-fetch.ts';
 import { formatUrl } from '../../src/proxy/proxy.ts';
 import { createSourceReader } from '../../src/proxy/sources/read.ts';
 import { createSeen } from '../../src/proxy/sources/seen.ts';
 import type { Source } from '../../src/proxy/sources/source.ts';
-import { createSafeFetch } from '../../src/shared/safe-fetch.ts';
 
 const GOOD = '8.8.8.1:80\n8.8.8.2:80\n';
 let server: Server;

@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test';
-import { cleanFilename } from '../../src/image/filename.ts';
+import { cleanFilename } from '../../src/image/upload/filename.ts';
 
 const cases: [string, string, string | null][] = [
   ['an ordinary name stays', 'holiday photo.jpg', 'holiday photo.jpg'],

@@ -4,7 +4,7 @@ import { mkdtemp, readdir, readFile, rm, stat } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { receiveUpload, type UploadLimits } from '../../src/image/upload.ts';
+import { receiveUpload, type UploadLimits } from '../../src/image/upload/upload.ts';
 
 const BOUNDARY = 'XbY';
 /** Holds what looks like the boundary, whole and in part. */

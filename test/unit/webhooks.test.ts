@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from 'bun:test';
 import { createHmac } from 'node:crypto';
 import { createLocalLocks } from '../../adapters/local/locks.ts';
-import { createSafeFetch, type SafeFetch } from '../../src/shared/safe-fetch.ts';
+import { createSafeFetch, type SafeFetch } from '../../src/lib/safe-fetch.ts';
 import { type PoolState, watchPool } from '../../src/webhooks/watch.ts';
 import { createWebhooks, type Delivery, type WebhooksOptions } from '../../src/webhooks/webhooks.ts';
 import { createFakeClock } from '../support/fake-clock.ts';

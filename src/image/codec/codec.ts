@@ -1,7 +1,7 @@
 import { rm } from 'node:fs/promises';
 import { resolve as absolute } from 'node:path';
 import { AppError } from '../../errors.ts';
-import type { Log } from '../../shared/logger.ts';
+import type { Log } from '../../lib/logger.ts';
 import type { Environment } from './child.ts';
 import { type Header, readHeader } from './header.ts';
 import { checkLimits } from './limits.ts';
@@ -10,7 +10,7 @@ import type { Converted, ConvertJob } from './protocol.ts';
 
 export type { Converted, ConvertJob } from './protocol.ts';
 
-/** Turns uploads into what is stored, in processes of its own that can be killed. */
+/** AdmissionQueue uploads into what is stored, in processes of its own that can be killed. */
 export interface Codec {
   /**
    * Converts a file. Rejects with `AppError`: `not_an_image`, `undecodable_image`, `image_limit`,

@@ -1,5 +1,5 @@
 import { AppError } from '../../errors.ts';
-import type { Log } from '../../shared/logger.ts';
+import type { Log } from '../../lib/logger.ts';
 import { type Child, type Ending, type Environment, startChild } from './child.ts';
 import type { Converted, ConvertJob, InputLimits, JobReply } from './protocol.ts';
 

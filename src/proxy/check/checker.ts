@@ -1,8 +1,8 @@
 import { connect as connectTcp, type Socket } from 'node:net';
 import { createSecureContext, rootCertificates } from 'node:tls';
-import { canonicalAddress, isGloballyRoutable } from '../../shared/address.ts';
-import type { Log } from '../../shared/logger.ts';
-import { resolveHost } from '../../shared/resolve-host.ts';
+import { canonicalAddress, isGloballyRoutable } from '../../lib/address.ts';
+import type { Log } from '../../lib/logger.ts';
+import { resolveHost } from '../../lib/resolve-host.ts';
 import type { CheckError, CheckResult, Endpoint } from '../proxy.ts';
 import { compareHeaders } from './compare.ts';
 import { type Connection, openConnection } from './connection.ts';
@@ -11,7 +11,7 @@ import { askDirectly, askThrough, isCommitted, type JudgeTarget } from './exchan
 import { CheckFault, type FaultCode } from './fault.ts';
 import type { HttpAnswer } from './http.ts';
 import { createJudges, type Judge, type JudgeState } from './judges.ts';
-import { createLiveConnections } from './live.ts';
+import { createOpenConnections } from './open-connections.ts';
 import { refusalOf } from './policy.ts';
 
 export type { JudgeState } from './judges.ts';
@@ -88,7 +88,7 @@ export function createChecker(options: CheckerOptions): Checker {
     context ??= createSecureContext();
     return context;
   };
-  const live = createLiveConnections(Math.min(MAX_TICK_MS, Math.ceil(timeoutMs / 20)), monotonic);
+  const live = createOpenConnections(Math.min(MAX_TICK_MS, Math.ceil(timeoutMs / 20)), monotonic);
   let closed = false;
   let warnedAt = Number.NEGATIVE_INFINITY;
 

@@ -1,4 +1,4 @@
-import { canonicalAddress } from '../../shared/address.ts';
+import { canonicalAddress } from '../../lib/address.ts';
 import { isProven } from './judge.ts';
 
 /** What an echo service says about a request, whatever its format. */

@@ -1,5 +1,5 @@
-import { canonicalAddress, isGloballyRoutable } from '../../shared/address.ts';
-import type { Log } from '../../shared/logger.ts';
+import { canonicalAddress, isGloballyRoutable } from '../../lib/address.ts';
+import type { Log } from '../../lib/logger.ts';
 import { type Echo, readEcho } from './echo.ts';
 import { type JudgeTarget, judgeTarget, sentHeaders } from './exchange.ts';
 import type { HttpAnswer } from './http.ts';

@@ -1,4 +1,4 @@
-import { canonicalAddress, isGloballyRoutable } from '../../shared/address.ts';
+import { canonicalAddress, isGloballyRoutable } from '../../lib/address.ts';
 import type { Endpoint } from '../proxy.ts';
 
 /**

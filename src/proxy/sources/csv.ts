@@ -1,13 +1,13 @@
+import type { CandidateSink } from './candidate-sink.ts';
 import { createLineCutter } from './lines.ts';
 import type { Parser } from './parser.ts';
 import { ADDRESS_FIELDS, takeCells, takeRecord } from './record.ts';
-import type { Taker } from './taker.ts';
 
 /**
  * Cells between commas, semicolons or tabs, quoted or not. The first line is a header when one of its cells is the
  * name of an address. A quoted cell ends with its line: else one stray quote would swallow the rest of the list.
  */
-export function createCsvParser(taker: Taker): Parser {
+export function createCsvParser(sink: CandidateSink): Parser {
   let header: string[] | null | undefined;
   let separator = ',';
 
@@ -22,10 +22,10 @@ export function createCsvParser(taker: Taker): Parser {
     }
     const cells = cut(line, separator);
     const taken = header
-      ? takeRecord(Object.fromEntries(header.map((name, i) => [name, cells[i] ?? ''])), taker)
-      : takeCells(cells, taker);
-    if (!taken) taker.reject();
-  }, taker.reject);
+      ? takeRecord(Object.fromEntries(header.map((name, i) => [name, cells[i] ?? ''])), sink)
+      : takeCells(cells, sink);
+    if (!taken) sink.reject();
+  }, sink.reject);
 }
 
 /** Most cells of a row that are looked at. */

@@ -1,4 +1,4 @@
-import { canonicalAddress, isGloballyRoutable, isGloballyRoutableIpv4 } from '../../shared/address.ts';
+import { canonicalAddress, isGloballyRoutable, isGloballyRoutableIpv4 } from '../../lib/address.ts';
 import { isCountryCode } from '../country-code.ts';
 import type { Protocol } from '../proxy.ts';
 import { protocolNamed } from './source.ts';

@@ -1,7 +1,7 @@
+import type { CandidateSink } from './candidate-sink.ts';
 import { createLinesParser } from './lines.ts';
 import type { Parser } from './parser.ts';
 import { takeCells } from './record.ts';
-import type { Taker } from './taker.ts';
 
 const LONGEST_TAG = 16_384;
 const LONGEST_CELL = 256;
@@ -15,8 +15,8 @@ const HIDDEN = /^(script|style|noscript|template)$/;
  * Reads the rows of tables as cells, and all other text (of a `textarea` or `pre` above all) as lines. No tree is
  * built: the tags only cut the text.
  */
-export function createHtmlParser(taker: Taker): Parser {
-  const quiet: Taker = { ...taker, reject: () => {} };
+export function createHtmlParser(sink: CandidateSink): Parser {
+  const quiet: CandidateSink = { ...sink, reject: () => {} };
   const lines = createLinesParser(quiet);
   let text = '';
   let row: string[] | null = null;
@@ -32,7 +32,7 @@ export function createHtmlParser(taker: Taker): Parser {
 
   function endRow(): void {
     endCell();
-    if (row && row.length > 0 && !takeCells(row, taker)) taker.reject();
+    if (row && row.length > 0 && !takeCells(row, sink)) sink.reject();
     row = null;
   }
 

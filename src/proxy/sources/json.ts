@@ -1,7 +1,7 @@
+import type { CandidateSink } from './candidate-sink.ts';
 import { createHtmlParser } from './html.ts';
 import type { Parser } from './parser.ts';
 import { isFields, takeRecord } from './record.ts';
-import type { Taker } from './taker.ts';
 
 /** No description of one proxy is longer; some lists hold a page of HTML in one string, which is. */
 const LONGEST_ELEMENT = 1_000_000;
@@ -13,7 +13,7 @@ const DEEPEST = 32;
  * a broken element costs only itself, and the event loop never waits for 20 MB of `JSON.parse` (about 300 ms).
  * Text directly inside an array is taken as an entry as well.
  */
-export function createJsonParser(taker: Taker): Parser {
+export function createJsonParser(sink: CandidateSink): Parser {
   /** Text from the start of what is being collected, and how far it was looked through. */
   let text = '';
   let at = 0;
@@ -35,21 +35,21 @@ export function createJsonParser(taker: Taker): Parser {
 
   function parse(from: number, to: number): void {
     if (to - from > LONGEST_ELEMENT) {
-      if (element >= 0) taker.reject();
+      if (element >= 0) sink.reject();
       return;
     }
     try {
       const value: unknown = JSON.parse(text.slice(from, to));
-      if (!isFields(value) || takeRecord(value, taker)) return;
+      if (!isFields(value) || takeRecord(value, sink)) return;
       const pages = Object.values(value).filter((field) => typeof field === 'string' && field.includes('<t'));
-      if (pages.length === 0) taker.reject();
+      if (pages.length === 0) sink.reject();
       for (const page of pages) {
-        const html = createHtmlParser(taker);
+        const html = createHtmlParser(sink);
         html.push(String(page));
         html.end();
       }
     } catch {
-      taker.reject();
+      sink.reject();
     }
   }
 
@@ -65,15 +65,15 @@ export function createJsonParser(taker: Taker): Parser {
 
   function onString(from: number, to: number): void {
     if (element >= 0 || open.at(-1) !== '[') return;
-    if (taker.entry(text, from + 1, to)) top = -1;
-    else if (open[0] === '[') taker.reject();
+    if (sink.entry(text, from + 1, to)) top = -1;
+    else if (open[0] === '[') sink.reject();
   }
 
   function onOpen(bracket: string, i: number): void {
     const newLine = i > 0 && text.charCodeAt(i - 1) === 10;
     if (bracket === '{' && newLine && open[0] === '{' && !open.includes('[')) {
       // The line before began an object and did not end it.
-      taker.reject();
+      sink.reject();
       forget();
     }
     if (bracket === '{' && element < 0) {
@@ -112,7 +112,7 @@ export function createJsonParser(taker: Taker): Parser {
         const lineBreak = end < 0 ? -1 : text.slice(at, end).indexOf('\n');
         if (end < 0) return;
         if (lineBreak >= 0) {
-          if (element >= 0 || top >= 0) taker.reject();
+          if (element >= 0 || top >= 0) sink.reject();
           forget();
           at += lineBreak;
           continue;
@@ -135,7 +135,7 @@ export function createJsonParser(taker: Taker): Parser {
       if (top >= 0) top = 0;
       if (text.length <= LONGEST_ELEMENT) return;
       // Too long for one proxy: it is dropped, but the brackets still count. At the top it may be a wrapper.
-      if (element >= 0) taker.reject();
+      if (element >= 0) sink.reject();
       element = -1;
       top = -1;
       inLongString = at < text.length;
@@ -143,7 +143,7 @@ export function createJsonParser(taker: Taker): Parser {
       at = 0;
     },
     end() {
-      if (element >= 0 || top >= 0) taker.reject();
+      if (element >= 0 || top >= 0) sink.reject();
       forget();
       text = '';
       at = 0;

@@ -1,5 +1,5 @@
+import type { CandidateSink } from './candidate-sink.ts';
 import type { Parser } from './parser.ts';
-import type { Taker } from './taker.ts';
 
 /** No entry is longer; more is no list of lines, and must not be collected. */
 const LONGEST_LINE = 65_536;
@@ -49,10 +49,10 @@ export function createLineCutter(
 }
 
 /** One entry a line: `ip:port` or `scheme://ip:port`, and anything behind it. Comments and blank lines are not counted. */
-export function createLinesParser(taker: Taker): Parser {
+export function createLinesParser(sink: CandidateSink): Parser {
   return createLineCutter((text, start, end) => {
-    if (taker.entry(text, start, end)) return;
+    if (sink.entry(text, start, end)) return;
     const first = text.slice(start, Math.min(end, start + 64)).trimStart();
-    if (first !== '' && !first.startsWith('#')) taker.reject();
-  }, taker.reject);
+    if (first !== '' && !first.startsWith('#')) sink.reject();
+  }, sink.reject);
 }

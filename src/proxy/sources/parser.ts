@@ -1,9 +1,9 @@
+import { type CandidateSinkOptions, createCandidateSink, type Tally } from './candidate-sink.ts';
 import { createCsvParser } from './csv.ts';
 import { createHtmlParser } from './html.ts';
 import { createJsonParser } from './json.ts';
 import { createLinesParser } from './lines.ts';
 import type { SourceFormat } from './source.ts';
-import { createTaker, type TakerOptions, type Tally } from './taker.ts';
 
 /** Takes a list piece by piece, cut anywhere. It never throws, and holds at most about a million characters. */
 export interface Parser {
@@ -20,7 +20,7 @@ const PARSERS = {
 };
 
 /** A parser of one list, and the counts of what it has found so far. */
-export function createParser(format: SourceFormat, options: TakerOptions): Parser & { tally: Tally } {
-  const taker = createTaker(options);
-  return { ...PARSERS[format](taker), tally: taker.tally };
+export function createParser(format: SourceFormat, options: CandidateSinkOptions): Parser & { tally: Tally } {
+  const sink = createCandidateSink(options);
+  return { ...PARSERS[format](sink), tally: sink.tally };
 }

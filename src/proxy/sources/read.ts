@@ -1,9 +1,9 @@
 import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
-import type { SafeFetch } from '../../shared/safe-fetch.ts';
+import type { SafeFetch } from '../../lib/safe-fetch.ts';
+import type { OnCandidate, Tally } from './candidate-sink.ts';
 import { createParser, type Parser } from './parser.ts';
 import type { Source, SourceReport } from './source.ts';
-import type { OnCandidate, Tally } from './taker.ts';
 
 export interface ReadOptions {
   signal: AbortSignal;

@@ -1,7 +1,7 @@
 import { isCountryCode } from '../country-code.ts';
 import type { Protocol } from '../proxy.ts';
+import type { CandidateSink } from './candidate-sink.ts';
 import { protocolNamed } from './source.ts';
-import type { Taker } from './taker.ts';
 
 type Fields = Record<string, unknown>;
 
@@ -21,7 +21,7 @@ const COUNTRY_FIELDS = [
 const NESTED_FIELDS = ['geolocation', 'ip_data', 'location', 'geo'];
 
 /** Takes a proxy described by named fields, in any of the shapes that lists use; false where there is no address. */
-export function takeRecord(fields: Fields, taker: Taker): boolean {
+export function takeRecord(fields: Fields, sink: CandidateSink): boolean {
   const address = textOf(ADDRESS_FIELDS.map((name) => fields[name]).find((value) => textOf(value) !== ''));
   if (address === '') return false;
   const port = textOf(fields.port);
@@ -30,12 +30,12 @@ export function takeRecord(fields: Fields, taker: Taker): boolean {
   if (Array.isArray(said) && isFields(said[0])) {
     // One address with several ports: `protocols: [{ type, port }]`.
     for (const part of said)
-      takeRecord({ ip: address, port, country, ...(isFields(part) ? part : {}) }, taker);
+      takeRecord({ ip: address, port, country, ...(isFields(part) ? part : {}) }, sink);
     return true;
   }
   const protocols = protocolsIn(said ?? fields.type);
   const foreign = protocols.length === 0 && textOf(Array.isArray(said) ? said[0] : said) !== '';
-  if (foreign || !taker.parts(address, port, protocols, country)) taker.reject();
+  if (foreign || !sink.parts(address, port, protocols, country)) sink.reject();
   return true;
 }
 
@@ -43,7 +43,7 @@ export function takeRecord(fields: Fields, taker: Taker): boolean {
  * Takes a proxy from cells without names, as in a table: the address in one (the port in it or in the next),
  * a protocol's name in any, a country code in a later one. False where there is no address.
  */
-export function takeCells(cells: readonly string[], taker: Taker): boolean {
+export function takeCells(cells: readonly string[], sink: CandidateSink): boolean {
   const protocols: Protocol[] = [];
   for (const cell of cells) {
     for (const protocol of protocolsIn(cell)) {
@@ -53,7 +53,7 @@ export function takeCells(cells: readonly string[], taker: Taker): boolean {
   for (const [i, cell] of cells.entries()) {
     if (!/^['"\d[]|:/.test(cell)) continue;
     const country = cells.slice(i + 1).find(isCountryCode) ?? null;
-    if (taker.parts(cell, cells[i + 1] ?? '', protocols, country)) return true;
+    if (sink.parts(cell, cells[i + 1] ?? '', protocols, country)) return true;
   }
   return false;
 }

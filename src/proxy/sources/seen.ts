@@ -1,4 +1,4 @@
-import { parseIpv4 } from '../../shared/address.ts';
+import { parseIpv4 } from '../../lib/address.ts';
 import { type Endpoint, formatUrl, PROTOCOLS } from '../proxy.ts';
 
 /** The endpoints of one refresh: lists repeat each other, so that most of what they name has been seen. */

@@ -1,0 +1,30 @@
+import { fileURLToPath } from 'node:url';
+
+/** Files that are read as they are: data of packages, and what browsers get. `scripts/build.ts` puts each into the binary. */
+export const ASSETS = [
+  '@ip-location-db/geo-whois-asn-country-mmdb/geo-whois-asn-country.mmdb',
+  // The parts of the style sheet, in their order.
+  './web/client/base.css',
+  './web/client/frame.css',
+  './web/client/blocks.css',
+  './web/client/images.css',
+  './web/client/proxies.css',
+  './web/client/docs.css',
+  './web/client/copy.js',
+  './web/client/docs.js',
+  './web/client/dom.js',
+  './web/client/favicon.svg',
+  './web/client/image.js',
+  './web/client/mine.js',
+  './web/client/proxies.js',
+  './web/client/results.js',
+  './web/client/upload-card.js',
+  './web/client/upload.js',
+] as const;
+
+export type AssetName = (typeof ASSETS)[number];
+
+/** Where an asset stands, for `node:fs`. The build replaces this module by one that knows the places in the binary. */
+export function assetPath(name: AssetName): string {
+  return fileURLToPath(import.meta.resolve(name));
+}

@@ -1,0 +1,21 @@
+import type { TSchema } from '@sinclair/typebox';
+import type { AnyElysia } from 'elysia';
+import type { HomeSection } from './web/home-page.ts';
+
+/** One of the two services, as the application mounts it. */
+export interface Feature {
+  name: string;
+  /** Path under which its routes answer: empty, or `/proxy`. */
+  basePath: string;
+  routes: AnyElysia;
+  /** The answer of `GET /api/stats`; features that share a base path share the answer. */
+  stats: () => Promise<object>;
+  /** Shape and example of that answer. */
+  statsAnswer: { schema: TSchema; example: object };
+  /** Answers GET requests of which there are very many without the router; `null` for all that it leaves to its routes. */
+  quick?: (request: Request) => Response | null;
+  /** What it shows on the first page. */
+  home?: (request: Request) => Promise<HomeSection>;
+  /** GET answers that depend on nothing but the URL and `version`. */
+  cached?: { paths: readonly string[]; version: () => string | Promise<string> };
+}

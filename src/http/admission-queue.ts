@@ -1,0 +1,71 @@
+import { setImmediate } from 'node:timers';
+import { AppError } from '../errors.ts';
+import type { Metrics } from '../lib/metrics.ts';
+
+/**
+ * Spreads requests that cost something over the turns of the event loop. When hundreds come in at once, each turn begins a few
+ * of them, in their order, so that health checks and kept answers, which do not wait here, are at most some milliseconds away.
+ */
+export interface AdmissionQueue {
+  /** Resolves when the request may begin; rejects with `Overloaded` where too many wait already. */
+  next(): Promise<void>;
+}
+
+export interface AdmissionQueueOptions {
+  /** Requests that begin in one turn. */
+  perTurn?: number;
+  maxWaiting?: number;
+  metrics?: Metrics | undefined;
+}
+
+/** Tells a caller that too many wait. It is no fault to be logged one by one: a flood of requests would fill the log, too. */
+export class Overloaded extends AppError {
+  constructor() {
+    super('unavailable', 'The server has more to do than it can; try again later.', { retryAfterMs: 1000 });
+  }
+}
+
+/** A costly page takes 0.3 ms, and ten times that in the first second of a process. */
+const PER_TURN = 4;
+/** About a second's work: who would wait longer is better told so. */
+const MAX_WAITING = 2000;
+
+export function createAdmissionQueue({
+  perTurn = PER_TURN,
+  maxWaiting = MAX_WAITING,
+  metrics,
+}: AdmissionQueueOptions = {}): AdmissionQueue {
+  const waiting: (() => void)[] = [];
+  /** Requests that have begun in this turn. */
+  let begun = 0;
+  const refused = metrics?.counter(
+    'picpool_http_overloaded_total',
+    'Requests refused because too many waited.',
+  );
+  metrics?.gauge({
+    name: 'picpool_http_waiting',
+    help: 'Requests that wait for their turn of the event loop.',
+    read: () => [{ labels: [], value: waiting.length }],
+  });
+
+  function begin(count: number): void {
+    if (begun === 0) setImmediate(turnOver);
+    begun += count;
+  }
+
+  function turnOver(): void {
+    begun = 0;
+    const now = waiting.splice(0, perTurn);
+    if (now.length > 0) begin(now.length);
+    for (const go of now) go();
+  }
+
+  return {
+    async next() {
+      if (begun < perTurn) return begin(1);
+      if (waiting.length < maxWaiting) return new Promise((resolve) => waiting.push(resolve));
+      refused?.().inc();
+      throw new Overloaded();
+    },
+  };
+}

@@ -1,0 +1,23 @@
+import type { RequestContext } from '../../http/request-context.ts';
+import type { Deleter } from '../service.ts';
+
+/** Who asks for a deletion, as the request tells: by address, `delete_token`, `X-Delete-Token` or a bearer token. */
+export function deleterOf(request: Request, { peer, origin, admin }: RequestContext): Deleter {
+  const { headers } = request;
+  const token =
+    new URL(request.url).searchParams.get('delete_token') ||
+    headers.get('x-delete-token') ||
+    /^Bearer (\S+)$/i.exec(headers.get('authorization') ?? '')?.[1];
+  return { peer: isForeignPage(headers, origin) ? null : peer, token: token ?? null, admin };
+}
+
+/**
+ * True where a browser sends the request for somebody else's page: the visitor's address must not delete
+ * what the visitor did not ask to delete. Browsers without `Sec-Fetch-Site` still send `Origin`.
+ */
+function isForeignPage(headers: Headers, ownOrigin: string): boolean {
+  const site = headers.get('sec-fetch-site');
+  if (site !== null) return site === 'cross-site' || site === 'same-site';
+  const origin = headers.get('origin');
+  return origin !== null && origin !== ownOrigin;
+}

@@ -1,0 +1,66 @@
+import { scrypt, timingSafeEqual } from 'node:crypto';
+import { createSemaphore } from '../../lib/semaphore.ts';
+import type { RandomBytes } from '../ids.ts';
+
+/** Longest password, in bytes of UTF-8. */
+export const MAX_PASSWORD_BYTES = 1024;
+
+export interface PasswordHasher {
+  /** A salted hash, with its parameters: `scrypt$15$8$1$<salt>$<hash>`. Rejects with `busy` under a flood. */
+  hash(password: string): Promise<string>;
+  /** True where the password belongs to the hash. Takes the same time either way; rejects with `busy` under a flood. */
+  verify(password: string, encoded: string): Promise<boolean>;
+}
+
+/** 32 MiB and some 70 ms each: the OWASP Password Storage Cheat Sheet's N = 2^15, r = 8 (there with p = 3). */
+const COST_LOG2 = 15;
+const BLOCK_SIZE = 8;
+const PARALLELISM = 1;
+const SALT_BYTES = 16;
+const HASH_BYTES = 32;
+
+/** Hashes that are computed at once, so that a flood of guesses takes neither all memory nor all cores. */
+const MAX_RUNNING = 2;
+const MAX_WAITING = 32;
+
+/** Hashes passwords with scrypt, a few at a time. `costLog2`: 1 more doubles the time and memory of a new hash. */
+export function createPasswordHasher(random: RandomBytes, { costLog2 = COST_LOG2 } = {}): PasswordHasher {
+  const semaphore = createSemaphore({
+    maxRunning: MAX_RUNNING,
+    maxWaiting: MAX_WAITING,
+    fullMessage: 'Too many passwords are being checked; try again in a moment.',
+  });
+  return {
+    async hash(password) {
+      const salt = Buffer.from(random(SALT_BYTES));
+      const key = await semaphore(() => derive(password, salt, costLog2, BLOCK_SIZE, PARALLELISM));
+      const parameters = [costLog2, BLOCK_SIZE, PARALLELISM].join('$');
+      return `scrypt$${parameters}$${salt.toString('base64url')}$${key.toString('base64url')}`;
+    },
+
+    async verify(password, encoded) {
+      const [scheme, cost, blockSize, parallelism, salt = '', hash = ''] = encoded.split('$');
+      if (scheme !== 'scrypt') throw new Error('a password hash of an unknown kind');
+      if (Buffer.byteLength(password) > MAX_PASSWORD_BYTES) return false;
+      const expected = Buffer.from(hash, 'base64url');
+      const key = await semaphore(() =>
+        derive(
+          password,
+          Buffer.from(salt, 'base64url'),
+          Number(cost),
+          Number(blockSize),
+          Number(parallelism),
+        ),
+      );
+      return key.length === expected.length && timingSafeEqual(key, expected);
+    },
+  };
+}
+
+function derive(password: string, salt: Buffer, costLog2: number, blockSize: number, parallelism: number) {
+  const cost = 2 ** costLog2;
+  const options = { N: cost, r: blockSize, p: parallelism, maxmem: 256 * cost * blockSize };
+  return new Promise<Buffer>((resolve, reject) => {
+    scrypt(password, salt, HASH_BYTES, options, (error, key) => (error ? reject(error) : resolve(key)));
+  });
+}

@@ -1,0 +1,56 @@
+import type { Log } from '../../lib/logger.ts';
+import type { ImageRecord } from '../image.ts';
+import type { ImageStore } from '../store.ts';
+
+/** An image's last access is this exact, in ms: reading must not mean writing. */
+const RESOLUTION_MS = 3_600_000;
+/** More than this many are written without waiting for the timer. */
+const MAX_PENDING = 5000;
+
+/** Collects accesses and writes them in batches. */
+export interface AccessLog {
+  /** Notes that an image was opened; at most once an hour for each image. */
+  note(image: ImageRecord): void;
+  /** Writes what was noted. What cannot be written is kept for the next time; never rejects. */
+  flush(): Promise<void>;
+}
+
+export interface AccessLogOptions {
+  images: Pick<ImageStore, 'touch'>;
+  now: () => number;
+  log: Log;
+  /** Called with the ids whose record has changed. */
+  onWritten: (ids: Iterable<string>) => void;
+}
+
+export function createAccessLog({ images, now, log, onWritten }: AccessLogOptions): AccessLog {
+  let pending = new Map<string, number>();
+  let flushing: Promise<void> = Promise.resolve();
+
+  async function write(): Promise<void> {
+    if (pending.size === 0) return;
+    const batch = pending;
+    pending = new Map();
+    try {
+      await images.touch(batch);
+      onWritten(batch.keys());
+    } catch (cause) {
+      log('warn', 'accesses not written', { images: batch.size, cause });
+      if (batch.size <= MAX_PENDING) pending = new Map([...batch, ...pending]);
+    }
+  }
+
+  const flush = () => {
+    flushing = flushing.then(write);
+    return flushing;
+  };
+
+  return {
+    note({ id, lastAccess }) {
+      if (now() - lastAccess < RESOLUTION_MS || pending.has(id)) return;
+      pending.set(id, now());
+      if (pending.size === MAX_PENDING) void flush();
+    },
+    flush,
+  };
+}

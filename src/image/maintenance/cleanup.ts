@@ -1,0 +1,71 @@
+import { AppError } from '../../errors.ts';
+import type { Locks } from '../../lib/locks.ts';
+import type { ImageRecord } from '../image.ts';
+import type { ImageStore } from '../store.ts';
+
+const BATCH = 100;
+/** A copy of the server that dies during a clean-up holds the others up for so long, in ms. */
+const LOCK_TTL_MS = 60_000;
+
+export interface CleanupReport {
+  removed: number;
+  freedBytes: number;
+  /** False when time ran out first; the next clean-up goes on. */
+  complete: boolean;
+}
+
+export interface CleanupOptions {
+  images: Pick<ImageStore, 'idleSince' | 'removeIdle'>;
+  locks: Locks;
+  /** Images that nobody has opened for this long are removed. */
+  retentionMs: number;
+  now: () => number;
+  /** Removes what belongs to a record that is gone. */
+  onRemoved: (image: ImageRecord) => Promise<void>;
+}
+
+/** Removes images that nobody has opened for long. */
+export interface Cleanup {
+  /**
+   * One clean-up of at most `budgetMs`. Within the process a second caller shares the running one; while another copy
+   * of the server runs one it rejects with `conflict`. May be killed at any point and run again.
+   */
+  run(budgetMs: number, signal?: AbortSignal): Promise<CleanupReport>;
+}
+
+export function createCleanup({ images, locks, retentionMs, now, onRemoved }: CleanupOptions): Cleanup {
+  let running: Promise<CleanupReport> | null = null;
+
+  async function clean(budgetMs: number, signal: AbortSignal | undefined): Promise<CleanupReport> {
+    const lease = await locks.acquire('cleanup', LOCK_TTL_MS);
+    if (!lease) throw new AppError('conflict', 'A clean-up is running already.');
+    try {
+      const report: CleanupReport = { removed: 0, freedBytes: 0, complete: false };
+      const before = now() - retentionMs;
+      const deadline = now() + budgetMs;
+      while (!lease.lost.aborted && !signal?.aborted && now() < deadline) {
+        const idle = await images.idleSince(before, BATCH);
+        if (idle.length === 0) return { ...report, complete: true };
+        for (const image of idle) {
+          // Someone may have opened it since it was read.
+          if (!(await images.removeIdle(image.id, before))) continue;
+          await onRemoved(image);
+          report.removed++;
+          report.freedBytes += image.size;
+        }
+      }
+      return report;
+    } finally {
+      await lease.release();
+    }
+  }
+
+  return {
+    run(budgetMs, signal) {
+      running ??= clean(budgetMs, signal).finally(() => {
+        running = null;
+      });
+      return running;
+    },
+  };
+}

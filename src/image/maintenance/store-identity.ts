@@ -1,0 +1,99 @@
+import { randomUUID } from 'node:crypto';
+import { mkdir, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { AppError } from '../../errors.ts';
+import type { Clock } from '../../lib/clock.ts';
+import type { Log } from '../../lib/logger.ts';
+import type { StateStore } from '../../lib/state.ts';
+import { originalKey } from '../blob-keys.ts';
+import type { BlobStore, ImageStore } from '../store.ts';
+
+/** Name of the value, and of the blob, that say which records and which files belong together. */
+export const IDENTITY_STATE = 'image-files-id';
+export const IDENTITY_BLOB = 'picpool-files-id';
+
+/** Copies that start together wait so long for the first of them to leave the mark, in ms. */
+const PATIENCE_MS = 2000;
+const POLL_MS = 200;
+
+export interface StoreIdentityOptions {
+  state: StateStore;
+  blobs: BlobStore;
+  images: Pick<ImageStore, 'recent'>;
+  /** For temporary files. */
+  folder: string;
+  /** Whether the URLs of records and files can be those of other copies and installations, too. */
+  shared: { records: boolean; files: boolean };
+  clock: Pick<Clock, 'sleep'>;
+  log: Log;
+}
+
+/**
+ * Makes sure that the files belong to the records, so that no clean-up takes another installation's files for its own
+ * leavings, and no copy keeps files where the others cannot see them. Both carry the same id; the first start gives it.
+ * @throws {AppError} `conflict` in words for the operator.
+ */
+export async function pairStores(options: StoreIdentityOptions): Promise<void> {
+  const { state, shared, clock, log } = options;
+  try {
+    const marked = await readMark(options.blobs);
+    const known = await state.get(IDENTITY_STATE);
+    // Records that are new or lost must not make leavings of somebody's files. On one machine the operator knows.
+    if (marked !== null && known === null && (shared.records || shared.files)) throw foreign();
+    const proposed = marked ?? randomUUID();
+    const id = await state.getOrSet(IDENTITY_STATE, proposed);
+    if (marked === id) return;
+    if (marked !== null) throw foreign();
+    if (id === proposed || !(await mustBeHere(options)))
+      return await writeMark(options.blobs, options.folder, id);
+    for (let waitedMs = 0; waitedMs < PATIENCE_MS; waitedMs += POLL_MS) {
+      await clock.sleep(POLL_MS);
+      if ((await readMark(options.blobs)) === id) return;
+    }
+    throw elsewhere();
+  } catch (cause) {
+    if (!(cause instanceof AppError) || cause.code !== 'unavailable') throw cause;
+    log('warn', 'not known whether the image files belong to the records', { cause });
+  }
+}
+
+/** Where files without a mark mean that the marked ones are on another machine, and not that they were moved. */
+async function mustBeHere({ images, blobs, shared }: StoreIdentityOptions): Promise<boolean> {
+  if (!shared.records || shared.files) return false;
+  for (const image of await images.recent({ offset: 0, limit: 3 })) {
+    if (await blobs.stat(originalKey(image))) return false;
+  }
+  return true;
+}
+
+/** Which records the files belong to, or `null` where that is not said. */
+export async function readMark(blobs: BlobStore): Promise<string | null> {
+  const blob = await blobs.get(IDENTITY_BLOB);
+  return blob && (await new Response(blob).text()).trim();
+}
+
+/** Says which records the files belong to. `folder`: for a temporary file. */
+export async function writeMark(blobs: BlobStore, folder: string, id: string): Promise<void> {
+  const path = join(folder, `pair-${randomUUID()}`);
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+  try {
+    await writeFile(path, `${id}\n`, { mode: 0o600 });
+    await blobs.put(IDENTITY_BLOB, path, 'text/plain');
+  } finally {
+    await rm(path, { force: true });
+  }
+}
+
+function foreign(): AppError {
+  return new AppError(
+    'conflict',
+    `The files at BLOBS_URL belong to other records than those at METADATA_URL, and a clean-up would remove them. Use a folder, bucket or prefix of its own; or, to give the files to these records, remove ${IDENTITY_BLOB} from them.`,
+  );
+}
+
+function elsewhere(): AppError {
+  return new AppError(
+    'conflict',
+    `The records at METADATA_URL belong to files in another folder than the one of BLOBS_URL here. Copies on several machines need BLOBS_URL=s3:... or one shared folder. After a move bring all files along, ${IDENTITY_BLOB} among them; where they are lost, remove the value ${IDENTITY_STATE} from the records.`,
+  );
+}

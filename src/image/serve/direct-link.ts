@@ -1,0 +1,62 @@
+import { AppError } from '../../errors.ts';
+import type { RequestContext } from '../../http/request-context.ts';
+import { credentialsOf } from '../access/credentials.ts';
+import { EXTENSIONS, type ImageRecord } from '../image.ts';
+import type { ImageService } from '../service.ts';
+import { type ErrorHeaders, PRIVATE_CACHE, serveImage } from './serve.ts';
+import { thumbnailWidth } from './thumbnails.ts';
+
+/**
+ * A 401 must name a way to authenticate (RFC 9110, section 15.5.2). It names none that browsers know: for `Basic`
+ * they would show a dialog on whatever page embeds the image. Basic credentials are taken all the same.
+ */
+const CHALLENGE = 'ImagePassword realm="picpool"';
+
+/** `<id>` or `<id>.<extension>`, as it stands in a link; `null` for anything else. */
+export function parseFileName(file: string): { id: string; extension: string | null } | null {
+  const [, id, extension = null] = /^([0-9A-Za-z]{12})(?:\.([a-z]+))?$/.exec(file) ?? [];
+  return id === undefined ? null : { id, extension };
+}
+
+/** Opens an image to the request, or rejects; the headers that the error answer needs are put into `errorHeaders`. */
+export async function openImage(
+  service: ImageService,
+  request: Request,
+  peer: () => string,
+  image: ImageRecord,
+  errorHeaders: ErrorHeaders,
+): Promise<void> {
+  if (image.passwordHash === null) return;
+  try {
+    await service.open(image, credentialsOf(request), peer());
+  } catch (error) {
+    errorHeaders['cache-control'] = PRIVATE_CACHE;
+    if (error instanceof AppError && ['password_required', 'wrong_password'].includes(error.code)) {
+      errorHeaders['www-authenticate'] = CHALLENGE;
+    }
+    throw error;
+  }
+}
+
+/** Answers a direct link: `w` and `download` are its options. */
+export async function answerDirectLink(
+  service: ImageService,
+  request: Request,
+  contextOf: (request: Request) => RequestContext,
+  { id, extension }: { id: string; extension: string },
+  errorHeaders: ErrorHeaders,
+): Promise<Response> {
+  const image = await service.find(id);
+  // Before the extension, which would tell the format of a protected image.
+  await openImage(service, request, () => contextOf(request).peer, image, errorHeaders);
+  if (extension !== EXTENSIONS[image.format]) throw new AppError('not_found', 'There is no such image.');
+  const query = request.url.includes('?') ? new URL(request.url).searchParams : null;
+  const width = thumbnailWidth(query?.get('w') ?? null, image);
+  const download = ['1', 'true'].includes(query?.get('download') ?? '');
+  return serveImage(
+    service,
+    request,
+    { image, width, download, head: contextOf(request).head },
+    errorHeaders,
+  );
+}

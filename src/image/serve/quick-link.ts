@@ -1,0 +1,60 @@
+import { EXTENSIONS, type ImageRecord } from '../image.ts';
+import type { ImageService } from '../service.ts';
+import { isNotModified, type Validators } from './conditional.ts';
+import { headersOf, validatorsOf } from './serve.ts';
+
+const ID_LENGTH = 12;
+
+/** What the answers about an image are made of, built once: that costs more than all the rest. */
+interface Prepared {
+  /** The last part of the direct link. */
+  name: string;
+  validators: Validators;
+  whole: Headers;
+  notModified: Headers;
+}
+
+/**
+ * Answers what most requests are: GET of a public image that was asked for a moment ago, as it is stored, at a third of what
+ * the router and the store cost. `null` for everything else, which the routes answer in the same way.
+ */
+export function createQuickLinks(
+  service: Pick<ImageService, 'cached' | 'cachedFile' | 'accessed'>,
+  basePath: string,
+): (request: Request) => Response | null {
+  const prefix = `${basePath}/i/`;
+  /** Goes with the record, which is read anew after a short while. */
+  const prepared = new WeakMap<ImageRecord, Prepared>();
+
+  function prepare(image: ImageRecord): Prepared {
+    const { notModified, file } = headersOf(image, { width: null, download: false });
+    // What every answer carries; see the application.
+    const common = { 'x-content-type-options': 'nosniff', 'referrer-policy': 'no-referrer' };
+    const made = {
+      name: `${image.id}.${EXTENSIONS[image.format]}`,
+      validators: validatorsOf(image, null),
+      notModified: new Headers({ ...notModified, ...common }),
+      whole: new Headers({ ...notModified, ...file, ...common, 'content-length': String(image.size) }),
+    };
+    prepared.set(image, made);
+    return made;
+  }
+
+  return ({ url, headers }) => {
+    const start = url.indexOf('/', url.indexOf('//') + 2);
+    if (!url.startsWith(prefix, start)) return null;
+    const nameAt = start + prefix.length;
+    const image = service.cached(url.slice(nameAt, nameAt + ID_LENGTH));
+    if (!image || image.passwordHash !== null) return null;
+    const { name, validators, whole, notModified } = prepared.get(image) ?? prepare(image);
+    if (url.length !== nameAt + name.length || !url.endsWith(name)) return null;
+    if (isNotModified(headers, validators)) {
+      service.accessed(image);
+      return new Response(null, { status: 304, headers: notModified });
+    }
+    const file = headers.has('range') ? undefined : service.cachedFile(image);
+    if (!file) return null;
+    service.accessed(image);
+    return new Response(file, { headers: whole });
+  };
+}

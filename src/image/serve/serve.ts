@@ -1,0 +1,94 @@
+import { AppError } from '../../errors.ts';
+import { EXTENSIONS, type ImageRecord, MEDIA_TYPES } from '../image.ts';
+import type { ImageService } from '../service.ts';
+import { httpDate, isNotModified, requestedRange, type Validators } from './conditional.ts';
+import { contentDisposition } from './disposition.ts';
+
+/** A browser that opens the file by itself runs nothing in it. */
+const SANDBOX = "default-src 'none'; sandbox";
+/** An id is never given to another file. A year is the most that caches believe. */
+const PUBLIC_CACHE = 'public, max-age=31536000, immutable';
+/** For whatever a password protects. */
+export const PRIVATE_CACHE = 'private, no-store';
+
+export interface ServeRequest {
+  image: ImageRecord;
+  /** Width in pixels of a smaller version, or `null` for the file as stored. */
+  width: number | null;
+  /** Sends it to be saved and not to be shown. */
+  download: boolean;
+  /** True for HEAD: no body, and no access. */
+  head: boolean;
+}
+
+/** Headers that an error answer must carry; set before the error is thrown. */
+export type ErrorHeaders = Record<string, string | number>;
+
+/**
+ * Answers GET and HEAD of an image's file: 200, 206, or 304 without touching the file.
+ * @throws {AppError} `range_not_satisfiable`, with `Content-Range` put into `errorHeaders`; `not_found`; and what making
+ * a smaller version throws.
+ */
+export async function serveImage(
+  service: ImageService,
+  request: Request,
+  { image, width, download, head }: ServeRequest,
+  errorHeaders: ErrorHeaders,
+): Promise<Response> {
+  const validators = validatorsOf(image, width);
+  const { notModified, file } = headersOf(image, { width, download });
+  if (!head) service.accessed(image);
+  if (isNotModified(request.headers, validators)) {
+    return new Response(null, { status: 304, headers: notModified });
+  }
+
+  const size = await service.sizeOf(image, width);
+  const headers: Record<string, string> = { ...notModified, ...file };
+  if (head) {
+    headers['content-length'] = String(size);
+    return new Response(null, { headers });
+  }
+  const range = requestedRange(request.headers, size, validators);
+  if (range === 'unsatisfiable') {
+    errorHeaders['content-range'] = `bytes */${size}`;
+    throw new AppError('range_not_satisfiable', `The range lies outside the ${size} bytes of the file.`);
+  }
+  if (range === null) {
+    headers['content-length'] = String(size);
+    return new Response(await service.read(image, width), { headers });
+  }
+  headers['content-length'] = String(range.end - range.start);
+  headers['content-range'] = `bytes ${range.start}-${range.end - 1}/${size}`;
+  return new Response(await service.read(image, width, range), { status: 206, headers });
+}
+
+/** What tells one version of an image's file from another. */
+export function validatorsOf({ hash, createdAt }: ImageRecord, width: number | null): Validators {
+  return { etag: width === null ? `"${hash}"` : `"${hash}-${width}"`, modified: createdAt };
+}
+
+/** The headers of an image's file: those that a 304 repeats, and the others. */
+export function headersOf(
+  image: ImageRecord,
+  { width, download }: Pick<ServeRequest, 'width' | 'download'>,
+): Record<'notModified' | 'file', Record<string, string>> {
+  const { filename, format, createdAt, passwordHash } = image;
+  const notModified = {
+    etag: validatorsOf(image, width).etag,
+    'cache-control': passwordHash === null ? PUBLIC_CACHE : PRIVATE_CACHE,
+  };
+  const file = {
+    'content-type': MEDIA_TYPES[format],
+    'content-disposition': contentDisposition(
+      download ? 'attachment' : 'inline',
+      filename,
+      EXTENSIONS[format],
+    ),
+    'last-modified': httpDate(createdAt),
+    'accept-ranges': 'bytes',
+    'content-security-policy': SANDBOX,
+    'cross-origin-resource-policy': 'cross-origin',
+    'x-content-type-options': 'nosniff',
+  };
+  return { notModified, file };
+}

@@ -1,0 +1,85 @@
+import { AppError } from '../../errors.ts';
+import { cutShort, openBody } from '../../http/read-body.ts';
+import { createAbortable } from '../../lib/abortable.ts';
+
+export interface BodyLimits {
+  /** Of the whole body. */
+  maxBytes: number;
+  /** Longest pause between two pieces. */
+  idleMs: number;
+  /** Longest time for the whole body. */
+  totalMs: number;
+  /** Ends the reading with its reason. */
+  signal?: AbortSignal | undefined;
+}
+
+/**
+ * The pieces of a request body, as they come. Ends the stream as soon as a limit is passed.
+ * @throws {AppError} `too_large` (by Content-Length before the first piece, or while counting), `invalid_body` when it stops
+ * arriving or ends early.
+ */
+export async function* readBody(request: Request, limits: BodyLimits): AsyncGenerator<Uint8Array> {
+  const declared = declaredLength(request);
+  if (declared > limits.maxBytes) throw tooLarge(limits.maxBytes);
+  const reader = openBody(request);
+  if (!reader) return;
+  const guard = createGuard(request.signal, limits);
+  let received = 0;
+  let done = false;
+  try {
+    while (true) {
+      const piece = await guard.race(reader.read());
+      if (piece.done) break;
+      received += piece.value.byteLength;
+      if (received > limits.maxBytes) throw tooLarge(limits.maxBytes);
+      yield piece.value;
+    }
+    done = true;
+  } finally {
+    guard.release();
+    if (!done) void reader.cancel().catch(() => {});
+  }
+  if (received < declared) throw cutShort();
+}
+
+function declaredLength({ headers }: Request): number {
+  return headers.has('content-encoding') ? 0 : Number(headers.get('content-length') ?? 0);
+}
+
+/** Rejects a read that takes too long, or whose client went away. */
+function createGuard(client: AbortSignal, { idleMs, totalMs, signal }: BodyLimits) {
+  const { wait, stop } = createAbortable();
+  const tooSlow = () => stop(new AppError('invalid_body', 'The request body arrives too slowly.'));
+  const gone = () => stop(cutShort());
+  const told = () => stop(signal?.reason);
+  const total = setTimeout(tooSlow, totalMs);
+  let idle: ReturnType<typeof setTimeout> | undefined;
+  client.addEventListener('abort', gone, { once: true });
+  signal?.addEventListener('abort', told, { once: true });
+  if (client.aborted) gone();
+  if (signal?.aborted) told();
+  return {
+    async race<T>(read: Promise<T>): Promise<T> {
+      idle = setTimeout(tooSlow, idleMs);
+      try {
+        return await wait(read);
+      } catch (error) {
+        // Whatever a runtime says about a connection that broke.
+        const asked = signal?.aborted && !client.aborted;
+        throw error instanceof AppError || asked ? error : cutShort(error);
+      } finally {
+        clearTimeout(idle);
+      }
+    },
+    release() {
+      clearTimeout(total);
+      client.removeEventListener('abort', gone);
+      signal?.removeEventListener('abort', told);
+    },
+  };
+}
+
+/** The upload is above the limit, in bytes. */
+export function tooLarge(maxBytes: number): AppError {
+  return new AppError('too_large', `The upload is larger than ${maxBytes} bytes, the most that is taken.`);
+}

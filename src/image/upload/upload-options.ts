@@ -1,0 +1,79 @@
+import { type Static, Type } from '@sinclair/typebox';
+import { Value } from '@sinclair/typebox/value';
+import { AppError, type ErrorDetail } from '../../errors.ts';
+import { coerce, oneOf } from '../../lib/schema.ts';
+import { MAX_PASSWORD_BYTES } from '../access/password.ts';
+import { FORMATS, type UploadOptions } from '../image.ts';
+
+/** Neither WebP nor JPEG can be much larger: 16383 and 65535 pixels. */
+const MAX_SIDE = 16_384;
+const DEFAULT_SIDE = 4096;
+
+/** The options of an upload: fields of the multipart form, or query parameters. */
+export const uploadOptions = Type.Object({
+  format: Type.Optional(
+    oneOf([...FORMATS, 'auto'], {
+      default: 'webp',
+      description:
+        'Format to store. `auto` keeps the uploaded one where it is one of the five, else webp; `jpg` means jpeg.',
+    }),
+  ),
+  strip_exif: Type.Optional(
+    Type.Boolean({ default: true, description: 'Removes EXIF metadata and the colour profile.' }),
+  ),
+  password: Type.Optional(
+    Type.String({ description: `Needed to see the image. At most ${MAX_PASSWORD_BYTES} bytes.` }),
+  ),
+  max_width: Type.Optional(side('A wider image is scaled down.')),
+  max_height: Type.Optional(side('A higher image is scaled down.')),
+  filename: Type.Optional(Type.String({ description: 'Name of the file, in place of the uploaded one.' })),
+});
+
+type Raw = Static<typeof uploadOptions>;
+
+function side(description: string) {
+  return Type.Integer({ minimum: 1, maximum: MAX_SIDE, default: DEFAULT_SIDE, description });
+}
+
+/** What is right for each option whose value can be wrong. */
+const EXPECTATIONS: Record<string, string> = {
+  format: `must be one of ${FORMATS.join(', ')}, auto`,
+  strip_exif: 'must be true or false',
+  max_width: `must be an integer from 1 to ${MAX_SIDE}`,
+  max_height: `must be an integer from 1 to ${MAX_SIDE}`,
+};
+
+/**
+ * Reads the options of an upload out of text fields. An empty field counts as not given; unknown ones are ignored.
+ * @throws {AppError} `invalid_parameter` with every fault at once.
+ */
+export function parseUploadOptions(
+  fields: Readonly<Record<string, string>>,
+): UploadOptions & { filename: string | null } {
+  const raw: Record<string, unknown> = { ...fields };
+  if (fields.format?.toLowerCase() === 'jpg') raw.format = 'jpeg';
+  coerce(uploadOptions, raw);
+  const details: ErrorDetail[] = [...Value.Errors(uploadOptions, raw)].map(({ path }) => {
+    const field = path.slice(1);
+    return { field, message: EXPECTATIONS[field] ?? 'is not valid' };
+  });
+  const options = raw as Raw;
+  if (Buffer.byteLength(fields.password ?? '') > MAX_PASSWORD_BYTES) {
+    details.push({ field: 'password', message: `must be at most ${MAX_PASSWORD_BYTES} bytes` });
+  }
+  const faults = details.filter(
+    (detail, index) => details.findIndex(({ field }) => field === detail.field) === index,
+  );
+  if (faults.length > 0) {
+    const sentence = faults.map(({ field, message }) => `${field} ${message}`).join('; ');
+    throw new AppError('invalid_parameter', `${sentence}.`, { details: faults });
+  }
+  return {
+    format: options.format ?? 'webp',
+    stripExif: options.strip_exif ?? true,
+    password: options.password ?? null,
+    maxWidth: options.max_width ?? DEFAULT_SIDE,
+    maxHeight: options.max_height ?? DEFAULT_SIDE,
+    filename: options.filename ?? null,
+  };
+}

@@ -1,0 +1,33 @@
+import { AppError } from '../errors.ts';
+
+/** Lets a limited number of tasks run at once; the others wait in a queue of limited length. */
+export type Semaphore = <T>(task: () => Promise<T>) => Promise<T>;
+
+export interface SemaphoreOptions {
+  maxRunning: number;
+  maxWaiting: number;
+  /** What a caller is told who finds the queue full. */
+  fullMessage: string;
+}
+
+/** The gate rejects with `busy` when the queue is full. */
+export function createSemaphore({ maxRunning, maxWaiting, fullMessage }: SemaphoreOptions): Semaphore {
+  const waiting: (() => void)[] = [];
+  let running = 0;
+
+  return async (task) => {
+    if (running >= maxRunning) {
+      if (waiting.length >= maxWaiting) throw new AppError('busy', fullMessage, { retryAfterMs: 2000 });
+      await new Promise<void>((resolve) => waiting.push(resolve));
+    } else {
+      running++;
+    }
+    try {
+      return await task();
+    } finally {
+      const next = waiting.shift();
+      if (next) next();
+      else running--;
+    }
+  };
+}

@@ -1,0 +1,138 @@
+import { AppError } from '../errors.ts';
+import { createNetworkList, type NetworkList } from '../lib/address.ts';
+import type { Locks } from '../lib/locks.ts';
+import type { StateStore } from '../lib/state.ts';
+
+/** What the administrator has shut out. Times are ms since 1970. */
+export interface BlockList {
+  /** Addresses and networks that may only read. */
+  networks: { network: string; since: number; reason: string }[];
+  /** SHA-256 of files that are not stored, in hexadecimal: as uploaded, or as they would be stored. */
+  hashes: { hash: string; since: number; reason: string }[];
+}
+
+/** What is to be blocked or let in again. */
+export interface BlockTarget {
+  network?: string | undefined;
+  hash?: string | undefined;
+}
+
+/** Kept in the state store; a change reaches other copies of the server within seconds. */
+export interface Blocks {
+  list(): Promise<BlockList>;
+  /** Rejects with `invalid_body` for what is no network, `conflict` when the list is full or being changed elsewhere. */
+  add(target: BlockTarget, reason: string): Promise<void>;
+  /** False when it was not blocked. */
+  remove(target: BlockTarget): Promise<boolean>;
+  /** Rejects with `forbidden` for a blocked client. `peer`: a canonical address. */
+  mayWrite(peer: string): Promise<void>;
+  /** Rejects with `forbidden` for blocked content. */
+  mayStore(hash: string): Promise<void>;
+}
+
+export interface BlocksOptions {
+  state: StateStore;
+  locks: Locks;
+  now: () => number;
+}
+
+const KEY = 'blocks';
+const LOCK_TTL_MS = 10_000;
+/** How long a copy of the server may not know what another has blocked, in ms. */
+const BELIEVED_MS = 5000;
+/** Some 2 MB. */
+const MAX_ENTRIES = 10_000;
+
+interface Known {
+  list: BlockList;
+  networks: NetworkList;
+  hashes: Set<string>;
+}
+
+export function createBlocks({ state, locks, now }: BlocksOptions): Blocks {
+  let known: Promise<Known> | null = null;
+  let knownAt = 0;
+
+  async function read(): Promise<BlockList> {
+    const text = await state.get(KEY);
+    return text === null ? { networks: [], hashes: [] } : (JSON.parse(text) as BlockList);
+  }
+
+  function prepared(list: BlockList): Known {
+    return {
+      list,
+      networks: createNetworkList(list.networks.map(({ network }) => network)),
+      hashes: new Set(list.hashes.map(({ hash }) => hash)),
+    };
+  }
+
+  function current(): Promise<Known> {
+    if (known === null || Math.abs(now() - knownAt) >= BELIEVED_MS) {
+      knownAt = now();
+      const asked = read().then(prepared);
+      known = asked;
+      asked.catch(() => {
+        if (known === asked) known = null;
+      });
+    }
+    return known;
+  }
+
+  async function change<T>(work: (list: BlockList) => T): Promise<T> {
+    const lease = await locks.acquire('blocks', LOCK_TTL_MS);
+    if (!lease) throw new AppError('conflict', 'The blocks are being changed by another request.');
+    try {
+      const list = await read();
+      const answer = work(list);
+      if (list.networks.length > MAX_ENTRIES || list.hashes.length > MAX_ENTRIES) {
+        throw new AppError(
+          'conflict',
+          `There are ${MAX_ENTRIES} blocks of that kind, the most that are kept.`,
+        );
+      }
+      await state.set(KEY, JSON.stringify(list));
+      knownAt = now();
+      known = Promise.resolve(prepared(list));
+      return answer;
+    } finally {
+      await lease.release();
+    }
+  }
+
+  function drop(list: BlockList, { network, hash }: BlockTarget): boolean {
+    const before = list.networks.length + list.hashes.length;
+    if (network !== undefined) list.networks = list.networks.filter((one) => one.network !== network);
+    if (hash !== undefined) list.hashes = list.hashes.filter((one) => one.hash !== hash);
+    return list.networks.length + list.hashes.length < before;
+  }
+
+  return {
+    list: async () => (await current()).list,
+
+    async add(target, reason) {
+      const { network, hash } = target;
+      try {
+        createNetworkList(network === undefined ? [] : [network]);
+      } catch (error) {
+        throw new AppError('invalid_body', `network: ${(error as Error).message}.`);
+      }
+      await change((list) => {
+        drop(list, target);
+        if (network !== undefined) list.networks.push({ network, since: now(), reason });
+        if (hash !== undefined) list.hashes.push({ hash, since: now(), reason });
+      });
+    },
+
+    remove: (target) => change((list) => drop(list, target)),
+
+    async mayWrite(peer) {
+      const { networks } = await current();
+      if (networks.has(peer)) throw new AppError('forbidden', 'This address was blocked by the operator.');
+    },
+
+    async mayStore(hash) {
+      const { hashes } = await current();
+      if (hashes.has(hash)) throw new AppError('forbidden', 'This picture was blocked by the operator.');
+    },
+  };
+}

@@ -1,0 +1,127 @@
+import { Type } from '@sinclair/typebox';
+import { Elysia } from 'elysia';
+import { AppError } from '../errors.ts';
+import { describe } from '../http/describe.ts';
+import { readJson } from '../http/read-json.ts';
+import type { ContextOf } from '../http/request-context.ts';
+import { formatTimestamp } from '../lib/clock.ts';
+import type { Blocks } from './blocks.ts';
+
+const tag = 'Administration';
+const network = Type.String({
+  minLength: 2,
+  maxLength: 43,
+  description: 'An address, or a network such as 192.0.2.0/24. It may only read.',
+});
+const hash = Type.String({
+  pattern: '^[0-9a-f]{64}$',
+  description: 'SHA-256 of a file in hexadecimal, as uploaded or as stored. It is not stored again.',
+});
+const since = Type.String({ description: '`YYYY-MM-DD HH:MM:SS`, UTC.' });
+const reason = Type.String({ maxLength: 200, description: 'For your own memory.' });
+
+const blockBody = Type.Object({
+  network: Type.Optional(network),
+  hash: Type.Optional(hash),
+  reason: Type.Optional(reason),
+});
+const unblockQuery = Type.Object({ network: Type.Optional(network), hash: Type.Optional(hash) });
+
+const listAnswer = Type.Object({
+  success: Type.Literal(true),
+  networks: Type.Array(Type.Object({ network, since, reason })),
+  hashes: Type.Array(Type.Object({ hash, since, reason })),
+});
+const listExample = {
+  success: true,
+  networks: [{ network: '192.0.2.0/24', since: '2026-01-31 08:05:09', reason: 'spam' }],
+  hashes: [],
+};
+
+const blocksNow = {
+  200: { description: 'What is blocked now.', schema: listAnswer, example: listExample },
+};
+
+/** Rejects with `unauthorized` unless the request carries the administrator's token. */
+export function demandAdmin(admin: boolean): void {
+  if (!admin) {
+    throw new AppError('unauthorized', 'This needs the header Authorization: Bearer <ADMIN_TOKEN>.');
+  }
+}
+
+/** Who and what is shut out, for the administrator alone. Without `ADMIN_TOKEN` nobody is. */
+export function adminRoutes(blocks: Blocks, contextOf: ContextOf) {
+  async function list() {
+    const { networks, hashes } = await blocks.list();
+    const answer = {
+      success: true,
+      networks: networks.map((one) => ({ ...one, since: formatTimestamp(one.since) })),
+      hashes: hashes.map((one) => ({ ...one, since: formatTimestamp(one.since) })),
+    };
+    return Response.json(answer, { headers: { 'cache-control': 'no-store' } });
+  }
+
+  return new Elysia()
+    .get(
+      '/api/admin/blocks',
+      ({ request }) => {
+        demandAdmin(contextOf(request).admin);
+        return list();
+      },
+      {
+        detail: describe({
+          id: 'listBlocks',
+          tag,
+          summary: 'Blocked clients and files',
+          answers: { 200: { description: 'All of them.', schema: listAnswer, example: listExample } },
+          errors: [401],
+          admin: true,
+        }),
+      },
+    )
+    .post(
+      '/api/admin/blocks',
+      async ({ body: { network, hash, reason = '' } }) => {
+        if (network === undefined && hash === undefined) {
+          throw new AppError('invalid_body', 'Name a network or a hash.');
+        }
+        await blocks.add({ network, hash }, reason);
+        return list();
+      },
+      {
+        body: blockBody,
+        parse: ({ request }) => {
+          demandAdmin(contextOf(request).admin);
+          return readJson(request);
+        },
+        detail: describe({
+          id: 'block',
+          tag,
+          summary: 'Block a client, or a file',
+          answers: blocksNow,
+          errors: [400, 401, 409, 413],
+          admin: true,
+        }),
+      },
+    )
+    .delete(
+      '/api/admin/blocks',
+      async ({ request, query }) => {
+        demandAdmin(contextOf(request).admin);
+        if (!(await blocks.remove(query))) throw new AppError('not_found', 'There is no such block.');
+        return list();
+      },
+      {
+        query: unblockQuery,
+        parse: 'none',
+        detail: describe({
+          id: 'unblock',
+          tag,
+          summary: 'Let a client, or a file, in again',
+          answers: blocksNow,
+          errors: [400, 401, 404, 409],
+          admin: true,
+        }),
+      },
+    );
+}

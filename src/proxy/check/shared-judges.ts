@@ -1,0 +1,39 @@
+import type { StateStore } from '../../lib/state.ts';
+import type { JudgeState } from './checker.ts';
+
+const KEY = 'proxy:judges';
+
+/** What the fleet knows of the judges: only some of its copies check proxies, and so ask them. */
+export interface SharedJudges {
+  /** Tells the others what this copy has found out since the last call. */
+  tell(): Promise<void>;
+  /** The state of the judges as whoever asked them last has found it. */
+  latest(): Promise<JudgeState>;
+}
+
+export function createSharedJudges(state: StateStore, judges: () => JudgeState): SharedJudges {
+  let toldAt = 0;
+
+  async function tell(): Promise<void> {
+    const own = judges();
+    const at = askedAt(own);
+    if (at <= toldAt) return;
+    await state.set(KEY, JSON.stringify({ state: own.state, at }));
+    toldAt = at;
+  }
+
+  return {
+    tell,
+    async latest() {
+      const own = judges();
+      const text = await state.get(KEY);
+      if (text === null) return own;
+      const shared = JSON.parse(text) as { state: JudgeState['state']; at: number };
+      return shared.at > askedAt(own) ? { ...own, state: shared.state } : own;
+    },
+  };
+}
+
+function askedAt({ judges }: JudgeState): number {
+  return Math.max(0, ...judges.map(({ checkedAt }) => checkedAt ?? 0));
+}

@@ -1,0 +1,117 @@
+import type { Clock } from '../../lib/clock.ts';
+import type { Locks } from '../../lib/locks.ts';
+import type { Log } from '../../lib/logger.ts';
+import type { Checker } from '../check/checker.ts';
+import type { ProxyRecord } from '../proxy.ts';
+import type { Recorder } from '../refresh/recorder.ts';
+import type { ProxyStore } from '../store.ts';
+import type { RecheckBudget } from './budget.ts';
+import { nextCheckCost } from './schedule.ts';
+
+export interface RecheckOptions {
+  store: Pick<ProxyStore, 'due' | 'reschedule'>;
+  recorder: Recorder;
+  checker: Pick<Checker, 'check' | 'probe' | 'judges'>;
+  locks: Locks;
+  clock: Clock;
+  log: Log;
+  budget: RecheckBudget;
+  /** Checks at once. */
+  concurrency: number;
+}
+
+const LOCK = 'recheck';
+const LEASE_MS = 15_000;
+const TICK_MS = 1_000;
+const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
+const JUDGE_RETRY = { first: 5_000, most: 60_000 } as const;
+/** When to try again what no judge was there for, although another judge works. */
+const UNKNOWN_RETRY_MS = 5 * MINUTE_MS;
+
+/**
+ * Checks what is due between the refreshes, in one process of the fleet, until the signal aborts; then resolves
+ * when the checks that run have ended and are saved. While no judge answers it only asks the judges.
+ */
+export async function runRechecks(options: RecheckOptions, signal: AbortSignal): Promise<void> {
+  const { locks, clock, log } = options;
+  while (!signal.aborted) {
+    try {
+      const lease = await locks.acquire(LOCK, LEASE_MS);
+      if (lease) {
+        try {
+          await recheck(options, AbortSignal.any([signal, lease.lost]));
+        } finally {
+          await lease.release();
+        }
+      }
+    } catch (error) {
+      if (!signal.aborted) log('error', 're-checks interrupted', { error });
+    }
+    await clock.sleep(10_000, signal).catch(() => {});
+  }
+}
+
+async function recheck(options: RecheckOptions, signal: AbortSignal): Promise<void> {
+  const { store, recorder, checker, clock, budget, concurrency } = options;
+  const running = new Map<number, Promise<void>>();
+  const failures: unknown[] = [];
+  let minute = { startedAt: clock.now(), checks: 0, saturated: false };
+
+  async function check(record: ProxyRecord): Promise<void> {
+    const result = await checker.check(record, signal);
+    if (signal.aborted) return;
+    if (result.verdict === 'unknown') {
+      const known = checker.judges().state === 'down';
+      // While all judges are down everything stays due; while one is, the rest must not queue behind it.
+      if (!known) await store.reschedule(record.id, clock.now() + UNKNOWN_RETRY_MS);
+    } else await recorder.add({ endpoint: record, source: record.source, result });
+  }
+
+  try {
+    while (!signal.aborted && failures.length === 0) {
+      if (checker.judges().state !== 'up') await untilJudge(options, signal);
+      const now = clock.now();
+      const take = Math.min(Math.floor(budget.allowance()), concurrency - running.size);
+      const due = take > 0 ? await store.due(now, take + running.size) : [];
+      const fresh = due.filter(({ id }) => !running.has(id)).slice(0, take);
+      for (const record of fresh) {
+        const task = check(record)
+          .catch((error: unknown) => {
+            failures.push(error);
+          })
+          .finally(() => running.delete(record.id));
+        running.set(record.id, task);
+      }
+      budget.spend(fresh.length);
+      minute.checks += fresh.length;
+      if (running.size >= concurrency) minute.saturated = true;
+      if (now - minute.startedAt >= MINUTE_MS) {
+        const waiting = fresh.length === take ? fresh.at(-1) : undefined;
+        budget.checkCostMs = nextCheckCost(budget.checkCostMs, {
+          lagMs: waiting ? now - waiting.nextCheck : 0,
+          used: minute.saturated
+            ? 1
+            : minute.checks / ((now - minute.startedAt) * (budget.perHour / HOUR_MS)),
+        });
+        minute = { startedAt: now, checks: 0, saturated: false };
+      }
+      await clock.sleep(TICK_MS, signal).catch(() => {});
+    }
+  } finally {
+    await recorder.flush();
+    await Promise.all(running.values());
+  }
+  if (failures.length > 0) throw failures[0];
+}
+
+/** Resolves when a judge answers or the signal aborts. */
+async function untilJudge({ checker, clock, log }: RecheckOptions, signal: AbortSignal): Promise<void> {
+  let waitMs: number = JUDGE_RETRY.first;
+  while (!signal.aborted && (await checker.probe()).state !== 'up') {
+    if (waitMs === JUDGE_RETRY.first)
+      log('warn', 'no judge answers: proxies are not re-checked until one does');
+    await clock.sleep(waitMs, signal).catch(() => {});
+    waitMs = Math.min(JUDGE_RETRY.most, waitMs * 2);
+  }
+}

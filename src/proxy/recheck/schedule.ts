@@ -1,0 +1,95 @@
+import type { ProxyRecord } from '../proxy.ts';
+
+const MINUTE_MS = 60_000;
+const HOUR_MS = 3_600_000;
+/** How long a proxy of which nothing more is known keeps working once it works. */
+const TYPICAL_UP_MS = 20 * MINUTE_MS;
+/**
+ * What is believed of a proxy that was never seen working: as if it had come up 0.2 times in 4.4 hours. The low
+ * count says that proxies differ widely: a day without success makes the next success six times less likely.
+ */
+const PRIOR_UPS = 0.2;
+const PRIOR_DOWN_MS = 4.4 * HOUR_MS;
+/** A proven proxy that fails is looked at again after this time: most such failures are brief. */
+const SECOND_LOOK_MS = 2 * MINUTE_MS;
+const PROVEN_UPTIME = 0.5;
+const SOONEST_MS = 2 * MINUTE_MS;
+const LATEST_ALIVE_MS = HOUR_MS;
+const LATEST_DEAD_MS = 24 * HOUR_MS;
+/** Waits vary by this share, so that proxies found together are not checked together for ever. */
+const SPREAD = 0.2;
+
+/** What is needed of a record to time its next check. */
+export type Scheduled = Pick<
+  ProxyRecord,
+  'status' | 'run' | 'runSince' | 'lastChecked' | 'lastAlive' | 'firstSeen' | 'uptime' | 'uptimeWeight'
+>;
+
+/**
+ * When to check next, for a record whose last check ended at `lastChecked`.
+ *
+ * The model: a proxy works for a while and fails for a while, both without memory, at rates that its own history
+ * tells. Being listed while it fails, or not listed while it works, costs its duration; a check costs `checkCostMs`,
+ * which the re-check loop moves until the checks fit its budget.
+ *
+ * - Alive, failing after u on average: checking every t costs checkCostMs/t + t/(2u) per unit of time, which is least at
+ *   t = sqrt(2 * checkCostMs * u).
+ * - Dead, returning after d on average and then working for u: a check after t finds it working with probability
+ *   p * (1 - e^-x), p = u/(u+d), x = t * (1/u + 1/d), and wins u. What that wins over the price per unit of time is
+ *   greatest where 1 - e^-x * (1+x) = y, y = checkCostMs/(u*p). For small y that is x = sqrt(2y); from y = 1 on no check is worth
+ *   its price. Because nobody is surely hopeless, x = sqrt(2y) + 0.6y is used, which follows the optimum and stays finite.
+ *
+ * @param random 0 to 1; spreads the checks.
+ */
+export function nextCheckAt(record: Scheduled, checkCostMs: number, random: number): number {
+  const waitMs = record.status === 'alive' ? aliveWait(record, checkCostMs) : deadWait(record, checkCostMs);
+  return Math.round(record.lastChecked + waitMs * (1 + SPREAD * (random - 0.5)));
+}
+
+function aliveWait(record: Scheduled, checkCostMs: number): number {
+  return between(SOONEST_MS, Math.sqrt(2 * checkCostMs * meanUpMs(record)), LATEST_ALIVE_MS);
+}
+
+function deadWait(record: Scheduled, checkCostMs: number): number {
+  const upMs = meanUpMs(record);
+  const watchedMs = record.uptimeWeight * 24 * HOUR_MS;
+  const ups = (record.uptime * watchedMs) / upMs;
+  const silentMs = record.lastChecked - (record.lastAlive ?? record.firstSeen);
+  const downMs = (Math.max((1 - record.uptime) * watchedMs, silentMs) + PRIOR_DOWN_MS) / (ups + PRIOR_UPS);
+  const y = (checkCostMs * (upMs + downMs)) / (upMs * upMs);
+  const x = Math.sqrt(2 * y) + 0.6 * y;
+  const waitMs = between(SOONEST_MS, x / (1 / upMs + 1 / downMs), LATEST_DEAD_MS);
+  const justFailed = record.run === -1 && record.uptime >= PROVEN_UPTIME;
+  return justFailed ? Math.min(waitMs, SECOND_LOOK_MS) : waitMs;
+}
+
+/**
+ * How long the proxy may be expected to work once it works: at least as long as it has worked in this run; and
+ * one that is up most of the time must stay up for long.
+ */
+function meanUpMs({ status, uptime, uptimeWeight, runSince, lastChecked }: Scheduled): number {
+  const runMs = status === 'alive' ? lastChecked - runSince : 0;
+  return TYPICAL_UP_MS + Math.max(runMs, uptime * uptime * uptime * uptimeWeight * 24 * HOUR_MS);
+}
+
+function between(least: number, value: number, most: number): number {
+  return Math.min(most, Math.max(least, value));
+}
+
+/** What a check costs in ms of a wrong listing: where it begins, and between which bounds the budget moves it. */
+export const CHECK_COST_MS = { first: 20_000, least: 500, most: 20 * MINUTE_MS } as const;
+
+/** How one minute of re-checking went. */
+export interface Load {
+  /** How long the check that has waited longest has been due, in ms. */
+  lagMs: number;
+  /** Share of the minute's checks that were used, 0 to 1. */
+  used: number;
+}
+
+/** The price for the next minute: up while checks queue, down while the budget is not used, slowly enough not to swing. */
+export function nextCheckCost(checkCostMs: number, { lagMs, used }: Load): number {
+  const queueing = lagMs > 15_000;
+  const change = queueing ? 0.01 * Math.min(1, lagMs / (5 * MINUTE_MS)) : -0.02 * (1 - Math.min(1, used));
+  return between(CHECK_COST_MS.least, checkCostMs * (1 + change), CHECK_COST_MS.most);
+}

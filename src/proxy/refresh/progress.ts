@@ -1,0 +1,171 @@
+import type { Clock } from '../../lib/clock.ts';
+import type { Log } from '../../lib/logger.ts';
+import type { StateStore } from '../../lib/state.ts';
+
+export const STAGES = ['fetch', 'verify', 'store', 'cleanup'] as const;
+export type Stage = (typeof STAGES)[number];
+
+export const JOB_STATES = ['idle', 'running', 'done', 'failed'] as const;
+
+/** Why a refresh failed. */
+export const JOB_ERRORS = ['judge_down', 'interrupted', 'stopped', 'internal'] as const;
+export type JobError = (typeof JOB_ERRORS)[number];
+
+export const SOURCE_STATES = ['waiting', 'reading', 'done', 'failed', 'paused'] as const;
+
+/** How one list fared in a refresh. */
+export interface SourceProgress {
+  name: string;
+  state: (typeof SOURCE_STATES)[number];
+  /** Usable entries, duplicates included. */
+  found: number;
+  /** Of these, endpoints that were neither in the pool nor named before. */
+  fresh: number;
+  checked: number;
+  alive: number;
+  error: string | null;
+  /** Share of its entries that work, over its latest refreshes; `null` before enough were checked. */
+  yield: number | null;
+  /** A list that fails, turns empty or no longer holds anything that works is not read before this time. */
+  pausedUntil: number | null;
+}
+
+/** A refresh as it stands. Times are ms since 1970. */
+export interface RefreshJob {
+  id: string;
+  state: (typeof JOB_STATES)[number];
+  stage: Stage | null;
+  error: JobError | null;
+  /** Usable entries of all lists, duplicates included. */
+  fetched: number;
+  /** Proxies that were up for a check: known good ones, new ones, and dead ones that are due. */
+  candidates: number;
+  checked: number;
+  alive: number;
+  /** Candidates for which the time was too short; they have their turn in the next refresh. */
+  skipped: number;
+  /** Removed by the clean-up. */
+  removed: number;
+  judge: 'unknown' | 'up' | 'down';
+  startedAt: number | null;
+  finishedAt: number | null;
+  updatedAt: number;
+  sources: SourceProgress[];
+}
+
+/** The job before there was any. */
+export const NO_JOB: RefreshJob = {
+  id: '',
+  state: 'idle',
+  stage: null,
+  error: null,
+  fetched: 0,
+  candidates: 0,
+  checked: 0,
+  alive: 0,
+  skipped: 0,
+  removed: 0,
+  judge: 'unknown',
+  startedAt: null,
+  finishedAt: null,
+  updatedAt: 0,
+  sources: [],
+};
+
+const KEY = 'proxy:refresh';
+const TELL_EVERY_MS = 250;
+const SAVE_EVERY_MS = 2000;
+
+export interface ProgressOptions {
+  state: StateStore;
+  clock: Clock;
+  log: Log;
+}
+
+/** Makes a running job visible: to listeners in this process, and through the state store to other copies. */
+export interface Progress {
+  /** The job that runs here, or `null`. */
+  running(): RefreshJob | null;
+  /** The last job of any copy as it was saved. */
+  saved(): Promise<RefreshJob>;
+  /**
+   * Publishes a new job, and from then on what changes in the object, until it is ended. `token`: of the lease under
+   * which it runs. Nothing is saved any more once a job with a larger one was.
+   */
+  begin(job: RefreshJob, token: number): Promise<void>;
+  /** Publishes the job as it ended. Answers whether that was saved, which for each job happens in one copy. */
+  end(): Promise<boolean>;
+  /** Publishes a job that runs elsewhere or has ended there. */
+  publish(job: RefreshJob): void;
+  /** Calls back at each change, at most four times a second; answers how to stop that. */
+  subscribe(listener: (job: RefreshJob) => void): () => void;
+  subscribers(): number;
+}
+
+export function createProgress({ state, clock, log }: ProgressOptions): Progress {
+  const listeners = new Set<(job: RefreshJob) => void>();
+  let running: RefreshJob | null = null;
+  let fence = 0;
+  let ended = new AbortController();
+  let publishing: Promise<void> = Promise.resolve();
+
+  function tell(job: RefreshJob): void {
+    for (const listener of listeners) listener(job);
+  }
+
+  async function save(job: RefreshJob): Promise<boolean> {
+    job.updatedAt = clock.now();
+    try {
+      const saved = await state.setFenced(KEY, JSON.stringify(job), fence);
+      if (!saved) log('warn', 'another copy has taken the refresh over', { job: job.id });
+      return saved;
+    } catch (error) {
+      log('warn', 'progress not saved', { error });
+      return false;
+    }
+  }
+
+  async function publishWhileRunning(job: RefreshJob, signal: AbortSignal): Promise<void> {
+    let savedAt = clock.now();
+    while (!signal.aborted) {
+      await clock.sleep(TELL_EVERY_MS, signal).catch(() => {});
+      if (signal.aborted) return;
+      tell(job);
+      if (clock.now() - savedAt < SAVE_EVERY_MS) continue;
+      savedAt = clock.now();
+      await save(job);
+    }
+  }
+
+  return {
+    running: () => running,
+    async saved() {
+      const text = await state.get(KEY);
+      return text === null ? NO_JOB : { ...NO_JOB, ...(JSON.parse(text) as RefreshJob) };
+    },
+    async begin(job, token) {
+      running = job;
+      fence = token;
+      ended = new AbortController();
+      tell(job);
+      await save(job);
+      publishing = publishWhileRunning(job, ended.signal);
+    },
+    async end() {
+      const job = running;
+      if (!job) return false;
+      ended.abort();
+      await publishing;
+      const saved = await save(job);
+      running = null;
+      tell(job);
+      return saved;
+    },
+    publish: tell,
+    subscribe(listener) {
+      listeners.add(listener);
+      return () => listeners.delete(listener);
+    },
+    subscribers: () => listeners.size,
+  };
+}

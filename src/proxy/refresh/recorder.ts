@@ -1,0 +1,129 @@
+import type { Clock } from '../../lib/clock.ts';
+import { breathe } from '../../lib/schedule.ts';
+import { type Checked, observe } from '../history.ts';
+import { type CheckResult, formatUrl, type ProxyRecord } from '../proxy.ts';
+import { nextCheckAt } from '../recheck/schedule.ts';
+import type { ProxyDraft, ProxyStore } from '../store.ts';
+
+/** A check and its outcome. */
+export type Outcome = Omit<Checked, 'record'> & { result: CheckResult };
+
+export interface RecorderOptions {
+  store: Pick<ProxyStore, 'lookup' | 'save'>;
+  clock: Clock;
+  random: () => number;
+  countryOf: (address: string) => string;
+  /** What a check costs at the moment; see `schedule.ts`. */
+  checkCostMs: () => number;
+}
+
+/**
+ * Writes outcomes down in batches. All checks of a process pass through one recorder, one batch after the other, so
+ * that each outcome is added to the history as it stands and none is lost to a write from elsewhere.
+ */
+export interface Recorder {
+  /**
+   * Takes an outcome, which is saved within a second. Resolves to the record after it, or to `null` where the
+   * check said nothing; rejects with what the store threw.
+   */
+  add(outcome: Outcome): Promise<ProxyRecord | null>;
+  /** Saves what is waiting now. Never rejects: who added hears of failures. */
+  flush(): Promise<void>;
+  /** Outcomes that are not saved yet. */
+  waiting(): number;
+}
+
+/** One of these takes a store in this process some 5 ms, in which nobody else has a turn. */
+const BATCH = 200;
+const FLUSH_AFTER_MS = 1000;
+
+interface Waiting {
+  outcome: Outcome;
+  at: number;
+  resolve: (record: ProxyRecord | null) => void;
+  reject: (error: unknown) => void;
+}
+
+/** What may not be dialled does not come into the pool, whatever way it took here. */
+function isRefused(result: CheckResult): boolean {
+  return result.verdict === 'dead' && result.error === 'refused_address';
+}
+
+export function createRecorder({ store, clock, random, countryOf, checkCostMs }: RecorderOptions): Recorder {
+  const queue: Waiting[] = [];
+  let unsaved = 0;
+  /** A flush is to come. */
+  let timed = false;
+  let last: Promise<void> = Promise.resolve();
+
+  /** One batch after the other while `more` says so, given how many wait. */
+  function saveWhile(more: (waiting: number) => boolean): Promise<void> {
+    last = last.then(async () => {
+      while (more(queue.length)) {
+        await saveBatch(queue.splice(0, BATCH));
+        await breathe();
+      }
+    });
+    return last;
+  }
+
+  /** What comes in meanwhile waits for a batch of its own: small ones cost nearly as much as full ones. */
+  function flush(): Promise<void> {
+    let batches: number | null = null;
+    return saveWhile((waiting) => {
+      batches = (batches ?? Math.ceil(waiting / BATCH)) - 1;
+      return batches >= 0;
+    });
+  }
+
+  async function saveBatch(batch: readonly Waiting[]): Promise<void> {
+    try {
+      const records = await write(batch);
+      for (const { outcome, resolve } of batch) resolve(records.get(formatUrl(outcome.endpoint)) ?? null);
+    } catch (error) {
+      for (const { reject } of batch) reject(error);
+    } finally {
+      unsaved -= batch.length;
+    }
+  }
+
+  async function write(batch: readonly Waiting[]): Promise<Map<string, ProxyRecord>> {
+    const known = await store.lookup(batch.map(({ outcome }) => outcome.endpoint));
+    const records = new Map(known.map((record) => [formatUrl(record), record]));
+    const drafts = new Map<string, ProxyDraft>();
+    for (const { outcome, at } of batch) {
+      const key = formatUrl(outcome.endpoint);
+      const record = records.get(key) ?? null;
+      if (!record && isRefused(outcome.result)) continue;
+      const draft = observe({ ...outcome, record }, outcome.result, at, countryOf);
+      if (!draft) continue;
+      draft.nextCheck = nextCheckAt(draft, checkCostMs(), random());
+      drafts.set(key, draft);
+      // A second outcome of one endpoint in a batch builds on the first.
+      records.set(key, { ...draft, id: record?.id ?? 0 });
+    }
+    if (drafts.size > 0) {
+      for (const saved of await store.save([...drafts.values()])) records.set(formatUrl(saved), saved);
+    }
+    return records;
+  }
+
+  return {
+    add(outcome) {
+      if (outcome.result.verdict === 'unknown') return Promise.resolve(null);
+      return new Promise((resolve, reject) => {
+        queue.push({ outcome, at: clock.now(), resolve, reject });
+        unsaved++;
+        if (queue.length === BATCH) void saveWhile((waiting) => waiting >= BATCH);
+        if (timed) return;
+        timed = true;
+        void clock.sleep(FLUSH_AFTER_MS).then(() => {
+          timed = false;
+          return flush();
+        });
+      });
+    },
+    flush,
+    waiting: () => unsaved,
+  };
+}

@@ -1,0 +1,80 @@
+import type { Protocol } from '../proxy.ts';
+import { type ListedEndpoint, readEndpoint } from './endpoint.ts';
+
+/** `socks5h://[full IPv6 address]:65535` is shorter; the expressions below are not for more. */
+const LONGEST_ADDRESS = 128;
+
+/** Called for every usable entry of a list, duplicates included. `country` is what the list says, if anything. */
+export type OnCandidate = (protocol: Protocol, ip: string, port: number, country: string | null) => void;
+
+export interface Tally {
+  found: number;
+  rejected: number;
+  /** Of the rejected: addresses that were sound, but neither they nor their source named a protocol. */
+  withoutProtocol: number;
+}
+
+/** Where the parsers of all formats hand in what they have cut out; it decides what is taken, and counts. */
+export interface CandidateSink {
+  readonly tally: Tally;
+  /** An entry as text: `[scheme://]ip:port[tail]` in `text[start, end)`. False, and nothing counted, where it is none. */
+  entry(text: string, start: number, end: number): boolean;
+  /** An entry in parts. `protocols` and `country` go before what the address itself says. */
+  parts(address: string, port: string, protocols: readonly Protocol[], country: string | null): boolean;
+  /** Counts something that should have been an entry. */
+  reject(): void;
+}
+
+export interface CandidateSinkOptions {
+  protocol: Protocol | null;
+  allowPrivate: boolean;
+  onCandidate: OnCandidate;
+}
+
+export function createCandidateSink({
+  protocol,
+  allowPrivate,
+  onCandidate,
+}: CandidateSinkOptions): CandidateSink {
+  const tally: Tally = { found: 0, rejected: 0, withoutProtocol: 0 };
+  const read: ListedEndpoint = { protocol: null, ip: '', port: 0, country: null };
+
+  function take(said: Protocol | null, country: string | null): void {
+    // Lists of `https` proxies often write them as http://, which is how they are spoken to.
+    const meant = said === null || (said === 'http' && protocol === 'https') ? protocol : said;
+    if (meant === null) {
+      tally.rejected++;
+      tally.withoutProtocol++;
+      return;
+    }
+    tally.found++;
+    onCandidate(meant, read.ip, read.port, country);
+  }
+
+  return {
+    tally,
+    entry(text, start, end) {
+      if (!readEndpoint(text, start, end, allowPrivate, read)) return false;
+      take(read.protocol, read.country);
+      return true;
+    },
+    parts(address, port, protocols, country) {
+      const bare = address.trim();
+      if (bare.length > LONGEST_ADDRESS || port.length > LONGEST_ADDRESS) return false;
+      const text = bare.includes(':') ? withPort(bare, port) : `${bare}:${port.trim()}`;
+      if (!readEndpoint(text, 0, text.length, allowPrivate, read)) return false;
+      if (protocols.length === 0) take(read.protocol, country ?? read.country);
+      for (const said of protocols) take(said, country ?? read.country);
+      return true;
+    },
+    reject() {
+      tally.rejected++;
+    },
+  };
+}
+
+/** An address that has a port stays as it is; IPv6, in which colons prove nothing, has one behind its bracket. */
+function withPort(address: string, port: string): string {
+  const bracketed = /^[0-9a-f:.]*:[0-9a-f:.]*:[0-9a-f:.]*$/i.test(address) ? `[${address}]` : address;
+  return /^[^[]*:\d+\/?$|\]:\d+$/.test(bracketed) ? bracketed : `${bracketed}:${port.trim()}`;
+}

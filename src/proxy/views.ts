@@ -1,0 +1,103 @@
+import type { TSchema } from '@sinclair/typebox';
+import { formatMinute, formatTimestamp } from '../lib/clock.ts';
+import type { TestOutcome } from './check/single-check.ts';
+import type { ProxyFilter, ProxyRecord } from './proxy.ts';
+import type { RefreshJob } from './refresh/progress.ts';
+import { type FilterQuery, type ListQuery, listQuery } from './schemas.ts';
+import type { PoolStatus } from './service.ts';
+
+const timeOrNull = (ms: number | null) => (ms === null ? null : formatTimestamp(ms));
+
+/** A record as the public interface shows it. */
+export function proxyView(record: ProxyRecord) {
+  return {
+    id: record.id,
+    ip: record.ip,
+    port: record.port,
+    protocol: record.protocol,
+    country: record.country,
+    response_time: record.responseMs ?? 0,
+    last_checked: formatTimestamp(record.lastChecked),
+    status: record.status,
+    source: record.source,
+    anonymity: record.anonymity,
+    exit_ip: record.exitIp,
+    uptime: Math.round(record.uptime * 1000) / 1000,
+    checks: record.checks,
+    successes: record.successes,
+    first_seen: formatTimestamp(record.firstSeen),
+    last_alive: timeOrNull(record.lastAlive),
+    error: record.error,
+  };
+}
+
+/** A refresh as the public interface shows it. */
+export function jobView({ startedAt, finishedAt, updatedAt: _, sources, ...job }: RefreshJob) {
+  return {
+    ...job,
+    started_at: timeOrNull(startedAt),
+    finished_at: timeOrNull(finishedAt),
+    sources: sources.map(({ pausedUntil = null, yield: share = null, ...source }) => ({
+      ...source,
+      yield: share === null ? null : Math.round(share * 10_000) / 10_000,
+      paused_until: timeOrNull(pausedUntil),
+    })),
+  };
+}
+
+export function statusView({ lastRefresh, refresh, judges }: PoolStatus) {
+  return {
+    status: 'running',
+    last_refresh: lastRefresh === null ? '' : formatMinute(lastRefresh),
+    judge: judges.state,
+    refresh: jobView(refresh),
+  };
+}
+
+export function testView({ result, country }: TestOutcome) {
+  const alive = result.verdict === 'alive';
+  return {
+    success: true,
+    alive,
+    status: alive ? 'alive' : 'dead',
+    response_time: alive ? Math.max(1, Math.round(result.totalMs)) : null,
+    connect_time: alive ? Math.round(result.connectMs) : null,
+    first_byte_time: alive ? Math.round(result.firstByteMs) : null,
+    country,
+    anonymity: alive ? result.anonymity : null,
+    exit_ip: alive ? result.exitIp : null,
+    tampering: alive ? result.tampering : null,
+    error: alive ? null : result.error,
+  };
+}
+
+/** The filter that the query means; ages are counted back from `now`. */
+export function toFilter(query: FilterQuery & Pick<ListQuery, 'status'>, now: number): ProxyFilter {
+  const { protocol, country, exclude_country, status, anonymity, source } = query;
+  const filter: ProxyFilter = { status: status ?? 'alive' };
+  if (protocol !== undefined) filter.protocol = protocol;
+  if (country !== undefined) filter.country = country.toUpperCase();
+  if (exclude_country !== undefined) filter.excludeCountry = exclude_country.toUpperCase();
+  if (anonymity !== undefined) filter.anonymity = anonymity;
+  if (source !== undefined) filter.source = source;
+  if (query.max_latency_ms !== undefined) filter.maxResponseMs = query.max_latency_ms;
+  if (query.max_age !== undefined) filter.checkedSince = now - query.max_age * 1000;
+  if (query.min_uptime !== undefined) filter.minUptime = query.min_uptime;
+  return filter;
+}
+
+/** The echo of a list query: filters as they took effect. What was not given is left out, but for the four of the interface. */
+export function queryView({ format: _, ...query }: ListQuery, filter: ProxyFilter, limit: number) {
+  const defaults: Record<string, TSchema> = listQuery.properties;
+  const given = Object.entries(query).filter(
+    ([name, value]) => name in defaults && value !== defaults[name]?.default,
+  );
+  return {
+    ...Object.fromEntries(given),
+    ...(filter.excludeCountry && { exclude_country: filter.excludeCountry }),
+    protocol: filter.protocol ?? null,
+    country: filter.country ?? null,
+    status: filter.status,
+    limit,
+  };
+}

@@ -1,0 +1,51 @@
+import { expect, test } from 'bun:test';
+import { setImmediate } from 'node:timers/promises';
+import { type AdmissionQueue, createAdmissionQueue } from '../../src/http/admission-queue.ts';
+import { createMetrics } from '../../src/lib/metrics.ts';
+
+/** Requests that ask for their turn at once, and the order in which they began. */
+function ask(turns: AdmissionQueue, count: number) {
+  const begun: number[] = [];
+  const all = Array.from({ length: count }, async (_, number) => {
+    await turns.next();
+    begun.push(number);
+  });
+  return { begun, settled: Promise.allSettled(all) };
+}
+
+test('a few requests begin at once, and as many in each turn of the event loop, in their order', async () => {
+  const { begun } = ask(createAdmissionQueue({ perTurn: 2 }), 5);
+  const counts: number[] = [];
+  for (let turn = 0; turn < 4; turn++) {
+    await Promise.resolve();
+    counts.push(begun.length);
+    await setImmediate();
+  }
+  expect(counts).toEqual([2, 4, 5, 5]);
+  expect(begun).toEqual([0, 1, 2, 3, 4]);
+});
+
+test('who comes later does not overtake those who wait', async () => {
+  const turns = createAdmissionQueue({ perTurn: 1 });
+  const { begun, settled } = ask(turns, 3);
+  await setImmediate();
+  const late = turns.next().then(() => begun.push(99));
+  await Promise.all([settled, late]);
+  expect(begun).toEqual([0, 1, 2, 99]);
+});
+
+test('where too many wait, more are refused, counted, and told when to come again', async () => {
+  const metrics = createMetrics();
+  const turns = createAdmissionQueue({ perTurn: 1, maxWaiting: 3, metrics });
+  const { begun, settled } = ask(turns, 6);
+  const reading = async (name: string) =>
+    (await metrics.collect()).find((family) => family.name === name)?.samples[0]?.value;
+  expect(await reading('picpool_http_waiting')).toBe(3);
+  expect(await reading('picpool_http_overloaded_total')).toBe(2);
+  const outcomes = await settled;
+  expect(begun).toEqual([0, 1, 2, 3]);
+  expect(outcomes.flatMap((one) => (one.status === 'rejected' ? [one.reason] : []))).toMatchObject([
+    { code: 'unavailable', retryAfterMs: 1000 },
+    { code: 'unavailable', retryAfterMs: 1000 },
+  ]);
+});
