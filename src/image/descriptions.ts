@@ -91,6 +91,7 @@ export const details = {
     description: 'Allowed from the address that uploaded it, and from anywhere with its delete token.',
     parameters: [
       { name: 'delete_token', in: 'query', description: 'Answer of the upload.', schema: text },
+      { name: 'token', in: 'query', description: 'The same.', schema: text },
       { name: 'X-Delete-Token', in: 'header', description: 'The same.', schema: text },
     ],
     answers: { 200: { description: 'The image is gone.', ...deleteAnswer } },

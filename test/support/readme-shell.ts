@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readdir } from 'node:fs/promises';
 import type { ReadmeCommand } from './readme.ts';
+import { claimOf, type Upload } from './readme-claims.ts';
 import { shapeFault } from './readme-shape.ts';
 
 /** Of one command, on a busy machine. */
@@ -14,16 +15,14 @@ const ENDLESS: readonly { text: RegExp; until: RegExp }[] = [
   { text: /\/api\/refresh\/events$/, until: /^data: \{[^[]*"state":"done"/m },
 ];
 
-/** Answers of uploads; the last one is what `<id>` and `<delete_token>` mean, until it is deleted. */
-interface Upload {
-  id: string;
-  delete_token: string;
-}
+/** Another address of this machine than the one that uploads. */
+const ELSEWHERE = 'curl() { command curl --interface 127.0.0.77 "$@"; }; ';
 
 /**
  * Runs commands in a folder, one after the other. A command must end well (or be refused, where the README prints a
- * refusal), print something or write a file, and print what has the shape of what the README prints. Addresses that
- * the README printed stand for those that were printed here.
+ * refusal), print something or write a file, print what has the shape of what the README prints, and do what the README
+ * says in words. Addresses that the README printed stand for those that were printed here, and the last upload that still
+ * stands is what `<id>` and `<delete_token>` mean.
  */
 export function createReadmeShell(folder: string, env: Record<string, string>) {
   const uploads: Upload[] = [];
@@ -40,12 +39,23 @@ export function createReadmeShell(folder: string, env: Record<string, string>) {
 
   /** Answers what is wrong with it, or `null`. */
   async function run({ text, printed }: ReadmeCommand): Promise<string | null> {
+    const claim = claimOf(text);
+    if (claim === undefined && printed === '')
+      return 'nothing here tells whether it does what the README says';
     const before = await readdir(folder);
-    const { code, stdout, stderr } = await execute(filled(text));
+    const command = filled(text);
+    if (claim?.refusedElsewhere) {
+      const { code } = await execute(ELSEWHERE + command);
+      if (code !== REFUSED) return `from another address it ends with ${code}`;
+    }
+    const { code, stdout, stderr } = await execute(claim?.fromElsewhere ? ELSEWHERE + command : command);
     const expectedCode = printed.includes('"success":false') ? REFUSED : 0;
     if (code !== expectedCode) return `it ends with ${code}\n${stdout}\n${stderr}`;
     const wrote = (await readdir(folder)).length > before.length;
     if (stdout === '' && !wrote) return `it neither prints nor writes anything\n${stderr}`;
+    if (claim && !(await claim.holds({ stdout, folder, upload: uploads.at(-1) }))) {
+      return `it does not do what the README says: ${claim.says}\n${stdout}`;
+    }
     const fault = printed === '' ? null : shapeFault(printed, stdout);
     remember(text, printed, stdout);
     return fault;

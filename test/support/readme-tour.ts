@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type ReadmeCommand, readmeCommands } from './readme.ts';
+import { CLAIMS } from './readme-claims.ts';
 import { createReadmeShell } from './readme-shell.ts';
 import { openReadmeWorld } from './readme-world.ts';
 import { withFolder } from './temporary.ts';
@@ -62,6 +63,10 @@ export async function runReadme(onOutcome: (outcome: ReadmeOutcome) => void = ()
   for (const { text } of NOT_RUN) {
     if (commands.some((command) => text.test(command.text))) continue;
     add({ text: String(text), line: 0, printed: '' }, 'failed', 'not run, and not in the README either');
+  }
+  for (const { command: text } of CLAIMS) {
+    if (commands.some((command) => text.test(command.text))) continue;
+    add({ text: String(text), line: 0, printed: '' }, 'failed', 'held to its word, and not in the README');
   }
   return outcomes;
 }

@@ -1,11 +1,17 @@
 import type { RequestContext } from '../../http/request-context.ts';
 import type { Deleter } from '../service.ts';
 
-/** Who asks for a deletion, as the request tells: by address, `delete_token`, `X-Delete-Token` or a bearer token. */
+/**
+ * Who asks for a deletion, as the request tells: by address, `delete_token` or `token` in the query, `X-Delete-Token`
+ * or a bearer token.
+ */
 export function deleterOf(request: Request, { peer, origin, admin }: RequestContext): Deleter {
   const { headers } = request;
+  const query = new URL(request.url).searchParams;
   const token =
-    new URL(request.url).searchParams.get('delete_token') ||
+    query.get('delete_token') ||
+    // The links that people are given have it under this name.
+    query.get('token') ||
     headers.get('x-delete-token') ||
     /^Bearer (\S+)$/i.exec(headers.get('authorization') ?? '')?.[1];
   return { peer: isForeignPage(headers, origin) ? null : peer, token: token ?? null, admin };

@@ -1,0 +1,124 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+
+/** What an upload has answered, as far as later commands need it. */
+export interface Upload {
+  id: string;
+  delete_token: string;
+}
+
+/** What a command has done. */
+export interface Done {
+  stdout: string;
+  /** The folder it ran in. */
+  folder: string;
+  /** The last upload that stands. */
+  upload: Upload | undefined;
+}
+
+/** What the README says in words that a command does. */
+export interface Claim {
+  command: RegExp;
+  says: string;
+  /** The same command from another address is refused. */
+  refusedElsewhere?: true;
+  /** It is run from another address than the uploads. */
+  fromElsewhere?: true;
+  holds(done: Done): boolean | Promise<boolean>;
+}
+
+const PROXY_LINES = /^((https?|socks[45]):\/\/[\d.]+:\d+\n)+$/;
+const deleted = ({ stdout, upload }: Done) =>
+  JSON.stringify(JSON.parse(stdout)) === JSON.stringify({ success: true, id: upload?.id });
+const field = (stdout: string, name: string): unknown => JSON.parse(stdout)[name];
+
+/** One for each command under which the README prints nothing. */
+export const CLAIMS: readonly Claim[] = [
+  {
+    command: /-X POST \S+\/api\/refresh$/,
+    says: 'starts a refresh',
+    holds: ({ stdout }) => /"state":"(running|done)"/.test(stdout),
+  },
+  {
+    command: /\/api\/refresh\/events$/,
+    says: 'shows the refresh until it ends',
+    holds: ({ stdout }) => /^data: \{.*"state":"done"/m.test(stdout),
+  },
+  {
+    command: /^curl -x /,
+    says: 'opens a page through a proxy of the pool',
+    holds: ({ stdout }) => stdout.length > 0 && !stdout.includes('"success":false'),
+  },
+  {
+    command: /-OJ \S+\/api\/export$/,
+    says: 'writes a file of proxies',
+    holds: async ({ folder }) => PROXY_LINES.test(await readFile(join(folder, 'proxies.txt'), 'utf8')),
+  },
+  {
+    command: /format=avif&max_width=640&filename=harbour\.jpg/,
+    says: 'the options of the query hold',
+    holds: ({ stdout }) =>
+      field(stdout, 'format') === 'avif' &&
+      field(stdout, 'width') === 640 &&
+      field(stdout, 'filename') === 'harbour.jpg',
+  },
+  {
+    command: /-F password=tea/,
+    says: 'stores a protected image',
+    holds: ({ stdout }) => field(stdout, 'protected') === true,
+  },
+  {
+    command: /X-Image-Password: tea/,
+    says: 'the password opens the image',
+    async holds({ folder }) {
+      const bytes = await readFile(join(folder, 'tea.webp'));
+      return bytes.subarray(0, 4).equals(Buffer.from('RIFF')) && bytes.includes('WEBP');
+    },
+  },
+  {
+    command: /search\?q=HARB/,
+    says: 'finds the image by a part of its name',
+    holds: ({ stdout }) => JSON.parse(stdout).images[0].filename === 'harbour.jpg',
+  },
+  {
+    command: /# from the address that uploaded it$/,
+    says: 'deletes from that address alone',
+    refusedElsewhere: true,
+    holds: deleted,
+  },
+  { command: /# from anywhere$/, says: 'deletes from anywhere', fromElsewhere: true, holds: deleted },
+  {
+    command: /^picpool check proxies\.txt > living\.txt/,
+    says: 'writes the living',
+    holds: async ({ folder }) => PROXY_LINES.test(await readFile(join(folder, 'living.txt'), 'utf8')),
+  },
+  {
+    command: /jq -r \.exit_ip/,
+    says: 'prints addresses',
+    holds: ({ stdout }) => /^([\d.]+\n)+$/.test(stdout),
+  },
+  {
+    command: /^picpool export/,
+    says: 'prints proxies of that protocol',
+    holds: ({ stdout }) => /^(socks5:\/\/\S+\n)+$/.test(stdout),
+  },
+  {
+    command: /^picpool upload --print markdown/,
+    says: 'prints a snippet for each picture',
+    holds: ({ stdout }) => /^(!\[\w+\.png\]\(http\S+\.webp\)\n){2}$/.test(stdout),
+  },
+  {
+    command: /^picpool refresh; picpool cleanup/,
+    says: 'says how many were removed',
+    holds: ({ stdout }) => stdout !== '',
+  },
+  {
+    command: /^picpool config; picpool doctor/,
+    says: 'shows the settings and what is wrong',
+    holds: ({ stdout }) => /PUBLIC_URL/.test(stdout) && /record store/.test(stdout),
+  },
+];
+
+export function claimOf(command: string): Claim | undefined {
+  return CLAIMS.find((claim) => claim.command.test(command));
+}
