@@ -1,5 +1,5 @@
 import { type AnyElysia, Elysia } from 'elysia';
-import { AppError } from './errors.ts';
+import { AppError, invalidParameter } from './errors.ts';
 import type { Feature } from './feature.ts';
 import { createAdmissionQueue, Overloaded } from './http/admission-queue.ts';
 import type { Contexts } from './http/context.ts';
@@ -15,6 +15,7 @@ import { createRequestMeter } from './http/request-meter.ts';
 import { createResponseCaches } from './http/response-caches.ts';
 import { statsRoute } from './http/stats-route.ts';
 import { type Dependency, systemRoutes } from './http/system-routes.ts';
+import { pathOf, withAuthority } from './http/target.ts';
 import type { Log } from './lib/logger.ts';
 import type { Metrics } from './lib/metrics.ts';
 import type { Assets } from './web/assets.ts';
@@ -99,7 +100,7 @@ export function createApp(options: AppOptions): App {
   }
 
   function wrongMethod(request: Request): AppError | null {
-    const allowed = allowedMethods(new URL(request.url).pathname);
+    const allowed = allowedMethods(pathOf(request.url));
     if (allowed.length === 0) return null;
     return new AppError('method_not_allowed', `This path answers ${allowed.join(', ')} only.`);
   }
@@ -155,7 +156,12 @@ export function createApp(options: AppOptions): App {
     return response;
   }
 
-  async function handle(request: Request, socketPeer: () => string): Promise<Response> {
+  /** `malformed`: the fault of a request that names no host. */
+  async function handle(
+    request: Request,
+    socketPeer: () => string,
+    malformed: AppError | null = null,
+  ): Promise<Response> {
     const startedAt = now();
     const context = contexts.open(request, socketPeer);
     let response: Response;
@@ -164,6 +170,7 @@ export function createApp(options: AppOptions): App {
       const limited = await limits?.(request, context);
       rateHeaders = limited?.headers;
       if (limited?.refusal) throw limited.refusal;
+      if (malformed) throw malformed;
       if (mayWrite && !isReading(request) && !context.admin) await mayWrite(context.peer);
       response = cors?.preflight(request) ?? (await answer(request));
     } catch (error) {
@@ -183,7 +190,11 @@ export function createApp(options: AppOptions): App {
 
   return {
     describe: description,
-    handle: (request, socketPeer) => keptAnswer(request, socketPeer) ?? handle(request, socketPeer),
+    handle(incoming, socketPeer) {
+      const request = withAuthority(incoming);
+      if (request) return keptAnswer(request, socketPeer) ?? handle(request, socketPeer);
+      return handle(incoming, socketPeer, invalidParameter('Host', 'The header Host must name one host.'));
+    },
   };
 }
 
@@ -225,13 +236,6 @@ function sealed(response: Response): Response {
 
 function isReading({ method }: Request): boolean {
   return method === 'GET' || method === 'HEAD' || method === 'OPTIONS';
-}
-
-/** The path of a URL without parsing the rest of it: this runs for every request. */
-function pathOf(url: string): string {
-  const start = url.indexOf('/', url.indexOf('//') + 2);
-  const end = url.indexOf('?', start);
-  return end === -1 ? url.slice(start) : url.slice(start, end);
 }
 
 function memoize<T>(make: () => Promise<T>): () => Promise<T> {

@@ -3,6 +3,7 @@ import { clientNetwork } from '../lib/address.ts';
 import type { Bucket, RateLimiter, Verdict } from '../lib/rate-limiter.ts';
 import type { RateName, Rates } from '../lib/rates.ts';
 import type { RequestContext } from './request-context.ts';
+import { pathOf } from './target.ts';
 
 /** Of the requests that change something, the first whose path ends like this counts. */
 const WRITES: readonly { name: RateName; path: RegExp }[] = [
@@ -66,7 +67,7 @@ export function createLimits({ limiter, rates, maxUploadBytes, onRefused }: Limi
 
 function kindOf({ method, url }: Request): RateName {
   if (method === 'GET' || method === 'HEAD' || method === 'OPTIONS') return 'read';
-  const { pathname } = new URL(url);
+  const pathname = pathOf(url);
   return WRITES.find(({ path }) => path.test(pathname))?.name ?? 'write';
 }
 

@@ -1,3 +1,5 @@
+import { pathOf } from '../http/target.ts';
+
 /** Paths that programs ask for, whoever opens them. */
 const FOR_PROGRAMS = /(^|\/)(api\/|openapi\.json$|livez$|readyz$|metrics$|sharex\.sxcu$|oembed$|assets\/)/;
 /** The one of them that a form of a page posts to. */
@@ -11,6 +13,6 @@ export function acceptsHtml(request: Request): boolean {
 /** True where a person will look at the answer, so that an error should be a page as well. */
 export function isForPerson(request: Request): boolean {
   if (!acceptsHtml(request)) return false;
-  const { pathname } = new URL(request.url);
+  const pathname = pathOf(request.url);
   return !FOR_PROGRAMS.test(pathname) || (request.method === 'POST' && UPLOAD.test(pathname));
 }

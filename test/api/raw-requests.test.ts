@@ -50,7 +50,7 @@ const CASES: readonly [string, string | Buffer, readonly number[]][] = [
   ['the beginning of TLS', Buffer.from('16030100c8010000c403030000', 'hex'), [400]],
   ['an unknown method', 'BREW / HTTP/1.1\r\nHost: x\r\n\r\n', []],
   ['TRACE', 'TRACE / HTTP/1.1\r\nHost: x\r\n\r\n', [405]],
-  ['CONNECT', 'CONNECT example.com:443 HTTP/1.1\r\nHost: x\r\n\r\n', [404]],
+  ['CONNECT', 'CONNECT example.com:443 HTTP/1.1\r\nHost: x\r\n\r\n', [400]],
   ['the URL of another server', 'GET http://evil.example/livez HTTP/1.1\r\nHost: x\r\n\r\n', [200]],
   ['a path without a slash', 'GET livez HTTP/1.1\r\nHost: x\r\n\r\n', [400]],
   ['a path of 100 KB', get(`/${'a'.repeat(100_000)}`), [431]],

@@ -1,0 +1,40 @@
+/** What a request is for: host, path and query, in a form that every later step can rely on. */
+
+/** RFC 3986 without user information, escapes and what no host name has; an address of IPv6 stands in brackets. */
+const AUTHORITY = /^(?:[a-z\d](?:[\w.-]*[a-z\d_])?\.?|_[\w.-]+|\[[\da-f:.]+\])(?::\d{0,5})?$/i;
+/** Strangers choose names, so that only so many are remembered. */
+const MAX_KNOWN = 1000;
+const MAX_LENGTH = 300;
+
+const known = new Set<string>();
+
+/**
+ * Returns the request with an absolute URL whose host is a well-formed one, or `null` where no such host was named: the
+ * runtimes pass on whatever stands in `Host`, and make URLs of it that cannot be read, or of which a part of the path came
+ * from there. A request of HTTP/1.0 need not name a host.
+ */
+export function withAuthority(request: Request): Request | null {
+  const { url } = request;
+  const host = request.headers.get('host');
+  if (host === null && url.startsWith('/')) return new Request(`http://localhost${url}`, request);
+  if (host !== null && !isAuthority(host)) return null;
+  const start = url.indexOf('//') + 2;
+  const end = url.indexOf('/', start);
+  return url.startsWith('http') && end > start && isAuthority(url.slice(start, end)) ? request : null;
+}
+
+/** The path of an absolute URL, without reading the rest of it: this runs for every request. */
+export function pathOf(url: string): string {
+  const start = url.indexOf('/', url.indexOf('//') + 2);
+  const end = url.indexOf('?', start);
+  return end === -1 ? url.slice(start) : url.slice(start, end);
+}
+
+function isAuthority(text: string): boolean {
+  if (known.has(text)) return true;
+  // The pattern is about letters, the parser about what they mean: 256.1.1.1, or port 99999.
+  if (text.length > MAX_LENGTH || !AUTHORITY.test(text) || !URL.canParse(`http://${text}/`)) return false;
+  if (known.size >= MAX_KNOWN) known.clear();
+  known.add(text);
+  return true;
+}
