@@ -21,7 +21,7 @@ interface Encoded {
 
 /** The style sheet, in one piece: browsers ask once, people read it in parts. */
 const STYLE = 'style.css';
-const FOLDER = '../web/client/';
+const FOLDER = './web/client/';
 const TYPES: Record<string, string> = {
   '.css': 'text/css; charset=utf-8',
   '.js': 'text/javascript; charset=utf-8',
