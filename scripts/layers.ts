@@ -24,7 +24,7 @@ const ONE_PLACE: { what: string; uses: RegExp; allowed: RegExp }[] = [
 const MAY_IMPORT: [from: RegExp, to: RegExp][] = [
   [/^src\/lib\//, /^src\/errors\.ts$/],
   [/^src\/(errors|version|assets)\.ts$/, /^package\.json$/],
-  [/^src\/config(-values)?\.ts$/, /^src\/(lib\/|errors\.ts$|config)/],
+  [/^src\/config(-values)?\.ts$/, /^(src\/(lib\/|errors\.ts$|config)|adapters\/registry\.ts$)/],
   [/^src\/runtime\//, /^$/],
   [/^src\/http\//, /^src\/(lib\/|errors\.ts$|feature\.ts$)/],
   [/^src\/feature\.ts$/, /^src\/(lib|web)\//],
@@ -35,7 +35,7 @@ const MAY_IMPORT: [from: RegExp, to: RegExp][] = [
   // The composition root and the commands put the parts together.
   [/^src\/(start|cli)(\/|\.ts$)/, /^(src|adapters)\//],
   [/^src\/main(\.deno)?\.ts$/, /^src\/(cli|runtime)\//],
-  [/^adapters\/open\.ts$/, /^(adapters|src)\//],
+  [/^adapters\/([\w-]+|\w+\/adapter)\.ts$/, /^(adapters|src)\//],
   [
     /^adapters\//,
     /^src\/(lib\/|errors\.ts$|runtime\/runtime\.ts$|proxy\/(proxy|store)\.ts$|image\/(image|store)\.ts$)/,

@@ -1,5 +1,6 @@
 import { type StaticDecode, Type } from '@sinclair/typebox';
 import { Value } from '@sinclair/typebox/value';
+import { FILE_SCHEMES, RECORD_SCHEMES } from '../adapters/registry.ts';
 import {
   bytes,
   choice,
@@ -24,8 +25,8 @@ export const settings = Type.Object({
   HOST: text('0.0.0.0', 'Address to listen on.'),
   PORT: integer('3000', 'Port to listen on; 0 lets the system choose.', 0, 65_535),
   DATA_DIR: text('./data', 'Folder of the database, the images and temporary files.'),
-  METADATA_URL: url('sqlite:$DATA_DIR/picpool.db', ['sqlite:', 'redis:', 'rediss:'], 'Where records live.'),
-  BLOBS_URL: url('file:$DATA_DIR/images', ['file:', 's3:'], 'Where image files live.'),
+  METADATA_URL: url('sqlite:$DATA_DIR/picpool.db', RECORD_SCHEMES, 'Where records live.'),
+  BLOBS_URL: url('file:$DATA_DIR/images', FILE_SCHEMES, 'Where image files live.'),
   AWS_ACCESS_KEY_ID: optional(text(undefined, 'Key id for an S3 server.')),
   AWS_SECRET_ACCESS_KEY: optional(text(undefined, 'Secret key for an S3 server.')),
   PUBLIC_URL: optional(
@@ -120,7 +121,7 @@ export type Config = StaticDecode<typeof settings>;
 export type Environment = Readonly<Record<string, string | undefined>>;
 
 /**
- * AdmissionQueue the environment into a configuration. An empty variable counts as not set; unknown ones are ignored.
+ * Turns the environment into a configuration. An empty variable counts as not set; unknown ones are ignored.
  * @throws {ConfigError} with every fault at once.
  */
 export function parseConfig(env: Environment): Config {

@@ -3,6 +3,7 @@ import { access, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { openStores, type Stores } from '../../adapters/open.ts';
+import { filesAdapter, recordsAdapter } from '../../adapters/registry.ts';
 import type { Config } from '../config.ts';
 import { createCodec } from '../image/codec/codec.ts';
 import { type Finding, type Patient, within } from './doctor-finding.ts';
@@ -20,10 +21,9 @@ const PIXEL =
 export async function checkRecords(patient: Patient): Promise<Finding[]> {
   const url = patient.config.METADATA_URL;
   const shown = masked('METADATA_URL', url);
-  const advice = url.startsWith('sqlite:')
-    ? 'The file must be a database of picpool that the user of the server may write.'
-    : 'Look at the address and the password in METADATA_URL, and whether the server runs.';
-  if (await isMissing(url, 'sqlite:')) return [await toBeMade(url, 'sqlite:', shown, advice)];
+  const { path, advice } = recordsAdapter(url);
+  const missing = await missingPath(path(url));
+  if (missing !== null) return [await toBeMade(missing, shown, advice)];
   return withStores(patient, shown, advice, async ({ state, proxies, images }) => {
     await state.set('doctor', new Date().toISOString());
     const [pool, host] = [await proxies.summary(), await images.summary()];
@@ -36,10 +36,9 @@ export async function checkRecords(patient: Patient): Promise<Finding[]> {
 export async function checkBlobs(patient: Patient): Promise<Finding[]> {
   const { BLOBS_URL: url } = patient.config;
   const shown = masked('BLOBS_URL', url);
-  const advice = url.startsWith('file:')
-    ? 'The user of the server must be allowed to write into the folder.'
-    : 'Look at the address in BLOBS_URL, the bucket, AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY.';
-  if (await isMissing(url, 'file:')) return [await toBeMade(url, 'file:', shown, advice)];
+  const { path, advice } = filesAdapter(url);
+  const missing = await missingPath(path(url));
+  if (missing !== null) return [await toBeMade(missing, shown, advice)];
   const memory = { ...patient, config: { ...patient.config, METADATA_URL: 'sqlite::memory:' } };
   return withStores(memory, shown, advice, async ({ blobs }) => {
     const key = `doctor-${randomUUID()}.txt`;
@@ -109,19 +108,18 @@ async function withStores(
   }
 }
 
-async function toBeMade(url: string, scheme: string, shown: string, advice: string): Promise<Finding> {
-  const possible = await mayBeMade(dirname(resolve(url.slice(scheme.length))));
-  return possible
+async function toBeMade(path: string, shown: string, advice: string): Promise<Finding> {
+  return (await mayBeMade(dirname(path)))
     ? { state: 'ok', text: `${shown} (made by the server)` }
     : { state: 'fail', text: `${shown} cannot be made`, advice };
 }
 
-async function isMissing(url: string, scheme: string): Promise<boolean> {
-  const path = url.slice(scheme.length);
-  if (!url.startsWith(scheme) || path === ':memory:') return false;
-  return access(resolve(path)).then(
-    () => false,
-    (error: NodeJS.ErrnoException) => error.code === 'ENOENT',
+/** The path, where nothing is there; else `null`. */
+async function missingPath(path: string | null): Promise<string | null> {
+  if (path === null) return null;
+  return access(path).then(
+    () => null,
+    (error: NodeJS.ErrnoException) => (error.code === 'ENOENT' ? path : null),
   );
 }
 

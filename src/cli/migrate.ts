@@ -1,6 +1,7 @@
 import { mkdir, stat } from 'node:fs/promises';
-import { dirname, resolve } from 'node:path';
+import { dirname } from 'node:path';
 import { isSameStore, openStores, type Stores } from '../../adapters/open.ts';
+import { FILE_SCHEMES, RECORD_SCHEMES, recordsAdapter } from '../../adapters/registry.ts';
 import { parseConfig } from '../config.ts';
 import { url } from '../config-values.ts';
 import { defineCommand, NO_OPERANDS } from './command.ts';
@@ -13,9 +14,6 @@ import { copyProxies, copyState } from './migrate-records.ts';
 import { flag, value } from './options.ts';
 import { createProgress } from './progress.ts';
 
-const RECORDS = ['sqlite:', 'redis:', 'rediss:'];
-const FILES = ['file:', 's3:'];
-
 export const command = defineCommand({
   operands: NO_OPERANDS,
   about: `Copies all records, images and secrets to other stores, and leaves the old ones as they are. Stop the server
@@ -27,15 +25,15 @@ AWS_SECRET_ACCESS_KEY. Exit code 0: all is there; 1: something is missing, and s
 
   picpool migrate --to-metadata redis://db:6379 --to-blobs 's3://bucket?endpoint=https://s3.example'`,
   options: {
-    'from-metadata': value('URL', url(undefined, RECORDS, 'Records to copy. [METADATA_URL]')),
-    'from-blobs': value('URL', url(undefined, FILES, 'Image files to copy. [BLOBS_URL]')),
+    'from-metadata': value('URL', url(undefined, RECORD_SCHEMES, 'Records to copy. [METADATA_URL]')),
+    'from-blobs': value('URL', url(undefined, FILE_SCHEMES, 'Image files to copy. [BLOBS_URL]')),
     'to-metadata': value(
       'URL',
-      url(undefined, RECORDS, 'Where records go; they stay where they are when not given.'),
+      url(undefined, RECORD_SCHEMES, 'Where records go; they stay where they are when not given.'),
     ),
     'to-blobs': value(
       'URL',
-      url(undefined, FILES, 'Where image files go; they stay where they are when not given.'),
+      url(undefined, FILE_SCHEMES, 'Where image files go; they stay where they are when not given.'),
     ),
     verify: flag('Compares the SHA-256 of files that are there already, too, and copies anew what differs.'),
   },
@@ -120,7 +118,7 @@ AWS_SECRET_ACCESS_KEY. Exit code 0: all is there; 1: something is missing, and s
 
 /** Opening a database makes it where there is none, and an empty one would pass for all there is. */
 async function requireDatabase(metadata: string): Promise<void> {
-  const path = metadata.startsWith('sqlite:') ? resolve(metadata.slice('sqlite:'.length)) : null;
+  const path = recordsAdapter(metadata).path(metadata);
   if (path !== null && !(await stat(path).catch(() => null))?.isFile()) {
     throw usageError(`There is no database ${path}.`);
   }
@@ -128,9 +126,8 @@ async function requireDatabase(metadata: string): Promise<void> {
 
 /** A database is made where there is none, but not its folder. */
 async function makeFolder(metadata: string | undefined): Promise<void> {
-  if (metadata?.startsWith('sqlite:')) {
-    await mkdir(dirname(resolve(metadata.slice('sqlite:'.length))), { recursive: true });
-  }
+  const path = metadata === undefined ? null : recordsAdapter(metadata).path(metadata);
+  if (path !== null) await mkdir(dirname(path), { recursive: true });
 }
 
 async function compareCounts(source: Stores, target: Stores): Promise<string[]> {

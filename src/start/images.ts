@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { availableParallelism } from 'node:os';
 import { join, resolve } from 'node:path';
+import { filesAdapter, recordsAdapter } from '../../adapters/registry.ts';
 import { imageAdminRoutes } from '../image/admin-routes.ts';
 import { createCodec } from '../image/codec/codec.ts';
 import { imageHome } from '../image/gallery.ts';
@@ -47,20 +48,19 @@ export async function startImages({
   });
   const codec = observeCodec(plainCodec, metrics, now);
   const folder = join(resolve(config.DATA_DIR), 'tmp');
+  const files = filesAdapter(config.BLOBS_URL);
+  const localFiles = files.path(config.BLOBS_URL);
   const quota = createQuota({
     images: stores.images,
     maxBytes: config.IMAGE_MAX_STORAGE,
     reserveBytes: config.IMAGE_MIN_FREE,
-    folders: [folder, ...localFolders(config.BLOBS_URL)],
+    folders: localFiles === null ? [folder] : [folder, localFiles],
     now,
   });
   await pairStores({
     ...stores,
     folder,
-    shared: {
-      records: !config.METADATA_URL.startsWith('sqlite:'),
-      files: !config.BLOBS_URL.startsWith('file:'),
-    },
+    shared: { records: recordsAdapter(config.METADATA_URL).shared, files: files.shared },
     clock: systemClock,
     log,
   });
@@ -101,9 +101,4 @@ export async function startImages({
       await codec.close();
     },
   };
-}
-
-/** The folder of the images, where they are in one. */
-function localFolders(blobsUrl: string): string[] {
-  return blobsUrl.startsWith('file:') ? [resolve(blobsUrl.slice('file:'.length))] : [];
 }

@@ -1,6 +1,8 @@
 import { expect, test } from 'bun:test';
 import { parseRedisUrl } from '../../adapters/redis/url.ts';
+import { FILE_SCHEMES, filesAdapter, RECORD_SCHEMES, recordsAdapter } from '../../adapters/registry.ts';
 import { parseS3Url } from '../../adapters/s3/url.ts';
+import { parseConfig } from '../../src/config.ts';
 
 test('a redis: URL names server, user, database and prefix, each of which may be left out', () => {
   expect(parseRedisUrl('redis://db')).toEqual({
@@ -51,4 +53,28 @@ test('the prefix of an s3: URL is a folder, whatever slashes stand around it', (
       region: 'eu-central-1',
     });
   }
+});
+
+test('the settings take the URLs of every adapter, and each URL has one', () => {
+  for (const scheme of RECORD_SCHEMES) {
+    const { METADATA_URL } = parseConfig({ METADATA_URL: `${scheme}//host/0` });
+    expect(recordsAdapter(METADATA_URL).schemes).toContain(scheme);
+  }
+  for (const scheme of FILE_SCHEMES) {
+    const { BLOBS_URL } = parseConfig({ BLOBS_URL: `${scheme}//bucket/folder` });
+    expect(filesAdapter(BLOBS_URL).schemes).toContain(scheme);
+  }
+});
+
+test('an adapter whose store is on this machine names its path, and is not shared', async () => {
+  expect(recordsAdapter('sqlite:/data/picpool.db')).toMatchObject({ shared: false });
+  expect(recordsAdapter('sqlite:/data/picpool.db').path('sqlite:/data/picpool.db')).toBe('/data/picpool.db');
+  expect(recordsAdapter('sqlite::memory:').path('sqlite::memory:')).toBeNull();
+  expect(filesAdapter('file:/data/images').path('file:/data/images')).toBe('/data/images');
+  expect(filesAdapter('s3://bucket')).toMatchObject({ shared: true });
+  expect(filesAdapter('s3://bucket').path('s3://bucket')).toBeNull();
+});
+
+test('a URL that no adapter opens is named by its scheme alone', () => {
+  expect(() => recordsAdapter('mysql://root:secret@host')).toThrow('No adapter opens mysql: URLs.');
 });

@@ -1,0 +1,53 @@
+import type { BlobStore, ImageStore } from '../src/image/store.ts';
+import type { Locks } from '../src/lib/locks.ts';
+import type { RateLimiter } from '../src/lib/rate-limiter.ts';
+import type { StateStore } from '../src/lib/state.ts';
+import type { ProxyStore } from '../src/proxy/store.ts';
+import type { Runtime } from '../src/runtime/runtime.ts';
+
+/** What `METADATA_URL` names: everything that is kept but for the image files, and what copies share through it. */
+export interface RecordStores {
+  proxies: ProxyStore;
+  images: ImageStore;
+  state: StateStore;
+  locks: Locks;
+  limiter: RateLimiter;
+  close(): Promise<void>;
+}
+
+/** Who picpool is to an S3 server. */
+export interface Credentials {
+  accessKeyId: string | undefined;
+  secretAccessKey: string | undefined;
+}
+
+/** What an adapter may need besides its URL. */
+export interface OpenContext {
+  runtime: Runtime;
+  credentials: Credentials;
+}
+
+/**
+ * A kind of store and the URLs that name one. Reading this must be cheap: what the technology needs is imported by
+ * `open` alone.
+ */
+export interface Adapter<Store> {
+  /** How its URLs begin, each with its colon. */
+  schemes: readonly string[];
+  /** Whether the same URL on another machine names the same store. */
+  shared: boolean;
+  /** What an operator should look at where the store cannot be used. */
+  advice: string;
+  /** Absolute path of the file or folder that the URL names; `null` where it names none. */
+  path(url: string): string | null;
+  /** The parts of the URL that tell the store from others: equal for two spellings of one store. */
+  place(url: string): Promise<readonly unknown[]>;
+  /**
+   * Opens the store, and makes it where it can.
+   * @throws {AppError} `unavailable` where it cannot be opened.
+   */
+  open(url: string, context: OpenContext): Promise<Store>;
+}
+
+export type RecordsAdapter = Adapter<RecordStores>;
+export type FilesAdapter = Adapter<BlobStore>;

@@ -1,0 +1,16 @@
+import type { FilesAdapter } from '../adapter.ts';
+import { pathOf, placeOf } from '../local/path.ts';
+
+/** Image files in a folder: `file:./data/images`. */
+export const filesystem: FilesAdapter = {
+  schemes: ['file:'],
+  shared: false,
+  advice: 'The user of the server must be allowed to write into the folder.',
+  path: pathOf,
+  place: placeOf,
+
+  async open(url, { runtime }) {
+    const { createFolderBlobs } = await import('./blobs.ts');
+    return createFolderBlobs({ folder: url.slice('file:'.length), fileBody: runtime.fileBody });
+  },
+};

@@ -1,0 +1,35 @@
+import type { RecordsAdapter } from '../adapter.ts';
+
+/** Records on a server or cluster that many copies share: `redis://db:6379`, `rediss:` over TLS. */
+export const redis: RecordsAdapter = {
+  schemes: ['redis:', 'rediss:'],
+  shared: true,
+  advice: 'Look at the address and the password in METADATA_URL, and whether the server runs.',
+  path: () => null,
+
+  async place(url) {
+    const { host, port, database, prefix } = (await import('./url.ts')).parseRedisUrl(url);
+    return [host.toLowerCase(), port, database, prefix];
+  },
+
+  async open(url, { runtime }) {
+    const { openRedis } = await import('./connection.ts');
+    const { createRedisProxies } = await import('./proxies.ts');
+    const { createRedisImages } = await import('./images.ts');
+    const { createRedisState } = await import('./state.ts');
+    const { createRedisLocks } = await import('./locks.ts');
+    const { createRedisRateLimiter } = await import('./rate-limiter.ts');
+    const { withFallback } = await import('./fallback-limiter.ts');
+    const { createLocalRateLimiter } = await import('../local/rate-limiter.ts');
+    const { openProxyReplica } = await import('../sqlite/proxy-replica.ts');
+    const connection = await openRedis(url);
+    return {
+      proxies: createRedisProxies(connection, () => openProxyReplica(runtime.openSqlite)),
+      images: createRedisImages(connection),
+      state: createRedisState(connection),
+      locks: createRedisLocks(connection),
+      limiter: withFallback(createRedisRateLimiter(connection), createLocalRateLimiter({ now: Date.now })),
+      close: () => connection.close(),
+    };
+  },
+};

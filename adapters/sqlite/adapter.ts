@@ -1,0 +1,32 @@
+import type { RecordsAdapter } from '../adapter.ts';
+import { pathOf, placeOf } from '../local/path.ts';
+
+const SCHEME = 'sqlite:';
+const MEMORY = `${SCHEME}:memory:`;
+
+/** Records in one file, for one process: `sqlite:./data/picpool.db`. */
+export const sqlite: RecordsAdapter = {
+  schemes: [SCHEME],
+  shared: false,
+  advice: 'The file must be a database of picpool that the user of the server may write.',
+  path: (url) => (url === MEMORY ? null : pathOf(url)),
+  place: placeOf,
+
+  async open(url, { runtime }) {
+    const { openDatabase } = await import('./database.ts');
+    const { createSqliteProxies } = await import('./proxies.ts');
+    const { createSqliteImages } = await import('./images.ts');
+    const { createSqliteState } = await import('./state.ts');
+    const { createLocalLocks } = await import('../local/locks.ts');
+    const { createLocalRateLimiter } = await import('../local/rate-limiter.ts');
+    const database = await openDatabase(runtime.openSqlite, url.slice(SCHEME.length));
+    return {
+      proxies: createSqliteProxies(database),
+      images: createSqliteImages(database),
+      state: createSqliteState(database),
+      locks: createLocalLocks(),
+      limiter: createLocalRateLimiter({ now: Date.now }),
+      close: async () => database.close(),
+    };
+  },
+};
