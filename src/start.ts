@@ -69,7 +69,7 @@ export async function start(
             onRefused,
           })
         : null,
-      dependencies: dependenciesOf(opened),
+      dependencies: dependenciesOf(opened, features),
       publicUrl: config.PUBLIC_URL,
       log,
       now,
@@ -103,12 +103,13 @@ async function stop(
   await stores.close();
 }
 
-function dependenciesOf({ state, proxies, blobs }: Stores) {
+function dependenciesOf({ state, proxies, blobs }: Stores, features: readonly RunningFeature[]) {
   return [
     // A copy that still reads the pool from a shared store is not ready either.
     { name: 'proxy pool', check: async () => proxies.version() },
     { name: 'record store', check: () => state.get('readiness') },
     { name: 'image store', check: () => blobs.stat('readiness') },
+    ...features.map(({ name, degraded }) => ({ name, check: async () => {}, ...(degraded && { degraded }) })),
   ];
 }
 

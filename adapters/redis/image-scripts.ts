@@ -63,6 +63,20 @@ return 1`);
 export const READ = script(`${LOAD}
 return load(ARGV)`);
 
+/** ARGV: ids. Answers those that have a record, whatever the indices say. */
+export const EXISTING = script(`
+local found = {}
+for i = 1, #ARGV do
+  if redis.call('HEXISTS', KEYS[1], ARGV[i]) == 1 then found[#found + 1] = ARGV[i] end
+end
+return found`);
+
+/** Answers how many records there are, how many the indices know, and how many of them are not public. */
+export const COUNTS = script(`
+local totals = redis.call('HMGET', KEYS[4], 'images', 'protected')
+return {redis.call('HLEN', KEYS[1]), redis.call('ZCARD', KEYS[2]), redis.call('ZCARD', KEYS[3]),
+  totals[1] or '0', totals[2] or '0'}`);
+
 /** ARGV: first and last place in the list of public images. Answers their number and the records. */
 export const PAGE = script(`${LOAD}
 return {redis.call('ZCARD', KEYS[2]), load(redis.call('ZRANGE', KEYS[2], ARGV[1], ARGV[2]))}`);

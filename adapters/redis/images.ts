@@ -6,7 +6,18 @@ import { createSearchIndex, type SearchIndex } from '../../src/lib/search/search
 import type { Arg, RedisConnection, Script } from './connection.ts';
 import { createFollower } from './follower.ts';
 import { decodeImage, decodeListed, encodeImage } from './image-codec.ts';
-import { IDLE, INSERT, OLDEST, PAGE, READ, RECENT, REMOVE_IDLE, REMOVE_ONE } from './image-scripts.ts';
+import {
+  COUNTS,
+  EXISTING,
+  IDLE,
+  INSERT,
+  OLDEST,
+  PAGE,
+  READ,
+  RECENT,
+  REMOVE_IDLE,
+  REMOVE_ONE,
+} from './image-scripts.ts';
 import { type Changes, pairs } from './log.ts';
 
 /** Records or ids in one command: about a millisecond of the server's time. */
@@ -117,8 +128,7 @@ export function createRedisImages(redis: RedisConnection): ImageStore {
       const known = new Set<string>();
       for (let first = 0; first < ids.length; first += BATCH) {
         const batch = ids.slice(first, first + BATCH);
-        const scores = (await redis.call('safe', 'ZMSCORE', idleKey, ...batch)) as (string | null)[];
-        for (const [index, score] of scores.entries()) if (score !== null) known.add(batch[index] ?? '');
+        for (const id of (await read(EXISTING, ...batch)) as string[]) known.add(id);
       }
       return known;
     },
@@ -136,6 +146,19 @@ export function createRedisImages(redis: RedisConnection): ImageStore {
           .map(count)
           .filter(({ count }) => count > 0),
       };
+    },
+
+    async faults() {
+      const [records = 0, ...others] = ((await read(COUNTS)) as (string | number)[]).map(Number);
+      const [listed = 0, idle = 0, counted = 0, hidden = 0] = others;
+      const faults: string[] = [];
+      const expect = (name: string, count: number, right: number) => {
+        if (count !== right) faults.push(`The index ${name} knows ${count} of ${right} images.`);
+      };
+      expect('idle', idle, records);
+      expect('totals', counted, records);
+      expect('public', listed, records - hidden);
+      return faults;
     },
   };
 }

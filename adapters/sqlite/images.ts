@@ -38,6 +38,10 @@ export function createSqliteImages(database: Database, searchSizes?: SearchSizes
   const counts = database.prepare<{ format: Format; protected: number; count: number; bytes: number }>(
     'SELECT * FROM image_counts WHERE count > 0 ORDER BY format',
   );
+  const agreement = database.prepare<{ records: number; counted: number }>(
+    `SELECT (SELECT count(*) FROM images) AS records,
+       (SELECT ifnull(sum(count), 0) FROM image_counts) AS counted`,
+  );
   const place = createPlacer(database, (from, to) => moveRow.run(to, from));
   const imageSearch = createImageSearch(database, searchSizes);
 
@@ -133,6 +137,11 @@ export function createSqliteImages(database: Database, searchSizes?: SearchSizes
           ),
         })),
       };
+    },
+
+    async faults() {
+      const { records, counted } = agreement.get() ?? { records: 0, counted: 0 };
+      return records === counted ? [] : [`The counts know ${counted} of ${records} images.`];
     },
   };
 }

@@ -7,14 +7,20 @@ import { describe } from './describe.ts';
 export interface Dependency {
   name: string;
   check: () => Promise<unknown>;
+  /** What does not work as it should though the server serves, in sentences; asked after `check` went well. */
+  degraded?: () => Promise<readonly string[]>;
 }
 
 /** How long a dependency may take to answer before it counts as away. */
 const READY_TIMEOUT_MS = 3000;
 
 const health = Type.Object({ success: Type.Literal(true), status: Type.String() });
+const readiness = Type.Composite([
+  health,
+  Type.Object({ degraded: Type.Optional(Type.Array(Type.String())) }),
+]);
 
-/** `/livez`: the process answers. `/readyz`: what it needs answers, too. */
+/** `/livez`: the process answers. `/readyz`: what it needs answers, too, and what of it is in doubt. */
 export function systemRoutes(dependencies: readonly Dependency[]) {
   return new Elysia()
     .get('/livez', () => Response.json({ success: true, status: 'alive' }), {
@@ -30,8 +36,9 @@ export function systemRoutes(dependencies: readonly Dependency[]) {
     .get(
       '/readyz',
       async () => {
-        await Promise.all(dependencies.map(answersInTime));
-        return Response.json({ success: true, status: 'ready' });
+        const degraded = (await Promise.all(dependencies.map(answersInTime))).flat();
+        if (degraded.length === 0) return Response.json({ success: true, status: 'ready' });
+        return Response.json({ success: true, status: 'degraded', degraded });
       },
       {
         detail: describe({
@@ -39,21 +46,25 @@ export function systemRoutes(dependencies: readonly Dependency[]) {
           tag: 'Server',
           summary: 'Whether everything the server needs answers',
           answers: {
-            200: { description: 'All of it.', schema: health, example: { success: true, status: 'ready' } },
+            200: {
+              description: 'All of it; `degraded` says what does not work as it should.',
+              schema: readiness,
+              example: { success: true, status: 'ready' },
+            },
           },
         }),
       },
     );
 }
 
-async function answersInTime({ name, check }: Dependency): Promise<void> {
+async function answersInTime({ name, check, degraded }: Dependency): Promise<readonly string[]> {
   const { promise: late, reject } = Promise.withResolvers<never>();
   const timer = setTimeout(
     () => reject(new Error(`no answer within ${READY_TIMEOUT_MS} ms`)),
     READY_TIMEOUT_MS,
   );
   try {
-    await Promise.race([check(), late]);
+    return await Promise.race([check().then(() => degraded?.() ?? []), late]);
   } catch (cause) {
     throw new AppError('unavailable', `The ${name} does not answer.`, { cause });
   } finally {

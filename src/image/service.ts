@@ -16,6 +16,7 @@ import { createDeleteToken, createId, ID_PATTERN, type RandomBytes } from './ids
 import { EXTENSIONS, type ImageRecord, MEDIA_TYPES, type UploadOptions } from './image.ts';
 import { createAccessLog } from './maintenance/accesses.ts';
 import { type CleanupReport, createCleanup } from './maintenance/cleanup.ts';
+import { createDoubts } from './maintenance/doubts.ts';
 import { startMaintenance } from './maintenance/maintenance.ts';
 import type { Quota } from './quota.ts';
 import { createRecordCache } from './records.ts';
@@ -122,6 +123,8 @@ export interface ImageService extends PasswordGuard {
   remove(id: string, by: Deleter): Promise<void>;
   /** Removes images that nobody has opened for long, for at most `budgetMs`; rejects with `conflict`. */
   cleanup(budgetMs: number): Promise<CleanupReport>;
+  /** Why no file is removed at the moment, in sentences; none where all is well. At most ten seconds old. */
+  doubts(): Promise<readonly string[]>;
   /** Begins to write accesses and to clean up in the background. */
   start(): void;
   /** Ends that and writes the last accesses. Idempotent. */
@@ -154,9 +157,11 @@ export async function createImageService(options: ImageServiceOptions): Promise<
       for (const id of ids) records.forget(id);
     },
   });
+  const doubts = createDoubts({ state, blobs, images, now, log });
   const cleanup = createCleanup({
     images,
     locks,
+    doubts,
     retentionMs: limits.retentionMs,
     now,
     onRemoved: removeFiles,
@@ -309,8 +314,10 @@ export async function createImageService(options: ImageServiceOptions): Promise<
       return cleanup.run(budgetMs);
     },
 
+    doubts: doubts.recent,
+
     start() {
-      maintenance ??= startMaintenance({ ...options, accesses, cleanup });
+      maintenance ??= startMaintenance({ ...options, accesses, cleanup, doubts });
     },
 
     async stop() {

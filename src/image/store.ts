@@ -42,6 +42,11 @@ export interface ImageStore {
   /** Which of the ids have a record. */
   existing(ids: readonly string[]): Promise<Set<string>>;
   summary(): Promise<ImageSummary>;
+  /**
+   * What in the store contradicts itself, in sentences for the operator: indices that know more or fewer images than there
+   * are records. Empty where all agree.
+   */
+  faults(): Promise<string[]>;
 }
 
 /** A file in the store. */

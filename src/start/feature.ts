@@ -22,6 +22,8 @@ export interface Parts {
 
 /** A service as the application mounts it, with its life. */
 export interface RunningFeature extends Feature {
+  /** What of it does not work as it should, in sentences. */
+  degraded?: () => Promise<readonly string[]>;
   /** Begins its timers and jobs; called once the server listens. */
   begin(): void;
   /** Ends them, and whatever answer is still being streamed. Idempotent. */

@@ -95,6 +95,7 @@ export async function startImages({
     stats: async () => statsView(await service.summary(), limits, config.ABUSE_CONTACT),
     statsAnswer,
     quick: createQuickLinks(service, basePath),
+    degraded: service.doubts,
     begin: service.start,
     async stop() {
       await service.stop();

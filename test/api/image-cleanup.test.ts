@@ -3,6 +3,7 @@ import { utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createAccessLog } from '../../src/image/maintenance/accesses.ts';
 import { createCleanup } from '../../src/image/maintenance/cleanup.ts';
+import { createDoubts } from '../../src/image/maintenance/doubts.ts';
 import { runWhenDue } from '../../src/image/maintenance/maintenance.ts';
 import { sweep } from '../../src/image/maintenance/sweep.ts';
 import { type CodecBench, startCodec } from '../support/codec.ts';
@@ -116,7 +117,10 @@ describe('the clean-up', () => {
 });
 
 describe('the sweep', () => {
-  const run = (host: ImageHost) => sweep({ ...host, now: host.clock.now }, new AbortController().signal);
+  const run = (host: ImageHost) => {
+    const { now } = host.clock;
+    return sweep({ ...host, now, doubts: createDoubts({ ...host, now }) }, new AbortController().signal);
+  };
 
   test('removes files without a record after an hour, and nothing else', () =>
     withHost(async (host) => {
@@ -127,7 +131,7 @@ describe('the sweep', () => {
       await writeFile(foreign, 'not ours');
       await host.blobs.put('notes.txt', foreign, 'text/plain');
 
-      expect(await run(host)).toEqual({ removed: 0, freedBytes: 0, missing: 0 });
+      expect(await run(host)).toEqual({ removed: 0, freedBytes: 0, missing: 0, complete: true });
       host.clock.ms += 2 * HOUR_MS;
       const report = await run(host);
       expect(report).toMatchObject({ removed: 2, missing: 0 });
@@ -162,13 +166,15 @@ describe('the scheduled clean-up', () => {
     withHost(async (host) => {
       const image = await host.upload(png);
       const accesses = createAccessLog({ ...host, now: host.clock.now, onWritten: () => {} });
+      const doubts = createDoubts({ ...host, now: host.clock.now });
       const cleanup = createCleanup({
         ...host,
+        doubts,
         retentionMs: host.limits.retentionMs,
         now: host.clock.now,
         onRemoved: ({ id }) => host.blobs.remove(`${id}.webp`),
       });
-      const turn = () => runWhenDue({ ...host, accesses, cleanup }, new AbortController().signal);
+      const turn = () => runWhenDue({ ...host, accesses, cleanup, doubts }, new AbortController().signal);
       const runs = () => host.logged.filter(({ message }) => message === 'images cleaned up');
 
       await turn();

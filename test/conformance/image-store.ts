@@ -207,5 +207,16 @@ export function imageStoreConformance(runner: Test, open: Open<ImageStore>): voi
     );
   });
 
+  test('nothing contradicts itself, whatever came and went', async (store) => {
+    assert.deepEqual(await store.faults(), []);
+    await store.insert(image({ id: 'a', lastAccess: 10 }));
+    await store.insert(image({ id: 'b', lastAccess: 20, passwordHash: 'x' }));
+    await store.insert(image({ id: 'c', lastAccess: 30 }));
+    await store.touch(new Map([['a', 40]]));
+    await store.remove('c');
+    assert.equal(await store.removeIdle('b', 30), true);
+    assert.deepEqual(await store.faults(), []);
+  });
+
   imageSearchConformance(runner, open);
 }

@@ -13,6 +13,7 @@ import { createContexts } from '../../src/http/context.ts';
 import { createPasswordHasher } from '../../src/image/access/password.ts';
 import type { Codec } from '../../src/image/codec/codec.ts';
 import { imageHome } from '../../src/image/gallery.ts';
+import { pairStores } from '../../src/image/maintenance/store-identity.ts';
 import { imagePageRoutes } from '../../src/image/page-routes.ts';
 import { imageRoutes } from '../../src/image/routes.ts';
 import { statsAnswer } from '../../src/image/schemas.ts';
@@ -20,6 +21,7 @@ import { createQuickLinks } from '../../src/image/serve/quick-link.ts';
 import { createImageService, type ImageServiceOptions } from '../../src/image/service.ts';
 import { statsView } from '../../src/image/views.ts';
 import { createNetworkList } from '../../src/lib/address.ts';
+import { systemClock } from '../../src/lib/clock.ts';
 import { bunRuntime } from '../../src/runtime/bun.ts';
 import { openTestWeb } from './web.ts';
 
@@ -72,6 +74,7 @@ export async function startImageHost({ codec, basePath = '', adminToken, change 
       void logged.push({ message, facts: typeof facts === 'function' ? facts() : facts }),
   };
   const options = { ...parts, ...change?.(parts) };
+  await pairStores({ ...options, shared: { records: false, files: false }, clock: systemClock });
   const service = await createImageService(options);
   const contexts = createContexts({
     trustedProxies: createNetworkList([]),

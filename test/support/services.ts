@@ -50,9 +50,9 @@ export async function startRedisServer(
 
 /**
  * An S3 server (versitygw) over a folder; the URL has one empty bucket and no prefix. `virtualUrl` is the same with the
- * bucket in the name of the host, which only Bun finds by itself.
+ * bucket in the name of the host, which only Bun finds by itself. `folder` holds the objects of the bucket as files.
  */
-export async function startS3(): Promise<Service & { endpoint: string; virtualUrl: string }> {
+export async function startS3(): Promise<Service & { endpoint: string; virtualUrl: string; folder: string }> {
   const program = await find('versitygw', 'versitygw, which scripts/services fetch gets');
   const service = await startProgram(
     (port, folder) => [
@@ -68,7 +68,8 @@ export async function startS3(): Promise<Service & { endpoint: string; virtualUr
   const url = (at: string, pathStyle: boolean) =>
     `s3://bucket?endpoint=${at}&region=us-east-1&path_style=${pathStyle}`;
   const virtualUrl = url(`http://localhost:${service.port}`, false);
-  return { ...service, endpoint, url: url(endpoint, true), virtualUrl };
+  const folder = join(service.folder, 'data', 'bucket');
+  return { ...service, endpoint, url: url(endpoint, true), virtualUrl, folder };
 }
 
 /** The Redis that `TEST_REDIS_URL` names, or a fresh one. */
@@ -107,7 +108,7 @@ async function startProgram(
   args: (port: number, folder: string) => string[],
   ready: (port: number) => Promise<void>,
   prepare: (folder: string) => Promise<unknown> = async () => {},
-): Promise<Omit<Service, 'url'> & { port: number }> {
+): Promise<Omit<Service, 'url'> & { port: number; folder: string }> {
   const folder = await mkdtemp(join(tmpdir(), 'picpool-service-'));
   await prepare(folder);
   const port = await freePort();
@@ -150,6 +151,7 @@ async function startProgram(
   await start();
   return {
     port,
+    folder,
     start,
     kill: () => kill('SIGKILL'),
     pause: () => send('SIGSTOP'),

@@ -2,10 +2,13 @@ import { AppError } from '../../errors.ts';
 import type { Locks } from '../../lib/locks.ts';
 import type { ImageRecord } from '../image.ts';
 import type { ImageStore } from '../store.ts';
+import type { Doubts } from './doubts.ts';
 
 const BATCH = 100;
-/** A copy of the server that dies during a clean-up holds the others up for so long, in ms. */
-const LOCK_TTL_MS = 60_000;
+/** What removes files holds this lock, so that one copy of the server does so at a time. */
+export const CLEANUP_LOCK = 'cleanup';
+/** A copy that dies during a clean-up holds the others up for so long, in ms. */
+export const CLEANUP_LOCK_TTL_MS = 60_000;
 
 export interface CleanupReport {
   removed: number;
@@ -17,6 +20,7 @@ export interface CleanupReport {
 export interface CleanupOptions {
   images: Pick<ImageStore, 'idleSince' | 'removeIdle'>;
   locks: Locks;
+  doubts: Pick<Doubts, 'look'>;
   /** Images that nobody has opened for this long are removed. */
   retentionMs: number;
   now: () => number;
@@ -28,18 +32,27 @@ export interface CleanupOptions {
 export interface Cleanup {
   /**
    * One clean-up of at most `budgetMs`. Within the process a second caller shares the running one; while another copy
-   * of the server runs one it rejects with `conflict`. May be killed at any point and run again.
+   * of the server runs one it rejects with `conflict`, and while it is doubtful whether records and files belong together with `unavailable`. May be killed at any point and run again.
    */
   run(budgetMs: number, signal?: AbortSignal): Promise<CleanupReport>;
 }
 
-export function createCleanup({ images, locks, retentionMs, now, onRemoved }: CleanupOptions): Cleanup {
+export function createCleanup({
+  images,
+  locks,
+  doubts,
+  retentionMs,
+  now,
+  onRemoved,
+}: CleanupOptions): Cleanup {
   let running: Promise<CleanupReport> | null = null;
 
   async function clean(budgetMs: number, signal: AbortSignal | undefined): Promise<CleanupReport> {
-    const lease = await locks.acquire('cleanup', LOCK_TTL_MS);
+    const lease = await locks.acquire(CLEANUP_LOCK, CLEANUP_LOCK_TTL_MS);
     if (!lease) throw new AppError('conflict', 'A clean-up is running already.');
     try {
+      const [doubt] = await doubts.look();
+      if (doubt !== undefined) throw new AppError('unavailable', `Nothing is removed. ${doubt}`);
       const report: CleanupReport = { removed: 0, freedBytes: 0, complete: false };
       const before = now() - retentionMs;
       const deadline = now() + budgetMs;

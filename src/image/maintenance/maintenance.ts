@@ -1,11 +1,13 @@
 import { AppError } from '../../errors.ts';
 import type { Clock } from '../../lib/clock.ts';
+import type { Locks } from '../../lib/locks.ts';
 import type { Log } from '../../lib/logger.ts';
 import { every, type Repetition } from '../../lib/schedule.ts';
 import type { StateStore } from '../../lib/state.ts';
 import type { BlobStore, ImageStore } from '../store.ts';
 import type { AccessLog } from './accesses.ts';
 import type { Cleanup } from './cleanup.ts';
+import type { Doubts } from './doubts.ts';
 import { sweep } from './sweep.ts';
 
 /** What a crash can lose of the last accesses, in ms. */
@@ -21,6 +23,8 @@ export interface MaintenanceOptions {
   images: ImageStore;
   blobs: BlobStore;
   state: StateStore;
+  locks: Locks;
+  doubts: Doubts;
   clock: Pick<Clock, 'now'>;
   folder: string;
   limits: { cleanupIntervalMs: number };
@@ -49,16 +53,19 @@ export function startMaintenance(options: MaintenanceOptions): Repetition {
   };
 }
 
-/** Cleans up and sweeps, unless any copy of the server has done so within the interval. */
+/** Cleans up and sweeps, unless any copy of the server has done so within the interval, or there is a doubt. */
 export async function runWhenDue(options: MaintenanceOptions, signal: AbortSignal): Promise<void> {
-  const { state, clock, limits, log, accesses, cleanup } = options;
+  const { state, clock, limits, log, accesses, cleanup, doubts } = options;
   const last = Number((await state.get(LAST_RUN)) ?? 0);
   if (clock.now() - last < limits.cleanupIntervalMs) return;
+  const reasons = await doubts.look();
+  log('debug', 'clean-up looked', { doubts: reasons.length });
+  if (reasons.length > 0) return;
   await accesses.flush();
   const { removed, freedBytes, complete } = await cleanup.run(CLEANUP_BUDGET_MS, signal);
   if (!complete) return;
   const swept = await sweep({ ...options, now: () => clock.now() }, signal);
-  if (signal.aborted) return;
+  if (!swept.complete) return;
   await state.set(LAST_RUN, String(clock.now()));
   log('info', 'images cleaned up', {
     removed,

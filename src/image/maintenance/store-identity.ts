@@ -67,7 +67,7 @@ async function mustBeHere({ images, blobs, shared }: StoreIdentityOptions): Prom
 }
 
 /** Which records the files belong to, or `null` where that is not said. */
-export async function readMark(blobs: BlobStore): Promise<string | null> {
+export async function readMark(blobs: Pick<BlobStore, 'get'>): Promise<string | null> {
   const blob = await blobs.get(IDENTITY_BLOB);
   return blob && (await new Response(blob).text()).trim();
 }

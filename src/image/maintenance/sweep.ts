@@ -1,8 +1,12 @@
 import { readdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
+import { AppError } from '../../errors.ts';
+import type { Locks } from '../../lib/locks.ts';
 import type { Log } from '../../lib/logger.ts';
 import { ownerOfKey } from '../blob-keys.ts';
 import type { BlobInfo, BlobStore, ImageStore } from '../store.ts';
+import { CLEANUP_LOCK, CLEANUP_LOCK_TTL_MS } from './cleanup.ts';
+import type { Doubts } from './doubts.ts';
 
 /** Far longer than an upload takes from its file to its record, in ms. */
 const MIN_AGE_MS = 3_600_000;
@@ -10,6 +14,8 @@ const MIN_AGE_MS = 3_600_000;
 export interface SweepOptions {
   images: Pick<ImageStore, 'existing' | 'summary'>;
   blobs: Pick<BlobStore, 'list' | 'remove'>;
+  locks: Locks;
+  doubts: Pick<Doubts, 'look'>;
   /** Folder for temporary files. */
   folder: string;
   now: () => number;
@@ -22,17 +28,30 @@ export interface SweepReport {
   freedBytes: number;
   /** Records whose file is missing, as far as numbers that change meanwhile can tell. */
   missing: number;
+  /** False where it was stopped, or stopped itself because of a doubt. */
+  complete: boolean;
 }
 
 /**
  * Removes what a crash has left: files without a record, and temporary files, both after an hour. Files that
  * are not ours are left alone. Records without a file are only reported: a store that is empty by mistake must not
- * empty the other one. May be stopped anywhere and run again.
+ * empty the other one, and so nothing is removed while there is a doubt. May be stopped anywhere and run again. Rejects
+ * with `conflict` while another copy of the server cleans up.
  */
 export async function sweep(options: SweepOptions, signal: AbortSignal): Promise<SweepReport> {
-  const { images, blobs, folder, now, log } = options;
+  const lease = await options.locks.acquire(CLEANUP_LOCK, CLEANUP_LOCK_TTL_MS);
+  if (!lease) throw new AppError('conflict', 'A clean-up is running already.');
+  try {
+    return await sweepAlone(options, AbortSignal.any([signal, lease.lost]));
+  } finally {
+    await lease.release();
+  }
+}
+
+async function sweepAlone(options: SweepOptions, signal: AbortSignal): Promise<SweepReport> {
+  const { images, blobs, doubts, folder, now, log } = options;
   const before = now() - MIN_AGE_MS;
-  const report: SweepReport = { removed: 0, freedBytes: 0, missing: 0 };
+  const report: SweepReport = { removed: 0, freedBytes: 0, missing: 0, complete: false };
   const { images: records } = await images.summary();
   let originals = 0;
   for await (const batch of blobs.list()) {
@@ -43,10 +62,15 @@ export async function sweep(options: SweepOptions, signal: AbortSignal): Promise
     });
     const existing = await images.existing([...new Set(owned.map(({ id }) => id))]);
     originals += owned.filter(({ id, original }) => original && existing.has(id)).length;
-    for (const { id, blob } of owned) {
-      if (!existing.has(id) && blob.modified < before) await remove(blob);
+    const strays = owned.filter(({ id, blob }) => !existing.has(id) && blob.modified < before);
+    // At the last moment: whatever emptied the records may have done so since.
+    if (strays.length > 0 && (await doubts.look()).length > 0) return report;
+    for (const { blob } of strays) {
+      if (signal.aborted) return report;
+      await remove(blob);
     }
   }
+  report.complete = true;
   await removeLeftovers(folder, before);
   report.missing = Math.max(0, records - originals);
   if (report.missing > 0) log('warn', 'records without a file', { count: report.missing });

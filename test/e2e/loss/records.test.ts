@@ -1,0 +1,60 @@
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test';
+import { absent } from '../../support/absent.ts';
+import { type LossWorld, startLossWorld } from '../../support/loss/world.ts';
+import { until } from '../../support/services.ts';
+
+const REFUSED = 'image files are not removed';
+
+describe.skipIf(absent('redis-server', 'versitygw'))('two copies whose records vanish', () => {
+  let world: LossWorld;
+  beforeEach(async () => {
+    world = await startLossWorld(2);
+  });
+  afterEach(() => world?.stop());
+
+  /** Every copy names the reason, in one error line and in its readiness. */
+  async function everyoneSays(reason: string): Promise<void> {
+    for (const server of world.servers) {
+      await until(async () => (await world.readiness(server)).degraded !== undefined);
+      expect(await world.readiness(server)).toMatchObject({
+        code: 200,
+        status: 'degraded',
+        degraded: expect.arrayContaining([expect.stringContaining(reason)]),
+      });
+      const lines = server.logged.filter(({ message }) => message === REFUSED);
+      expect(lines).toHaveLength(1);
+      expect(JSON.stringify(lines[0]?.facts)).toContain(reason);
+    }
+  }
+
+  test('keep all files after FLUSHALL, also when uploads follow', async () => {
+    await world.upload(12);
+    await world.age();
+    const files = await world.files();
+    const swept = () => world.servers.flatMap(({ logged }) => logged).filter(isSweep).length;
+    await until(() => swept() > 0);
+    expect(await world.files()).toEqual(files);
+
+    await Promise.all([world.eachLogs(REFUSED), world.command('FLUSHALL')]);
+    await everyoneSays('image-files-id');
+    const later = await world.upload(2);
+    await world.age();
+    await world.twoTurns();
+    expect(await world.files()).toEqual(
+      [...files, ...later.map(({ raw_url }) => raw_url.split('/').at(-1) ?? '')].sort(),
+    );
+  }, 30_000);
+
+  test('keep all files where Redis has evicted the indices and not the records', async () => {
+    await world.upload(12);
+    await world.age();
+    const files = await world.files();
+    const prefix = new URL(world.env.METADATA_URL).searchParams.get('prefix');
+    const lost = ['idle', 'public', 'totals'].map((name) => `{${prefix}:images}:${name}`);
+    await Promise.all([world.eachLogs(REFUSED), world.command('DEL', ...lost)]);
+    await everyoneSays('The index idle knows 0 of 12 images.');
+    expect(await world.files()).toEqual(files);
+  }, 30_000);
+
+  const isSweep = ({ message }: { message: string }) => message === 'images cleaned up';
+});
