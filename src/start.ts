@@ -1,4 +1,3 @@
-import { mkdir } from 'node:fs/promises';
 import { openStores, type Stores } from '../adapters/open.ts';
 import { createApp } from './app.ts';
 import type { Config, Environment } from './config.ts';
@@ -9,6 +8,7 @@ import { createNetworkList } from './lib/address.ts';
 import type { Log } from './lib/logger.ts';
 import { adminRoutes } from './moderation/routes.ts';
 import type { HttpServer, Runtime } from './runtime/runtime.ts';
+import { openDataFolder } from './start/data-folder.ts';
 import type { RunningFeature } from './start/feature.ts';
 import { type Operations, startOperations } from './start/operations.ts';
 import { openWeb } from './start/web.ts';
@@ -34,7 +34,7 @@ export async function start(
   log: Log,
   env: Environment = {},
 ): Promise<RunningServer> {
-  await mkdir(config.DATA_DIR, { recursive: true });
+  await openDataFolder(config, log);
   const opened = await openStores(config.METADATA_URL, config.BLOBS_URL, runtime, {
     accessKeyId: config.AWS_ACCESS_KEY_ID,
     secretAccessKey: config.AWS_SECRET_ACCESS_KEY,

@@ -22,7 +22,7 @@ export async function publish(source: string, place: Place): Promise<void> {
 
 async function publishCopy(source: string, place: Place): Promise<void> {
   const partials = join(dirname(place.folder), PARTIAL);
-  await mkdir(partials, { recursive: true });
+  await mkdir(partials, { recursive: true, mode: 0o700 });
   const copy = join(partials, randomUUID());
   try {
     await copyFile(source, copy);
@@ -39,7 +39,8 @@ async function moveInto(source: string, { folder, path }: Place): Promise<void> 
     await rename(source, path);
   } catch (error) {
     if (systemCode(error) !== 'ENOENT') throw error;
-    if ((await mkdir(folder, { recursive: true })) !== undefined) await sync(dirname(folder), 'r');
+    if ((await mkdir(folder, { recursive: true, mode: 0o700 })) !== undefined)
+      await sync(dirname(folder), 'r');
     await rename(source, path);
   }
 }

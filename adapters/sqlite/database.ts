@@ -1,4 +1,4 @@
-import { mkdir } from 'node:fs/promises';
+import { mkdir, open } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { AppError } from '../../src/errors.ts';
 import type { Runtime, SqliteDatabase, SqliteStatement, SqliteValue } from '../../src/runtime/runtime.ts';
@@ -92,11 +92,18 @@ export async function openDatabase(openSqlite: Runtime['openSqlite'], path: stri
 
 async function openFile(openSqlite: Runtime['openSqlite'], path: string): Promise<SqliteDatabase> {
   try {
-    if (path !== ':memory:') await mkdir(dirname(path), { recursive: true });
+    if (path !== ':memory:') await makePrivate(path);
     return await openSqlite(path);
   } catch (cause) {
     throw new AppError('unavailable', `The database ${path} cannot be opened.`, { cause });
   }
+}
+
+/** SQLite gives the files that it adds the mode of this one. */
+async function makePrivate(path: string): Promise<void> {
+  await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+  const file = await open(path, 'a', 0o600);
+  await file.close();
 }
 
 function connectReader(driver: SqliteDatabase): Reader {

@@ -127,7 +127,7 @@ async function requireDatabase(metadata: string): Promise<void> {
 /** A database is made where there is none, but not its folder. */
 async function makeFolder(metadata: string | undefined): Promise<void> {
   const path = metadata === undefined ? null : recordsAdapter(metadata).path(metadata);
-  if (path !== null) await mkdir(dirname(path), { recursive: true });
+  if (path !== null) await mkdir(dirname(path), { recursive: true, mode: 0o700 });
 }
 
 async function compareCounts(source: Stores, target: Stores): Promise<string[]> {

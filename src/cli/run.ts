@@ -1,6 +1,7 @@
 import process from 'node:process';
 import type { Environment } from '../config.ts';
 import { AppError, ConfigError } from '../errors.ts';
+import { keepNewFilesPrivate } from '../lib/private-files.ts';
 import type { Runtime } from '../runtime/runtime.ts';
 import { VERSION } from '../version.ts';
 import type { Command } from './command.ts';
@@ -49,6 +50,7 @@ settings cannot be used.
 /** Runs the command that the arguments name and ends the program with its exit code. */
 export async function run(runtime: Runtime, args: readonly string[], env: Environment): Promise<void> {
   const [first = 'serve', ...others] = args;
+  keepNewFilesPrivate();
   // How the server starts its own conversion processes.
   if (first === 'convert-worker') return (await import('../image/codec/worker.ts')).runConvertWorker();
   const { stdout, stderr } = process;

@@ -83,7 +83,7 @@ export function createQuota(options: QuotaOptions): Quota {
 }
 
 async function freeBytesOf(folder: string): Promise<number> {
-  await mkdir(folder, { recursive: true });
+  await mkdir(folder, { recursive: true, mode: 0o700 });
   const { bavail, bsize } = await statfs(folder);
   return bavail * bsize;
 }

@@ -1,0 +1,27 @@
+import { mkdir, realpath } from 'node:fs/promises';
+import { basename, dirname, resolve } from 'node:path';
+import { adapterOf } from '../../adapters/registry.ts';
+import type { Config } from '../config.ts';
+import type { Log } from '../lib/logger.ts';
+import { closeDataFolder } from '../lib/private-files.ts';
+
+/** Makes the folder of data where there is none, and closes it to everybody but its owner. */
+export async function openDataFolder(
+  { DATA_DIR, METADATA_URL, BLOBS_URL }: Pick<Config, 'DATA_DIR' | 'METADATA_URL' | 'BLOBS_URL'>,
+  log: Log,
+): Promise<void> {
+  await mkdir(DATA_DIR, { recursive: true, mode: 0o700 });
+  const stores = [METADATA_URL, BLOBS_URL]
+    .map((url) => adapterOf(url).path(url))
+    .filter((path) => path !== null && dirname(path) === resolve(DATA_DIR))
+    .map((path) => basename(path ?? ''));
+  const names = ['tmp', 'images', 'picpool.db', ...stores];
+  const refused = await closeDataFolder({
+    path: await realpath(DATA_DIR),
+    // SQLite keeps files beside the database: picpool.db-wal, picpool.db-shm.
+    isOwn: (entry) => names.some((name) => entry === name || entry.startsWith(`${name}-`)),
+  });
+  if (refused.length > 0) {
+    log('warn', 'others may read the data: the mode cannot be changed', { paths: refused.slice(0, 10) });
+  }
+}

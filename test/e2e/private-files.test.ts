@@ -1,0 +1,68 @@
+import { expect, test } from 'bun:test';
+import { chmod, lstat, mkdir, readdir, symlink, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { photo } from '../support/images.ts';
+import { type RuntimeName, startServer } from '../support/server-process.ts';
+import { withFolder } from '../support/temporary.ts';
+
+/** Modes of what others may read, write or enter, by path. */
+async function openToOthers(folder: string): Promise<string[]> {
+  const paths = ['.', ...(await readdir(folder, { recursive: true }))];
+  const found = await Promise.all(
+    paths.map(async (path) => {
+      const { mode } = await lstat(join(folder, path));
+      return (mode & 0o077) === 0 ? [] : [`${path} ${(mode & 0o777).toString(8)}`];
+    }),
+  );
+  return found.flat();
+}
+
+/** Runs a server under umask 022, as most are started. */
+async function useServer(runtime: RuntimeName, folder: string): Promise<void> {
+  const server = await startServer(
+    runtime,
+    { IMAGE_WORKERS: '1', PROXY_JUDGES: 'http://127.0.0.1:9/' },
+    folder,
+    ['sh', '-c', 'umask 022; exec "$@"', 'sh'],
+  );
+  try {
+    const body = new Uint8Array(await photo(300, 200));
+    const answer = await fetch(`${server.url}/api/upload`, { method: 'POST', body });
+    expect(answer.status).toBe(201);
+  } finally {
+    expect(await server.stop()).toBe(0);
+  }
+}
+
+for (const runtime of ['bun', 'deno'] as const) {
+  test(`on ${runtime} nothing of the data can be read by others, and what an older version left is closed at start`, async () => {
+    await withFolder(async (parent) => {
+      const folder = join(parent, 'data');
+      await useServer(runtime, folder);
+      expect(await openToOthers(folder)).toEqual([]);
+
+      for (const path of ['.', ...(await readdir(folder, { recursive: true }))]) {
+        const isFolder = (await lstat(join(folder, path))).isDirectory();
+        await chmod(join(folder, path), isFolder ? 0o755 : 0o644);
+      }
+      expect((await openToOthers(folder)).length).toBeGreaterThan(4);
+      await useServer(runtime, folder);
+      expect(await openToOthers(folder)).toEqual([]);
+    });
+  }, 60_000);
+}
+
+test('in a folder that is used for other things, too, only what is of the server is closed', async () => {
+  await withFolder(async (parent) => {
+    const [folder, others] = [join(parent, 'share'), join(parent, 'others')];
+    for (const path of [folder, others]) await mkdir(path, { mode: 0o755 });
+    for (const path of [join(folder, 'letter.txt'), join(others, 'one.txt')])
+      await writeFile(path, '', { mode: 0o644 });
+    await mkdir(join(folder, 'images'), { mode: 0o755 });
+    await symlink(others, join(folder, 'images', 'link'));
+    await useServer('bun', folder);
+    const open = (await openToOthers(folder)).filter((line) => !line.startsWith('images/link'));
+    expect(open.sort()).toEqual(['. 755', 'letter.txt 644']);
+    expect(await openToOthers(others)).toEqual(['. 755', 'one.txt 644']);
+  });
+}, 60_000);
