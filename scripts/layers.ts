@@ -38,7 +38,7 @@ const MAY_IMPORT: [from: RegExp, to: RegExp][] = [
   [/^adapters\/([\w-]+|\w+\/adapter)\.ts$/, /^(adapters|src)\//],
   [
     /^adapters\//,
-    /^src\/(lib\/|errors\.ts$|runtime\/runtime\.ts$|proxy\/(proxy|store)\.ts$|image\/(image|store)\.ts$)/,
+    /^src\/(lib\/|errors\.ts$|runtime\/runtime\.ts$|(proxy|image)\/(proxy|image|store|fields)\.ts$)/,
   ],
 ];
 

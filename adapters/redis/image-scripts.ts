@@ -1,4 +1,5 @@
 import { script } from './connection.ts';
+import { imageField as field } from './image-codec.ts';
 import { LOG } from './log.ts';
 
 /**
@@ -19,11 +20,11 @@ local function remove(id)
   local text = redis.call('HGET', KEYS[1], id)
   if not text then return 0 end
   local image = cjson.decode(text)
-  local isPublic = image[3] == cjson.null
+  local isPublic = ${field('passwordHash')} == cjson.null
   redis.call('HDEL', KEYS[1], id)
   redis.call('ZREM', KEYS[2], id)
   redis.call('ZREM', KEYS[3], id)
-  count(image[1], image[2], isPublic, -1)
+  count(${field('format')}, ${field('size')}, isPublic, -1)
   if isPublic then log(KEYS[5], {id}) end
   return 1
 end`;

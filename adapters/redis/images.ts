@@ -5,7 +5,7 @@ import type { ImageStore, Page } from '../../src/image/store.ts';
 import { createSearchIndex, type SearchIndex } from '../../src/lib/search/search-index.ts';
 import type { Arg, RedisConnection, Script } from './connection.ts';
 import { createFollower } from './follower.ts';
-import { decodeImage, decodeListed, encodeImage } from './image-codec.ts';
+import { decodeFacts, decodeImage, encodeImage } from './image-codec.ts';
 import {
   COUNTS,
   EXISTING,
@@ -44,7 +44,7 @@ export function createRedisImages(redis: RedisConnection): ImageStore {
       for (const [id, value] of changes) {
         if (value === null) index.remove(id);
         else {
-          const { filename, format, createdAt } = decodeListed(value);
+          const { filename, format, createdAt } = decodeFacts(value);
           index.add({ id, createdAt, fields: [filename, format] });
         }
       }
@@ -61,7 +61,7 @@ export function createRedisImages(redis: RedisConnection): ImageStore {
       if (fresh.length > 0) yield fresh;
       const [lastId, lastValue] = fresh.at(-1) ?? [];
       if (lastId === undefined || lastValue === undefined || lastValue === null) return;
-      const timeOf = (value: string | null) => String(value && decodeListed(value).createdAt);
+      const timeOf = (value: string | null) => String(value && decodeFacts(value).createdAt);
       if (timeOf(lastValue) !== time) seenAtTime = new Set();
       time = timeOf(lastValue);
       for (const [id, value] of fresh.toReversed()) {

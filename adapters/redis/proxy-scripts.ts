@@ -1,12 +1,14 @@
 import { script } from './connection.ts';
 import { LOG } from './log.ts';
+import { proxyField as field } from './proxy-codec.ts';
 
 /** KEYS of every script here: records (id to record), ids (endpoint to id), last id, log. */
 
 const REMOVE = `
 local function remove(id, proxy)
   redis.call('HDEL', KEYS[1], id)
-  redis.call('HDEL', KEYS[2], proxy[2] .. '|' .. proxy[3] .. '|' .. string.format('%d', proxy[4]))
+  local port = string.format('%d', ${field('port')})
+  redis.call('HDEL', KEYS[2], ${field('protocol')} .. '|' .. ${field('ip')} .. '|' .. port)
 end`;
 
 /** ARGV: endpoint and record in turn. Answers the ids. */
@@ -24,7 +26,7 @@ end
 log(KEYS[4], ids)
 return ids`);
 
-/** ARGV: id, time. Answers 1, or 0 where there is no such record. */
+/** ARGV: id, time. The next check is the first field. Answers 1, or 0 where there is no such record. */
 export const RESCHEDULE = script(`${LOG}
 local proxy = redis.call('HGET', KEYS[1], ARGV[1])
 if not proxy then return 0 end
@@ -38,7 +40,8 @@ local before, removed = tonumber(ARGV[1]), {}
 for i = 2, #ARGV do
   local text = redis.call('HGET', KEYS[1], ARGV[i])
   local proxy = text and cjson.decode(text)
-  if proxy and proxy[5] == 'dead' and (tonumber(proxy[6]) or proxy[7]) < before then
+  local isDead = proxy and ${field('status')} == 'dead'
+  if isDead and (tonumber(${field('lastAlive')}) or ${field('firstSeen')}) < before then
     remove(ARGV[i], proxy)
     removed[#removed + 1] = ARGV[i]
   end

@@ -1,12 +1,17 @@
 import { AppError } from '../../src/errors.ts';
+import { IMAGE_FIELDS } from '../../src/image/fields.ts';
 import type { Format, ImageRecord } from '../../src/image/image.ts';
 import type { ImageStore, Page } from '../../src/image/store.ts';
+import { columnOf, namesOf } from '../../src/lib/fields.ts';
 import type { Database } from './database.ts';
 import { createPlacer } from './image-order.ts';
 import { createImageSearch, type SearchSizes } from './image-search.ts';
 
-const RECORD = `id, filename, format, width, height, frames, size, hash, uploader, password_hash AS passwordHash,
-  delete_token_hash AS deleteTokenHash, created_at AS createdAt, last_access AS lastAccess`;
+const FIELDS = ['id', ...namesOf(IMAGE_FIELDS), 'lastAccess'] as const;
+const COLUMNS = FIELDS.map(columnOf).join(', ');
+
+/** What to select so that a row is an `ImageRecord`. */
+const RECORD = FIELDS.map((field) => `${columnOf(field)} AS ${field}`).join(', ');
 
 /**
  * `ImageStore` over SQLite. Pages of the list are walks down an index. Uploads and deletions are durable: the file was
@@ -14,7 +19,9 @@ const RECORD = `id, filename, format, width, height, frames, size, hash, uploade
  */
 export function createSqliteImages(database: Database, searchSizes?: SearchSizes): ImageStore {
   const byId = database.prepare<ImageRecord>(`SELECT ${RECORD} FROM images WHERE id = ?`);
-  const insertRow = database.prepare(`INSERT INTO images VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`);
+  const insertRow = database.prepare(
+    `INSERT INTO images (pos, ${COLUMNS}) VALUES (?, ${FIELDS.map(() => '?').join(', ')})`,
+  );
   const deleteRow = database.prepare('DELETE FROM images WHERE id = ?');
   const moveRow = database.prepare('UPDATE images SET pos = ? WHERE pos = ?');
   const publicPage = database.prepare<ImageRecord>(
@@ -55,22 +62,7 @@ export function createSqliteImages(database: Database, searchSizes?: SearchSizes
     async insert(image) {
       database.transaction(() => {
         if (byId.get(image.id)) throw new AppError('conflict', `There is an image ${image.id} already.`);
-        insertRow.run(
-          place(image),
-          image.id,
-          image.filename,
-          image.format,
-          image.width,
-          image.height,
-          image.frames,
-          image.size,
-          image.hash,
-          image.uploader,
-          image.passwordHash,
-          image.deleteTokenHash,
-          image.createdAt,
-          image.lastAccess,
-        );
+        insertRow.run(place(image), ...FIELDS.map((field) => image[field]));
       });
       await database.onDisk();
     },

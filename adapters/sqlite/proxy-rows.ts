@@ -1,35 +1,13 @@
+import { columnOf, namesOf } from '../../src/lib/fields.ts';
+import { PROXY_FIELDS } from '../../src/proxy/fields.ts';
 import type { ProxyRecord } from '../../src/proxy/proxy.ts';
 import type { ProxyDraft } from '../../src/proxy/store.ts';
 import type { SqliteValue } from '../../src/runtime/runtime.ts';
 import type { Database } from './database.ts';
 
-/** Column of each field. */
-const COLUMNS: Record<keyof ProxyDraft, string> = {
-  protocol: 'protocol',
-  ip: 'ip',
-  port: 'port',
-  country: 'country',
-  source: 'source',
-  status: 'status',
-  responseMs: 'response_ms',
-  anonymity: 'anonymity',
-  exitIp: 'exit_ip',
-  error: 'error',
-  firstSeen: 'first_seen',
-  lastChecked: 'last_checked',
-  lastAlive: 'last_alive',
-  nextCheck: 'next_check',
-  checks: 'checks',
-  successes: 'successes',
-  run: 'run',
-  runSince: 'run_since',
-  uptime: 'uptime',
-  uptimeWeight: 'uptime_weight',
-};
-
 type Field = keyof ProxyDraft;
 
-const FIELDS = Object.keys(COLUMNS) as Field[];
+const FIELDS = namesOf(PROXY_FIELDS);
 const ENDPOINT: readonly Field[] = ['protocol', 'ip', 'port'];
 
 /** Fields that stand in an index which most checks leave alone: one more failure of a dead proxy changes none. */
@@ -47,7 +25,7 @@ const REPLACED = FIELDS.filter((field) => !ENDPOINT.includes(field));
 const OFTEN = REPLACED.filter((field) => !RARE.includes(field));
 
 /** What to select so that a row is a `ProxyRecord`. */
-export const RECORD = `p.id, ${FIELDS.map((field) => `p.${COLUMNS[field]} AS ${field}`).join(', ')}`;
+export const RECORD = `p.id, ${selectList(FIELDS)}`;
 
 /** A function that inserts or replaces one draft by its endpoint and answers its id. To be called in a transaction. */
 export function createSaver(database: Database): (draft: ProxyDraft) => number {
@@ -55,7 +33,7 @@ export function createSaver(database: Database): (draft: ProxyDraft) => number {
     `SELECT p.id, ${selectList(RARE)} FROM proxies p WHERE ip = ? AND port = ? AND protocol = ?`,
   );
   const insert = database.prepare<{ id: number }>(
-    `INSERT INTO proxies (${FIELDS.map((field) => COLUMNS[field]).join(', ')})
+    `INSERT INTO proxies (${FIELDS.map(columnOf).join(', ')})
      VALUES (${FIELDS.map(() => '?').join(', ')}) RETURNING id`,
   );
   const replace = database.prepare(`UPDATE proxies SET ${assignments(REPLACED)} WHERE id = ?`);
@@ -81,7 +59,7 @@ export function createImporter(database: Database): (record: ProxyRecord) => voi
   );
   const remove = database.prepare('DELETE FROM proxies WHERE id = ?');
   const insert = database.prepare(
-    `INSERT INTO proxies (id, ${FIELDS.map((field) => COLUMNS[field]).join(', ')})
+    `INSERT INTO proxies (id, ${FIELDS.map(columnOf).join(', ')})
      VALUES (?, ${FIELDS.map(() => '?').join(', ')})`,
   );
   return (record) => {
@@ -98,18 +76,18 @@ export function createImporter(database: Database): (record: ProxyRecord) => voi
 /** A function that inserts a record as it is, in place of those with its id and its endpoint. */
 export function createFiller(database: Database): (record: ProxyRecord) => void {
   const insert = database.prepare(
-    `INSERT OR REPLACE INTO proxies (id, ${FIELDS.map((field) => COLUMNS[field]).join(', ')})
+    `INSERT OR REPLACE INTO proxies (id, ${FIELDS.map(columnOf).join(', ')})
      VALUES (?, ${FIELDS.map(() => '?').join(', ')})`,
   );
   return (record) => insert.run(record.id, ...values(record, FIELDS));
 }
 
 function selectList(fields: readonly Field[]): string {
-  return fields.map((field) => `p.${COLUMNS[field]} AS ${field}`).join(', ');
+  return fields.map((field) => `p.${columnOf(field)} AS ${field}`).join(', ');
 }
 
 function assignments(fields: readonly Field[]): string {
-  return fields.map((field) => `${COLUMNS[field]} = ?`).join(', ');
+  return fields.map((field) => `${columnOf(field)} = ?`).join(', ');
 }
 
 function values(draft: ProxyDraft, fields: readonly Field[]): SqliteValue[] {

@@ -1,6 +1,8 @@
+import type { Static } from '@sinclair/typebox';
 import { formatTimestamp } from '../lib/clock.ts';
 import { FORMATS, type ImageRecord } from './image.ts';
 import { deleteUrl, linksOf, pageUrl, rawUrl } from './links.ts';
+import type { infoAnswer, listAnswer, statsAnswer, uploadAnswer } from './schemas.ts';
 import type { ImageLimits, Uploaded } from './service.ts';
 import type { ImageSummary, Page } from './store.ts';
 
@@ -13,7 +15,10 @@ function facts({ id, filename, format, width, height, frames, size, createdAt }:
 }
 
 /** The answer to an upload. `base`: scheme, host and base path. */
-export function uploadView(base: string, { image, deleteToken }: Uploaded) {
+export function uploadView(
+  base: string,
+  { image, deleteToken }: Uploaded,
+): Static<typeof uploadAnswer.schema> {
   return {
     success: true,
     ...facts(image),
@@ -25,7 +30,7 @@ export function uploadView(base: string, { image, deleteToken }: Uploaded) {
 }
 
 /** The answer to a question about one image. */
-export function infoView(base: string, image: ImageRecord) {
+export function infoView(base: string, image: ImageRecord): Static<typeof infoAnswer.schema> {
   return {
     success: true,
     ...facts(image),
@@ -40,7 +45,7 @@ export function listView(
   base: string,
   { items, total }: Page<ImageRecord>,
   asked: { page: number; perPage: number; query?: string },
-) {
+): Static<typeof listAnswer.schema> & { query?: string } {
   return {
     success: true,
     ...(asked.query !== undefined && { query: asked.query }),
@@ -58,7 +63,11 @@ export function listView(
 }
 
 /** The numbers of the image host, and what it takes. */
-export function statsView(summary: ImageSummary, limits: ImageLimits, abuseContact?: string) {
+export function statsView(
+  summary: ImageSummary,
+  limits: ImageLimits,
+  abuseContact?: string,
+): Static<typeof statsAnswer.schema> {
   return {
     images: summary.images,
     protected: summary.protected,

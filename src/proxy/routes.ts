@@ -11,7 +11,7 @@ import { refreshEvents } from './events.ts';
 import { formatAddress, formatUrl, type ProxyRecord } from './proxy.ts';
 import { exportQuery, idParams, type ListQuery, listQuery, quickTestBody, reportBody } from './schemas.ts';
 import type { ProxyService } from './service.ts';
-import { jobView, proxyView, queryView, statusView, testView, toFilter } from './views.ts';
+import { jobView, listView, proxyView, queryView, statusView, testView, toFilter } from './views.ts';
 
 export interface ProxyRoutesOptions {
   service: ProxyService;
@@ -152,9 +152,7 @@ export function proxyRoutes(options: ProxyRoutesOptions) {
       const headers = { ...TEXT, ...caching, 'x-total-count': String(total) };
       return new Response(lines(items, format === 'text'), { headers });
     }
-    const proxies = items.map(proxyView);
-    const echo = queryView(query, filter, limit);
-    return json({ success: true, total, count: proxies.length, proxies, query: echo }, caching);
+    return json(listView({ items, total }, queryView(query, filter, limit)), caching);
   }
 
   async function events(request: Request): Promise<Response> {

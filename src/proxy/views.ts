@@ -1,15 +1,24 @@
-import type { TSchema } from '@sinclair/typebox';
+import type { Static, TSchema } from '@sinclair/typebox';
 import { formatMinute, formatTimestamp } from '../lib/clock.ts';
 import type { TestOutcome } from './check/single-check.ts';
 import type { ProxyFilter, ProxyRecord } from './proxy.ts';
 import type { RefreshJob } from './refresh/progress.ts';
-import { type FilterQuery, type ListQuery, listQuery } from './schemas.ts';
+import {
+  type FilterQuery,
+  type jobSchema,
+  type ListQuery,
+  listQuery,
+  type listSchema,
+  type proxySchema,
+  type quickTestSchema,
+  type statusSchema,
+} from './schemas.ts';
 import type { PoolStatus } from './service.ts';
 
 const timeOrNull = (ms: number | null) => (ms === null ? null : formatTimestamp(ms));
 
 /** A record as the public interface shows it. */
-export function proxyView(record: ProxyRecord) {
+export function proxyView(record: ProxyRecord): Static<typeof proxySchema> {
   return {
     id: record.id,
     ip: record.ip,
@@ -32,7 +41,13 @@ export function proxyView(record: ProxyRecord) {
 }
 
 /** A refresh as the public interface shows it. */
-export function jobView({ startedAt, finishedAt, updatedAt: _, sources, ...job }: RefreshJob) {
+export function jobView({
+  startedAt,
+  finishedAt,
+  updatedAt: _,
+  sources,
+  ...job
+}: RefreshJob): Static<typeof jobSchema> {
   return {
     ...job,
     started_at: timeOrNull(startedAt),
@@ -45,7 +60,7 @@ export function jobView({ startedAt, finishedAt, updatedAt: _, sources, ...job }
   };
 }
 
-export function statusView({ lastRefresh, refresh, judges }: PoolStatus) {
+export function statusView({ lastRefresh, refresh, judges }: PoolStatus): Static<typeof statusSchema> {
   return {
     status: 'running',
     last_refresh: lastRefresh === null ? '' : formatMinute(lastRefresh),
@@ -54,7 +69,7 @@ export function statusView({ lastRefresh, refresh, judges }: PoolStatus) {
   };
 }
 
-export function testView({ result, country }: TestOutcome) {
+export function testView({ result, country }: TestOutcome): Static<typeof quickTestSchema> {
   const alive = result.verdict === 'alive';
   return {
     success: true,
@@ -69,6 +84,14 @@ export function testView({ result, country }: TestOutcome) {
     tampering: alive ? result.tampering : null,
     error: alive ? null : result.error,
   };
+}
+
+/** A page of the list; `query`: the echo of what was asked. */
+export function listView(
+  { items, total }: { items: readonly ProxyRecord[]; total: number },
+  query: Static<typeof listSchema>['query'],
+): Static<typeof listSchema> {
+  return { success: true, total, count: items.length, proxies: items.map(proxyView), query };
 }
 
 /** The filter that the query means; ages are counted back from `now`. */
@@ -87,7 +110,11 @@ export function toFilter(query: FilterQuery & Pick<ListQuery, 'status'>, now: nu
 }
 
 /** The echo of a list query: filters as they took effect. What was not given is left out, but for the four of the interface. */
-export function queryView({ format: _, ...query }: ListQuery, filter: ProxyFilter, limit: number) {
+export function queryView(
+  { format: _, ...query }: ListQuery,
+  filter: ProxyFilter,
+  limit: number,
+): Static<typeof listSchema>['query'] {
   const defaults: Record<string, TSchema> = listQuery.properties;
   const given = Object.entries(query).filter(
     ([name, value]) => name in defaults && value !== defaults[name]?.default,
@@ -97,7 +124,7 @@ export function queryView({ format: _, ...query }: ListQuery, filter: ProxyFilte
     ...(filter.excludeCountry && { exclude_country: filter.excludeCountry }),
     protocol: filter.protocol ?? null,
     country: filter.country ?? null,
-    status: filter.status,
+    status: filter.status ?? 'alive',
     limit,
   };
 }

@@ -15,7 +15,7 @@ export interface QuickTest extends Endpoint {
 
 /** What came of it. */
 export interface TestOutcome {
-  result: CheckResult;
+  result: Exclude<CheckResult, { verdict: 'unknown' }>;
   /** The record after the check, where the caller named one. */
   record: ProxyRecord | null;
   /** Of the exit address where it is known, else of the proxy. */

@@ -1,0 +1,23 @@
+import type { FieldsOf } from '../lib/fields.ts';
+import type { ImageRecord } from './image.ts';
+
+/** What a store keeps of an image in one piece. Its id is the key, and the last access changes by itself. */
+export type ImageFacts = Omit<ImageRecord, 'id' | 'lastAccess'>;
+
+/**
+ * The fields of an image as every store keeps them. A new one goes to the end, says in `added` what older records are
+ * taken to have, and needs a step in `adapters/sqlite/schema.ts`.
+ */
+export const IMAGE_FIELDS: FieldsOf<ImageFacts> = {
+  format: { kind: 'text' },
+  size: { kind: 'integer' },
+  passwordHash: { kind: 'text', nullable: true },
+  createdAt: { kind: 'integer' },
+  filename: { kind: 'text' },
+  width: { kind: 'integer' },
+  height: { kind: 'integer' },
+  frames: { kind: 'integer' },
+  hash: { kind: 'text' },
+  uploader: { kind: 'text' },
+  deleteTokenHash: { kind: 'text' },
+};

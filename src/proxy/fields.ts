@@ -1,0 +1,29 @@
+import type { FieldsOf } from '../lib/fields.ts';
+import type { ProxyDraft } from './store.ts';
+
+/**
+ * The fields of a proxy as every store keeps them. A new one goes to the end, says in `added` what older records are
+ * taken to have, and needs a step in `adapters/sqlite/schema.ts`.
+ */
+export const PROXY_FIELDS: FieldsOf<ProxyDraft> = {
+  nextCheck: { kind: 'integer' },
+  protocol: { kind: 'text' },
+  ip: { kind: 'text' },
+  port: { kind: 'integer' },
+  status: { kind: 'text' },
+  lastAlive: { kind: 'integer', nullable: true },
+  firstSeen: { kind: 'integer' },
+  country: { kind: 'text' },
+  source: { kind: 'text' },
+  responseMs: { kind: 'real', nullable: true },
+  anonymity: { kind: 'text', nullable: true },
+  exitIp: { kind: 'text', nullable: true },
+  error: { kind: 'text', nullable: true },
+  lastChecked: { kind: 'integer' },
+  checks: { kind: 'integer' },
+  successes: { kind: 'integer' },
+  run: { kind: 'integer' },
+  runSince: { kind: 'integer' },
+  uptime: { kind: 'real' },
+  uptimeWeight: { kind: 'real' },
+};
