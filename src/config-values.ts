@@ -159,10 +159,16 @@ export function origins(description: string) {
   );
 }
 
-/** Comma-separated addresses and networks. */
+/** Words for networks that many proxies are in. */
+const NAMED_NETWORKS: Record<string, readonly string[]> = {
+  loopback: ['127.0.0.0/8', '::1'],
+  private: ['10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', 'fc00::/7'],
+};
+
+/** Comma-separated addresses and networks; `loopback` and `private` stand for theirs. */
 export function networks(description: string) {
   return setting(undefined, description, (value) => {
-    const items = splitList(value);
+    const items = splitList(value).flatMap((item) => NAMED_NETWORKS[item.toLowerCase()] ?? [item]);
     createNetworkList(items);
     return items;
   });

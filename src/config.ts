@@ -35,7 +35,9 @@ export const settings = Type.Object({
   SERVICES: choices(['proxy', 'image'], 'proxy,image', 'Which services run.'),
   PROXY_BASE_PATH: text('', 'Path under which the proxy pool answers.', BASE_PATH, 'a path such as /proxy'),
   IMAGE_BASE_PATH: text('', 'Path under which the image host answers.', BASE_PATH, 'a path such as /image'),
-  TRUSTED_PROXIES: optional(networks('Addresses and networks whose X-Forwarded-* headers are believed.')),
+  TRUSTED_PROXIES: optional(
+    networks('Addresses and networks, `loopback` or `private`, whose X-Forwarded-* headers are believed.'),
+  ),
   ADMIN_TOKEN: optional(
     text(
       undefined,

@@ -1,10 +1,11 @@
 import { openStores, type Stores } from '../adapters/open.ts';
 import { createApp } from './app.ts';
 import type { Config, Environment } from './config.ts';
+import { createClients } from './http/client/clients.ts';
+import { createProxyTrust } from './http/client/proxy-trust.ts';
 import { createContexts } from './http/context.ts';
 import { createCors } from './http/cors.ts';
 import { createLimits } from './http/limits.ts';
-import { createNetworkList } from './lib/address.ts';
 import type { Log } from './lib/logger.ts';
 import { adminRoutes } from './moderation/routes.ts';
 import type { HttpServer, Runtime } from './runtime/runtime.ts';
@@ -42,7 +43,11 @@ export async function start(
   const features: RunningFeature[] = [];
   try {
     const contexts = createContexts({
-      trustedProxies: createNetworkList(config.TRUSTED_PROXIES ?? []),
+      clients: createClients({
+        trust: createProxyTrust(config.TRUSTED_PROXIES ?? []),
+        log,
+        now: () => performance.now(),
+      }),
       publicUrl: config.PUBLIC_URL,
       adminToken: config.ADMIN_TOKEN,
     });

@@ -9,8 +9,9 @@ import { openDatabase } from '../../adapters/sqlite/database.ts';
 import { createSqliteProxies } from '../../adapters/sqlite/proxies.ts';
 import { createSqliteState } from '../../adapters/sqlite/state.ts';
 import { createApp } from '../../src/app.ts';
+import { createClients } from '../../src/http/client/clients.ts';
+import { createProxyTrust } from '../../src/http/client/proxy-trust.ts';
 import { createContexts } from '../../src/http/context.ts';
-import { createNetworkList } from '../../src/lib/address.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { breathe } from '../../src/lib/schedule.ts';
 import type { Checker } from '../../src/proxy/check/checker.ts';
@@ -65,7 +66,7 @@ function watchEventLoop() {
 const database = await openDatabase(bunRuntime.openSqlite, file);
 const store = createSqliteProxies(database);
 const contexts = createContexts({
-  trustedProxies: createNetworkList([]),
+  clients: createClients({ trust: createProxyTrust([]), log: () => {}, now: Date.now }),
   publicUrl: undefined,
   adminToken: undefined,
 });

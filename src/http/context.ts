@@ -1,10 +1,9 @@
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
-import type { NetworkList } from '../lib/address.ts';
-import { clientAddress } from './peer.ts';
+import type { Clients } from './client/clients.ts';
 import type { ContextOf, RequestContext } from './request-context.ts';
 
 export interface ContextOptions {
-  trustedProxies: NetworkList;
+  clients: Clients;
   publicUrl: string | undefined;
   adminToken: string | undefined;
 }
@@ -23,11 +22,9 @@ export interface Contexts {
 /** An id that a caller or a proxy in front may choose; anything else could forge log lines. */
 const REQUEST_ID = /^[\w.-]{1,64}$/;
 
-export function createContexts({ trustedProxies, publicUrl, adminToken }: ContextOptions): Contexts {
+export function createContexts({ clients, publicUrl, adminToken }: ContextOptions): Contexts {
   const contexts = new WeakMap<Request, RequestContext>();
   const expected = adminToken === undefined ? null : sha256(adminToken);
-  const isTrusted = (socketPeer: string) =>
-    trustedProxies.has(clientAddress(socketPeer, null, trustedProxies));
   const nextId = createIds();
 
   /** What most requests never ask for is worked out when it is asked for. A class, as accessors of a literal cost ten times that. */
@@ -46,16 +43,16 @@ export function createContexts({ trustedProxies, publicUrl, adminToken }: Contex
     }
 
     get peer(): string {
-      this.#peer ??= clientAddress(
-        this.#socketPeer(),
-        this.#request.headers.get('x-forwarded-for'),
-        trustedProxies,
-      );
+      this.#peer ??= clients.addressOf(this.#socketPeer(), this.#request.headers);
       return this.#peer;
     }
 
+    get identity(): string | null {
+      return clients.identityOf(this.#socketPeer(), this.#request.headers);
+    }
+
     get origin(): string {
-      return publicUrl ?? requestOrigin(this.#request, isTrusted(this.#socketPeer()));
+      return publicUrl ?? requestOrigin(this.#request, clients.isTrusted(this.#socketPeer()));
     }
 
     get admin(): boolean {

@@ -6,6 +6,11 @@ export interface RequestContext {
   id: string;
   /** The client's address: canonical text, `::ffff:` unmapped, `TRUSTED_PROXIES` applied. */
   peer: string;
+  /**
+   * That address where it gives rights: `null` where others may share it, as behind a proxy that no setting names. Asked for
+   * before the body is read: the connection may be gone afterwards.
+   */
+  identity: string | null;
   /** Scheme and host under which the client reached the server, without a trailing slash and without base path. */
   origin: string;
   /** True when `ADMIN_TOKEN` is set and the request carries it. */

@@ -11,7 +11,9 @@ import { infoView } from './views.ts';
 const image = Type.Composite([
   Type.Omit(infoAnswer.schema, ['success']),
   Type.Object({
-    uploader: Type.String({ description: 'Address of the uploader.' }),
+    uploader: Type.String({
+      description: 'Address of the uploader; after "shared " where others have it, too.',
+    }),
     hash: Type.String({ description: 'SHA-256 of the stored file, in hexadecimal.' }),
   }),
 ]);

@@ -34,7 +34,7 @@ export interface ImageRecord {
   size: number;
   /** SHA-256 of the stored file in hexadecimal; also its ETag. */
   hash: string;
-  /** Canonical address of the uploader. */
+  /** Canonical address of the uploader; after `shared ` where it gave no right to delete. */
   uploader: string;
   /** `null`: public. Else a salted hash in the form of `password.ts`. */
   passwordHash: string | null;

@@ -39,7 +39,7 @@ export function imageRoutes({ service, contextOf, adminRequired, basePath, site 
   async function upload(request: Request): Promise<Response> {
     const { maxUploadBytes: maxBytes } = service.limits;
     // Asked for now: the address is known only while the connection stands.
-    const { peer } = contextOf(request);
+    const { peer, identity } = contextOf(request);
     const query = Object.fromEntries(new URL(request.url).searchParams);
     // Faults in the query are told before the body comes.
     parseUploadOptions(query);
@@ -58,7 +58,7 @@ export function imageRoutes({ service, contextOf, adminRequired, basePath, site 
         hash: received.hash,
         filename: (filename && cleanFilename(filename)) || received.filename,
       };
-      const uploaded = await service.upload(file, options, peer, request.signal);
+      const uploaded = await service.upload(file, options, { peer, identity }, request.signal);
       // The form of a page, sent by a browser without scripts.
       if (acceptsHtml(request)) return pages.uploaded(contextOf(request), uploaded);
       const location = linksOf(baseOf(request), uploaded.image).url;

@@ -64,9 +64,17 @@ export interface ImageEvent {
   image: ImageRecord;
 }
 
+/** Where an upload comes from. */
+export interface Uploader {
+  /** Canonical address. */
+  peer: string;
+  /** The same where it gives the right to delete, else `null`. */
+  identity: string | null;
+}
+
 /** Who wants to delete an image. Any one of the three is enough. */
 export interface Deleter {
-  /** Canonical address, or `null` where the request may come from somebody else's page. */
+  /** Canonical address; `null` where others share it, or the request may come from somebody else's page. */
   peer: string | null;
   token: string | null;
   admin: boolean;
@@ -91,7 +99,7 @@ export interface ImageService extends PasswordGuard {
   upload(
     file: { path: string; filename: string | null; hash?: string },
     options: UploadOptions,
-    peer: string,
+    from: Uploader,
     signal?: AbortSignal,
   ): Promise<Uploaded>;
   /** The record; rejects with `not_found`. Up to two seconds old where another copy of the server deleted it. */
@@ -130,6 +138,9 @@ export interface ImageService extends PasswordGuard {
   /** Ends that and writes the last accesses. Idempotent. */
   stop(): Promise<void>;
 }
+
+/** Before the address of an uploader that others share: it equals nobody's, but the administrator can still see it. */
+const SHARED = 'shared ';
 
 /** Joins the parts of the image host. Reads, or makes, the secret of its cookies. */
 export async function createImageService(options: ImageServiceOptions): Promise<ImageService> {
@@ -216,7 +227,7 @@ export async function createImageService(options: ImageServiceOptions): Promise<
       await options.quota?.admit(bytes);
     },
 
-    async upload({ path, filename, hash: source }, { password, ...wanted }, peer, signal) {
+    async upload({ path, filename, hash: source }, { password, ...wanted }, { peer, identity }, signal) {
       if (source !== undefined) await options.mayStore?.(source);
       const id = await freshId();
       const output = join(folder, `${id}.out`);
@@ -235,7 +246,7 @@ export async function createImageService(options: ImageServiceOptions): Promise<
           frames,
           size,
           hash,
-          uploader: peer,
+          uploader: identity ?? `${SHARED}${peer}`,
           passwordHash: password === null ? null : await hasher.hash(password),
           deleteTokenHash: sha256(deleteToken),
           createdAt: now(),

@@ -6,10 +6,11 @@ import { createApp } from '../../src/app.ts';
 import { AppError } from '../../src/errors.ts';
 import type { Feature } from '../../src/feature.ts';
 import { Overloaded } from '../../src/http/admission-queue.ts';
+import { createClients } from '../../src/http/client/clients.ts';
+import { createProxyTrust } from '../../src/http/client/proxy-trust.ts';
 import { createContexts } from '../../src/http/context.ts';
 import { createLimits } from '../../src/http/limits.ts';
 import { readJson } from '../../src/http/read-json.ts';
-import { createNetworkList } from '../../src/lib/address.ts';
 import { DEFAULT_RATES } from '../../src/lib/rates.ts';
 import { coerce } from '../../src/lib/schema.ts';
 import { json } from '../support/json.ts';
@@ -50,7 +51,7 @@ function createTestApp(options: { limited?: boolean; log?: string[] } = {}) {
     cached: { paths: ['/list'], version: async () => String(version) },
   };
   const contexts = createContexts({
-    trustedProxies: createNetworkList([]),
+    clients: createClients({ trust: createProxyTrust([]), log: () => {}, now: Date.now }),
     publicUrl: undefined,
     adminToken: undefined,
   });

@@ -1,7 +1,8 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test';
 import { createApp } from '../../src/app.ts';
+import { createClients } from '../../src/http/client/clients.ts';
+import { createProxyTrust } from '../../src/http/client/proxy-trust.ts';
 import { createContexts } from '../../src/http/context.ts';
-import { createNetworkList } from '../../src/lib/address.ts';
 import { statsAnswer } from '../../src/proxy/descriptions.ts';
 import { proxyRoutes } from '../../src/proxy/routes.ts';
 import { json } from '../support/json.ts';
@@ -20,7 +21,7 @@ interface Body {
 async function createServer(adminToken?: string) {
   const pool = await createPool({ a: ['http://192.0.2.1:80'] });
   const contexts = createContexts({
-    trustedProxies: createNetworkList([]),
+    clients: createClients({ trust: createProxyTrust([]), log: () => {}, now: Date.now }),
     publicUrl: undefined,
     adminToken,
   });

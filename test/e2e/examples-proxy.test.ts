@@ -39,6 +39,30 @@ const PROXIES = {
   nginx: async () => startNginx((await readExample('nginx.conf')).replaceAll('127.0.0.1:3000', here())),
   caddy: async () => startCaddy((await readExample('Caddyfile')).replaceAll('127.0.0.1:3000', here())),
 };
+
+test.skipIf(absent('nginx'))(
+  'behind a proxy that no setting names nobody deletes what others uploaded, but by the token',
+  async () => {
+    const unaware = await startServer('bun', { ...SETTINGS, TRUSTED_PROXIES: '' });
+    const example = (await readExample('nginx.conf')).replaceAll('127.0.0.1:3000', new URL(unaware.url).host);
+    const proxy = await startNginx(example);
+    try {
+      const stored = await visit('127.0.0.2', '-F', 'image=@photo.jpg', `${proxy.url}/api/upload`);
+      const { id, delete_token } = JSON.parse(stored.text);
+      const remove = ['-X', 'DELETE', `${proxy.url}/api/delete/${id}`];
+      for (const from of ['127.0.0.2', '127.0.0.3']) expect((await visit(from, ...remove)).status).toBe(403);
+      // The address of the proxy is as good as none, by whatever way one comes from there.
+      const direct = await visit('127.0.0.1', '-X', 'DELETE', `${unaware.url}/api/delete/${id}`);
+      expect(direct.status).toBe(403);
+      expect((await visit('127.0.0.3', ...remove, '-H', `X-Delete-Token: ${delete_token}`)).status).toBe(200);
+    } finally {
+      await proxy.stop();
+      await unaware.stop();
+    }
+  },
+  20_000,
+);
+
 const here = () => new URL(server.url).host;
 
 for (const [name, start] of Object.entries(PROXIES)) {
@@ -55,6 +79,9 @@ for (const [name, start] of Object.entries(PROXIES)) {
         const remove = ['-X', 'DELETE', `${proxy.url}/api/delete/${id}`];
         const liar = await visit(other, '-H', `X-Forwarded-For: ${one}`, ...remove);
         expect([liar.status, JSON.parse(liar.text).code]).toEqual([403, 'forbidden']);
+        // Nor is one who comes from the proxy's own address, as through a tunnel.
+        const neighbour = await visit('127.0.0.1', '-H', `X-Forwarded-For: ${one}`, ...remove);
+        expect(neighbour.status).toBe(403);
         expect((await visit(one, ...remove)).status).toBe(200);
 
         const large = await visit(one, '--data-binary', '@large.jpg', `${proxy.url}/api/upload`);

@@ -9,6 +9,8 @@ import { openDatabase } from '../../adapters/sqlite/database.ts';
 import { createSqliteImages } from '../../adapters/sqlite/images.ts';
 import { createSqliteState } from '../../adapters/sqlite/state.ts';
 import { createApp } from '../../src/app.ts';
+import { createClients } from '../../src/http/client/clients.ts';
+import { createProxyTrust } from '../../src/http/client/proxy-trust.ts';
 import { createContexts } from '../../src/http/context.ts';
 import { createPasswordHasher } from '../../src/image/access/password.ts';
 import type { Codec } from '../../src/image/codec/codec.ts';
@@ -20,7 +22,6 @@ import { statsAnswer } from '../../src/image/schemas.ts';
 import { createQuickLinks } from '../../src/image/serve/quick-link.ts';
 import { createImageService, type ImageServiceOptions } from '../../src/image/service.ts';
 import { statsView } from '../../src/image/views.ts';
-import { createNetworkList } from '../../src/lib/address.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { bunRuntime } from '../../src/runtime/bun.ts';
 import { openTestWeb } from './web.ts';
@@ -77,7 +78,7 @@ export async function startImageHost({ codec, basePath = '', adminToken, change 
   await pairStores({ ...options, shared: { records: false, files: false }, clock: systemClock });
   const service = await createImageService(options);
   const contexts = createContexts({
-    trustedProxies: createNetworkList([]),
+    clients: createClients({ trust: createProxyTrust([]), log: () => {}, now: Date.now }),
     publicUrl: undefined,
     adminToken,
   });

@@ -1,16 +1,17 @@
 import { expect, test } from 'bun:test';
 import { parseConfig, settings } from '../../src/config.ts';
+import { createNetworkList } from '../../src/lib/address.ts';
 
 interface Service {
   environment?: Record<string, string>;
   depends_on?: Record<string, unknown> | string[];
   command?: string;
-  networks?: string[];
+  networks?: string[] | Record<string, { ipv4_address: string }>;
 }
 
 interface Compose {
   services: Record<string, Service>;
-  networks: Record<string, { ipam: { config: { subnet: string }[] } }>;
+  networks: Record<string, { ipam: { config: { subnet: string; ip_range: string }[] } }>;
   volumes: Record<string, unknown>;
 }
 
@@ -41,10 +42,20 @@ test('every variable of the copies is a setting, and together they are a valid c
   }
 });
 
-test('the copies trust the network that the balancer is in, and the store servers know the same keys', () => {
-  const environment = services['picpool-1']?.environment ?? {};
-  expect(environment.TRUSTED_PROXIES).toBe(networks.inside?.ipam.config[0]?.subnet ?? '');
-  for (const service of Object.values(services)) expect(service.networks).toEqual(['inside']);
+test('the copies trust the balancer alone, whose address no other service and no visitor gets', () => {
+  const { TRUSTED_PROXIES = '' } = services['picpool-1']?.environment ?? {};
+  expect(services.balancer?.networks).toEqual({ inside: { ipv4_address: TRUSTED_PROXIES } });
+  const [range] = networks.inside?.ipam.config ?? [];
+  expect(createNetworkList([range?.subnet ?? '']).has(TRUSTED_PROXIES)).toBe(true);
+  expect(createNetworkList([range?.ip_range ?? '']).has(TRUSTED_PROXIES)).toBe(false);
+  // The first address is the gateway's, under which an engine may show visitors.
+  expect(TRUSTED_PROXIES).not.toBe('172.30.83.1');
+});
+
+test('all services are in one network, and the store servers know the same keys', () => {
+  for (const { networks: own } of Object.values(services)) {
+    expect(Array.isArray(own) ? own : Object.keys(own ?? {})).toEqual(['inside']);
+  }
   const shell = { AWS_ACCESS_KEY_ID: 'a key', AWS_SECRET_ACCESS_KEY: 'a secret' };
   expect(substituted(shell, services.s3?.environment)).toEqual({
     ROOT_ACCESS_KEY: 'a key',

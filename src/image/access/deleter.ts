@@ -5,7 +5,7 @@ import type { Deleter } from '../service.ts';
  * Who asks for a deletion, as the request tells: by address, `delete_token` or `token` in the query, `X-Delete-Token`
  * or a bearer token.
  */
-export function deleterOf(request: Request, { peer, origin, admin }: RequestContext): Deleter {
+export function deleterOf(request: Request, { identity, origin, admin }: RequestContext): Deleter {
   const { headers } = request;
   const query = new URL(request.url).searchParams;
   const token =
@@ -14,7 +14,7 @@ export function deleterOf(request: Request, { peer, origin, admin }: RequestCont
     query.get('token') ||
     headers.get('x-delete-token') ||
     /^Bearer (\S+)$/i.exec(headers.get('authorization') ?? '')?.[1];
-  return { peer: isForeignPage(headers, origin) ? null : peer, token: token ?? null, admin };
+  return { peer: isForeignPage(headers, origin) ? null : identity, token: token ?? null, admin };
 }
 
 /**

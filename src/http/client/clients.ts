@@ -1,0 +1,99 @@
+import { clientNetwork, createNetworkList } from '../../lib/address.ts';
+import type { Log } from '../../lib/logger.ts';
+import { forwardedBy, reportedClients } from './forwarding-headers.ts';
+import type { ProxyTrust } from './proxy-trust.ts';
+import { findClient } from './walk.ts';
+
+/** Who sent a request, as far as addresses tell. */
+export interface Clients {
+  /** True where the forwarding headers of this peer are believed. */
+  isTrusted(socketPeer: string): boolean;
+  /** The client's address, for limits, blocks and the log. */
+  addressOf(socketPeer: string, headers: Headers): string;
+  /**
+   * The client's address where it stands for one client, else `null`: then it gives no right. It is `null` where
+   * anything hints that others come from the same address.
+   */
+  identityOf(socketPeer: string, headers: Headers): string | null;
+}
+
+export interface ClientsOptions {
+  trust: ProxyTrust;
+  /** How many proxies are in front, where they are counted. */
+  hops?: number | undefined;
+  log: Log;
+  /** Milliseconds; only differences count. */
+  now: () => number;
+}
+
+/** Visitors from here have come through another router before the proxy saw them, or are its own neighbours. */
+const SHARED_BEHIND_PROXY = createNetworkList([
+  '10.0.0.0/8',
+  '100.64.0.0/10',
+  '127.0.0.1',
+  '169.254.0.0/16',
+  '172.16.0.0/12',
+  '192.168.0.0/16',
+  '::1',
+  'fc00::/7',
+  'fe80::/10',
+]);
+
+/** How long an address that a proxy was seen at gives no right, in ms, and how many are remembered. */
+const REMEMBER_MS = 24 * 3_600_000;
+const MAX_REMEMBERED = 10_000;
+const WARN_EVERY_MS = 3_600_000;
+
+export function createClients({ trust, hops, log, now }: ClientsOptions): Clients {
+  const unnamed = createUnnamedProxies(log, now);
+
+  return {
+    isTrusted: (socketPeer) => trust.has(findClient(socketPeer, null, trust).address),
+
+    addressOf(socketPeer, headers) {
+      const forwardedFor = headers.get('x-forwarded-for');
+      const { address, believed } = findClient(socketPeer, forwardedFor, trust, hops);
+      if (!believed && forwardedFor !== null) unnamed.note(address, 'x-forwarded-for');
+      return address;
+    },
+
+    identityOf(socketPeer, headers) {
+      const { address, believed, sure } = findClient(socketPeer, headers.get('x-forwarded-for'), trust, hops);
+      if (!believed) {
+        const header = forwardedBy(headers);
+        if (header !== null) unnamed.note(address, header);
+        return unnamed.has(address) ? null : address;
+      }
+      const isKnown = (other: string) => other === address || trust.has(other);
+      const isEvidence = sure && !trust.has(address) && !SHARED_BEHIND_PROXY.has(address);
+      return isEvidence && reportedClients(headers).every(isKnown) ? address : null;
+    },
+  };
+}
+
+/** Addresses of proxies that no setting names. Each stands for everybody behind it. */
+function createUnnamedProxies(log: Log, now: () => number) {
+  /** By network, the longest unseen first. */
+  const seenAt = new Map<string, number>();
+  let warnedAt = Number.NEGATIVE_INFINITY;
+
+  return {
+    note(address: string, header: string): void {
+      const network = clientNetwork(address);
+      seenAt.delete(network);
+      seenAt.set(network, now());
+      const [oldest] = seenAt.keys();
+      if (oldest !== undefined && seenAt.size > MAX_REMEMBERED) seenAt.delete(oldest);
+      if (now() - warnedAt < WARN_EVERY_MS) return;
+      warnedAt = now();
+      log('warn', 'a proxy that TRUSTED_PROXIES does not name: its visitors share its address', {
+        peer: address,
+        header,
+      });
+    },
+    has(address: string): boolean {
+      const at = seenAt.get(clientNetwork(address));
+      return at !== undefined && now() - at < REMEMBER_MS;
+    },
+  };
+}

@@ -1,0 +1,22 @@
+import { canonicalAddress, createNetworkList } from '../../lib/address.ts';
+
+/** The proxies in front of the server, as its settings name them. */
+export interface ProxyTrust {
+  /** True for an address whose forwarding headers are believed. */
+  has(address: string): boolean;
+  /** True for one that was named by itself, and not by a network that may hold visitors, too. */
+  isNamed(address: string): boolean;
+}
+
+/**
+ * Trusts these addresses and networks.
+ * @throws {RangeError} naming the first entry that is neither.
+ */
+export function createProxyTrust(entries: readonly string[]): ProxyTrust {
+  const networks = createNetworkList(entries);
+  const single = entries
+    .map((entry) => canonicalAddress(entry.replace(/\/(32|128)$/, '')))
+    .filter((address) => address !== null);
+  const named = new Set(single);
+  return { has: (address) => networks.has(address), isNamed: (address) => named.has(address) };
+}
