@@ -37,7 +37,7 @@ async function bare(input: string): Promise<void> {
 async function throughCodec({ codec }: CodecBench, input: string): Promise<void> {
   const output = join(folder, `codec-${++written}`);
   const box = { maxWidth: 4096, maxHeight: 4096 };
-  await codec.convert({ input, output, format: 'webp', stripExif: true, ...box });
+  await codec.convert({ input, output, format: 'webp', stripExif: true, ...box }, { client: 'bench' });
   await rm(output);
 }
 

@@ -105,7 +105,15 @@ export const settings = Type.Object({
   ),
   IMAGE_MAX_PIXELS: integer('100000000', 'Most pixels of an upload, all frames together.', 1, 1_000_000_000),
   IMAGE_MAX_FRAMES: integer('500', 'Most frames of an animation.', 1, 100_000),
-  IMAGE_WORKERS: optional(integer(undefined, 'Conversion processes; one per core when not set.', 1, 256)),
+  IMAGE_WORKERS: optional(
+    integer(
+      undefined,
+      'Conversions at once, besides one more for cheap ones; one per core when not set.',
+      1,
+      256,
+    ),
+  ),
+  IMAGE_WORKER_MEMORY: bytes('2GiB', 'Memory of one conversion; what needs more is refused.', '128MiB'),
   IMAGE_CONVERT_TIMEOUT: duration('30s', 'Time limit of one conversion.', '100ms'),
   IMAGE_RETENTION: duration('90d', 'The clean-up removes images that nobody has opened for this long.', '1s'),
   IMAGE_CLEANUP_INTERVAL: duration('24h', 'Time between clean-ups.', '1s'),

@@ -72,7 +72,7 @@ export async function checkConversion({ config, env, runtime }: Patient): Promis
       const [input, output] = [join(folder, 'in.png'), join(folder, 'out.webp')];
       await writeFile(input, Buffer.from(PIXEL, 'base64'));
       const job = { input, output, format: 'webp', stripExif: true, maxWidth: 1, maxHeight: 1 } as const;
-      await within(LIMIT_MS, codec.convert(job));
+      await within(LIMIT_MS, codec.convert(job, { client: 'doctor' }));
       return [{ state: 'ok', text: 'a PNG became a WebP' }];
     });
   } catch (error) {

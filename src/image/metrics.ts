@@ -29,16 +29,18 @@ export function observeCodec<T extends Pick<Codec, 'convert' | 'stats'>>(
   }
   return {
     ...codec,
-    async convert(job, signal) {
+    async convert(job, order) {
       const startedAt = now();
       try {
-        const converted = await codec.convert(job, signal);
+        const converted = await codec.convert(job, order);
         const { format, width, height, frames } = converted;
         duration(format).observe((now() - startedAt) / 1000);
         pixels(format).inc((width * height * frames) / 1e6);
         return converted;
       } catch (error) {
-        failures(error instanceof AppError ? error.code : signal?.aborted ? 'aborted' : 'internal').inc();
+        failures(
+          error instanceof AppError ? error.code : order.signal?.aborted ? 'aborted' : 'internal',
+        ).inc();
         throw error;
       }
     },
@@ -48,10 +50,16 @@ export function observeCodec<T extends Pick<Codec, 'convert' | 'stats'>>(
 const STATES: readonly [string, string, 'gauge' | 'counter', (stats: CodecStats) => number][] = [
   ['picpool_conversion_queue_length', 'Conversions that wait.', 'gauge', ({ queued }) => queued],
   [
-    'picpool_conversion_queue_megapixels',
-    'Pixels of the pictures that wait, in millions.',
+    'picpool_conversion_queue_seconds',
+    'CPU time that the waiting conversions are expected to take.',
     'gauge',
-    ({ queuedPixels }) => queuedPixels / 1e6,
+    ({ queuedMs }) => queuedMs / 1000,
+  ],
+  [
+    'picpool_conversion_wait_seconds',
+    'How long the conversion of a client that has nothing waiting would wait, as it is expected.',
+    'gauge',
+    ({ waitMs }) => waitMs / 1000,
   ],
   ['picpool_conversion_workers', 'Conversion processes.', 'gauge', ({ pids }) => pids.length],
   ['picpool_conversion_workers_busy', 'Conversion processes at work.', 'gauge', ({ busy }) => busy],
@@ -81,7 +89,7 @@ const STATES: readonly [string, string, 'gauge' | 'counter', (stats: CodecStats)
   ],
   [
     'picpool_conversion_refused_total',
-    'Conversions refused because too many waited.',
+    'Conversions refused because too many of the client waited.',
     'counter',
     ({ refusedBusy }) => refusedBusy,
   ],

@@ -45,7 +45,7 @@ export function imageRoutes({ service, contextOf, adminRequired, basePath, site 
     parseUploadOptions(query);
     // A body that announces too much is refused for that, not for want of room.
     const announced = Number(request.headers.get('content-length')) || maxBytes;
-    await service.admit(Math.min(announced, maxBytes));
+    await service.admit(Math.min(announced, maxBytes), peer);
     const received = await receiveUpload(request, {
       maxBytes,
       folder: service.folder,

@@ -2,6 +2,7 @@ import { createHash, timingSafeEqual } from 'node:crypto';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { AppError } from '../errors.ts';
+import { clientNetwork } from '../lib/address.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Locks } from '../lib/locks.ts';
 import type { Log } from '../lib/logger.ts';
@@ -94,7 +95,7 @@ export interface ImageService extends PasswordGuard {
   /** The signer of the cookies that `open` accepts. */
   readonly cookies: Pick<CookieSigner, 'issue'>;
   /** Before a body of at most so many bytes is taken in: rejects with `storage_full`, `busy` or `unavailable`. */
-  admit(bytes: number): Promise<void>;
+  admit(bytes: number, peer: string): Promise<void>;
   /** Converts and stores the file at `path`, which stays. Rejects with `forbidden` for a file that is blocked. Rejects as the codec does, with `busy` or `storage_full`. */
   upload(
     file: { path: string; filename: string | null; hash?: string },
@@ -119,8 +120,8 @@ export interface ImageService extends PasswordGuard {
     width: number | null,
     range?: ByteRange,
   ): Promise<Blob | ReadableStream<Uint8Array>>;
-  /** Bytes of that file; a version that does not exist yet is made. */
-  sizeOf(image: ImageRecord, width: number | null): Promise<number>;
+  /** Bytes of that file; a version that does not exist yet is made, which counts for who asks. */
+  sizeOf(image: ImageRecord, width: number | null, peer: string): Promise<number>;
   /** Notes that a person or program has looked at the image. */
   accessed(image: ImageRecord): void;
   /** True where the token is the image's delete token. */
@@ -222,8 +223,8 @@ export async function createImageService(options: ImageServiceOptions): Promise<
     cookies,
     open: lock.open,
 
-    async admit(bytes) {
-      codec.admit?.();
+    async admit(bytes, peer) {
+      codec.admit?.(clientNetwork(peer));
       await options.quota?.admit(bytes);
     },
 
@@ -234,7 +235,7 @@ export async function createImageService(options: ImageServiceOptions): Promise<
       try {
         const { format, width, height, frames, size, hash } = await codec.convert(
           { input: path, output, ...wanted },
-          signal,
+          { client: clientNetwork(peer), ...(signal && { signal }) },
         );
         const deleteToken = createDeleteToken(random);
         const image: ImageRecord = {
@@ -295,9 +296,9 @@ export async function createImageService(options: ImageServiceOptions): Promise<
       throw reportMissing(image, key);
     },
 
-    async sizeOf(image, width) {
+    async sizeOf(image, width, peer) {
       if (width === null) return image.size;
-      return thumbnails.provide(image, width);
+      return thumbnails.provide(image, width, clientNetwork(peer));
     },
 
     accessed: accesses.note,

@@ -17,6 +17,8 @@ export const DEFAULT_RATES = {
   read: per(2000, 10),
   upload: per(60, MINUTE_S),
   upload_bytes: per(2 * GIB, 60 * MINUTE_S),
+  /** CPU seconds of conversions: some 300 photos of a phone at once, and then half a core. */
+  conversion: per(300, 10 * MINUTE_S),
   test: per(60, MINUTE_S),
   target: per(20, MINUTE_S),
   report: per(60, MINUTE_S),

@@ -3,6 +3,7 @@ import { availableParallelism } from 'node:os';
 import { join, resolve } from 'node:path';
 import { filesAdapter, recordsAdapter } from '../../adapters/registry.ts';
 import { imageAdminRoutes } from '../image/admin-routes.ts';
+import { createBudget } from '../image/codec/budget.ts';
 import { createCodec } from '../image/codec/codec.ts';
 import { imageHome } from '../image/gallery.ts';
 import { pairStores } from '../image/maintenance/store-identity.ts';
@@ -43,6 +44,10 @@ export async function startImages({
     timeoutMs: config.IMAGE_CONVERT_TIMEOUT,
     maxPixels: limits.maxPixels,
     maxFrames: limits.maxFrames,
+    memoryLimitBytes: config.IMAGE_WORKER_MEMORY,
+    ...(config.RATE_LIMITS && {
+      budget: createBudget(stores.limiter, config.RATE_LIMITS.conversion),
+    }),
     log,
     now,
   });

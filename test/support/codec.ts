@@ -9,6 +9,7 @@ import {
   type Converted,
   type ConvertJob,
   createCodec,
+  type Order,
 } from '../../src/image/codec/codec.ts';
 
 const ENTRY = fileURLToPath(new URL('./convert-worker.ts', import.meta.url));
@@ -21,7 +22,7 @@ export interface CodecBench {
   codec: Codec;
   folder: string;
   /** Writes the bytes to a file, converts it, and reads the result. Neither file is left. */
-  convert(bytes: Uint8Array, job?: Partial<ConvertJob>, signal?: AbortSignal): Promise<Result>;
+  convert(bytes: Uint8Array, job?: Partial<ConvertJob>, order?: Partial<Order>): Promise<Result>;
   /** Names of the files in the folder. */
   files(): Promise<string[]>;
   stop(): Promise<void>;
@@ -49,14 +50,14 @@ export async function startCodec(options: Partial<CodecOptions> = {}): Promise<C
   return {
     codec,
     folder,
-    async convert(bytes, job = {}, signal) {
+    async convert(bytes, job = {}, { client = 'somebody', purpose = 'upload', signal } = {}) {
       const number = ++count;
       const [input, output] = [join(folder, `in-${number}`), join(folder, `out-${number}`)];
       await writeFile(input, bytes);
       try {
         const converted = await codec.convert(
           { input, output, format: 'webp', stripExif: true, maxWidth: 4096, maxHeight: 4096, ...job },
-          signal,
+          { client, purpose, ...(signal && { signal }) },
         );
         return { ...converted, bytes: await readFile(output) };
       } finally {

@@ -15,7 +15,7 @@ beforeAll(async () => {
     timeoutMs: 3000,
     maxPixels: 20_000_000,
     maxQueue: COUNT,
-    maxQueuedPixels: 1e12,
+    maxClientQueue: COUNT,
     maxWaitMs: 1e12,
   });
 });

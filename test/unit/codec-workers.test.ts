@@ -15,6 +15,9 @@ const small = await privatePhoto('jpeg');
 /** Takes a worker most of a second as AVIF, and over 150 MB. */
 const large = await photo(2300, 1800);
 
+/** No cheap job, so that it waits for the long one. */
+const PNG = { format: 'png' } as const;
+
 let bench: CodecBench;
 async function start(options: Partial<CodecOptions> = {}): Promise<CodecBench> {
   bench = await startCodec(options);
@@ -24,7 +27,7 @@ afterEach(() => bench.stop());
 
 /** Starts a long conversion and resolves when a worker has begun it. */
 async function beginLong(signal?: AbortSignal): Promise<{ long: Promise<unknown> }> {
-  const long = bench.convert(large, { format: 'avif' }, signal);
+  const long = bench.convert(large, { format: 'avif' }, signal ? { signal } : {});
   long.catch(() => {});
   await until(() => bench.codec.stats().busy === 1);
   return { long };
@@ -61,7 +64,7 @@ describe('a worker', () => {
     process.kill(codec.stats().pids[0] ?? 0, 'SIGKILL');
     await expect(long).rejects.toMatchObject({ code: 'undecodable_image' });
     expect((await convert(small)).format).toBe('webp');
-    expect(codec.stats()).toMatchObject({ crashes: 1, started: 2 });
+    expect(codec.stats()).toMatchObject({ crashes: 1, started: 3 });
     expect(await files()).toEqual([]);
   });
 
@@ -80,7 +83,7 @@ describe('a worker', () => {
       message: expect.stringContaining('0.5 s'),
     });
     expect((await convert(small)).format).toBe('webp');
-    expect(codec.stats()).toMatchObject({ timeouts: 1, started: 2 });
+    expect(codec.stats()).toMatchObject({ timeouts: 1, started: 3 });
     expect(await files()).toEqual([]);
   });
 
@@ -138,52 +141,71 @@ describe('a worker', () => {
     ]);
     const [line] = await once(owner.stdout, 'data');
     const pids = JSON.parse(String(line)) as number[];
-    expect(pids).toHaveLength(2);
+    expect(pids).toHaveLength(3);
     owner.kill('SIGKILL');
     await until(() => pids.every((pid) => !isRunning(pid)));
   });
 });
 
 describe('the queue', () => {
-  test('refuses what is too much, and tells when to come again', async () => {
-    const { codec } = await start({ workers: 1, maxQueue: 1 });
+  test('refuses what is too much of one client, and tells how long one more would wait', async () => {
+    const { codec, convert } = await start({ workers: 1, maxClientQueue: 1 });
     const { long } = await beginLong();
-    const second = bench.convert(small);
+    const second = convert(large, PNG);
     await until(() => codec.stats().queued === 1);
-    const refused = await bench.convert(small).catch((error: unknown) => error);
-    expect(refused).toMatchObject({ code: 'busy', retryAfterMs: expect.any(Number) });
+    const refused = await convert(small).catch((error: unknown) => error);
+    expect(refused).toMatchObject({
+      code: 'busy',
+      message: expect.stringMatching(/one more would wait \d+ s/),
+      retryAfterMs: expect.any(Number),
+    });
+    expect((await convert(small, {}, { client: 'another' })).format).toBe('webp');
     process.kill(codec.stats().pids[0] ?? 0, 'SIGKILL');
     await expect(long).rejects.toMatchObject({ code: 'undecodable_image' });
-    expect((await second).format).toBe('webp');
-    expect(codec.stats()).toMatchObject({ queued: 0, queuedPixels: 0, refusedBusy: 1, converted: 1 });
+    expect((await second).format).toBe('png');
+    expect(codec.stats()).toMatchObject({ queued: 0, queuedMs: 0, refusedBusy: 1, converted: 2 });
   });
 
-  test('is bounded in pixels', async () => {
-    const { codec } = await start({ workers: 1, maxQueuedPixels: 10_000 });
+  test('where it is full, takes the place of another from who has the most waiting', async () => {
+    const { codec, convert } = await start({ workers: 1, maxQueue: 2, maxClientQueue: 2 });
     await beginLong();
-    bench.convert(small).catch(() => {});
-    await until(() => codec.stats().queuedPixels === 96 * 64);
-    await expect(bench.convert(small)).rejects.toMatchObject({ code: 'busy' });
+    convert(large, PNG).catch(() => {});
+    await until(() => codec.stats().queued === 1);
+    const last = convert(large, PNG);
+    await until(() => codec.stats().queued === 2);
+    convert(large, PNG, { client: 'another' }).catch(() => {});
+    await expect(last).rejects.toMatchObject({ code: 'busy' });
+    expect(codec.stats().queued).toBe(2);
   });
 
   test('is bounded in time, as it is expected', async () => {
-    // No conversion has ended yet: each counts half a second.
-    const { codec } = await start({ workers: 1, maxWaitMs: 400 });
+    const { codec, convert } = await start({ workers: 1, maxWaitMs: 100 });
     await beginLong();
-    bench.convert(small).catch(() => {});
-    await until(() => codec.stats().queued === 1);
-    await expect(bench.convert(small)).rejects.toMatchObject({ code: 'busy' });
+    await expect(convert(large, PNG)).rejects.toMatchObject({
+      code: 'busy',
+      retryAfterMs: expect.any(Number),
+    });
+    expect(codec.stats().waitMs).toBe(0);
+    expect(() => codec.admit('another')).not.toThrow();
+  });
+
+  test('keeps a seat for cheap jobs while a long one runs', async () => {
+    const { codec, convert } = await start({ workers: 1 });
+    const { long } = await beginLong();
+    expect((await convert(small)).format).toBe('webp');
+    expect(codec.stats().busy).toBe(1);
+    await long;
   });
 
   test('lets go of a job whose caller has left', async () => {
     const { codec } = await start({ workers: 1 });
     await beginLong();
     const leaving = new AbortController();
-    const second = bench.convert(small, {}, leaving.signal);
+    const second = bench.convert(large, PNG, { signal: leaving.signal });
     await until(() => codec.stats().queued === 1);
     leaving.abort(new Error('gone'));
     await expect(second).rejects.toThrow('gone');
-    expect(codec.stats()).toMatchObject({ queued: 0, queuedPixels: 0 });
+    expect(codec.stats()).toMatchObject({ queued: 0, queuedMs: 0 });
   });
 
   test('a caller that leaves a running job hears at once, and the job is ended', async () => {
@@ -192,7 +214,7 @@ describe('the queue', () => {
     const { long } = await beginLong(leaving.signal);
     leaving.abort(new Error('gone'));
     await expect(long).rejects.toThrow('gone');
-    expect(codec.stats()).toMatchObject({ busy: 1, started: 1 });
+    expect(codec.stats()).toMatchObject({ busy: 1, started: 2 });
     await convert(small);
     expect(codec.stats().crashes).toBe(0);
     expect((await files()).filter((name) => name.startsWith('out-'))).toEqual([]);
@@ -200,14 +222,16 @@ describe('the queue', () => {
 
   test('a job of an aborted signal is not begun', async () => {
     const { codec, convert } = await start();
-    await expect(convert(small, {}, AbortSignal.abort(new Error('gone')))).rejects.toThrow('gone');
+    await expect(convert(small, {}, { signal: AbortSignal.abort(new Error('gone')) })).rejects.toThrow(
+      'gone',
+    );
     expect(codec.stats().started).toBe(0);
   });
 
   test('close ends every worker and tells those who wait', async () => {
     const { codec, convert } = await start({ workers: 1 });
     const { long } = await beginLong();
-    const second = convert(small);
+    const second = convert(large, PNG);
     second.catch(() => {});
     await until(() => codec.stats().queued === 1);
     const { pids } = codec.stats();

@@ -28,6 +28,8 @@ export interface Child {
   kill(): void;
   /** Resident memory in bytes: what the system says, or else what the worker said last, which it does while it converts. */
   memory(): number;
+  /** CPU time that it has used so far, in ms; `null` where the system does not tell. */
+  cpuMs(): number | null;
   /** Resolves when the process is gone; never rejects. */
   readonly ended: Promise<Ending>;
 }
@@ -97,6 +99,7 @@ export function startChild(
     send: (request) => void child.stdin?.write(`${JSON.stringify(request)}\n`),
     kill,
     memory: () => residentBytes(child.pid) || reported,
+    cpuMs: () => cpuTime(child.pid),
     ended,
   };
 }
@@ -119,5 +122,16 @@ function residentBytes(pid: number | undefined): number {
     return Number(readFileSync(`/proc/${pid}/statm`, 'latin1').split(' ')[1]) * 4096;
   } catch {
     return 0;
+  }
+}
+
+/** Fields 14 and 15 of stat count ticks in user and kernel mode, 10 ms each on every common kernel. */
+function cpuTime(pid: number | undefined): number | null {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
+    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+    return (Number(fields[11]) + Number(fields[12])) * 10;
+  } catch {
+    return null;
   }
 }

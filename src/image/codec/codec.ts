@@ -2,24 +2,42 @@ import { rm } from 'node:fs/promises';
 import { resolve as absolute } from 'node:path';
 import { AppError } from '../../errors.ts';
 import type { Log } from '../../lib/logger.ts';
+import type { Budget } from './budget.ts';
 import type { Environment } from './child.ts';
-import { type Header, readHeader } from './header.ts';
+import { createFairQueue, type Purpose, type Queued } from './fair-queue.ts';
+import { countFrames } from './frames.ts';
+import { readHeader } from './header.ts';
 import { checkLimits } from './limits.ts';
 import { createPool, type PoolCounts, type Task } from './pool.ts';
+import { createPrices, type Estimate } from './price.ts';
 import type { Converted, ConvertJob } from './protocol.ts';
+import { mayRunBeside } from './seats.ts';
 
 export type { Converted, ConvertJob } from './protocol.ts';
 
-/** AdmissionQueue uploads into what is stored, in processes of its own that can be killed. */
+/** Whose conversion it is. */
+export interface Order {
+  /** Who pays: the client's network, or the name of its token. Clients take turns. */
+  client: string;
+  /** Uploads go before versions. An upload by default. */
+  purpose?: Purpose;
+  /** Aborts when nobody waits for the picture any more. */
+  signal?: AbortSignal;
+}
+
+/** Converts pictures in processes of their own, which can be killed. */
 export interface Codec {
   /**
-   * Converts a file. Rejects with `AppError`: `not_an_image`, `undecodable_image`, `image_limit`,
-   * `conversion_timeout`, `storage_full`, `busy` (the queue is full) or `unavailable` (no worker can run); with the
-   * signal's reason when it aborts. `job.output` exists only when the promise resolves.
+   * Converts a file. Rejects with `AppError`: `not_an_image`, `undecodable_image`, `image_limit`, `conversion_timeout`,
+   * `storage_full`, `rate_limited` (the client's budget is used up), `busy` (too much of the client waits) or `unavailable`
+   * (no worker can run); with the signal's reason when it aborts. `job.output` exists only when the promise resolves.
    */
-  convert(job: ConvertJob, signal?: AbortSignal): Promise<Converted>;
-  /** Throws `busy` or `unavailable` where a conversion would be refused now, so that no body is taken in for nothing. */
-  admit(): void;
+  convert(job: ConvertJob, order: Order): Promise<Converted>;
+  /**
+   * Throws `busy` or `unavailable` where a conversion of that client would be refused now, so that no body is taken in for
+   * nothing.
+   */
+  admit(client: string): void;
   stats(): CodecStats;
   /** Ends all workers at once; what still runs or waits is rejected with `unavailable`. */
   close(): Promise<void>;
@@ -27,7 +45,10 @@ export interface Codec {
 
 export interface CodecStats extends PoolCounts {
   queued: number;
-  queuedPixels: number;
+  /** CPU time that the waiting jobs are expected to take, in ms. */
+  queuedMs: number;
+  /** How long the conversion of a client that has nothing waiting would wait, in ms. */
+  waitMs: number;
   converted: number;
   failed: number;
   refusedBusy: number;
@@ -38,7 +59,7 @@ export interface CodecOptions {
   command: readonly string[];
   /** The server's environment: PATH, HOME and the like are passed on to the workers, and nothing else. Empty by default. */
   env?: Environment;
-  /** Conversions at once, a process each; the number of cores serves best. */
+  /** Conversions at once, a process each; the number of cores serves best. One more process is kept for cheap jobs. */
   workers: number;
   timeoutMs: number;
   /** Width x height x frames of an input. */
@@ -46,8 +67,8 @@ export interface CodecOptions {
   maxFrames: number;
   /** Jobs that may wait; 64 a worker by default. */
   maxQueue?: number;
-  /** Pixels that may wait; 8 times `maxPixels` by default. */
-  maxQueuedPixels?: number;
+  /** Jobs of one client that may wait; a quarter of all by default. */
+  maxClientQueue?: number;
   /**
    * Longest wait, as it is expected, of a job that is taken; 30 s by default, so that with the longest conversion behind it
    * the answer comes within the minute that proxies in front commonly wait.
@@ -55,6 +76,8 @@ export interface CodecOptions {
   maxWaitMs?: number;
   /** Resident memory of one worker; 2 GiB by default. */
   memoryLimitBytes?: number;
+  /** CPU time of each client; without it nobody is limited. */
+  budget?: Budget;
   /** Starts the workers at once, not with the first job. */
   eager?: boolean;
   log: Log;
@@ -62,86 +85,118 @@ export interface CodecOptions {
   now: () => number;
 }
 
-interface Waiting extends Task {
-  pixels: number;
-  startedAt: number;
-}
+interface Waiting extends Task, Queued {}
 
-/** Where the header does not tell: the size of a phone's photo. */
-const ASSUMED_PIXELS = 12_000_000;
 /** A worker costs 0.1 s to replace, so that a job nobody waits for is ended only when it runs on. */
 const ABANDONED_MS = 1000;
+/** How much longer jobs take than their CPU time: other programs want the cores, too. Smoothed over so many jobs. */
+const STRETCH_JOBS = 16;
+const MOST_STRETCH = 10;
 
 /** Makes the codec. Nothing is started before the first conversion, unless `eager`. */
 export function createCodec(options: CodecOptions): Codec {
-  const { workers, maxPixels, maxFrames, now } = options;
+  const { workers, maxPixels, maxFrames, now, budget } = options;
   const limits = { maxPixels, maxFrames };
   const maxQueue = options.maxQueue ?? 64 * workers;
-  const maxQueuedPixels = options.maxQueuedPixels ?? 8 * maxPixels;
+  const maxClientQueue = options.maxClientQueue ?? Math.ceil(maxQueue / 4);
   const maxWaitMs = options.maxWaitMs ?? 30_000;
-  const queue: Waiting[] = [];
+  const queue = createFairQueue<Waiting>();
+  const running = new Map<Waiting, number>();
+  const prices = createPrices();
   const totals = { converted: 0, failed: 0, refusedBusy: 0 };
-  let queuedPixels = 0;
-  /** Smoothed time of one conversion, for the estimate of `busy`. */
-  let usualMs = 500;
+  let stretch = 1;
   let closed = false;
 
-  const pool = createPool({
+  const pool = createPool<Waiting>({
     command: options.command,
     env: options.env ?? {},
-    workers,
+    // One is kept for cheap jobs.
+    processes: workers + 1,
     timeoutMs: options.timeoutMs,
     memoryLimitBytes: options.memoryLimitBytes ?? 2 * 1024 ** 3,
     limits,
     log: options.log,
-    next() {
-      const task = queue.shift();
-      if (!task) return undefined;
-      queuedPixels -= task.pixels;
-      task.startedAt = now();
+    next(beside) {
+      const task = queue.take(({ price }) => mayRunBeside(price, beside, workers));
+      if (task) running.set(task, now());
       return task;
     },
     putBack(task) {
-      queue.unshift(task as Waiting);
-      queuedPixels += (task as Waiting).pixels;
+      running.delete(task);
+      queue.putBack(task);
     },
     onUnable: (retryAfterMs) => rejectAll(unable(retryAfterMs)),
   });
   if (options.eager) pool.wake();
 
   function rejectAll(error: AppError): void {
-    queuedPixels = 0;
-    for (const task of queue.splice(0)) task.reject(error);
+    for (const task of queue.drain()) task.reject(error);
   }
 
-  function admit(pixels: number): void {
+  /** How long one more job of the client would wait. */
+  function waitMs(client: string, price: number): number {
+    const left = [...running].map(([task, since]) => Math.max(0, task.price * stretch - (now() - since)));
+    const soonest = mayRunBeside(price, [...running.keys()], workers) ? 0 : Math.min(...left);
+    return soonest + (queue.ahead(client, price) * stretch) / workers;
+  }
+
+  function admit(client: string, price: number): void {
     if (closed) throw new AppError('unavailable', 'The server is stopping.');
     const unableForMs = pool.unableForMs();
     if (unableForMs > 0) throw unable(unableForMs);
-    const waitMs = (usualMs * queue.length) / workers;
-    // A picture above the bound on its own still has its turn when nothing waits.
-    const tooLarge = queue.length > 0 && queuedPixels + pixels > maxQueuedPixels;
-    if (queue.length < maxQueue && waitMs <= maxWaitMs && !tooLarge) return;
-    totals.refusedBusy++;
-    const retryAfterMs = Math.min(60_000, Math.max(1000, waitMs));
-    throw new AppError('busy', 'Too many images are being converted; try again later.', { retryAfterMs });
+    const wait = waitMs(client, price);
+    if (queue.count(client) >= maxClientQueue || wait > maxWaitMs) throw busy(wait);
   }
 
-  async function convert(job: ConvertJob, signal?: AbortSignal): Promise<Converted> {
+  function busy(wait: number): AppError {
+    totals.refusedBusy++;
+    // By then a place is free, or the wait is short enough.
+    const retryAfterMs = Math.max(1000, wait - maxWaitMs, wait / maxClientQueue);
+    const seconds = Math.max(1, Math.ceil(wait / 1000));
+    return new AppError(
+      'busy',
+      `Too many of your images wait for their conversion; one more would wait ${seconds} s. Try again later.`,
+      { retryAfterMs },
+    );
+  }
+
+  async function convert(job: ConvertJob, { client, purpose = 'upload', signal }: Order): Promise<Converted> {
     signal?.throwIfAborted();
     const header = await readHeader(job.input);
     if (!header) {
       throw new AppError('not_an_image', 'The file is no JPEG, PNG, WebP, GIF, AVIF or TIFF image.');
     }
-    const pixels = pixelsOf(header);
-    if (header.size) checkLimits({ ...header.size, frames: 1 }, limits);
+    const { kind, size } = header;
+    const frames = await countFrames(job.input, kind, maxFrames + 1);
+    if (size) checkLimits({ ...size, frames: 1 }, limits);
+    const estimate = { kind, size, frames, job };
+    const price = prices.of(estimate);
     signal?.throwIfAborted();
-    admit(pixels);
+    admit(client, price);
+    await budget?.take(client, price);
     const paths = { input: absolute(job.input), output: absolute(job.output) };
-    return enqueue({ ...job, ...paths }, pixels, signal);
+    return enqueue({ ...job, ...paths }, estimate, { client, purpose, price }, signal);
   }
 
-  function enqueue(job: ConvertJob, pixels: number, signal?: AbortSignal): Promise<Converted> {
+  /** Writes down what a job took, which is what its client pays in the end. */
+  function account(task: Waiting, estimate: Estimate, ms: number, done: boolean): void {
+    const since = running.get(task);
+    running.delete(task);
+    // Files that fail at once say nothing of what the others cost.
+    if (done || ms > task.price) prices.learn(estimate, ms);
+    queue.charge(task.client, ms - task.price);
+    void budget?.charge(task.client, ms - task.price);
+    if (since === undefined || ms <= 0) return;
+    const seen = Math.min(MOST_STRETCH, Math.max(1, (now() - since) / ms));
+    stretch += (seen - stretch) / STRETCH_JOBS;
+  }
+
+  function enqueue(
+    job: ConvertJob,
+    estimate: Estimate,
+    queued: Queued,
+    signal?: AbortSignal,
+  ): Promise<Converted> {
     return new Promise((resolve, reject) => {
       let kill: ReturnType<typeof setTimeout> | undefined;
       const leave = () => {
@@ -149,15 +204,14 @@ export function createCodec(options: CodecOptions): Codec {
         signal?.removeEventListener('abort', onAbort);
       };
       const task: Waiting = {
+        ...queued,
         job,
-        pixels,
         misses: 0,
-        startedAt: 0,
+        spent: (ms, done) => account(task, estimate, ms, done),
         resolve(converted) {
           leave();
           if (signal?.aborted) return void discard(job.output);
           totals.converted++;
-          usualMs += (now() - task.startedAt - usualMs) / 16;
           resolve(converted);
         },
         reject(error) {
@@ -167,36 +221,34 @@ export function createCodec(options: CodecOptions): Codec {
         },
       };
       const onAbort = () => {
-        const place = queue.indexOf(task);
-        if (place >= 0) {
-          queue.splice(place, 1);
-          queuedPixels -= pixels;
-        } else {
-          kill = setTimeout(() => pool.abandon(task), ABANDONED_MS);
-        }
+        if (!queue.remove(task)) kill = setTimeout(() => pool.abandon(task), ABANDONED_MS);
         reject(signal?.reason);
       };
       signal?.addEventListener('abort', onAbort, { once: true });
       queue.push(task);
-      queuedPixels += pixels;
       pool.wake();
+      // Who has the most waiting makes room for the others.
+      const surplus = queue.count() > maxQueue ? queue.surplus() : undefined;
+      if (surplus && queue.remove(surplus)) surplus.reject(busy(waitMs(surplus.client, surplus.price)));
     });
   }
 
   return {
     convert,
-    admit: () => admit(0),
-    stats: () => ({ ...pool.counts(), queued: queue.length, queuedPixels, ...totals }),
+    admit: (client) => admit(client, 0),
+    stats: () => ({
+      ...pool.counts(),
+      queued: queue.count(),
+      queuedMs: queue.price(),
+      waitMs: waitMs('', 0),
+      ...totals,
+    }),
     async close() {
       closed = true;
       rejectAll(new AppError('unavailable', 'The server is stopping.'));
       await pool.close();
     },
   };
-}
-
-function pixelsOf({ size }: Header): number {
-  return size ? size.width * size.height : ASSUMED_PIXELS;
 }
 
 function unable(retryAfterMs: number): AppError {

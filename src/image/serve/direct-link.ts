@@ -56,7 +56,7 @@ export async function answerDirectLink(
   return serveImage(
     service,
     request,
-    { image, width, download, head: contextOf(request).head },
+    { image, width, download, head: contextOf(request).head, peer: contextOf(request).peer },
     errorHeaders,
   );
 }

@@ -19,6 +19,8 @@ export interface ServeRequest {
   download: boolean;
   /** True for HEAD: no body, and no access. */
   head: boolean;
+  /** The client's address. */
+  peer: string;
 }
 
 /** Headers that an error answer must carry; set before the error is thrown. */
@@ -32,7 +34,7 @@ export type ErrorHeaders = Record<string, string | number>;
 export async function serveImage(
   service: ImageService,
   request: Request,
-  { image, width, download, head }: ServeRequest,
+  { image, width, download, head, peer }: ServeRequest,
   errorHeaders: ErrorHeaders,
 ): Promise<Response> {
   const validators = validatorsOf(image, width);
@@ -42,7 +44,7 @@ export async function serveImage(
     return new Response(null, { status: 304, headers: notModified });
   }
 
-  const size = await service.sizeOf(image, width);
+  const size = await service.sizeOf(image, width, peer);
   const headers: Record<string, string> = { ...notModified, ...file };
   if (head) {
     headers['content-length'] = String(size);

@@ -13,9 +13,9 @@ const MAX_KNOWN_SIZES = 20_000;
 export interface Thumbnails {
   /**
    * Makes sure that the version is there and answers its size in bytes. Those who ask at the same time wait for the
-   * same conversion. Rejects with `not_found` where the image's own file is missing, and as the codec does.
+   * same conversion, which is the first one's. Rejects with `not_found` where the image's own file is missing, and as the codec does.
    */
-  provide(image: ImageRecord, width: number): Promise<number>;
+  provide(image: ImageRecord, width: number, client: string): Promise<number>;
   /** To be called when a version turned out to be missing, or was removed. */
   forget(key: string): void;
 }
@@ -31,7 +31,7 @@ export function createThumbnails({ blobs, codec, folder }: ThumbnailOptions): Th
   const sizes = new Map<string, number>();
   const making = new Map<string, Promise<number>>();
 
-  async function make(image: ImageRecord, width: number, key: string): Promise<number> {
+  async function make(image: ImageRecord, width: number, key: string, client: string): Promise<number> {
     const stored = await blobs.stat(key);
     if (stored) return stored.size;
     const original = await blobs.get(originalKey(image));
@@ -41,13 +41,10 @@ export function createThumbnails({ blobs, codec, folder }: ThumbnailOptions): Th
     const output = join(folder, `${name}.out`);
     try {
       await writeBody(input, original);
-      const { size } = await codec.convert({
-        input,
-        output,
-        format: image.format,
-        stripExif: true,
-        maxWidth: width,
-      });
+      const { size } = await codec.convert(
+        { input, output, format: image.format, stripExif: true, maxWidth: width },
+        { client, purpose: 'version' },
+      );
       await blobs.put(key, output, MEDIA_TYPES[image.format]);
       return size;
     } finally {
@@ -56,11 +53,11 @@ export function createThumbnails({ blobs, codec, folder }: ThumbnailOptions): Th
   }
 
   return {
-    async provide(image, width) {
+    async provide(image, width, client) {
       const key = thumbnailKey(image, width);
       const known = sizes.get(key);
       if (known !== undefined) return known;
-      const running = making.get(key) ?? make(image, width, key).finally(() => making.delete(key));
+      const running = making.get(key) ?? make(image, width, key, client).finally(() => making.delete(key));
       making.set(key, running);
       const size = await running;
       if (sizes.size >= MAX_KNOWN_SIZES) sizes.clear();

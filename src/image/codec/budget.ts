@@ -1,0 +1,37 @@
+import { AppError } from '../../errors.ts';
+import type { Bucket, RateLimiter } from '../../lib/rate-limiter.ts';
+
+/** CPU time of conversions that each client may use. */
+export interface Budget {
+  /** Takes what a job is expected to cost, in ms; rejects with `rate_limited`. */
+  take(client: string, ms: number): Promise<void>;
+  /** Takes what a job cost beyond that, as far as there is any left. Never rejects. */
+  charge(client: string, ms: number): Promise<void>;
+}
+
+/** Tokens of the bucket are CPU seconds. A job that costs more than the bucket holds takes a full one. */
+export function createBudget(limiter: RateLimiter, bucket: Bucket): Budget {
+  const take = (client: string, seconds: number) =>
+    limiter.take(`conversion ${client}`, bucket, Math.min(seconds, bucket.capacity));
+  return {
+    async take(client, ms) {
+      const { allowed, retryAfterMs } = await take(client, ms / 1000);
+      if (allowed) return;
+      const seconds = Math.ceil(retryAfterMs / 1000);
+      throw new AppError(
+        'rate_limited',
+        `Your conversions have used up their computing time; this one can be made in ${seconds} s.`,
+        { retryAfterMs },
+      );
+    },
+    async charge(client, ms) {
+      if (ms <= 0) return;
+      try {
+        const { remaining } = await take(client, 0);
+        await take(client, Math.min(ms / 1000, remaining));
+      } catch {
+        // The store of the limits is away; the job was paid in advance.
+      }
+    },
+  };
+}

@@ -1,0 +1,167 @@
+/** What a conversion is for. */
+export type Purpose = 'upload' | 'version';
+
+/** A job that waits. */
+export interface Queued {
+  /** Who pays for it: a network, or the name of a token. */
+  client: string;
+  purpose: Purpose;
+  /** CPU time that it is expected to take, in ms. */
+  price: number;
+}
+
+/** Jobs that wait, taken so that each client gets the same share of the processor, however many jobs it brings. */
+export interface FairQueue<T extends Queued> {
+  push(item: T): void;
+  /** Puts an item back to the front of its client, which gets its price back. */
+  putBack(item: T): void;
+  /** Takes the item whose turn it is among those allowed; `undefined` where there is none. */
+  take(allowed: (item: T) => boolean): T | undefined;
+  /** Takes an item out of turn; false where it does not wait. */
+  remove(item: T): boolean;
+  /** Charges a client what a job took beyond its price, or gives back what it did not take. */
+  charge(client: string, ms: number): void;
+  /** Items that wait, of one client or of all. */
+  count(client?: string): number;
+  /** The price of all that waits, in ms. */
+  price(): number;
+  /** CPU time, in ms, that goes before one more job of that client and price. */
+  ahead(client: string, price: number): number;
+  /** The last item of the client with the most work waiting. */
+  surplus(): T | undefined;
+  /** Takes everything. */
+  drain(): T[];
+}
+
+/** CPU time that a client gains with each round, in ms: about a small picture. */
+const QUANTUM_MS = 50;
+/** Of so many jobs taken while both kinds wait, one is a version: uploads go first, and versions still come. */
+const VERSION_EVERY = 4;
+
+interface Client<T> {
+  /** CPU time that it may take before the next round; below 0 where its jobs took longer than their price. */
+  credit: number;
+  upload: T[];
+  version: T[];
+}
+
+/**
+ * Deficit round robin (Shreedhar and Varghese, 1995) over expected CPU time, which `charge` puts right afterwards: who
+ * sends jobs that look cheap and are not waits for longer next time.
+ */
+export function createFairQueue<T extends Queued>(): FairQueue<T> {
+  /** In the order of their turns. */
+  const clients = new Map<string, Client<T>>();
+  let taken = 0;
+
+  function clientOf(name: string): Client<T> {
+    let found = clients.get(name);
+    if (!found) {
+      found = { credit: 0, upload: [], version: [] };
+      clients.set(name, found);
+    }
+    return found;
+  }
+
+  function waitingOf(name: string): T[] {
+    const { upload = [], version = [] } = clients.get(name) ?? {};
+    return [...upload, ...version];
+  }
+
+  const all = () => [...clients.keys()].flatMap(waitingOf);
+
+  /** Who waits for nothing keeps no credit. Debts are kept for as long as anybody waits. */
+  function settle(name: string, client: Client<T>): void {
+    if (client.upload.length + client.version.length > 0) return;
+    if (client.credit >= 0) clients.delete(name);
+    if (all().length === 0) clients.clear();
+  }
+
+  /** A debt is paid off in the rounds that its client sits out. */
+  function payOff(ms: number): void {
+    for (const [name, client] of clients) {
+      if (client.upload.length + client.version.length > 0) continue;
+      client.credit += ms;
+      if (client.credit >= 0) clients.delete(name);
+    }
+  }
+
+  function takeFor(purpose: Purpose, allowed: (item: T) => boolean): T | undefined {
+    const candidates = [...clients].flatMap(([name, client]) => {
+      const item = client[purpose].find(allowed);
+      if (!item) return [];
+      const rounds = Math.ceil(Math.max(0, item.price - client.credit) / QUANTUM_MS);
+      return [{ name, client, item, rounds }];
+    });
+    const fewest = Math.min(...candidates.map(({ rounds }) => rounds));
+    const next = candidates.find(({ rounds }) => rounds === fewest);
+    if (!next) return undefined;
+    for (const { client } of candidates) client.credit += fewest * QUANTUM_MS;
+    payOff(fewest * QUANTUM_MS);
+    const { name, client, item } = next;
+    client.credit -= item.price;
+    client[purpose].splice(client[purpose].indexOf(item), 1);
+    // The next turn is somebody else's, unless its credit goes further than theirs.
+    clients.delete(name);
+    clients.set(name, client);
+    settle(name, client);
+    taken++;
+    return item;
+  }
+
+  return {
+    push: (item) => void clientOf(item.client)[item.purpose].push(item),
+
+    putBack(item) {
+      const client = clientOf(item.client);
+      client[item.purpose].unshift(item);
+      client.credit += item.price;
+    },
+
+    take(allowed) {
+      const first = taken % VERSION_EVERY === VERSION_EVERY - 1 ? 'version' : 'upload';
+      return takeFor(first, allowed) ?? takeFor(first === 'upload' ? 'version' : 'upload', allowed);
+    },
+
+    remove(item) {
+      const client = clients.get(item.client);
+      const place = client?.[item.purpose].indexOf(item) ?? -1;
+      if (!client || place < 0) return false;
+      client[item.purpose].splice(place, 1);
+      settle(item.client, client);
+      return true;
+    },
+
+    charge(name, ms) {
+      if (all().length === 0) return;
+      const client = clientOf(name);
+      client.credit -= ms;
+      settle(name, client);
+    },
+
+    count: (client) => (client === undefined ? all() : waitingOf(client)).length,
+    price: () => sum(all()),
+
+    ahead(client, price) {
+      const own = sum(waitingOf(client)) + price;
+      // In the time that this takes its turns, each of the others gets as much, or all that it wants.
+      const others = [...clients.keys()].filter((name) => name !== client);
+      return own - price + others.reduce((total, name) => total + Math.min(own, sum(waitingOf(name))), 0);
+    },
+
+    surplus() {
+      const [most] = [...clients.keys()].sort((a, b) => sum(waitingOf(b)) - sum(waitingOf(a)));
+      return most === undefined ? undefined : waitingOf(most).at(-1);
+    },
+
+    drain() {
+      const items = all();
+      clients.clear();
+      return items;
+    },
+  };
+}
+
+function sum(items: readonly Queued[]): number {
+  return items.reduce((total, { price }) => total + price, 0);
+}
