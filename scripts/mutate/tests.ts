@@ -5,7 +5,10 @@ export const TESTS: Record<string, readonly string[]> = {
   'src/lib/schedule.ts': ['test/unit/schedule.test.ts', 'test/unit/for-each-bounded.test.ts'],
   'src/image/serve/conditional.ts': ['test/unit/image-conditional.test.ts', 'test/api/image-serve.test.ts'],
   'src/image/access/password.ts': ['test/unit/image-secrets.test.ts'],
-  'src/image/access/password-guard.ts': ['test/unit/image-secrets.test.ts', 'test/api/image-password.test.ts'],
+  'src/image/access/password-guard.ts': [
+    'test/unit/image-secrets.test.ts',
+    'test/api/image-password.test.ts',
+  ],
   'src/image/access/credentials.ts': ['test/api/image-password.test.ts', 'test/api/image-delete.test.ts'],
   'src/image/access/cookie.ts': ['test/unit/image-secrets.test.ts', 'test/api/image-password.test.ts'],
   'src/proxy/history.ts': ['test/unit/history.test.ts'],
