@@ -23,6 +23,7 @@ const COMMANDS: Record<string, Entry> = {
   upload: { summary: 'upload images, print their links', load: () => import('./upload.ts') },
   cleanup: { summary: 'have the server remove idle images', load: () => import('./cleanup.ts') },
   migrate: { summary: 'copy everything to other stores', load: () => import('./migrate.ts') },
+  token: { summary: 'make, list and revoke tokens', load: () => import('./token.ts') },
   config: { summary: 'print the settings in force', load: () => import('./config.ts') },
   doctor: { summary: 'find what is wrong with this set-up', load: () => import('./doctor.ts') },
   health: {
