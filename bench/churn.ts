@@ -14,6 +14,7 @@ import type { Checker } from '../src/proxy/check/checker.ts';
 import { createProxyService } from '../src/proxy/service.ts';
 import { bunRuntime } from '../src/runtime/bun.ts';
 import { createFakeClock } from '../test/support/fake-clock.ts';
+import { judgeState } from '../test/support/judge-state.ts';
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
@@ -75,10 +76,11 @@ async function run(name: string, randomSeed: number, scheduled: boolean) {
         exitIp: ip,
         anonymity: 'elite',
         tampering: [],
+        proof: 'relayed',
       };
     },
-    probe: async () => ({ state: 'up', judges: [] }),
-    judges: () => ({ state: 'up', judges: [] }),
+    probe: async () => judgeState('up'),
+    judges: () => judgeState('up'),
     close() {},
   };
 

@@ -21,6 +21,7 @@ const judge = await startJudge();
 const settings = {
   PUBLIC_URL: 'https://picpool.example',
   PROXY_JUDGES: judge.url,
+  PROXY_WITNESSES: 'none',
   PROXY_ALLOW_PRIVATE: 'true',
   RATE_LIMITS: 'off',
 };

@@ -1,6 +1,6 @@
 import { type TSchema, type TString, type TTransform, Type } from '@sinclair/typebox';
 import { createNetworkList } from './lib/address.ts';
-import { parseRates, readRate } from './lib/rates.ts';
+import { parseRates } from './lib/rates.ts';
 
 /** A setting: text from the environment that decodes to a value of type `T`, or throws what would be right. */
 export type Setting<T> = TTransform<TString, T>;
@@ -134,14 +134,23 @@ export function url(fallback: string | undefined, schemes: readonly string[], de
 
 /** Comma-separated URLs of the schemes. */
 export function urls(schemes: readonly string[], description: string) {
+  return setting(undefined, description, (value) => parseUrls(value, schemes, ''));
+}
+
+/** Comma-separated URLs of the schemes, or `none`. */
+export function urlsOrNone(schemes: readonly string[], description: string) {
   return setting(undefined, description, (value) =>
-    splitList(value).map((item) => {
-      if (!schemes.some((scheme) => item.startsWith(scheme)) || !URL.canParse(item)) {
-        throw new Error(`must be comma-separated URLs that begin with ${schemes.join(' or ')}`);
-      }
-      return item;
-    }),
+    value.toLowerCase() === 'none' ? [] : parseUrls(value, schemes, ', or `none`'),
   );
+}
+
+function parseUrls(value: string, schemes: readonly string[], orElse: string): string[] {
+  return splitList(value).map((item) => {
+    if (!schemes.some((scheme) => item.startsWith(scheme)) || !URL.canParse(item)) {
+      throw new Error(`must be comma-separated URLs that begin with ${schemes.join(' or ')}${orElse}`);
+    }
+    return item;
+  });
 }
 
 /** Comma-separated origins such as `https://app.example`, or `*`. */
@@ -177,15 +186,6 @@ export function networks(description: string) {
 /** Limits per client; `null`: none. */
 export function rates(fallback: string, description: string) {
   return setting(fallback, description, parseRates);
-}
-
-/** So many in so much time: `60/1m`, `2GiB/1h`. */
-export function rate(description: string) {
-  return setting(undefined, description, (value) => {
-    const bucket = readRate(value);
-    if (bucket === null) throw new Error(`must be a count and a time, such as 60/1m, but is "${value}"`);
-    return bucket;
-  });
 }
 
 function splitList(value: string): string[] {

@@ -15,6 +15,7 @@ import {
   text,
   url,
   urls,
+  urlsOrNone,
 } from './config-values.ts';
 import { ConfigError, type ConfigFault } from './errors.ts';
 
@@ -81,6 +82,12 @@ export const settings = Type.Object({
   PROXY_SOURCES: optional(text(undefined, 'A JSON file, or a comma-separated list of URLs, of proxy lists.')),
   PROXY_JUDGES: optional(urls(['http:', 'https:'], 'URLs of judges.')),
   PROXY_JUDGE_CA: optional(text(undefined, 'PEM file with the certificate authority of the TLS judges.')),
+  PROXY_WITNESSES: optional(
+    urlsOrNone(
+      ['http:'],
+      'URLs of large files that do not change and can be fetched in parts: a proxy without TLS has to bring a part of one. `none`: no proof.',
+    ),
+  ),
   PROXY_REFRESH_INTERVAL: duration('1h', 'Time between refreshes.', '1s'),
   PROXY_REFRESH_ON_START: flag(
     'true',
@@ -117,7 +124,6 @@ export const settings = Type.Object({
   IMAGE_CONVERT_TIMEOUT: duration('30s', 'Time limit of one conversion.', '100ms'),
   IMAGE_RETENTION: duration('90d', 'The clean-up removes images that nobody has opened for this long.', '1s'),
   IMAGE_CLEANUP_INTERVAL: duration('24h', 'Time between clean-ups.', '1s'),
-  IMAGE_STRAY_RETENTION: duration('7d', 'How long files without a record are kept in quarantine.', '1s'),
 
   LOG_LEVEL: choice(['debug', 'info', 'warn', 'error'], 'info', 'Least level that is logged.'),
   LOG_ADDRESSES: choice(['full', 'hashed', 'off'], 'full', 'How addresses of clients are logged.'),

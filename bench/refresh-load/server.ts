@@ -19,6 +19,7 @@ import { statsAnswer } from '../../src/proxy/descriptions.ts';
 import { proxyRoutes } from '../../src/proxy/routes.ts';
 import { createProxyService } from '../../src/proxy/service.ts';
 import { bunRuntime } from '../../src/runtime/bun.ts';
+import { judgeState } from '../../test/support/judge-state.ts';
 import { openTestWeb } from '../../test/support/web.ts';
 import { nthDraft } from '../list/fill.ts';
 
@@ -41,10 +42,11 @@ const checker: Checker = {
       exitIp,
       anonymity: 'elite',
       tampering: [],
+      proof: 'relayed',
     };
   },
   probe: async () => checker.judges(),
-  judges: () => ({ state: 'up', judges: [] }),
+  judges: () => judgeState('up'),
   close() {},
 };
 

@@ -15,6 +15,7 @@ const COLUMNS = [
   'anonymity',
   'exit_ip',
   'tampering',
+  'proof',
 ] as const;
 
 export const csvHeader = `${COLUMNS.join(',')}\n`;
@@ -46,6 +47,7 @@ function factsOf({ protocol, ip, port }: Endpoint, result: Alive, countryOf: Cou
     anonymity: result.anonymity,
     exit_ip: result.exitIp,
     tampering: result.tampering,
+    proof: result.proof,
   };
 }
 

@@ -1,7 +1,6 @@
 import { AppError } from '../errors.ts';
 import type { Metrics } from '../lib/metrics.ts';
 import type { Codec, CodecStats } from './codec/codec.ts';
-import type { StrayCount } from './maintenance/quarantine.ts';
 import type { ImageStore } from './store.ts';
 
 /** In seconds, the wait in the queue included. */
@@ -96,20 +95,11 @@ const STATES: readonly [string, string, 'gauge' | 'counter', (stats: CodecStats)
   ],
 ];
 
-/** What is known of the storage besides the records. */
-export interface StorageState {
-  /** `null` where nobody knows. */
-  freeBytes: () => Promise<number | null>;
-  strays: () => Promise<StrayCount>;
-  /** Why no file is removed. */
-  doubts: () => Promise<readonly string[]>;
-}
-
-/** What is stored, how much more may be, and what is wrong with it. */
+/** What is stored, and how much more may be. `freeBytes` answers `null` where nobody knows. */
 export function describeImages(
   metrics: Metrics,
   images: Pick<ImageStore, 'summary'>,
-  { freeBytes, strays, doubts }: StorageState,
+  freeBytes: () => Promise<number | null>,
 ): void {
   metrics.gauge({
     name: 'picpool_images',
@@ -131,22 +121,4 @@ export function describeImages(
       return free === null ? [] : [{ labels: [], value: free }];
     },
   });
-  const single = (name: string, help: string, read: () => Promise<number>) =>
-    metrics.gauge({ name, help, read: async () => [{ labels: [], value: await read() }] });
-  single(
-    'picpool_image_doubts',
-    'Reasons why no image file is removed; 0 where all is well.',
-    async () => (await doubts()).length,
-  );
-  single('picpool_image_stray_files', 'Files in quarantine.', async () => (await strays()).files);
-  single(
-    'picpool_image_stray_bytes',
-    'Bytes of the files in quarantine.',
-    async () => (await strays()).bytes,
-  );
-  single(
-    'picpool_image_records_without_file',
-    'Records whose file was missing at the last sweep.',
-    async () => (await strays()).missing,
-  );
 }

@@ -113,7 +113,8 @@ export function createPages({ service, site, basePath }: PagesOptions): Pages {
       // Who has only the uploader's address need not know the password; the name stays hidden then.
       const shown = token === null && passwordHash !== null ? id : filename;
       const page = deletePage(site, { basePath, id, filename: shown, token });
-      return pageResponse(page, { cache: PRIVATE_CACHE });
+      const referrer = token === null ? 'same-origin' : 'no-referrer';
+      return pageResponse(page, { cache: PRIVATE_CACHE, referrer });
     },
 
     async confirmDelete(request, context, id) {

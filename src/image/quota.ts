@@ -22,8 +22,6 @@ export interface QuotaOptions {
   images: Pick<ImageStore, 'summary'>;
   /** Of all stored images, smaller versions not counted; without it only the disk counts. */
   maxBytes: number | undefined;
-  /** Bytes of files in quarantine, which take room, too. */
-  strayBytes: () => Promise<number>;
   /** Free bytes that uploads leave. */
   reserveBytes: number;
   /** On whose file systems there must be room; made where they are missing. */
@@ -35,7 +33,7 @@ export interface QuotaOptions {
 }
 
 export function createQuota(options: QuotaOptions): Quota {
-  const { images, maxBytes, strayBytes, reserveBytes, folders, now, freeOf = freeBytesOf } = options;
+  const { images, maxBytes, reserveBytes, folders, now, freeOf = freeBytesOf } = options;
   /** Bytes of files that are being stored, which the store does not count yet. */
   let pending = 0;
 
@@ -53,8 +51,8 @@ export function createQuota(options: QuotaOptions): Quota {
 
   async function checkStore(bytes: number): Promise<void> {
     if (maxBytes === undefined) return;
-    const [{ bytes: stored }, strays] = await Promise.all([images.summary(), strayBytes()]);
-    if (stored + strays + pending + bytes <= maxBytes) return;
+    const { bytes: stored } = await images.summary();
+    if (stored + pending + bytes <= maxBytes) return;
     throw new AppError('storage_full', 'The storage for images is full; uploads are stopped.');
   }
 

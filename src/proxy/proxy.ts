@@ -9,6 +9,13 @@ export type Status = (typeof STATUSES)[number];
 export const ANONYMITIES = ['transparent', 'anonymous', 'elite'] as const;
 export type Anonymity = (typeof ANONYMITIES)[number];
 
+/**
+ * What proves that a proxy works, the strongest first. `tls`: a page that came through it over TLS with a verified certificate; `signed`: an
+ * answer of our own judge; `relayed`: a part of a file that it could not know; `echoed`: only a page that it could have made up.
+ */
+export const PROOFS = ['tls', 'signed', 'relayed', 'echoed'] as const;
+export type Proof = (typeof PROOFS)[number];
+
 /** ISO 3166 code for "not known". */
 export const UNKNOWN_COUNTRY = 'ZZ';
 
@@ -84,6 +91,7 @@ export type CheckResult =
       anonymity: Anonymity;
       /** Names of headers that were added to the request on its way; empty when nothing was touched. */
       tampering: string[];
+      proof: Proof;
     }
   | { verdict: 'dead'; error: CheckError }
   /** No judge answered directly either, so the check says nothing about the proxy. */

@@ -4,13 +4,14 @@ import { networkInterfaces } from 'node:os';
 import type { Config } from '../config.ts';
 import { ConfigError } from '../errors.ts';
 import type { Log } from '../lib/logger.ts';
+import { BUILT_IN_JUDGE_RATE, BUILT_IN_JUDGES, BUILT_IN_WITNESSES } from '../proxy/check/built-in.ts';
 import { type Checker, createChecker } from '../proxy/check/checker.ts';
-import { BUILT_IN_JUDGES } from '../proxy/check/judge.ts';
 
 export type CheckerConfig = Pick<
   Config,
   | 'PROXY_JUDGES'
   | 'PROXY_JUDGE_CA'
+  | 'PROXY_WITNESSES'
   | 'PROXY_CHECK_TIMEOUT'
   | 'PROXY_ALLOW_PRIVATE'
   | 'PROXY_BASE_PATH'
@@ -25,6 +26,8 @@ export async function openChecker(config: CheckerConfig, log: Log, secret?: stri
   const ca = await readAuthority(config.PROXY_JUDGE_CA);
   return createChecker({
     judges: judgesOf(config),
+    witnesses: config.PROXY_WITNESSES ?? BUILT_IN_WITNESSES,
+    maxPerSecond: config.PROXY_JUDGES ? undefined : BUILT_IN_JUDGE_RATE,
     ...(ca !== undefined && { ca }),
     timeoutMs: config.PROXY_CHECK_TIMEOUT,
     allowPrivate: config.PROXY_ALLOW_PRIVATE,

@@ -6,7 +6,6 @@ import { imageAdminRoutes } from '../image/admin-routes.ts';
 import { createBudget } from '../image/codec/budget.ts';
 import { createCodec } from '../image/codec/codec.ts';
 import { imageHome } from '../image/gallery.ts';
-import { readStrayCount } from '../image/maintenance/quarantine.ts';
 import { pairStores } from '../image/maintenance/store-identity.ts';
 import { describeImages, observeCodec } from '../image/metrics.ts';
 import { imagePageRoutes } from '../image/page-routes.ts';
@@ -17,7 +16,6 @@ import { createQuickLinks } from '../image/serve/quick-link.ts';
 import { createImageService } from '../image/service.ts';
 import { eventView, statsView } from '../image/views.ts';
 import { systemClock } from '../lib/clock.ts';
-import { tellOnce } from '../webhooks/tell-once.ts';
 import type { Parts, RunningFeature } from './feature.ts';
 
 /** Puts the image host together. */
@@ -37,7 +35,6 @@ export async function startImages({
     maxFrames: config.IMAGE_MAX_FRAMES,
     retentionMs: config.IMAGE_RETENTION,
     cleanupIntervalMs: config.IMAGE_CLEANUP_INTERVAL,
-    strayRetentionMs: config.IMAGE_STRAY_RETENTION,
   };
   const { metrics, blocks, webhooks, now } = operations;
   const plainCodec = createCodec({
@@ -61,7 +58,6 @@ export async function startImages({
   const quota = createQuota({
     images: stores.images,
     maxBytes: config.IMAGE_MAX_STORAGE,
-    strayBytes: async () => (await readStrayCount(stores.state)).bytes,
     reserveBytes: config.IMAGE_MIN_FREE,
     folders: localFiles === null ? [folder] : [folder, localFiles],
     now,
@@ -73,13 +69,7 @@ export async function startImages({
     clock: systemClock,
     log,
   });
-  const tellDoubt = async (reasons: readonly string[]) => {
-    if (!webhooks) return;
-    const change = { key: 'webhooks:images-doubtful', on: reasons.length > 0 };
-    await tellOnce({ ...stores, ...change }, () =>
-      webhooks.send(change.on ? 'images.doubtful' : 'images.trusted', { reasons }),
-    ).catch((cause) => log('warn', 'event not told', { cause }));
-  };
+  describeImages(metrics, stores.images, quota.freeBytes);
   const service = await createImageService({
     ...stores,
     codec,
@@ -89,15 +79,9 @@ export async function startImages({
     folder,
     quota,
     mayStore: blocks.mayStore,
-    onDoubt: (reasons) => void tellDoubt(reasons),
     onEvent: ({ type, image }) => webhooks?.send(`image.${type}`, eventView(image)),
     limits,
     log,
-  });
-  describeImages(metrics, stores.images, {
-    freeBytes: quota.freeBytes,
-    strays: () => readStrayCount(stores.state),
-    doubts: service.doubts,
   });
   const basePath = config.IMAGE_BASE_PATH;
   return {

@@ -97,7 +97,7 @@ test('an aborted check says nothing about the proxy and lets go of it', async ()
 });
 
 test('closing the checker ends running checks', async () => {
-  const checker = localChecker({ judges: world.judges.map(({ url }) => url) });
+  const checker = localChecker({ judges: world.judges.slice(0, 1).map(({ url }) => url) });
   const running = checker.check(farm.endpoint('silent socks5', 12));
   await until(() => farm.stats('silent socks5').open > 0);
   checker.close();

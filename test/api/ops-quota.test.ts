@@ -35,7 +35,7 @@ describe('a full storage', () => {
 });
 
 describe('the quota', () => {
-  const options = { strayBytes: async () => 0, reserveBytes: 100, folders: ['/a', '/b'], now: () => 0 };
+  const options = { reserveBytes: 100, folders: ['/a', '/b'], now: () => 0 };
   const stored = (bytes: number) => ({
     summary: async () => ({ images: 1, protected: 0, bytes, formats: [] }),
   });

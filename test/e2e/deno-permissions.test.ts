@@ -28,6 +28,7 @@ for (const where of ['a folder', 'S3']) {
         const env = {
           PROXY_ALLOW_PRIVATE: 'true',
           PROXY_JUDGES: judge.url,
+          PROXY_WITNESSES: 'none',
           PROXY_SOURCES: 'http://127.0.0.1:9/',
           IMAGE_WORKERS: '1',
           ...(s3 && {

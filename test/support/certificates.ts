@@ -16,7 +16,7 @@ export interface KeyPair {
 export interface Certificates {
   /** PEM of the authority. */
   ca: string;
-  /** For `localhost`, `judge.test`, `example.com` and 127.0.0.1. */
+  /** For `localhost`, `judge.test` and names below it, `example.com` and 127.0.0.1. */
   good: KeyPair;
   /** For `elsewhere.test` only. */
   wrongHost: KeyPair;
@@ -26,7 +26,7 @@ export interface Certificates {
   selfSigned: KeyPair;
 }
 
-const NAMES = 'subjectAltName=DNS:localhost,DNS:judge.test,DNS:example.com,IP:127.0.0.1';
+const NAMES = 'subjectAltName=DNS:localhost,DNS:judge.test,DNS:*.judge.test,DNS:example.com,IP:127.0.0.1';
 const KEY = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes'];
 
 /** Makes keys and certificates with the `openssl` program, in a folder that is removed again. */

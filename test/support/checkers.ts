@@ -6,6 +6,7 @@ export function localChecker(options: Partial<CheckerOptions> & Pick<CheckerOpti
   return createChecker({
     timeoutMs: 10_000,
     allowPrivate: true,
+    questionGapMs: 20,
     now: Date.now,
     randomToken: () => randomBytes(16).toString('hex'),
     log: () => {},

@@ -5,6 +5,9 @@ import { canonicalAddress } from '../../src/lib/address.ts';
 import { judgeAnswer } from '../../src/proxy/check/judge.ts';
 import type { KeyPair } from './certificates.ts';
 
+/** The form of a judge's page: our own, or that of public services. */
+export type JudgeFormat = 'own' | 'httpbin' | 'azenv' | 'trace' | 'address' | 'json';
+
 export interface JudgeServerOptions {
   /** Serves HTTPS with this certificate. */
   tls?: KeyPair;
@@ -14,11 +17,16 @@ export interface JudgeServerOptions {
   listen?: string;
   /** A free one when not given. */
   port?: number;
-  /** The form of the answers: our own, or that of public echo services. */
-  format?: 'own' | 'httpbin' | 'azenv';
+  format?: JudgeFormat;
+  /** What stands in the title of an azenv page: each operator has his own. */
+  title?: string;
+  /** Path of the page; /judge when not given. */
+  path?: string;
+  /** The status for a client, where it should not be 200. */
+  status?: (peer: string) => number;
   secret?: string;
-  /** Told of each request: its path, and the address that it came from. */
-  onRequest?: (path: string, peer: string) => void;
+  /** Told of each request: its path, the address that it came from, and its headers. */
+  onRequest?: (path: string, peer: string, headers: Record<string, string>) => void;
   /** The address that is reported for a client, where it should not be the real one. */
   seenAs?: (peer: string) => string;
   /** What a balancer before the judge would add to every request. */
@@ -37,28 +45,19 @@ export interface JudgeServer {
 /** A judge as a real server, for `PROXY_JUDGES` and for checkers in tests. */
 export async function startJudge(options: JudgeServerOptions = {}): Promise<JudgeServer> {
   const { tls, host = '127.0.0.1', listen = '127.0.0.1', port = 0, format = 'own', secret } = options;
+  const { path = '/judge' } = options;
   let answered = 0;
   const answer: RequestListener = (request, response) => {
     answered++;
     const peer = canonicalAddress(request.socket.remoteAddress ?? '') ?? '';
-    options.onRequest?.(request.url ?? '/', peer);
+    options.onRequest?.(request.url ?? '/', peer, headersOf(request));
     const client = options.seenAs?.(peer) ?? peer;
     const headers = { ...headersOf(request), ...options.balancer?.(client) };
     const url = new URL(request.url ?? '/', 'http://judge');
-    const body =
-      format === 'own'
-        ? JSON.stringify(
-            judgeAnswer({
-              url,
-              headers: new Headers(headers),
-              peer: client,
-              ...(secret !== undefined && { secret }),
-            }),
-          )
-        : format === 'httpbin'
-          ? httpbin(url, headers, client)
-          : azenv(url, headers, client);
-    response.writeHead(200, { 'Content-Type': 'text/plain', 'Content-Length': Buffer.byteLength(body) });
+    const status = options.status?.(peer) ?? 200;
+    const asked = { url, headers, peer: client, secret, title: options.title ?? 'Environment' };
+    const body = status === 200 ? PAGES[format](asked) : 'Forbidden';
+    response.writeHead(status, { 'Content-Type': 'text/plain', 'Content-Length': Buffer.byteLength(body) });
     response.end(body);
   };
   const server = tls === undefined ? createServer(answer) : createTlsServer(tls, answer);
@@ -74,7 +73,7 @@ export async function startJudge(options: JudgeServerOptions = {}): Promise<Judg
   });
   const { port: bound } = server.address() as AddressInfo;
   return {
-    url: `${tls === undefined ? 'http' : 'https'}://${host}:${bound}/judge`,
+    url: `${tls === undefined ? 'http' : 'https'}://${host}:${bound}${path}`,
     port: bound,
     answered: () => answered,
     stop: () =>
@@ -91,19 +90,36 @@ function headersOf(request: IncomingMessage): Record<string, string> {
   return Object.fromEntries(entries) as Record<string, string>;
 }
 
-function httpbin(url: URL, headers: Record<string, string>, peer: string): string {
+interface Asked {
+  url: URL;
+  headers: Record<string, string>;
+  peer: string;
+  secret: string | undefined;
+  title: string;
+}
+
+const PAGES: Record<JudgeFormat, (asked: Asked) => string> = {
+  own: ({ url, headers, peer, secret }) =>
+    JSON.stringify(
+      judgeAnswer({ url, headers: new Headers(headers), peer, ...(secret !== undefined && { secret }) }),
+    ),
+  httpbin,
+  azenv,
+  trace: ({ peer, headers }) =>
+    `fl=1f2\nh=${headers.host}\nip=${peer}\nts=${Date.now() / 1000}\nvisit_scheme=https\nuag=${headers['user-agent']}\n`,
+  address: ({ peer }) => `${peer}\n`,
+  json: ({ peer }) => JSON.stringify({ ip: peer, country: 'ZZ' }),
+};
+
+function httpbin({ url, headers, peer }: Asked): string {
   const claimed = headers['x-forwarded-for'];
   const origin = claimed === undefined ? peer : `${claimed}, ${peer}`;
   const named = Object.entries(headers).map(([name, value]) => [name.replace(/\b[a-z]/g, upperCase), value]);
-  return JSON.stringify({
-    args: Object.fromEntries(url.searchParams),
-    headers: Object.fromEntries(named),
-    origin,
-    url: url.href,
-  });
+  const args = Object.fromEntries(url.searchParams);
+  return JSON.stringify({ args, headers: Object.fromEntries(named), origin, url: url.href }, null, 2);
 }
 
-function azenv(url: URL, headers: Record<string, string>, peer: string): string {
+function azenv({ url, headers, peer, title }: Asked): string {
   const lines = Object.entries(headers).map(
     ([name, value]) => `HTTP_${upperCase(name).replaceAll('-', '_')} = ${value}`,
   );
@@ -112,7 +128,7 @@ function azenv(url: URL, headers: Record<string, string>, peer: string): string 
     `REQUEST_URI = ${url.pathname}${url.search}`,
     'REQUEST_METHOD = GET',
   ];
-  return `<html><head><title>Environment</title></head><body><pre>\n${[...lines, ...rest].join('\n')}\n</pre></body></html>\n`;
+  return `<html><head><title>${title}</title></head><body><pre>\n${[...lines, ...rest].join('\n')}\n</pre></body></html>\n`;
 }
 
 function upperCase(text: string): string {

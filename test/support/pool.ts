@@ -10,6 +10,7 @@ import type { Source } from '../../src/proxy/sources/source.ts';
 import type { ProxyDraft } from '../../src/proxy/store.ts';
 import { bunRuntime } from '../../src/runtime/bun.ts';
 import { createFakeClock } from './fake-clock.ts';
+import { judgeState } from './judge-state.ts';
 
 export const passed: CheckResult = {
   verdict: 'alive',
@@ -19,6 +20,7 @@ export const passed: CheckResult = {
   exitIp: '192.0.2.200',
   anonymity: 'elite',
   tampering: [],
+  proof: 'relayed',
 };
 export const failed: CheckResult = { verdict: 'dead', error: 'timeout' };
 export const undecided: CheckResult = { verdict: 'unknown', error: 'judge_down' };
@@ -46,8 +48,8 @@ export function createNetwork(): Network {
       if (network.judge === 'down') return undecided;
       return network.working.has(formatUrl(endpoint)) ? passed : failed;
     },
-    probe: async () => ({ state: network.judge, judges: [] }),
-    judges: () => ({ state: network.judge, judges: [] }),
+    probe: async () => judgeState(network.judge),
+    judges: () => judgeState(network.judge),
     close() {},
   };
   return network;

@@ -33,12 +33,17 @@ export async function sendOn(
   return upstream;
 }
 
-/** The judge's whole answer to the checker's request. */
-export async function fetchAnswer(client: FarmClient): Promise<{ head: string; body: string }> {
+/** The whole answer to the checker's request. */
+export async function fetchWhole(client: FarmClient): Promise<Buffer> {
   const upstream = await sendOn(client, await readRequest(client));
   const chunks: Buffer[] = [];
   for await (const chunk of upstream) chunks.push(chunk as Buffer);
-  const [head = '', body = ''] = Buffer.concat(chunks).toString('utf8').split('\r\n\r\n');
+  return Buffer.concat(chunks);
+}
+
+/** The judge's whole answer to the checker's request, as text. */
+export async function fetchAnswer(client: FarmClient): Promise<{ head: string; body: string }> {
+  const [head = '', body = ''] = (await fetchWhole(client)).toString('utf8').split('\r\n\r\n');
   return { head, body };
 }
 
@@ -66,19 +71,24 @@ async function readZeroEnded(client: FarmClient): Promise<string> {
   return (await client.until('\0')).toString('latin1').slice(0, -1);
 }
 
-async function playSocks4(client: FarmClient): Promise<void> {
+/** Reads the request of SOCKS4; the reply is left to the role. */
+export async function acceptSocks4(client: FarmClient): Promise<{ host: string; port: number }> {
   const request = await client.take(8);
   await readZeroEnded(client);
   const octets = [...request.subarray(4, 8)];
   const named = octets[0] === 0 && octets[1] === 0 && octets[2] === 0;
-  const host = named ? await readZeroEnded(client) : octets.join('.');
-  const upstream = await connectFrom(client, host, request.readUInt16BE(2));
+  return { host: named ? await readZeroEnded(client) : octets.join('.'), port: request.readUInt16BE(2) };
+}
+
+async function playSocks4(client: FarmClient): Promise<void> {
+  const { host, port } = await acceptSocks4(client);
+  const upstream = await connectFrom(client, host, port);
   client.socket.write(Buffer.from([0, 90, 0, 0, 0, 0, 0, 0]));
   join(client, upstream);
 }
 
-/** Reads greeting and request of SOCKS5 and connects; the reply is left to the role. */
-export async function acceptSocks5(client: FarmClient): Promise<Socket> {
+/** Reads greeting and request of SOCKS5; the reply is left to the role. */
+export async function acceptSocks5(client: FarmClient): Promise<{ host: string; port: number }> {
   await client.take((await client.take(2))[1] ?? 0);
   client.socket.write(Buffer.from([5, 0]));
   const type = (await client.take(4))[3];
@@ -88,12 +98,13 @@ export async function acceptSocks5(client: FarmClient): Promise<Socket> {
       : type === 4
         ? ((await client.take(16)).toString('hex').match(/.{4}/g) ?? []).join(':')
         : (await client.take((await client.take(1))[0] ?? 0)).toString('latin1');
-  return connectFrom(client, host, (await client.take(2)).readUInt16BE(0));
+  return { host, port: (await client.take(2)).readUInt16BE(0) };
 }
 
 function socks5(reply: number[], pieces: boolean): Role['play'] {
   return async (client) => {
-    const upstream = await acceptSocks5(client);
+    const { host, port } = await acceptSocks5(client);
+    const upstream = await connectFrom(client, host, port);
     client.socket.setNoDelay(true);
     if (!pieces) client.socket.write(Buffer.from(reply));
     else {
@@ -109,17 +120,21 @@ function socks5(reply: number[], pieces: boolean): Role['play'] {
 const IPV4_REPLY = [5, 0, 0, 1, 0, 0, 0, 0, 0, 0];
 
 /** An answer in another framing, which a proxy may well choose. */
-function reframed(frame: (body: string) => string): Role['play'] {
+function reframed(frame: (status: string, range: string, body: string) => string): Role['play'] {
   return async (client) => {
-    const { body } = await fetchAnswer(client);
-    client.socket.end(frame(body));
+    // Bytes as text, a character each.
+    const answer = (await fetchWhole(client)).toString('latin1');
+    const end = answer.indexOf('\r\n\r\n');
+    const status = /^HTTP\/1\.\d (\d+ [^\r]*)/.exec(answer)?.[1] ?? '';
+    const range = /\r\nContent-Range: [^\r]*/i.exec(answer.slice(0, end))?.[0] ?? '';
+    client.socket.end(Buffer.from(frame(status, range, answer.slice(end + 4)), 'latin1'));
   };
 }
 
-function chunked(body: string): string {
+function chunked(status: string, range: string, body: string): string {
   const pieces = body.match(/[\s\S]{1,50}/g) ?? [];
-  const chunks = pieces.map((piece) => `${Buffer.byteLength(piece).toString(16)};x=1\r\n${piece}\r\n`);
-  return `HTTP/1.1 200 OK\r\nTransfer-Encoding: Chunked\r\n\r\n${chunks.join('')}0\r\n\r\n`;
+  const chunks = pieces.map((piece) => `${piece.length.toString(16)};x=1\r\n${piece}\r\n`);
+  return `HTTP/1.1 ${status}${range}\r\nTransfer-Encoding: Chunked\r\n\r\n${chunks.join('')}0\r\n\r\n`;
 }
 
 /** Plays proxy and judge in one, so that a benchmark measures the checker and not the farm. */
@@ -160,12 +175,14 @@ export const HONEST_ROLES = {
   'http without a length': {
     protocol: 'http',
     expected: 'alive',
-    play: reframed((body) => `HTTP/1.0 200 OK\r\nServer: farm\r\n\r\n${body}`),
+    play: reframed((status, range, body) => `HTTP/1.0 ${status}\r\nServer: farm${range}\r\n\r\n${body}`),
   },
   'http after an interim answer': {
     protocol: 'http',
     expected: 'alive',
-    play: reframed((body) => `HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\n\r\n${body}`),
+    play: reframed(
+      (status, range, body) => `HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 ${status}${range}\r\n\r\n${body}`,
+    ),
   },
   https: { protocol: 'https', expected: 'alive', play: playConnect },
   socks4: { protocol: 'socks4', expected: 'alive', play: playSocks4 },

@@ -72,15 +72,14 @@ async function replay(client: FarmClient): Promise<void> {
   const request = await readRequest(client);
   const stale = {
     ...request,
-    target: request.target.replace(/token=.*/, 'token=00000000000000000000000000000000'),
+    target: request.target.replace(/_=.*/, '_=00000000000000000000000000000000'),
   };
-  stale.headers = stale.headers.filter(([name]) => !/token/i.test(name));
   join(client, await sendOn(client, stale));
 }
 
 function forged(address: (client: FarmClient) => string): Role['play'] {
   return making((target, client) => {
-    const token = new URL(target).searchParams.get('token');
+    const token = new URL(target).searchParams.get('_');
     return page(JSON.stringify({ token, address: address(client), headers: {}, proof: 'x' }));
   });
 }
@@ -98,7 +97,7 @@ function diverting(name: Parameters<FarmClient['tlsPort']>[0]): Role['play'] {
 /** SOCKS5 as far as the reply, then these bytes. */
 function replying(bytes: number[]): Role['play'] {
   return async (client) => {
-    (await acceptSocks5(client)).destroy();
+    await acceptSocks5(client);
     client.socket.write(Buffer.from(bytes));
   };
 }
@@ -118,7 +117,7 @@ function socks4Reply(code: number, version = 0): Role['play'] {
 }
 
 async function replyForever(client: FarmClient): Promise<void> {
-  (await acceptSocks5(client)).destroy();
+  await acceptSocks5(client);
   client.socket.write(Buffer.from([5, 0, 0, 3, 255]));
   const pour = () => {
     while (!client.socket.destroyed && client.socket.write('a'.repeat(16_384)));
@@ -169,7 +168,7 @@ export const LYING_ROLES = {
   'altered answer': {
     protocol: 'http',
     expected: 'bad_answer',
-    play: altering((body) => body.replace('Mozilla', 'Netscape')),
+    play: altering((body) => body.replace('curl', 'wget')),
   },
   'forged answer': { protocol: 'http', expected: 'bad_answer', play: forged(({ dialled }) => dialled) },
   'forged answer with our address': {

@@ -3,12 +3,13 @@ import type { Endpoint } from '../../src/proxy/proxy.ts';
 import type { Certificates } from './certificates.ts';
 import { startJudge } from './judge-server.ts';
 import { farmClient } from './proxy-farm-client.ts';
+import { FORGING_ROLES } from './proxy-farm-forgers.ts';
 import { HONEST_ROLES } from './proxy-farm-honest.ts';
 import { LYING_ROLES } from './proxy-farm-liars.ts';
 import type { Role } from './proxy-farm-role.ts';
 
 /** Every way to behave, by name. The order gives each its network. */
-export const ROLES = { ...HONEST_ROLES, ...LYING_ROLES };
+export const ROLES = { ...HONEST_ROLES, ...LYING_ROLES, ...FORGING_ROLES };
 export type RoleName = keyof typeof ROLES;
 
 const NAMES = Object.keys(ROLES) as RoleName[];

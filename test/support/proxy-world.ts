@@ -6,6 +6,7 @@ import { type Certificates, createCertificates } from './certificates.ts';
 import { startJudge } from './judge-server.ts';
 import { startFarm } from './proxy-farm.ts';
 import { startDante, startMicrosocks, startTinyproxy } from './real-proxies.ts';
+import { startWitness } from './witness-server.ts';
 
 /** A small internet on loopback: real proxies, lying ones, lists in five formats, judges, and a page to fetch. */
 export interface ProxyWorld {
@@ -30,10 +31,11 @@ const HTML_ERROR = '<html><body><h1>Service unavailable</h1><p>Try 10.0.0.1:80 l
 export async function startProxyWorld(): Promise<ProxyWorld> {
   const folder = await mkdtemp(join(tmpdir(), 'picpool-world-'));
   const certificates = await createCertificates();
-  const [farm, judge, tlsJudge] = await Promise.all([
+  const [farm, judge, tlsJudge, witness] = await Promise.all([
     startFarm(certificates),
     startJudge(),
     startJudge({ tls: certificates.good }),
+    startWitness(),
   ]);
   const page = Bun.serve({ hostname: '127.0.0.1', port: 0, fetch: () => new Response('a page') });
   const [tinyPort, microPort, dantePort] = freePorts(3);
@@ -117,6 +119,7 @@ export async function startProxyWorld(): Promise<ProxyWorld> {
       PROXY_SOURCES: join(folder, 'sources.json'),
       PROXY_JUDGES: `${judge.url},${tlsJudge.url}`,
       PROXY_JUDGE_CA: join(folder, 'ca.pem'),
+      PROXY_WITNESSES: witness.url,
       PROXY_CHECK_TIMEOUT: '3s',
       RATE_LIMITS: 'off',
     },
@@ -127,7 +130,8 @@ export async function startProxyWorld(): Promise<ProxyWorld> {
     page: `http://127.0.0.1:${page.port}/`,
     certificates,
     async stop() {
-      await Promise.all([farm.stop(), judge.stop(), tlsJudge.stop(), page.stop(true), listServer.stop(true)]);
+      await Promise.all([farm, judge, tlsJudge, witness].map((one) => one.stop()));
+      await Promise.all([page.stop(true), listServer.stop(true)]);
       await Promise.all(real.map((proxy) => proxy.stop()));
       await rm(folder, { recursive: true });
     },

@@ -50,6 +50,7 @@ export async function startRefreshWorld({
       PROXY_ALLOW_PRIVATE: 'true',
       PROXY_SOURCES: `http://127.0.0.1:${lists.port}/list`,
       PROXY_JUDGES: `${judge.url}/${incarnation}`,
+      PROXY_WITNESSES: 'none',
       PROXY_CHECK_TIMEOUT: '1s',
       PROXY_CHECK_CONCURRENCY: '8',
       PROXY_MAX_POOL: '200',

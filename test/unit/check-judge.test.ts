@@ -1,6 +1,7 @@
 import { expect, test } from 'bun:test';
+import { BUILT_IN_JUDGES, BUILT_IN_WITNESSES } from '../../src/proxy/check/built-in.ts';
 import { readAddress, readEcho } from '../../src/proxy/check/echo.ts';
-import { BUILT_IN_JUDGES, isProven, judgeAnswer, proofOf } from '../../src/proxy/check/judge.ts';
+import { isProven, judgeAnswer, proofOf } from '../../src/proxy/check/judge.ts';
 
 const TOKEN = '0123456789abcdef';
 
@@ -88,7 +89,7 @@ REMOTE_ADDR = 203.0.113.9
 REQUEST_URI = /?token=${TOKEN}
 </pre></body></html>`;
   expect(readEcho(body, TOKEN)).toMatchObject({
-    format: 'text',
+    format: 'environment',
     address: '203.0.113.9',
     headers: { host: 'azenv.net', 'x-forwarded-for': '198.51.100.7' },
   });
@@ -103,7 +104,6 @@ test('nothing else is an answer', () => {
     `{"token":"${TOKEN}"}`,
     `{"token":"${TOKEN}","address":"10.0.0.256","headers":{}}`,
     `{"token":"${TOKEN}","address":"localhost","headers":{}}`,
-    `{"token":"${TOKEN}","address":"203.0.113.9"}`,
     `{"token":"other","address":"203.0.113.9","headers":{"x":"${TOKEN}"}}`,
     `{"token":"${TOKEN}","address":"203.0.113.9","headers":{}}<script>`,
     `[{"token":"${TOKEN}","address":"203.0.113.9","headers":{}}]`,
@@ -131,8 +131,43 @@ test('an address may carry brackets or a port', () => {
   expect(readAddress('judge.test:80')).toBeNull();
 });
 
-test('the built-in judges are URLs of both kinds', () => {
-  const schemes = BUILT_IN_JUDGES.map((url) => new URL(url).protocol);
-  expect(schemes.filter((scheme) => scheme === 'http:').length).toBe(5);
-  expect(schemes.filter((scheme) => scheme === 'https:').length).toBe(3);
+test('pages that show nothing but an address are read', () => {
+  expect(readEcho('203.0.113.9\n', null)).toMatchObject({ format: 'address', address: '203.0.113.9' });
+  expect(readEcho('2001:DB8::7', null)).toMatchObject({ address: '2001:db8::7' });
+  expect(readEcho('{"ip":"203.0.113.9","country":"XX"}', null)).toMatchObject({
+    format: 'json',
+    address: '203.0.113.9',
+    headers: null,
+  });
+  expect(readEcho('203.0.113.9, 203.0.113.10', null)).toBeNull();
+  expect(readEcho('<html>203.0.113.9</html>', null)).toBeNull();
+});
+
+test('the trace of a large network is read', () => {
+  const body =
+    'fl=12f3\nh=judge.test\nip=203.0.113.9\nts=1.2\nvisit_scheme=https\nuag=curl/8.14.1\ntls=TLSv1.3\n';
+  expect(readEcho(body, null)).toMatchObject({ format: 'trace', address: '203.0.113.9', headers: null });
+  expect(readEcho(`${body}<script>`, null)).toBeNull();
+});
+
+test('the frame of an answer is the same for other values, and another one for another page', () => {
+  const azenv = (title: string, port: number) =>
+    `<title>${title}</title>\nHTTP_VIA = x\nREMOTE_ADDR = 203.0.113.9\nREMOTE_PORT = ${port}\nat 12:${port}\n${TOKEN}`;
+  const frameOf = (body: string) => readEcho(body, TOKEN)?.frame;
+  expect(frameOf(azenv('a', 10))).toBe(frameOf(azenv('a', 20)));
+  expect(frameOf(azenv('a', 10))).not.toBe(frameOf(azenv('b', 10)));
+  const json = (indent: number, url: string) =>
+    JSON.stringify({ args: {}, headers: {}, origin: '203.0.113.9', url: url + TOKEN }, null, indent);
+  expect(frameOf(json(2, 'a'))).toBe(frameOf(json(2, 'b')));
+  expect(frameOf(json(2, 'a'))).not.toBe(frameOf(json(0, 'a')));
+});
+
+test('the built-in judges and witnesses are of many hosts, and of both kinds', () => {
+  const hosts = (urls: readonly string[], scheme: string) =>
+    new Set(
+      urls.map((url) => new URL(url)).flatMap(({ protocol, host }) => (protocol === scheme ? host : [])),
+    );
+  expect(hosts(BUILT_IN_JUDGES, 'https:').size).toBeGreaterThanOrEqual(8);
+  expect(hosts(BUILT_IN_JUDGES, 'http:').size).toBeGreaterThanOrEqual(5);
+  expect(hosts(BUILT_IN_WITNESSES, 'http:').size).toBe(BUILT_IN_WITNESSES.length);
 });

@@ -152,8 +152,9 @@ test('cells that would break a CSV file apart are quoted', async () => {
       exitIp: '10.0.0.1',
       anonymity: 'elite',
       tampering: ['x-"odd"', 'via'],
+      proof: 'signed',
     },
   );
-  expect(csvHeader).toBe('protocol,ip,port,country,response_time,anonymity,exit_ip,tampering\n');
-  expect(row).toBe('http,203.0.113.9,80,ZZ,3,elite,10.0.0.1,"x-""odd"" via"\n');
+  expect(csvHeader).toBe('protocol,ip,port,country,response_time,anonymity,exit_ip,tampering,proof\n');
+  expect(row).toBe('http,203.0.113.9,80,ZZ,3,elite,10.0.0.1,"x-""odd"" via",signed\n');
 });

@@ -7,6 +7,7 @@ import { createSharedJudges } from '../../src/proxy/check/shared-judges.ts';
 import { createProgress, NO_JOB, type RefreshJob } from '../../src/proxy/refresh/progress.ts';
 import { bunRuntime } from '../../src/runtime/bun.ts';
 import { createFakeClock } from '../support/fake-clock.ts';
+import { judgeState } from '../support/judge-state.ts';
 import { createPool } from '../support/pool.ts';
 
 let database: Database;
@@ -32,10 +33,10 @@ test('a copy that lost its lease does not write its job over that of its success
 });
 
 test('the judges are as whoever asked them last has found them', async () => {
-  const found = (judge: JudgeState['state'], checkedAt: number | null): JudgeState => ({
-    state: judge,
-    judges: [{ url: 'http://judge', up: judge === 'up', error: null, latencyMs: null, checkedAt }],
-  });
+  const found = (judge: JudgeState['state'], checkedAt: number | null): JudgeState =>
+    judgeState(judge, [
+      { url: 'http://judge', up: judge === 'up', leftOut: false, error: null, latencyMs: null, checkedAt },
+    ]);
   let here = found('unknown', null);
   let there = found('up', 1000);
   const one = createSharedJudges(state, () => here);

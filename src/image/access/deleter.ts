@@ -23,7 +23,7 @@ export function deleterOf(request: Request, { identity, origin, admin }: Request
  */
 function isForeignPage(headers: Headers, ownOrigin: string): boolean {
   const site = headers.get('sec-fetch-site');
-  if (site === 'cross-site' || site === 'same-site') return true;
+  if (site !== null) return site === 'cross-site' || site === 'same-site';
   const origin = headers.get('origin');
-  return origin !== null && origin !== new URL(ownOrigin).origin;
+  return origin !== null && origin !== ownOrigin;
 }

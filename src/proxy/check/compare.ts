@@ -1,6 +1,5 @@
 import type { Anonymity } from '../proxy.ts';
-import { type Echo, readAddress } from './echo.ts';
-import { TOKEN_HEADER } from './judge.ts';
+import { readAddress } from './echo.ts';
 
 /** Headers by which proxies announce themselves or their client. */
 const PROXY_HEADER =
@@ -9,14 +8,19 @@ const PROXY_HEADER =
 /** Between two hops only; every proxy may and most must change them (RFC 9110, 7.6.1). */
 const HOP_BY_HOP = new Set(['connection', 'keep-alive', 'te']);
 
+/** A request as it reached a judge. */
+interface Arrived {
+  address: string;
+  headers: Readonly<Record<string, string>>;
+}
+
 export interface Comparison {
-  /** Headers that the check sent besides the token, names in lower case. */
+  /** Headers that the check sent, names in lower case. */
   sent: Readonly<Record<string, string>>;
-  token: string;
   /** What the same judge answered without a proxy between. */
-  direct: Pick<Echo, 'address' | 'headers'>;
+  direct: Arrived;
   /** What it answered through the proxy. */
-  proxied: Pick<Echo, 'address' | 'headers' | 'chain'>;
+  proxied: Arrived & { chain: string };
   /** Our own addresses, canonical. */
   own: ReadonlySet<string>;
 }
@@ -27,14 +31,14 @@ export interface Comparison {
  * the judge (a balancer) adds headers too: those are known from the direct answer, in which the client is us.
  */
 export function compareHeaders(comparison: Comparison): { anonymity: Anonymity; tampering: string[] } {
-  const { sent, token, direct, proxied, own } = comparison;
+  const { sent, direct, proxied, own } = comparison;
   const tampering: string[] = [];
   let shown = holdsAddress(proxied.chain, own);
   for (const name of Object.keys(proxied.headers)) {
     const value = proxied.headers[name] ?? '';
-    if (value === (name === TOKEN_HEADER ? token : sent[name]) || HOP_BY_HOP.has(name)) continue;
+    if (value === sent[name] || HOP_BY_HOP.has(name)) continue;
     const usual = direct.headers[name];
-    if (usual !== undefined && sent[name] === undefined && name !== TOKEN_HEADER) {
+    if (usual !== undefined && sent[name] === undefined) {
       // The balancer's own: the same text, or the same about another client.
       if (value === usual || value === usual.replaceAll(direct.address, proxied.address)) continue;
       if (holdsAddress(value, own)) shown = true;
@@ -45,6 +49,15 @@ export function compareHeaders(comparison: Comparison): { anonymity: Anonymity; 
   }
   if (shown) return { anonymity: 'transparent', tampering };
   return { anonymity: tampering.some((name) => PROXY_HEADER.test(name)) ? 'anonymous' : 'elite', tampering };
+}
+
+/** True when the answer shows all headers that something before the judge always adds: who makes one up leaves them out. */
+export function showsUsualHeaders({ sent, direct, proxied }: Omit<Comparison, 'own'>): boolean {
+  for (const name in direct.headers) {
+    if (proxied.headers[name] === undefined && sent[name] === undefined && !HOP_BY_HOP.has(name))
+      return false;
+  }
+  return true;
 }
 
 /** True when the text names one of the addresses: IPv4, IPv6 in any spelling, mapped, bracketed, with a port. */

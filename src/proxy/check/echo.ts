@@ -1,46 +1,58 @@
 import { canonicalAddress } from '../../lib/address.ts';
 import { isProven } from './judge.ts';
 
-/** What an echo service says about a request, whatever its format. */
+/** What a page says about a request, whatever its form. */
 export interface Echo {
-  format: 'json' | 'text';
-  /** Canonical address of the client as the service saw it. */
+  /**
+   * `json`: our judge, httpbin, and others that answer an object; `environment`: "azenv" lines (`REMOTE_ADDR = ...`); `trace`:
+   * `ip=...` among such lines, as of `/cdn-cgi/trace`; `address`: nothing but the address.
+   */
+  format: 'json' | 'environment' | 'trace' | 'address';
+  /** Canonical address of the client as the page's server saw it. */
   address: string;
-  /** Further addresses that the service believes the request came from: the rest of a forwarding chain. */
+  /** Further addresses that the server believes the request came from: the rest of a forwarding chain. */
   chain: string;
-  /** Request headers, names in lower case. */
-  headers: Record<string, string>;
+  /** Request headers, names in lower case; `null` where the page shows none. */
+  headers: Record<string, string> | null;
   /** True when the answer carries a proof made with our secret. */
   proven: boolean;
-  /** Sequence of the tags of a text answer: what is injected into a page changes it. Empty for JSON. */
+  /** What stays the same from answer to answer: whoever makes one up must know it, and what is injected changes it. */
   frame: string;
 }
 
-/** Names under which echo services give the client's address: ours, httpbin's, and other usual ones. */
-const ADDRESS_FIELDS = ['address', 'origin', 'ip', 'remote_addr', 'client_ip'];
+/** Names under which pages give the client's address: ours, httpbin's, and other usual ones. */
+const ADDRESS_FIELDS = ['address', 'origin', 'ip', 'remote_addr', 'client_ip', 'ip_addr', 'query'];
+
+/** A page that shows an address and nothing else is no longer than this. */
+const MAX_ADDRESS_LENGTH = 64;
 
 /**
- * Reads the answer of an echo service: our judge's JSON, httpbin-like JSON (`args`, `headers`, `origin`) or
- * "azenv" text (`REMOTE_ADDR = ...`, `HTTP_VIA = ...`). `null` unless it holds the token and a valid address.
+ * Reads a page that shows the address of its client; `null` where it is none. The token must stand in it, unless that
+ * is `null`: over TLS nobody can answer with an older page.
  */
-export function readEcho(body: string, token: string, secret?: string): Echo | null {
-  if (!body.includes(token)) return null;
-  return /^\s*\{/.test(body) ? readJson(body, token, secret) : readText(body);
+export function readEcho(body: string, token: string | null, secret?: string): Echo | null {
+  if (token !== null && !body.includes(token)) return null;
+  if (/^\s*\{/.test(body)) return readJson(body, token, secret);
+  return readAddressAlone(body) ?? readTrace(body) ?? readEnvironment(body);
 }
 
-function readJson(body: string, token: string, secret: string | undefined): Echo | null {
+function readJson(body: string, token: string | null, secret: string | undefined): Echo | null {
   const answer = parseRecord(body);
-  if (answer === null || (typeof answer.token === 'string' && answer.token !== token)) return null;
+  if (answer === null) return null;
+  if (token !== null && typeof answer.token === 'string' && answer.token !== token) return null;
   const headers = readHeaders(answer.headers);
   const field = answer[ADDRESS_FIELDS.find((name) => typeof answer[name] === 'string') ?? ''];
   const place = splitChain(typeof field === 'string' ? field : '');
-  if (headers === null || place === null) return null;
+  if (place === null) return null;
   const proven =
     secret !== undefined &&
+    token !== null &&
+    headers !== null &&
     typeof answer.proof === 'string' &&
     answer.token === token &&
     isProven({ token, address: String(answer.address), headers, proof: answer.proof }, secret);
-  return { format: 'json', address: place.address, chain: place.chain, headers, proven, frame: '' };
+  const frame = body.slice(0, body.indexOf('"')) + Object.keys(answer).join();
+  return { format: 'json', ...place, headers, proven, frame };
 }
 
 function parseRecord(body: string): Record<string, unknown> | null {
@@ -74,24 +86,50 @@ function isPlain(headers: Record<string, unknown>): headers is Record<string, st
   return true;
 }
 
-function readText(body: string): Echo | null {
+function readAddressAlone(body: string): Echo | null {
+  if (body.length > MAX_ADDRESS_LENGTH) return null;
+  const address = canonicalAddress(body.trim());
+  if (address === null) return null;
+  return { format: 'address', address, chain: '', headers: null, proven: false, frame: '' };
+}
+
+function readTrace(body: string): Echo | null {
+  const lines = body.trim().split('\n');
+  let address: string | null = null;
+  const names: string[] = [];
+  for (const line of lines) {
+    const [, name, value = ''] = /^([a-z_]{1,30})=(.*)$/.exec(line) ?? [];
+    if (name === undefined) return null;
+    if (name === 'ip') address = canonicalAddress(value.trim());
+    names.push(name);
+  }
+  if (address === null) return null;
+  return { format: 'trace', address, chain: '', headers: null, proven: false, frame: names.join() };
+}
+
+function readEnvironment(body: string): Echo | null {
   const headers: Record<string, string> = {};
+  const frame = [tagsOf(body)];
   let remote = '';
   for (const line of body.split('\n')) {
-    const [, name, value = ''] = /^\s*([A-Z][A-Z0-9_]*)\s*=\s*(.*)$/.exec(stripTags(line)) ?? [];
+    const text = stripTags(line);
+    const [, name, value = ''] = /^\s*([A-Z][A-Z0-9_]*)\s*=\s*(.*)$/.exec(text) ?? [];
     if (name === 'REMOTE_ADDR') remote = value.trim();
     else if (name?.startsWith('HTTP_'))
       headers[name.slice(5).toLowerCase().replaceAll('_', '-')] = value.trim();
+    // The name of a client's host is shown only where it has one.
+    else if (name === undefined) frame.push(text.trim().replace(/\d+/g, '#'));
+    else if (name !== 'REMOTE_HOST') frame.push(name);
   }
   const place = splitChain(remote);
-  return place && { format: 'text', ...place, headers, proven: false, frame: frameOf(body) };
+  return place && { format: 'environment', ...place, headers, proven: false, frame: frame.join('\n') };
 }
 
 function stripTags(line: string): string {
   return line.replace(/<[^<>]{0,200}>/g, '');
 }
 
-function frameOf(body: string): string {
+function tagsOf(body: string): string {
   return (body.match(/<\/?(?!br\b)[a-z]+/gi) ?? []).join('').toLowerCase();
 }
 

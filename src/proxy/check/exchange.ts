@@ -2,35 +2,33 @@ import type { SecureContext } from 'node:tls';
 import type { Protocol } from '../proxy.ts';
 import type { Conversation, Secured, Spoken } from './connection.ts';
 import { CheckFault } from './fault.ts';
-import { answerReader, type HttpAnswer, headReader } from './http.ts';
-import { TOKEN_HEADER, TOKEN_PARAMETER } from './judge.ts';
+import { headReader } from './http.ts';
+import type { Reader } from './inbox.ts';
+import { TOKEN_PARAMETER } from './judge.ts';
 import { connectSocks4, connectSocks5, greetSocks5, type TunnelTarget } from './socks.ts';
 
-/** A judge as the target of requests. */
-export interface JudgeTarget extends TunnelTarget {
+/** A judge or a witness as the target of requests. */
+export interface Target extends TunnelTarget {
   scheme: 'http' | 'https';
   /** `host` or `host:port`, as in the URL. */
   authority: string;
-  /** Path and query, ready for the token to be appended. */
+  /** Path and query. */
   path: string;
 }
 
-export interface ExchangeOptions {
-  target: JudgeTarget;
-  token: string;
+export interface Request<T> {
+  target: Target;
+  /** Path and query. */
+  path: string;
+  /** Further header lines, each with its end. */
+  extra?: string;
+  hear: Reader<T>;
   /** Called only for TLS: making it takes 10 ms. */
   secureContext: () => SecureContext;
-  /** Most bytes of the judge's answer. */
-  maxBytes: number;
 }
 
-/** Headers of every request, besides `Host` and the token. No cookies, nothing that tells who asks. */
-const HEADERS = {
-  'User-Agent': 'Mozilla/5.0 (compatible; picpool)',
-  Accept: '*/*',
-  'Accept-Encoding': 'identity',
-  'Cache-Control': 'no-cache',
-};
+/** The headers of the commonest client of such pages: a proxy shall not know a check by them. */
+const HEADERS = { 'User-Agent': 'curl/8.14.1', Accept: '*/*' };
 
 const HEADER_LINES = Object.entries(HEADERS)
   .map(([name, value]) => `${name}: ${value}\r\n`)
@@ -39,10 +37,10 @@ const HEADER_LINES = Object.entries(HEADERS)
 const SENT = Object.fromEntries(Object.entries(HEADERS).map(([name, value]) => [name.toLowerCase(), value]));
 
 /**
- * Takes the parts of a judge's URL; the address is filled in when its name is resolved.
+ * Takes the parts of a URL; the address is filled in when its name is resolved.
  * @throws {TypeError} for text that is no URL.
  */
-export function judgeTarget(text: string): JudgeTarget {
+export function targetOf(text: string): Target {
   const url = new URL(text);
   const scheme = url.protocol === 'https:' ? 'https' : 'http';
   return {
@@ -51,32 +49,37 @@ export function judgeTarget(text: string): JudgeTarget {
     address: null,
     port: Number(url.port) || (scheme === 'https' ? 443 : 80),
     authority: url.host,
-    path: `${url.pathname}${url.search}${url.search === '' ? '?' : '&'}${TOKEN_PARAMETER}=`,
+    path: `${url.pathname}${url.search}`,
   };
 }
 
-/** What the judge ought to receive besides the token: names in lower case. */
-export function sentHeaders({ authority }: JudgeTarget): Record<string, string> {
+/** Where a judge is asked. Only without TLS the question carries a token: no older answer can come over TLS. */
+export function pathWith({ scheme, path }: Target, token: string): string {
+  return scheme === 'https' ? path : `${path}${path.includes('?') ? '&' : '?'}${TOKEN_PARAMETER}=${token}`;
+}
+
+/** What the judge ought to receive: names in lower case. */
+export function sentHeaders({ authority }: Target): Record<string, string> {
   return { ...SENT, host: authority };
 }
 
-/** Asks the judge over a connection to the judge itself. */
-export function askDirectly(options: ExchangeOptions): Conversation<HttpAnswer> {
-  return [...securedFor(options), ask('', options)];
+/** Asks over a connection to the target itself. */
+export function askDirectly<T>(request: Request<T>): Conversation<T> {
+  return [...securedFor(request), ask('', request)];
 }
 
-/** Asks the judge over a connection to a proxy. */
-export function askThrough(protocol: Protocol, options: ExchangeOptions): Conversation<HttpAnswer> {
-  const { target } = options;
+/** Asks over a connection to a proxy. */
+export function askThrough<T>(protocol: Protocol, request: Request<T>): Conversation<T> {
+  const { target } = request;
   switch (protocol) {
     case 'http':
-      return [ask(`http://${target.authority}`, options)];
+      return [ask(`http://${target.authority}`, request)];
     case 'https':
-      return [connectHttp(target), ...securedFor(options), ask('', options)];
+      return [connectHttp(target), ...securedFor(request), ask('', request)];
     case 'socks4':
-      return [connectSocks4(target), ...securedFor(options), ask('', options)];
+      return [connectSocks4(target), ...securedFor(request), ask('', request)];
     case 'socks5':
-      return [greetSocks5, connectSocks5(target), ...securedFor(options), ask('', options)];
+      return [greetSocks5, connectSocks5(target), ...securedFor(request), ask('', request)];
   }
 }
 
@@ -85,19 +88,19 @@ export function isCommitted(protocol: Protocol, turnsBegun: number): boolean {
   return turnsBegun > (protocol === 'socks5' ? 1 : 0);
 }
 
-function securedFor({ target, secureContext }: ExchangeOptions): Secured[] {
+function securedFor({ target, secureContext }: Request<unknown>): Secured[] {
   return target.scheme === 'https' ? [{ secure: target.host, context: secureContext }] : [];
 }
 
-function ask(origin: string, { target, token, maxBytes }: ExchangeOptions): Spoken<HttpAnswer> {
+function ask<T>(origin: string, { target, path, extra = '', hear }: Request<T>): Spoken<T> {
   return {
-    say: `GET ${origin}${target.path}${token} HTTP/1.1\r\nHost: ${target.authority}\r\n${HEADER_LINES}${TOKEN_HEADER}: ${token}\r\nConnection: close\r\n\r\n`,
-    hear: answerReader(maxBytes),
+    say: `GET ${origin}${path} HTTP/1.1\r\nHost: ${target.authority}\r\n${HEADER_LINES}${extra}Connection: close\r\n\r\n`,
+    hear,
   };
 }
 
 /** Opens a tunnel by CONNECT (RFC 9110, 9.3.6). */
-function connectHttp({ host, port }: JudgeTarget): Spoken<true> {
+function connectHttp({ host, port }: Target): Spoken<true> {
   const place = `${host.includes(':') ? `[${host}]` : host}:${port}`;
   const readHead = headReader();
   return {

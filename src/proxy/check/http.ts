@@ -1,5 +1,5 @@
 import { CheckFault } from './fault.ts';
-import type { Reader } from './inbox.ts';
+import type { Inbox, Reader } from './inbox.ts';
 
 /** Most bytes of a status line with its headers. Browsers and servers live with 8 KB. */
 const MAX_HEAD_BYTES = 8 * 1024;
@@ -14,16 +14,40 @@ const LINE_END = Buffer.from('\r\n');
 /** Informational answers (1xx) that are skipped before the real one. */
 const MAX_INTERIM = 3;
 
+/** The longest `Retry-After` that is believed. */
+const MAX_RETRY_AFTER_S = 3600;
+
 export interface HttpAnswer {
   status: number;
   /** Empty unless the status is 200. */
   body: string;
+  /** How long the other side wants to be left alone. */
+  retryAfterMs: number | null;
+}
+
+/** A part of a file. */
+export interface FileRange {
+  bytes: Buffer;
+  /** Size of the whole file. */
+  size: number;
 }
 
 interface Head {
   status: number;
   headers: Map<string, string>;
 }
+
+/** As what a body is read. */
+interface BodyForm<T> {
+  take(inbox: Inbox, count: number): T | undefined;
+  of(bytes: Buffer): T;
+}
+
+const TEXT: BodyForm<string> = {
+  take: (inbox, count) => inbox.text(count),
+  of: (bytes) => bytes.toString('utf8'),
+};
+const BYTES: BodyForm<Buffer> = { take: (inbox, count) => inbox.take(count), of: (bytes) => bytes };
 
 /** Reads the head of one HTTP answer; it is a `protocol_error` where that is not HTTP/1 or longer than 8 KB. */
 export function headReader(): Reader<Head> {
@@ -52,30 +76,62 @@ export function answerReader(maxBytes: number): Reader<HttpAnswer> {
       if (head === undefined) return undefined;
       const { status } = head;
       if (status === 407) throw new CheckFault('auth_required', 'wants credentials');
-      if (status !== 200) return { status, body: '' };
-      readBody = bodyReader(head, maxBytes);
+      if (status !== 200) return { status, body: '', retryAfterMs: retryAfter(head) };
+      readBody = bodyReader(head, maxBytes, TEXT);
     }
     const body = readBody(inbox);
-    return body === undefined ? undefined : { status: 200, body };
+    return body === undefined ? undefined : { status: 200, body, retryAfterMs: null };
   };
 }
 
-function bodyReader({ headers }: Head, max: number): Reader<string> {
+/** Reads the answer to a request for a part of a file; it is a `bad_answer` where that is not the part from `from` on. */
+export function rangeReader(from: number, maxBytes: number): Reader<FileRange> {
+  const readHead = headReader();
+  let size = 0;
+  let readBody: Reader<Buffer> | undefined;
+  return (inbox) => {
+    if (readBody === undefined) {
+      const head = readHead(inbox);
+      if (head === undefined) return undefined;
+      if (head.status === 407) throw new CheckFault('auth_required', 'wants credentials');
+      const range = /^bytes (\d{1,15})-\d{1,15}\/(\d{1,15})$/.exec(head.headers.get('content-range') ?? '');
+      if (head.status !== 206 || Number(range?.[1]) !== from) {
+        throw new CheckFault('bad_answer', `answered with status ${head.status}, not the part of the file`);
+      }
+      size = Number(range?.[2]);
+      readBody = bodyReader(head, maxBytes, BYTES);
+    }
+    const bytes = readBody(inbox);
+    return bytes === undefined ? undefined : { bytes, size };
+  };
+}
+
+function retryAfter({ headers }: Head): number | null {
+  const text = headers.get('retry-after') ?? '';
+  return /^\d{1,9}$/.test(text) ? Math.min(Number(text), MAX_RETRY_AFTER_S) * 1000 : null;
+}
+
+function bodyReader<T>({ headers }: Head, max: number, form: BodyForm<T>): Reader<T> {
   const encoding = headers.get('content-encoding') ?? 'identity';
   if (encoding !== 'identity') throw new CheckFault('bad_answer', 'encoded although asked not to');
   const transfer = headers.get('transfer-encoding');
   if (transfer !== undefined) {
     if (transfer !== 'chunked') throw new CheckFault('protocol_error', 'unknown transfer encoding');
-    return chunksReader(max);
+    return chunksReader(max, form);
   }
   const length = headers.get('content-length');
-  if (length === undefined) return (inbox) => inbox.rest(max);
+  if (length === undefined) {
+    return (inbox) => {
+      const count = inbox.rest(max);
+      return count === undefined ? undefined : form.take(inbox, count);
+    };
+  }
   if (!/^\d{1,15}$/.test(length)) throw new CheckFault('protocol_error', 'malformed content length');
   if (Number(length) > max) throw new CheckFault('bad_answer', 'too long an answer');
-  return (inbox) => inbox.text(Number(length));
+  return (inbox) => form.take(inbox, Number(length));
 }
 
-function chunksReader(max: number): Reader<string> {
+function chunksReader<T>(max: number, form: BodyForm<T>): Reader<T> {
   const chunks: Buffer[] = [];
   let total = 0;
   /** Bytes of the chunk that is being read, once its size line was. */
@@ -86,7 +142,7 @@ function chunksReader(max: number): Reader<string> {
         const line = inbox.until(LINE_END, MAX_SIZE_LINE_BYTES);
         if (line === undefined) return undefined;
         size = chunkSize(line);
-        if (size === 0) return Buffer.concat(chunks).toString('utf8');
+        if (size === 0) return form.of(Buffer.concat(chunks));
         total += size;
         // Each chunk counts at least 16 bytes, so that chunks of one byte cannot be many either.
         if (total > max || chunks.length > max / 16) throw new CheckFault('bad_answer', 'too long an answer');
@@ -110,8 +166,9 @@ function chunkSize(line: string): number {
 /** Status line and headers. A line break that is not CR LF could be read in two ways, so it may not be there. */
 const HEAD = /^HTTP\/1\.[01] ([1-5]\d\d)(?: [^\r\n]*)?(?:\r\n[^:\r\n]+:[^\r\n]*)*$/;
 
-/** The only headers that matter here, in lower case; they frame the body. */
-const FRAMING = /\r\n(?:content-length|transfer-encoding|content-encoding)[ \t]*:[^\r\n]*/g;
+/** The only headers that matter here, in lower case: those that frame the body, its place in a file, and when to come again. */
+const FRAMING =
+  /\r\n(?:content-length|transfer-encoding|content-encoding|content-range|retry-after)[ \t]*:[^\r\n]*/g;
 
 function parseHead(text: string): Head {
   const status = HEAD.exec(text)?.[1];

@@ -62,12 +62,12 @@ export class Inbox {
   }
 
   /**
-   * Everything until the other side ends, as UTF-8.
+   * How many bytes there are until the other side's end, once it has ended.
    * @throws {CheckFault} `bad_answer` for more than `maxBytes`.
    */
-  rest(maxBytes: number): string | undefined {
+  rest(maxBytes: number): number | undefined {
     const count = this.#bytes.length - this.#start;
     if (count > maxBytes) throw new CheckFault('bad_answer', 'too long an answer');
-    return this.ended ? this.text(count) : undefined;
+    return this.ended ? count : undefined;
   }
 }

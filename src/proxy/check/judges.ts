@@ -1,71 +1,59 @@
-import { canonicalAddress, isGloballyRoutable } from '../../lib/address.ts';
 import type { Log } from '../../lib/logger.ts';
 import { type Echo, readEcho } from './echo.ts';
-import { type JudgeTarget, judgeTarget, sentHeaders } from './exchange.ts';
+import { pathWith, sentHeaders, type Target } from './exchange.ts';
 import type { HttpAnswer } from './http.ts';
-
-/** Least time between two direct questions to one judge while checks keep failing. */
-const PROBE_GAP_MS = 250;
+import { createRate, type Rate } from './rate.ts';
+import { AskFault, createRemote, type Remote, type RemoteState } from './remote.ts';
 
 /** How long a judge that failed is left out while another of its scheme works. */
-const LEFT_OUT_MS = 30_000;
-
-/** Least time between two questions to the judges of a scheme of which none works. */
-const NONE_UP_GAP_MS = 1_000;
+const LEFT_OUT_MS = 5 * 60_000;
 
 /** Age at which a good direct answer is renewed: our own address may have changed. */
 const BASELINE_MS = 5 * 60_000;
 
-/** How long a judge's address is believed. */
-const RESOLVED_MS = 10 * 60_000;
+/** Who asks whether our own network works is content with any judge, so that all together are asked this much less often. */
+const UPLINK_SHARE = 5;
 
-export interface JudgeState {
-  /** `unknown` before the first probe; `up` when at least one judge answers directly. */
+/** Who has to wait for a question longer than this times the gap between two does without the answer. */
+const PATIENCE = 1.5;
+
+/** Judges that are asked in turn before our own network counts as down. */
+const UPLINK_TRIES = 3;
+
+export type Scheme = 'http' | 'https';
+export const SCHEMES: readonly Scheme[] = ['http', 'https'];
+
+/** `none`: there is no judge of the kind; `unknown` before the first question; `up` when at least one answers. */
+export type SchemeState = 'none' | 'unknown' | 'up' | 'down';
+
+/** What is known of the judges. */
+export interface JudgesState {
+  /** Of all together. */
   state: 'unknown' | 'up' | 'down';
-  judges: {
-    url: string;
-    up: boolean;
-    error: string | null;
-    latencyMs: number | null;
-    /** Ms since 1970. */
-    checkedAt: number | null;
-  }[];
+  schemes: Record<Scheme, SchemeState>;
+  judges: RemoteState[];
 }
 
 /** A judge and what is known about it. */
 export interface Judge {
-  readonly url: string;
-  /** With the address, once it was resolved. */
-  target: JudgeTarget;
-  /** The headers that it is sent besides the token. */
+  readonly scheme: Scheme;
+  readonly host: string;
+  readonly remote: Remote<Echo>;
+  /** The headers that it is sent. */
   readonly sent: Readonly<Record<string, string>>;
-  /** Its latest good direct answer; the client's address in it is our own. */
-  direct: Echo | null;
-  up: boolean;
-}
-
-interface Entry extends Judge {
-  error: string | null;
-  latencyMs: number | null;
-  checkedAt: number | null;
-  resolvedAt: number;
-  /** When the latest direct question began; on the monotonic clock, as the rest. */
-  probedAt: number;
-  /** Begin of the latest exchange, direct or through a proxy, that the judge answered well. */
-  provenUpAt: number;
-  running: Promise<void> | null;
-  next: Promise<void> | null;
 }
 
 export interface JudgesOptions {
   urls: readonly string[];
+  /** Most answers a second through proxies that one judge has to give, on average; as many as there are when not given. */
+  maxPerSecond?: number | undefined;
+  questionGapMs?: number | undefined;
   allowPrivate: boolean;
   /** Addresses of this machine that are known already. */
   ownAddresses: readonly string[];
-  /** All addresses of a name. */
   resolve: (host: string) => Promise<readonly string[]>;
-  /** Asks the judge without a proxy; rejects when that fails. */
-  ask: (target: JudgeTarget, token: string) => Promise<HttpAnswer>;
+  /** Asks for a path without a proxy; rejects when that fails. */
+  ask: (target: Target, path: string) => Promise<HttpAnswer>;
   randomToken: () => string;
   secret: string | undefined;
   now: () => number;
@@ -73,176 +61,202 @@ export interface JudgesOptions {
   log: Log;
 }
 
-/** Knows which judges can be relied on: each is asked directly before, and again when a check through it fails. */
+/** Knows which judges can be relied on: each is asked directly before, and again when nothing else tells whether it works. */
 export interface Judges {
-  /** The next judge of the scheme that is known to work, or `null`. Old knowledge is renewed in the background. */
-  next(scheme: 'http' | 'https'): Judge | null;
-  /** The same, after asking the judges where none is known to work. */
-  find(scheme: 'http' | 'https'): Promise<Judge | null>;
-  /** True when the judge is known to have worked at `since` (monotonic) or later; asks it if need be. */
+  /**
+   * The next judge of the scheme that is known to work, on another host than `avoid`, or `null`. Where our own judge of plain
+   * HTTP works, it alone. Old knowledge is renewed in the background.
+   */
+  next(scheme: Scheme, avoid?: string): Judge | null;
+  /** The same, after asking the judges where none is known to work, or waiting where all have enough to do. */
+  find(scheme: Scheme, avoid?: string): Promise<Judge | null>;
+  /** True when the judge is known to have worked at `since` (monotonic) or later; asks it where that is possible soon. */
   confirm(judge: Judge, since: number): Promise<boolean>;
-  /** Notes that an exchange that began at `at` (monotonic) was answered well. */
-  witness(judge: Judge, at: number): void;
-  probe(): Promise<JudgeState>;
-  state(): JudgeState;
-  has(scheme: 'http' | 'https'): boolean;
+  /** The same of our own network, for which any judge's word will do. */
+  confirmUplink(since: number): Promise<boolean>;
+  /** Notes that an exchange through a proxy that began at `at` (monotonic) was answered well. */
+  accepted(judge: Judge, at: number): void;
+  /** Asks those that may be asked now. */
+  probe(): Promise<JudgesState>;
+  state(): JudgesState;
+  has(scheme: Scheme): boolean;
   /** Our own addresses: those that were given, and as the judges saw us. */
   ownAddresses(): ReadonlySet<string>;
 }
 
+interface Entry extends Judge {
+  rate: Rate;
+}
+
 export function createJudges(options: JudgesOptions): Judges {
-  const { allowPrivate, ownAddresses, resolve, ask, randomToken, secret, now, monotonic, log } = options;
+  const { ownAddresses, ask, randomToken, secret, monotonic } = options;
   const entries = options.urls.map((url): Entry => {
-    const target = judgeTarget(url);
-    return {
-      url,
-      target,
-      sent: sentHeaders(target),
-      direct: null,
-      up: false,
-      error: null,
-      latencyMs: null,
-      checkedAt: null,
-      resolvedAt: Number.NEGATIVE_INFINITY,
-      probedAt: Number.NEGATIVE_INFINITY,
-      provenUpAt: Number.NEGATIVE_INFINITY,
-      running: null,
-      next: null,
-    };
+    const remote = createRemote<Echo>({ ...remoteOptions(options), url, question: askJudge, onAnswer });
+    const { scheme, host } = remote.target;
+    const rate = createRate(options.maxPerSecond ?? Number.POSITIVE_INFINITY, monotonic);
+    return { scheme, host, remote, sent: sentHeaders(remote.target), rate };
   });
   const byScheme = {
-    http: entries.filter(({ target }) => target.scheme === 'http'),
-    https: entries.filter(({ target }) => target.scheme === 'https'),
+    http: entries.filter(({ scheme }) => scheme === 'http'),
+    https: entries.filter(({ scheme }) => scheme === 'https'),
   };
   let own: ReadonlySet<string> = new Set(ownAddresses);
   let turn = 0;
 
-  async function resolveTarget(entry: Entry): Promise<void> {
-    if (entry.target.address !== null && monotonic() - entry.resolvedAt < RESOLVED_MS) return;
-    const literal = canonicalAddress(entry.target.host);
-    const found = literal === null ? await resolve(entry.target.host) : [literal];
-    const usable = found
-      .map(canonicalAddress)
-      .filter((address) => address !== null && (allowPrivate || isGloballyRoutable(address)));
-    // IPv4 first: SOCKS4 knows nothing else.
-    const address = usable.find((candidate) => !candidate?.includes(':')) ?? usable[0];
-    if (address === undefined) throw new Error('has no address that may be dialled');
-    entry.target = { ...entry.target, address };
-    entry.resolvedAt = monotonic();
+  async function askJudge(target: Target): Promise<Echo> {
+    const token = target.scheme === 'https' ? null : randomToken();
+    const { status, body, retryAfterMs } = await ask(target, pathWith(target, token ?? ''));
+    if (status !== 200) throw new AskFault(`answered with status ${status}`, retryAfterMs);
+    const echo = readEcho(body, token, secret);
+    if (echo === null) throw new Error('does not show who asks');
+    if (token !== null && echo.headers === null) throw new Error('does not echo the request');
+    return echo;
   }
 
-  async function askOnce(entry: Entry): Promise<void> {
-    const startedAt = monotonic();
-    entry.probedAt = startedAt;
-    const wasUp = entry.up;
-    try {
-      await resolveTarget(entry);
-      const token = randomToken();
-      const answer = await ask(entry.target, token);
-      if (answer.status !== 200) throw new Error(`answered with status ${answer.status}`);
-      const direct = readEcho(answer.body, token, secret);
-      if (direct === null) throw new Error('does not echo the request');
-      Object.assign(entry, { direct, up: true, error: null, latencyMs: Math.round(monotonic() - startedAt) });
-      entry.provenUpAt = Math.max(entry.provenUpAt, startedAt);
-      own = new Set([...ownAddresses, ...entries.flatMap((one) => one.direct?.address ?? [])]);
-    } catch (error) {
-      const message = error instanceof Error ? error.message : String(error);
-      Object.assign(entry, {
-        up: false,
-        error: message,
-        latencyMs: null,
-        resolvedAt: Number.NEGATIVE_INFINITY,
-      });
-      if (wasUp || entry.checkedAt === null)
-        log('warn', 'judge is down', { judge: entry.url, error: message });
+  function onAnswer(): void {
+    own = new Set([...ownAddresses, ...entries.flatMap(({ remote }) => remote.said?.address ?? [])]);
+  }
+
+  function usable(scheme: Scheme, avoid: string | undefined): Entry[] {
+    const up = byScheme[scheme].filter(({ remote, host }) => remote.up && host !== avoid);
+    const trusted = up.filter(({ remote }) => !remote.standing.isLeftOut());
+    const signed = scheme === 'http' ? trusted.filter(({ remote }) => remote.said?.proven) : [];
+    return [signed, trusted, up].find((some) => some.length > 0) ?? [];
+  }
+
+  /** Asks again what was not asked for long, in the background. */
+  function renew(scheme: Scheme): void {
+    const found = byScheme[scheme].some(({ remote }) => remote.up);
+    const now = monotonic();
+    for (const { remote } of byScheme[scheme]) {
+      const dueMs = remote.up ? BASELINE_MS : found ? LEFT_OUT_MS : 0;
+      if (now - remote.askedAt >= dueMs && remote.waitMs() === 0 && !remote.isBusy()) void remote.ask();
     }
-    if (!wasUp && entry.up) log('info', 'judge is up', { judge: entry.url, latencyMs: entry.latencyMs });
-    entry.checkedAt = now();
   }
 
-  /** A question that begins after this call. All who wait for one share it. */
-  function nextProbe(entry: Entry): Promise<void> {
-    entry.next ??= (async () => {
-      await entry.running;
-      const gap = entry.probedAt + PROBE_GAP_MS - monotonic();
-      if (gap > 0) await new Promise((done) => setTimeout(done, gap));
-      entry.next = null;
-      entry.running = askOnce(entry);
-      await entry.running;
-      entry.running = null;
-    })();
-    return entry.next;
-  }
-
-  /** The next one in turn that is up. */
-  function nextUp(fitting: Entry[]): Entry | null {
+  function next(scheme: Scheme, avoid?: string): Judge | null {
+    renew(scheme);
+    const fitting = usable(scheme, avoid);
     for (let n = 0; n < fitting.length; n++) {
       const entry = fitting[turn++ % fitting.length];
-      if (entry?.up) return entry;
+      if (entry && entry.rate.waitMs() <= 0) return entry;
     }
     return null;
   }
 
-  function next(scheme: 'http' | 'https'): Judge | null {
-    const fitting = byScheme[scheme];
-    const found = nextUp(fitting);
-    const now = monotonic();
-    for (const entry of fitting) {
-      const due = entry.up ? BASELINE_MS : found === null ? NONE_UP_GAP_MS : LEFT_OUT_MS;
-      if (now - entry.probedAt >= due && !entry.next && !entry.running) void nextProbe(entry);
+  async function find(scheme: Scheme, avoid?: string): Promise<Judge | null> {
+    for (;;) {
+      const known = next(scheme, avoid);
+      if (known !== null) return known;
+      const busy = usable(scheme, avoid).map(({ rate }) => rate.waitMs());
+      if (busy.length === 0) break;
+      await pause(Math.min(...busy));
     }
-    return found;
+    const asked = byScheme[scheme].filter(({ remote, host }) => remote.isBusy() && host !== avoid);
+    await firstUp(asked);
+    return next(scheme, avoid);
   }
 
   /** Resolves as soon as one of them, which are being asked, is up, or all have failed. */
   async function firstUp(asked: Entry[]): Promise<void> {
-    const hopes = asked.map(async (entry) => {
-      await (entry.next ?? entry.running);
-      if (!entry.up) throw new Error('down');
+    const hopes = asked.map(async ({ remote }) => {
+      await remote.settled();
+      if (!remote.up) throw new Error('down');
     });
     await Promise.any(hopes).catch(() => {});
   }
 
-  function state(): JudgeState {
-    const asked = entries.some(({ checkedAt }) => checkedAt !== null);
-    const up = entries.some((entry) => entry.up);
+  let uplinkAskedAt = Number.NEGATIVE_INFINITY;
+  let uplinkQuestion: Promise<void> | null = null;
+
+  /** A question to the judge that may be asked soonest; all who doubt our network at the time share it. */
+  function askAnyone(): Promise<void> {
+    uplinkQuestion ??= (async () => {
+      const gapMs = Math.min(...entries.map(({ remote }) => remote.gapMs())) / UPLINK_SHARE;
+      await pause(uplinkAskedAt + gapMs - monotonic());
+      uplinkAskedAt = monotonic();
+      uplinkQuestion = null;
+      const [soonest] = entries
+        .filter(({ remote }) => isSoon(remote))
+        .sort(
+          (a, b) =>
+            Number(b.remote.up) - Number(a.remote.up) ||
+            a.remote.waitMs() - b.remote.waitMs() ||
+            a.remote.askedAt - b.remote.askedAt,
+        );
+      await soonest?.remote.ask();
+    })();
+    return uplinkQuestion;
+  }
+
+  const lastGood = () => Math.max(...entries.map(({ remote }) => remote.provenUpAt));
+
+  async function confirmUplink(since: number): Promise<boolean> {
+    for (let n = 0; n < UPLINK_TRIES && lastGood() < since; n++) await askAnyone();
+    return lastGood() >= since;
+  }
+
+  function state(): JudgesState {
+    const judges = entries.map(({ remote }) => remote.state());
+    const states = judges.map((judge, n) => ({ ...judge, scheme: entries[n]?.scheme }));
+    const stateOf = (some: RemoteState[]) =>
+      some.some(({ up }) => up)
+        ? 'up'
+        : some.some(({ checkedAt }) => checkedAt !== null)
+          ? 'down'
+          : 'unknown';
+    const ofScheme = (scheme: Scheme): SchemeState =>
+      byScheme[scheme].length === 0 ? 'none' : stateOf(states.filter((one) => one.scheme === scheme));
     return {
-      state: up ? 'up' : asked ? 'down' : 'unknown',
-      judges: entries.map(({ url, up, error, latencyMs, checkedAt }) => ({
-        url,
-        up,
-        error,
-        latencyMs,
-        checkedAt,
-      })),
+      state: stateOf(judges),
+      schemes: { http: ofScheme('http'), https: ofScheme('https') },
+      judges,
     };
   }
 
   return {
     next,
-    async find(scheme) {
-      const known = next(scheme);
-      if (known !== null) return known;
-      await firstUp(byScheme[scheme].filter((entry) => entry.next || entry.running));
-      return nextUp(byScheme[scheme]);
+    find,
+    async confirm({ remote }, since) {
+      if (remote.provenUpAt < since && isSoon(remote)) await remote.ask();
+      return remote.provenUpAt >= since;
     },
-    async confirm(judge, since) {
+    confirmUplink,
+    accepted(judge, at) {
       const entry = entries.find((candidate) => candidate === judge);
-      if (entry === undefined) return false;
-      if (entry.provenUpAt < since) await nextProbe(entry);
-      return entry.provenUpAt >= since;
-    },
-    witness(judge, at) {
-      for (const entry of entries) {
-        if (entry === judge) entry.provenUpAt = Math.max(entry.provenUpAt, at);
-      }
+      entry?.rate.spend();
+      judge.remote.accepted(at);
     },
     async probe() {
-      await Promise.all(entries.map(nextProbe));
+      const asked = entries.map(({ remote }) =>
+        remote.waitMs() === 0 && !remote.isBusy() ? remote.ask() : remote.settled(),
+      );
+      await Promise.all(asked);
       return state();
     },
     state,
     has: (scheme) => byScheme[scheme].length > 0,
     ownAddresses: () => own,
   };
+}
+
+async function pause(ms: number): Promise<void> {
+  if (ms > 0) await new Promise((done) => setTimeout(done, ms));
+}
+
+/** Whether a question may begin soon enough to wait for its answer. */
+export function isSoon(remote: Remote<unknown>): boolean {
+  return remote.waitMs() <= remote.gapMs() * PATIENCE;
+}
+
+/** What judges and witnesses have in common. */
+export function remoteOptions({
+  allowPrivate,
+  questionGapMs,
+  resolve,
+  now,
+  monotonic,
+  log,
+}: Pick<JudgesOptions, 'allowPrivate' | 'questionGapMs' | 'resolve' | 'now' | 'monotonic' | 'log'>) {
+  return { kind: 'judge', allowPrivate, questionGapMs, resolve, now, monotonic, log } as const;
 }

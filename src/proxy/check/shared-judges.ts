@@ -3,6 +3,12 @@ import type { JudgeState } from './checker.ts';
 
 const KEY = 'proxy:judges';
 
+interface SharedState extends Pick<JudgeState, 'state' | 'schemes'> {
+  witnesses: JudgeState['witnesses']['state'];
+  /** When a judge was asked last; ms since 1970. */
+  at: number;
+}
+
 /** What the fleet knows of the judges: only some of its copies check proxies, and so ask them. */
 export interface SharedJudges {
   /** Tells the others what this copy has found out since the last call. */
@@ -18,7 +24,10 @@ export function createSharedJudges(state: StateStore, judges: () => JudgeState):
     const own = judges();
     const at = askedAt(own);
     if (at <= toldAt) return;
-    await state.set(KEY, JSON.stringify({ state: own.state, at }));
+    await state.set(
+      KEY,
+      JSON.stringify({ state: own.state, schemes: own.schemes, witnesses: own.witnesses.state, at }),
+    );
     toldAt = at;
   }
 
@@ -28,8 +37,9 @@ export function createSharedJudges(state: StateStore, judges: () => JudgeState):
       const own = judges();
       const text = await state.get(KEY);
       if (text === null) return own;
-      const shared = JSON.parse(text) as { state: JudgeState['state']; at: number };
-      return shared.at > askedAt(own) ? { ...own, state: shared.state } : own;
+      const { at, witnesses, ...states } = JSON.parse(text) as SharedState;
+      if (at <= askedAt(own)) return own;
+      return { ...own, ...states, witnesses: { ...own.witnesses, state: witnesses } };
     },
   };
 }

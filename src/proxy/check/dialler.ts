@@ -1,0 +1,88 @@
+import { connect as connectTcp, type Socket } from 'node:net';
+import type { Endpoint } from '../proxy.ts';
+import { type Connection, type Conversation, openConnection } from './connection.ts';
+import { isCommitted } from './exchange.ts';
+import { CheckFault, type FaultCode } from './fault.ts';
+import { createOpenConnections } from './open-connections.ts';
+
+/** How late a time limit may strike at most. */
+const MAX_TICK_MS = 10;
+
+export interface DiallerOptions {
+  /** Begins a TCP connection to a literal address. */
+  dial: ((address: string, port: number) => Socket) | undefined;
+  connectTimeoutMs: number;
+  timeoutMs: number;
+  monotonic: () => number;
+  /** Told every few ms while connections stand. */
+  onTick: () => void;
+}
+
+/** What came of a conversation with a proxy. */
+export type Held<T> =
+  | { said: T; times: ReturnType<Connection['times']> }
+  | {
+      failed: FaultCode;
+      /** The proxy may have been waiting for what is behind it. */
+      committed: boolean;
+    };
+
+/** Opens connections, each for one conversation. */
+export interface Dialler {
+  /** Rejects with a `CheckFault`. */
+  hold<T>(address: string, port: number, conversation: Conversation<T>): Promise<T>;
+  /** Rejects only with what is no fault of the other side. */
+  holdWith<T>(
+    proxy: Endpoint,
+    conversation: Conversation<T>,
+    signal: AbortSignal | undefined,
+  ): Promise<Held<T>>;
+  /** Ends all at once, and opens none any more. */
+  close(): void;
+}
+
+export function createDialler(options: DiallerOptions): Dialler {
+  const { connectTimeoutMs, timeoutMs, monotonic, onTick, dial = dialTcp } = options;
+  const tickMs = Math.min(MAX_TICK_MS, Math.ceil(timeoutMs / 20));
+  const live = createOpenConnections(tickMs, monotonic, onTick);
+  const { finish } = live;
+  let closed = false;
+
+  /** Begins a connection on which a conversation must be held, as that closes it. */
+  function begin(address: string, port: number): Connection {
+    if (closed) throw new CheckFault('aborted', 'closed');
+    const socket = dial(address, port);
+    const connection = openConnection({ socket, connectTimeoutMs, timeoutMs, monotonic, finish });
+    live.add(connection);
+    return connection;
+  }
+
+  return {
+    async hold(address, port, conversation) {
+      return begin(address, port).hold(conversation);
+    },
+    async holdWith({ protocol, ip, port }, conversation, signal) {
+      if (closed) return { failed: 'aborted', committed: false };
+      const connection = begin(ip, port);
+      const onAbort = () => connection.abort('aborted');
+      signal?.addEventListener('abort', onAbort, { once: true });
+      try {
+        const said = await connection.hold(conversation);
+        return { said, times: connection.times() };
+      } catch (error) {
+        if (!(error instanceof CheckFault)) throw error;
+        return { failed: error.code, committed: isCommitted(protocol, connection.turnsBegun) };
+      } finally {
+        signal?.removeEventListener('abort', onAbort);
+      }
+    },
+    close() {
+      closed = true;
+      live.abortAll();
+    },
+  };
+}
+
+function dialTcp(address: string, port: number): Socket {
+  return connectTcp({ host: address, port, autoSelectFamily: false });
+}

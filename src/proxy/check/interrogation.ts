@@ -1,0 +1,205 @@
+import type { SecureContext } from 'node:tls';
+import { isGloballyRoutable } from '../../lib/address.ts';
+import { type CheckError, type CheckResult, type Endpoint, formatUrl } from '../proxy.ts';
+import { compareHeaders, showsUsualHeaders } from './compare.ts';
+import type { Dialler } from './dialler.ts';
+import { type Echo, readEcho } from './echo.ts';
+import { askThrough, pathWith } from './exchange.ts';
+import { CheckFault, type FaultCode } from './fault.ts';
+import { answerReader, type HttpAnswer } from './http.ts';
+import type { Judge, Judges, Scheme } from './judges.ts';
+import { createRelayProof } from './relay-proof.ts';
+import type { Relays } from './relays.ts';
+import type { Witnesses } from './witnesses.ts';
+
+/** Judges of which each was down when a proxy failed, before nothing is said about the proxy. */
+const MOST_JUDGES = 2;
+
+/**
+ * Of the proxies that fall silent while they wait for a judge so many hear another one, too: that shows a judge which drops
+ * what comes from proxies, without another wait for each dead one.
+ */
+const SECOND_OPINIONS = 1 / 16;
+
+export interface InterrogationOptions {
+  dialler: Pick<Dialler, 'holdWith'>;
+  judges: Judges;
+  witnesses: Witnesses;
+  relays: Relays;
+  allowPrivate: boolean;
+  secureContext: () => SecureContext;
+  /** Most bytes of a judge's answer. */
+  maxBytes: number;
+  randomToken: () => string;
+  secret: string | undefined;
+  monotonic: () => number;
+}
+
+/** What a judge has said about a proxy. */
+interface Passed {
+  judge: Judge;
+  proven: boolean;
+  result: Omit<Extract<CheckResult, { verdict: 'alive' }>, 'proof'>;
+}
+
+/** A proxy failed, and that was neither the judge's nor our fault. */
+interface Failed {
+  judge: Judge;
+  error: CheckError;
+  /** Another judge may see it otherwise. */
+  doubtful: boolean;
+}
+
+type Opinion = Passed | Failed;
+
+const UNKNOWN: CheckResult = { verdict: 'unknown', error: 'judge_down' };
+
+/**
+ * Finds out whether a proxy works and what proves it: over TLS a judge's page alone; without TLS the word of our own judge,
+ * or any judge's page and a part of a witness's file. Rejects with a `CheckFault` where nothing can be said, and it is our fault.
+ */
+export function createInterrogation(
+  options: InterrogationOptions,
+): (endpoint: Endpoint, signal?: AbortSignal) => Promise<CheckResult> {
+  const { dialler, judges, relays, allowPrivate, secureContext, monotonic } = options;
+  const prove = createRelayProof(options);
+
+  /** One exchange with one judge. */
+  async function ask(
+    endpoint: Endpoint,
+    judge: Judge,
+    signal: AbortSignal | undefined,
+  ): Promise<Opinion | { failed: FaultCode; committed: boolean }> {
+    const { target } = judge.remote;
+    const token = judge.scheme === 'https' ? null : options.randomToken();
+    const request = {
+      target,
+      path: pathWith(target, token ?? ''),
+      hear: answerReader(options.maxBytes),
+      secureContext,
+    };
+    const startedAt = monotonic();
+    const held = await dialler.holdWith(endpoint, askThrough(endpoint.protocol, request), signal);
+    if ('failed' in held) return held;
+    const { said, times } = held;
+    const echo = readAnswer(judge, said, token);
+    if (echo === null) return { judge, error: 'bad_answer', doubtful: true };
+    if (isOwnExit(endpoint, echo)) return { judge, error: 'wrong_exit', doubtful: false };
+    judges.accepted(judge, startedAt);
+    const exitIp = echo.address;
+    return {
+      judge,
+      proven: echo.proven,
+      result: { verdict: 'alive', ...times, exitIp, ...seen(judge, echo) },
+    };
+  }
+
+  /** The judge's page, or `null` where it is another one: a judge changes neither its form nor its proof because a proxy asks. */
+  function readAnswer(
+    { scheme, remote, sent }: Judge,
+    answer: HttpAnswer,
+    token: string | null,
+  ): Echo | null {
+    const direct = remote.said;
+    const echo = answer.status === 200 ? readEcho(answer.body, token, options.secret) : null;
+    if (echo === null || direct === null || echo.format !== direct.format) return null;
+    // Nobody between can have changed what came over TLS.
+    if (scheme === 'https') return echo;
+    if (echo.proven !== direct.proven || echo.frame !== direct.frame) return null;
+    if (echo.headers === null || direct.headers === null) return null;
+    const arrived = { address: direct.address, headers: direct.headers };
+    const proxied = { address: echo.address, chain: echo.chain, headers: echo.headers };
+    return showsUsualHeaders({ sent, direct: arrived, proxied }) ? echo : null;
+  }
+
+  /** What the proxy did to the request; it cannot touch one that is made over TLS. */
+  function seen({ scheme, remote, sent }: Judge, { address, chain, headers }: Echo) {
+    const direct = remote.said;
+    if (scheme === 'https' || !direct?.headers || !headers)
+      return { anonymity: 'elite' as const, tampering: [] };
+    const own = judges.ownAddresses();
+    const arrived = { address: direct.address, headers: direct.headers };
+    return compareHeaders({ sent, direct: arrived, proxied: { address, chain, headers }, own });
+  }
+
+  /** The judge saw us, not the proxy. That is right only for a proxy on our own machine or network. */
+  function isOwnExit(endpoint: Endpoint, { address }: Echo): boolean {
+    if (!isGloballyRoutable(address)) return !allowPrivate;
+    const own = judges.ownAddresses();
+    return own.has(address) && isGloballyRoutable(endpoint.ip) && !own.has(endpoint.ip);
+  }
+
+  /** True when a failure is the proxy's: our network and, where the proxy was waiting for it, the judge have worked meanwhile. */
+  function isProxysFault(judge: Judge, failed: FaultCode, committed: boolean, startedAt: number) {
+    // What timed out in full would have been answered by a network that worked in the second half of the time.
+    if (failed === 'timeout' && !committed) {
+      return judges.confirmUplink(startedAt + (monotonic() - startedAt) / 2);
+    }
+    // Without a route or a socket to spare every proxy is unreachable, but the judges are, too.
+    if (failed === 'unreachable') return judges.confirmUplink(startedAt);
+    if (!committed || failed === 'auth_required') return true;
+    const since = failed === 'timeout' ? startedAt + (monotonic() - startedAt) / 2 : monotonic();
+    return judges.confirm(judge, since);
+  }
+
+  /** What a judge on another host than `avoid` says; `null` where none can say anything. */
+  async function hear(
+    endpoint: Endpoint,
+    scheme: Scheme,
+    signal: AbortSignal | undefined,
+    avoid?: string,
+  ): Promise<Opinion | null> {
+    // A second judge is tried only where the first turned out to be down.
+    for (let n = 0; n < MOST_JUDGES; n++) {
+      const judge = judges.next(scheme, avoid) ?? (await judges.find(scheme, avoid));
+      if (judge === null || signal?.aborted) return null;
+      const startedAt = monotonic();
+      const opinion = await ask(endpoint, judge, signal);
+      if ('judge' in opinion) return opinion;
+      const { failed, committed } = opinion;
+      if (failed === 'aborted' || failed === 'exhausted') throw new CheckFault(failed, 'nothing can be said');
+      if (await isProxysFault(judge, failed, committed, startedAt)) {
+        return { judge, error: failed, doubtful: committed && Math.random() < SECOND_OPINIONS };
+      }
+    }
+    return null;
+  }
+
+  /** Hears one judge, and another one where the first has refused what may be a good proxy. */
+  async function judge(
+    endpoint: Endpoint,
+    scheme: Scheme,
+    signal: AbortSignal | undefined,
+  ): Promise<Opinion | null> {
+    const first = await hear(endpoint, scheme, signal);
+    if (first === null || 'result' in first || !first.doubtful) return first;
+    const second = await hear(endpoint, scheme, signal, first.judge.host);
+    if (second === null) {
+      // There is no other: its word counts where it has one for us.
+      return (await judges.confirm(first.judge, monotonic())) ? first : null;
+    }
+    if ('result' in second) first.judge.remote.standing.overruled();
+    return second;
+  }
+
+  return async (endpoint, signal) => {
+    // A judge without TLS will do for SOCKS only where the operator has named no other.
+    const tunnels = endpoint.protocol !== 'http';
+    const scheme = endpoint.protocol === 'https' || (tunnels && judges.has('https')) ? 'https' : 'http';
+    const key = formatUrl(endpoint);
+    const opinion = await judge(endpoint, scheme, signal);
+    if (opinion === null) return UNKNOWN;
+    if (!('result' in opinion)) {
+      relays.forget(key);
+      return { verdict: 'dead', error: opinion.error };
+    }
+    const { result, proven } = opinion;
+    if (scheme === 'https') return { ...result, proof: 'tls' };
+    if (proven) return { ...result, proof: 'signed' };
+    if (relays.has(key)) return { ...result, proof: 'relayed' };
+    const proof = await prove(endpoint, signal);
+    if (proof === 'relayed') relays.add(key);
+    else if (proof !== 'echoed') return { verdict: 'dead', error: proof };
+    return { ...result, proof };
+  };
+}

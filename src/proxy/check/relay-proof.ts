@@ -1,0 +1,77 @@
+import type { SecureContext } from 'node:tls';
+import type { CheckError, Endpoint } from '../proxy.ts';
+import type { Dialler } from './dialler.ts';
+import { askThrough } from './exchange.ts';
+import { CheckFault, type FaultCode } from './fault.ts';
+import { rangeReader } from './http.ts';
+import type { Challenge, Witness, Witnesses } from './witnesses.ts';
+
+/** Witnesses on different hosts that are heard about one proxy. */
+const MOST_WITNESSES = 2;
+
+export interface RelayProofOptions {
+  dialler: Pick<Dialler, 'holdWith'>;
+  witnesses: Witnesses;
+  secureContext: () => SecureContext;
+  monotonic: () => number;
+}
+
+/** `relayed`, what the proxy failed with, or `echoed` where no witness can be had. */
+export type RelayProof = 'relayed' | 'echoed' | CheckError;
+
+/**
+ * Finds out whether a proxy brings a part of a witness's file. Rejects with a `CheckFault` where nothing can be
+ * said, and that is our fault or the witnesses'.
+ */
+export function createRelayProof(
+  options: RelayProofOptions,
+): (endpoint: Endpoint, signal?: AbortSignal) => Promise<RelayProof> {
+  const { dialler, witnesses, secureContext, monotonic } = options;
+
+  async function fetchThrough(
+    endpoint: Endpoint,
+    { witness, from, to, bytes }: Challenge,
+    signal: AbortSignal | undefined,
+  ): Promise<'relayed' | FaultCode> {
+    const { target } = witness.remote;
+    const request = {
+      target,
+      path: target.path,
+      extra: `Range: bytes=${from}-${to}\r\n`,
+      hear: rangeReader(from, bytes.length),
+      secureContext,
+    };
+    const held = await dialler.holdWith(endpoint, askThrough(endpoint.protocol, request), signal);
+    if ('failed' in held) return held.failed;
+    return held.said.bytes.equals(bytes) ? 'relayed' : 'bad_answer';
+  }
+
+  return async (endpoint, signal) => {
+    let refused: Witness | undefined;
+    let error: CheckError | undefined;
+    let avoid: string | undefined;
+    for (let n = 0; n < MOST_WITNESSES; n++) {
+      const challenge = await witnesses.challenge(avoid);
+      if (challenge === null) {
+        if (n > 0) break;
+        return 'echoed';
+      }
+      const { witness } = challenge;
+      const startedAt = monotonic();
+      const outcome = await fetchThrough(endpoint, challenge, signal);
+      if (outcome === 'relayed') {
+        witness.remote.accepted(startedAt);
+        refused?.remote.standing.overruled();
+        return 'relayed';
+      }
+      if (outcome === 'aborted' || outcome === 'exhausted')
+        throw new CheckFault(outcome, 'nothing can be said');
+      avoid = witness.host;
+      if (!(await witnesses.confirm(witness, startedAt))) continue;
+      refused = witness;
+      error = outcome;
+    }
+    if (error === undefined) throw new CheckFault('aborted', 'the witnesses have failed');
+    return error;
+  };
+}

@@ -1,0 +1,32 @@
+/** Most proxies that are remembered: 5 MB. */
+const MOST = 50_000;
+
+/** How long a proxy that has brought a part of a witness's file is believed. */
+const BELIEVED_MS = { least: 3_600_000, most: 3 * 3_600_000 } as const;
+
+/** Which proxies have shown lately that they relay. The memory is this process's own: after a start all show it again. */
+export interface Relays {
+  has(proxy: string): boolean;
+  add(proxy: string): void;
+  forget(proxy: string): void;
+}
+
+export function createRelays(monotonic: () => number): Relays {
+  const until = new Map<string, number>();
+  return {
+    has: (proxy) => (until.get(proxy) ?? Number.NEGATIVE_INFINITY) > monotonic(),
+    add(proxy) {
+      const { least, most } = BELIEVED_MS;
+      // The oldest goes first.
+      until.delete(proxy);
+      // At another time for each, so that nobody can tell when he will be asked.
+      until.set(proxy, monotonic() + least + Math.random() * (most - least));
+      if (until.size <= MOST) return;
+      for (const oldest of until.keys()) {
+        until.delete(oldest);
+        break;
+      }
+    },
+    forget: (proxy) => void until.delete(proxy),
+  };
+}

@@ -1,0 +1,184 @@
+import { canonicalAddress, isGloballyRoutable } from '../../lib/address.ts';
+import type { Log } from '../../lib/logger.ts';
+import { type Target, targetOf } from './exchange.ts';
+import { createPoliteness, HOME_GAP_MS, QUESTION_GAP_MS } from './politeness.ts';
+import { createStanding, type Standing } from './standing.ts';
+
+/** How long the address of a name is believed. */
+const RESOLVED_MS = 10 * 60_000;
+
+/** A judge or a witness as others are told of it. */
+export interface RemoteState {
+  url: string;
+  /** It answered when it was last asked directly. */
+  up: boolean;
+  /** It refuses proxies that others accept, and is not used for the time being. */
+  leftOut: boolean;
+  error: string | null;
+  latencyMs: number | null;
+  /** Ms since 1970. */
+  checkedAt: number | null;
+}
+
+/** A host that answers: a judge or a witness. Whether it does is found out by asking it directly, politely. */
+export interface Remote<T> {
+  readonly url: string;
+  /** With the address, once it was resolved. */
+  readonly target: Target;
+  /** Its latest good direct answer. */
+  readonly said: T | null;
+  readonly up: boolean;
+  readonly standing: Standing;
+  /** When the latest direct question began; on the monotonic clock, as the rest. */
+  readonly askedAt: number;
+  /** Begin of the latest exchange, direct or through a proxy, that was answered well. */
+  readonly provenUpAt: number;
+  /** Ms until a direct question may begin, 0 where one may now. */
+  waitMs(): number;
+  /** Ms between two direct questions while all is well. */
+  gapMs(): number;
+  /** A direct question is under way or about to be. */
+  isBusy(): boolean;
+  /** Resolves when no direct question is under way or about to be. */
+  settled(): Promise<void>;
+  /** A direct question that begins after this call, as soon as politeness allows. All who wait for one share it. */
+  ask(): Promise<void>;
+  /** Notes that an exchange through a proxy that began at `at` was answered well. */
+  accepted(at: number): void;
+  state(): RemoteState;
+}
+
+/** What a direct question failed with, where the host says when to come again. */
+export class AskFault extends Error {
+  readonly retryAfterMs: number | null;
+  constructor(message: string, retryAfterMs: number | null) {
+    super(message);
+    this.retryAfterMs = retryAfterMs;
+  }
+}
+
+export interface RemoteOptions<T> {
+  /** For the log. */
+  kind: 'judge' | 'witness';
+  url: string;
+  allowPrivate: boolean;
+  /** Least time between two direct questions; by the address when not given. */
+  questionGapMs?: number | undefined;
+  /** All addresses of a name. */
+  resolve: (host: string) => Promise<readonly string[]>;
+  /** Asks it directly; rejects where that fails. `before`: what it said last. */
+  question: (target: Target, before: T | null) => Promise<T>;
+  /** Told after each good answer. */
+  onAnswer?: () => void;
+  now: () => number;
+  monotonic: () => number;
+  log: Log;
+}
+
+export function createRemote<T>(options: RemoteOptions<T>): Remote<T> {
+  const { kind, url, allowPrivate, resolve, question, now, monotonic, log } = options;
+  const politeness = createPoliteness(gapMs, monotonic);
+  const standing = createStanding(monotonic, (forMs) =>
+    log('warn', `${kind} refuses what others accept: left out`, { [kind]: url, minutes: forMs / 60_000 }),
+  );
+  let target = targetOf(url);
+  let resolvedAt = Number.NEGATIVE_INFINITY;
+  let said: T | null = null;
+  let up = false;
+  let error: string | null = null;
+  let latencyMs: number | null = null;
+  let checkedAt: number | null = null;
+  let askedAt = Number.NEGATIVE_INFINITY;
+  let provenUpAt = Number.NEGATIVE_INFINITY;
+  let running: Promise<void> | null = null;
+  let next: Promise<void> | null = null;
+
+  function gapMs(): number {
+    if (options.questionGapMs !== undefined) return options.questionGapMs;
+    const home = target.address !== null && !isGloballyRoutable(target.address);
+    return home ? HOME_GAP_MS : QUESTION_GAP_MS;
+  }
+
+  async function resolveTarget(): Promise<Target> {
+    if (target.address !== null && monotonic() - resolvedAt < RESOLVED_MS) return target;
+    const literal = canonicalAddress(target.host);
+    const found = literal === null ? await resolve(target.host) : [literal];
+    const usable = found
+      .map(canonicalAddress)
+      .filter((address) => address !== null && (allowPrivate || isGloballyRoutable(address)));
+    // IPv4 first: SOCKS4 knows nothing else.
+    const address = usable.find((candidate) => !candidate?.includes(':')) ?? usable[0];
+    if (address === undefined) throw new Error('has no address that may be dialled');
+    resolvedAt = monotonic();
+    return { ...target, address };
+  }
+
+  async function askOnce(): Promise<void> {
+    const startedAt = monotonic();
+    askedAt = startedAt;
+    const wasUp = up;
+    try {
+      target = await resolveTarget();
+      politeness.began();
+      said = await question(target, said);
+      politeness.answered();
+      options.onAnswer?.();
+      latencyMs = Math.round(monotonic() - startedAt);
+      up = true;
+      error = null;
+      provenUpAt = Math.max(provenUpAt, startedAt);
+    } catch (fault) {
+      politeness.failed(fault instanceof AskFault ? fault.retryAfterMs : null);
+      error = fault instanceof Error ? fault.message : String(fault);
+      up = false;
+      latencyMs = null;
+      resolvedAt = Number.NEGATIVE_INFINITY;
+      if (wasUp || checkedAt === null) log('warn', `${kind} is down`, { [kind]: url, error });
+    }
+    if (!wasUp && up) log('info', `${kind} is up`, { [kind]: url, latencyMs });
+    checkedAt = now();
+  }
+
+  return {
+    url,
+    standing,
+    get target() {
+      return target;
+    },
+    get said() {
+      return said;
+    },
+    get up() {
+      return up;
+    },
+    get askedAt() {
+      return askedAt;
+    },
+    get provenUpAt() {
+      return provenUpAt;
+    },
+    waitMs: () => Math.max(0, politeness.waitMs()),
+    gapMs,
+    isBusy: () => running !== null || next !== null,
+    async settled() {
+      await (next ?? running);
+    },
+    ask() {
+      next ??= (async () => {
+        await running;
+        const waitMs = politeness.waitMs();
+        if (waitMs > 0) await new Promise((done) => setTimeout(done, waitMs));
+        next = null;
+        running = askOnce();
+        await running;
+        running = null;
+      })();
+      return next;
+    },
+    accepted(at) {
+      provenUpAt = Math.max(provenUpAt, at);
+      standing.accepted();
+    },
+    state: () => ({ url, up, leftOut: standing.isLeftOut(), error, latencyMs, checkedAt }),
+  };
+}

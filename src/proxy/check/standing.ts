@@ -1,0 +1,50 @@
+/** So often must others have accepted what it refused before it is left out. */
+const LEAST_OVERRULED = 5;
+/** Beyond, old counts fade. */
+const MOST_COUNTED = 100;
+const LEFT_OUT_MS = { first: 10 * 60_000, most: 2 * 3_600_000 } as const;
+
+/**
+ * How a judge or a witness does among the others. It may answer us and still refuse proxies: what it refuses and another
+ * one accepts is counted against it.
+ */
+export interface Standing {
+  accepted(): void;
+  /** It refused a proxy that another one accepted at once. */
+  overruled(): void;
+  /** Refuses what others accept, and is not asked for the time being. */
+  isLeftOut(): boolean;
+}
+
+export function createStanding(monotonic: () => number, onLeftOut: (forMs: number) => void): Standing {
+  let accepted = 0;
+  let overruled = 0;
+  let pauseMs: number = LEFT_OUT_MS.first;
+  let until = Number.NEGATIVE_INFINITY;
+
+  function fade(): void {
+    if (accepted + overruled < MOST_COUNTED) return;
+    accepted /= 2;
+    overruled /= 2;
+  }
+
+  return {
+    accepted() {
+      accepted++;
+      // It has proven itself since it was last left out.
+      if (accepted > LEAST_OVERRULED) pauseMs = LEFT_OUT_MS.first;
+      fade();
+    },
+    overruled() {
+      overruled++;
+      fade();
+      if (overruled < LEAST_OVERRULED || overruled <= accepted) return;
+      until = monotonic() + pauseMs;
+      onLeftOut(pauseMs);
+      pauseMs = Math.min(LEFT_OUT_MS.most, pauseMs * 2);
+      accepted = 0;
+      overruled = 0;
+    },
+    isLeftOut: () => monotonic() < until,
+  };
+}

@@ -1,0 +1,170 @@
+import { randomInt } from 'node:crypto';
+import { deflateRawSync } from 'node:zlib';
+import type { Target } from './exchange.ts';
+import type { FileRange } from './http.ts';
+import { isSoon, type JudgesOptions, remoteOptions, type SchemeState } from './judges.ts';
+import { createRemote, type Remote, type RemoteState } from './remote.ts';
+
+/** How much of a file is fetched directly at a time: thousands of questions can be made of it. */
+export const BLOCK_BYTES = 256 * 1024;
+
+/** The part of a file that a proxy has to bring. */
+const PART_BYTES = { least: 512, most: 4096 } as const;
+
+/** A file that could be packed into less than this share could be guessed. */
+const LEAST_ENTROPY = 0.5;
+
+/** How long a block is used before the file is looked at again, at another place. */
+const BLOCK_MS = 6 * 3_600_000;
+
+/** How long a witness that failed is left out while another works. */
+const LEFT_OUT_MS = 5 * 60_000;
+
+/** A piece of the file that was fetched without a proxy. */
+interface Block {
+  from: number;
+  bytes: Buffer;
+  /** Of the whole file. */
+  size: number;
+  /** On the monotonic clock. */
+  fetchedAt: number;
+}
+
+/** What is known of the witnesses. */
+export interface WitnessesState {
+  state: SchemeState;
+  witnesses: RemoteState[];
+}
+
+/** A witness, and what it alone can say. */
+export interface Challenge {
+  witness: Witness;
+  /** First byte and last byte of the part. */
+  from: number;
+  to: number;
+  /** The bytes themselves. */
+  bytes: Buffer;
+}
+
+export interface Witness {
+  readonly host: string;
+  readonly remote: Remote<Block>;
+}
+
+export interface WitnessesOptions
+  extends Pick<JudgesOptions, 'allowPrivate' | 'questionGapMs' | 'resolve' | 'now' | 'monotonic' | 'log'> {
+  urls: readonly string[];
+  /** Fetches a part of the file without a proxy; rejects when that fails. */
+  fetchPart: (target: Target, from: number, to: number) => Promise<FileRange>;
+}
+
+/**
+ * Large files that do not change, on hosts that send them in parts over plain HTTP. A proxy that brings a part at random has asked for
+ * it: it cannot know what it will be asked for, and hardly holds all the files.
+ */
+export interface Witnesses {
+  /** A question about a witness on another host than `avoid`; `null` where none can be had. */
+  challenge(avoid?: string): Promise<Challenge | null>;
+  /** True when the witness is known to have worked at `since` (monotonic) or later; asks it where that is possible soon. */
+  confirm(witness: Witness, since: number): Promise<boolean>;
+  /** Asks those that may be asked now. */
+  probe(): Promise<void>;
+  state(): WitnessesState;
+}
+
+export function createWitnesses(options: WitnessesOptions): Witnesses {
+  const { fetchPart, monotonic } = options;
+  const witnesses = options.urls.map((url): Witness => {
+    const question = (target: Target, before: Block | null) => look(target, before);
+    const remote = createRemote<Block>({ ...remoteOptions(options), kind: 'witness', url, question });
+    return { host: remote.target.host, remote };
+  });
+  let turn = 0;
+
+  /** Looks whether a piece of the file is as it was, and fetches another block now and then. */
+  async function look(target: Target, before: Block | null): Promise<Block> {
+    const now = monotonic();
+    if (before && now - before.fetchedAt < BLOCK_MS) return compare(target, before);
+    const size = before?.size ?? (await fetchPart(target, 0, 0)).size;
+    if (size < BLOCK_BYTES) throw new Error(`is a file of only ${size} bytes`);
+    const from = randomInt(0, size - BLOCK_BYTES + 1);
+    const { bytes } = await fetchPart(target, from, from + BLOCK_BYTES - 1);
+    if (bytes.length !== BLOCK_BYTES) throw new Error('sent another part than was asked for');
+    if (deflateRawSync(bytes, { level: 1 }).length < BLOCK_BYTES * LEAST_ENTROPY) {
+      throw new Error('is a file that can be guessed');
+    }
+    const block = { from, bytes, size, fetchedAt: now };
+    // At the start the same piece is fetched twice: a file that is made up anew for each request is none.
+    await compare(target, before ?? block);
+    return block;
+  }
+
+  async function compare(target: Target, block: Block): Promise<Block> {
+    const offset = randomInt(0, block.bytes.length - PART_BYTES.most + 1);
+    const from = block.from + offset;
+    const { bytes, size } = await fetchPart(target, from, from + PART_BYTES.most - 1);
+    const same = bytes.equals(block.bytes.subarray(offset, offset + PART_BYTES.most));
+    if (!same || size !== block.size) throw new Error('has changed');
+    return block;
+  }
+
+  function usable(avoid: string | undefined): Witness[] {
+    const up = witnesses.filter(({ remote, host }) => remote.up && host !== avoid);
+    const trusted = up.filter(({ remote }) => !remote.standing.isLeftOut());
+    return trusted.length > 0 ? trusted : up;
+  }
+
+  function renew(): void {
+    const found = witnesses.some(({ remote }) => remote.up);
+    for (const { remote } of witnesses) {
+      const dueMs = remote.up ? BLOCK_MS : found ? LEFT_OUT_MS : 0;
+      const isDue = monotonic() - remote.askedAt >= dueMs && remote.waitMs() === 0;
+      if (isDue && !remote.isBusy()) void remote.ask();
+    }
+  }
+
+  return {
+    async challenge(avoid) {
+      renew();
+      if (usable(avoid).length === 0) {
+        const asked = witnesses.filter(({ remote, host }) => remote.isBusy() && host !== avoid);
+        const hopes = asked.map(async ({ remote }) => {
+          await remote.settled();
+          if (!remote.up) throw new Error('down');
+        });
+        await Promise.any(hopes).catch(() => {});
+      }
+      const fitting = usable(avoid);
+      const witness = fitting[turn++ % fitting.length];
+      const block = witness?.remote.said;
+      return witness && block ? challengeOf(witness, block) : null;
+    },
+
+    async confirm({ remote }, since) {
+      if (remote.provenUpAt < since && isSoon(remote)) await remote.ask();
+      return remote.provenUpAt >= since;
+    },
+
+    async probe() {
+      const asked = witnesses.map(({ remote }) =>
+        remote.waitMs() === 0 && !remote.isBusy() ? remote.ask() : remote.settled(),
+      );
+      await Promise.all(asked);
+    },
+
+    state() {
+      const states = witnesses.map(({ remote }) => remote.state());
+      const asked = states.some(({ checkedAt }) => checkedAt !== null);
+      const up = states.some((one) => one.up);
+      const state = states.length === 0 ? 'none' : up ? 'up' : asked ? 'down' : 'unknown';
+      return { state, witnesses: states };
+    },
+  };
+}
+
+function challengeOf(witness: Witness, { from, bytes }: Block): Challenge {
+  const count = Math.min(bytes.length, randomInt(PART_BYTES.least, PART_BYTES.most + 1));
+  const offset = randomInt(0, bytes.length - count + 1);
+  const part = bytes.subarray(offset, offset + count);
+  return { witness, from: from + offset, to: from + offset + count - 1, bytes: part };
+}
