@@ -3,6 +3,7 @@
  * Needs Linux, wrk and nginx. Names of parts choose among them: `bun bench/images.ts [serving] [conversions] [lists] ...`
  */
 import { hostile, kills } from './images/faults.ts';
+import { floods, shares } from './images/floods.ts';
 import type { Row } from './images/row.ts';
 import { serving } from './images/serving.ts';
 import { conversions, lists, memory, refusals } from './images/uploads.ts';
@@ -10,6 +11,8 @@ import { conversions, lists, memory, refusals } from './images/uploads.ts';
 const parts: Record<string, () => Promise<Row[]>> = {
   conversions: () => conversions(5),
   serving: () => serving(8),
+  floods,
+  shares,
   lists,
   memory,
   refusals,

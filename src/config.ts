@@ -103,7 +103,11 @@ export const settings = Type.Object({
 
   IMAGE_MAX_UPLOAD: bytes('32MiB', 'Largest upload.', '1KiB'),
   IMAGE_MAX_STORAGE: optional(
-    bytes(undefined, 'Most bytes of all stored images; uploads beyond are answered 507.', '1KiB'),
+    bytes(
+      undefined,
+      'Most bytes of all images and their smaller versions; uploads beyond are answered 507.',
+      '1KiB',
+    ),
   ),
   IMAGE_MIN_FREE: bytes(
     '256MiB',

@@ -99,6 +99,7 @@ const STATES: readonly [string, string, 'gauge' | 'counter', (stats: CodecStats)
 export function describeImages(
   metrics: Metrics,
   images: Pick<ImageStore, 'summary'>,
+  versionBytes: () => Promise<number>,
   freeBytes: () => Promise<number | null>,
 ): void {
   metrics.gauge({
@@ -112,6 +113,11 @@ export function describeImages(
     name: 'picpool_images_bytes',
     help: 'Bytes of the stored images, smaller versions not counted.',
     read: async () => [{ labels: [], value: (await images.summary()).bytes }],
+  });
+  metrics.gauge({
+    name: 'picpool_image_versions_bytes',
+    help: 'Bytes of the smaller versions; counted anew by each clean-up.',
+    read: async () => [{ labels: [], value: await versionBytes() }],
   });
   metrics.gauge({
     name: 'picpool_disk_free_bytes',

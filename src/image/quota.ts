@@ -20,7 +20,9 @@ export interface Quota {
 
 export interface QuotaOptions {
   images: Pick<ImageStore, 'summary'>;
-  /** Of all stored images, smaller versions not counted; without it only the disk counts. */
+  /** Bytes of smaller versions. */
+  versionBytes: () => Promise<number>;
+  /** Of all stored images and their smaller versions; without it only the disk counts. */
   maxBytes: number | undefined;
   /** Free bytes that uploads leave. */
   reserveBytes: number;
@@ -33,7 +35,7 @@ export interface QuotaOptions {
 }
 
 export function createQuota(options: QuotaOptions): Quota {
-  const { images, maxBytes, reserveBytes, folders, now, freeOf = freeBytesOf } = options;
+  const { images, versionBytes, maxBytes, reserveBytes, folders, now, freeOf = freeBytesOf } = options;
   /** Bytes of files that are being stored, which the store does not count yet. */
   let pending = 0;
 
@@ -52,7 +54,7 @@ export function createQuota(options: QuotaOptions): Quota {
   async function checkStore(bytes: number): Promise<void> {
     if (maxBytes === undefined) return;
     const { bytes: stored } = await images.summary();
-    if (stored + pending + bytes <= maxBytes) return;
+    if (stored + (await versionBytes()) + pending + bytes <= maxBytes) return;
     throw new AppError('storage_full', 'The storage for images is full; uploads are stopped.');
   }
 

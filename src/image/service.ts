@@ -22,7 +22,8 @@ import { startMaintenance } from './maintenance/maintenance.ts';
 import type { Quota } from './quota.ts';
 import { createRecordCache } from './records.ts';
 import { createSmallFiles } from './serve/small-files.ts';
-import { createThumbnails } from './serve/thumbnails.ts';
+import { createThumbnails, type Version } from './serve/thumbnails.ts';
+import { createVersionBytes } from './serve/version-bytes.ts';
 import type { BlobStore, ByteRange, ImageStore, ImageSummary, Page } from './store.ts';
 
 /** What the image host may take and for how long it keeps it. */
@@ -120,8 +121,8 @@ export interface ImageService extends PasswordGuard {
     width: number | null,
     range?: ByteRange,
   ): Promise<Blob | ReadableStream<Uint8Array>>;
-  /** Bytes of that file; a version that does not exist yet is made, which counts for who asks. */
-  sizeOf(image: ImageRecord, width: number | null, peer: string): Promise<number>;
+  /** Which file to send in that width; a version that does not exist yet is made, which counts for who asks. */
+  version(image: ImageRecord, width: number | null, peer: string): Promise<Version>;
   /** Notes that a person or program has looked at the image. */
   accessed(image: ImageRecord): void;
   /** True where the token is the image's delete token. */
@@ -159,7 +160,14 @@ export async function createImageService(options: ImageServiceOptions): Promise<
     ...(options.guesses && { perClient: options.guesses }),
   });
   const records = createRecordCache(images, now);
-  const thumbnails = createThumbnails({ blobs, codec, folder });
+  const versionBytes = createVersionBytes(state);
+  const thumbnails = createThumbnails({
+    blobs,
+    codec,
+    folder,
+    ...(options.quota && { quota: options.quota }),
+    bytes: versionBytes,
+  });
   const smallFiles = createSmallFiles();
   const accesses = createAccessLog({
     images,
@@ -296,8 +304,8 @@ export async function createImageService(options: ImageServiceOptions): Promise<
       throw reportMissing(image, key);
     },
 
-    async sizeOf(image, width, peer) {
-      if (width === null) return image.size;
+    async version(image, width, peer) {
+      if (width === null) return { width, size: image.size };
       return thumbnails.provide(image, width, clientNetwork(peer));
     },
 
@@ -329,7 +337,13 @@ export async function createImageService(options: ImageServiceOptions): Promise<
     doubts: doubts.recent,
 
     start() {
-      maintenance ??= startMaintenance({ ...options, accesses, cleanup, doubts });
+      maintenance ??= startMaintenance({
+        ...options,
+        accesses,
+        cleanup,
+        onVersionBytes: versionBytes.recount,
+        doubts,
+      });
     },
 
     async stop() {

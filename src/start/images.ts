@@ -13,6 +13,7 @@ import { createQuota } from '../image/quota.ts';
 import { imageRoutes } from '../image/routes.ts';
 import { statsAnswer } from '../image/schemas.ts';
 import { createQuickLinks } from '../image/serve/quick-link.ts';
+import { createVersionBytes } from '../image/serve/version-bytes.ts';
 import { createImageService } from '../image/service.ts';
 import { eventView, statsView } from '../image/views.ts';
 import { systemClock } from '../lib/clock.ts';
@@ -55,8 +56,10 @@ export async function startImages({
   const folder = join(resolve(config.DATA_DIR), 'tmp');
   const files = filesAdapter(config.BLOBS_URL);
   const localFiles = files.path(config.BLOBS_URL);
+  const versionBytes = createVersionBytes(stores.state);
   const quota = createQuota({
     images: stores.images,
+    versionBytes: versionBytes.total,
     maxBytes: config.IMAGE_MAX_STORAGE,
     reserveBytes: config.IMAGE_MIN_FREE,
     folders: localFiles === null ? [folder] : [folder, localFiles],
@@ -69,7 +72,7 @@ export async function startImages({
     clock: systemClock,
     log,
   });
-  describeImages(metrics, stores.images, quota.freeBytes);
+  describeImages(metrics, stores.images, versionBytes.total, quota.freeBytes);
   const service = await createImageService({
     ...stores,
     codec,

@@ -131,7 +131,13 @@ describe('the sweep', () => {
       await writeFile(foreign, 'not ours');
       await host.blobs.put('notes.txt', foreign, 'text/plain');
 
-      expect(await run(host)).toEqual({ removed: 0, freedBytes: 0, missing: 0, complete: true });
+      expect(await run(host)).toEqual({
+        removed: 0,
+        freedBytes: 0,
+        missing: 0,
+        versionBytes: 0,
+        complete: true,
+      });
       host.clock.ms += 2 * HOUR_MS;
       const report = await run(host);
       expect(report).toMatchObject({ removed: 2, missing: 0 });
@@ -174,7 +180,10 @@ describe('the scheduled clean-up', () => {
         now: host.clock.now,
         onRemoved: ({ id }) => host.blobs.remove(`${id}.webp`),
       });
-      const turn = () => runWhenDue({ ...host, accesses, cleanup, doubts }, new AbortController().signal);
+      const counted: number[] = [];
+      const onVersionBytes = async (bytes: number) => void counted.push(bytes);
+      const turn = () =>
+        runWhenDue({ ...host, accesses, cleanup, doubts, onVersionBytes }, new AbortController().signal);
       const runs = () => host.logged.filter(({ message }) => message === 'images cleaned up');
 
       await turn();

@@ -1,10 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import sharp from 'sharp';
+import { AppError } from '../../src/errors.ts';
 import { bunRuntime } from '../../src/runtime/bun.ts';
 import type { HttpServer } from '../../src/runtime/runtime.ts';
 import { type CodecBench, startCodec } from '../support/codec.ts';
 import { HOUR_MS, type ImageHost, pathOf, startImageHost, type UploadAnswer } from '../support/image-host.ts';
-import { animation, photo, quarters } from '../support/images.ts';
+import { animation, photo, quarters, screenshot } from '../support/images.ts';
 import { json } from '../support/json.ts';
 
 let bench: CodecBench;
@@ -225,6 +226,52 @@ describe('a smaller version', () => {
     const [first, second] = [await host.send(path), await host.send(path)];
     expect([first.status, second.status]).toContain(200);
     expect(second.status).toBe(200);
+  });
+
+  test('is made of a wider one that is there', async () => {
+    const large = await host.upload(new Uint8Array(await photo(700, 500)));
+    await host.send(`${pathOf(large.raw_url)}?w=640`);
+    await host.blobs.remove(`${large.id}.webp`);
+    const made = await host.send(`${pathOf(large.raw_url)}?w=160`);
+    const { width, height } = await sharp(await bodyOf(made)).metadata();
+    expect([width, height]).toEqual([160, 114]);
+  });
+
+  test('never has more bytes than the image, which is sent in its place', async () => {
+    const drawing = await host.upload(new Uint8Array(await screenshot(1000, 700)));
+    const sizes = new Map<number, Uint8Array>();
+    for (const width of [160, 320, 640, 960]) {
+      const answer = await host.send(`${pathOf(drawing.raw_url)}?w=${width}`);
+      sizes.set(width, await bodyOf(answer));
+      expect(sizes.get(width)?.length).toBeLessThanOrEqual(drawing.size);
+    }
+    const path = `${pathOf(drawing.raw_url)}?w=960`;
+    expect((await sharp(sizes.get(960)).metadata()).width).toBe(1000);
+    const again = await host.send(path);
+    const etag = again.headers.get('etag') ?? '';
+    expect(etag).toMatch(/^"[0-9a-f]{64}"$/);
+    expect((await host.send(path, { headers: { 'if-none-match': etag } })).status).toBe(304);
+    expect((await sharp(sizes.get(160)).metadata()).width).toBe(160);
+  });
+
+  test('gives way to the image while the storage is full', async () => {
+    const full = await startImageHost({
+      codec: bench.codec,
+      change: () => ({
+        quota: {
+          admit: async () => {},
+          reserve: async (bytes) => {
+            if (bytes < 1000) throw new AppError('storage_full', 'Full.');
+            return () => {};
+          },
+        },
+      }),
+    });
+    const large = await full.upload(new Uint8Array(await photo(700, 500)));
+    const answer = await full.send(`${pathOf(large.raw_url)}?w=320`);
+    expect([answer.status, (await bodyOf(answer)).length]).toEqual([200, large.size]);
+    expect(await full.files()).toEqual([`${large.id}.webp`]);
+    await full.stop();
   });
 
   test('of an animation moves, too', async () => {

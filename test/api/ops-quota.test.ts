@@ -7,6 +7,7 @@ import { withServer } from '../support/running-server.ts';
 interface Stored {
   id: string;
   raw_url: string;
+  delete_token: string;
 }
 
 describe('a full storage', () => {
@@ -18,9 +19,10 @@ describe('a full storage', () => {
       expect(last.status).toBe(507);
       expect(await json(last)).toMatchObject({ success: false, code: 'storage_full' });
       expect(stored.length).toBeGreaterThan(3);
-      const { id = '', raw_url = '' } = stored[0] ?? {};
+      const { id = '', raw_url = '', delete_token = '' } = stored[0] ?? {};
       expect((await send(new URL(raw_url).pathname)).status).toBe(200);
-      expect((await send(`/api/delete/${id}`, { method: 'DELETE' })).status).toBe(200);
+      const headers = { 'x-delete-token': delete_token };
+      expect((await send(`/api/delete/${id}`, { method: 'DELETE', headers })).status).toBe(200);
       expect((await upload()).status).toBe(201);
     }));
 
@@ -35,7 +37,7 @@ describe('a full storage', () => {
 });
 
 describe('the quota', () => {
-  const options = { reserveBytes: 100, folders: ['/a', '/b'], now: () => 0 };
+  const options = { reserveBytes: 100, versionBytes: async () => 0, folders: ['/a', '/b'], now: () => 0 };
   const stored = (bytes: number) => ({
     summary: async () => ({ images: 1, protected: 0, bytes, formats: [] }),
   });
@@ -47,6 +49,14 @@ describe('the quota', () => {
     release();
     release();
     await quota.reserve(50);
+  });
+
+  test('counts smaller versions as well', async () => {
+    const images = stored(50);
+    const free = { maxBytes: 100, freeOf: async () => 1e9 };
+    const quota = createQuota({ ...options, ...free, images, versionBytes: async () => 30 });
+    await quota.reserve(20);
+    expect(quota.reserve(1)).rejects.toMatchObject({ code: 'storage_full' });
   });
 
   test('looks at the fuller of two disks, and passes over one that cannot be asked', async () => {

@@ -1,4 +1,5 @@
 import sharp, { type Sharp } from 'sharp';
+import { createRandom } from './random.ts';
 
 /** Colours of the quarters of the test picture, upright: top left, top right, bottom left, bottom right. */
 export const QUARTERS = [
@@ -152,4 +153,32 @@ export async function quarterColours(encoded: Buffer): Promise<number[][]> {
     return [r, g, b];
   };
   return [at(0.25, 0.25), at(0.75, 0.25), at(0.25, 0.75), at(0.75, 0.75)];
+}
+
+/** A PNG of panels and lines of one-pixel strokes like text: few colours, sharp edges. The same for the same seed. */
+export function screenshot(width: number, height: number, seed = 1): Promise<Buffer> {
+  const random = createRandom(seed);
+  const pixels = Buffer.alloc(width * height * 3, 250);
+  const fill = (left: number, top: number, wide: number, high: number, shade: number) => {
+    for (let y = top; y < Math.min(height, top + high); y++) {
+      const end = Math.min(width, left + wide);
+      if (left < end) pixels.fill(shade, (y * width + left) * 3, (y * width + end) * 3);
+    }
+  };
+  const glyphs = Array.from({ length: 30 }, () => Array.from({ length: 5 }, () => random() < 0.5));
+  fill(0, 0, width, 40, 60);
+  fill(0, 40, Math.round(width / 5), height, 230);
+  for (let top = 60; top < height - 10; top += 18) {
+    const end = width * (0.3 + 0.6 * random());
+    for (let left = 20; left < end; left += 8) {
+      const glyph = glyphs[Math.floor(random() * glyphs.length)] ?? [];
+      glyph.forEach((stroke, row) => {
+        fill(left, top + row * 2, stroke ? 6 : 1, 1, 20);
+      });
+      fill(left, top, 1, 10, 20);
+    }
+  }
+  return sharp(pixels, { raw: { width, height, channels: 3 } })
+    .png()
+    .toBuffer();
 }

@@ -3,6 +3,7 @@ import { stat, writeFile } from 'node:fs/promises';
 import { AppError } from '../../errors.ts';
 import type { Format } from '../image.ts';
 import { encode, MAX_OUTPUT_SIDE } from './encode.ts';
+import { isLosslessWebp } from './header.ts';
 import { checkLimits } from './limits.ts';
 import type { Converted, ConvertJob, InputLimits } from './protocol.ts';
 import { loadSharp, type Metadata, type Sharp, type SharpOptions } from './sharp.ts';
@@ -40,13 +41,20 @@ export async function convert(job: ConvertJob, limits: InputLimits): Promise<Con
   const opened = sharp(job.input, { ...INPUT, animated });
   const turned = animated ? opened : opened.autoOrient();
   const fitted = scale < 1 ? turned.resize({ ...box, fit: 'inside', withoutEnlargement: true }) : turned;
-  const encoded = encode(job.stripExif ? fitted : keepMetadata(fitted, header), {
+  const encoding = {
     format,
     pixels: source.width * source.height * scale * scale * (animated ? source.frames : 1),
     flat: isFlat && !animated,
     palette: header.isPalette === true && scale === 1,
-  });
-  const { data, info } = await decoding(() => encoded.toBuffer({ resolveWithObject: true }));
+  };
+  const picture = job.stripExif ? fitted : keepMetadata(fitted, header);
+  const encoded = (flat: boolean) =>
+    decoding(() => encode(picture.clone(), { ...encoding, flat }).toBuffer({ resolveWithObject: true }));
+  let { data, info } = await encoded(encoding.flat);
+  if (job.smallest && encoding.flat && format === 'webp' && scale < 1) {
+    const lossy = await encoded(false);
+    if (lossy.data.length < data.length) ({ data, info } = lossy);
+  }
   // libwebp joins equal frames, so that the file itself has to be asked.
   const frames = animated ? ((await sharp(data).metadata()).pages ?? 1) : 1;
   await writeFile(job.output, data, { flag: 'wx', mode: 0o600 }).catch(storing);
@@ -75,8 +83,9 @@ async function hasFlatSource(
   { format }: Metadata,
   { width, height }: { width: number; height: number },
 ) {
-  if (format !== 'png' && format !== 'gif') return false;
-  return (await stat(path)).size < width * height * FLAT_BYTES_PER_PIXEL;
+  const lossless =
+    format === 'png' || format === 'gif' || (format === 'webp' && (await isLosslessWebp(path)));
+  return lossless && (await stat(path)).size < width * height * FLAT_BYTES_PER_PIXEL;
 }
 
 /** The output is RGB or grey, so that a profile of another colour space would be false on it. */

@@ -22,6 +22,25 @@ export async function readHeader(path: string): Promise<Header | null> {
   }
 }
 
+/** Whether a WebP file, from what stands near its front, is a still picture in the lossless form (RFC 9649, section 2.6). */
+export async function isLosslessWebp(path: string): Promise<boolean> {
+  const file = await open(path, 'r');
+  try {
+    const { buffer, bytesRead } = await file.read(Buffer.allocUnsafe(HEAD_BYTES), 0, HEAD_BYTES, 0);
+    let at = 12;
+    while (at + 8 <= bytesRead) {
+      const chunk = buffer.toString('latin1', at, at + 4);
+      if (chunk === 'VP8L') return true;
+      if (chunk === 'VP8 ' || chunk === 'ANMF') return false;
+      const size = buffer.readUInt32LE(at + 4);
+      at += 8 + size + (size % 2);
+    }
+    return false;
+  } finally {
+    await file.close();
+  }
+}
+
 /** Tells the format and, where they stand near the front, the dimensions; pure. */
 export function parseHeader(head: Buffer): Header | null {
   const text = head.toString('latin1', 0, 16);

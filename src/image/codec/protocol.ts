@@ -16,6 +16,8 @@ export interface ConvertJob {
   maxHeight?: number;
   /** False: the first frame alone. True by default: webp and gif output keep the animation. */
   animate?: boolean;
+  /** True: a lossless picture that is scaled down becomes a lossy one where that has fewer bytes. */
+  smallest?: boolean;
 }
 
 /** What every input has to keep to, known from its header. */

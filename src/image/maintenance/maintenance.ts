@@ -31,6 +31,8 @@ export interface MaintenanceOptions {
   log: Log;
   accesses: AccessLog;
   cleanup: Cleanup;
+  /** Hears how many bytes the smaller versions take. */
+  onVersionBytes: (bytes: number) => Promise<void>;
 }
 
 /** Starts what the image host does by itself: writing accesses, cleaning up, sweeping. */
@@ -66,6 +68,7 @@ export async function runWhenDue(options: MaintenanceOptions, signal: AbortSigna
   if (!complete) return;
   const swept = await sweep({ ...options, now: () => clock.now() }, signal);
   if (!swept.complete) return;
+  await options.onVersionBytes(swept.versionBytes);
   await state.set(LAST_RUN, String(clock.now()));
   log('info', 'images cleaned up', {
     removed,

@@ -28,6 +28,8 @@ export interface SweepReport {
   freedBytes: number;
   /** Records whose file is missing, as far as numbers that change meanwhile can tell. */
   missing: number;
+  /** Bytes of smaller versions. */
+  versionBytes: number;
   /** False where it was stopped, or stopped itself because of a doubt. */
   complete: boolean;
 }
@@ -51,7 +53,7 @@ export async function sweep(options: SweepOptions, signal: AbortSignal): Promise
 async function sweepAlone(options: SweepOptions, signal: AbortSignal): Promise<SweepReport> {
   const { images, blobs, doubts, folder, now, log } = options;
   const before = now() - MIN_AGE_MS;
-  const report: SweepReport = { removed: 0, freedBytes: 0, missing: 0, complete: false };
+  const report: SweepReport = { removed: 0, freedBytes: 0, missing: 0, versionBytes: 0, complete: false };
   const { images: records } = await images.summary();
   let originals = 0;
   for await (const batch of blobs.list()) {
@@ -62,6 +64,9 @@ async function sweepAlone(options: SweepOptions, signal: AbortSignal): Promise<S
     });
     const existing = await images.existing([...new Set(owned.map(({ id }) => id))]);
     originals += owned.filter(({ id, original }) => original && existing.has(id)).length;
+    for (const { id, original, blob } of owned) {
+      if (!original && existing.has(id)) report.versionBytes += blob.size;
+    }
     const strays = owned.filter(({ id, blob }) => !existing.has(id) && blob.modified < before);
     // At the last moment: whatever emptied the records may have done so since.
     if (strays.length > 0 && (await doubts.look()).length > 0) return report;

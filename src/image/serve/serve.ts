@@ -37,14 +37,19 @@ export async function serveImage(
   { image, width, download, head, peer }: ServeRequest,
   errorHeaders: ErrorHeaders,
 ): Promise<Response> {
-  const validators = validatorsOf(image, width);
-  const { notModified, file } = headersOf(image, { width, download });
   if (!head) service.accessed(image);
-  if (isNotModified(request.headers, validators)) {
-    return new Response(null, { status: 304, headers: notModified });
+  const asked = headersOf(image, { width, download });
+  if (isNotModified(request.headers, validatorsOf(image, width))) {
+    return new Response(null, { status: 304, headers: asked.notModified });
   }
 
-  const size = await service.sizeOf(image, width, peer);
+  const version = await service.version(image, width, peer);
+  const { size } = version;
+  const validators = validatorsOf(image, version.width);
+  const { notModified, file } = headersOf(image, { width: version.width, download });
+  if (version.width !== width && isNotModified(request.headers, validators)) {
+    return new Response(null, { status: 304, headers: notModified });
+  }
   const headers: Record<string, string> = { ...notModified, ...file };
   if (head) {
     headers['content-length'] = String(size);
@@ -57,11 +62,11 @@ export async function serveImage(
   }
   if (range === null) {
     headers['content-length'] = String(size);
-    return new Response(await service.read(image, width), { headers });
+    return new Response(await service.read(image, version.width), { headers });
   }
   headers['content-length'] = String(range.end - range.start);
   headers['content-range'] = `bytes ${range.start}-${range.end - 1}/${size}`;
-  return new Response(await service.read(image, width, range), { status: 206, headers });
+  return new Response(await service.read(image, version.width, range), { status: 206, headers });
 }
 
 /** What tells one version of an image's file from another. */

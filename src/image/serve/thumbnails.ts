@@ -1,70 +1,121 @@
 import { randomUUID } from 'node:crypto';
-import { open, rm } from 'node:fs/promises';
+import { open, rm, truncate } from 'node:fs/promises';
 import { join } from 'node:path';
 import { AppError, invalidParameter } from '../../errors.ts';
 import { originalKey, THUMBNAIL_WIDTHS, thumbnailKey } from '../blob-keys.ts';
 import type { Codec } from '../codec/codec.ts';
 import { type ImageRecord, MEDIA_TYPES } from '../image.ts';
+import type { Quota } from '../quota.ts';
 import type { BlobStore } from '../store.ts';
+import type { VersionBytes } from './version-bytes.ts';
 
 const MAX_KNOWN_SIZES = 20_000;
+
+/** What to send where a smaller version is asked for. */
+export interface Version {
+  /** `null`: the file as stored, which is smaller, or for which there is no room. */
+  width: number | null;
+  /** Bytes. */
+  size: number;
+}
 
 /** Smaller versions of stored images, made when they are first asked for. */
 export interface Thumbnails {
   /**
-   * Makes sure that the version is there and answers its size in bytes. Those who ask at the same time wait for the
-   * same conversion, which is the first one's. Rejects with `not_found` where the image's own file is missing, and as the codec does.
+   * Makes sure that the version is there. Those who ask at the same time wait for the same conversion, which is the
+   * first one's. A version that is no smaller than the file itself is not kept. Rejects with `not_found` where the
+   * image's own file is missing, and as the codec does, but for `storage_full`.
    */
-  provide(image: ImageRecord, width: number, client: string): Promise<number>;
+  provide(image: ImageRecord, width: number, client: string): Promise<Version>;
   /** To be called when a version turned out to be missing, or was removed. */
   forget(key: string): void;
 }
 
 export interface ThumbnailOptions {
-  blobs: BlobStore;
+  blobs: Pick<BlobStore, 'get' | 'put' | 'stat'>;
   codec: Pick<Codec, 'convert'>;
   /** Folder for temporary files. */
   folder: string;
+  /** Keeps versions from filling the storage. */
+  quota?: Pick<Quota, 'reserve'>;
+  /** Counts the bytes of versions. */
+  bytes: Pick<VersionBytes, 'add'>;
 }
 
-export function createThumbnails({ blobs, codec, folder }: ThumbnailOptions): Thumbnails {
+export function createThumbnails({ blobs, codec, folder, quota, bytes }: ThumbnailOptions): Thumbnails {
+  /** Bytes by key; 0 where the file as stored takes the place of the version, as an empty file says in the store. */
   const sizes = new Map<string, number>();
   const making = new Map<string, Promise<number>>();
 
   async function make(image: ImageRecord, width: number, key: string, client: string): Promise<number> {
     const stored = await blobs.stat(key);
     if (stored) return stored.size;
-    const original = await blobs.get(originalKey(image));
-    if (original === null) throw new AppError('not_found', 'There is no such image.');
+    // Before the conversion, which would be for nothing.
+    (await quota?.reserve(1))?.();
+    const source = await sourceOf(image, width);
     const name = randomUUID();
     const input = join(folder, `${name}.in`);
     const output = join(folder, `${name}.out`);
     try {
-      await writeBody(input, original);
-      const { size } = await codec.convert(
-        { input, output, format: image.format, stripExif: true, maxWidth: width },
+      await writeBody(input, source);
+      const converted = await codec.convert(
+        { input, output, format: image.format, stripExif: true, maxWidth: width, smallest: true },
         { client, purpose: 'version' },
       );
-      await blobs.put(key, output, MEDIA_TYPES[image.format]);
+      const size = converted.size < image.size ? converted.size : 0;
+      const release = await quota?.reserve(size);
+      try {
+        if (size === 0) await truncate(output);
+        await blobs.put(key, output, MEDIA_TYPES[image.format]);
+        await bytes.add(size);
+      } finally {
+        release?.();
+      }
       return size;
     } finally {
       await Promise.all([rm(input, { force: true }), rm(output, { force: true })]);
     }
   }
 
+  /**
+   * The smallest version that is there and at least twice as wide, or the file as stored: what an encoder lost is not
+   * seen at half the size. A palette would be.
+   */
+  async function sourceOf(image: ImageRecord, width: number): Promise<Blob | ReadableStream<Uint8Array>> {
+    const wider = image.format === 'gif' ? [] : THUMBNAIL_WIDTHS.filter((other) => other >= 2 * width);
+    const kept = wider.map((other) => thumbnailKey(image, other)).find((key) => sizes.get(key));
+    const version = kept === undefined ? null : await blobs.get(kept);
+    const source = version ?? (await blobs.get(originalKey(image)));
+    if (source === null) throw new AppError('not_found', 'There is no such image.');
+    return source;
+  }
+
+  function remember(key: string, size: number): void {
+    if (sizes.size >= MAX_KNOWN_SIZES) sizes.clear();
+    sizes.set(key, size);
+  }
+
   return {
     async provide(image, width, client) {
+      const asStored = { width: null, size: image.size };
       const key = thumbnailKey(image, width);
       const known = sizes.get(key);
-      if (known !== undefined) return known;
+      if (known !== undefined) return known === 0 ? asStored : { width, size: known };
       const running = making.get(key) ?? make(image, width, key, client).finally(() => making.delete(key));
       making.set(key, running);
-      const size = await running;
-      if (sizes.size >= MAX_KNOWN_SIZES) sizes.clear();
-      sizes.set(key, size);
-      return size;
+      try {
+        const size = await running;
+        remember(key, size);
+        return size === 0 ? asStored : { width, size };
+      } catch (error) {
+        // Reading goes on while there is no room.
+        if (error instanceof AppError && error.code === 'storage_full') return asStored;
+        throw error;
+      }
     },
+
     forget(key) {
+      void bytes.add(-(sizes.get(key) ?? 0));
       sizes.delete(key);
     },
   };
