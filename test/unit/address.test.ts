@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'bun:test';
 import {
   canonicalAddress,
+  clientNetwork,
   createNetworkList,
   isGloballyRoutable,
   isGloballyRoutableIpv4,
@@ -46,6 +47,7 @@ test('an address has one spelling', () => {
   expect(canonicalAddress('2606:4700:0:0:0:0:0:ABCD')).toBe('2606:4700::abcd');
   expect(canonicalAddress('::ffff:127.0.0.1')).toBe('127.0.0.1');
   expect(canonicalAddress('::FFFF:808:808')).toBe('8.8.8.8');
+  expect(canonicalAddress('::ffff:808:808')).toBe('8.8.8.8');
   expect(canonicalAddress('8.8.8.8')).toBe('8.8.8.8');
   for (const none of ['08.8.8.8', '2130706433', 'fe80::1%eth0', '[::1]', 'localhost', '']) {
     expect(canonicalAddress(none)).toBeNull();
@@ -65,11 +67,35 @@ test('the numeric check agrees with a list of the same networks', () => {
     expect(isGloballyRoutableIpv4(parseIpv4(address))).toBe(false);
   }
   expect(parseIpv4('255.255.255.255')).toBe(0xffffffff);
-  expect(parseIpv4('1.2.3')).toBe(-1);
+  for (const text of ['1.2.3', '1..2.3', '1.2.3.4.5', '1.2.3.', '01.2.3.4']) expect(parseIpv4(text)).toBe(-1);
 });
 
 test('a network list refuses what is no network', () => {
   for (const wrong of ['10.0.0.0/33', '::/129', '10.0.0.0/-1', '10.0.0.0/', 'x', '10.0.0/8']) {
-    expect(() => createNetworkList([wrong])).toThrow(RangeError);
+    expect(() => createNetworkList([wrong])).toThrow(`"${wrong}" is neither an IP address nor a network`);
   }
+});
+
+test('a network list may hold everything, and single addresses', () => {
+  const everything = createNetworkList(['0.0.0.0/0', '::/0']);
+  expect(everything.has('8.8.8.8')).toBe(true);
+  expect(everything.has('2606:4700::1')).toBe(true);
+  const one = createNetworkList(['10.0.0.1', '2001:db8::1']);
+  expect(one.has('10.0.0.1')).toBe(true);
+  expect(one.has('10.0.0.2')).toBe(false);
+  expect(one.has('2001:db8::1')).toBe(true);
+  expect(one.has('2001:db8::2')).toBe(false);
+});
+
+test.each([
+  ['203.0.113.7', '203.0.113.7'],
+  ['2001:db8:1:2:3:4:5:6', '2001:db8:1:2::/64'],
+  ['2001:db8:1::5:6', '2001:db8:1:0::/64'],
+  ['2001:db8::4:5:6:7', '2001:db8:0:0::/64'],
+  ['2001:db8::3:4:5:6:7', '2001:db8:0:3::/64'],
+  ['2001:db8::', '2001:db8:0:0::/64'],
+  ['::1', '0:0:0:0::/64'],
+  ['::2:3:4:5:6:7', '0:0:2:3::/64'],
+])('the client behind %s is %s', (address, network) => {
+  expect(clientNetwork(address)).toBe(network);
 });

@@ -67,7 +67,20 @@ describe('a password hash', () => {
     expect(one).not.toBe(two);
     expect(await hasher.verify('secret', one)).toBe(true);
     expect(await hasher.verify('Secret', one)).toBe(false);
-    expect(await hasher.verify('x'.repeat(1025), one)).toBe(false);
+  });
+
+  test('is made of at most 1,024 bytes', async () => {
+    const quick = createPasswordHasher(randomBytes, { costLog2: 6 });
+    const [longest, longer] = ['x'.repeat(1024), 'x'.repeat(1025)];
+    expect(await quick.verify(longest, await quick.hash(longest))).toBe(true);
+    expect(await quick.verify(longer, await quick.hash(longer))).toBe(false);
+  });
+
+  test('of another kind, or with parameters that cannot be, is an error and no match', async () => {
+    const quick = createPasswordHasher(randomBytes, { costLog2: 6 });
+    const [, ...rest] = (await quick.hash('secret')).split('$');
+    await expect(quick.verify('secret', ['bcrypt', ...rest].join('$'))).rejects.toThrow('unknown kind');
+    await expect(quick.verify('secret', `scrypt$0$8$1$${rest.slice(3).join('$')}`)).rejects.toThrow();
   });
 
   test('is refused as busy when too many wait', async () => {

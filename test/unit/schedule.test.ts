@@ -78,6 +78,33 @@ describe('the next check', () => {
     expect(wait(proven, CHECK_COST_MS.first, 1)).toBeCloseTo(1.1 * wait(proven), 3);
   });
 
+  test('of a living proxy balances what checks and wrong listings cost', () => {
+    // sqrt(2 * cost * mean time up), with 20 minutes, 30 hours and 20 minutes, and 17.52 hours and 20 minutes.
+    expect(wait({ uptime: 0 })).toBeCloseTo(3.6515, 3);
+    expect(wait(proven)).toBeCloseTo(34.8329, 3);
+    expect(wait({ ...proven, runSince: now })).toBeCloseTo(26.7258, 3);
+  });
+
+  test('of a dead one is where a check wins most for its price', () => {
+    // Up 110 minutes on average and down 179.69, so that y = 0.00798 and x = 0.13112.
+    const often = { ...dead, uptime: 0.5, uptimeWeight: 0.5, lastAlive: now - HOUR };
+    expect(wait(often)).toBeCloseTo(8.9466, 3);
+    // Silent for longer than its history knows it to have been down: 110 and 1,112.67 minutes.
+    expect(wait({ ...often, lastAlive: now - 60 * HOUR })).toBeCloseTo(28.0047, 3);
+  });
+
+  test('of a dead one does not depend on how long this run of failures is', () => {
+    const record = { ...dead, lastAlive: now - HOUR };
+    expect(wait({ ...record, runSince: now - 40 * HOUR })).toBe(wait(record));
+  });
+
+  test('comes soon after a first failure only where the proxy was up half of the time', () => {
+    const failed = { status: 'dead', run: -1, uptimeWeight: 0.1, lastAlive: now - 60 * HOUR } as const;
+    expect(wait({ ...failed, uptime: 0.5 })).toBe(2);
+    expect(wait({ ...failed, uptime: 0.49 })).toBeGreaterThan(2);
+    expect(wait({ ...failed, uptime: 0.5, run: -2 })).toBeGreaterThan(2);
+  });
+
   test('is a finite time for records at the edge', () => {
     for (const uptime of [0, 1]) {
       for (const uptimeWeight of [0, 1]) {
@@ -94,6 +121,14 @@ describe('the price of a check', () => {
     expect(nextCheckCost(1000, { lagMs: 5 * MINUTE, used: 1 })).toBeGreaterThan(1000);
     expect(nextCheckCost(1000, { lagMs: 0, used: 0.5 })).toBeLessThan(1000);
     expect(nextCheckCost(1000, { lagMs: 0, used: 1 })).toBe(1000);
+  });
+
+  test('moves by at most 1 % up and 2 % down a minute', () => {
+    expect(nextCheckCost(1000, { lagMs: HOUR, used: 1 })).toBeCloseTo(1010);
+    expect(nextCheckCost(1000, { lagMs: 2.5 * MINUTE, used: 1 })).toBeCloseTo(1005);
+    expect(nextCheckCost(1000, { lagMs: 15_000, used: 0.5 })).toBeCloseTo(990);
+    expect(nextCheckCost(1000, { lagMs: 15_001, used: 0.5 })).toBeGreaterThan(1000);
+    expect(nextCheckCost(1000, { lagMs: 0, used: 0 })).toBeCloseTo(980);
   });
 
   test('stays within its bounds', () => {
