@@ -30,8 +30,9 @@ const MAY_IMPORT: [from: RegExp, to: RegExp][] = [
   [/^src\/feature\.ts$/, /^src\/(lib|web)\//],
   [/^src\/web\//, /^src\/(lib\/|http\/|errors\.ts$|assets\.ts$)/],
   [/^src\/(proxy|image|moderation)\//, /^src\/(lib\/|http\/|web\/|errors\.ts$|assets\.ts$)/],
+  [/^src\/access\//, /^src\/(lib\/|http\/|errors\.ts$)/],
   [/^src\/webhooks\//, /^src\/(lib\/|errors\.ts$)/],
-  [/^src\/app\.ts$/, /^src\/((lib|http|web)\/|(errors|feature)\.ts$)/],
+  [/^src\/app\.ts$/, /^src\/((lib|http|web|access)\/|(errors|feature)\.ts$)/],
   // The composition root and the commands put the parts together.
   [/^src\/(start|cli)(\/|\.ts$)/, /^(src|adapters)\//],
   [/^src\/main(\.deno)?\.ts$/, /^src\/(cli|runtime)\//],

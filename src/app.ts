@@ -16,6 +16,7 @@ import { createResponseCaches } from './http/response-caches.ts';
 import { statsRoute } from './http/stats-route.ts';
 import { type Dependency, systemRoutes } from './http/system-routes.ts';
 import { pathOf, withAuthority } from './http/target.ts';
+import { createWriteOrigin } from './http/write-origin.ts';
 import type { Log } from './lib/logger.ts';
 import type { Metrics } from './lib/metrics.ts';
 import type { Assets } from './web/assets.ts';
@@ -71,7 +72,7 @@ export function createApp(options: AppOptions): App {
     .onError(({ error, request }) => failed(error, request))
     .use(described)
     .get('/openapi.json', async () => Response.json(await description()))
-    .use(docsRoutes(web.site, description))
+    .use(docsRoutes(web.site, description, contexts.of))
     // Pictures come first: they are what most visitors come with.
     .use(webRoutes({ ...web, sections: options.features.toReversed().flatMap(({ home }) => home ?? []) }));
   const allowedMethods = createMethodTable(router.routes);
@@ -79,6 +80,10 @@ export function createApp(options: AppOptions): App {
   const quicks = options.features.flatMap(({ quick }) => quick ?? []);
   const kept = createResponseCaches(options.features, now);
   const admission = createAdmissionQueue({ metrics: metrics?.registry });
+  const writeOrigin = createWriteOrigin({
+    publicUrl: options.publicUrl,
+    isLetIn: (origin) => cors?.isLetIn(origin) ?? false,
+  });
 
   /** The error envelope; a person gets a page, but for what a password in a header opens. */
   function failed(thrown: unknown, request: Request): Response {
@@ -171,6 +176,8 @@ export function createApp(options: AppOptions): App {
       rateHeaders = limited?.headers;
       if (limited?.refusal) throw limited.refusal;
       if (malformed) throw malformed;
+      const foreign = isReading(request) ? null : writeOrigin.refusal(request, context);
+      if (foreign) throw foreign;
       if (mayWrite && !isReading(request) && !context.admin) await mayWrite(context.peer);
       response = cors?.preflight(request) ?? (await answer(request));
     } catch (error) {

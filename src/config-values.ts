@@ -1,6 +1,6 @@
 import { type TSchema, type TString, type TTransform, Type } from '@sinclair/typebox';
 import { createNetworkList } from './lib/address.ts';
-import { parseRates } from './lib/rates.ts';
+import { parseRates, readRate } from './lib/rates.ts';
 
 /** A setting: text from the environment that decodes to a value of type `T`, or throws what would be right. */
 export type Setting<T> = TTransform<TString, T>;
@@ -186,6 +186,15 @@ export function networks(description: string) {
 /** Limits per client; `null`: none. */
 export function rates(fallback: string, description: string) {
   return setting(fallback, description, parseRates);
+}
+
+/** So many in so much time: `60/1m`, `2GiB/1h`. */
+export function rate(description: string) {
+  return setting(undefined, description, (value) => {
+    const bucket = readRate(value);
+    if (bucket === null) throw new Error(`must be a count and a time, such as 60/1m, but is "${value}"`);
+    return bucket;
+  });
 }
 
 function splitList(value: string): string[] {

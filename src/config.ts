@@ -128,6 +128,7 @@ export const settings = Type.Object({
   IMAGE_CONVERT_TIMEOUT: duration('30s', 'Time limit of one conversion.', '100ms'),
   IMAGE_RETENTION: duration('90d', 'The clean-up removes images that nobody has opened for this long.', '1s'),
   IMAGE_CLEANUP_INTERVAL: duration('24h', 'Time between clean-ups.', '1s'),
+  IMAGE_STRAY_RETENTION: duration('7d', 'How long files without a record are kept in quarantine.', '1s'),
 
   LOG_LEVEL: choice(['debug', 'info', 'warn', 'error'], 'info', 'Least level that is logged.'),
   LOG_ADDRESSES: choice(['full', 'hashed', 'off'], 'full', 'How addresses of clients are logged.'),

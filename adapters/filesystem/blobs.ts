@@ -1,11 +1,11 @@
 import { statSync } from 'node:fs';
-import { readdir, stat, unlink } from 'node:fs/promises';
+import { readdir, stat, unlink, utimes } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { BlobInfo, BlobStore } from '../../src/image/store.ts';
 import type { Runtime } from '../../src/runtime/runtime.ts';
 import { orNull, translated } from './errors.ts';
 import { keyOfName, PARTIAL, placeOf } from './paths.ts';
-import { publish } from './publish.ts';
+import { moveInto, publish } from './publish.ts';
 
 export interface FolderBlobsOptions {
   /** Created when the first file is put. */
@@ -63,6 +63,15 @@ export function createFolderBlobs({ folder, fileBody, now = Date.now }: FolderBl
     remove: (key) =>
       translated(async () => {
         await orNull(unlink(placeOf(folder, key).path));
+      }),
+
+    move: (key, to) =>
+      translated(async () => {
+        const { path } = placeOf(folder, key);
+        const present = now() / 1000;
+        // First, so that it never looks old in its new place.
+        if ((await orNull(utimes(path, present, present).then(() => true))) === null) return false;
+        return (await orNull(moveInto(path, placeOf(folder, to)).then(() => true))) ?? false;
       }),
 
     async *list() {

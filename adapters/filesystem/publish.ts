@@ -34,7 +34,8 @@ async function publishCopy(source: string, place: Place): Promise<void> {
   }
 }
 
-async function moveInto(source: string, { folder, path }: Place): Promise<void> {
+/** Renames a file to its place, whose folder is made where it is missing. */
+export async function moveInto(source: string, { folder, path }: Place): Promise<void> {
   try {
     await rename(source, path);
   } catch (error) {

@@ -4,11 +4,12 @@ import { LOG } from './log.ts';
 
 /**
  * KEYS of every script here: records (id to record), public (ids, newest first), idle (ids by last access), totals,
- * log. Only public images are logged.
+ * log, tombstones (ids of removed images, by time). Only public images are logged.
  */
 
 const COUNT = `
 local function count(format, size, isPublic, by)
+  redis.call('HINCRBY', KEYS[4], 'changes', 1)
   redis.call('HINCRBY', KEYS[4], 'images', by)
   redis.call('HINCRBY', KEYS[4], 'bytes', by * size)
   redis.call('HINCRBY', KEYS[4], 'format:' .. format, by)
@@ -25,6 +26,7 @@ local function remove(id)
   redis.call('ZREM', KEYS[2], id)
   redis.call('ZREM', KEYS[3], id)
   count(${field('format')}, ${field('size')}, isPublic, -1)
+  redis.call('ZADD', KEYS[6], redis.call('TIME')[1], id)
   if isPublic then log(KEYS[5], {id}) end
   return 1
 end`;
@@ -54,6 +56,7 @@ local taken = redis.call('HGET', KEYS[1], ARGV[1])
 if taken then return taken == ARGV[2] and 1 or 0 end
 local isPublic = ARGV[7] == '1'
 redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
+redis.call('ZREM', KEYS[6], ARGV[1])
 redis.call('ZADD', KEYS[3], ARGV[4], ARGV[1])
 if isPublic then redis.call('ZADD', KEYS[2], -ARGV[3], ARGV[1]) end
 count(ARGV[5], ARGV[6], isPublic, 1)
@@ -71,12 +74,6 @@ for i = 1, #ARGV do
   if redis.call('HEXISTS', KEYS[1], ARGV[i]) == 1 then found[#found + 1] = ARGV[i] end
 end
 return found`);
-
-/** Answers how many records there are, how many the indices know, and how many of them are not public. */
-export const COUNTS = script(`
-local totals = redis.call('HMGET', KEYS[4], 'images', 'protected')
-return {redis.call('HLEN', KEYS[1]), redis.call('ZCARD', KEYS[2]), redis.call('ZCARD', KEYS[3]),
-  totals[1] or '0', totals[2] or '0'}`);
 
 /** ARGV: first and last place in the list of public images. Answers their number and the records. */
 export const PAGE = script(`${LOAD}

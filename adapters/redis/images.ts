@@ -5,9 +5,9 @@ import type { ImageStore, Page } from '../../src/image/store.ts';
 import { createSearchIndex, type SearchIndex } from '../../src/lib/search/search-index.ts';
 import type { Arg, RedisConnection, Script } from './connection.ts';
 import { createFollower } from './follower.ts';
+import { createImageCare } from './image-care.ts';
 import { decodeFacts, decodeImage, encodeImage } from './image-codec.ts';
 import {
-  COUNTS,
   EXISTING,
   IDLE,
   INSERT,
@@ -32,7 +32,7 @@ export function createRedisImages(redis: RedisConnection): ImageStore {
   const keys = { records: key('records'), log: key('log') };
   const idleKey = key('idle');
   const totalsKey = key('totals');
-  const all = [keys.records, key('public'), idleKey, totalsKey, keys.log];
+  const all = [keys.records, key('public'), idleKey, totalsKey, keys.log, key('tombstones')];
   const read = (script: Script, ...args: Arg[]) => redis.run('safe', script, all, args);
 
   const follower = createFollower<SearchIndex>({
@@ -148,18 +148,7 @@ export function createRedisImages(redis: RedisConnection): ImageStore {
       };
     },
 
-    async faults() {
-      const [records = 0, ...others] = ((await read(COUNTS)) as (string | number)[]).map(Number);
-      const [listed = 0, idle = 0, counted = 0, hidden = 0] = others;
-      const faults: string[] = [];
-      const expect = (name: string, count: number, right: number) => {
-        if (count !== right) faults.push(`The index ${name} knows ${count} of ${right} images.`);
-      };
-      expect('idle', idle, records);
-      expect('totals', counted, records);
-      expect('public', listed, records - hidden);
-      return faults;
-    },
+    ...createImageCare(redis, all),
   };
 }
 

@@ -1,5 +1,6 @@
 import { unlink } from 'node:fs/promises';
 import {
+  CopyObjectCommand,
   DeleteObjectCommand,
   GetObjectCommand,
   HeadObjectCommand,
@@ -72,6 +73,16 @@ export function createS3Blobs(url: string, credentials: S3Credentials): BlobStor
     async remove(key) {
       const command = new DeleteObjectCommand(target(key));
       await limited(0, (limits) => client.send(command, limits).catch(nullIfMissing));
+    },
+
+    async move(key, to) {
+      const source = target(key);
+      const CopySource = encodeURIComponent(`${bucket}/${source.Key}`);
+      const copy = new CopyObjectCommand({ ...target(to), CopySource });
+      const copied = await limited(0, (limits) => client.send(copy, limits).catch(nullIfMissing));
+      if (!copied) return false;
+      await limited(0, (limits) => client.send(new DeleteObjectCommand(source), limits).catch(nullIfMissing));
+      return true;
     },
 
     async *list() {

@@ -49,6 +49,17 @@ export function createSqliteImages(database: Database, searchSizes?: SearchSizes
     `SELECT (SELECT count(*) FROM images) AS records,
        (SELECT ifnull(sum(count), 0) FROM image_counts) AS counted`,
   );
+  const recount = [
+    'DELETE FROM image_counts',
+    `INSERT INTO image_counts
+       SELECT format, password_hash IS NOT NULL, count(*), sum(size) FROM images GROUP BY 1, 2`,
+  ].map((sql) => database.prepare(sql));
+  const buried = database.prepare<{ id: string }>(
+    'SELECT id FROM tombstones WHERE id IN (SELECT value FROM json_each(?))',
+  );
+  const dropTombstones = database.prepare(
+    `DELETE FROM tombstones WHERE at <= CAST(unixepoch('subsec') * 1000 AS INTEGER) - ?`,
+  );
   const place = createPlacer(database, (from, to) => moveRow.run(to, from));
   const imageSearch = createImageSearch(database, searchSizes);
 
@@ -131,9 +142,22 @@ export function createSqliteImages(database: Database, searchSizes?: SearchSizes
       };
     },
 
+    buried: async (ids) => new Set(buried.all(JSON.stringify(ids)).map(({ id }) => id)),
+
+    async dropTombstones(ageMs) {
+      dropTombstones.run(ageMs);
+    },
+
     async faults() {
       const { records, counted } = agreement.get() ?? { records: 0, counted: 0 };
-      return records === counted ? [] : [`The counts know ${counted} of ${records} images.`];
+      if (records === counted) return [];
+      return [{ message: `The counts know ${counted} of ${records} images.`, mendable: counted < records }];
+    },
+
+    async repair() {
+      database.transaction(() => {
+        for (const step of recount) step.run();
+      });
     },
   };
 }

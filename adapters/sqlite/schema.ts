@@ -100,5 +100,15 @@ const imageLog: Migration = [
   `DROP TABLE IF EXISTS image_grams`,
 ];
 
+/** Removed images whose files may still be there. The triggers see to it that no removal goes without. */
+const tombstones: Migration = [
+  `CREATE TABLE tombstones (id TEXT PRIMARY KEY, at INTEGER NOT NULL) STRICT, WITHOUT ROWID`,
+  `CREATE TRIGGER images_buried AFTER DELETE ON images BEGIN
+    INSERT INTO tombstones VALUES (old.id, CAST(unixepoch('subsec') * 1000 AS INTEGER))
+    ON CONFLICT DO UPDATE SET at = excluded.at;
+  END`,
+  `CREATE TRIGGER images_unburied AFTER INSERT ON images BEGIN DELETE FROM tombstones WHERE id = new.id; END`,
+];
+
 /** Every step there ever was, oldest first. */
-export const migrations: readonly Migration[] = [[...proxies, ...images, ...state], imageLog];
+export const migrations: readonly Migration[] = [[...proxies, ...images, ...state], imageLog, tombstones];

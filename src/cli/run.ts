@@ -22,7 +22,13 @@ const COMMANDS: Record<string, Entry> = {
   refresh: { summary: 'have the server refresh its proxies', load: () => import('./refresh.ts') },
   upload: { summary: 'upload images, print their links', load: () => import('./upload.ts') },
   cleanup: { summary: 'have the server remove idle images', load: () => import('./cleanup.ts') },
+  sweep: { summary: 'show, or put away, image files without a record', load: () => import('./sweep.ts') },
+  'restore-strays': {
+    summary: 'take image files out of quarantine',
+    load: () => import('./restore-strays.ts'),
+  },
   migrate: { summary: 'copy everything to other stores', load: () => import('./migrate.ts') },
+  token: { summary: 'make, list and revoke tokens', load: () => import('./token.ts') },
   config: { summary: 'print the settings in force', load: () => import('./config.ts') },
   doctor: { summary: 'find what is wrong with this set-up', load: () => import('./doctor.ts') },
   health: {
@@ -36,7 +42,7 @@ const HELP = `picpool ${VERSION}: a pool of verified free proxies, and an image 
 Usage: picpool [command] [options]
 
 ${Object.entries(COMMANDS)
-  .map(([name, { summary }]) => `  ${name.padEnd(9)} ${summary}`)
+  .map(([name, { summary }]) => `  ${name.padEnd(14)} ${summary}`)
   .join('\n')}
 
   picpool <command> --help   print the options of a command

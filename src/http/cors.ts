@@ -8,6 +8,8 @@ const MAX_AGE_S = 7200;
 
 /** Lets scripts of other origins read answers. Cookies are never taken from them. */
 export interface Cors {
+  /** True for an origin whose scripts may call the API. */
+  isLetIn(origin: string): boolean;
   /** The answer to a preflight request of an origin that is let in, else `null`. */
   preflight(request: Request): Response | null;
   /** Adds what lets the origin of the request read the answer. */
@@ -26,6 +28,8 @@ export function createCors(origins: readonly string[]): Cors {
   }
 
   return {
+    isLetIn: (origin) => everybody || known.has(origin),
+
     preflight(request) {
       if (request.method !== 'OPTIONS' || !request.headers.has('access-control-request-method')) return null;
       if (allowed(request) === null) return null;

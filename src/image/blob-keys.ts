@@ -21,6 +21,19 @@ export function keysOf(image: Keyed & Pick<ImageRecord, 'width'>): string[] {
   return [originalKey(image), ...widths.map((width) => thumbnailKey(image, width))];
 }
 
+/** Before the key of a file in quarantine. */
+const STRAY = 'stray/';
+
+/** Where a file without a record is kept until nobody can want it back. */
+export function strayKey(key: string): string {
+  return STRAY + key;
+}
+
+/** The place that a file in quarantine was taken from, or `null` where the key is not of one. */
+export function keyOfStray(key: string): string | null {
+  return key.startsWith(STRAY) ? key.slice(STRAY.length) : null;
+}
+
 /** Whose file lies under a key, or `null` where the key is none of ours. */
 export function ownerOfKey(key: string): { id: string; original: boolean } | null {
   const [, id, width] = /^([0-9A-Za-z]{12})(-\d+)?\.[a-z]+$/.exec(key) ?? [];

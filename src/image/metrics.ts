@@ -1,6 +1,7 @@
 import { AppError } from '../errors.ts';
 import type { Metrics } from '../lib/metrics.ts';
 import type { Codec, CodecStats } from './codec/codec.ts';
+import type { StrayCount } from './maintenance/quarantine.ts';
 import type { ImageStore } from './store.ts';
 
 /** In seconds, the wait in the queue included. */
@@ -95,12 +96,21 @@ const STATES: readonly [string, string, 'gauge' | 'counter', (stats: CodecStats)
   ],
 ];
 
-/** What is stored, and how much more may be. `freeBytes` answers `null` where nobody knows. */
+/** What is known of the storage besides the records. */
+export interface StorageState {
+  /** `null` where nobody knows. */
+  freeBytes: () => Promise<number | null>;
+  versionBytes: () => Promise<number>;
+  strays: () => Promise<StrayCount>;
+  /** Why no file is removed. */
+  doubts: () => Promise<readonly string[]>;
+}
+
+/** What is stored, how much more may be, and what is wrong with it. */
 export function describeImages(
   metrics: Metrics,
   images: Pick<ImageStore, 'summary'>,
-  versionBytes: () => Promise<number>,
-  freeBytes: () => Promise<number | null>,
+  { freeBytes, versionBytes, strays, doubts }: StorageState,
 ): void {
   metrics.gauge({
     name: 'picpool_images',
@@ -127,4 +137,22 @@ export function describeImages(
       return free === null ? [] : [{ labels: [], value: free }];
     },
   });
+  const single = (name: string, help: string, read: () => Promise<number>) =>
+    metrics.gauge({ name, help, read: async () => [{ labels: [], value: await read() }] });
+  single(
+    'picpool_image_doubts',
+    'Reasons why no image file is removed; 0 where all is well.',
+    async () => (await doubts()).length,
+  );
+  single('picpool_image_stray_files', 'Files in quarantine.', async () => (await strays()).files);
+  single(
+    'picpool_image_stray_bytes',
+    'Bytes of the files in quarantine.',
+    async () => (await strays()).bytes,
+  );
+  single(
+    'picpool_image_records_without_file',
+    'Records whose file was missing at the last sweep.',
+    async () => (await strays()).missing,
+  );
 }

@@ -113,8 +113,7 @@ export function createPages({ service, site, basePath }: PagesOptions): Pages {
       // Who has only the uploader's address need not know the password; the name stays hidden then.
       const shown = token === null && passwordHash !== null ? id : filename;
       const page = deletePage(site, { basePath, id, filename: shown, token });
-      const referrer = token === null ? 'same-origin' : 'no-referrer';
-      return pageResponse(page, { cache: PRIVATE_CACHE, referrer });
+      return pageResponse(page, { cache: PRIVATE_CACHE });
     },
 
     async confirmDelete(request, context, id) {

@@ -24,6 +24,8 @@ export interface QuotaOptions {
   versionBytes: () => Promise<number>;
   /** Of all stored images and their smaller versions; without it only the disk counts. */
   maxBytes: number | undefined;
+  /** Bytes of files in quarantine, which take room, too. */
+  strayBytes: () => Promise<number>;
   /** Free bytes that uploads leave. */
   reserveBytes: number;
   /** On whose file systems there must be room; made where they are missing. */
@@ -35,7 +37,16 @@ export interface QuotaOptions {
 }
 
 export function createQuota(options: QuotaOptions): Quota {
-  const { images, versionBytes, maxBytes, reserveBytes, folders, now, freeOf = freeBytesOf } = options;
+  const {
+    images,
+    versionBytes,
+    strayBytes,
+    maxBytes,
+    reserveBytes,
+    folders,
+    now,
+    freeOf = freeBytesOf,
+  } = options;
   /** Bytes of files that are being stored, which the store does not count yet. */
   let pending = 0;
 
@@ -53,8 +64,12 @@ export function createQuota(options: QuotaOptions): Quota {
 
   async function checkStore(bytes: number): Promise<void> {
     if (maxBytes === undefined) return;
-    const { bytes: stored } = await images.summary();
-    if (stored + (await versionBytes()) + pending + bytes <= maxBytes) return;
+    const [{ bytes: stored }, versions, strays] = await Promise.all([
+      images.summary(),
+      versionBytes(),
+      strayBytes(),
+    ]);
+    if (stored + versions + strays + pending + bytes <= maxBytes) return;
     throw new AppError('storage_full', 'The storage for images is full; uploads are stopped.');
   }
 

@@ -11,7 +11,7 @@ import type { StateStore } from '../lib/state.ts';
 import { type CookieSigner, createCookieSigner } from './access/cookie.ts';
 import { createPasswordHasher, type PasswordHasher } from './access/password.ts';
 import { createPasswordGuard, type PasswordGuard } from './access/password-guard.ts';
-import { keysOf, originalKey, thumbnailKey } from './blob-keys.ts';
+import { keysOf, originalKey, strayKey, thumbnailKey } from './blob-keys.ts';
 import type { Codec } from './codec/codec.ts';
 import { createDeleteToken, createId, ID_PATTERN, type RandomBytes } from './ids.ts';
 import { EXTENSIONS, type ImageRecord, MEDIA_TYPES, type UploadOptions } from './image.ts';
@@ -33,6 +33,8 @@ export interface ImageLimits {
   maxFrames: number;
   retentionMs: number;
   cleanupIntervalMs: number;
+  /** How long files without a record stay in quarantine. */
+  strayRetentionMs: number;
 }
 
 export interface ImageServiceOptions {
@@ -57,6 +59,8 @@ export interface ImageServiceOptions {
   mayStore?: (hash: string) => Promise<void>;
   /** Hears of what was stored and what has gone. */
   onEvent?: (event: ImageEvent) => void;
+  /** Hears why no file is removed, or, with no reason, that files are removed again. */
+  onDoubt?: (reasons: readonly string[]) => void;
   log: Log;
 }
 
@@ -144,6 +148,9 @@ export interface ImageService extends PasswordGuard {
 /** Before the address of an uploader that others share: it equals nobody's, but the administrator can still see it. */
 const SHARED = 'shared ';
 
+/** Some 500 KB; the sweep finds the others. */
+const MAX_UNREMOVED = 10_000;
+
 /** Joins the parts of the image host. Reads, or makes, the secret of its cookies. */
 export async function createImageService(options: ImageServiceOptions): Promise<ImageService> {
   const { images, blobs, state, locks, limiter, codec, clock, random, folder, limits, log } = options;
@@ -177,7 +184,14 @@ export async function createImageService(options: ImageServiceOptions): Promise<
       for (const id of ids) records.forget(id);
     },
   });
-  const doubts = createDoubts({ state, blobs, images, now, log });
+  const doubts = createDoubts({
+    state,
+    blobs,
+    images,
+    now,
+    log,
+    ...(options.onDoubt && { onChange: options.onDoubt }),
+  });
   const cleanup = createCleanup({
     images,
     locks,
@@ -186,6 +200,9 @@ export async function createImageService(options: ImageServiceOptions): Promise<
     now,
     onRemoved: removeFiles,
   });
+  /** Files of removed images that could not be removed; after a restart the sweep finds them by their tombstones. */
+  const unremoved = new Set<string>();
+  let changed = false;
   let maintenance: ReturnType<typeof startMaintenance> | null = null;
 
   async function freshId(): Promise<string> {
@@ -195,21 +212,33 @@ export async function createImageService(options: ImageServiceOptions): Promise<
     }
   }
 
-  /** The record is gone already: a file that cannot be removed now is left to the sweep. */
+  /** The record is gone already: a file that cannot be removed now is removed later. */
   async function removeFiles(image: ImageRecord): Promise<void> {
     records.forget(image.id);
+    changed = true;
     log('info', 'image removed', { id: image.id });
     options.onEvent?.({ type: 'removed', image });
     for (const key of keysOf(image)) {
       thumbnails.forget(key);
       smallFiles.forget(key);
-      await blobs.remove(key).catch((cause) => log('warn', 'file not removed', { key, cause }));
+      await blobs.remove(key).catch((cause) => {
+        log('warn', 'file not removed', { key, cause });
+        if (unremoved.size < MAX_UNREMOVED) unremoved.add(key);
+      });
+    }
+  }
+
+  async function retryRemovals(): Promise<void> {
+    for (const key of unremoved) {
+      await blobs.remove(key);
+      unremoved.delete(key);
     }
   }
 
   /** File first, then record: a crash in between leaves a file without a link, never a dead link. */
   async function store(image: ImageRecord, path: string): Promise<void> {
     await blobs.put(originalKey(image), path, MEDIA_TYPES[image.format]);
+    changed = true;
     try {
       await images.insert(image);
     } catch (cause) {
@@ -296,7 +325,10 @@ export async function createImageService(options: ImageServiceOptions): Promise<
       const key = width === null ? originalKey(image) : thumbnailKey(image, width);
       const kept = smallFiles.get(key);
       if (kept) return range ? kept.slice(range.start, range.end) : kept;
-      const body = await blobs.get(key, range);
+      // A record that was away for a while finds its file in quarantine.
+      const body =
+        (await blobs.get(key, range)) ??
+        ((await blobs.move(strayKey(key), key)) ? await blobs.get(key, range) : null);
       if (body !== null) {
         return range || width !== null ? body : smallFiles.offer(key, image.size, body);
       }
@@ -343,6 +375,12 @@ export async function createImageService(options: ImageServiceOptions): Promise<
         cleanup,
         onVersionBytes: versionBytes.recount,
         doubts,
+        retryRemovals,
+        takeChanged() {
+          const was = changed;
+          changed = false;
+          return was;
+        },
       });
     },
 

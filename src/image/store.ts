@@ -15,6 +15,14 @@ export interface ImageSummary {
   formats: { format: Format; count: number }[];
 }
 
+/** What a store of records has found wrong with itself. */
+export interface StoreFault {
+  /** For the operator. */
+  message: string;
+  /** True where all records are there, and `repair` builds from them what is missing. */
+  mendable: boolean;
+}
+
 /**
  * Where image records live. All methods are atomic; failures of the storage itself reject with
  * `AppError('unavailable')`, a full disk with `storage_full`.
@@ -31,9 +39,12 @@ export interface ImageStore {
   list(query: { text?: string; offset: number; limit: number }): Promise<Page<ImageRecord>>;
   /** Moves last accesses forward, never back; unknown ids are passed over. */
   touch(accesses: ReadonlyMap<string, number>): Promise<void>;
-  /** Removes a record; false when there was none. */
+  /** Removes a record and leaves a tombstone; false when there was none. */
   remove(id: string): Promise<boolean>;
-  /** Removes a record if it was last accessed before the time; false when it was not, or there was none. */
+  /**
+   * Removes a record, and leaves a tombstone, if it was last accessed before the time; false when it was not, or there
+   * was none.
+   */
   removeIdle(id: string, before: number): Promise<boolean>;
   /** Records last accessed before the time, the longest idle first. */
   idleSince(before: number, limit: number): Promise<ImageRecord[]>;
@@ -42,11 +53,16 @@ export interface ImageStore {
   /** Which of the ids have a record. */
   existing(ids: readonly string[]): Promise<Set<string>>;
   summary(): Promise<ImageSummary>;
+  /** Which of the ids have a tombstone: the image was removed, and its files may still be there. */
+  buried(ids: readonly string[]): Promise<Set<string>>;
+  /** Forgets the tombstones that are at least so old, in ms. To be called when their files were seen to be gone. */
+  dropTombstones(ageMs: number): Promise<void>;
+  /** What in the store contradicts itself: indices that know more or fewer images than there are records. */
+  faults(): Promise<StoreFault[]>;
   /**
-   * What in the store contradicts itself, in sentences for the operator: indices that know more or fewer images than there
-   * are records. Empty where all agree.
+   * Builds the indices anew from the records. What is written meanwhile may keep it from ending; it may be called again.
    */
-  faults(): Promise<string[]>;
+  repair(): Promise<void>;
 }
 
 /** A file in the store. */
@@ -80,6 +96,11 @@ export interface BlobStore {
   stat(key: string): Promise<BlobInfo | null>;
   /** Idempotent. */
   remove(key: string): Promise<void>;
+  /**
+   * Moves a blob to another key, replacing what was there; false where there is no such blob. Readers find it under one
+   * of the keys at least. It counts as written at the time of the move.
+   */
+  move(key: string, to: string): Promise<boolean>;
   /** Every blob, in any order, in batches; what changes meanwhile may or may not be seen. */
   list(): AsyncIterable<BlobInfo[]>;
 }

@@ -46,19 +46,25 @@ export function parseRates(text: string): Rates | null {
   if (['off', 'false', 'no', '0'].includes(word)) return null;
   const rates: Rates = { ...DEFAULT_RATES };
   for (const entry of word.split(',')) {
-    const [, name = '', count, prefix = '', time, unit = ''] =
-      /^\s*([a-z_]+)\s*=\s*(\d+(?:\.\d+)?)\s*([kmg]i?)?b?\s*\/\s*(\d+(?:\.\d+)?)?\s*([smhd])\s*$/.exec(
-        entry,
-      ) ?? [];
-    const capacity = Number(count) * (UNITS[prefix] ?? Number.NaN);
-    const seconds = Number(time ?? 1) * (SECONDS[unit] ?? Number.NaN);
-    if (!Object.hasOwn(DEFAULT_RATES, name) || !(capacity >= 1) || !(seconds > 0)) {
+    const [name = '', figures = ''] = entry.split('=').map((part) => part.trim());
+    const bucket = readRate(figures);
+    if (!Object.hasOwn(DEFAULT_RATES, name) || bucket === null) {
       const names = Object.keys(DEFAULT_RATES).join(', ');
       throw new Error(
         `must be on, off, or figures such as upload=60/1m,read=2000/10s (of ${names}), but is "${text}"`,
       );
     }
-    rates[name as RateName] = per(capacity, seconds);
+    rates[name as RateName] = bucket;
   }
   return rates;
+}
+
+/** Reads `60/1m` or `2GiB/1h`: so many in so much time; `null` where it is neither. */
+export function readRate(text: string): Bucket | null {
+  const [, count, prefix = '', time, unit = ''] =
+    /^(\d+(?:\.\d+)?)\s*([kmg]i?)?b?\s*\/\s*(\d+(?:\.\d+)?)?\s*([smhd])$/.exec(text.trim().toLowerCase()) ??
+    [];
+  const capacity = Number(count) * (UNITS[prefix] ?? Number.NaN);
+  const seconds = Number(time ?? 1) * (SECONDS[unit] ?? Number.NaN);
+  return capacity >= 1 && seconds > 0 ? per(capacity, seconds) : null;
 }

@@ -6,6 +6,7 @@ import { imageAdminRoutes } from '../image/admin-routes.ts';
 import { createBudget } from '../image/codec/budget.ts';
 import { createCodec } from '../image/codec/codec.ts';
 import { imageHome } from '../image/gallery.ts';
+import { readStrayCount } from '../image/maintenance/quarantine.ts';
 import { pairStores } from '../image/maintenance/store-identity.ts';
 import { describeImages, observeCodec } from '../image/metrics.ts';
 import { imagePageRoutes } from '../image/page-routes.ts';
@@ -17,6 +18,7 @@ import { createVersionBytes } from '../image/serve/version-bytes.ts';
 import { createImageService } from '../image/service.ts';
 import { eventView, statsView } from '../image/views.ts';
 import { systemClock } from '../lib/clock.ts';
+import { tellOnce } from '../webhooks/tell-once.ts';
 import type { Parts, RunningFeature } from './feature.ts';
 
 /** Puts the image host together. */
@@ -36,6 +38,7 @@ export async function startImages({
     maxFrames: config.IMAGE_MAX_FRAMES,
     retentionMs: config.IMAGE_RETENTION,
     cleanupIntervalMs: config.IMAGE_CLEANUP_INTERVAL,
+    strayRetentionMs: config.IMAGE_STRAY_RETENTION,
   };
   const { metrics, blocks, webhooks, now } = operations;
   const plainCodec = createCodec({
@@ -61,6 +64,7 @@ export async function startImages({
     images: stores.images,
     versionBytes: versionBytes.total,
     maxBytes: config.IMAGE_MAX_STORAGE,
+    strayBytes: async () => (await readStrayCount(stores.state)).bytes,
     reserveBytes: config.IMAGE_MIN_FREE,
     folders: localFiles === null ? [folder] : [folder, localFiles],
     now,
@@ -72,7 +76,13 @@ export async function startImages({
     clock: systemClock,
     log,
   });
-  describeImages(metrics, stores.images, versionBytes.total, quota.freeBytes);
+  const tellDoubt = async (reasons: readonly string[]) => {
+    if (!webhooks) return;
+    const change = { key: 'webhooks:images-doubtful', on: reasons.length > 0 };
+    await tellOnce({ ...stores, ...change }, () =>
+      webhooks.send(change.on ? 'images.doubtful' : 'images.trusted', { reasons }),
+    ).catch((cause) => log('warn', 'event not told', { cause }));
+  };
   const service = await createImageService({
     ...stores,
     codec,
@@ -82,9 +92,16 @@ export async function startImages({
     folder,
     quota,
     mayStore: blocks.mayStore,
+    onDoubt: (reasons) => void tellDoubt(reasons),
     onEvent: ({ type, image }) => webhooks?.send(`image.${type}`, eventView(image)),
     limits,
     log,
+  });
+  describeImages(metrics, stores.images, {
+    freeBytes: quota.freeBytes,
+    versionBytes: versionBytes.total,
+    strays: () => readStrayCount(stores.state),
+    doubts: service.doubts,
   });
   const basePath = config.IMAGE_BASE_PATH;
   return {

@@ -1,14 +1,15 @@
 import { Elysia } from 'elysia';
+import type { ContextOf } from '../http/request-context.ts';
 import { type ApiDescription, docsPage } from './docs-page.ts';
 import { pageResponse } from './page-response.ts';
 import type { Site } from './site.ts';
 
 /** `/docs`: the API description as a page whose examples run against this server. */
-export function docsRoutes(site: Site, description: () => Promise<object>) {
+export function docsRoutes(site: Site, description: () => Promise<object>, contextOf: ContextOf) {
   return new Elysia().get(
     '/docs',
     async ({ request }) => {
-      const { origin } = new URL(request.url);
+      const { origin } = contextOf(request);
       const page = docsPage(site, (await description()) as ApiDescription, origin);
       return pageResponse(page, { cache: 'no-cache' });
     },

@@ -15,24 +15,18 @@ export interface PageAnswer {
   /** Its `Cache-Control`. */
   cache: string;
   headers?: [string, string][];
-  /**
-   * With `no-referrer`, for pages whose address is a secret, browsers hide the origin of our own forms from us, too.
-   */
-  referrer?: 'same-origin' | 'no-referrer';
 }
 
 /** An HTML answer. */
-export function pageResponse(
-  page: string,
-  { status = 200, cache, headers = [], referrer = 'same-origin' }: PageAnswer,
-): Response {
+export function pageResponse(page: string, { status = 200, cache, headers = [] }: PageAnswer): Response {
   return new Response(page, {
     status,
     headers: [
       ['content-type', 'text/html; charset=utf-8'],
       ['cache-control', cache],
       ['content-security-policy', PAGE_POLICY],
-      ['referrer-policy', referrer],
+      // Not `no-referrer`: with that, browsers hide the origin of our own forms from us, too.
+      ['referrer-policy', 'same-origin'],
       ...headers,
     ],
   });

@@ -7,6 +7,8 @@ import { signedHeaders } from './signature.ts';
 export type EventType =
   | 'image.stored'
   | 'image.removed'
+  | 'images.doubtful'
+  | 'images.trusted'
   | 'refresh.finished'
   | 'pool.low'
   | 'pool.recovered'

@@ -1,13 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import { utimes, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import { createAccessLog } from '../../src/image/maintenance/accesses.ts';
 import { createCleanup } from '../../src/image/maintenance/cleanup.ts';
 import { createDoubts } from '../../src/image/maintenance/doubts.ts';
-import { runWhenDue } from '../../src/image/maintenance/maintenance.ts';
-import { sweep } from '../../src/image/maintenance/sweep.ts';
+import { turn } from '../../src/image/maintenance/maintenance.ts';
 import { type CodecBench, startCodec } from '../support/codec.ts';
-import { DAY_MS, HOUR_MS, type ImageHost, pathOf, startImageHost } from '../support/image-host.ts';
+import { DAY_MS, type ImageHost, pathOf, startImageHost } from '../support/image-host.ts';
 import { quarters } from '../support/images.ts';
 import { json } from '../support/json.ts';
 
@@ -116,57 +113,6 @@ describe('the clean-up', () => {
     }));
 });
 
-describe('the sweep', () => {
-  const run = (host: ImageHost) => {
-    const { now } = host.clock;
-    return sweep({ ...host, now, doubts: createDoubts({ ...host, now }) }, new AbortController().signal);
-  };
-
-  test('removes files without a record after an hour, and nothing else', () =>
-    withHost(async (host) => {
-      const [kept, stray] = [await host.upload(png), await host.upload(png)];
-      await host.send(`${pathOf(stray.raw_url)}?w=160`);
-      await host.images.remove(stray.id);
-      const foreign = join(host.folder, 'foreign');
-      await writeFile(foreign, 'not ours');
-      await host.blobs.put('notes.txt', foreign, 'text/plain');
-
-      expect(await run(host)).toEqual({
-        removed: 0,
-        freedBytes: 0,
-        missing: 0,
-        versionBytes: 0,
-        complete: true,
-      });
-      host.clock.ms += 2 * HOUR_MS;
-      const report = await run(host);
-      expect(report).toMatchObject({ removed: 2, missing: 0 });
-      expect(report.freedBytes).toBeGreaterThan(stray.size);
-      expect((await host.files()).sort()).toEqual([`${kept.id}.webp`, 'notes.txt'].sort());
-    }));
-
-  test('reports records without a file and keeps them', () =>
-    withHost(async (host) => {
-      const image = await host.upload(png);
-      await host.upload(png);
-      await host.blobs.remove(`${image.id}.webp`);
-      expect(await run(host)).toMatchObject({ removed: 0, missing: 1 });
-      expect(host.logged).toContainEqual({ message: 'records without a file', facts: { count: 1 } });
-      expect(await host.images.get(image.id)).not.toBeNull();
-    }));
-
-  test('removes temporary files after an hour', () =>
-    withHost(async (host) => {
-      const [old, young] = [join(host.folder, 'upload-old'), join(host.folder, 'upload-young')];
-      await writeFile(old, 'x');
-      await writeFile(young, 'x');
-      const hourAgo = (host.clock.ms - HOUR_MS) / 1000 - 1;
-      await utimes(old, hourAgo, hourAgo);
-      await run(host);
-      expect(await host.temporaryFiles()).toEqual(['upload-young']);
-    }));
-});
-
 describe('the scheduled clean-up', () => {
   test('runs when it is due, whichever server was the last to do it', () =>
     withHost(async (host) => {
@@ -181,18 +127,29 @@ describe('the scheduled clean-up', () => {
         onRemoved: ({ id }) => host.blobs.remove(`${id}.webp`),
       });
       const counted: number[] = [];
-      const onVersionBytes = async (bytes: number) => void counted.push(bytes);
-      const turn = () =>
-        runWhenDue({ ...host, accesses, cleanup, doubts, onVersionBytes }, new AbortController().signal);
+      const takeTurn = () =>
+        turn(
+          {
+            ...host,
+            accesses,
+            cleanup,
+            doubts,
+            onVersionBytes: async (bytes) => void counted.push(bytes),
+            takeChanged: () => false,
+            retryRemovals: async () => {},
+          },
+          new AbortController().signal,
+        );
       const runs = () => host.logged.filter(({ message }) => message === 'images cleaned up');
 
-      await turn();
+      await takeTurn();
       expect(runs()).toHaveLength(1);
+      expect(counted).toEqual([0]);
       host.clock.ms += DAY_MS - 1;
-      await turn();
+      await takeTurn();
       expect(runs()).toHaveLength(1);
       host.clock.ms += 91 * DAY_MS;
-      await turn();
+      await takeTurn();
       expect(runs().at(-1)?.facts).toMatchObject({ removed: 1, freed_bytes: image.size });
     }));
 

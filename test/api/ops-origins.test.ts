@@ -80,6 +80,65 @@ describe('other origins', () => {
   });
 });
 
+describe('a page of another site', () => {
+  const foreign = [
+    { origin: 'https://evil.example' },
+    { origin: 'https://evil.example', 'sec-fetch-site': 'same-origin' },
+    { origin: 'http://img.example' },
+    { origin: 'https://img.example:8443' },
+    { origin: 'https://img.example', 'sec-fetch-site': 'cross-site' },
+    { origin: 'null' },
+    { 'sec-fetch-site': 'cross-site' },
+  ] as Record<string, string>[];
+
+  test.each(foreign.map((headers, index) => ({ headers, from: `198.51.100.${index}` })))(
+    'changes nothing: $headers',
+    async ({ headers, from }) => {
+      for (const [method, path] of [
+        ['POST', '/api/upload'],
+        ['POST', '/api/cleanup'],
+        ['POST', '/api/refresh'],
+        ['POST', '/api/test_proxy_quick'],
+        ['POST', '/api/admin/blocks'],
+        ['DELETE', '/api/delete/AAAAAAAAAAAA?token=x'],
+        ['POST', '/i/AAAAAAAAAAAA'],
+        ['POST', '/nowhere'],
+      ] as const) {
+        const answer = await server.send(path, { method, headers, from, body: PNG });
+        expect([path, answer.status]).toEqual([path, 403]);
+        expect(await json(answer)).toMatchObject({
+          code: 'forbidden',
+          error: expect.stringContaining('PUBLIC_URL'),
+        });
+      }
+      expect((await server.send('/api/list', { headers })).status).toBe(200);
+    },
+  );
+
+  test('is told from our own, from one that was let in, and from programs', async () => {
+    for (const headers of [
+      {},
+      { origin: 'https://img.example', 'sec-fetch-site': 'same-origin' },
+      { origin: 'https://app.example', 'sec-fetch-site': 'cross-site' },
+      { 'sec-fetch-site': 'none' },
+    ]) {
+      const answer = await server.send('/api/upload', { method: 'POST', body: PNG, headers });
+      expect([headers, answer.status]).toEqual([headers, 201]);
+    }
+  });
+
+  test('is told from our own by the host where no PUBLIC_URL is set, with TLS in front or not', async () => {
+    await withServer({ SERVICES: 'image' }, async ({ url, send }) => {
+      const upload = async (origin: string) =>
+        (await send('/api/upload', { method: 'POST', body: PNG, headers: { origin } })).status;
+      expect(await upload(url)).toBe(201);
+      expect(await upload(url.replace('http:', 'https:'))).toBe(201);
+      expect(await upload('http://127.0.0.1:1')).toBe(403);
+      expect(await upload('http://')).toBe(403);
+    });
+  });
+});
+
 describe('every answer', () => {
   test.each([
     '/',
@@ -115,6 +174,9 @@ describe('every answer', () => {
     );
     expect(text).toContain('https://img.example/api/upload');
     expect(text).not.toContain('evil.example');
+    const docs = await rawRequest(hostname, Number(port), 'GET /docs HTTP/1.1\r\nHost: evil.example\r\n');
+    expect(docs).toContain('curl https://img.example/api/list');
+    expect(docs).not.toContain('evil.example');
   });
 
   test.each(['x', 'a.b', 'picpool'])('comes at the host name %s, however short', async (host) => {

@@ -37,7 +37,13 @@ describe('a full storage', () => {
 });
 
 describe('the quota', () => {
-  const options = { reserveBytes: 100, versionBytes: async () => 0, folders: ['/a', '/b'], now: () => 0 };
+  const options = {
+    versionBytes: async () => 0,
+    strayBytes: async () => 0,
+    reserveBytes: 100,
+    folders: ['/a', '/b'],
+    now: () => 0,
+  };
   const stored = (bytes: number) => ({
     summary: async () => ({ images: 1, protected: 0, bytes, formats: [] }),
   });

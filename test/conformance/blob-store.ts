@@ -109,6 +109,17 @@ export function blobStoreConformance(runner: Test, open: Open<BlobStore>): void 
     await store.remove('never.png');
   });
 
+  test('a moved blob is under its new key alone, and counts as written just now', async (store) => {
+    await put(store, 'a.png', 'content');
+    await put(store, 'stray/a.png', 'older');
+    assert.equal(await store.move('a.png', 'stray/a.png'), true);
+    assert.equal(await store.get('a.png'), null);
+    assert.equal(await textOf(store, 'stray/a.png'), 'content');
+    assert.ok(Math.abs(((await store.stat('stray/a.png'))?.modified ?? 0) - Date.now()) < 10 * 60_000);
+    assert.equal(await store.move('a.png', 'stray/a.png'), false);
+    assert.equal(await textOf(store, 'stray/a.png'), 'content');
+  });
+
   test('keys are kept apart: parts, prefixes and letter case', async (store) => {
     const keys = ['a', 'a/b', 'a/b/c', 'a-b', 'a.b', 'abc', 'x/1.webp', 'x/1-320.webp', 'Q1', 'q2'];
     await Promise.all(keys.map((key) => put(store, key, `content of ${key}`)));

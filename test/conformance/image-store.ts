@@ -216,6 +216,24 @@ export function imageStoreConformance(runner: Test, open: Open<ImageStore>): voi
     await store.remove('c');
     assert.equal(await store.removeIdle('b', 30), true);
     assert.deepEqual(await store.faults(), []);
+    const summary = await store.summary();
+    await store.repair();
+    assert.deepEqual([await store.faults(), await store.summary()], [[], summary]);
+    assert.equal((await store.list({ offset: 0, limit: 9 })).total, 1);
+  });
+
+  test('a removed image leaves a tombstone until that is dropped', async (store) => {
+    for (const id of ['a', 'b', 'c']) await store.insert(image({ id, lastAccess: 10 }));
+    await store.remove('a');
+    await store.removeIdle('b', 20);
+    assert.deepEqual(await store.buried(['a', 'b', 'c', 'never']), new Set(['a', 'b']));
+    await store.dropTombstones(3_600_000);
+    assert.deepEqual(await store.buried(['a', 'b']), new Set(['a', 'b']));
+    await store.insert(image({ id: 'a' }));
+    assert.deepEqual(await store.buried(['a', 'b']), new Set(['b']));
+    await store.dropTombstones(0);
+    assert.deepEqual(await store.buried(['a', 'b']), new Set());
+    assert.deepEqual(await store.buried([]), new Set());
   });
 
   imageSearchConformance(runner, open);

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { mkdir, mkdtemp, readdir, rm } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, rm, utimes, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createFolderBlobs } from '../../adapters/filesystem/blobs.ts';
@@ -70,6 +70,7 @@ export async function startImageHost({ codec, basePath = '', adminToken, change 
       maxFrames: 500,
       retentionMs: 90 * DAY_MS,
       cleanupIntervalMs: DAY_MS,
+      strayRetentionMs: 7 * DAY_MS,
     },
     log: (_level, message, facts) =>
       void logged.push({ message, facts: typeof facts === 'function' ? facts() : facts }),
@@ -134,6 +135,19 @@ export async function startImageHost({ codec, basePath = '', adminToken, change 
       return names.filter((name) => name.includes('.')).map((name) => name.split('/').at(-1) ?? name);
     },
     temporaryFiles: () => readdir(folder),
+    /** Stores a file of an image without a record. */
+    async stray(id: string, content = 'of a lost image'): Promise<void> {
+      const path = join(folder, `stray-${id}`);
+      await writeFile(path, content);
+      await options.blobs.put(`${id}.webp`, path, 'image/webp');
+    },
+    /** Makes all stored files so much older, but for the marks. */
+    async age(ms: number): Promise<void> {
+      for (const name of await readdir(blobFolder, { recursive: true })) {
+        const then = (Date.now() - ms) / 1000;
+        if (name.includes('.')) await utimes(join(blobFolder, name), then, then);
+      }
+    },
     async stop() {
       await service.stop();
       database.close();

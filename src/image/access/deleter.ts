@@ -23,7 +23,7 @@ export function deleterOf(request: Request, { identity, origin, admin }: Request
  */
 function isForeignPage(headers: Headers, ownOrigin: string): boolean {
   const site = headers.get('sec-fetch-site');
-  if (site !== null) return site === 'cross-site' || site === 'same-site';
+  if (site === 'cross-site' || site === 'same-site') return true;
   const origin = headers.get('origin');
-  return origin !== null && origin !== ownOrigin;
+  return origin !== null && origin !== new URL(ownOrigin).origin;
 }

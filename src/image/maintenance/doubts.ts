@@ -1,11 +1,14 @@
 import type { Log } from '../../lib/logger.ts';
 import type { StateStore } from '../../lib/state.ts';
-import { ownerOfKey } from '../blob-keys.ts';
 import type { BlobStore, ImageStore } from '../store.ts';
+import { epochFault, readEpochs } from './epoch.ts';
+import { hasImages } from './files.ts';
 import { IDENTITY_BLOB, IDENTITY_STATE, readMark } from './store-identity.ts';
 
 /** How long an answer of `recent` is believed, in ms. */
 const BELIEVED_MS = 10_000;
+/** State: a reason that later uploads would hide. Empty: none. */
+const LASTING = 'image-doubt';
 
 /**
  * Reasons to remove nothing. Where records and files do not belong together beyond doubt, a file without a record is not
@@ -16,50 +19,76 @@ export interface Doubts {
   look(): Promise<readonly string[]>;
   /** The reasons, at most ten seconds old. */
   recent(): Promise<readonly string[]>;
+  /** Builds lost indices anew where that is all that is wrong; false where there was nothing that it could mend. */
+  mend(): Promise<boolean>;
+  /** True where the only reason is one from before, which has no sign any more. */
+  onlyLasting(): Promise<boolean>;
+  /** Forgets that reason: every file was seen to have its record, or the operator says that all is well. */
+  settle(): Promise<void>;
 }
 
 export interface DoubtsOptions {
-  state: Pick<StateStore, 'get'>;
+  state: Pick<StateStore, 'get' | 'set'>;
   blobs: Pick<BlobStore, 'get' | 'list'>;
-  images: Pick<ImageStore, 'faults' | 'summary'>;
+  images: Pick<ImageStore, 'faults' | 'repair' | 'summary'>;
   now: () => number;
   log: Log;
+  /** Called when doubts arise, with the reasons, and with none when they are gone. */
+  onChange?: (reasons: readonly string[]) => void;
 }
 
-export function createDoubts({ state, blobs, images, now, log }: DoubtsOptions): Doubts {
-  let logged = '';
+/** What a look has found, by what can be done about it. */
+interface Found {
+  /** Nothing but the operator, or the data put back, can help. */
+  grave: string[];
+  /** An index that can be built from the records. */
+  mendable: string[];
+  /** What was seen before, and has no sign any more. */
+  lasting: string[];
+}
+
+export function createDoubts({ state, blobs, images, now, log, onChange }: DoubtsOptions): Doubts {
+  let told = '';
   let last: { at: number; reasons: Promise<readonly string[]> } | null = null;
 
+  async function find(): Promise<Found> {
+    const pairing = await pairingFault();
+    const faults = await images.faults();
+    const messages = (mendable: boolean) =>
+      faults.filter((fault) => fault.mendable === mendable).map(({ message }) => message);
+    const found = { grave: [...pairing, ...messages(false)], mendable: messages(true), lasting: [] };
+    if (found.grave.length + found.mendable.length > 0) return found;
+    if ((await images.summary()).images === 0 && (await hasImages(blobs))) {
+      const reason = 'There is no record, but there are files of images.';
+      await state.set(LASTING, reason);
+      return { ...found, grave: [reason] };
+    }
+    const lasting = await state.get(LASTING);
+    return { ...found, lasting: lasting ? [`Before the last uploads: ${lasting}`] : [] };
+  }
+
+  async function pairingFault(): Promise<string[]> {
+    const [marked, known] = [await readMark(blobs), await state.get(IDENTITY_STATE)];
+    if (known === null)
+      return [`The records have lost the value ${IDENTITY_STATE}: they may be empty or others.`];
+    if (marked === null)
+      return [`The files have lost the mark ${IDENTITY_BLOB}: they may be empty or others.`];
+    if (marked !== known) return ['The files belong to other records than these.'];
+    const fault = epochFault(await readEpochs({ state, blobs }));
+    return fault === null ? [] : [fault];
+  }
+
   async function look(): Promise<readonly string[]> {
-    const reasons = await reasonsNow();
+    const { grave, mendable, lasting } = await find();
+    const reasons = [...grave, ...mendable, ...lasting];
     const text = reasons.join(' ');
-    if (text !== logged) {
+    if (text !== told) {
       if (reasons.length > 0) log('error', 'image files are not removed', { reasons });
       else log('info', 'image files may be removed again');
+      onChange?.(reasons);
     }
-    logged = text;
+    told = text;
     return reasons;
-  }
-
-  async function reasonsNow(): Promise<string[]> {
-    const [marked, known] = [await readMark(blobs), await state.get(IDENTITY_STATE)];
-    const reasons = await images.faults();
-    if (known === null)
-      reasons.push(`The records have lost the value ${IDENTITY_STATE}: they may be empty or others.`);
-    else if (marked === null)
-      reasons.push(`The files have lost the mark ${IDENTITY_BLOB}: they may be empty or others.`);
-    else if (marked !== known) reasons.push('The files belong to other records than these.');
-    if (reasons.length === 0 && (await images.summary()).images === 0 && (await hasImages())) {
-      reasons.push('There is no record, but there are files of images.');
-    }
-    return reasons;
-  }
-
-  async function hasImages(): Promise<boolean> {
-    for await (const batch of blobs.list()) {
-      if (batch.some(({ key }) => ownerOfKey(key) !== null)) return true;
-    }
-    return false;
   }
 
   return {
@@ -74,5 +103,17 @@ export function createDoubts({ state, blobs, images, now, log }: DoubtsOptions):
       }
       return last.reasons;
     },
+    async mend() {
+      const { grave, mendable } = await find();
+      if (grave.length > 0 || mendable.length === 0) return false;
+      log('warn', 'indices of the images are built anew', { reasons: mendable });
+      await images.repair();
+      return true;
+    },
+    async onlyLasting() {
+      const { grave, mendable, lasting } = await find();
+      return lasting.length > 0 && grave.length + mendable.length === 0;
+    },
+    settle: () => state.set(LASTING, ''),
   };
 }

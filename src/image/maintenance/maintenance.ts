@@ -1,14 +1,12 @@
 import { AppError } from '../../errors.ts';
 import type { Clock } from '../../lib/clock.ts';
-import type { Locks } from '../../lib/locks.ts';
-import type { Log } from '../../lib/logger.ts';
 import { every, type Repetition } from '../../lib/schedule.ts';
-import type { StateStore } from '../../lib/state.ts';
-import type { BlobStore, ImageStore } from '../store.ts';
 import type { AccessLog } from './accesses.ts';
 import type { Cleanup } from './cleanup.ts';
 import type { Doubts } from './doubts.ts';
-import { sweep } from './sweep.ts';
+import { advanceEpoch } from './epoch.ts';
+import { survey } from './survey.ts';
+import { type SweepOptions, sweep } from './sweep.ts';
 
 /** What a crash can lose of the last accesses, in ms. */
 const FLUSH_INTERVAL_MS = 10_000;
@@ -19,20 +17,18 @@ const CLEANUP_BUDGET_MS = 20_000;
 /** State: when the last scheduled clean-up ended, in ms since 1970. */
 const LAST_RUN = 'image-cleanup-at';
 
-export interface MaintenanceOptions {
-  images: ImageStore;
-  blobs: BlobStore;
-  state: StateStore;
-  locks: Locks;
-  doubts: Doubts;
+export interface MaintenanceOptions extends Omit<SweepOptions, 'now' | 'strayRetentionMs'> {
   clock: Pick<Clock, 'now'>;
-  folder: string;
-  limits: { cleanupIntervalMs: number };
-  log: Log;
+  limits: { cleanupIntervalMs: number; strayRetentionMs: number };
+  doubts: Doubts;
   accesses: AccessLog;
   cleanup: Cleanup;
   /** Hears how many bytes the smaller versions take. */
   onVersionBytes: (bytes: number) => Promise<void>;
+  /** Whether this copy has stored or removed an image since it was asked last. */
+  takeChanged: () => boolean;
+  /** Removes files that could not be removed when their images were. */
+  retryRemovals: () => Promise<void>;
 }
 
 /** Starts what the image host does by itself: writing accesses, cleaning up, sweeping. */
@@ -45,7 +41,7 @@ export function startMaintenance(options: MaintenanceOptions): Repetition {
   const flushing = every(FLUSH_INTERVAL_MS, accesses.flush, fail);
   const cleaning = every(
     Math.min(limits.cleanupIntervalMs, MAX_POLL_MS),
-    (signal) => runWhenDue(options, signal),
+    (signal) => turn(options, signal),
     fail,
   );
   return {
@@ -55,25 +51,52 @@ export function startMaintenance(options: MaintenanceOptions): Repetition {
   };
 }
 
-/** Cleans up and sweeps, unless any copy of the server has done so within the interval, or there is a doubt. */
-export async function runWhenDue(options: MaintenanceOptions, signal: AbortSignal): Promise<void> {
-  const { state, clock, limits, log, accesses, cleanup, doubts } = options;
-  const last = Number((await state.get(LAST_RUN)) ?? 0);
-  if (clock.now() - last < limits.cleanupIntervalMs) return;
-  const reasons = await doubts.look();
+/**
+ * Looks whether all is well, and takes the epoch further where this copy has changed something. Cleans up and sweeps, unless
+ * any copy of the server has done so within the interval, or there is a doubt.
+ */
+export async function turn(options: MaintenanceOptions, signal: AbortSignal): Promise<void> {
+  const { doubts, log, takeChanged, retryRemovals } = options;
+  let reasons = await doubts.look();
+  if (reasons.length > 0 && (await healed(options, signal))) reasons = await doubts.look();
   log('debug', 'clean-up looked', { doubts: reasons.length });
   if (reasons.length > 0) return;
+  await retryRemovals();
+  if (takeChanged()) await advanceEpoch(options, options.folder);
+  await runWhenDue(options, signal);
+}
+
+async function runWhenDue(options: MaintenanceOptions, signal: AbortSignal): Promise<void> {
+  const { state, clock, limits, log, accesses, cleanup } = options;
+  const now = () => clock.now();
+  const last = Number((await state.get(LAST_RUN)) ?? 0);
+  if (now() - last < limits.cleanupIntervalMs) return;
   await accesses.flush();
   const { removed, freedBytes, complete } = await cleanup.run(CLEANUP_BUDGET_MS, signal);
   if (!complete) return;
-  const swept = await sweep({ ...options, now: () => clock.now() }, signal);
+  const { strayRetentionMs } = limits;
+  const swept = await sweep({ ...options, strayRetentionMs, now }, signal);
   if (!swept.complete) return;
   await options.onVersionBytes(swept.versionBytes);
-  await state.set(LAST_RUN, String(clock.now()));
+  await state.set(LAST_RUN, String(now()));
   log('info', 'images cleaned up', {
     removed,
     freed_bytes: freedBytes,
-    stray_files: swept.removed,
-    stray_bytes: swept.freedBytes,
+    files_removed: swept.removed,
+    files_removed_bytes: swept.freedBytes,
+    files_quarantined: swept.quarantined,
+    files_restored: swept.restored,
   });
+}
+
+/** Mends what can be mended without the operator. */
+async function healed(options: MaintenanceOptions, signal: AbortSignal): Promise<boolean> {
+  const { doubts, clock, limits } = options;
+  if (await doubts.mend()) return true;
+  if (!(await doubts.onlyLasting())) return false;
+  const now = () => clock.now();
+  const { strays, whole } = await survey({ ...options, ...limits, now }, Number.POSITIVE_INFINITY, signal);
+  if (!whole || strays.length > 0) return false;
+  await doubts.settle();
+  return true;
 }

@@ -1,12 +1,13 @@
 import { randomUUID } from 'node:crypto';
-import { mkdir, rm, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import { AppError } from '../../errors.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { Log } from '../../lib/logger.ts';
 import type { StateStore } from '../../lib/state.ts';
 import { originalKey } from '../blob-keys.ts';
 import type { BlobStore, ImageStore } from '../store.ts';
+import { beginEpochs } from './epoch.ts';
+import { hasImages } from './files.ts';
+import { readNote, writeNote } from './note.ts';
 
 /** Name of the value, and of the blob, that say which records and which files belong together. */
 export const IDENTITY_STATE = 'image-files-id';
@@ -34,27 +35,37 @@ export interface StoreIdentityOptions {
  * @throws {AppError} `conflict` in words for the operator.
  */
 export async function pairStores(options: StoreIdentityOptions): Promise<void> {
-  const { state, shared, clock, log } = options;
   try {
-    const marked = await readMark(options.blobs);
-    const known = await state.get(IDENTITY_STATE);
-    // Records that are new or lost must not make leavings of somebody's files. On one machine the operator knows.
-    if (marked !== null && known === null && (shared.records || shared.files)) throw foreign();
-    const proposed = marked ?? randomUUID();
-    const id = await state.getOrSet(IDENTITY_STATE, proposed);
-    if (marked === id) return;
-    if (marked !== null) throw foreign();
-    if (id === proposed || !(await mustBeHere(options)))
-      return await writeMark(options.blobs, options.folder, id);
-    for (let waitedMs = 0; waitedMs < PATIENCE_MS; waitedMs += POLL_MS) {
-      await clock.sleep(POLL_MS);
-      if ((await readMark(options.blobs)) === id) return;
-    }
-    throw elsewhere();
+    if (await pair(options)) await beginEpochs(options, options.folder);
   } catch (cause) {
     if (!(cause instanceof AppError) || cause.code !== 'unavailable') throw cause;
-    log('warn', 'not known whether the image files belong to the records', { cause });
+    options.log('warn', 'not known whether the image files belong to the records', { cause });
   }
+}
+
+/** False where that stays in doubt, which `createDoubts` then says. */
+async function pair(options: StoreIdentityOptions): Promise<boolean> {
+  const { state, shared, clock } = options;
+  const marked = await readMark(options.blobs);
+  const known = await state.get(IDENTITY_STATE);
+  // Records that are new or lost must not make leavings of somebody's files. On one machine it may be a new beginning.
+  if (marked !== null && known === null) {
+    if (shared.records || shared.files) throw foreign();
+    if (await hasImages(options.blobs)) return false;
+  }
+  const proposed = marked ?? randomUUID();
+  const id = await state.getOrSet(IDENTITY_STATE, proposed);
+  if (marked === id) return true;
+  if (marked !== null) throw foreign();
+  if (id === proposed || !(await mustBeHere(options))) {
+    await writeMark(options.blobs, options.folder, id);
+    return true;
+  }
+  for (let waitedMs = 0; waitedMs < PATIENCE_MS; waitedMs += POLL_MS) {
+    await clock.sleep(POLL_MS);
+    if ((await readMark(options.blobs)) === id) return true;
+  }
+  throw elsewhere();
 }
 
 /** Where files without a mark mean that the marked ones are on another machine, and not that they were moved. */
@@ -67,21 +78,23 @@ async function mustBeHere({ images, blobs, shared }: StoreIdentityOptions): Prom
 }
 
 /** Which records the files belong to, or `null` where that is not said. */
-export async function readMark(blobs: Pick<BlobStore, 'get'>): Promise<string | null> {
-  const blob = await blobs.get(IDENTITY_BLOB);
-  return blob && (await new Response(blob).text()).trim();
+export function readMark(blobs: Pick<BlobStore, 'get'>): Promise<string | null> {
+  return readNote(blobs, IDENTITY_BLOB);
 }
 
 /** Says which records the files belong to. `folder`: for a temporary file. */
-export async function writeMark(blobs: BlobStore, folder: string, id: string): Promise<void> {
-  const path = join(folder, `pair-${randomUUID()}`);
-  await mkdir(folder, { recursive: true, mode: 0o700 });
-  try {
-    await writeFile(path, `${id}\n`, { mode: 0o600 });
-    await blobs.put(IDENTITY_BLOB, path, 'text/plain');
-  } finally {
-    await rm(path, { force: true });
-  }
+export function writeMark(blobs: Pick<BlobStore, 'put'>, folder: string, id: string): Promise<void> {
+  return writeNote(blobs, folder, IDENTITY_BLOB, id);
+}
+
+/** Makes the stores as they stand one pair: for an operator who knows that they are. */
+export async function agreeOnIdentity(
+  { state, blobs }: { state: Pick<StateStore, 'set'>; blobs: Pick<BlobStore, 'get' | 'put'> },
+  folder: string,
+): Promise<void> {
+  const id = (await readMark(blobs)) ?? randomUUID();
+  await writeMark(blobs, folder, id);
+  await state.set(IDENTITY_STATE, id);
 }
 
 function foreign(): AppError {

@@ -1,91 +1,129 @@
 import { readdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { AppError } from '../../errors.ts';
-import type { Locks } from '../../lib/locks.ts';
+import type { Lease, Locks } from '../../lib/locks.ts';
 import type { Log } from '../../lib/logger.ts';
-import { ownerOfKey } from '../blob-keys.ts';
-import type { BlobInfo, BlobStore, ImageStore } from '../store.ts';
+import type { StateStore } from '../../lib/state.ts';
+import type { BlobStore, ImageStore } from '../store.ts';
 import { CLEANUP_LOCK, CLEANUP_LOCK_TTL_MS } from './cleanup.ts';
 import type { Doubts } from './doubts.ts';
+import { advanceEpoch, EPOCH_BLOB } from './epoch.ts';
+import { createQuarantine, writeStrayCount } from './quarantine.ts';
+import { mostUnasked, type Survey, survey } from './survey.ts';
 
 /** Far longer than an upload takes from its file to its record, in ms. */
 const MIN_AGE_MS = 3_600_000;
 
 export interface SweepOptions {
-  images: Pick<ImageStore, 'existing' | 'summary'>;
-  blobs: Pick<BlobStore, 'list' | 'remove'>;
+  images: ImageStore;
+  blobs: BlobStore;
+  state: StateStore;
   locks: Locks;
   doubts: Pick<Doubts, 'look'>;
+  /** Files without a record are kept for so long. */
+  strayRetentionMs: number;
+  /** Rejects with `forbidden` for a file, by its SHA-256, that must not be kept. */
+  mayStore?: ((hash: string) => Promise<void>) | undefined;
   /** Folder for temporary files. */
   folder: string;
   now: () => number;
   log: Log;
+  /** The operator has looked at what the sweep would do. */
+  confirmed?: boolean;
 }
 
 export interface SweepReport {
-  /** Files without a record that were removed, and their bytes. */
+  /** Files of deleted images, and files whose time in quarantine was over, that were removed, and their bytes. */
   removed: number;
   freedBytes: number;
+  /** Files without a record that were put into quarantine. */
+  quarantined: number;
+  /** Files in quarantine whose record is there again, and which are back in their places. */
+  restored: number;
   /** Records whose file is missing, as far as numbers that change meanwhile can tell. */
   missing: number;
   /** Bytes of smaller versions. */
   versionBytes: number;
+  /** Files without a record that were found, and left alone because they are too many for a mishap. */
+  unconfirmed: number;
   /** False where it was stopped, or stopped itself because of a doubt. */
   complete: boolean;
 }
 
 /**
- * Removes what a crash has left: files without a record, and temporary files, both after an hour. Files that
- * are not ours are left alone. Records without a file are only reported: a store that is empty by mistake must not
- * empty the other one, and so nothing is removed while there is a doubt. May be stopped anywhere and run again. Rejects
- * with `conflict` while another copy of the server cleans up.
+ * Puts away what a crash has left. Files without a record go to quarantine after an hour, and are removed when their time
+ * there is over; files of deleted images are removed at once; temporary files after an hour. Files that are not ours
+ * are left alone, and records without a file only counted: a store that is empty by mistake must not empty the other one.
+ * Nothing is moved or removed while there is a doubt, nor when it is more than `mostUnasked` unless it is confirmed. May be
+ * stopped anywhere and run again. Rejects with `conflict` while another copy of the server cleans up.
  */
 export async function sweep(options: SweepOptions, signal: AbortSignal): Promise<SweepReport> {
   const lease = await options.locks.acquire(CLEANUP_LOCK, CLEANUP_LOCK_TTL_MS);
   if (!lease) throw new AppError('conflict', 'A clean-up is running already.');
   try {
-    return await sweepAlone(options, AbortSignal.any([signal, lease.lost]));
+    return await sweepAlone(options, lease, AbortSignal.any([signal, lease.lost]));
   } finally {
     await lease.release();
   }
 }
 
-async function sweepAlone(options: SweepOptions, signal: AbortSignal): Promise<SweepReport> {
-  const { images, blobs, doubts, folder, now, log } = options;
-  const before = now() - MIN_AGE_MS;
-  const report: SweepReport = { removed: 0, freedBytes: 0, missing: 0, versionBytes: 0, complete: false };
+async function sweepAlone(options: SweepOptions, lease: Lease, signal: AbortSignal): Promise<SweepReport> {
+  const { images, state, log, folder, doubts } = options;
+  const report: SweepReport = {
+    removed: 0,
+    freedBytes: 0,
+    quarantined: 0,
+    restored: 0,
+    missing: 0,
+    versionBytes: 0,
+    unconfirmed: 0,
+    complete: false,
+  };
+  if ((await doubts.look()).length > 0 || !(await advanceEpoch(options, folder))) return report;
+  const before = (await present(options)) - MIN_AGE_MS;
   const { images: records } = await images.summary();
-  let originals = 0;
-  for await (const batch of blobs.list()) {
-    if (signal.aborted) return report;
-    const owned = batch.flatMap((blob) => {
-      const owner = ownerOfKey(blob.key);
-      return owner ? [{ ...owner, blob }] : [];
-    });
-    const existing = await images.existing([...new Set(owned.map(({ id }) => id))]);
-    originals += owned.filter(({ id, original }) => original && existing.has(id)).length;
-    for (const { id, original, blob } of owned) {
-      if (!original && existing.has(id)) report.versionBytes += blob.size;
-    }
-    const strays = owned.filter(({ id, blob }) => !existing.has(id) && blob.modified < before);
-    // At the last moment: whatever emptied the records may have done so since.
-    if (strays.length > 0 && (await doubts.look()).length > 0) return report;
-    for (const { blob } of strays) {
-      if (signal.aborted) return report;
-      await remove(blob);
-    }
-  }
-  report.complete = true;
-  await removeLeftovers(folder, before);
-  report.missing = Math.max(0, records - originals);
+  const found = await survey(options, before, signal);
+  if (signal.aborted) return report;
+  report.versionBytes = found.versionBytes;
+  report.missing = Math.max(0, records - found.originals);
   if (report.missing > 0) log('warn', 'records without a file', { count: report.missing });
-  return report;
-
-  async function remove({ key, size }: BlobInfo): Promise<void> {
-    await blobs.remove(key);
-    report.removed++;
-    report.freedBytes += size;
+  report.unconfirmed = unconfirmed(options, found);
+  if (report.unconfirmed > 0) {
+    log('error', 'too many files without a record: look at them with picpool sweep', {
+      files: report.unconfirmed,
+      of: found.files,
+    });
   }
+  const quarantine = createQuarantine({ ...options, report, lease, signal });
+  await quarantine.restore(found.returned);
+  await quarantine.remove(found.buried);
+  await quarantine.remove(found.expired);
+  if (report.unconfirmed === 0) await quarantine.take(found.strays);
+  await writeStrayCount(state, lease, {
+    files: found.quarantined.files + report.quarantined - report.restored,
+    bytes: found.quarantined.bytes + quarantine.takenBytes(),
+    missing: report.missing,
+  });
+  if (quarantine.stopped()) return report;
+  report.complete = true;
+  // A smaller version may have been in the making when its image was deleted.
+  if (found.whole) await images.dropTombstones(MIN_AGE_MS);
+  await removeLeftovers(folder, before);
+  return report;
+}
+
+function unconfirmed({ confirmed }: SweepOptions, { strays, files, whole }: Survey): number {
+  if (confirmed || (whole && strays.length <= mostUnasked(files))) return 0;
+  return strays.length;
+}
+
+/**
+ * The time, as the clock of the files has it where ours is ahead of it: an upload that is under way must not look an hour
+ * old.
+ */
+async function present({ blobs, now }: SweepOptions): Promise<number> {
+  const mark = await blobs.stat(EPOCH_BLOB);
+  return Math.min(now(), mark?.modified ?? 0);
 }
 
 async function removeLeftovers(folder: string, before: number): Promise<void> {

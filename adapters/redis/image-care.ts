@@ -1,0 +1,134 @@
+import type { ImageStore, StoreFault } from '../../src/image/store.ts';
+import { type Arg, type RedisConnection, type Script, script } from './connection.ts';
+import { decodeFacts, imageField as field } from './image-codec.ts';
+import { pairs } from './log.ts';
+
+/** Records or ids in one command: about a millisecond of the server's time. */
+const BATCH = 1000;
+/** How often the totals are counted anew where images come or go meanwhile. */
+const COUNT_TRIES = 3;
+
+/** KEYS as in `image-scripts.ts`. */
+
+/** Answers how many records there are, how many the indices know, and how many of them are not public. */
+export const COUNTS = script(`
+local totals = redis.call('HMGET', KEYS[4], 'images', 'protected')
+return {redis.call('HLEN', KEYS[1]), redis.call('ZCARD', KEYS[2]), redis.call('ZCARD', KEYS[3]),
+  totals[1] or '0', totals[2] or '0'}`);
+
+/** ARGV: ids. Enters those that have a record into the indices where they are missing there, as accessed just now. */
+const INDEX = script(`
+local now = redis.call('TIME')[1] * 1000
+for i = 1, #ARGV do
+  local text = redis.call('HGET', KEYS[1], ARGV[i])
+  if text then
+    local image = cjson.decode(text)
+    redis.call('ZADD', KEYS[3], 'NX', now, ARGV[i])
+    if ${field('passwordHash')} == cjson.null then
+      redis.call('ZADD', KEYS[2], 'NX', -${field('createdAt')}, ARGV[i])
+    end
+  end
+end`);
+
+/** ARGV: ids. Takes those that have no record out of the indices. */
+const DISCARD = script(`
+for i = 1, #ARGV do
+  if redis.call('HEXISTS', KEYS[1], ARGV[i]) == 0 then
+    redis.call('ZREM', KEYS[2], ARGV[i])
+    redis.call('ZREM', KEYS[3], ARGV[i])
+  end
+end`);
+
+/** ARGV: number of changes, and the totals as names and values. Answers 0 where there were changes since. */
+const SET_TOTALS = script(`
+if (redis.call('HGET', KEYS[4], 'changes') or '0') ~= ARGV[1] then return 0 end
+redis.call('DEL', KEYS[4])
+redis.call('HSET', KEYS[4], 'changes', ARGV[1], unpack(ARGV, 2))
+return 1`);
+
+/** What keeps the records of images over Redis in order. `keys`: as the scripts take them. */
+export function createImageCare(
+  redis: RedisConnection,
+  keys: string[],
+): Pick<ImageStore, 'buried' | 'dropTombstones' | 'faults' | 'repair'> {
+  const [records = '', listed = '', idle = '', totals = '', , tombstones = ''] = keys;
+  const run = (script: Script, ...args: Arg[]) => redis.run('safe', script, keys, args);
+
+  /** The members of a hash or sorted set with their values, in batches; one that is there all the time comes at least once. */
+  async function* scan(command: 'HSCAN' | 'ZSCAN', key: string): AsyncGenerator<[string, string][]> {
+    let cursor = '0';
+    do {
+      const answer = await redis.call('safe', command, key, cursor, 'COUNT', BATCH);
+      const [next, found] = answer as [string, string[]];
+      yield pairs(found).map(([name, value]) => [name, value ?? '']);
+      cursor = next;
+    } while (cursor !== '0');
+  }
+
+  async function recount(): Promise<boolean> {
+    const changes = (await redis.call('safe', 'HGET', totals, 'changes')) as string | null;
+    const sums = new Map<string, number>([['images', 0]]);
+    const add = (name: string, by: number) => sums.set(name, (sums.get(name) ?? 0) + by);
+    const seen = new Set<string>();
+    for await (const batch of scan('HSCAN', records)) {
+      for (const [id, text] of batch) {
+        if (seen.has(id)) continue;
+        seen.add(id);
+        const { format, size, passwordHash } = decodeFacts(text);
+        add('images', 1);
+        add('bytes', size);
+        add(`format:${format}`, 1);
+        if (passwordHash !== null) add('protected', 1);
+      }
+    }
+    return (await run(SET_TOTALS, changes ?? '0', ...[...sums].flat())) === 1;
+  }
+
+  return {
+    async buried(ids) {
+      const found = new Set<string>();
+      for (let first = 0; first < ids.length; first += BATCH) {
+        const batch = ids.slice(first, first + BATCH);
+        const times = (await redis.call('safe', 'ZMSCORE', tombstones, ...batch)) as (string | null)[];
+        for (const [index, time] of times.entries()) if (time !== null) found.add(batch[index] ?? '');
+      }
+      return found;
+    },
+
+    async dropTombstones(ageMs) {
+      const [seconds] = (await redis.call('safe', 'TIME')) as [string, string];
+      const before = Number(seconds) - Math.ceil(ageMs / 1000);
+      await redis.call('safe', 'ZREMRANGEBYSCORE', tombstones, '-inf', before);
+    },
+
+    async faults() {
+      const [held = 0, ...others] = ((await run(COUNTS)) as (string | number)[]).map(Number);
+      const [publicOnes = 0, accessed = 0, counted = 0, hidden = 0] = others;
+      const faults: StoreFault[] = [];
+      const expect = (name: string, count: number, right: number) => {
+        if (count === right) return;
+        // More than there are records: some of these were lost, and no index can bring them back.
+        faults.push({
+          message: `The index ${name} knows ${count} of ${right} images.`,
+          mendable: count < right,
+        });
+      };
+      expect('idle', accessed, held);
+      expect('totals', counted, held);
+      expect('public', publicOnes, held - hidden);
+      return faults;
+    },
+
+    async repair() {
+      for await (const batch of scan('HSCAN', records)) {
+        if (batch.length > 0) await run(INDEX, ...batch.map(([id]) => id));
+      }
+      for (const index of [listed, idle]) {
+        for await (const batch of scan('ZSCAN', index)) {
+          if (batch.length > 0) await run(DISCARD, ...batch.map(([id]) => id));
+        }
+      }
+      for (let tries = 0; tries < COUNT_TRIES && !(await recount()); tries++);
+    },
+  };
+}

@@ -1,0 +1,92 @@
+/**
+ * Changes the modules that decide, one small thing at a time, and counts the changes that the tests notice.
+ *
+ *   bun scripts/mutate.ts [WORD...]     only the modules whose path contains one of the words
+ *
+ * Prints a table and every change that no test noticed. Not a part of the gate: it takes minutes a module.
+ */
+import { cp, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
+import { availableParallelism, tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { findMutants, type Mutant } from './mutate/mutants.ts';
+import { TESTS } from './mutate/tests.ts';
+
+/** A change that makes an endless loop counts as noticed. */
+const TIMEOUT_MS = 60_000;
+
+const root = resolve(import.meta.dir, '..');
+const words = process.argv.slice(2);
+const modules = Object.keys(TESTS).filter(
+  (path) => words.length === 0 || words.some((word) => path.includes(word)),
+);
+if (modules.length === 0) throw new Error(`No module's path contains ${words.join(' or ')}.`);
+
+const rows: string[] = [];
+const survivors: string[] = [];
+const copies = await Promise.all(Array.from({ length: availableParallelism() }, copyTree));
+try {
+  for (const [file, mutants] of await findMutants(root, modules)) {
+    const { killed, survived } = await judge(file, mutants);
+    const score = ((100 * killed) / Math.max(1, mutants.length)).toFixed(0);
+    rows.push(`| \`${file}\` | ${mutants.length} | ${killed} | ${score} % |`);
+    survivors.push(...survived);
+    console.error(rows.at(-1));
+  }
+} finally {
+  for (const copy of copies) await rm(copy, { recursive: true });
+}
+console.log(['| module | changes | noticed | |', '|---|---|---|---|', ...rows].join('\n'));
+if (survivors.length > 0) console.log(`\nNot noticed:\n${survivors.join('\n')}`);
+
+async function judge(file: string, mutants: readonly Mutant[]) {
+  const text = await Bun.file(join(root, file)).text();
+  const tests = TESTS[file] ?? [];
+  const [first = root] = copies;
+  if (!(await passes(first, tests))) throw new Error(`The tests of ${file} fail without any change.`);
+  const waiting = [...mutants];
+  const survived: { mutant: Mutant; words: string }[] = [];
+  let killed = 0;
+  await Promise.all(
+    copies.map(async (copy) => {
+      for (let mutant = waiting.shift(); mutant; mutant = waiting.shift()) {
+        const { start, end, replacement, line } = mutant;
+        await writeFile(join(copy, file), text.slice(0, start) + replacement + text.slice(end));
+        if (await passes(copy, tests)) {
+          const before = text.slice(start, end).replace(/\s+/g, ' ').slice(0, 60);
+          survived.push({
+            mutant,
+            words: `${file}:${line}: \`${before}\` as \`${replacement.slice(0, 60)}\``,
+          });
+        } else killed++;
+      }
+      await writeFile(join(copy, file), text);
+    }),
+  );
+  survived.sort((a, b) => a.mutant.start - b.mutant.start);
+  return { killed, survived: survived.map((each) => each.words) };
+}
+
+async function passes(folder: string, tests: readonly string[]): Promise<boolean> {
+  const child = Bun.spawn(['bun', 'test', '--bail', '--timeout=20000', ...tests], {
+    cwd: folder,
+    stdio: ['ignore', 'ignore', 'ignore'],
+    timeout: TIMEOUT_MS,
+    killSignal: 'SIGKILL',
+  });
+  return (await child.exited) === 0;
+}
+
+/** A copy of what is committed or changed, without what git ignores. */
+async function copyTree(): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'picpool-mutate-'));
+  const listed = Bun.spawn(['git', 'ls-files', '-z', '--cached', '--others', '--exclude-standard'], {
+    cwd: root,
+  });
+  const files = (await new Response(listed.stdout).text()).split('\0').filter((file) => file !== '');
+  for (const file of files) {
+    if (!(await Bun.file(join(root, file)).exists())) continue;
+    await cp(join(root, file), join(folder, file), { recursive: true });
+  }
+  for (const shared of ['node_modules', '.tools']) await symlink(join(root, shared), join(folder, shared));
+  return folder;
+}

@@ -1,0 +1,38 @@
+import { stat } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { openStores, type Stores } from '../../adapters/open.ts';
+import { recordsAdapter } from '../../adapters/registry.ts';
+import { type Config, parseConfig } from '../config.ts';
+import { createLogger, type Log } from '../lib/logger.ts';
+import type { Surroundings } from './command.ts';
+import { usageError } from './exit.ts';
+
+/** The stores of the settings, for a command that works on them beside the server. */
+export interface OpenedStores extends Stores {
+  config: Config;
+  /** For temporary files. */
+  folder: string;
+  log: Log;
+}
+
+/** Runs the work with the stores that the settings name; a database that is not there is not made. */
+export async function withStores<T>(
+  { env, runtime, terminal }: Surroundings,
+  work: (stores: OpenedStores) => Promise<T>,
+): Promise<T> {
+  const config = parseConfig(env);
+  const path = recordsAdapter(config.METADATA_URL).path(config.METADATA_URL);
+  if (path !== null && !(await stat(path).catch(() => null))?.isFile()) {
+    throw usageError(`There is no database ${path}.`);
+  }
+  const stores = await openStores(config.METADATA_URL, config.BLOBS_URL, runtime, {
+    accessKeyId: config.AWS_ACCESS_KEY_ID,
+    secretAccessKey: config.AWS_SECRET_ACCESS_KEY,
+  });
+  const log = createLogger({ level: 'warn', format: 'pretty', write: terminal.say, now: Date.now });
+  try {
+    return await work({ ...stores, config, log, folder: join(resolve(config.DATA_DIR), 'tmp') });
+  } finally {
+    await stores.close();
+  }
+}

@@ -1,0 +1,85 @@
+import { randomBytes } from 'node:crypto';
+import { access } from 'node:fs/promises';
+import { recordsAdapter } from '../../adapters/registry.ts';
+import { createTokens, ROLES, type Tokens } from '../access/tokens.ts';
+import { parseConfig } from '../config.ts';
+import { choice, rate } from '../config-values.ts';
+import { formatTimestamp } from '../lib/clock.ts';
+import type { Bucket } from '../lib/rate-limiter.ts';
+import { defineCommand } from './command.ts';
+import { CommandError, EXIT, usageError } from './exit.ts';
+import { value, valueOr } from './options.ts';
+
+const NAME = /^[\w.@-]{1,64}$/;
+
+export const command = defineCommand({
+  operands: { form: 'create NAME | list | revoke NAME', least: 1, most: 2 },
+  about: `Makes, lists and revokes tokens for the server of these settings, which takes notice within a second. A new
+token is printed once and stored nowhere: the records hold its SHA-256.
+
+  picpool token create laptop --role upload --rate 60/1h --quota 1GiB/1d`,
+  options: {
+    role: valueOr(
+      'ROLE',
+      choice(ROLES, 'upload', 'upload: may upload; admin: may do all; gateway: may use the gateway.'),
+    ),
+    rate: value('COUNT/TIME', rate('How often it may be used, such as 60/1h.')),
+    quota: value('BYTES/TIME', rate('How many bytes may pass under it, such as 1GiB/1d.')),
+  },
+
+  async run({ options, operands: [verb = '', name], env, runtime, terminal }) {
+    const { METADATA_URL } = parseConfig(env);
+    if (verb === 'list' ? name !== undefined : !['create', 'revoke'].includes(verb)) {
+      throw usageError('Say create NAME, list, or revoke NAME.');
+    }
+    if (verb !== 'list' && !NAME.test(name ?? '')) {
+      throw usageError('A name has up to 64 letters, digits and the signs . _ @ -');
+    }
+    await requireRecords(METADATA_URL);
+    const credentials = { accessKeyId: undefined, secretAccessKey: undefined };
+    const records = await recordsAdapter(METADATA_URL).open(METADATA_URL, { runtime, credentials });
+    try {
+      const tokens = createTokens({ state: records.state, random: randomBytes, now: Date.now });
+      if (verb === 'list') await terminal.print(await listed(tokens));
+      else if (verb === 'revoke') {
+        if (!(await tokens.revoke(name ?? ''))) throw new CommandError(`There is no token named ${name}.`);
+        terminal.say(`${name} is revoked.`);
+      } else {
+        const { role, rate = null, quota = null } = options;
+        await terminal.print(`${await tokens.create({ name: name ?? '', role, rate, quota })}\n`);
+      }
+    } finally {
+      await records.close();
+    }
+    return EXIT.done;
+  },
+});
+
+/** An empty database that is made by mistake would take tokens of which no server knows. */
+async function requireRecords(url: string): Promise<void> {
+  const path = recordsAdapter(url).path(url);
+  if (path === null) return;
+  await access(path).catch(() => {
+    throw new CommandError(
+      `There is no database at ${path}. Start the server once, or set DATA_DIR to its folder.`,
+    );
+  });
+}
+
+async function listed(tokens: Tokens): Promise<string> {
+  const rows = (await tokens.list()).map(({ id, name, role, rate, quota, createdAt }) =>
+    [
+      id,
+      role.padEnd(7),
+      formatTimestamp(createdAt),
+      name,
+      `rate ${written(rate)}`,
+      `quota ${written(quota)}`,
+    ].join('  '),
+  );
+  return rows.map((row) => `${row}\n`).join('');
+}
+
+function written(bucket: Bucket | null): string {
+  return bucket === null ? 'none' : `${bucket.capacity}/${Math.round(bucket.capacity / bucket.perSecond)}s`;
+}

@@ -1,0 +1,89 @@
+import type { Locks } from '../../lib/locks.ts';
+import type { StateStore } from '../../lib/state.ts';
+import type { BlobStore } from '../store.ts';
+import { readNote, writeNote } from './note.ts';
+
+/** Name of the value, and of the blob, that say how far records and files have come together. */
+export const EPOCH_STATE = 'image-files-epoch';
+export const EPOCH_BLOB = 'picpool-files-epoch';
+
+const LOCK = 'image-epoch';
+const LOCK_TTL_MS = 30_000;
+
+/** Where both stores stand; `null` where one does not say. */
+export interface Epochs {
+  records: number | null;
+  files: number | null;
+}
+
+export interface EpochStores {
+  state: Pick<StateStore, 'get' | 'getOrSet' | 'setFenced'>;
+  blobs: Pick<BlobStore, 'get' | 'put'>;
+}
+
+/** Reads the files first: a step that is taken meanwhile then looks like one that broke off, which is no fault. */
+export async function readEpochs({
+  state,
+  blobs,
+}: {
+  state: Pick<StateStore, 'get'>;
+  blobs: Pick<BlobStore, 'get'>;
+}): Promise<Epochs> {
+  const files = await readNote(blobs, EPOCH_BLOB);
+  const records = await state.get(EPOCH_STATE);
+  const number = (text: string | null) => (text === null || !/^\d+$/.test(text) ? null : Number(text));
+  return { records: number(records), files: number(files) };
+}
+
+/**
+ * Why the stores are not from the same time, in a sentence for the operator, or `null`. The records take each step first,
+ * so that they may be one ahead.
+ */
+export function epochFault({ records, files }: Epochs): string | null {
+  if (records === null) return `The records have lost the value ${EPOCH_STATE}: they may be empty or others.`;
+  if (files === null) return `The files have lost the mark ${EPOCH_BLOB}: they may be empty or others.`;
+  if (records < files) return 'The records are older than the files: some of them have been lost.';
+  if (records > files + 1) return 'The files are older than the records: some of them have been lost.';
+  return null;
+}
+
+/** Gives both stores their first epoch, unless one of them has had one. */
+export async function beginEpochs({ state, blobs }: EpochStores, folder: string): Promise<void> {
+  const { records, files } = await readEpochs({ state, blobs });
+  if (files !== null || (records !== null && records !== 1)) return;
+  if ((await state.getOrSet(EPOCH_STATE, '1')) === '1') await writeNote(blobs, folder, EPOCH_BLOB, '1');
+}
+
+/**
+ * Takes both stores one epoch further, so that a backup of either of them is known when it is put back. False where another
+ * copy of the server does so just now, or the stores are not from the same time.
+ */
+export async function advanceEpoch(
+  { state, blobs, locks }: EpochStores & { locks: Locks },
+  folder: string,
+): Promise<boolean> {
+  const lease = await locks.acquire(LOCK, LOCK_TTL_MS);
+  if (!lease) return false;
+  try {
+    const epochs = await readEpochs({ state, blobs });
+    if (epochFault(epochs) !== null) return false;
+    const next = String((epochs.records ?? 0) + 1);
+    if (lease.lost.aborted || !(await state.setFenced(EPOCH_STATE, next, lease.token))) return false;
+    if (lease.lost.aborted) return false;
+    await writeNote(blobs, folder, EPOCH_BLOB, next);
+    return true;
+  } finally {
+    await lease.release();
+  }
+}
+
+/** Makes the stores as they stand one pair: for an operator who knows that they are. */
+export async function agreeOnEpoch(
+  { state, blobs }: EpochStores & { state: Pick<StateStore, 'set'> },
+  folder: string,
+): Promise<void> {
+  const { records, files } = await readEpochs({ state, blobs });
+  const next = String(Math.max(records ?? 0, files ?? 0) + 1);
+  await state.set(EPOCH_STATE, next);
+  await writeNote(blobs, folder, EPOCH_BLOB, next);
+}

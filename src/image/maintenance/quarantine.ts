@@ -1,0 +1,136 @@
+import { createHash } from 'node:crypto';
+import { AppError } from '../../errors.ts';
+import type { Lease } from '../../lib/locks.ts';
+import type { Log } from '../../lib/logger.ts';
+import type { StateStore } from '../../lib/state.ts';
+import { strayKey } from '../blob-keys.ts';
+import type { BlobStore, ImageStore } from '../store.ts';
+import type { Doubts } from './doubts.ts';
+import type { ImageFile } from './files.ts';
+import type { SweepReport } from './sweep.ts';
+
+/** Files between two looks at records and marks. */
+const BATCH = 20;
+/** State: what the last sweep has left in quarantine. */
+const COUNT = 'image-strays';
+
+/** What is in quarantine, and how many records have no file. */
+export interface StrayCount {
+  files: number;
+  bytes: number;
+  missing: number;
+}
+
+export async function readStrayCount(state: Pick<StateStore, 'get'>): Promise<StrayCount> {
+  const text = await state.get(COUNT);
+  return text === null ? { files: 0, bytes: 0, missing: 0 } : (JSON.parse(text) as StrayCount);
+}
+
+export async function writeStrayCount(
+  state: Pick<StateStore, 'setFenced'>,
+  lease: Pick<Lease, 'token'>,
+  count: StrayCount,
+): Promise<void> {
+  await state.setFenced(COUNT, JSON.stringify(count), lease.token);
+}
+
+export interface QuarantineOptions {
+  images: Pick<ImageStore, 'existing'>;
+  blobs: Pick<BlobStore, 'get' | 'move' | 'remove'>;
+  doubts: Pick<Doubts, 'look'>;
+  mayStore?: ((hash: string) => Promise<void>) | undefined;
+  log: Log;
+  lease: Pick<Lease, 'lost'>;
+  signal: AbortSignal;
+  /** Takes down what was done. */
+  report: SweepReport;
+}
+
+/** Carries out what a survey has found, each batch after another look at records and marks. */
+export interface Quarantine {
+  /** Puts files without a record away; removes those whose content is blocked. */
+  take(files: readonly ImageFile[]): Promise<void>;
+  /** Puts files back whose record is there again. */
+  restore(files: readonly ImageFile[]): Promise<void>;
+  /** Removes files that have no record. */
+  remove(files: readonly ImageFile[]): Promise<void>;
+  /** True where a doubt or the signal has ended it early. */
+  stopped(): boolean;
+  /** Bytes that were put away. */
+  takenBytes(): number;
+}
+
+export function createQuarantine(options: QuarantineOptions): Quarantine {
+  const { images, blobs, doubts, mayStore, log, signal, report } = options;
+  let stopped = false;
+  let takenBytes = 0;
+
+  /** Runs the work for each file, with whether it has a record at this moment, until there is a doubt. */
+  async function each(
+    files: readonly ImageFile[],
+    work: (file: ImageFile, hasRecord: boolean) => Promise<void>,
+  ): Promise<void> {
+    for (let first = 0; first < files.length && !stopped; first += BATCH) {
+      const batch = files.slice(first, first + BATCH);
+      // Whatever empties a store may do so at any moment.
+      if ((await doubts.look()).length > 0) stopped = true;
+      const existing = stopped ? new Set<string>() : await images.existing(batch.map(({ id }) => id));
+      for (const file of batch) {
+        if (signal.aborted) stopped = true;
+        if (stopped) return;
+        await work(file, existing.has(file.id));
+      }
+    }
+  }
+
+  async function discard({ blob }: ImageFile): Promise<void> {
+    await blobs.remove(blob.key);
+    report.removed++;
+    report.freedBytes += blob.size;
+  }
+
+  async function takeOne(file: ImageFile): Promise<void> {
+    if (file.original && (await isBlocked(blobs, file.blob.key, mayStore))) return discard(file);
+    if (!(await blobs.move(file.key, strayKey(file.key)))) return;
+    // A record that came at the very last moment.
+    if ((await images.existing([file.id])).size > 0) {
+      await blobs.move(strayKey(file.key), file.key);
+      return;
+    }
+    report.quarantined++;
+    takenBytes += file.blob.size;
+    log('warn', 'file without a record put into quarantine', { key: file.key, size: file.blob.size });
+  }
+
+  return {
+    take: (files) => each(files, async (file, hasRecord) => (hasRecord ? undefined : takeOne(file))),
+    restore: (files) =>
+      each(files, async (file, hasRecord) => {
+        if (!hasRecord || !(await blobs.move(strayKey(file.key), file.key))) return;
+        report.restored++;
+        log('warn', 'file taken out of quarantine: its record is there again', { key: file.key });
+      }),
+    remove: (files) => each(files, async (file, hasRecord) => (hasRecord ? undefined : discard(file))),
+    stopped: () => stopped,
+    takenBytes: () => takenBytes,
+  };
+}
+
+/** Whether the administrator has blocked the content of a stored file. */
+export async function isBlocked(
+  blobs: Pick<BlobStore, 'get'>,
+  key: string,
+  mayStore: ((hash: string) => Promise<void>) | undefined,
+): Promise<boolean> {
+  const body = mayStore && (await blobs.get(key));
+  if (!body) return false;
+  const hash = createHash('sha256');
+  for await (const piece of body instanceof Blob ? body.stream() : body) hash.update(piece);
+  return mayStore(hash.digest('hex')).then(
+    () => false,
+    (error: unknown) => {
+      if (error instanceof AppError && error.code === 'forbidden') return true;
+      throw error;
+    },
+  );
+}

@@ -1,0 +1,222 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { createHash } from 'node:crypto';
+import { utimes, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { AppError } from '../../src/errors.ts';
+import { createDoubts } from '../../src/image/maintenance/doubts.ts';
+import { EPOCH_BLOB, EPOCH_STATE } from '../../src/image/maintenance/epoch.ts';
+import { writeNote } from '../../src/image/maintenance/note.ts';
+import { IDENTITY_STATE } from '../../src/image/maintenance/store-identity.ts';
+import { mostUnasked } from '../../src/image/maintenance/survey.ts';
+import { type SweepOptions, sweep } from '../../src/image/maintenance/sweep.ts';
+import { type CodecBench, startCodec } from '../support/codec.ts';
+import { DAY_MS, HOUR_MS, type ImageHost, pathOf, startImageHost } from '../support/image-host.ts';
+import { quarters } from '../support/images.ts';
+
+let bench: CodecBench;
+let png: Uint8Array<ArrayBuffer>;
+
+beforeAll(async () => {
+  bench = await startCodec();
+  png = new Uint8Array(await quarters(400, 300).png().toBuffer());
+});
+afterAll(() => bench.stop());
+
+async function withHost(work: (host: ImageHost) => Promise<void>): Promise<void> {
+  const host = await startImageHost({ codec: bench.codec });
+  try {
+    await work(host);
+  } finally {
+    await host.stop();
+  }
+}
+
+const LOST = ['lost00000001', 'lost00000002', 'lost00000003', 'lost00000004'] as const;
+
+function run(host: ImageHost, more: Partial<SweepOptions> = {}) {
+  const { now } = host.clock;
+  const { strayRetentionMs } = host.limits;
+  const doubts = createDoubts({ ...host, now });
+  return sweep({ ...host, now, strayRetentionMs, doubts, ...more }, new AbortController().signal);
+}
+
+async function withStrays(work: (host: ImageHost) => Promise<void>, count = 1): Promise<void> {
+  await withHost(async (host) => {
+    await host.upload(png);
+    for (const id of LOST.slice(0, count)) await host.stray(id);
+    await host.age(2 * HOUR_MS);
+    await work(host);
+  });
+}
+
+describe('the sweep', () => {
+  test('puts files without a record into quarantine after an hour, and touches nothing else', () =>
+    withHost(async (host) => {
+      const kept = await host.upload(png);
+      await host.stray(LOST[0]);
+      const foreign = join(host.folder, 'foreign');
+      await writeFile(foreign, 'not ours');
+      await host.blobs.put('notes.txt', foreign, 'text/plain');
+
+      expect(await run(host)).toMatchObject({ quarantined: 0, complete: true });
+      await host.age(2 * HOUR_MS);
+      expect(await run(host)).toMatchObject({ quarantined: 1, removed: 0, missing: 0, complete: true });
+      expect((await host.files()).sort()).toEqual(
+        [`${kept.id}.webp`, 'notes.txt', `stray_${LOST[0]}.webp`].sort(),
+      );
+      expect((await host.send(`/i/${LOST[0]}.webp`)).status).toBe(404);
+      expect((await host.send(`/i/stray/${LOST[0]}.webp`)).status).toBe(404);
+    }));
+
+  test('removes what was in quarantine for its whole time, and not before', () =>
+    withStrays(async (host) => {
+      await run(host);
+      host.clock.ms += 7 * DAY_MS - HOUR_MS;
+      expect(await run(host)).toMatchObject({ removed: 0 });
+      host.clock.ms += 2 * HOUR_MS;
+      expect(await run(host)).toMatchObject({ removed: 1, freedBytes: 15 });
+      expect(await host.files()).toHaveLength(1);
+    }));
+
+  test('removes the files of a deleted image at once where its deletion could not', () =>
+    withHost(async (host) => {
+      const [kept, deleted] = [await host.upload(png), await host.upload(png)];
+      await host.send(`${pathOf(deleted.raw_url)}?w=160`);
+      await host.images.remove(deleted.id);
+      expect(await run(host)).toMatchObject({ removed: 2, quarantined: 0 });
+      expect(await host.files()).toEqual([`${kept.id}.webp`]);
+      expect(await host.images.buried([deleted.id, kept.id])).toEqual(new Set([deleted.id]));
+    }));
+
+  test('removes at once a file without a record whose content is blocked', () =>
+    withStrays(async (host) => {
+      const blocked = createHash('sha256').update('of a lost image').digest('hex');
+      const mayStore = async (hash: string) => {
+        if (hash === blocked) throw new AppError('forbidden', 'blocked');
+      };
+      expect(await run(host, { mayStore })).toMatchObject({ removed: 1, quarantined: 0 });
+    }));
+
+  test('takes a file out of quarantine when its record is there again', () =>
+    withHost(async (host) => {
+      const [image, other] = [await host.upload(png), await host.upload(png)];
+      const key = `${image.id}.webp`;
+      await host.blobs.move(key, `stray/${key}`);
+      expect(await run(host)).toMatchObject({ restored: 1 });
+      expect((await host.files()).sort()).toEqual([key, `${other.id}.webp`].sort());
+    }));
+
+  test('a record that is there again finds its file in quarantine even before the next sweep', () =>
+    withHost(async (host) => {
+      const image = await host.upload(png);
+      const key = `${image.id}.webp`;
+      await host.blobs.move(key, `stray/${key}`);
+      expect((await host.send(pathOf(image.raw_url))).status).toBe(200);
+      expect(await host.files()).toEqual([key]);
+    }));
+
+  test('leaves more files than a mishap explains alone until somebody confirms', () =>
+    withStrays(async (host) => {
+      const report = await run(host);
+      expect(report).toMatchObject({ quarantined: 0, unconfirmed: 4 });
+      expect(host.logged.map(({ message }) => message)).toContain(
+        'too many files without a record: look at them with picpool sweep',
+      );
+      expect(await run(host, { confirmed: true })).toMatchObject({ quarantined: 4, unconfirmed: 0 });
+    }, 4));
+
+  test('is not asked for three files, for 5 % of many, and for twenty at the most', () => {
+    expect([0, 10, 79, 80, 200, 399, 400, 1e6].map(mostUnasked)).toEqual([3, 3, 3, 4, 10, 19, 20, 20]);
+  });
+
+  test('takes no file that only looks old because this clock is ahead', () =>
+    withHost(async (host) => {
+      await host.upload(png);
+      await host.stray(LOST[0]);
+      host.clock.ms += 2 * HOUR_MS;
+      expect(await run(host)).toMatchObject({ quarantined: 0, complete: true });
+    }));
+
+  test('reports records without a file and keeps them', () =>
+    withHost(async (host) => {
+      const image = await host.upload(png);
+      await host.upload(png);
+      await host.blobs.remove(`${image.id}.webp`);
+      expect(await run(host)).toMatchObject({ removed: 0, missing: 1 });
+      expect(host.logged).toContainEqual({ message: 'records without a file', facts: { count: 1 } });
+      expect(await host.images.get(image.id)).not.toBeNull();
+    }));
+
+  test('removes temporary files after an hour', () =>
+    withHost(async (host) => {
+      const [old, young] = [join(host.folder, 'upload-old'), join(host.folder, 'upload-young')];
+      await writeFile(old, 'x');
+      await writeFile(young, 'x');
+      const hourAgo = (host.clock.ms - HOUR_MS) / 1000 - 1;
+      await utimes(old, hourAgo, hourAgo);
+      await run(host);
+      expect(await host.temporaryFiles()).toEqual(['upload-young']);
+    }));
+});
+
+describe('nothing is moved', () => {
+  const FAULTS: [name: string, make: (host: ImageHost) => Promise<unknown>, reason: string][] = [
+    [
+      'while the records carry another mark',
+      ({ state }) => state.set(IDENTITY_STATE, 'other'),
+      'other records',
+    ],
+    [
+      'while the records are older than the files',
+      ({ state }) => state.set(EPOCH_STATE, '0'),
+      'older than the files',
+    ],
+    [
+      'while the files are older than the records',
+      ({ state }) => state.set(EPOCH_STATE, '7'),
+      'older than the records',
+    ],
+    ['while the files have lost their mark', ({ blobs }) => blobs.remove(EPOCH_BLOB), 'have lost the mark'],
+    [
+      'while there are files and no record',
+      async ({ images }) => {
+        for (const { id } of await images.recent({ offset: 0, limit: 9 })) await images.remove(id);
+      },
+      'There is no record',
+    ],
+  ];
+
+  test.each(FAULTS)('%s', (_name, make, reason) =>
+    withStrays(async (host) => {
+      const files = (await host.files()).sort();
+      await make(host);
+      expect(await run(host)).toMatchObject({ quarantined: 0, removed: 0, complete: false });
+      expect((await host.files()).sort()).toEqual(files);
+      expect(JSON.stringify(host.logged)).toContain(reason);
+    }),
+  );
+
+  test('once there were files and no record, also after later uploads, until every file has its record', () =>
+    withHost(async (host) => {
+      await host.stray(LOST[0]);
+      await host.age(2 * HOUR_MS);
+      expect(await run(host)).toMatchObject({ complete: false });
+      await host.upload(png);
+      expect(await run(host)).toMatchObject({ quarantined: 0, complete: false });
+    }));
+
+  test('where the doubt arises between two batches', () =>
+    withStrays(async (host) => {
+      let looks = 0;
+      const look = async () => (++looks === 1 ? [] : ['emptied just now']);
+      expect(await run(host, { doubts: { look } })).toMatchObject({ quarantined: 0, complete: false });
+    }));
+
+  test('and a step of the epoch that broke off is no doubt', () =>
+    withStrays(async (host) => {
+      const epoch = Number(await host.state.get(EPOCH_STATE));
+      await writeNote(host.blobs, host.folder, EPOCH_BLOB, String(epoch));
+      await host.state.set(EPOCH_STATE, String(epoch + 1));
+      expect(await run(host)).toMatchObject({ quarantined: 1, complete: true });
+    }));
+});

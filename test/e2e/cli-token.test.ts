@@ -1,0 +1,39 @@
+import { expect, test } from 'bun:test';
+import { cli } from '../support/cli.ts';
+import { startServer } from '../support/server-process.ts';
+import { withFolder } from '../support/temporary.ts';
+
+test('picpool token makes, lists and revokes tokens beside a running server', async () => {
+  await withFolder(async (folder) => {
+    const env = { DATA_DIR: folder };
+    const early = await cli(['token', 'list'], { env });
+    expect([early.code, early.stderr]).toEqual([1, expect.stringContaining('There is no database at')]);
+    const server = await startServer('bun', {}, folder);
+    try {
+      const made = await cli(['token', 'create', 'laptop', '--rate', '60/1h', '--quota', '1GiB/1d'], { env });
+      expect([made.code, made.stdout]).toEqual([0, expect.stringMatching(/^picpool_[\w-]{43}\n$/)]);
+      const again = await cli(['token', 'create', 'laptop'], { env });
+      expect([again.code, again.stderr]).toEqual([1, 'picpool: There is a token named laptop already.\n']);
+      const listed = await cli(['token', 'list'], { env, runtime: 'deno' });
+      expect(listed.stdout).toMatch(
+        /^[0-9a-f]{12} {2}upload {3}\S+ \S+ {2}laptop {2}rate 60\/3600s {2}quota 1073741824\/86400s\n$/,
+      );
+      expect(listed.stdout).not.toContain(made.stdout.trim());
+      expect((await cli(['token', 'revoke', 'laptop'], { env })).code).toBe(0);
+      expect((await cli(['token', 'list'], { env })).stdout).toBe('');
+      expect((await cli(['token', 'revoke', 'laptop'], { env })).code).toBe(1);
+    } finally {
+      await server.stop();
+    }
+    for (const args of [
+      ['token'],
+      ['token', 'make', 'x'],
+      ['token', 'create'],
+      ['token', 'create', 'a b'],
+      ['token', 'list', 'x'],
+      ['token', 'create', 'x', '--role', 'king'],
+    ]) {
+      expect([args, (await cli(args, { env })).code]).toEqual([args, 2]);
+    }
+  });
+}, 60_000);

@@ -1,0 +1,92 @@
+import { describe, expect, test } from 'bun:test';
+import { randomBytes } from 'node:crypto';
+import { openDatabase } from '../../adapters/sqlite/database.ts';
+import { createSqliteState } from '../../adapters/sqlite/state.ts';
+import { createTokens } from '../../src/access/tokens.ts';
+import { bunRuntime } from '../../src/runtime/bun.ts';
+
+/** Two copies of a server over the same records, with one clock. */
+async function world() {
+  const state = createSqliteState(await openDatabase(bunRuntime.openSqlite, ':memory:'));
+  const clock = { ms: 1_000_000 };
+  const copy = () => createTokens({ state, random: randomBytes, now: () => clock.ms });
+  return { state, clock, one: copy(), other: copy() };
+}
+
+const plain = { rate: null, quota: null };
+
+describe('a token', () => {
+  test('gives its role and no other, but an administrator may upload', async () => {
+    const { one } = await world();
+    const roles = ['upload', 'admin', 'gateway'] as const;
+    const granted: Record<string, string[]> = {};
+    for (const role of roles) {
+      const token = await one.create({ name: role, role, ...plain });
+      const checks = await Promise.all(
+        roles.map(async (wanted) => ((await one.verify(token, wanted)) ? [wanted] : [])),
+      );
+      granted[role] = checks.flat();
+    }
+    expect(granted).toEqual({ upload: ['upload'], admin: ['upload', 'admin'], gateway: ['gateway'] });
+  });
+
+  test('tells whose it is and what limits it', async () => {
+    const { one, clock } = await world();
+    const rate = { capacity: 60, perSecond: 1 };
+    const token = await one.create({ name: 'laptop', role: 'upload', rate, quota: null });
+    const facts = {
+      id: expect.stringMatching(/^[0-9a-f]{12}$/),
+      name: 'laptop',
+      role: 'upload',
+      createdAt: clock.ms,
+    };
+    expect(await one.verify(token, 'upload')).toEqual({ ...facts, rate, quota: null } as never);
+  });
+
+  test('is stored nowhere; its hash is', async () => {
+    const { one, state } = await world();
+    const token = await one.create({ name: 'laptop', role: 'upload', ...plain });
+    expect(token).toMatch(/^picpool_[\w-]{43}$/);
+    const keys = await state.keys();
+    const stored = [...keys, ...(await Promise.all(keys.map((key) => state.get(key))))].join(' ');
+    expect(stored).not.toContain(token.slice('picpool_'.length));
+    expect(keys).toEqual([expect.stringMatching(/^token [0-9a-f]{64}$/)]);
+  });
+
+  test('that nobody made is none, whatever it looks like', async () => {
+    const { one } = await world();
+    const token = await one.create({ name: 'laptop', role: 'upload', ...plain });
+    for (const wrong of [
+      '',
+      'picpool_',
+      `${token}x`,
+      token.slice(0, -1),
+      `picpool_${'A'.repeat(43)}`,
+      'x'.repeat(1e6),
+    ]) {
+      expect(await one.verify(wrong, 'upload')).toBeNull();
+    }
+  });
+
+  test('made or revoked by one copy is so for another within a second', async () => {
+    const { one, other, clock } = await world();
+    const token = await one.create({ name: 'laptop', role: 'upload', ...plain });
+    expect(await other.verify(token, 'upload')).not.toBeNull();
+    expect(await one.revoke('laptop')).toBe(true);
+    expect(await one.verify(token, 'upload')).toBeNull();
+    clock.ms += 999;
+    expect(await other.verify(token, 'upload')).toBeNull();
+    expect(await other.list()).toEqual([]);
+    expect(await one.revoke('laptop')).toBe(false);
+  });
+});
+
+test('names are taken once, and free again after a revocation', async () => {
+  const { one } = await world();
+  const create = () => one.create({ name: 'laptop', role: 'upload', ...plain });
+  const first = await create();
+  await expect(create()).rejects.toThrow('There is a token named laptop already.');
+  await one.revoke('laptop');
+  expect(await create()).not.toBe(first);
+  expect((await one.list()).map(({ name }) => name)).toEqual(['laptop']);
+});
