@@ -222,14 +222,17 @@ describe.each(['bun', 'deno'] as const)('the image host on %s', (runtime) => {
     expect(stats.bytes).toBeGreaterThan(0);
   });
 
-  test('the uploader may delete by address, and the link is gone', async () => {
+  test('the uploader may delete by address, but not where forwarding headers say that others share it', async () => {
     const image = await upload(await transparent(), 'gone.png');
-    const spoofed = await call('DELETE', `/api/delete/${image.id}`, {
-      headers: { 'x-forwarded-for': '9.9.9.9' },
-    });
-    expect(await json(spoofed)).toMatchObject({ success: true });
+    expect(await json(await call('DELETE', `/api/delete/${image.id}`))).toMatchObject({ success: true });
     expect((await call('GET', image.raw_url)).status).toBe(404);
     expect((await call('DELETE', `/api/delete/${image.id}`)).status).toBe(404);
+
+    const shared = await upload(await transparent(), 'shared.png');
+    const forwarded = { headers: { 'x-forwarded-for': '9.9.9.9' } };
+    expect((await call('DELETE', `/api/delete/${shared.id}`, forwarded)).status).toBe(403);
+    const byToken = `/api/delete/${shared.id}?token=${shared.delete_token}`;
+    expect((await call('DELETE', byToken, forwarded)).status).toBe(200);
   });
 
   test('a clean-up removes nothing that was just opened', async () => {

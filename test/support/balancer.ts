@@ -8,6 +8,9 @@ import { find, freePort, until } from './services.ts';
 /** What the example of a balancer says where no copy answers; the servers' own errors have other words. */
 export const AWAY = 'The server does not answer. Please try again in a few seconds.';
 
+/** The header in which a test says from where a request comes: all of it is sent from one loopback address. */
+export const CLIENT_ADDRESS = 'x-test-client';
+
 export interface Balancer {
   url: string;
   /** What it has logged. */
@@ -41,7 +44,9 @@ export async function startNginx(site: string): Promise<Balancer> {
     join(folder, 'nginx.conf'),
     `daemon off; worker_processes 1; pid ${folder}/pid; error_log ${folder}/error.log;
 events { worker_connections 2048; }
-http { access_log off; ${temporary} include ${folder}/site.conf; }
+http { access_log off; ${temporary}
+  set_real_ip_from 127.0.0.1; real_ip_header ${CLIENT_ADDRESS};
+  include ${folder}/site.conf; }
 `,
   );
   await mkdir(join(folder, 'logs'));

@@ -1,4 +1,4 @@
-import { type Balancer, startBalancer } from './balancer.ts';
+import { type Balancer, CLIENT_ADDRESS, startBalancer } from './balancer.ts';
 import { type RuntimeName, type ServerProcess, startServer } from './server-process.ts';
 import { freePort } from './services.ts';
 
@@ -83,7 +83,7 @@ export async function startFleet(
     copies,
     send(path, { from, to, ...init } = {}) {
       const headers = new Headers(init.headers);
-      if (from !== undefined) headers.set('x-forwarded-for', from);
+      if (from !== undefined) headers.set(to ? 'x-forwarded-for' : CLIENT_ADDRESS, from);
       return fetch(`${to?.url ?? balancer.url}${path}`, { redirect: 'manual', ...init, headers });
     },
     async stop() {
