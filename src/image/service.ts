@@ -19,6 +19,7 @@ import { createAccessLog } from './maintenance/accesses.ts';
 import { type CleanupReport, createCleanup } from './maintenance/cleanup.ts';
 import { createDoubts } from './maintenance/doubts.ts';
 import { startMaintenance } from './maintenance/maintenance.ts';
+import { createRemovals } from './maintenance/removals.ts';
 import type { Quota } from './quota.ts';
 import { createRecordCache } from './records.ts';
 import { createSmallFiles } from './serve/small-files.ts';
@@ -148,9 +149,6 @@ export interface ImageService extends PasswordGuard {
 /** Before the address of an uploader that others share: it equals nobody's, but the administrator can still see it. */
 const SHARED = 'shared ';
 
-/** Some 500 KB; the sweep finds the others. */
-const MAX_UNREMOVED = 10_000;
-
 /** Joins the parts of the image host. Reads, or makes, the secret of its cookies. */
 export async function createImageService(options: ImageServiceOptions): Promise<ImageService> {
   const { images, blobs, state, locks, limiter, codec, clock, random, folder, limits, log } = options;
@@ -200,8 +198,7 @@ export async function createImageService(options: ImageServiceOptions): Promise<
     now,
     onRemoved: removeFiles,
   });
-  /** Files of removed images that could not be removed; after a restart the sweep finds them by their tombstones. */
-  const unremoved = new Set<string>();
+  const removals = createRemovals(blobs, log);
   let changed = false;
   let maintenance: ReturnType<typeof startMaintenance> | null = null;
 
@@ -221,17 +218,7 @@ export async function createImageService(options: ImageServiceOptions): Promise<
     for (const key of keysOf(image)) {
       thumbnails.forget(key);
       smallFiles.forget(key);
-      await blobs.remove(key).catch((cause) => {
-        log('warn', 'file not removed', { key, cause });
-        if (unremoved.size < MAX_UNREMOVED) unremoved.add(key);
-      });
-    }
-  }
-
-  async function retryRemovals(): Promise<void> {
-    for (const key of unremoved) {
-      await blobs.remove(key);
-      unremoved.delete(key);
+      await removals.remove(key);
     }
   }
 
@@ -375,7 +362,7 @@ export async function createImageService(options: ImageServiceOptions): Promise<
         cleanup,
         onVersionBytes: versionBytes.recount,
         doubts,
-        retryRemovals,
+        retryRemovals: removals.retry,
         takeChanged() {
           const was = changed;
           changed = false;
