@@ -5,14 +5,13 @@ import { createAdmissionQueue, Overloaded } from './http/admission-queue.ts';
 import type { Contexts } from './http/context.ts';
 import type { Cors } from './http/cors.ts';
 import { errorResponse, toAppError } from './http/errors.ts';
+import { Exchange } from './http/exchange.ts';
 import { withoutBody } from './http/head.ts';
-import type { Limits, RateHeaders } from './http/limits.ts';
-import { createMethodTable } from './http/methods.ts';
+import type { Limited, Limits } from './http/limits.ts';
 import { metricsRoutes } from './http/metrics-routes.ts';
 import { createPrometheus } from './http/prometheus.ts';
-import type { RequestContext } from './http/request-context.ts';
 import { createRequestMeter } from './http/request-meter.ts';
-import { createResponseCaches } from './http/response-caches.ts';
+import { createRouteTable } from './http/route-table.ts';
 import { statsRoute } from './http/stats-route.ts';
 import { type Dependency, systemRoutes } from './http/system-routes.ts';
 import { pathOf, withAuthority } from './http/target.ts';
@@ -57,8 +56,8 @@ export interface App {
   describe(): Promise<object>;
 }
 
-/** What watches the server is answered however many wait. */
-const NEVER_WAITING = new Set(['/livez', '/readyz', '/metrics']);
+/** Lets a request pass (with nothing), answers it, or throws why it is refused. */
+type Step = (exchange: Exchange) => Response | undefined | Promise<Response | undefined>;
 
 export function createApp(options: AppOptions): App {
   const { contexts, limits, log, now, cors, metrics, mayWrite, web } = options;
@@ -69,162 +68,174 @@ export function createApp(options: AppOptions): App {
   });
   const described = publicRoutes(options);
   const router = new Elysia({ normalize: false, handler: { standardHostname: false } })
-    .onError(({ error, request }) => failed(error, request))
+    .onError(({ error, request }) => failed(error, request, contexts.of(request).id))
     .use(described)
     .get('/openapi.json', async () => Response.json(await description()))
     .use(docsRoutes(web.site, description, contexts.of))
     // Pictures come first: they are what most visitors come with.
     .use(webRoutes({ ...web, sections: options.features.toReversed().flatMap(({ home }) => home ?? []) }));
-  const allowedMethods = createMethodTable(router.routes);
-  const meter = metrics && createRequestMeter(metrics.registry, router.routes);
-  const quicks = options.features.flatMap(({ quick }) => quick ?? []);
-  const kept = createResponseCaches(options.features, now);
+  const table = createRouteTable(router.routes);
+  const meter = metrics && createRequestMeter(metrics.registry);
   const admission = createAdmissionQueue({ metrics: metrics?.registry });
   const writeOrigin = createWriteOrigin({
     publicUrl: options.publicUrl,
     isLetIn: (origin) => cors?.isLetIn(origin) ?? false,
   });
 
-  /** The error envelope; a person gets a page, but for what a password in a header opens. */
-  function failed(thrown: unknown, request: Request): Response {
-    const error = reported(thrown, request);
-    const { id } = contexts.of(request);
-    const envelope = errorResponse(error, id);
-    if (envelope.status === 401 || !isForPerson(request)) return envelope;
-    return errorPage(web.site, error, envelope, id);
-  }
+  /** What a request goes through, in this order, after it was matched and before its answer is counted and logged. */
+  const steps: readonly Step[] = [
+    countAgainstLimits,
+    demandHost,
+    answerPreflight,
+    refuseForeignPages,
+    refuseBlocked,
+    demandRoute,
+    demandAdmin,
+    answer,
+  ];
 
-  /** Elysia reports a wrong method as an unknown path; what is wrong in the server is logged, not shown. */
-  function reported(error: unknown, request: Request): AppError {
-    const known = toAppError(error);
-    if (known.code === 'not_found' && !(error instanceof AppError)) return wrongMethod(request) ?? known;
-    if (known.code === 'internal' || (known.code === 'unavailable' && !(known instanceof Overloaded))) {
-      log('error', 'request failed', { request_id: contexts.of(request).id, cause: known.cause ?? known });
-    }
-    return known;
-  }
-
-  function wrongMethod(request: Request): AppError | null {
-    const allowed = allowedMethods(pathOf(request.url));
-    if (allowed.length === 0) return null;
-    return new AppError('method_not_allowed', `This path answers ${allowed.join(', ')} only.`);
-  }
-
-  function quickAnswer(request: Request): Response | null {
-    for (const quick of quicks) {
-      const response = quick(request);
-      if (response) return response;
-    }
-    return null;
-  }
-
-  async function answer(request: Request): Promise<Response> {
-    if (request.method === 'HEAD') {
-      const asGet = new Request(request, { method: 'GET' });
-      contexts.share(request, asGet);
-      return withoutBody(await routed(asGet));
-    }
-    if (request.method !== 'GET') return routed(request);
-    const quick = quickAnswer(request);
-    if (quick) return quick;
+  function begin(incoming: Request, socketPeer: () => string): Exchange {
+    const wellFormed = withAuthority(incoming);
+    const request = wellFormed ?? incoming;
     const path = pathOf(request.url);
-    const cache = kept.at(path);
-    return cache ? cache.answer(request, path, () => routed(request)) : routed(request);
-  }
-
-  async function routed(request: Request): Promise<Response> {
-    // What brings a body begins at once: while it waited, the body would pile up in memory.
-    if (isReading(request) && !NEVER_WAITING.has(pathOf(request.url))) await admission.next();
-    return sealed(await router.handle(request));
-  }
-
-  /** A kept or quick answer, which most requests get: without the router, a promise, or a context. */
-  function keptAnswer(request: Request, socketPeer: () => string): Response | null {
-    if (limits || cors || request.method !== 'GET') return null;
-    const { url } = request;
-    const match = kept.matchNow(request, url, contexts.idOf);
-    if (match) return counted(request, socketPeer, match.response, match.path);
-    const quick = quickAnswer(request);
-    if (!quick) return null;
-    quick.headers.set('x-request-id', contexts.idOf(request));
-    return counted(request, socketPeer, quick, pathOf(url));
-  }
-
-  /** An answer that took no time to speak of. */
-  function counted(request: Request, socketPeer: () => string, response: Response, path: string): Response {
-    const { status } = response;
-    meter?.('GET', path, status, 0);
-    log('info', 'request', () => {
-      const id = response.headers.get('x-request-id') ?? '';
-      return factsOf(request, contexts.open(request, socketPeer, id), path, status, 0);
+    return new Exchange({
+      request,
+      path,
+      context: contexts.open(request, socketPeer),
+      route: table.match(request.method, wellFormed ? path : ''),
+      malformed: wellFormed === null,
+      startedAt: now(),
     });
-    return response;
   }
 
-  /** `malformed`: the fault of a request that names no host. */
-  async function handle(
-    request: Request,
-    socketPeer: () => string,
-    malformed: AppError | null = null,
-  ): Promise<Response> {
-    const startedAt = now();
-    const context = contexts.open(request, socketPeer);
-    let response: Response;
-    let rateHeaders: RateHeaders | undefined;
+  function run(exchange: Exchange, first = 0): Response | Promise<Response> {
     try {
-      const limited = await limits?.(request, context);
-      rateHeaders = limited?.headers;
-      if (limited?.refusal) throw limited.refusal;
-      if (malformed) throw malformed;
-      const foreign = isReading(request) ? null : writeOrigin.refusal(request, context);
-      if (foreign) throw foreign;
-      if (mayWrite && !isReading(request) && !context.admin) await mayWrite(context.peer);
-      response = cors?.preflight(request) ?? (await answer(request));
+      for (const [place, step] of steps.entries()) {
+        if (place < first) continue;
+        const answer = step(exchange);
+        if (answer instanceof Promise) return wait(exchange, answer, place + 1);
+        if (answer) return finish(exchange, answer);
+      }
+      throw new Error('no step answered');
     } catch (error) {
-      response = sealed(failed(error, request));
+      return fail(exchange, error);
     }
-    const { headers, status } = response;
-    headers.set('x-request-id', context.id);
-    const path = pathOf(request.url);
-    if (status === 405) headers.set('allow', allowedMethods(path).join(', '));
-    cors?.allow(request, headers);
-    for (const name in rateHeaders) headers.set(name, rateHeaders[name] ?? '');
+  }
+
+  async function wait(exchange: Exchange, pending: Promise<Response | undefined>, next: number) {
+    try {
+      const answer = await pending;
+      return answer ? finish(exchange, answer) : run(exchange, next);
+    } catch (error) {
+      return fail(exchange, error);
+    }
+  }
+
+  function countAgainstLimits(exchange: Exchange): undefined | Promise<undefined> {
+    const limited = limits?.(exchange.request, exchange.route, exchange.context.peer);
+    const note = (known: Limited): undefined => {
+      exchange.rate = known.headers;
+      if (known.refusal) throw known.refusal;
+    };
+    if (limited instanceof Promise) return limited.then(note);
+    return limited && note(limited);
+  }
+
+  function demandHost({ malformed }: Exchange): undefined {
+    if (malformed) throw invalidParameter('Host', 'The header Host must name one host.');
+  }
+
+  function answerPreflight({ request }: Exchange): Response | undefined {
+    return cors?.preflight(request) ?? undefined;
+  }
+
+  function refuseForeignPages({ reading, request, context }: Exchange): undefined {
+    const refusal = reading ? null : writeOrigin.refusal(request, context);
+    if (refusal) throw refusal;
+  }
+
+  function refuseBlocked({ reading, context }: Exchange): undefined | Promise<undefined> {
+    if (!mayWrite || reading || context.admin) return;
+    return mayWrite(context.peer).then(() => undefined);
+  }
+
+  function demandRoute({ route: { found, allow } }: Exchange): undefined {
+    if (found) return;
+    if (allow !== '') throw new AppError('method_not_allowed', `This path answers ${allow} only.`);
+    throw new AppError('not_found', 'There is nothing at this path.');
+  }
+
+  function demandAdmin({ route: { admin }, context }: Exchange): undefined {
+    if (admin === null || context.admin || (admin === 'once set' && !contexts.adminIsSet)) return;
+    throw new AppError('unauthorized', 'This needs the header Authorization: Bearer <ADMIN_TOKEN>.');
+  }
+
+  function answer(exchange: Exchange): Response | Promise<Response> {
+    const { cached } = exchange.route;
+    return cached ? cached.answer(exchange, () => answerAnew(exchange)) : answerAnew(exchange);
+  }
+
+  async function answerAnew({ route, request, context }: Exchange): Promise<Response> {
+    if (route.queued) await admission.next();
+    const head = request.method === 'HEAD';
+    const asGet = head ? new Request(request, { method: 'GET' }) : request;
+    contexts.bind(asGet, context);
+    const response = sealed(await router.handle(asGet));
+    return head ? withoutBody(response) : response;
+  }
+
+  function fail(exchange: Exchange, error: unknown): Response {
+    const { request, context, route } = exchange;
+    const response = sealed(failed(error, request, context.id));
+    if (response.status === 405) response.headers.set('allow', route.allow);
+    return finish(exchange, response);
+  }
+
+  /** The error envelope; a person gets a page, but for what a password in a header opens. */
+  function failed(thrown: unknown, request: Request, requestId: string): Response {
+    const error = toAppError(thrown);
+    // A flood is no fault: logged one by one, it would fill the log, too.
+    if (error.code === 'internal' || (error.code === 'unavailable' && !(error instanceof Overloaded))) {
+      log('error', 'request failed', { request_id: requestId, cause: error.cause ?? error });
+    }
+    const envelope = errorResponse(error, requestId);
+    if (envelope.status === 401 || !isForPerson(request)) return envelope;
+    return errorPage(web.site, error, envelope, requestId);
+  }
+
+  function finish(exchange: Exchange, response: Response): Response {
+    const { request, route, path, context, startedAt } = exchange;
+    const { status } = response;
+    if (!exchange.stamped) exchange.stamp(response.headers);
+    cors?.allow(request, response.headers);
     const ms = now() - startedAt;
-    meter?.(request.method, path, status, ms);
-    log(status >= 500 ? 'error' : 'info', 'request', () => factsOf(request, context, path, status, ms));
+    meter?.(route, status, ms);
+    log(status >= 500 ? 'error' : 'info', 'request', () => ({
+      request_id: context.id,
+      method: request.method,
+      path,
+      status,
+      ms: Math.round(ms),
+      peer: context.peer,
+    }));
     return response;
   }
 
   return {
     describe: description,
-    handle(incoming, socketPeer) {
-      const request = withAuthority(incoming);
-      if (request) return keptAnswer(request, socketPeer) ?? handle(request, socketPeer);
-      return handle(incoming, socketPeer, invalidParameter('Host', 'The header Host must name one host.'));
-    },
+    handle: (request, socketPeer) => run(begin(request, socketPeer)),
   };
 }
 
-/** What is logged of a request. */
-function factsOf(
-  { method }: Request,
-  { id, peer }: RequestContext,
-  path: string,
-  status: number,
-  ms: number,
-) {
-  return { request_id: id, method, path, status, ms: Math.round(ms), peer };
-}
-
 /** Everything that the API description speaks of. */
-function publicRoutes({ features, dependencies, metrics, routes }: AppOptions): AnyElysia {
+function publicRoutes({ features, dependencies, metrics, routes, now }: AppOptions): AnyElysia {
   const app = new Elysia({ normalize: false }).use(systemRoutes(dependencies));
   if (metrics) app.use(metricsRoutes(createPrometheus(metrics.registry), metrics.token));
   if (routes) app.use(routes);
   for (const [basePath, group] of Map.groupBy(features, (feature) => feature.basePath)) {
     const mounted = new Elysia({ prefix: basePath, normalize: false });
     for (const feature of group) mounted.use(feature.routes);
-    app.use(mounted.use(statsRoute(group)));
+    app.use(mounted.use(statsRoute(group, now)));
   }
   return app;
 }
@@ -239,10 +250,6 @@ function sealed(response: Response): Response {
     headers.set('cross-origin-resource-policy', 'same-origin');
   }
   return response;
-}
-
-function isReading({ method }: Request): boolean {
-  return method === 'GET' || method === 'HEAD' || method === 'OPTIONS';
 }
 
 function memoize<T>(make: () => Promise<T>): () => Promise<T> {

@@ -12,10 +12,8 @@ export interface Feature {
   stats: () => Promise<object>;
   /** Shape and example of that answer. */
   statsAnswer: { schema: TSchema; example: object };
-  /** Answers GET requests of which there are very many without the router; `null` for all that it leaves to its routes. */
-  quick?: (request: Request) => Response | null;
   /** What it shows on the first page. */
   home?: (request: Request) => Promise<HomeSection>;
-  /** GET answers that depend on nothing but the URL and `version`. */
-  cached?: { paths: readonly string[]; version: () => string | Promise<string> };
+  /** Changes with the data of `stats`; where it is not given, they are counted anew every second. */
+  version?: () => string | Promise<string>;
 }

@@ -80,7 +80,7 @@ export async function start(
       now,
       metrics: { registry: metrics, token: config.METRICS_TOKEN },
       cors: config.CORS_ORIGINS && createCors(config.CORS_ORIGINS),
-      routes: adminRoutes(blocks, contexts.of),
+      routes: adminRoutes(blocks),
       mayWrite: blocks.mayWrite,
     });
     const server = await runtime.serve(app.handle, { hostname: config.HOST, port: config.PORT });

@@ -41,7 +41,7 @@ export function createLocalRateLimiter({ now, maxKeys = MAX_KEYS }: LocalRateLim
   }
 
   return {
-    async take(key, { capacity, perSecond }, cost = 1) {
+    take(key, { capacity, perSecond }, cost = 1) {
       const time = now();
       const state = buckets.get(key);
       const gained = state ? (Math.max(0, time - state.at) / 1000) * perSecond : 0;

@@ -1,4 +1,4 @@
-import type { RateLimiter } from '../../src/lib/rate-limiter.ts';
+import type { RateLimiter, Verdict } from '../../src/lib/rate-limiter.ts';
 import { within } from './within.ts';
 
 /** Longer than a server that works takes. */
@@ -12,14 +12,22 @@ const PAUSE_MS = 1000;
  */
 export function withFallback(first: RateLimiter, fallback: RateLimiter): RateLimiter {
   let failedAt = Number.NEGATIVE_INFINITY;
+
+  async function inTime(
+    asked: Promise<Verdict>,
+    instead: () => Verdict | Promise<Verdict>,
+  ): Promise<Verdict> {
+    const verdict = await within(asked, PATIENCE_MS).catch(() => null);
+    if (verdict) return verdict;
+    failedAt = performance.now();
+    return instead();
+  }
+
   return {
-    async take(key, bucket, cost) {
-      if (performance.now() - failedAt >= PAUSE_MS) {
-        const verdict = await within(first.take(key, bucket, cost), PATIENCE_MS).catch(() => null);
-        if (verdict) return verdict;
-        failedAt = performance.now();
-      }
-      return fallback.take(key, bucket, cost);
+    take(key, bucket, cost) {
+      if (performance.now() - failedAt < PAUSE_MS) return fallback.take(key, bucket, cost);
+      const verdict = first.take(key, bucket, cost);
+      return verdict instanceof Promise ? inTime(verdict, () => fallback.take(key, bucket, cost)) : verdict;
     },
   };
 }

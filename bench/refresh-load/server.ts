@@ -104,10 +104,10 @@ const app = createApp({
     {
       name: 'Proxy pool',
       basePath: '',
-      routes: proxyRoutes({ service, contextOf: contexts.of, adminRequired: false }),
+      routes: proxyRoutes({ service, contextOf: contexts.of }),
       stats: service.stats,
       statsAnswer,
-      cached: { paths: ['/api/v1/proxies', '/api/filters'], version: service.version },
+      version: service.version,
     },
   ],
   contexts,

@@ -9,13 +9,13 @@ export interface ContextOptions {
 }
 
 export interface Contexts {
-  /** The id of a request: what it brought along, or a new one. */
-  idOf(request: Request): string;
-  /** Makes and remembers the context of a request that has just come in. */
-  open(request: Request, socketPeer: () => string, id?: string): RequestContext;
-  /** Gives another form of the same request its context. */
-  share(request: Request, other: Request): void;
-  /** The context of a request that was opened. */
+  /** True where `ADMIN_TOKEN` is set. */
+  readonly adminIsSet: boolean;
+  /** Makes the context of a request that has just come in. */
+  open(request: Request, socketPeer: () => string): RequestContext;
+  /** Binds a context to the request that a route is given, for `of`. */
+  bind(request: Request, context: RequestContext): void;
+  /** The context of a request that was bound. */
   of: ContextOf;
 }
 
@@ -68,22 +68,12 @@ export function createContexts({ clients, publicUrl, adminToken }: ContextOption
   }
 
   return {
-    idOf,
-
-    open(request, socketPeer, id = idOf(request)) {
-      const context = new LazyContext(request, socketPeer, id);
-      contexts.set(request, context);
-      return context;
-    },
-
-    share(request, other) {
-      const context = contexts.get(request);
-      if (context) contexts.set(other, context);
-    },
-
+    adminIsSet: expected !== null,
+    open: (request, socketPeer) => new LazyContext(request, socketPeer, idOf(request)),
+    bind: (request, context) => void contexts.set(request, context),
     of(request) {
       const context = contexts.get(request);
-      if (!context) throw new Error('the request was not opened');
+      if (!context) throw new Error('the request was not bound to a context');
       return context;
     },
   };

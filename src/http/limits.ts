@@ -2,20 +2,14 @@ import { AppError } from '../errors.ts';
 import { clientNetwork } from '../lib/address.ts';
 import type { Bucket, RateLimiter, Verdict } from '../lib/rate-limiter.ts';
 import type { RateName, Rates } from '../lib/rates.ts';
-import type { RequestContext } from './request-context.ts';
-import { pathOf } from './target.ts';
+import type { Route } from './route-table.ts';
 
-/** Of the requests that change something, the first whose path ends like this counts. */
-const WRITES: readonly { name: RateName; path: RegExp }[] = [
-  { name: 'upload', path: /\/api\/upload$/ },
-  { name: 'test', path: /\/test(_proxy_quick)?$/ },
-  { name: 'report', path: /\/report$/ },
-  { name: 'job', path: /\/api\/(refresh|cleanup)$/ },
-  { name: 'write', path: /$/ },
-];
-
-/** Counts a request against the limits of its kind for its client. */
-export type Limits = (request: Request, context: RequestContext) => Promise<Limited>;
+/** Counts a request against the limits of its route for its client. Waits only where the limiter does. */
+export type Limits = (
+  request: Request,
+  route: Pick<Route, 'limit' | 'bytes'>,
+  peer: string,
+) => Limited | Promise<Limited>;
 
 export interface Limited {
   /** The `RateLimit-*` headers of the answer. */
@@ -29,7 +23,7 @@ export type RateHeaders = Record<string, string>;
 export interface LimitOptions {
   limiter: RateLimiter;
   rates: Rates;
-  /** What an upload counts whose length is not announced, and the most that one counts, in bytes. */
+  /** What a body counts whose length is not announced, and the most that one counts, in bytes. */
   maxUploadBytes: number;
   /** Told of each request that was refused. */
   onRefused?: (name: RateName) => void;
@@ -37,38 +31,46 @@ export interface LimitOptions {
 
 /** Limits per client address. */
 export function createLimits({ limiter, rates, maxUploadBytes, onRefused }: LimitOptions): Limits {
-  const uploadBytes = {
-    ...rates.upload_bytes,
-    capacity: Math.max(rates.upload_bytes.capacity, maxUploadBytes),
+  const buckets: Rates = {
+    ...rates,
+    upload_bytes: {
+      ...rates.upload_bytes,
+      capacity: Math.max(rates.upload_bytes.capacity, maxUploadBytes),
+    },
   };
 
-  async function take(name: RateName, bucket: Bucket, peer: string, cost?: number): Promise<Limited> {
-    const verdict = await limiter.take(`${name} ${clientNetwork(peer)}`, bucket, cost);
+  function take(name: RateName, client: string, cost?: number): Limited | Promise<Limited> {
+    const bucket = buckets[name];
+    const verdict = limiter.take(`${name} ${client}`, bucket, cost);
+    return verdict instanceof Promise
+      ? verdict.then((known) => judge(name, bucket, known))
+      : judge(name, bucket, verdict);
+  }
+
+  function judge(name: RateName, bucket: Bucket, verdict: Verdict): Limited {
     const headers = rateHeaders(bucket, verdict);
     if (verdict.allowed) return { headers, refusal: null };
     onRefused?.(name);
-    const refusal = new AppError(
-      'rate_limited',
-      `Too many requests of the kind "${name}" from your address.`,
-      { retryAfterMs: verdict.retryAfterMs },
-    );
-    return { headers, refusal };
+    const sentence = `Too many requests of the kind "${name}" from your address.`;
+    return {
+      headers,
+      refusal: new AppError('rate_limited', sentence, { retryAfterMs: verdict.retryAfterMs }),
+    };
   }
 
-  return async (request, { peer }) => {
-    const name = kindOf(request);
-    const limited = await take(name, rates[name], peer);
-    if (name !== 'upload' || limited.refusal) return limited;
-    const cost = Math.min(announcedBytes(request) ?? maxUploadBytes, maxUploadBytes);
-    const bytes = await take('upload_bytes', uploadBytes, peer, cost);
-    return bytes.refusal ? bytes : limited;
-  };
-}
+  async function takeBoth(limit: RateName, bytes: RateName, client: string, cost: number): Promise<Limited> {
+    const counted = await take(limit, client);
+    if (counted.refusal) return counted;
+    const weighed = await take(bytes, client, cost);
+    return weighed.refusal ? weighed : counted;
+  }
 
-function kindOf({ method, url }: Request): RateName {
-  if (method === 'GET' || method === 'HEAD' || method === 'OPTIONS') return 'read';
-  const pathname = pathOf(url);
-  return WRITES.find(({ path }) => path.test(pathname))?.name ?? 'write';
+  return (request, { limit, bytes }, peer) => {
+    const client = clientNetwork(peer);
+    if (bytes === null) return take(limit, client);
+    const cost = Math.min(announcedBytes(request) ?? maxUploadBytes, maxUploadBytes);
+    return takeBoth(limit, bytes, client, cost);
+  };
 }
 
 function announcedBytes({ headers }: Request): number | null {

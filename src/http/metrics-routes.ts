@@ -3,6 +3,7 @@ import { Type } from '@sinclair/typebox';
 import { Elysia } from 'elysia';
 import { AppError } from '../errors.ts';
 import { describe } from './describe.ts';
+import { policy } from './policy.ts';
 import type { Prometheus } from './prometheus.ts';
 
 /** `GET /metrics`, open to all or, with a token, to those who bring it. */
@@ -32,6 +33,7 @@ export function metricsRoutes(prometheus: Prometheus, token: string | undefined)
         },
         errors: [401],
       }),
+      ...policy({ queued: false }),
     },
   );
 }

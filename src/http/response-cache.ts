@@ -1,59 +1,45 @@
 import { createHash } from 'node:crypto';
+import type { AnswerCache, Asked } from './policy.ts';
 
 export interface ResponseCacheOptions {
   /** Changes with the data that the answers are made of. */
   version: () => string | Promise<string>;
-  maxEntries: number;
+  maxEntries?: number;
   /** Longer answers are not kept; in characters. */
-  maxAnswerLength: number;
+  maxAnswerLength?: number;
 }
 
-/** Text answers of GET requests, kept while the data they were made of stays the same. */
-export interface ResponseCache {
-  /**
-   * The kept answer to the request, with its id among the headers, where that can be told without waiting; else `null`.
-   * Most requests get their answer from here: a promise would cost as much as all the rest. `url`: that of the request,
-   * of which each look costs.
-   */
-  matchNow(request: Request, url: string, idOf: (request: Request) => string): Kept | null;
-  /**
-   * The kept answer to the request, or the one that `make` makes, which is kept where it is a 200 that may be (no
-   * `no-store`); `304` where the caller has it already. Requests that come while one is made wait for it: after each
-   * change of the data all clients would else have the same answer made at once.
-   */
-  answer(request: Request, path: string, make: () => Promise<Response>): Promise<Response>;
-}
-
-/** A kept answer, and the path at which it is given. */
-export interface Kept {
-  response: Response;
-  path: string;
-}
+const MAX_ENTRIES = 2000;
+const MAX_ANSWER_LENGTH = 256 * 1024;
 
 interface Entry {
   version: string;
-  path: string;
   /** As a string: Bun sends it at half the cost of an array of bytes. */
   body: string;
   headers: Headers;
   etag: string;
 }
 
+/**
+ * Keeps text answers, by URL, while the data they were made of stay the same: a 200 that may be stored gets an ETag, and `304`
+ * goes to who has it already. Requests that come while an answer is made wait for it: after each change of the data all
+ * clients would else have the same one made at once.
+ */
 export function createResponseCache({
   version,
-  maxEntries,
-  maxAnswerLength,
-}: ResponseCacheOptions): ResponseCache {
+  maxEntries = MAX_ENTRIES,
+  maxAnswerLength = MAX_ANSWER_LENGTH,
+}: ResponseCacheOptions): AnswerCache {
   const entries = new Map<string, Entry>();
   /** Answers that are being made, by version and URL; `null` for what turns out not to be kept. */
   const making = new Map<string, Promise<Entry | null>>();
 
-  async function entryOf(response: Response, path: string, seen: string): Promise<Entry | null> {
+  async function entryOf(response: Response, seen: string): Promise<Entry | null> {
     if (response.status !== 200 || response.headers.get('cache-control')?.includes('no-store')) return null;
     const body = await response.text();
     const etag = `"${createHash('sha256').update(body).digest('base64url').slice(0, 22)}"`;
     response.headers.set('etag', etag);
-    return { version: seen, path, body, headers: response.headers, etag };
+    return { version: seen, body, headers: response.headers, etag };
   }
 
   function keep(url: string, entry: Entry): void {
@@ -64,49 +50,46 @@ export function createResponseCache({
     if (entries.size > maxEntries && oldest !== undefined) entries.delete(oldest);
   }
 
-  return {
-    matchNow(request, url, idOf) {
-      const entry = entries.get(url);
-      if (!entry) return null;
-      const current = version();
-      if (typeof current !== 'string') {
-        current.catch(() => {});
-        return null;
-      }
-      if (entry.version !== current) return null;
-      // A response copies its headers.
-      entry.headers.set('x-request-id', idOf(request));
-      return { response: respond(request, entry), path: entry.path };
-    },
+  async function fresh(asked: Asked, current: string, make: () => Promise<Response>): Promise<Response> {
+    const { url } = asked;
+    const key = `${current} ${url}`;
+    const underWay = making.get(key);
+    const shared = underWay && (await underWay);
+    if (shared) return respond(asked, shared);
+    const { promise, resolve } = Promise.withResolvers<Entry | null>();
+    making.set(key, promise);
+    let entry: Entry | null = null;
+    try {
+      const response = await make();
+      entry = await entryOf(response, current);
+      if (!entry) return response;
+      keep(url, entry);
+      return respond(asked, entry);
+    } finally {
+      making.delete(key);
+      resolve(entry);
+    }
+  }
 
-    async answer(request, path, make) {
+  function at(current: string, asked: Asked, make: () => Promise<Response>): Response | Promise<Response> {
+    const kept = entries.get(asked.url);
+    return kept?.version === current ? respond(asked, kept) : fresh(asked, current, make);
+  }
+
+  return {
+    answer(asked, make) {
       // Asked for before the data are read, so that no newer version is credited to an older answer.
-      const current = await version();
-      const kept = entries.get(request.url);
-      if (kept?.version === current) return respond(request, kept);
-      const key = `${current} ${request.url}`;
-      const underWay = making.get(key);
-      const shared = underWay && (await underWay);
-      if (shared) return respond(request, shared);
-      const { promise, resolve } = Promise.withResolvers<Entry | null>();
-      making.set(key, promise);
-      let entry: Entry | null = null;
-      try {
-        const response = await make();
-        entry = await entryOf(response, path, current);
-        if (!entry) return response;
-        keep(request.url, entry);
-        return respond(request, entry);
-      } finally {
-        making.delete(key);
-        resolve(entry);
-      }
+      const current = version();
+      if (typeof current === 'string') return at(current, asked, make);
+      return current.then((known) => at(known, asked, make));
     },
   };
 }
 
-function respond(request: Request, { body, headers, etag }: Entry): Response {
-  const known = request.headers.get('if-none-match');
+function respond(asked: Asked, { body, headers, etag }: Entry): Response {
+  // A response copies its headers: written to those of the entry first, they cost half.
+  asked.stamp(headers);
+  const known = asked.request.headers.get('if-none-match');
   if (known === null) return new Response(body, { headers });
   const matches = known
     .split(',')

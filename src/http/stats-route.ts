@@ -1,9 +1,11 @@
 import { Elysia } from 'elysia';
 import type { Feature } from '../feature.ts';
 import { describe } from './describe.ts';
+import { policy } from './policy.ts';
+import { createResponseCache } from './response-cache.ts';
 
-/** `GET /api/stats`: the one path that both services have. */
-export function statsRoute(features: readonly Feature[]) {
+/** `GET /api/stats`: the one path that both services have. `now` in ms. */
+export function statsRoute(features: readonly Feature[], now: () => number) {
   const schemas = features.map(({ statsAnswer }) => statsAnswer.schema);
   return new Elysia().get(
     '/api/stats',
@@ -24,6 +26,16 @@ export function statsRoute(features: readonly Feature[]) {
           },
         },
       }),
+      ...policy({ cached: createResponseCache({ version: () => versionOf(features, now) }) }),
     },
   );
+}
+
+/** Of the services together. What has no version of its own is counted anew every second. */
+function versionOf(features: readonly Feature[], now: () => number): string | Promise<string> {
+  const versions = features.map(({ version }) => version?.() ?? String(Math.floor(now() / 1000)));
+  const [only = ''] = versions;
+  if (versions.length === 1) return only;
+  const known = versions.filter((each) => typeof each === 'string');
+  return known.length === versions.length ? known.join() : Promise.all(versions).then((all) => all.join());
 }

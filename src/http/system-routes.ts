@@ -2,6 +2,7 @@ import { Type } from '@sinclair/typebox';
 import { Elysia } from 'elysia';
 import { AppError } from '../errors.ts';
 import { describe } from './describe.ts';
+import { policy } from './policy.ts';
 
 /** One part that the server cannot do without, and a call that rejects while it is away. */
 export interface Dependency {
@@ -13,6 +14,9 @@ export interface Dependency {
 
 /** How long a dependency may take to answer before it counts as away. */
 const READY_TIMEOUT_MS = 3000;
+
+/** What watches the server is answered however many wait. */
+const WATCHING = policy({ queued: false });
 
 const health = Type.Object({ success: Type.Literal(true), status: Type.String() });
 const readiness = Type.Composite([
@@ -32,6 +36,7 @@ export function systemRoutes(dependencies: readonly Dependency[]) {
           200: { description: 'It does.', schema: health, example: { success: true, status: 'alive' } },
         },
       }),
+      ...WATCHING,
     })
     .get(
       '/readyz',
@@ -53,6 +58,7 @@ export function systemRoutes(dependencies: readonly Dependency[]) {
             },
           },
         }),
+        ...WATCHING,
       },
     );
 }

@@ -1,7 +1,7 @@
 import { Type } from '@sinclair/typebox';
 import { Elysia } from 'elysia';
-import { AppError } from '../errors.ts';
 import { describe } from '../http/describe.ts';
+import { policy } from '../http/policy.ts';
 import type { ContextOf } from '../http/request-context.ts';
 import { coerce } from '../lib/schema.ts';
 import { DEFAULT_PER_PAGE, infoAnswer, listQuery, MAX_PER_PAGE } from './schemas.ts';
@@ -38,10 +38,7 @@ export function imageAdminRoutes({
   return new Elysia().get(
     '/api/admin/images',
     async ({ request, query }) => {
-      const { admin, origin } = contextOf(request);
-      if (!admin) {
-        throw new AppError('unauthorized', 'This needs the header Authorization: Bearer <ADMIN_TOKEN>.');
-      }
+      const { origin } = contextOf(request);
       const { page = 1, per_page = DEFAULT_PER_PAGE } = query;
       const perPage = Math.min(per_page, MAX_PER_PAGE);
       const found = await service.recent({ page, perPage });
@@ -65,6 +62,7 @@ export function imageAdminRoutes({
         errors: [400, 401],
         admin: true,
       }),
+      ...policy({ admin: 'always' }),
     },
   );
 }

@@ -15,12 +15,7 @@ const galleryQuery = Type.Object({
 });
 
 /** The pages of the image host that are not of one image, and oEmbed. */
-export function imagePageRoutes({
-  service,
-  contextOf,
-  basePath,
-  site,
-}: Omit<ImageRoutesOptions, 'adminRequired'>) {
+export function imagePageRoutes({ service, contextOf, basePath, site }: ImageRoutesOptions) {
   return new Elysia()
     .get('/gallery', ({ query }) => showGallery({ service, basePath }, site, query), {
       query: galleryQuery,

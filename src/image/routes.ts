@@ -1,5 +1,6 @@
 import { Elysia } from 'elysia';
 import { AppError } from '../errors.ts';
+import { policy } from '../http/policy.ts';
 import type { ContextOf } from '../http/request-context.ts';
 import { coerce } from '../lib/schema.ts';
 import { acceptsHtml } from '../web/navigation.ts';
@@ -10,6 +11,7 @@ import { linksOf } from './links.ts';
 import { createPages } from './pages.ts';
 import { DEFAULT_PER_PAGE, listQuery, MAX_PER_PAGE, searchQuery } from './schemas.ts';
 import { answerDirectLink, openImage, parseFileName } from './serve/direct-link.ts';
+import { createDirectLinkCache } from './serve/direct-link-cache.ts';
 import { type ErrorHeaders, PRIVATE_CACHE } from './serve/serve.ts';
 import type { ImageService } from './service.ts';
 import { sharexUploader } from './sharex.ts';
@@ -24,15 +26,13 @@ const CLEANUP_BUDGET_MS = 20_000;
 export interface ImageRoutesOptions {
   service: ImageService;
   contextOf: ContextOf;
-  /** True where only the administrator may call the clean-up. */
-  adminRequired: boolean;
   /** Path under which the routes are mounted, for links. */
   basePath: string;
   site: Site;
 }
 
 /** The image host over HTTP. `GET /api/stats` is not among them: it may be shared with another service. */
-export function imageRoutes({ service, contextOf, adminRequired, basePath, site }: ImageRoutesOptions) {
+export function imageRoutes({ service, contextOf, basePath, site }: ImageRoutesOptions) {
   const pages = createPages({ service, site, basePath });
   const baseOf = (request: Request) => contextOf(request).origin + basePath;
 
@@ -94,7 +94,11 @@ export function imageRoutes({ service, contextOf, adminRequired, basePath, site 
   }
 
   return new Elysia()
-    .post('/api/upload', ({ request }) => upload(request), { parse: 'none', detail: details.upload })
+    .post('/api/upload', ({ request }) => upload(request), {
+      parse: 'none',
+      detail: details.upload,
+      ...policy({ limit: 'upload', bytes: 'upload_bytes' }),
+    })
     .get(
       '/api/info/:id',
       async ({ request, params, set }) => {
@@ -125,17 +129,15 @@ export function imageRoutes({ service, contextOf, adminRequired, basePath, site 
     )
     .post(
       '/api/cleanup',
-      async ({ request }) => {
-        if (adminRequired && !contextOf(request).admin) {
-          throw new AppError('unauthorized', 'The clean-up needs the administrator token.');
-        }
+      async () => {
         const { removed, freedBytes, complete } = await service.cleanup(CLEANUP_BUDGET_MS);
         return Response.json({ success: true, removed, freed_bytes: freedBytes, complete });
       },
-      { parse: 'none', detail: details.cleanup },
+      { parse: 'none', detail: details.cleanup, ...policy({ limit: 'job', admin: 'once set' }) },
     )
     .get('/i/:file', ({ request, params, set }) => file(request, params.file, set.headers as ErrorHeaders), {
       detail: details.file,
+      ...policy({ cached: createDirectLinkCache(service) }),
     })
     .post('/i/:file', ({ request, params }) => pages.unlock(request, contextOf(request), params.file), {
       parse: 'none',

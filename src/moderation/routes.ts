@@ -2,8 +2,8 @@ import { Type } from '@sinclair/typebox';
 import { Elysia } from 'elysia';
 import { AppError } from '../errors.ts';
 import { describe } from '../http/describe.ts';
+import { policy } from '../http/policy.ts';
 import { readJson } from '../http/read-json.ts';
-import type { ContextOf } from '../http/request-context.ts';
 import { formatTimestamp } from '../lib/clock.ts';
 import type { Blocks } from './blocks.ts';
 
@@ -42,15 +42,8 @@ const blocksNow = {
   200: { description: 'What is blocked now.', schema: listAnswer, example: listExample },
 };
 
-/** Rejects with `unauthorized` unless the request carries the administrator's token. */
-export function demandAdmin(admin: boolean): void {
-  if (!admin) {
-    throw new AppError('unauthorized', 'This needs the header Authorization: Bearer <ADMIN_TOKEN>.');
-  }
-}
-
 /** Who and what is shut out, for the administrator alone. Without `ADMIN_TOKEN` nobody is. */
-export function adminRoutes(blocks: Blocks, contextOf: ContextOf) {
+export function adminRoutes(blocks: Blocks) {
   async function list() {
     const { networks, hashes } = await blocks.list();
     const answer = {
@@ -62,23 +55,17 @@ export function adminRoutes(blocks: Blocks, contextOf: ContextOf) {
   }
 
   return new Elysia()
-    .get(
-      '/api/admin/blocks',
-      ({ request }) => {
-        demandAdmin(contextOf(request).admin);
-        return list();
-      },
-      {
-        detail: describe({
-          id: 'listBlocks',
-          tag,
-          summary: 'Blocked clients and files',
-          answers: { 200: { description: 'All of them.', schema: listAnswer, example: listExample } },
-          errors: [401],
-          admin: true,
-        }),
-      },
-    )
+    .get('/api/admin/blocks', list, {
+      detail: describe({
+        id: 'listBlocks',
+        tag,
+        summary: 'Blocked clients and files',
+        answers: { 200: { description: 'All of them.', schema: listAnswer, example: listExample } },
+        errors: [401],
+        admin: true,
+      }),
+      ...policy({ admin: 'always' }),
+    })
     .post(
       '/api/admin/blocks',
       async ({ body: { network, hash, reason = '' } }) => {
@@ -90,10 +77,7 @@ export function adminRoutes(blocks: Blocks, contextOf: ContextOf) {
       },
       {
         body: blockBody,
-        parse: ({ request }) => {
-          demandAdmin(contextOf(request).admin);
-          return readJson(request);
-        },
+        parse: ({ request }) => readJson(request),
         detail: describe({
           id: 'block',
           tag,
@@ -102,12 +86,12 @@ export function adminRoutes(blocks: Blocks, contextOf: ContextOf) {
           errors: [400, 401, 409, 413],
           admin: true,
         }),
+        ...policy({ admin: 'always' }),
       },
     )
     .delete(
       '/api/admin/blocks',
-      async ({ request, query }) => {
-        demandAdmin(contextOf(request).admin);
+      async ({ query }) => {
         if (!(await blocks.remove(query))) throw new AppError('not_found', 'There is no such block.');
         return list();
       },
@@ -122,6 +106,7 @@ export function adminRoutes(blocks: Blocks, contextOf: ContextOf) {
           errors: [400, 401, 404, 409],
           admin: true,
         }),
+        ...policy({ admin: 'always' }),
       },
     );
 }

@@ -1,8 +1,10 @@
 import type { TObject } from '@sinclair/typebox';
 import { Elysia } from 'elysia';
 import { AppError } from '../errors.ts';
+import { policy } from '../http/policy.ts';
 import { readJson } from '../http/read-json.ts';
 import type { ContextOf } from '../http/request-context.ts';
+import { createResponseCache } from '../http/response-cache.ts';
 import { formatTimestamp } from '../lib/clock.ts';
 import { coerce } from '../lib/schema.ts';
 import { judgeAnswer } from './check/judge.ts';
@@ -16,8 +18,6 @@ import { jobView, listView, proxyView, queryView, statusView, testView, toFilter
 export interface ProxyRoutesOptions {
   service: ProxyService;
   contextOf: ContextOf;
-  /** True when `ADMIN_TOKEN` is set: a refresh needs it then. */
-  adminRequired: boolean;
   /** With which our own judge proves its answers. */
   judgeSecret?: string;
   /** Ms since 1970; the system's clock when not given. */
@@ -36,7 +36,8 @@ const TEXT = { 'content-type': 'text/plain; charset=utf-8' };
 
 /** The HTTP interface of the proxy pool, `GET /api/stats` excepted, which both services have. */
 export function proxyRoutes(options: ProxyRoutesOptions) {
-  const { service, contextOf, adminRequired, judgeSecret, now = Date.now } = options;
+  const { service, contextOf, judgeSecret, now = Date.now } = options;
+  const cached = createResponseCache({ version: service.version });
   let listeners = 0;
 
   return new Elysia()
@@ -44,6 +45,7 @@ export function proxyRoutes(options: ProxyRoutesOptions) {
       query: listQuery,
       transform: coerced(listQuery),
       detail: described.list,
+      ...policy({ cached }),
     })
     .get(
       '/api/export',
@@ -63,7 +65,10 @@ export function proxyRoutes(options: ProxyRoutesOptions) {
     .get('/api/status', async () => json(statusView(await service.status()), NO_STORE), {
       detail: described.status,
     })
-    .get('/api/filters', async () => json(await service.filters(), REVALIDATE), { detail: described.filters })
+    .get('/api/filters', async () => json(await service.filters(), REVALIDATE), {
+      detail: described.filters,
+      ...policy({ cached }),
+    })
     .get('/api/proxy/:id', async ({ params }) => json(proxyView(await service.get(params.id)), NO_STORE), {
       params: idParams,
       transform: coercedParams,
@@ -77,7 +82,13 @@ export function proxyRoutes(options: ProxyRoutesOptions) {
         const headers = { ...NO_STORE, location: path.replace(/\/test\/?$/, '') };
         return json({ success: true, id, message }, headers, 202);
       },
-      { params: idParams, transform: coercedParams, parse: 'none', detail: described.startTest },
+      {
+        params: idParams,
+        transform: coercedParams,
+        parse: 'none',
+        detail: described.startTest,
+        ...policy({ limit: 'test' }),
+      },
     )
     .post(
       '/api/test_proxy_quick',
@@ -92,6 +103,7 @@ export function proxyRoutes(options: ProxyRoutesOptions) {
           forgive(body);
         },
         detail: described.quickTest,
+        ...policy({ limit: 'test' }),
       },
     )
     .post(
@@ -106,21 +118,16 @@ export function proxyRoutes(options: ProxyRoutesOptions) {
         parse: ({ request }) => readJson(request),
         transform: coercedParams,
         detail: described.report,
+        ...policy({ limit: 'report' }),
       },
     )
     .post(
       '/api/refresh',
-      async ({ request, path }) => {
-        if (adminRequired && !contextOf(request).admin) {
-          throw new AppError(
-            'unauthorized',
-            'A refresh needs the header Authorization: Bearer <ADMIN_TOKEN>.',
-          );
-        }
+      async ({ path }) => {
         const job = jobView(await service.refresh());
         return json({ success: true, job }, { ...NO_STORE, location: path }, 202);
       },
-      { parse: 'none', detail: described.startRefresh },
+      { parse: 'none', detail: described.startRefresh, ...policy({ limit: 'job', admin: 'once set' }) },
     )
     .get(
       '/api/refresh',

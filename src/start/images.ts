@@ -13,7 +13,6 @@ import { imagePageRoutes } from '../image/page-routes.ts';
 import { createQuota } from '../image/quota.ts';
 import { imageRoutes } from '../image/routes.ts';
 import { statsAnswer } from '../image/schemas.ts';
-import { createQuickLinks } from '../image/serve/quick-link.ts';
 import { createVersionBytes } from '../image/serve/version-bytes.ts';
 import { createImageService } from '../image/service.ts';
 import { eventView, statsView } from '../image/views.ts';
@@ -110,7 +109,6 @@ export async function startImages({
     routes: imageRoutes({
       service,
       contextOf,
-      adminRequired: config.ADMIN_TOKEN !== undefined,
       basePath,
       site,
     })
@@ -119,7 +117,6 @@ export async function startImages({
     home: () => imageHome({ service, basePath }),
     stats: async () => statsView(await service.summary(), limits, config.ABUSE_CONTACT),
     statsAnswer,
-    quick: createQuickLinks(service, basePath),
     degraded: service.doubts,
     begin: service.start,
     async stop() {

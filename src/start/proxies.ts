@@ -87,13 +87,12 @@ export async function startProxies({
     routes: proxyRoutes({
       service,
       contextOf,
-      adminRequired: config.ADMIN_TOKEN !== undefined,
       judgeSecret: secret,
     }).use(proxyPageRoutes(pages)),
     home: () => proxyHome(pages, !config.SERVICES.includes('image')),
     stats: service.stats,
     statsAnswer,
-    cached: { paths: ['/api/v1/proxies', '/api/filters'], version: service.version },
+    version: service.version,
     begin: service.start,
     async stop() {
       await watching?.stop();

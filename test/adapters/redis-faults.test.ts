@@ -57,7 +57,7 @@ function calls({ proxies, images, state, locks, limiter }: Copy): Promise<unknow
     state.get('a'),
     state.set('a', 'b'),
     locks.acquire('a', 1000),
-    limiter.take('a', { capacity: 1, perSecond: 1 }),
+    Promise.resolve(limiter.take('a', { capacity: 1, perSecond: 1 })),
   ];
 }
 

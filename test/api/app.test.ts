@@ -10,7 +10,9 @@ import { createClients } from '../../src/http/client/clients.ts';
 import { createProxyTrust } from '../../src/http/client/proxy-trust.ts';
 import { createContexts } from '../../src/http/context.ts';
 import { createLimits } from '../../src/http/limits.ts';
+import { policy } from '../../src/http/policy.ts';
 import { readJson } from '../../src/http/read-json.ts';
+import { createResponseCache } from '../../src/http/response-cache.ts';
 import { DEFAULT_RATES } from '../../src/lib/rates.ts';
 import { coerce } from '../../src/lib/schema.ts';
 import { json } from '../support/json.ts';
@@ -26,6 +28,7 @@ function createTestApp(options: { limited?: boolean; log?: string[] } = {}) {
   let renderings = 0;
   const routes = new Elysia()
     .get('/list', ({ query: { limit } }) => Response.json({ limit, rendering: ++renderings }), {
+      ...policy({ cached: createResponseCache({ version: async () => String(version) }) }),
       query,
       transform: ({ query: given }) => coerce(query, given as Record<string, unknown>),
     })
@@ -48,7 +51,6 @@ function createTestApp(options: { limited?: boolean; log?: string[] } = {}) {
     routes,
     stats: async () => ({ things: 1 }),
     statsAnswer: { schema: Type.Object({ things: Type.Integer() }), example: { things: 1 } },
-    cached: { paths: ['/list'], version: async () => String(version) },
   };
   const contexts = createContexts({
     clients: createClients({ trust: createProxyTrust([]), log: () => {}, now: Date.now }),
@@ -202,6 +204,16 @@ describe('kept answers', () => {
 });
 
 describe('limits', () => {
+  test('count kept answers, too', async () => {
+    const { send } = createTestApp({ limited: true });
+    const first = Number((await send('/list')).headers.get('ratelimit-remaining'));
+    for (let left = first - 1; left >= 0; left--) {
+      const { status, headers } = await send('/list');
+      expect([status, headers.get('ratelimit-remaining')]).toEqual([200, String(left)]);
+    }
+    expect((await send('/list')).status).toBe(429);
+  });
+
   test('count each client and end in 429 with Retry-After', async () => {
     const { send } = createTestApp({ limited: true });
     const statuses: number[] = [];

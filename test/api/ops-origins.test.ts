@@ -30,6 +30,16 @@ describe('other origins', () => {
     expect(asked.headers.get('access-control-allow-methods')).toContain('DELETE');
   });
 
+  test('that are named may read kept answers, too', async () => {
+    for (let turn = 0; turn < 3; turn++) {
+      const { headers } = await server.send('/api/v1/proxies', from('https://app.example'));
+      expect(headers.get('access-control-allow-origin')).toBe('https://app.example');
+      expect(headers.get('vary')).toBe('Origin');
+    }
+    const foreign = await server.send('/api/v1/proxies', from('https://evil.example'));
+    expect(foreign.headers.has('access-control-allow-origin')).toBe(false);
+  });
+
   test('that are not named may not, nor may any where none is named', async () => {
     for (const path of ['/api/list', '/api/v1/proxies', '/nowhere']) {
       const answer = await server.send(path, from('https://evil.example'));

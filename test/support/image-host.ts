@@ -19,7 +19,6 @@ import { pairStores } from '../../src/image/maintenance/store-identity.ts';
 import { imagePageRoutes } from '../../src/image/page-routes.ts';
 import { imageRoutes } from '../../src/image/routes.ts';
 import { statsAnswer } from '../../src/image/schemas.ts';
-import { createQuickLinks } from '../../src/image/serve/quick-link.ts';
 import { createImageService, type ImageServiceOptions } from '../../src/image/service.ts';
 import { statsView } from '../../src/image/views.ts';
 import { systemClock } from '../../src/lib/clock.ts';
@@ -94,14 +93,12 @@ export async function startImageHost({ codec, basePath = '', adminToken, change 
         routes: imageRoutes({
           service,
           contextOf: contexts.of,
-          adminRequired: adminToken !== undefined,
           basePath,
           site: web.site,
         }).use(imagePageRoutes({ service, contextOf: contexts.of, basePath, site: web.site })),
         home: () => imageHome({ service, basePath }),
         stats: async () => statsView(await service.summary(), service.limits),
         statsAnswer,
-        quick: createQuickLinks(service, basePath),
       },
     ],
     contexts,

@@ -1,18 +1,33 @@
 import { expect, test } from 'bun:test';
 import { createResponseCache } from '../../src/http/response-cache.ts';
 
-const URL_OF_ALL = 'http://localhost/list';
-const request = (headers: Record<string, string> = {}) => new Request(URL_OF_ALL, { headers });
+const MOST = 10;
 const text = (body: string, headers: Record<string, string> = {}) => new Response(body, { headers });
 
 function open(version: () => string | Promise<string>) {
-  const cache = createResponseCache({ version, maxEntries: 10, maxAnswerLength: 100 });
+  const cache = createResponseCache({ version, maxEntries: MOST, maxAnswerLength: 100 });
   let made = 0;
+  const asked = (headers: Record<string, string>, path: string, id = 'none') => {
+    const url = `http://localhost${path}`;
+    return {
+      request: new Request(url, { headers }),
+      url,
+      stamp(into: Headers) {
+        into.set('x-request-id', id);
+        return into;
+      },
+    };
+  };
   return {
     cache,
+    asked,
     made: () => made,
-    ask: (headers?: Record<string, string>, answer?: Record<string, string>) =>
-      cache.answer(request(headers), '/list', async () => text(`answer ${++made}`, answer)),
+    ask: (
+      headers: Record<string, string> = {},
+      answer?: Record<string, string>,
+      path = '/list',
+      id?: string,
+    ) => cache.answer(asked(headers, path, id), async () => text(`answer ${++made}`, answer)),
   };
 }
 
@@ -33,16 +48,16 @@ test('requests that come at the same time share the making of an answer', async 
 });
 
 test('what may not be stored is made for each', async () => {
-  const { ask, cache } = open(() => 'a');
+  const { ask } = open(() => 'a');
   const noStore = { 'cache-control': 'no-store' };
   const answers = await Promise.all([ask({}, noStore), ask({}, noStore), ask({}, noStore)]);
   expect(new Set(await Promise.all(answers.map((answer) => answer.text()))).size).toBe(3);
-  expect(cache.matchNow(request(), URL_OF_ALL, () => 'id')).toBeNull();
+  expect(ask()).toBeInstanceOf(Promise);
 });
 
 test('when making fails, the next one makes it', async () => {
-  const { cache, ask } = open(() => 'a');
-  const failing = cache.answer(request(), '/list', () => Promise.reject(new Error('broken')));
+  const { cache, asked, ask } = open(() => 'a');
+  const failing = cache.answer(asked({}, '/list'), () => Promise.reject(new Error('broken')));
   const other = ask();
   await expect(failing).rejects.toThrow('broken');
   expect(await (await other).text()).toBe('answer 1');
@@ -50,23 +65,34 @@ test('when making fails, the next one makes it', async () => {
 
 test('a kept answer comes at once, with the id of each request', async () => {
   let version = 'a';
-  const { ask, cache } = open(() => version);
-  expect(cache.matchNow(request(), URL_OF_ALL, () => 'none')).toBeNull();
+  const { ask } = open(() => version);
   const etag = (await ask()).headers.get('etag') ?? '';
-  const first = cache.matchNow(request(), URL_OF_ALL, () => 'first')?.response;
-  const second = cache.matchNow(request({ 'if-none-match': etag }), URL_OF_ALL, () => 'second')?.response;
-  expect([first?.status, first?.headers.get('x-request-id')]).toEqual([200, 'first']);
-  expect([second?.status, second?.headers.get('x-request-id')]).toEqual([304, 'second']);
+  const first = ask({}, {}, '/list', 'first') as Response;
+  const second = ask({ 'if-none-match': etag }, {}, '/list', 'second') as Response;
+  expect([first.status, first.headers.get('x-request-id')]).toEqual([200, 'first']);
+  expect([second.status, second.headers.get('x-request-id')]).toEqual([304, 'second']);
   version = 'b';
-  expect(cache.matchNow(request(), URL_OF_ALL, () => 'third')).toBeNull();
+  expect(ask()).toBeInstanceOf(Promise);
 });
 
-test('nothing comes at once while the version has to be asked for, nor when that fails', async () => {
+test('a kept answer waits for a version that has to be asked for, and fails with it', async () => {
   let version = () => Promise.resolve('a');
-  const { ask, cache } = open(() => version());
+  const { ask, made } = open(() => version());
   await ask();
-  expect(cache.matchNow(request(), URL_OF_ALL, () => 'id')).toBeNull();
+  const kept = ask();
+  expect(kept).toBeInstanceOf(Promise);
+  expect(await (await kept).text()).toBe('answer 1');
+  expect(made()).toBe(1);
   version = () => Promise.reject(new Error('away'));
-  expect(cache.matchNow(request(), URL_OF_ALL, () => 'id')).toBeNull();
   await expect(ask()).rejects.toThrow('away');
+});
+
+test('of more answers than are kept the oldest goes, and a long one is never kept', async () => {
+  const { ask, cache, asked } = open(() => 'a');
+  for (let place = 0; place <= MOST; place++) await ask({}, {}, `/list?${place}`);
+  expect(await (await ask({}, {}, '/list?1')).text()).toBe('answer 2');
+  expect(await (await ask({}, {}, '/list?0')).text()).toBe(`answer ${MOST + 2}`);
+  const long = () => cache.answer(asked({}, '/long'), async () => text('x'.repeat(101)));
+  await long();
+  expect(long()).toBeInstanceOf(Promise);
 });

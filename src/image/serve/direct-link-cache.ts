@@ -1,3 +1,4 @@
+import type { AnswerCache, Asked } from '../../http/policy.ts';
 import { EXTENSIONS, type ImageRecord } from '../image.ts';
 import type { ImageService } from '../service.ts';
 import { isNotModified, type Validators } from './conditional.ts';
@@ -16,13 +17,11 @@ interface Prepared {
 
 /**
  * Answers what most requests are: GET of a public image that was asked for a moment ago, as it is stored, at a third of what
- * the router and the store cost. `null` for everything else, which the routes answer in the same way.
+ * the router and the store cost. Everything else is left to the route, which answers in the same way.
  */
-export function createQuickLinks(
+export function createDirectLinkCache(
   service: Pick<ImageService, 'cached' | 'cachedFile' | 'accessed'>,
-  basePath: string,
-): (request: Request) => Response | null {
-  const prefix = `${basePath}/i/`;
+): AnswerCache {
   /** Goes with the record, which is read anew after a short while. */
   const prepared = new WeakMap<ImageRecord, Prepared>();
 
@@ -40,21 +39,22 @@ export function createQuickLinks(
     return made;
   }
 
-  return ({ url, headers }) => {
-    const start = url.indexOf('/', url.indexOf('//') + 2);
-    if (!url.startsWith(prefix, start)) return null;
-    const nameAt = start + prefix.length;
+  function kept(asked: Asked): Response | null {
+    const { request, url } = asked;
+    const nameAt = url.lastIndexOf('/') + 1;
     const image = service.cached(url.slice(nameAt, nameAt + ID_LENGTH));
     if (!image || image.passwordHash !== null) return null;
     const { name, validators, whole, notModified } = prepared.get(image) ?? prepare(image);
     if (url.length !== nameAt + name.length || !url.endsWith(name)) return null;
-    if (isNotModified(headers, validators)) {
+    if (isNotModified(request.headers, validators)) {
       service.accessed(image);
-      return new Response(null, { status: 304, headers: notModified });
+      return new Response(null, { status: 304, headers: asked.stamp(notModified) });
     }
-    const file = headers.has('range') ? undefined : service.cachedFile(image);
+    const file = request.headers.has('range') ? undefined : service.cachedFile(image);
     if (!file) return null;
     service.accessed(image);
-    return new Response(file, { headers: whole });
-  };
+    return new Response(file, { headers: asked.stamp(whole) });
+  }
+
+  return { answer: (asked, make) => kept(asked) ?? make() };
 }

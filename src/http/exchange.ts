@@ -1,0 +1,47 @@
+import type { RateHeaders } from './limits.ts';
+import type { Asked } from './policy.ts';
+import type { RequestContext } from './request-context.ts';
+import type { Route } from './route-table.ts';
+
+type NewExchange = Pick<Exchange, 'request' | 'path' | 'context' | 'route' | 'malformed' | 'startedAt'>;
+
+/** A request on its way to its answer, and what the steps have found out about it. */
+export class Exchange implements Asked {
+  /** With an absolute URL, unless `malformed`. */
+  readonly request: Request;
+  readonly url: string;
+  readonly path: string;
+  readonly context: RequestContext;
+  readonly route: Route;
+  /** True where the request names no host: then nothing but its method is to be believed. */
+  readonly malformed: boolean;
+  /** Milliseconds; only differences count. */
+  readonly startedAt: number;
+  /** `RateLimit-*` headers of the answer, once it was counted. */
+  rate: RateHeaders | null = null;
+  /** True once the headers of its answer hold what is of this request alone. */
+  stamped = false;
+
+  constructor({ request, path, context, route, malformed, startedAt }: NewExchange) {
+    this.request = request;
+    this.url = request.url;
+    this.path = path;
+    this.context = context;
+    this.route = route;
+    this.malformed = malformed;
+    this.startedAt = startedAt;
+  }
+
+  /** True for a request that changes nothing. */
+  get reading(): boolean {
+    const { method } = this.route;
+    return method === 'GET' || method === 'HEAD' || method === 'OPTIONS';
+  }
+
+  stamp(headers: Headers): Headers {
+    this.stamped = true;
+    headers.set('x-request-id', this.context.id);
+    for (const name in this.rate) headers.set(name, this.rate[name] ?? '');
+    return headers;
+  }
+}

@@ -1,0 +1,41 @@
+import type { RateName } from '../lib/rates.ts';
+
+/**
+ * What a route needs of the request path. It stands with the route and nowhere else; what a route leaves out is the safe default:
+ * counted as `read` or `write` by its method, made anew for each request, open to everybody, and queued.
+ */
+export interface Policy {
+  /** The limit that counts its requests. */
+  limit?: RateName;
+  /** The limit that counts the bytes of their bodies. */
+  bytes?: RateName;
+  /** Gives answers to GET that need not be made anew. */
+  cached?: AnswerCache;
+  /** Who must bring `ADMIN_TOKEN`: everybody, also where none is set, or everybody once one is set. */
+  admin?: 'always' | 'once set';
+  /** `false`: a GET is begun at once, however many wait. */
+  queued?: false;
+}
+
+/** Answers that are kept in memory. */
+export interface AnswerCache {
+  /**
+   * Returns the kept answer to a GET, or that of `make`. It comes without a promise where it can, for most requests are
+   * answered here. The headers of a kept answer are stamped before it is made of them.
+   */
+  answer(asked: Asked, make: () => Promise<Response>): Response | Promise<Response>;
+}
+
+/** A request, as a cache sees it. */
+export interface Asked {
+  readonly request: Request;
+  /** That of the request; each look at that one costs. */
+  readonly url: string;
+  /** Writes what is of this request alone into the headers, and returns them. */
+  stamp(headers: Headers): Headers;
+}
+
+/** Declares the policy among the options of a route: `{ detail, ...policy({ limit: 'upload' }) }`. */
+export function policy(declared: Policy): { policy: Policy } {
+  return { policy: declared };
+}

@@ -1,0 +1,73 @@
+import { expect, test } from 'bun:test';
+import { Elysia } from 'elysia';
+import { policy } from '../../src/http/policy.ts';
+import { createRouteTable } from '../../src/http/route-table.ts';
+
+const routes = new Elysia()
+  .get('/', () => 'root')
+  .get('/list', () => 'list', { detail: {}, ...policy({ queued: false }) })
+  .get('/i/:file', () => 'file')
+  .post('/i/:file', () => 'unlock')
+  .get('/i/:file/delete', () => 'ask')
+  .get('/i/known/delete', () => 'known')
+  .post('/api/upload', () => 'upload', { detail: {}, ...policy({ limit: 'upload', bytes: 'upload_bytes' }) })
+  .post('/api/job', () => 'job', { detail: {}, ...policy({ limit: 'job', admin: 'always' }) });
+const table = createRouteTable(routes.routes);
+
+test('a route has what it declares, and the safe default for the rest', () => {
+  expect(table.match('POST', '/api/upload')).toMatchObject({
+    name: '/api/upload',
+    found: true,
+    limit: 'upload',
+    bytes: 'upload_bytes',
+    admin: null,
+    cached: null,
+  });
+  expect(table.match('POST', '/api/job')).toMatchObject({ limit: 'job', bytes: null, admin: 'always' });
+  expect(table.match('GET', '/i/a.webp')).toMatchObject({ limit: 'read', queued: true });
+  expect(table.match('GET', '/list')).toMatchObject({ limit: 'read', queued: false });
+  expect(table.match('POST', '/i/a')).toMatchObject({ limit: 'write', queued: false });
+});
+
+test('a path has the methods of its routes, and HEAD where it has GET', () => {
+  expect(table.match('DELETE', '/i/a')).toMatchObject({
+    name: '/i/:file',
+    found: false,
+    allow: 'GET, HEAD, POST',
+    limit: 'write',
+  });
+  expect(table.match('HEAD', '/i/a')).toMatchObject({ found: true, method: 'HEAD' });
+});
+
+test('what no route has gets a name that no stranger chose', () => {
+  expect(table.match('GET', '/nowhere')).toMatchObject({ name: 'other', found: false, allow: '' });
+  for (const method of ['BREW', 'constructor', '__proto__']) {
+    expect(table.match(method, '/list')).toMatchObject({ name: '/list', method: 'other', found: false });
+  }
+});
+
+test('the table and the router agree on every path', async () => {
+  const paths = [
+    ...['/', '//', '/list', '/list/', '/list//', '/List', '/l%69st', '/list?x=/i/a', '/list%2f'],
+    ...['/i', '/i/', '/i/a', '/i/a/', '/i/a/b', '/i/a/delete', '/i/a/delete/', '/i/known/delete', '/i/known'],
+    ...['/i//delete', '/i/%2f/delete', '/i/a%2fdelete', '//i/a', '/api/upload/', '/api//upload', '/i/..%2f'],
+  ];
+  const names: Record<string, string> = {
+    root: '/',
+    list: '/list',
+    file: '/i/:file',
+    unlock: '/i/:file',
+    ask: '/i/:file/delete',
+    known: '/i/known/delete',
+    upload: '/api/upload',
+    job: '/api/job',
+  };
+  for (const method of ['GET', 'POST']) {
+    for (const path of paths) {
+      const answer = await routes.handle(new Request(`http://localhost${path}`, { method }));
+      const routed = answer.status === 404 ? null : names[await answer.text()];
+      const { name, found } = table.match(method, path.split('?')[0] ?? '');
+      expect([method, path, found ? name : null]).toEqual([method, path, routed ?? null]);
+    }
+  }
+});
