@@ -166,13 +166,7 @@ export async function createImageService(options: ImageServiceOptions): Promise<
   });
   const records = createRecordCache(images, now);
   const versionBytes = createVersionBytes(state);
-  const thumbnails = createThumbnails({
-    blobs,
-    codec,
-    folder,
-    ...(options.quota && { quota: options.quota }),
-    bytes: versionBytes,
-  });
+  const thumbnails = createThumbnails({ blobs, codec, folder, quota: options.quota, bytes: versionBytes });
   const smallFiles = createSmallFiles();
   const accesses = createAccessLog({
     images,

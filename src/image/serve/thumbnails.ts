@@ -37,7 +37,7 @@ export interface ThumbnailOptions {
   /** Folder for temporary files. */
   folder: string;
   /** Keeps versions from filling the storage. */
-  quota?: Pick<Quota, 'reserve'>;
+  quota?: Pick<Quota, 'reserve'> | undefined;
   /** Counts the bytes of versions. */
   bytes: Pick<VersionBytes, 'add'>;
 }
