@@ -24,6 +24,7 @@ const CONDITIONS: Conditions = {
   excludeCountry: (value) => ['country <> ?', value],
   status: (value) => ['status = ?', value],
   anonymity: (value) => ['anonymity = ?', value],
+  proofs: (value) => ['proof IN (SELECT value FROM json_each(?))', JSON.stringify(value)],
   source: (value) => ['source = ?', value],
   maxResponseMs: (value) => ['slowness <= ?', value],
   checkedSince: (value) => ['last_checked >= ?', value],
@@ -44,7 +45,7 @@ const ORDER: Record<Sort, string> = {
 export function where(filter: ProxyFilter): Sql {
   const pairs = (Object.keys(CONDITIONS) as (keyof ProxyFilter)[]).flatMap((field) => {
     const value = filter[field];
-    const condition = CONDITIONS[field] as (value: string | number) => [string, SqliteValue];
+    const condition = CONDITIONS[field] as (value: ProxyFilter[typeof field]) => [string, SqliteValue];
     return value === undefined ? [] : [condition(value)];
   });
   return {

@@ -110,5 +110,13 @@ const tombstones: Migration = [
   `CREATE TRIGGER images_unburied AFTER INSERT ON images BEGIN DELETE FROM tombstones WHERE id = new.id; END`,
 ];
 
+/** What proves a proxy. */
+const proof: Migration = [`ALTER TABLE proxies ADD COLUMN proof TEXT`];
+
 /** Every step there ever was, oldest first. */
-export const migrations: readonly Migration[] = [[...proxies, ...images, ...state], imageLog, tombstones];
+export const migrations: readonly Migration[] = [
+  [...proxies, ...images, ...state],
+  imageLog,
+  tombstones,
+  proof,
+];

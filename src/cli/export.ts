@@ -1,5 +1,5 @@
 import { choice, duration, text } from '../config-values.ts';
-import { ANONYMITIES, PROTOCOLS, SORTS } from '../proxy/proxy.ts';
+import { ANONYMITIES, PROOFS, PROTOCOLS, SORTS } from '../proxy/proxy.ts';
 import { createClient, reasonOf, serverOptions } from './client.ts';
 import { defineCommand, NO_OPERANDS } from './command.ts';
 import { CommandError, EXIT } from './exit.ts';
@@ -22,6 +22,10 @@ export const command = defineCommand({
     country: value('CODE', text(undefined, 'Only this country, two letters.', ...COUNTRY)),
     'exclude-country': value('CODE', text(undefined, 'All but this country.', ...COUNTRY)),
     anonymity: value('NAME', choice(ANONYMITIES, undefined, `Only this one: ${ANONYMITIES.join(', ')}.`)),
+    'min-proof': value(
+      'NAME',
+      choice(PROOFS, undefined, `Only what is proven so or better: ${PROOFS.join(', ')}.`),
+    ),
     source: value('NAME', text(undefined, 'Only what this list named first.')),
     'max-latency': value('TIME', duration(undefined, 'Longest response time, such as 2s.', '1ms')),
     'max-age': value('TIME', duration(undefined, 'Checked within this time, such as 30m.', '1s')),
@@ -46,6 +50,7 @@ export const command = defineCommand({
       country: options.country,
       exclude_country: options['exclude-country'],
       anonymity: options.anonymity,
+      min_proof: options['min-proof'],
       source: options.source,
       max_latency_ms: maxLatencyMs === undefined ? undefined : Math.ceil(maxLatencyMs),
       max_age: maxAgeMs === undefined ? undefined : Math.ceil(maxAgeMs / 1000),

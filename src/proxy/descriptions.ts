@@ -71,6 +71,8 @@ export const status = describe({
     status: 'running',
     last_refresh: '2026-01-31 08:02',
     judge: 'up',
+    judges: { http: 'up', https: 'up' },
+    witnesses: 'up',
     refresh: jobExample,
   }),
 });
@@ -128,6 +130,7 @@ export const quickTest = describe({
     anonymity: 'elite',
     exit_ip: '203.0.113.9',
     tampering: [],
+    proof: 'signed',
     error: null,
   }),
   errors: [400, 404, 409, 413],

@@ -11,6 +11,7 @@ export const proxyExample = {
   source: 'example-list',
   anonymity: 'elite',
   exit_ip: '203.0.113.9',
+  proof: 'relayed',
   uptime: 0.973,
   checks: 118,
   successes: 116,

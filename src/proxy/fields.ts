@@ -26,4 +26,5 @@ export const PROXY_FIELDS: FieldsOf<ProxyDraft> = {
   runSince: { kind: 'integer' },
   uptime: { kind: 'real' },
   uptimeWeight: { kind: 'real' },
+  proof: { kind: 'text', nullable: true },
 };

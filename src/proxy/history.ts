@@ -65,6 +65,7 @@ export function observe(
     run: (sameRun ? record.run : 0) + (passed ? 1 : -1),
     runSince: sameRun ? record.runSince : now,
     ...uptimeAfter(record, passed, now),
+    proof: passed ? result.proof : (record?.proof ?? null),
   };
 }
 

@@ -78,6 +78,36 @@ export function describePool(
         })),
   });
   metrics.gauge({
+    name: 'picpool_judge_scheme_up',
+    help: 'Whether a judge of the kind answers; absent where there is none, and before one was asked.',
+    labelNames: ['scheme'],
+    async read() {
+      const { schemes } = (await service.status()).judges;
+      return Object.entries(schemes).flatMap(([scheme, state]) =>
+        state === 'up' || state === 'down' ? { labels: [scheme], value: state === 'up' ? 1 : 0 } : [],
+      );
+    },
+  });
+  metrics.gauge({
+    name: 'picpool_judges_left_out',
+    help: 'Judges and witnesses that refuse proxies which others accept.',
+    async read() {
+      const { judges, witnesses } = (await service.status()).judges;
+      const leftOut = [...judges, ...witnesses.witnesses].filter((one) => one.leftOut);
+      return [{ labels: [], value: leftOut.length }];
+    },
+  });
+  metrics.gauge({
+    name: 'picpool_witnesses_up',
+    help: 'Witnesses that can be had.',
+    read: async () => [
+      {
+        labels: [],
+        value: (await service.status()).judges.witnesses.witnesses.filter(({ up }) => up).length,
+      },
+    ],
+  });
+  metrics.gauge({
     name: 'picpool_refresh_running',
     help: 'Whether a refresh runs, in any copy of the server.',
     read: async () => [{ labels: [], value: (await service.currentRefresh()).state === 'running' ? 1 : 0 }],

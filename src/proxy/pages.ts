@@ -66,6 +66,8 @@ export async function showProxies(options: ProxyPagesOptions, query: PageQuery):
     freshness: {
       job: refresh,
       judge: judges.state,
+      judges: judges.schemes,
+      provable: judges.witnesses.state !== 'down',
       lastRefresh,
       intervalMs: refreshIntervalMs,
       now,

@@ -65,6 +65,8 @@ export interface ProxyRecord extends Endpoint {
   uptime: number;
   /** How much observation `uptime` rests on, 0 to 1; see `history.ts`. */
   uptimeWeight: number;
+  /** Of the last passed check. */
+  proof: Proof | null;
 }
 
 /** Why a check failed: coarse on purpose, so that tests cannot be used to map a network. */
@@ -106,6 +108,8 @@ export interface ProxyFilter {
   excludeCountry?: string;
   status?: Status;
   anonymity?: Anonymity;
+  /** One of these. */
+  proofs?: readonly Proof[];
   source?: string;
   maxResponseMs?: number;
   /** Last checked at this time or later. */

@@ -1,12 +1,16 @@
 import { type Static, Type } from '@sinclair/typebox';
 import { oneOf } from '../lib/schema.ts';
-import { ANONYMITIES, CHECK_ERRORS, PROTOCOLS, SORTS, STATUSES } from './proxy.ts';
+import { ANONYMITIES, CHECK_ERRORS, PROOFS, PROTOCOLS, SORTS, STATUSES } from './proxy.ts';
 import { JOB_ERRORS, JOB_STATES, SOURCE_STATES, STAGES } from './refresh/progress.ts';
 
 const MAX_ID = Number.MAX_SAFE_INTEGER;
 /** Empty counts as not given. */
 const COUNTRY = '^([A-Za-z]{2})?$';
 const TIMESTAMP = 'UTC, `YYYY-MM-DD HH:MM:SS`.';
+
+const PROOF =
+  '`tls`: a page came through it over TLS with a verified certificate; `signed`: an answer of our own judge; `relayed`: a part of a file that it could not know; `echoed`: only a page that it could have made up. `null`: not known yet.';
+const JUDGE_STATES = ['none', 'unknown', 'up', 'down'] as const;
 
 /** What is not known is ignored, not refused. */
 const OPEN = { additionalProperties: true };
@@ -22,6 +26,12 @@ const filters = {
   ),
   exclude_country: Type.Optional(Type.String({ pattern: COUNTRY, description: 'All but this country.' })),
   anonymity: Type.Optional(oneOf(ANONYMITIES, { description: 'Only this anonymity.' })),
+  proof: Type.Optional(oneOf(PROOFS, { description: 'Only what is proven in this way.' })),
+  min_proof: Type.Optional(
+    oneOf(PROOFS, {
+      description: 'Only what is proven in this way or a stronger one; `tls` is the strongest.',
+    }),
+  ),
   source: Type.Optional(
     Type.String({ maxLength: 200, description: 'Only what this list named first; letter case counts.' }),
   ),
@@ -142,6 +152,7 @@ export const proxySchema = Type.Object(
       }),
     ),
     exit_ip: nullable(Type.String({ description: 'The address that targets see.' })),
+    proof: nullable(oneOf(PROOFS, { description: PROOF })),
     uptime: Type.Number({
       description: 'Estimated share of time alive, 0 to 1, recent hours first; new ones start low.',
     }),
@@ -228,6 +239,16 @@ export const statusSchema = Type.Object({
   judge: oneOf(['unknown', 'up', 'down'], {
     description: 'While it is `down`, no proxy is tested and none is demoted.',
   }),
+  judges: Type.Object(
+    { http: oneOf(JUDGE_STATES), https: oneOf(JUDGE_STATES) },
+    {
+      description:
+        'The same by kind: `http` proxies need judges without TLS, the others judges with it. `none`: there is no such judge.',
+    },
+  ),
+  witnesses: oneOf(JUDGE_STATES, {
+    description: 'While no witness can be had, new `http` proxies are listed with the proof `echoed`.',
+  }),
   refresh: jobSchema,
 });
 
@@ -256,6 +277,7 @@ export const quickTestSchema = Type.Object({
   tampering: Type.Union([Type.Array(Type.String()), Type.Null()], {
     description: 'Names of request headers that the proxy added or changed; empty: none.',
   }),
+  proof: nullable(oneOf(PROOFS)),
   error: nullable(oneOf(CHECK_ERRORS)),
 });
 

@@ -1,7 +1,7 @@
 import type { Static, TSchema } from '@sinclair/typebox';
 import { formatMinute, formatTimestamp } from '../lib/clock.ts';
 import type { TestOutcome } from './check/single-check.ts';
-import type { ProxyFilter, ProxyRecord } from './proxy.ts';
+import { PROOFS, type Proof, type ProxyFilter, type ProxyRecord } from './proxy.ts';
 import type { RefreshJob } from './refresh/progress.ts';
 import {
   type FilterQuery,
@@ -31,6 +31,7 @@ export function proxyView(record: ProxyRecord): Static<typeof proxySchema> {
     source: record.source,
     anonymity: record.anonymity,
     exit_ip: record.exitIp,
+    proof: record.proof,
     uptime: Math.round(record.uptime * 1000) / 1000,
     checks: record.checks,
     successes: record.successes,
@@ -65,6 +66,8 @@ export function statusView({ lastRefresh, refresh, judges }: PoolStatus): Static
     status: 'running',
     last_refresh: lastRefresh === null ? '' : formatMinute(lastRefresh),
     judge: judges.state,
+    judges: judges.schemes,
+    witnesses: judges.witnesses.state,
     refresh: jobView(refresh),
   };
 }
@@ -82,6 +85,7 @@ export function testView({ result, country }: TestOutcome): Static<typeof quickT
     anonymity: alive ? result.anonymity : null,
     exit_ip: alive ? result.exitIp : null,
     tampering: alive ? result.tampering : null,
+    proof: alive ? result.proof : null,
     error: alive ? null : result.error,
   };
 }
@@ -94,6 +98,12 @@ export function listView(
   return { success: true, total, count: items.length, proxies: items.map(proxyView), query };
 }
 
+/** The kinds of proof that are asked for: one, or one and the stronger ones. */
+function proofsOf({ proof, min_proof }: Pick<FilterQuery, 'proof' | 'min_proof'>): readonly Proof[] {
+  const strong = PROOFS.slice(0, min_proof === undefined ? PROOFS.length : PROOFS.indexOf(min_proof) + 1);
+  return proof === undefined ? strong : strong.filter((one) => one === proof);
+}
+
 /** The filter that the query means; ages are counted back from `now`. */
 export function toFilter(query: FilterQuery & Pick<ListQuery, 'status'>, now: number): ProxyFilter {
   const { protocol, country, exclude_country, status, anonymity, source } = query;
@@ -102,6 +112,7 @@ export function toFilter(query: FilterQuery & Pick<ListQuery, 'status'>, now: nu
   if (country !== undefined) filter.country = country.toUpperCase();
   if (exclude_country !== undefined) filter.excludeCountry = exclude_country.toUpperCase();
   if (anonymity !== undefined) filter.anonymity = anonymity;
+  if (query.proof !== undefined || query.min_proof !== undefined) filter.proofs = proofsOf(query);
   if (source !== undefined) filter.source = source;
   if (query.max_latency_ms !== undefined) filter.maxResponseMs = query.max_latency_ms;
   if (query.max_age !== undefined) filter.checkedSince = now - query.max_age * 1000;

@@ -70,7 +70,7 @@ export async function startProxies({
       log,
       async look() {
         const [{ alive }, { judges, lastRefresh }] = await Promise.all([service.stats(), service.status()]);
-        return { alive, refreshed: lastRefresh !== null, judges: judges.state };
+        return { alive, refreshed: lastRefresh !== null, judges: judges.state, schemes: judges.schemes };
       },
     });
   const pages = {

@@ -28,6 +28,10 @@ export interface SourceView {
 export interface Freshness {
   job: RefreshView;
   judge: 'unknown' | 'up' | 'down';
+  /** By kind: `none` where there is no such judge. */
+  judges: Readonly<Record<'http' | 'https', string>>;
+  /** Whether anything can prove a new `http` proxy. */
+  provable: boolean;
   /** Ms since 1970, `null` before the first. */
   lastRefresh: number | null;
   intervalMs: number;
@@ -82,12 +86,28 @@ function freshnessWords({ lastRefresh, now, job }: Freshness): string {
 }
 
 /** What a visitor should know before relying on the list, in plain words; nothing where all is well. */
-export function poolWarnings({ job, judge, lastRefresh, intervalMs, now }: Freshness): Html | null {
+export function poolWarnings({
+  job,
+  judge,
+  judges,
+  provable,
+  lastRefresh,
+  intervalMs,
+  now,
+}: Freshness): Html | null {
   const words: string[] = [];
   if (judge === 'down') {
     words.push(
       'The judge does not answer at the moment: no proxy is tested, and none is taken off the list meanwhile.',
     );
+  }
+  for (const [scheme, state] of Object.entries(judges)) {
+    if (judge === 'down' || state !== 'down') continue;
+    const meant = scheme === 'https' ? 'https and SOCKS proxies are' : 'http proxies are';
+    words.push(`No judge for ${scheme} answers at the moment: ${meant} listed as they were found before.`);
+  }
+  if (!provable) {
+    words.push('No witness can be had at the moment: new http proxies are listed on their word alone.');
   }
   if (job.state === 'failed' && job.error !== null && job.error !== 'judge_down') {
     words.push(`The last refresh did not end well: ${ERRORS[job.error] ?? job.error}.`);

@@ -9,8 +9,13 @@ export interface PoolState {
   alive: number;
   /** Before the first refresh an empty pool is no news. */
   refreshed: boolean;
+  /** Of all judges together. */
   judges: 'unknown' | 'up' | 'down';
+  /** Of the judges of one kind. */
+  schemes?: Readonly<Record<Scheme, 'none' | 'unknown' | 'up' | 'down'>>;
 }
+
+type Scheme = 'http' | 'https';
 
 export interface PoolWatchOptions {
   state: Pick<StateStore, 'get' | 'setFenced'>;
@@ -51,7 +56,23 @@ const TROUBLES: readonly Trouble[] = [
     isOn: ({ judges }) => (judges === 'unknown' ? null : judges === 'down'),
     facts: () => ({}),
   },
+  judgesOf('http'),
+  judgesOf('https'),
 ];
+
+/** All judges of one kind are away, while others are there. */
+function judgesOf(scheme: Scheme): Trouble {
+  return {
+    key: `webhooks:judge-down-${scheme}`,
+    began: 'judge.down',
+    ended: 'judge.up',
+    isOn({ judges, schemes }) {
+      const state = schemes?.[scheme] ?? 'unknown';
+      return judges !== 'up' || state === 'unknown' ? null : state === 'down';
+    },
+    facts: () => ({ scheme }),
+  };
+}
 
 /** The time in which this copy is the one that watches. */
 interface Watch {

@@ -79,8 +79,10 @@ beforeEach(async () => {
       uptime: 0.8,
       responseMs: 900,
       source: 'b',
+      proof: 'echoed',
     }),
     draft('https://192.0.2.3:443', now, {
+      proof: 'tls',
       country: 'DE',
       uptime: 0.7,
       anonymity: 'transparent',
@@ -114,6 +116,7 @@ describe('GET /api/v1/proxies', () => {
       source: 'a',
       anonymity: 'elite',
       exit_ip: null,
+      proof: 'relayed',
       uptime: 0.9,
       checks: 1,
       successes: 1,
@@ -131,6 +134,9 @@ describe('GET /api/v1/proxies', () => {
     ['status=Dead', ['192.0.2.4']],
     ['anonymity=transparent', ['192.0.2.3']],
     ['source=b', ['192.0.2.2']],
+    ['proof=relayed', ['192.0.2.1']],
+    ['min_proof=relayed', ['192.0.2.1', '192.0.2.3']],
+    ['min_proof=relayed&proof=echoed', []],
     ['max_latency_ms=110', ['192.0.2.3']],
     ['max_age=3600', ['192.0.2.1', '192.0.2.3']],
     ['min_uptime=0.75', ['192.0.2.1', '192.0.2.2']],
@@ -267,6 +273,8 @@ describe('statistics, status and filters', () => {
       status: 'running',
       last_refresh: '',
       judge: 'up',
+      judges: { http: 'up', https: 'up' },
+      witnesses: 'none',
     });
     await server.refresh();
     const { last_refresh, refresh } = await server.get('/api/status');
@@ -351,6 +359,7 @@ describe('POST /api/test_proxy_quick', () => {
       connect_time: 10,
       first_byte_time: 20,
       tampering: [],
+      proof: 'relayed',
       country: 'DE',
       anonymity: 'elite',
       exit_ip: '192.0.2.200',

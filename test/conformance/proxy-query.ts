@@ -3,6 +3,7 @@ import {
   ANONYMITIES,
   type Endpoint,
   formatUrl,
+  PROOFS,
   PROTOCOLS,
   type ProxyFilter,
   type ProxyRecord,
@@ -254,6 +255,7 @@ function variety(count: number) {
     status: index % 3 === 0 ? 'dead' : 'alive',
     source: `list-${index % 5}`,
     anonymity: ANONYMITIES[index % 7] ?? null,
+    proof: PROOFS[index % 5] ?? null,
     responseMs: index % 6 === 0 ? null : ((index * 13) % 17) * 100,
     uptime: ((index * 5) % 9) / 8,
     lastChecked: 1000 + ((index * 11) % 13),
@@ -269,6 +271,7 @@ function filters(): ProxyFilter[] {
     { excludeCountry: 'DE' },
     { status: 'alive' },
     { anonymity: 'elite' },
+    { proofs: ['tls', 'relayed'] },
     { source: 'list-2' },
     { maxResponseMs: 800 },
     { checkedSince: 1006 },
@@ -287,13 +290,14 @@ function filters(): ProxyFilter[] {
 }
 
 function matches(record: ProxyRecord, filter: ProxyFilter): boolean {
-  const { protocol, country, excludeCountry, status, anonymity, source } = filter;
+  const { protocol, country, excludeCountry, status, anonymity, proofs, source } = filter;
   return (
     (protocol === undefined || record.protocol === protocol) &&
     (country === undefined || record.country === country) &&
     (excludeCountry === undefined || record.country !== excludeCountry) &&
     (status === undefined || record.status === status) &&
     (anonymity === undefined || record.anonymity === anonymity) &&
+    (proofs === undefined || (record.proof !== null && proofs.includes(record.proof))) &&
     (source === undefined || record.source === source) &&
     (filter.maxResponseMs === undefined || (record.responseMs ?? Infinity) <= filter.maxResponseMs) &&
     (filter.checkedSince === undefined || record.lastChecked >= filter.checkedSince) &&

@@ -158,6 +158,7 @@ export function draft(url: string, now: number, changes: Partial<ProxyDraft> = {
     runSince: now,
     uptime: 0.5,
     uptimeWeight: 0.5,
+    proof: 'relayed',
     ...changes,
   };
 }

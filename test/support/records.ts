@@ -44,6 +44,7 @@ export function draft(fields: Partial<ProxyDraft> = {}): ProxyDraft {
     runSince: 1_700_000_050_000,
     uptime: 0.5,
     uptimeWeight: 0.25,
+    proof: 'relayed',
     ...fields,
   };
 }

@@ -90,6 +90,7 @@ function draftOf(index: number, now: number, random: () => number): ProxyDraft {
     runSince: now - 3_600_000,
     uptime,
     uptimeWeight: 1,
+    proof: alive ? 'relayed' : null,
   };
 }
 

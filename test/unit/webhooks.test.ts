@@ -211,6 +211,15 @@ describe('watching the pool', () => {
     expect(await told([{ alive: 0, refreshed: false, judges: 'unknown' }])).toEqual([]);
   });
 
+  test('tells which kind of judges is away while the other is there', async () => {
+    const schemes = (['up', 'down', 'down', 'up'] as const).map((https) => ({
+      schemes: { http: 'up', https } as const,
+    }));
+    expect(await told(schemes)).toEqual(['judge.down', 'judge.up']);
+    const all = { judges: 'down', schemes: { http: 'down', https: 'down' } } as const;
+    expect(await told([{}, all, {}])).toEqual(['judge.down', 'judge.up']);
+  });
+
   test('goes on after a restart with what receivers know', async () => {
     expect(await told([{ alive: 5, judges: 'down' }])).toEqual(['pool.low', 'judge.down']);
     expect(await told([{ alive: 5, judges: 'unknown' }])).toEqual([]);
