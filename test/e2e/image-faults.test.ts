@@ -168,7 +168,7 @@ test('a stopped server leaves no conversion process', async () => {
   await withServer({}, async (server) => {
     expect((await upload(server, await transparent())).status).toBe(201);
     workers = await childrenOf(server.pid);
-    expect(workers.length).toBe(2);
+    expect(workers).not.toBeEmpty();
   });
-  expect(await Promise.all(workers.map(isRunning))).toEqual([false, false]);
+  expect(await Promise.all(workers.map(isRunning))).not.toContain(true);
 });
