@@ -187,9 +187,9 @@ async function everyListed(url: string): Promise<Map<string, Pick<Known, 'raw_ur
 /** Makes all files two hours old: younger ones are left alone, as another server might still write them. */
 async function age(folder: string): Promise<number> {
   const then = Date.now() / 1000 - TWO_HOURS_S;
-  for (const path of [...(await filesIn(join(folder, 'tmp'))), ...(await filesIn(join(folder, 'images')))]) {
-    await utimes(path, then, then);
-  }
+  // Not the marks of the store, by which the server tells the time of the files.
+  const images = (await filesIn(join(folder, 'images'))).filter((path) => ownerOfKey(basename(path)));
+  for (const path of [...(await filesIn(join(folder, 'tmp'))), ...images]) await utimes(path, then, then);
   return (await filesIn(join(folder, 'tmp'))).length;
 }
 
@@ -198,14 +198,14 @@ async function filesIn(folder: string): Promise<string[]> {
   return entries.filter((entry) => entry.isFile()).map(({ parentPath, name }) => join(parentPath, name));
 }
 
-/** Resolves when the clean-up that runs every second has left nothing but files of records. */
+/** Resolves when the clean-up that runs every second has left nothing but files of records outside of the quarantine. */
 async function swept(server: ServerProcess, folder: string): Promise<void> {
   const deadline = Date.now() + 30_000;
   for (;;) {
     const ids = new Set((await everyListed(server.url)).keys());
     const strays = (await filesIn(join(folder, 'images'))).filter((path) => {
       const owner = ownerOfKey(basename(path));
-      return owner !== null && !ids.has(owner.id);
+      return owner !== null && !ids.has(owner.id) && !path.includes('/quarantine/');
     });
     const left = [...(await filesIn(join(folder, 'tmp'))), ...strays];
     if (left.length === 0) return;
