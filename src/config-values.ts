@@ -1,4 +1,5 @@
 import { type TSchema, type TString, type TTransform, Type } from '@sinclair/typebox';
+import { Value } from '@sinclair/typebox/value';
 import { createNetworkList } from './lib/address.ts';
 import { parseRates, readRate } from './lib/rates.ts';
 
@@ -70,6 +71,21 @@ export function duration(fallback: string | undefined, description: string, min:
       throw new Error(`must be a duration of at least ${min}, such as 30s, 5m, 1h or 7d, but is "${value}"`);
     }
     return ms;
+  });
+}
+
+/** How long something holds: a duration, `always` or `off` (0). */
+export function period(fallback: string, description: string) {
+  const written = duration(undefined, description, '1s');
+  return setting(fallback, description, (value) => {
+    const word = value.toLowerCase();
+    if (word === 'always') return Number.POSITIVE_INFINITY;
+    if (word === 'off') return 0;
+    try {
+      return Value.Decode(written, value);
+    } catch {
+      throw new Error(`must be always, off, or a duration such as 30m, 1h or 7d, but is "${value}"`);
+    }
   });
 }
 

@@ -11,6 +11,7 @@ import {
   networks,
   optional,
   origins,
+  period,
   rates,
   text,
   url,
@@ -23,7 +24,12 @@ const BASE_PATH = /^(\/[\w.-]+)*$/;
 
 /** Every variable, its default and what it is for. The README's table follows this order. */
 export const settings = Type.Object({
-  HOST: text('0.0.0.0', 'Address to listen on.'),
+  HOST: text(
+    '0.0.0.0',
+    'Address to listen on; `unix:/path` is a socket, whose peers are trusted as proxies.',
+    /^(unix:\/\S+|[^\s/]+)$/,
+    'an address such as 127.0.0.1, or unix: and an absolute path',
+  ),
   PORT: integer('3000', 'Port to listen on; 0 lets the system choose.', 0, 65_535),
   DATA_DIR: text('./data', 'Folder of the database, the images and temporary files.'),
   METADATA_URL: url('sqlite:$DATA_DIR/picpool.db', RECORD_SCHEMES, 'Where records live.'),
@@ -38,6 +44,14 @@ export const settings = Type.Object({
   IMAGE_BASE_PATH: text('', 'Path under which the image host answers.', BASE_PATH, 'a path such as /image'),
   TRUSTED_PROXIES: optional(
     networks('Addresses and networks, `loopback` or `private`, whose X-Forwarded-* headers are believed.'),
+  ),
+  TRUSTED_HOPS: optional(
+    integer(
+      undefined,
+      'How many proxies are in front, where they are counted and not recognised by address.',
+      1,
+      10,
+    ),
   ),
   ADMIN_TOKEN: optional(
     text(
@@ -126,6 +140,10 @@ export const settings = Type.Object({
   ),
   IMAGE_WORKER_MEMORY: bytes('2GiB', 'Memory of one conversion; what needs more is refused.', '128MiB'),
   IMAGE_CONVERT_TIMEOUT: duration('30s', 'Time limit of one conversion.', '100ms'),
+  IMAGE_DELETE_BY_ADDRESS: period(
+    'always',
+    'How long an uploader may delete by address: `always`, a duration, or `off`. The token always works.',
+  ),
   IMAGE_RETENTION: duration('90d', 'The clean-up removes images that nobody has opened for this long.', '1s'),
   IMAGE_CLEANUP_INTERVAL: duration('24h', 'Time between clean-ups.', '1s'),
   IMAGE_STRAY_RETENTION: duration('7d', 'How long files without a record are kept in quarantine.', '1s'),
@@ -160,6 +178,13 @@ export function parseConfig(env: Environment): Config {
   }
   if (decoded.WEBHOOK_URLS !== undefined && decoded.WEBHOOK_SECRET === undefined) {
     faults.push({ variable: 'WEBHOOK_SECRET', message: 'must be set where WEBHOOK_URLS is' });
+  }
+  const hasDoor = decoded.TRUSTED_PROXIES !== undefined || String(decoded.HOST).startsWith('unix:');
+  if (decoded.TRUSTED_HOPS !== undefined && !hasDoor) {
+    faults.push({
+      variable: 'TRUSTED_PROXIES',
+      message: 'must name the nearest proxy where TRUSTED_HOPS is set',
+    });
   }
   if (faults.length > 0) throw new ConfigError(faults);
   const config = decoded as Config;

@@ -11,7 +11,9 @@ import { adminRoutes } from './moderation/routes.ts';
 import type { HttpServer, Runtime } from './runtime/runtime.ts';
 import { openDataFolder } from './start/data-folder.ts';
 import type { RunningFeature } from './start/feature.ts';
+import { listen, socketPath } from './start/listen.ts';
 import { type Operations, startOperations } from './start/operations.ts';
+import { findSharedPeers } from './start/shared-peers.ts';
 import { openWeb } from './start/web.ts';
 import { VERSION } from './version.ts';
 
@@ -19,7 +21,7 @@ import { VERSION } from './version.ts';
 const DRAIN_MS = 7000;
 
 export interface RunningServer {
-  /** Where it listens: `http://localhost:3000`. */
+  /** Where it listens: `http://localhost:3000`, or `unix:/run/picpool/http.sock`. */
   url: string;
   /** Accepts nothing new, lets running requests and jobs end, closes the stores. */
   stop(): Promise<void>;
@@ -42,12 +44,17 @@ export async function start(
   });
   const features: RunningFeature[] = [];
   try {
+    const sharedPeers = await findSharedPeers(config.HOST, env);
+    const isExit = (address: string) => features.some((feature) => feature.isExit?.(address));
+    const clients = createClients({
+      trust: createProxyTrust(config.TRUSTED_PROXIES ?? [], socketPath(config.HOST) !== null),
+      hops: config.TRUSTED_HOPS,
+      isShared: (address) => sharedPeers.has(address) || isExit(address),
+      log,
+      now: () => performance.now(),
+    });
     const contexts = createContexts({
-      clients: createClients({
-        trust: createProxyTrust(config.TRUSTED_PROXIES ?? []),
-        log,
-        now: () => performance.now(),
-      }),
+      clients,
       publicUrl: config.PUBLIC_URL,
       adminToken: config.ADMIN_TOKEN,
     });
@@ -74,7 +81,10 @@ export async function start(
             onRefused,
           })
         : null,
-      dependencies: dependenciesOf(opened, features),
+      dependencies: [
+        ...dependenciesOf(opened, features),
+        { name: 'way here', check: async () => {}, degraded: clients.faults },
+      ],
       publicUrl: config.PUBLIC_URL,
       log,
       now,
@@ -83,9 +93,9 @@ export async function start(
       routes: adminRoutes(blocks),
       mayWrite: blocks.mayWrite,
     });
-    const server = await runtime.serve(app.handle, { hostname: config.HOST, port: config.PORT });
+    const { server, url } = await listen(runtime, app.handle, config);
     for (const feature of features) feature.begin();
-    return { url: urlOf(server), stop: () => stop(server, features, operations) };
+    return { url, stop: () => stop(server, features, operations) };
   } catch (error) {
     await Promise.all(features.map((feature) => feature.stop()));
     await opened.close();
@@ -116,10 +126,4 @@ function dependenciesOf({ state, proxies, blobs }: Stores, features: readonly Ru
     { name: 'image store', check: () => blobs.stat('readiness') },
     ...features.map(({ name, degraded }) => ({ name, check: async () => {}, ...(degraded && { degraded }) })),
   ];
-}
-
-function urlOf({ hostname, port }: HttpServer): string {
-  const everywhere = hostname === '0.0.0.0' || hostname === '::';
-  const host = everywhere ? 'localhost' : hostname.includes(':') ? `[${hostname}]` : hostname;
-  return `http://${host}:${port}`;
 }

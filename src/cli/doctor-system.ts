@@ -3,11 +3,14 @@ import { access, statfs } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { dirname, resolve } from 'node:path';
 import { affordableSockets } from '../lib/open-files.ts';
+import { socketPath } from '../start/listen.ts';
 import type { Finding, Patient } from './doctor-finding.ts';
 import { formatBytes, formatCount } from './format.ts';
 
 /** Whether the server could listen where it should. */
 export async function checkPort({ config: { HOST, PORT } }: Patient): Promise<Finding[]> {
+  const path = socketPath(HOST);
+  if (path !== null) return checkSocket(path);
   const server = createServer();
   const code = await new Promise<string | null>((done) => {
     server.once('error', (error: NodeJS.ErrnoException) => done(error.code ?? error.message));
@@ -23,6 +26,17 @@ export async function checkPort({ config: { HOST, PORT } }: Patient): Promise<Fi
       ? 'Ports below 1024 are for root: choose a higher PORT.'
       : 'Set HOST to an address of this machine.';
   return [{ state: 'fail', text: `${HOST} port ${PORT} cannot be listened on (${code})`, advice }];
+}
+
+async function checkSocket(path: string): Promise<Finding[]> {
+  if (await mayBeMade(dirname(path))) return [{ state: 'ok', text: `a socket can be made at ${path}` }];
+  return [
+    {
+      state: 'fail',
+      text: `${dirname(path)} may not be written`,
+      advice: 'Give it to the user of the server.',
+    },
+  ];
 }
 
 /** Whether the folder of data can be written, and what room there is. */

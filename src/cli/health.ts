@@ -1,6 +1,7 @@
 import { get } from 'node:http';
 import process from 'node:process';
 import { parseConfig } from '../config.ts';
+import { socketPath } from '../start/listen.ts';
 import { defineCommand, NO_OPERANDS } from './command.ts';
 import { EXIT } from './exit.ts';
 
@@ -26,23 +27,26 @@ containers without shell and curl. Exit code 0: it is ready; 1: it is not, and s
  */
 async function health(env: Record<string, string | undefined>): Promise<boolean> {
   const { HOST, PORT } = parseConfig(env);
+  const socket = socketPath(HOST);
   const host = REACHED_AT[HOST] ?? HOST;
   const url = `http://${host.includes(':') ? `[${host}]` : host}:${PORT}/readyz`;
+  const name = socket === null ? url : HOST;
   try {
-    const status = await statusOf(url);
+    const status = await statusOf(socket === null ? url : 'http://localhost/readyz', socket);
     if (status === 200) return true;
-    process.stderr.write(`picpool: ${url} answered ${status}.\n`);
+    process.stderr.write(`picpool: ${name} answered ${status}.\n`);
   } catch (error) {
     const why = error instanceof Error ? error.message : error;
-    process.stderr.write(`picpool: ${url} does not answer: ${why}\n`);
+    process.stderr.write(`picpool: ${name} does not answer: ${why}\n`);
   }
   return false;
 }
 
 /** Not by fetch, which would ask the proxy of the environment. */
-function statusOf(url: string): Promise<number | undefined> {
+function statusOf(url: string, socketPath: string | null): Promise<number | undefined> {
   return new Promise((resolve, reject) => {
-    const asked = get(url, { signal: AbortSignal.timeout(TIMEOUT_MS) }, (answer) => {
+    const options = { signal: AbortSignal.timeout(TIMEOUT_MS), ...(socketPath !== null && { socketPath }) };
+    const asked = get(url, options, (answer) => {
       answer.resume();
       resolve(answer.statusCode);
     });

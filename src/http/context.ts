@@ -19,7 +19,7 @@ export interface Contexts {
   of: ContextOf;
 }
 
-/** An id that a caller or a proxy in front may choose; anything else could forge log lines. */
+/** An id that a proxy in front may choose; anything else could forge log lines. */
 const REQUEST_ID = /^[\w.-]{1,64}$/;
 
 export function createContexts({ clients, publicUrl, adminToken }: ContextOptions): Contexts {
@@ -62,14 +62,15 @@ export function createContexts({ clients, publicUrl, adminToken }: ContextOption
     }
   }
 
-  function idOf({ headers }: Request): string {
+  function idOf({ headers }: Request, socketPeer: () => string): string {
     const given = headers.get('x-request-id');
-    return given !== null && REQUEST_ID.test(given) ? given : nextId();
+    const isGood = given !== null && REQUEST_ID.test(given) && clients.isTrusted(socketPeer());
+    return isGood ? given : nextId();
   }
 
   return {
     adminIsSet: expected !== null,
-    open: (request, socketPeer) => new LazyContext(request, socketPeer, idOf(request)),
+    open: (request, socketPeer) => new LazyContext(request, socketPeer, idOf(request, socketPeer)),
     bind: (request, context) => void contexts.set(request, context),
     of(request) {
       const context = contexts.get(request);
@@ -82,10 +83,17 @@ export function createContexts({ clients, publicUrl, adminToken }: ContextOption
 function requestOrigin(request: Request, trusted: boolean): string {
   const { protocol, host } = new URL(request.url);
   if (!trusted) return `${protocol}//${host}`;
-  const forwarded = `${request.headers.get('x-forwarded-proto') ?? protocol.slice(0, -1)}://${
-    request.headers.get('x-forwarded-host') ?? host
-  }`;
-  return URL.canParse(forwarded) ? new URL(forwarded).origin : `${protocol}//${host}`;
+  const { headers } = request;
+  const scheme = nearest(headers.get('x-forwarded-proto'));
+  const named = nearest(headers.get('x-forwarded-host'));
+  const forwarded = `${scheme && /^https?$/i.test(scheme) ? `${scheme}:` : protocol}//${named ?? host}`;
+  const isPlain = named === null || !/[\s/?#@\\]/.test(named);
+  return isPlain && URL.canParse(forwarded) ? new URL(forwarded).origin : `${protocol}//${host}`;
+}
+
+/** The entry that the nearest proxy has added; those before it came from further away. */
+function nearest(list: string | null): string | null {
+  return list?.split(',').at(-1)?.trim() || null;
 }
 
 /** Random for the process, counted within it: unique, and cheap enough for every request. */

@@ -9,11 +9,12 @@ import { passwordPage } from '../web/password-page.ts';
 import type { Site } from '../web/site.ts';
 import { credentialsOf } from './access/credentials.ts';
 import { deleterOf } from './access/deleter.ts';
+import type { Deleter } from './access/deletion-rights.ts';
 import { createFlashCookie } from './access/flash-cookie.ts';
 import { EXTENSIONS, type ImageRecord, MEDIA_TYPES } from './image.ts';
 import { deleteUrl, linksOf } from './links.ts';
 import { PRIVATE_CACHE } from './serve/serve.ts';
-import type { Deleter, ImageService, Uploaded } from './service.ts';
+import type { ImageService, Uploaded } from './service.ts';
 import { readForm } from './upload/form.ts';
 
 /** The pages of single images, as answers to requests. */

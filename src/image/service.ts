@@ -1,4 +1,3 @@
-import { createHash, timingSafeEqual } from 'node:crypto';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { AppError } from '../errors.ts';
@@ -9,6 +8,7 @@ import type { Log } from '../lib/logger.ts';
 import type { Bucket, RateLimiter } from '../lib/rate-limiter.ts';
 import type { StateStore } from '../lib/state.ts';
 import { type CookieSigner, createCookieSigner } from './access/cookie.ts';
+import { createDeletionRights, type Deleter, hashOf, type Uploader } from './access/deletion-rights.ts';
 import { createPasswordHasher, type PasswordHasher } from './access/password.ts';
 import { createPasswordGuard, type PasswordGuard } from './access/password-guard.ts';
 import { keysOf, originalKey, strayKey, thumbnailKey } from './blob-keys.ts';
@@ -36,6 +36,8 @@ export interface ImageLimits {
   cleanupIntervalMs: number;
   /** How long files without a record stay in quarantine. */
   strayRetentionMs: number;
+  /** How long the uploader's address gives the right to delete; always when not given. */
+  deleteByAddressMs?: number;
 }
 
 export interface ImageServiceOptions {
@@ -69,22 +71,6 @@ export interface ImageServiceOptions {
 export interface ImageEvent {
   type: 'stored' | 'removed';
   image: ImageRecord;
-}
-
-/** Where an upload comes from. */
-export interface Uploader {
-  /** Canonical address. */
-  peer: string;
-  /** The same where it gives the right to delete, else `null`. */
-  identity: string | null;
-}
-
-/** Who wants to delete an image. Any one of the three is enough. */
-export interface Deleter {
-  /** Canonical address; `null` where others share it, or the request may come from somebody else's page. */
-  peer: string | null;
-  token: string | null;
-  admin: boolean;
 }
 
 export interface Uploaded {
@@ -130,8 +116,6 @@ export interface ImageService extends PasswordGuard {
   version(image: ImageRecord, width: number | null, peer: string): Promise<Version>;
   /** Notes that a person or program has looked at the image. */
   accessed(image: ImageRecord): void;
-  /** True where the token is the image's delete token. */
-  ownsToken(image: ImageRecord, token: string): boolean;
   /** True where `remove` would not be forbidden. */
   mayRemove(image: ImageRecord, by: Deleter): boolean;
   /** Rejects with `not_found` or `forbidden`. */
@@ -145,9 +129,6 @@ export interface ImageService extends PasswordGuard {
   /** Ends that and writes the last accesses. Idempotent. */
   stop(): Promise<void>;
 }
-
-/** Before the address of an uploader that others share: it equals nobody's, but the administrator can still see it. */
-const SHARED = 'shared ';
 
 /** Joins the parts of the image host. Reads, or makes, the secret of its cookies. */
 export async function createImageService(options: ImageServiceOptions): Promise<ImageService> {
@@ -164,6 +145,7 @@ export async function createImageService(options: ImageServiceOptions): Promise<
     now,
     ...(options.guesses && { perClient: options.guesses }),
   });
+  const rights = createDeletionRights(limits.deleteByAddressMs ?? Number.POSITIVE_INFINITY, now);
   const records = createRecordCache(images, now);
   const versionBytes = createVersionBytes(state);
   const thumbnails = createThumbnails({ blobs, codec, folder, quota: options.quota, bytes: versionBytes });
@@ -246,8 +228,9 @@ export async function createImageService(options: ImageServiceOptions): Promise<
       await options.quota?.admit(bytes);
     },
 
-    async upload({ path, filename, hash: source }, { password, ...wanted }, { peer, identity }, signal) {
+    async upload({ path, filename, hash: source }, { password, ...wanted }, from, signal) {
       if (source !== undefined) await options.mayStore?.(source);
+      const { peer } = from;
       const id = await freshId();
       const output = join(folder, `${id}.out`);
       try {
@@ -265,9 +248,9 @@ export async function createImageService(options: ImageServiceOptions): Promise<
           frames,
           size,
           hash,
-          uploader: identity ?? `${SHARED}${peer}`,
+          uploader: rights.ownerOf(from),
           passwordHash: password === null ? null : await hasher.hash(password),
-          deleteTokenHash: sha256(deleteToken),
+          deleteTokenHash: hashOf(deleteToken),
           createdAt: now(),
           lastAccess: now(),
         };
@@ -324,18 +307,12 @@ export async function createImageService(options: ImageServiceOptions): Promise<
 
     accessed: accesses.note,
 
-    ownsToken: (image, token) =>
-      timingSafeEqual(Buffer.from(sha256(token)), Buffer.from(image.deleteTokenHash)),
-
-    mayRemove(image, { peer, token, admin }) {
-      const uploader = peer !== null && peer !== '' && peer === image.uploader;
-      return admin || uploader || (token !== null && service.ownsToken(image, token));
-    },
+    mayRemove: rights.mayRemove,
 
     async remove(id, by) {
       const image = ID_PATTERN.test(id) ? await images.get(id) : null;
       if (image === null) throw notFound();
-      if (!service.mayRemove(image, by)) {
+      if (!rights.mayRemove(image, by)) {
         throw new AppError('forbidden', 'Only the uploader may delete an image.');
       }
       if (!(await images.remove(id))) throw notFound();
@@ -376,8 +353,4 @@ export async function createImageService(options: ImageServiceOptions): Promise<
 
 function notFound(): AppError {
   return new AppError('not_found', 'There is no such image.');
-}
-
-function sha256(text: string): string {
-  return createHash('sha256').update(text).digest('hex');
 }

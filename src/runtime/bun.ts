@@ -16,17 +16,20 @@ export const bunRuntime: Runtime = {
     return new Database(path, { create: true, readwrite: true });
   },
 
-  async serve(handler, { hostname, port }) {
-    const server = Bun.serve({
-      hostname,
-      port,
+  async serve(handler, where) {
+    const common = {
       maxRequestBodySize: NO_BODY_LIMIT,
-      idleTimeout: IDLE_TIMEOUT_S,
-      fetch: (request, self) => handler(request, () => self.requestIP(request)?.address ?? ''),
-    });
+      fetch: (request: Request, self: Bun.Server<undefined>) =>
+        handler(request, () => self.requestIP(request)?.address ?? ''),
+    };
+    const server = Bun.serve(
+      'path' in where
+        ? { ...common, unix: where.path }
+        : { ...common, ...where, idleTimeout: IDLE_TIMEOUT_S },
+    );
     return {
-      hostname: server.hostname ?? hostname,
-      port: server.port ?? port,
+      hostname: server.hostname ?? '',
+      port: server.port ?? 0,
       drain: () => server.stop(false),
       close: () => server.stop(true),
     };

@@ -9,9 +9,12 @@ declare const Deno: {
   execPath(): string;
   permissions: { querySync(one: { name: 'run'; command: string }): { state: string } };
   serve(
-    options: { hostname: string; port: number; signal: AbortSignal; onListen(): void },
-    handler: (request: Request, info: { remoteAddr: { hostname: string } }) => Response | Promise<Response>,
-  ): { addr: { hostname: string; port: number }; finished: Promise<void>; shutdown(): Promise<void> };
+    options: ({ hostname: string; port: number } | { path: string }) & {
+      signal: AbortSignal;
+      onListen(): void;
+    },
+    handler: (request: Request, info: { remoteAddr: { hostname?: string } }) => Response | Promise<Response>,
+  ): { addr: { hostname?: string; port?: number }; finished: Promise<void>; shutdown(): Promise<void> };
 };
 
 const CHUNK_BYTES = 64 * 1024;
@@ -34,18 +37,18 @@ export const denoRuntime: Runtime = {
     return new DatabaseSync(path);
   },
 
-  async serve(handler, { hostname, port }) {
+  async serve(handler, where) {
     const abort = new AbortController();
-    const server = Deno.serve({ hostname, port, signal: abort.signal, onListen() {} }, (request, info) =>
-      handler(request, () => info.remoteAddr.hostname),
+    const server = Deno.serve({ ...where, signal: abort.signal, onListen() {} }, (request, info) =>
+      handler('path' in where ? withoutUnix(request) : request, () => info.remoteAddr.hostname ?? ''),
     );
     let finished = false;
     server.finished.then(() => {
       finished = true;
     });
     return {
-      hostname: server.addr.hostname,
-      port: server.addr.port,
+      hostname: server.addr.hostname ?? '',
+      port: server.addr.port ?? 0,
       drain: () => server.shutdown(),
       async close() {
         // Aborting a server that has already ended throws.
@@ -86,3 +89,8 @@ export const denoRuntime: Runtime = {
     ];
   },
 };
+
+/** Deno calls the scheme of a request on a socket of the file system `http+unix`. */
+function withoutUnix(request: Request): Request {
+  return new Request(request.url.replace(/^http\+unix:/, 'http:'), request);
+}

@@ -21,13 +21,19 @@ export interface Runtime {
  */
 export type Handler = (request: Request, peer: () => string) => Response | Promise<Response>;
 
-export interface ListenOptions {
-  hostname: string;
-  /** 0 lets the system choose. */
-  port: number;
-}
+export type ListenOptions =
+  | {
+      hostname: string;
+      /** 0 lets the system choose. */
+      port: number;
+    }
+  | {
+      /** A socket of the file system, which must not exist yet. Its peers have the address ``. */
+      path: string;
+    };
 
 export interface HttpServer {
+  /** Empty, and the port 0, where it listens on a socket of the file system. */
   readonly hostname: string;
   readonly port: number;
   /** Stops accepting. Running requests go on; resolves when the last has ended. */

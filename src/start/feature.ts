@@ -24,6 +24,8 @@ export interface Parts {
 export interface RunningFeature extends Feature {
   /** What of it does not work as it should, in sentences. */
   degraded?: () => Promise<readonly string[]>;
+  /** True for an address from which others than its owner may come. */
+  isExit?(address: string): boolean;
   /** Begins its timers and jobs; called once the server listens. */
   begin(): void;
   /** Ends them, and whatever answer is still being streamed. Idempotent. */

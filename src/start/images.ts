@@ -37,6 +37,7 @@ export async function startImages({
     maxFrames: config.IMAGE_MAX_FRAMES,
     retentionMs: config.IMAGE_RETENTION,
     cleanupIntervalMs: config.IMAGE_CLEANUP_INTERVAL,
+    deleteByAddressMs: config.IMAGE_DELETE_BY_ADDRESS,
     strayRetentionMs: config.IMAGE_STRAY_RETENTION,
   };
   const { metrics, blocks, webhooks, now } = operations;

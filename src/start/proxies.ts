@@ -4,6 +4,7 @@ import { systemClock } from '../lib/clock.ts';
 import { affordableSockets } from '../lib/open-files.ts';
 import { openCountries } from '../proxy/country.ts';
 import { statsAnswer } from '../proxy/descriptions.ts';
+import { createExits } from '../proxy/exits.ts';
 import { describePool, observeChecker, observeRefreshes } from '../proxy/metrics.ts';
 import { proxyPageRoutes } from '../proxy/page-routes.ts';
 import { proxyHome } from '../proxy/pages.ts';
@@ -32,7 +33,11 @@ export async function startProxies({
   const secret = await stores.state.getOrSet('judge-secret', randomBytes(32).toString('base64url'));
   const { metrics, webhooks, now } = operations;
   const plainChecker = await openChecker(config, log, secret);
-  const checker = observeChecker(plainChecker, metrics, now);
+  const exits = createExits({
+    store: stores.proxies,
+    onError: (cause) => log('warn', 'the exits of the pool cannot be read', { cause }),
+  });
+  const checker = exits.watch(observeChecker(plainChecker, metrics, now));
   const tell: RefreshObserver = {
     settled: (job) => webhooks?.send('refresh.finished', jobView(job)),
   };
@@ -93,8 +98,13 @@ export async function startProxies({
     stats: service.stats,
     statsAnswer,
     version: service.version,
-    begin: service.start,
+    isExit: exits.has,
+    begin() {
+      service.start();
+      exits.start();
+    },
     async stop() {
+      await exits.stop();
       await watching?.stop();
       await service.stop();
       checker.close();

@@ -53,7 +53,7 @@ function createTestApp(options: { limited?: boolean; log?: string[] } = {}) {
     statsAnswer: { schema: Type.Object({ things: Type.Integer() }), example: { things: 1 } },
   };
   const contexts = createContexts({
-    clients: createClients({ trust: createProxyTrust([]), log: () => {}, now: Date.now }),
+    clients: createClients({ trust: createProxyTrust([PROXY]), log: () => {}, now: Date.now }),
     publicUrl: undefined,
     adminToken: undefined,
   });
@@ -77,10 +77,13 @@ function createTestApp(options: { limited?: boolean; log?: string[] } = {}) {
   });
   return {
     changeData: () => version++,
-    send: (path: string, init?: RequestInit) =>
-      app.handle(new Request(`http://localhost${path}`, init), () => '::ffff:198.51.100.7'),
+    send: (path: string, init?: RequestInit, peer = '::ffff:198.51.100.7') =>
+      app.handle(new Request(`http://localhost${path}`, init), () => peer),
   };
 }
+
+/** A proxy in front that is trusted. */
+const PROXY = '10.0.0.9';
 
 const post = (body: string) => ({ method: 'POST', body, headers: { 'content-type': 'application/json' } });
 
@@ -145,12 +148,15 @@ describe('the error envelope', () => {
 });
 
 describe('every answer', () => {
-  test('carries the request id that was sent, when it is a plain one', async () => {
+  test('carries the request id of a trusted proxy, when it is a plain one', async () => {
     const { send } = createTestApp();
-    const kept = await send('/list', { headers: { 'x-request-id': 'abc-123' } });
-    const replaced = await send('/list', { headers: { 'x-request-id': 'a b"c' } });
-    expect(kept.headers.get('x-request-id')).toBe('abc-123');
-    expect(replaced.headers.get('x-request-id')).toMatch(/^[\w-]+$/);
+    const idOf = async (id: string, peer?: string) =>
+      (await send('/list', { headers: { 'x-request-id': id } }, peer)).headers.get('x-request-id');
+    expect(await idOf('abc-123', PROXY)).toBe('abc-123');
+    for (const replaced of [await idOf('abc-123'), await idOf('a b"c', PROXY)]) {
+      expect(replaced).toMatch(/^[\w-]+$/);
+      expect(replaced).not.toBe('abc-123');
+    }
   });
 
   test('forbids guessing its type', async () => {

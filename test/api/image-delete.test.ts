@@ -161,6 +161,24 @@ describe('the page that deletes', () => {
   });
 });
 
+test('an address deletes only for as long as the operator lets it, and no button is shown afterwards', async () => {
+  const bounded = await startImageHost({
+    codec: bench.codec,
+    change: ({ limits }) => ({ limits: { ...limits, deleteByAddressMs: 3_600_000 } }),
+  });
+  const image = await bounded.upload(picture);
+  const remove = (query = '') => bounded.send(`/api/delete/${image.id}${query}`, { method: 'DELETE' });
+  const offers = async () =>
+    !/data-delete="\w+" hidden/.test(await (await bounded.send(`/i/${image.id}`)).text());
+  expect(await offers()).toBe(true);
+  bounded.clock.ms += 3_600_000;
+  expect(await offers()).toBe(false);
+  expect((await remove()).status).toBe(403);
+  expect((await bounded.send(`/i/${image.id}/delete`)).status).toBe(403);
+  expect((await remove(`?token=${image.delete_token}`)).status).toBe(200);
+  await bounded.stop();
+});
+
 test('an image whose file cannot be removed is gone all the same', async () => {
   const stuck = await startImageHost({
     codec: bench.codec,

@@ -96,3 +96,19 @@ describe('parseConfig', () => {
     expect(parseConfig({ SERVICES: 'Image, proxy,image' }).SERVICES).toEqual(['proxy', 'image']);
   });
 });
+
+test('deletion by address holds always, for a time, or not at all', () => {
+  const parsed = (text: string) => parseConfig({ IMAGE_DELETE_BY_ADDRESS: text }).IMAGE_DELETE_BY_ADDRESS;
+  expect(['', 'always', '1h', 'off'].map(parsed)).toEqual([Infinity, Infinity, 3_600_000, 0]);
+  expect(() => parsed('sometimes')).toThrow('must be always, off, or a duration');
+});
+
+test('proxies can be named by word, and counted only where the nearest is trusted', () => {
+  const { TRUSTED_PROXIES } = parseConfig({ TRUSTED_PROXIES: 'loopback, Private,203.0.113.1' });
+  expect(TRUSTED_PROXIES).toEqual(
+    expect.arrayContaining(['127.0.0.0/8', '::1', '192.168.0.0/16', '203.0.113.1']),
+  );
+  expect(() => parseConfig({ TRUSTED_PROXIES: 'everybody' })).toThrow('neither an IP address nor a network');
+  expect(() => parseConfig({ TRUSTED_HOPS: '2' })).toThrow('must name the nearest proxy');
+  expect(parseConfig({ TRUSTED_HOPS: '2', HOST: 'unix:/run/picpool.sock' }).TRUSTED_HOPS).toBe(2);
+});

@@ -15,12 +15,16 @@ export interface Clients {
    * anything hints that others come from the same address.
    */
   identityOf(socketPeer: string, headers: Headers): string | null;
+  /** What the operator should put right, in sentences. Strangers cannot bring it about. */
+  faults(): Promise<readonly string[]>;
 }
 
 export interface ClientsOptions {
   trust: ProxyTrust;
   /** How many proxies are in front, where they are counted. */
   hops?: number | undefined;
+  /** True for an address that is known to stand for more than one client. */
+  isShared?: (address: string) => boolean;
   log: Log;
   /** Milliseconds; only differences count. */
   now: () => number;
@@ -44,7 +48,7 @@ const REMEMBER_MS = 24 * 3_600_000;
 const MAX_REMEMBERED = 10_000;
 const WARN_EVERY_MS = 3_600_000;
 
-export function createClients({ trust, hops, log, now }: ClientsOptions): Clients {
+export function createClients({ trust, hops, isShared = () => false, log, now }: ClientsOptions): Clients {
   const unnamed = createUnnamedProxies(log, now);
 
   return {
@@ -62,11 +66,19 @@ export function createClients({ trust, hops, log, now }: ClientsOptions): Client
       if (!believed) {
         const header = forwardedBy(headers);
         if (header !== null) unnamed.note(address, header);
-        return unnamed.has(address) ? null : address;
+        return unnamed.has(address) || isShared(address) ? null : address;
       }
       const isKnown = (other: string) => other === address || trust.has(other);
-      const isEvidence = sure && !trust.has(address) && !SHARED_BEHIND_PROXY.has(address);
+      const isEvidence =
+        sure && !trust.has(address) && !SHARED_BEHIND_PROXY.has(address) && !isShared(address);
       return isEvidence && reportedClients(headers).every(isKnown) ? address : null;
+    },
+
+    async faults() {
+      return unnamed
+        .addresses()
+        .filter((address) => SHARED_BEHIND_PROXY.has(address))
+        .map((address) => `A proxy at ${address} is not in TRUSTED_PROXIES: its visitors share its address.`);
     },
   };
 }
@@ -74,16 +86,17 @@ export function createClients({ trust, hops, log, now }: ClientsOptions): Client
 /** Addresses of proxies that no setting names. Each stands for everybody behind it. */
 function createUnnamedProxies(log: Log, now: () => number) {
   /** By network, the longest unseen first. */
-  const seenAt = new Map<string, number>();
+  const seen = new Map<string, { address: string; at: number }>();
   let warnedAt = Number.NEGATIVE_INFINITY;
+  const isRecent = ({ at }: { at: number }) => now() - at < REMEMBER_MS;
 
   return {
     note(address: string, header: string): void {
       const network = clientNetwork(address);
-      seenAt.delete(network);
-      seenAt.set(network, now());
-      const [oldest] = seenAt.keys();
-      if (oldest !== undefined && seenAt.size > MAX_REMEMBERED) seenAt.delete(oldest);
+      seen.delete(network);
+      seen.set(network, { address, at: now() });
+      const [oldest] = seen.keys();
+      if (oldest !== undefined && seen.size > MAX_REMEMBERED) seen.delete(oldest);
       if (now() - warnedAt < WARN_EVERY_MS) return;
       warnedAt = now();
       log('warn', 'a proxy that TRUSTED_PROXIES does not name: its visitors share its address', {
@@ -92,8 +105,9 @@ function createUnnamedProxies(log: Log, now: () => number) {
       });
     },
     has(address: string): boolean {
-      const at = seenAt.get(clientNetwork(address));
-      return at !== undefined && now() - at < REMEMBER_MS;
+      const found = seen.get(clientNetwork(address));
+      return found !== undefined && isRecent(found);
     },
+    addresses: () => [...seen.values()].filter(isRecent).map(({ address }) => address),
   };
 }

@@ -9,14 +9,18 @@ export interface ProxyTrust {
 }
 
 /**
- * Trusts these addresses and networks.
+ * Trusts these addresses and networks. `isSocket`: the server listens on a socket of the file system, whose peers have no
+ * address and are trusted, too.
  * @throws {RangeError} naming the first entry that is neither.
  */
-export function createProxyTrust(entries: readonly string[]): ProxyTrust {
+export function createProxyTrust(entries: readonly string[], isSocket = false): ProxyTrust {
   const networks = createNetworkList(entries);
   const single = entries
     .map((entry) => canonicalAddress(entry.replace(/\/(32|128)$/, '')))
     .filter((address) => address !== null);
   const named = new Set(single);
-  return { has: (address) => networks.has(address), isNamed: (address) => named.has(address) };
+  return {
+    has: (address) => (address === '' ? isSocket : networks.has(address)),
+    isNamed: (address) => named.has(address),
+  };
 }

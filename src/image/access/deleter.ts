@@ -1,5 +1,5 @@
 import type { RequestContext } from '../../http/request-context.ts';
-import type { Deleter } from '../service.ts';
+import type { Deleter } from './deletion-rights.ts';
 
 /**
  * Who asks for a deletion, as the request tells: by address, `delete_token` or `token` in the query, `X-Delete-Token`

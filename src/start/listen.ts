@@ -1,0 +1,63 @@
+import { chmod, lstat, rm } from 'node:fs/promises';
+import { connect } from 'node:net';
+import type { Config } from '../config.ts';
+import { AppError } from '../errors.ts';
+import type { Handler, HttpServer, Runtime } from '../runtime/runtime.ts';
+
+const UNIX = 'unix:';
+/** Of a socket: who is in the group of the server, such as a proxy in front, may come in. */
+const SOCKET_MODE = 0o660;
+
+/** The path where the server listens on a socket of the file system, else `null`. */
+export function socketPath(host: string): string | null {
+  return host.startsWith(UNIX) ? host.slice(UNIX.length) : null;
+}
+
+export interface Listening {
+  server: HttpServer;
+  /** `http://localhost:3000`, or `unix:/run/picpool/http.sock`. */
+  url: string;
+}
+
+/** Starts listening where `HOST` and `PORT` say. Rejects with `unavailable` where another server listens. */
+export async function listen(
+  runtime: Runtime,
+  handler: Handler,
+  { HOST, PORT }: Pick<Config, 'HOST' | 'PORT'>,
+): Promise<Listening> {
+  const path = socketPath(HOST);
+  if (path === null) {
+    const server = await runtime.serve(handler, { hostname: HOST, port: PORT });
+    return { server, url: urlOf(server) };
+  }
+  await removeStale(path);
+  const server = await runtime.serve(handler, { path });
+  await chmod(path, SOCKET_MODE);
+  const close = async () => {
+    await server.close();
+    await rm(path, { force: true });
+  };
+  return { server: { ...server, close }, url: HOST };
+}
+
+/** A server that was killed leaves its socket behind, on which nobody can listen again. */
+async function removeStale(path: string): Promise<void> {
+  const found = await lstat(path).catch(() => null);
+  if (found === null) return;
+  if (!found.isSocket()) throw new AppError('unavailable', `${path}, which HOST names, is no socket.`);
+  if (await isAnswered(path)) throw new AppError('unavailable', `Another server listens at ${path}.`);
+  await rm(path, { force: true });
+}
+
+function isAnswered(path: string): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect(path, () => resolve(true));
+    socket.once('error', () => resolve(false)).once('connect', () => socket.destroy());
+  });
+}
+
+function urlOf({ hostname, port }: HttpServer): string {
+  const everywhere = hostname === '0.0.0.0' || hostname === '::';
+  const host = everywhere ? 'localhost' : hostname.includes(':') ? `[${hostname}]` : hostname;
+  return `http://${host}:${port}`;
+}

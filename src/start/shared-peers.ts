@@ -1,0 +1,68 @@
+import { readFile } from 'node:fs/promises';
+import { networkInterfaces } from 'node:os';
+import type { Environment } from '../config.ts';
+import { canonicalAddress } from '../lib/address.ts';
+import { socketPath } from './listen.ts';
+
+/** Files that container engines put into each container. */
+const CONTAINER_MARKS = ['/.dockerenv', '/run/.containerenv'];
+
+/** Reads a file; `null` where it cannot be read. */
+export type ReadText = (path: string) => Promise<string | null>;
+
+/**
+ * Addresses under which visitors of many places may reach this machine, though no header says so: a router that forwards
+ * ports puts its own in the place of theirs, and so does a container engine, which shows its gateway, loopback, or the
+ * container itself.
+ */
+export async function findSharedPeers(
+  host: string,
+  env: Environment,
+  readText: ReadText = readOrNull,
+): Promise<ReadonlySet<string>> {
+  const shared = new Set(await defaultGateways(readText));
+  const marks = await Promise.all(CONTAINER_MARKS.map(readText));
+  const isContained =
+    marks.some((mark) => mark !== null) ||
+    env.KUBERNETES_SERVICE_HOST !== undefined ||
+    env.container !== undefined;
+  const isWide = socketPath(host) === null && !['127.0.0.1', '::1', 'localhost'].includes(host);
+  if (isContained && isWide) {
+    for (const { address, cidr } of Object.values(networkInterfaces()).flatMap((all) => all ?? [])) {
+      shared.add(canonicalAddress(address) ?? address);
+      if (cidr?.includes('.')) shared.add(firstOf(cidr));
+    }
+  }
+  return shared;
+}
+
+/** Linux lists its routes: IPv4 in hexadecimal, the last byte first. */
+async function defaultGateways(readText: ReadText): Promise<string[]> {
+  const four = (await readText('/proc/net/route')) ?? '';
+  const six = (await readText('/proc/net/ipv6_route')) ?? '';
+  const gateways = [
+    ...[...four.matchAll(/^\S+\t00000000\t([0-9A-F]{8})\t/gm)].map(([, hex = '']) =>
+      [...Buffer.from(hex, 'hex')].reverse().join('.'),
+    ),
+    ...[...six.matchAll(/^0{32} 00 \S+ \S+ ([0-9a-f]{32}) /gm)].map(([, hex = '']) =>
+      (hex.match(/.{4}/g) ?? []).join(':'),
+    ),
+  ];
+  return gateways
+    .map((text) => canonicalAddress(text))
+    .filter((address) => address !== null && address !== '0.0.0.0' && address !== '::')
+    .map(String);
+}
+
+/** The first address of an IPv4 network, which engines give to its gateway. */
+function firstOf(cidr: string): string {
+  const [address = '', length = '32'] = cidr.split('/');
+  const bits = address.split('.').reduce((sum, octet) => sum * 256 + Number(octet), 0);
+  const size = 2 ** (32 - Number(length));
+  const first = Math.floor(bits / size) * size + 1;
+  return [24, 16, 8, 0].map((shift) => Math.floor(first / 2 ** shift) % 256).join('.');
+}
+
+async function readOrNull(path: string): Promise<string | null> {
+  return readFile(path, 'utf8').catch(() => null);
+}
