@@ -4,7 +4,9 @@
  * random length; three days, at most 20,000 checks an hour, judged after the first day. For comparison: a sweep
  * over all of them each hour, which is the same number of checks.
  *
- *     bun bench/churn.ts [seed]
+ *     bun bench/churn.ts [seed] [model ...]
+ *
+ * `model`: what the world is like, `usual` when none is named; see `MODELS`.
  */
 import { createLocalLocks } from '../adapters/local/locks.ts';
 import { openDatabase } from '../adapters/sqlite/database.ts';
@@ -15,85 +17,84 @@ import { createProxyService } from '../src/proxy/service.ts';
 import { bunRuntime } from '../src/runtime/bun.ts';
 import { createFakeClock } from '../test/support/fake-clock.ts';
 import { judgeState } from '../test/support/judge-state.ts';
+import { createRandom } from '../test/support/random.ts';
+import { createWorld, KINDS, type Kind, type World } from './churn/world.ts';
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
-const PROXIES = 20_000;
 const CHECKS_PER_HOUR = 20_000;
-/** Left to the refreshes, which look at what is listed once an hour. */
-const RECHECKS_PER_HOUR = 19_000;
+/** Less than the most: what was not used of one minute is made up for in the next. */
+const PACE = 19_650;
+/** When what a model does happens. */
+const EVENT_AT = 40 * HOUR;
 
-/** Share of the proxies, mean time working, mean time not working. */
-const KINDS = [
-  [0.015, 5 * DAY, 2 * HOUR],
-  [0.01, 4 * HOUR, 4 * HOUR],
-  [0.175, 20 * MINUTE, 5 * HOUR],
-  [0.8, 20 * MINUTE, 20 * DAY],
-] as const;
+interface Model {
+  about: string;
+  proxies: number;
+  kinds: readonly Kind[];
+  /** The best 256 of the first 300 stop working for six hours. */
+  block?: boolean;
+  /** No judge answers for two hours. */
+  outage?: boolean;
+}
 
-const seed = Number(process.argv[2] ?? 1);
-const results = [await run('hourly sweep', seed, false), await run('picpool', seed, true)];
-console.table(Object.fromEntries(results.map(({ name, ...numbers }) => [name, numbers])));
-const picpool = results[1];
-const goals =
-  picpool &&
-  picpool.working >= 0.95 &&
-  picpool.first100 >= 0.99 &&
-  picpool.listed >= 0.8 &&
-  picpool.mostChecksInAnHour <= CHECKS_PER_HOUR;
+const MODELS: Record<string, Model> = {
+  usual: { about: 'as on public lists', proxies: 20_000, kinds: KINDS },
+  brief: {
+    about: 'all times halved',
+    proxies: 20_000,
+    kinds: KINDS.map(([share, upMs, downMs]) => [share, upMs / 2, downMs / 2]),
+  },
+  unstable: { about: 'none works for more than minutes', proxies: 20_000, kinds: KINDS.slice(2) },
+  barren: {
+    about: '120,000, of which 90 % never work',
+    proxies: 120_000,
+    kinds: KINDS.slice(0, 3).map(([share, ...times]) => [share / 2, ...times]),
+  },
+  block: { about: '256 of the best 300 away for 6 h', proxies: 20_000, kinds: KINDS, block: true },
+  outage: { about: 'no judge for 2 h', proxies: 20_000, kinds: KINDS, outage: true },
+};
+
+const [seed = '1', ...names] = process.argv.slice(2);
+const rows: Record<string, object> = {};
+let goals = true;
+for (const name of names.length > 0 ? names : ['usual']) {
+  const model = MODELS[name];
+  if (!model) throw new Error(`There is no model ${name}: ${Object.keys(MODELS).join(', ')}.`);
+  const picpool = await run(model, Number(seed), true);
+  rows[`${name}: picpool`] = picpool;
+  if (name !== 'usual') continue;
+  rows[`${name}: hourly sweep`] = await run(model, Number(seed), false);
+  goals =
+    picpool.working >= 0.95 &&
+    picpool.first100 >= 0.99 &&
+    picpool.listed >= 0.8 &&
+    picpool.mostChecksInAnHour <= CHECKS_PER_HOUR;
+}
+console.table(rows);
 console.log(goals ? 'All goals are met.' : 'A goal is missed.');
 process.exit(goals ? 0 : 1);
 
-async function run(name: string, randomSeed: number, scheduled: boolean) {
+async function run(model: Model, randomSeed: number, scheduled: boolean) {
   const random = createRandom(randomSeed);
   const clock = createFakeClock(Date.UTC(2026, 0, 1), 2);
-  const world = createWorld(random, clock.now());
+  const startedAt = clock.now();
+  const world = createWorld(model.kinds, model.proxies, random, startedAt);
   const database = await openDatabase(bunRuntime.openSqlite, ':memory:');
   const store = createSqliteProxies(database, { random });
-  let hour = 0;
-  let checksThisHour = 0;
-  let most = 0;
-  let checks = 0;
-
-  const checker: Checker = {
-    async check({ ip }) {
-      const now = clock.now();
-      if (Math.floor(now / HOUR) !== hour) {
-        hour = Math.floor(now / HOUR);
-        checksThisHour = 0;
-      }
-      checks++;
-      most = Math.max(most, ++checksThisHour);
-      const works = world.works(ip, now);
-      await clock.sleep(works ? 1000 : 5000);
-      if (!works) return { verdict: 'dead', error: 'timeout' };
-      return {
-        verdict: 'alive',
-        connectMs: 100,
-        firstByteMs: 300,
-        totalMs: 200 + 2000 * random(),
-        exitIp: ip,
-        anonymity: 'elite',
-        tampering: [],
-        proof: 'relayed',
-      };
-    },
-    probe: async () => judgeState('up'),
-    judges: () => judgeState('up'),
-    close() {},
-  };
+  const network = createNetwork(world, random, clock);
 
   const service = createProxyService({
     store,
     state: createSqliteState(database),
     locks: createLocalLocks(),
-    checker,
+    checker: network.checker,
     async readSource(_source, { onCandidate }) {
-      for (const ip of world.addresses) onCandidate('http', ip, 8080, null);
-      return { found: PROXIES, rejected: 0, bytes: 0, error: null };
+      for (const ip of world.addresses) onCandidate('socks5', ip, 8080, null);
+      return { found: model.proxies, rejected: 0, bytes: 0, error: null, reached: true };
     },
-    sources: [{ name: 'list', url: 'https://list.example/', format: 'lines', protocol: 'http' }],
+    sources: [{ name: 'list', url: 'https://list.example/', format: 'lines', protocol: 'socks5' }],
     countryOf: () => 'ZZ',
     clock,
     random,
@@ -102,7 +103,7 @@ async function run(name: string, randomSeed: number, scheduled: boolean) {
     refreshOnStart: true,
     refreshBudgetMs: 3 * MINUTE,
     concurrency: 1000,
-    rechecksPerHour: RECHECKS_PER_HOUR,
+    checksPerHour: PACE,
     deadRetentionMs: 7 * DAY,
     maxPool: 200_000,
   });
@@ -111,34 +112,61 @@ async function run(name: string, randomSeed: number, scheduled: boolean) {
   await clock.advance(HOUR);
   // The first refresh has used up the checks of the first hour, so the re-checks begin with the second.
   if (scheduled) service.start();
-  const seen = { listed: 0, listedWorking: 0, working: 0, first: 0, firstWorking: 0 };
+  const seen = { listed: 0, listedWorking: 0, working: 0, first: 0, firstWorking: 0, leastWorking: 1 };
+  let afterOutage = 0;
   for (let at = HOUR; at < 3 * DAY; at += 7 * MINUTE) {
     if (Math.floor(at / HOUR) !== Math.floor((at - 7 * MINUTE) / HOUR))
       await service.refresh({ all: !scheduled });
     await clock.advance(7 * MINUTE * 0.2 + 7 * MINUTE * 0.8 * random());
+    if (at <= EVENT_AT && EVENT_AT < at + 7 * MINUTE) await happen();
     if (at >= DAY) await look();
-    await clock.advance(at + 7 * MINUTE - (clock.now() - Date.UTC(2026, 0, 1)));
+    await clock.advance(Math.max(0, at + 7 * MINUTE - (clock.now() - startedAt)));
   }
   const stopped = service.stop();
   await clock.advance(MINUTE);
   await stopped;
   database.close();
   return {
-    name,
     working: round(seen.listedWorking / seen.listed),
+    leastWorking: round(seen.leastWorking),
     first100: round(seen.firstWorking / seen.first),
     listed: round(seen.listedWorking / seen.working),
-    checksPerHour: Math.round(checks / 72),
-    mostChecksInAnHour: most,
+    ...(model.outage && { afterOutage: round(afterOutage) }),
+    checksPerHour: Math.round(network.checks() / 72),
+    mostChecksInAnHour: network.mostInAnHour(),
   };
+
+  async function happen(): Promise<void> {
+    const now = clock.now();
+    if (model.block)
+      world.block(
+        (await listed())
+          .slice(0, 300)
+          .filter((_, n) => n % 7 !== 0)
+          .slice(0, 256),
+        now + 6 * HOUR,
+      );
+    if (!model.outage) return;
+    network.judge = 'down';
+    await clock.advance(2 * HOUR);
+    network.judge = 'up';
+    await clock.advance(10 * MINUTE);
+    const working = (await listed()).map((ip) => (world.works(ip, clock.now()) ? 1 : 0));
+    afterOutage = sum(working) / working.length;
+  }
+
+  async function listed(): Promise<string[]> {
+    const filter = { status: 'alive' } as const;
+    const { items } = await service.list({ filter, sort: 'dependable', offset: 0, limit: model.proxies });
+    return items.map(({ ip }) => ip);
+  }
 
   async function look(): Promise<void> {
     const now = clock.now();
-    const filter = { status: 'alive' } as const;
-    const { items } = await service.list({ filter, sort: 'dependable', offset: 0, limit: PROXIES });
-    const working = items.map(({ ip }) => (world.works(ip, now) ? 1 : 0));
+    const working = (await listed()).map((ip) => (world.works(ip, now) ? 1 : 0));
     const first = working.slice(0, 100);
-    seen.listed += items.length;
+    seen.leastWorking = Math.min(seen.leastWorking, sum(working) / working.length);
+    seen.listed += working.length;
     seen.listedWorking += sum(working);
     seen.first += first.length;
     seen.firstWorking += sum(first);
@@ -146,41 +174,51 @@ async function run(name: string, randomSeed: number, scheduled: boolean) {
   }
 }
 
-/** Proxies that toggle between working and not at random, without memory. */
-function createWorld(random: () => number, startMs: number) {
-  const proxies = new Map<string, { up: boolean; until: number; upMs: number; downMs: number }>();
-  const lasting = (meanMs: number) => -Math.log(1 - random()) * meanMs;
-  for (const [share, upMs, downMs] of KINDS) {
-    for (let count = Math.round(share * PROXIES); count > 0; count--) {
-      const index = proxies.size;
-      const up = random() < upMs / (upMs + downMs);
-      const until = startMs + lasting(up ? upMs : downMs);
-      proxies.set(`11.0.${index >> 8}.${index & 255}`, { up, until, upMs, downMs });
-    }
-  }
-  return {
-    addresses: [...proxies.keys()],
-    works(ip: string, now: number): boolean {
-      const proxy = proxies.get(ip);
-      if (!proxy) return false;
-      while (proxy.until <= now) {
-        proxy.up = !proxy.up;
-        proxy.until += lasting(proxy.up ? proxy.upMs : proxy.downMs);
-      }
-      return proxy.up;
+/** A check takes a second where the proxy works, else five. */
+function createNetwork(world: World, random: () => number, clock: ReturnType<typeof createFakeClock>) {
+  let hour = 0;
+  let checksThisHour = 0;
+  let most = 0;
+  let checks = 0;
+  const network: {
+    judge: 'up' | 'down';
+    checks: () => number;
+    mostInAnHour: () => number;
+    checker: Checker;
+  } = {
+    judge: 'up',
+    checks: () => checks,
+    mostInAnHour: () => most,
+    checker: {
+      async check({ ip }) {
+        const now = clock.now();
+        if (Math.floor(now / HOUR) !== hour) {
+          hour = Math.floor(now / HOUR);
+          checksThisHour = 0;
+        }
+        checks++;
+        most = Math.max(most, ++checksThisHour);
+        const works = world.works(ip, now);
+        await clock.sleep(works ? 1000 : 5000);
+        if (network.judge === 'down') return { verdict: 'unknown', error: 'judge_down' };
+        if (!works) return { verdict: 'dead', error: 'timeout' };
+        return {
+          verdict: 'alive',
+          connectMs: 100,
+          firstByteMs: 300,
+          totalMs: 200 + 2000 * random(),
+          exitIp: ip,
+          anonymity: 'elite',
+          tampering: [],
+          proof: 'tls',
+        };
+      },
+      probe: async () => judgeState(network.judge),
+      judges: () => judgeState(network.judge),
+      close() {},
     },
   };
-}
-
-/** mulberry32: the same numbers for the same seed. */
-function createRandom(start: number): () => number {
-  let state = start;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
+  return network;
 }
 
 function sum(numbers: readonly number[]): number {

@@ -9,6 +9,7 @@
 import { spawn } from 'node:child_process';
 import { createServer } from 'node:http';
 import { createSafeFetch } from '../src/lib/safe-fetch.ts';
+import { keyOf } from '../src/proxy/discovery/key.ts';
 import { createSourceReader } from '../src/proxy/sources/read.ts';
 import { createSeen } from '../src/proxy/sources/seen.ts';
 import { SOURCE_FORMATS, type SourceFormat } from '../src/proxy/sources/source.ts';
@@ -111,7 +112,7 @@ async function measureOne(format: SourceFormat, port: number): Promise<void> {
     { name: format, url: `http://127.0.0.1:${port}/${format}`, format, protocol: 'http' },
     {
       signal: new AbortController().signal,
-      onCandidate: (protocol, ip, at) => void seen.add(protocol, ip, at),
+      onCandidate: (protocol, ip, at) => void seen.add(keyOf(protocol, ip, at)),
     },
   );
   const wall = (performance.now() - start) / 1e3;

@@ -116,7 +116,7 @@ export function createRedisProxies(
       return found === 1;
     },
 
-    due: async (now, limit) => (await exact()).due(now, limit),
+    due: async (now, limit, status) => (await exact()).due(now, limit, status),
 
     async removeDead(before) {
       const gone = (record: ProxyRecord) => (record.lastAlive ?? record.firstSeen) < before;

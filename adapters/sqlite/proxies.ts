@@ -33,7 +33,7 @@ export function createSqliteProxies(
     `SELECT ${RECORD} FROM proxies p WHERE ip = ? AND port = ? AND protocol = ?`,
   );
   const dueNow = database.prepare<ProxyRecord>(
-    `SELECT ${RECORD} FROM proxies p WHERE next_check <= ? ORDER BY next_check, id LIMIT ?`,
+    `SELECT ${RECORD} FROM proxies p WHERE status = ? AND next_check <= ? ORDER BY next_check, id LIMIT ?`,
   );
   const setNextCheck = database.prepare<{ id: number }>(
     'UPDATE proxies SET next_check = ? WHERE id = ? RETURNING id',
@@ -215,7 +215,7 @@ export function createSqliteProxies(
       });
     },
 
-    due: async (now, limit) => dueNow.all(now, limit),
+    due: async (now, limit, status) => dueNow.all(status, now, limit),
 
     removeDead: (before) => removeInSteps((limit) => deadSince.all(before, limit).map(({ id }) => id)),
 

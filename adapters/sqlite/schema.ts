@@ -113,10 +113,17 @@ const tombstones: Migration = [
 /** What proves a proxy. */
 const proof: Migration = [`ALTER TABLE proxies ADD COLUMN proof TEXT`];
 
+/** What is due is asked for by status. */
+const dueByStatus: Migration = [
+  `DROP INDEX proxies_due`,
+  `CREATE INDEX proxies_due ON proxies (status, next_check)`,
+];
+
 /** Every step there ever was, oldest first. */
 export const migrations: readonly Migration[] = [
   [...proxies, ...images, ...state],
   imageLog,
   tombstones,
   proof,
+  dueByStatus,
 ];

@@ -83,7 +83,7 @@ const service = createProxyService({
       onCandidate(protocol, ip, port, null);
       if (index % 1000 === 0) await breathe();
     }
-    return { found: Number(results), rejected: 0, bytes: 0, error: null };
+    return { found: Number(results), rejected: 0, bytes: 0, error: null, reached: true };
   },
   sources: [{ name: 'list', url: 'https://lists.example/', format: 'lines', protocol: null }],
   countryOf: () => 'DE',

@@ -1,6 +1,7 @@
 import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import process from 'node:process';
+import { type Kind, keyOf } from '../proxy/discovery/key.ts';
 import type { Endpoint, Protocol } from '../proxy/proxy.ts';
 import { createParser } from '../proxy/sources/parser.ts';
 import { createSeen } from '../proxy/sources/seen.ts';
@@ -46,9 +47,11 @@ export async function openCandidates(options: InputOptions): Promise<Candidates>
   const waiting: Endpoint[] = [];
 
   function openParsers() {
-    const onCandidate = (protocol: Protocol, ip: string, port: number) => {
+    const onCandidate = (kind: Kind, ip: string, port: number) => {
+      // Each parser has a protocol of its own, so that no entry is without one.
+      const protocol = kind === 'any' ? 'http' : kind;
       if (seen.size >= MOST_SEEN) seen = createSeen();
-      if (!seen.add(protocol, ip, port)) counts.repeated++;
+      if (!seen.add(keyOf(protocol, ip, port))) counts.repeated++;
       else waiting.push({ protocol, ip, port });
     };
     return protocols.map((protocol) => createParser(format, { protocol, allowPrivate, onCandidate }));

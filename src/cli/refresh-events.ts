@@ -7,13 +7,13 @@ export interface Job {
   state: 'idle' | 'running' | 'done' | 'failed';
   stage: string | null;
   error: string | null;
+  retry_at?: string | null;
   fetched: number;
   candidates: number;
   checked: number;
   alive: number;
   skipped: number;
   removed: number;
-  sources: { name: string; state: string; error: string | null }[];
 }
 
 /** The server says something every 15 s. */

@@ -1,4 +1,4 @@
-import { createClient, readAnswer, serverOptions } from './client.ts';
+import { type Client, createClient, readAnswer, serverOptions } from './client.ts';
 import { defineCommand, NO_OPERANDS } from './command.ts';
 import { CommandError, EXIT } from './exit.ts';
 import { countOf, formatCount } from './format.ts';
@@ -7,6 +7,7 @@ import { createProgress } from './progress.ts';
 import { followJob, type Job } from './refresh-events.ts';
 
 const REASONS: Record<string, string> = {
+  network_down: 'most lists could not be reached; picpool doctor shows why',
   judge_down: 'no judge answers, so that nothing can be tested; picpool doctor shows why',
   interrupted: 'the server ended meanwhile',
   stopped: 'the server was stopped',
@@ -35,14 +36,14 @@ Exit code 0: the refresh is done; 1: it failed, or could not be followed.`,
     const progress = createProgress(terminal, 'checked', () => performance.now());
     const job = await followJob(client, begun.id, (current) => progress.update(standingOf(current)));
     progress.end();
-    for (const { name, error } of job.sources) {
-      if (error !== null) terminal.say(`list ${name}: ${error}`);
-    }
+    const failed = await failedLists(client);
+    for (const { name, last_error } of failed) terminal.say(`list ${name}: ${last_error}`);
     if (options.json) await terminal.print(`${JSON.stringify(job)}\n`);
     if (job.state === 'failed') {
-      throw new CommandError(`The refresh failed: ${REASONS[job.error ?? ''] ?? job.error}.`);
+      const again = job.retry_at ? ` The server tries again at ${job.retry_at} UTC.` : '';
+      throw new CommandError(`The refresh failed: ${REASONS[job.error ?? ''] ?? job.error}.${again}`);
     }
-    if (!options.json) await terminal.print(`${describe(job)}\n`);
+    if (!options.json) await terminal.print(`${describe(job, failed.length)}\n`);
     return EXIT.done;
   },
 });
@@ -54,8 +55,18 @@ function standingOf({ stage, fetched, candidates, checked, alive }: Job) {
     : { done: checked, total: candidates, estimated: stage === 'fetch', note };
 }
 
-function describe({ checked, alive, skipped, removed, sources }: Job): string {
-  const failed = sources.filter(({ error }) => error !== null).length;
+interface FailedList {
+  name: string;
+  last_error: string | null;
+}
+
+async function failedLists(client: Client): Promise<FailedList[]> {
+  const answer = await client.call('GET', '/api/sources?limit=500');
+  const { sources } = await readAnswer<{ sources: FailedList[] }>(answer);
+  return sources.filter(({ last_error }) => last_error !== null);
+}
+
+function describe({ checked, alive, skipped, removed }: Job, failed: number): string {
   return [
     `${formatCount(alive)} of ${formatCount(checked)} alive`,
     skipped > 0 && `${formatCount(skipped)} left for the next refresh`,

@@ -1,6 +1,6 @@
 import { type TSchema, Type } from '@sinclair/typebox';
 import { type Answer, describe } from '../http/describe.ts';
-import { jobExample, proxyExample, statsExample } from './examples.ts';
+import { jobExample, proxyExample, sourceExample, sourceProgressExample, statsExample } from './examples.ts';
 import * as schemas from './schemas.ts';
 
 const tag = 'Proxy pool';
@@ -177,13 +177,42 @@ export const events = describe({
   id: 'followRefresh',
   tag,
   summary: 'The progress of refreshes as server-sent events',
-  description: 'Each event `progress` carries the job as JSON, at most four a second.',
+  description:
+    'Each event `progress` carries the job as JSON, at most four a second, and those of its lists that changed since the event before.',
   answers: {
     200: {
       description: 'An endless stream.',
-      content: { 'text/event-stream': text(`event: progress\ndata: ${JSON.stringify(jobExample)}\n\n`) },
+      content: {
+        'text/event-stream': text(
+          `id: mkvxq3b2a1c9.running\nevent: progress\ndata: ${JSON.stringify({ ...jobExample, sources: [sourceProgressExample] })}\n\n`,
+        ),
+      },
     },
   },
+});
+
+export const sources = describe({
+  id: 'listSources',
+  tag,
+  summary: 'The lists that proxies come from',
+  description: 'In the order of the configuration.',
+  answers: ok('What is known of each.', schemas.sourcesSchema, {
+    success: true,
+    total: 85,
+    count: 1,
+    sources: [sourceExample],
+  }),
+  errors: [400],
+});
+
+export const retrySource = describe({
+  id: 'retrySource',
+  tag,
+  summary: 'Ends the pause of a list',
+  description: 'The next refresh reads it, however it fared before.',
+  answers: ok('The list.', schemas.sourceRetrySchema, { success: true, source: sourceExample }),
+  errors: [401, 404],
+  admin: true,
 });
 
 export const judge = describe({

@@ -1,22 +1,33 @@
 import type { RefreshJob } from './refresh/progress.ts';
 import type { ProxyService } from './service.ts';
-import { jobView } from './views.ts';
+import { jobView, sourceProgressView } from './views.ts';
 
 /** Below the 30 to 60 s after which proxies in between give up on silent connections. */
 const HEARTBEAT_MS = 15_000;
 
+/** How long a client should wait before it comes back. */
+const RETRY_MS = 3_000;
+
 /**
- * The refresh as server-sent events: where it stands now, then each change, for as long as the client listens. A
- * client that reads slowly gets fewer events, the latest always among them. Ends when `signal` aborts.
+ * The refresh as server-sent events: where it stands now, then each change, for as long as the client listens. Of the
+ * lists an event has those that changed since the event before; a client that comes back with the id of an event is
+ * told nothing until there is more to tell. One that reads slowly gets fewer events, the latest always among them. Ends
+ * when `signal` aborts.
  */
 export function refreshEvents(
   service: Pick<ProxyService, 'subscribe'>,
   current: RefreshJob,
-  signal: AbortSignal,
-  onEnd: () => void,
+  { lastId, signal, onEnd }: { lastId: string | null; signal: AbortSignal; onEnd: () => void },
 ): ReadableStream<Uint8Array> {
   const encoder = new TextEncoder();
+  const eventOf = createEvents();
+  let opening = `retry: ${RETRY_MS}\n\n`;
   let latest: RefreshJob | null = current;
+  if (eventOf.idOf(current) === lastId) {
+    eventOf.next(current);
+    latest = null;
+    opening += ': nothing has changed\n\n';
+  }
   let wake = () => {};
   const unsubscribe = service.subscribe((job) => {
     latest = job;
@@ -38,7 +49,7 @@ export function refreshEvents(
   return new ReadableStream<Uint8Array>(
     {
       async pull(controller) {
-        if (!latest && !signal.aborted) {
+        if (!latest && opening === '' && !signal.aborted) {
           await new Promise<void>((resolve) => {
             wake = resolve;
           });
@@ -49,7 +60,9 @@ export function refreshEvents(
           controller.close();
           return;
         }
-        controller.enqueue(encoder.encode(latest ? eventOf(latest) : ': still here\n\n'));
+        const event = latest ? eventOf.next(latest) : opening === '' ? ': still here\n\n' : '';
+        controller.enqueue(encoder.encode(opening + event));
+        opening = '';
         latest = null;
       },
       cancel() {
@@ -61,6 +74,29 @@ export function refreshEvents(
   );
 }
 
-function eventOf(job: RefreshJob): string {
-  return `event: progress\ndata: ${JSON.stringify(jobView(job))}\n\n`;
+/** Makes the events of one stream. */
+function createEvents() {
+  let jobId: string | null = null;
+  /** Lists as they were told. */
+  const told = new Map<string, string>();
+
+  return {
+    idOf,
+    next(job: RefreshJob): string {
+      if (job.id !== jobId) told.clear();
+      jobId = job.id;
+      const sources = job.sources.map(sourceProgressView).filter((source) => {
+        const text = JSON.stringify(source);
+        if (told.get(source.name) === text) return false;
+        told.set(source.name, text);
+        return true;
+      });
+      return `id: ${idOf(job)}\nevent: progress\ndata: ${JSON.stringify({ ...jobView(job), sources })}\n\n`;
+    },
+  };
+}
+
+/** The same for the same standing of the same refresh, in each copy of the server. */
+function idOf({ id, state, stage, fetched, checked, removed }: RefreshJob): string {
+  return [id, state, stage, fetched, checked, removed].join('.');
 }

@@ -32,21 +32,36 @@ export const jobExample = {
   skipped: 0,
   removed: 0,
   judge: 'up',
+  failures: 0,
+  retry_at: null,
   started_at: '2026-01-31 08:00:00',
   finished_at: null,
-  sources: [
-    {
-      name: 'example-list',
-      state: 'done',
-      found: 9120,
-      fresh: 402,
-      checked: 390,
-      alive: 31,
-      error: null,
-      yield: 0.071,
-      paused_until: null,
-    },
-  ],
+};
+
+export const sourceProgressExample = {
+  name: 'example-list',
+  state: 'done',
+  found: 9120,
+  fresh: 402,
+  checked: 390,
+  alive: 31,
+  error: null,
+  yield: 0.071,
+  paused_until: null,
+};
+
+export const sourceExample = {
+  name: 'example-list',
+  protocol: 'http',
+  found: 9120,
+  fresh: 402,
+  checked: 20_390,
+  alive: 1448,
+  yield: 0.071,
+  failures: 0,
+  last_read: '2026-01-31 08:00:02',
+  last_error: null,
+  paused_until: null,
 };
 
 export const statsExample = { alive: 1203, total: 48_210, avg_response_time: 873.41, countries: 71 };

@@ -11,9 +11,27 @@ import { judgeAnswer } from './check/judge.ts';
 import * as described from './descriptions.ts';
 import { refreshEvents } from './events.ts';
 import { formatAddress, formatUrl, type ProxyRecord } from './proxy.ts';
-import { exportQuery, idParams, type ListQuery, listQuery, quickTestBody, reportBody } from './schemas.ts';
+import {
+  exportQuery,
+  idParams,
+  type ListQuery,
+  listQuery,
+  quickTestBody,
+  reportBody,
+  sourceParams,
+  sourcesQuery,
+} from './schemas.ts';
 import type { ProxyService } from './service.ts';
-import { jobView, listView, proxyView, queryView, statusView, testView, toFilter } from './views.ts';
+import {
+  jobView,
+  listView,
+  proxyView,
+  queryView,
+  sourceView,
+  statusView,
+  testView,
+  toFilter,
+} from './views.ts';
 
 export interface ProxyRoutesOptions {
   service: ProxyService;
@@ -26,6 +44,7 @@ export interface ProxyRoutesOptions {
 
 const MOST_ENTRIES = 500;
 const DEFAULT_ENTRIES = 50;
+const DEFAULT_SOURCES = 100;
 /** Open event streams; each costs a connection. */
 const MOST_LISTENERS = 200;
 
@@ -134,6 +153,28 @@ export function proxyRoutes(options: ProxyRoutesOptions) {
       async () => json({ success: true, job: jobView(await service.currentRefresh()) }, NO_STORE),
       { detail: described.currentRefresh },
     )
+    .get(
+      '/api/sources',
+      async ({ query: { limit = DEFAULT_SOURCES, offset = 0 } }) => {
+        const all = await service.sources();
+        const sources = all.slice(offset, offset + Math.min(limit, MOST_ENTRIES)).map(sourceView);
+        return json({ success: true, total: all.length, count: sources.length, sources }, NO_STORE);
+      },
+      { query: sourcesQuery, transform: coerced(sourcesQuery), detail: described.sources },
+    )
+    .post(
+      '/api/sources/:name/retry',
+      async ({ params }) => {
+        const source = sourceView(await service.retrySource(params.name));
+        return json({ success: true, source }, NO_STORE);
+      },
+      {
+        params: sourceParams,
+        parse: 'none',
+        detail: described.retrySource,
+        ...policy({ limit: 'job', admin: 'once set' }),
+      },
+    )
     .get('/api/refresh/events', ({ request }) => events(request), { detail: described.events })
     .get(
       '/api/judge',
@@ -172,7 +213,8 @@ export function proxyRoutes(options: ProxyRoutesOptions) {
     try {
       const current = await service.currentRefresh();
       const signal = AbortSignal.any([request.signal, service.stopping]);
-      return new Response(refreshEvents(service, current, signal, onEnd), {
+      const lastId = request.headers.get('last-event-id');
+      return new Response(refreshEvents(service, current, { lastId, signal, onEnd }), {
         headers: { ...NO_STORE, 'content-type': 'text/event-stream', 'x-accel-buffering': 'no' },
       });
     } catch (error) {

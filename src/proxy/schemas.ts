@@ -200,36 +200,97 @@ export const jobSchema = Type.Object({
   id: Type.String({ description: 'Empty before the first refresh.' }),
   state: oneOf(JOB_STATES),
   stage: nullable(oneOf(STAGES, { description: 'The stage that runs, or ran last.' })),
-  error: nullable(oneOf(JOB_ERRORS, { description: 'Why it failed.' })),
-  fetched: count('Entries of all lists, duplicates included.'),
-  candidates: count('Proxies that were up for a check.'),
-  checked: count('Of these, checked so far.'),
-  alive: count('Of these, alive.'),
-  skipped: count('Candidates for which the time was too short.'),
-  removed: count('Proxies that the clean-up removed.'),
-  judge: oneOf(['unknown', 'up', 'down'], { description: 'Whether a judge answered.' }),
-  started_at: nullable(Type.String({ description: TIMESTAMP })),
-  finished_at: nullable(Type.String({ description: TIMESTAMP })),
-  sources: Type.Array(
-    Type.Object({
-      name: Type.String(),
-      state: oneOf(SOURCE_STATES),
-      found: count('Usable entries, duplicates included.'),
-      fresh: count('Of these, nobody had named before.'),
-      checked: count('Of the fresh ones, checked.'),
-      alive: count('Of these, alive.'),
-      error: nullable(Type.String()),
-      yield: Type.Union([Type.Number(), Type.Null()], {
-        description: 'Share of its entries that work, 0 to 1, over its latest refreshes.',
-      }),
-      paused_until: nullable(
-        Type.String({
-          description: `A list that fails, is empty or holds nothing that works is left out until then. ${TIMESTAMP}`,
-        }),
-      ),
+  error: nullable(
+    oneOf(JOB_ERRORS, {
+      description:
+        'Why it failed. `network_down`: most lists could not be reached, which is our fault rather than theirs.',
     }),
   ),
+  fetched: count('Entries of all lists, duplicates included.'),
+  candidates: count('Proxies that are up for a check: known ones, and new ones of lists.'),
+  checked: count('Of these, checked so far.'),
+  alive: count('Of these, alive.'),
+  skipped: count('Candidates for which the time was too short; they have their turn later.'),
+  removed: count('Proxies that the clean-up removed.'),
+  judge: oneOf(['unknown', 'up', 'down'], { description: 'Whether a judge answered.' }),
+  failures: count('Failed refreshes in a row, this one included.'),
+  retry_at: nullable(
+    Type.String({ description: `After a failure: when it is tried again by itself. ${TIMESTAMP}` }),
+  ),
+  started_at: nullable(Type.String({ description: TIMESTAMP })),
+  finished_at: nullable(Type.String({ description: TIMESTAMP })),
 });
+
+const yieldSchema = Type.Union([Type.Number(), Type.Null()], {
+  description: 'Share of its entries that work, 0 to 1, over its latest refreshes; first checks alone count.',
+});
+const pausedUntil = nullable(
+  Type.String({
+    description: `A list that fails, is empty or holds nothing that works is left out until then. ${TIMESTAMP}`,
+  }),
+);
+
+/** How a list fares in a refresh. */
+export const sourceProgressSchema = Type.Object({
+  name: Type.String(),
+  state: oneOf(SOURCE_STATES),
+  found: count('Usable entries, duplicates included.'),
+  fresh: count('Of these, nobody had named before.'),
+  checked: count('Of the fresh ones, checked.'),
+  alive: count('Of these, alive.'),
+  error: nullable(Type.String()),
+  yield: yieldSchema,
+  paused_until: pausedUntil,
+});
+
+/** What is known of a list, over all refreshes. */
+export const sourceSchema = Type.Object(
+  {
+    name: Type.String(),
+    protocol: nullable(
+      oneOf(PROTOCOLS, { description: 'Of entries that do not say it; `null`: each is tried.' }),
+    ),
+    found: count('Usable entries when it was last read, duplicates included.'),
+    fresh: count('Of these, nobody had named before.'),
+    checked: count('First checks of its entries so far.'),
+    alive: count('Of these, alive.'),
+    yield: yieldSchema,
+    failures: count('Readings in a row that failed.'),
+    last_read: nullable(Type.String({ description: TIMESTAMP })),
+    last_error: nullable(Type.String()),
+    paused_until: pausedUntil,
+  },
+  { $id: 'Source' },
+);
+
+const MOST_SOURCES = 500;
+export const sourcesQuery = Type.Object(
+  {
+    limit: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        default: 100,
+        description: `Most lists that are returned; above ${MOST_SOURCES} is served as ${MOST_SOURCES}.`,
+      }),
+    ),
+    offset: Type.Optional(
+      Type.Integer({ minimum: 0, maximum: 1e6, default: 0, description: 'Lists to leave out at the start.' }),
+    ),
+  },
+  OPEN,
+);
+
+export const sourcesSchema = Type.Object({
+  success: Type.Literal(true),
+  total: Type.Integer({ description: 'All lists.' }),
+  count: Type.Integer({ description: 'The lists in this answer.' }),
+  sources: Type.Array(sourceSchema),
+});
+
+export const sourceParams = Type.Object({
+  name: Type.String({ minLength: 1, maxLength: 200, description: 'The name of a list.' }),
+});
+export const sourceRetrySchema = Type.Object({ success: Type.Literal(true), source: sourceSchema });
 
 export const statusSchema = Type.Object({
   status: Type.String({ description: '`running`.' }),

@@ -7,7 +7,11 @@ import type { StateStore } from '../lib/state.ts';
 import type { Checker, JudgeState } from './check/checker.ts';
 import { createSharedJudges } from './check/shared-judges.ts';
 import { createSingleChecks, type SingleCheckOptions, type SingleChecks } from './check/single-check.ts';
+import { createCheckBudget } from './check-budget.ts';
 import { type CountryCount, createCountryCounts } from './country-counts.ts';
+import { createDiscovery } from './discovery/discovery.ts';
+import { createPass } from './discovery/pass.ts';
+import { createTrials } from './discovery/trials.ts';
 import { createPoolHistory, type PoolSample } from './pool-history.ts';
 import {
   formatAddress,
@@ -18,12 +22,13 @@ import {
   type Sort,
   STATUSES,
 } from './proxy.ts';
-import { createRecheckBudget } from './recheck/budget.ts';
 import { runRechecks } from './recheck/recheck.ts';
 import { createProgress, type RefreshJob } from './refresh/progress.ts';
 import { createRecorder } from './refresh/recorder.ts';
 import { createRefresh, type RefreshObserver } from './refresh/refresh.ts';
-import type { Scope } from './refresh/stages.ts';
+import type { Scope } from './refresh/round.ts';
+import { lookUpHealth, retrySource } from './refresh/source-health.ts';
+import type { SourceHealth } from './sources/health.ts';
 import type { ReadSource } from './sources/read.ts';
 import type { Source } from './sources/source.ts';
 import type { PoolSummary, ProxyQuery, ProxyStore } from './store.ts';
@@ -49,8 +54,8 @@ export interface ProxyServiceOptions {
   refreshBudgetMs: number;
   /** Checks at once. */
   concurrency: number;
-  /** Re-checks an hour between refreshes; 20,000 when not given. */
-  rechecksPerHour?: number;
+  /** Checks an hour, all together; 100,000 when not given. */
+  checksPerHour?: number;
   deadRetentionMs: number;
   maxPool: number;
   /** Limits the tests of one address. */
@@ -87,6 +92,13 @@ export interface ProxyService {
    * goes, unless told otherwise.
    */
   refresh(scope?: Scope): Promise<RefreshJob>;
+  /** What is known of each list, in the order of the configuration. */
+  sources(): Promise<SourceStatus[]>;
+  /**
+   * Ends the pause of a list: the next refresh reads it.
+   * @throws {AppError} `not_found`
+   */
+  retrySource(name: string): Promise<SourceStatus>;
   /** The refresh that runs, or else the last one. */
   currentRefresh(): Promise<RefreshJob>;
   /** Calls back when the refresh moves on, of whatever copy it is; answers how to stop that. */
@@ -116,6 +128,11 @@ export interface PoolOverview {
   samples: PoolSample[];
 }
 
+export interface SourceStatus {
+  source: Source;
+  health: SourceHealth;
+}
+
 export interface PoolStatus {
   lastRefresh: number | null;
   refresh: RefreshJob;
@@ -124,23 +141,37 @@ export interface PoolStatus {
 
 /** Least time between the last check of a proxy and one that a report asks for. */
 const REPORT_GAP_MS = 30_000;
-/** A refresh that failed is tried again after this time, not only after a whole interval. */
-const RETRY_MS = 5 * 60_000;
 /** How often it is looked up whether a refresh is due, or its process has died. */
 const MOST_TICK_MS = 5_000;
-const RECHECKS_PER_HOUR = 20_000;
+const CHECKS_PER_HOUR = 100_000;
 
 export function createProxyService(options: ProxyServiceOptions): ProxyService {
   const { store, checker, clock, log, refreshIntervalMs } = options;
   const stopping = new AbortController();
-  const budget = createRecheckBudget(clock, options.rechecksPerHour ?? RECHECKS_PER_HOUR);
+  const budget = createCheckBudget(clock, options.checksPerHour ?? CHECKS_PER_HOUR);
   const recorder = createRecorder({ ...options, checkCostMs: () => budget.checkCostMs });
   const progress = createProgress(options);
+  const tryEntry = createTrials({ checker, recorder, budget, sources: options.sources });
+  const pass = createPass(options.state, options.random, clock.now());
+  const discovery = createDiscovery({
+    checker,
+    tryEntry,
+    budget,
+    pass,
+    clock,
+    log,
+    // The re-checks of the same process have as many.
+    concurrency: Math.ceil(options.concurrency / 2),
+    isLatest: async (id) => (await progress.saved()).id === id,
+  });
   const refresh = createRefresh({
     ...options,
     recorder,
     progress,
     budget,
+    pass,
+    discovery,
+    tryEntry,
     budgetMs: options.refreshBudgetMs,
     newId: () => `${clock.now().toString(36)}${Math.floor(options.random() * 36 ** 4).toString(36)}`,
   });
@@ -154,7 +185,7 @@ export function createProxyService(options: ProxyServiceOptions): ProxyService {
   const history = createPoolHistory(options);
   const judges = createSharedJudges(options.state, checker.judges);
   let repetitions: Repetition[] = [];
-  let rechecks: Promise<void> = Promise.resolve();
+  let loops: Promise<unknown> = Promise.resolve();
   let firstNote: Promise<void> = Promise.resolve();
   const startedAt = clock.now();
 
@@ -164,11 +195,9 @@ export function createProxyService(options: ProxyServiceOptions): ProxyService {
     const job = await refresh.current();
     if (job.state === 'running') return;
     const first = options.refreshOnStart ? startedAt : startedAt + refreshIntervalMs;
-    const cutShort = job.error === 'stopped' || job.error === 'interrupted';
-    const retryMs = cutShort ? 0 : Math.min(RETRY_MS, refreshIntervalMs);
     const next =
       job.state === 'failed'
-        ? (job.finishedAt ?? 0) + retryMs
+        ? (job.retryAt ?? 0)
         : job.startedAt === null
           ? first
           : job.startedAt + refreshIntervalMs;
@@ -252,6 +281,19 @@ export function createProxyService(options: ProxyServiceOptions): ProxyService {
       return { ...record, nextCheck: at };
     },
 
+    async sources() {
+      const healthOf = await lookUpHealth(options.state);
+      return options.sources.map((source) => ({ source, health: healthOf(source.name) }));
+    },
+
+    async retrySource(name) {
+      const source = options.sources.find((one) => one.name === name);
+      if (!source) throw new AppError('not_found', `There is no list with the name ${name}.`);
+      await retrySource(options.state, name);
+      const healthOf = await lookUpHealth(options.state);
+      return { source, health: healthOf(name) };
+    },
+
     refresh: (scope = { all: true }) => refresh.start(scope),
     currentRefresh: refresh.current,
     subscribe: progress.subscribe,
@@ -268,13 +310,16 @@ export function createProxyService(options: ProxyServiceOptions): ProxyService {
         every(1000, judges.tell, onError),
         every(60_000, history.note, onError),
       ];
-      rechecks = runRechecks({ ...options, recorder, budget }, stopping.signal);
+      loops = Promise.all([
+        runRechecks({ ...options, recorder, budget }, stopping.signal),
+        discovery.run(stopping.signal),
+      ]);
     },
 
     async stop() {
       stopping.abort();
       await Promise.all(repetitions.map((repetition) => repetition.stop()));
-      await Promise.all([refresh.stop(), rechecks, firstNote, single.idle()]);
+      await Promise.all([refresh.stop(), loops, firstNote, single.idle()]);
       await recorder.flush();
     },
   };

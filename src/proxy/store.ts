@@ -55,8 +55,8 @@ export interface ProxyStore {
   save(drafts: readonly ProxyDraft[]): Promise<ProxyRecord[]>;
   /** Moves the next check of a record to `at`; false when there is no such record. */
   reschedule(id: number, at: number): Promise<boolean>;
-  /** Records whose next check is due at `now`, the longest overdue first. */
-  due(now: number, limit: number): Promise<ProxyRecord[]>;
+  /** Records of a status whose next check is due at `now`, the longest overdue first. */
+  due(now: number, limit: number, status: Status): Promise<ProxyRecord[]>;
   /** Removes the dead that were last alive (or, if never, first seen) before the time; answers how many. */
   removeDead(before: number): Promise<number>;
   /** Removes the worst records (dead first, then least dependable) until `keep` are left; answers how many. */

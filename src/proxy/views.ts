@@ -2,7 +2,7 @@ import type { Static, TSchema } from '@sinclair/typebox';
 import { formatMinute, formatTimestamp } from '../lib/clock.ts';
 import type { TestOutcome } from './check/single-check.ts';
 import { PROOFS, type Proof, type ProxyFilter, type ProxyRecord } from './proxy.ts';
-import type { RefreshJob } from './refresh/progress.ts';
+import type { RefreshJob, SourceProgress } from './refresh/progress.ts';
 import {
   type FilterQuery,
   type jobSchema,
@@ -11,9 +11,11 @@ import {
   type listSchema,
   type proxySchema,
   type quickTestSchema,
+  type sourceProgressSchema,
+  type sourceSchema,
   type statusSchema,
 } from './schemas.ts';
-import type { PoolStatus } from './service.ts';
+import type { PoolStatus, SourceStatus } from './service.ts';
 
 const timeOrNull = (ms: number | null) => (ms === null ? null : formatTimestamp(ms));
 
@@ -46,18 +48,44 @@ export function jobView({
   startedAt,
   finishedAt,
   updatedAt: _,
-  sources,
+  sources: _sources,
+  retryAt,
   ...job
 }: RefreshJob): Static<typeof jobSchema> {
   return {
     ...job,
+    retry_at: timeOrNull(retryAt),
     started_at: timeOrNull(startedAt),
     finished_at: timeOrNull(finishedAt),
-    sources: sources.map(({ pausedUntil = null, yield: share = null, ...source }) => ({
-      ...source,
-      yield: share === null ? null : Math.round(share * 10_000) / 10_000,
-      paused_until: timeOrNull(pausedUntil),
-    })),
+  };
+}
+
+const roundShare = (share: number | null) => (share === null ? null : Math.round(share * 10_000) / 10_000);
+
+/** How a list fares in a refresh. */
+export function sourceProgressView({
+  pausedUntil = null,
+  yield: share = null,
+  ...progress
+}: SourceProgress): Static<typeof sourceProgressSchema> {
+  return { ...progress, yield: roundShare(share), paused_until: timeOrNull(pausedUntil) };
+}
+
+/** What is known of a list. */
+export function sourceView({ source, health }: SourceStatus): Static<typeof sourceSchema> {
+  const { found, fresh, checked, alive, failures, lastRead, lastError, skipUntil } = health;
+  return {
+    name: source.name,
+    protocol: source.protocol,
+    found,
+    fresh,
+    checked,
+    alive,
+    yield: roundShare(health.yield),
+    failures,
+    last_read: timeOrNull(lastRead),
+    last_error: lastError,
+    paused_until: skipUntil === 0 ? null : formatTimestamp(skipUntil),
   };
 }
 

@@ -56,6 +56,7 @@ export async function startProxies({
     refreshIntervalMs: config.PROXY_REFRESH_INTERVAL,
     refreshOnStart: config.PROXY_REFRESH_ON_START,
     refreshBudgetMs: config.PROXY_REFRESH_BUDGET,
+    checksPerHour: config.PROXY_CHECKS_PER_HOUR,
     concurrency: await affordableSockets(config.PROXY_CHECK_CONCURRENCY),
     deadRetentionMs: config.PROXY_DEAD_RETENTION,
     maxPool: config.PROXY_MAX_POOL,

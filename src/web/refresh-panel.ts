@@ -1,6 +1,6 @@
 import { type Html, html } from './html.ts';
 import { icon } from './icons.ts';
-import { readableAge, readableNumber } from './words.ts';
+import { readableAge, readableNumber, readableTime } from './words.ts';
 
 /** A refresh as it stands; its names are those of the events that follow. */
 export interface RefreshView {
@@ -12,6 +12,8 @@ export interface RefreshView {
   checked: number;
   alive: number;
   removed: number;
+  /** Ms since 1970; `null` unless it failed. */
+  retryAt: number | null;
   sources: readonly SourceView[];
 }
 
@@ -48,6 +50,7 @@ const STAGES = [
 ] as const;
 
 const ERRORS: Record<string, string> = {
+  network_down: 'most lists could not be reached',
   judge_down: 'no judge answered',
   interrupted: 'the server that ran it ended',
   stopped: 'it was stopped',
@@ -110,7 +113,8 @@ export function poolWarnings({
     words.push('No witness can be had at the moment: new http proxies are listed on their word alone.');
   }
   if (job.state === 'failed' && job.error !== null && job.error !== 'judge_down') {
-    words.push(`The last refresh did not end well: ${ERRORS[job.error] ?? job.error}.`);
+    const again = job.retryAt === null ? '' : `; it is tried again at ${readableTime(job.retryAt)}`;
+    words.push(`The last refresh did not end well: ${ERRORS[job.error] ?? job.error}${again}.`);
   }
   if (lastRefresh !== null && now - lastRefresh > 2 * intervalMs && job.state !== 'running') {
     words.push(`The list is stale: it was last refreshed ${readableAge(now - lastRefresh)}.`);

@@ -23,6 +23,11 @@ export function readableAge(ms: number): string {
   return `${Math.floor(ms / DAY_MS)} days ago`;
 }
 
+/** `08:05 UTC`. */
+export function readableTime(ms: number): string {
+  return `${new Date(ms).toISOString().slice(11, 16)} UTC`;
+}
+
 /** `1 picture`, `2 pictures`. */
 export function counted(count: number, one: string, many = `${one}s`): string {
   return `${readableNumber(count)} ${count === 1 ? one : many}`;

@@ -49,7 +49,7 @@ afterAll(async () => {
 function calls({ proxies, images, state, locks, limiter }: Copy): Promise<unknown>[] {
   return [
     proxies.save([draft()]),
-    proxies.due(0, 1),
+    proxies.due(0, 1, 'alive'),
     images.get('000000000000'),
     images.insert(image({ id: crypto.randomUUID() })),
     images.list({ offset: 0, limit: 1 }),

@@ -9,6 +9,7 @@ import { type Database, openDatabase } from '../../adapters/sqlite/database.ts';
 import { createSqliteImages } from '../../adapters/sqlite/images.ts';
 import { createSqliteProxies } from '../../adapters/sqlite/proxies.ts';
 import { createSqliteState } from '../../adapters/sqlite/state.ts';
+import { STATUSES } from '../../src/proxy/proxy.ts';
 import type { Runtime } from '../../src/runtime/runtime.ts';
 import { draft, image } from '../support/records.ts';
 import type { Test } from '../support/runner.ts';
@@ -49,7 +50,8 @@ async function assertRows(database: Database): Promise<void> {
   );
   assert.equal((await proxies.find({ filter: { country: 'FR' }, ...page })).total, 1);
   assert.equal((await proxies.summary()).total, 4);
-  assert.equal((await proxies.due(1_800_000_000_000, 10)).length, 4);
+  const due = await Promise.all(STATUSES.map((status) => proxies.due(1_800_000_000_000, 10, status)));
+  assert.equal(due.flat().length, 4);
 
   const images = createSqliteImages(database);
   const found = async (text?: string) =>

@@ -280,6 +280,7 @@ describe('statistics, status and filters', () => {
     const { last_refresh, refresh } = await server.get('/api/status');
     expect(last_refresh).toBe('2026-01-31 08:00');
     expect(refresh).toMatchObject({ state: 'done', stage: 'cleanup', checked: 5 });
+    expect(refresh).not.toHaveProperty('sources');
   });
 
   test('GET /api/filters lists the choices', async () => {
@@ -510,7 +511,7 @@ describe('refreshes', () => {
     const states: string[] = [];
     const next = async () => {
       const { value } = (await reader?.read()) ?? {};
-      const data = /^event: progress\ndata: (.*)\n\n$/.exec(new TextDecoder().decode(value))?.[1];
+      const data = /event: progress\ndata: (.*)\n\n$/.exec(new TextDecoder().decode(value))?.[1];
       states.push(JSON.parse(data ?? '{}').state);
     };
     await next();
@@ -530,6 +531,44 @@ describe('refreshes', () => {
     const end = reader?.read();
     await server.service.stop();
     expect((await end)?.done).toBe(true);
+  });
+});
+
+describe('lists', () => {
+  const list = { name: 'a', protocol: null, last_error: null, paused_until: null };
+
+  test('are shown in pages', async () => {
+    await server.refresh();
+    expect(await server.get('/api/sources')).toMatchObject({
+      success: true,
+      total: 1,
+      count: 1,
+      sources: [{ ...list, found: 1, fresh: 1, checked: 1, alive: 0, last_read: '2026-01-31 08:00:00' }],
+    });
+    expect(await server.get('/api/sources?offset=1')).toMatchObject({ total: 1, count: 0, sources: [] });
+    expect((await server.send('/api/sources?limit=0')).status).toBe(400);
+  });
+
+  test('that are paused are read again by the next refresh where somebody asks for it', async () => {
+    const pausedUntil = server.clock.now() + 7_200_000;
+    const health = { name: 'a', found: 0, fresh: 0, alive: 0, checked: 0, yield: null, barren: 0 };
+    const paused = { ...health, failures: 3, lastError: 'answered 404', lastRead: 0, skipUntil: pausedUntil };
+    await server.state.set('proxy:sources', JSON.stringify([paused]));
+    expect(await server.get('/api/sources')).toMatchObject({
+      sources: [{ failures: 3, last_error: 'answered 404', paused_until: '2026-01-31 10:00:00' }],
+    });
+    const { source } = await json<{ source: object }>(await server.post('/api/sources/a/retry'));
+    expect(source).toMatchObject({ failures: 0, paused_until: null });
+    expect((await server.refresh({ all: false })).sources).toMatchObject([{ state: 'done', found: 1 }]);
+    expect((await server.post('/api/sources/b/retry')).status).toBe(404);
+  });
+
+  test('are retried by the administrator alone where there is one', async () => {
+    await server.close();
+    server = await createServer(TOKEN);
+    expect((await server.post('/api/sources/a/retry')).status).toBe(401);
+    const authorization = `Bearer ${TOKEN}`;
+    expect((await server.post('/api/sources/a/retry', undefined, { authorization })).status).toBe(200);
   });
 });
 

@@ -177,14 +177,15 @@ export function proxyStoreConformance(runner: Test, open: Open<ProxyStore>): voi
     assert.equal(await store.reschedule((record?.id ?? 0) + 1, 42), false);
   });
 
-  test('the due come longest overdue first, the time itself included', async (store) => {
+  test('the due of a status come longest overdue first, the time itself included', async (store) => {
     await store.save([30, 10, 50, 20, 40].map((port) => draft({ port, nextCheck: port })));
-    assert.deepEqual(ports(await store.due(40, 10)), [10, 20, 30, 40]);
-    assert.deepEqual(ports(await store.due(40, 2)), [10, 20]);
-    assert.deepEqual(await store.due(9, 10), []);
-    const [first] = await store.due(40, 1);
+    assert.deepEqual(ports(await store.due(40, 10, 'alive')), [10, 20, 30, 40]);
+    assert.deepEqual(ports(await store.due(40, 2, 'alive')), [10, 20]);
+    assert.deepEqual(await store.due(9, 10, 'alive'), []);
+    const [first] = await store.due(40, 1, 'alive');
     await store.reschedule(first?.id ?? 0, 100);
-    assert.deepEqual(ports(await store.due(40, 10)), [20, 30, 40]);
+    assert.deepEqual(ports(await store.due(40, 10, 'alive')), [20, 30, 40]);
+    assert.deepEqual(await store.due(40, 10, 'dead'), []);
   });
 
   test('the dead are removed by when they last lived, or else were first seen', async (store) => {
@@ -324,7 +325,7 @@ export function proxyStoreConformance(runner: Test, open: Open<ProxyStore>): voi
     await store.find(ALL);
     await store.sample({}, 5);
     await store.summary();
-    await store.due(1, 1);
+    await store.due(1, 1, 'alive');
     await store.removeDead(0);
     await store.evict(10);
     await store.reschedule(12345, 5);

@@ -3,7 +3,9 @@ import { openDatabase } from '../../adapters/sqlite/database.ts';
 import { createSqliteProxies } from '../../adapters/sqlite/proxies.ts';
 import { createSqliteState } from '../../adapters/sqlite/state.ts';
 import type { Checker, JudgeState } from '../../src/proxy/check/checker.ts';
+import type { Kind } from '../../src/proxy/discovery/key.ts';
 import { type CheckResult, type Endpoint, formatUrl, type Protocol } from '../../src/proxy/proxy.ts';
+import type { Scope } from '../../src/proxy/refresh/round.ts';
 import { createProxyService, type ProxyServiceOptions } from '../../src/proxy/service.ts';
 import type { ReadSource } from '../../src/proxy/sources/read.ts';
 import type { Source } from '../../src/proxy/sources/source.ts';
@@ -58,13 +60,19 @@ export function createNetwork(): Network {
 /** Lists by name: `['http://192.0.2.1:80']`, or an error. */
 export type Lists = Record<string, string[] | Error>;
 
-/** A proxy pool on a real store in memory, with lists, network and time in the hands of the test. */
-export async function createPool(lists: Lists = {}, options: Partial<ProxyServiceOptions> = {}) {
+/**
+ * A proxy pool on a real store in memory, with lists, network and time in the hands of the test. `turns`: see
+ * `createFakeClock`; two are enough where hours pass and nothing but the pool waits.
+ */
+export async function createPool(
+  lists: Lists = {},
+  { turns, ...options }: Partial<ProxyServiceOptions> & { turns?: number } = {},
+) {
   const database = await openDatabase(bunRuntime.openSqlite, ':memory:');
   const store = createSqliteProxies(database);
   const state = createSqliteState(database);
   const locks = createLocalLocks();
-  const clock = createFakeClock();
+  const clock = createFakeClock(undefined, turns);
   const network = createNetwork();
   const sources: Source[] = Object.keys(lists).map((name) => ({
     name,
@@ -74,12 +82,13 @@ export async function createPool(lists: Lists = {}, options: Partial<ProxyServic
   }));
   const readSource: ReadSource = async ({ name }, { onCandidate }) => {
     const list = lists[name] ?? [];
-    if (list instanceof Error) return { found: 0, rejected: 0, bytes: 0, error: list.message };
+    if (list instanceof Error)
+      return { found: 0, rejected: 0, bytes: 0, error: list.message, reached: false };
     for (const url of list) {
       const { protocol, ip, port } = endpointOf(url);
-      onCandidate(protocol, ip, port, null);
+      onCandidate(protocol as Kind, ip, port, null);
     }
-    return { found: list.length, rejected: 0, bytes: 0, error: null };
+    return { found: list.length, rejected: 0, bytes: 0, error: null, reached: true };
   };
   const all: ProxyServiceOptions = {
     store,
@@ -110,8 +119,8 @@ export async function createPool(lists: Lists = {}, options: Partial<ProxyServic
     network,
     options: all,
     /** Refreshes and waits for the end. */
-    async refresh() {
-      await service.refresh();
+    async refresh(scope?: Scope) {
+      await service.refresh(scope);
       return ended();
     },
     ended,

@@ -1,4 +1,4 @@
-import { formatUrl, type Protocol } from '../../src/proxy/proxy.ts';
+import { formatAddress, type Protocol } from '../../src/proxy/proxy.ts';
 import { createParser } from '../../src/proxy/sources/parser.ts';
 import type { SourceFormat } from '../../src/proxy/sources/source.ts';
 
@@ -36,7 +36,7 @@ function parseInPieces(
     protocol,
     allowPrivate,
     onCandidate: (said, ip, port, country) => {
-      taken.push(formatUrl({ protocol: said, ip, port }) + (country ? ` ${country}` : ''));
+      taken.push(`${said}://${formatAddress({ ip, port })}${country ? ` ${country}` : ''}`);
     },
   });
   for (let start = 0; start < list.length; start += size) parser.push(list.slice(start, start + size));

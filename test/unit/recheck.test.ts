@@ -22,7 +22,7 @@ async function open(count: number, options: Parameters<typeof createPool>[1] = {
 
 describe('between refreshes', () => {
   test('what is due is checked, the longest overdue first, and saved within a second', async () => {
-    await open(3, { rechecksPerHour: 3600 });
+    await open(3, { checksPerHour: 3600 });
     pool.network.working.add('http://192.0.2.1:80');
     pool.service.start();
     await pool.clock.advance(4000);
@@ -32,7 +32,7 @@ describe('between refreshes', () => {
   });
 
   test('no more checks are made than the budget allows', async () => {
-    await open(250, { rechecksPerHour: 3600 });
+    await open(250, { checksPerHour: 3600 });
     pool.service.start();
     await pool.clock.advance(100_000);
     expect(pool.network.asked.length).toBeGreaterThan(90);
@@ -40,7 +40,7 @@ describe('between refreshes', () => {
   });
 
   test('no more checks run at once than allowed', async () => {
-    await open(50, { rechecksPerHour: 100 * 3600, concurrency: 7 });
+    await open(50, { checksPerHour: 100 * 3600, concurrency: 7 });
     let running = 0;
     let most = 0;
     pool.network.before = async () => {
@@ -55,7 +55,7 @@ describe('between refreshes', () => {
   });
 
   test('a proxy is not checked twice at a time', async () => {
-    await open(1, { rechecksPerHour: 100 * 3600 });
+    await open(1, { checksPerHour: 100 * 3600 });
     pool.network.before = () => pool.clock.sleep(20_000);
     pool.service.start();
     await pool.clock.advance(15_000);
@@ -63,7 +63,7 @@ describe('between refreshes', () => {
   });
 
   test('nothing is checked while no judge answers, and everything once one does', async () => {
-    await open(3, { rechecksPerHour: 3600 });
+    await open(3, { checksPerHour: 3600 });
     pool.network.judge = 'down';
     let probes = 0;
     const probe = pool.network.probe;
@@ -82,7 +82,7 @@ describe('between refreshes', () => {
   });
 
   test('only one copy re-checks', async () => {
-    await open(3, { rechecksPerHour: 3600 });
+    await open(3, { checksPerHour: 3600 });
     const lease = await pool.locks.acquire('recheck', 1000);
     pool.service.start();
     await pool.clock.advance(30_000);
@@ -93,7 +93,7 @@ describe('between refreshes', () => {
   });
 
   test('stopping saves what was checked', async () => {
-    await open(1, { rechecksPerHour: 3600 });
+    await open(1, { checksPerHour: 3600 });
     pool.service.start();
     await pool.clock.advance(1100);
     expect(pool.network.asked.length).toBe(1);

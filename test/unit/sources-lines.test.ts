@@ -121,9 +121,9 @@ test('a line of 3 MB is dropped, and the next is read', () => {
   });
 });
 
-test('where nobody names a protocol, nothing is taken', () => {
-  const { taken, withoutProtocol } = parse('lines', '8.8.8.1:80\nsocks4://8.8.8.1:80\n', null);
-  expect({ taken, withoutProtocol }).toEqual({ taken: ['socks4://8.8.8.1:80'], withoutProtocol: 1 });
+test('where nobody names a protocol, any is tried', () => {
+  const { taken } = parse('lines', '8.8.8.1:80\nsocks4://8.8.8.1:80\n', null);
+  expect(taken).toEqual(['any://8.8.8.1:80', 'socks4://8.8.8.1:80']);
 });
 
 test('a list of https proxies may write them as http, but socks stays socks', () => {

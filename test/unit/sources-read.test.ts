@@ -7,7 +7,8 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { gzipSync } from 'node:zlib';
 import { createSafeFetch } from '../../src/lib/safe-fetch.ts';
-import { formatUrl } from '../../src/proxy/proxy.ts';
+import { keyOf } from '../../src/proxy/discovery/key.ts';
+import { formatAddress } from '../../src/proxy/proxy.ts';
 import { createSourceReader } from '../../src/proxy/sources/read.ts';
 import { createSeen } from '../../src/proxy/sources/seen.ts';
 import type { Source } from '../../src/proxy/sources/source.ts';
@@ -80,7 +81,7 @@ async function read(url: string, source: Partial<Source> = {}, readSource = read
     {
       signal: signal ?? new AbortController().signal,
       onCandidate: (protocol, ip, port) => {
-        taken.push(formatUrl({ protocol, ip, port }));
+        taken.push(`${protocol}://${formatAddress({ ip, port })}`);
       },
     },
   );
@@ -97,6 +98,7 @@ describe('a source', () => {
       rejected: 0,
       bytes: 22,
       error: null,
+      reached: true,
     });
     expect(await read(`${base}/gzip`)).toMatchObject({ taken: BOTH, bytes: 22, error: null });
   });
@@ -118,12 +120,9 @@ describe('a source', () => {
     expect(await read(base + path, { format: 'json' })).toMatchObject({ found: 0, error });
   });
 
-  test('whose entries name no protocol says so', async () => {
-    expect(await read(`${base}/unnamed`, { protocol: null })).toMatchObject({
-      found: 0,
-      rejected: 2,
-      error: 'names no protocol: set one for this source',
-    });
+  test('whose entries name no protocol has them tried as any', async () => {
+    const { taken, error } = await read(`${base}/unnamed`, { protocol: null });
+    expect([taken.length, taken.every((url) => url.startsWith('any://')), error]).toEqual([2, true, null]);
   });
 
   test('that ends badly keeps what it gave', async () => {
@@ -214,12 +213,12 @@ test('other work runs while a large list is parsed', async () => {
 
 test('an endpoint is seen once, whatever its kind', () => {
   const seen = createSeen();
-  expect(seen.add('http', '8.8.8.1', 80)).toBe(true);
-  expect(seen.add('http', '8.8.8.1', 80)).toBe(false);
-  expect(seen.add('https', '8.8.8.1', 80)).toBe(true);
-  expect(seen.add('http', '8.8.8.1', 81)).toBe(true);
-  expect(seen.add('http', '255.255.255.255', 65_535)).toBe(true);
-  expect(seen.add('http', '2606:4700::1', 80)).toBe(true);
-  expect(seen.add('http', '2606:4700::1', 80)).toBe(false);
+  expect(seen.add(keyOf('http', '8.8.8.1', 80))).toBe(true);
+  expect(seen.add(keyOf('http', '8.8.8.1', 80))).toBe(false);
+  expect(seen.add(keyOf('https', '8.8.8.1', 80))).toBe(true);
+  expect(seen.add(keyOf('http', '8.8.8.1', 81))).toBe(true);
+  expect(seen.add(keyOf('http', '255.255.255.255', 65_535))).toBe(true);
+  expect(seen.add(keyOf('http', '2606:4700::1', 80))).toBe(true);
+  expect(seen.add(keyOf('http', '2606:4700::1', 80))).toBe(false);
   expect(seen.size).toBe(5);
 });

@@ -2,10 +2,10 @@ import type { Clock } from '../../lib/clock.ts';
 import type { Locks } from '../../lib/locks.ts';
 import type { Log } from '../../lib/logger.ts';
 import type { Checker } from '../check/checker.ts';
+import type { CheckBudget } from '../check-budget.ts';
 import type { ProxyRecord } from '../proxy.ts';
 import type { Recorder } from '../refresh/recorder.ts';
 import type { ProxyStore } from '../store.ts';
-import type { RecheckBudget } from './budget.ts';
 import { nextCheckCost } from './schedule.ts';
 
 export interface RecheckOptions {
@@ -15,7 +15,7 @@ export interface RecheckOptions {
   locks: Locks;
   clock: Clock;
   log: Log;
-  budget: RecheckBudget;
+  budget: CheckBudget;
   /** Checks at once. */
   concurrency: number;
 }
@@ -56,7 +56,7 @@ async function recheck(options: RecheckOptions, signal: AbortSignal): Promise<vo
   const { store, recorder, checker, clock, budget, concurrency } = options;
   const running = new Map<number, Promise<void>>();
   const failures: unknown[] = [];
-  let minute = { startedAt: clock.now(), checks: 0, saturated: false };
+  let minute = { startedAt: clock.now(), checks: 0, saturated: false, lagMs: 0 };
 
   async function check(record: ProxyRecord): Promise<void> {
     const result = await checker.check(record, signal);
@@ -68,33 +68,46 @@ async function recheck(options: RecheckOptions, signal: AbortSignal): Promise<vo
     } else await recorder.add({ endpoint: record, source: record.source, result });
   }
 
+  /**
+   * Starts checks of what is due, the living first: a list that is wrong costs more than one that is short. Answers for
+   * how long what has no turn yet has been due.
+   */
+  async function checkDue(now: number, take: number): Promise<number> {
+    const isIdle = ({ id }: ProxyRecord) => !running.has(id);
+    const living = (await store.due(now, take + running.size, 'alive')).filter(isIdle).slice(0, take);
+    const left = take - living.length;
+    // One at least, so that it shows how long the dead have been waiting.
+    const dead = (await store.due(now, left + running.size + 1, 'dead')).filter(isIdle);
+    const fresh = [...living, ...dead.slice(0, left)];
+    for (const record of fresh) {
+      const task = check(record)
+        .catch((error: unknown) => {
+          failures.push(error);
+        })
+        .finally(() => running.delete(record.id));
+      running.set(record.id, task);
+    }
+    budget.rechecks.spend(fresh.length);
+    minute.checks += fresh.length;
+    if (fresh.length < take) return 0;
+    const last = dead[Math.max(0, left - 1)] ?? living.at(-1);
+    return last ? now - last.nextCheck : 0;
+  }
+
   try {
     while (!signal.aborted && failures.length === 0) {
       if (checker.judges().state !== 'up') await untilJudge(options, signal);
       const now = clock.now();
-      const take = Math.min(Math.floor(budget.allowance()), concurrency - running.size);
-      const due = take > 0 ? await store.due(now, take + running.size) : [];
-      const fresh = due.filter(({ id }) => !running.has(id)).slice(0, take);
-      for (const record of fresh) {
-        const task = check(record)
-          .catch((error: unknown) => {
-            failures.push(error);
-          })
-          .finally(() => running.delete(record.id));
-        running.set(record.id, task);
-      }
-      budget.spend(fresh.length);
-      minute.checks += fresh.length;
+      const take = Math.min(Math.floor(budget.rechecks.allowance()), concurrency - running.size);
+      if (take > 0) minute.lagMs = await checkDue(now, take);
       if (running.size >= concurrency) minute.saturated = true;
       if (now - minute.startedAt >= MINUTE_MS) {
-        const waiting = fresh.length === take ? fresh.at(-1) : undefined;
+        const affordable = ((now - minute.startedAt) * budget.rechecks.perHour) / HOUR_MS;
         budget.checkCostMs = nextCheckCost(budget.checkCostMs, {
-          lagMs: waiting ? now - waiting.nextCheck : 0,
-          used: minute.saturated
-            ? 1
-            : minute.checks / ((now - minute.startedAt) * (budget.perHour / HOUR_MS)),
+          lagMs: minute.lagMs,
+          used: minute.saturated ? 1 : minute.checks / affordable,
         });
-        minute = { startedAt: now, checks: 0, saturated: false };
+        minute = { startedAt: now, checks: 0, saturated: false, lagMs: 0 };
       }
       await clock.sleep(TICK_MS, signal).catch(() => {});
     }

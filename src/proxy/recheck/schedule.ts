@@ -63,6 +63,24 @@ function deadWait(record: Scheduled, checkCostMs: number): number {
   return justFailed ? Math.min(waitMs, SECOND_LOOK_MS) : waitMs;
 }
 
+/** A pass over what was never seen working and is not in the pool; see `discovery/`. */
+const PASS_MS = { least: 4 * HOUR_MS, most: LATEST_DEAD_MS } as const;
+
+/** How long one pass should take: until a proxy that has never worked for a day would be worth another check. */
+export function passMs(checkCostMs: number): number {
+  const hopeless: Scheduled = {
+    status: 'dead',
+    run: -10,
+    runSince: 0,
+    lastChecked: LATEST_DEAD_MS,
+    lastAlive: null,
+    firstSeen: 0,
+    uptime: 0,
+    uptimeWeight: 0,
+  };
+  return between(PASS_MS.least, deadWait(hopeless, checkCostMs), PASS_MS.most);
+}
+
 /**
  * How long the proxy may be expected to work once it works: at least as long as it has worked in this run; and
  * one that is up most of the time must stay up for long.

@@ -8,7 +8,7 @@ export type Stage = (typeof STAGES)[number];
 export const JOB_STATES = ['idle', 'running', 'done', 'failed'] as const;
 
 /** Why a refresh failed. */
-export const JOB_ERRORS = ['judge_down', 'interrupted', 'stopped', 'internal'] as const;
+export const JOB_ERRORS = ['network_down', 'judge_down', 'interrupted', 'stopped', 'internal'] as const;
 export type JobError = (typeof JOB_ERRORS)[number];
 
 export const SOURCE_STATES = ['waiting', 'reading', 'done', 'failed', 'paused'] as const;
@@ -38,15 +38,19 @@ export interface RefreshJob {
   error: JobError | null;
   /** Usable entries of all lists, duplicates included. */
   fetched: number;
-  /** Proxies that were up for a check: known good ones, new ones, and dead ones that are due. */
+  /** Proxies that are up for a check: known good ones, what lists name besides, and dead ones that are due. */
   candidates: number;
   checked: number;
   alive: number;
-  /** Candidates for which the time was too short; they have their turn in the next refresh. */
+  /** Candidates for which the time was too short; they have their turn later. */
   skipped: number;
   /** Removed by the clean-up. */
   removed: number;
   judge: 'unknown' | 'up' | 'down';
+  /** Failed refreshes in a row, this one included. */
+  failures: number;
+  /** When it is tried again after a failure. */
+  retryAt: number | null;
   startedAt: number | null;
   finishedAt: number | null;
   updatedAt: number;
@@ -66,6 +70,8 @@ export const NO_JOB: RefreshJob = {
   skipped: 0,
   removed: 0,
   judge: 'unknown',
+  failures: 0,
+  retryAt: null,
   startedAt: null,
   finishedAt: null,
   updatedAt: 0,

@@ -6,7 +6,11 @@ import { nextCheckAt } from '../recheck/schedule.ts';
 import type { ProxyDraft, ProxyStore } from '../store.ts';
 
 /** A check and its outcome. */
-export type Outcome = Omit<Checked, 'record'> & { result: CheckResult };
+export interface Outcome extends Omit<Checked, 'record'> {
+  result: CheckResult;
+  /** Where the pool does not know the proxy and it does not work, nothing is stored. */
+  forgettable?: boolean;
+}
 
 export interface RecorderOptions {
   store: Pick<ProxyStore, 'lookup' | 'save'>;
@@ -47,6 +51,10 @@ interface Waiting {
 /** What may not be dialled does not come into the pool, whatever way it took here. */
 function isRefused(result: CheckResult): boolean {
   return result.verdict === 'dead' && result.error === 'refused_address';
+}
+
+function isForgotten({ result, forgettable }: Outcome): boolean {
+  return forgettable === true && result.verdict === 'dead';
 }
 
 export function createRecorder({ store, clock, random, countryOf, checkCostMs }: RecorderOptions): Recorder {
@@ -94,7 +102,7 @@ export function createRecorder({ store, clock, random, countryOf, checkCostMs }:
     for (const { outcome, at } of batch) {
       const key = formatUrl(outcome.endpoint);
       const record = records.get(key) ?? null;
-      if (!record && isRefused(outcome.result)) continue;
+      if (!record && (isRefused(outcome.result) || isForgotten(outcome))) continue;
       const draft = observe({ ...outcome, record }, outcome.result, at, countryOf);
       if (!draft) continue;
       draft.nextCheck = nextCheckAt(draft, checkCostMs(), random());

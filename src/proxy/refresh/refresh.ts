@@ -4,8 +4,9 @@ import type { StateStore } from '../../lib/state.ts';
 import type { ProxyStore } from '../store.ts';
 import { type JobError, NO_JOB, type Progress, type RefreshJob, type Stage } from './progress.ts';
 import type { Recorder } from './recorder.ts';
+import { RefreshFault, type Round, type RoundOptions, type Scope } from './round.ts';
 import { openSourceBook } from './source-health.ts';
-import { cleanUp, fetchLists, RefreshFault, type RoundOptions, type Scope, verify } from './stages.ts';
+import { goThroughStages } from './stages.ts';
 
 export interface RefreshOptions extends Omit<RoundOptions, 'store' | 'recorder'> {
   store: ProxyStore;
@@ -45,7 +46,7 @@ const SILENT_MS = 6_000;
 const LAST_KEY = 'proxy:last-refresh';
 
 export function createRefresh(options: RefreshOptions): Refresh {
-  const { state, locks, progress, clock, log, newId, sources, observers = [] } = options;
+  const { state, locks, progress, clock, log, newId, sources, refreshIntervalMs, observers = [] } = options;
   const stopping = new AbortController();
   let work: Promise<void> = Promise.resolve();
   let starting: Promise<RefreshJob> | null = null;
@@ -65,8 +66,10 @@ export function createRefresh(options: RefreshOptions): Refresh {
   }
 
   async function launch(lease: Lease, scope: Scope): Promise<RefreshJob> {
+    const { failures } = await progress.saved();
     const job: RefreshJob = {
       ...NO_JOB,
+      failures,
       id: newId(),
       state: 'running',
       stage: 'fetch',
@@ -83,7 +86,9 @@ export function createRefresh(options: RefreshOptions): Refresh {
     log('info', 'refresh started', { job: job.id });
     let error: JobError | null = null;
     try {
-      await goThroughStages(job, scope, signal);
+      const book = await openSourceBook(state);
+      const round: Round = { job, book, scope, signal, listsAway: false };
+      await goThroughStages(options, round, inStage);
     } catch (cause) {
       error = stopping.signal.aborted ? 'stopped' : lease.lost.aborted ? 'interrupted' : codeOf(cause);
       if (error === 'internal') log('error', 'refresh failed', { job: job.id, error: cause });
@@ -91,6 +96,8 @@ export function createRefresh(options: RefreshOptions): Refresh {
     job.state = error ? 'failed' : 'done';
     job.error = error;
     job.finishedAt = clock.now();
+    job.failures = error ? job.failures + 1 : 0;
+    job.retryAt = error && job.finishedAt + retryDelayMs(job, error, refreshIntervalMs);
     if (!error) {
       await state
         .set(LAST_KEY, String(job.finishedAt))
@@ -115,19 +122,6 @@ export function createRefresh(options: RefreshOptions): Refresh {
   async function settle(job: RefreshJob): Promise<void> {
     if (!(await progress.end())) return;
     for (const observer of observers) observer.settled?.(job);
-  }
-
-  async function goThroughStages(job: RefreshJob, scope: Scope, signal: AbortSignal): Promise<void> {
-    const book = await openSourceBook(state);
-    const candidates = await inStage(job, 'fetch', () => fetchLists(options, job, book, scope, signal));
-    await book.save();
-    try {
-      await inStage(job, 'verify', () => verify(options, job, book, candidates, scope, signal));
-    } finally {
-      await inStage(job, 'store', () => options.recorder.flush());
-    }
-    await book.save();
-    await inStage(job, 'cleanup', () => cleanUp(options, job));
   }
 
   async function inStage<T>(job: RefreshJob, stage: Stage, work: () => Promise<T>): Promise<T> {
@@ -180,7 +174,14 @@ export function createRefresh(options: RefreshOptions): Refresh {
 
   /** Ends the job of a process that died. */
   async function markInterrupted(job: RefreshJob, token: number): Promise<RefreshJob> {
-    const dead: RefreshJob = { ...job, state: 'failed', error: 'interrupted', finishedAt: job.updatedAt };
+    const finishedAt = job.updatedAt;
+    const dead: RefreshJob = {
+      ...job,
+      state: 'failed',
+      error: 'interrupted',
+      finishedAt,
+      retryAt: finishedAt,
+    };
     await progress.begin(dead, token);
     await settle(dead);
     return dead;
@@ -190,6 +191,21 @@ export function createRefresh(options: RefreshOptions): Refresh {
 function codeOf(cause: unknown): JobError {
   if (cause instanceof RefreshFault) return cause.code;
   return cause instanceof AppError && cause.code === 'unavailable' ? 'interrupted' : 'internal';
+}
+
+const MINUTE_MS = 60_000;
+const RETRIES_MS = [MINUTE_MS, 2 * MINUTE_MS, 5 * MINUTE_MS] as const;
+
+/**
+ * How long to wait after a failed refresh. Where a judge answers and only the lists are away, it is not our network
+ * alone: from the fourth time on they are asked half as often each time.
+ */
+function retryDelayMs({ failures, judge }: RefreshJob, error: JobError, intervalMs: number): number {
+  if (error === 'stopped' || error === 'interrupted') return 0;
+  const last = RETRIES_MS.length - 1;
+  const delayMs = RETRIES_MS[Math.min(failures - 1, last)] ?? MINUTE_MS;
+  const slower = judge === 'up' ? 2 ** Math.min(10, Math.max(0, failures - 1 - last)) : 1;
+  return Math.min(intervalMs, delayMs * slower);
 }
 
 const NOT_READ = {

@@ -1,3 +1,4 @@
+import type { Kind } from '../discovery/key.ts';
 import type { Protocol } from '../proxy.ts';
 import { type ListedEndpoint, readEndpoint } from './endpoint.ts';
 
@@ -5,13 +6,11 @@ import { type ListedEndpoint, readEndpoint } from './endpoint.ts';
 const LONGEST_ADDRESS = 128;
 
 /** Called for every usable entry of a list, duplicates included. `country` is what the list says, if anything. */
-export type OnCandidate = (protocol: Protocol, ip: string, port: number, country: string | null) => void;
+export type OnCandidate = (kind: Kind, ip: string, port: number, country: string | null) => void;
 
 export interface Tally {
   found: number;
   rejected: number;
-  /** Of the rejected: addresses that were sound, but neither they nor their source named a protocol. */
-  withoutProtocol: number;
 }
 
 /** Where the parsers of all formats hand in what they have cut out; it decides what is taken, and counts. */
@@ -36,19 +35,14 @@ export function createCandidateSink({
   allowPrivate,
   onCandidate,
 }: CandidateSinkOptions): CandidateSink {
-  const tally: Tally = { found: 0, rejected: 0, withoutProtocol: 0 };
+  const tally: Tally = { found: 0, rejected: 0 };
   const read: ListedEndpoint = { protocol: null, ip: '', port: 0, country: null };
 
   function take(said: Protocol | null, country: string | null): void {
     // Lists of `https` proxies often write them as http://, which is how they are spoken to.
     const meant = said === null || (said === 'http' && protocol === 'https') ? protocol : said;
-    if (meant === null) {
-      tally.rejected++;
-      tally.withoutProtocol++;
-      return;
-    }
     tally.found++;
-    onCandidate(meant, read.ip, read.port, country);
+    onCandidate(meant ?? 'any', read.ip, read.port, country);
   }
 
   return {

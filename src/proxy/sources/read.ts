@@ -1,7 +1,7 @@
 import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import type { SafeFetch } from '../../lib/safe-fetch.ts';
-import type { OnCandidate, Tally } from './candidate-sink.ts';
+import type { OnCandidate } from './candidate-sink.ts';
 import { createParser, type Parser } from './parser.ts';
 import type { Source, SourceReport } from './source.ts';
 
@@ -56,7 +56,9 @@ export function createSourceReader({
     const response = await fetch(source.url, { timeoutMs, maxBytes, signal });
     if (response.status < 200 || response.status > 299) {
       response.discard();
-      throw new Error(`answered ${response.status}`);
+      // Refusals of this kind come from what stands before the list, and concern whoever asks too much.
+      const isRefusal = [403, 407, 429].includes(response.status) || response.status > 499;
+      throw new ListError(`answered ${response.status}`, !isRefusal);
     }
     yield* response.body;
   }
@@ -65,6 +67,7 @@ export function createSourceReader({
     const parser = createParser(source.format, { protocol: source.protocol, allowPrivate, onCandidate });
     const feed = createFeed(parser);
     let error: string | null = null;
+    let reached = true;
     try {
       for await (const chunk of open(source, signal)) {
         await feed.push(chunk);
@@ -73,20 +76,32 @@ export function createSourceReader({
     } catch (fault) {
       signal.throwIfAborted();
       error = fault instanceof Error ? fault.message : String(fault);
+      reached = fault instanceof ListError ? fault.reached : source.url.startsWith('file:');
     }
     await feed.end();
     signal.throwIfAborted();
     const { found, rejected } = parser.tally;
-    if (found === 0) error ??= nothingFound(source, feed.opening, parser.tally);
-    return { found, rejected, bytes: feed.bytes, error };
+    if (found === 0 && isPage(source, feed.opening)) reached = false;
+    if (found === 0) error ??= nothingFound(source, feed.opening);
+    return { found, rejected, bytes: feed.bytes, error, reached };
   };
 }
 
-function nothingFound({ format }: Source, opening: string, tally: Tally): string {
-  if (format !== 'html' && /^\s*<(!doctype html|html|head|body)/i.test(opening)) {
-    return 'an HTML page instead of a list';
+/** A list that could be asked for, but was not given. */
+class ListError extends Error {
+  readonly reached: boolean;
+  constructor(message: string, reached: boolean) {
+    super(message);
+    this.reached = reached;
   }
-  if (tally.withoutProtocol > 0) return 'names no protocol: set one for this source';
+}
+
+function isPage({ format }: Source, opening: string): boolean {
+  return format !== 'html' && /^\s*<(!doctype html|html|head|body)/i.test(opening);
+}
+
+function nothingFound(source: Source, opening: string): string {
+  if (isPage(source, opening)) return 'an HTML page instead of a list';
   return 'nothing usable in it';
 }
 

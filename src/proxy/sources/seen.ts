@@ -1,39 +1,30 @@
-import { parseIpv4 } from '../../lib/address.ts';
-import { type Endpoint, formatUrl, PROTOCOLS } from '../proxy.ts';
-
-/** The endpoints of one refresh: lists repeat each other, so that most of what they name has been seen. */
+/** Numbers, each once: the keys of the endpoints of one refresh, as lists repeat each other. */
 export interface Seen {
-  /** True the first time that the endpoint comes. */
-  add(protocol: Endpoint['protocol'], ip: string, port: number): boolean;
+  /** True the first time that the key comes. */
+  add(key: number): boolean;
+  has(key: number): boolean;
   readonly size: number;
 }
 
 /** A single set of a million would stop the event loop for 60 ms and more each time it grows. */
-const SHARDS = 256;
+const SHARDS = 251;
 
-/**
- * An IPv4 endpoint is 50 bits and kept as a number: a million of them take about 40 MB, where the texts would
- * take 120.
- */
+/** A million take about 40 MB. */
 export function createSeen(): Seen {
-  const numbers = Array.from({ length: SHARDS }, () => new Set<number>());
-  const texts = new Set<string>();
+  const shards = Array.from({ length: SHARDS }, () => new Set<number>());
   let size = 0;
-
-  function addTo<T>(set: Set<T> | undefined, value: T): boolean {
-    const before = set?.size;
-    const added = set?.add(value).size !== before;
-    if (added) size++;
-    return added;
-  }
+  // Keys of one address differ in the lowest digits alone, those of one network in the middle ones.
+  const shardOf = (key: number) => shards[Math.floor(key / 5) % SHARDS] ?? new Set<number>();
 
   return {
-    add(protocol, ip, port) {
-      const address = parseIpv4(ip);
-      if (address < 0) return addTo(texts, formatUrl({ protocol, ip, port }));
-      const number = (address * 65_536 + port) * PROTOCOLS.length + PROTOCOLS.indexOf(protocol);
-      return addTo(numbers[(address ^ port) & (SHARDS - 1)], number);
+    add(key) {
+      const shard = shardOf(key);
+      const before = shard.size;
+      if (shard.add(key).size === before) return false;
+      size++;
+      return true;
     },
+    has: (key) => shardOf(key).has(key),
     get size() {
       return size;
     },

@@ -15,7 +15,7 @@ export interface Source {
   /** `http:`, `https:` or `file:`. */
   url: string;
   format: SourceFormat;
-  /** What an entry is that does not say it itself; `null`: such entries are dropped. */
+  /** What an entry is that does not say it itself; `null`: such entries are tried as each. */
   protocol: Protocol | null;
 }
 
@@ -29,6 +29,8 @@ export interface SourceReport {
   bytes: number;
   /** What went wrong, in words for the operator; what was read before it still counts. */
   error: string | null;
+  /** False where nobody answered, or somebody who would not give the list: the fault may be on our side. */
+  reached: boolean;
 }
 
 const SCHEMES: ReadonlyMap<string, Protocol> = new Map([

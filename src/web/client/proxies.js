@@ -97,7 +97,7 @@ function showNumbers(job) {
   const rows = new Map(
     [...document.querySelectorAll('tr[data-source]')].map((row) => [row.getAttribute('data-source'), row]),
   );
-  for (const source of job.sources) {
+  for (const source of job.sources ?? []) {
     for (const cell of rows.get(source.name)?.querySelectorAll('[data-field]') ?? []) {
       const value = /** @type {Record<string, unknown>} */ (source)[cell.getAttribute('data-field') ?? ''];
       cell.textContent = typeof value === 'number' ? value.toLocaleString('en-US') : String(value);

@@ -1,0 +1,150 @@
+import type { Clock } from '../../lib/clock.ts';
+import type { Log } from '../../lib/logger.ts';
+import type { Checker } from '../check/checker.ts';
+import type { CheckBudget } from '../check-budget.ts';
+import { passMs } from '../recheck/schedule.ts';
+import type { Pass } from './pass.ts';
+import type { Queue, Turn } from './queue.ts';
+import type { TrialsContext, Try } from './trials.ts';
+
+export interface DiscoveryOptions {
+  checker: Pick<Checker, 'probe' | 'judges'>;
+  tryEntry: Try;
+  budget: CheckBudget;
+  pass: Pass;
+  clock: Clock;
+  log: Log;
+  /** Tries at once. */
+  concurrency: number;
+  /** False as soon as another copy of the server has begun a refresh after the one with this id. */
+  isLatest: (jobId: string) => Promise<boolean>;
+}
+
+/** What a refresh leaves to be tried until the next one. */
+export interface Leftover {
+  jobId: string;
+  queue: Queue;
+  /** What lists name that an earlier pass has tried, whether it is in the queue or not. */
+  again: number;
+  context: TrialsContext;
+}
+
+/** First checks by list, as indexes. */
+export type Yields = Map<number, { checked: number; alive: number }>;
+
+/** Tries what the lists name, between refreshes, in the copy of the server that has read them. */
+export interface Discovery {
+  /** A refresh begins: nothing more is drawn until `resume`. */
+  pause(): void;
+  resume(leftover: Leftover): void;
+  /** Notes how the try of an entry ended. */
+  note(turn: Turn, alive: boolean): void;
+  /** What came of first checks since the last call. */
+  counted(): Yields;
+  /** Goes on until the signal aborts; resolves when what runs has ended. */
+  run(signal: AbortSignal): Promise<void>;
+}
+
+const TICK_MS = 1_000;
+const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
+/** While no judge answers, those who re-check ask for one; this is for copies that do not. */
+const JUDGE_RETRY_MS = 30_000;
+
+export function createDiscovery(options: DiscoveryOptions): Discovery {
+  const { checker, tryEntry, budget, pass, clock, log, concurrency, isLatest } = options;
+  const running = new Set<Promise<void>>();
+  let leftover: Leftover | null = null;
+  let yields: Yields = new Map();
+  /** Turns of which no judge could tell. */
+  let undecided: Turn[] = [];
+
+  function note(turn: Turn, alive: boolean): void {
+    if (!turn.isNew) return;
+    const counts = yields.get(turn.source) ?? { checked: 0, alive: 0 };
+    counts.checked++;
+    if (alive) counts.alive++;
+    yields.set(turn.source, counts);
+  }
+
+  /** What is new is tried as fast as the budget allows, the rest evenly over the pass. */
+  function wanted({ queue, again }: Leftover): number {
+    if (queue.fresh > 0 || budget.discovery.allowance() < 0) return budget.perHour;
+    if (queue.again === 0) return 0;
+    const leftMs = pass.startedAt + passMs(budget.checkCostMs) - clock.now();
+    return (again * HOUR_MS) / Math.max(HOUR_MS, leftMs);
+  }
+
+  function start(turn: Turn, context: TrialsContext, signal: AbortSignal): void {
+    const task = tryEntry(turn, context, signal)
+      .then(async (trial) => {
+        if (!trial) undecided.push(turn);
+        else {
+          note(turn, trial.alive);
+          await trial.saved;
+        }
+      })
+      .catch((error: unknown) => log('warn', 'a try was not saved', { error }))
+      .finally(() => running.delete(task));
+    running.add(task);
+  }
+
+  function drawSome(from: Leftover, signal: AbortSignal): void {
+    budget.discover(wanted(from));
+    const most = Math.min(Math.floor(budget.discovery.allowance()), concurrency - running.size);
+    for (let count = 0; count < most; count++) {
+      const turn = undecided.pop() ?? from.queue.next();
+      if (!turn) return;
+      start(turn, from.context, signal);
+    }
+  }
+
+  /** Once all was tried and the pass has lasted long enough, the next one begins with the next refresh. */
+  function endPass({ queue }: Leftover): void {
+    if (!queue.isWhole || queue.fresh + queue.again > 0) return;
+    if (clock.now() - pass.startedAt < passMs(budget.checkCostMs)) return;
+    pass.turn(clock.now());
+    leftover = null;
+  }
+
+  return {
+    note,
+    pause() {
+      leftover = null;
+      undecided = [];
+    },
+    counted() {
+      const counted = yields;
+      yields = new Map();
+      return counted;
+    },
+    resume(next) {
+      leftover = next;
+    },
+    async run(signal) {
+      let savedAt = clock.now();
+      let askedAt = Number.NEGATIVE_INFINITY;
+      while (!signal.aborted) {
+        const now = clock.now();
+        const current = leftover;
+        if (current && now - savedAt >= MINUTE_MS) {
+          savedAt = now;
+          await pass.save().catch((error: unknown) => log('warn', 'pass not saved', { error }));
+          const latest = await isLatest(current.jobId).catch(() => true);
+          if (!latest && leftover === current) leftover = null;
+        }
+        if (!leftover) budget.discover(0);
+        else if (checker.judges().state === 'up') {
+          drawSome(leftover, signal);
+          endPass(leftover);
+        } else if (now - askedAt >= JUDGE_RETRY_MS) {
+          askedAt = now;
+          await checker.probe();
+        }
+        await clock.sleep(TICK_MS, signal).catch(() => {});
+      }
+      await Promise.all(running);
+      await pass.save().catch((error: unknown) => log('warn', 'pass not saved', { error }));
+    },
+  };
+}

@@ -1,0 +1,52 @@
+import { parseIpv4 } from '../../lib/address.ts';
+import { type Endpoint, PROTOCOLS, type Protocol } from '../proxy.ts';
+
+/** What a list calls an entry; `any` where it names no protocol, so that each is tried. */
+export type Kind = Protocol | 'any';
+
+const KINDS: readonly Kind[] = [...PROTOCOLS, 'any'];
+const PORTS = 65_536;
+/** Above the keys of all IPv4 endpoints. */
+const HASHED = 2 ** 51;
+
+/**
+ * An endpoint as one number, so that a million of them take megabytes and not hundreds. Of IPv4 it is the endpoint
+ * itself, of IPv6 a hash: two of a billion share one.
+ */
+export function keyOf(kind: Kind, ip: string, port: number): number {
+  const address = parseIpv4(ip);
+  if (address < 0) return HASHED + hashOf(`${kind} ${ip} ${port}`);
+  return (address * PORTS + port) * KINDS.length + KINDS.indexOf(kind);
+}
+
+/** The IPv4 endpoint of a key; `null` where the key is a hash. */
+export function endpointOf(key: number): (Omit<Endpoint, 'protocol'> & { kind: Kind }) | null {
+  if (key >= HASHED) return null;
+  const kind = KINDS[key % KINDS.length] ?? 'any';
+  const rest = Math.floor(key / KINDS.length);
+  const address = Math.floor(rest / PORTS);
+  const ip = [24, 16, 8, 0].map((shift) => (address >>> shift) & 255).join('.');
+  return { kind, ip, port: rest % PORTS };
+}
+
+/** FNV-1a over two halves: 52 bits. */
+function hashOf(text: string): number {
+  let low = 0x811c9dc5;
+  let high = 0x9e3779b9;
+  for (let i = 0; i < text.length; i++) {
+    low = Math.imul(low ^ text.charCodeAt(i), 0x01000193);
+    high = Math.imul(high ^ text.charCodeAt(i), 0x85ebca6b);
+  }
+  return (high >>> 12) * 2 ** 32 + (low >>> 0);
+}
+
+/** A number from 0 to 2^32 that depends on every bit of key and seed. */
+export function mix(key: number, seed: number): number {
+  const high = Math.floor(key / 2 ** 26);
+  const low = key - high * 2 ** 26;
+  let state = Math.imul(low ^ seed, 0x9e3779b1);
+  state = Math.imul(state ^ (state >>> 15) ^ high, 0x85ebca77);
+  state = Math.imul(state ^ (state >>> 13), 0xc2b2ae3d);
+  state = Math.imul(state ^ (state >>> 16) ^ seed, 0x27d4eb2f);
+  return (state ^ (state >>> 15)) >>> 0;
+}

@@ -1,0 +1,128 @@
+import { breathe } from '../../lib/schedule.ts';
+import type { Pass } from './pass.ts';
+import { createRows, type Entry, type Rows } from './rows.ts';
+
+/** An entry whose turn has come. */
+export interface Turn extends Entry {
+  /** Whether nobody has tried it before. */
+  isNew: boolean;
+}
+
+/** What the lists name, in the order in which it is tried; as much of it as can be tried until they are read again. */
+export interface Queue {
+  next(): Turn | null;
+  /** How many of those that were never tried are left, and of those that an earlier pass has tried. */
+  readonly fresh: number;
+  readonly again: number;
+  /** Whether everything that the lists name has its turn in this queue. */
+  readonly isWhole: boolean;
+}
+
+export interface QueueOptions {
+  fresh: Rows;
+  again: Rows;
+  /** Expected share of the entries of a list that work. */
+  yieldOf: (source: number) => number;
+  pass: Pick<Pass, 'placeOf' | 'reached'>;
+  /** Most entries that can be tried until the next queue is made. */
+  most: number;
+}
+
+/** Slices of the walk. One of them is sorted at a time: at two million entries some hundreds. */
+const SLICES = 4_096;
+/** Looked at in a row. */
+const STEP = 50_000;
+
+/** Entries that have their turn together: of lists that promise about as much. */
+interface Group {
+  rows: Rows;
+  isNew: boolean;
+  /** Of its entries, how many have their place in each slice. */
+  slices: Uint32Array;
+  belongs: (index: number) => boolean;
+}
+
+/**
+ * New entries first, those of lists that promise twice as much before the others; within a group in the order of the
+ * pass.
+ */
+export async function createQueue({ fresh, again, yieldOf, pass, most }: QueueOptions): Promise<Queue> {
+  const promises = new Map<number, number>();
+  function promiseAt(index: number): number {
+    const source = fresh.sourceAt(index);
+    const known = promises.get(source) ?? Math.floor(Math.log2(yieldOf(source) + 1e-6));
+    promises.set(source, known);
+    return known;
+  }
+  const sliceAt = (rows: Rows, index: number) => Math.floor(pass.placeOf(rows.keyAt(index)) * SLICES);
+
+  async function group(rows: Rows, isNew: boolean, rankAt: (index: number) => number): Promise<Group[]> {
+    const slicesOf = new Map<number, Uint32Array>();
+    for (let index = 0; index < rows.size; index++) {
+      if (index % STEP === STEP - 1) await breathe();
+      const slices = slicesOf.get(rankAt(index)) ?? new Uint32Array(SLICES);
+      slicesOf.set(rankAt(index), slices);
+      const slice = sliceAt(rows, index);
+      slices[slice] = (slices[slice] ?? 0) + 1;
+    }
+    const ranked = [...slicesOf].sort(([a], [b]) => b - a);
+    return ranked.map(([rank, slices]) => ({
+      rows,
+      isNew,
+      slices,
+      belongs: (index) => rankAt(index) === rank,
+    }));
+  }
+
+  const groups = [...(await group(fresh, true, promiseAt)), ...(await group(again, false, () => 0))];
+  const buckets: { rows: Rows; isNew: boolean; isLast: boolean }[] = [];
+  const chosen = { fresh: 0, again: 0 };
+  for (const [place, { rows, isNew, slices, belongs }] of groups.entries()) {
+    const left = most - chosen.fresh - chosen.again;
+    if (left <= 0) break;
+    const bucketOf = new Map<number, Rows>();
+    for (let slice = 0, count = 0; slice < SLICES && count < left; slice++) {
+      const entries = slices[slice] ?? 0;
+      if (entries > 0) bucketOf.set(slice, createRows(entries));
+      count += entries;
+    }
+    for (let index = 0; index < rows.size; index++) {
+      if (index % STEP === STEP - 1) await breathe();
+      if (belongs(index)) bucketOf.get(sliceAt(rows, index))?.add(rows.entryAt(index));
+    }
+    const isLast = place === groups.length - 1;
+    for (const bucket of bucketOf.values()) {
+      chosen[isNew ? 'fresh' : 'again'] += bucket.size;
+      buckets.push({ rows: bucket, isNew, isLast });
+    }
+  }
+  const isWhole = chosen.fresh + chosen.again === fresh.size + again.size;
+
+  function* walk(): Generator<Turn> {
+    for (const { rows, isNew, isLast } of buckets) {
+      const order = Array.from({ length: rows.size }, (_, index) => ({
+        index,
+        at: pass.placeOf(rows.keyAt(index)),
+      }));
+      order.sort((a, b) => a.at - b.at);
+      for (const { index, at } of order) {
+        chosen[isNew ? 'fresh' : 'again']--;
+        // All groups before are through: whatever has a place before this one was tried.
+        if (isLast) pass.reached(at);
+        yield { ...rows.entryAt(index), isNew };
+      }
+    }
+  }
+
+  const walking = walk();
+  return {
+    next: () => walking.next().value ?? null,
+    get fresh() {
+      return chosen.fresh;
+    },
+    get again() {
+      return chosen.again;
+    },
+    isWhole,
+  };
+}

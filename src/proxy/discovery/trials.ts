@@ -1,0 +1,79 @@
+import type { Checker } from '../check/checker.ts';
+import type { CheckBudget } from '../check-budget.ts';
+import type { CheckResult, Endpoint, Protocol } from '../proxy.ts';
+import type { Recorder } from '../refresh/recorder.ts';
+import type { Source } from '../sources/source.ts';
+import type { Pass } from './pass.ts';
+import type { Turn } from './queue.ts';
+import { NO_SOURCE } from './rows.ts';
+
+/** How the try of one entry ended. */
+export interface Trial {
+  alive: boolean;
+  /** Its outcome is being saved; rejects with what the store threw. */
+  saved: Promise<unknown>;
+}
+
+export interface TrialsOptions {
+  checker: Pick<Checker, 'check'>;
+  recorder: Pick<Recorder, 'add'>;
+  budget: CheckBudget;
+  sources: readonly Source[];
+}
+
+/** What of a refresh the tries of its entries need. */
+export interface TrialsContext {
+  pass: Pick<Pass, 'begin' | 'end'>;
+  /** More is named than the pool holds: what fails at once is not stored, but tried again in the next pass. */
+  isCrowded: boolean;
+  isKnown: (endpoint: Endpoint) => boolean;
+}
+
+/** Tries entries of lists. The promise is `null` where no judge was there to tell; such an entry keeps its turn. */
+export type Try = (turn: Turn, context: TrialsContext, signal: AbortSignal) => Promise<Trial | null>;
+
+/** In this order, until one works; what is no silent HTTP proxy is asked for CONNECT as well. */
+const ANY: readonly Protocol[] = ['http', 'https', 'socks5', 'socks4'];
+
+/** Failures of something that listens and speaks; it may speak another protocol. */
+const HEARD: readonly string[] = ['protocol_error', 'bad_answer', 'wrong_exit'];
+
+export function createTrials({ checker, recorder, budget, sources }: TrialsOptions): Try {
+  function outcomeOf(turn: Turn, protocol: Protocol, result: CheckResult, isCrowded: boolean) {
+    const { ip, port, country } = turn;
+    const source = turn.source === NO_SOURCE ? '' : (sources[turn.source]?.name ?? '');
+    // What was only guessed at is not remembered as dead.
+    const forgettable = isCrowded || protocol !== turn.kind || turn.source === NO_SOURCE;
+    return { endpoint: { protocol, ip, port }, source, country, result, forgettable };
+  }
+
+  return async (turn, { pass, isCrowded, isKnown }, signal) => {
+    const { key, kind, ip, port } = turn;
+    const saved: Promise<unknown>[] = [];
+    const works = new Set<Protocol>();
+    const protocols = kind === 'any' ? ANY : kind === 'http' ? (['http', 'https'] as const) : [kind];
+    let forgotten = false;
+    let answered = false;
+    pass.begin(key);
+    for (const protocol of protocols) {
+      const isGuess = protocol !== kind;
+      if (kind === 'any' && protocol !== 'https' && works.size > 0) continue;
+      if (kind === 'http' && isGuess && (!answered || isKnown({ protocol, ip, port }))) continue;
+      const result = await checker.check({ protocol, ip, port }, signal);
+      if (result.verdict === 'unknown') {
+        if (works.size > 0) break;
+        pass.end(key, false);
+        return null;
+      }
+      budget.discovery.spend(1);
+      const outcome = outcomeOf(turn, protocol, result, isCrowded);
+      answered ||= result.verdict === 'alive' || HEARD.includes(result.error);
+      if (result.verdict === 'alive') works.add(protocol);
+      else if (outcome.forgettable) forgotten = true;
+      saved.push(recorder.add(outcome));
+      if (result.verdict === 'dead' && ['unreachable', 'refused_address'].includes(result.error)) break;
+    }
+    pass.end(key, works.size === 0 && forgotten);
+    return { alive: works.size > 0, saved: Promise.all(saved) };
+  };
+}

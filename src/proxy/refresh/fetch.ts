@@ -1,0 +1,139 @@
+import { breathe } from '../../lib/schedule.ts';
+import type { ProxyRecord } from '../proxy.ts';
+import { isDue } from '../sources/health.ts';
+import type { Source, SourceReport } from '../sources/source.ts';
+import { type Candidates, createCandidates, type Rank } from './candidates.ts';
+import { inTurnsByHost } from './polite.ts';
+import type { SourceProgress } from './progress.ts';
+import { RefreshFault, type Round, type RoundOptions, type Scope } from './round.ts';
+import type { SourceBook } from './source-health.ts';
+
+/** What was checked this recently is not checked again by an hourly refresh. */
+const RECENT_MS = 60_000;
+
+interface Reading {
+  source: Source;
+  progress: SourceProgress;
+  report: SourceReport;
+  fresh: number;
+}
+
+/**
+ * Reads all lists that are not paused. A list that fails does so alone; where most of them cannot be reached at
+ * once, that is no news about any of them.
+ * @throws {RefreshFault} `network_down` where no judge answers either.
+ */
+export async function fetchLists(options: RoundOptions, round: Round): Promise<Candidates> {
+  const { store, readSource, sources, clock, random, log, pass, checker } = options;
+  const { job, book, scope, signal } = round;
+  const candidates = createCandidates(pass);
+  const now = clock.now();
+  for await (const batch of store.stream({})) {
+    for (const record of batch) candidates.addKnown(record, rankOf(record, now, scope));
+    signal.throwIfAborted();
+    await breathe();
+  }
+  const readings: Reading[] = [];
+  /** How many lists in a row could not be had of a host. */
+  const silent = new Map<string, number>();
+  const due = [...sources.entries()].filter(([index, { name }]) => {
+    const progress = job.sources[index];
+    if (!progress) return false;
+    showHealth(progress, book);
+    if (scope.all || isDue(book.get(name), now)) return true;
+    progress.state = 'paused';
+    progress.error = book.get(name).lastError;
+    return false;
+  });
+  await inTurnsByHost(due, { hostOf: ([, source]) => hostOf(source), work: read, clock, random, signal });
+  signal.throwIfAborted();
+  if (areMostAway(readings, book)) {
+    if ((await checker.probe()).state !== 'up') throw new RefreshFault('network_down');
+    round.listsAway = wereMostWell(readings, book);
+  }
+  for (const { source, progress, report, fresh } of readings) {
+    if (round.listsAway && isAway(report)) continue;
+    book.read(source.name, report, fresh, clock.now());
+    showHealth(progress, book);
+  }
+  return candidates;
+
+  async function read([index, source]: [number, Source]): Promise<void> {
+    const progress = job.sources[index];
+    if (!progress) return;
+    progress.state = 'reading';
+    const host = hostOf(source);
+    const report = (silent.get(host) ?? 0) < MOST_SILENCES ? await ask(index, source, progress) : NOT_ASKED;
+    silent.set(host, isAway(report) ? (silent.get(host) ?? 0) + 1 : 0);
+    progress.state = isBad(report) ? 'failed' : 'done';
+    progress.error = report.error;
+    readings.push({ source, progress, report, fresh: progress.fresh });
+    if (report.error !== null) log('warn', 'list not read', { source: source.name, error: report.error });
+  }
+
+  function ask(index: number, source: Source, progress: SourceProgress): Promise<SourceReport> {
+    return readSource(source, {
+      signal,
+      onCandidate(kind, ip, port, country) {
+        progress.found++;
+        job.fetched++;
+        if (candidates.add(index, kind, ip, port, country)) progress.fresh++;
+      },
+    });
+  }
+}
+
+/** A host of which so many lists in a row could not be had is not asked for the others. */
+const MOST_SILENCES = 3;
+const NOT_ASKED: SourceReport = {
+  found: 0,
+  rejected: 0,
+  bytes: 0,
+  error: 'not asked for, as other lists of its host could not be read',
+  reached: false,
+};
+
+const isBad = ({ found, error }: SourceReport) => error !== null && found === 0;
+const isAway = (report: SourceReport) => isBad(report) && report.reached === false;
+
+/** Fewer lists than this may well fail at the same time for reasons of their own. */
+const ENOUGH_LISTS = 3;
+
+/** Whether most of the lists that did not fail the last time cannot be reached now. */
+function areMostAway(readings: readonly Reading[], book: SourceBook): boolean {
+  const well = readings.filter(({ source }) => isRemote(source) && book.get(source.name).failures === 0);
+  return isMost(well);
+}
+
+/** The same for lists that were read before: with a network that works, only these tell of more than themselves. */
+function wereMostWell(readings: readonly Reading[], book: SourceBook): boolean {
+  const well = readings.filter(({ source }) => {
+    const { failures, lastRead } = book.get(source.name);
+    return isRemote(source) && failures === 0 && lastRead !== null;
+  });
+  return well.length >= ENOUGH_LISTS && isMost(well);
+}
+
+function isMost(readings: readonly Reading[]): boolean {
+  return readings.filter(({ report }) => isAway(report)).length * 2 > readings.length;
+}
+
+const isRemote = ({ url }: Source) => !url.startsWith('file:');
+
+function hostOf({ url }: Source): string {
+  return new URL(url).host;
+}
+
+function rankOf({ status, lastChecked, nextCheck }: ProxyRecord, now: number, { all }: Scope): Rank {
+  // What is not due is left to the re-checks, which know best when a look at it is worth its price.
+  if (!all && (lastChecked > now - RECENT_MS || nextCheck > now)) return 'none';
+  if (status === 'alive') return 'good';
+  if (nextCheck <= now) return 'due';
+  return all ? 'dead' : 'none';
+}
+
+export function showHealth(progress: SourceProgress, book: SourceBook): void {
+  const { yield: share, skipUntil } = book.get(progress.name);
+  progress.yield = share;
+  progress.pausedUntil = skipUntil === 0 ? null : skipUntil;
+}

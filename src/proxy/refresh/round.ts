@@ -1,0 +1,62 @@
+import type { Clock } from '../../lib/clock.ts';
+import type { Log } from '../../lib/logger.ts';
+import type { Checker } from '../check/checker.ts';
+import type { CheckBudget } from '../check-budget.ts';
+import type { Discovery } from '../discovery/discovery.ts';
+import type { Pass } from '../discovery/pass.ts';
+import type { Try } from '../discovery/trials.ts';
+import type { ReadSource } from '../sources/read.ts';
+import type { Source } from '../sources/source.ts';
+import type { ProxyStore } from '../store.ts';
+import type { JobError, RefreshJob } from './progress.ts';
+import type { Recorder } from './recorder.ts';
+import type { SourceBook } from './source-health.ts';
+
+/** What the stages of refreshes work with. */
+export interface RoundOptions {
+  store: Pick<ProxyStore, 'stream' | 'removeDead' | 'evict'>;
+  recorder: Recorder;
+  checker: Pick<Checker, 'check' | 'probe' | 'judges'>;
+  readSource: ReadSource;
+  sources: readonly Source[];
+  clock: Clock;
+  random: () => number;
+  log: Log;
+  budget: CheckBudget;
+  discovery: Discovery;
+  pass: Pass;
+  tryEntry: Try;
+  /** Time between refreshes. */
+  refreshIntervalMs: number;
+  /** How long a refresh may start checks. */
+  budgetMs: number;
+  /** Checks at once. */
+  concurrency: number;
+  deadRetentionMs: number;
+  maxPool: number;
+}
+
+/** One refresh on its way. */
+export interface Round {
+  job: RefreshJob;
+  book: SourceBook;
+  scope: Scope;
+  signal: AbortSignal;
+  /** Most of the lists that were well before could not be reached. */
+  listsAway: boolean;
+}
+
+/** What somebody who asks for a refresh wants of it. */
+export interface Scope {
+  /** Everything, as far as the time goes: paused lists, recently checked proxies, and dead ones that are not due. */
+  all: boolean;
+}
+
+/** What ends a refresh before its time. */
+export class RefreshFault extends Error {
+  readonly code: JobError;
+  constructor(code: JobError) {
+    super(code);
+    this.code = code;
+  }
+}

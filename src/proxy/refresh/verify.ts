@@ -1,0 +1,123 @@
+import { forEachBounded } from '../../lib/for-each-bounded.ts';
+import type { Queue, Turn } from '../discovery/queue.ts';
+import type { TrialsContext } from '../discovery/trials.ts';
+import type { Endpoint } from '../proxy.ts';
+import type { Candidates } from './candidates.ts';
+import { showHealth } from './fetch.ts';
+import { RefreshFault, type Round, type RoundOptions } from './round.ts';
+
+/** Outcomes that may wait for the store before checking waits, too. */
+const MOST_WAITING = 5_000;
+/** An hourly refresh may try this share of an hour's checks ahead of their time, so that a new pool fills at once. */
+const AHEAD = 0.5;
+
+/** One check of a refresh: of a proxy of the pool, or of what a list names. */
+type Task = { known: Endpoint } | { turn: Turn };
+
+export interface Work {
+  candidates: Candidates;
+  queue: Queue;
+  context: TrialsContext;
+}
+
+/**
+ * Checks until the budget is spent: the living, then what lists name, then the dead that are due. Outcomes are saved
+ * all along.
+ * @throws {RefreshFault} `judge_down` as soon as no judge answers: what was checked before it counts.
+ */
+export async function verify(options: RoundOptions, round: Round, work: Work): Promise<void> {
+  const { recorder, checker, clock, budget, discovery, tryEntry, budgetMs, concurrency } = options;
+  const { job, scope, signal } = round;
+  const { candidates, queue, context } = work;
+  const deadline = clock.now() + budgetMs;
+  const failures: unknown[] = [];
+  const dead = [...candidates.known('due'), ...candidates.known('dead')];
+  job.candidates = candidates.known('good').length + dead.length + candidates.fresh.size;
+  job.judge = (await checker.probe()).state;
+  let started = 0;
+
+  function* tasks(): Generator<Task> {
+    for (const known of candidates.known('good')) yield { known };
+    while (queue.fresh > 0) {
+      if (!scope.all && budget.discovery.allowance() < -AHEAD * budget.perHour) break;
+      const turn = queue.next();
+      if (!turn) break;
+      yield { turn };
+    }
+    for (const known of dead) {
+      // Of the hourly refresh the re-check loop takes the rest, at its own budget.
+      if (!scope.all && budget.rechecks.allowance() < 1) return;
+      yield { known };
+    }
+  }
+
+  function* affordable(): Generator<Task> {
+    const drawn = tasks();
+    while (job.judge !== 'down' && clock.now() < deadline) {
+      const { done, value } = drawn.next();
+      if (done) return;
+      started++;
+      yield value;
+    }
+  }
+
+  async function keep(saved: Promise<unknown>): Promise<void> {
+    if (recorder.waiting() > MOST_WAITING) await saved;
+    else saved.catch((error: unknown) => failures.push(error));
+  }
+
+  async function recheck(endpoint: Endpoint): Promise<void> {
+    budget.rechecks.spend(1);
+    const result = await checker.check(endpoint, signal);
+    if (result.verdict === 'unknown') {
+      job.judge = checker.judges().state;
+      return;
+    }
+    job.checked++;
+    if (result.verdict === 'alive') job.alive++;
+    await keep(recorder.add({ endpoint, source: '', result }));
+  }
+
+  async function tryOne(turn: Turn): Promise<void> {
+    const trial = await tryEntry(turn, context, signal);
+    if (!trial) {
+      job.judge = checker.judges().state;
+      return;
+    }
+    discovery.note(turn, trial.alive);
+    const progress = job.sources[turn.source];
+    job.checked++;
+    if (progress) progress.checked++;
+    if (trial.alive) {
+      job.alive++;
+      if (progress) progress.alive++;
+    }
+    await keep(trial.saved);
+  }
+
+  try {
+    if (job.judge !== 'down') {
+      const check = (task: Task) => ('known' in task ? recheck(task.known) : tryOne(task.turn));
+      await forEachBounded(affordable(), concurrency, check, signal);
+    }
+  } finally {
+    job.skipped = job.candidates - started;
+    await recorder.flush();
+  }
+  signal.throwIfAborted();
+  if (failures.length > 0) throw failures[0];
+  if (job.judge === 'down') throw new RefreshFault('judge_down');
+  noteYields(options, round);
+  if (round.listsAway) throw new RefreshFault('network_down');
+}
+
+/** Writes down what came of first checks since the last time. */
+export function noteYields({ discovery, sources, clock }: RoundOptions, { job, book }: Round): void {
+  for (const [index, counts] of discovery.counted()) {
+    const name = sources[index]?.name;
+    if (name === undefined) continue;
+    book.checked(name, counts, clock.now());
+    const progress = job.sources[index];
+    if (progress) showHealth(progress, book);
+  }
+}

@@ -1,0 +1,188 @@
+import { afterEach, describe, expect, test } from 'bun:test';
+import { createPass } from '../../src/proxy/discovery/pass.ts';
+import { createPool } from '../support/pool.ts';
+import { createRandom } from '../support/random.ts';
+
+const HOUR = 3_600_000;
+type Pool = Awaited<ReturnType<typeof createPool>>;
+let pool: Pool;
+afterEach(async () => {
+  const closed = pool.close();
+  await pool.clock.advance(20_000);
+  await closed;
+});
+
+const urls = (count: number, protocol = 'socks5') =>
+  Array.from({ length: count }, (_, index) => `${protocol}://192.0.${index >> 8}.${index & 255}:80`);
+
+/** A pool that holds a tenth of what its list names, and never refreshes by itself. */
+async function openCrowded(count: number, options: Parameters<typeof createPool>[1] = {}) {
+  const list = urls(count);
+  const small = { maxPool: count / 10, refreshBudgetMs: 1000, refreshOnStart: false, checksPerHour: 3600 };
+  // The timer of refreshes is a real one.
+  const never = { refreshIntervalMs: 1000 * HOUR };
+  pool = await createPool({ list }, { ...small, ...never, random: createRandom(1), turns: 2, ...options });
+  pool.network.before = () => pool.clock.sleep(1000);
+  return list;
+}
+
+/** Refreshes, and lets the discovery go on until the next hour. */
+async function hour(): Promise<void> {
+  const begun = pool.clock.now();
+  await pool.refresh({ all: false });
+  await pool.clock.advance(HOUR - (pool.clock.now() - begun));
+}
+
+const listed = async () => {
+  const { items } = await pool.store.find({ filter: {}, sort: 'dependable', offset: 0, limit: 1000 });
+  return items.map(({ ip, status }) => `${ip} ${status}`).sort();
+};
+
+describe('where lists name more than the pool holds', () => {
+  test('everything has its turn between refreshes, and what works is found wherever it stands', async () => {
+    const list = await openCrowded(400);
+    for (const index of [3, 390, 399]) pool.network.working.add(list[index] ?? '');
+    pool.service.start();
+    await hour();
+    expect(new Set(pool.network.asked).size).toBe(400);
+    expect(await listed()).toEqual(['192.0.0.3 alive', '192.0.1.134 alive', '192.0.1.143 alive']);
+  });
+
+  test('nothing is tried twice in a pass', async () => {
+    await openCrowded(300);
+    pool.service.start();
+    await hour();
+    await hour();
+    expect(pool.network.asked.length).toBe(300);
+  });
+
+  test('the order is not that of the list', async () => {
+    const list = await openCrowded(200, { concurrency: 1, refreshBudgetMs: 60_000 });
+    await pool.refresh({ all: false });
+    const places = pool.network.asked.map((url) => list.indexOf(url));
+    expect(places.length).toBeGreaterThan(40);
+    expect(Math.max(...places)).toBeGreaterThan(150);
+    expect(places).not.toEqual(places.toSorted((a, b) => a - b));
+  });
+
+  test('what fails is not stored, and does not count as new once more', async () => {
+    await openCrowded(100);
+    pool.service.start();
+    await hour();
+    expect(await pool.service.stats()).toMatchObject({ total: 0 });
+    const job = await pool.refresh({ all: false });
+    expect(job.sources[0]).toMatchObject({ found: 100, fresh: 0, checked: 0 });
+  });
+
+  test('all checks of an hour stay within the budget', async () => {
+    const list = await openCrowded(5000, { checksPerHour: 1200 });
+    for (const url of list.slice(0, 100)) pool.network.working.add(url);
+    pool.service.start();
+    await hour();
+    for (let later = 0; later < 2; later++) {
+      const before = pool.network.asked.length;
+      await hour();
+      expect(pool.network.asked.length - before).toBeLessThanOrEqual(1200 * 1.05);
+      expect(pool.network.asked.length - before).toBeGreaterThan(1200 * 0.8);
+    }
+  });
+
+  test('while no judge answers nothing loses its turn', async () => {
+    await openCrowded(300, { concurrency: 50 });
+    pool.service.start();
+    await pool.refresh({ all: false });
+    await pool.clock.advance(60_000);
+    pool.network.judge = 'down';
+    await pool.clock.advance(600_000);
+    const asked = pool.network.asked.length;
+    expect(asked).toBeLessThan(300);
+    pool.network.judge = 'up';
+    await pool.clock.advance(HOUR);
+    expect(new Set(pool.network.asked).size).toBe(300);
+  });
+});
+
+describe('a pass', () => {
+  const keys = Array.from({ length: 1000 }, (_, n) => n * 7919);
+
+  test('goes on after a restart where it had come to', async () => {
+    pool = await createPool();
+    const first = createPass(pool.state, () => 0.3, 0);
+    first.begin(keys[0] ?? 0);
+    first.reached(0.4);
+    await first.save();
+    const second = createPass(pool.state, () => 0.7, 1);
+    await second.catchUp();
+    const tried = keys.filter((key) => second.noveltyOf(key) === 'tried');
+    expect(tried.length).toBeGreaterThan(330);
+    expect(tried.every((key) => first.placeOf(key) < 0.4)).toBe(true);
+  });
+
+  test('is followed by one that walks over the same in another order', async () => {
+    pool = await createPool();
+    const pass = createPass(pool.state, createRandom(1), 0);
+    for (const key of keys) {
+      pass.begin(key);
+      pass.end(key, true);
+    }
+    const order = () => keys.toSorted((a, b) => pass.placeOf(a) - pass.placeOf(b));
+    const before = order();
+    pass.turn(1);
+    expect(order()).not.toEqual(before);
+    expect(keys.every((key) => pass.noveltyOf(key) === 'again')).toBe(true);
+    expect(pass.noveltyOf(5)).toBe('new');
+  });
+
+  test('forgets nothing it has tried, and takes next to nothing else for tried', async () => {
+    pool = await createPool();
+    const pass = createPass(pool.state, () => 0.3, 0);
+    for (let key = 0; key < 300_000; key++) {
+      pass.begin(key * 5);
+      pass.end(key * 5, true);
+    }
+    let mistaken = 0;
+    for (let key = 0; key < 300_000; key++) {
+      if (pass.noveltyOf(key * 5) !== 'tried') throw new Error(`${key} is forgotten`);
+      if (pass.noveltyOf(key * 5 + 1) !== 'new') mistaken++;
+    }
+    expect(mistaken).toBe(0);
+  });
+});
+
+describe('an entry', () => {
+  const asked = () => pool.network.asked;
+  const open = async (lists: Record<string, string[]>) => {
+    pool = await createPool(lists, { refreshOnStart: false });
+  };
+
+  test('without a protocol is tried as each, until one works', async () => {
+    await open({ list: ['any://192.0.2.1:80', 'any://192.0.2.2:80'] });
+    pool.network.working.add('socks5://192.0.2.1:80');
+    await pool.refresh();
+    expect(asked().filter((url) => url.includes('192.0.2.1'))).toEqual(
+      ['http', 'https', 'socks5'].map((protocol) => `${protocol}://192.0.2.1:80`),
+    );
+    expect(asked().filter((url) => url.includes('192.0.2.2')).length).toBe(4);
+    const { items } = await pool.store.find({ filter: {}, sort: 'dependable', offset: 0, limit: 9 });
+    expect(items).toMatchObject([{ protocol: 'socks5', ip: '192.0.2.1', status: 'alive' }]);
+  });
+
+  test('that works over http is listed as https, too, where CONNECT works', async () => {
+    await open({ list: ['http://192.0.2.1:80', 'http://192.0.2.2:80', 'http://192.0.2.3:80'] });
+    for (const url of ['http://192.0.2.1:80', 'https://192.0.2.1:80', 'http://192.0.2.2:80'])
+      pool.network.working.add(url);
+    await pool.refresh();
+    const { items } = await pool.store.find({
+      filter: { status: 'alive' },
+      sort: 'dependable',
+      offset: 0,
+      limit: 9,
+    });
+    expect(items.map(({ protocol, ip }) => `${protocol} ${ip}`).sort()).toEqual([
+      'http 192.0.2.1',
+      'http 192.0.2.2',
+      'https 192.0.2.1',
+    ]);
+    expect(asked()).not.toContain('https://192.0.2.3:80');
+  });
+});
