@@ -14,7 +14,7 @@ const ONE_PLACE: { what: string; uses: RegExp; allowed: RegExp }[] = [
   { what: 'sharp', uses: /(from|import\()\s*'sharp'/, allowed: /^src\/image\/codec\// },
   { what: 'ioredis', uses: /from 'ioredis'/, allowed: /^adapters\/redis\// },
   { what: 'the S3 client', uses: /from '@(aws-sdk|smithy)\//, allowed: /^adapters\/s3\// },
-  { what: 'Bun', uses: /\bBun\.|from 'bun(:\w+)?'|import\('bun:/, allowed: /^src\/runtime\/bun\.ts$/ },
+  { what: 'Bun', uses: /\bBun\.|from 'bun(:\w+)?'|import\('bun:/, allowed: /^src\/runtime\/bun(-tcp)?\.ts$/ },
   { what: 'Deno', uses: /\bDeno\./, allowed: /^src\/runtime\/deno\.ts$/ },
   { what: 'process.env', uses: /process\.env/, allowed: /^src\/main(\.deno)?\.ts$/ },
   { what: 'adapters/open.ts', uses: /adapters\/open\.ts'/, allowed: /^src\/start(\.ts$|\/)|^src\/cli\// },
@@ -31,6 +31,10 @@ const MAY_IMPORT: [from: RegExp, to: RegExp][] = [
   [/^src\/web\//, /^src\/(lib\/|http\/|errors\.ts$|assets\.ts$)/],
   [/^src\/(proxy|image|moderation)\//, /^src\/(lib\/|http\/|web\/|errors\.ts$|assets\.ts$)/],
   [/^src\/access\//, /^src\/(lib\/|http\/|errors\.ts$)/],
+  [
+    /^src\/gateway\//,
+    /^src\/(lib\/|errors\.ts$|runtime\/tcp\.ts$|http\/|web\/|proxy\/(proxy|store)\.ts$|proxy\/check\/(exchange|fault|inbox|policy|socks)\.ts$)/,
+  ],
   [/^src\/webhooks\//, /^src\/(lib\/|errors\.ts$)/],
   [/^src\/app\.ts$/, /^src\/((lib|http|web|access)\/|(errors|feature)\.ts$)/],
   // The composition root and the commands put the parts together.

@@ -114,6 +114,21 @@ export function bytes(fallback: string | undefined, description: string, min: st
   });
 }
 
+/** A set of ports, or `null` for `any`. */
+export function ports(fallback: string, description: string) {
+  return setting(fallback, description, (value): ReadonlySet<number> | null => {
+    if (value.trim().toLowerCase() === 'any') return null;
+    const numbers = splitList(value).map(Number);
+    if (
+      numbers.length === 0 ||
+      !numbers.every((port) => Number.isInteger(port) && port >= 1 && port <= 65_535)
+    ) {
+      throw new Error(`must be comma-separated ports such as 80,443, or any, but is "${value}"`);
+    }
+    return new Set(numbers);
+  });
+}
+
 export function choice<const T extends string>(
   choices: readonly T[],
   fallback: T | undefined,

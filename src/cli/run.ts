@@ -18,6 +18,7 @@ interface Entry {
 const COMMANDS: Record<string, Entry> = {
   serve: { summary: 'start the server (the default)', load: () => import('./serve.ts') },
   check: { summary: 'test the proxies of a list, print the living', load: () => import('./check.ts') },
+  gateway: { summary: 'serve one proxy in front of a list', load: () => import('./gateway.ts') },
   export: { summary: "print the server's proxies", load: () => import('./export.ts') },
   refresh: { summary: 'have the server refresh its proxies', load: () => import('./refresh.ts') },
   upload: { summary: 'upload images, print their links', load: () => import('./upload.ts') },

@@ -1,4 +1,5 @@
 import { fileURLToPath } from 'node:url';
+import { bunTcp } from './bun-tcp.ts';
 import type { Runtime } from './runtime.ts';
 
 /** Bodies are counted by `http/`, which answers in the error envelope; Bun's own limit answers an empty 413. */
@@ -10,6 +11,7 @@ const IDLE_TIMEOUT_S = 60;
 export const bunRuntime: Runtime = {
   name: 'bun',
   version: Bun.version,
+  tcp: bunTcp,
 
   async openSqlite(path) {
     const { Database } = await import('bun:sqlite');

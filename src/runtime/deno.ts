@@ -1,6 +1,7 @@
 import { open } from 'node:fs/promises';
 import { DatabaseSync } from 'node:sqlite';
 import { fileURLToPath } from 'node:url';
+import { nodeTcp } from './node-tcp.ts';
 import type { Runtime } from './runtime.ts';
 
 /** The part of Deno's global that is used here; its own types would clash with Bun's. */
@@ -32,6 +33,7 @@ const CHILD_PERMISSIONS = [
 export const denoRuntime: Runtime = {
   name: 'deno',
   version: Deno.version.deno,
+  tcp: nodeTcp,
 
   async openSqlite(path) {
     return new DatabaseSync(path);

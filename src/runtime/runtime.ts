@@ -1,3 +1,5 @@
+import type { Tcp } from './tcp.ts';
+
 /** The seam between picpool and the JavaScript runtime that carries it. `bun.ts` and `deno.ts` implement it. */
 export interface Runtime {
   readonly name: 'bun' | 'deno';
@@ -13,6 +15,8 @@ export interface Runtime {
   fileBody(path: string, start: number, end: number): Promise<Blob | ReadableStream<Uint8Array>>;
   /** The command line (program and arguments) that starts this program again, to which arguments can be added. */
   selfCommand(): string[];
+  /** Raw connections. */
+  readonly tcp: Tcp;
 }
 
 /**

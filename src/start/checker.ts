@@ -54,7 +54,8 @@ async function readAuthority(path: string | undefined): Promise<string | undefin
   });
 }
 
-function ownAddresses(): string[] {
+/** The addresses of this machine. */
+export function ownAddresses(): string[] {
   return Object.values(networkInterfaces()).flatMap((addresses = []) =>
     addresses.map(({ address }) => address),
   );

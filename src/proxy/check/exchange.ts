@@ -100,7 +100,7 @@ function ask<T>(origin: string, { target, path, extra = '', hear }: Request<T>):
 }
 
 /** Opens a tunnel by CONNECT (RFC 9110, 9.3.6). */
-function connectHttp({ host, port }: Target): Spoken<true> {
+export function connectHttp({ host, port }: TunnelTarget): Spoken<true> {
   const place = `${host.includes(':') ? `[${host}]` : host}:${port}`;
   const readHead = headReader();
   return {

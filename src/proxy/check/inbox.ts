@@ -61,6 +61,18 @@ export class Inbox {
     return this.#bytes.toString('utf8', start, this.#start);
   }
 
+  /** Whatever is left; it stays. */
+  view(): Buffer {
+    return this.#bytes.subarray(this.#start);
+  }
+
+  /** Takes whatever is left. */
+  remainder(): Buffer {
+    const rest = this.#bytes.subarray(this.#start);
+    this.#start = this.#bytes.length;
+    return rest;
+  }
+
   /**
    * How many bytes there are until the other side's end, once it has ended.
    * @throws {CheckFault} `bad_answer` for more than `maxBytes`.

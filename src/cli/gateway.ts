@@ -1,0 +1,184 @@
+import process from 'node:process';
+import { parseConfig } from '../config.ts';
+import { choice, duration, integer, ports, text, urls } from '../config-values.ts';
+import { type Gateway, startGateway } from '../gateway/gateway.ts';
+import { createMeter } from '../gateway/meter.ts';
+import { type Prover, startProver, unknownUpstream } from '../gateway/prover.ts';
+import type { Upstream } from '../gateway/upstream.ts';
+import { systemClock } from '../lib/clock.ts';
+import { createMetrics } from '../lib/metrics.ts';
+import { affordableSockets } from '../lib/open-files.ts';
+import { refusalOf } from '../proxy/check/policy.ts';
+import { PROTOCOLS, type Protocol } from '../proxy/proxy.ts';
+import { SOURCE_FORMATS, type SourceFormat } from '../proxy/sources/source.ts';
+import { openChecker, ownAddresses } from '../start/checker.ts';
+import { openCandidates } from './check-input.ts';
+import { defineCommand, NO_OPERANDS } from './command.ts';
+import { CommandError, EXIT, usageError } from './exit.ts';
+import { countOf, formatCount } from './format.ts';
+import { flag, value, valueOr, values } from './options.ts';
+import type { Terminal } from './terminal.ts';
+
+/** Checks at once, besides the clients: a list of thousands is proven within a minute. */
+const CHECKS_AT_ONCE = 256;
+/** Connections of clients. */
+const CONNECTIONS = 4096;
+const SIGNALS = ['SIGTERM', 'SIGINT'] as const;
+
+const lists = {
+  list: values('FILE', text(undefined, 'A list of proxies; - is standard input.')),
+  protocol: values(
+    'NAME',
+    choice(PROTOCOLS, undefined, `What entries are that do not say it: ${PROTOCOLS.join(', ')}. [http]`),
+  ),
+  input: valueOr(
+    'FORM',
+    choice(SOURCE_FORMATS, 'lines', `How the lists are written: ${SOURCE_FORMATS.join(', ')}.`),
+  ),
+};
+
+export const command = defineCommand({
+  operands: NO_OPERANDS,
+  about: `Serves one proxy in front of the proxies of a list, for HTTP, CONNECT and SOCKS5 on the same port of
+127.0.0.1. A request goes to several of them until one brings the target's answer; what works is remembered. The
+list is checked meanwhile, and what passes is preferred. It needs no server and no store.
+
+  picpool gateway --list proxies.txt --port 8899
+  curl -x http://127.0.0.1:8899 https://example.com/`,
+  options: {
+    ...lists,
+    port: valueOr('N', integer('8899', 'Port to listen on; 0 lets the system choose.', 0, 65_535)),
+    tries: valueOr('N', integer('12', 'Most proxies that are tried for one request.', 1, 100)),
+    timeout: valueOr('TIME', duration('10s', 'Until then one must have brought an answer.', '100ms')),
+    idle: valueOr('TIME', duration('5m', 'A tunnel in which nothing moves for so long is cut.', '1s')),
+    ports: valueOr('PORTS', ports('80,443', 'Ports of targets that may be reached: a list, or any.')),
+    'strict-connect': flag('Answers CONNECT only once a proxy has answered it.'),
+    'no-check': flag('Leaves out the checks of the list.'),
+    judge: values('URL', urls(['http:', 'https:'], 'Asked through each proxy. [PROXY_JUDGES]')),
+    'judge-ca': value('FILE', text(undefined, 'Certificate authority of TLS judges, PEM. [PROXY_JUDGE_CA]')),
+    'allow-private': flag('Reaches private and loopback addresses, too. [PROXY_ALLOW_PRIVATE]'),
+    quiet: flag('Says nothing.', 'q'),
+  },
+
+  async run({ options, runtime, env, terminal }) {
+    const config = parseConfig(env);
+    const judges = options.judge.flat();
+    const ca = options['judge-ca'] ?? config.PROXY_JUDGE_CA;
+    const allowPrivate = options['allow-private'] || config.PROXY_ALLOW_PRIVATE;
+    const own = new Set(ownAddresses());
+    const protocols = options.protocol.length > 0 ? options.protocol : (['http'] as const);
+    const upstreams = await readUpstreams(options.list, {
+      format: options.input,
+      protocols,
+      allowPrivate,
+      own,
+    });
+    const say = (sentence: string) => options.quiet || terminal.say(`picpool: ${sentence}`);
+
+    let prover: Prover | null = null;
+    const gateway = await startGateway({
+      tcp: runtime.tcp,
+      hostname: '127.0.0.1',
+      port: options.port,
+      rules: { ports: options.ports, allowPrivate, own },
+      tries: options.tries,
+      timeoutMs: options.timeout,
+      idleMs: options.idle,
+      connections: CONNECTIONS,
+      strict: options['strict-connect'],
+      random: Math.random,
+      monotonic: () => performance.now(),
+      meter: createMeter(createMetrics()),
+      onFailure: () => {},
+      admit(_login, peer) {
+        const admission = { user: peer, suits: prover?.suits ?? (() => true) };
+        return prover === null ? admission : prover.ready.then(() => admission);
+      },
+    }).catch((error: NodeJS.ErrnoException) => {
+      throw new CommandError(`Port ${options.port} cannot be listened on (${error.code ?? error.message}).`);
+    });
+    for (const upstream of upstreams.values()) gateway.engine.set(upstream);
+    say(
+      `http://127.0.0.1:${gateway.port} and socks5h://127.0.0.1:${gateway.port}, ${countOf(upstreams.size, 'proxy', 'proxies')}`,
+    );
+
+    const checker = options['no-check']
+      ? null
+      : await openChecker(
+          {
+            ...config,
+            ...(judges.length > 0 && { PROXY_JUDGES: judges }),
+            ...(ca !== undefined && { PROXY_JUDGE_CA: ca }),
+            PROXY_ALLOW_PRIVATE: allowPrivate,
+          },
+          (level, message) => level === 'error' && say(message),
+        );
+    if (checker) {
+      prover = startProver({
+        upstreams,
+        check: checker.check,
+        async judged() {
+          const up = (await checker.probe()).state === 'up';
+          if (!up)
+            say(
+              'no judge answers, so that the list is not checked; what carries traffic is learned all the same',
+            );
+          return up;
+        },
+        set: gateway.engine.set,
+        concurrency: await affordableSockets(CHECKS_AT_ONCE),
+        clock: systemClock,
+        onError: (error) => say(`the checks have stopped (${error})`),
+        onRound: ({ proven, all }) => say(`${formatCount(proven)} of ${formatCount(all)} pass the checks`),
+      });
+    }
+    await untilSignal();
+    await end(gateway, prover, terminal, options.quiet);
+    checker?.close();
+    return EXIT.done;
+  },
+});
+
+interface ListOptions {
+  format: SourceFormat;
+  protocols: readonly Protocol[];
+  allowPrivate: boolean;
+  own: ReadonlySet<string>;
+}
+
+/** The entries that may be dialled, each once, whatever kinds of proxy they were listed as. */
+async function readUpstreams(
+  paths: readonly string[],
+  { own, ...options }: ListOptions,
+): Promise<Map<string, Upstream>> {
+  if (paths.length === 0) throw usageError('Name a list: --list FILE.');
+  const source = await openCandidates({ paths, ...options });
+  const upstreams = new Map<string, Upstream>();
+  for await (const endpoint of source.candidates()) {
+    if (refusalOf(endpoint, { allowPrivate: options.allowPrivate, own }) !== null) continue;
+    const upstream = unknownUpstream(endpoint);
+    const known = upstreams.get(upstream.key);
+    if (!known) upstreams.set(upstream.key, upstream);
+    else known.carries.plain ||= upstream.carries.plain;
+  }
+  if (upstreams.size === 0) throw new CommandError('The list holds no proxy.');
+  return upstreams;
+}
+
+async function untilSignal(): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  for (const signal of SIGNALS) process.once(signal, () => resolve());
+  await promise;
+}
+
+async function end(
+  gateway: Gateway,
+  prover: Prover | null,
+  terminal: Terminal,
+  quiet: boolean,
+): Promise<void> {
+  gateway.stop();
+  await prover?.stop();
+  const { requests, served } = gateway.meter.summary();
+  if (!quiet) terminal.say(`picpool: ${formatCount(served)} of ${countOf(requests, 'request')} answered`);
+}

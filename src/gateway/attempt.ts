@@ -1,0 +1,176 @@
+import { connectHttp } from '../proxy/check/exchange.ts';
+import { CheckFault } from '../proxy/check/fault.ts';
+import { Inbox, type Reader } from '../proxy/check/inbox.ts';
+import { connectSocks4, connectSocks5, greetSocks5 } from '../proxy/check/socks.ts';
+import { NOBODY, type Tcp, type TcpListener, type TcpSocket } from '../runtime/tcp.ts';
+import type { Target } from './target.ts';
+import type { Failure, Upstream } from './upstream.ts';
+
+/** What is made of the first bytes of an answer. */
+export type Verdict =
+  | 'more'
+  | 'good'
+  /** It may be the proxy's own; two that are alike from different proxies are the target's. */
+  | { doubt: string }
+  | { failure: Failure };
+
+export interface Plan {
+  /** Asks the upstream for a tunnel first. */
+  tunnel: boolean;
+  /** What is sent to win: a ClientHello or a request. `null`: a connection that stands is enough. */
+  payload: Uint8Array | null;
+  judge: (received: Buffer) => Verdict;
+}
+
+export interface AttemptEvents {
+  /** It stands, and nothing was to be sent; or the answer is good or in doubt. */
+  answered(attempt: Attempt, doubt: string | null): void;
+  failed(attempt: Attempt, failure: Failure): void;
+}
+
+const EMPTY = Buffer.alloc(0);
+/** More than this is not read before it is clear what it is. */
+const MAX_UNJUDGED_BYTES = 256 * 1024;
+
+interface Turn {
+  say: string | Uint8Array;
+  hear: Reader<unknown>;
+}
+
+/** One upstream that is tried for one target. A class, as there are several for each connection of a client. */
+export class Attempt implements TcpListener {
+  readonly upstream: Upstream;
+  readonly startedAt: number;
+  readonly #plan: Plan;
+  readonly #turns: readonly Turn[];
+  readonly #events: AttemptEvents;
+  readonly #socket: TcpSocket;
+  #turn = -1;
+  #inbox: Inbox | null = new Inbox();
+  #received: Buffer = EMPTY;
+  #phase: 'connecting' | 'asking' | 'waiting' | 'answered' | 'over' = 'connecting';
+
+  constructor(
+    tcp: Pick<Tcp, 'dial'>,
+    upstream: Upstream,
+    target: Target,
+    { plan, events, now }: { plan: Plan; events: AttemptEvents; now: number },
+  ) {
+    this.upstream = upstream;
+    this.startedAt = now;
+    this.#plan = plan;
+    this.#turns = plan.tunnel ? turnsTo(upstream, target) : [];
+    this.#events = events;
+    this.#socket = tcp.dial(upstream.ip, upstream.port, this);
+  }
+
+  /** Gives the connection away, with what has been received and not been judged to be part of the asking. */
+  release(): { socket: TcpSocket; received: Buffer } {
+    this.#phase = 'over';
+    return { socket: this.#socket, received: this.#received };
+  }
+
+  /** Nobody is told any more. */
+  cancel(): void {
+    if (this.#phase === 'over') return;
+    this.#phase = 'over';
+    this.#socket.listener = NOBODY;
+    this.#socket.destroy();
+  }
+
+  opened(): void {
+    if (this.#phase !== 'connecting') return;
+    this.#phase = 'asking';
+    this.#goOn();
+  }
+
+  received(bytes: Uint8Array): void {
+    if (this.#phase === 'over') return;
+    const chunk = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+    if (this.#phase === 'asking') {
+      this.#inbox?.add(chunk);
+      this.#goOn();
+      return;
+    }
+    this.#received = this.#received.length === 0 ? chunk : Buffer.concat([this.#received, chunk]);
+    if (this.#phase === 'waiting') this.#judge();
+  }
+
+  drained(): void {}
+
+  ended(): void {
+    if (this.#phase === 'asking' || this.#phase === 'waiting') this.#fail('closed');
+  }
+
+  closed(): void {
+    if (this.#phase === 'connecting') this.#fail('unreachable');
+    else if (this.#phase !== 'over') this.#fail('closed');
+  }
+
+  /** Takes the next turns of asking for a tunnel, as far as they go. */
+  #goOn(): void {
+    try {
+      for (;;) {
+        const heard = this.#turn < 0 ? true : this.#turns[this.#turn]?.hear(this.#inbox ?? new Inbox());
+        if (heard === undefined) return;
+        const next = this.#turns[++this.#turn];
+        if (next === undefined) {
+          this.#stands();
+          return;
+        }
+        this.#socket.write(typeof next.say === 'string' ? Buffer.from(next.say, 'latin1') : next.say);
+      }
+    } catch (error) {
+      this.#fail(error instanceof CheckFault ? failureOf(error) : 'protocol_error');
+    }
+  }
+
+  #stands(): void {
+    this.#received = this.#inbox?.remainder() ?? EMPTY;
+    this.#inbox = null;
+    if (this.#plan.payload === null) {
+      this.#answer(null);
+      return;
+    }
+    this.#phase = 'waiting';
+    this.#socket.write(this.#plan.payload);
+    if (this.#received.length > 0) this.#judge();
+  }
+
+  #judge(): void {
+    const verdict = this.#plan.judge(this.#received);
+    if (verdict === 'good') this.#answer(null);
+    else if (verdict === 'more') {
+      if (this.#received.length > MAX_UNJUDGED_BYTES) this.#fail('protocol_error');
+    } else if ('doubt' in verdict) this.#answer(verdict.doubt);
+    else this.#fail(verdict.failure);
+  }
+
+  #answer(doubt: string | null): void {
+    this.#phase = 'answered';
+    // What follows waits in the system until somebody wants it.
+    this.#socket.pause();
+    this.#events.answered(this, doubt);
+  }
+
+  #fail(failure: Failure): void {
+    this.cancel();
+    this.#events.failed(this, failure);
+  }
+}
+
+function turnsTo({ protocol }: Upstream, target: Target): readonly Turn[] {
+  switch (protocol) {
+    case 'http':
+      return [connectHttp(target)];
+    case 'socks4':
+      return [connectSocks4(target)];
+    case 'socks5':
+      return [greetSocks5, connectSocks5(target)];
+  }
+}
+
+function failureOf({ code }: CheckFault): Failure {
+  if (code === 'auth_required') return code;
+  return code === 'bad_answer' ? 'declined' : 'protocol_error';
+}

@@ -1,0 +1,227 @@
+import { Inbox } from '../proxy/check/inbox.ts';
+import type { TcpListener, TcpSocket } from '../runtime/tcp.ts';
+import type { Admission, Admit } from './admission.ts';
+import type { Desk } from './desk.ts';
+import { GatewayFault, refusalAnswer, socksRefusal, socksReply } from './fault.ts';
+import { readHead } from './http-message.ts';
+import { type Login, readRequest } from './http-request.ts';
+import { sendPlain } from './plain.ts';
+import { socksReader } from './socks-ask.ts';
+import type { Target } from './target.ts';
+import { openTunnel } from './tunnel.ts';
+
+/** What a client may send ahead of the answer; then it has to wait. */
+const MOST_AHEAD_BYTES = 128 * 1024;
+/** Until then a client has said what it wants. */
+export const ASKING_MS = 20_000;
+
+const SOCKS5 = 5;
+const CONNECT_OK = Buffer.from('HTTP/1.1 200 Connection established\r\n\r\n');
+
+/** How an ask is answered in the client's protocol. */
+export interface Voice {
+  yes(headers: readonly string[]): Buffer;
+  no(fault: GatewayFault): Buffer;
+}
+
+const HTTP_VOICE: Voice = {
+  yes: (headers) =>
+    headers.length === 0
+      ? CONNECT_OK
+      : Buffer.from(`HTTP/1.1 200 Connection established\r\n${headers.join('\r\n')}\r\n\r\n`),
+  no: refusalAnswer,
+};
+const SOCKS_VOICE: Voice = { yes: () => socksReply(0), no: socksRefusal };
+
+export interface ClientOptions {
+  socket: TcpSocket;
+  desk: Desk;
+  admit: Admit;
+  /** Called once, when the connection is over. */
+  onGone: () => void;
+}
+
+/** A client's connection up to the point where it is carried on. A class, as there is one for each connection. */
+export class Client implements TcpListener {
+  readonly socket: TcpSocket;
+  readonly inbox = new Inbox();
+  /** Called with each piece that comes while somebody works for the client. */
+  onBytes: (() => void) | null = null;
+  /** Called once when the client has left while somebody works for it. */
+  onLeft: (() => void) | null = null;
+  onDrained: (() => void) | null = null;
+  /** Who waits for nothing but an answer may end its half; who wants a tunnel has left. */
+  endIsLeaving = false;
+  readonly #desk: Desk;
+  readonly #admit: Admit;
+  readonly #onGone: () => void;
+  #read: () => void;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  #paused = false;
+  #ended = false;
+  #gone = false;
+
+  constructor({ socket, desk, admit, onGone }: ClientOptions) {
+    this.socket = socket;
+    this.#desk = desk;
+    this.#admit = admit;
+    this.#onGone = onGone;
+    this.#read = () => this.#readFirst();
+    this.#await();
+  }
+
+  opened(): void {}
+
+  received(bytes: Uint8Array): void {
+    this.inbox.add(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength));
+    if (this.inbox.view().length > MOST_AHEAD_BYTES && !this.#paused) {
+      this.#paused = true;
+      this.socket.pause();
+    }
+    this.#goOn();
+  }
+
+  drained(): void {
+    this.onDrained?.();
+  }
+
+  ended(): void {
+    this.#ended = true;
+    // Half a question will not be asked to its end.
+    if (this.onLeft === null) this.socket.end();
+    else if (this.endIsLeaving) this.socket.destroy();
+  }
+
+  closed(): void {
+    this.onLeft?.();
+    this.gone();
+  }
+
+  /** The connection is over; whoever has taken it tells so. */
+  gone(): void {
+    if (this.#gone) return;
+    this.#gone = true;
+    clearTimeout(this.#timer);
+    this.#onGone();
+  }
+
+  /** Takes so many bytes of what has come. */
+  take(count: number): Buffer {
+    const bytes = this.inbox.take(count) ?? Buffer.alloc(0);
+    if (this.#paused && this.inbox.view().length <= MOST_AHEAD_BYTES) {
+      this.#paused = false;
+      this.socket.resume();
+    }
+    return bytes;
+  }
+
+  /** Says no, and ends the connection. */
+  refuse(voice: Voice, fault: GatewayFault): void {
+    if (this.#gone) return;
+    this.socket.write(voice.no(fault));
+    this.close();
+  }
+
+  /** Ends the connection once all is sent; what else the client sends is thrown away. */
+  close(): void {
+    this.onBytes = () => this.inbox.remainder();
+    this.onLeft = null;
+    this.onDrained = null;
+    this.socket.end();
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => this.socket.destroy(), ASKING_MS);
+  }
+
+  /** The connection may be asked for something else. */
+  again(): void {
+    this.onBytes = null;
+    this.onLeft = null;
+    this.onDrained = null;
+    if (this.#ended) {
+      this.close();
+      return;
+    }
+    this.#await();
+    if (!this.inbox.isEmpty) this.#goOn();
+  }
+
+  #await(): void {
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => this.socket.end(), ASKING_MS);
+  }
+
+  #goOn(): void {
+    if (this.onBytes !== null) {
+      this.onBytes();
+      return;
+    }
+    this.#read();
+  }
+
+  #readFirst(): void {
+    const [first = 0] = this.inbox.view();
+    this.#read = first === SOCKS5 ? this.#socks() : () => this.#http();
+    this.#read();
+  }
+
+  #socks(): () => void {
+    const read = socksReader((bytes) => this.socket.write(bytes));
+    return () => {
+      this.#answering(SOCKS_VOICE, () => {
+        const ask = read(this.inbox);
+        if (ask) this.#tunnel(ask.target, ask.login, SOCKS_VOICE);
+      });
+    };
+  }
+
+  #http(): void {
+    this.#answering(HTTP_VOICE, () => {
+      const head = readHead(this.inbox.view());
+      if (head === undefined) return;
+      this.inbox.take(head.bytes);
+      const ask = readRequest(head);
+      if (ask.kind === 'tunnel') return this.#tunnel(ask.target, ask.login, HTTP_VOICE);
+      const { request, login } = ask;
+      this.#work(login, HTTP_VOICE, (admission) => {
+        this.#desk.check(request.target);
+        sendPlain({ client: this, desk: this.#desk, request, admission });
+      });
+    });
+  }
+
+  #tunnel(target: Target, login: Login | null, voice: Voice): void {
+    this.#work(login, voice, (admission) => {
+      this.#desk.check(target);
+      openTunnel({ client: this, desk: this.#desk, target, voice, admission });
+    });
+  }
+
+  /** Begins the work once it is known who asks; until then nothing is read. */
+  #work(login: Login | null, voice: Voice, begin: (admission: Admission) => void): void {
+    clearTimeout(this.#timer);
+    this.onBytes = () => {};
+    this.onLeft = () => {};
+    const admitted = this.#admit(login, this.socket.peer);
+    if (!(admitted instanceof Promise)) {
+      begin(admitted);
+      return;
+    }
+    admitted.then(
+      (admission) => this.#gone || this.#answering(voice, () => begin(admission)),
+      (error: unknown) =>
+        this.#answering(voice, () => {
+          throw error;
+        }),
+    );
+  }
+
+  #answering(voice: Voice, run: () => void): void {
+    try {
+      run();
+    } catch (error) {
+      if (!(error instanceof GatewayFault)) throw error;
+      this.#desk.meter.settled(voice === HTTP_VOICE ? 'plain' : 'tunnel', 'refused', 0);
+      this.refuse(voice, error);
+    }
+  }
+}

@@ -1,0 +1,68 @@
+/**
+ * Why a client did not get what it asked for; the value of the header `X-Picpool-Error`.
+ * `no_upstream`: no proxy fits; `no_answer`: none of those tried brought an answer; `maybe_sent`: one failed after the
+ * request had been sent to it, which must not be sent again.
+ */
+export type Refusal =
+  | 'bad_request'
+  | 'login_required'
+  | 'target_refused'
+  | 'too_many_connections'
+  | 'no_upstream'
+  | 'no_answer'
+  | 'maybe_sent'
+  | 'session_lost';
+
+const STATUS: Record<Refusal, string> = {
+  bad_request: '400 Bad Request',
+  login_required: '407 Proxy Authentication Required',
+  target_refused: '403 Forbidden',
+  too_many_connections: '429 Too Many Requests',
+  no_upstream: '503 Service Unavailable',
+  no_answer: '502 Bad Gateway',
+  maybe_sent: '502 Bad Gateway',
+  session_lost: '502 Bad Gateway',
+};
+
+/** Replies of RFC 1928, section 6. */
+const SOCKS_REPLY: Record<Refusal, number> = {
+  bad_request: 1,
+  login_required: 2,
+  target_refused: 2,
+  too_many_connections: 1,
+  no_upstream: 3,
+  no_answer: 4,
+  maybe_sent: 1,
+  session_lost: 1,
+};
+
+/** Ends the work for a client; its message is shown. */
+export class GatewayFault extends Error {
+  readonly refusal: Refusal;
+
+  constructor(refusal: Refusal, sentence: string) {
+    super(sentence);
+    this.name = 'GatewayFault';
+    this.refusal = refusal;
+  }
+}
+
+/** The whole HTTP answer, after which the connection ends. */
+export function refusalAnswer({ refusal, message }: GatewayFault): Buffer {
+  const login = refusal === 'login_required' ? 'Proxy-Authenticate: Basic realm="picpool"\r\n' : '';
+  const body = `${message}\n`;
+  return Buffer.from(
+    `HTTP/1.1 ${STATUS[refusal]}\r\nX-Picpool-Error: ${refusal}\r\n${login}Content-Type: text/plain; charset=utf-8\r\n` +
+      `Content-Length: ${Buffer.byteLength(body)}\r\nCache-Control: no-store\r\nConnection: close\r\n\r\n${body}`,
+  );
+}
+
+/** The reply of SOCKS5 that says no. */
+export function socksRefusal({ refusal }: GatewayFault): Buffer {
+  return socksReply(SOCKS_REPLY[refusal]);
+}
+
+/** A reply of SOCKS5; 0 says yes. The address that it holds means nothing here. */
+export function socksReply(code: number): Buffer {
+  return Buffer.from([5, code, 0, 1, 0, 0, 0, 0, 0, 0]);
+}

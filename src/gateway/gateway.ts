@@ -1,0 +1,89 @@
+import type { Tcp } from '../runtime/tcp.ts';
+import type { Admit } from './admission.ts';
+import { Client } from './client.ts';
+import type { Desk } from './desk.ts';
+import { createEngine, type Engine, type EngineOptions } from './engine.ts';
+import { GatewayFault } from './fault.ts';
+import type { Meter } from './meter.ts';
+import type { Relay } from './relay.ts';
+import { refusedTarget, type TargetRules } from './target.ts';
+
+export interface GatewayOptions extends Omit<EngineOptions, 'tcp'> {
+  tcp: Tcp;
+  hostname: string;
+  port: number;
+  rules: TargetRules;
+  admit: Admit;
+  /** CONNECT is answered only once an upstream has answered it. */
+  strict: boolean;
+  /** A tunnel in which nothing moves for so long is cut. */
+  idleMs: number;
+  /** Most connections of clients, all together. */
+  connections: number;
+}
+
+/** A proxy in front of many: one port for HTTP, CONNECT and SOCKS5. */
+export interface Gateway {
+  readonly port: number;
+  readonly engine: Engine;
+  readonly meter: Meter;
+  /** Cuts all connections. */
+  stop(): void;
+}
+
+/** A tunnel of which one side has ended is cut sooner. */
+const HALF_CLOSED_MS = 60_000;
+const SWEEP_MS = 5_000;
+
+/** Starts listening. Rejects where the address is taken. */
+export async function startGateway(options: GatewayOptions): Promise<Gateway> {
+  const { tcp, monotonic, meter, rules, admit, strict, tries, idleMs } = options;
+  const engine = createEngine(options);
+  const relays = new Set<Relay>();
+  const clients = new Set<Client>();
+  const desk: Desk = {
+    engine,
+    meter,
+    monotonic,
+    strict,
+    tries,
+    relays,
+    check(target) {
+      const sentence = refusedTarget(target, rules);
+      if (sentence !== null) throw new GatewayFault('target_refused', sentence);
+    },
+  };
+
+  const server = await tcp.listen({ hostname: options.hostname, port: options.port }, (socket) => {
+    const onGone = () => {
+      clients.delete(client);
+      meter.closed();
+    };
+    const client = new Client({ socket, desk, admit, onGone });
+    clients.add(client);
+    meter.opened();
+    if (clients.size > options.connections) socket.destroy();
+    return client;
+  });
+
+  function sweep(): void {
+    const now = monotonic();
+    for (const relay of relays) {
+      const limit = relay.halfClosed ? Math.min(HALF_CLOSED_MS, idleMs) : idleMs;
+      if (now - relay.movedAt > limit) relay.cut();
+    }
+  }
+  const timer = setInterval(sweep, Math.min(SWEEP_MS, idleMs));
+
+  return {
+    port: server.port,
+    engine,
+    meter,
+    stop() {
+      clearInterval(timer);
+      server.close();
+      for (const relay of relays) relay.cut();
+      for (const client of clients) client.socket.destroy();
+    },
+  };
+}

@@ -1,0 +1,36 @@
+import { endToEnd, type Framing, framingOf, type Head, malformed, readHead } from './http-message.ts';
+
+/** The head of an answer. */
+export interface Answer {
+  status: number;
+  head: Head;
+  framing: Framing;
+}
+
+/**
+ * The head of the final answer at the start of the bytes, interim ones skipped; `undefined` while it is not whole.
+ * @throws {GatewayFault} `bad_request` where it is none.
+ */
+export function readAnswer(bytes: Buffer, method: string): (Answer & { bytes: number }) | undefined {
+  let start = 0;
+  for (let interim = 0; interim < 4; interim++) {
+    const head = readHead(bytes.subarray(start));
+    if (head === undefined) return undefined;
+    const status = Number(/^HTTP\/1\.[01] ([1-5]\d\d)(?: |$)/.exec(head.line)?.[1]);
+    // Switching protocols was not asked for.
+    if (!(status >= 100) || status === 101) throw malformed('This is no HTTP/1.1 answer.');
+    start += head.bytes;
+    if (status >= 200) {
+      const bodiless = method === 'HEAD' || status === 204 || status === 304;
+      return { status, head, framing: bodiless ? 'none' : framingOf(head, 'until close'), bytes: start };
+    }
+  }
+  throw malformed('There are too many interim answers.');
+}
+
+/** The head as the client gets it. */
+export function answerHead({ head }: Answer, added: readonly string[]): Buffer {
+  const line = head.line.replace(/^HTTP\/1\.0/, 'HTTP/1.1');
+  const fields = endToEnd(head).map(([name, value]) => `${name}: ${value}`);
+  return Buffer.from(`${[line, ...fields, ...added].join('\r\n')}\r\n\r\n`, 'latin1');
+}

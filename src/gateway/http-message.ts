@@ -1,0 +1,181 @@
+import { GatewayFault } from './fault.ts';
+
+/** Most bytes of the head of a request or answer. Servers commonly live with 16 KB. */
+const MAX_HEAD_BYTES = 64 * 1024;
+const MAX_SIZE_LINE_BYTES = 256;
+const MAX_TRAILER_BYTES = 8 * 1024;
+
+const HEAD_END = Buffer.from('\r\n\r\n');
+const FIELD = /^([!#$%&'*+.^_`|~\w-]+):[ \t]*([^\r\n\0]*?)[ \t]*$/;
+
+/** Start line and header fields of a message, in their order. */
+export interface Head {
+  line: string;
+  fields: [name: string, value: string][];
+  /** Bytes with the empty line at the end. */
+  bytes: number;
+}
+
+/**
+ * The head at the start of the bytes; `undefined` while it is not whole. What could be read in two ways is no head: bare
+ * line feeds, folded lines, spaces before a colon.
+ * @throws {GatewayFault} `bad_request`
+ */
+export function readHead(bytes: Buffer): Head | undefined {
+  const end = bytes.indexOf(HEAD_END);
+  if ((end < 0 ? bytes.length : end) > MAX_HEAD_BYTES) throw malformed('The head is longer than 64 KB.');
+  if (end < 0) return undefined;
+  const [line = '', ...lines] = bytes.toString('latin1', 0, end).split('\r\n');
+  if (/[\r\n\0]/.test(line)) throw malformed('The first line holds a bare line break.');
+  const fields = lines.map((text): [string, string] => {
+    const [, name, value] = FIELD.exec(text) ?? [];
+    if (name === undefined || value === undefined) throw malformed('A header line is malformed.');
+    return [name, value];
+  });
+  return { line, fields, bytes: end + HEAD_END.length };
+}
+
+/** All values of a field as one list, in lower case; empty where there is none. */
+export function listOf({ fields }: Head, name: string): string[] {
+  return fields
+    .filter(([key]) => key.toLowerCase() === name)
+    .flatMap(([, value]) => value.toLowerCase().split(','))
+    .map((item) => item.trim())
+    .filter((item) => item !== '');
+}
+
+/** Fields that concern one connection only (RFC 9110, 7.6.1). `Transfer-Encoding` stays, as bodies are sent on as they are. */
+const HOP_BY_HOP = new Set([
+  'connection',
+  'proxy-connection',
+  'keep-alive',
+  'proxy-authorization',
+  'proxy-authenticate',
+  'te',
+  'upgrade',
+]);
+
+/** The header fields that may be sent on. */
+export function endToEnd(head: Head): [name: string, value: string][] {
+  const named = new Set(listOf(head, 'connection'));
+  // What frames the body must not be dropped at a client's wish.
+  for (const kept of ['transfer-encoding', 'content-length', 'host']) named.delete(kept);
+  return head.fields.filter(([name]) => {
+    const key = name.toLowerCase();
+    return !HOP_BY_HOP.has(key) && !named.has(key);
+  });
+}
+
+/** How a message's body ends. */
+export type Framing = 'none' | 'chunked' | 'until close' | { length: number };
+
+/**
+ * The framing that the fields announce; `unannounced` where they announce none.
+ * @throws {GatewayFault} `bad_request` where they contradict each other, as then two readers could disagree.
+ */
+export function framingOf(head: Head, unannounced: 'none' | 'until close'): Framing {
+  const encodings = listOf(head, 'transfer-encoding');
+  const lengths = new Set(listOf(head, 'content-length'));
+  if (encodings.length > 0) {
+    if (lengths.size > 0 || encodings.length > 1 || encodings[0] !== 'chunked') {
+      throw malformed('The length of the body is given in two ways, or in one that is not known.');
+    }
+    return 'chunked';
+  }
+  const [length, other] = lengths;
+  if (length === undefined) return unannounced;
+  if (other !== undefined || !/^\d{1,15}$/.test(length))
+    throw malformed('The length of the body is malformed.');
+  return length === '0' ? 'none' : { length: Number(length) };
+}
+
+/** Finds the end of a body in the bytes that pass. */
+export interface BodyEnd {
+  /** How many of the bytes belong to the body. Throws `bad_request` at malformed chunks. */
+  take(bytes: Uint8Array): number;
+  readonly done: boolean;
+}
+
+/** Watches for the end of a body of this framing. One that ends with the connection is never done. */
+export function bodyEnd(framing: Framing): BodyEnd {
+  if (framing === 'chunked') return new ChunkedEnd();
+  let left = framing === 'none' ? 0 : framing === 'until close' ? Number.POSITIVE_INFINITY : framing.length;
+  return {
+    take(bytes) {
+      const taken = Math.min(left, bytes.length);
+      left -= taken;
+      return taken;
+    },
+    get done() {
+      return left === 0;
+    },
+  };
+}
+
+const CR = 13;
+const LF = 10;
+
+/** Chunks (RFC 9112, 7.1), as strictly as their readers should be: CR LF alone ends a line. */
+class ChunkedEnd implements BodyEnd {
+  done = false;
+  #state: 'size' | 'data' | 'trailer' = 'size';
+  #line = '';
+  #left = 0;
+  #trailerBytes = 0;
+
+  take(bytes: Uint8Array): number {
+    let at = 0;
+    while (at < bytes.length && !this.done) {
+      if (this.#state === 'data') {
+        const taken = Math.min(this.#left, bytes.length - at);
+        this.#checkDataEnd(bytes, at, taken);
+        this.#left -= taken;
+        at += taken;
+        if (this.#left === 0) this.#state = 'size';
+      } else {
+        this.#addToLine(bytes[at] ?? 0);
+        at++;
+      }
+    }
+    return at;
+  }
+
+  /** The last two bytes of a chunk's data are CR LF. */
+  #checkDataEnd(bytes: Uint8Array, at: number, taken: number): void {
+    for (const [left, wanted] of [
+      [2, CR],
+      [1, LF],
+    ] as const) {
+      const place = this.#left - left;
+      if (place >= 0 && place < taken && bytes[at + place] !== wanted)
+        throw malformed('A chunk is malformed.');
+    }
+  }
+
+  #addToLine(byte: number): void {
+    this.#line += String.fromCharCode(byte);
+    if (this.#state === 'trailer' && ++this.#trailerBytes > MAX_TRAILER_BYTES)
+      throw malformed('The trailer is too long.');
+    if (byte !== LF) {
+      const limit = this.#state === 'size' ? MAX_SIZE_LINE_BYTES : MAX_TRAILER_BYTES;
+      if (this.#line.length > limit) throw malformed('A chunk is malformed.');
+      return;
+    }
+    const line = this.#line;
+    this.#line = '';
+    if (this.#state === 'trailer') {
+      if (!line.endsWith('\r\n')) throw malformed('The trailer is malformed.');
+      this.done = line === '\r\n';
+      return;
+    }
+    const size = /^([0-9a-f]{1,12})[ \t]*(;[^\r\n]*)?\r\n$/i.exec(line)?.[1];
+    if (size === undefined) throw malformed('A chunk is malformed.');
+    const length = Number.parseInt(size, 16);
+    this.#state = length === 0 ? 'trailer' : 'data';
+    this.#left = length + 2;
+  }
+}
+
+export function malformed(sentence: string): GatewayFault {
+  return new GatewayFault('bad_request', sentence);
+}

@@ -1,0 +1,97 @@
+import { GatewayFault } from './fault.ts';
+import { endToEnd, type Framing, framingOf, type Head, listOf, malformed } from './http-message.ts';
+import { formatTarget, readAuthority, readTarget, type Target } from './target.ts';
+
+/** What a client says about itself: `Proxy-Authorization: Basic`, or the login of SOCKS5. */
+export interface Login {
+  user: string;
+  password: string;
+}
+
+/** A request that is to be sent on. */
+export interface PlainRequest {
+  method: string;
+  target: Target;
+  framing: Framing;
+  /** The head as proxies take it (absolute form) and as servers do (origin form). */
+  forProxy: Buffer;
+  forServer: Buffer;
+  /** The client's connection can take another request after the answer. */
+  keepAlive: boolean;
+  /** The client waits for a word before it sends the body. */
+  expectsContinue: boolean;
+}
+
+export type HttpAsk =
+  | { kind: 'tunnel'; target: Target; login: Login | null }
+  | { kind: 'plain'; request: PlainRequest; login: Login | null };
+
+const REQUEST_LINE = /^([A-Z][A-Z-]{0,30}) (\S+) HTTP\/1\.([01])$/;
+
+/**
+ * What the head of a request to a proxy asks for.
+ * @throws {GatewayFault} `bad_request`
+ */
+export function readRequest(head: Head): HttpAsk {
+  const [, method, uri, minor] = REQUEST_LINE.exec(head.line) ?? [];
+  if (method === undefined || uri === undefined)
+    throw malformed('The first line is not that of an HTTP/1.1 request.');
+  const login = loginOf(head);
+  if (method === 'CONNECT') {
+    const target = readAuthority(uri);
+    if (target === null) throw malformed('CONNECT needs a host and a port, such as example.com:443.');
+    return { kind: 'tunnel', target, login };
+  }
+  if (!/^http:\/\//i.test(uri)) {
+    throw malformed(
+      'This is a proxy: it takes CONNECT and URLs that begin with http://. Set it as the proxy of your client.',
+    );
+  }
+  return { kind: 'plain', request: plainRequest(head, { method, uri, old: minor === '0' }), login };
+}
+
+function plainRequest(
+  head: Head,
+  { method, uri, old }: { method: string; uri: string; old: boolean },
+): PlainRequest {
+  const { target, authority, path } = splitUrl(uri);
+  const fields = endToEnd(head).filter(([name]) => !/^(host|expect)$/i.test(name));
+  const framing = framingOf(head, 'none');
+  // An answer to HTTP/1.0 is never in chunks, which such a client would not understand.
+  const version = old ? 'HTTP/1.0' : 'HTTP/1.1';
+  const rest = `${version}\r\nHost: ${authority}\r\n${fields.map(([name, value]) => `${name}: ${value}\r\n`).join('')}Connection: close\r\n\r\n`;
+  const wishes = [...listOf(head, 'connection'), ...listOf(head, 'proxy-connection')];
+  return {
+    method,
+    target,
+    framing,
+    forProxy: Buffer.from(`${method} http://${authority}${path} ${rest}`, 'latin1'),
+    forServer: Buffer.from(`${method} ${path} ${rest}`, 'latin1'),
+    keepAlive: old ? wishes.includes('keep-alive') : !wishes.includes('close'),
+    expectsContinue: listOf(head, 'expect').includes('100-continue'),
+  };
+}
+
+/** The parts of `http://host:port/path`. The path is sent on as it came. */
+function splitUrl(uri: string): { target: Target; authority: string; path: string } {
+  const [, place = '', path = ''] = /^http:\/\/([^/?#]*)([^#]*)/i.exec(uri) ?? [];
+  const [, host = '', port = '80'] = /^(\[[0-9a-f:.]+\]|[^:[\]@]+)(?::(\d{0,5}))?$/i.exec(place) ?? [];
+  const target = host === '' ? null : readTarget(host, Number(port || '80'));
+  if (target === null) throw malformed('The URL names no host, or none that can be.');
+  const full = formatTarget(target);
+  return {
+    target,
+    authority: target.port === 80 ? full.slice(0, -':80'.length) : full,
+    path: path.startsWith('/') ? path : `/${path}`,
+  };
+}
+
+function loginOf(head: Head): Login | null {
+  const [, value] = head.fields.find(([name]) => name.toLowerCase() === 'proxy-authorization') ?? [];
+  const encoded = /^Basic +([A-Za-z0-9+/]+=*)$/i.exec(value ?? '')?.[1];
+  if (encoded === undefined) return null;
+  const text = Buffer.from(encoded, 'base64').toString('utf8');
+  const colon = text.indexOf(':');
+  if (colon < 0) throw new GatewayFault('login_required', 'The login must be user:password.');
+  return { user: text.slice(0, colon), password: text.slice(colon + 1) };
+}

@@ -1,0 +1,77 @@
+import type { Metrics } from '../lib/metrics.ts';
+import type { Failure, Kind } from './upstream.ts';
+
+/** How the work for a client ended. */
+export type Outcome = 'served' | 'no_answer' | 'refused' | 'client_left' | 'cut';
+
+const SECONDS = [0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1, 1.5, 2, 3, 5, 10];
+
+/** Counts what the gateway does, for `/metrics` and for the page. */
+export interface Meter {
+  tried(kind: Kind): void;
+  hedged(kind: Kind): void;
+  failed(kind: Kind, failure: Failure): void;
+  /** Somebody's request was answered, or not; `ms` until the answer began. */
+  settled(kind: Kind, outcome: Outcome, ms: number): void;
+  bytes(direction: 'up' | 'down', count: number): void;
+  opened(): void;
+  closed(): void;
+  /** Since the start: requests, those that were answered, and the 95th percentile of the latest ones in ms. */
+  summary(): { requests: number; served: number; p95Ms: number | null; open: number };
+}
+
+const REMEMBERED = 1000;
+
+export function createMeter(metrics: Metrics): Meter {
+  const tries = metrics.counter('picpool_gateway_tries_total', 'Upstreams tried.', ['kind']);
+  const hedges = metrics.counter('picpool_gateway_hedges_total', 'Upstreams tried beside others.', ['kind']);
+  const failures = metrics.counter('picpool_gateway_failures_total', 'Upstreams given up.', [
+    'kind',
+    'reason',
+  ]);
+  const outcomes = metrics.counter('picpool_gateway_requests_total', 'Requests and tunnels by outcome.', [
+    'kind',
+    'outcome',
+  ]);
+  const answers = metrics.histogram({
+    name: 'picpool_gateway_answer_seconds',
+    help: 'Time until an answer began.',
+    labelNames: ['kind'],
+    buckets: SECONDS,
+  });
+  const bytes = metrics.counter('picpool_gateway_bytes_total', 'Bytes carried.', ['direction']);
+  let requests = 0;
+  let served = 0;
+  let open = 0;
+  const latest: number[] = [];
+  metrics.gauge({
+    name: 'picpool_gateway_connections',
+    help: 'Connections of clients.',
+    read: () => [{ labels: [], value: open }],
+  });
+  return {
+    tried: (kind) => tries(kind).inc(),
+    hedged: (kind) => hedges(kind).inc(),
+    failed: (kind, failure) => failures(kind, failure).inc(),
+    settled(kind, outcome, ms) {
+      outcomes(kind, outcome).inc();
+      if (outcome === 'refused' || outcome === 'client_left') return;
+      requests++;
+      if (outcome === 'no_answer') return;
+      served++;
+      answers(kind).observe(ms / 1000);
+      latest[served % REMEMBERED] = ms;
+    },
+    bytes: (direction, count) => bytes(direction).inc(count),
+    opened() {
+      open++;
+    },
+    closed() {
+      open--;
+    },
+    summary() {
+      const sorted = latest.filter((ms) => ms !== undefined).sort((a, b) => a - b);
+      return { requests, served, open, p95Ms: sorted[Math.floor(sorted.length * 0.95)] ?? null };
+    },
+  };
+}

@@ -1,0 +1,250 @@
+import type { TcpSocket } from '../runtime/tcp.ts';
+import type { Admission } from './admission.ts';
+import type { Plan, Verdict } from './attempt.ts';
+import type { Client } from './client.ts';
+import type { Desk } from './desk.ts';
+import { GatewayFault, refusalAnswer } from './fault.ts';
+import { type Answer, answerHead, readAnswer } from './http-answer.ts';
+import { type BodyEnd, bodyEnd, listOf } from './http-message.ts';
+import type { PlainRequest } from './http-request.ts';
+import type { Race, RaceResult } from './race.ts';
+import { noAnswer } from './tunnel.ts';
+import type { Upstream } from './upstream.ts';
+
+export interface PlainOptions {
+  client: Client;
+  desk: Desk;
+  request: PlainRequest;
+  admission: Admission;
+}
+
+const CONTINUE = Buffer.from('HTTP/1.1 100 Continue\r\n\r\n');
+/** Answers that a proxy gives when it did not reach the target; the target itself may give them, too. */
+const PROXY_TROUBLE = new Set([500, 502, 503, 504]);
+/** What a target says only to somebody who logs in to a network or a proxy. */
+const NEVER_A_TARGETS = new Map([
+  [407, 'auth_required'],
+  [511, 'page'],
+] as const);
+
+/**
+ * Sends one request and brings the answer. GET and HEAD go to several upstreams, the next when one fails, up to the first byte of
+ * a good answer. Whatever else is sent once: to the first upstream that stands, and to no other after that.
+ */
+export function sendPlain(options: PlainOptions): void {
+  const { client, desk, request, admission } = options;
+  const startedAt = desk.monotonic();
+  const repeatable = request.framing === 'none' && (request.method === 'GET' || request.method === 'HEAD');
+  const judge = (upstream: Upstream) => (received: Buffer) =>
+    judgeAnswer(received, request.method, upstream.proven.plain || desk.engine.lanes.plain.trusts(upstream));
+  let running: Race | null = null;
+  client.onLeft = () => {
+    running?.cancel();
+    desk.meter.settled('plain', 'client_left', 0);
+  };
+  running = desk.engine.find(
+    {
+      kind: 'plain',
+      target: request.target,
+      suits: admission.suits,
+      planFor: (upstream): Plan => ({
+        tunnel: upstream.protocol !== 'http',
+        payload: repeatable ? headFor(request, upstream) : null,
+        judge: judge(upstream),
+      }),
+      wide: repeatable,
+    },
+    (result, tries) => {
+      const ms = desk.monotonic() - startedAt;
+      desk.meter.settled('plain', result === null ? 'no_answer' : 'served', ms);
+      if (result === null) refuse(client, noAnswer(request.target, tries));
+      else new Exchange(options, result).begin(repeatable);
+    },
+  );
+}
+
+function headFor(request: PlainRequest, { protocol }: Upstream): Buffer {
+  return protocol === 'http' ? request.forProxy : request.forServer;
+}
+
+/** Judges the beginning of an answer; `certain`: the upstream is known to bring the target's. */
+function judgeAnswer(received: Buffer, method: string, certain: boolean): Verdict {
+  let answer: Answer | undefined;
+  try {
+    answer = readAnswer(received, method);
+  } catch {
+    return { failure: 'protocol_error' };
+  }
+  if (answer === undefined) return 'more';
+  const { status, head } = answer;
+  if (status === 407) return { failure: 'auth_required' };
+  if (status === 511) return { failure: 'page' };
+  if (PROXY_TROUBLE.has(status)) return { doubt: `${status}` };
+  if (certain) return 'good';
+  const look = ['content-type', 'server', 'location', 'etag'].map((name) => listOf(head, name).join());
+  return { doubt: `${status} ${look.join(' ')}` };
+}
+
+function refuse(client: Client, fault: GatewayFault): void {
+  client.refuse({ yes: () => Buffer.alloc(0), no: refusalAnswer }, fault);
+}
+
+/** Carries the rest of a request to the upstream that was found, and the answer back. */
+class Exchange {
+  readonly #options: PlainOptions;
+  readonly #result: RaceResult;
+  readonly #upstream: TcpSocket;
+  readonly #requestEnd: BodyEnd;
+  #received: Buffer;
+  #answer: Answer | null = null;
+  #answerEnd: BodyEnd | null = null;
+  #over = false;
+
+  constructor(options: PlainOptions, result: RaceResult) {
+    this.#options = options;
+    this.#result = result;
+    const { socket, received } = result.attempt.release();
+    this.#upstream = socket;
+    this.#received = received;
+    this.#requestEnd = bodyEnd(options.request.framing);
+  }
+
+  begin(sent: boolean): void {
+    const { client, request } = this.#options;
+    client.onLeft = () => this.#end('left');
+    client.onBytes = () => this.#sendBody();
+    client.onDrained = () => this.#upstream.resume();
+    this.#upstream.listener = {
+      opened() {},
+      received: (bytes) => this.#onBytes(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)),
+      drained: () => client.socket.resume(),
+      ended: () => this.#onEnded(),
+      closed: () => this.#onEnded(),
+    };
+    if (!sent) {
+      this.#upstream.write(headFor(request, this.#result.attempt.upstream));
+      if (request.expectsContinue) client.socket.write(CONTINUE);
+      this.#sendBody();
+    }
+    if (this.#over) return;
+    if (this.#received.length > 0) this.#readHead();
+    this.#upstream.resume();
+  }
+
+  #sendBody(): void {
+    const { client } = this.#options;
+    if (this.#requestEnd.done || client.inbox.isEmpty) return;
+    try {
+      const count = this.#requestEnd.take(client.inbox.view());
+      if (!this.#upstream.write(client.take(count))) client.socket.pause();
+    } catch {
+      this.#fail(new GatewayFault('bad_request', 'The body is malformed.'));
+    }
+  }
+
+  #onBytes(bytes: Buffer): void {
+    if (this.#over) return;
+    if (this.#answerEnd !== null) {
+      this.#sendAnswer(bytes);
+      return;
+    }
+    this.#received = Buffer.concat([this.#received, bytes]);
+    this.#readHead();
+  }
+
+  #readHead(): void {
+    const { request } = this.#options;
+    try {
+      const answer = readAnswer(this.#received, request.method);
+      if (answer === undefined) return;
+      const failure = NEVER_A_TARGETS.get(answer.status as 407 | 511);
+      if (failure !== undefined) {
+        this.#options.desk.engine.lanes.plain.failed(this.#result.member, failure);
+        this.#fail(maybeSent());
+        return;
+      }
+      this.#beginAnswer(answer, this.#received.subarray(answer.bytes));
+    } catch (error) {
+      if (!(error instanceof GatewayFault)) throw error;
+      this.#fail(maybeSent());
+    }
+  }
+
+  #beginAnswer(answer: Answer, rest: Buffer): void {
+    const { client, desk } = this.#options;
+    const { member, tookMs, doubtful } = this.#result;
+    this.#answer = answer;
+    this.#answerEnd = bodyEnd(answer.framing);
+    if (!doubtful) desk.engine.lanes.plain.succeeded(member, tookMs);
+    const added = [this.#reusable ? 'Connection: keep-alive' : 'Connection: close'];
+    if (member.upstream.exitIp !== null) added.push(`X-Picpool-Exit: ${member.upstream.exitIp}`);
+    const head = answerHead(answer, added);
+    desk.meter.bytes('down', head.length);
+    client.socket.write(head);
+    this.#received = Buffer.alloc(0);
+    this.#sendAnswer(rest);
+  }
+
+  /** The client's connection can be used again when both bodies have an end of their own. */
+  get #reusable(): boolean {
+    return (
+      this.#options.request.keepAlive && this.#requestEnd.done && this.#answer?.framing !== 'until close'
+    );
+  }
+
+  #sendAnswer(bytes: Buffer): void {
+    const { client, desk } = this.#options;
+    try {
+      const count = this.#answerEnd?.take(bytes) ?? 0;
+      desk.meter.bytes('down', count);
+      // What a proxy sends beyond the answer belongs to nobody.
+      if (count > 0 && !client.socket.write(bytes.subarray(0, count))) this.#upstream.pause();
+      if (this.#answerEnd?.done) this.#end('done');
+    } catch {
+      this.#end('broken');
+    }
+  }
+
+  #onEnded(): void {
+    if (this.#over) return;
+    if (this.#answerEnd === null) {
+      this.#fail(maybeSent());
+      return;
+    }
+    this.#end(this.#answer?.framing === 'until close' ? 'done' : 'broken');
+  }
+
+  /** There is no answer yet, so that the client can be told. */
+  #fail(fault: GatewayFault): void {
+    const { client, desk } = this.#options;
+    if (this.#answerEnd === null) {
+      desk.engine.lanes.plain.failed(this.#result.member, 'closed');
+      this.#end(null);
+      refuse(client, fault);
+    } else this.#end('broken');
+  }
+
+  #end(how: 'done' | 'broken' | 'left' | null): void {
+    if (this.#over) return;
+    const { client, desk } = this.#options;
+    const reusable = this.#reusable;
+    this.#over = true;
+    this.#result.member.busy--;
+    this.#upstream.destroy();
+    if (how === 'broken') {
+      // Only a broken connection tells that something is missing.
+      desk.engine.lanes.plain.failed(this.#result.member, 'closed');
+      client.socket.destroy();
+    } else if (how === 'done') {
+      if (reusable) client.again();
+      else client.close();
+    }
+  }
+}
+
+function maybeSent(): GatewayFault {
+  return new GatewayFault(
+    'maybe_sent',
+    'The proxy failed after the request had been sent to it. It is not sent again, as the target may have got it.',
+  );
+}

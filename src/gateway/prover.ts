@@ -1,0 +1,136 @@
+import type { Clock } from '../lib/clock.ts';
+import { forEachBounded } from '../lib/for-each-bounded.ts';
+import type { CheckResult, Endpoint, Protocol } from '../proxy/proxy.ts';
+import type { Suits } from './lane.ts';
+import type { Kind, Upstream } from './upstream.ts';
+
+/** An entry of a list as an upstream of which nothing is known. An `http` entry may well carry tunnels, too. */
+export function unknownUpstream({ protocol, ip, port }: Endpoint): Upstream {
+  const spoken = protocol === 'https' ? 'http' : protocol;
+  const place = ip.includes(':') ? `[${ip}]:${port}` : `${ip}:${port}`;
+  return {
+    key: `${spoken}://${place}`,
+    protocol: spoken,
+    ip,
+    port,
+    country: 'ZZ',
+    anonymity: null,
+    exitIp: null,
+    prior: UNKNOWN_PRIOR,
+    latencyMs: null,
+    proven: { tunnel: false, plain: false },
+    carries: { tunnel: true, plain: protocol !== 'https' },
+  };
+}
+
+export interface ProverOptions {
+  upstreams: ReadonlyMap<string, Upstream>;
+  check: (endpoint: Endpoint, signal: AbortSignal) => Promise<CheckResult>;
+  /** True while a judge answers, so that a failed check says something. */
+  judged: () => Promise<boolean>;
+  /** Told what was found out about an upstream. */
+  set: (upstream: Upstream) => void;
+  /** Checks at once. */
+  concurrency: number;
+  clock: Clock;
+  onError: (error: unknown) => void;
+  /** Told whenever all have been checked. */
+  onRound: (counts: { proven: number; all: number }) => void;
+}
+
+/** Finds out which upstreams of a list work, while they may be used already. */
+export interface Prover {
+  /** Resolves when the first has passed, or none will soon. */
+  readonly ready: Promise<void>;
+  /** Once some have passed for a kind of traffic, only those suit. */
+  suits: Suits;
+  /** Resolves when nothing runs any more. */
+  stop(): Promise<void>;
+}
+
+const UNKNOWN_PRIOR = 0.3;
+const PROVEN_PRIOR = 0.9;
+const FAILED_PRIOR = 0.05;
+/** Clients wait no longer than that for the first proof. */
+const PATIENCE_MS = 3_000;
+/** All are checked again after this time; those that fail may come back. */
+const ROUND_MS = 10 * 60_000;
+
+/** Begins to check all upstreams, again and again. */
+export function startProver(options: ProverOptions): Prover {
+  const { upstreams, clock, onError } = options;
+  const stopping = new AbortController();
+  const { signal } = stopping;
+  const proven: Record<Kind, Set<string>> = { tunnel: new Set(), plain: new Set() };
+  const { promise: ready, resolve: isReady } = Promise.withResolvers<void>();
+
+  async function prove(upstream: Upstream): Promise<void> {
+    const kinds: [Kind, Protocol][] =
+      upstream.protocol === 'http'
+        ? [
+            ['plain', 'http'],
+            ['tunnel', 'https'],
+          ]
+        : [
+            ['plain', upstream.protocol],
+            ['tunnel', upstream.protocol],
+          ];
+    // One check shows both where the proxy does the same for both.
+    const results = new Map<Protocol, Promise<CheckResult>>();
+    await Promise.all(
+      kinds.map(async ([kind, protocol]) => {
+        const endpoint = { protocol, ip: upstream.ip, port: upstream.port };
+        const running = results.get(protocol) ?? options.check(endpoint, signal);
+        results.set(protocol, running);
+        const result = await running;
+        if (!signal.aborted && result.verdict !== 'unknown') learn(upstream, kind, result);
+      }),
+    );
+  }
+
+  function learn(upstream: Upstream, kind: Kind, result: CheckResult): void {
+    const passed = result.verdict === 'alive';
+    upstream.proven[kind] = passed;
+    if (passed) {
+      proven[kind].add(upstream.key);
+      upstream.prior = PROVEN_PRIOR;
+      upstream.latencyMs = result.totalMs;
+      upstream.anonymity = result.anonymity;
+      upstream.exitIp = result.exitIp;
+    } else {
+      proven[kind].delete(upstream.key);
+      if (!upstream.proven.tunnel && !upstream.proven.plain) upstream.prior = FAILED_PRIOR;
+    }
+    options.set(upstream);
+    if (proven.tunnel.size > 0 && proven.plain.size > 0) isReady();
+  }
+
+  async function run(): Promise<void> {
+    clock.sleep(PATIENCE_MS, signal).then(isReady, isReady);
+    while (!signal.aborted) {
+      if (await options.judged()) {
+        await forEachBounded(upstreams.values(), options.concurrency, prove, signal);
+        if (!signal.aborted) options.onRound(counts());
+      }
+      isReady();
+      await clock.sleep(ROUND_MS, signal).catch(() => {});
+    }
+  }
+  function counts(): { proven: number; all: number } {
+    return { proven: new Set([...proven.tunnel, ...proven.plain]).size, all: upstreams.size };
+  }
+
+  const running = run().catch((error: unknown) => {
+    isReady();
+    onError(error);
+  });
+
+  return {
+    ready,
+    suits: (upstream, kind) => proven[kind].size === 0 || upstream.proven[kind],
+    async stop() {
+      stopping.abort();
+      await running;
+    },
+  };
+}

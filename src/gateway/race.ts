@@ -1,0 +1,201 @@
+import type { Tcp } from '../runtime/tcp.ts';
+import { Attempt, type Plan } from './attempt.ts';
+import type { Lane, Member, Suits } from './lane.ts';
+import type { Target } from './target.ts';
+import type { Failure, Upstream } from './upstream.ts';
+
+export interface RaceOptions {
+  tcp: Pick<Tcp, 'dial'>;
+  lane: Lane;
+  target: Target;
+  suits: Suits;
+  planFor: (upstream: Upstream) => Plan;
+  /** How many are tried at once from the start. */
+  width: number;
+  /** How many are tried at most. */
+  tries: number;
+  /** After which time without an answer one more is tried. */
+  hedgeMs: number;
+  /** Whether one more may be tried while others are still waited for. */
+  mayHedge: () => boolean;
+  /** Until then there must be an answer. */
+  timeoutMs: number;
+  monotonic: () => number;
+  /** Told of each attempt that begins. */
+  onTry: () => void;
+  onFailure: (upstream: Upstream, failure: Failure) => void;
+}
+
+export interface RaceResult {
+  attempt: Attempt;
+  member: Member;
+  /** Since the winner was dialled. */
+  tookMs: number;
+  /** It was not certain that this is the target's answer, but there was no better one. */
+  doubtful: boolean;
+}
+
+export interface Race {
+  /** Gives everything up; nobody is told any more. */
+  cancel(): void;
+}
+
+/** So many that bring the same alert, and it is the target's. */
+const ALIKE = 2;
+
+/**
+ * Tries upstreams until one brings an answer, and calls back once: with the winner, or with `null` and how many were tried.
+ * A failed attempt is replaced at once; as long as nothing is heard, one more is added from time to time.
+ */
+export function race(options: RaceOptions, onEnd: (result: RaceResult | null, tries: number) => void): Race {
+  const contest = new Contest(options, onEnd);
+  contest.begin();
+  return contest;
+}
+
+class Contest implements Race {
+  readonly #options: RaceOptions;
+  readonly #onEnd: (result: RaceResult | null, tries: number) => void;
+  readonly #running = new Map<Attempt, Member>();
+  /** Answers that may be the proxy's own, with what they look like. */
+  readonly #doubtful: { attempt: Attempt; member: Member; look: string }[] = [];
+  readonly #tried = new Set<string>();
+  #tries = 0;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  #deadline = 0;
+  #over = false;
+
+  constructor(options: RaceOptions, onEnd: (result: RaceResult | null, tries: number) => void) {
+    this.#options = options;
+    this.#onEnd = onEnd;
+  }
+
+  begin(): void {
+    const { width, timeoutMs, monotonic, lane } = this.#options;
+    this.#deadline = monotonic() + timeoutMs;
+    for (let place = 0; place < width; place++) this.#try(place > 0 && lane.learned);
+    if (this.#running.size === 0) this.#settle();
+    else this.#wait();
+  }
+
+  cancel(): void {
+    this.#end();
+  }
+
+  answered(attempt: Attempt, look: string | null): void {
+    const { lane, monotonic } = this.#options;
+    const member = this.#running.get(attempt);
+    if (this.#over || !member) return;
+    if (look === null) {
+      this.#win(attempt, member, false);
+      return;
+    }
+    const alike = this.#doubtful.filter((other) => other.look === look);
+    if (alike.length + 1 >= ALIKE) {
+      for (const other of alike) lane.succeeded(other.member, monotonic() - other.attempt.startedAt);
+      this.#win(attempt, member, false);
+      return;
+    }
+    this.#running.delete(attempt);
+    this.#doubtful.push({ attempt, member, look });
+    this.#replace();
+  }
+
+  failed(attempt: Attempt, failure: Failure): void {
+    const member = this.#running.get(attempt);
+    if (this.#over || !member) return;
+    this.#running.delete(attempt);
+    member.busy--;
+    this.#options.lane.failed(member, failure);
+    this.#options.onFailure(member.upstream, failure);
+    this.#replace();
+  }
+
+  #replace(): void {
+    this.#try(false);
+    if (this.#running.size === 0) this.#settle();
+  }
+
+  #try(unknown: boolean): boolean {
+    const { lane, tries, suits, tcp, target, planFor, monotonic, onTry } = this.#options;
+    if (this.#tries >= tries) return false;
+    const member = lane.choose((upstream, kind) => !this.#tried.has(upstream.key) && suits(upstream, kind), {
+      unknown,
+    });
+    if (!member) return false;
+    this.#tries++;
+    this.#tried.add(member.upstream.key);
+    member.busy++;
+    onTry();
+    const plan = planFor(member.upstream);
+    this.#running.set(
+      new Attempt(tcp, member.upstream, target, { plan, events: this, now: monotonic() }),
+      member,
+    );
+    return true;
+  }
+
+  /** Sets the timer to the next hedge or the end. */
+  #wait(): void {
+    const { hedgeMs, monotonic } = this.#options;
+    const left = this.#deadline - monotonic();
+    this.#timer = setTimeout(() => this.#tick(), Math.max(1, Math.min(hedgeMs, left)));
+  }
+
+  #tick(): void {
+    const { monotonic, mayHedge, lane } = this.#options;
+    if (this.#over) return;
+    if (monotonic() >= this.#deadline) {
+      for (const [attempt, member] of this.#running) {
+        attempt.cancel();
+        member.busy--;
+        lane.failed(member, 'timeout');
+        this.#options.onFailure(member.upstream, 'timeout');
+      }
+      this.#running.clear();
+      this.#settle();
+      return;
+    }
+    if (mayHedge()) this.#try(false);
+    this.#wait();
+  }
+
+  /** Nobody is left to be waited for: a doubtful answer is better than none. */
+  #settle(): void {
+    const best = this.#doubtful.shift();
+    if (best) {
+      this.#running.set(best.attempt, best.member);
+      this.#win(best.attempt, best.member, true);
+      return;
+    }
+    this.#end();
+    this.#onEnd(null, this.#tries);
+  }
+
+  #win(attempt: Attempt, member: Member, doubtful: boolean): void {
+    const { monotonic, lane, hedgeMs } = this.#options;
+    const now = monotonic();
+    this.#running.delete(attempt);
+    for (const [other, { upstream }] of this.#running) {
+      const slow = lane.members.get(upstream.key);
+      if (slow) lane.outrun(slow, now - other.startedAt, hedgeMs);
+    }
+    this.#end();
+    this.#onEnd({ attempt, member, tookMs: now - attempt.startedAt, doubtful }, this.#tries);
+  }
+
+  #end(): void {
+    this.#over = true;
+    clearTimeout(this.#timer);
+    for (const [attempt, member] of this.#running) {
+      attempt.cancel();
+      member.busy--;
+    }
+    for (const { attempt, member } of this.#doubtful) {
+      attempt.cancel();
+      member.busy--;
+    }
+    this.#running.clear();
+    this.#doubtful.length = 0;
+  }
+}

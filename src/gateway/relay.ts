@@ -1,0 +1,97 @@
+import type { TcpListener, TcpSocket } from '../runtime/tcp.ts';
+
+/** What passed through a tunnel, and how it ended. */
+export interface RelayReport {
+  /** Bytes of the client, and bytes for it. */
+  up: number;
+  down: number;
+  endedBy: 'client' | 'upstream' | 'limit';
+}
+
+export interface RelayOptions {
+  client: TcpSocket;
+  upstream: TcpSocket;
+  monotonic: () => number;
+  /** Told of the bytes as they pass; false ends the tunnel. */
+  onBytes: (direction: 'up' | 'down', count: number) => boolean;
+  onEnd: (report: RelayReport) => void;
+}
+
+/** Carries bytes both ways until both sides have ended, each no faster than the other reads. */
+export class Relay {
+  /** When something moved last, on the monotonic clock. */
+  movedAt: number;
+  readonly #options: RelayOptions;
+  readonly #report: RelayReport = { up: 0, down: 0, endedBy: 'client' };
+  #ended: 'client' | 'upstream' | null = null;
+  #over = false;
+
+  constructor(options: RelayOptions) {
+    this.#options = options;
+    this.movedAt = options.monotonic();
+    const { client, upstream } = options;
+    client.listener = this.#side('up', client, upstream);
+    upstream.listener = this.#side('down', upstream, client);
+    client.resume();
+    upstream.resume();
+  }
+
+  /** True once one side sends no more. */
+  get halfClosed(): boolean {
+    return this.#ended !== null;
+  }
+
+  /** Counts and sends what had been received before the relay began. */
+  carry(direction: 'up' | 'down', bytes: Uint8Array): void {
+    const { client, upstream } = this.#options;
+    if (bytes.length > 0) this.#carry(direction, bytes, direction === 'up' ? client : upstream);
+  }
+
+  /** Cuts it. */
+  cut(): void {
+    this.#end('limit');
+  }
+
+  #side(direction: 'up' | 'down', from: TcpSocket, to: TcpSocket): TcpListener {
+    const name = direction === 'up' ? 'client' : 'upstream';
+    return {
+      opened() {},
+      received: (bytes) => this.#carry(direction, bytes, from),
+      drained: () => {
+        this.movedAt = this.#options.monotonic();
+        to.resume();
+      },
+      ended: () => {
+        this.#ended ??= name;
+        to.end();
+      },
+      closed: (fault) => {
+        // Orderly, it has ended before, and the other side still reads; else what is missing must be felt there.
+        if (fault !== null || this.#ended === null) this.#end(name);
+        else if (this.#open-- === 1) this.#end(this.#ended);
+      },
+    };
+  }
+  #open = 2;
+
+  #carry(direction: 'up' | 'down', bytes: Uint8Array, from: TcpSocket): void {
+    const { client, upstream, monotonic, onBytes } = this.#options;
+    this.movedAt = monotonic();
+    this.#report[direction] += bytes.length;
+    if (!onBytes(direction, bytes.length)) {
+      this.#end('limit');
+      return;
+    }
+    if (!(direction === 'up' ? upstream : client).write(bytes)) from.pause();
+  }
+
+  #end(by: RelayReport['endedBy']): void {
+    if (this.#over) return;
+    this.#over = true;
+    this.#report.endedBy = this.#ended ?? by;
+    const { client, upstream, onEnd } = this.#options;
+    client.destroy();
+    upstream.destroy();
+    onEnd(this.#report);
+  }
+}

@@ -1,0 +1,96 @@
+import { canonicalAddress } from '../lib/address.ts';
+import type { Inbox } from '../proxy/check/inbox.ts';
+import { GatewayFault } from './fault.ts';
+import type { Login } from './http-request.ts';
+import { readTarget, type Target } from './target.ts';
+
+const VERSION = 5;
+const NO_LOGIN = 0;
+const WITH_LOGIN = 2;
+const NOTHING_FITS = 255;
+const CONNECT = 1;
+
+export interface SocksAsk {
+  target: Target;
+  login: Login | null;
+}
+
+/**
+ * The server's part of SOCKS5 (RFC 1928, RFC 1929) up to the request: call it whenever bytes have come. A login is asked for
+ * where the client offers one, as options stand in the user's name; whether it is needed, the caller decides.
+ * @throws {GatewayFault} `bad_request`
+ */
+export function socksReader(say: (bytes: Uint8Array) => void): (inbox: Inbox) => SocksAsk | undefined {
+  let step: 'greeting' | 'login' | 'request' = 'greeting';
+  let login: Login | null = null;
+  return (inbox) => {
+    if (step === 'greeting') {
+      const methods = readGreeting(inbox);
+      if (methods === undefined) return undefined;
+      const method = methods.includes(WITH_LOGIN)
+        ? WITH_LOGIN
+        : methods.includes(NO_LOGIN)
+          ? NO_LOGIN
+          : NOTHING_FITS;
+      say(new Uint8Array([VERSION, method]));
+      if (method === NOTHING_FITS) throw bad('No way to log in that the client offers is known.');
+      step = method === WITH_LOGIN ? 'login' : 'request';
+    }
+    if (step === 'login') {
+      const read = readLogin(inbox);
+      if (read === undefined) return undefined;
+      login = read;
+      say(new Uint8Array([1, 0]));
+      step = 'request';
+    }
+    const target = readRequest(inbox);
+    return target && { target, login };
+  };
+}
+
+function readGreeting(inbox: Inbox): Uint8Array | undefined {
+  const [, count = 0] = inbox.peek(2) ?? [];
+  return inbox.peek(2) && inbox.take(2 + count)?.subarray(2);
+}
+
+function readLogin(inbox: Inbox): Login | undefined {
+  const [version, userBytes] = inbox.peek(2) ?? [];
+  if (version === undefined || userBytes === undefined) return undefined;
+  if (version !== 1) throw bad('The login is malformed.');
+  const passwordBytes = inbox.peek(3 + userBytes)?.at(-1);
+  if (passwordBytes === undefined) return undefined;
+  const bytes = inbox.take(3 + userBytes + passwordBytes);
+  return (
+    bytes && {
+      user: bytes.subarray(2, 2 + userBytes).toString('utf8'),
+      password: bytes.subarray(3 + userBytes).toString('utf8'),
+    }
+  );
+}
+
+function readRequest(inbox: Inbox): Target | undefined {
+  const start = inbox.peek(5);
+  if (start === undefined) return undefined;
+  const [version, command, , type, nameBytes = 0] = start;
+  if (version !== VERSION) throw bad('The request is malformed.');
+  if (command !== CONNECT) throw bad('Only CONNECT is possible.');
+  const hostBytes = type === 1 ? 4 : type === 4 ? 16 : type === 3 ? 1 + nameBytes : null;
+  if (hostBytes === null) throw bad('The type of the address is not known.');
+  const bytes = inbox.take(4 + hostBytes + 2);
+  if (bytes === undefined) return undefined;
+  const host = hostOf(type ?? 0, bytes.subarray(4, 4 + hostBytes));
+  const target = readTarget(host, bytes.readUInt16BE(4 + hostBytes));
+  if (target === null) throw bad('The target is neither a name nor an address.');
+  return target;
+}
+
+function hostOf(type: number, bytes: Buffer): string {
+  if (type === 1) return bytes.join('.');
+  if (type === 3) return bytes.toString('latin1', 1);
+  const groups = bytes.toString('hex').match(/.{4}/g) ?? [];
+  return canonicalAddress(groups.join(':')) ?? '';
+}
+
+function bad(sentence: string): GatewayFault {
+  return new GatewayFault('bad_request', sentence);
+}

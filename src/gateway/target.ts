@@ -1,0 +1,70 @@
+import { canonicalAddress, isGloballyRoutable } from '../lib/address.ts';
+import { REFUSED_PORTS } from '../proxy/check/policy.ts';
+
+/** Where a client wants to go. */
+export interface Target {
+  /** A name in lower case, or a literal address in canonical form. */
+  host: string;
+  /** The address where `host` is one, else `null`. */
+  address: string | null;
+  port: number;
+}
+
+export interface TargetRules {
+  /** Ports that may be reached; `null`: all but those of services that obey whatever they are sent. */
+  ports: ReadonlySet<number> | null;
+  /** Private and loopback addresses, too. */
+  allowPrivate: boolean;
+  /** Our own addresses, canonical, and names. */
+  own: ReadonlySet<string>;
+}
+
+const NAME = /^(?=.{1,253}$)([a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?\.)*[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?$/;
+
+/** Endings of names that never lead out of a network (RFC 6761, RFC 6762, RFC 8375, and ICANN's `internal`). */
+const LOCAL_NAME = /(^|\.)(localhost|local|internal|intranet|lan|home|corp|home\.arpa)$/;
+
+/** The target of `host` and a port as a URL understands them (`0x7f.1` is 127.0.0.1); `null` where they are none. */
+export function readTarget(host: string, port: number): Target | null {
+  if (!Number.isInteger(port) || port < 1 || port > 65_535) return null;
+  if (/^[a-z][a-z0-9-]*(\.[a-z0-9-]+)*\.[a-z]+$/.test(host)) return { host, address: null, port };
+  const bare = host.replace(/^\[|\]$/g, '');
+  const url = `http://${bare.includes(':') ? `[${bare}]` : bare}/`;
+  if (/[/\\@?#\s%]/.test(bare) || !URL.canParse(url)) return null;
+  const name = new URL(url).hostname.replace(/^\[|\]$/g, '').replace(/\.$/, '');
+  const address = canonicalAddress(name);
+  if (address !== null) return { host: address, address, port };
+  return NAME.test(name) ? { host: name, address: null, port } : null;
+}
+
+/** The target of `example.com:443` or `[2001:db8::1]:443`; `null` where it is none. The port must be given. */
+export function readAuthority(text: string): Target | null {
+  const [, host = '', port = ''] = /^(\[[0-9a-f:.]+\]|[^:[\]]+):(\d{1,5})$/i.exec(text) ?? [];
+  return host === '' ? null : readTarget(host, Number(port));
+}
+
+/**
+ * Why a target must not be reached, as a sentence; `null` when it may be. A public proxy would look up the name itself, so
+ * only addresses that are written out can be judged.
+ */
+export function refusedTarget({ host, address, port }: Target, rules: TargetRules): string | null {
+  const { ports, allowPrivate, own } = rules;
+  if (ports !== null && !ports.has(port)) {
+    return `Port ${port} is not allowed here; allowed are ${[...ports].join(', ')}.`;
+  }
+  const service = REFUSED_PORTS.get(port);
+  if (service !== undefined)
+    return `Port ${port} belongs to ${service} and is never reached through proxies.`;
+  if (allowPrivate) return null;
+  if (own.has(host)) return 'The target is this server itself.';
+  if (address !== null) {
+    return isGloballyRoutable(address) ? null : 'The target is not an address of the public internet.';
+  }
+  if (!host.includes('.') || LOCAL_NAME.test(host)) return 'The target is a name of a local network.';
+  return null;
+}
+
+/** `example.com:443`, with brackets around IPv6. */
+export function formatTarget({ host, port }: Pick<Target, 'host' | 'port'>): string {
+  return `${host.includes(':') ? `[${host}]` : host}:${port}`;
+}

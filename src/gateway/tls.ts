@@ -1,0 +1,76 @@
+const HANDSHAKE = 22;
+const ALERT = 21;
+const CLIENT_HELLO = 1;
+const SERVER_HELLO = 2;
+const EARLY_DATA = 42;
+const RECORD_HEADER = 5;
+/** Most bytes of one record. */
+const MAX_RECORD = 16_384 + 256;
+
+/** Most bytes of a ClientHello; those with keys against quantum computers have about 2 KB. */
+export const MAX_HELLO_BYTES = 32 * 1024;
+
+/** What the first bytes of a client are. */
+export type Opening =
+  /** A whole ClientHello of so many bytes. With early data it holds a request, which must not be sent twice. */
+  { kind: 'hello'; bytes: number; earlyData: boolean } | { kind: 'partial' } | { kind: 'other' };
+
+/** Looks whether a client speaks TLS. What is too long or malformed is not TLS to us. */
+export function readOpening(bytes: Buffer): Opening {
+  if (bytes[0] !== HANDSHAKE || (bytes.length > 1 && bytes[1] !== 3)) return { kind: 'other' };
+  if (bytes.length > 5 && bytes[5] !== CLIENT_HELLO) return { kind: 'other' };
+  const parts: Buffer[] = [];
+  let at = 0;
+  let have = 0;
+  let wanted = 4;
+  while (have < wanted) {
+    if (at > MAX_HELLO_BYTES) return { kind: 'other' };
+    if (bytes.length < at + RECORD_HEADER) return { kind: 'partial' };
+    const length = bytes.readUInt16BE(at + 3);
+    if (bytes[at] !== HANDSHAKE || length === 0 || length > MAX_RECORD) return { kind: 'other' };
+    if (bytes.length < at + RECORD_HEADER + length) return { kind: 'partial' };
+    const part = bytes.subarray(at + RECORD_HEADER, at + RECORD_HEADER + length);
+    parts.push(part);
+    have += length;
+    at += RECORD_HEADER + length;
+    const start = parts.length === 1 ? part : Buffer.concat(parts);
+    if (have >= 4) wanted = 4 + start.readUIntBE(1, 3);
+  }
+  const message = parts.length === 1 ? (parts[0] ?? Buffer.alloc(0)) : Buffer.concat(parts);
+  return { kind: 'hello', bytes: at, earlyData: extensions(message).includes(EARLY_DATA) };
+}
+
+/** The types of the extensions of a ClientHello; none where it is malformed, which the server will say. */
+function extensions(message: Buffer): number[] {
+  // Type and length, version, random.
+  let at = 4 + 2 + 32;
+  at += 1 + (message[at] ?? 0);
+  at += 2 + (message.length >= at + 2 ? message.readUInt16BE(at) : 0);
+  at += 1 + (message[at] ?? 0);
+  if (message.length < at + 2) return [];
+  const end = Math.min(message.length, at + 2 + message.readUInt16BE(at));
+  at += 2;
+  const found: number[] = [];
+  while (at + 4 <= end) {
+    found.push(message.readUInt16BE(at));
+    at += 4 + message.readUInt16BE(at + 2);
+  }
+  return found;
+}
+
+/** What a server's first bytes are: a ServerHello proves that somebody speaks TLS there, though not who. */
+export type Greeting = 'hello' | 'alert' | 'partial' | 'other';
+
+/** Judges the first bytes that came back for a ClientHello. */
+export function readGreeting(bytes: Buffer): Greeting {
+  const type = bytes[0];
+  if (type !== HANDSHAKE && type !== ALERT) return bytes.length === 0 ? 'partial' : 'other';
+  if (bytes.length > 1 && bytes[1] !== 3) return 'other';
+  if (bytes.length < RECORD_HEADER) return 'partial';
+  const length = bytes.readUInt16BE(3);
+  if (type === ALERT) return length === 2 ? 'alert' : 'other';
+  if (length < 4 || length > MAX_RECORD) return 'other';
+  // Type, length, version and random of the message: enough to tell, without waiting for certificates.
+  if (bytes.length < RECORD_HEADER + 4 + 2 + 32) return 'partial';
+  return bytes[5] === SERVER_HELLO && bytes[9] === 3 ? 'hello' : 'other';
+}

@@ -1,0 +1,162 @@
+import type { Admission } from './admission.ts';
+import type { Plan } from './attempt.ts';
+import type { Client, Voice } from './client.ts';
+import type { Desk } from './desk.ts';
+import { GatewayFault } from './fault.ts';
+import type { Race, RaceResult } from './race.ts';
+import { Relay, type RelayReport } from './relay.ts';
+import { formatTarget, type Target } from './target.ts';
+import { readGreeting, readOpening } from './tls.ts';
+
+/** After that a client is one that waits for the server to speak first. */
+const SILENT_CLIENT_MS = 300;
+/** Until then a ClientHello that has begun must be whole. */
+const HELLO_MS = 10_000;
+/**
+ * A client that ends after so few bytes has sent an alert at most, for a handshake's end takes more: it did not believe the
+ * certificate.
+ */
+const LEAST_FINISHED_BYTES = 40;
+const DISTRUST_MS = 10_000;
+
+export interface TunnelOptions {
+  client: Client;
+  desk: Desk;
+  target: Target;
+  voice: Voice;
+  admission: Admission;
+}
+
+/**
+ * Opens a tunnel for a client. It is answered at once, and where it then speaks TLS, its ClientHello goes to upstreams until
+ * a ServerHello comes back: a proxy's own "200" proves nothing. What is not TLS is sent once, to the first upstream that stands.
+ */
+export function openTunnel(options: TunnelOptions): void {
+  const { client, desk, voice } = options;
+  const startedAt = desk.monotonic();
+  if (desk.strict) {
+    connect(options, { payload: null, answered: false, startedAt });
+    return;
+  }
+
+  client.socket.write(voice.yes([]));
+  let timer = setTimeout(go, SILENT_CLIENT_MS);
+  let patient = false;
+  client.onLeft = () => clearTimeout(timer);
+  client.onBytes = () => look();
+  if (!client.inbox.isEmpty) look();
+
+  function look(): void {
+    const opening = readOpening(client.inbox.view());
+    if (opening.kind === 'partial') {
+      if (patient) return;
+      patient = true;
+      clearTimeout(timer);
+      timer = setTimeout(go, HELLO_MS);
+      return;
+    }
+    go();
+  }
+
+  function go(): void {
+    clearTimeout(timer);
+    const opening = readOpening(client.inbox.view());
+    const whole = opening.kind === 'hello' && !opening.earlyData;
+    const payload = whole ? (client.inbox.peek(opening.bytes) ?? null) : null;
+    connect(options, { payload, answered: true, startedAt });
+  }
+}
+
+/** Finds an upstream and carries on. */
+function connect(
+  { client, desk, target, voice, admission }: TunnelOptions,
+  { payload, answered, startedAt }: { payload: Buffer | null; answered: boolean; startedAt: number },
+): void {
+  const plan: Plan = { tunnel: true, payload, judge };
+  client.onBytes = () => {};
+  client.endIsLeaving = true;
+  let running: Race | null = null;
+  client.onLeft = () => {
+    running?.cancel();
+    desk.meter.settled('tunnel', 'client_left', 0);
+  };
+  running = desk.engine.find(
+    { kind: 'tunnel', target, suits: admission.suits, planFor: () => plan, wide: true },
+    (result, tries) => {
+      const ms = desk.monotonic() - startedAt;
+      if (result === null) {
+        desk.meter.settled('tunnel', 'no_answer', ms);
+        if (answered) client.socket.destroy();
+        else client.refuse(voice, noAnswer(target, tries));
+        return;
+      }
+      desk.meter.settled('tunnel', 'served', ms);
+      if (!answered) client.socket.write(voice.yes([]));
+      carry({ client, desk, result, hello: payload?.length ?? 0 });
+    },
+  );
+}
+
+/** Hands both connections to a relay, and learns from how it ends. */
+function carry({
+  client,
+  desk,
+  result,
+  hello,
+}: {
+  client: Client;
+  desk: Desk;
+  result: RaceResult;
+  hello: number;
+}): void {
+  const { attempt, member, tookMs, doubtful } = result;
+  const lane = desk.engine.lanes.tunnel;
+  const wonAt = desk.monotonic();
+  const { socket, received } = attempt.release();
+  if (hello > 0) client.take(hello);
+  client.onLeft = null;
+  if (!doubtful) lane.succeeded(member, tookMs);
+  const relay: Relay = new Relay({
+    client: client.socket,
+    upstream: socket,
+    monotonic: desk.monotonic,
+    onBytes(direction, count) {
+      desk.meter.bytes(direction, count);
+      return true;
+    },
+    onEnd(report) {
+      desk.relays.delete(relay);
+      client.gone();
+      member.busy--;
+      if (hello > 0 && isDistrust(report, desk.monotonic() - wonAt)) lane.failed(member, 'distrusted');
+    },
+  });
+  desk.relays.add(relay);
+  relay.carry('down', received);
+  relay.carry('up', client.inbox.remainder());
+}
+
+function isDistrust({ up, endedBy }: RelayReport, ms: number): boolean {
+  return endedBy === 'client' && up < LEAST_FINISHED_BYTES && ms < DISTRUST_MS;
+}
+
+function judge(received: Buffer): ReturnType<Plan['judge']> {
+  switch (readGreeting(received)) {
+    case 'hello':
+      return 'good';
+    case 'partial':
+      return 'more';
+    case 'alert':
+      return { doubt: `alert ${received[6]}` };
+    case 'other':
+      return { failure: 'page' };
+  }
+}
+
+export function noAnswer(target: Target, tries: number): GatewayFault {
+  if (tries === 0) return new GatewayFault('no_upstream', 'No proxy that suits is known to work.');
+  return new GatewayFault(
+    'no_answer',
+    `None of ${tries} proxies brought an answer from ${formatTarget(target)}.`,
+  );
+}

@@ -1,0 +1,70 @@
+import { connect, createServer, type Socket } from 'node:net';
+import { NOBODY, type Tcp, type TcpListener, type TcpServer, type TcpSocket } from './tcp.ts';
+
+/** Connections that may wait to be accepted. */
+const BACKLOG = 4096;
+
+/** TCP by `node:net`, for Deno. Bun dials with it too, as an attempt of `Bun.connect` cannot be given up. */
+export const nodeTcp: Tcp = {
+  dial(address, port, listener) {
+    const socket = connect({ host: address, port, allowHalfOpen: true, noDelay: true });
+    return new NodeSocket(socket, listener);
+  },
+
+  async listen({ hostname, port }, accept) {
+    const server = createServer({ allowHalfOpen: true, noDelay: true }, (socket) => {
+      const accepted = new NodeSocket(socket, NOBODY);
+      accepted.listener = accept(accepted);
+    });
+    await new Promise<void>((resolve, reject) => {
+      server.once('error', reject);
+      server.listen(port, hostname, BACKLOG, resolve);
+    });
+    const address = server.address();
+    const bound = typeof address === 'object' && address !== null ? address.port : port;
+    return { port: bound, close: () => void server.close() } satisfies TcpServer;
+  },
+};
+
+class NodeSocket implements TcpSocket {
+  listener: TcpListener;
+  readonly peer: string;
+  readonly #socket: Socket;
+  #fault: string | null = null;
+
+  constructor(socket: Socket, listener: TcpListener) {
+    this.#socket = socket;
+    this.listener = listener;
+    this.peer = socket.remoteAddress ?? '';
+    socket.on('connect', () => this.listener.opened());
+    socket.on('data', (bytes: Buffer) => this.listener.received(bytes));
+    socket.on('drain', () => this.listener.drained());
+    socket.on('end', () => this.listener.ended());
+    socket.on('error', (error: NodeJS.ErrnoException) => {
+      this.#fault ??= error.code ?? error.message;
+    });
+    socket.on('close', () => this.listener.closed(this.#fault));
+  }
+
+  write(bytes: Uint8Array): boolean {
+    return this.#socket.writable ? this.#socket.write(bytes) : true;
+  }
+
+  pause(): void {
+    this.#socket.pause();
+  }
+
+  resume(): void {
+    this.#socket.resume();
+  }
+
+  end(): void {
+    this.#socket.end();
+  }
+
+  destroy(): void {
+    // A reset leaves no TIME_WAIT behind, but there must be a connection to reset.
+    if (this.#socket.connecting) this.#socket.destroy();
+    else this.#socket.resetAndDestroy();
+  }
+}

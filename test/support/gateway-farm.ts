@@ -1,0 +1,233 @@
+import type { Socket } from 'bun';
+
+/** How an upstream of the farm behaves. */
+export type FarmRole =
+  /** HTTP proxy that forwards and opens tunnels. */
+  | 'http'
+  | 'socks4'
+  | 'socks5'
+  /** Takes connections and says nothing. */
+  | 'hang'
+  | 'reset'
+  /** 407 to everybody. */
+  | 'login'
+  /** 200 with a page of its own, whatever is asked. */
+  | 'portal'
+  /** 200 to CONNECT, and then a page. */
+  | 'liar'
+  /** Takes a whole request and then ends without an answer. */
+  | 'swallow'
+  /** 502 to everybody. */
+  | 'sick';
+
+export interface GatewayFarm {
+  port: number;
+  /** Connections that each address got. */
+  dials: Map<string, number>;
+  /** Connections that are open, tunnels' far ends included. */
+  open(): number;
+  stop(): void;
+}
+
+interface Side {
+  role: FarmRole;
+  buffer: Buffer;
+  other: Socket<Side> | null;
+  kept: Uint8Array[];
+  ending: boolean;
+  ended: boolean;
+  opened: boolean;
+}
+
+const PAGE = '<html><title>Welcome to our network</title>Please log in.</html>';
+const PORTAL = `HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: ${PAGE.length}\r\n\r\n${PAGE}`;
+const LOGIN =
+  'HTTP/1.1 407 Proxy Authentication Required\r\nProxy-Authenticate: Basic realm="farm"\r\nContent-Length: 0\r\n\r\n';
+const SICK = 'HTTP/1.1 502 Bad Gateway\r\nContent-Length: 3\r\n\r\nno\n';
+
+/**
+ * Thousands of proxies behind one port: `roleOf` says how the one on each address of 127.0.0.0/8 behaves. Whatever name they
+ * are asked for, they connect to 127.0.0.1.
+ */
+export function startGatewayFarm(roleOf: (address: string) => FarmRole): GatewayFarm {
+  const dials = new Map<string, number>();
+  const sides = new Set<Side>();
+  const newSide = (role: FarmRole): Side => {
+    const side = {
+      role,
+      buffer: Buffer.alloc(0),
+      other: null,
+      kept: [],
+      ending: false,
+      ended: false,
+      opened: false,
+    };
+    sides.add(side);
+    return side;
+  };
+
+  const handlers = {
+    data(socket: Socket<Side>, bytes: Buffer) {
+      const { data } = socket;
+      if (data.other) return send(data.other, bytes, socket);
+      data.buffer = Buffer.concat([data.buffer, bytes]);
+      play(socket);
+    },
+    drain(socket: Socket<Side>) {
+      const { kept } = socket.data;
+      while (kept[0]) {
+        const sent = Math.max(0, socket.write(kept[0]));
+        if (sent < kept[0].length) {
+          kept[0] = kept[0].subarray(sent);
+          return;
+        }
+        kept.shift();
+      }
+      socket.data.other?.resume();
+      if (socket.data.ending) finish(socket);
+    },
+    end(socket: Socket<Side>) {
+      socket.data.ended = true;
+      if (socket.data.other) finish(socket.data.other);
+      else socket.end();
+    },
+    close(socket: Socket<Side>, error?: Error) {
+      sides.delete(socket.data);
+      const { other } = socket.data;
+      if (other && error) other.terminate();
+      else if (other) finish(other);
+    },
+    error() {},
+  };
+
+  const server = Bun.listen<Side>({
+    hostname: '0.0.0.0',
+    port: 0,
+    allowHalfOpen: true,
+    socket: {
+      ...handlers,
+      open(socket) {
+        const address = socket.localAddress.replace('::ffff:', '');
+        dials.set(address, (dials.get(address) ?? 0) + 1);
+        socket.data = newSide(roleOf(address));
+        if (socket.data.role === 'reset') socket.terminate();
+      },
+    },
+  });
+
+  function play(socket: Socket<Side>): void {
+    const { data } = socket;
+    if (data.opened || data.role === 'hang') return;
+    if (data.role === 'socks5') {
+      playSocks5(socket);
+      return;
+    }
+    if (data.role === 'socks4') {
+      playSocks4(socket);
+      return;
+    }
+    const end = data.buffer.indexOf('\r\n\r\n');
+    if (end < 0) return;
+    if (data.role === 'login') {
+      answer(socket, LOGIN);
+      return;
+    }
+    if (data.role === 'portal') {
+      answer(socket, PORTAL);
+      return;
+    }
+    if (data.role === 'sick') {
+      answer(socket, SICK);
+      return;
+    }
+    if (data.role === 'swallow') {
+      socket.end();
+      return;
+    }
+    const head = data.buffer.toString('latin1', 0, end);
+    const rest = data.buffer.subarray(end + 4);
+    const [method = '', target = ''] = head.split(' ');
+    data.opened = true;
+    if (method === 'CONNECT') {
+      const ok = 'HTTP/1.1 200 OK\r\n\r\n';
+      if (data.role === 'liar') {
+        answer(socket, `${ok}${PORTAL}`);
+        return;
+      }
+      open(socket, Number(target.split(':').at(-1)), ok, rest);
+      return;
+    }
+    const url = new URL(target);
+    const origin = `${method} ${url.pathname}${url.search}${head.slice(method.length + 1 + target.length)}\r\n\r\n`;
+    open(socket, Number(url.port || 80), '', Buffer.concat([Buffer.from(origin, 'latin1'), rest]));
+  }
+
+  function playSocks4(socket: Socket<Side>): void {
+    const { buffer } = socket.data;
+    const named = buffer[4] === 0 && buffer[5] === 0 && buffer[6] === 0;
+    const userEnd = buffer.indexOf(0, 8);
+    const end = named && userEnd > 0 ? buffer.indexOf(0, userEnd + 1) : userEnd;
+    if (end < 0) return;
+    socket.data.opened = true;
+    open(socket, buffer.readUInt16BE(2), Buffer.from([0, 90, 0, 0, 0, 0, 0, 0]), buffer.subarray(end + 1));
+  }
+
+  function playSocks5(socket: Socket<Side>): void {
+    const { data } = socket;
+    if (data.buffer.length === 3) {
+      socket.write(Buffer.from([5, 0]));
+      return;
+    }
+    const request = data.buffer.subarray(3);
+    const hostBytes = request[3] === 1 ? 4 : request[3] === 4 ? 16 : 1 + (request[4] ?? 0);
+    if (request.length < 4 + hostBytes + 2) return;
+    data.opened = true;
+    const rest = request.subarray(4 + hostBytes + 2);
+    open(socket, request.readUInt16BE(4 + hostBytes), Buffer.from([5, 0, 0, 1, 0, 0, 0, 0, 0, 0]), rest);
+  }
+
+  function open(socket: Socket<Side>, port: number, yes: string | Buffer, rest: Buffer): void {
+    Bun.connect<Side>({
+      hostname: '127.0.0.1',
+      port,
+      allowHalfOpen: true,
+      data: newSide(socket.data.role),
+      socket: {
+        ...handlers,
+        open(far) {
+          far.data.other = socket;
+          socket.data.other = far;
+          socket.write(yes);
+          if (rest.length > 0) send(far, rest, socket);
+        },
+      },
+    }).catch(() => answer(socket, SICK));
+  }
+
+  return {
+    port: server.port,
+    dials,
+    open: () => sides.size,
+    stop: () => server.stop(true),
+  };
+}
+
+function answer(socket: Socket<Side>, text: string): void {
+  socket.data.opened = true;
+  socket.write(text);
+  socket.end();
+}
+
+function send(to: Socket<Side>, bytes: Uint8Array, from: Socket<Side>): void {
+  const sent = to.data.kept.length > 0 ? 0 : Math.max(0, to.write(bytes));
+  if (sent === bytes.length) return;
+  to.data.kept.push(bytes.subarray(sent));
+  from.pause();
+}
+
+function finish(socket: Socket<Side>): void {
+  socket.data.ending = true;
+  if (socket.data.kept.length > 0) return;
+  if (socket.data.ended) socket.end();
+  else socket.shutdown();
+}

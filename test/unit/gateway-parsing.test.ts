@@ -1,0 +1,292 @@
+import { describe, expect, test } from 'bun:test';
+import { createServer } from 'node:net';
+import { connect } from 'node:tls';
+import { readAnswer } from '../../src/gateway/http-answer.ts';
+import { bodyEnd, framingOf, readHead } from '../../src/gateway/http-message.ts';
+import { readRequest } from '../../src/gateway/http-request.ts';
+import { socksReader } from '../../src/gateway/socks-ask.ts';
+import { readAuthority, readTarget, refusedTarget } from '../../src/gateway/target.ts';
+import { readGreeting, readOpening } from '../../src/gateway/tls.ts';
+import { Inbox } from '../../src/proxy/check/inbox.ts';
+
+function headOf(text: string) {
+  const head = readHead(Buffer.from(text));
+  if (!head) throw new Error('no whole head');
+  return head;
+}
+
+function plainOf(text: string) {
+  const ask = readRequest(headOf(text));
+  if (ask.kind !== 'plain') throw new Error('not plain');
+  return ask.request;
+}
+
+describe('the head of a request', () => {
+  test('is sent on in absolute form to proxies and in origin form to servers, with the host of the URL', () => {
+    const request = plainOf('GET http://Example.com/a?b HTTP/1.1\r\nHost: other.example\r\nX: 1\r\n\r\n');
+    expect(request.forProxy.toString()).toBe(
+      'GET http://example.com/a?b HTTP/1.1\r\nHost: example.com\r\nX: 1\r\nConnection: close\r\n\r\n',
+    );
+    expect(request.forServer.toString()).toStartWith('GET /a?b HTTP/1.1\r\nHost: example.com\r\n');
+  });
+
+  test('loses what concerns one connection, but never what frames the body', () => {
+    const request = plainOf(
+      'POST http://a.example/ HTTP/1.1\r\nConnection: x-mine, content-length\r\nX-Mine: 1\r\nProxy-Authorization: Basic YTpi\r\nTE: trailers\r\nContent-Length: 3\r\n\r\n',
+    );
+    expect(request.forServer.toString()).toBe(
+      'POST / HTTP/1.1\r\nHost: a.example\r\nContent-Length: 3\r\nConnection: close\r\n\r\n',
+    );
+  });
+
+  test.each([
+    'GET / HTTP/1.1\r\n\r\n',
+    'GET http://a.example/ HTTP/2.0\r\n\r\n',
+    'GET http://a.example/ HTTP/1.1\r\nA : 1\r\n\r\n',
+    'GET http://a.example/ HTTP/1.1\r\nA: 1\n B: 2\r\n\r\n',
+    'GET http://a.example/ HTTP/1.1\r\nA: 1\r\n folded\r\n\r\n',
+    'GET http://a@b.example/ HTTP/1.1\r\n\r\n',
+    'GET http://a.example:99999/ HTTP/1.1\r\n\r\n',
+    'CONNECT a.example HTTP/1.1\r\n\r\n',
+    'CONNECT http://a.example:443 HTTP/1.1\r\n\r\n',
+    'POST http://a.example/ HTTP/1.1\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n',
+    'POST http://a.example/ HTTP/1.1\r\nContent-Length: 3\r\nContent-Length: 4\r\n\r\n',
+    'POST http://a.example/ HTTP/1.1\r\nContent-Length: +3\r\n\r\n',
+    'POST http://a.example/ HTTP/1.1\r\nTransfer-Encoding: gzip, chunked\r\n\r\n',
+  ])('is refused where it could be read in two ways or is none: %j', (text) => {
+    expect(() => readRequest(headOf(text))).toThrow();
+  });
+
+  test('gives the login of Basic', () => {
+    const ask = readRequest(
+      headOf('CONNECT a.example:443 HTTP/1.1\r\nProxy-Authorization: Basic YTpiOmM=\r\n\r\n'),
+    );
+    expect(ask.login).toEqual({ user: 'a', password: 'b:c' });
+  });
+
+  test('is no more than 64 KB', () => {
+    expect(readHead(Buffer.from(`GET http://a.example/ HTTP/1.1\r\nA: ${'x'.repeat(1000)}`))).toBeUndefined();
+    expect(() =>
+      readHead(Buffer.from(`GET http://a.example/ HTTP/1.1\r\nA: ${'x'.repeat(66_000)}`)),
+    ).toThrow();
+  });
+});
+
+describe('the end of a body', () => {
+  const chunked = '5;x=1\r\nhello\r\n1\r\n!\r\n0\r\nTrailer: 1\r\n\r\n';
+
+  test('is found in chunks, however they are cut, and what follows is not taken', () => {
+    for (let cut = 1; cut <= chunked.length; cut++) {
+      const end = bodyEnd('chunked');
+      const bytes = Buffer.from(`${chunked}GET`);
+      let taken = 0;
+      for (let at = 0; at < bytes.length; at += cut) {
+        const piece = bytes.subarray(at, at + cut);
+        const count = end.take(piece);
+        taken += count;
+        if (count < piece.length) break;
+      }
+      expect([taken, end.done]).toEqual([chunked.length, true]);
+    }
+  });
+
+  test.each(['5\nhello\r\n', 'x\r\n', '5\r\nhelloXX', '-1\r\n', '0\r\nA: 1\n\r\n', `${'1'.repeat(300)}`])(
+    'is not looked for in malformed chunks: %j',
+    (text) => {
+      expect(() => bodyEnd('chunked').take(Buffer.from(text))).toThrow();
+    },
+  );
+
+  test('is known beforehand where a length says it', () => {
+    const end = bodyEnd(framingOf(headOf('HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n'), 'until close'));
+    expect([end.take(Buffer.from('abc')), end.done]).toEqual([3, false]);
+    expect([end.take(Buffer.from('defg')), end.done]).toEqual([2, true]);
+  });
+});
+
+describe('the head of an answer', () => {
+  test('is the final one', () => {
+    const text =
+      'HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\nHTTP/1.1 204 No Content\r\nContent-Length: 3\r\n\r\n';
+    expect(readAnswer(Buffer.from(text), 'GET')).toMatchObject({
+      status: 204,
+      framing: 'none',
+      bytes: text.length,
+    });
+  });
+
+  test.each(['SSH-2.0-x\r\n\r\n', 'HTTP/1.1 101 Switching\r\n\r\n', 'HTTP/1.1 2000 OK\r\n\r\n'])(
+    'is refused where it is none: %j',
+    (text) => {
+      expect(() => readAnswer(Buffer.from(text), 'GET')).toThrow();
+    },
+  );
+});
+
+describe('a target', () => {
+  const rules = {
+    ports: new Set([80, 443]),
+    allowPrivate: false,
+    own: new Set(['203.0.113.7', 'pool.example.org']),
+  };
+
+  test.each([
+    '127.0.0.1:80',
+    '0x7f.1:80',
+    '2130706433:80',
+    '[::1]:443',
+    '[::ffff:10.0.0.1]:443',
+    '169.254.169.254:80',
+    '168.63.129.16:80',
+    '100.64.0.1:80',
+    'localhost:80',
+    'LOCALHOST.:80',
+    'printer.local:80',
+    'metadata.google.internal:80',
+    'intranet:80',
+    'pool.example.org:443',
+    'example.com:22',
+    'example.com:8080',
+  ])('is refused where it is the own network, or a port that is not allowed: %s', (text) => {
+    const target = readAuthority(text);
+    expect(target && refusedTarget(target, rules)).toBeString();
+  });
+
+  test.each(['example.com:443', '1.1.1.1:443', '[2606:4700::1111]:443', 'xn--bcher-kva.example.net:80'])(
+    'is allowed on the public internet: %s',
+    (text) => {
+      const target = readAuthority(text);
+      expect(target).not.toBeNull();
+      expect(target && refusedTarget(target, rules)).toBeNull();
+    },
+  );
+
+  test.each([
+    'example.com',
+    'a b:80',
+    'a/b:80',
+    'a@b:80',
+    ':80',
+    'example.com:0',
+    'example.com:65536',
+    'a:b:c',
+  ])('is none: %j', (text) => {
+    expect(readAuthority(text)).toBeNull();
+  });
+
+  test('never is one of the ports that obey, even if any port is allowed', () => {
+    const target = readTarget('example.com', 25);
+    expect(target && refusedTarget(target, { ...rules, ports: null })).toContain('SMTP');
+  });
+});
+
+describe('SOCKS5', () => {
+  function ask(pieces: Uint8Array[]) {
+    const said: number[][] = [];
+    const read = socksReader((bytes) => said.push([...bytes]));
+    const inbox = new Inbox();
+    let found: ReturnType<typeof read>;
+    for (const piece of pieces) {
+      inbox.add(Buffer.from(piece));
+      found = read(inbox);
+    }
+    return { said, found, left: inbox.view().length };
+  }
+  const greeting = [5, 2, 0, 2];
+  const login = [1, 2, 117, 115, 3, 112, 119, 100];
+  const request = [5, 1, 0, 3, 11, ...Buffer.from('Example.com'), 1, 187];
+
+  test('is understood byte by byte, with a login', () => {
+    const bytes = [...greeting, ...login, ...request, 22];
+    const { said, found, left } = ask(bytes.slice(0, -1).map((byte) => new Uint8Array([byte])));
+    expect(said).toEqual([
+      [5, 2],
+      [1, 0],
+    ]);
+    expect(found).toEqual({
+      target: { host: 'example.com', address: null, port: 443 },
+      login: { user: 'us', password: 'pwd' },
+    });
+    expect(left).toBe(0);
+  });
+
+  test('is understood in one piece, without a login, to IPv6', () => {
+    const bytes = [5, 1, 0, 5, 1, 0, 4, ...Buffer.from('260647000000000000000000000011aa', 'hex'), 0, 80, 71];
+    const { found, left } = ask([new Uint8Array(bytes)]);
+    expect(found?.target).toEqual({ host: '2606:4700::11aa', address: '2606:4700::11aa', port: 80 });
+    expect(left).toBe(1);
+  });
+
+  test.each([
+    [[5, 1, 1]],
+    [[5, 1, 0, 5, 2, 0, 1, 1, 1, 1, 1, 0, 80]],
+    [[5, 1, 0, 5, 1, 0, 9, 1, 1, 1, 1, 0, 80]],
+    [[5, 1, 2, 9, 1, 1]],
+  ])('is refused where it is not what we speak: %j', (bytes) => {
+    expect(() => ask([new Uint8Array(bytes)])).toThrow();
+  });
+});
+
+describe('TLS', () => {
+  test('the ClientHello of a real client is found whole, and cut ones are partial', async () => {
+    const hello = await realHello();
+    expect(readOpening(hello)).toEqual({ kind: 'hello', bytes: hello.length, earlyData: false });
+    for (let length = 1; length < hello.length; length++) {
+      expect(readOpening(hello.subarray(0, length)).kind).toBe('partial');
+    }
+  });
+
+  test('early data is seen', async () => {
+    const hello = await realHello();
+    const extension = Buffer.from([0, 42, 0, 0]);
+    const longer = Buffer.concat([hello, extension]);
+    longer.writeUInt16BE(hello.readUInt16BE(3) + 4, 3);
+    longer.writeUIntBE(hello.readUIntBE(6, 3) + 4, 6, 3);
+    const session = 43 + 1 + (hello[43] ?? 0);
+    const suites = session + 2 + hello.readUInt16BE(session);
+    const extensions = suites + 1 + (hello[suites] ?? 0);
+    longer.writeUInt16BE(hello.readUInt16BE(extensions) + 4, extensions);
+    expect(readOpening(longer)).toMatchObject({ kind: 'hello', earlyData: true });
+  });
+
+  test.each([
+    ['GET / HTTP/1.1\r\n', 'other'],
+    ['SSH-2.0-x', 'other'],
+    ['\x16\x03\x01\x00\x00', 'other'],
+    ['\x16\x02\x01', 'other'],
+  ])('%j is %s', (text, kind) => {
+    expect(readOpening(Buffer.from(text, 'latin1')).kind).toBe(kind as 'other');
+  });
+
+  test('a ServerHello, an alert and a page are told apart', () => {
+    const hello = Buffer.concat([Buffer.from([22, 3, 3, 0, 60, 2, 0, 0, 56, 3, 3]), Buffer.alloc(32)]);
+    expect(readGreeting(hello)).toBe('hello');
+    expect(readGreeting(hello.subarray(0, 20))).toBe('partial');
+    expect(readGreeting(Buffer.from([21, 3, 3, 0, 2, 2, 40]))).toBe('alert');
+    expect(readGreeting(Buffer.from('HTTP/1.1 200 OK\r\n'))).toBe('other');
+    expect(readGreeting(Buffer.from([22, 3, 3, 0, 60, 1, ...Buffer.alloc(60)]))).toBe('other');
+  });
+});
+
+/** The first record that a TLS client of this machine sends. */
+async function realHello(): Promise<Buffer> {
+  const { promise, resolve } = Promise.withResolvers<Buffer>();
+  const server = createServer((socket) => {
+    socket.once('data', (bytes: Buffer) => {
+      resolve(bytes);
+      socket.destroy();
+    });
+    socket.on('error', () => {});
+  });
+  await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
+  const address = server.address();
+  const client = connect({
+    port: typeof address === 'object' ? (address?.port ?? 0) : 0,
+    servername: 'example.com',
+  });
+  client.on('error', () => {});
+  const hello = await promise;
+  client.destroy();
+  server.close();
+  return hello;
+}
