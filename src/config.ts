@@ -12,6 +12,7 @@ import {
   optional,
   origins,
   period,
+  ports,
   rates,
   text,
   url,
@@ -115,6 +116,22 @@ export const settings = Type.Object({
   PROXY_MAX_POOL: integer('200000', 'Most proxies remembered.', 1, 5_000_000),
   PROXY_ALLOW_PRIVATE: flag('false', 'Dial private and loopback addresses too. For tests only.'),
   PROXY_COUNTRY_DB: optional(text(undefined, 'Country database (.mmdb) to use instead of the built-in one.')),
+
+  GATEWAY_PORT: optional(
+    integer(undefined, 'Port of the gateway, one proxy in front of the pool; off when not set.', 0, 65_535),
+  ),
+  GATEWAY_TRIES: integer('12', 'Most proxies that the gateway tries for one request.', 1, 100),
+  GATEWAY_TIMEOUT: duration('10s', 'Until then one of them must have brought an answer.', '100ms'),
+  GATEWAY_IDLE: duration('5m', 'A tunnel in which nothing moves for so long is cut.', '1s'),
+  GATEWAY_PORTS: ports(
+    '80,443',
+    'Ports of targets that may be reached through the gateway: a list, or `any`.',
+  ),
+  GATEWAY_CONNECTIONS: integer('256', 'Connections to the gateway of one user, or one address.', 1, 100_000),
+  GATEWAY_STRICT_CONNECT: flag(
+    'false',
+    'Answers CONNECT only once a proxy has answered it, instead of at once.',
+  ),
 
   IMAGE_MAX_UPLOAD: bytes('32MiB', 'Largest upload.', '1KiB'),
   IMAGE_MAX_STORAGE: optional(

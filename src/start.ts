@@ -23,6 +23,8 @@ const DRAIN_MS = 7000;
 export interface RunningServer {
   /** Where it listens: `http://localhost:3000`, or `unix:/run/picpool/http.sock`. */
   url: string;
+  /** What else is listened on, by name. */
+  addresses: Record<string, string>;
   /** Accepts nothing new, lets running requests and jobs end, closes the stores. */
   stop(): Promise<void>;
 }
@@ -95,7 +97,8 @@ export async function start(
     });
     const { server, url } = await listen(runtime, app.handle, config);
     for (const feature of features) feature.begin();
-    return { url, stop: () => stop(server, features, operations) };
+    const addresses = Object.assign({}, ...features.map((feature) => feature.addresses ?? {}));
+    return { url, addresses, stop: () => stop(server, features, operations) };
   } catch (error) {
     await Promise.all(features.map((feature) => feature.stop()));
     await opened.close();

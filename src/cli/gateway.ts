@@ -1,9 +1,13 @@
 import process from 'node:process';
-import { parseConfig } from '../config.ts';
-import { choice, duration, integer, ports, text, urls } from '../config-values.ts';
+import { createLocalRateLimiter } from '../../adapters/local/rate-limiter.ts';
+import { parseConfig, settings } from '../config.ts';
+import { choice, integer, text, urls } from '../config-values.ts';
+import { createAccounts } from '../gateway/accounts.ts';
+import { createAdmit } from '../gateway/admission.ts';
 import { type Gateway, startGateway } from '../gateway/gateway.ts';
 import { createMeter } from '../gateway/meter.ts';
 import { type Prover, startProver, unknownUpstream } from '../gateway/prover.ts';
+import { createSessions } from '../gateway/sessions.ts';
 import type { Upstream } from '../gateway/upstream.ts';
 import { systemClock } from '../lib/clock.ts';
 import { createMetrics } from '../lib/metrics.ts';
@@ -48,10 +52,10 @@ list is checked meanwhile, and what passes is preferred. It needs no server and 
   options: {
     ...lists,
     port: valueOr('N', integer('8899', 'Port to listen on; 0 lets the system choose.', 0, 65_535)),
-    tries: valueOr('N', integer('12', 'Most proxies that are tried for one request.', 1, 100)),
-    timeout: valueOr('TIME', duration('10s', 'Until then one must have brought an answer.', '100ms')),
-    idle: valueOr('TIME', duration('5m', 'A tunnel in which nothing moves for so long is cut.', '1s')),
-    ports: valueOr('PORTS', ports('80,443', 'Ports of targets that may be reached: a list, or any.')),
+    tries: valueOr('N', settings.properties.GATEWAY_TRIES),
+    timeout: valueOr('TIME', settings.properties.GATEWAY_TIMEOUT),
+    idle: valueOr('TIME', settings.properties.GATEWAY_IDLE),
+    ports: valueOr('PORTS', settings.properties.GATEWAY_PORTS),
     'strict-connect': flag('Answers CONNECT only once a proxy has answered it.'),
     'no-check': flag('Leaves out the checks of the list.'),
     judge: values('URL', urls(['http:', 'https:'], 'Asked through each proxy. [PROXY_JUDGES]')),
@@ -76,6 +80,15 @@ list is checked meanwhile, and what passes is preferred. It needs no server and 
     const say = (sentence: string) => options.quiet || terminal.say(`picpool: ${sentence}`);
 
     let prover: Prover | null = null;
+    const monotonic = () => performance.now();
+    const limiter = createLocalRateLimiter({ now: monotonic });
+    const admit = createAdmit({
+      verify: undefined,
+      limiter,
+      accounts: createAccounts({ limiter, connections: CONNECTIONS }),
+      sessions: createSessions(monotonic),
+      suits: (upstream, kind) => prover?.suits(upstream, kind) ?? true,
+    });
     const gateway = await startGateway({
       tcp: runtime.tcp,
       hostname: '127.0.0.1',
@@ -87,11 +100,11 @@ list is checked meanwhile, and what passes is preferred. It needs no server and 
       connections: CONNECTIONS,
       strict: options['strict-connect'],
       random: Math.random,
-      monotonic: () => performance.now(),
+      monotonic,
       meter: createMeter(createMetrics()),
       onFailure: () => {},
-      admit(_login, peer) {
-        const admission = { user: peer, suits: prover?.suits ?? (() => true) };
+      admit(login, peer) {
+        const admission = admit(login, peer);
         return prover === null ? admission : prover.ready.then(() => admission);
       },
     }).catch((error: NodeJS.ErrnoException) => {

@@ -2,7 +2,7 @@ import process from 'node:process';
 import { type Config, type Environment, parseConfig } from '../config.ts';
 import { createLogger } from '../lib/logger.ts';
 import type { Runtime } from '../runtime/runtime.ts';
-import { start } from '../start.ts';
+import { type RunningServer, start } from '../start.ts';
 import { VERSION } from '../version.ts';
 import { defineCommand, NO_OPERANDS } from './command.ts';
 import { EXIT, withCause } from './exit.ts';
@@ -35,7 +35,7 @@ async function serve(runtime: Runtime, env: Environment): Promise<void> {
     process.stderr.write(`picpool: cannot start: ${withCause(error)}\n`);
     process.exit(1);
   });
-  process.stderr.write(banner(server.url, config, runtime));
+  process.stderr.write(banner(server, config, runtime));
 
   const { promise: signalled, resolve } = Promise.withResolvers<string>();
   for (const signal of SIGNALS) process.once(signal, () => resolve(signal));
@@ -45,14 +45,15 @@ async function serve(runtime: Runtime, env: Environment): Promise<void> {
   process.exit(0);
 }
 
-function banner(url: string, config: Config, runtime: Runtime): string {
+function banner({ url, addresses }: RunningServer, config: Config, runtime: Runtime): string {
+  const others = Object.entries(addresses).map(([name, address]) => `  ${name.padEnd(11)} ${address}\n`);
   return `picpool ${VERSION} on ${runtime.name} ${runtime.version}
   listening   ${url}
   services    ${config.SERVICES.join(', ')}
   records     ${withoutPassword(config.METADATA_URL)}
   images      ${withoutPassword(config.BLOBS_URL)}
   API         ${url}/docs (${url}/openapi.json)
-`;
+${others.join('')}`;
 }
 
 function withoutPassword(url: string): string {

@@ -1,14 +1,78 @@
+import type { Bucket, RateLimiter } from '../lib/rate-limiter.ts';
+import type { Account, Accounts } from './accounts.ts';
+import { GatewayFault } from './fault.ts';
 import type { Login } from './http-request.ts';
 import type { Suits } from './lane.ts';
+import type { Session, Sessions } from './sessions.ts';
+import { readUser, type UserOptions } from './user-options.ts';
 
 /** Who was let in, and what they want of the upstreams. */
 export interface Admission {
-  /** Whom limits count for. */
-  user: string;
+  account: Account;
   suits: Suits;
+  session: Session | null;
 }
 
 /**
  * Lets a client in, or throws (or rejects with) a `GatewayFault`. It answers without a promise where it can.
  */
 export type Admit = (login: Login | null, peer: string) => Admission | Promise<Admission>;
+
+/** What the gateway needs to know of a token. */
+export interface Pass {
+  id: string;
+  rate: Bucket | null;
+  quota: Bucket | null;
+}
+
+export interface AdmitOptions {
+  /** The facts of a token that opens the gateway, or `null`; `undefined`: no login is needed. */
+  verify: ((token: string) => Promise<Pass | null>) | undefined;
+  limiter: Pick<RateLimiter, 'take'>;
+  accounts: Accounts;
+  sessions: Sessions;
+  /** Which upstreams may be used at all. */
+  suits: Suits;
+}
+
+/** Reads logins: the password is a token, the user's name holds options. */
+export function createAdmit({ verify, limiter, accounts, sessions, suits }: AdmitOptions): Admit {
+  function admission(id: string, quota: Bucket | null, options: UserOptions): Admission {
+    const { session, sessionMs, sessionLock: locked } = options;
+    return {
+      account: accounts.of(id, quota),
+      suits: narrowed(suits, options),
+      session: session === undefined ? null : sessions.open(`${id} ${session}`, { sessionMs, locked }),
+    };
+  }
+
+  async function withToken(login: Login, options: UserOptions): Promise<Admission> {
+    const pass = await verify?.(login.password);
+    if (!pass) throw new GatewayFault('login_required', 'The password must be a token of the role gateway.');
+    if (pass.rate !== null && !(await limiter.take(`gateway ${pass.id}`, pass.rate)).allowed) {
+      throw new GatewayFault('too_many_connections', 'The token has been used as often as it may be.');
+    }
+    return admission(pass.id, pass.quota, options);
+  }
+
+  return (login, peer) => {
+    const { options } = readUser(login?.user ?? '');
+    if (verify === undefined) return admission(peer, null, options);
+    if (login === null) {
+      throw new GatewayFault(
+        'login_required',
+        'Log in: any user, and a token of the role gateway as password.',
+      );
+    }
+    return withToken(login, options);
+  };
+}
+
+function narrowed(suits: Suits, { country, anonymity, maxLatencyMs }: UserOptions): Suits {
+  if (country === undefined && anonymity === undefined && maxLatencyMs === undefined) return suits;
+  return (upstream, kind) =>
+    (country === undefined || upstream.country === country) &&
+    (anonymity === undefined || upstream.anonymity === anonymity) &&
+    (maxLatencyMs === undefined || (upstream.latencyMs !== null && upstream.latencyMs <= maxLatencyMs)) &&
+    suits(upstream, kind);
+}

@@ -1,5 +1,6 @@
 import { Inbox } from '../proxy/check/inbox.ts';
 import type { TcpListener, TcpSocket } from '../runtime/tcp.ts';
+import type { Account } from './accounts.ts';
 import type { Admission, Admit } from './admission.ts';
 import type { Desk } from './desk.ts';
 import { GatewayFault, refusalAnswer, socksRefusal, socksReply } from './fault.ts';
@@ -57,6 +58,7 @@ export class Client implements TcpListener {
   readonly #onGone: () => void;
   #read: () => void;
   #timer: ReturnType<typeof setTimeout> | undefined;
+  #account: Account | null = null;
   #paused = false;
   #ended = false;
   #gone = false;
@@ -102,6 +104,7 @@ export class Client implements TcpListener {
     if (this.#gone) return;
     this.#gone = true;
     clearTimeout(this.#timer);
+    this.#account?.leave();
     this.#onGone();
   }
 
@@ -203,16 +206,25 @@ export class Client implements TcpListener {
     this.onLeft = () => {};
     const admitted = this.#admit(login, this.socket.peer);
     if (!(admitted instanceof Promise)) {
-      begin(admitted);
+      this.#begin(admitted, begin);
       return;
     }
     admitted.then(
-      (admission) => this.#gone || this.#answering(voice, () => begin(admission)),
+      (admission) => this.#gone || this.#answering(voice, () => this.#begin(admission, begin)),
       (error: unknown) =>
         this.#answering(voice, () => {
           throw error;
         }),
     );
+  }
+
+  #begin(admission: Admission, begin: (admission: Admission) => void): void {
+    // Later requests of the connection may come with another login, but it stays one connection.
+    if (this.#account === null) {
+      admission.account.enter();
+      this.#account = admission.account;
+    }
+    begin(admission);
   }
 
   #answering(voice: Voice, run: () => void): void {

@@ -1,9 +1,11 @@
 import type { Tcp } from '../runtime/tcp.ts';
+import type { Admission } from './admission.ts';
 import type { Plan } from './attempt.ts';
 import { createHedges, type Hedges } from './hedges.ts';
 import { Lane, type Suits } from './lane.ts';
 import type { Meter } from './meter.ts';
 import { type Race, type RaceResult, race } from './race.ts';
+import type { Session } from './sessions.ts';
 import type { Target } from './target.ts';
 import type { Failure, Kind, Upstream } from './upstream.ts';
 
@@ -24,11 +26,14 @@ export interface EngineOptions {
 export interface Wish {
   kind: Kind;
   target: Target;
-  suits: Suits;
+  admission: Pick<Admission, 'suits' | 'session'>;
   planFor: (upstream: Upstream) => Plan;
   /** Several may be tried at once from the start. */
   wide: boolean;
 }
+
+/** `lost`: the exit of a locked session has died. */
+export type OnFound = (result: RaceResult | null, tries: number, lost: boolean) => void;
 
 /** Knows the upstreams and finds one that answers. */
 export interface Engine {
@@ -36,11 +41,13 @@ export interface Engine {
   /** Adds an upstream, or replaces what is known of it. */
   set(upstream: Upstream): void;
   delete(key: string): void;
-  find(wish: Wish, onEnd: (result: RaceResult | null, tries: number) => void): Race;
+  find(wish: Wish, onFound: OnFound): Race;
 }
 
 /** While nothing is learned, so many are tried at once. */
 const COLD_WIDTH = 3;
+/** The exit of a session gets so much of the time, so that another one can still be found. */
+const SESSION_SHARE = 0.5;
 
 export function createEngine(options: EngineOptions): Engine {
   const { tcp, random, monotonic, meter, tries, timeoutMs, onFailure } = options;
@@ -55,6 +62,113 @@ export function createEngine(options: EngineOptions): Engine {
     let width = 1;
     while (width < wanted && hedge.take()) width++;
     return width;
+  }
+
+  interface Limits {
+    lane: Lane;
+    suits: Suits;
+    width: number;
+    tries: number;
+    timeoutMs: number;
+  }
+
+  function contest(
+    { kind, target, planFor }: Wish,
+    limits: Limits,
+    onEnd: (result: RaceResult | null, tries: number) => void,
+  ) {
+    const hedge = hedges[kind];
+    const startedAt = monotonic();
+    return race(
+      {
+        ...limits,
+        tcp,
+        target,
+        planFor,
+        hedgeMs: hedge.afterMs,
+        mayHedge: hedge.take,
+        monotonic,
+        onTry(hedged) {
+          meter.tried(kind);
+          if (hedged) meter.hedged(kind);
+        },
+        onFailure(upstream, failure) {
+          meter.failed(kind, failure);
+          onFailure(upstream, failure);
+        },
+      },
+      (result, tried) => {
+        if (result) hedge.observe(monotonic() - startedAt);
+        onEnd(result, tried);
+      },
+    );
+  }
+
+  /** Among all that suit. */
+  function findAny(
+    wish: Wish,
+    suits: Suits,
+    onEnd: (result: RaceResult | null, tries: number) => void,
+  ): Race {
+    const lane = lanes[wish.kind];
+    const hedge = hedges[wish.kind];
+    hedge.request();
+    const width = wish.wide ? widthFor(lane, hedge) : 1;
+    return contest(wish, { lane, suits, width, tries, timeoutMs }, onEnd);
+  }
+
+  /** Through the exit of the session; where there is none yet, or it has died, through one that becomes it. */
+  function findForSession(wish: Wish, session: Session, onFound: OnFound): Race {
+    let running: Race | null = null;
+    let cancelled = false;
+
+    function pinNew(triedBefore: number): void {
+      // An exit must carry whatever comes next.
+      const suits: Suits = (upstream, kind) =>
+        upstream.carries.tunnel && wish.admission.suits(upstream, kind);
+      running = findAny(wish, suits, (result, tried) => {
+        if (result) session.pin(result.member.upstream);
+        session.leave();
+        onFound(result, triedBefore + tried, false);
+      });
+    }
+
+    session.enter(() => {
+      if (cancelled) {
+        session.leave();
+        return;
+      }
+      const { pinned } = session;
+      const lane =
+        pinned === null
+          ? undefined
+          : [lanes[wish.kind], lanes.tunnel].find(({ members }) => members.has(pinned));
+      if (lane === undefined) {
+        if (pinned === null || !session.locked) pinNew(0);
+        else {
+          session.leave();
+          onFound(null, 0, true);
+        }
+        return;
+      }
+      const suits: Suits = ({ key }) => key === pinned;
+      const limits = { lane, suits, width: 1, tries: 1, timeoutMs: timeoutMs * SESSION_SHARE };
+      running = contest(wish, limits, (result, tried) => {
+        if (result || session.locked) {
+          session.leave();
+          onFound(result, tried, result === null);
+        } else pinNew(tried);
+      });
+    });
+    return {
+      cancel() {
+        if (cancelled) return;
+        cancelled = true;
+        if (running === null) return;
+        running.cancel();
+        session.leave();
+      },
+    };
   }
 
   return {
@@ -72,39 +186,10 @@ export function createEngine(options: EngineOptions): Engine {
       lanes.plain.delete(key);
     },
 
-    find({ kind, target, suits, planFor, wide }, onEnd) {
-      const lane = lanes[kind];
-      const hedge = hedges[kind];
-      hedge.request();
-      const startedAt = monotonic();
-      return race(
-        {
-          tcp,
-          lane,
-          target,
-          suits,
-          planFor,
-          width: wide ? widthFor(lane, hedge) : 1,
-          tries,
-          hedgeMs: hedge.afterMs,
-          mayHedge() {
-            const may = hedge.take();
-            if (may) meter.hedged(kind);
-            return may;
-          },
-          timeoutMs,
-          monotonic,
-          onTry: () => meter.tried(kind),
-          onFailure(upstream, failure) {
-            meter.failed(kind, failure);
-            onFailure(upstream, failure);
-          },
-        },
-        (result, tried) => {
-          if (result) hedge.observe(monotonic() - startedAt);
-          onEnd(result, tried);
-        },
-      );
+    find(wish, onFound) {
+      const { suits, session } = wish.admission;
+      if (session) return findForSession(wish, session, onFound);
+      return findAny(wish, suits, (result, tried) => onFound(result, tried, false));
     },
   };
 }

@@ -8,7 +8,7 @@ import { type Answer, answerHead, readAnswer } from './http-answer.ts';
 import { type BodyEnd, bodyEnd, listOf } from './http-message.ts';
 import type { PlainRequest } from './http-request.ts';
 import type { Race, RaceResult } from './race.ts';
-import { noAnswer } from './tunnel.ts';
+import { noAnswer, sessionLost } from './tunnel.ts';
 import type { Upstream } from './upstream.ts';
 
 export interface PlainOptions {
@@ -46,25 +46,30 @@ export function sendPlain(options: PlainOptions): void {
     {
       kind: 'plain',
       target: request.target,
-      suits: admission.suits,
+      admission,
       planFor: (upstream): Plan => ({
-        tunnel: upstream.protocol !== 'http',
+        tunnel: isTunnelled(upstream),
         payload: repeatable ? headFor(request, upstream) : null,
         judge: judge(upstream),
       }),
       wide: repeatable,
     },
-    (result, tries) => {
+    (result, tries, lost) => {
       const ms = desk.monotonic() - startedAt;
       desk.meter.settled('plain', result === null ? 'no_answer' : 'served', ms);
-      if (result === null) refuse(client, noAnswer(request.target, tries));
+      if (result === null) refuse(client, lost ? sessionLost() : noAnswer(request.target, tries));
       else new Exchange(options, result).begin(repeatable);
     },
   );
 }
 
-function headFor(request: PlainRequest, { protocol }: Upstream): Buffer {
-  return protocol === 'http' ? request.forProxy : request.forServer;
+function headFor(request: PlainRequest, upstream: Upstream): Buffer {
+  return isTunnelled(upstream) ? request.forServer : request.forProxy;
+}
+
+/** An HTTP proxy that forwards nothing may still open a tunnel to port 80. */
+function isTunnelled({ protocol, carries }: Upstream): boolean {
+  return protocol !== 'http' || !carries.plain;
 }
 
 /** Judges the beginning of an answer; `certain`: the upstream is known to bring the target's. */
@@ -177,7 +182,10 @@ class Exchange {
     this.#answerEnd = bodyEnd(answer.framing);
     if (!doubtful) desk.engine.lanes.plain.succeeded(member, tookMs);
     const added = [this.#reusable ? 'Connection: keep-alive' : 'Connection: close'];
-    if (member.upstream.exitIp !== null) added.push(`X-Picpool-Exit: ${member.upstream.exitIp}`);
+    const { session } = this.#options.admission;
+    const { exitIp } = member.upstream;
+    if (session) added.push(...session.headers());
+    else if (exitIp !== null) added.push(`X-Picpool-Exit: ${exitIp}`);
     const head = answerHead(answer, added);
     desk.meter.bytes('down', head.length);
     client.socket.write(head);
@@ -193,10 +201,14 @@ class Exchange {
   }
 
   #sendAnswer(bytes: Buffer): void {
-    const { client, desk } = this.#options;
+    const { client, desk, admission } = this.#options;
     try {
       const count = this.#answerEnd?.take(bytes) ?? 0;
       desk.meter.bytes('down', count);
+      if (!admission.account.spend(count)) {
+        this.#end('broken');
+        return;
+      }
       // What a proxy sends beyond the answer belongs to nobody.
       if (count > 0 && !client.socket.write(bytes.subarray(0, count))) this.#upstream.pause();
       if (this.#answerEnd?.done) this.#end('done');

@@ -89,7 +89,8 @@ export function startProver(options: ProverOptions): Prover {
   }
 
   function learn(upstream: Upstream, kind: Kind, result: CheckResult): void {
-    const passed = result.verdict === 'alive';
+    // What only a third party's page said could be the proxy's own words.
+    const passed = result.verdict === 'alive' && result.proof !== 'echoed';
     upstream.proven[kind] = passed;
     if (passed) {
       proven[kind].add(upstream.key);

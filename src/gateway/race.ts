@@ -21,8 +21,8 @@ export interface RaceOptions {
   /** Until then there must be an answer. */
   timeoutMs: number;
   monotonic: () => number;
-  /** Told of each attempt that begins. */
-  onTry: () => void;
+  /** Told of each attempt that begins; `hedged`: beside others. */
+  onTry: (hedged: boolean) => void;
   onFailure: (upstream: Upstream, failure: Failure) => void;
 }
 
@@ -126,7 +126,7 @@ class Contest implements Race {
     this.#tries++;
     this.#tried.add(member.upstream.key);
     member.busy++;
-    onTry();
+    onTry(this.#running.size > 0);
     const plan = planFor(member.upstream);
     this.#running.set(
       new Attempt(tcp, member.upstream, target, { plan, events: this, now: monotonic() }),

@@ -1,3 +1,4 @@
+import type { Account } from './accounts.ts';
 import type { Admission } from './admission.ts';
 import type { Plan } from './attempt.ts';
 import type { Client, Voice } from './client.ts';
@@ -34,12 +35,13 @@ export interface TunnelOptions {
 export function openTunnel(options: TunnelOptions): void {
   const { client, desk, voice } = options;
   const startedAt = desk.monotonic();
+  const { session } = options.admission;
   if (desk.strict) {
     connect(options, { payload: null, answered: false, startedAt });
     return;
   }
 
-  client.socket.write(voice.yes([]));
+  client.socket.write(voice.yes(session?.headers() ?? []));
   let timer = setTimeout(go, SILENT_CLIENT_MS);
   let patient = false;
   client.onLeft = () => clearTimeout(timer);
@@ -81,18 +83,18 @@ function connect(
     desk.meter.settled('tunnel', 'client_left', 0);
   };
   running = desk.engine.find(
-    { kind: 'tunnel', target, suits: admission.suits, planFor: () => plan, wide: true },
-    (result, tries) => {
+    { kind: 'tunnel', target, admission, planFor: () => plan, wide: true },
+    (result, tries, lost) => {
       const ms = desk.monotonic() - startedAt;
       if (result === null) {
         desk.meter.settled('tunnel', 'no_answer', ms);
         if (answered) client.socket.destroy();
-        else client.refuse(voice, noAnswer(target, tries));
+        else client.refuse(voice, lost ? sessionLost() : noAnswer(target, tries));
         return;
       }
       desk.meter.settled('tunnel', 'served', ms);
-      if (!answered) client.socket.write(voice.yes([]));
-      carry({ client, desk, result, hello: payload?.length ?? 0 });
+      if (!answered) client.socket.write(voice.yes(admission.session?.headers() ?? []));
+      carry({ client, desk, result, hello: payload?.length ?? 0, account: admission.account });
     },
   );
 }
@@ -103,11 +105,13 @@ function carry({
   desk,
   result,
   hello,
+  account,
 }: {
   client: Client;
   desk: Desk;
   result: RaceResult;
   hello: number;
+  account: Account;
 }): void {
   const { attempt, member, tookMs, doubtful } = result;
   const lane = desk.engine.lanes.tunnel;
@@ -122,7 +126,7 @@ function carry({
     monotonic: desk.monotonic,
     onBytes(direction, count) {
       desk.meter.bytes(direction, count);
-      return true;
+      return account.spend(count);
     },
     onEnd(report) {
       desk.relays.delete(relay);
@@ -151,6 +155,13 @@ function judge(received: Buffer): ReturnType<Plan['judge']> {
     case 'other':
       return { failure: 'page' };
   }
+}
+
+export function sessionLost(): GatewayFault {
+  return new GatewayFault(
+    'session_lost',
+    'The exit of this session has died, and the session is locked to it.',
+  );
 }
 
 export function noAnswer(target: Target, tries: number): GatewayFault {

@@ -16,7 +16,7 @@ const pageQuery = Type.Object(
 
 /** The page of the proxy pool. */
 export function proxyPageRoutes(options: ProxyPagesOptions) {
-  return new Elysia().get('/proxies', ({ query }) => showProxies(options, query), {
+  return new Elysia().get('/proxies', ({ query, request }) => showProxies(options, query, request), {
     query: pageQuery,
     transform: ({ query }) => coerce(pageQuery, query),
     detail: { hide: true },

@@ -1,4 +1,5 @@
 import { AppError } from '../errors.ts';
+import type { ContextOf } from '../http/request-context.ts';
 import type { HomeSection } from '../web/home-page.ts';
 import { pageResponse } from '../web/page-response.ts';
 import { poolHome } from '../web/pool-home.ts';
@@ -6,6 +7,7 @@ import type { PoolOverview } from '../web/pool-overview.ts';
 import { proxiesPage } from '../web/proxies-page.ts';
 import type { ProxyRow } from '../web/proxy-table.ts';
 import type { Site } from '../web/site.ts';
+import type { GatewayPanel } from '../web/use-it.ts';
 import { readableAge } from '../web/words.ts';
 import {
   ANONYMITIES,
@@ -28,6 +30,9 @@ export interface ProxyPagesOptions {
   refreshIntervalMs: number;
   /** True where only the administrator may start a refresh. */
   adminRequired: boolean;
+  /** What users of the gateway need to know, given the origin of the request; `null` where it is off. */
+  gateway: ((origin: string) => GatewayPanel) | null;
+  contextOf: ContextOf;
   /** Ms since 1970. */
   now: () => number;
 }
@@ -50,7 +55,11 @@ const FIELDS = [
 export type PageQuery = Omit<ListQuery, 'limit' | 'offset' | 'random' | 'format'> & { page?: number };
 
 /** The page of the pool. */
-export async function showProxies(options: ProxyPagesOptions, query: PageQuery): Promise<Response> {
+export async function showProxies(
+  options: ProxyPagesOptions,
+  query: PageQuery,
+  request: Request,
+): Promise<Response> {
   const { service, site, basePath, refreshIntervalMs, adminRequired } = options;
   const now = options.now();
   const { page = 1, sort = 'dependable' } = query;
@@ -62,6 +71,7 @@ export async function showProxies(options: ProxyPagesOptions, query: PageQuery):
   const path = `${basePath}/proxies`;
   const values = Object.fromEntries(FIELDS.map((name) => [name, String(query[name] ?? '')]));
   const markup = proxiesPage(site, {
+    gateway: options.gateway?.(options.contextOf(request).origin) ?? null,
     overview: viewOf(pool, now),
     freshness: {
       job: refresh,

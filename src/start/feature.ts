@@ -26,6 +26,8 @@ export interface RunningFeature extends Feature {
   degraded?: () => Promise<readonly string[]>;
   /** True for an address from which others than its owner may come. */
   isExit?(address: string): boolean;
+  /** What else it listens on, by name. */
+  addresses?: Record<string, string>;
   /** Begins its timers and jobs; called once the server listens. */
   begin(): void;
   /** Ends them, and whatever answer is still being streamed. Idempotent. */

@@ -1,5 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
+import { createTokens } from '../access/tokens.ts';
+import { gatewayRoutes } from '../gateway/routes.ts';
 import { systemClock } from '../lib/clock.ts';
 import { affordableSockets } from '../lib/open-files.ts';
 import { openCountries } from '../proxy/country.ts';
@@ -21,6 +23,7 @@ import { lazySafeFetch } from './lazy-fetch.ts';
 
 /** Puts the proxy pool together. */
 export async function startProxies({
+  runtime,
   config,
   stores,
   contextOf,
@@ -79,12 +82,28 @@ export async function startProxies({
         return { alive, refreshed: lastRefresh !== null, judges: judges.state, schemes: judges.schemes };
       },
     });
+  const gateway =
+    config.GATEWAY_PORT === undefined
+      ? null
+      : await (await import('./gateway.ts')).startServerGateway({
+          runtime,
+          config,
+          port: config.GATEWAY_PORT,
+          store: stores.proxies,
+          limiter: stores.limiter,
+          tokens: createTokens({ state: stores.state, random: randomBytes, now: Date.now }),
+          metrics,
+          report: (id) => service.report(id, { ok: false }),
+          log,
+        });
   const pages = {
     service,
     site,
     basePath,
     refreshIntervalMs: config.PROXY_REFRESH_INTERVAL,
     adminRequired: config.ADMIN_TOKEN !== undefined,
+    gateway: gateway?.panel ?? null,
+    contextOf,
     now: Date.now,
   };
   return {
@@ -94,7 +113,9 @@ export async function startProxies({
       service,
       contextOf,
       judgeSecret: secret,
-    }).use(proxyPageRoutes(pages)),
+    })
+      .use(proxyPageRoutes(pages))
+      .use(gatewayRoutes({ contextOf, port: gateway?.port ?? null })),
     home: () => proxyHome(pages, !config.SERVICES.includes('image')),
     stats: service.stats,
     statsAnswer,
@@ -104,7 +125,11 @@ export async function startProxies({
       service.start();
       exits.start();
     },
+    ...(gateway && {
+      addresses: { gateway: `http://${gateway.closed ? 'USER:TOKEN@' : ''}localhost:${gateway.port}` },
+    }),
     async stop() {
+      await gateway?.stop();
       await exits.stop();
       await watching?.stop();
       await service.stop();

@@ -4,16 +4,22 @@ import { type FilterChoices, proxyFilters } from './proxy-filters.ts';
 import { type ProxyList, proxyResults } from './proxy-table.ts';
 import { type Freshness, poolWarnings, refreshPanel, sourceTable } from './refresh-panel.ts';
 import type { Site } from './site.ts';
+import { type GatewayPanel, useIt } from './use-it.ts';
 
 export interface ProxiesPage {
   overview: PoolOverview;
   freshness: Freshness;
   choices: FilterChoices;
   list: ProxyList;
+  /** `null` where the gateway is off. */
+  gateway: GatewayPanel | null;
 }
 
 /** The pool: how it is, what it holds, where that comes from. The parts with an id are what the script replaces. */
-export function proxiesPage(site: Site, { overview, freshness, choices, list }: ProxiesPage): string {
+export function proxiesPage(
+  site: Site,
+  { overview, freshness, choices, list, gateway }: ProxiesPage,
+): string {
   const { path, basePath, values } = list;
   return site.render({
     title: 'Proxies',
@@ -28,6 +34,7 @@ export function proxiesPage(site: Site, { overview, freshness, choices, list }: 
 <div id="overview" class="pool-band">${poolWarnings(freshness)}${poolOverview(overview, path)}</div>
 <div id="refresh">${refreshPanel(freshness)}</div>
 </div>
+${gateway && useIt(gateway)}
 <section aria-labelledby="list-title">
 <header class="section-head"><h2 id="list-title">List</h2></header>
 ${proxyFilters(path, values, choices)}

@@ -1,0 +1,69 @@
+import type { Bucket, RateLimiter } from '../lib/rate-limiter.ts';
+import { GatewayFault } from './fault.ts';
+
+/** Whom limits count for: a token, or an address. */
+export interface Account {
+  /** One more connection. Throws `too_many_connections`. */
+  enter(): void;
+  leave(): void;
+  /** Counts bytes; false once the quota is used up. */
+  spend(bytes: number): boolean;
+}
+
+export interface AccountsOptions {
+  limiter: Pick<RateLimiter, 'take'>;
+  /** Most connections of one user. */
+  connections: number;
+}
+
+export interface Accounts {
+  /** The account of a user; `quota`: bytes in a time, `null` without a limit. */
+  of(user: string, quota: Bucket | null): Account;
+}
+
+/** Bytes are taken from the quota in such steps, as all copies of the server share it. */
+const STEP = 1024 * 1024;
+
+export function createAccounts({ limiter, connections }: AccountsOptions): Accounts {
+  const accounts = new Map<string, { open: number; paid: number; empty: boolean; asking: boolean }>();
+
+  return {
+    of(user, quota) {
+      const account = accounts.get(user) ?? { open: 0, paid: 0, empty: false, asking: false };
+
+      async function pay(bucket: Bucket): Promise<void> {
+        if (account.asking) return;
+        account.asking = true;
+        const step = Math.min(STEP, bucket.capacity);
+        try {
+          const { allowed } = await limiter.take(`gateway-bytes ${user}`, bucket, step);
+          account.empty = !allowed;
+          if (allowed) account.paid += step;
+        } catch {
+          // A store that cannot be asked must not cut tunnels.
+        } finally {
+          account.asking = false;
+        }
+      }
+
+      return {
+        enter() {
+          if (account.open >= connections) {
+            throw new GatewayFault('too_many_connections', `${connections} connections are open already.`);
+          }
+          account.open++;
+          accounts.set(user, account);
+        },
+        leave() {
+          if (--account.open === 0) accounts.delete(user);
+        },
+        spend(bytes) {
+          if (quota === null) return true;
+          account.paid -= bytes;
+          if (account.paid <= 0) pay(quota);
+          return !account.empty;
+        },
+      };
+    },
+  };
+}

@@ -1,0 +1,109 @@
+import { every } from '../lib/schedule.ts';
+import { formatAddress, type ProxyRecord } from '../proxy/proxy.ts';
+import type { ProxyStore } from '../proxy/store.ts';
+import type { Engine } from './engine.ts';
+import type { Failure, Upstream } from './upstream.ts';
+
+export interface FollowPoolOptions {
+  store: Pick<ProxyStore, 'stream' | 'version'>;
+  engine: Pick<Engine, 'set' | 'delete'>;
+  /** Hears that a proxy failed, so that it is checked soon. */
+  report: (id: number) => Promise<unknown>;
+  monotonic: () => number;
+  onError: (error: unknown) => void;
+}
+
+/** Keeps the gateway's upstreams as the pool has them. */
+export interface PoolFollower {
+  /** Begins, with a first look at once. */
+  start(): void;
+  failed(upstream: Upstream, failure: Failure): void;
+  stop(): Promise<void>;
+}
+
+const LOOK_MS = 5_000;
+/** The most dependable so many are used. */
+const MOST_UPSTREAMS = 20_000;
+/** What only a third party's page said could be the proxy's own words. */
+const UNFORGEABLE = ['tls', 'signed', 'relayed'] as const;
+/** A proxy is reported this often at most. */
+const REPORT_GAP_MS = 60_000;
+/** These say more about the target than about the proxy. */
+const NO_NEWS: ReadonlySet<Failure> = new Set(['alert', 'declined']);
+
+export function followPool({ store, engine, report, monotonic, onError }: FollowPoolOptions): PoolFollower {
+  let known = new Map<string, { upstream: Upstream; ids: number[] }>();
+  let seenVersion: string | null = null;
+  let reported = new Map<number, number>();
+  let repetition: { stop(): Promise<void> } | null = null;
+  let first: Promise<void> = Promise.resolve();
+
+  async function look(): Promise<void> {
+    const version = await store.version();
+    if (version === seenVersion) return;
+    const found = new Map<string, { upstream: Upstream; ids: number[] }>();
+    for await (const records of store.stream({ status: 'alive', proofs: UNFORGEABLE })) {
+      for (const record of records) addTo(found, record);
+      if (found.size >= MOST_UPSTREAMS) break;
+    }
+    for (const { upstream } of found.values()) engine.set(upstream);
+    for (const key of known.keys()) {
+      if (!found.has(key)) engine.delete(key);
+    }
+    known = found;
+    seenVersion = version;
+  }
+
+  return {
+    start() {
+      first = look().catch(onError);
+      repetition = every(LOOK_MS, look, onError);
+    },
+
+    failed({ key }, failure) {
+      if (NO_NEWS.has(failure)) return;
+      const now = monotonic();
+      if (reported.size > MOST_UPSTREAMS) reported = new Map();
+      for (const id of known.get(key)?.ids ?? []) {
+        if (now - (reported.get(id) ?? Number.NEGATIVE_INFINITY) < REPORT_GAP_MS) continue;
+        reported.set(id, now);
+        report(id).catch(onError);
+      }
+    },
+
+    async stop() {
+      await Promise.all([first, repetition?.stop()]);
+    },
+  };
+}
+
+/** A proxy that was found to forward and to tunnel has two records, and is one upstream. */
+function addTo(found: Map<string, { upstream: Upstream; ids: number[] }>, record: ProxyRecord): void {
+  const { id, protocol, ip, port, country, anonymity, exitIp, uptime, responseMs } = record;
+  const spoken = protocol === 'https' ? 'http' : protocol;
+  const key = `${spoken}://${formatAddress(record)}`;
+  const carries = { tunnel: protocol !== 'http', plain: protocol !== 'https' };
+  const known = found.get(key);
+  if (known) {
+    known.ids.push(id);
+    known.upstream.carries = { tunnel: true, plain: true };
+    known.upstream.proven = known.upstream.carries;
+    return;
+  }
+  found.set(key, {
+    ids: [id],
+    upstream: {
+      key,
+      protocol: spoken,
+      ip,
+      port,
+      country,
+      anonymity,
+      exitIp,
+      prior: uptime,
+      latencyMs: responseMs,
+      proven: carries,
+      carries,
+    },
+  });
+}

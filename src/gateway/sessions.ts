@@ -1,0 +1,95 @@
+import type { Upstream } from './upstream.ts';
+
+/** A client's wish to leave from one exit, and the exit. */
+export interface Session {
+  /** The key of the upstream, `null` before the first answer. */
+  readonly pinned: string | null;
+  readonly locked: boolean;
+  /** What the client is told about it. */
+  headers(): string[];
+  /** All that follows goes through this one. */
+  pin(upstream: Upstream): void;
+  /**
+   * Calls back when nobody else is about to pin the session for the first time; then the caller is, until it pins or
+   * gives up.
+   */
+  enter(go: () => void): void;
+  leave(): void;
+}
+
+export interface Sessions {
+  /** The session of this name, made where there is none. */
+  open(name: string, options: { sessionMs: number; locked: boolean }): Session;
+  readonly size: number;
+}
+
+const MOST_SESSIONS = 20_000;
+
+interface Entry {
+  pinned: string | null;
+  exit: string | null;
+  /** `moved`: its exit has died since the client was told last. */
+  state: 'new' | 'kept' | 'moved';
+  expiresAt: number;
+  /** Requests that wait until the first of them has found an exit. */
+  waiting: (() => void)[];
+  busy: boolean;
+}
+
+/** Remembers sessions until their time is over; of too many, the longest unused are forgotten. */
+export function createSessions(monotonic: () => number): Sessions {
+  const entries = new Map<string, Entry>();
+
+  function find(name: string, sessionMs: number): Entry {
+    const now = monotonic();
+    let entry = entries.get(name);
+    if (!entry || entry.expiresAt < now) {
+      entry = { pinned: null, exit: null, state: 'new', expiresAt: 0, waiting: [], busy: false };
+    }
+    entry.expiresAt = now + sessionMs;
+    entries.delete(name);
+    entries.set(name, entry);
+    const [oldest] = entries.keys();
+    if (oldest !== undefined && entries.size > MOST_SESSIONS) entries.delete(oldest);
+    return entry;
+  }
+
+  return {
+    get size() {
+      return entries.size;
+    },
+    open(name, { sessionMs, locked }) {
+      const entry = find(name, sessionMs);
+      return {
+        get pinned() {
+          return entry.pinned;
+        },
+        locked,
+        headers() {
+          const { state, exit } = entry;
+          if (entry.pinned !== null) entry.state = 'kept';
+          return [`X-Picpool-Session: ${state}`, ...(exit === null ? [] : [`X-Picpool-Exit: ${exit}`])];
+        },
+        pin({ key, exitIp, ip }) {
+          if (entry.pinned === key) return;
+          if (entry.pinned !== null) entry.state = 'moved';
+          entry.pinned = key;
+          entry.exit = exitIp ?? ip;
+        },
+        enter(go) {
+          if (entry.pinned !== null || !entry.busy) {
+            entry.busy = true;
+            go();
+          } else entry.waiting.push(go);
+        },
+        leave() {
+          entry.busy = false;
+          // With an exit found, all go; without, the next one looks for it.
+          const ready = entry.pinned === null ? entry.waiting.splice(0, 1) : entry.waiting.splice(0);
+          if (ready.length > 0) entry.busy = true;
+          for (const go of ready) go();
+        },
+      };
+    },
+  };
+}

@@ -1,0 +1,95 @@
+import { ANONYMITIES, type Anonymity } from '../proxy/proxy.ts';
+import { GatewayFault } from './fault.ts';
+
+/** What a client asks of its upstreams, in the name of its user. */
+export interface UserOptions {
+  /** Two upper-case letters. */
+  country?: string;
+  anonymity?: Anonymity;
+  maxLatencyMs?: number;
+  /** Requests of one session leave from one exit. */
+  session?: string;
+  /** How long a session lasts after its last use. */
+  sessionMs: number;
+  /** When the exit of the session dies, requests are refused, instead of leaving from another. */
+  sessionLock: boolean;
+}
+
+const DEFAULT_SESSION_MIN = 10;
+const MOST_SESSION_MIN = 30;
+
+interface Reader {
+  /** What would be right. */
+  form: string;
+  /** Sets the option; false where the value cannot be. */
+  read(value: string, options: UserOptions): boolean;
+}
+
+const READERS: Record<string, Reader> = {
+  country: {
+    form: 'two letters',
+    read: (value, options) => {
+      options.country = value.toUpperCase();
+      return /^[a-z]{2}$/i.test(value);
+    },
+  },
+  anonymity: {
+    form: `one of ${ANONYMITIES.join(', ')}`,
+    read: (value, options) => {
+      const found = ANONYMITIES.find((known) => known === value.toLowerCase());
+      if (found) options.anonymity = found;
+      return found !== undefined;
+    },
+  },
+  max_latency: {
+    form: 'milliseconds',
+    read: (value, options) => {
+      options.maxLatencyMs = Number(value);
+      return /^\d{1,6}$/.test(value);
+    },
+  },
+  session: {
+    form: '1 to 64 letters, digits and underscores',
+    read: (value, options) => {
+      options.session = value;
+      return /^\w{1,64}$/.test(value);
+    },
+  },
+  sesstime: {
+    form: `minutes from 1 to ${MOST_SESSION_MIN}`,
+    read: (value, options) => {
+      options.sessionMs = Number(value) * 60_000;
+      return /^\d{1,2}$/.test(value) && Number(value) >= 1 && Number(value) <= MOST_SESSION_MIN;
+    },
+  },
+};
+
+/** Other services' names of the same. */
+const ALIASES: Record<string, string> = { cc: 'country', sessid: 'session' };
+
+/**
+ * Reads `user-country-de-session-abc-sesslock`: the name, and options behind it.
+ * @throws {GatewayFault} `bad_request` for an option that is not known or has a value that cannot be.
+ */
+export function readUser(text: string): { user: string; options: UserOptions } {
+  const [user = '', ...words] = text.split('-');
+  const options: UserOptions = { sessionMs: DEFAULT_SESSION_MIN * 60_000, sessionLock: false };
+  for (let at = 0; at < words.length; at++) {
+    const word = (words[at] ?? '').toLowerCase();
+    if (word === 'sesslock') {
+      options.sessionLock = true;
+      continue;
+    }
+    const name = ALIASES[word] ?? word;
+    const reader = Object.hasOwn(READERS, name) ? READERS[name] : undefined;
+    if (!reader) {
+      const known = [...Object.keys(READERS), 'sesslock'].join(', ');
+      throw new GatewayFault('bad_request', `"${word}" is no option of a user's name; there are ${known}.`);
+    }
+    at++;
+    if (!reader.read(words[at] ?? '', options)) {
+      throw new GatewayFault('bad_request', `${word} in the user's name must be ${reader.form}.`);
+    }
+  }
+  return { user, options };
+}

@@ -1,0 +1,101 @@
+import type { Tokens } from '../access/tokens.ts';
+import type { Config } from '../config.ts';
+import { createAccounts } from '../gateway/accounts.ts';
+import { createAdmit } from '../gateway/admission.ts';
+import { followPool } from '../gateway/follow-pool.ts';
+import { type Gateway, startGateway } from '../gateway/gateway.ts';
+import { createMeter } from '../gateway/meter.ts';
+import { placeOf } from '../gateway/routes.ts';
+import { createSessions } from '../gateway/sessions.ts';
+import type { Failure, Upstream } from '../gateway/upstream.ts';
+import type { Log } from '../lib/logger.ts';
+import type { Metrics } from '../lib/metrics.ts';
+import type { RateLimiter } from '../lib/rate-limiter.ts';
+import type { ProxyStore } from '../proxy/store.ts';
+import type { Runtime } from '../runtime/runtime.ts';
+import type { GatewayPanel } from '../web/use-it.ts';
+import { ownAddresses } from './checker.ts';
+
+export interface ServerGatewayOptions {
+  runtime: Pick<Runtime, 'tcp'>;
+  config: Config;
+  /** Where it listens. */
+  port: number;
+  store: ProxyStore;
+  limiter: RateLimiter;
+  tokens: Pick<Tokens, 'verify' | 'list'>;
+  metrics: Metrics;
+  report: (id: number) => Promise<unknown>;
+  log: Log;
+}
+
+/** The gateway of a running server. */
+export interface ServerGateway {
+  port: number;
+  /** For the page of the pool. */
+  panel: (origin: string) => GatewayPanel;
+  /** Needs a token as password. */
+  closed: boolean;
+  stop(): Promise<void>;
+}
+
+/** Most connections of clients, all together. */
+const CONNECTIONS = 10_000;
+
+/**
+ * Starts the gateway over the pool. Without tokens of its role nobody from elsewhere may come: it listens on loopback alone.
+ */
+export async function startServerGateway(options: ServerGatewayOptions): Promise<ServerGateway> {
+  const { runtime, config, port, store, limiter, tokens, metrics, report, log } = options;
+  const monotonic = () => performance.now();
+  const closed = (await tokens.list()).some(({ role }) => role === 'gateway');
+  const own = new Set(ownAddresses());
+  if (config.PUBLIC_URL !== undefined) own.add(new URL(config.PUBLIC_URL).hostname);
+  const meter = createMeter(metrics);
+  let failed: (upstream: Upstream, failure: Failure) => void = () => {};
+  const gateway: Gateway = await startGateway({
+    tcp: runtime.tcp,
+    hostname: closed && !config.HOST.startsWith('unix:') ? config.HOST : '127.0.0.1',
+    port,
+    rules: { ports: config.GATEWAY_PORTS, allowPrivate: config.PROXY_ALLOW_PRIVATE, own },
+    tries: config.GATEWAY_TRIES,
+    timeoutMs: config.GATEWAY_TIMEOUT,
+    idleMs: config.GATEWAY_IDLE,
+    strict: config.GATEWAY_STRICT_CONNECT,
+    connections: CONNECTIONS,
+    random: Math.random,
+    monotonic,
+    meter,
+    onFailure: (upstream, failure) => failed(upstream, failure),
+    admit: createAdmit({
+      verify: closed ? (token) => tokens.verify(token, 'gateway') : undefined,
+      limiter,
+      accounts: createAccounts({ limiter, connections: config.GATEWAY_CONNECTIONS }),
+      sessions: createSessions(monotonic),
+      suits: (upstream, kind) => upstream.proven[kind] || upstream.carries[kind],
+    }),
+  });
+  const follower = followPool({
+    store,
+    engine: gateway.engine,
+    report,
+    monotonic,
+    onError: (error) => log('warn', 'the gateway could not look at the pool', { error }),
+  });
+  failed = follower.failed;
+  follower.start();
+  log('info', 'gateway listening', { port: gateway.port, tokens: closed });
+  return {
+    port: gateway.port,
+    panel(origin) {
+      const { requests, served, p95Ms } = meter.summary();
+      const pac = `${origin}${config.PROXY_BASE_PATH}/proxy.pac`;
+      return { place: placeOf(origin, gateway.port), closed, pac, requests, served, p95Ms };
+    },
+    closed,
+    async stop() {
+      gateway.stop();
+      await follower.stop();
+    },
+  };
+}
