@@ -25,6 +25,8 @@ export interface Credentials {
 export interface OpenContext {
   runtime: Runtime;
   credentials: Credentials;
+  /** For copies of what a server holds, which end with the process. */
+  folder: string;
 }
 
 /**

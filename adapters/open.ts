@@ -1,7 +1,8 @@
+import { tmpdir } from 'node:os';
 import { isDeepStrictEqual } from 'node:util';
 import type { BlobStore } from '../src/image/store.ts';
 import type { Runtime } from '../src/runtime/runtime.ts';
-import type { Credentials, RecordStores } from './adapter.ts';
+import type { Credentials, OpenContext, RecordStores } from './adapter.ts';
 import { adapterOf, filesAdapter, recordsAdapter } from './registry.ts';
 
 /** Everything that is kept outside the process, and what is shared through it. */
@@ -9,7 +10,13 @@ export interface Stores extends RecordStores {
   blobs: BlobStore;
 }
 
-const NO_CREDENTIALS: Credentials = { accessKeyId: undefined, secretAccessKey: undefined };
+export interface OpenOptions {
+  runtime: Runtime;
+  /** None when not given. */
+  credentials?: Credentials;
+  /** For temporary files; that of the system when not given. */
+  folder?: string;
+}
 
 /**
  * Opens the stores that the URLs name; each adapter is loaded only when it is used.
@@ -18,12 +25,26 @@ const NO_CREDENTIALS: Credentials = { accessKeyId: undefined, secretAccessKey: u
 export async function openStores(
   metadataUrl: string,
   blobsUrl: string,
-  runtime: Runtime,
-  credentials = NO_CREDENTIALS,
+  options: OpenOptions,
 ): Promise<Stores> {
-  const context = { runtime, credentials };
-  const blobs = await filesAdapter(blobsUrl).open(blobsUrl, context);
-  return { ...(await recordsAdapter(metadataUrl).open(metadataUrl, context)), blobs };
+  const blobs = await filesAdapter(blobsUrl).open(blobsUrl, contextOf(options));
+  return { ...(await openRecords(metadataUrl, options)), blobs };
+}
+
+/**
+ * Opens the store of the records alone.
+ * @throws {AppError} `unavailable` where it cannot be opened.
+ */
+export async function openRecords(url: string, options: OpenOptions): Promise<RecordStores> {
+  return recordsAdapter(url).open(url, contextOf(options));
+}
+
+function contextOf({ runtime, credentials, folder = tmpdir() }: OpenOptions): OpenContext {
+  return {
+    runtime,
+    credentials: credentials ?? { accessKeyId: undefined, secretAccessKey: undefined },
+    folder,
+  };
 }
 
 /** Whether two URLs name one store in other words. */

@@ -2,11 +2,12 @@
  * Redis against SQLite: `bun bench/redis.ts`, pages of the pool at three sizes, both stores in turn in one process. Times
  * are processor time of this process. Starts a Redis of its own.
  */
+import { tmpdir } from 'node:os';
 import { openRedis } from '../adapters/redis/connection.ts';
 import { createRedisProxies } from '../adapters/redis/proxies.ts';
-import { openDatabase } from '../adapters/sqlite/database.ts';
+import { openCopy, openDatabase } from '../adapters/sqlite/database.ts';
 import { createSqliteProxies } from '../adapters/sqlite/proxies.ts';
-import { openProxyReplica } from '../adapters/sqlite/proxy-replica.ts';
+import { createProxyReplica } from '../adapters/sqlite/proxy-replica.ts';
 import type { Protocol } from '../src/proxy/proxy.ts';
 import type { ProxyDraft, ProxyQuery, ProxyStore } from '../src/proxy/store.ts';
 import { bunRuntime } from '../src/runtime/bun.ts';
@@ -71,7 +72,7 @@ async function fill(store: ProxyStore, drafts: ProxyDraft[]): Promise<number> {
 async function benchProxies(url: string): Promise<void> {
   for (const size of SIZES) {
     const redis = await openRedis(`${url}?prefix=pool${size}`);
-    const openReplica = () => openProxyReplica(bunRuntime.openSqlite);
+    const openReplica = async () => createProxyReplica(await openCopy(bunRuntime.openSqlite, tmpdir()));
     const local = createSqliteProxies(await openDatabase(bunRuntime.openSqlite, ':memory:'));
     const drafts = pool(size);
     const localMs = await fill(local, drafts);

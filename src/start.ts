@@ -9,7 +9,7 @@ import { createLimits } from './http/limits.ts';
 import type { Log } from './lib/logger.ts';
 import { adminRoutes } from './moderation/routes.ts';
 import type { HttpServer, Runtime } from './runtime/runtime.ts';
-import { openDataFolder } from './start/data-folder.ts';
+import { openDataFolder, temporaryFolder } from './start/data-folder.ts';
 import type { RunningFeature } from './start/feature.ts';
 import { listen, socketPath } from './start/listen.ts';
 import { type Operations, startOperations } from './start/operations.ts';
@@ -40,9 +40,13 @@ export async function start(
   env: Environment = {},
 ): Promise<RunningServer> {
   await openDataFolder(config, log);
-  const opened = await openStores(config.METADATA_URL, config.BLOBS_URL, runtime, {
-    accessKeyId: config.AWS_ACCESS_KEY_ID,
-    secretAccessKey: config.AWS_SECRET_ACCESS_KEY,
+  const opened = await openStores(config.METADATA_URL, config.BLOBS_URL, {
+    runtime,
+    credentials: {
+      accessKeyId: config.AWS_ACCESS_KEY_ID,
+      secretAccessKey: config.AWS_SECRET_ACCESS_KEY,
+    },
+    folder: temporaryFolder(config),
   });
   const features: RunningFeature[] = [];
   try {

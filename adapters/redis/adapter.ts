@@ -12,7 +12,7 @@ export const redis: RecordsAdapter = {
     return [host.toLowerCase(), port, database, prefix];
   },
 
-  async open(url, { runtime }) {
+  async open(url, { runtime, folder }) {
     const { openRedis } = await import('./connection.ts');
     const { createRedisProxies } = await import('./proxies.ts');
     const { createRedisImages } = await import('./images.ts');
@@ -21,11 +21,14 @@ export const redis: RecordsAdapter = {
     const { createRedisRateLimiter } = await import('./rate-limiter.ts');
     const { withFallback } = await import('./fallback-limiter.ts');
     const { createLocalRateLimiter } = await import('../local/rate-limiter.ts');
-    const { openProxyReplica } = await import('../sqlite/proxy-replica.ts');
+    const { createProxyReplica } = await import('../sqlite/proxy-replica.ts');
+    const { createImageReplica } = await import('../sqlite/image-replica.ts');
+    const { openCopy } = await import('../sqlite/database.ts');
     const connection = await openRedis(url);
+    const copy = () => openCopy(runtime.openSqlite, folder);
     return {
-      proxies: createRedisProxies(connection, () => openProxyReplica(runtime.openSqlite)),
-      images: createRedisImages(connection),
+      proxies: createRedisProxies(connection, async () => createProxyReplica(await copy())),
+      images: createRedisImages(connection, async () => createImageReplica(await copy())),
       state: createRedisState(connection),
       locks: createRedisLocks(connection),
       limiter: withFallback(createRedisRateLimiter(connection), createLocalRateLimiter({ now: Date.now })),

@@ -40,6 +40,10 @@ export interface Follower<View> {
    * @throws {AppError} `unavailable` while the server is away.
    */
   exact(): Promise<Followed<View>>;
+  /** As `recent`, but waits for the first view as long as it takes. */
+  whole(): Promise<Followed<View>>;
+  /** The view as it is now; `complete` is false while the first one is being filled. */
+  present(): { view: View; complete: boolean } | null;
   /** Lets this process see what it has just written. Never rejects: what was written stays so. */
   catchUp(): Promise<void>;
 }
@@ -48,6 +52,7 @@ export interface Follower<View> {
 export function createFollower<View>(options: FollowerOptions<View>): Follower<View> {
   const { redis, keys, apply } = options;
   let current: Followed<View> | null = null;
+  let unfinished: View | null = null;
   let freshAt = Number.NEGATIVE_INFINITY;
   let failedAt = Number.NEGATIVE_INFINITY;
   let running: { since: number; done: Promise<Followed<View>> } | null = null;
@@ -68,6 +73,7 @@ export function createFollower<View>(options: FollowerOptions<View>): Follower<V
     for (;;) {
       const place = await endOfLog(redis, keys.log);
       const view = await options.open();
+      if (!current) unfinished = view;
       for await (const batch of options.scan()) apply(view, batch);
       await options.complete?.(view);
       const followed = await follow({ view, place });
@@ -87,6 +93,7 @@ export function createFollower<View>(options: FollowerOptions<View>): Follower<V
         throw error;
       } finally {
         running = null;
+        unfinished = null;
       }
     })();
     running = { since, done };
@@ -112,20 +119,29 @@ export function createFollower<View>(options: FollowerOptions<View>): Follower<V
     throw unavailable(new Error('the records are still being read'));
   }
 
+  async function recent(): Promise<Followed<View>> {
+    const followed = current;
+    if (!followed) return first();
+    const now = performance.now();
+    if (now - freshAt < FRESH_MS || now - failedAt < PAUSE_MS) return followed;
+    const done = running?.done ?? look();
+    const patienceMs = PATIENCE_MS - (now - (running?.since ?? now));
+    return (await within(done, patienceMs).catch(() => null)) ?? followed;
+  }
+
   return {
     async exact() {
       if (!current) await first();
       return nextLook();
     },
 
-    async recent() {
-      const followed = current;
-      if (!followed) return first();
-      const now = performance.now();
-      if (now - freshAt < FRESH_MS || now - failedAt < PAUSE_MS) return followed;
-      const done = running?.done ?? look();
-      const patienceMs = PATIENCE_MS - (now - (running?.since ?? now));
-      return (await within(done, patienceMs).catch(() => null)) ?? followed;
+    recent,
+
+    whole: async () => (current ? recent() : (running?.done ?? look())),
+
+    present() {
+      if (current) return { view: current.view, complete: true };
+      return unfinished && { view: unfinished, complete: false };
     },
 
     async catchUp() {

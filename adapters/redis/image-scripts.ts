@@ -87,17 +87,25 @@ return load(redis.call('ZRANGE', KEYS[3], '-inf', '(' .. ARGV[1], 'BYSCORE', 'LI
 export const RECENT = script(`${LOAD}
 return load(redis.call('ZRANGE', KEYS[3], ARGV[1], ARGV[2], 'REV'))`);
 
-/** ARGV: creation time, how many of that time to pass over, most. Public ids and records, oldest first. */
-export const OLDEST = script(`
-local from = ARGV[1] == '' and '+inf' or -ARGV[1]
-local ids = redis.call('ZRANGE', KEYS[2], from, '-inf', 'BYSCORE', 'REV', 'LIMIT', ARGV[2], ARGV[3])
-if #ids == 0 then return {} end
-local records, found = redis.call('HMGET', KEYS[1], unpack(ids)), {}
-for i = 1, #ids do
-  found[#found + 1] = ids[i]
-  found[#found + 1] = records[i]
+/**
+ * ARGV: creation time and id of a place, how many to leave out behind it, most. Answers the number of all public images
+ * and the records, newest first.
+ */
+export const AFTER = script(`${LOAD}
+-- Strings compare by the locale of the server, ids by their bytes.
+local function isBehind(one, other)
+  for i = 1, math.min(#one, #other) do
+    local a, b = one:byte(i), other:byte(i)
+    if a ~= b then return a > b end
+  end
+  return #one > #other
 end
-return found`);
+local rank = redis.call('ZCOUNT', KEYS[2], '-inf', '(' .. -ARGV[1])
+for _, id in ipairs(redis.call('ZRANGE', KEYS[2], -ARGV[1], -ARGV[1], 'BYSCORE')) do
+  if not isBehind(id, ARGV[2]) then rank = rank + 1 end
+end
+local first = rank + ARGV[3]
+return {redis.call('ZCARD', KEYS[2]), load(redis.call('ZRANGE', KEYS[2], first, first + ARGV[4] - 1))}`);
 
 /** ARGV: id. Answers 1, or 0 where there is no such image. */
 export const REMOVE_ONE = script(`${LOG}${COUNT}${REMOVE}

@@ -1,17 +1,17 @@
 import { randomBytes } from 'node:crypto';
 import { AppError } from '../../src/errors.ts';
 import { FORMATS, type Format, type ImageRecord } from '../../src/image/image.ts';
-import type { ImageStore, Page } from '../../src/image/store.ts';
-import { createSearchIndex, type SearchIndex } from '../../src/lib/search/search-index.ts';
+import type { ImageStore, Page, PageQuery, Place } from '../../src/image/store.ts';
+import { systemClock } from '../../src/lib/clock.ts';
 import type { Arg, RedisConnection, Script } from './connection.ts';
 import { createFollower } from './follower.ts';
 import { createImageCare } from './image-care.ts';
-import { decodeFacts, decodeImage, encodeImage } from './image-codec.ts';
+import { decodeImage, encodeImage } from './image-codec.ts';
 import {
+  AFTER,
   EXISTING,
   IDLE,
   INSERT,
-  OLDEST,
   PAGE,
   READ,
   RECENT,
@@ -23,11 +23,23 @@ import { type Changes, pairs } from './log.ts';
 /** Records or ids in one command: about a millisecond of the server's time. */
 const BATCH = 1000;
 
+/** Pause after the server could not be read, in ms. */
+const RETRY_MS = 1000;
+
+/** The public images within the process, where searches are answered. */
+export interface ImageReplica extends Pick<ImageStore, 'list' | 'prepare' | 'preparing'> {
+  /** Takes over images and removals, all at once. */
+  apply(images: readonly ImageRecord[], removed: readonly string[]): void;
+}
+
 /**
- * `ImageStore` over Redis. The server answers everything but searches; those are answered by an index in the
- * process, which follows the server's log of changes and is less than a second behind other copies.
+ * `ImageStore` over Redis. The server answers everything but searches; those are answered by a replica in the process,
+ * which follows the server's log of changes and is less than a second behind other copies.
  */
-export function createRedisImages(redis: RedisConnection): ImageStore {
+export function createRedisImages(
+  redis: RedisConnection,
+  openReplica: () => Promise<ImageReplica>,
+): ImageStore {
   const key = (name: string) => redis.key('images', name);
   const keys = { records: key('records'), log: key('log') };
   const idleKey = key('idle');
@@ -35,47 +47,64 @@ export function createRedisImages(redis: RedisConnection): ImageStore {
   const all = [keys.records, key('public'), idleKey, totalsKey, keys.log, key('tombstones')];
   const read = (script: Script, ...args: Arg[]) => redis.run('safe', script, all, args);
 
-  const follower = createFollower<SearchIndex>({
+  const stopping = new AbortController();
+
+  const follower = createFollower<ImageReplica>({
     redis,
     keys,
-    open: async () => createSearchIndex(),
-    scan: oldestFirst,
-    apply(index, changes) {
-      for (const [id, value] of changes) {
-        if (value === null) index.remove(id);
-        else {
-          const { filename, format, createdAt } = decodeFacts(value);
-          index.add({ id, createdAt, fields: [filename, format] });
-        }
-      }
+    open: openReplica,
+    scan: newestFirst,
+    async complete(replica) {
+      // Until then, and where the disk is full, searches read what is not in the index yet.
+      replica.prepare(stopping.signal).catch(() => {});
+    },
+    apply(replica, changes) {
+      const found = changes.flatMap(([id, value]) => (value === null ? [] : [decodeImage(id, value, 0)]));
+      const removed = changes.flatMap(([id, value]) => (value === null ? [id] : []));
+      replica.apply(found, removed);
     },
   });
 
-  /** Public images by creation. An image that is removed meanwhile moves none of the others out of sight. */
-  async function* oldestFirst(): AsyncIterable<Changes> {
-    let time = '';
-    let seenAtTime = new Set<string>();
-    for (;;) {
-      const batch = pairs((await read(OLDEST, time, 0, BATCH + seenAtTime.size)) as string[]);
-      const fresh = batch.filter(([id, value]) => value !== null && !seenAtTime.has(id));
-      if (fresh.length > 0) yield fresh;
-      const [lastId, lastValue] = fresh.at(-1) ?? [];
-      if (lastId === undefined || lastValue === undefined || lastValue === null) return;
-      const timeOf = (value: string | null) => String(value && decodeFacts(value).createdAt);
-      if (timeOf(lastValue) !== time) seenAtTime = new Set();
-      time = timeOf(lastValue);
-      for (const [id, value] of fresh.toReversed()) {
-        if (timeOf(value) !== time) break;
-        seenAtTime.add(id);
-      }
-    }
+  /** Up to `most` public images of the list, and how many there are of all. */
+  async function slice(after: Place | undefined, offset: number, most: number): Promise<[number, unknown]> {
+    const answer = after
+      ? await read(AFTER, after.createdAt, after.id, offset, most)
+      : await read(PAGE, offset, offset + most - 1);
+    return answer as [number, unknown];
   }
 
-  async function search(text: string, offset: number, limit: number): Promise<Page<ImageRecord>> {
-    const { view } = await follower.recent();
-    const { ids, total } = view.search(text, offset, limit);
-    if (ids.length === 0) return { items: [], total };
-    return { items: toRecords(await read(READ, ...ids)), total };
+  /** All public images. One that comes or goes meanwhile moves none of the others out of sight. */
+  async function* newestFirst(): AsyncIterable<Changes> {
+    let after: Place | undefined;
+    do {
+      const [, found] = await slice(after, 0, BATCH);
+      const flat = found as string[];
+      const batch: Changes = [];
+      for (let index = 0; index < flat.length; index += 3) {
+        batch.push([flat[index] ?? '', flat[index + 1] ?? '']);
+      }
+      yield batch;
+      after = toRecords(flat.slice(-3))[0];
+    } while (after);
+  }
+
+  /** Images as the server knows them now, for the replica does not follow their accesses. */
+  async function fresh(page: Page<ImageRecord>): Promise<Page<ImageRecord>> {
+    if (page.items.length === 0) return page;
+    return { ...page, items: toRecords(await read(READ, ...page.items.map(({ id }) => id))) };
+  }
+
+  async function search(query: PageQuery): Promise<Page<ImageRecord>> {
+    const present = follower.present();
+    if (present && !present.complete) {
+      const page = await present.view.list(query);
+      const last = page.items.at(-1);
+      // The newest are there already; for what they do not fill, all must be.
+      if (last && page.items.length === query.limit)
+        return fresh({ ...page, exact: false, next: placeOf(last) });
+    }
+    const { view } = await follower.whole();
+    return fresh(await view.list(query));
   }
 
   return {
@@ -90,13 +119,29 @@ export function createRedisImages(redis: RedisConnection): ImageStore {
 
     get: async (id) => toRecords(await read(READ, id))[0] ?? null,
 
-    async list({ text = '', offset, limit }) {
-      if (text !== '') return search(text, offset, limit);
-      const last = offset + limit - 1;
-      // To the server, a last place below the first is an empty page, but one of -1 means the end.
-      const page = limit > 0 ? [offset, last] : [1, 0];
-      const [total, found] = (await read(PAGE, ...page)) as [number, unknown];
-      return { items: toRecords(found), total };
+    async list(query) {
+      const { text = '', after, offset, limit } = query;
+      if (text !== '') return search(query);
+      const [total, found] = await slice(after, offset, limit + 1);
+      const records = toRecords(found);
+      const items = records.slice(0, limit);
+      const last = items.at(-1);
+      return { items, total, exact: true, next: last && records.length > limit ? placeOf(last) : null };
+    },
+
+    async prepare(signal) {
+      signal.addEventListener('abort', () => stopping.abort(), { once: true });
+      while (!signal.aborted) {
+        const followed = await follower.whole().catch(() => null);
+        if (followed) return followed.view.prepare(signal);
+        await systemClock.sleep(RETRY_MS, signal).catch(() => {});
+      }
+    },
+
+    preparing() {
+      const present = follower.present();
+      if (present?.complete) return present.view.preparing();
+      return present && 'The images are being read for the search.';
     },
 
     async touch(accesses) {
@@ -150,6 +195,10 @@ export function createRedisImages(redis: RedisConnection): ImageStore {
 
     ...createImageCare(redis, all),
   };
+}
+
+function placeOf({ createdAt, id }: ImageRecord): Place {
+  return { createdAt, id };
 }
 
 /** `[id, record, last access, ...]` as records. */

@@ -1,5 +1,6 @@
-import { mkdir, open } from 'node:fs/promises';
-import { dirname } from 'node:path';
+import { randomUUID } from 'node:crypto';
+import { mkdir, open, unlink } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import { AppError } from '../../src/errors.ts';
 import type { Runtime, SqliteDatabase, SqliteStatement, SqliteValue } from '../../src/runtime/runtime.ts';
 import { translate } from './errors.ts';
@@ -60,6 +61,15 @@ const SETTINGS = [
   `wal_autocheckpoint = ${CHECKPOINT_PAGES}`,
 ];
 
+/** A copy is on the disk, where the system caches it as long as there is memory. */
+const COPY_SETTINGS = [
+  'locking_mode = EXCLUSIVE',
+  'journal_mode = MEMORY',
+  'synchronous = OFF',
+  'foreign_keys = OFF',
+  'cache_size = -8192',
+];
+
 /** Statements kept. The stores have about 60, and one for each combination of filters. */
 const MAX_STATEMENTS = 500;
 
@@ -84,6 +94,27 @@ export async function openDatabase(openSqlite: Runtime['openSqlite'], path: stri
     if (mode === 'delete') database.prepare('PRAGMA synchronous = FULL').all();
     migrate(database, migrations);
     return mode === 'wal' ? { ...wrap(driver, await openLogSync(path)), openReader } : database;
+  } catch (error) {
+    driver.close();
+    throw error;
+  }
+}
+
+/**
+ * Opens an empty database for a copy of what another store holds: in a file in the folder that has no name and ends with
+ * the process. Nothing of it survives a crash, so nothing is synced.
+ * @throws {AppError} `unavailable` where it cannot be opened.
+ */
+export async function openCopy(openSqlite: Runtime['openSqlite'], folder: string): Promise<Database> {
+  const path = join(folder, `copy-${randomUUID()}.db`);
+  const driver = await openFile(openSqlite, path);
+  try {
+    const database: Database = { ...wrap(driver), openReader: async () => ({ ...database, close() {} }) };
+    for (const setting of [...SETTINGS, ...COPY_SETTINGS]) database.prepare(`PRAGMA ${setting}`).all();
+    // Where a file that is open keeps its name, the sweep removes it after an hour.
+    await unlink(path).catch(() => {});
+    migrate(database, migrations);
+    return database;
   } catch (error) {
     driver.close();
     throw error;

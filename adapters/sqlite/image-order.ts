@@ -1,10 +1,5 @@
+import type { Place } from '../../src/image/store.ts';
 import type { Database } from './database.ts';
-
-/** What decides where an image stands in the list: newest first, ties by id. */
-export interface Placed {
-  id: string;
-  createdAt: number;
-}
 
 /** Room between neighbours, for images that come out of order: two in one millisecond, or a clock that went back. */
 const GAP = 16;
@@ -24,8 +19,8 @@ interface Row {
 export function createPlacer(
   database: Database,
   move: (from: number, to: number) => void,
-): (image: Placed) => number {
-  const newest = database.prepare<Row & Placed>(
+): (image: Place) => number {
+  const newest = database.prepare<Row & Place>(
     'SELECT pos, id, created_at AS createdAt FROM images ORDER BY pos DESC LIMIT 1',
   );
   const aboveInTie = database.prepare<Row>(
@@ -62,5 +57,19 @@ export function createPlacer(
     const below = previous.get(above.pos)?.pos ?? above.pos - 2 * GAP;
     const ceiling = above.pos - below > 1 ? above.pos : makeRoom(above.pos);
     return below + Math.floor((ceiling - below) / 2);
+  };
+}
+
+/** A function that answers a position: the images below it are those that come later in the list than the place. */
+export function createLocator(database: Database): (place: Place) => number {
+  const nextInTie = database.prepare<Row>(
+    'SELECT pos FROM images WHERE created_at = ? AND id > ? ORDER BY id LIMIT 1',
+  );
+  const nextInTime = database.prepare<Row>(
+    'SELECT pos FROM images WHERE created_at < ? ORDER BY created_at DESC, id LIMIT 1',
+  );
+  return ({ createdAt, id }) => {
+    const first = nextInTie.get(createdAt, id) ?? nextInTime.get(createdAt);
+    return first ? first.pos + 1 : 0;
   };
 }

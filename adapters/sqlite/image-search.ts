@@ -1,101 +1,139 @@
-import { setImmediate } from 'node:timers/promises';
-import { createSearchIndex, type OpenSizes, type SearchIndex } from '../../src/lib/search/search-index.ts';
+import { setImmediate, setTimeout } from 'node:timers/promises';
 import type { Database } from './database.ts';
+import { type Pattern, patternOf, type Searched, searchedText, shortWords } from './search-text.ts';
 
-/** The public images as an index in this process: read when it is first used, then kept up to date by the log of changes. */
+/**
+ * The search of the public images: two indexes whose row ids are the positions of the list, so that matches come in its
+ * order. Images below a mark are not in them yet (they are older than the indexes) and are read one by one; `build` moves
+ * the mark down. All that changes the indexes is to be called in the transaction that changes the images.
+ */
 export interface ImageSearch {
-  /** Runs the work with an index of exactly the images that the work reads. */
-  run<T>(work: (index: SearchIndex) => T): Promise<T>;
+  add(position: number, image: Searched): void;
+  remove(position: number): void;
+  /** To be called after the image was moved. */
+  move(from: number, to: number): void;
+  /** Up to `most` positions of matches below a position, newest first. Other work gets its turn meanwhile. */
+  find(text: string, below: number, most: number): Promise<number[]>;
+  /** Whether all images are in the indexes. */
+  isBuilt(): boolean;
+  /** Brings all images into the indexes, and lets other work have half of the time. */
+  build(signal: AbortSignal): Promise<void>;
 }
 
-/** `step`: images or changes that are read before other work gets its turn, about 5 ms. */
-export interface SearchSizes {
-  step: number;
-  open?: OpenSizes;
+/** Images in one step, some 5 ms: `read` by a search, `added` to the indexes. */
+export interface SearchSteps {
+  read: number;
+  added: number;
 }
-const SIZES: SearchSizes = { step: 1000 };
+const STEPS: SearchSteps = { read: 500, added: 100 };
 
-interface Followed {
-  index: SearchIndex;
-  /** The last change that the index knows. */
-  place: number;
-}
+/** A search lets other work have its turn after this time in ms. */
+const TURN_MS = 8;
 
-interface Listed {
-  id: string;
-  filename: string;
-  format: string;
-  createdAt: number;
+interface Position {
+  pos: number;
 }
 
-export function createImageSearch(database: Database, { step, open } = SIZES): ImageSearch {
-  const ends = database.prepare<{ first: number; last: number }>(
-    // Two queries, as SQLite finds only one end of an index at a time without reading all between.
-    `SELECT ifnull((SELECT min(seq) FROM image_log), 0) AS first,
-       ifnull((SELECT max(seq) FROM image_log), 0) AS last`,
+export function createImageSearch(database: Database, steps = STEPS): ImageSearch {
+  const getMark = database.prepare<{ below: number }>('SELECT below FROM image_index');
+  const setMark = database.prepare('UPDATE image_index SET below = ?');
+  const byPosition = database.prepare<Searched>(
+    'SELECT id, filename, format FROM images WHERE pos = ? AND password_hash IS NULL',
   );
-  const changes = database.prepare<
-    { seq: number; id: string; removed: number } & (Listed | { createdAt: null })
-  >(
-    `SELECT seq, image_log.id, removed, filename, format, created_at AS createdAt FROM image_log
-     LEFT JOIN images ON images.id = image_log.id AND password_hash IS NULL
-     WHERE seq > ? ORDER BY seq LIMIT ${step}`,
+  const older = database.prepare<Position>(
+    `SELECT pos FROM images INDEXED BY images_public WHERE pos < ? AND password_hash IS NULL
+     ORDER BY pos DESC LIMIT ?`,
   );
-  const next = database.prepare<Listed & { pos: number }>(
-    `SELECT pos, id, filename, format, created_at AS createdAt FROM images
-     WHERE pos > ? AND password_hash IS NULL ORDER BY pos LIMIT ${step}`,
-  );
-  let current: Followed | null = null;
-  let loading: Promise<Followed> | null = null;
+  const addText = database.prepare('INSERT INTO image_text (rowid, text) VALUES (?, ?)');
+  const addShort = database.prepare('INSERT INTO image_short (rowid, words) VALUES (?, ?)');
+  const removeText = database.prepare('DELETE FROM image_text WHERE rowid = ?');
+  const removeShort = database.prepare('DELETE FROM image_short WHERE rowid = ?');
+  const between = (table: Pattern['table']) =>
+    database.prepare<Position>(
+      // A runtime may bind numbers as reals, and an FTS5 table reads all rows where the limits of its walk are reals.
+      `SELECT rowid AS pos FROM ${table}
+       WHERE ${table} MATCH ? AND rowid < CAST(? AS INTEGER) AND rowid >= CAST(? AS INTEGER)
+       ORDER BY rowid DESC LIMIT ?`,
+    );
 
-  function add(index: SearchIndex, { id, filename, format, createdAt }: Listed): void {
-    index.add({ id, createdAt, fields: [filename, format] });
+  /** Images below are not in the indexes. */
+  const mark = () => getMark.get()?.below ?? 0;
+
+  function put(position: number, image: Searched): void {
+    const text = searchedText(image);
+    addText.run(position, text);
+    addShort.run(position, shortWords(text));
   }
 
-  /** An image whose position changes meanwhile moves up, so that it may be read twice, but is not missed. */
-  async function load(): Promise<Followed> {
-    const place = ends.get()?.last ?? 0;
-    const index = createSearchIndex(open);
-    let pos = Number.MIN_SAFE_INTEGER;
-    for (;;) {
-      const images = next.all(pos);
-      for (const image of images) add(index, image);
-      const last = images.at(-1);
-      if (!last) return { index, place };
-      pos = last.pos;
-      await setImmediate();
-    }
+  function drop(position: number): void {
+    removeText.run(position);
+    removeShort.run(position);
   }
 
-  /** Takes over a step of changes; false where there are more, `null` where some are no longer in the log. */
-  function follow(followed: Followed): boolean | null {
-    if (followed.place < (ends.get()?.first ?? 0) - 1) return null;
-    const rows = changes.all(followed.place);
-    for (const row of rows) {
-      if (row.removed) followed.index.remove(row.id);
-      else if (row.createdAt !== null) add(followed.index, row);
-      followed.place = row.seq;
-    }
-    return rows.length < step;
+  function contains({ pos }: Position, { folded }: Pattern): boolean {
+    const image = byPosition.get(pos);
+    return image !== null && searchedText(image).includes(folded);
+  }
+
+  function buildStep(): boolean {
+    return database.transaction(() => {
+      const images = older.all(mark(), steps.added);
+      // Row ids that ascend are written together, those that descend one by one.
+      for (const { pos } of images.toReversed()) {
+        const image = byPosition.get(pos);
+        if (image) put(pos, image);
+      }
+      setMark.run(images.length < steps.added ? 0 : (images.at(-1)?.pos ?? 0));
+      return mark() === 0;
+    });
   }
 
   return {
-    async run(work) {
-      for (;;) {
-        if (!current) {
-          loading ??= load().finally(() => {
-            loading = null;
-          });
-          current = await loading;
-        }
-        const followed = current;
-        const done = database.snapshot(() => {
-          const complete = follow(followed);
-          if (complete === null && current === followed) current = null;
-          return complete ? { result: work(followed.index) } : null;
-        });
-        if (done) return done.result;
+    add(position, image) {
+      if (position >= mark()) put(position, image);
+    },
+
+    remove(position) {
+      if (position >= mark()) drop(position);
+    },
+
+    move(from, to) {
+      const known = mark();
+      if (from >= known) drop(from);
+      const image = to >= known ? byPosition.get(to) : null;
+      if (image) put(to, image);
+    },
+
+    isBuilt: () => mark() === 0,
+
+    async find(text, below, most) {
+      const found: number[] = [];
+      const pattern = patternOf(text);
+      if (!pattern) return found;
+      const query = between(pattern.table);
+      let upper = below;
+      let turnAt = performance.now();
+      while (found.length < most && upper > 0) {
+        const known = mark();
+        const left = most - found.length;
+        const limit = upper > known && pattern.exact ? left : steps.read;
+        const rows = upper > known ? query.all(pattern.match, upper, known, limit) : older.all(upper, limit);
+        const matches = upper > known && pattern.exact ? rows : rows.filter((row) => contains(row, pattern));
+        for (const { pos } of matches.slice(0, left)) found.push(pos);
+        const end = upper > known ? known : 0;
+        upper = rows.length < limit ? end : (rows.at(-1)?.pos ?? end);
+        if (performance.now() - turnAt < TURN_MS) continue;
         await setImmediate();
+        turnAt = performance.now();
+      }
+      return found;
+    },
+
+    async build(signal) {
+      for (let done = mark() === 0; !done && !signal.aborted; ) {
+        const startedAt = performance.now();
+        done = buildStep();
+        await setTimeout(performance.now() - startedAt);
       }
     },
   };

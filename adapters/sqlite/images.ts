@@ -1,33 +1,27 @@
 import { AppError } from '../../src/errors.ts';
-import { IMAGE_FIELDS } from '../../src/image/fields.ts';
 import type { Format, ImageRecord } from '../../src/image/image.ts';
-import type { ImageStore, Page } from '../../src/image/store.ts';
-import { columnOf, namesOf } from '../../src/lib/fields.ts';
+import { type ImageStore, MOST_COUNTED, type Page, type PageQuery } from '../../src/image/store.ts';
 import type { Database } from './database.ts';
-import { createPlacer } from './image-order.ts';
-import { createImageSearch, type SearchSizes } from './image-search.ts';
+import { createLocator } from './image-order.ts';
+import { createImageRows, RECORD } from './image-rows.ts';
+import { createImageSearch, type SearchSteps } from './image-search.ts';
 
-const FIELDS = ['id', ...namesOf(IMAGE_FIELDS), 'lastAccess'] as const;
-const COLUMNS = FIELDS.map(columnOf).join(', ');
-
-/** What to select so that a row is an `ImageRecord`. */
-const RECORD = FIELDS.map((field) => `${columnOf(field)} AS ${field}`).join(', ');
+/** The position above all images. */
+const TOP = Number.MAX_SAFE_INTEGER;
 
 /**
  * `ImageStore` over SQLite. Pages of the list are walks down an index. Uploads and deletions are durable: the file was
- * synced, so its record must not be lost with the power. `searchSizes` lets tests do with few images.
+ * synced, so its record must not be lost with the power. `searchSteps` lets tests do with few images.
  */
-export function createSqliteImages(database: Database, searchSizes?: SearchSizes): ImageStore {
+export function createSqliteImages(database: Database, searchSteps?: SearchSteps): ImageStore {
   const byId = database.prepare<ImageRecord>(`SELECT ${RECORD} FROM images WHERE id = ?`);
-  const insertRow = database.prepare(
-    `INSERT INTO images (pos, ${COLUMNS}) VALUES (?, ${FIELDS.map(() => '?').join(', ')})`,
+  const publicPage = database.prepare<{ pos: number }>(
+    `SELECT pos FROM images INDEXED BY images_public WHERE password_hash IS NULL AND pos < ?
+     ORDER BY pos DESC LIMIT ? OFFSET ?`,
   );
-  const deleteRow = database.prepare('DELETE FROM images WHERE id = ?');
-  const moveRow = database.prepare('UPDATE images SET pos = ? WHERE pos = ?');
-  const publicPage = database.prepare<ImageRecord>(
-    `SELECT ${RECORD} FROM images WHERE pos IN (
-       SELECT pos FROM images INDEXED BY images_public WHERE password_hash IS NULL
-       ORDER BY pos DESC LIMIT ? OFFSET ?) ORDER BY pos DESC`,
+  const byPosition = database.prepare<ImageRecord>(
+    `SELECT ${RECORD} FROM images WHERE pos IN (SELECT value FROM json_each(?)) AND password_hash IS NULL
+     ORDER BY pos DESC`,
   );
   const publicCount = database.prepare<{ total: number }>(
     'SELECT ifnull(sum(count), 0) AS total FROM image_counts WHERE protected = 0',
@@ -60,32 +54,52 @@ export function createSqliteImages(database: Database, searchSizes?: SearchSizes
   const dropTombstones = database.prepare(
     `DELETE FROM tombstones WHERE at <= CAST(unixepoch('subsec') * 1000 AS INTEGER) - ?`,
   );
-  const place = createPlacer(database, (from, to) => moveRow.run(to, from));
-  const imageSearch = createImageSearch(database, searchSizes);
+  const imageSearch = createImageSearch(database, searchSteps);
+  const rows = createImageRows(database, imageSearch);
+  const positionBelow = createLocator(database);
 
-  const search = (text: string, offset: number, limit: number): Promise<Page<ImageRecord>> =>
-    imageSearch.run((index) => {
-      const { ids, total } = index.search(text, offset, limit);
-      return { items: ids.flatMap((id) => byId.get(id) ?? []), total };
-    });
+  /** A page of what the positions name; there is one more than the page has room for where others follow. */
+  function pageOf(positions: readonly number[], limit: number): Pick<Page<ImageRecord>, 'items' | 'next'> {
+    const items = byPosition.all(JSON.stringify(positions.slice(0, limit)));
+    const last = items.at(-1);
+    const next = last && positions.length > limit ? { createdAt: last.createdAt, id: last.id } : null;
+    return { items, next };
+  }
+
+  async function search(text: string, { after, offset, limit }: PageQuery): Promise<Page<ImageRecord>> {
+    const counted = await imageSearch.find(text, TOP, MOST_COUNTED + 1);
+    const exact = counted.length <= MOST_COUNTED;
+    const total = Math.min(counted.length, MOST_COUNTED);
+    const below = after ? positionBelow(after) : TOP;
+    const behind = after ? counted.filter((position) => position < below) : counted.slice(0, MOST_COUNTED);
+    let positions = behind.slice(offset, offset + limit + 1);
+    if (!exact && positions.length <= limit && (after || offset < MOST_COUNTED)) {
+      // The page goes on where counting has ended.
+      const first = positions[0];
+      positions = await imageSearch.find(text, first === undefined ? below : first + 1, limit + 1);
+    }
+    return { ...pageOf(positions, limit), total, exact };
+  }
 
   return {
     async insert(image) {
       database.transaction(() => {
         if (byId.get(image.id)) throw new AppError('conflict', `There is an image ${image.id} already.`);
-        insertRow.run(place(image), ...FIELDS.map((field) => image[field]));
+        rows.insert(image);
       });
       await database.onDisk();
     },
 
     get: async (id) => byId.get(id),
 
-    async list({ text = '', offset, limit }) {
-      if (text !== '') return search(text, offset, limit);
-      return database.snapshot(() => ({
-        items: publicPage.all(limit, offset),
-        total: publicCount.get()?.total ?? 0,
-      }));
+    async list(query) {
+      const { text = '', after, offset, limit } = query;
+      if (text !== '') return search(text, query);
+      return database.snapshot(() => {
+        const page = publicPage.all(after ? positionBelow(after) : TOP, limit + 1, offset);
+        const positions = page.map(({ pos }) => pos);
+        return { ...pageOf(positions, limit), total: publicCount.get()?.total ?? 0, exact: true };
+      });
     },
 
     async touch(accesses) {
@@ -96,11 +110,7 @@ export function createSqliteImages(database: Database, searchSizes?: SearchSizes
     },
 
     async remove(id) {
-      const found = database.transaction(() => {
-        const image = byId.get(id);
-        if (image) deleteRow.run(id);
-        return image !== null;
-      });
+      const found = database.transaction(() => rows.remove(id));
       if (found) await database.onDisk();
       return found;
     },
@@ -108,9 +118,7 @@ export function createSqliteImages(database: Database, searchSizes?: SearchSizes
     async removeIdle(id, before) {
       return database.transaction(() => {
         const image = byId.get(id);
-        const isIdle = image !== null && image.lastAccess < before;
-        if (isIdle) deleteRow.run(id);
-        return isIdle;
+        return image !== null && image.lastAccess < before && rows.remove(id);
       });
     },
 
@@ -147,6 +155,10 @@ export function createSqliteImages(database: Database, searchSizes?: SearchSizes
     async dropTombstones(ageMs) {
       dropTombstones.run(ageMs);
     },
+
+    prepare: imageSearch.build,
+
+    preparing: () => (imageSearch.isBuilt() ? null : 'The index of the search is being built.'),
 
     async faults() {
       const { records, counted } = agreement.get() ?? { records: 0, counted: 0 };

@@ -1,12 +1,11 @@
 import { setImmediate } from 'node:timers/promises';
 import type { ProxyRecord } from '../../src/proxy/proxy.ts';
 import type { ProxyStore } from '../../src/proxy/store.ts';
-import type { Runtime } from '../../src/runtime/runtime.ts';
-import { openDatabase } from './database.ts';
+import type { Database } from './database.ts';
 import { createSqliteProxies } from './proxies.ts';
 import { createFiller, createImporter } from './proxy-rows.ts';
 
-/** A private copy, in memory, of a pool whose records another store holds. */
+/** A private copy of a pool whose records another store holds. */
 export interface SqliteProxyReplica extends ProxyStore {
   /** Takes over records and removals in one transaction, keeping the ids. */
   apply(records: readonly ProxyRecord[], removed: readonly number[]): void;
@@ -20,9 +19,8 @@ export interface SqliteProxyReplica extends ProxyStore {
 /** Ids that are counted before other work gets its turn: about 10 ms. */
 const COUNTED = 5000;
 
-/** Opens an empty replica. It answers exactly as the store over SQLite does, for it is one. */
-export async function openProxyReplica(openSqlite: Runtime['openSqlite']): Promise<SqliteProxyReplica> {
-  const database = await openDatabase(openSqlite, ':memory:');
+/** Makes an empty database a replica. It answers exactly as the store over SQLite does, for it is one. */
+export function createProxyReplica(database: Database): SqliteProxyReplica {
   const triggers = database
     .prepare<{ name: string; sql: string }>(
       `SELECT name, sql FROM sqlite_schema WHERE type = 'trigger' AND tbl_name = 'proxies'`,

@@ -119,6 +119,22 @@ const dueByStatus: Migration = [
   `CREATE INDEX proxies_due ON proxies (status, next_check)`,
 ];
 
+/**
+ * The index of the search (see `image-search.ts`), in place of the log that an index in memory followed. The images
+ * that are there already are added in the background: those below the mark are still to come.
+ */
+const imageIndex: Migration = [
+  'DROP TRIGGER images_came',
+  'DROP TRIGGER images_went',
+  'DROP TABLE image_log',
+  `CREATE VIRTUAL TABLE image_text USING fts5(
+    text, content = '', contentless_delete = 1, tokenize = 'trigram case_sensitive 1')`,
+  `CREATE VIRTUAL TABLE image_short USING fts5(
+    words, content = '', contentless_delete = 1, detail = none, tokenize = 'ascii')`,
+  'CREATE TABLE image_index (below INTEGER NOT NULL) STRICT',
+  'INSERT INTO image_index SELECT ifnull(max(pos) + 1, 0) FROM images',
+];
+
 /** Every step there ever was, oldest first. */
 export const migrations: readonly Migration[] = [
   [...proxies, ...images, ...state],
@@ -126,4 +142,5 @@ export const migrations: readonly Migration[] = [
   tombstones,
   proof,
   dueByStatus,
+  imageIndex,
 ];

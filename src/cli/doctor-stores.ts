@@ -93,9 +93,12 @@ async function withStores(
   try {
     const stores = await within(
       LIMIT_MS,
-      openStores(config.METADATA_URL, config.BLOBS_URL, runtime, {
-        accessKeyId: config.AWS_ACCESS_KEY_ID,
-        secretAccessKey: config.AWS_SECRET_ACCESS_KEY,
+      openStores(config.METADATA_URL, config.BLOBS_URL, {
+        runtime,
+        credentials: {
+          accessKeyId: config.AWS_ACCESS_KEY_ID,
+          secretAccessKey: config.AWS_SECRET_ACCESS_KEY,
+        },
       }),
     );
     try {

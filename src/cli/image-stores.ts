@@ -25,9 +25,12 @@ export async function withStores<T>(
   if (path !== null && !(await stat(path).catch(() => null))?.isFile()) {
     throw usageError(`There is no database ${path}.`);
   }
-  const stores = await openStores(config.METADATA_URL, config.BLOBS_URL, runtime, {
-    accessKeyId: config.AWS_ACCESS_KEY_ID,
-    secretAccessKey: config.AWS_SECRET_ACCESS_KEY,
+  const stores = await openStores(config.METADATA_URL, config.BLOBS_URL, {
+    runtime,
+    credentials: {
+      accessKeyId: config.AWS_ACCESS_KEY_ID,
+      secretAccessKey: config.AWS_SECRET_ACCESS_KEY,
+    },
   });
   const log = createLogger({ level: 'warn', format: 'pretty', write: terminal.say, now: Date.now });
   try {

@@ -57,7 +57,7 @@ AWS_SECRET_ACCESS_KEY. Exit code 0: all is there; 1: something is missing, and s
       accessKeyId: config.AWS_ACCESS_KEY_ID,
       secretAccessKey: config.AWS_SECRET_ACCESS_KEY,
     };
-    const open = (metadata: string, blobs: string) => openStores(metadata, blobs, runtime, credentials);
+    const open = (metadata: string, blobs: string) => openStores(metadata, blobs, { runtime, credentials });
     const opened: Stores[] = [];
     try {
       await requireDatabase(from.metadata);

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { access } from 'node:fs/promises';
+import { openRecords } from '../../adapters/open.ts';
 import { recordsAdapter } from '../../adapters/registry.ts';
 import { createTokens, ROLES, type Tokens } from '../access/tokens.ts';
 import { parseConfig } from '../config.ts';
@@ -36,8 +37,7 @@ token is printed once and stored nowhere: the records hold its SHA-256.
       throw usageError('A name has up to 64 letters, digits and the signs . _ @ -');
     }
     await requireRecords(METADATA_URL);
-    const credentials = { accessKeyId: undefined, secretAccessKey: undefined };
-    const records = await recordsAdapter(METADATA_URL).open(METADATA_URL, { runtime, credentials });
+    const records = await openRecords(METADATA_URL, { runtime });
     try {
       const tokens = createTokens({ state: records.state, random: randomBytes, now: Date.now });
       if (verb === 'list') await terminal.print(await listed(tokens));

@@ -22,9 +22,13 @@ export async function showGallery(
   site: Site,
   { page = 1, q: text = '' }: { page?: number; q?: string },
 ): Promise<Response> {
-  const { items, total } = await service.list({ page, perPage: PER_PAGE, ...(text !== '' && { text }) });
+  const { items, total, exact } = await service.list({
+    page,
+    perPage: PER_PAGE,
+    ...(text !== '' && { text }),
+  });
   const pages = Math.ceil(total / PER_PAGE);
-  const gallery = { basePath, tiles: items.map(tileOf), total, page, pages, text };
+  const gallery = { basePath, tiles: items.map(tileOf), total, exact, page, pages, text };
   return pageResponse(galleryPage(site, gallery), { cache: 'no-cache' });
 }
 

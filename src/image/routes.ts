@@ -6,6 +6,7 @@ import { coerce } from '../lib/schema.ts';
 import { acceptsHtml } from '../web/navigation.ts';
 import type { Site } from '../web/site.ts';
 import { deleterOf } from './access/deleter.ts';
+import { parseCursor } from './cursor.ts';
 import { details } from './descriptions.ts';
 import { linksOf } from './links.ts';
 import { createPages } from './pages.ts';
@@ -76,11 +77,16 @@ export function imageRoutes({ service, contextOf, basePath, site }: ImageRoutesO
 
   async function list(
     request: Request,
-    asked: { page?: number; per_page?: number; q?: string },
+    asked: { page?: number; per_page?: number; cursor?: string; q?: string },
   ): Promise<Response> {
-    const { page = 1, per_page = DEFAULT_PER_PAGE, q } = asked;
+    const { page = 1, per_page = DEFAULT_PER_PAGE, cursor, q } = asked;
     const perPage = Math.min(per_page, MAX_PER_PAGE);
-    const found = await service.list({ page, perPage, ...(q !== undefined && { text: q }) });
+    const found = await service.list({
+      page,
+      perPage,
+      ...(cursor !== undefined && { after: parseCursor(cursor) }),
+      ...(q !== undefined && { text: q }),
+    });
     const view = listView(baseOf(request), found, { page, perPage, ...(q !== undefined && { query: q }) });
     return Response.json(view, { headers: { 'cache-control': 'no-cache' } });
   }

@@ -1,6 +1,8 @@
 import { type TObject, type TProperties, Type } from '@sinclair/typebox';
 import { oneOf } from '../lib/schema.ts';
+import { CURSOR_PATTERN } from './cursor.ts';
 import { FORMATS } from './image.ts';
+import { MOST_COUNTED } from './store.ts';
 
 /** More than this many a page are served as this many. */
 export const MAX_PER_PAGE = 100;
@@ -17,6 +19,12 @@ const paging = {
       description: `Images on a page; above ${MAX_PER_PAGE}, ${MAX_PER_PAGE} are served.`,
     }),
   ),
+  cursor: Type.Optional(
+    Type.String({
+      pattern: CURSOR_PATTERN,
+      description: 'The `next` of an answer: the images behind it. `page` does not count then.',
+    }),
+  ),
 };
 
 export const listQuery = Type.Object(paging);
@@ -25,7 +33,7 @@ export const searchQuery = Type.Object({
   q: Type.String({
     minLength: 1,
     maxLength: 255,
-    description: 'Any part of the file name, id or format, in any letter case.',
+    description: 'Any part of the file name, id or format, in any letter case, with or without accents.',
   }),
   ...paging,
 });
@@ -113,15 +121,21 @@ export const infoAnswer = answer(
 const page = {
   page: Type.Integer(),
   per_page: Type.Integer(),
-  total: Type.Integer({ description: 'Images on all pages.' }),
-  pages: Type.Integer(),
+  total: Type.Integer({ description: `Images on all pages; matches of a search up to ${MOST_COUNTED}.` }),
+  total_exact: Type.Boolean({ description: 'False where there are more than `total`.' }),
+  pages: Type.Integer({ description: 'Of `total`; images beyond are reached by `cursor`.' }),
+  next: Type.Union([Type.String(), Type.Null()], {
+    description: 'The `cursor` of the next page; null: this is the last one.',
+  }),
   images: Type.Array(Type.Object({ ...facts, ...addresses, ...lastAccess })),
 };
 const examplePage = {
   page: 1,
   per_page: DEFAULT_PER_PAGE,
   total: 1,
+  total_exact: true,
   pages: 1,
+  next: null,
   images: [
     {
       ...exampleFacts,

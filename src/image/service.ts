@@ -25,7 +25,7 @@ import { createRecordCache } from './records.ts';
 import { createSmallFiles } from './serve/small-files.ts';
 import { createThumbnails, type Version } from './serve/thumbnails.ts';
 import { createVersionBytes } from './serve/version-bytes.ts';
-import type { BlobStore, ByteRange, ImageStore, ImageSummary, Page } from './store.ts';
+import type { BlobStore, ByteRange, ImageStore, ImageSummary, Page, Place } from './store.ts';
 
 /** What the image host may take and for how long it keeps it. */
 export interface ImageLimits {
@@ -102,7 +102,7 @@ export interface ImageService extends PasswordGuard {
   /** The file as stored, where it is at hand. */
   cachedFile(image: ImageRecord): Blob | undefined;
   /** Public images, newest first; with `text`, those whose name, id or format contains it. */
-  list(query: { text?: string; page: number; perPage: number }): Promise<Page<ImageRecord>>;
+  list(query: ListQuery): Promise<Page<ImageRecord>>;
   summary(): Promise<ImageSummary>;
   /** All images, the last accessed or stored first. */
   recent(page: { page: number; perPage: number }): Promise<ImageRecord[]>;
@@ -128,6 +128,16 @@ export interface ImageService extends PasswordGuard {
   start(): void;
   /** Ends that and writes the last accesses. Idempotent. */
   stop(): Promise<void>;
+}
+
+/** Which page of the public images is meant; with `text`, of those whose name, id or format contains it. */
+export interface ListQuery {
+  text?: string;
+  /** From 1. Does not count with `after`. */
+  page: number;
+  perPage: number;
+  /** The images behind this place. */
+  after?: Place;
 }
 
 /** Joins the parts of the image host. Reads, or makes, the secret of its cookies. */
@@ -176,6 +186,7 @@ export async function createImageService(options: ImageServiceOptions): Promise<
   });
   const removals = createRemovals(blobs, log);
   let changed = false;
+  const stopping = new AbortController();
   let maintenance: ReturnType<typeof startMaintenance> | null = null;
 
   async function freshId(): Promise<string> {
@@ -274,10 +285,11 @@ export async function createImageService(options: ImageServiceOptions): Promise<
     cached: records.cached,
     cachedFile: (image) => smallFiles.get(originalKey(image)),
 
-    list: ({ text, page, perPage }) =>
+    list: ({ text, page, perPage, after }) =>
       images.list({
-        offset: (page - 1) * perPage,
+        offset: after === undefined ? (page - 1) * perPage : 0,
         limit: perPage,
+        ...(after && { after }),
         ...(text !== undefined && { text }),
       }),
 
@@ -327,6 +339,7 @@ export async function createImageService(options: ImageServiceOptions): Promise<
     doubts: doubts.recent,
 
     start() {
+      images.prepare(stopping.signal).catch((cause) => log('warn', 'search not prepared', { cause }));
       maintenance ??= startMaintenance({
         ...options,
         accesses,
@@ -343,6 +356,7 @@ export async function createImageService(options: ImageServiceOptions): Promise<
     },
 
     async stop() {
+      stopping.abort();
       await maintenance?.stop();
       maintenance = null;
       await accesses.flush();

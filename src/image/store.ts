@@ -1,9 +1,30 @@
 import type { Format, ImageRecord } from './image.ts';
 
+/** Matches of a search are counted up to this number. */
+export const MOST_COUNTED = 10_000;
+
+/** Where an image stands in the list: newest first, ties by id. */
+export type Place = Pick<ImageRecord, 'createdAt' | 'id'>;
+
 export interface Page<T> {
   items: T[];
-  /** All matches, on every page. */
+  /** All matches, on every page; of a search no more than `MOST_COUNTED`. */
   total: number;
+  /** False where there are more than `total`. */
+  exact: boolean;
+  /** The place of the last item where others follow it; else `null`. */
+  next: Place | null;
+}
+
+/** Which page of the list is meant. */
+export interface PageQuery {
+  /** Only images whose file name, id or format contains it as `foldText` compares. Plain text without wildcards. */
+  text?: string;
+  /** Only images that come later in the list than this place, be there an image or not. */
+  after?: Place;
+  /** Images to leave out at the start, of a search only among the first `MOST_COUNTED`. */
+  offset: number;
+  limit: number;
 }
 
 /** Numbers about all images. */
@@ -32,11 +53,8 @@ export interface ImageStore {
   insert(image: ImageRecord): Promise<void>;
   /** The record, or `null`. */
   get(id: string): Promise<ImageRecord | null>;
-  /**
-   * A page of the public images (no password), newest first, ties by id. With `text`, only those whose file
-   * name, id or format contains it, in any letter case (`lib/fold-text.ts`); it is plain text without wildcards.
-   */
-  list(query: { text?: string; offset: number; limit: number }): Promise<Page<ImageRecord>>;
+  /** A page of the public images (no password), newest first, ties by id. */
+  list(query: PageQuery): Promise<Page<ImageRecord>>;
   /** Moves last accesses forward, never back; unknown ids are passed over. */
   touch(accesses: ReadonlyMap<string, number>): Promise<void>;
   /** Removes a record and leaves a tombstone; false when there was none. */
@@ -59,6 +77,10 @@ export interface ImageStore {
   dropTombstones(ageMs: number): Promise<void>;
   /** What in the store contradicts itself: indices that know more or fewer images than there are records. */
   faults(): Promise<StoreFault[]>;
+  /** Prepares in the background what makes searches fast. Resolves when it is done, or the signal aborts. */
+  prepare(signal: AbortSignal): Promise<void>;
+  /** What is being prepared, so that searches take longer, in a sentence for the operator; `null`: nothing is. */
+  preparing(): string | null;
   /**
    * Builds the indices anew from the records. What is written meanwhile may keep it from ending; it may be called again.
    */

@@ -1,5 +1,6 @@
 import type { Static } from '@sinclair/typebox';
 import { formatTimestamp } from '../lib/clock.ts';
+import { formatCursor } from './cursor.ts';
 import { FORMATS, type ImageRecord } from './image.ts';
 import { deleteUrl, linksOf, pageUrl, rawUrl } from './links.ts';
 import type { infoAnswer, listAnswer, statsAnswer, uploadAnswer } from './schemas.ts';
@@ -43,7 +44,7 @@ export function infoView(base: string, image: ImageRecord): Static<typeof infoAn
 /** One page of a list or of search results. */
 export function listView(
   base: string,
-  { items, total }: Page<ImageRecord>,
+  { items, total, exact, next }: Page<ImageRecord>,
   asked: { page: number; perPage: number; query?: string },
 ): Static<typeof listAnswer.schema> & { query?: string } {
   return {
@@ -52,7 +53,9 @@ export function listView(
     page: asked.page,
     per_page: asked.perPage,
     total,
+    total_exact: exact,
     pages: Math.ceil(total / asked.perPage),
+    next: next && formatCursor(next),
     images: items.map((image) => ({
       ...facts(image),
       url: pageUrl(base, image.id),

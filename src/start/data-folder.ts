@@ -1,9 +1,16 @@
 import { mkdir, realpath } from 'node:fs/promises';
-import { basename, dirname, resolve } from 'node:path';
+import { basename, dirname, join, resolve } from 'node:path';
 import { adapterOf } from '../../adapters/registry.ts';
 import type { Config } from '../config.ts';
 import type { Log } from '../lib/logger.ts';
 import { closeDataFolder } from '../lib/private-files.ts';
+
+const TEMPORARY = 'tmp';
+
+/** The folder of files that end with the process, or with an upload. */
+export function temporaryFolder({ DATA_DIR }: Pick<Config, 'DATA_DIR'>): string {
+  return join(resolve(DATA_DIR), TEMPORARY);
+}
 
 /** Makes the folder of data where there is none, and closes it to everybody but its owner. */
 export async function openDataFolder(
@@ -15,7 +22,7 @@ export async function openDataFolder(
     .map((url) => adapterOf(url).path(url))
     .filter((path) => path !== null && dirname(path) === resolve(DATA_DIR))
     .map((path) => basename(path ?? ''));
-  const names = ['tmp', 'images', 'picpool.db', ...stores];
+  const names = [TEMPORARY, 'images', 'picpool.db', ...stores];
   const refused = await closeDataFolder({
     path: await realpath(DATA_DIR),
     // SQLite keeps files beside the database: picpool.db-wal, picpool.db-shm.

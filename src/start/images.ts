@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto';
 import { availableParallelism } from 'node:os';
-import { join, resolve } from 'node:path';
 import { filesAdapter, recordsAdapter } from '../../adapters/registry.ts';
 import { imageAdminRoutes } from '../image/admin-routes.ts';
 import { createBudget } from '../image/codec/budget.ts';
@@ -18,6 +17,7 @@ import { createImageService } from '../image/service.ts';
 import { eventView, statsView } from '../image/views.ts';
 import { systemClock } from '../lib/clock.ts';
 import { tellOnce } from '../webhooks/tell-once.ts';
+import { temporaryFolder } from './data-folder.ts';
 import type { Parts, RunningFeature } from './feature.ts';
 
 /** Puts the image host together. */
@@ -56,7 +56,7 @@ export async function startImages({
     now,
   });
   const codec = observeCodec(plainCodec, metrics, now);
-  const folder = join(resolve(config.DATA_DIR), 'tmp');
+  const folder = temporaryFolder(config);
   const files = filesAdapter(config.BLOBS_URL);
   const localFiles = files.path(config.BLOBS_URL);
   const versionBytes = createVersionBytes(stores.state);
@@ -118,7 +118,10 @@ export async function startImages({
     home: () => imageHome({ service, basePath }),
     stats: async () => statsView(await service.summary(), limits, config.ABUSE_CONTACT),
     statsAnswer,
-    degraded: service.doubts,
+    async degraded() {
+      const preparing = stores.images.preparing();
+      return [...(await service.doubts()), ...(preparing === null ? [] : [preparing])];
+    },
     begin: service.start,
     async stop() {
       await service.stop();

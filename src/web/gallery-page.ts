@@ -18,6 +18,8 @@ export interface GalleryPage {
   basePath: string;
   tiles: readonly Tile[];
   total: number;
+  /** False where there are more than `total`. */
+  exact: boolean;
   /** From 1. */
   page: number;
   pages: number;
@@ -46,10 +48,13 @@ ${icon('search')}<input id="q" type="search" name="q" value="${text}" maxlength=
   });
 }
 
-function results({ tiles, total, page, pages, text, basePath }: GalleryPage, path: string): Html {
+function results({ tiles, total, exact, page, pages, text, basePath }: GalleryPage, path: string): Html {
   const query = (number: number) =>
     `${path}?${new URLSearchParams({ ...(text && { q: text }), page: String(number) })}`;
-  const found = text === '' ? counted(total, 'public picture') : `${counted(total, 'picture')} for “${text}”`;
+  const found =
+    text === ''
+      ? counted(total, 'public picture')
+      : `${exact ? '' : 'More than '}${counted(total, 'picture')} for “${text}”`;
   return html`<p class="muted" data-summary>${found}</p>
 ${tiles.length > 0 ? tileGrid(tiles, basePath, 'above') : nothing(text, total)}
 ${pagination({ page, pages, href: query })}`;

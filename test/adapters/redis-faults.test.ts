@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test';
+import { tmpdir } from 'node:os';
 import { createLocalRateLimiter } from '../../adapters/local/rate-limiter.ts';
 import { openRedis } from '../../adapters/redis/connection.ts';
 import { withFallback } from '../../adapters/redis/fallback-limiter.ts';
@@ -7,7 +8,9 @@ import { createRedisLocks } from '../../adapters/redis/locks.ts';
 import { createRedisProxies } from '../../adapters/redis/proxies.ts';
 import { createRedisRateLimiter } from '../../adapters/redis/rate-limiter.ts';
 import { createRedisState } from '../../adapters/redis/state.ts';
-import { openProxyReplica } from '../../adapters/sqlite/proxy-replica.ts';
+import { openCopy } from '../../adapters/sqlite/database.ts';
+import { createImageReplica } from '../../adapters/sqlite/image-replica.ts';
+import { createProxyReplica } from '../../adapters/sqlite/proxy-replica.ts';
 import { bunRuntime } from '../../src/runtime/bun.ts';
 import { draft, drafts, image } from '../support/records.ts';
 import { command, type Service, startRedis, until } from '../support/services.ts';
@@ -15,18 +18,19 @@ import { command, type Service, startRedis, until } from '../support/services.ts
 setDefaultTimeout(20_000);
 
 /** The stores of one copy of picpool. */
-async function openCopy(url: string) {
+async function openStores(url: string) {
   const redis = await openRedis(url);
+  const copy = () => openCopy(bunRuntime.openSqlite, tmpdir());
   return {
-    proxies: createRedisProxies(redis, () => openProxyReplica(bunRuntime.openSqlite)),
-    images: createRedisImages(redis),
+    proxies: createRedisProxies(redis, async () => createProxyReplica(await copy())),
+    images: createRedisImages(redis, async () => createImageReplica(await copy())),
     state: createRedisState(redis),
     locks: createRedisLocks(redis),
     limiter: createRedisRateLimiter(redis),
     close: () => redis.close(),
   };
 }
-type Copy = Awaited<ReturnType<typeof openCopy>>;
+type Copy = Awaited<ReturnType<typeof openStores>>;
 
 const ALL = { filter: {}, sort: 'dependable', offset: 0, limit: 1000 } as const;
 
@@ -38,7 +42,7 @@ const totalIn = async (copy: Copy) => (await copy.proxies.find(ALL)).total;
 
 beforeAll(async () => {
   server = await startRedis();
-  [one, two] = [await openCopy(server.url), await openCopy(server.url)];
+  [one, two] = [await openStores(server.url), await openStores(server.url)];
 });
 afterAll(async () => {
   await Promise.all([one.close(), two.close()]);
@@ -73,12 +77,12 @@ async function expectUnavailable(promises: Promise<unknown>[]): Promise<void> {
 test('user, password and database of the URL are used, and a wrong password is unavailable', async () => {
   await admin('ACL', 'SETUSER', 'pic', 'on', '>p@ss/w:rd', '~*', '+@all');
   const { host } = new URL(server.url);
-  const copy = await openCopy(`redis://pic:${encodeURIComponent('p@ss/w:rd')}@${host}/3?prefix=own`);
+  const copy = await openStores(`redis://pic:${encodeURIComponent('p@ss/w:rd')}@${host}/3?prefix=own`);
   await copy.state.set('a', 'elsewhere');
   expect(await copy.state.get('a')).toBe('elsewhere');
   expect(await one.state.get('a')).toBeNull();
   await copy.close();
-  await expect(openCopy(`redis://pic:wrong@${host}`)).rejects.toMatchObject({ code: 'unavailable' });
+  await expect(openStores(`redis://pic:wrong@${host}`)).rejects.toMatchObject({ code: 'unavailable' });
 });
 
 test('what one copy writes, the others see within a second', async () => {
@@ -193,7 +197,7 @@ test('a copy whose place in the log is gone reads everything again', async () =>
 });
 
 test('when a holder dies the next one comes after the time to live, with a larger token', async () => {
-  const dying = await openCopy(server.url);
+  const dying = await openStores(server.url);
   const first = await dying.locks.acquire('refresh', 500);
   await dying.close();
   expect(await two.locks.acquire('refresh', 500)).toBeNull();
@@ -228,7 +232,7 @@ test('tokens grow although the server has lost everything', async () => {
 });
 
 test('many who contend for a lock, some of which die, never hold it together', async () => {
-  const copies = [one, two, await openCopy(server.url), await openCopy(server.url)];
+  const copies = [one, two, await openStores(server.url), await openStores(server.url)];
   let holders = 0;
   let most = 0;
   const tokens: number[] = [];

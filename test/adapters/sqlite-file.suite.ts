@@ -20,6 +20,11 @@ import { withFolder } from '../support/temporary.ts';
 
 const WRITER = fileURLToPath(new URL('../support/sqlite-writer.ts', import.meta.url));
 
+async function countOf(database: Database, table: string): Promise<number> {
+  const rows = database.prepare<{ n: number }>(`SELECT count(*) AS n FROM ${table}_docsize`).get();
+  return rows?.n ?? 0;
+}
+
 /** What the counts must be, counted from the rows. */
 async function assertConsistent(database: Database): Promise<void> {
   const [check] = database.prepare<{ integrity_check: string }>('PRAGMA integrity_check').all();
@@ -232,18 +237,72 @@ export function sqliteFileTests(test: Test, openSqlite: Runtime['openSqlite'], r
     });
   });
 
-  test('a search finds what came and went after changes that are no longer in the log', async () => {
+  test('a search is right before, while and after images are brought into its index', async () => {
+    await withDatabase(':memory:', async (database) => {
+      const images = createSqliteImages(database, { read: 7, added: 5 });
+      const setMark = database.prepare('UPDATE image_index SET below = ?');
+      const insert = (number: number) =>
+        images.insert(image({ id: `i${number}`, filename: `cat ${number}.png`, createdAt: number }));
+      setMark.run(Number.MAX_SAFE_INTEGER);
+      for (let number = 0; number < 80; number += 2) await insert(number);
+      assert.equal(typeof images.preparing(), 'string');
+      const totals: number[] = [];
+      const stopping = new AbortController();
+      const building = images.prepare(stopping.signal);
+      let count = 40;
+      // Between, newer and older ones come and go; some neighbours have to move up.
+      for (let number = 1; images.preparing() !== null; number += 2) {
+        await insert(number % 80);
+        await insert(1000 + number);
+        await images.remove(`i${number - 1}`);
+        count += number < 80 ? 1 : 2;
+        for (const text of ['cat', 'c', 'at']) {
+          totals.push((await images.list({ text, offset: 0, limit: 1 })).total - count);
+        }
+        if (number > 78) stopping.abort();
+        if (number > 78) break;
+      }
+      await building;
+      assert.deepEqual(
+        totals.filter((difference) => difference !== 0),
+        [],
+      );
+      await images.prepare(new AbortController().signal);
+      assert.equal(images.preparing(), null);
+      const { total } = await images.list({ offset: 0, limit: 1 });
+      for (const text of ['cat', 'c', 'at']) {
+        assert.equal((await images.list({ text, offset: 0, limit: 1 })).total, total);
+      }
+      assert.equal(await countOf(database, 'image_text'), total);
+      assert.equal(await countOf(database, 'image_short'), total);
+    });
+  });
+
+  test('matches are counted up to ten thousand, and cursors lead to those behind', async () => {
     await withDatabase(':memory:', async (database) => {
       const images = createSqliteImages(database);
-      const found = async () =>
-        (await images.list({ text: 'cat', offset: 0, limit: 9 })).items.map(({ id }) => id);
-      await images.insert(image({ id: 'gone', filename: 'cat 1.png' }));
-      assert.deepEqual(await found(), ['gone']);
-      await images.remove('gone');
-      await images.insert(image({ id: 'new', filename: 'cat 2.png' }));
-      await images.insert(image({ id: 'newer', filename: 'dog.png' }));
-      database.prepare('DELETE FROM image_log WHERE seq < (SELECT max(seq) FROM image_log)').run();
-      assert.deepEqual(await found(), ['new']);
+      const inserts = database.transaction(() =>
+        Array.from({ length: 10_040 }, (_, number) =>
+          images.insert(image({ id: `i${number}`, filename: `c ${number}.png`, createdAt: number })),
+        ),
+      );
+      await Promise.all(inserts);
+      const list = (text: string, query: object) => images.list({ text, offset: 0, limit: 30, ...query });
+      for (const text of ['c', 'png', '.p']) {
+        const first = await list(text, {});
+        assert.deepEqual([first.total, first.exact], [10_000, false]);
+        const last = await list(text, { offset: 9990 });
+        assert.deepEqual([last.items.length, last.items[0]?.id, last.next?.id], [30, 'i49', 'i20']);
+        assert.deepEqual((await list(text, { offset: 9970 })).next?.id, 'i40');
+        assert.deepEqual((await list(text, { offset: 10_020 })).items, []);
+        const behind = await list(text, { after: { createdAt: 35, id: 'i35' } });
+        assert.deepEqual([behind.items.length, behind.items[0]?.id, behind.next?.id], [30, 'i34', 'i5']);
+        assert.deepEqual([behind.total, behind.exact], [10_000, false]);
+        const end = await list(text, { after: { createdAt: 5, id: 'i5' } });
+        assert.deepEqual([end.items.length, end.next], [5, null]);
+      }
+      const all = await images.list({ offset: 0, limit: 1 });
+      assert.deepEqual([all.total, all.exact], [10_040, true]);
     });
   });
 

@@ -29,6 +29,16 @@ describe('in steps so small that few rows take many', () => {
   );
   imageStoreConformance(
     test,
-    opener((database) => createSqliteImages(database, { step: 2, open: { documents: 3, units: 1000 } })),
+    opener((database) => createSqliteImages(database, { read: 2, added: 2 })),
+  );
+});
+
+describe('with images that are not in the index of the search yet', () => {
+  imageStoreConformance(
+    test,
+    opener((database) => {
+      database.prepare('UPDATE image_index SET below = ?').run(Number.MAX_SAFE_INTEGER);
+      return createSqliteImages(database, { read: 2, added: 2 });
+    }),
   );
 });

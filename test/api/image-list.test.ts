@@ -10,7 +10,9 @@ interface List {
   page: number;
   per_page: number;
   total: number;
+  total_exact: boolean;
   pages: number;
+  next: string | null;
   query?: string;
   images: { id: string; filename: string }[];
 }
@@ -42,7 +44,7 @@ describe('the list', () => {
   test('shows the newest first, twenty on a page', async () => {
     const all = await list();
     expect([...Value.Errors(listAnswer.schema, all)]).toEqual([]);
-    expect(all).toMatchObject({ page: 1, per_page: 20, total: 5, pages: 1 });
+    expect(all).toMatchObject({ page: 1, per_page: 20, total: 5, total_exact: true, pages: 1, next: null });
     expect(names(all)).toEqual([
       'last.png',
       'тест.png',
@@ -59,6 +61,27 @@ describe('the list', () => {
     expect(await list('page=1000000000')).toMatchObject({ total: 5, images: [] });
   });
 
+  test.each(['/api/list?', '/api/search?q=png&'])(
+    'is walked by the cursor of each answer, as %s is, while images come',
+    async (path) => {
+      const first = await json<List>(await host.send(`${path}per_page=2`));
+      host.clock.ms += 1000;
+      const png = new Uint8Array(await quarters(16, 16).png().toBuffer());
+      const { id, delete_token } = await host.upload(png, 'filename=newer.png');
+      const second = await json<List>(await host.send(`${path}per_page=2&cursor=${first.next}&page=9`));
+      const third = await json<List>(await host.send(`${path}per_page=2&cursor=${second.next}`));
+      await host.send(`/api/delete/${id}?token=${delete_token}`, { method: 'DELETE' });
+      expect([first, second, third].flatMap(names)).toEqual([
+        'last.png',
+        'тест.png',
+        'harbour at night.png',
+        'hill_100%.png',
+        'Harbour.png',
+      ]);
+      expect([second.total, third.next]).toEqual([6, null]);
+    },
+  );
+
   test('serves 100 on a page where more are asked for, and the defaults where nothing is', async () => {
     expect((await list('per_page=5000')).per_page).toBe(100);
     expect(await list('page=&per_page=')).toMatchObject({ page: 1, per_page: 20 });
@@ -72,6 +95,9 @@ describe('the list', () => {
     'per_page=0',
     'per_page=1e2',
     'page=99999999999999999999',
+    'cursor=x',
+    'cursor=zzzzzzzzzzzzzz-abc',
+    "cursor=abc-'",
   ])('refuses %s', async (query) => {
     const answer = await host.send(`/api/list?${query}`);
     expect(answer.status).toBe(400);
@@ -97,6 +123,7 @@ describe('the search', () => {
     expect(found).toMatchObject({ query: 'hArBoUr', page: 1, total: 2 });
     expect(names(found)).toEqual(['harbour at night.png', 'Harbour.png']);
     expect(names(await search('ТЕСТ'))).toEqual(['тест.png']);
+    expect(names(await search('hàrböur at'))).toEqual(['harbour at night.png']);
   });
 
   test('finds ids and formats', async () => {

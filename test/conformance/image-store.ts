@@ -5,6 +5,8 @@ import { image } from '../support/records.ts';
 import { type Open, storeTest, type Test } from '../support/runner.ts';
 import { imageSearchConformance } from './image-search.ts';
 
+const EMPTY = { items: [], total: 0, exact: true, next: null };
+
 /** Every promise of `ImageStore`. */
 export function imageStoreConformance(runner: Test, open: Open<ImageStore>): void {
   const test = storeTest(runner, open);
@@ -94,6 +96,46 @@ export function imageStoreConformance(runner: Test, open: Open<ImageStore>): voi
     );
   });
 
+  for (const text of ['', 'match', 'm']) {
+    const what = text === '' ? 'the list' : `a search for ${text}`;
+
+    test(`the places that pages of ${what} end at lead through all of it`, async (store) => {
+      for (let index = 0; index < 23; index++) {
+        const createdAt = Math.floor(index / 4);
+        await store.insert(image({ id: `p${(index * 7) % 23}`, filename: 'a match', createdAt }));
+        await store.insert(image({ id: `x${index}`, filename: 'hidden', passwordHash: 'x', createdAt }));
+      }
+      const { items: all } = await store.list({ text, offset: 0, limit: 100 });
+      const seen: string[] = [];
+      let page = await store.list({ text, offset: 0, limit: 5 });
+      for (;;) {
+        assert.deepEqual([page.total, page.exact], [23, true]);
+        seen.push(...ids(page.items));
+        if (!page.next) break;
+        page = await store.list({ text, after: page.next, offset: 0, limit: 5 });
+      }
+      assert.deepEqual(seen, ids(all));
+      assert.equal(seen.length, 23);
+    });
+
+    test(`a place in ${what} stays where it is when images come and go, its own too`, async (store) => {
+      for (let index = 0; index < 9; index++) {
+        await store.insert(image({ id: `i${index}`, filename: 'a match', createdAt: index }));
+      }
+      const { items, next } = await store.list({ text, offset: 0, limit: 3 });
+      assert.deepEqual(next, { createdAt: 6, id: 'i6' });
+      for (const { id } of items) await store.remove(id);
+      await store.insert(image({ id: 'new', filename: 'a match', createdAt: 100 }));
+      await store.insert(image({ id: 'i60', filename: 'a match', createdAt: 6 }));
+      const behind = await store.list({ text, after: next ?? items[0] ?? image(), offset: 0, limit: 2 });
+      assert.deepEqual([ids(behind.items), behind.total], [['i60', 'i5'], 8]);
+      const last = await store.list({ text, after: { createdAt: 0, id: 'i0' }, offset: 0, limit: 2 });
+      assert.deepEqual([last.items, last.next], [[], null]);
+      const whole = await store.list({ text, offset: 0, limit: 8 });
+      assert.deepEqual([whole.items.length, whole.next], [8, null]);
+    });
+  }
+
   test('images with a password are in no list and no total', async (store) => {
     await store.insert(image({ id: 'public', createdAt: 1 }));
     await store.insert(image({ id: 'secret', createdAt: 2, passwordHash: 'x' }));
@@ -132,8 +174,8 @@ export function imageStoreConformance(runner: Test, open: Open<ImageStore>): voi
     assert.equal(await store.remove('a'), true);
     assert.equal(await store.remove('a'), false);
     assert.equal(await store.get('a'), null);
-    assert.deepEqual(await store.list({ offset: 0, limit: 10 }), { items: [], total: 0 });
-    assert.deepEqual(await store.list({ text: 'gone', offset: 0, limit: 10 }), { items: [], total: 0 });
+    assert.deepEqual(await store.list({ offset: 0, limit: 10 }), EMPTY);
+    assert.deepEqual(await store.list({ text: 'gone', offset: 0, limit: 10 }), EMPTY);
     await store.insert(image({ id: 'a' }));
     assert.equal((await store.list({ offset: 0, limit: 10 })).total, 1);
   });
@@ -151,7 +193,7 @@ export function imageStoreConformance(runner: Test, open: Open<ImageStore>): voi
     assert.equal((await store.get('a'))?.id, 'a');
     assert.equal(await store.removeIdle('a', 1001), true);
     assert.equal(await store.removeIdle('a', 1001), false);
-    assert.deepEqual(await store.list({ text: 'png', offset: 0, limit: 10 }), { items: [], total: 0 });
+    assert.deepEqual(await store.list({ text: 'png', offset: 0, limit: 10 }), EMPTY);
   });
 
   test('an access that comes first saves an image from removal', async (store) => {

@@ -27,7 +27,7 @@ const migration = (from: string, to: string) => [
 
 async function withStores<T>(name: string, work: (stores: Stores) => Promise<T>): Promise<T> {
   await mkdir(join(folder, name), { recursive: true });
-  const stores = await openStores(metadataOf(name), blobsOf(name), bunRuntime);
+  const stores = await openStores(metadataOf(name), blobsOf(name), { runtime: bunRuntime });
   return work(stores).finally(stores.close);
 }
 

@@ -33,7 +33,7 @@ beforeAll(async () => {
   const server = await startServer('bun', { RATE_LIMITS: 'off' }, data);
   ids = await Promise.all(Array.from({ length: IMAGES }, (_, n) => upload(server.url, n)));
   await server.stop();
-  const old = await openStores(`sqlite:${data}/picpool.db`, `file:${data}/images`, bunRuntime);
+  const old = await openStores(`sqlite:${data}/picpool.db`, `file:${data}/images`, { runtime: bunRuntime });
   await old.proxies.save(drafts(PROXIES));
   await old.close();
 }, 60_000);
@@ -51,11 +51,9 @@ async function upload(url: string, n: number): Promise<string> {
 }
 
 async function withNew<T>(name: string, work: (stores: Stores) => Promise<T>): Promise<T> {
-  const stores = await openStores(
-    `sqlite:${join(folder, name)}/new.db`,
-    `file:${join(folder, name)}/files`,
-    bunRuntime,
-  );
+  const stores = await openStores(`sqlite:${join(folder, name)}/new.db`, `file:${join(folder, name)}/files`, {
+    runtime: bunRuntime,
+  });
   try {
     return await work(stores);
   } finally {

@@ -1,11 +1,14 @@
 import { randomUUID } from 'node:crypto';
+import { tmpdir } from 'node:os';
 import { openRedis, type RedisConnection } from '../../adapters/redis/connection.ts';
 import { createRedisImages } from '../../adapters/redis/images.ts';
 import { createRedisLocks } from '../../adapters/redis/locks.ts';
 import { createRedisProxies } from '../../adapters/redis/proxies.ts';
 import { createRedisRateLimiter } from '../../adapters/redis/rate-limiter.ts';
 import { createRedisState } from '../../adapters/redis/state.ts';
-import { openProxyReplica } from '../../adapters/sqlite/proxy-replica.ts';
+import { openCopy } from '../../adapters/sqlite/database.ts';
+import { createImageReplica } from '../../adapters/sqlite/image-replica.ts';
+import { createProxyReplica } from '../../adapters/sqlite/proxy-replica.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import type { Runtime } from '../../src/runtime/runtime.ts';
 import { imageStoreConformance } from '../conformance/image-store.ts';
@@ -35,6 +38,7 @@ export function redisConformance(
   openSqlite: Runtime['openSqlite'],
   timed: Test = test,
 ): void {
+  const copy = () => openCopy(openSqlite, tmpdir());
   const opener =
     <T>(create: (redis: RedisConnection) => T): Open<T> =>
     async () =>
@@ -42,9 +46,12 @@ export function redisConformance(
 
   proxyStoreConformance(
     test,
-    opener((redis) => createRedisProxies(redis, () => openProxyReplica(openSqlite))),
+    opener((redis) => createRedisProxies(redis, async () => createProxyReplica(await copy()))),
   );
-  imageStoreConformance(test, opener(createRedisImages));
+  imageStoreConformance(
+    test,
+    opener((redis) => createRedisImages(redis, async () => createImageReplica(await copy()))),
+  );
   stateStoreConformance(test, opener(createRedisState));
   locksConformance(test, async () => {
     const own = withPrefix(await url());

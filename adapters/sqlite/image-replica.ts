@@ -1,0 +1,39 @@
+import type { ImageRecord } from '../../src/image/image.ts';
+import type { ImageStore } from '../../src/image/store.ts';
+import type { Database } from './database.ts';
+import { createImageRows } from './image-rows.ts';
+import { createImageSearch } from './image-search.ts';
+import { createSqliteImages } from './images.ts';
+
+/** A private copy of the public images that another store holds. */
+export interface SqliteImageReplica extends Pick<ImageStore, 'list' | 'prepare' | 'preparing'> {
+  /** Takes over images and removals in one transaction. The same change may come twice. */
+  apply(images: readonly ImageRecord[], removed: readonly string[]): void;
+  close(): void;
+}
+
+/** Makes an empty database a replica, which is filled best from the newest image on. */
+export function createImageReplica(database: Database): SqliteImageReplica {
+  const search = createImageSearch(database);
+  const rows = createImageRows(database, search);
+  const triggers = database.prepare<{ name: string }>(
+    `SELECT name FROM sqlite_schema WHERE type = 'trigger' AND tbl_name = 'images'`,
+  );
+  for (const { name } of triggers.all()) database.prepare(`DROP TRIGGER ${name}`).run();
+  const known = database.prepare('SELECT 1 FROM images WHERE id = ?');
+  // Copied first, and brought into the index of the search when all are there: a search reads what is not in it yet.
+  database.prepare('UPDATE image_index SET below = ?').run(Number.MAX_SAFE_INTEGER);
+
+  return {
+    ...createSqliteImages(database),
+
+    apply(images, removed) {
+      database.transaction(() => {
+        for (const id of removed) rows.remove(id);
+        for (const image of images) if (!known.get(image.id)) rows.insert(image);
+      });
+    },
+
+    close: () => database.close(),
+  };
+}
