@@ -36,6 +36,8 @@ export interface AppOptions {
   dependencies: readonly Dependency[];
   /** Base of all links, when it is configured. */
   publicUrl: string | undefined;
+  /** Host names under which our own pages may change something, besides that of `publicUrl`. */
+  allowedHosts?: readonly string[] | undefined;
   log: Log;
   /** Milliseconds; only differences count. */
   now: () => number;
@@ -79,6 +81,7 @@ export function createApp(options: AppOptions): App {
   const admission = createAdmissionQueue({ metrics: metrics?.registry });
   const writeOrigin = createWriteOrigin({
     publicUrl: options.publicUrl,
+    allowedHosts: options.allowedHosts,
     isLetIn: (origin) => cors?.isLetIn(origin) ?? false,
   });
 
@@ -149,8 +152,8 @@ export function createApp(options: AppOptions): App {
     return cors?.preflight(request) ?? undefined;
   }
 
-  function refuseForeignPages({ reading, request, context }: Exchange): undefined {
-    const refusal = reading ? null : writeOrigin.refusal(request, context);
+  function refuseForeignPages({ reading, request, context, route }: Exchange): undefined {
+    const refusal = reading ? null : writeOrigin.refusal(request, context, route.limit === 'upload');
     if (refusal) throw refusal;
   }
 

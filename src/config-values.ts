@@ -199,6 +199,21 @@ export function origins(description: string) {
   );
 }
 
+/** Comma-separated host names, or `*`. */
+export function hosts(description: string) {
+  return setting(undefined, description, (value) =>
+    splitList(value.toLowerCase()).map((item) => {
+      if (
+        item !== '*' &&
+        (!URL.canParse(`http://${item}/`) || new URL(`http://${item}/`).hostname !== item)
+      ) {
+        throw new Error(`must be comma-separated host names without ports, or *, but is "${value}"`);
+      }
+      return item;
+    }),
+  );
+}
+
 /** Words for networks that many proxies are in. */
 const NAMED_NETWORKS: Record<string, readonly string[]> = {
   loopback: ['127.0.0.0/8', '::1'],

@@ -7,6 +7,7 @@ import {
   choices,
   duration,
   flag,
+  hosts,
   integer,
   networks,
   optional,
@@ -39,6 +40,11 @@ export const settings = Type.Object({
   AWS_SECRET_ACCESS_KEY: optional(text(undefined, 'Secret key for an S3 server.')),
   PUBLIC_URL: optional(
     url(undefined, ['http:', 'https:'], 'Base of all links; from the request when not set.'),
+  ),
+  ALLOWED_HOSTS: optional(
+    hosts(
+      'Host names besides that of PUBLIC_URL, or `*`, at which pages may upload and delete; local ones without both.',
+    ),
   ),
   SERVICES: choices(['proxy', 'image'], 'proxy,image', 'Which services run.'),
   PROXY_BASE_PATH: text('', 'Path under which the proxy pool answers.', BASE_PATH, 'a path such as /proxy'),

@@ -92,6 +92,7 @@ export async function start(
         { name: 'way here', check: async () => {}, degraded: clients.faults },
       ],
       publicUrl: config.PUBLIC_URL,
+      allowedHosts: config.ALLOWED_HOSTS,
       log,
       now,
       metrics: { registry: metrics, token: config.METRICS_TOKEN },

@@ -52,7 +52,11 @@ export function createContexts({ clients, publicUrl, adminToken }: ContextOption
     }
 
     get origin(): string {
-      return publicUrl ?? requestOrigin(this.#request, clients.isTrusted(this.#socketPeer()));
+      return publicUrl ?? this.reachedAt;
+    }
+
+    get reachedAt(): string {
+      return requestOrigin(this.#request, clients.isTrusted(this.#socketPeer()));
     }
 
     get admin(): boolean {

@@ -13,6 +13,8 @@ export interface RequestContext {
   identity: string | null;
   /** Scheme and host under which the client reached the server, without a trailing slash and without base path. */
   origin: string;
+  /** The same as the request names it, whatever `PUBLIC_URL` says. */
+  reachedAt: string;
   /** True when `ADMIN_TOKEN` is set and the request carries it. */
   admin: boolean;
 }

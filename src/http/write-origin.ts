@@ -1,48 +1,77 @@
 import { AppError } from '../errors.ts';
+import { createOwnHosts } from './own-hosts.ts';
 import type { RequestContext } from './request-context.ts';
 
 /** Judges by `Origin` and `Sec-Fetch-Site`, which browsers send and pages cannot forge, whose page a request comes from. */
 export interface WriteOrigin {
-  /** `forbidden` where a request that changes something comes from somebody else's page, else `null`. */
-  refusal(request: Request, context: Pick<RequestContext, 'origin'>): AppError | null;
+  /** `forbidden` where a request that changes something comes from a page that may not, else `null`. */
+  refusal(
+    request: Request,
+    context: Pick<RequestContext, 'origin' | 'reachedAt'>,
+    isUpload: boolean,
+  ): AppError | null;
 }
 
 export interface WriteOriginOptions {
   publicUrl: string | undefined;
+  /** Names of the server besides that of `publicUrl`. */
+  allowedHosts: readonly string[] | undefined;
   /** True for an origin that the operator has let in. */
   isLetIn: (origin: string) => boolean;
 }
 
-/** Programs send neither header and pass; so do our own pages, and origins that the operator has let in. */
-export function createWriteOrigin({ publicUrl, isLetIn }: WriteOriginOptions): WriteOrigin {
+/**
+ * Programs send neither header and pass. So do our own pages and origins that the operator has let in. Origins of programs
+ * that are made of pages (`app://`, browser extensions) may upload.
+ */
+export function createWriteOrigin({ publicUrl, allowedHosts, isLetIn }: WriteOriginOptions): WriteOrigin {
   const own = publicUrl === undefined ? null : new URL(publicUrl).origin;
+  const isOwnHost = createOwnHosts(own === null ? allowedHosts : (allowedHosts ?? []));
 
   return {
-    refusal({ headers }, context) {
+    refusal({ headers }, { reachedAt }, isUpload) {
       const origin = headers.get('origin');
-      if (origin !== null && isLetIn(origin)) return null;
-      if (headers.get('sec-fetch-site') === 'cross-site') return refused(origin);
-      // Other schemes are those of programs: app://, browser extensions.
-      if (origin === null || (origin !== 'null' && !/^https?:/i.test(origin))) return null;
-      const isOwn = own === null ? isSameHost(origin, context.origin) : origin === own;
-      return isOwn ? null : refused(origin);
+      if (origin !== null && (isLetIn(origin) || origin === own)) {
+        return headers.get('sec-fetch-site') === 'cross-site' && !isLetIn(origin) ? foreign(origin) : null;
+      }
+      if (origin !== null && isOfProgram(origin)) return isUpload ? null : foreign(origin);
+      if (headers.get('sec-fetch-site') === 'cross-site') return foreign(origin);
+      if (origin === null) return null;
+      const host = hostOf(origin, reachedAt);
+      if (host === null) return foreign(origin);
+      return isOwnHost(host) ? null : unknownHost(host);
     },
   };
 }
 
-/** The scheme may differ: a proxy that takes the TLS away need not say so. */
-function isSameHost(origin: string, served: string): boolean {
-  if (!URL.canParse(origin)) return false;
-  const { protocol, host } = new URL(origin);
-  const under = `${protocol}//${served.slice(served.indexOf('//') + 2)}`;
-  return URL.canParse(under) && new URL(under).host === host;
+/** Neither a page of the web nor `null`, which stands for a page that hides where it comes from. */
+function isOfProgram(origin: string): boolean {
+  return origin !== 'null' && /^[a-z][\w+.-]*:\/\//i.test(origin) && !/^https?:/i.test(origin);
 }
 
-function refused(origin: string | null): AppError {
+/**
+ * The host name of an origin, where the server was reached at the same host and port; else `null`. The scheme may differ: a
+ * proxy that takes the TLS away need not say so.
+ */
+function hostOf(origin: string, reachedAt: string): string | null {
+  if (!/^https?:/i.test(origin) || !URL.canParse(origin)) return null;
+  const { protocol, host, hostname } = new URL(origin);
+  const under = `${protocol}//${reachedAt.slice(reachedAt.indexOf('//') + 2)}`;
+  return URL.canParse(under) && new URL(under).host === host ? hostname : null;
+}
+
+function foreign(origin: string | null): AppError {
   const page =
     origin === null || origin === 'null' ? 'a page of another site' : `a page of ${origin.slice(0, 200)}`;
   return new AppError(
     'forbidden',
     `This request comes from ${page}, which may change nothing here. If it is your own, the operator has to set PUBLIC_URL or CORS_ORIGINS.`,
+  );
+}
+
+function unknownHost(host: string): AppError {
+  return new AppError(
+    'forbidden',
+    `Nothing can be changed under the name ${host}, which may be anybody's. If it is this server's, the operator has to set PUBLIC_URL, or ALLOWED_HOSTS with it.`,
   );
 }

@@ -149,6 +149,80 @@ describe('a page of another site', () => {
   });
 });
 
+describe('the name that the server is reached at', () => {
+  const uploaded = async ({ url }: RunningServer, name: string, more: string[] = []) => {
+    const { hostname, port } = new URL(url);
+    const lines = [
+      'POST /api/upload HTTP/1.1',
+      `Host: ${name}`,
+      `Origin: https://${name}`,
+      'Sec-Fetch-Site: same-origin',
+      'Content-Length: 3',
+      ...more,
+    ];
+    const answer = await rawRequest(hostname, Number(port), `${lines.join('\r\n')}\r\n`, 'abc');
+    // What is no image got as far as the upload.
+    return { status: answer.slice(9, 12), text: answer };
+  };
+
+  test('is one that public DNS cannot hold, where nothing is set', async () => {
+    await withServer({ SERVICES: 'image' }, async (running) => {
+      for (const name of [
+        '192.168.1.5',
+        '[fd00::5]:3000',
+        'localhost:3000',
+        'nas',
+        'nas.local',
+        'nas.lan:8080',
+        'a.home.arpa',
+        'A.Internal.',
+      ]) {
+        expect([name, (await uploaded(running, name)).status]).toEqual([name, '415']);
+      }
+      for (const name of [
+        'rebind.example',
+        'local.evil.example',
+        'nas.local.evil.example',
+        '10.0.0.5.evil.example',
+      ]) {
+        const { status, text } = await uploaded(running, name);
+        expect([name, status]).toEqual([name, '403']);
+        expect(text).toContain('ALLOWED_HOSTS');
+      }
+      const program = await rawRequest(
+        new URL(running.url).hostname,
+        Number(new URL(running.url).port),
+        'POST /api/upload HTTP/1.1\r\nHost: img.example\r\nContent-Length: 3\r\n',
+        'abc',
+      );
+      expect(program).toStartWith('HTTP/1.1 415');
+    });
+  });
+
+  test('is PUBLIC_URL alone, and what ALLOWED_HOSTS adds', async () => {
+    expect((await uploaded(server, 'img.example')).status).toBe('415');
+    for (const name of ['nas.local', '192.168.1.5'])
+      expect((await uploaded(server, name)).status).toBe('403');
+    await withServer(
+      { PUBLIC_URL: 'https://img.example', ALLOWED_HOSTS: 'nas.local, 10.0.0.5' },
+      async (running) => {
+        for (const name of ['img.example', 'nas.local', '10.0.0.5:3000']) {
+          expect([name, (await uploaded(running, name)).status]).toEqual([name, '415']);
+        }
+        expect((await uploaded(running, 'nas')).status).toBe('403');
+      },
+    );
+  });
+
+  test('does not matter to a program that is made of pages: it may upload, and nothing else', async () => {
+    for (const origin of ['app://obsidian.md', 'chrome-extension://abcdefghijklmnop']) {
+      const headers = { origin, 'sec-fetch-site': 'cross-site' };
+      expect((await server.send('/api/upload', { method: 'POST', body: PNG, headers })).status).toBe(201);
+      expect((await server.send('/api/cleanup', { method: 'POST', headers })).status).toBe(403);
+    }
+  });
+});
+
 describe('every answer', () => {
   test.each([
     '/',
@@ -204,10 +278,10 @@ describe('every answer', () => {
 });
 
 /** Sends what no HTTP client would, and answers all that comes back. */
-function rawRequest(host: string, port: number, head: string): Promise<string> {
+function rawRequest(host: string, port: number, head: string, body = ''): Promise<string> {
   const { promise, resolve, reject } = Promise.withResolvers<string>();
   let text = '';
-  const socket = connect(port, host, () => socket.write(`${head}Connection: close\r\n\r\n`));
+  const socket = connect(port, host, () => socket.write(`${head}Connection: close\r\n\r\n${body}`));
   socket.on('data', (piece) => {
     text += piece;
   });

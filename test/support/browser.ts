@@ -42,13 +42,17 @@ export interface TestBrowser {
   close(): Promise<void>;
 }
 
-/** Starts the real browser. Rejects where there is none: what a person sees is not proven without it. */
-export async function startBrowser(): Promise<TestBrowser> {
+/**
+ * Starts the real browser. Rejects where there is none: what a person sees is not proven without it. `hosts`: names and the
+ * addresses at which the browser finds them.
+ */
+export async function startBrowser(hosts: Record<string, string> = {}): Promise<TestBrowser> {
   const home = await mkdtemp(join(tmpdir(), 'picpool-browser-'));
+  const rules = Object.entries(hosts).map(([name, address]) => `MAP ${name} ${address}`);
   const browser = await chromium.launch({
     executablePath: EXECUTABLE,
     headless: true,
-    args: FLAGS,
+    args: [...FLAGS, `--host-resolver-rules=${rules.join(',')}`],
     env: { ...process.env, HOME: home },
   });
   return {

@@ -105,6 +105,7 @@ export async function startImageHost({ codec, basePath = '', adminToken, change 
     limits: null,
     dependencies: [],
     publicUrl: undefined,
+    allowedHosts: ['img.example'],
     log: options.log,
     now: clock.now,
   });
