@@ -1,15 +1,18 @@
 import { spawn } from 'node:child_process';
 import { connect } from 'node:net';
 import { createInterface } from 'node:readline';
-import type { Protocol } from '../src/proxy/proxy.ts';
+import { connect as connectTls, createSecureContext, rootCertificates } from 'node:tls';
 
 const REQUEST_TAIL =
-  ' HTTP/1.1\r\nHost: 127.0.0.1:12345\r\nUser-Agent: Mozilla/5.0 (compatible; picpool)\r\nAccept: */*\r\nAccept-Encoding: identity\r\nCache-Control: no-cache\r\nx-token: 00000000000000000000000000000000\r\nConnection: close\r\n\r\n';
+  ' HTTP/1.1\r\nHost: 127.0.0.1:12345\r\nUser-Agent: curl/8.14.1\r\nAccept: */*\r\nConnection: close\r\n\r\n';
 
 /** A farm and a judge in a process of their own. */
 export interface FarmProcess {
   port: number;
   judge: string;
+  /** Of the judge with a certificate of `ca`. */
+  tlsJudge: string;
+  ca: string;
   stop(): void;
 }
 
@@ -20,7 +23,7 @@ export async function startFarmProcess(): Promise<FarmProcess> {
     [...(deno ? ['run', '-A'] : []), 'test/support/proxy-farm-process.ts'],
     { stdio: ['pipe', 'pipe', 'inherit'] },
   );
-  const facts = await new Promise<{ port: number; judge: string }>((resolve, reject) => {
+  const facts = await new Promise<Omit<FarmProcess, 'stop'>>((resolve, reject) => {
     createInterface(child.stdout).once('line', (line) => resolve(JSON.parse(line)));
     child.once('exit', () => reject(new Error('the farm did not start')));
   });
@@ -39,30 +42,54 @@ export async function inParallel(
   await Promise.all(Array.from({ length: atOnce }, worker));
 }
 
-/** What any checker must do at least: connect, send, read to the end, close. */
-export function bareCheck(
-  farm: Pick<FarmProcess, 'port' | 'judge'>,
-  protocol: Protocol,
-  host: string,
-): Promise<void> {
-  const origin = protocol === 'http' ? farm.judge.replace('/judge', '') : '';
-  const request = `GET ${origin}/judge?token=00000000000000000000000000000000${REQUEST_TAIL}`;
-  const steps =
-    protocol === 'http'
-      ? [request]
-      : [Buffer.from([5, 1, 0]), Buffer.from([5, 1, 0, 1, 127, 0, 0, 1, 1, 1]), request];
+/** What any checker of `http` proxies must do at least: connect, send, read to the end, close. */
+export function bareCheck(farm: Pick<FarmProcess, 'port' | 'judge'>, host: string): Promise<void> {
+  const origin = farm.judge.replace('/judge', '');
   return new Promise((resolve, reject) => {
     const socket = connect({ host, port: farm.port });
-    let step = 0;
-    const send = () => socket.write(steps[step++] ?? '');
-    socket.on('connect', send);
+    socket.on('connect', () =>
+      socket.write(`GET ${origin}/judge?_=00000000000000000000000000000000${REQUEST_TAIL}`),
+    );
     socket.on('data', () => {
-      if (step < steps.length) send();
-      else {
-        socket.destroy();
-        resolve();
-      }
+      socket.destroy();
+      resolve();
     });
     socket.on('error', reject);
   });
+}
+
+/** What any checker of tunnels must do at least: connect, ask for the tunnel, speak TLS through it to the judge, send, read, close. */
+export function createBareTlsCheck(
+  farm: Omit<FarmProcess, 'stop'>,
+  protocol: 'https' | 'socks5',
+): (host: string) => Promise<void> {
+  const context = createSecureContext({ ca: [...rootCertificates, farm.ca] });
+  const { port } = new URL(farm.tlsJudge);
+  const steps =
+    protocol === 'https'
+      ? [`CONNECT localhost:${port} HTTP/1.1\r\nHost: localhost:${port}\r\n\r\n`]
+      : [
+          Buffer.from([5, 1, 0]),
+          Buffer.from([5, 1, 0, 1, 127, 0, 0, 1, Number(port) >> 8, Number(port) & 255]),
+        ];
+  return (host) =>
+    new Promise((resolve, reject) => {
+      const socket = connect({ host, port: farm.port });
+      let step = 0;
+      const send = () => socket.write(steps[step++] ?? '');
+      socket.on('connect', send);
+      socket.on('error', reject);
+      socket.on('data', function answered() {
+        if (step < steps.length) return void send();
+        socket.off('data', answered);
+        const secured = connectTls({ socket, secureContext: context, servername: 'localhost' });
+        secured.on('secureConnect', () => secured.write(`GET /judge${REQUEST_TAIL}`));
+        secured.on('error', reject);
+        secured.on('data', () => {
+          secured.destroy();
+          socket.destroy();
+          resolve();
+        });
+      });
+    });
 }

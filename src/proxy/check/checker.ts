@@ -1,4 +1,5 @@
 import type { Socket } from 'node:net';
+import process from 'node:process';
 import { createSecureContext, rootCertificates } from 'node:tls';
 import { canonicalAddress } from '../../lib/address.ts';
 import type { Log } from '../../lib/logger.ts';
@@ -10,6 +11,7 @@ import { CheckFault } from './fault.ts';
 import { answerReader, type FileRange, type HttpAnswer, rangeReader } from './http.ts';
 import { createInterrogation } from './interrogation.ts';
 import { createJudges, type JudgesState } from './judges.ts';
+import { createOverload } from './overload.ts';
 import { refusalOf } from './policy.ts';
 import { createRelays } from './relays.ts';
 import { BLOCK_BYTES, createWitnesses, type WitnessesState } from './witnesses.ts';
@@ -22,6 +24,9 @@ const CONNECT_SHARE = 0.6;
 
 /** A lack of sockets concerns thousands of checks at once; it is logged this often. */
 const WARN_GAP_MS = 10_000;
+
+/** How often a check is put back that this machine had no time for. */
+const MOST_PUT_BACK = 3;
 
 const UNKNOWN: CheckResult = { verdict: 'unknown', error: 'judge_down' };
 const NO_ADDRESSES: ReadonlySet<string> = new Set();
@@ -102,14 +107,15 @@ export function createChecker(options: CheckerOptions): Checker {
     connectTimeoutMs,
     timeoutMs,
     monotonic,
-    onTick: () => {},
   });
+  const overload = createOverload({ timeoutMs, monotonic, cpuMs });
   const remotes = {
     allowPrivate,
     questionGapMs,
     resolve: options.resolve ?? resolveName,
     now,
     monotonic,
+    watch: overload.watch,
     // What breaks off because of `close` is no news about the judges.
     log: ((...event) => closed || log(...event)) as Log,
   };
@@ -172,6 +178,21 @@ export function createChecker(options: CheckerOptions): Checker {
   async function check(endpoint: Endpoint, signal?: AbortSignal): Promise<CheckResult> {
     const rules = { allowPrivate, own: allowPrivate ? NO_ADDRESSES : judges.ownAddresses() };
     if (refusalOf(endpoint, rules) !== null) return { verdict: 'dead', error: 'refused_address' };
+    for (let n = 0; ; n++) {
+      await overload.enter();
+      const wasStarved = overload.watch();
+      const startedAt = monotonic();
+      const result = await checkNow(endpoint, signal);
+      overload.leave();
+      // What ran out of time while this machine had none is put back.
+      const suspect = result.verdict === 'dead' ? result.error === 'timeout' : result.verdict === 'unknown';
+      if (!suspect || n === MOST_PUT_BACK || closed || signal?.aborted) return result;
+      if (judges.isSlow(startedAt, timeoutMs)) overload.shrink();
+      else if (!wasStarved()) return result;
+    }
+  }
+
+  async function checkNow(endpoint: Endpoint, signal: AbortSignal | undefined): Promise<CheckResult> {
     try {
       const result = await interrogate(endpoint, signal);
       return closed || signal?.aborted ? UNKNOWN : result;
@@ -199,6 +220,11 @@ export function createChecker(options: CheckerOptions): Checker {
       dialler.close();
     },
   };
+}
+
+function cpuMs(): number {
+  const { user, system } = process.cpuUsage();
+  return (user + system) / 1000;
 }
 
 async function resolveName(host: string): Promise<string[]> {

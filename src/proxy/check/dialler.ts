@@ -14,8 +14,6 @@ export interface DiallerOptions {
   connectTimeoutMs: number;
   timeoutMs: number;
   monotonic: () => number;
-  /** Told every few ms while connections stand. */
-  onTick: () => void;
 }
 
 /** What came of a conversation with a proxy. */
@@ -42,9 +40,9 @@ export interface Dialler {
 }
 
 export function createDialler(options: DiallerOptions): Dialler {
-  const { connectTimeoutMs, timeoutMs, monotonic, onTick, dial = dialTcp } = options;
+  const { connectTimeoutMs, timeoutMs, monotonic, dial = dialTcp } = options;
   const tickMs = Math.min(MAX_TICK_MS, Math.ceil(timeoutMs / 20));
-  const live = createOpenConnections(tickMs, monotonic, onTick);
+  const live = createOpenConnections(tickMs, monotonic);
   const { finish } = live;
   let closed = false;
 

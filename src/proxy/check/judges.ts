@@ -17,6 +17,9 @@ const UPLINK_SHARE = 5;
 /** Who has to wait for a question longer than this times the gap between two does without the answer. */
 const PATIENCE = 1.5;
 
+/** An answer to a direct question is slow from this share of the time limit of checks on. */
+const SLOW_SHARE = 1 / 8;
+
 /** Judges that are asked in turn before our own network counts as down. */
 const UPLINK_TRIES = 3;
 
@@ -56,6 +59,7 @@ export interface JudgesOptions {
   ask: (target: Target, path: string) => Promise<HttpAnswer>;
   randomToken: () => string;
   secret: string | undefined;
+  watch: () => () => boolean;
   now: () => number;
   monotonic: () => number;
   log: Log;
@@ -76,6 +80,8 @@ export interface Judges {
   confirmUplink(since: number): Promise<boolean>;
   /** Notes that an exchange through a proxy that began at `at` (monotonic) was answered well. */
   accepted(judge: Judge, at: number): void;
+  /** Direct answers since then (monotonic) were slow, so that checks within the time limit may have been, too. */
+  isSlow(since: number, timeoutMs: number): boolean;
   /** Asks those that may be asked now. */
   probe(): Promise<JudgesState>;
   state(): JudgesState;
@@ -227,6 +233,10 @@ export function createJudges(options: JudgesOptions): Judges {
       entry?.rate.spend();
       judge.remote.accepted(at);
     },
+    isSlow: (since, timeoutMs) => {
+      const asked = entries.filter(({ remote }) => remote.up && remote.askedAt >= since);
+      return asked.length > 0 && asked.every(({ remote }) => remote.isSlow(since, timeoutMs * SLOW_SHARE));
+    },
     async probe() {
       const asked = entries.map(({ remote }) =>
         remote.waitMs() === 0 && !remote.isBusy() ? remote.ask() : remote.settled(),
@@ -249,14 +259,20 @@ export function isSoon(remote: Remote<unknown>): boolean {
   return remote.waitMs() <= remote.gapMs() * PATIENCE;
 }
 
+export type RemotesOptions = Pick<
+  JudgesOptions,
+  'allowPrivate' | 'questionGapMs' | 'resolve' | 'watch' | 'now' | 'monotonic' | 'log'
+>;
+
 /** What judges and witnesses have in common. */
 export function remoteOptions({
   allowPrivate,
   questionGapMs,
   resolve,
+  watch,
   now,
   monotonic,
   log,
-}: Pick<JudgesOptions, 'allowPrivate' | 'questionGapMs' | 'resolve' | 'now' | 'monotonic' | 'log'>) {
-  return { kind: 'judge', allowPrivate, questionGapMs, resolve, now, monotonic, log } as const;
+}: RemotesOptions) {
+  return { kind: 'judge', allowPrivate, questionGapMs, resolve, watch, now, monotonic, log } as const;
 }

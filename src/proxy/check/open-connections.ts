@@ -14,14 +14,9 @@ export interface OpenConnections {
 
 /**
  * One timer for all connections, which costs less than two timers for each: it looks at all of them every
- * `tickMs`, so that one may live that much longer than it should. Those that were closed meanwhile drop out then. `onTick` is
- * called as often.
+ * `tickMs`, so that one may live that much longer than it should. Those that were closed meanwhile drop out then.
  */
-export function createOpenConnections(
-  tickMs: number,
-  monotonic: () => number,
-  onTick: () => void,
-): OpenConnections {
+export function createOpenConnections(tickMs: number, monotonic: () => number): OpenConnections {
   let all: Connection[] = [];
   let finished: { connection: Connection; tell: () => void }[] = [];
   let timer: NodeJS.Timeout | undefined;
@@ -34,7 +29,6 @@ export function createOpenConnections(
   }
 
   function tick(): void {
-    onTick();
     const now = monotonic();
     all = all.filter((connection) => !connection.isClosed);
     const late = all.filter((connection) => connection.isLate(now));

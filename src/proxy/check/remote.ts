@@ -7,6 +7,9 @@ import { createStanding, type Standing } from './standing.ts';
 /** How long the address of a name is believed. */
 const RESOLVED_MS = 10 * 60_000;
 
+/** So much longer than at best takes the answer of a host to which the way is crowded. */
+const SLOW_FACTOR = 4;
+
 /** A judge or a witness as others are told of it. */
 export interface RemoteState {
   url: string;
@@ -33,6 +36,8 @@ export interface Remote<T> {
   readonly askedAt: number;
   /** Begin of the latest exchange, direct or through a proxy, that was answered well. */
   readonly provenUpAt: number;
+  /** A direct question since then (monotonic) took longer than the limit, and far longer than it can. */
+  isSlow(since: number, limitMs: number): boolean;
   /** Ms until a direct question may begin, 0 where one may now. */
   waitMs(): number;
   /** Ms between two direct questions while all is well. */
@@ -70,6 +75,8 @@ export interface RemoteOptions<T> {
   question: (target: Target, before: T | null) => Promise<T>;
   /** Told after each good answer. */
   onAnswer?: () => void;
+  /** Begins to watch for an overload of this machine; the function that it answers says whether there was one. */
+  watch: () => () => boolean;
   now: () => number;
   monotonic: () => number;
   log: Log;
@@ -87,6 +94,7 @@ export function createRemote<T>(options: RemoteOptions<T>): Remote<T> {
   let up = false;
   let error: string | null = null;
   let latencyMs: number | null = null;
+  let bestMs = Number.POSITIVE_INFINITY;
   let checkedAt: number | null = null;
   let askedAt = Number.NEGATIVE_INFINITY;
   let provenUpAt = Number.NEGATIVE_INFINITY;
@@ -117,6 +125,7 @@ export function createRemote<T>(options: RemoteOptions<T>): Remote<T> {
     const startedAt = monotonic();
     askedAt = startedAt;
     const wasUp = up;
+    const wasStarved = options.watch();
     try {
       target = await resolveTarget();
       politeness.began();
@@ -124,11 +133,14 @@ export function createRemote<T>(options: RemoteOptions<T>): Remote<T> {
       politeness.answered();
       options.onAnswer?.();
       latencyMs = Math.round(monotonic() - startedAt);
+      bestMs = Math.min(bestMs, latencyMs);
       up = true;
       error = null;
       provenUpAt = Math.max(provenUpAt, startedAt);
     } catch (fault) {
       politeness.failed(fault instanceof AskFault ? fault.retryAfterMs : null);
+      // It may well have answered, had we had the time to listen.
+      if (wasUp && wasStarved()) return;
       error = fault instanceof Error ? fault.message : String(fault);
       up = false;
       latencyMs = null;
@@ -157,6 +169,8 @@ export function createRemote<T>(options: RemoteOptions<T>): Remote<T> {
     get provenUpAt() {
       return provenUpAt;
     },
+    isSlow: (since, limitMs) =>
+      askedAt >= since && latencyMs !== null && latencyMs > Math.max(limitMs, bestMs * SLOW_FACTOR),
     waitMs: () => Math.max(0, politeness.waitMs()),
     gapMs,
     isBusy: () => running !== null || next !== null,

@@ -2,7 +2,7 @@ import { randomInt } from 'node:crypto';
 import { deflateRawSync } from 'node:zlib';
 import type { Target } from './exchange.ts';
 import type { FileRange } from './http.ts';
-import { isSoon, type JudgesOptions, remoteOptions, type SchemeState } from './judges.ts';
+import { isSoon, type RemotesOptions, remoteOptions, type SchemeState } from './judges.ts';
 import { createRemote, type Remote, type RemoteState } from './remote.ts';
 
 /** How much of a file is fetched directly at a time: thousands of questions can be made of it. */
@@ -51,8 +51,7 @@ export interface Witness {
   readonly remote: Remote<Block>;
 }
 
-export interface WitnessesOptions
-  extends Pick<JudgesOptions, 'allowPrivate' | 'questionGapMs' | 'resolve' | 'now' | 'monotonic' | 'log'> {
+export interface WitnessesOptions extends RemotesOptions {
   urls: readonly string[];
   /** Fetches a part of the file without a proxy; rejects when that fails. */
   fetchPart: (target: Target, from: number, to: number) => Promise<FileRange>;

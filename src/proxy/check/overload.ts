@@ -1,0 +1,127 @@
+/** How often the event loop is looked at while checks run. */
+const TICK_MS = 50;
+
+/** A turn of the event loop that is later than this share of the time limit, but at least so many ms, is lost time. */
+const LATE = { share: 1 / 80, leastMs: 50 } as const;
+
+/** Whoever lost more than this share of the time limit might have made it on an idle machine. */
+const STARVED_SHARE = 0.1;
+
+/** Of each second: with more of it lost than `high` fewer checks may run, with less than `low` more. */
+const LOST_SHARE = { high: 0.2, low: 0.05 } as const;
+const WINDOW_MS = 1000;
+
+/** Fewer checks than this do not overload anything. */
+const LEAST = 64;
+/** A process that uses less of a core than this loses its time to others: fewer checks would not win it back. */
+const IDLE_SHARE = 0.1;
+const SHRINK = 0.7;
+const GROWTH = { share: 0.05, least: 16 } as const;
+
+export interface OverloadOptions {
+  /** Limit of one exchange of a check. */
+  timeoutMs: number;
+  monotonic: () => number;
+  /** Time that this process has had on the cores. */
+  cpuMs: () => number;
+}
+
+/**
+ * Sees to it that this machine's own lack of time is not held against proxies: it tells where time was lost, and lets
+ * fewer checks run at once while it is (additive increase, multiplicative decrease).
+ */
+export interface Overload {
+  /** Resolves when another check may run; the longest waiting first. */
+  enter(): Promise<void>;
+  leave(): void;
+  /** Begins to watch; the function that it answers says whether too much time was lost since. */
+  watch(): () => boolean;
+  /** Something else shows that too many checks run at once. At most once a second it counts. */
+  shrink(): void;
+  /** How many may run at once. */
+  readonly limit: number;
+}
+
+export function createOverload({ timeoutMs, monotonic, cpuMs }: OverloadOptions): Overload {
+  const lateMs = Math.max(LATE.leastMs, timeoutMs * LATE.share);
+  const waiting: (() => void)[] = [];
+  let running = 0;
+  let limit = Number.POSITIVE_INFINITY;
+  let lostMs = 0;
+  let window = { startedAt: 0, lostMs: 0, cpuMs: 0, full: false };
+  let tickedAt = 0;
+  let shrunkAt = Number.NEGATIVE_INFINITY;
+  let timer: NodeJS.Timeout | undefined;
+
+  function begin(): void {
+    tickedAt = monotonic();
+    window = { startedAt: tickedAt, lostMs, cpuMs: cpuMs(), full: false };
+    timer = setInterval(tick, TICK_MS);
+  }
+
+  /** Takes stock up to now, so that a late turn counts before what it did to a check is judged. */
+  function look(): void {
+    const now = monotonic();
+    const late = now - tickedAt - TICK_MS;
+    if (late <= lateMs) return;
+    lostMs += late;
+    tickedAt = now;
+  }
+
+  function tick(): void {
+    look();
+    const now = monotonic();
+    tickedAt = now;
+    if (waiting.length > 0) window.full = true;
+    const lasted = now - window.startedAt;
+    if (lasted < WINDOW_MS) return;
+    const share = (lostMs - window.lostMs) / lasted;
+    const isIdle = (cpuMs() - window.cpuMs) / lasted < IDLE_SHARE;
+    if (share > LOST_SHARE.high && !isIdle) shrink();
+    else if ((share < LOST_SHARE.low || isIdle) && window.full)
+      limit += Math.max(GROWTH.least, limit * GROWTH.share);
+    window = { startedAt: now, lostMs, cpuMs: cpuMs(), full: false };
+    release();
+  }
+
+  function shrink(): void {
+    const now = monotonic();
+    if (now - shrunkAt < WINDOW_MS) return;
+    shrunkAt = now;
+    limit = Math.min(limit, Math.max(LEAST, Math.floor(running * SHRINK)));
+  }
+
+  function release(): void {
+    while (running < limit) {
+      const next = waiting.shift();
+      if (next === undefined) return;
+      running++;
+      next();
+    }
+  }
+
+  return {
+    async enter() {
+      if (running >= limit) return new Promise((resolve) => waiting.push(resolve));
+      if (running++ === 0) begin();
+    },
+    leave() {
+      running--;
+      release();
+      if (running > 0) return;
+      clearInterval(timer);
+    },
+    watch() {
+      if (running > 0) look();
+      const before = lostMs;
+      return () => {
+        if (running > 0) look();
+        return lostMs - before > timeoutMs * STARVED_SHARE;
+      };
+    },
+    shrink,
+    get limit() {
+      return limit;
+    },
+  };
+}
