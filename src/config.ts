@@ -34,6 +34,14 @@ export const settings = Type.Object({
   ),
   PORT: integer('3000', 'Port to listen on; 0 lets the system choose.', 0, 65_535),
   DATA_DIR: text('./data', 'Folder of the database, the images and temporary files.'),
+  RUN_AS: optional(
+    text(
+      undefined,
+      'User that the server becomes at its start, where root starts it.',
+      /^[\w.][\w.-]*$/,
+      'the name or number of a user',
+    ),
+  ),
   METADATA_URL: url('sqlite:$DATA_DIR/picpool.db', RECORD_SCHEMES, 'Where records live.'),
   BLOBS_URL: url('file:$DATA_DIR/images', FILE_SCHEMES, 'Where image files live.'),
   AWS_ACCESS_KEY_ID: optional(text(undefined, 'Key id for an S3 server.')),
@@ -163,6 +171,11 @@ export const settings = Type.Object({
     ),
   ),
   IMAGE_WORKER_MEMORY: bytes('2GiB', 'Memory of one conversion; what needs more is refused.', '128MiB'),
+  IMAGE_SANDBOX: choice(
+    ['on', 'require', 'off'],
+    'on',
+    'Jail of the conversion processes, on Linux: as far as the kernel has the means, wholly or not at all, or none.',
+  ),
   IMAGE_CONVERT_TIMEOUT: duration('30s', 'Time limit of one conversion.', '100ms'),
   IMAGE_DELETE_BY_ADDRESS: period(
     'always',

@@ -1,5 +1,5 @@
 import process from 'node:process';
-import { run } from './cli/run.ts';
+import { enter } from './cli/entry.ts';
 import { denoRuntime } from './runtime/deno.ts';
 
-await run(denoRuntime, process.argv.slice(2), process.env);
+await enter(denoRuntime, process.argv.slice(2), process.env);

@@ -1,4 +1,4 @@
-import { run } from './cli/run.ts';
+import { enter } from './cli/entry.ts';
 import { bunRuntime } from './runtime/bun.ts';
 
-await run(bunRuntime, process.argv.slice(2), process.env);
+await enter(bunRuntime, process.argv.slice(2), process.env);

@@ -6,6 +6,7 @@ import { createProxyTrust } from './http/client/proxy-trust.ts';
 import { createContexts } from './http/context.ts';
 import { createCors } from './http/cors.ts';
 import { createLimits } from './http/limits.ts';
+import { forbidDumps } from './lib/linux/process.ts';
 import type { Log } from './lib/logger.ts';
 import { adminRoutes } from './moderation/routes.ts';
 import type { HttpServer, Runtime } from './runtime/runtime.ts';
@@ -14,6 +15,7 @@ import type { RunningFeature } from './start/feature.ts';
 import { listen, socketPath } from './start/listen.ts';
 import { type Operations, startOperations } from './start/operations.ts';
 import { findSharedPeers } from './start/shared-peers.ts';
+import { checkOwner, runAs } from './start/user.ts';
 import { openWeb } from './start/web.ts';
 import { VERSION } from './version.ts';
 
@@ -25,6 +27,8 @@ export interface RunningServer {
   url: string;
   /** What else is listened on, by name. */
   addresses: Record<string, string>;
+  /** How conversions are jailed; `null` where there are none. */
+  sandbox: string | null;
   /** Accepts nothing new, lets running requests and jobs end, closes the stores. */
   stop(): Promise<void>;
 }
@@ -39,6 +43,13 @@ export async function start(
   log: Log,
   env: Environment = {},
 ): Promise<RunningServer> {
+  if (config.RUN_AS !== undefined) {
+    await runAs(config.RUN_AS);
+    await checkOwner(config.DATA_DIR, config.RUN_AS);
+  }
+  const system = await runtime.system();
+  // Else a process of the same user reads keys and tokens in the memory and the environment.
+  if (system) forbidDumps(system);
   await openDataFolder(config, log);
   const opened = await openStores(config.METADATA_URL, config.BLOBS_URL, {
     runtime,
@@ -67,7 +78,17 @@ export async function start(
     const web = await openWeb(config);
     const operations = await startOperations(config, opened, log);
     const { stores, blocks, metrics, onRefused, now } = operations;
-    const parts = { site: web.site, runtime, config, env, stores, log, operations, contextOf: contexts.of };
+    const parts = {
+      site: web.site,
+      runtime,
+      config,
+      env,
+      stores,
+      log,
+      operations,
+      system,
+      contextOf: contexts.of,
+    };
     if (config.SERVICES.includes('proxy')) {
       features.push(await (await import('./start/proxies.ts')).startProxies(parts));
     }
@@ -103,7 +124,8 @@ export async function start(
     const { server, url } = await listen(runtime, app.handle, config);
     for (const feature of features) feature.begin();
     const addresses = Object.assign({}, ...features.map((feature) => feature.addresses ?? {}));
-    return { url, addresses, stop: () => stop(server, features, operations) };
+    const sandbox = features.find((feature) => feature.sandbox)?.sandbox ?? null;
+    return { url, addresses, sandbox, stop: () => stop(server, features, operations) };
   } catch (error) {
     await Promise.all(features.map((feature) => feature.stop()));
     await opened.close();

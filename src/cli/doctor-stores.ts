@@ -6,6 +6,7 @@ import { openStores, type Stores } from '../../adapters/open.ts';
 import { filesAdapter, recordsAdapter } from '../../adapters/registry.ts';
 import type { Config } from '../config.ts';
 import { createCodec } from '../image/codec/codec.ts';
+import { PARTS, sandboxState } from '../image/codec/jail/report.ts';
 import { type Finding, type Patient, within } from './doctor-finding.ts';
 import { mayBeMade } from './doctor-system.ts';
 import { withCause } from './exit.ts';
@@ -56,8 +57,20 @@ export async function checkBlobs(patient: Patient): Promise<Finding[]> {
 }
 
 /** Converts one pixel in a process of its own, as the server does. */
-export async function checkConversion({ config, env, runtime }: Patient): Promise<Finding[]> {
+export async function checkConversion(patient: Patient): Promise<Finding[]> {
+  try {
+    return await withFolder(patient.config, (folder) => convertPixel(patient, folder));
+  } catch (error) {
+    const advice =
+      'Is sharp installed for this machine (bun install)? The start of picpool convert-worker says more.';
+    return [{ state: 'fail', text: error instanceof Error ? error.message : String(error), advice }];
+  }
+}
+
+async function convertPixel({ config, env, runtime }: Patient, folder: string): Promise<Finding[]> {
   const codec = createCodec({
+    folder: join(folder, 'work'),
+    sandbox: config.IMAGE_SANDBOX,
     command: runtime.selfCommand(),
     env,
     workers: 1,
@@ -68,20 +81,25 @@ export async function checkConversion({ config, env, runtime }: Patient): Promis
     now: () => performance.now(),
   });
   try {
-    return await withFolder(config, async (folder) => {
-      const [input, output] = [join(folder, 'in.png'), join(folder, 'out.webp')];
-      await writeFile(input, Buffer.from(PIXEL, 'base64'));
-      const job = { input, output, format: 'webp', stripExif: true, maxWidth: 1, maxHeight: 1 } as const;
-      await within(LIMIT_MS, codec.convert(job, { client: 'doctor' }));
-      return [{ state: 'ok', text: 'a PNG became a WebP' }];
-    });
-  } catch (error) {
-    const advice =
-      'Is sharp installed for this machine (bun install)? The start of picpool convert-worker says more.';
-    return [{ state: 'fail', text: error instanceof Error ? error.message : String(error), advice }];
+    const [input, output] = [join(folder, 'in.png'), join(folder, 'out.webp')];
+    await writeFile(input, Buffer.from(PIXEL, 'base64'));
+    const job = { input, output, format: 'webp', stripExif: true, maxWidth: 1, maxHeight: 1 } as const;
+    await within(LIMIT_MS, codec.convert(job, { client: 'doctor' }));
+    return [{ state: 'ok', text: 'a PNG became a WebP' }, jailFinding(config, codec.stats().missing)];
   } finally {
     await codec.close();
   }
+}
+
+function jailFinding({ IMAGE_SANDBOX }: Config, missing: readonly string[] | null): Finding {
+  const { state, text } = sandboxState(missing);
+  if (state === 'full') return { state: 'ok', text: 'sandbox: full' };
+  const needed = Object.entries(PARTS).flatMap(([part, means]) => (missing?.includes(part) ? means : []));
+  const advice =
+    IMAGE_SANDBOX === 'off'
+      ? 'A fault in a decoder could read the data and the keys: set IMAGE_SANDBOX=on.'
+      : `A fault in a decoder could do more than it should. This needs ${[...new Set(needed)].join('; ') || 'Linux'}.`;
+  return { state: 'warn', text: `sandbox: ${text}`, advice };
 }
 
 async function withStores(

@@ -58,8 +58,6 @@ settings cannot be used.
 export async function run(runtime: Runtime, args: readonly string[], env: Environment): Promise<void> {
   const [first = 'serve', ...others] = args;
   keepNewFilesPrivate();
-  // How the server starts its own conversion processes.
-  if (first === 'convert-worker') return (await import('../image/codec/worker.ts')).runConvertWorker();
   const { stdout, stderr } = process;
   const terminal = createTerminal({ stdout, stderr, env, onGone: () => process.exit(EXIT.done) });
   const code = await dispatch(first, others, { runtime, env, terminal });

@@ -45,14 +45,14 @@ async function serve(runtime: Runtime, env: Environment): Promise<void> {
   process.exit(0);
 }
 
-function banner({ url, addresses }: RunningServer, config: Config, runtime: Runtime): string {
+function banner({ url, addresses, sandbox }: RunningServer, config: Config, runtime: Runtime): string {
   const others = Object.entries(addresses).map(([name, address]) => `  ${name.padEnd(11)} ${address}\n`);
   return `picpool ${VERSION} on ${runtime.name} ${runtime.version}
   listening   ${url}
   services    ${config.SERVICES.join(', ')}
   records     ${withoutPassword(config.METADATA_URL)}
   images      ${withoutPassword(config.BLOBS_URL)}
-  API         ${url}/docs (${url}/openapi.json)
+${sandbox === null ? '' : `  sandbox     ${sandbox}\n`}  API         ${url}/docs (${url}/openapi.json)
 ${others.join('')}`;
 }
 

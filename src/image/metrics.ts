@@ -1,6 +1,7 @@
 import { AppError } from '../errors.ts';
 import type { Metrics } from '../lib/metrics.ts';
 import type { Codec, CodecStats } from './codec/codec.ts';
+import { sandboxState } from './codec/jail/report.ts';
 import type { StrayCount } from './maintenance/quarantine.ts';
 import type { ImageStore } from './store.ts';
 
@@ -28,6 +29,15 @@ export function observeCodec<T extends Pick<Codec, 'convert' | 'stats'>>(
   for (const [name, help, type, read] of STATES) {
     metrics.gauge({ name, help, type, read: () => [{ labels: [], value: read(codec.stats()) }] });
   }
+  metrics.gauge({
+    name: 'picpool_conversion_sandbox',
+    help: 'The jail of conversion processes: full, partial or none. Nothing before the first conversion.',
+    labelNames: ['state'],
+    read() {
+      const { started, missing } = codec.stats();
+      return started === 0 ? [] : [{ labels: [sandboxState(missing).state], value: 1 }];
+    },
+  });
   return {
     ...codec,
     async convert(job, order) {

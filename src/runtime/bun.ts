@@ -1,6 +1,6 @@
 import { fileURLToPath } from 'node:url';
 import { bunTcp } from './bun-tcp.ts';
-import type { Runtime } from './runtime.ts';
+import { C_LIBRARIES, type Runtime, type System } from './runtime.ts';
 
 /** Bodies are counted by `http/`, which answers in the error envelope; Bun's own limit answers an empty 413. */
 const NO_BODY_LIMIT = Number.MAX_SAFE_INTEGER;
@@ -39,6 +39,43 @@ export const bunRuntime: Runtime = {
 
   async fileBody(path, start, end) {
     return Bun.file(path).slice(start, end);
+  },
+
+  async system() {
+    if (process.platform !== 'linux' || (process.arch !== 'x64' && process.arch !== 'arm64')) return null;
+    const { dlopen, ptr, read } = await import('bun:ffi');
+    for (const name of C_LIBRARIES) {
+      try {
+        const { symbols } = dlopen(name, {
+          // The number and six arguments, whatever the call takes.
+          syscall: { args: ['i64', 'i64', 'i64', 'i64', 'i64', 'i64', 'i64'], returns: 'i64' },
+          __errno_location: { args: [], returns: 'ptr' },
+        });
+        const address = (bytes: Uint8Array) => BigInt(ptr(bytes));
+        const call: System['call'] = (number, ...args) => {
+          const word = (index: number) => {
+            const arg = args[index] ?? 0;
+            return typeof arg === 'object' ? address(arg) : BigInt(arg);
+          };
+          const result = symbols.syscall(
+            BigInt(number),
+            word(0),
+            word(1),
+            word(2),
+            word(3),
+            word(4),
+            word(5),
+          );
+          if (result !== -1n) return Number(result);
+          const errno = symbols.__errno_location();
+          return errno === null ? -1 : -read.i32(errno, 0);
+        };
+        return { arch: process.arch, call, address };
+      } catch {
+        // The next name, if it is another library.
+      }
+    }
+    return null;
   },
 
   selfCommand() {

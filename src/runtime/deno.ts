@@ -2,13 +2,20 @@ import { open } from 'node:fs/promises';
 import { DatabaseSync } from 'node:sqlite';
 import { fileURLToPath } from 'node:url';
 import { nodeTcp } from './node-tcp.ts';
-import type { Runtime } from './runtime.ts';
+import { C_LIBRARIES, type Runtime, type System } from './runtime.ts';
 
 /** The part of Deno's global that is used here; its own types would clash with Bun's. */
 declare const Deno: {
   version: { deno: string };
   execPath(): string;
-  permissions: { querySync(one: { name: 'run'; command: string }): { state: string } };
+  build: { os: string; arch: string };
+  permissions: { querySync(one: { name: string; command?: string }): { state: string } };
+  dlopen(
+    path: string,
+    symbols: Record<string, { parameters: string[]; result: string }>,
+  ): { symbols: { syscall(...words: bigint[]): bigint; __errno_location(): object } };
+  UnsafePointer: { of(bytes: Uint8Array): object; value(pointer: object): bigint };
+  UnsafePointerView: new (pointer: object) => { getInt32(offset: number): number };
   serve(
     options: ({ hostname: string; port: number } | { path: string }) & {
       signal: AbortSignal;
@@ -27,7 +34,7 @@ const CHILD_PERMISSIONS = [
   '--allow-write',
   '--allow-env',
   '--allow-ffi',
-  '--allow-sys=setPriority',
+  '--allow-sys=setPriority,uid',
 ];
 
 export const denoRuntime: Runtime = {
@@ -77,6 +84,34 @@ export const denoRuntime: Runtime = {
       },
       cancel: () => file.close(),
     });
+  },
+
+  async system() {
+    const arch = { x86_64: 'x64', aarch64: 'arm64' }[Deno.build.arch] as System['arch'] | undefined;
+    const mayCall = Deno.permissions.querySync({ name: 'ffi' }).state === 'granted';
+    if (Deno.build.os !== 'linux' || arch === undefined || !mayCall) return null;
+    for (const name of C_LIBRARIES) {
+      try {
+        const { symbols } = Deno.dlopen(name, {
+          // The number and six arguments, whatever the call takes.
+          syscall: { parameters: Array(7).fill('i64'), result: 'i64' },
+          __errno_location: { parameters: [], result: 'pointer' },
+        });
+        const address = (bytes: Uint8Array) => BigInt(Deno.UnsafePointer.value(Deno.UnsafePointer.of(bytes)));
+        const call: System['call'] = (number, ...args) => {
+          const words = Array.from({ length: 6 }, (_, index) => {
+            const arg = args[index] ?? 0;
+            return typeof arg === 'object' ? address(arg) : BigInt(arg);
+          });
+          const result = Number(symbols.syscall(BigInt(number), ...words));
+          return result === -1 ? -new Deno.UnsafePointerView(symbols.__errno_location()).getInt32(0) : result;
+        };
+        return { arch, call, address };
+      } catch {
+        // The next name, if it is another library.
+      }
+    }
+    return null;
   },
 
   selfCommand() {

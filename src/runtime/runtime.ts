@@ -13,11 +13,25 @@ export interface Runtime {
    * Deno gets a stream. The file must exist; a range is `[start, end)` in bytes.
    */
   fileBody(path: string, start: number, end: number): Promise<Blob | ReadableStream<Uint8Array>>;
+  /** System calls of Linux; `null` on other systems, and where the runtime does not allow them. */
+  system(): Promise<System | null>;
   /** The command line (program and arguments) that starts this program again, to which arguments can be added. */
   selfCommand(): string[];
   /** Raw connections. */
   readonly tcp: Tcp;
 }
+
+/** System calls of Linux, made from the calling thread. */
+export interface System {
+  readonly arch: 'x64' | 'arm64';
+  /** Makes a system call with numbers and addresses of bytes; answers its result, or the negative number of the error. */
+  call(number: number, ...args: (number | bigint | Uint8Array)[]): number;
+  /** Where the bytes lie, for as long as somebody holds them. */
+  address(bytes: Uint8Array): bigint;
+}
+
+/** Names of the C library: glibc, musl. */
+export const C_LIBRARIES = ['libc.so.6', 'libc.musl-x86_64.so.1', 'libc.musl-aarch64.so.1'];
 
 /**
  * Answers one request. `peer` gives the address of the socket, as the runtime spells it; it is asked only when it is

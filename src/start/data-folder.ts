@@ -22,7 +22,7 @@ export async function openDataFolder(
     .map((url) => adapterOf(url).path(url))
     .filter((path) => path !== null && dirname(path) === resolve(DATA_DIR))
     .map((path) => basename(path ?? ''));
-  const names = [TEMPORARY, 'images', 'picpool.db', ...stores];
+  const names = [TEMPORARY, 'work', 'images', 'picpool.db', ...stores];
   const refused = await closeDataFolder({
     path: await realpath(DATA_DIR),
     // SQLite keeps files beside the database: picpool.db-wal, picpool.db-shm.

@@ -2,6 +2,7 @@ import type { Stores } from '../../adapters/open.ts';
 import type { Config, Environment } from '../config.ts';
 import type { Feature } from '../feature.ts';
 import type { ContextOf } from '../http/request-context.ts';
+import type { System } from '../lib/linux/system.ts';
 import type { Log } from '../lib/logger.ts';
 import type { Runtime } from '../runtime/runtime.ts';
 import type { Site } from '../web/site.ts';
@@ -13,6 +14,8 @@ export interface Parts {
   config: Config;
   /** Of which the conversion processes get the harmless part. */
   env: Environment;
+  /** System calls of Linux, where there are any. */
+  system: System | null;
   stores: Stores;
   contextOf: ContextOf;
   log: Log;
@@ -28,6 +31,8 @@ export interface RunningFeature extends Feature {
   isExit?(address: string): boolean;
   /** What else it listens on, by name. */
   addresses?: Record<string, string>;
+  /** How conversions are jailed, as far as it is known at the start. */
+  sandbox?: string;
   /** Begins its timers and jobs; called once the server listens. */
   begin(): void;
   /** Ends them, and whatever answer is still being streamed. Idempotent. */

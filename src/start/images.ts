@@ -1,9 +1,13 @@
 import { randomBytes } from 'node:crypto';
-import { availableParallelism } from 'node:os';
+import { availableParallelism, platform } from 'node:os';
+import { join, resolve } from 'node:path';
 import { filesAdapter, recordsAdapter } from '../../adapters/registry.ts';
+import type { Config } from '../config.ts';
 import { imageAdminRoutes } from '../image/admin-routes.ts';
+import { removeOldBays } from '../image/codec/bay.ts';
 import { createBudget } from '../image/codec/budget.ts';
 import { createCodec } from '../image/codec/codec.ts';
+import { lackingMeans, sandboxState } from '../image/codec/jail/report.ts';
 import { imageHome } from '../image/gallery.ts';
 import { readStrayCount } from '../image/maintenance/quarantine.ts';
 import { pairStores } from '../image/maintenance/store-identity.ts';
@@ -16,6 +20,7 @@ import { createVersionBytes } from '../image/serve/version-bytes.ts';
 import { createImageService } from '../image/service.ts';
 import { eventView, statsView } from '../image/views.ts';
 import { systemClock } from '../lib/clock.ts';
+import type { System } from '../lib/linux/system.ts';
 import { tellOnce } from '../webhooks/tell-once.ts';
 import { temporaryFolder } from './data-folder.ts';
 import type { Parts, RunningFeature } from './feature.ts';
@@ -25,6 +30,7 @@ export async function startImages({
   runtime,
   config,
   env,
+  system,
   stores,
   contextOf,
   log,
@@ -41,7 +47,11 @@ export async function startImages({
     strayRetentionMs: config.IMAGE_STRAY_RETENTION,
   };
   const { metrics, blocks, webhooks, now } = operations;
+  const workFolder = join(resolve(config.DATA_DIR), 'work');
+  await removeOldBays(workFolder);
   const plainCodec = createCodec({
+    folder: workFolder,
+    sandbox: config.IMAGE_SANDBOX,
     command: runtime.selfCommand(),
     env,
     workers: config.IMAGE_WORKERS ?? availableParallelism(),
@@ -55,6 +65,7 @@ export async function startImages({
     log,
     now,
   });
+  if (config.IMAGE_SANDBOX === 'require') await plainCodec.ready();
   const codec = observeCodec(plainCodec, metrics, now);
   const folder = temporaryFolder(config);
   const files = filesAdapter(config.BLOBS_URL);
@@ -107,6 +118,7 @@ export async function startImages({
   return {
     name: 'Image host',
     basePath,
+    sandbox: expectedSandbox(config.IMAGE_SANDBOX, system),
     routes: imageRoutes({
       service,
       contextOf,
@@ -128,4 +140,12 @@ export async function startImages({
       await codec.close();
     },
   };
+}
+
+/** What the start message says; the log tells where a worker finds it otherwise. */
+function expectedSandbox(asked: Config['IMAGE_SANDBOX'], system: System | null): string {
+  if (asked === 'off') return 'none (IMAGE_SANDBOX=off)';
+  // On Deno the server itself may not make system calls; its workers may.
+  if (!system && platform() === 'linux') return 'asked for; the log tells what workers find missing';
+  return sandboxState(lackingMeans(system)).text;
 }

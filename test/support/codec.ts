@@ -2,7 +2,6 @@ import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import process from 'node:process';
-import { fileURLToPath } from 'node:url';
 import {
   type Codec,
   type CodecOptions,
@@ -11,11 +10,7 @@ import {
   createCodec,
   type Order,
 } from '../../src/image/codec/codec.ts';
-
-const ENTRY = fileURLToPath(new URL('./convert-worker.ts', import.meta.url));
-
-/** Starts a worker under the runtime that runs this test. */
-export const WORKER_COMMAND = [process.execPath, ...('Deno' in globalThis ? ['run', '-A'] : []), ENTRY];
+import { WORKER_COMMAND } from './worker-command.ts';
 
 /** A codec with real workers and a temporary folder. */
 export interface CodecBench {
@@ -35,7 +30,9 @@ export interface Result extends Converted {
 /** Starts a codec of the defaults of the configuration, but for what is given. */
 export async function startCodec(options: Partial<CodecOptions> = {}): Promise<CodecBench> {
   const folder = await mkdtemp(join(tmpdir(), 'picpool-codec-'));
+  const work = await mkdtemp(join(tmpdir(), 'picpool-work-'));
   const codec = createCodec({
+    folder: work,
     command: WORKER_COMMAND,
     env: process.env,
     workers: 2,
@@ -69,6 +66,7 @@ export async function startCodec(options: Partial<CodecOptions> = {}): Promise<C
     async stop() {
       await codec.close();
       await rm(folder, { recursive: true, force: true });
+      await rm(work, { recursive: true, force: true });
     },
   };
 }

@@ -1,3 +1,14 @@
-import { runConvertWorker } from '../../src/image/codec/worker.ts';
+import process from 'node:process';
+import { runConversionProcess } from '../../src/image/codec/process.ts';
+import { WORKER_COMMAND } from './worker-command.ts';
 
-await runConvertWorker();
+const runtime =
+  'Deno' in globalThis
+    ? (await import('../../src/runtime/deno.ts')).denoRuntime
+    : (await import('../../src/runtime/bun.ts')).bunRuntime;
+const [name = 'convert-worker', ...args] = process.argv.slice(2);
+await runConversionProcess(name, args, {
+  system: await runtime.system(),
+  command: WORKER_COMMAND,
+  env: process.env,
+});

@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { setPriority } from 'node:os';
 import { dirname, resolve } from 'node:path';
 import { Value } from '@sinclair/typebox/value';
+import { LAUNCHER, WORKER } from './jail/launch.ts';
 import { createLineReader } from './lines.ts';
 import { type JobReply, WorkerReply, type WorkerRequest } from './protocol.ts';
 
@@ -34,12 +35,32 @@ export interface Child {
   readonly ended: Promise<Ending>;
 }
 
+/** A jail for a child. */
+export interface JailOptions {
+  /** The only one that it can see; see `bay.ts`. */
+  folder: string;
+  memoryBytes: number;
+  /** Whether it must not start where a part of the jail cannot be had. */
+  must: boolean;
+  /** Whether the launcher has to unpack the libraries first. */
+  load: boolean;
+}
+
+/** More lines than a worker has to say about one job. */
+const MAX_LINES = 10_000;
+
 /** What a child needs to find its runtime, its libraries and its caches. No secret of the server is among them. */
 const PASSED_ON = ['PATH', 'HOME', 'TMPDIR', 'LD_LIBRARY_PATH', 'XDG_CACHE_HOME', 'DENO_DIR'];
 
 /**
- * The environment of a child. VIPS_BLOCK_UNTRUSTED turns off the loaders that libvips itself does not trust with
- * hostile input (SVG, PDF, ImageMagick...); two malloc arenas keep the memory of many threads from scattering.
+ * VIPS_BLOCK_UNTRUSTED turns off the loaders that libvips itself does not trust with hostile input (SVG, PDF,
+ * ImageMagick...). Two malloc arenas keep the memory of many threads from scattering. Large pictures stay in memory, which
+ * is limited, as a worker may write nothing but its result.
+ */
+const OWN = { VIPS_BLOCK_UNTRUSTED: '1', MALLOC_ARENA_MAX: '2', VIPS_DISC_THRESHOLD: '16g' };
+
+/**
+ * The environment of a child.
  * The one-file program keeps libvips below the data folder, which the child could not find from its own folder.
  */
 function environment(own: Environment): Record<string, string> {
@@ -48,7 +69,7 @@ function environment(own: Environment): Record<string, string> {
     return value === undefined ? [] : [[name, value] as const];
   });
   const dataDir = resolve(own.DATA_DIR || 'data');
-  return { ...Object.fromEntries(kept), DATA_DIR: dataDir, VIPS_BLOCK_UNTRUSTED: '1', MALLOC_ARENA_MAX: '2' };
+  return { ...Object.fromEntries(kept), DATA_DIR: dataDir, ...OWN };
 }
 
 /**
@@ -60,22 +81,32 @@ export function startChild(
   command: readonly string[],
   own: Environment,
   onReply: (reply: JobReply) => void,
+  jail?: JailOptions,
 ): Child {
   const [program = '', ...rest] = command;
-  const child: ChildProcess = spawn(program, [...rest, 'convert-worker'], {
+  const how = jail
+    ? [LAUNCHER, jail.folder, String(jail.memoryBytes), jail.must ? 'must' : '', jail.load ? 'load' : '']
+    : [WORKER];
+  const child: ChildProcess = spawn(program, [...rest, ...how], {
     cwd: rest.length > 0 ? dirname(rest.at(-1) ?? '/') : '/',
     env: environment(own),
     stdio: ['pipe', 'pipe', 'pipe'],
   });
   stepBack(child.pid);
-  const kill = () => void child.kill('SIGKILL');
+  const kill = () => {
+    child.kill('SIGKILL');
+    // A jailed worker leads a group, of which nobody else should be.
+    if (jail) killGroup(child.pid);
+  };
   let stderr = '';
   let reported = 0;
   const ended = new Promise<Ending>((resolve) => {
     child.once('error', (error) => resolve({ code: null, signal: null, stderr: String(error) }));
     child.once('close', (code, signal) => resolve({ code, signal, stderr }));
   });
+  let lines = 0;
   const read = createLineReader((line) => {
+    if (++lines > MAX_LINES) throw new RangeError('The worker says too much.');
     const reply: unknown = JSON.parse(line);
     if (!Value.Check(WorkerReply, reply)) throw new TypeError('The worker sent no reply.');
     if ('memory' in reply) reported = reply.memory;
@@ -96,7 +127,10 @@ export function startChild(
   child.stdin?.on('error', () => {});
   return {
     pid: child.pid,
-    send: (request) => void child.stdin?.write(`${JSON.stringify(request)}\n`),
+    send(request) {
+      lines = 0;
+      child.stdin?.write(`${JSON.stringify(request)}\n`);
+    },
     kill,
     memory: () => residentBytes(child.pid) || reported,
     cpuMs: () => cpuTime(child.pid),
@@ -113,6 +147,14 @@ function stepBack(pid: number | undefined): void {
     if (pid !== undefined) setPriority(pid, NICENESS);
   } catch {
     // It has ended already, or the system knows no such thing.
+  }
+}
+
+function killGroup(pid: number | undefined): void {
+  try {
+    if (pid !== undefined) process.kill(-pid, 'SIGKILL');
+  } catch {
+    // It has ended, or has not come so far as to lead one.
   }
 }
 

@@ -39,6 +39,8 @@ export interface Codec {
    */
   admit(client: string): void;
   stats(): CodecStats;
+  /** Starts the workers; resolves when one can take work. Rejects with `unavailable` where none can be started. */
+  ready(): Promise<void>;
   /** Ends all workers at once; what still runs or waits is rejected with `unavailable`. */
   close(): Promise<void>;
 }
@@ -78,8 +80,13 @@ export interface CodecOptions {
   memoryLimitBytes?: number;
   /** CPU time of each client; without it nobody is limited. */
   budget?: Budget;
-  /** Starts the workers at once, not with the first job. */
-  eager?: boolean;
+  /** Folder for the folders of the workers, best on the file system of inputs and outputs; made where it is missing. */
+  folder: string;
+  /**
+   * Whether workers run in a jail; `require`: only in a whole one. In a jail a worker serves one client and is then
+   * replaced. `off` by default.
+   */
+  sandbox?: 'require' | 'on' | 'off';
   log: Log;
   /** Milliseconds; only differences count. */
   now: () => number;
@@ -93,10 +100,11 @@ const ABANDONED_MS = 1000;
 const STRETCH_JOBS = 16;
 const MOST_STRETCH = 10;
 
-/** Makes the codec. Nothing is started before the first conversion, unless `eager`. */
+/** Makes the codec. Nothing is started before the first conversion. */
 export function createCodec(options: CodecOptions): Codec {
   const { workers, maxPixels, maxFrames, now, budget } = options;
   const limits = { maxPixels, maxFrames };
+  const jail = options.sandbox && options.sandbox !== 'off' ? { must: options.sandbox === 'require' } : null;
   const maxQueue = options.maxQueue ?? 64 * workers;
   const maxClientQueue = options.maxClientQueue ?? Math.ceil(maxQueue / 4);
   const maxWaitMs = options.maxWaitMs ?? 30_000;
@@ -104,14 +112,18 @@ export function createCodec(options: CodecOptions): Codec {
   const running = new Map<Waiting, number>();
   const prices = createPrices();
   const totals = { converted: 0, failed: 0, refusedBusy: 0 };
+  const awaited = Promise.withResolvers<void>();
+  awaited.promise.catch(() => {});
   let stretch = 1;
   let closed = false;
 
   const pool = createPool<Waiting>({
     command: options.command,
     env: options.env ?? {},
-    // One is kept for cheap jobs.
-    processes: workers + 1,
+    // One is kept for cheap jobs, and one stands by for the next client.
+    processes: workers + (jail ? 2 : 1),
+    folder: options.folder,
+    jail,
     timeoutMs: options.timeoutMs,
     memoryLimitBytes: options.memoryLimitBytes ?? 2 * 1024 ** 3,
     limits,
@@ -125,9 +137,12 @@ export function createCodec(options: CodecOptions): Codec {
       running.delete(task);
       queue.putBack(task);
     },
-    onUnable: (retryAfterMs) => rejectAll(unable(retryAfterMs)),
+    onReady: () => awaited.resolve(),
+    onUnable(retryAfterMs) {
+      awaited.reject(unable(retryAfterMs));
+      rejectAll(unable(retryAfterMs));
+    },
   });
-  if (options.eager) pool.wake();
 
   function rejectAll(error: AppError): void {
     for (const task of queue.drain()) task.reject(error);
@@ -243,6 +258,10 @@ export function createCodec(options: CodecOptions): Codec {
       waitMs: waitMs('', 0),
       ...totals,
     }),
+    ready() {
+      pool.wake();
+      return awaited.promise;
+    },
     async close() {
       closed = true;
       rejectAll(new AppError('unavailable', 'The server is stopping.'));

@@ -57,7 +57,7 @@ export async function convert(job: ConvertJob, limits: InputLimits): Promise<Con
   }
   // libwebp joins equal frames, so that the file itself has to be asked.
   const frames = animated ? ((await sharp(data).metadata()).pages ?? 1) : 1;
-  await writeFile(job.output, data, { flag: 'wx', mode: 0o600 }).catch(storing);
+  await writeFile(job.output, data, { mode: 0o600 }).catch(storing);
   return {
     format,
     width: info.width,

@@ -1,11 +1,17 @@
+import { randomUUID } from 'node:crypto';
+import { join } from 'node:path';
+import process from 'node:process';
 import { AppError } from '../../errors.ts';
 import type { Log } from '../../lib/logger.ts';
+import { type Bay, createBay } from './bay.ts';
 import { type Child, type Ending, type Environment, startChild } from './child.ts';
 import type { Converted, ConvertJob, InputLimits, JobReply } from './protocol.ts';
 
 /** A job on its way through the pool. */
 export interface Task {
   job: ConvertJob;
+  /** Who pays; a worker in a jail serves one of them. */
+  client: string;
   /** How often a worker died before it began the job. */
   misses: number;
   /** Told once, before the answer, what CPU time the job took, in ms, and whether it was done. */
@@ -21,6 +27,10 @@ export interface PoolOptions<T extends Task> {
   env: Environment;
   /** How many processes; `next` decides what they run. */
   processes: number;
+  /** Folder for the folders of the workers. */
+  folder: string;
+  /** `null`: workers run without a jail, and serve everybody. */
+  jail: { must: boolean } | null;
   /** Of one conversion, from the moment it is handed to a worker. */
   timeoutMs: number;
   /** Resident memory of one worker above which its job is ended. Watched every 50 ms. */
@@ -30,6 +40,8 @@ export interface PoolOptions<T extends Task> {
   next(running: readonly T[]): T | undefined;
   /** Puts a task back to the front. */
   putBack(task: T): void;
+  /** A worker can take work. */
+  onReady(): void;
   /** No worker runs and none could be started; those who wait should hear of it. */
   onUnable(retryAfterMs: number): void;
   log: Log;
@@ -57,6 +69,8 @@ export interface PoolCounts {
   outOfMemory: number;
   /** Workers started since the beginning. */
   started: number;
+  /** Parts of the jail that the worker that started last does without; `null` where it has none, or none has started. */
+  missing: readonly string[] | null;
 }
 
 interface Run<T extends Task> {
@@ -69,10 +83,16 @@ interface Run<T extends Task> {
   cpu: { before: number | null; last: number | null };
   /** Why the worker was killed, if the pool did it. */
   verdict: AppError | null;
+  /** The worker has answered. */
+  answered: boolean;
 }
 
 interface Worker<T extends Task> {
   child: Child;
+  bay: Bay;
+  /** Whom it serves; `null` for a fresh one, and without a jail. */
+  client: string | null;
+  usedAt: number;
   startLimit: ReturnType<typeof setTimeout>;
   ready: boolean;
   retired: boolean;
@@ -93,20 +113,41 @@ const LONGEST_BACK_OFF_MS = 30_000;
 
 /** Keeps conversion processes warm, one job at a time each, and replaces those that end for any reason. */
 export function createPool<T extends Task>(options: PoolOptions<T>): Pool<T> {
-  const { command, env, timeoutMs, memoryLimitBytes, limits, log } = options;
+  const { command, env, timeoutMs, memoryLimitBytes, limits, log, folder, jail } = options;
+  const bays = randomUUID().slice(0, 8);
   const workers = new Set<Worker<T>>();
   const totals = { timeouts: 0, crashes: 0, outOfMemory: 0, started: 0 };
   let lastId = 0;
   let failedStarts = 0;
   let backOff: { until: number; timer: ReturnType<typeof setTimeout> } | null = null;
   let watch: ReturnType<typeof setInterval> | null = null;
+  let missing: readonly string[] | null = null;
+  let hasBeenReady = false;
   let closed = false;
 
   function start(): void {
     totals.started++;
-    const child = startChild(command, env, (reply) => onReply(worker, reply));
+    const bay = createBay(join(folder, `${process.pid}-${bays}-${totals.started}`));
+    const inJail = jail && {
+      folder: bay.folder,
+      memoryBytes: memoryLimitBytes,
+      must: jail.must,
+      // The one-file program alone is its whole command.
+      load: !hasBeenReady && command.length === 1,
+    };
+    const child = startChild(command, env, (reply) => onReply(worker, reply), inJail ?? undefined);
     const startLimit = setTimeout(child.kill, START_LIMIT_MS);
-    const worker: Worker<T> = { child, startLimit, ready: false, retired: false, jobs: 0, run: null };
+    const worker: Worker<T> = {
+      child,
+      bay,
+      client: null,
+      usedAt: 0,
+      startLimit,
+      ready: false,
+      retired: false,
+      jobs: 0,
+      run: null,
+    };
     workers.add(worker);
     void child.ended.then((ending) => onEnded(worker, ending));
   }
@@ -116,30 +157,81 @@ export function createPool<T extends Task>(options: PoolOptions<T>): Pool<T> {
     if ('ready' in reply) {
       clearTimeout(worker.startLimit);
       worker.ready = true;
+      hasBeenReady = true;
+      noteJail(reply.missing ?? null);
+      options.onReady();
       failedStarts = 0;
-      assign(worker);
+      wake();
     } else if ('began' in reply) {
       if (run && reply.began === run.id) run.began = true;
-    } else if (run && reply.id === run.id && !run.verdict) {
-      finish(worker, run);
+    } else if (run && reply.id === run.id && !run.verdict && !run.answered) {
+      run.answered = true;
+      clearTimeout(run.deadline);
       run.task.spent(costOf(worker, run), 'converted' in reply);
-      if ('converted' in reply) run.task.resolve(reply.converted as Converted);
-      else run.task.reject(failure(reply.failed));
-      if (worker.jobs >= JOBS_PER_WORKER || worker.child.memory() > IDLE_BYTES) retire(worker);
-      else assign(worker);
+      void complete(worker, run, reply);
     }
   }
 
-  function assign(worker: Worker<T>): void {
-    if (worker.run || !worker.ready || worker.retired || closed) return;
-    const task = options.next([...workers].flatMap(({ run }) => run?.task ?? []));
-    if (!task) return;
+  /** Logs what is missing, once. */
+  function noteJail(found: readonly string[] | null): void {
+    if (jail && found?.length !== 0 && String(found) !== String(missing)) {
+      log('warn', 'conversion processes are not wholly jailed', { missing: found });
+    }
+    missing = found;
+  }
+
+  /** Takes the result out of the worker's folder and lets it have its next job. */
+  async function complete(worker: Worker<T>, run: Run<T>, reply: Answer): Promise<void> {
+    const { task } = run;
+    run.began = false;
+    try {
+      if (!('converted' in reply)) throw failure(reply.failed);
+      await worker.bay.unload(task.job, reply.converted as Converted);
+      task.resolve(reply.converted as Converted);
+    } catch (error) {
+      task.reject(error instanceof Error ? error : new Error(String(error)));
+    }
+    await worker.bay.empty().catch(() => retire(worker));
+    finish(worker, run);
+    if (worker.jobs >= JOBS_PER_WORKER || worker.child.memory() > IDLE_BYTES) retire(worker);
+    wake();
+  }
+
+  /** Hands out what may run; in a jail a worker that has served one client serves no other. */
+  function dispatch(): void {
+    for (;;) {
+      const idle = [...workers].filter(({ run, ready, retired }) => ready && !run && !retired);
+      if (idle.length === 0) return;
+      const task = options.next([...workers].flatMap(({ run }) => run?.task ?? []));
+      if (!task) return;
+      const worker =
+        idle.find(({ client }) => client === task.client) ?? idle.find(({ client }) => client === null);
+      if (!worker) {
+        options.putBack(task);
+        return;
+      }
+      if (jail) worker.client = task.client;
+      assign(worker, task);
+    }
+  }
+
+  /** Sees to it that a fresh worker stands by for whoever comes next. */
+  function keepSpare(): void {
+    if (!jail || workers.size < options.processes) return;
+    const all = [...workers].filter(({ retired }) => !retired);
+    if (all.length < workers.size || all.some(({ client }) => client === null)) return;
+    const [oldest] = all.filter(({ run }) => !run).sort((a, b) => a.usedAt - b.usedAt);
+    if (oldest) retire(oldest);
+  }
+
+  function assign(worker: Worker<T>, task: T): void {
     const cpuMs = worker.child.cpuMs();
     const run: Run<T> = {
       id: ++lastId,
       task,
       began: false,
       verdict: null,
+      answered: false,
       startedAt: performance.now(),
       cpu: { before: cpuMs, last: cpuMs },
       deadline: setTimeout(() => {
@@ -149,7 +241,18 @@ export function createPool<T extends Task>(options: PoolOptions<T>): Pool<T> {
       }, timeoutMs),
     };
     worker.run = run;
-    worker.child.send({ id: run.id, job: task.job, limits });
+    worker.usedAt = run.startedAt;
+    worker.bay.load(task.job).then(
+      (job) => worker.child.send({ id: run.id, job, limits }),
+      (error: Error) => {
+        run.answered = true;
+        clearTimeout(run.deadline);
+        task.spent(0, false);
+        task.reject(error);
+        finish(worker, run);
+        retire(worker);
+      },
+    );
     watch ??= setInterval(look, WATCH_MS);
   }
 
@@ -188,7 +291,8 @@ export function createPool<T extends Task>(options: PoolOptions<T>): Pool<T> {
     clearTimeout(worker.startLimit);
     workers.delete(worker);
     const { run } = worker;
-    if (run) {
+    worker.bay.remove();
+    if (run && !run.answered) {
       finish(worker, run);
       settleLost(worker, run, ending);
     }
@@ -231,14 +335,15 @@ export function createPool<T extends Task>(options: PoolOptions<T>): Pool<T> {
 
   function wake(): void {
     if (closed) return;
-    for (const worker of workers) assign(worker);
+    dispatch();
+    keepSpare();
     while (!backOff && workers.size < options.processes) start();
   }
 
   function counts(): PoolCounts {
     const all = [...workers].sort((a, b) => Number(b.run !== null) - Number(a.run !== null));
     const pids = all.flatMap(({ child }) => child.pid ?? []);
-    return { pids, busy: all.filter(({ run }) => run?.began).length, ...totals };
+    return { pids, busy: all.filter(({ run }) => run?.began).length, missing, ...totals };
   }
 
   return {
@@ -267,6 +372,9 @@ function costOf({ child }: Worker<Task>, { cpu: { before, last }, startedAt }: R
   const after = child.cpuMs() ?? (last === before ? null : last);
   return before === null || after === null ? performance.now() - startedAt : after - before;
 }
+
+/** The line that ends a job. */
+type Answer = Extract<JobReply, { id: number }>;
 
 function failure({ code, message, reason }: { code: string; message: string; reason?: string }): Error {
   if (code === 'undecodable_image' || code === 'image_limit' || code === 'storage_full') {

@@ -45,7 +45,11 @@ const Converted = Type.Object({
 
 /** A line from the worker: it can take work, it began a job, it ended one, it holds that many bytes of memory. */
 export const WorkerReply = Type.Union([
-  Type.Object({ ready: Type.Literal(true) }),
+  Type.Object({
+    ready: Type.Literal(true),
+    /** Parts of the jail that it does without. */
+    missing: Type.Optional(Type.Array(Type.String({ maxLength: 20 }), { maxItems: 10 })),
+  }),
   Type.Object({ began: Type.Integer() }),
   Type.Object({ memory: Type.Integer() }),
   Type.Object({ id: Type.Integer(), converted: Converted }),

@@ -2,7 +2,9 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { constants, setPriority } from 'node:os';
 import process from 'node:process';
 import { AppError } from '../../errors.ts';
+import type { System } from '../../lib/linux/system.ts';
 import { convert } from './convert.ts';
+import { confine } from './jail/confine.ts';
 import { createLineReader } from './lines.ts';
 import type { WorkerReply, WorkerRequest } from './protocol.ts';
 import { loadSharp } from './sharp.ts';
@@ -12,22 +14,33 @@ const TELL_MS = 50;
 
 type Failure = Extract<WorkerReply, { failed: unknown }>['failed'];
 
+/** What a worker in a jail still has to do for it. */
+export interface Jail {
+  system: System;
+  /** What it may take beyond what it has when it is ready. */
+  memoryBytes: number;
+  /** What the launcher could not have. */
+  missing: readonly string[];
+}
+
 /**
  * A conversion process: reads jobs from standard input, one JSON object a line, answers on standard output, and
  * ends when its input does, so that it never outlives the server. This is what `convert-worker` runs.
  */
-export async function runConvertWorker(): Promise<void> {
+export async function runConvertWorker(jail: Jail | null = null): Promise<void> {
   volunteerForOutOfMemory();
   letTheServerGoFirst();
   await loadSharp();
-  const seen = isSeen();
+  const missing = jail ? [...jail.missing, ...confine(jail.system, jail.memoryBytes)] : undefined;
+  // A jailed worker is on Linux, where the server sees it.
+  const seen = jail !== null || isSeen();
   const read = createLineReader((line) => void serve(JSON.parse(line) as WorkerRequest, seen));
   process.stdin.setEncoding('utf8');
   process.stdin.on('data', (text: string) => read(text));
   // A running conversion holds up process.exit; a signal does not wait.
   process.stdin.on('close', () => process.kill(process.pid, 'SIGKILL'));
   process.stdin.on('end', () => process.kill(process.pid, 'SIGKILL'));
-  reply({ ready: true });
+  reply({ ready: true, ...(missing && { missing }) });
 }
 
 async function serve({ id, job, limits }: WorkerRequest, seen: boolean): Promise<void> {

@@ -1,0 +1,16 @@
+import type { Environment } from '../config.ts';
+import type { Runtime } from '../runtime/runtime.ts';
+
+/**
+ * Runs what the arguments name: a command, or a conversion process of the server, which must not load more than it needs, and
+ * which in its jail could not.
+ */
+export async function enter(runtime: Runtime, args: readonly string[], env: Environment): Promise<void> {
+  const [first = '', ...others] = args;
+  if (first !== 'convert-worker' && first !== 'convert-jail') {
+    return (await import('./run.ts')).run(runtime, args, env);
+  }
+  const { runConversionProcess } = await import('../image/codec/process.ts');
+  const [system, command] = [await runtime.system(), runtime.selfCommand()];
+  return runConversionProcess(first, others, { system, command, env });
+}

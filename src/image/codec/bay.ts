@@ -1,0 +1,83 @@
+import { mkdirSync, rmSync } from 'node:fs';
+import { copyFile, link, lstat, mkdir, open, readdir, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import process from 'node:process';
+import { readHeader } from './header.ts';
+import type { Converted, ConvertJob } from './protocol.ts';
+
+/**
+ * The folder of one worker, all that it can see of the data: `given` holds the picture that it converts, `made` an empty
+ * file for the result.
+ */
+export interface Bay {
+  readonly folder: string;
+  /** Puts the input of a job there; answers the job with the paths that the worker knows. */
+  load(job: ConvertJob): Promise<ConvertJob>;
+  /**
+   * Copies the result to where the job wants it: the worker may still hold the file open. Rejects where it is not what
+   * the worker says.
+   */
+  unload(job: ConvertJob, converted: Converted): Promise<void>;
+  /** Removes what the last job has left. */
+  empty(): Promise<void>;
+  /** Removes the folder. */
+  remove(): void;
+}
+
+export function createBay(folder: string): Bay {
+  const [given, made] = [join(folder, 'given'), join(folder, 'made')];
+  const [input, output] = [join(given, 'picture'), join(made, 'picture')];
+  rmSync(folder, { recursive: true, force: true });
+  for (const path of [given, made]) mkdirSync(path, { recursive: true, mode: 0o700 });
+
+  return {
+    folder,
+
+    async load(job) {
+      // Another file system, or one without links: then a copy.
+      await link(job.input, input).catch(() => copyFile(job.input, input));
+      await createEmpty(output);
+      return { ...job, input, output };
+    },
+
+    async unload(job, { format, size }) {
+      const found = await lstat(output);
+      const header = await readHeader(output);
+      const kind = header?.kind === 'heif' ? 'avif' : header?.kind;
+      if (!found.isFile() || found.size !== size || kind !== format) {
+        throw new Error('conversion failed: the result is not what the worker says');
+      }
+      await copyFile(output, job.output);
+    },
+
+    async empty() {
+      for (const path of [given, made]) {
+        for (const name of await readdir(path)) await rm(join(path, name), { recursive: true, force: true });
+      }
+    },
+
+    remove: () => rmSync(folder, { recursive: true, force: true }),
+  };
+}
+
+/** Removes the folders of workers whose server is gone; their names begin with its process id. */
+export async function removeOldBays(root: string): Promise<void> {
+  await mkdir(root, { recursive: true, mode: 0o700 });
+  for (const name of await readdir(root)) {
+    const owner = Number.parseInt(name, 10);
+    if (owner === process.pid || !isRunning(owner))
+      await rm(join(root, name), { recursive: true, force: true });
+  }
+}
+
+function isRunning(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch (error) {
+    return error instanceof Error && 'code' in error && error.code === 'EPERM';
+  }
+}
+
+async function createEmpty(path: string): Promise<void> {
+  await (await open(path, 'wx', 0o600)).close();
+}

@@ -1,0 +1,55 @@
+import process from 'node:process';
+import { restrict } from '../../../lib/linux/landlock.ts';
+import { become, limit, startSession } from '../../../lib/linux/process.ts';
+import { install } from '../../../lib/linux/seccomp.ts';
+import type { System } from '../../../lib/linux/system.ts';
+import type { Environment } from '../child.ts';
+import { loadSharp } from '../sharp.ts';
+import { modulePath } from './modules.ts';
+import { allowances, LAUNCH_FILTER, MAX_FILE_BYTES, MAX_FILES, MAX_PROCESSES } from './policy.ts';
+
+export interface LaunchOptions {
+  system: System;
+  /** Program and arguments that start this program again, with absolute paths. */
+  command: readonly string[];
+  env: Environment;
+  /** As the pool calls it: `[folder, memory in bytes, must, load]`. */
+  args: readonly string[];
+}
+
+/** Program name of the launcher on the command line, and of the worker that it becomes. */
+export const LAUNCHER = 'convert-jail';
+export const WORKER = 'convert-worker';
+
+/**
+ * Takes away from this process what no conversion needs, as far as the kernel has the means, and becomes a worker. Ends the
+ * process where something is missing and `must` says that nothing may be.
+ */
+export async function launch({ system, command, env, args }: LaunchOptions): Promise<never> {
+  const [folder = '', memory = '', must = '', load = ''] = args;
+  // The one-file program unpacks its libraries when it first loads them, for which there is no right in a jail.
+  if (load === 'load') await loadSharp();
+  const missing: string[] = [];
+  const attempt = (what: string, work: (system: System) => void) => {
+    try {
+      work(system);
+    } catch (cause) {
+      process.stderr.write(`${what}: ${cause instanceof Error ? cause.message : cause}\n`);
+      missing.push(what);
+    }
+  };
+  startSession(system);
+  attempt('limits', (calls) => {
+    limit('core', 0, calls);
+    limit('fileSize', MAX_FILE_BYTES, calls);
+    limit('files', MAX_FILES, calls);
+    limit('processes', MAX_PROCESSES, calls);
+  });
+  const fromSource = command.length > 1 && 'bun' in process.versions;
+  const modules = fromSource ? { NODE_PATH: modulePath(folder) } : {};
+  attempt('files', (calls) => restrict(allowances(command, env, folder), calls));
+  attempt('network', (calls) => install(LAUNCH_FILTER, calls));
+  if (missing.length > 0 && must === 'must') process.exit(1);
+  const next = [...command, WORKER, folder, memory, missing.join()];
+  return become(next, { ...env, ...modules }, system);
+}

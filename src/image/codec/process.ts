@@ -1,0 +1,44 @@
+import process from 'node:process';
+import type { System } from '../../lib/linux/system.ts';
+import type { Environment } from './child.ts';
+import { LAUNCHER, launch } from './jail/launch.ts';
+
+export interface Surroundings {
+  /** `null` where the system or the runtime has no such calls. */
+  system: System | null;
+  /** Program and arguments that start this program again, with absolute paths. */
+  command: readonly string[];
+  env: Environment;
+}
+
+/** Runs what the pool has started: the launcher, which takes rights away and becomes a worker, or a worker. */
+export async function runConversionProcess(
+  name: string,
+  args: readonly string[],
+  { system, command, env }: Surroundings,
+): Promise<void> {
+  if (name === LAUNCHER && system) {
+    // What the launcher becomes is found by its path alone.
+    return launch({ system, command: [process.execPath, ...command.slice(1)], env, args });
+  }
+  const { runConvertWorker } = await import('./worker.ts');
+  const [, memory, missing = ''] = args;
+  if (name === LAUNCHER) return runWithoutJail(args[2] === 'must');
+  // The launcher hands on how much memory it may take, and what could not be had.
+  const jail = system !== null && memory !== undefined;
+  await runConvertWorker(
+    jail
+      ? { system, memoryBytes: Number(memory), missing: missing.split(',').filter((part) => part !== '') }
+      : null,
+  );
+}
+
+/** Where there are no system calls, as outside Linux. */
+async function runWithoutJail(must: boolean): Promise<void> {
+  if (must) {
+    process.stderr.write('There is no jail for conversions here.\n');
+    process.exit(1);
+  }
+  const { runConvertWorker } = await import('./worker.ts');
+  return runConvertWorker(null);
+}

@@ -1,0 +1,92 @@
+import { statSync } from 'node:fs';
+import { required } from './numbers.ts';
+import { cString, must, type System } from './system.ts';
+
+/** What a process may do below a path (linux/landlock.h). */
+export interface Allowance {
+  path: string;
+  access: 'read' | 'run' | 'write';
+}
+
+const VERSION = 1;
+const PATH_BENEATH = 1;
+const SET_NO_NEW_PRIVS = 38;
+
+/** Of openat: relative to the working folder; a name alone; closed when the program changes. */
+const FROM_HERE = -100;
+const ONLY_PATH = 0o10000000;
+const CLOSE_ON_EXEC = 0o2000000;
+
+const EXECUTE = 1;
+const WRITE_FILE = 2;
+const READ_FILE = 4;
+const READ_DIR = 8;
+const TRUNCATE = 1 << 14;
+
+/** Rights over files and folders that each version of the interface knows. */
+const FILE_RIGHTS = [0, 0x1fff, 0x3fff, 0x7fff, 0x7fff, 0xffff];
+/** Binding and connecting TCP sockets, since version 4. */
+const TCP_RIGHTS = 3;
+/** Abstract sockets and signals to processes outside, since version 6. */
+const SCOPES = 3;
+
+const RIGHTS: Record<Allowance['access'], number> = {
+  read: READ_FILE | READ_DIR,
+  run: READ_FILE | READ_DIR | EXECUTE,
+  // No more files than there are: who may make them fills the disk with them.
+  write: READ_FILE | READ_DIR | WRITE_FILE | TRUNCATE,
+};
+/** Rights that a file can have; the others are about what is in a folder. */
+const OF_FILES = EXECUTE | WRITE_FILE | READ_FILE | TRUNCATE;
+
+/** The version of Landlock that the kernel has; 0 where it has none, or does not let it be used. */
+export function landlockVersion({ call, arch }: System): number {
+  return Math.max(0, call(required('landlock_create_ruleset', arch), 0, 0, VERSION));
+}
+
+/**
+ * Takes away all rights over files but those named, and TCP altogether, from the calling thread and what it starts or
+ * becomes. Paths that do not exist are passed over.
+ * @throws {SystemCallError} where the kernel does not let it.
+ */
+export function restrict(allowances: readonly Allowance[], system: System): void {
+  const { call, arch } = system;
+  const version = landlockVersion(system);
+  const handled = FILE_RIGHTS[Math.min(version, FILE_RIGHTS.length - 1)] ?? 0;
+  const attributes = new BigUint64Array([
+    BigInt(handled),
+    BigInt(version >= 4 ? TCP_RIGHTS : 0),
+    BigInt(version >= 6 ? SCOPES : 0),
+  ]);
+  const known = version >= 6 ? 24 : version >= 4 ? 16 : 8;
+  const ruleset = must(
+    'landlock_create_ruleset',
+    call(required('landlock_create_ruleset', arch), new Uint8Array(attributes.buffer), known, 0),
+  );
+  for (const { path, access } of allowances) allow(ruleset, path, RIGHTS[access] & handled, system);
+  must('prctl', call(required('prctl', arch), SET_NO_NEW_PRIVS, 1, 0, 0, 0));
+  must('landlock_restrict_self', call(required('landlock_restrict_self', arch), ruleset, 0));
+  call(required('close', arch), ruleset);
+}
+
+function allow(ruleset: number, path: string, rights: number, { call, arch }: System): void {
+  const found = statSync(path, { throwIfNoEntry: false });
+  if (!found) return;
+  // Some of them may be used and not read.
+  const flags = CLOSE_ON_EXEC | ONLY_PATH;
+  const descriptor = must(
+    `openat of ${path}`,
+    call(required('openat', arch), FROM_HERE, cString(path), flags, 0),
+  );
+  try {
+    const rule = new DataView(new ArrayBuffer(12));
+    rule.setBigUint64(0, BigInt(found.isDirectory() ? rights : rights & OF_FILES), true);
+    rule.setInt32(8, descriptor, true);
+    must(
+      `landlock_add_rule for ${path}`,
+      call(required('landlock_add_rule', arch), ruleset, PATH_BENEATH, new Uint8Array(rule.buffer), 0),
+    );
+  } finally {
+    call(required('close', arch), descriptor);
+  }
+}

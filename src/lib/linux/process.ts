@@ -1,0 +1,60 @@
+import { required } from './numbers.ts';
+import { cString, must, type System } from './system.ts';
+
+const SET_DUMPABLE = 4;
+const GET_DUMPABLE = 3;
+const UNLIMITED = 2n ** 64n - 1n;
+
+/** Resources that can be limited (asm-generic/resource.h). */
+const RESOURCES = { fileSize: 1, data: 2, core: 4, processes: 6, files: 7, addressSpace: 9 };
+export type Resource = keyof typeof RESOURCES;
+
+/** Lowers a limit of this process, for good; one that is lower already stays. */
+export function limit(resource: Resource, most: number, { call, arch }: System): void {
+  const number = required('prlimit64', arch);
+  const old = new BigUint64Array(2);
+  must('prlimit64', call(number, 0, RESOURCES[resource], 0, new Uint8Array(old.buffer)));
+  const [, hard = UNLIMITED] = old;
+  const value = BigInt(Math.ceil(most)) < hard ? BigInt(Math.ceil(most)) : hard;
+  const wanted = new Uint8Array(new BigUint64Array([value, value]).buffer);
+  must(`prlimit64 of ${resource}`, call(number, 0, RESOURCES[resource], wanted, 0));
+}
+
+/** Keeps other processes of the same user from reading this one's memory and environment. */
+export function forbidDumps({ call, arch }: System): boolean {
+  const prctl = required('prctl', arch);
+  return call(prctl, SET_DUMPABLE, 0, 0, 0, 0) === 0 && call(prctl, GET_DUMPABLE, 0, 0, 0, 0) === 0;
+}
+
+/** Makes this process the first of a session and a group of its own. Does nothing where it is that already. */
+export function startSession({ call, arch }: System): void {
+  call(required('setsid', arch));
+}
+
+/**
+ * Becomes another program, which keeps the process id, the three standard streams and whatever was taken from this one.
+ * @throws {SystemCallError}; returns never.
+ */
+export function become(
+  command: readonly string[],
+  env: Readonly<Record<string, string | undefined>>,
+  system: System,
+): never {
+  const { call, arch, address } = system;
+  // Everything above the standard streams is closed when the program changes.
+  call(required('close_range', arch), 3, 2 ** 32 - 1, 4);
+  const texts: Uint8Array[] = [];
+  const pointers = (items: readonly string[]) => {
+    const strings = items.map(cString);
+    texts.push(...strings);
+    return new Uint8Array(new BigUint64Array([...strings.map(address), 0n]).buffer);
+  };
+  const variables = Object.entries(env).flatMap(([name, value]) =>
+    value === undefined ? [] : `${name}=${value}`,
+  );
+  const path = cString(command[0] ?? '');
+  const [argv, envp] = [pointers(command), pointers(variables)];
+  must(`execve of ${command[0]}`, call(required('execve', arch), path, argv, envp));
+  // Never reached; what the kernel was given must live until then.
+  throw new Error(`execve returned, with ${texts.length} arguments`);
+}

@@ -1,0 +1,89 @@
+import { access, constants, readFile } from 'node:fs/promises';
+import { dirname, resolve } from 'node:path';
+import process from 'node:process';
+import { AppError } from '../errors.ts';
+
+/** An account, as /etc/passwd and /etc/group have it. */
+export interface Account {
+  name: string;
+  uid: number;
+  gid: number;
+  /** Of all groups, its own included. */
+  groups: number[];
+}
+
+/** Finds an account by its name or number; `null` where there is none. Pure. */
+export function findAccount(wanted: string, passwd: string, group: string): Account | null {
+  const lines = passwd.split('\n').map((line) => line.split(':'));
+  const found = lines.find(([name, , uid]) => name === wanted || uid === wanted);
+  const [name = '', , uid, gid] = found ?? [];
+  if (uid === undefined || gid === undefined) return null;
+  const others = group
+    .split('\n')
+    .map((line) => line.split(':'))
+    .filter(([, , , members = '']) => members.split(',').includes(name))
+    .map(([, , id]) => Number(id));
+  return { name, uid: Number(uid), gid: Number(gid), groups: [...new Set([Number(gid), ...others])] };
+}
+
+/**
+ * Becomes another user, for good, before anything is opened. Does nothing where the process is that user already.
+ * Rejects with `unavailable` where that is not possible, or where the way back is open.
+ */
+export async function runAs(wanted: string): Promise<void> {
+  const [passwd, group] = await Promise.all([
+    readFile('/etc/passwd', 'utf8'),
+    readFile('/etc/group', 'utf8'),
+  ]);
+  const account = findAccount(wanted, passwd, group);
+  if (!account) throw unable(`there is no user "${wanted}" in /etc/passwd`);
+  const { uid, gid, groups } = account;
+  if (uid === 0) throw unable('it names root');
+  if (process.geteuid?.() === uid) return;
+  if (process.geteuid?.() !== 0) throw unable('only root can become another user');
+  // Deno has no such call: its service manager can do it (User= of systemd, setpriv).
+  if (!process.setgroups || !process.setgid || !process.setuid) {
+    throw unable('this runtime cannot leave the groups of root; start it as that user');
+  }
+  process.setgroups(groups);
+  process.setgid(gid);
+  process.setuid(uid);
+  if (
+    process.getuid?.() !== uid ||
+    process.geteuid?.() !== uid ||
+    process.getegid?.() !== gid ||
+    mayReturn()
+  ) {
+    throw unable('the process did not become that user for good');
+  }
+}
+
+/** Rejects with `unavailable` and the command that mends it where the folder is not the user's to write. */
+export async function checkOwner(folder: string, user: string): Promise<void> {
+  const path = resolve(folder);
+  const { R_OK, W_OK, X_OK } = constants;
+  const standing = await access(path).then(
+    () => path,
+    ({ code }: NodeJS.ErrnoException) => (code === 'ENOENT' ? dirname(path) : path),
+  );
+  const isOpen = await access(standing, R_OK | W_OK | X_OK).then(
+    () => true,
+    () => false,
+  );
+  if (isOpen) return;
+  const command = standing === path ? `chown -R ${user}: ${path}` : `install -d -m 700 -o ${user} ${path}`;
+  throw new AppError('unavailable', `The user ${user} cannot write ${path}. As root: ${command}`);
+}
+
+function mayReturn(): boolean {
+  try {
+    process.setuid?.(0);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function unable(why: string): AppError {
+  return new AppError('unavailable', `RUN_AS cannot be followed: ${why}.`);
+}

@@ -1,0 +1,84 @@
+import { describe, expect, test } from 'bun:test';
+import { tmpdir } from 'node:os';
+import { landlockVersion } from '../../src/lib/linux/landlock.ts';
+import { bunRuntime } from '../../src/runtime/bun.ts';
+import { ATTEMPTS, NEEDED } from '../support/jail/attempts.ts';
+
+const system = await bunRuntime.system();
+/** Kernels without the means are told by `picpool doctor`; there is nothing to hold then. */
+const withMeans = system !== null && landlockVersion(system) >= 3 ? describe : describe.skip;
+const isRoot = process.geteuid?.() === 0;
+const NOBODY = 65_534;
+
+interface Outcome {
+  attempt: string;
+  outcome: string;
+}
+
+/** Runs the attempts in workers of a server of its own. */
+async function tried(attempts: readonly string[], { sandbox = 'require', as = [] as string[] } = {}) {
+  const host = Bun.spawn([...as, process.execPath, 'test/support/jail/host.ts', sandbox, ...attempts], {
+    env: { PATH: process.env.PATH ?? '', HOME: tmpdir() },
+    stdin: 'ignore',
+    stdout: 'pipe',
+    stderr: 'inherit',
+  });
+  const lines = (await new Response(host.stdout).text()).trim().split('\n');
+  const outcomes = lines.map((line) => JSON.parse(line) as Outcome & { missing?: string[]; user?: number });
+  const last = outcomes.pop();
+  return { outcomes, missing: last?.missing, user: last?.user };
+}
+
+const succeeded = (outcomes: readonly Outcome[]) =>
+  outcomes.filter(({ outcome }) => outcome === 'succeeded').map(({ attempt }) => attempt);
+
+withMeans('a worker that a picture has taken over', () => {
+  const users: [string, string[], boolean][] = [
+    ['as the user of these tests', [], true],
+    ['of a server that root has started as another user', asNobody(), isRoot],
+  ];
+  for (const [who, as, possible] of users) {
+    test.skipIf(!possible)(`${who} gets out in none of the ways that it tries`, async () => {
+      const { outcomes, missing, user } = await tried(['needed', 'all'], { as });
+      expect(missing).toEqual([]);
+      expect(user).toBe(as.length > 0 ? NOBODY : (process.geteuid?.() ?? -1));
+      expect(outcomes).toHaveLength(Object.keys(NEEDED).length + Object.keys(ATTEMPTS).length);
+      expect(succeeded(outcomes)).toEqual(Object.keys(NEEDED));
+      expect(outcomes.filter(({ outcome }) => !/^(succeeded|refused)/.test(outcome))).toEqual([]);
+    });
+  }
+
+  test('does not outlive its deadline, or take more memory than it may; each costs its job alone', async () => {
+    const [late, full] = await Promise.all([
+      tried(['outlive the deadline', 'read its input']),
+      tried(['fill the memory', 'read its input']),
+    ]);
+    expect(late.outcomes[0]?.outcome).toStartWith('The image could not be converted within');
+    expect(full.outcomes[0]?.outcome).toMatch(/memory|refused|decoder fail/);
+    for (const { outcomes } of [late, full]) expect(outcomes[1]?.outcome).toBe('succeeded');
+  });
+
+  test('gets out in those ways where there is no jail, so that they are real', async () => {
+    const ways = [
+      'read /etc/passwd',
+      'read the database',
+      'list the data',
+      'read the picture of another job',
+      'open the database to everybody',
+      'write into the data',
+      'connect by TCP',
+      'make a UDP socket',
+      'connect to a unix socket',
+      'run a program',
+      'signal the server',
+      'slow the server down',
+      'read the environment of the server',
+    ];
+    const { outcomes } = await tried(ways, { sandbox: 'off' });
+    expect(succeeded(outcomes)).toEqual(ways);
+  });
+});
+
+function asNobody(): string[] {
+  return ['setpriv', `--reuid=${NOBODY}`, `--regid=${NOBODY}`, '--clear-groups'];
+}
