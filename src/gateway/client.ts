@@ -108,6 +108,11 @@ export class Client implements TcpListener {
     this.#onGone();
   }
 
+  /** True once it sends no more. */
+  get hasEnded(): boolean {
+    return this.#ended;
+  }
+
   /** Takes so many bytes of what has come. */
   take(count: number): Buffer {
     const bytes = this.inbox.take(count) ?? Buffer.alloc(0);

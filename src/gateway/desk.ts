@@ -11,8 +11,6 @@ export interface Desk {
   monotonic: () => number;
   /** CONNECT is answered only once an upstream has answered it. */
   strict: boolean;
-  /** Most upstreams for one request. */
-  tries: number;
   /** Throws `target_refused` for a target that must not be reached. */
   check: (target: Target) => void;
   /** Tunnels that are open; the idle ones are cut. */

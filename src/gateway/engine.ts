@@ -81,7 +81,11 @@ export function createEngine(options: EngineOptions): Engine {
     const startedAt = monotonic();
     return race(
       {
-        ...limits,
+        lane: limits.lane,
+        suits: limits.suits,
+        width: limits.width,
+        tries: limits.tries,
+        timeoutMs: limits.timeoutMs,
         tcp,
         target,
         planFor,

@@ -37,7 +37,7 @@ const SWEEP_MS = 5_000;
 
 /** Starts listening. Rejects where the address is taken. */
 export async function startGateway(options: GatewayOptions): Promise<Gateway> {
-  const { tcp, monotonic, meter, rules, admit, strict, tries, idleMs } = options;
+  const { tcp, monotonic, meter, rules, admit, strict, idleMs } = options;
   const engine = createEngine(options);
   const relays = new Set<Relay>();
   const clients = new Set<Client>();
@@ -46,7 +46,6 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     meter,
     monotonic,
     strict,
-    tries,
     relays,
     check(target) {
       const sentence = refusedTarget(target, rules);

@@ -176,7 +176,7 @@ class Exchange {
   }
 
   #beginAnswer(answer: Answer, rest: Buffer): void {
-    const { client, desk } = this.#options;
+    const { desk } = this.#options;
     const { member, tookMs, doubtful } = this.#result;
     this.#answer = answer;
     this.#answerEnd = bodyEnd(answer.framing);
@@ -188,9 +188,8 @@ class Exchange {
     else if (exitIp !== null) added.push(`X-Picpool-Exit: ${exitIp}`);
     const head = answerHead(answer, added);
     desk.meter.bytes('down', head.length);
-    client.socket.write(head);
     this.#received = Buffer.alloc(0);
-    this.#sendAnswer(rest);
+    this.#sendAnswer(rest, head);
   }
 
   /** The client's connection can be used again when both bodies have an end of their own. */
@@ -200,7 +199,8 @@ class Exchange {
     );
   }
 
-  #sendAnswer(bytes: Buffer): void {
+  /** `head`: goes with it, in one piece. */
+  #sendAnswer(bytes: Buffer, head: Buffer | null = null): void {
     const { client, desk, admission } = this.#options;
     try {
       const count = this.#answerEnd?.take(bytes) ?? 0;
@@ -210,7 +210,9 @@ class Exchange {
         return;
       }
       // What a proxy sends beyond the answer belongs to nobody.
-      if (count > 0 && !client.socket.write(bytes.subarray(0, count))) this.#upstream.pause();
+      const body = bytes.subarray(0, count);
+      const piece = head === null ? body : Buffer.concat([head, body]);
+      if (piece.length > 0 && !client.socket.write(piece)) this.#upstream.pause();
       if (this.#answerEnd?.done) this.#end('done');
     } catch {
       this.#end('broken');

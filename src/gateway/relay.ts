@@ -47,6 +47,11 @@ export class Relay {
     if (bytes.length > 0) this.#carry(direction, bytes, direction === 'up' ? client : upstream);
   }
 
+  /** The client had ended its half before the relay began. */
+  endClient(): void {
+    this.#options.client.listener.ended();
+  }
+
   /** Cuts it. */
   cut(): void {
     this.#end('limit');

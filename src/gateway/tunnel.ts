@@ -76,7 +76,8 @@ function connect(
 ): void {
   const plan: Plan = { tunnel: true, payload, judge };
   client.onBytes = () => {};
-  client.endIsLeaving = true;
+  // A handshake needs both halves; other protocols may say all they have and listen.
+  client.endIsLeaving = payload !== null;
   let running: Race | null = null;
   client.onLeft = () => {
     running?.cancel();
@@ -138,6 +139,7 @@ function carry({
   desk.relays.add(relay);
   relay.carry('down', received);
   relay.carry('up', client.inbox.remainder());
+  if (client.hasEnded) relay.endClient();
 }
 
 function isDistrust({ up, endedBy }: RelayReport, ms: number): boolean {

@@ -195,6 +195,10 @@ export function startGatewayFarm(roleOf: (address: string) => FarmRole): Gateway
       socket: {
         ...handlers,
         open(far) {
+          if (!sides.has(socket.data)) {
+            far.terminate();
+            return;
+          }
           far.data.other = socket;
           socket.data.other = far;
           socket.write(yes);
