@@ -22,6 +22,7 @@ import {
   type Sort,
   STATUSES,
 } from './proxy.ts';
+import { createEchoedRecall } from './recheck/echoed.ts';
 import { runRechecks } from './recheck/recheck.ts';
 import { createProgress, type RefreshJob } from './refresh/progress.ts';
 import { createRecorder } from './refresh/recorder.ts';
@@ -184,6 +185,7 @@ export function createProxyService(options: ProxyServiceOptions): ProxyService {
   const countCountries = createCountryCounts(store, clock);
   const history = createPoolHistory(options);
   const judges = createSharedJudges(options.state, checker.judges);
+  const recallEchoed = createEchoedRecall(store, checker.judges);
   let repetitions: Repetition[] = [];
   let loops: Promise<unknown> = Promise.resolve();
   let firstNote: Promise<void> = Promise.resolve();
@@ -308,6 +310,7 @@ export function createProxyService(options: ProxyServiceOptions): ProxyService {
         every(tickMs, refreshWhenDue, onError),
         every(1000, followOthers, onError),
         every(1000, judges.tell, onError),
+        every(5000, recallEchoed, onError),
         every(60_000, history.note, onError),
       ];
       loops = Promise.all([
