@@ -1,8 +1,9 @@
 import { type AnyElysia, Elysia } from 'elysia';
+import type { Holders } from './access/holders.ts';
 import { AppError, invalidParameter } from './errors.ts';
 import type { Feature } from './feature.ts';
 import { createAdmissionQueue, Overloaded } from './http/admission-queue.ts';
-import type { Contexts } from './http/context.ts';
+import { bearerOf, type Contexts } from './http/context.ts';
 import type { Cors } from './http/cors.ts';
 import { errorResponse, toAppError } from './http/errors.ts';
 import { Exchange } from './http/exchange.ts';
@@ -10,8 +11,9 @@ import { withoutBody } from './http/head.ts';
 import type { Limited, Limits } from './http/limits.ts';
 import { metricsRoutes } from './http/metrics-routes.ts';
 import { createPrometheus } from './http/prometheus.ts';
+import type { RequestContext } from './http/request-context.ts';
 import { createRequestMeter } from './http/request-meter.ts';
-import { createRouteTable } from './http/route-table.ts';
+import { createRouteTable, type Route } from './http/route-table.ts';
 import { statsRoute } from './http/stats-route.ts';
 import { type Dependency, systemRoutes } from './http/system-routes.ts';
 import { pathOf, withAuthority } from './http/target.ts';
@@ -45,6 +47,10 @@ export interface AppOptions {
   metrics?: { registry: Metrics; token?: string | undefined };
   /** Not given: scripts of other origins read nothing. */
   cors?: Cors | undefined;
+  /** Knows who brings a token; not given: nobody does. */
+  holders?: Holders;
+  /** True where only holders of tokens may upload. */
+  uploadNeedsToken?: boolean;
   /** Routes of the server itself, such as those for its administrator. */
   routes?: AnyElysia;
   /** Rejects with `forbidden` for clients that may only read. */
@@ -91,9 +97,10 @@ export function createApp(options: AppOptions): App {
     demandHost,
     answerPreflight,
     refuseForeignPages,
-    refuseBlocked,
     demandRoute,
-    demandAdmin,
+    recognise,
+    refuseBlocked,
+    demandRole,
     answer,
   ];
 
@@ -168,9 +175,38 @@ export function createApp(options: AppOptions): App {
     throw new AppError('not_found', 'There is nothing at this path.');
   }
 
-  function demandAdmin({ route: { admin }, context }: Exchange): undefined {
-    if (admin === null || context.admin || (admin === 'once set' && !contexts.adminIsSet)) return;
-    throw new AppError('unauthorized', 'This needs the header Authorization: Bearer <ADMIN_TOKEN>.');
+  /** Delete tokens and passwords of proxies come the same way, so that a token which nobody knows is no fault yet. */
+  function recognise({ request, context, route }: Exchange): undefined | Promise<undefined> {
+    const bearer = bearerOf(request.headers);
+    if (!options.holders || bearer === null) return;
+    if (roleOf(route) !== null) options.holders.demandCalm(context.peer);
+    return recogniseHolder(options.holders, bearer, context, route.bytes === null ? 0 : sizeOf(request));
+  }
+
+  async function recogniseHolder(holders: Holders, bearer: string, context: RequestContext, bytes: number) {
+    // Asked for now: the address is known only while the connection stands.
+    const token = await holders.identify(bearer);
+    if (token === null || token.role === 'gateway') return undefined;
+    await holders.charge(token, bytes);
+    context.role = token.role;
+    return undefined;
+  }
+
+  /** What a request must be allowed for this route, beyond what everybody is. */
+  function roleOf({ admin, limit }: Route): 'admin' | 'upload' | null {
+    if (admin === 'always' || (admin === 'once set' && contexts.adminIsSet)) return 'admin';
+    return limit === 'upload' && options.uploadNeedsToken ? 'upload' : null;
+  }
+
+  function demandRole({ request, route, context }: Exchange): undefined | Promise<undefined> {
+    const role = roleOf(route);
+    if (role === null || context.admin || context.role === role) return;
+    const name = role === 'admin' ? '<ADMIN_TOKEN>' : '<token>, with a token that the operator has given out';
+    const refusal = new AppError('unauthorized', `This needs the header Authorization: Bearer ${name}.`);
+    if (!options.holders || bearerOf(request.headers) === null) throw refusal;
+    return options.holders.countWrong(context.peer).then(() => {
+      throw refusal;
+    });
   }
 
   function answer(exchange: Exchange): Response | Promise<Response> {
@@ -253,6 +289,11 @@ function sealed(response: Response): Response {
     headers.set('cross-origin-resource-policy', 'same-origin');
   }
   return response;
+}
+
+/** What a body announces; one that announces nothing is counted as nothing here, and by the limits as the largest. */
+function sizeOf({ headers }: Request): number {
+  return Number(headers.get('content-length')) || 0;
 }
 
 function memoize<T>(make: () => Promise<T>): () => Promise<T> {

@@ -147,6 +147,11 @@ export const settings = Type.Object({
     'Answers CONNECT only once a proxy has answered it, instead of at once.',
   ),
 
+  UPLOAD: choice(
+    ['open', 'token'],
+    'open',
+    'Who may upload: everybody, or holders of tokens (`picpool token create`).',
+  ),
   IMAGE_MAX_UPLOAD: bytes('32MiB', 'Largest upload.', '1KiB'),
   IMAGE_MAX_STORAGE: optional(
     bytes(

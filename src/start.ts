@@ -1,4 +1,7 @@
+import { randomBytes } from 'node:crypto';
 import { openStores, type Stores } from '../adapters/open.ts';
+import { createHolders } from './access/holders.ts';
+import { createTokens } from './access/tokens.ts';
 import { createApp } from './app.ts';
 import type { Config, Environment } from './config.ts';
 import { createClients } from './http/client/clients.ts';
@@ -118,6 +121,13 @@ export async function start(
       now,
       metrics: { registry: metrics, token: config.METRICS_TOKEN },
       cors: config.CORS_ORIGINS && createCors(config.CORS_ORIGINS),
+      holders: createHolders({
+        tokens: createTokens({ state: stores.state, random: randomBytes, now: Date.now }),
+        limiter: opened.limiter,
+        now,
+        onWrong: () => onRefused('wrong_token'),
+      }),
+      uploadNeedsToken: config.UPLOAD === 'token',
       routes: adminRoutes(blocks),
       mayWrite: blocks.mayWrite,
     });

@@ -26,13 +26,13 @@ export interface Client {
   call(method: 'GET' | 'POST', path: string, options?: Call): Promise<Response>;
 }
 
-/** `ADMIN_TOKEN`, where it is set, goes with every call; it is never taken from the command line, which others can see. */
+/** `PICPOOL_TOKEN`, or else `ADMIN_TOKEN`, goes with every call; it is never taken from the command line, which others can see. */
 export function createClient(given: string | undefined, env: Environment): Client {
   const url = (given || env.PICPOOL_URL?.trim() || DEFAULT_URL).replace(/\/+$/, '');
   if (!/^https?:\/\//.test(url) || !URL.canParse(url)) {
     throw usageError(`The URL of the server must begin with http:// or https://, but is "${url}".`);
   }
-  const token = env.ADMIN_TOKEN?.trim();
+  const token = env.PICPOOL_TOKEN?.trim() || env.ADMIN_TOKEN?.trim();
   const headers: Record<string, string> = { accept: 'application/json, text/plain, text/event-stream' };
   if (token) headers.authorization = `Bearer ${token}`;
   return {

@@ -15,8 +15,10 @@ export interface RequestContext {
   origin: string;
   /** The same as the request names it, whatever `PUBLIC_URL` says. */
   reachedAt: string;
-  /** True when `ADMIN_TOKEN` is set and the request carries it. */
+  /** True where the request carries `ADMIN_TOKEN`, or a token of an administrator. */
   admin: boolean;
+  /** The role of the token that the request carries, once it is known; `null` for none. */
+  role: 'upload' | 'admin' | null;
 }
 
 export type ContextOf = (request: Request) => RequestContext;

@@ -14,6 +14,8 @@ const LATEST = 6;
 export interface GalleryOptions {
   service: Pick<ImageService, 'list' | 'limits'>;
   basePath: string;
+  /** True where only holders of tokens may upload. */
+  needsToken?: boolean;
 }
 
 /** The page of public images; with `text`, of those that match. */
@@ -33,7 +35,11 @@ export async function showGallery(
 }
 
 /** What the image host shows on the first page, also where the store does not answer. */
-export async function imageHome({ service, basePath }: GalleryOptions): Promise<HomeSection> {
+export async function imageHome({
+  service,
+  basePath,
+  needsToken = false,
+}: GalleryOptions): Promise<HomeSection> {
   let fault: string | null = null;
   const latest = await service.list({ page: 1, perPage: LATEST }).catch((error: unknown) => {
     if (!(error instanceof AppError)) throw error;
@@ -45,6 +51,7 @@ export async function imageHome({ service, basePath }: GalleryOptions): Promise<
     content: uploadSection({
       basePath,
       maxUploadBytes,
+      needsToken,
       formats: FORMATS,
       retentionDays: retentionMs / 86_400_000,
       latest: latest.items.map(tileOf),

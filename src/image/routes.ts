@@ -30,10 +30,12 @@ export interface ImageRoutesOptions {
   /** Path under which the routes are mounted, for links. */
   basePath: string;
   site: Site;
+  /** True where only holders of tokens may upload. */
+  needsToken?: boolean;
 }
 
 /** The image host over HTTP. `GET /api/stats` is not among them: it may be shared with another service. */
-export function imageRoutes({ service, contextOf, basePath, site }: ImageRoutesOptions) {
+export function imageRoutes({ service, contextOf, basePath, site, needsToken = false }: ImageRoutesOptions) {
   const pages = createPages({ service, site, basePath });
   const baseOf = (request: Request) => contextOf(request).origin + basePath;
 
@@ -167,7 +169,7 @@ export function imageRoutes({ service, contextOf, basePath, site }: ImageRoutesO
     .get(
       '/sharex.sxcu',
       ({ request }) =>
-        Response.json(sharexUploader(baseOf(request)), {
+        Response.json(sharexUploader(baseOf(request), needsToken), {
           headers: {
             'content-disposition': 'attachment; filename="picpool.sxcu"',
             'cache-control': 'no-cache',

@@ -1,11 +1,12 @@
-/** A custom uploader of ShareX for this server. `base`: scheme, host and base path. */
-export function sharexUploader(base: string) {
+/** A custom uploader of ShareX for this server. `base`: scheme, host and base path. Whoever imports it puts the token in. */
+export function sharexUploader(base: string, needsToken: boolean) {
   return {
     Version: '15.0.0',
     Name: `picpool (${new URL(base).host})`,
     DestinationType: 'ImageUploader',
     RequestMethod: 'POST',
     RequestURL: `${base}/api/upload`,
+    ...(needsToken && { Headers: { Authorization: 'Bearer YOUR-TOKEN' } }),
     Body: 'MultipartFormData',
     FileFormName: 'image',
     URL: '{json:raw_url}',

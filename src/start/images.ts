@@ -124,10 +124,11 @@ export async function startImages({
       contextOf,
       basePath,
       site,
+      needsToken: config.UPLOAD === 'token',
     })
       .use(imagePageRoutes({ service, contextOf, basePath, site }))
       .use(imageAdminRoutes({ service, contextOf, basePath })),
-    home: () => imageHome({ service, basePath }),
+    home: () => imageHome({ service, basePath, needsToken: config.UPLOAD === 'token' }),
     stats: async () => statsView(await service.summary(), limits, config.ABUSE_CONTACT),
     statsAnswer,
     async degraded() {

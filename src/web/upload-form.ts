@@ -6,6 +6,8 @@ import { readableBytes } from './words.ts';
 export interface UploadForm {
   basePath: string;
   maxUploadBytes: number;
+  /** True where only holders of tokens may upload. */
+  needsToken: boolean;
   /** Formats to choose from, besides `auto`. */
   formats: readonly string[];
   /** Images that nobody opens for so long are removed. */
@@ -17,7 +19,7 @@ export interface UploadForm {
 
 /** The image host on the first page: a place to drop pictures on, what this browser has uploaded, the latest ones. */
 export function uploadSection(form: UploadForm): Html {
-  const { basePath, maxUploadBytes, formats, retentionDays, latest, fault } = form;
+  const { basePath, maxUploadBytes, needsToken, formats, retentionDays, latest, fault } = form;
   return html`<section class="hero" aria-labelledby="upload-title">
 <div class="pitch">
 <h1 id="upload-title">Drop a picture, get a link.</h1>
@@ -36,6 +38,7 @@ export function uploadSection(form: UploadForm): Html {
 <p class="small muted" id="file-hint">JPEG, PNG, WebP, GIF, AVIF or TIFF, up to ${readableBytes(maxUploadBytes)} each. Kept until nobody has opened them for ${Math.round(retentionDays)} days.</p>
 <noscript><p class="no-script-file">The chosen file is sent by this button.</p><button type="submit">Upload</button></noscript>
 </div>
+${needsToken && html`<p class="fields needs-script"><label for="token">Token</label> <input id="token" type="password" autocomplete="off" placeholder="Only holders of a token may upload here"></p>`}
 ${options(formats)}
 </form>
 <ul class="cards" id="cards" aria-label="Uploads"></ul>

@@ -113,6 +113,11 @@ export const CLAIMS: readonly Claim[] = [
     holds: ({ stdout }) => stdout !== '',
   },
   {
+    command: /^picpool token create laptop/,
+    says: 'prints a token',
+    holds: ({ stdout }) => /^picpool_[\w-]{43}\n$/.test(stdout),
+  },
+  {
     command: /^picpool config; picpool doctor/,
     says: 'shows the settings and what is wrong',
     holds: ({ stdout }) => /PUBLIC_URL/.test(stdout) && /record store/.test(stdout),

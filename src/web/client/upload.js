@@ -11,8 +11,17 @@ const PASSING = [0, 429, 500, 503, 507];
 const form = byId('upload', HTMLFormElement);
 const input = byId('file', HTMLInputElement);
 const cards = byId('cards', HTMLUListElement);
+/** Where only holders of tokens may upload. */
+const token = /** @type {HTMLInputElement | null} */ (document.getElementById('token'));
 const zone = /** @type {HTMLElement} */ (form.querySelector('.dropzone'));
 const deletePath = form.action.replace(/upload$/, 'delete/');
+
+/** Under which this browser keeps the token. */
+const TOKEN_KEY = 'picpool-token';
+if (token) {
+  token.value = localStorage.getItem(TOKEN_KEY) ?? '';
+  token.addEventListener('change', () => localStorage.setItem(TOKEN_KEY, token.value.trim()));
+}
 
 /** @type {(() => void)[]} */
 const waiting = [];
@@ -73,6 +82,7 @@ function send(file, request, card) {
   body.set('image', file, file.name);
   request.open('POST', form.action);
   request.setRequestHeader('accept', 'application/json');
+  if (token?.value) request.setRequestHeader('authorization', `Bearer ${token.value.trim()}`);
   request.responseType = 'json';
   request.upload.addEventListener('progress', ({ loaded, total }) => card.sent(loaded / total));
   request.addEventListener('loadend', () => {

@@ -1,0 +1,80 @@
+import { AppError } from '../errors.ts';
+import { clientNetwork } from '../lib/address.ts';
+import type { Bucket, RateLimiter } from '../lib/rate-limiter.ts';
+import { isTokenLike, type Token, type Tokens } from './tokens.ts';
+
+/** Recognises who brings a token, and holds tokens to what they were given out for. */
+export interface Holders {
+  /** The facts of a token of an uploader or administrator, or `null` for any other text. */
+  identify(bearer: string): Promise<Token | null>;
+  /** Counts a use of a token, and the bytes it brings. Rejects with `rate_limited` past its rate or quota. */
+  charge(token: Token, bytes: number): Promise<void>;
+  /** @throws {AppError} `rate_limited` while the client has shown too many wrong tokens. */
+  demandCalm(peer: string): void;
+  /** Counts a token that opens nothing. Rejects with `rate_limited` when there were too many. */
+  countWrong(peer: string): Promise<void>;
+}
+
+export interface HoldersOptions {
+  tokens: Pick<Tokens, 'verify'>;
+  limiter: RateLimiter;
+  /** Milliseconds; only differences count. */
+  now: () => number;
+  /** Told of each wrong token. */
+  onWrong?: () => void;
+}
+
+/** Wrong tokens of one client: ten at once, then six a minute. */
+const WRONG: Bucket = { capacity: 10, perSecond: 0.1 };
+const MAX_BLOCKED = 10_000;
+
+export function createHolders({ tokens, limiter, now, onWrong }: HoldersOptions): Holders {
+  /** Until when a client network need not try, the first blocked first. */
+  const blocked = new Map<string, number>();
+
+  return {
+    async identify(bearer) {
+      if (!isTokenLike(bearer)) return null;
+      return (await tokens.verify(bearer, 'admin')) ?? (await tokens.verify(bearer, 'upload'));
+    },
+
+    async charge({ id, rate, quota }, bytes) {
+      const limits: [string, Bucket | null, number][] = [
+        ['rate', rate, 1],
+        ['quota', quota, bytes],
+      ];
+      for (const [name, bucket, cost] of limits) {
+        if (bucket === null) continue;
+        const { allowed, retryAfterMs } = await limiter.take(`token-${name} ${id}`, bucket, cost);
+        if (!allowed)
+          throw new AppError('rate_limited', `The ${name} of this token is used up.`, { retryAfterMs });
+      }
+    },
+
+    demandCalm(peer) {
+      const network = clientNetwork(peer);
+      const until = blocked.get(network);
+      if (until === undefined) return;
+      const retryAfterMs = until - now();
+      if (retryAfterMs > 0) throw tooMany(retryAfterMs);
+      blocked.delete(network);
+    },
+
+    async countWrong(peer) {
+      onWrong?.();
+      const network = clientNetwork(peer);
+      const { allowed, retryAfterMs } = await limiter.take(`wrong-token ${network}`, WRONG);
+      if (allowed) return;
+      const [oldest] = blocked.keys();
+      if (oldest !== undefined && blocked.size >= MAX_BLOCKED) blocked.delete(oldest);
+      blocked.set(network, now() + retryAfterMs);
+      throw tooMany(retryAfterMs);
+    },
+  };
+}
+
+function tooMany(retryAfterMs: number): AppError {
+  return new AppError('rate_limited', 'Too many wrong tokens came from your address; try again later.', {
+    retryAfterMs,
+  });
+}

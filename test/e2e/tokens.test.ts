@@ -1,0 +1,100 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { cli } from '../support/cli.ts';
+import { json } from '../support/json.ts';
+import { PNG } from '../support/running-server.ts';
+import { type ServerProcess, startServer } from '../support/server-process.ts';
+import { until } from '../support/services.ts';
+
+let folder: string;
+let server: ServerProcess;
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'picpool-tokens-'));
+  const env = {
+    UPLOAD: 'token',
+    SERVICES: 'image',
+    ADMIN_TOKEN: 'the-token-of-the-administrator',
+    TRUSTED_PROXIES: '127.0.0.1',
+  };
+  server = await startServer('bun', env, folder);
+}, 60_000);
+afterAll(async () => {
+  await server?.stop();
+  await rm(folder, { recursive: true, force: true });
+});
+
+const picpool = (...args: string[]) => cli(['token', ...args], { env: { DATA_DIR: folder } });
+const create = async (...args: string[]) => (await picpool('create', ...args)).stdout.trim();
+
+/** Each client has an address of its own, so that the wrong tokens of one do not count for another. */
+function ask(from: string, method: string, path: string, token?: string, body?: Uint8Array<ArrayBuffer>) {
+  const headers = {
+    'x-forwarded-for': from,
+    ...(token !== undefined && { authorization: `Bearer ${token}` }),
+  };
+  return fetch(server.url + path, { method, headers, ...(body && { body }) });
+}
+const upload = (from: string, token?: string) => ask(from, 'POST', '/api/upload', token, new Uint8Array(PNG));
+
+test('with UPLOAD=token nobody uploads but who was given a token, until it is revoked', async () => {
+  const refused = await upload('198.51.100.1');
+  expect([refused.status, (await json(refused)).code]).toEqual([401, 'unauthorized']);
+  expect((await upload('198.51.100.1', `picpool_${'A'.repeat(43)}`)).status).toBe(401);
+  const token = await create('laptop');
+  const stored = await upload('198.51.100.2', token);
+  expect(stored.status).toBe(201);
+  // Reading stays open to everybody.
+  expect((await ask('198.51.100.1', 'GET', '/api/list')).status).toBe(200);
+  await picpool('revoke', 'laptop');
+  const since = performance.now();
+  await until(async () => (await upload('198.51.100.2', token)).status === 401);
+  expect(performance.now() - since).toBeLessThan(1000);
+});
+
+test('an uploader is no administrator; a token of an administrator opens what ADMIN_TOKEN opens', async () => {
+  const [uploader, admin] = [await create('phone'), await create('boss', '--role', 'admin')];
+  const { id } = await json(await upload('198.51.100.3', admin));
+  for (const [method, path] of [
+    ['GET', '/api/admin/images'],
+    ['POST', '/api/cleanup'],
+  ] as const) {
+    expect([path, (await ask('198.51.100.3', method, path, uploader)).status]).toEqual([path, 401]);
+    expect([path, (await ask('198.51.100.3', method, path, admin)).status]).toEqual([path, 200]);
+  }
+  expect((await ask('203.0.113.4', 'DELETE', `/api/delete/${id}`, uploader)).status).toBe(403);
+  expect((await ask('203.0.113.4', 'DELETE', `/api/delete/${id}`, admin)).status).toBe(200);
+});
+
+test('a token ends at its rate and its quota', async () => {
+  const seldom = await create('seldom', '--rate', '2/1h');
+  const statuses = [];
+  for (let n = 0; n < 3; n++) statuses.push((await upload('198.51.100.5', seldom)).status);
+  expect(statuses).toEqual([201, 201, 429]);
+  const small = await create('small', '--quota', `${PNG.length + 1}B/1h`);
+  expect([
+    (await upload('198.51.100.5', small)).status,
+    (await upload('198.51.100.5', small)).status,
+  ]).toEqual([201, 429]);
+});
+
+test('wrong tokens are counted: then no token of that client is looked at for a while', async () => {
+  const token = await create('desk');
+  const guess = () => ask('198.51.100.6', 'GET', '/api/admin/images', 'not-the-administrator');
+  const statuses = [];
+  for (let n = 0; n < 12; n++) statuses.push((await guess()).status);
+  expect(statuses).toEqual([...Array(10).fill(401), 429, 429]);
+  const late = await upload('198.51.100.6', token);
+  expect([late.status, Number(late.headers.get('retry-after')) > 0]).toEqual([429, true]);
+  expect((await upload('198.51.100.7', token)).status).toBe(201);
+  const metrics = await (await fetch(`${server.url}/metrics`)).text();
+  expect(metrics).toMatch(/^picpool_limited_total\{limit="wrong_token"\} \d\d$/m);
+});
+
+test('the first page and ShareX ask for the token', async () => {
+  expect(await (await ask('198.51.100.8', 'GET', '/')).text()).toContain('id="token"');
+  expect(await json(await ask('198.51.100.8', 'GET', '/sharex.sxcu'))).toMatchObject({
+    Headers: { Authorization: 'Bearer YOUR-TOKEN' },
+  });
+});
