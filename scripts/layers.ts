@@ -47,11 +47,12 @@ const MAY_IMPORT: [from: RegExp, to: RegExp][] = [
   ],
 ];
 
-/** Checks who imports whom and how long files are; answers the faults in words. */
+/** Checks who imports whom, that no imports go in a circle, and how long files are; answers the faults in words. */
 export async function checkLayers(): Promise<string[]> {
   const files = (await Array.fromAsync(new Glob('{src,adapters}/**/*.ts').scan('.'))).sort();
   const faults: string[] = [];
   const sizes: number[] = [];
+  const imports = new Map<string, string[]>();
   for (const file of files) {
     const text = await Bun.file(file).text();
     const lines = text.split('\n').length - 1;
@@ -62,19 +63,48 @@ export async function checkLayers(): Promise<string[]> {
       if (uses.test(code) && !allowed.test(file))
         faults.push(`${file}: uses ${what}, which has its own place`);
     }
-    faults.push(...importFaults(file, code));
+    imports.set(file, importsOf(file, code));
+    faults.push(...importFaults(file, imports.get(file) ?? []));
   }
   const median = sizes.sort((a, b) => a - b)[Math.floor(sizes.length / 2)] ?? 0;
   if (median > MEDIAN_LINES) faults.push(`the median file has ${median} lines; ${MEDIAN_LINES} are the most`);
+  return [...faults, ...circles(imports)];
+}
+
+/** Files that an import leads to, types included. */
+function importsOf(file: string, code: string): string[] {
+  return [...code.matchAll(/(?:from|import\()\s*'(\.[^']+)'/g)].map(([, path = '']) =>
+    new URL(path, `file:///${file}`).pathname.slice(1),
+  );
+}
+
+/** The circles of imports that a walk along all imports closes. */
+export function circles(imports: ReadonlyMap<string, readonly string[]>): string[] {
+  const faults: string[] = [];
+  const seen = new Set<string>();
+  const path: string[] = [];
+
+  function visit(file: string): void {
+    if (path.includes(file)) {
+      faults.push(`imports in a circle: ${[...path.slice(path.indexOf(file)), file].join(' -> ')}`);
+      return;
+    }
+    if (seen.has(file)) return;
+    seen.add(file);
+    path.push(file);
+    for (const target of imports.get(file) ?? []) visit(target);
+    path.pop();
+  }
+
+  for (const file of imports.keys()) visit(file);
   return faults;
 }
 
-function importFaults(file: string, code: string): string[] {
+function importFaults(file: string, targets: readonly string[]): string[] {
   const rule = MAY_IMPORT.find(([from]) => from.test(file));
   if (!rule) return [`${file}: no layer rule speaks of this folder`];
   const home = file.split('/').slice(0, 2).join('/');
-  return [...code.matchAll(/(?:from|import\()\s*'(\.[^']+)'/g)]
-    .map(([, path = '']) => new URL(path, `file:///${file}`).pathname.slice(1))
+  return targets
     .filter((target) => !target.startsWith(`${home}/`) && !rule[1].test(target))
     .map((target) => `${file}: must not import ${target}`);
 }

@@ -1,19 +1,22 @@
 import { AppError } from '../../src/errors.ts';
-import type { Database } from './database.ts';
+import type { Migration } from './schema.ts';
 
-/** The statements of one step; the step at index n leads from schema version n to n + 1. Never edit a released one. */
-export type Migration = readonly string[];
+/** What of a database a migration needs. */
+export interface Migratable {
+  prepare<Row>(sql: string): { get(): Row | null; run(): void };
+  transaction<T>(work: () => T): T;
+}
 
 /**
  * Takes the schema forward, each step in one transaction, so that a crash leaves a whole version. Safe when several
  * processes start at once: the second finds the work done.
  * @throws {AppError} `unavailable` where the file has a newer schema than this program knows; nothing is changed.
  */
-export function migrate(database: Database, migrations: readonly Migration[]): void {
+export function migrate(database: Migratable, migrations: readonly Migration[]): void {
   while (step(database, migrations)) {}
 }
 
-function step(database: Database, migrations: readonly Migration[]): boolean {
+function step(database: Migratable, migrations: readonly Migration[]): boolean {
   return database.transaction(() => {
     const version =
       database.prepare<{ user_version: number }>('PRAGMA user_version').get()?.user_version ?? 0;

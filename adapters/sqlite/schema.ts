@@ -1,4 +1,5 @@
-import type { Migration } from './migrate.ts';
+/** The statements of one step; the step at index n leads from schema version n to n + 1. Never edit a released one. */
+export type Migration = readonly string[];
 
 /**
  * Proxies. `badness`, `slowness` and `tie` are the order of `dependable` as one ascending key, so that pages and

@@ -1,8 +1,9 @@
 import { createDoubts } from '../image/maintenance/doubts.ts';
 import { agreeOnEpoch } from '../image/maintenance/epoch.ts';
+import type { SweepReport } from '../image/maintenance/quarantine.ts';
 import { agreeOnIdentity } from '../image/maintenance/store-identity.ts';
 import { type Survey, survey } from '../image/maintenance/survey.ts';
-import { type SweepReport, sweep } from '../image/maintenance/sweep.ts';
+import { sweep } from '../image/maintenance/sweep.ts';
 import { createBlocks } from '../moderation/blocks.ts';
 import { defineCommand, NO_OPERANDS } from './command.ts';
 import { EXIT } from './exit.ts';

@@ -2,6 +2,7 @@ import { Inbox } from '../proxy/check/inbox.ts';
 import type { TcpListener, TcpSocket } from '../runtime/tcp.ts';
 import type { Account } from './accounts.ts';
 import type { Admission, Admit } from './admission.ts';
+import type { Caller, Voice } from './caller.ts';
 import type { Desk } from './desk.ts';
 import { GatewayFault, refusalAnswer, socksRefusal, socksReply } from './fault.ts';
 import { readHead } from './http-message.ts';
@@ -18,12 +19,6 @@ export const ASKING_MS = 20_000;
 
 const SOCKS5 = 5;
 const CONNECT_OK = Buffer.from('HTTP/1.1 200 Connection established\r\n\r\n');
-
-/** How an ask is answered in the client's protocol. */
-export interface Voice {
-  yes(headers: readonly string[]): Buffer;
-  no(fault: GatewayFault): Buffer;
-}
 
 const HTTP_VOICE: Voice = {
   yes: (headers) =>
@@ -43,7 +38,7 @@ export interface ClientOptions {
 }
 
 /** A client's connection up to the point where it is carried on. A class, as there is one for each connection. */
-export class Client implements TcpListener {
+export class Client implements TcpListener, Caller {
   readonly socket: TcpSocket;
   readonly inbox = new Inbox();
   /** Called with each piece that comes while somebody works for the client. */

@@ -1,7 +1,7 @@
 import type { TcpSocket } from '../runtime/tcp.ts';
 import type { Admission } from './admission.ts';
 import type { Plan, Verdict } from './attempt.ts';
-import type { Client } from './client.ts';
+import type { Caller } from './caller.ts';
 import type { Desk } from './desk.ts';
 import { GatewayFault, refusalAnswer } from './fault.ts';
 import { type Answer, answerHead, readAnswer } from './http-answer.ts';
@@ -12,7 +12,7 @@ import { noAnswer, sessionLost } from './tunnel.ts';
 import type { Upstream } from './upstream.ts';
 
 export interface PlainOptions {
-  client: Client;
+  client: Caller;
   desk: Desk;
   request: PlainRequest;
   admission: Admission;
@@ -90,7 +90,7 @@ function judgeAnswer(received: Buffer, method: string, certain: boolean): Verdic
   return { doubt: `${status} ${look.join(' ')}` };
 }
 
-function refuse(client: Client, fault: GatewayFault): void {
+function refuse(client: Caller, fault: GatewayFault): void {
   client.refuse({ yes: () => Buffer.alloc(0), no: refusalAnswer }, fault);
 }
 

@@ -1,7 +1,7 @@
 import type { Account } from './accounts.ts';
 import type { Admission } from './admission.ts';
 import type { Plan } from './attempt.ts';
-import type { Client, Voice } from './client.ts';
+import type { Caller, Voice } from './caller.ts';
 import type { Desk } from './desk.ts';
 import { GatewayFault } from './fault.ts';
 import type { Race, RaceResult } from './race.ts';
@@ -21,7 +21,7 @@ const LEAST_FINISHED_BYTES = 40;
 const DISTRUST_MS = 10_000;
 
 export interface TunnelOptions {
-  client: Client;
+  client: Caller;
   desk: Desk;
   target: Target;
   voice: Voice;
@@ -108,7 +108,7 @@ function carry({
   hello,
   account,
 }: {
-  client: Client;
+  client: Caller;
   desk: Desk;
   result: RaceResult;
   hello: number;

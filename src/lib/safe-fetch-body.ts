@@ -1,14 +1,28 @@
 import type { IncomingMessage } from 'node:http';
 import { pipeline, type Readable } from 'node:stream';
 import { createGunzip } from 'node:zlib';
-import type { SafeFetchOptions, SafeResponse } from './safe-fetch.ts';
 import { type Deadline, explain, SafeFetchError } from './safe-fetch-errors.ts';
+
+export interface SafeResponse {
+  status: number;
+  /** Names in lower case. */
+  headers: Readonly<Record<string, string>>;
+  /** Where the redirects ended. */
+  url: string;
+  /**
+   * The inflated body. Throws `SafeFetchError` when it breaks off, grows too large or comes too late, and the reason
+   * of the caller's signal. Must be iterated or discarded, else it holds its connection until the deadline.
+   */
+  body: AsyncIterable<Uint8Array>;
+  /** Closes the connection without reading further. */
+  discard(): void;
+}
 
 /** The answer as the caller sees it: inflated, capped, and under the deadline to its last byte. */
 export function answer(
   message: IncomingMessage,
   url: URL,
-  options: SafeFetchOptions,
+  options: { maxBytes: number },
   deadline: Deadline,
 ): SafeResponse {
   const close = () => {

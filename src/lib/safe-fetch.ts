@@ -3,8 +3,10 @@ import { request as httpsRequest } from 'node:https';
 import { isIP, type LookupFunction } from 'node:net';
 import { isGloballyRoutable } from './address.ts';
 import { lookupHost } from './resolve-host.ts';
-import { answer } from './safe-fetch-body.ts';
+import { answer, type SafeResponse } from './safe-fetch-body.ts';
 import { explain, SafeFetchError, startDeadline } from './safe-fetch-errors.ts';
+
+export type { SafeResponse } from './safe-fetch-body.ts';
 
 export interface SafeFetchOptions {
   /** `GET` by default. Redirects are followed for `GET` and `HEAD` only; of others the 3xx is the answer. */
@@ -17,21 +19,6 @@ export interface SafeFetchOptions {
   /** Most bytes of the body, on the wire and after inflating; what was sent up to there is handed out. */
   maxBytes: number;
   signal?: AbortSignal;
-}
-
-export interface SafeResponse {
-  status: number;
-  /** Names in lower case. */
-  headers: Readonly<Record<string, string>>;
-  /** Where the redirects ended. */
-  url: string;
-  /**
-   * The inflated body. Throws `SafeFetchError` when it breaks off, grows too large or comes too late, and the reason
-   * of the caller's signal. Must be iterated or discarded, else it holds its connection until the deadline.
-   */
-  body: AsyncIterable<Uint8Array>;
-  /** Closes the connection without reading further. */
-  discard(): void;
 }
 
 /**

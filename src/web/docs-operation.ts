@@ -1,4 +1,4 @@
-import type { Call, Media, Operation, Parameter, Schema } from './docs-page.ts';
+import type { Call, Media, Operation, Parameter, Schema } from './api-description.ts';
 import { type Html, html } from './html.ts';
 import { icon } from './icons.ts';
 

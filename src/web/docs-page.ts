@@ -1,59 +1,8 @@
+import type { ApiDescription, Call } from './api-description.ts';
 import { operationCard } from './docs-operation.ts';
 import { html } from './html.ts';
 import { icon } from './icons.ts';
 import type { Site } from './site.ts';
-
-/** The parts of an OpenAPI 3.1 document that the page shows. */
-export interface ApiDescription {
-  info: { version: string; description?: string };
-  paths: Record<string, Record<string, Operation>>;
-  components: { schemas: Record<string, Schema> };
-}
-
-export interface Operation {
-  operationId: string;
-  summary: string;
-  description?: string;
-  tags?: string[];
-  parameters?: Parameter[];
-  requestBody?: { content: Record<string, Media> };
-  responses: Record<string, { description: string; content?: Record<string, Media> }>;
-}
-
-export interface Parameter {
-  name: string;
-  in: 'path' | 'query' | 'header' | 'cookie';
-  required?: boolean;
-  description?: string;
-  schema: Schema;
-}
-
-export interface Media {
-  schema?: Schema;
-  example?: unknown;
-}
-
-export interface Schema {
-  $ref?: string;
-  type?: string;
-  format?: string;
-  enum?: string[];
-  const?: unknown;
-  default?: unknown;
-  description?: string;
-  properties?: Record<string, Schema>;
-  required?: string[];
-  items?: Schema;
-  anyOf?: Schema[];
-  allOf?: Schema[];
-}
-
-/** One call: where it goes, and what is said about it. */
-export interface Call {
-  method: string;
-  path: string;
-  operation: Operation;
-}
 
 /** Tags of calls that few visitors look for; they come last. */
 const ABOUT_THE_SERVER = ['Server', 'Administration'];

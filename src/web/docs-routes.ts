@@ -1,6 +1,7 @@
 import { Elysia } from 'elysia';
 import type { ContextOf } from '../http/request-context.ts';
-import { type ApiDescription, docsPage } from './docs-page.ts';
+import type { ApiDescription } from './api-description.ts';
+import { docsPage } from './docs-page.ts';
 import { pageResponse } from './page-response.ts';
 import type { Site } from './site.ts';
 

@@ -3,12 +3,10 @@ import { readFileSync } from 'node:fs';
 import { setPriority } from 'node:os';
 import { dirname, resolve } from 'node:path';
 import { Value } from '@sinclair/typebox/value';
+import type { Environment } from './environment.ts';
 import { LAUNCHER, WORKER } from './jail/launch.ts';
 import { createLineReader } from './lines.ts';
 import { type JobReply, WorkerReply, type WorkerRequest } from './protocol.ts';
-
-/** Environment variables. */
-export type Environment = Readonly<Record<string, string | undefined>>;
 
 /** A third of the server's share of a contended core. */
 const NICENESS = 5;

@@ -3,7 +3,7 @@ import { resolve as absolute } from 'node:path';
 import { AppError } from '../../errors.ts';
 import type { Log } from '../../lib/logger.ts';
 import type { Budget } from './budget.ts';
-import type { Environment } from './child.ts';
+import type { Environment } from './environment.ts';
 import { createFairQueue, type Purpose, type Queued } from './fair-queue.ts';
 import { countFrames } from './frames.ts';
 import { readHeader } from './header.ts';

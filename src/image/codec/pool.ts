@@ -4,7 +4,8 @@ import process from 'node:process';
 import { AppError } from '../../errors.ts';
 import type { Log } from '../../lib/logger.ts';
 import { type Bay, createBay } from './bay.ts';
-import { type Child, type Ending, type Environment, startChild } from './child.ts';
+import { type Child, type Ending, startChild } from './child.ts';
+import type { Environment } from './environment.ts';
 import type { Converted, ConvertJob, InputLimits, JobReply } from './protocol.ts';
 
 /** A job on its way through the pool. */

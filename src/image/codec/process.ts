@@ -1,6 +1,6 @@
 import process from 'node:process';
 import type { System } from '../../lib/linux/system.ts';
-import type { Environment } from './child.ts';
+import type { Environment } from './environment.ts';
 import { LAUNCHER, launch } from './jail/launch.ts';
 
 export interface Surroundings {

@@ -7,7 +7,25 @@ import { strayKey } from '../blob-keys.ts';
 import type { BlobStore, ImageStore } from '../store.ts';
 import type { Doubts } from './doubts.ts';
 import type { ImageFile } from './files.ts';
-import type { SweepReport } from './sweep.ts';
+
+/** What a sweep has done. */
+export interface SweepReport {
+  /** Files of deleted images, and files whose time in quarantine was over, that were removed, and their bytes. */
+  removed: number;
+  freedBytes: number;
+  /** Files without a record that were put into quarantine. */
+  quarantined: number;
+  /** Files in quarantine whose record is there again, and which are back in their places. */
+  restored: number;
+  /** Records whose file is missing, as far as numbers that change meanwhile can tell. */
+  missing: number;
+  /** Bytes of smaller versions. */
+  versionBytes: number;
+  /** Files without a record that were found, and left alone because they are too many for a mishap. */
+  unconfirmed: number;
+  /** False where it was stopped, or stopped itself because of a doubt. */
+  complete: boolean;
+}
 
 /** Files between two looks at records and marks. */
 const BATCH = 20;

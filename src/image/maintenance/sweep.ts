@@ -8,7 +8,7 @@ import type { BlobStore, ImageStore } from '../store.ts';
 import { CLEANUP_LOCK, CLEANUP_LOCK_TTL_MS } from './cleanup.ts';
 import type { Doubts } from './doubts.ts';
 import { advanceEpoch, EPOCH_BLOB } from './epoch.ts';
-import { createQuarantine, writeStrayCount } from './quarantine.ts';
+import { createQuarantine, type SweepReport, writeStrayCount } from './quarantine.ts';
 import { mostUnasked, type Survey, survey } from './survey.ts';
 
 /** Far longer than an upload takes from its file to its record, in ms. */
@@ -30,24 +30,6 @@ export interface SweepOptions {
   log: Log;
   /** The operator has looked at what the sweep would do. */
   confirmed?: boolean;
-}
-
-export interface SweepReport {
-  /** Files of deleted images, and files whose time in quarantine was over, that were removed, and their bytes. */
-  removed: number;
-  freedBytes: number;
-  /** Files without a record that were put into quarantine. */
-  quarantined: number;
-  /** Files in quarantine whose record is there again, and which are back in their places. */
-  restored: number;
-  /** Records whose file is missing, as far as numbers that change meanwhile can tell. */
-  missing: number;
-  /** Bytes of smaller versions. */
-  versionBytes: number;
-  /** Files without a record that were found, and left alone because they are too many for a mishap. */
-  unconfirmed: number;
-  /** False where it was stopped, or stopped itself because of a doubt. */
-  complete: boolean;
 }
 
 /**

@@ -1,6 +1,6 @@
 import type { CandidateSink } from './candidate-sink.ts';
 import { createLineCutter } from './lines.ts';
-import type { Parser } from './parser.ts';
+import type { Parser } from './parsing.ts';
 import { ADDRESS_FIELDS, takeCells, takeRecord } from './record.ts';
 
 /**

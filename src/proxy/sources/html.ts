@@ -1,6 +1,6 @@
 import type { CandidateSink } from './candidate-sink.ts';
 import { createLinesParser } from './lines.ts';
-import type { Parser } from './parser.ts';
+import type { Parser } from './parsing.ts';
 import { takeCells } from './record.ts';
 
 const LONGEST_TAG = 16_384;

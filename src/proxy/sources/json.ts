@@ -1,6 +1,6 @@
 import type { CandidateSink } from './candidate-sink.ts';
 import { createHtmlParser } from './html.ts';
-import type { Parser } from './parser.ts';
+import type { Parser } from './parsing.ts';
 import { isFields, takeRecord } from './record.ts';
 
 /** No description of one proxy is longer; some lists hold a page of HTML in one string, which is. */

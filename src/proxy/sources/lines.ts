@@ -1,5 +1,5 @@
 import type { CandidateSink } from './candidate-sink.ts';
-import type { Parser } from './parser.ts';
+import type { Parser } from './parsing.ts';
 
 /** No entry is longer; more is no list of lines, and must not be collected. */
 const LONGEST_LINE = 65_536;

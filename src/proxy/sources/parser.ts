@@ -3,14 +3,8 @@ import { createCsvParser } from './csv.ts';
 import { createHtmlParser } from './html.ts';
 import { createJsonParser } from './json.ts';
 import { createLinesParser } from './lines.ts';
+import type { Parser } from './parsing.ts';
 import type { SourceFormat } from './source.ts';
-
-/** Takes a list piece by piece, cut anywhere. It never throws, and holds at most about a million characters. */
-export interface Parser {
-  push(text: string): void;
-  /** The list has ended: what is still held is read. */
-  end(): void;
-}
 
 const PARSERS = {
   lines: createLinesParser,

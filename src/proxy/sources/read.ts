@@ -2,7 +2,8 @@ import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import type { SafeFetch } from '../../lib/safe-fetch.ts';
 import type { OnCandidate } from './candidate-sink.ts';
-import { createParser, type Parser } from './parser.ts';
+import { createParser } from './parser.ts';
+import type { Parser } from './parsing.ts';
 import type { Source, SourceReport } from './source.ts';
 
 export interface ReadOptions {

@@ -3,7 +3,7 @@ import { restrict } from '../../../lib/linux/landlock.ts';
 import { become, limit, startSession } from '../../../lib/linux/process.ts';
 import { install } from '../../../lib/linux/seccomp.ts';
 import type { System } from '../../../lib/linux/system.ts';
-import type { Environment } from '../child.ts';
+import type { Environment } from '../environment.ts';
 import { loadSharp } from '../sharp.ts';
 import { modulePath } from './modules.ts';
 import { allowances, LAUNCH_FILTER, MAX_FILE_BYTES, MAX_FILES, MAX_PROCESSES } from './policy.ts';

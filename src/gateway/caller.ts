@@ -1,0 +1,35 @@
+import type { Inbox } from '../proxy/check/inbox.ts';
+import type { TcpSocket } from '../runtime/tcp.ts';
+import type { GatewayFault } from './fault.ts';
+
+/** How an ask is answered in the client's protocol. */
+export interface Voice {
+  yes(headers: readonly string[]): Buffer;
+  no(fault: GatewayFault): Buffer;
+}
+
+/** A client's connection as those see it who work for the client. */
+export interface Caller {
+  readonly socket: TcpSocket;
+  /** What has come and was not taken yet. */
+  readonly inbox: Inbox;
+  /** Called with each piece that comes while somebody works for the client. */
+  onBytes: (() => void) | null;
+  /** Called once when the client has left while somebody works for it. */
+  onLeft: (() => void) | null;
+  onDrained: (() => void) | null;
+  /** Who waits for nothing but an answer may end its half; who wants a tunnel has left. */
+  endIsLeaving: boolean;
+  /** True when the client has ended its half. */
+  readonly hasEnded: boolean;
+  /** The connection is over; whoever has taken it tells so. */
+  gone(): void;
+  /** Takes so many bytes of what has come. */
+  take(count: number): Buffer;
+  /** Says no, and ends the connection. */
+  refuse(voice: Voice, fault: GatewayFault): void;
+  /** Ends the connection once all is sent. */
+  close(): void;
+  /** The connection may be asked for something else. */
+  again(): void;
+}
