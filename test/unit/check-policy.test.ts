@@ -54,3 +54,17 @@ test('service ports and impossible ports are refused in any case', () => {
     expect(REFUSED_PORTS.has(port)).toBe(true);
   for (const port of [80, 443, 1080, 3128, 8080, 65_535]) expect(REFUSED_PORTS.has(port)).toBe(false);
 });
+
+test('ports of the Fetch standard, of databases, containers and remote desktops are never dialled', () => {
+  for (const port of [
+    1, 69, 123, 512, 1723, 2376, 3389, 5060, 5900, 5984, 6443, 6667, 9042, 9200, 10080, 15672,
+  ]) {
+    expect([port, refusalOf({ ip: '1.1.1.1', port }, { allowPrivate: true, own: new Set() })]).toEqual([
+      port,
+      expect.stringContaining('port of'),
+    ]);
+  }
+  for (const port of [80, 443, 999, 1080, 3128, 4145, 5678, 8080, 8888, 9050, 9999]) {
+    expect(refusalOf({ ip: '1.1.1.1', port }, { allowPrivate: true, own: new Set() })).toBeNull();
+  }
+});
