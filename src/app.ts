@@ -16,7 +16,7 @@ import { createRequestMeter } from './http/request-meter.ts';
 import { createRouteTable, type Route } from './http/route-table.ts';
 import { statsRoute } from './http/stats-route.ts';
 import { type Dependency, systemRoutes } from './http/system-routes.ts';
-import { pathOf, withAuthority } from './http/target.ts';
+import { createTargets, pathOf } from './http/target.ts';
 import { createWriteOrigin } from './http/write-origin.ts';
 import type { Log } from './lib/logger.ts';
 import type { Metrics } from './lib/metrics.ts';
@@ -82,6 +82,7 @@ export function createApp(options: AppOptions): App {
     .use(docsRoutes(web.site, description, contexts.of))
     // Pictures come first: they are what most visitors come with.
     .use(webRoutes({ ...web, sections: options.features.toReversed().flatMap(({ home }) => home ?? []) }));
+  const targets = createTargets();
   const table = createRouteTable(router.routes);
   const meter = metrics && createRequestMeter(metrics.registry);
   const admission = createAdmissionQueue({ metrics: metrics?.registry });
@@ -105,7 +106,7 @@ export function createApp(options: AppOptions): App {
   ];
 
   function begin(incoming: Request, socketPeer: () => string): Exchange {
-    const wellFormed = withAuthority(incoming);
+    const wellFormed = targets.withAuthority(incoming);
     const request = wellFormed ?? incoming;
     const path = pathOf(request.url);
     return new Exchange({
@@ -120,9 +121,8 @@ export function createApp(options: AppOptions): App {
 
   function run(exchange: Exchange, first = 0): Response | Promise<Response> {
     try {
-      for (const [place, step] of steps.entries()) {
-        if (place < first) continue;
-        const answer = step(exchange);
+      for (let place = first; place < steps.length; place++) {
+        const answer = steps[place]?.(exchange);
         if (answer instanceof Promise) return wait(exchange, answer, place + 1);
         if (answer) return finish(exchange, answer);
       }

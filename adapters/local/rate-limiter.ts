@@ -49,8 +49,11 @@ export function createLocalRateLimiter({ now, maxKeys = MAX_KEYS }: LocalRateLim
       const allowed = cost <= before + ROUNDING;
       const tokens = allowed ? Math.max(0, before - cost) : before;
       const resetMs = msUntil(capacity - tokens, perSecond);
-      if (state) Object.assign(state, { tokens, at: time, fullAt: time + resetMs });
-      else {
+      if (state) {
+        state.tokens = tokens;
+        state.at = time;
+        state.fullAt = time + resetMs;
+      } else {
         if (buckets.size >= sweepAt) sweep(time);
         buckets.set(key, { tokens, at: time, fullAt: time + resetMs });
       }

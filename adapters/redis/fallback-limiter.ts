@@ -8,9 +8,13 @@ const PAUSE_MS = 1000;
 
 /**
  * A limiter that goes on with another one while the first fails or hangs, so that what needs no server, such as
- * lists of proxies, is still served: each copy then limits on its own.
+ * lists of proxies, is still served: each copy then limits on its own. `now` in ms; only differences count.
  */
-export function withFallback(first: RateLimiter, fallback: RateLimiter): RateLimiter {
+export function withFallback(
+  first: RateLimiter,
+  fallback: RateLimiter,
+  now: () => number = () => performance.now(),
+): RateLimiter {
   let failedAt = Number.NEGATIVE_INFINITY;
 
   async function inTime(
@@ -19,13 +23,13 @@ export function withFallback(first: RateLimiter, fallback: RateLimiter): RateLim
   ): Promise<Verdict> {
     const verdict = await within(asked, PATIENCE_MS).catch(() => null);
     if (verdict) return verdict;
-    failedAt = performance.now();
+    failedAt = now();
     return instead();
   }
 
   return {
     take(key, bucket, cost) {
-      if (performance.now() - failedAt < PAUSE_MS) return fallback.take(key, bucket, cost);
+      if (now() - failedAt < PAUSE_MS) return fallback.take(key, bucket, cost);
       const verdict = first.take(key, bucket, cost);
       return verdict instanceof Promise ? inTime(verdict, () => fallback.take(key, bucket, cost)) : verdict;
     },

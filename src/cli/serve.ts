@@ -1,5 +1,6 @@
 import process from 'node:process';
 import { type Config, type Environment, parseConfig } from '../config.ts';
+import { createLineWriter } from '../lib/line-writer.ts';
 import { createLogger } from '../lib/logger.ts';
 import type { Runtime } from '../runtime/runtime.ts';
 import { type RunningServer, start } from '../start.ts';
@@ -24,10 +25,16 @@ from a .env file; \`picpool config\` lists them.`,
 /** Starts the server and keeps it running until a signal; a second signal ends it at once. */
 async function serve(runtime: Runtime, env: Environment): Promise<void> {
   const config = parseConfig(env);
+  const lines = createLineWriter({ write: (text) => void process.stdout.write(text) });
+  process.on('exit', lines.flush);
   const log = createLogger({
     level: config.LOG_LEVEL,
     format: config.LOG_FORMAT ?? (process.stdout.isTTY ? 'pretty' : 'json'),
-    write: createLineWriter(),
+    write(line, level) {
+      lines.write(line);
+      // What went wrong may be the last that this process does.
+      if (level === 'error') lines.flush();
+    },
     now: Date.now,
     addresses: config.LOG_ADDRESSES,
   });
@@ -58,18 +65,4 @@ ${others.join('')}`;
 
 function withoutPassword(url: string): string {
   return url.replace(/\/\/[^@/]*@/, '//***@');
-}
-
-/** Collects the lines of one turn of the event loop into one write. */
-function createLineWriter(): (line: string) => void {
-  let pending = '';
-  return (line) => {
-    if (pending === '') {
-      setImmediate(() => {
-        process.stdout.write(pending);
-        pending = '';
-      });
-    }
-    pending += `${line}\n`;
-  };
 }

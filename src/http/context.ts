@@ -110,7 +110,7 @@ function nearest(list: string | null): string | null {
 function createIds(): () => string {
   const prefix = randomBytes(6).toString('hex');
   let count = 0;
-  return () => `${prefix}-${(++count).toString(36)}`;
+  return () => `${prefix}-${++count}`;
 }
 
 function sha256(text: string): Buffer {

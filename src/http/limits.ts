@@ -2,6 +2,7 @@ import { AppError } from '../errors.ts';
 import { clientNetwork } from '../lib/address.ts';
 import type { Bucket, RateLimiter, Verdict } from '../lib/rate-limiter.ts';
 import type { RateName, Rates } from '../lib/rates.ts';
+import { remember } from '../lib/remember.ts';
 import type { Route } from './route-table.ts';
 
 /** Counts a request against the limits of its route for its client. Waits only where the limiter does. */
@@ -29,6 +30,9 @@ export interface LimitOptions {
   onRefused?: (name: RateName) => void;
 }
 
+/** Addresses whose network is remembered. */
+const MAX_NETWORKS = 10_000;
+
 /** Limits per client address. */
 export function createLimits({ limiter, rates, maxUploadBytes, onRefused }: LimitOptions): Limits {
   const buckets: Rates = {
@@ -38,6 +42,8 @@ export function createLimits({ limiter, rates, maxUploadBytes, onRefused }: Limi
       capacity: Math.max(rates.upload_bytes.capacity, maxUploadBytes),
     },
   };
+
+  const networkOf = remember(MAX_NETWORKS, clientNetwork);
 
   function take(name: RateName, client: string, cost?: number): Limited | Promise<Limited> {
     const bucket = buckets[name];
@@ -66,7 +72,7 @@ export function createLimits({ limiter, rates, maxUploadBytes, onRefused }: Limi
   }
 
   return (request, { limit, bytes }, peer) => {
-    const client = clientNetwork(peer);
+    const client = networkOf(peer);
     if (bytes === null) return take(limit, client);
     const cost = Math.min(announcedBytes(request) ?? maxUploadBytes, maxUploadBytes);
     return takeBoth(limit, bytes, client, cost);

@@ -1,3 +1,5 @@
+import { remember } from '../lib/remember.ts';
+
 /** What a request is for: host, path and query, in a form that every later step can rely on. */
 
 /** RFC 3986 without user information, escapes and what no host name has; an address of IPv6 stands in brackets. */
@@ -6,21 +8,42 @@ const AUTHORITY = /^(?:[a-z\d](?:[\w.-]*[a-z\d_])?\.?|_[\w.-]+|\[[\da-f:.]+\])(?
 const MAX_KNOWN = 1000;
 const MAX_LENGTH = 300;
 
-const known = new Set<string>();
+const isAuthority = remember(
+  MAX_KNOWN,
+  // The pattern is about letters, the parser about what they mean: 256.1.1.1, or port 99999.
+  (text) => text.length <= MAX_LENGTH && AUTHORITY.test(text) && URL.canParse(`http://${text}/`),
+);
 
-/**
- * Returns the request with an absolute URL whose host is a well-formed one, or `null` where no such host was named: the
- * runtimes pass on whatever stands in `Host`, and make URLs of it that cannot be read, or of which a part of the path came
- * from there. A request of HTTP/1.0 need not name a host.
- */
-export function withAuthority(request: Request): Request | null {
-  const { url } = request;
-  const host = request.headers.get('host');
-  if (host === null && url.startsWith('/')) return new Request(`http://localhost${url}`, request);
-  if (host !== null && !isAuthority(host)) return null;
-  const start = url.indexOf('//') + 2;
-  const end = url.indexOf('/', start);
-  return url.startsWith('http') && end > start && isAuthority(url.slice(start, end)) ? request : null;
+/** Brings requests into a form that every later step can rely on. */
+export interface Targets {
+  /**
+   * Returns the request with an absolute URL whose host is a well-formed one, or `null` where no such host was named: the
+   * runtimes pass on whatever stands in `Host`, and make URLs of it that cannot be read, or of which a part of the path came
+   * from there. A request of HTTP/1.0 need not name a host.
+   */
+  withAuthority(request: Request): Request | null;
+}
+
+export function createTargets(): Targets {
+  /** Of the last request, which most others are like: looking at letters costs less than cutting a URL into pieces. */
+  let lastHost: string | null = null;
+  let lastStart = ' ';
+
+  return {
+    withAuthority(request) {
+      const { url } = request;
+      const host = request.headers.get('host');
+      if (host === lastHost && url.startsWith(lastStart)) return request;
+      if (host === null && url.startsWith('/')) return new Request(`http://localhost${url}`, request);
+      if (host !== null && !isAuthority(host)) return null;
+      const start = url.indexOf('//') + 2;
+      const end = url.indexOf('/', start);
+      if (!url.startsWith('http') || end <= start || !isAuthority(url.slice(start, end))) return null;
+      lastHost = host;
+      lastStart = url.slice(0, end + 1);
+      return request;
+    },
+  };
 }
 
 /** The path of an absolute URL, without reading the rest of it: this runs for every request. */
@@ -28,13 +51,4 @@ export function pathOf(url: string): string {
   const start = url.indexOf('/', url.indexOf('//') + 2);
   const end = url.indexOf('?', start);
   return end === -1 ? url.slice(start) : url.slice(start, end);
-}
-
-function isAuthority(text: string): boolean {
-  if (known.has(text)) return true;
-  // The pattern is about letters, the parser about what they mean: 256.1.1.1, or port 99999.
-  if (text.length > MAX_LENGTH || !AUTHORITY.test(text) || !URL.canParse(`http://${text}/`)) return false;
-  if (known.size >= MAX_KNOWN) known.clear();
-  known.add(text);
-  return true;
 }

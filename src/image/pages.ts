@@ -1,4 +1,5 @@
-import { AppError } from '../errors.ts';
+import { AppError, type ErrorCode } from '../errors.ts';
+import { errorResponse } from '../http/errors.ts';
 import type { RequestContext } from '../http/request-context.ts';
 import { formatTimestamp } from '../lib/clock.ts';
 import { deletedPage, deletePage } from '../web/delete-page.ts';
@@ -69,7 +70,7 @@ export function createPages({ service, site, basePath }: PagesOptions): Pages {
         // The picture on the page is a request of its own, which brings no header and no query.
         if (byPassword) headers.push(...cookiesFor(image, context));
       } catch (error) {
-        return formAgain(error, site, basePath, id);
+        return formAgain(error, site, basePath, id, context.id);
       }
       if (!context.head) service.accessed(image);
       const token = flashCookie.read(request);
@@ -95,7 +96,7 @@ export function createPages({ service, site, basePath }: PagesOptions): Pages {
           context.peer,
         );
       } catch (error) {
-        return formAgain(error, site, basePath, id);
+        return formAgain(error, site, basePath, id, context.id);
       }
       const cookies = image.passwordHash === null ? [] : cookiesFor(image, context);
       if (acceptsHtml(request)) {
@@ -143,19 +144,19 @@ function redirectTo(location: string): [string, string][] {
   ];
 }
 
-/** The form, where an error can be mended by a password; else the error goes on. */
-function formAgain(error: unknown, site: Site, basePath: string, id: string): Response {
-  if (!(error instanceof AppError)) throw error;
-  const { code, message, retryAfterMs = 0 } = error;
-  const form = (fault: string | null) => passwordPage(site, { basePath, id, fault });
-  if (code === 'password_required') return pageResponse(form(null), { status: 401, cache: PRIVATE_CACHE });
-  if (code === 'wrong_password') return pageResponse(form(message), { status: 401, cache: PRIVATE_CACHE });
-  if (code !== 'rate_limited') throw error;
-  const seconds = String(Math.max(1, Math.ceil(retryAfterMs / 1000)));
-  return pageResponse(form(message), {
-    status: 429,
+/** Errors that a password mends, or a wait. */
+const MENDED_BY_FORM: readonly ErrorCode[] = ['password_required', 'wrong_password', 'rate_limited'];
+
+/** The form, where an error can be mended by it; else the error goes on. */
+function formAgain(error: unknown, site: Site, basePath: string, id: string, requestId: string): Response {
+  if (!(error instanceof AppError) || !MENDED_BY_FORM.includes(error.code)) throw error;
+  const { status, headers } = errorResponse(error, requestId);
+  const fault = error.code === 'password_required' ? null : error.message;
+  const retryAfter = headers.get('retry-after');
+  return pageResponse(passwordPage(site, { basePath, id, fault }), {
+    status,
     cache: PRIVATE_CACHE,
-    headers: [['retry-after', seconds]],
+    headers: retryAfter === null ? [] : [['retry-after', retryAfter]],
   });
 }
 

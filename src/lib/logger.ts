@@ -15,7 +15,7 @@ const RANK: Record<LogLevel, number> = { debug: 0, info: 1, warn: 2, error: 3 };
 export interface LoggerOptions {
   level: LogLevel;
   format: 'pretty' | 'json';
-  write: (line: string) => void;
+  write: (line: string, level: LogLevel) => void;
   now: () => number;
   /** Addresses of clients (the fact `peer`): as they are, as a keyed hash that tells clients apart, or left out. */
   addresses?: 'full' | 'hashed' | 'off';
@@ -33,16 +33,31 @@ export function createLogger({ level, format, write, now, addresses = 'full' }: 
       : others;
   }
 
+  /** The time of the last line: many lines share a millisecond. */
+  let lastMs = Number.NaN;
+  let lastTime = '';
+
+  function timeText(): string {
+    const ms = now();
+    if (ms !== lastMs) {
+      lastMs = ms;
+      lastTime = new Date(ms).toISOString();
+    }
+    return lastTime;
+  }
+
   return (eventLevel, message, facts = {}) => {
     if (RANK[eventLevel] < RANK[level]) return;
-    const time = new Date(now()).toISOString();
-    const known = hidden(typeof facts === 'function' ? facts() : facts);
-    const plain = Object.fromEntries(Object.entries(known).map(([key, value]) => [key, toPlain(value)]));
-    if (format === 'json') return write(JSON.stringify({ time, level: eventLevel, message, ...plain }));
+    const time = timeText();
+    const plain = typeof facts === 'function' ? hidden(facts()) : { ...hidden(facts) };
+    for (const name in plain) plain[name] = toPlain(plain[name]);
+    if (format === 'json') {
+      return write(JSON.stringify({ time, level: eventLevel, message, ...plain }), eventLevel);
+    }
     const tail = Object.entries(plain).map(
-      ([key, value]) => ` ${key}=${typeof value === 'string' ? value : JSON.stringify(value)}`,
+      ([name, value]) => ` ${name}=${typeof value === 'string' ? value : JSON.stringify(value)}`,
     );
-    write(`${time.slice(11, 19)} ${eventLevel.padEnd(5)} ${message}${tail.join('')}`);
+    write(`${time.slice(11, 19)} ${eventLevel.padEnd(5)} ${message}${tail.join('')}`, eventLevel);
   };
 }
 

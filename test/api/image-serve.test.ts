@@ -67,24 +67,31 @@ describe('a direct link', () => {
     expect(answer.headers.get('content-disposition')).toStartWith('attachment; filename="______.webp"');
   });
 
-  test('with another extension, in another case or of nobody is 404', async () => {
+  test('is found however its extension is written', async () => {
+    const jpeg = await host.upload(new Uint8Array(await quarters().png().toBuffer()), 'format=jpeg');
+    for (const [{ id }, names] of [
+      [image, ['WEBP', 'WebP']],
+      [jpeg, ['jpg', 'jpeg', 'JPG', 'Jpeg']],
+    ] as const) {
+      for (const name of names) expect((await host.send(`/i/${id}.${name}`)).status).toBe(200);
+    }
+  });
+
+  test('is 404 for HEAD, too, where its file is missing', async () => {
+    const lost = await host.upload(new Uint8Array(await quarters().png().toBuffer()));
+    await host.blobs.remove(`${lost.id}.webp`);
+    for (const method of ['HEAD', 'GET']) {
+      expect((await host.send(pathOf(lost.raw_url), { method })).status).toBe(404);
+    }
+  });
+
+  test('with another extension or of nobody is 404', async () => {
     const { id } = image;
-    for (const name of [
-      `${id}.png`,
-      `${id}.jpeg`,
-      `${id}.WEBP`,
-      `${id}.`,
-      `${id}.webp.webp`,
-      'zzzzzzzzzzzz.webp',
-      'x',
-    ]) {
+    for (const name of [`${id}.png`, `${id}.jpeg`, `${id}.`, `${id}.webp.webp`, 'zzzzzzzzzzzz.webp', 'x']) {
       const answer = await host.send(`/i/${name}`);
       expect(answer.status).toBe(404);
       expect(await json(answer)).toMatchObject({ code: 'not_found' });
     }
-    const jpeg = await host.upload(new Uint8Array(await quarters().png().toBuffer()), 'format=jpeg');
-    expect((await host.send(`/i/${jpeg.id}.jpeg`)).status).toBe(404);
-    expect((await host.send(`/i/${jpeg.id}.jpg`)).status).toBe(200);
   });
 
   test('is answered with 304 without a body where the caller has the file', async () => {

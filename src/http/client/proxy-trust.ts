@@ -1,4 +1,8 @@
 import { canonicalAddress, createNetworkList } from '../../lib/address.ts';
+import { remember } from '../../lib/remember.ts';
+
+/** Addresses of which it is remembered whether they are trusted. */
+const MAX_REMEMBERED = 10_000;
 
 /** The proxies in front of the server, as its settings name them. */
 export interface ProxyTrust {
@@ -20,7 +24,7 @@ export function createProxyTrust(entries: readonly string[], isSocket = false): 
     .filter((address) => address !== null);
   const named = new Set(single);
   return {
-    has: (address) => (address === '' ? isSocket : networks.has(address)),
+    has: remember(MAX_REMEMBERED, (address) => (address === '' ? isSocket : networks.has(address))),
     isNamed: (address) => named.has(address),
   };
 }

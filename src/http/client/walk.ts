@@ -1,4 +1,5 @@
 import { canonicalAddress } from '../../lib/address.ts';
+import { remember } from '../../lib/remember.ts';
 import type { ProxyTrust } from './proxy-trust.ts';
 
 /** What the addresses in front of a request say of its client. */
@@ -10,6 +11,10 @@ export interface Walk {
   /** False where a proxy that was passed over is not a trusted one, or too few have told anything. */
   sure: boolean;
 }
+
+/** Peers whose address is remembered: most requests come over a connection that is open. */
+const MAX_PEERS = 10_000;
+const canonicalPeer = remember(MAX_PEERS, (peer) => canonicalAddress(peer) ?? peer);
 
 /**
  * Finds the client: the peer of the socket, or, where that is a trusted proxy, an entry of `X-Forwarded-For`, which each
@@ -23,7 +28,7 @@ export function findClient(
   trust: ProxyTrust,
   hops?: number,
 ): Walk {
-  let address = canonicalAddress(socketPeer) ?? socketPeer;
+  let address = canonicalPeer(socketPeer);
   if (!trust.has(address)) return { address, believed: false, sure: true };
   const entries = forwardedFor?.split(',') ?? [];
   let sure = true;

@@ -12,10 +12,16 @@ import { thumbnailWidth } from './thumbnails.ts';
  */
 const CHALLENGE = 'ImagePassword realm="picpool"';
 
-/** `<id>` or `<id>.<extension>`, as it stands in a link; `null` for anything else. */
+/** Other ways to write the extension of a format. */
+const ALIASES: Record<string, string> = { jpeg: 'jpg', jpe: 'jpg', jfif: 'jpg' };
+
+/** `<id>` or `<id>.<extension>`, as it stands in a link or as somebody has typed it; `null` for anything else. */
 export function parseFileName(file: string): { id: string; extension: string | null } | null {
-  const [, id, extension = null] = /^([0-9A-Za-z]{12})(?:\.([a-z]+))?$/.exec(file) ?? [];
-  return id === undefined ? null : { id, extension };
+  const [, id, written] = /^([0-9A-Za-z]{12})(?:\.([A-Za-z]+))?$/.exec(file) ?? [];
+  if (id === undefined) return null;
+  if (written === undefined) return { id, extension: null };
+  const extension = written.toLowerCase();
+  return { id, extension: ALIASES[extension] ?? extension };
 }
 
 /** Opens an image to the request, or rejects; the headers that the error answer needs are put into `errorHeaders`. */

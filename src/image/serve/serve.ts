@@ -52,6 +52,9 @@ export async function serveImage(
   }
   const headers: Record<string, string> = { ...notModified, ...file };
   if (head) {
+    // One byte tells that the file is there.
+    const byte = await service.read(image, version.width, { start: 0, end: 1 });
+    if (byte instanceof ReadableStream) await byte.cancel();
     headers['content-length'] = String(size);
     return new Response(null, { headers });
   }

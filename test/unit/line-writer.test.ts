@@ -1,0 +1,26 @@
+import { expect, test } from 'bun:test';
+import { createLineWriter } from '../../src/lib/line-writer.ts';
+
+test('lines are written together, after a while, when they are many, or when somebody asks', async () => {
+  const written: string[] = [];
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const lines = createLineWriter({
+    write(text) {
+      written.push(text);
+      resolve();
+    },
+    everyMs: 1,
+    maxWaiting: 10,
+  });
+  lines.write('a');
+  lines.write('b');
+  expect(written).toEqual([]);
+  await promise;
+  expect(written).toEqual(['a\nb\n']);
+  lines.write('0123456789');
+  expect(written.at(-1)).toBe('0123456789\n');
+  lines.write('c');
+  lines.flush();
+  lines.flush();
+  expect(written).toEqual(['a\nb\n', '0123456789\n', 'c\n']);
+});
