@@ -10,7 +10,6 @@ import { Exchange } from './http/exchange.ts';
 import { withoutBody } from './http/head.ts';
 import type { Limited, Limits } from './http/limits.ts';
 import { metricsRoutes } from './http/metrics-routes.ts';
-import { createPrometheus } from './http/prometheus.ts';
 import type { RequestContext } from './http/request-context.ts';
 import { createRequestMeter } from './http/request-meter.ts';
 import { createRouteTable, type Route } from './http/route-table.ts';
@@ -269,7 +268,7 @@ export function createApp(options: AppOptions): App {
 /** Everything that the API description speaks of. */
 function publicRoutes({ features, dependencies, metrics, routes, now }: AppOptions): AnyElysia {
   const app = new Elysia({ normalize: false }).use(systemRoutes(dependencies));
-  if (metrics) app.use(metricsRoutes(createPrometheus(metrics.registry), metrics.token));
+  if (metrics) app.use(metricsRoutes(metrics.registry, metrics.token));
   if (routes) app.use(routes);
   for (const [basePath, group] of Map.groupBy(features, (feature) => feature.basePath)) {
     const mounted = new Elysia({ prefix: basePath, normalize: false });

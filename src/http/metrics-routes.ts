@@ -2,12 +2,13 @@ import { createHash, timingSafeEqual } from 'node:crypto';
 import { Type } from '@sinclair/typebox';
 import { Elysia } from 'elysia';
 import { AppError } from '../errors.ts';
+import type { Metrics } from '../lib/metrics.ts';
 import { describe } from './describe.ts';
 import { policy } from './policy.ts';
-import type { Prometheus } from './prometheus.ts';
+import { PROMETHEUS_TYPE, prometheusText } from './prometheus.ts';
 
 /** `GET /metrics`, open to all or, with a token, to those who bring it. */
-export function metricsRoutes(prometheus: Prometheus, token: string | undefined) {
+export function metricsRoutes(metrics: Pick<Metrics, 'collect'>, token: string | undefined) {
   const expected = token === undefined ? null : sha256(`Bearer ${token}`);
   return new Elysia().get(
     '/metrics',
@@ -19,8 +20,9 @@ export function metricsRoutes(prometheus: Prometheus, token: string | undefined)
           'The numbers need the header Authorization: Bearer <METRICS_TOKEN>.',
         );
       }
-      const { text, type } = await prometheus();
-      return new Response(text, { headers: { 'content-type': type, 'cache-control': 'no-store' } });
+      return new Response(prometheusText(await metrics.collect()), {
+        headers: { 'content-type': PROMETHEUS_TYPE, 'cache-control': 'no-store' },
+      });
     },
     {
       detail: describe({

@@ -16,8 +16,7 @@ export interface Family {
 }
 
 /**
- * The numbers of the process. Counting costs some nanoseconds, and loads nothing: what turns them into text is loaded
- * when somebody asks. Names and units follow the conventions of Prometheus. The values of a label must be few.
+ * The numbers of the process. Counting costs some nanoseconds. Names and units follow the conventions of Prometheus. The values of a label must be few.
  */
 export interface Metrics {
   /** A number that only grows; answers the counter of given label values. */

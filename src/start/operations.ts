@@ -4,6 +4,7 @@ import type { Config } from '../config.ts';
 import { systemClock } from '../lib/clock.ts';
 import type { Log } from '../lib/logger.ts';
 import { createMetrics, type Metrics } from '../lib/metrics.ts';
+import { describeProcess } from '../lib/process-metrics.ts';
 import { type Blocks, createBlocks } from '../moderation/blocks.ts';
 import type { Webhooks } from '../webhooks/webhooks.ts';
 import { instrumentLimiter, instrumentStores } from './instrumented.ts';
@@ -26,6 +27,7 @@ export interface Operations {
 export async function startOperations(config: Config, stores: Stores, log: Log): Promise<Operations> {
   const now = () => performance.now();
   const metrics = createMetrics();
+  describeProcess(metrics);
   const refusals = metrics.counter('picpool_limited_total', 'What a limit has refused.', ['limit']);
   const onRefused = (name: string) => refusals(name).inc();
   const observe = instrumentStores(metrics, now);

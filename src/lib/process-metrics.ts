@@ -1,0 +1,56 @@
+import { readdir, readFile } from 'node:fs/promises';
+import process from 'node:process';
+import type { GaugeOptions, Metrics } from './metrics.ts';
+
+const SECOND_US = 1e6;
+
+/** What is known about the process, under the names that all client libraries of Prometheus use. */
+export function describeProcess(metrics: Metrics): void {
+  const gauges: [
+    name: string,
+    help: string,
+    read: () => number | Promise<number>,
+    type?: GaugeOptions['type'],
+  ][] = [
+    [
+      'process_cpu_user_seconds_total',
+      'CPU time of the program.',
+      () => process.cpuUsage().user / SECOND_US,
+      'counter',
+    ],
+    [
+      'process_cpu_system_seconds_total',
+      'CPU time of the system for the program.',
+      () => process.cpuUsage().system / SECOND_US,
+      'counter',
+    ],
+    [
+      'process_cpu_seconds_total',
+      'CPU time of both.',
+      () => (process.cpuUsage().user + process.cpuUsage().system) / SECOND_US,
+      'counter',
+    ],
+    [
+      'process_start_time_seconds',
+      'When the process started, in seconds since 1970.',
+      () => Math.round(Date.now() / 1000 - process.uptime()),
+    ],
+    ['process_resident_memory_bytes', 'Memory of the process.', () => process.memoryUsage().rss],
+    // Linux alone tells these; elsewhere they are left out.
+    ['process_open_fds', 'Open files and sockets.', async () => (await readdir('/proc/self/fd')).length],
+    ['process_max_fds', 'Open files and sockets that are allowed.', mostOpenFiles],
+  ];
+  for (const [name, help, read, type] of gauges) {
+    metrics.gauge({
+      name,
+      help,
+      ...(type && { type }),
+      read: async () => [{ labels: [], value: await read() }],
+    });
+  }
+}
+
+async function mostOpenFiles(): Promise<number> {
+  const soft = /^Max open files\s+(\d+)/m.exec(await readFile('/proc/self/limits', 'utf8'))?.[1];
+  return soft === undefined ? Number.POSITIVE_INFINITY : Number(soft);
+}
