@@ -162,7 +162,7 @@ describe('a body', () => {
   });
 
   test('that nobody reads is closed at the deadline', async () => {
-    const response = await open(`${base}/drip`, { ...LIMITS, timeoutMs: 100 });
+    const response = await open(`${base}/drip`, { ...LIMITS, timeoutMs: 700 });
     await new Promise<void>((resolve) => dripEnded.push(resolve));
     await expect(text(response)).rejects.toMatchObject({ kind: 'timeout' });
   });
