@@ -78,11 +78,11 @@ export function createThumbnails({ blobs, codec, folder, quota, bytes }: Thumbna
   }
 
   /**
-   * The smallest version that is there and at least twice as wide, or the file as stored: what an encoder lost is not
-   * seen at half the size. A palette would be.
+   * The smallest version that is there and at least four times as wide, or the file as stored: what an encoder lost is not
+   * seen at a quarter of the size (bench/versions.ts); at half of it, it is. A palette would be.
    */
   async function sourceOf(image: ImageRecord, width: number): Promise<Blob | ReadableStream<Uint8Array>> {
-    const wider = image.format === 'gif' ? [] : THUMBNAIL_WIDTHS.filter((other) => other >= 2 * width);
+    const wider = image.format === 'gif' ? [] : THUMBNAIL_WIDTHS.filter((other) => other >= 4 * width);
     const kept = wider.map((other) => thumbnailKey(image, other)).find((key) => sizes.get(key));
     const version = kept === undefined ? null : await blobs.get(kept);
     const source = version ?? (await blobs.get(originalKey(image)));
