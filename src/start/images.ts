@@ -3,6 +3,7 @@ import { availableParallelism, platform } from 'node:os';
 import { join, resolve } from 'node:path';
 import { filesAdapter, recordsAdapter } from '../../adapters/registry.ts';
 import type { Config } from '../config.ts';
+import { AppError } from '../errors.ts';
 import { imageAdminRoutes } from '../image/admin-routes.ts';
 import { removeOldBays } from '../image/codec/bay.ts';
 import { createBudget } from '../image/codec/budget.ts';
@@ -65,7 +66,7 @@ export async function startImages({
     log,
     now,
   });
-  if (config.IMAGE_SANDBOX === 'require') await plainCodec.ready();
+  if (config.IMAGE_SANDBOX === 'require') await plainCodec.ready().catch(refuse);
   const codec = observeCodec(plainCodec, metrics, now);
   const folder = temporaryFolder(config);
   const files = filesAdapter(config.BLOBS_URL);
@@ -141,6 +142,13 @@ export async function startImages({
       await codec.close();
     },
   };
+}
+
+/** The log has said before what is missing. */
+function refuse(cause: unknown): never {
+  const message =
+    'Conversions cannot be jailed as IMAGE_SANDBOX=require asks for; the log says what is missing.';
+  throw new AppError('unavailable', message, { cause });
 }
 
 /** What the start message says; the log tells where a worker finds it otherwise. */

@@ -2,7 +2,9 @@ import { describe, expect, test } from 'bun:test';
 import { tmpdir } from 'node:os';
 import { landlockVersion } from '../../src/lib/linux/landlock.ts';
 import { bunRuntime } from '../../src/runtime/bun.ts';
+import { privatePhoto } from '../support/images.ts';
 import { ATTEMPTS, NEEDED } from '../support/jail/attempts.ts';
+import { startServer } from '../support/server-process.ts';
 
 const system = await bunRuntime.system();
 /** Kernels without the means are told by `picpool doctor`; there is nothing to hold then. */
@@ -76,6 +78,31 @@ withMeans('a worker that a picture has taken over', () => {
     ];
     const { outcomes } = await tried(ways, { sandbox: 'off' });
     expect(succeeded(outcomes)).toEqual(ways);
+  });
+});
+
+withMeans('a server whose profile refuses parts of the jail', () => {
+  const LANDLOCK = 'landlock_create_ruleset,landlock_add_rule,landlock_restrict_self';
+  const under = (calls: string) => [process.execPath, 'test/support/jail/under-profile.ts', calls];
+
+  test.each([
+    [LANDLOCK, 'partial (without: files)'],
+    [`${LANDLOCK},seccomp`, 'partial (without: files, network, programs)'],
+  ])('says so and converts all the same', async (calls, text) => {
+    const server = await startServer('bun', { SERVICES: 'image' }, undefined, under(calls));
+    expect(server.stderr()).toContain(`sandbox     ${text}`);
+    const body = new Uint8Array(await privatePhoto('jpeg'));
+    expect((await fetch(`${server.url}/api/upload`, { method: 'POST', body })).status).toBe(201);
+    const metrics = await (await fetch(`${server.url}/metrics`)).text();
+    expect(metrics).toContain('picpool_conversion_sandbox{state="partial"} 1');
+    await server.stop();
+  });
+
+  test('does not start where the whole jail is required', async () => {
+    const env = { SERVICES: 'image', IMAGE_SANDBOX: 'require' };
+    await expect(startServer('bun', env, undefined, under(LANDLOCK))).rejects.toThrow(
+      'IMAGE_SANDBOX=require',
+    );
   });
 });
 
