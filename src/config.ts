@@ -98,8 +98,8 @@ export const settings = Type.Object({
     text(
       undefined,
       'Key of the signatures of events; needed with `WEBHOOK_URLS`.',
-      /^\S{16,}$/,
-      '16 or more characters without spaces',
+      /^(whsec_[A-Za-z0-9+/]{32,86}={0,2}|(?!whsec_)\S{16,})$/,
+      'whsec_ and 24 to 64 bytes in Base64, or 16 or more other characters without spaces',
     ),
   ),
   WEBHOOK_POOL_BELOW: integer('10', 'Fewer working proxies than this are an event.', 0, 1_000_000),

@@ -20,7 +20,7 @@ export interface Caller {
   onDrained: (() => void) | null;
   /** Who waits for nothing but an answer may end its half; who wants a tunnel has left. */
   endIsLeaving: boolean;
-  /** True when the client has ended its half. */
+  /** True once it sends no more. */
   readonly hasEnded: boolean;
   /** The connection is over; whoever has taken it tells so. */
   gone(): void;

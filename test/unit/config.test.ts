@@ -30,6 +30,15 @@ describe('parseConfig', () => {
     });
   });
 
+  test('a webhook secret is one of Standard Webhooks, or any other of 16 characters', () => {
+    const secrets = ['whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw', 'sixteen-letters!'];
+    for (const WEBHOOK_SECRET of secrets)
+      expect(parseConfig({ WEBHOOK_SECRET })).toMatchObject({ WEBHOOK_SECRET });
+    for (const WEBHOOK_SECRET of ['whsec_short', 'whsec_this-is-no-base64-but-it-is-quite-long', 'short']) {
+      expect(Object.keys(faultsOf({ WEBHOOK_SECRET }))).toEqual(['WEBHOOK_SECRET']);
+    }
+  });
+
   test('a variable that is empty or blank counts as not set', () => {
     expect(parseConfig({ PORT: '', HOST: '  ' })).toMatchObject({ PORT: 3000, HOST: '0.0.0.0' });
   });

@@ -1,7 +1,9 @@
 import { afterEach, describe, expect, test } from 'bun:test';
 import { createHmac } from 'node:crypto';
+import { Webhook } from 'standardwebhooks';
 import { createLocalLocks } from '../../adapters/local/locks.ts';
 import { createSafeFetch, type SafeFetch } from '../../src/lib/safe-fetch.ts';
+import { signedHeaders } from '../../src/webhooks/signature.ts';
 import { type PoolState, watchPool } from '../../src/webhooks/watch.ts';
 import { createWebhooks, type Delivery, type WebhooksOptions } from '../../src/webhooks/webhooks.ts';
 import { createFakeClock } from '../support/fake-clock.ts';
@@ -101,6 +103,17 @@ describe('a message', () => {
     expect(Math.abs(Number(timestamp) - clock.now() / 1000)).toBeLessThan(60);
     const right = createHmac('sha256', SECRET).update(`message-1.${timestamp}.${body}`).digest('base64');
     expect(headers.get('webhook-signature')).toBe(`v1,${right}`);
+  });
+
+  test.each([
+    ['of Standard Webhooks', `whsec_${Buffer.from('a key of twenty-four byt').toString('base64')}`, {}],
+    ['of another form', SECRET, { format: 'raw' }],
+  ] as const)('is accepted by the reference library with a secret %s', (_, secret, options) => {
+    const body = JSON.stringify({ id: 'message-1', type: 'image.stored', data: { name: 'Straße' } });
+    const headers = signedHeaders(secret, { id: 'message-1', timeMs: Date.now(), body });
+    const library = new Webhook(secret, options);
+    expect(library.verify(body, headers)).toEqual(JSON.parse(body));
+    expect(() => library.verify(body.replace('stored', 'removed'), headers)).toThrow('signature');
   });
 
   test('is tried again while the receiver fails, in its order, and goes to every URL', async () => {
