@@ -1,10 +1,11 @@
 import { script } from './connection.ts';
+import { fenced } from './fence.ts';
 import { imageField as field } from './image-codec.ts';
 import { LOG } from './log.ts';
 
 /**
  * KEYS of every script here: records (id to record), public (ids, newest first), idle (ids by last access), totals,
- * log, tombstones (ids of removed images, by time). Only public images are logged.
+ * log, tombstones (ids of removed images, by time), fences. Only public images are logged.
  */
 
 const COUNT = `
@@ -111,8 +112,8 @@ return {redis.call('ZCARD', KEYS[2]), load(redis.call('ZRANGE', KEYS[2], first, 
 export const REMOVE_ONE = script(`${LOG}${COUNT}${REMOVE}
 return remove(ARGV[1])`);
 
-/** ARGV: id, time. Removes the image if its last access was before the time; answers 1 if it did. */
-export const REMOVE_IDLE = script(`${LOG}${COUNT}${REMOVE}
-local access = redis.call('ZSCORE', KEYS[3], ARGV[1])
-if not access or tonumber(access) >= tonumber(ARGV[2]) then return 0 end
-return remove(ARGV[1])`);
+/** ARGV: fence, id, time. Removes the image if its last access was before the time; answers 1 if it did. */
+export const REMOVE_IDLE = script(`${LOG}${COUNT}${REMOVE}${fenced('KEYS[7]')}
+local access = redis.call('ZSCORE', KEYS[3], ARGV[3])
+if not access or tonumber(access) >= tonumber(ARGV[4]) then return 0 end
+return remove(ARGV[3])`);

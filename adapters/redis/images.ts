@@ -4,6 +4,7 @@ import { FORMATS, type Format, type ImageRecord } from '../../src/image/image.ts
 import type { ImageStore, Page, PageQuery, Place } from '../../src/image/store.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import type { Arg, RedisConnection, Script } from './connection.ts';
+import { fenceArgs, unfenced } from './fence.ts';
 import { createFollower } from './follower.ts';
 import { createImageCare } from './image-care.ts';
 import { decodeImage, encodeImage } from './image-codec.ts';
@@ -44,7 +45,7 @@ export function createRedisImages(
   const keys = { records: key('records'), log: key('log') };
   const idleKey = key('idle');
   const totalsKey = key('totals');
-  const all = [keys.records, key('public'), idleKey, totalsKey, keys.log, key('tombstones')];
+  const all = [keys.records, key('public'), idleKey, totalsKey, keys.log, key('tombstones'), key('fences')];
   const read = (script: Script, ...args: Arg[]) => redis.run('safe', script, all, args);
 
   const stopping = new AbortController();
@@ -158,8 +159,8 @@ export function createRedisImages(
       return removed === 1;
     },
 
-    async removeIdle(id, before) {
-      const removed = await redis.run('never', REMOVE_IDLE, all, [id, before]);
+    async removeIdle(id, before, fence) {
+      const removed = unfenced(await redis.run('never', REMOVE_IDLE, all, [...fenceArgs(fence), id, before]));
       await follower.catchUp();
       return removed === 1;
     },

@@ -1,7 +1,9 @@
 import { setImmediate } from 'node:timers/promises';
+import type { Fence } from '../../src/lib/locks.ts';
 import type { ProxyFilter, ProxyRecord } from '../../src/proxy/proxy.ts';
 import type { ProxyStore } from '../../src/proxy/store.ts';
-import type { Arg, RedisConnection, Script } from './connection.ts';
+import type { Arg, RedisConnection, Repeat, Script } from './connection.ts';
+import { fenceArgs, unfenced } from './fence.ts';
 import { createFollower } from './follower.ts';
 import { type Changes, pairs } from './log.ts';
 import { decodeProxy, encodeProxy, endpointKey } from './proxy-codec.ts';
@@ -35,7 +37,7 @@ export function createRedisProxies(
 ): ProxyStore {
   const key = (name: string) => redis.key('proxies', name);
   const keys = { records: key('records'), log: key('log') };
-  const writeKeys = [keys.records, key('ids'), key('last-id'), keys.log];
+  const writeKeys = [keys.records, key('ids'), key('last-id'), keys.log, key('fences')];
 
   async function* scan(): AsyncIterable<Changes> {
     let cursor = '0';
@@ -70,11 +72,19 @@ export function createRedisProxies(
   const recent = async () => (await follower.recent()).view;
   const exact = async () => (await follower.exact()).view;
 
-  async function removeInBatches(script: Script, condition: Arg, ids: readonly number[]): Promise<number> {
+  const write = async (repeat: Repeat, script: Script, fence: Fence | undefined, ...args: Arg[]) =>
+    unfenced(await redis.run(repeat, script, writeKeys, [...fenceArgs(fence), ...args]));
+
+  async function removeInBatches(
+    script: Script,
+    condition: Arg,
+    ids: readonly number[],
+    fence: Fence | undefined,
+  ): Promise<number> {
     let removed = 0;
     for (let first = 0; first < ids.length; first += BATCH) {
-      const args = [condition, ...ids.slice(first, first + BATCH)];
-      removed += Number(await redis.run('never', script, writeKeys, args));
+      const batch = ids.slice(first, first + BATCH);
+      removed += Number(await write('never', script, fence, condition, ...batch));
     }
     await follower.catchUp();
     return removed;
@@ -97,11 +107,15 @@ export function createRedisProxies(
 
     lookup: async (endpoints) => (await exact()).lookup(endpoints),
 
-    async save(drafts) {
+    async save(drafts, fence) {
       if (drafts.length === 0) return [];
       const latest = new Map(drafts.map((draft) => [endpointKey(draft), draft]));
-      const args = [...latest].flatMap(([endpoint, draft]) => [endpoint, encodeProxy(draft)]);
-      const ids = (await redis.run('safe', SAVE, writeKeys, args)) as (string | number)[];
+      const args = [...latest].flatMap(([endpoint, draft]) => [
+        endpoint,
+        encodeProxy(draft),
+        draft.lastChecked,
+      ]);
+      const ids = (await write('safe', SAVE, fence, ...args)) as (string | number)[];
       const saved = new Map(
         [...latest].map(([endpoint, draft], index) => [endpoint, { ...draft, id: Number(ids[index]) }]),
       );
@@ -109,25 +123,25 @@ export function createRedisProxies(
       return drafts.flatMap((draft) => saved.get(endpointKey(draft)) ?? []);
     },
 
-    async reschedule(id, at) {
+    async reschedule(id, at, fence) {
       if (!Number.isSafeInteger(at)) throw new TypeError(`a check cannot be due at ${at}`);
-      const found = await redis.run('safe', RESCHEDULE, writeKeys, [id, at]);
+      const found = await write('safe', RESCHEDULE, fence, id, at);
       await follower.catchUp();
       return found === 1;
     },
 
     due: async (now, limit, status) => (await exact()).due(now, limit, status),
 
-    async removeDead(before) {
+    async removeDead(before, fence) {
       const gone = (record: ProxyRecord) => (record.lastAlive ?? record.firstSeen) < before;
       const ids: number[] = [];
       for await (const batch of (await exact()).stream({ status: 'dead' })) {
         for (const record of batch) if (gone(record)) ids.push(record.id);
       }
-      return removeInBatches(REMOVE_DEAD, before, ids);
+      return removeInBatches(REMOVE_DEAD, before, ids, fence);
     },
 
-    async evict(keep) {
+    async evict(keep, fence) {
       const replica = await exact();
       const { total } = await replica.summary();
       if (total <= keep) return 0;
@@ -135,7 +149,7 @@ export function createRedisProxies(
       for (const filter of [{ status: 'alive' }, { status: 'dead' }] satisfies ProxyFilter[]) {
         for await (const batch of replica.stream(filter)) bestFirst.push(...batch.map(({ id }) => id));
       }
-      return removeInBatches(EVICT, keep, bestFirst.slice(keep).reverse());
+      return removeInBatches(EVICT, keep, bestFirst.slice(keep).reverse(), fence);
     },
 
     summary: async () => (await recent()).summary(),

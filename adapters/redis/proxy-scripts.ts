@@ -1,8 +1,14 @@
 import { script } from './connection.ts';
+import { fenced } from './fence.ts';
 import { LOG } from './log.ts';
 import { proxyField as field } from './proxy-codec.ts';
 
-/** KEYS of every script here: records (id to record), ids (endpoint to id), last id, log. */
+/**
+ * KEYS of every script here: records (id to record), ids (endpoint to id), last id, log, fences. ARGV begins with a fence,
+ * see `fence.ts`; what is said of ARGV below comes after that.
+ */
+
+const FENCE = fenced('KEYS[5]');
 
 const REMOVE = `
 local function remove(id, proxy)
@@ -11,33 +17,37 @@ local function remove(id, proxy)
   redis.call('HDEL', KEYS[2], ${field('protocol')} .. '|' .. ${field('ip')} .. '|' .. port)
 end`;
 
-/** ARGV: endpoint and record in turn. Answers the ids. */
-export const SAVE = script(`${LOG}
+/** ARGV: endpoint, record and its last check in turn. A record that was checked later stays. Answers the ids. */
+export const SAVE = script(`${LOG}${FENCE}
 local ids = {}
-for i = 1, #ARGV, 2 do
+for i = 3, #ARGV, 3 do
   local id = redis.call('HGET', KEYS[2], ARGV[i])
   if not id then
     id = redis.call('INCR', KEYS[3])
     redis.call('HSET', KEYS[2], ARGV[i], id)
   end
-  redis.call('HSET', KEYS[1], id, ARGV[i + 1])
+  local known = redis.call('HGET', KEYS[1], id)
+  local proxy = known and cjson.decode(known)
+  if not proxy or ${field('lastChecked')} <= tonumber(ARGV[i + 2]) then
+    redis.call('HSET', KEYS[1], id, ARGV[i + 1])
+  end
   ids[#ids + 1] = id
 end
 log(KEYS[4], ids)
 return ids`);
 
 /** ARGV: id, time. The next check is the first field. Answers 1, or 0 where there is no such record. */
-export const RESCHEDULE = script(`${LOG}
-local proxy = redis.call('HGET', KEYS[1], ARGV[1])
+export const RESCHEDULE = script(`${LOG}${FENCE}
+local proxy = redis.call('HGET', KEYS[1], ARGV[3])
 if not proxy then return 0 end
-redis.call('HSET', KEYS[1], ARGV[1], '[' .. ARGV[2] .. string.match(proxy, ',.*'))
-log(KEYS[4], {ARGV[1]})
+redis.call('HSET', KEYS[1], ARGV[3], '[' .. ARGV[4] .. string.match(proxy, ',.*'))
+log(KEYS[4], {ARGV[3]})
 return 1`);
 
 /** ARGV: time, ids. Removes those of them that are dead and were last alive before the time; answers how many. */
-export const REMOVE_DEAD = script(`${LOG}${REMOVE}
-local before, removed = tonumber(ARGV[1]), {}
-for i = 2, #ARGV do
+export const REMOVE_DEAD = script(`${LOG}${REMOVE}${FENCE}
+local before, removed = tonumber(ARGV[3]), {}
+for i = 4, #ARGV do
   local text = redis.call('HGET', KEYS[1], ARGV[i])
   local proxy = text and cjson.decode(text)
   local isDead = proxy and ${field('status')} == 'dead'
@@ -50,9 +60,9 @@ if #removed > 0 then log(KEYS[4], removed) end
 return #removed`);
 
 /** ARGV: how many to keep, ids. Removes them in their order while there are more; answers how many. */
-export const EVICT = script(`${LOG}${REMOVE}
-local excess, removed = redis.call('HLEN', KEYS[1]) - ARGV[1], {}
-for i = 2, #ARGV do
+export const EVICT = script(`${LOG}${REMOVE}${FENCE}
+local excess, removed = redis.call('HLEN', KEYS[1]) - ARGV[3], {}
+for i = 4, #ARGV do
   local text = #removed < excess and redis.call('HGET', KEYS[1], ARGV[i])
   if text then
     remove(ARGV[i], cjson.decode(text))

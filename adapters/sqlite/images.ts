@@ -2,6 +2,7 @@ import { AppError } from '../../src/errors.ts';
 import type { Format, ImageRecord } from '../../src/image/image.ts';
 import { type ImageStore, MOST_COUNTED, type Page, type PageQuery } from '../../src/image/store.ts';
 import type { Database } from './database.ts';
+import { createFences } from './fences.ts';
 import { createLocator } from './image-order.ts';
 import { createImageRows, RECORD } from './image-rows.ts';
 import { createImageSearch, type SearchSteps } from './image-search.ts';
@@ -54,6 +55,7 @@ export function createSqliteImages(database: Database, searchSteps?: SearchSteps
   const dropTombstones = database.prepare(
     `DELETE FROM tombstones WHERE at <= CAST(unixepoch('subsec') * 1000 AS INTEGER) - ?`,
   );
+  const checkFence = createFences(database, 'images');
   const imageSearch = createImageSearch(database, searchSteps);
   const rows = createImageRows(database, imageSearch);
   const positionBelow = createLocator(database);
@@ -115,8 +117,9 @@ export function createSqliteImages(database: Database, searchSteps?: SearchSteps
       return found;
     },
 
-    async removeIdle(id, before) {
+    async removeIdle(id, before, fence) {
       return database.transaction(() => {
+        checkFence(fence);
         const image = byId.get(id);
         return image !== null && image.lastAccess < before && rows.remove(id);
       });

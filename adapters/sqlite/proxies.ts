@@ -1,9 +1,11 @@
 import { setImmediate as afterThisTurn } from 'node:timers';
 import { setImmediate } from 'node:timers/promises';
+import type { Fence } from '../../src/lib/locks.ts';
 import type { Endpoint, ProxyFilter, ProxyRecord, Sort } from '../../src/proxy/proxy.ts';
 import type { ProxyStore } from '../../src/proxy/store.ts';
 import type { SqliteValue } from '../../src/runtime/runtime.ts';
 import type { Database } from './database.ts';
+import { createFences } from './fences.ts';
 import { createIdSet } from './id-set.ts';
 import { createSaver, RECORD } from './proxy-rows.ts';
 import { drawIds } from './proxy-sample.ts';
@@ -48,7 +50,8 @@ export function createSqliteProxies(
   const incrementVersion = database.prepare('UPDATE proxy_version SET value = value + 1');
   /** The version as it was read in this turn of the event loop; `null` after an own write. */
   let knownVersion: string | null = null;
-  const saveOne = createSaver(database);
+  const saveOne = createSaver(database, { keepNewer: true });
+  const checkFence = createFences(database, 'proxies');
 
   function select<Row>({ text, values }: Sql): Row[] {
     return database.prepare<Row>(text).all(...values);
@@ -123,9 +126,10 @@ export function createSqliteProxies(
   }
 
   /** Removes what `next` names, one transaction at a time, until it names nothing. */
-  async function removeInSteps(next: (limit: number) => number[]): Promise<number> {
+  async function removeInSteps(next: (limit: number) => number[], fence: Fence | undefined): Promise<number> {
     for (let removed = 0; ; await setImmediate()) {
       const step = database.transaction(() => {
+        checkFence(fence);
         const ids = next(steps.removals);
         if (ids.length === 0) return 0;
         removeIds.run(JSON.stringify(ids));
@@ -197,9 +201,10 @@ export function createSqliteProxies(
       return [...found.values()];
     },
 
-    async save(drafts) {
+    async save(drafts, fence) {
       if (drafts.length === 0) return [];
       const ids = database.transaction(() => {
+        checkFence(fence);
         bumpVersion();
         return drafts.map(saveOne);
       });
@@ -207,8 +212,9 @@ export function createSqliteProxies(
       return drafts.map((draft, index) => ({ ...(saved.get(ids[index]) ?? draft), id: ids[index] ?? 0 }));
     },
 
-    async reschedule(id, at) {
+    async reschedule(id, at, fence) {
       return database.transaction(() => {
+        checkFence(fence);
         if (setNextCheck.all(at, id).length === 0) return false;
         bumpVersion();
         return true;
@@ -217,9 +223,11 @@ export function createSqliteProxies(
 
     due: async (now, limit, status) => dueNow.all(status, now, limit),
 
-    removeDead: (before) => removeInSteps((limit) => deadSince.all(before, limit).map(({ id }) => id)),
+    removeDead: (before, fence) =>
+      removeInSteps((limit) => deadSince.all(before, limit).map(({ id }) => id), fence),
 
-    evict: (keep) => removeInSteps((limit) => worst(Math.max(0, Math.min(limit, count({}) - keep)))),
+    evict: (keep, fence) =>
+      removeInSteps((limit) => worst(Math.max(0, Math.min(limit, count({}) - keep))), fence),
 
     summary: async () => summarise(counts.all()),
 

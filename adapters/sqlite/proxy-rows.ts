@@ -27,10 +27,16 @@ const OFTEN = REPLACED.filter((field) => !RARE.includes(field));
 /** What to select so that a row is a `ProxyRecord`. */
 export const RECORD = `p.id, ${selectList(FIELDS)}`;
 
-/** A function that inserts or replaces one draft by its endpoint and answers its id. To be called in a transaction. */
-export function createSaver(database: Database): (draft: ProxyDraft) => number {
+/**
+ * A function that inserts or replaces one draft by its endpoint and answers its id. With `keepNewer` a record that was
+ * checked later stays as it is. To be called in a transaction.
+ */
+export function createSaver(
+  database: Database,
+  { keepNewer }: { keepNewer: boolean },
+): (draft: ProxyDraft) => number {
   const find = database.prepare<ProxyRecord>(
-    `SELECT p.id, ${selectList(RARE)} FROM proxies p WHERE ip = ? AND port = ? AND protocol = ?`,
+    `SELECT p.id, p.last_checked AS lastChecked, ${selectList(RARE)} FROM proxies p WHERE ip = ? AND port = ? AND protocol = ?`,
   );
   const insert = database.prepare<{ id: number }>(
     `INSERT INTO proxies (${FIELDS.map(columnOf).join(', ')})
@@ -42,6 +48,7 @@ export function createSaver(database: Database): (draft: ProxyDraft) => number {
   return (draft) => {
     const known = find.get(draft.ip, draft.port, draft.protocol);
     if (!known) return insert.get(...values(draft, FIELDS))?.id ?? 0;
+    if (keepNewer && known.lastChecked > draft.lastChecked) return known.id;
     if (RARE.every((field) => known[field] === draft[field])) note.run(...values(draft, OFTEN), known.id);
     else replace.run(...values(draft, REPLACED), known.id);
     return known.id;
@@ -53,7 +60,7 @@ export function createSaver(database: Database): (draft: ProxyDraft) => number {
  * replaced. To be called in a transaction.
  */
 export function createImporter(database: Database): (record: ProxyRecord) => void {
-  const saveOne = createSaver(database);
+  const saveOne = createSaver(database, { keepNewer: false });
   const find = database.prepare<{ id: number }>(
     'SELECT id FROM proxies WHERE ip = ? AND port = ? AND protocol = ?',
   );

@@ -1,3 +1,4 @@
+import type { Fence } from '../lib/locks.ts';
 import type { Format, ImageRecord } from './image.ts';
 
 /** Matches of a search are counted up to this number. */
@@ -61,9 +62,9 @@ export interface ImageStore {
   remove(id: string): Promise<boolean>;
   /**
    * Removes a record, and leaves a tombstone, if it was last accessed before the time; false when it was not, or there
-   * was none.
+   * was none. Rejects with `conflict` where the fence is older than one that the store has seen.
    */
-  removeIdle(id: string, before: number): Promise<boolean>;
+  removeIdle(id: string, before: number, fence?: Fence): Promise<boolean>;
   /** Records last accessed before the time, the longest idle first. */
   idleSince(before: number, limit: number): Promise<ImageRecord[]>;
   /** Records, protected ones too, last accessed (or stored) first. */

@@ -8,6 +8,15 @@ export interface Lease {
   release(): Promise<void>;
 }
 
+/**
+ * The right of a background job to write, taken from its lease. A store refuses it once it has seen a younger one of the
+ * same name, so that a holder that was stopped for a while cannot undo what its successor did.
+ */
+export interface Fence {
+  name: string;
+  token: number;
+}
+
 export interface Locks {
   /**
    * Takes the lock `name`, or answers `null` at once when another holds it. The lease is renewed

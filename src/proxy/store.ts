@@ -1,3 +1,4 @@
+import type { Fence } from '../lib/locks.ts';
 import type { Endpoint, Protocol, ProxyFilter, ProxyRecord, Sort, Status } from './proxy.ts';
 
 /** What a caller wants saved; the store gives the id. */
@@ -26,7 +27,8 @@ export interface PoolSummary {
 /**
  * Where proxy records live. All methods are atomic and may run side by side; what one has written, the next
  * reads. Large removals (`removeDead`, `evict`) may go in steps, each of them atomic. Failures of the storage itself
- * reject with `AppError('unavailable')`, a full disk with `storage_full`.
+ * reject with `AppError('unavailable')`, a full disk with `storage_full`. A write with a `fence` that is older than one the
+ * store has seen rejects with `conflict`, and changes nothing.
  */
 export interface ProxyStore {
   /** A page of the matches in the order of `sort`, and the count of all matches. */
@@ -50,17 +52,18 @@ export interface ProxyStore {
   lookup(endpoints: readonly Endpoint[]): Promise<ProxyRecord[]>;
   /**
    * Inserts or replaces each draft by its endpoint, all or none. A known endpoint keeps its id; two drafts of
-   * one endpoint in a batch: the later one stands. Answers the records in the order of the drafts.
+   * one endpoint in a batch: the later one stands. A record that was checked later than its draft stays as it is. Answers
+   * the drafts with their ids, in their order.
    */
-  save(drafts: readonly ProxyDraft[]): Promise<ProxyRecord[]>;
+  save(drafts: readonly ProxyDraft[], fence?: Fence): Promise<ProxyRecord[]>;
   /** Moves the next check of a record to `at`; false when there is no such record. */
-  reschedule(id: number, at: number): Promise<boolean>;
+  reschedule(id: number, at: number, fence?: Fence): Promise<boolean>;
   /** Records of a status whose next check is due at `now`, the longest overdue first. */
   due(now: number, limit: number, status: Status): Promise<ProxyRecord[]>;
   /** Removes the dead that were last alive (or, if never, first seen) before the time; answers how many. */
-  removeDead(before: number): Promise<number>;
+  removeDead(before: number, fence?: Fence): Promise<number>;
   /** Removes the worst records (dead first, then least dependable) until `keep` are left; answers how many. */
-  evict(keep: number): Promise<number>;
+  evict(keep: number, fence?: Fence): Promise<number>;
   summary(): Promise<PoolSummary>;
   /**
    * Changes whenever a record was written or removed, by this process or another; equal means unchanged. What

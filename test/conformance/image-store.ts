@@ -264,6 +264,16 @@ export function imageStoreConformance(runner: Test, open: Open<ImageStore>): voi
     assert.equal((await store.list({ offset: 0, limit: 9 })).total, 1);
   });
 
+  test('a clean-up that another has followed removes nothing', async (store) => {
+    const [old, young] = [1_763_000_000_000_000, 1_763_000_000_000_001];
+    const fence = (token: number) => ({ name: 'cleanup', token });
+    for (const id of ['a', 'b', 'c']) await store.insert(image({ id, lastAccess: 10 }));
+    assert.equal(await store.removeIdle('a', 20, fence(old)), true);
+    assert.equal(await store.removeIdle('b', 20, fence(young)), true);
+    await assert.rejects(store.removeIdle('c', 20, fence(old)), { code: 'conflict' });
+    assert.equal(await store.removeIdle('c', 20, { name: 'another job', token: 1 }), true);
+  });
+
   test('a removed image leaves a tombstone until that is dropped', async (store) => {
     for (const id of ['a', 'b', 'c']) await store.insert(image({ id, lastAccess: 10 }));
     await store.remove('a');

@@ -73,7 +73,15 @@ export function proxyStoreConformance(runner: Test, open: Open<ProxyStore>): voi
   test('a known endpoint is replaced, every field of it, and keeps its id', async (store) => {
     const [first] = await saved(store, draft());
     const changes: Partial<ProxyDraft>[] = [
-      { lastChecked: 1, nextCheck: 2, checks: 9, successes: 8, run: -1, runSince: 7, error: 'timeout' },
+      {
+        lastChecked: draft().lastChecked + 1,
+        nextCheck: 2,
+        checks: 9,
+        successes: 8,
+        run: -1,
+        runSince: 7,
+        error: 'timeout',
+      },
       { country: 'FR' },
       { source: 'list-two' },
       { status: 'dead' },
@@ -330,6 +338,36 @@ export function proxyStoreConformance(runner: Test, open: Open<ProxyStore>): voi
     await store.evict(10);
     await store.reschedule(12345, 5);
     assert.equal(await store.version(), versions.at(-1));
+  });
+
+  test('a record that was checked later stays as it is', async (store) => {
+    const base = draft({ port: 1, lastChecked: 100, checks: 7 });
+    const [record] = await saved(store, base);
+    const [again] = await saved(store, { ...base, lastChecked: 99, checks: 8 });
+    assert.equal(again?.id, record?.id);
+    assert.equal((await store.get(record?.id ?? 0))?.checks, 7);
+    await saved(store, { ...base, lastChecked: 100, checks: 9 });
+    assert.equal((await store.get(record?.id ?? 0))?.checks, 9);
+  });
+
+  test('a job that another has followed writes nothing any more', async (store) => {
+    const [old, young] = [1_763_000_000_000_000, 1_763_000_000_000_001];
+    const fence = (token: number) => ({ name: 'refresh', token });
+    const dead = (port: number) => draft({ port, status: 'dead', lastAlive: 1 });
+    await store.save([dead(1)], fence(old));
+    const [record] = await store.save([dead(2)], fence(young));
+    const id = record?.id ?? 0;
+    for (const write of [
+      store.save([dead(3)], fence(old)),
+      store.reschedule(id, 5, fence(old)),
+      store.removeDead(10, fence(old)),
+      store.evict(0, fence(old)),
+    ]) {
+      await assert.rejects(write, { code: 'conflict' });
+    }
+    assert.equal((await store.find(ALL)).total, 2);
+    assert.equal(await store.reschedule(id, 5, { name: 'recheck', token: 1 }), true);
+    assert.equal(await store.removeDead(10, fence(young)), 2);
   });
 
   proxyQueryConformance(runner, open);

@@ -56,12 +56,14 @@ export function createCleanup({
       const report: CleanupReport = { removed: 0, freedBytes: 0, complete: false };
       const before = now() - retentionMs;
       const deadline = now() + budgetMs;
+      const fence = { name: CLEANUP_LOCK, token: lease.token };
       while (!lease.lost.aborted && !signal?.aborted && now() < deadline) {
         const idle = await images.idleSince(before, BATCH);
         if (idle.length === 0) return { ...report, complete: true };
         for (const image of idle) {
+          if (lease.lost.aborted || signal?.aborted) return report;
           // Someone may have opened it since it was read.
-          if (!(await images.removeIdle(image.id, before))) continue;
+          if (!(await images.removeIdle(image.id, before, fence))) continue;
           await onRemoved(image);
           report.removed++;
           report.freedBytes += image.size;

@@ -78,7 +78,7 @@ async function runWhenDue(options: MaintenanceOptions, signal: AbortSignal): Pro
   const swept = await sweep({ ...options, strayRetentionMs, now }, signal);
   if (!swept.complete) return;
   await options.onVersionBytes(swept.versionBytes);
-  await state.set(LAST_RUN, String(now()));
+  await state.setFenced(LAST_RUN, String(now()), swept.token);
   log('info', 'images cleaned up', {
     removed,
     freed_bytes: freedBytes,

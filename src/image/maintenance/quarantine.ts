@@ -25,6 +25,8 @@ export interface SweepReport {
   unconfirmed: number;
   /** False where it was stopped, or stopped itself because of a doubt. */
   complete: boolean;
+  /** Of the lease that it held. */
+  token: number;
 }
 
 /** Files between two looks at records and marks. */

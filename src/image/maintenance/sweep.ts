@@ -60,6 +60,7 @@ async function sweepAlone(options: SweepOptions, lease: Lease, signal: AbortSign
     versionBytes: 0,
     unconfirmed: 0,
     complete: false,
+    token: lease.token,
   };
   if ((await doubts.look()).length > 0 || !(await advanceEpoch(options, folder))) return report;
   const before = (await present(options)) - MIN_AGE_MS;

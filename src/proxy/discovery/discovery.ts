@@ -1,3 +1,4 @@
+import { AppError } from '../../errors.ts';
 import type { Clock } from '../../lib/clock.ts';
 import type { Log } from '../../lib/logger.ts';
 import type { Checker } from '../check/checker.ts';
@@ -84,7 +85,11 @@ export function createDiscovery(options: DiscoveryOptions): Discovery {
           await trial.saved;
         }
       })
-      .catch((error: unknown) => log('warn', 'a try was not saved', { error }))
+      .catch((error: unknown) => {
+        // Another copy has begun a refresh, which goes on from here.
+        if (error instanceof AppError && error.code === 'conflict') leftover = null;
+        else log('warn', 'a try was not saved', { error });
+      })
       .finally(() => running.delete(task));
     running.add(task);
   }

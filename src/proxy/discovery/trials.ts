@@ -1,7 +1,7 @@
 import type { Checker } from '../check/checker.ts';
 import type { CheckBudget } from '../check-budget.ts';
 import type { CheckResult, Endpoint, Protocol } from '../proxy.ts';
-import type { Recorder } from '../refresh/recorder.ts';
+import type { Recorder, WriteRight } from '../refresh/recorder.ts';
 import type { Source } from '../sources/source.ts';
 import type { Pass } from './pass.ts';
 import type { Turn } from './queue.ts';
@@ -27,6 +27,8 @@ export interface TrialsContext {
   /** More is named than the pool holds: what fails at once is not stored, but tried again in the next pass. */
   isCrowded: boolean;
   isKnown: (endpoint: Endpoint) => boolean;
+  /** Of the refresh; what it leaves is written with it, too, until another one has begun. */
+  right: WriteRight;
 }
 
 /** Tries entries of lists. The promise is `null` where no judge was there to tell; such an entry keeps its turn. */
@@ -47,7 +49,7 @@ export function createTrials({ checker, recorder, budget, sources }: TrialsOptio
     return { endpoint: { protocol, ip, port }, source, country, result, forgettable };
   }
 
-  return async (turn, { pass, isCrowded, isKnown }, signal) => {
+  return async (turn, { pass, isCrowded, isKnown, right }, signal) => {
     const { key, kind, ip, port } = turn;
     const saved: Promise<unknown>[] = [];
     const works = new Set<Protocol>();
@@ -70,7 +72,7 @@ export function createTrials({ checker, recorder, budget, sources }: TrialsOptio
       answered ||= result.verdict === 'alive' || HEARD.includes(result.error);
       if (result.verdict === 'alive') works.add(protocol);
       else if (outcome.forgettable) forgotten = true;
-      saved.push(recorder.add(outcome));
+      saved.push(recorder.add({ ...outcome, right }));
       if (result.verdict === 'dead' && ['unreachable', 'refused_address'].includes(result.error)) break;
     }
     pass.end(key, works.size === 0 && forgotten);

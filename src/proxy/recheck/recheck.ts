@@ -1,10 +1,10 @@
 import type { Clock } from '../../lib/clock.ts';
-import type { Locks } from '../../lib/locks.ts';
+import type { Lease, Locks } from '../../lib/locks.ts';
 import type { Log } from '../../lib/logger.ts';
 import type { Checker } from '../check/checker.ts';
 import type { CheckBudget } from '../check-budget.ts';
 import type { ProxyRecord } from '../proxy.ts';
-import type { Recorder } from '../refresh/recorder.ts';
+import { type Recorder, rightOf } from '../refresh/recorder.ts';
 import type { ProxyStore } from '../store.ts';
 import { nextCheckCost } from './schedule.ts';
 
@@ -40,7 +40,7 @@ export async function runRechecks(options: RecheckOptions, signal: AbortSignal):
       const lease = await locks.acquire(LOCK, LEASE_MS);
       if (lease) {
         try {
-          await recheck(options, AbortSignal.any([signal, lease.lost]));
+          await recheck(options, lease, AbortSignal.any([signal, lease.lost]));
         } finally {
           await lease.release();
         }
@@ -52,8 +52,10 @@ export async function runRechecks(options: RecheckOptions, signal: AbortSignal):
   }
 }
 
-async function recheck(options: RecheckOptions, signal: AbortSignal): Promise<void> {
+async function recheck(options: RecheckOptions, lease: Lease, signal: AbortSignal): Promise<void> {
   const { store, recorder, checker, clock, budget, concurrency } = options;
+  const right = rightOf(LOCK, lease);
+  const fence = { name: LOCK, token: lease.token };
   const running = new Map<number, Promise<void>>();
   const failures: unknown[] = [];
   let minute = { startedAt: clock.now(), checks: 0, saturated: false, lagMs: 0 };
@@ -64,8 +66,8 @@ async function recheck(options: RecheckOptions, signal: AbortSignal): Promise<vo
     if (result.verdict === 'unknown') {
       const known = checker.judges().state === 'down';
       // While all judges are down everything stays due; while one is, the rest must not queue behind it.
-      if (!known) await store.reschedule(record.id, clock.now() + UNKNOWN_RETRY_MS);
-    } else await recorder.add({ endpoint: record, source: record.source, result });
+      if (!known) await store.reschedule(record.id, clock.now() + UNKNOWN_RETRY_MS, fence);
+    } else await recorder.add({ endpoint: record, source: record.source, result, right });
   }
 
   /**

@@ -1,4 +1,5 @@
 import type { Clock } from '../../lib/clock.ts';
+import type { Fence, Lease } from '../../lib/locks.ts';
 import { breathe } from '../../lib/schedule.ts';
 import { type Checked, observe } from '../history.ts';
 import { type CheckResult, formatUrl, type ProxyRecord } from '../proxy.ts';
@@ -10,6 +11,18 @@ export interface Outcome extends Omit<Checked, 'record'> {
   result: CheckResult;
   /** Where the pool does not know the proxy and it does not work, nothing is stored. */
   forgettable?: boolean;
+  /** Of the background job that checked; what a user asked for has none. */
+  right?: WriteRight;
+}
+
+/** The right of a job to write. Once its lease is lost, its outcomes are dropped. */
+export interface WriteRight extends Fence {
+  lost: AbortSignal;
+}
+
+/** The right that comes with a lease. `name`: of the lock. */
+export function rightOf(name: string, { token, lost }: Lease): WriteRight {
+  return { name, token, lost };
 }
 
 export interface RecorderOptions {
@@ -28,7 +41,7 @@ export interface RecorderOptions {
 export interface Recorder {
   /**
    * Takes an outcome, which is saved within a second. Resolves to the record after it, or to `null` where the
-   * check said nothing; rejects with what the store threw.
+   * check said nothing, or the job that checked has lost its right to write; rejects with what the store threw.
    */
   add(outcome: Outcome): Promise<ProxyRecord | null>;
   /** Saves what is waiting now. Never rejects: who added hears of failures. */
@@ -86,16 +99,28 @@ export function createRecorder({ store, clock, random, countryOf, checkCostMs }:
 
   async function saveBatch(batch: readonly Waiting[]): Promise<void> {
     try {
-      const records = await write(batch);
-      for (const { outcome, resolve } of batch) resolve(records.get(formatUrl(outcome.endpoint)) ?? null);
-    } catch (error) {
-      for (const { reject } of batch) reject(error);
+      for (const [right, part] of Map.groupBy(batch, ({ outcome }) => outcome.right)) {
+        await savePart(part, right);
+      }
     } finally {
       unsaved -= batch.length;
     }
   }
 
-  async function write(batch: readonly Waiting[]): Promise<Map<string, ProxyRecord>> {
+  async function savePart(batch: readonly Waiting[], right: WriteRight | undefined): Promise<void> {
+    try {
+      const records = right?.lost.aborted ? new Map<string, ProxyRecord>() : await write(batch, right);
+      for (const { outcome, resolve } of batch) resolve(records.get(formatUrl(outcome.endpoint)) ?? null);
+    } catch (error) {
+      for (const { reject } of batch) reject(error);
+    }
+  }
+
+  async function write(
+    batch: readonly Waiting[],
+    right: WriteRight | undefined,
+  ): Promise<Map<string, ProxyRecord>> {
+    const fence = right && { name: right.name, token: right.token };
     const known = await store.lookup(batch.map(({ outcome }) => outcome.endpoint));
     const records = new Map(known.map((record) => [formatUrl(record), record]));
     const drafts = new Map<string, ProxyDraft>();
@@ -111,7 +136,7 @@ export function createRecorder({ store, clock, random, countryOf, checkCostMs }:
       records.set(key, { ...draft, id: record?.id ?? 0 });
     }
     if (drafts.size > 0) {
-      for (const saved of await store.save([...drafts.values()])) records.set(formatUrl(saved), saved);
+      for (const saved of await store.save([...drafts.values()], fence)) records.set(formatUrl(saved), saved);
     }
     return records;
   }

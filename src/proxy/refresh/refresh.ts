@@ -3,7 +3,7 @@ import type { Lease, Locks } from '../../lib/locks.ts';
 import type { StateStore } from '../../lib/state.ts';
 import type { ProxyStore } from '../store.ts';
 import { type JobError, NO_JOB, type Progress, type RefreshJob, type Stage } from './progress.ts';
-import type { Recorder } from './recorder.ts';
+import { type Recorder, rightOf } from './recorder.ts';
 import { RefreshFault, type Round, type RoundOptions, type Scope } from './round.ts';
 import { openSourceBook } from './source-health.ts';
 import { goThroughStages } from './stages.ts';
@@ -86,8 +86,9 @@ export function createRefresh(options: RefreshOptions): Refresh {
     log('info', 'refresh started', { job: job.id });
     let error: JobError | null = null;
     try {
-      const book = await openSourceBook(state);
-      const round: Round = { job, book, scope, signal, listsAway: false };
+      const book = await openSourceBook(state, lease.token);
+      const right = rightOf(LOCK, lease);
+      const round: Round = { job, book, scope, right, signal, listsAway: false };
       await goThroughStages(options, round, inStage);
     } catch (cause) {
       error = stopping.signal.aborted ? 'stopped' : lease.lost.aborted ? 'interrupted' : codeOf(cause);
@@ -100,7 +101,7 @@ export function createRefresh(options: RefreshOptions): Refresh {
     job.retryAt = error && job.finishedAt + retryDelayMs(job, error, refreshIntervalMs);
     if (!error) {
       await state
-        .set(LAST_KEY, String(job.finishedAt))
+        .setFenced(LAST_KEY, String(job.finishedAt), lease.token)
         .catch((cause) => log('warn', 'time of refresh not saved', { cause }));
     }
     const { id, fetched, candidates, checked, alive, skipped, removed } = job;

@@ -9,7 +9,7 @@ import type { ReadSource } from '../sources/read.ts';
 import type { Source } from '../sources/source.ts';
 import type { ProxyStore } from '../store.ts';
 import type { JobError, RefreshJob } from './progress.ts';
-import type { Recorder } from './recorder.ts';
+import type { Recorder, WriteRight } from './recorder.ts';
 import type { SourceBook } from './source-health.ts';
 
 /** What the stages of refreshes work with. */
@@ -41,6 +41,8 @@ export interface Round {
   job: RefreshJob;
   book: SourceBook;
   scope: Scope;
+  /** With which it writes. */
+  right: WriteRight;
   signal: AbortSignal;
   /** Most of the lists that were well before could not be reached. */
   listsAway: boolean;

@@ -45,7 +45,11 @@ export async function retrySource(state: Pick<StateStore, 'get' | 'set'>, name: 
   await state.set(RETRIES_KEY, JSON.stringify([...names.add(name)]));
 }
 
-export async function openSourceBook(state: StateStore): Promise<SourceBook> {
+/** Reads the book. `token`: of the lease under which it is written. */
+export async function openSourceBook(
+  state: Pick<StateStore, 'get' | 'set' | 'setFenced'>,
+  token: number,
+): Promise<SourceBook> {
   const book = await readHealth(state);
   await state.set(RETRIES_KEY, '[]');
   const get = (name: string) => book.get(name) ?? newHealth(name);
@@ -61,6 +65,8 @@ export async function openSourceBook(state: StateStore): Promise<SourceBook> {
       const { yield: measured, found } = get(name);
       return measured ?? Math.min(UNMEASURED_YIELD, UNMEASURED_ALIVE / Math.max(1, found));
     },
-    save: () => state.set(KEY, JSON.stringify([...book.values()])),
+    async save() {
+      await state.setFenced(KEY, JSON.stringify([...book.values()]), token);
+    },
   };
 }

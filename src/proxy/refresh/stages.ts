@@ -1,3 +1,4 @@
+import type { Fence } from '../../lib/locks.ts';
 import { createQueue } from '../discovery/queue.ts';
 import { NO_SOURCE } from '../discovery/rows.ts';
 import type { TrialsContext } from '../discovery/trials.ts';
@@ -34,6 +35,7 @@ export async function goThroughStages(options: RoundOptions, round: Round, inSta
   });
   const context: TrialsContext = {
     pass,
+    right: round.right,
     isCrowded: candidates.pool + pass.tried + candidates.fresh.size + candidates.again.size > maxPool,
     isKnown: candidates.isKnown,
   };
@@ -44,14 +46,17 @@ export async function goThroughStages(options: RoundOptions, round: Round, inSta
     discovery.resume({ jobId: job.id, queue, again: candidates.again.size, context });
   }
   await book.save();
-  await inStage(job, 'cleanup', () => cleanUp(options, job));
+  await inStage(job, 'cleanup', () =>
+    cleanUp(options, job, { name: round.right.name, token: round.right.token }),
+  );
 }
 
 /** Removes what has been dead for too long and what the pool has no room for. */
 async function cleanUp(
   { store, clock, deadRetentionMs, maxPool }: RoundOptions,
   job: RefreshJob,
+  fence: Fence,
 ): Promise<void> {
-  job.removed = await store.removeDead(clock.now() - deadRetentionMs);
-  job.removed += await store.evict(maxPool);
+  job.removed = await store.removeDead(clock.now() - deadRetentionMs, fence);
+  job.removed += await store.evict(maxPool, fence);
 }

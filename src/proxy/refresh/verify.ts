@@ -27,7 +27,7 @@ export interface Work {
  */
 export async function verify(options: RoundOptions, round: Round, work: Work): Promise<void> {
   const { recorder, checker, clock, budget, discovery, tryEntry, budgetMs, concurrency } = options;
-  const { job, scope, signal } = round;
+  const { job, scope, right, signal } = round;
   const { candidates, queue, context } = work;
   const deadline = clock.now() + budgetMs;
   const failures: unknown[] = [];
@@ -75,7 +75,7 @@ export async function verify(options: RoundOptions, round: Round, work: Work): P
     }
     job.checked++;
     if (result.verdict === 'alive') job.alive++;
-    await keep(recorder.add({ endpoint, source: '', result }));
+    await keep(recorder.add({ endpoint, source: '', result, right }));
   }
 
   async function tryOne(turn: Turn): Promise<void> {

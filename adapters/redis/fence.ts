@@ -1,0 +1,32 @@
+import { AppError } from '../../src/errors.ts';
+import type { Fence } from '../../src/lib/locks.ts';
+
+/** What a script answers that was refused. */
+const REFUSED = 'outdated';
+
+/**
+ * Lua for the scripts that background jobs run: ARGV begins with the name and the token of the fence, both empty where
+ * there is none. `key`: of the largest tokens by name. Tokens have up to 16 digits, which a number of Lua holds exactly.
+ */
+export const fenced = (key: string) => `
+if ARGV[1] ~= '' then
+  local seen = tonumber(redis.call('HGET', ${key}, ARGV[1]) or 0)
+  if seen > tonumber(ARGV[2]) then return '${REFUSED}' end
+  if seen < tonumber(ARGV[2]) then redis.call('HSET', ${key}, ARGV[1], ARGV[2]) end
+end`;
+
+/** The first arguments of such a script. */
+export function fenceArgs(fence: Fence | undefined): [string, string | number] {
+  return fence ? [fence.name, fence.token] : ['', ''];
+}
+
+/**
+ * The answer of such a script.
+ * @throws {AppError} `conflict` where it was refused.
+ */
+export function unfenced(answer: unknown): unknown {
+  if (answer === REFUSED) {
+    throw new AppError('conflict', 'Another copy of the server has taken this work over.');
+  }
+  return answer;
+}

@@ -1,0 +1,69 @@
+import { expect, test } from 'bun:test';
+import { openDatabase } from '../../adapters/sqlite/database.ts';
+import { createSqliteProxies } from '../../adapters/sqlite/proxies.ts';
+import { createRecorder, type WriteRight } from '../../src/proxy/refresh/recorder.ts';
+import { bunRuntime } from '../../src/runtime/bun.ts';
+import { createFakeClock } from '../support/fake-clock.ts';
+
+async function withRecorder(
+  work: (parts: {
+    check: (port: number, right?: WriteRight) => Promise<unknown>;
+    flush: () => Promise<void>;
+    total: () => Promise<number>;
+  }) => Promise<void>,
+): Promise<void> {
+  const database = await openDatabase(bunRuntime.openSqlite, ':memory:');
+  const store = createSqliteProxies(database);
+  const clock = createFakeClock();
+  const recorder = createRecorder({
+    store,
+    clock,
+    random: () => 0.5,
+    countryOf: () => 'ZZ',
+    checkCostMs: () => 20_000,
+  });
+  try {
+    await work({
+      check: (port, right) =>
+        recorder.add({
+          endpoint: { protocol: 'http', ip: '192.0.2.1', port },
+          source: 'list',
+          result: { verdict: 'dead', error: 'timeout' },
+          ...(right && { right }),
+        }),
+      flush: recorder.flush,
+      total: async () => (await store.summary()).total,
+    });
+  } finally {
+    database.close();
+  }
+}
+
+test('outcomes of a job that has lost its lease are dropped, those of users and of other jobs are saved', () =>
+  withRecorder(async ({ check, flush, total }) => {
+    const ending = new AbortController();
+    const mine = { name: 'refresh', token: 5, lost: ending.signal };
+    const outcomes = [
+      check(1, mine),
+      check(2),
+      check(3, { ...mine, name: 'recheck', lost: AbortSignal.any([]) }),
+    ];
+    ending.abort();
+    await flush();
+    const saved = await Promise.all(outcomes);
+    expect(saved.map((record) => record !== null)).toEqual([false, true, true]);
+    expect(await total()).toBe(2);
+  }));
+
+test('a job that does not know yet that another has followed is refused by the store, and hears of it', () =>
+  withRecorder(async ({ check, flush, total }) => {
+    const { signal: lost } = new AbortController();
+    const younger = check(1, { name: 'refresh', token: 6, lost });
+    await flush();
+    await younger;
+    const late = check(2, { name: 'refresh', token: 5, lost });
+    const heard = late.catch((error: unknown) => error);
+    await flush();
+    expect(await heard).toMatchObject({ code: 'conflict' });
+    expect(await total()).toBe(1);
+  }));
