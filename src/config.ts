@@ -103,6 +103,12 @@ export const settings = Type.Object({
     ),
   ),
   WEBHOOK_POOL_BELOW: integer('10', 'Fewer working proxies than this are an event.', 0, 1_000_000),
+  SHUTDOWN_DELAY: duration(
+    '0s',
+    'After SIGTERM the server says for so long that it is not ready before it takes nothing new.',
+    '0s',
+  ),
+  SHUTDOWN_GRACE: duration('25s', 'How long requests may go on after that.', '0s'),
   RATE_LIMITS: rates(
     'on',
     'Limits per client: `on`, `off`, or own figures such as `upload=60/1m,read=2000/10s`.',

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { openStores, type Stores } from '../adapters/open.ts';
+import { openStores } from '../adapters/open.ts';
 import { createHolders } from './access/holders.ts';
 import { createTokens } from './access/tokens.ts';
 import { createApp } from './app.ts';
@@ -12,18 +12,16 @@ import { createLimits } from './http/limits.ts';
 import { forbidDumps } from './lib/linux/process.ts';
 import type { Log } from './lib/logger.ts';
 import { adminRoutes } from './moderation/routes.ts';
-import type { HttpServer, Runtime } from './runtime/runtime.ts';
+import type { Runtime } from './runtime/runtime.ts';
 import { openDataFolder, temporaryFolder } from './start/data-folder.ts';
 import type { RunningFeature } from './start/feature.ts';
 import { listen, socketPath } from './start/listen.ts';
-import { type Operations, startOperations } from './start/operations.ts';
+import { startOperations } from './start/operations.ts';
 import { findSharedPeers } from './start/shared-peers.ts';
+import { createShutdown } from './start/shutdown.ts';
 import { checkOwner, runAs } from './start/user.ts';
 import { openWeb } from './start/web.ts';
 import { VERSION } from './version.ts';
-
-/** How long running requests may go on after the server was asked to stop. */
-const DRAIN_MS = 7000;
 
 export interface RunningServer {
   /** Where it listens: `http://localhost:3000`, or `unix:/run/picpool/http.sock`. */
@@ -32,7 +30,7 @@ export interface RunningServer {
   addresses: Record<string, string>;
   /** How conversions are jailed; `null` where there are none. */
   sandbox: string | null;
-  /** Accepts nothing new, lets running requests and jobs end, closes the stores. */
+  /** See `createShutdown`. */
   stop(): Promise<void>;
 }
 
@@ -63,6 +61,7 @@ export async function start(
     folder: temporaryFolder(config),
   });
   const features: RunningFeature[] = [];
+  const shutdown = createShutdown({ delayMs: config.SHUTDOWN_DELAY, graceMs: config.SHUTDOWN_GRACE });
   try {
     const sharedPeers = await findSharedPeers(config.HOST, env);
     const isExit = (address: string) => features.some((feature) => feature.isExit?.(address));
@@ -112,8 +111,9 @@ export async function start(
           })
         : null,
       dependencies: [
-        ...dependenciesOf(opened, features),
-        { name: 'way here', check: async () => {}, degraded: clients.faults },
+        shutdown.dependency,
+        ...features.flatMap(({ dependencies }) => dependencies),
+        { fault: 'The way here is not known.', check: async () => {}, degraded: clients.faults },
       ],
       publicUrl: config.PUBLIC_URL,
       allowedHosts: config.ALLOWED_HOSTS,
@@ -135,35 +135,10 @@ export async function start(
     for (const feature of features) feature.begin();
     const addresses = Object.assign({}, ...features.map((feature) => feature.addresses ?? {}));
     const sandbox = features.find((feature) => feature.sandbox)?.sandbox ?? null;
-    return { url, addresses, sandbox, stop: () => stop(server, features, operations) };
+    return { url, addresses, sandbox, stop: () => shutdown.run(server, features, operations) };
   } catch (error) {
     await Promise.all(features.map((feature) => feature.stop()));
     await opened.close();
     throw error;
   }
-}
-
-async function stop(
-  server: HttpServer,
-  features: RunningFeature[],
-  { stores, webhooks }: Operations,
-): Promise<void> {
-  const drained = server.drain();
-  const { promise: late, resolve } = Promise.withResolvers<void>();
-  const timer = setTimeout(resolve, DRAIN_MS);
-  await Promise.race([Promise.all([drained, ...features.map((feature) => feature.stop())]), late]);
-  clearTimeout(timer);
-  await server.close();
-  await webhooks?.stop();
-  await stores.close();
-}
-
-function dependenciesOf({ state, proxies, blobs }: Stores, features: readonly RunningFeature[]) {
-  return [
-    // A copy that still reads the pool from a shared store is not ready either.
-    { name: 'proxy pool', check: async () => proxies.version() },
-    { name: 'record store', check: () => state.get('readiness') },
-    { name: 'image store', check: () => blobs.stat('readiness') },
-    ...features.map(({ name, degraded }) => ({ name, check: async () => {}, ...(degraded && { degraded }) })),
-  ];
 }

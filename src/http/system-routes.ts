@@ -4,11 +4,17 @@ import { AppError } from '../errors.ts';
 import { describe } from './describe.ts';
 import { policy } from './policy.ts';
 
-/** One part that the server cannot do without, and a call that rejects while it is away. */
+/** One part of what the server does, and a call that rejects while it does not work. */
 export interface Dependency {
-  name: string;
+  /** What is wrong then, in a sentence. */
+  fault: string;
   check: () => Promise<unknown>;
-  /** What does not work as it should though the server serves, in sentences; asked after `check` went well. */
+  /**
+   * The service that can serve nothing without it, or `all` where no service can; not given where the services serve on in
+   * part.
+   */
+  needed?: string;
+  /** What does not work as it should though the check went well, in sentences. */
   degraded?: () => Promise<readonly string[]>;
 }
 
@@ -41,7 +47,7 @@ export function systemRoutes(dependencies: readonly Dependency[]) {
     .get(
       '/readyz',
       async () => {
-        const degraded = (await Promise.all(dependencies.map(answersInTime))).flat();
+        const degraded = await lookAt(dependencies);
         if (degraded.length === 0) return Response.json({ success: true, status: 'ready' });
         return Response.json({ success: true, status: 'degraded', degraded });
       },
@@ -49,10 +55,10 @@ export function systemRoutes(dependencies: readonly Dependency[]) {
         detail: describe({
           id: 'getReadiness',
           tag: 'Server',
-          summary: 'Whether everything the server needs answers',
+          summary: 'Whether the server can serve anything',
           answers: {
             200: {
-              description: 'All of it; `degraded` says what does not work as it should.',
+              description: 'It can; `degraded` says what does not work as it should.',
               schema: readiness,
               example: { success: true, status: 'ready' },
             },
@@ -63,16 +69,38 @@ export function systemRoutes(dependencies: readonly Dependency[]) {
     );
 }
 
-async function answersInTime({ name, check, degraded }: Dependency): Promise<readonly string[]> {
+/**
+ * What does not work, in sentences.
+ * @throws {AppError} `unavailable` where no service can serve anything.
+ */
+async function lookAt(dependencies: readonly Dependency[]): Promise<string[]> {
+  const found = await Promise.all(dependencies.map(lookInTime));
+  const services = new Set(dependencies.flatMap(({ needed }) => needed ?? []).filter(isService));
+  const down = new Set(found.flatMap(({ down }) => down ?? []));
+  const everyOne = services.size > 0 && [...services].every((service) => down.has(service));
+  const faults = [...new Set(found.flatMap(({ faults }) => faults))];
+  if (down.has('all') || everyOne) throw new AppError('unavailable', faults.join(' '), { cause: faults });
+  return faults;
+}
+
+const isService = (name: string) => name !== 'all';
+
+/** What is wrong with one part; `down`: what cannot serve because of it. */
+async function lookInTime({
+  fault,
+  check,
+  degraded,
+  needed,
+}: Dependency): Promise<{ faults: readonly string[]; down?: string | undefined }> {
   const { promise: late, reject } = Promise.withResolvers<never>();
   const timer = setTimeout(
     () => reject(new Error(`no answer within ${READY_TIMEOUT_MS} ms`)),
     READY_TIMEOUT_MS,
   );
   try {
-    return await Promise.race([check().then(() => degraded?.() ?? []), late]);
-  } catch (cause) {
-    throw new AppError('unavailable', `The ${name} does not answer.`, { cause });
+    return { faults: await Promise.race([check().then(() => degraded?.() ?? []), late]) };
+  } catch {
+    return { faults: [fault], down: needed };
   } finally {
     clearTimeout(timer);
   }

@@ -106,8 +106,10 @@ export interface ProxyService {
   subscribe(listener: (job: RefreshJob) => void): () => void;
   /** Changes whenever an answer about the pool may. */
   version(): string | Promise<string>;
-  /** Aborts when the service is told to stop; endless answers end with it. */
+  /** Aborts when endless answers are to end. */
   readonly stopping: AbortSignal;
+  /** Ends endless answers; everything else goes on. */
+  endStreams(): void;
   /** Starts the hourly refresh and the re-checks. */
   start(): void;
   /** Stops all that runs; what was checked is saved. */
@@ -149,6 +151,7 @@ const CHECKS_PER_HOUR = 100_000;
 export function createProxyService(options: ProxyServiceOptions): ProxyService {
   const { store, checker, clock, log, refreshIntervalMs } = options;
   const stopping = new AbortController();
+  const streams = new AbortController();
   const budget = createCheckBudget(clock, options.checksPerHour ?? CHECKS_PER_HOUR);
   const recorder = createRecorder({ ...options, checkCostMs: () => budget.checkCostMs });
   const progress = createProgress(options);
@@ -300,7 +303,8 @@ export function createProxyService(options: ProxyServiceOptions): ProxyService {
     currentRefresh: refresh.current,
     subscribe: progress.subscribe,
     version: () => store.version(),
-    stopping: stopping.signal,
+    stopping: streams.signal,
+    endStreams: () => streams.abort(),
 
     start() {
       const tickMs = Math.min(MOST_TICK_MS, Math.max(250, refreshIntervalMs / 60));
@@ -321,6 +325,7 @@ export function createProxyService(options: ProxyServiceOptions): ProxyService {
 
     async stop() {
       stopping.abort();
+      streams.abort();
       await Promise.all(repetitions.map((repetition) => repetition.stop()));
       await Promise.all([refresh.stop(), loops, firstNote, single.idle()]);
       await recorder.flush();

@@ -2,6 +2,7 @@ import type { Stores } from '../../adapters/open.ts';
 import type { Config, Environment } from '../config.ts';
 import type { Feature } from '../feature.ts';
 import type { ContextOf } from '../http/request-context.ts';
+import type { Dependency } from '../http/system-routes.ts';
 import type { System } from '../lib/linux/system.ts';
 import type { Log } from '../lib/logger.ts';
 import type { Runtime } from '../runtime/runtime.ts';
@@ -25,14 +26,16 @@ export interface Parts {
 
 /** A service as the application mounts it, with its life. */
 export interface RunningFeature extends Feature {
-  /** What of it does not work as it should, in sentences. */
-  degraded?: () => Promise<readonly string[]>;
+  /** What must work for it to be ready. */
+  dependencies: readonly Dependency[];
   /** True for an address from which others than its owner may come. */
   isExit?(address: string): boolean;
   /** What else it listens on, by name. */
   addresses?: Record<string, string>;
   /** How conversions are jailed, as far as it is known at the start. */
   sandbox?: string;
+  /** Ends answers that have no end of their own. */
+  endStreams?(): void;
   /** Begins its timers and jobs; called once the server listens. */
   begin(): void;
   /** Ends them, and whatever answer is still being streamed. Idempotent. */

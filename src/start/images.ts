@@ -25,6 +25,7 @@ import type { System } from '../lib/linux/system.ts';
 import { tellOnce } from '../webhooks/tell-once.ts';
 import { temporaryFolder } from './data-folder.ts';
 import type { Parts, RunningFeature } from './feature.ts';
+import { fileChecks, recordChecks } from './readiness.ts';
 
 /** Puts the image host together. */
 export async function startImages({
@@ -132,10 +133,18 @@ export async function startImages({
     home: () => imageHome({ service, basePath, needsToken: config.UPLOAD === 'token' }),
     stats: async () => statsView(await service.summary(), limits, config.ABUSE_CONTACT),
     statsAnswer,
-    async degraded() {
-      const preparing = stores.images.preparing();
-      return [...(await service.doubts()), ...(preparing === null ? [] : [preparing])];
-    },
+    dependencies: [
+      ...recordChecks(stores.state, 'image'),
+      ...fileChecks(stores.blobs, folder, 'image'),
+      {
+        fault: 'Records and files cannot be compared.',
+        check: async () => {},
+        async degraded() {
+          const preparing = stores.images.preparing();
+          return [...(await service.doubts()), ...(preparing === null ? [] : [preparing])];
+        },
+      },
+    ],
     begin: service.start,
     async stop() {
       await service.stop();

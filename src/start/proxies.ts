@@ -20,6 +20,7 @@ import { watchPool } from '../webhooks/watch.ts';
 import { openChecker } from './checker.ts';
 import type { Parts, RunningFeature } from './feature.ts';
 import { lazySafeFetch } from './lazy-fetch.ts';
+import { recordChecks } from './readiness.ts';
 
 /** Puts the proxy pool together. */
 export async function startProxies({
@@ -121,6 +122,16 @@ export async function startProxies({
     statsAnswer,
     version: service.version,
     isExit: exits.has,
+    dependencies: [
+      // A copy that still reads the pool from a shared store is not ready.
+      {
+        fault: 'The proxy pool does not answer.',
+        check: async () => stores.proxies.version(),
+        needed: 'proxy',
+      },
+      ...recordChecks(stores.state),
+    ],
+    endStreams: service.endStreams,
     begin() {
       service.start();
       exits.start();

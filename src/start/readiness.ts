@@ -1,0 +1,54 @@
+import type { Dependency } from '../http/system-routes.ts';
+import { writeNote } from '../image/maintenance/note.ts';
+import type { BlobStore } from '../image/store.ts';
+import type { StateStore } from '../lib/state.ts';
+
+/** Name of the value, and of the blob, that are written to see whether that is possible. */
+const STATE = 'readiness';
+const BLOB = 'picpool-readiness';
+/** How long a check that went well is believed, in ms: those who ask often should cost little. */
+const RECORDS_BELIEVED_MS = 5000;
+const FILES_BELIEVED_MS = 60_000;
+
+/** Whether records can be read and written. `needed`: the service that serves nothing without reading them. */
+export function recordChecks(state: Pick<StateStore, 'get' | 'set'>, needed?: string): Dependency[] {
+  return [
+    {
+      fault: 'The record store does not answer.',
+      check: () => state.get(STATE),
+      ...(needed !== undefined && { needed }),
+    },
+    {
+      fault: 'The record store cannot be written.',
+      check: believed(RECORDS_BELIEVED_MS, () => state.set(STATE, new Date().toISOString())),
+    },
+  ];
+}
+
+/** Whether image files can be read and written. `folder`: for a temporary file. */
+export function fileChecks(blobs: BlobStore, folder: string, needed: string): Dependency[] {
+  return [
+    // Not `stat`: of a bucket that is missing it says no more than that the file is.
+    { fault: 'The image store does not answer.', check: () => blobs.get(STATE), needed },
+    {
+      fault: 'The image store cannot be written.',
+      check: believed(FILES_BELIEVED_MS, () =>
+        writeNote(blobs, folder, BLOB, 'written to see whether it can be'),
+      ),
+    },
+  ];
+}
+
+/** Checks at most once in `ms` while all goes well; those who ask meanwhile share the check. */
+function believed(ms: number, check: () => Promise<void>): () => Promise<void> {
+  let last: { at: number; done: Promise<void> } | null = null;
+  return () => {
+    if (last && performance.now() - last.at < ms) return last.done;
+    const asked = { at: performance.now(), done: check() };
+    last = asked;
+    asked.done.catch(() => {
+      if (last === asked) last = null;
+    });
+    return asked.done;
+  };
+}

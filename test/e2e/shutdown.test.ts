@@ -1,0 +1,58 @@
+import { describe, expect, test } from 'bun:test';
+import { photo } from '../support/images.ts';
+import { json } from '../support/json.ts';
+import { type ServerProcess, startServer } from '../support/server-process.ts';
+import { until } from '../support/services.ts';
+
+const ENV = {
+  PROXY_JUDGES: 'http://127.0.0.1:9/',
+  PROXY_SOURCES: 'file:/dev/null',
+  PROXY_REFRESH_ON_START: 'false',
+  IMAGE_WORKERS: '1',
+  RATE_LIMITS: 'off',
+  TRUSTED_PROXIES: '127.0.0.1',
+};
+const UPLOADS = 50;
+
+const readiness = async ({ url }: ServerProcess) => {
+  const answer = await fetch(`${url}/readyz`, { headers: { connection: 'close' } });
+  return { answered: answer.status, ...(await json<{ error?: string }>(answer)) };
+};
+
+describe.each(['bun', 'deno'] as const)('SIGTERM on %s', (runtime) => {
+  test('answers every upload that is in flight, and then ends with 0', async () => {
+    const server = await startServer(runtime, ENV);
+    const picture = await photo(320, 240);
+    // Of ten clients, for one may have so many waiting only.
+    const uploads = Array.from({ length: UPLOADS }, (_, index) =>
+      fetch(`${server.url}/api/upload`, {
+        method: 'POST',
+        body: picture,
+        headers: { 'x-forwarded-for': `198.51.100.${index % 10}` },
+      }),
+    );
+    const queued = async () => {
+      const text = await (await fetch(`${server.url}/metrics`)).text();
+      return Number(/^picpool_conversion_queue_length (\d+)/m.exec(text)?.[1] ?? 0);
+    };
+    await until(async () => (await queued()) >= UPLOADS - 15);
+    server.kill('SIGTERM');
+    const answers = await Promise.all(uploads);
+    expect(answers.map(({ status }) => status)).toEqual(Array(UPLOADS).fill(201));
+    await Promise.all(answers.map((answer) => answer.body?.cancel()));
+    expect(await server.exited).toBe(0);
+    await server.stop();
+  }, 60_000);
+
+  test('is not ready first, and serves until the delay is over', async () => {
+    const server = await startServer(runtime, { ...ENV, SHUTDOWN_DELAY: '2s' });
+    expect((await readiness(server)).answered).toBe(200);
+    server.kill('SIGTERM');
+    await until(async () => (await readiness(server)).answered === 503);
+    expect(await readiness(server)).toMatchObject({ answered: 503, error: 'The server is stopping.' });
+    expect((await fetch(`${server.url}/livez`)).status).toBe(200);
+    expect((await fetch(`${server.url}/api/list`)).status).toBe(200);
+    expect(await server.exited).toBe(0);
+    await server.stop();
+  }, 30_000);
+});
