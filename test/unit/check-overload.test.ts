@@ -31,7 +31,7 @@ test('fewer run at once while time is lost, and more again when none is', async 
   overload.shrink();
   expect(overload.limit).toBe(70);
   let entered = false;
-  const waiting = overload.enter().then(() => {
+  const waiting = overload.enter()?.then(() => {
     entered = true;
   });
   for (let n = 0; n < 30; n++) overload.leave();

@@ -179,7 +179,8 @@ export function createChecker(options: CheckerOptions): Checker {
     const rules = { allowPrivate, own: allowPrivate ? NO_ADDRESSES : judges.ownAddresses() };
     if (refusalOf(endpoint, rules) !== null) return { verdict: 'dead', error: 'refused_address' };
     for (let n = 0; ; n++) {
-      await overload.enter();
+      const room = overload.enter();
+      if (room !== undefined) await room;
       const wasStarved = overload.watch();
       const startedAt = monotonic();
       const result = await checkNow(endpoint, signal);

@@ -31,8 +31,8 @@ export interface OverloadOptions {
  * fewer checks run at once while it is (additive increase, multiplicative decrease).
  */
 export interface Overload {
-  /** Resolves when another check may run; the longest waiting first. */
-  enter(): Promise<void>;
+  /** Resolves when another check may run, the longest waiting first; nothing to wait for where one may now. */
+  enter(): Promise<void> | undefined;
   leave(): void;
   /** Begins to watch; the function that it answers says whether too much time was lost since. */
   watch(): () => boolean;
@@ -101,9 +101,10 @@ export function createOverload({ timeoutMs, monotonic, cpuMs }: OverloadOptions)
   }
 
   return {
-    async enter() {
+    enter() {
       if (running >= limit) return new Promise((resolve) => waiting.push(resolve));
       if (running++ === 0) begin();
+      return undefined;
     },
     leave() {
       running--;
