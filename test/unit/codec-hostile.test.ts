@@ -12,6 +12,7 @@ const COUNT = Number(process.env.HOSTILE_FILES ?? 130);
 let bench: CodecBench;
 beforeAll(async () => {
   bench = await startCodec({
+    sandbox: 'on',
     timeoutMs: 3000,
     maxPixels: 20_000_000,
     maxQueue: COUNT,
