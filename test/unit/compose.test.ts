@@ -6,6 +6,8 @@ interface Service {
   environment?: Record<string, string>;
   depends_on?: Record<string, unknown> | string[];
   command?: string;
+  cap_drop?: string[];
+  security_opt?: string[];
   networks?: string[] | Record<string, { ipv4_address: string }>;
 }
 
@@ -77,4 +79,10 @@ test('every service that another one names is there, and the balancer asks all c
 test('Redis writes everything down and forgets nothing', () => {
   expect(services.redis?.command).toContain('--appendonly yes');
   expect(services.redis?.command).toContain('--maxmemory-policy noeviction');
+});
+
+test('no service can gain privileges, and the copies have none', () => {
+  for (const { security_opt } of Object.values(services))
+    expect(security_opt).toEqual(['no-new-privileges:true']);
+  for (const copy of copies) expect(services[copy]?.cap_drop).toEqual(['ALL']);
 });
