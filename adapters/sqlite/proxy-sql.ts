@@ -1,4 +1,4 @@
-import { PROTOCOLS, type ProxyFilter, type Sort, STATUSES } from '../../src/proxy/proxy.ts';
+import { PROTOCOLS, type ProxyFilter, type Sort, STATUSES, UPTIME } from '../../src/proxy/proxy.ts';
 import type { SqliteValue } from '../../src/runtime/runtime.ts';
 
 /** SQL and the values of its parameters, in order. */
@@ -20,19 +20,41 @@ type Conditions = {
 
 const CONDITIONS: Conditions = {
   protocol: (value) => ['protocol = ?', value],
+  protocols: (value) => among('protocol', value),
   country: (value) => ['country = ?', value],
+  countries: (value) => among('country', value),
   excludeCountry: (value) => ['country <> ?', value],
+  excludeCountries: (value) => ['country NOT IN (SELECT value FROM json_each(?))', JSON.stringify(value)],
+  ports: (value) => among('port', value),
+  tampers: (value) => ["(tampering <> '') = ?", value ? 1 : 0],
   status: (value) => ['status = ?', value],
   anonymity: (value) => ['anonymity = ?', value],
-  proofs: (value) => ['proof IN (SELECT value FROM json_each(?))', JSON.stringify(value)],
+  proofs: (value) => among('proof', value),
   source: (value) => ['source = ?', value],
   maxResponseMs: (value) => ['slowness <= ?', value],
   checkedSince: (value) => ['last_checked >= ?', value],
-  minUptime: (value) => ['badness <= ?', -value],
+  minUptime: (value) => [
+    `uptime_weight >= ${UPTIME.enoughWeight}
+      AND (uptime * (uptime_weight + ${UPTIME.priorWeight}) - ${UPTIME.priorWeight * UPTIME.priorShare}) / uptime_weight >= ?`,
+    value,
+  ],
+  minScore: (value) => ['badness <= ?', -value],
 };
 
+function among(column: string, values: readonly (string | number)[]): [string, SqliteValue] {
+  return [`${column} IN (SELECT value FROM json_each(?))`, JSON.stringify(values)];
+}
+
 /** What `proxy_counts` knows; a filter of other fields has to be counted row by row. */
-const COUNTED: readonly string[] = ['protocol', 'country', 'excludeCountry', 'status'];
+const COUNTED: readonly string[] = [
+  'protocol',
+  'protocols',
+  'country',
+  'countries',
+  'excludeCountry',
+  'excludeCountries',
+  'status',
+];
 
 const ORDER: Record<Sort, string> = {
   dependable: 'badness, slowness, tie',
@@ -95,7 +117,7 @@ export function walkQuery(
   after: Cursor | null,
   { direction = 'ASC', columns = '' }: { direction?: 'ASC' | 'DESC'; columns?: string } = {},
 ): Sql {
-  const { status, protocol, ...rest } = filter;
+  const { status, protocol, protocols = PROTOCOLS, ...rest } = filter;
   const residual = where(rest);
   const from = after ? ' AND (badness, slowness, tie) > (?, ?, ?)' : '';
   const cursor = after ? [after.badness, after.slowness, after.id] : [];
@@ -103,7 +125,7 @@ export function walkQuery(
     WHERE status = ? AND protocol = ? AND ${residual.text}${from}`;
   const statuses = status ? [status] : STATUSES;
   const branches = statuses.flatMap((each) =>
-    (protocol ? [protocol] : PROTOCOLS).map((other) => [each, other, ...residual.values, ...cursor]),
+    (protocol ? [protocol] : protocols).map((other) => [each, other, ...residual.values, ...cursor]),
   );
   return {
     text: `${branches.map(() => walk).join(' UNION ALL ')}

@@ -136,6 +136,12 @@ const imageIndex: Migration = [
   'INSERT INTO image_index SELECT ifnull(max(pos) + 1, 0) FROM images',
 ];
 
+/** What proxies change on the way, and what users say of them. */
+const tamperingAndReports: Migration = [
+  `ALTER TABLE proxies ADD COLUMN tampering TEXT`,
+  `ALTER TABLE proxies ADD COLUMN reports TEXT`,
+];
+
 /** Every step there ever was, oldest first. */
 export const migrations: readonly Migration[] = [
   [...proxies, ...images, ...state],
@@ -144,4 +150,5 @@ export const migrations: readonly Migration[] = [
   proof,
   dueByStatus,
   imageIndex,
+  tamperingAndReports,
 ];

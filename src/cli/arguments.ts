@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util';
+import { nearest } from '../lib/nearest.ts';
 import { usageError } from './exit.ts';
-import { nearest } from './nearest.ts';
 import type { Given, Options } from './options.ts';
 
 /** What may stand on the command line besides options. */

@@ -1,10 +1,10 @@
 import { readFile } from 'node:fs/promises';
 import { parseEnv } from 'node:util';
 import { type Environment, parseConfig, settings } from '../config.ts';
+import { nearest } from '../lib/nearest.ts';
 import { defineCommand, NO_OPERANDS } from './command.ts';
 import { EXIT } from './exit.ts';
 import { masked } from './masked.ts';
-import { nearest } from './nearest.ts';
 import { flag } from './options.ts';
 
 /** The files that Bun reads, the strongest first. */

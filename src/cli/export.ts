@@ -1,5 +1,6 @@
 import { choice, duration, text } from '../config-values.ts';
 import { ANONYMITIES, PROOFS, PROTOCOLS, SORTS } from '../proxy/proxy.ts';
+import { EXPORT_FORMATS } from '../proxy/queries.ts';
 import { createClient, reasonOf, serverOptions } from './client.ts';
 import { defineCommand, NO_OPERANDS } from './command.ts';
 import { CommandError, EXIT } from './exit.ts';
@@ -16,7 +17,11 @@ export const command = defineCommand({
     ...serverOptions,
     format: valueOr(
       'FORM',
-      choice(['standard', 'text'], 'standard', 'standard (protocol://ip:port) or text (ip:port).'),
+      choice(
+        EXPORT_FORMATS,
+        'standard',
+        'standard (protocol://ip:port), text (ip:port), url (what clients take), csv, json.',
+      ),
     ),
     protocol: value('NAME', choice(PROTOCOLS, undefined, `Only this one: ${PROTOCOLS.join(', ')}.`)),
     country: value('CODE', text(undefined, 'Only this country, two letters.', ...COUNTRY)),

@@ -1,5 +1,6 @@
 import type { TSchema } from '@sinclair/typebox';
 import type { ErrorDetail } from '../errors.ts';
+import { EXPECTS } from '../lib/schema.ts';
 
 /** One fault as TypeBox reports it. */
 export interface SchemaFault {
@@ -16,6 +17,7 @@ export function explainFault({ path, schema, value }: SchemaFault): ErrorDetail 
 }
 
 function expectation(schema: TSchema): string {
+  if (typeof schema[EXPECTS] === 'string') return schema[EXPECTS];
   if (Array.isArray(schema.enum)) return `one of ${schema.enum.join(', ')}`;
   if (schema.type === 'integer' || schema.type === 'number') {
     const kind = schema.type === 'integer' ? 'an integer' : 'a number';

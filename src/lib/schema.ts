@@ -3,19 +3,32 @@ import {
   type SchemaOptions,
   type TObject,
   type TSchema,
+  type TString,
   type TUnsafe,
   Type,
   TypeRegistry,
 } from '@sinclair/typebox';
+import { invalidParameter } from '../errors.ts';
+import { misspelt } from './nearest.ts';
+
+/** What a schema wants, in words for a message. */
+export const EXPECTS = 'x-expects';
 
 type Raw = Record<string, unknown>;
 
 /**
  * Makes of query or path parameters, which are all text, what their schema speaks of, before it is validated:
  * an empty value counts as not given, numbers and booleans are converted where they are well formed (else
- * the text stays and validation reports it), and choices are matched in any letter case.
+ * the text stays and validation reports it), and choices are matched in any letter case. Unknown names are left alone.
+ * @throws {AppError} `invalid_parameter` for a name that misspells a known one: to ignore it would answer another question.
  */
 export function coerce(schema: TObject, raw: Raw): void {
+  const known = Object.keys(schema.properties);
+  for (const name of Object.keys(raw)) {
+    const meant = known.includes(name) ? undefined : misspelt(name, known);
+    if (meant !== undefined)
+      throw invalidParameter(name, `${name} is not known here; did you mean ${meant}?`);
+  }
   for (const [name, property] of Object.entries(schema.properties)) {
     const value = raw[name];
     if (typeof value !== 'string') continue;
@@ -34,9 +47,23 @@ function coerceText(schema: TSchema, text: string): unknown {
     if (['false', '0', 'off', 'no'].includes(lower)) return false;
     return text;
   }
+  if (schema[SEVERAL] === true) return text.toLowerCase().replace(/\s*,\s*/g, ',');
   const choices: unknown = schema.enum;
   if (Array.isArray(choices)) return choices.find((known) => known === text.toLowerCase()) ?? text;
   return text;
+}
+
+/** Marks a text of several values, in any letter case. */
+const SEVERAL = 'x-several';
+
+/** Values separated by commas, as text. `item`: what one looks like in lower case; `expects`: the same in words. */
+export function several(item: string, expects: string, options: SchemaOptions = {}): TString {
+  return Type.String({
+    ...options,
+    pattern: `^(${item})(,(${item})){0,99}$`,
+    [EXPECTS]: expects,
+    [SEVERAL]: true,
+  });
 }
 
 const ONE_OF = 'picpool:one-of';

@@ -49,14 +49,21 @@ export const list = describe({
 export const exportList = describe({
   id: 'exportProxies',
   tag,
-  summary: 'All usable proxies as a text file',
-  description: 'Streamed, without a limit, the most dependable first unless `sort` says otherwise.',
+  summary: 'All usable proxies as a file',
+  description: 'Streamed, the most dependable first unless `sort` says otherwise.',
   answers: {
     200: {
       description: 'One proxy a line.',
-      content: { 'text/plain': text('http://203.0.113.9:8080\nsocks5://198.51.100.7:1080\n') },
+      content: {
+        'text/plain': text('http://203.0.113.9:8080\nsocks5://198.51.100.7:1080\n'),
+        'text/csv': text('protocol,ip,port\nhttp,203.0.113.9,8080\n'),
+        'application/json': { schema: Type.Array(schemas.proxySchema), example: [proxyExample] },
+      },
       headers: {
-        'Content-Disposition': { description: 'A download named proxies.txt.', schema: Type.String() },
+        'Content-Disposition': {
+          description: 'A download named proxies.txt, .csv or .json.',
+          schema: Type.String(),
+        },
       },
     },
   },

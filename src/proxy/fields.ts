@@ -27,4 +27,6 @@ export const PROXY_FIELDS: FieldsOf<ProxyDraft> = {
   uptime: { kind: 'real' },
   uptimeWeight: { kind: 'real' },
   proof: { kind: 'text', nullable: true },
+  tampering: { kind: 'text', nullable: true },
+  reports: { kind: 'text', nullable: true },
 };

@@ -1,17 +1,17 @@
-import { type CheckResult, type Endpoint, type ProxyRecord, type Status, UNKNOWN_COUNTRY } from './proxy.ts';
+import {
+  type CheckResult,
+  type Endpoint,
+  type ProxyRecord,
+  type Status,
+  UNKNOWN_COUNTRY,
+  UPTIME,
+} from './proxy.ts';
 import type { ProxyDraft } from './store.ts';
 
 /** An observation loses half its weight in 17 h and 63 % in this time. */
-const MEMORY_MS = 24 * 3_600_000;
+const MEMORY_MS = UPTIME.memoryMs;
 /** Longest time between two checks that counts as watched; what is beyond it fades and adds nothing. */
 const LONGEST_WATCH_MS = 2 * 3_600_000;
-/**
- * What is believed before anything was watched, and for how much watching it stands. On one public list, 13 % of
- * the proxies seen working for the first time were still listed an hour later.
- */
-const PRIOR_SHARE = 0.13;
-const PRIOR_MS = 15 * 60_000;
-
 /** A proxy that was checked, as far as it was known before. */
 export interface Checked {
   endpoint: Endpoint;
@@ -66,6 +66,8 @@ export function observe(
     runSince: sameRun ? record.runSince : now,
     ...uptimeAfter(record, passed, now),
     proof: passed ? result.proof : (record?.proof ?? null),
+    tampering: passed ? result.tampering.join(' ') : (record?.tampering ?? null),
+    reports: record?.reports ?? null,
   };
 }
 
@@ -74,7 +76,7 @@ function uptimeAfter(
   passed: boolean,
   now: number,
 ): { uptime: number; uptimeWeight: number } {
-  if (!record) return { uptime: PRIOR_SHARE, uptimeWeight: 0 };
+  if (!record) return { uptime: UPTIME.priorShare, uptimeWeight: 0 };
   const elapsedMs = Math.max(0, now - record.lastChecked);
   const watchedMs = Math.min(elapsedMs, LONGEST_WATCH_MS);
   const fading = Math.exp(-elapsedMs / MEMORY_MS);
@@ -82,17 +84,22 @@ function uptimeAfter(
   const aliveShare = ((record.status === 'alive' ? 1 : 0) + (passed ? 1 : 0)) / 2;
   const weight = record.uptimeWeight * fading + fresh;
   const alive = watchedAlive(record) * fading + fresh * aliveShare;
-  const prior = PRIOR_MS / MEMORY_MS;
+  const prior = UPTIME.priorWeight;
   return {
-    uptime: clamp((alive + prior * PRIOR_SHARE) / (weight + prior)),
+    uptime: clamp((alive + prior * UPTIME.priorShare) / (weight + prior)),
     uptimeWeight: clamp(weight),
   };
 }
 
+/** The share of time that the proxy is known to have been alive over about 24 h; `null` before enough is known. */
+export function uptimeOf(record: Pick<ProxyRecord, 'uptime' | 'uptimeWeight'>): number | null {
+  return record.uptimeWeight < UPTIME.enoughWeight ? null : clamp(watchedAlive(record) / record.uptimeWeight);
+}
+
 /** The time watched alive, as a share of 24 h: `uptime` without what was believed beforehand. */
 function watchedAlive({ uptime, uptimeWeight }: Pick<ProxyRecord, 'uptime' | 'uptimeWeight'>): number {
-  const prior = PRIOR_MS / MEMORY_MS;
-  return Math.max(0, uptime * (uptimeWeight + prior) - prior * PRIOR_SHARE);
+  const prior = UPTIME.priorWeight;
+  return Math.max(0, uptime * (uptimeWeight + prior) - prior * UPTIME.priorShare);
 }
 
 function firstKnown(...countries: (string | null | undefined)[]): string {

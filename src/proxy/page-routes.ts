@@ -2,7 +2,7 @@ import { Type } from '@sinclair/typebox';
 import { Elysia } from 'elysia';
 import { coerce } from '../lib/schema.ts';
 import { type ProxyPagesOptions, showProxies } from './pages.ts';
-import { listQuery } from './schemas.ts';
+import { listQuery } from './queries.ts';
 
 const { limit: _limit, offset: _offset, random: _random, format: _format, ...filters } = listQuery.properties;
 

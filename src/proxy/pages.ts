@@ -9,6 +9,7 @@ import type { ProxyRow } from '../web/proxy-table.ts';
 import type { Site } from '../web/site.ts';
 import type { GatewayPanel } from '../web/use-it.ts';
 import { readableAge } from '../web/words.ts';
+import { uptimeOf } from './history.ts';
 import {
   ANONYMITIES,
   formatAddress,
@@ -18,9 +19,8 @@ import {
   SORTS,
   STATUSES,
 } from './proxy.ts';
-import type { ListQuery } from './schemas.ts';
+import { type ListQuery, toFilter } from './queries.ts';
 import type { ProxyService } from './service.ts';
-import { toFilter } from './views.ts';
 
 export interface ProxyPagesOptions {
   service: ProxyService;
@@ -152,8 +152,7 @@ function viewOf(
 }
 
 function rowOf(record: ProxyRecord): ProxyRow {
-  const { id, ip, port, protocol, country, responseMs, anonymity, uptime, status, error, lastChecked } =
-    record;
+  const { id, ip, port, protocol, country, responseMs, anonymity, status, error, lastChecked } = record;
   return {
     id,
     ip,
@@ -164,7 +163,7 @@ function rowOf(record: ProxyRecord): ProxyRow {
     country,
     responseMs,
     anonymity,
-    uptime,
+    uptime: uptimeOf(record),
     alive: status === 'alive',
     error,
     lastChecked,

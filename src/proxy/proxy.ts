@@ -61,13 +61,31 @@ export interface ProxyRecord extends Endpoint {
   run: number;
   /** Start of the current run of passed or failed checks. */
   runSince: number;
-  /** Decayed share of time alive over about 24 h, 0 to 1; see `history.ts`. */
+  /** What orders: an estimate of the share of time alive, in which newcomers start low; see `history.ts`. */
   uptime: number;
   /** How much observation `uptime` rests on, 0 to 1; see `history.ts`. */
   uptimeWeight: number;
   /** Of the last passed check. */
   proof: Proof | null;
+  /** Names of headers that the last passed check found changed or added, separated by blanks; empty: none. */
+  tampering: string | null;
+  /** What users said, as JSON; see `reports.ts`. */
+  reports: string | null;
 }
+
+const MEMORY_MS = 24 * 3_600_000;
+
+/**
+ * The numbers behind `uptime`. Before anything was watched `priorShare` is believed, for as much watching as
+ * `priorWeight` says, 15 minutes: on one public list, 13 % of the proxies seen working for the first time were still listed an
+ * hour later. Under `enoughWeight`, an hour of watching, nothing is said about a day.
+ */
+export const UPTIME = {
+  memoryMs: MEMORY_MS,
+  priorShare: 0.13,
+  priorWeight: (15 * 60_000) / MEMORY_MS,
+  enoughWeight: 1 - Math.exp(-3_600_000 / MEMORY_MS),
+} as const;
 
 /** Why a check failed: coarse on purpose, so that tests cannot be used to map a network. */
 export const CHECK_ERRORS = [
@@ -102,10 +120,20 @@ export type CheckResult =
 /** Which records are meant; a field that is not given does not restrict. */
 export interface ProxyFilter {
   protocol?: Protocol;
+  /** One of these. */
+  protocols?: readonly Protocol[];
   /** Upper-case code. */
   country?: string;
+  /** One of these. */
+  countries?: readonly string[];
   /** Upper-case code. */
   excludeCountry?: string;
+  /** None of these. */
+  excludeCountries?: readonly string[];
+  /** One of these. */
+  ports?: readonly number[];
+  /** Whether the last passed check found a header changed. */
+  tampers?: boolean;
   status?: Status;
   anonymity?: Anonymity;
   /** One of these. */
@@ -114,12 +142,14 @@ export interface ProxyFilter {
   maxResponseMs?: number;
   /** Last checked at this time or later. */
   checkedSince?: number;
-  /** 0 to 1. */
+  /** Share of time known alive, 0 to 1; see `uptimeOf`. */
   minUptime?: number;
+  /** 0 to 1. */
+  minScore?: number;
 }
 
 /**
- * `dependable`: uptime first, then response time; the rest are single fields, best or newest first.
+ * `dependable`: score first, then response time; the rest are single fields, best or newest first.
  * Ties are broken by id in every order.
  */
 export const SORTS = ['dependable', 'response_time', 'last_checked', 'first_seen'] as const;

@@ -10,28 +10,11 @@ import { coerce } from '../lib/schema.ts';
 import { judgeAnswer } from './check/judge.ts';
 import * as described from './descriptions.ts';
 import { refreshEvents } from './events.ts';
-import { formatAddress, formatUrl, type ProxyRecord } from './proxy.ts';
-import {
-  exportQuery,
-  idParams,
-  type ListQuery,
-  listQuery,
-  quickTestBody,
-  reportBody,
-  sourceParams,
-  sourcesQuery,
-} from './schemas.ts';
+import { createLineFormat } from './export.ts';
+import { exportQuery, type ListQuery, listQuery, queryView, toFilter } from './queries.ts';
+import { idParams, quickTestBody, reportBody, sourceParams, sourcesQuery } from './schemas.ts';
 import type { ProxyService } from './service.ts';
-import {
-  jobView,
-  listView,
-  proxyView,
-  queryView,
-  sourceView,
-  statusView,
-  testView,
-  toFilter,
-} from './views.ts';
+import { jobView, listView, proxyView, sourceView, statusView, testView } from './views.ts';
 
 export interface ProxyRoutesOptions {
   service: ProxyService;
@@ -52,6 +35,14 @@ const NO_STORE = { 'cache-control': 'no-store' };
 /** May be kept, but must be asked for again: with an ETag that costs next to nothing. */
 const REVALIDATE = { 'cache-control': 'public, max-age=0, must-revalidate' };
 const TEXT = { 'content-type': 'text/plain; charset=utf-8' };
+const LINES_FILE = { type: TEXT['content-type'], extension: 'txt' };
+const FILES = {
+  standard: LINES_FILE,
+  text: LINES_FILE,
+  url: LINES_FILE,
+  csv: { type: 'text/csv; charset=utf-8', extension: 'csv' },
+  json: { type: 'application/json', extension: 'json' },
+};
 
 /** The HTTP interface of the proxy pool, `GET /api/stats` excepted, which both services have. */
 export function proxyRoutes(options: ProxyRoutesOptions) {
@@ -68,16 +59,21 @@ export function proxyRoutes(options: ProxyRoutesOptions) {
     })
     .get(
       '/api/export',
-      ({ query: { format, random, sort = 'dependable', offset = 0, ...filters } }) => {
-        const lines = service.export({
-          filter: toFilter(filters, now()),
+      ({ query }) => {
+        const { format = 'standard', random, sort = 'dependable', offset = 0 } = query;
+        const text = service.export({
+          filter: toFilter(query, now()),
           order: random ? 'random' : sort,
           offset: random ? 0 : offset,
-          bare: format === 'text',
+          limit: query.limit ?? Number.POSITIVE_INFINITY,
+          format,
+          remoteDns: query.remote_dns ?? false,
+          uniqueExit: query.unique === 'exit_ip',
         });
-        return new Response(streamOf(lines), {
-          headers: { ...TEXT, ...NO_STORE, 'content-disposition': 'attachment; filename="proxies.txt"' },
-        });
+        const { type, extension } = FILES[format];
+        const disposition = `attachment; filename="proxies.${extension}"`;
+        const headers = { ...NO_STORE, 'content-type': type, 'content-disposition': disposition };
+        return new Response(streamOf(text), { headers });
       },
       { query: exportQuery, transform: coerced(exportQuery), detail: described.exportList },
     )
@@ -191,14 +187,18 @@ export function proxyRoutes(options: ProxyRoutesOptions) {
     const { random, format = 'json', sort = 'dependable', offset = 0 } = query;
     const limit = Math.min(query.limit ?? DEFAULT_ENTRIES, MOST_ENTRIES);
     const filter = toFilter(query, now());
-    const { items, total } = random
-      ? await service.sample(filter, limit)
-      : await service.list({ filter, sort, offset, limit });
+    const { items, total } =
+      query.unique !== undefined
+        ? await service.unique({ filter, sort: random ? 'random' : sort, offset: random ? 0 : offset, limit })
+        : random
+          ? await service.sample(filter, limit)
+          : await service.list({ filter, sort, offset, limit });
     // An age is counted from the moment of the request, so that the answer is right for that moment only.
     const caching = random || query.max_age !== undefined ? NO_STORE : REVALIDATE;
     if (format !== 'json') {
       const headers = { ...TEXT, ...caching, 'x-total-count': String(total) };
-      return new Response(lines(items, format === 'text'), { headers });
+      const write = createLineFormat(format, query.remote_dns ?? false);
+      return new Response(items.map(write).join(''), { headers });
     }
     return json(listView({ items, total }, queryView(query, filter, limit)), caching);
   }
@@ -229,10 +229,6 @@ function json(value: object, headers: Record<string, string>, status = 200): Res
     status,
     headers: { ...headers, 'content-type': 'application/json' },
   });
-}
-
-function lines(records: readonly ProxyRecord[], bare: boolean): string {
-  return records.map((record) => `${bare ? formatAddress(record) : formatUrl(record)}\n`).join('');
 }
 
 /** One piece is fetched when the client has taken the one before. */

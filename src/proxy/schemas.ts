@@ -1,11 +1,9 @@
-import { type Static, Type } from '@sinclair/typebox';
+import { Type } from '@sinclair/typebox';
 import { oneOf } from '../lib/schema.ts';
-import { ANONYMITIES, CHECK_ERRORS, PROOFS, PROTOCOLS, SORTS, STATUSES } from './proxy.ts';
+import { ANONYMITIES, CHECK_ERRORS, PROOFS, PROTOCOLS, STATUSES } from './proxy.ts';
 import { JOB_ERRORS, JOB_STATES, SOURCE_STATES, STAGES } from './refresh/progress.ts';
 
 const MAX_ID = Number.MAX_SAFE_INTEGER;
-/** Empty counts as not given. */
-const COUNTRY = '^([A-Za-z]{2})?$';
 const TIMESTAMP = 'UTC, `YYYY-MM-DD HH:MM:SS`.';
 
 const PROOF =
@@ -18,89 +16,6 @@ const OPEN = { additionalProperties: true };
 const id = Type.Integer({ minimum: 1, maximum: MAX_ID, description: 'The id of a proxy.' });
 
 export const idParams = Type.Object({ id });
-
-const filters = {
-  protocol: Type.Optional(oneOf(PROTOCOLS, { description: 'Only this protocol.' })),
-  country: Type.Optional(
-    Type.String({ pattern: COUNTRY, description: 'Only this country: two letters; `ZZ` is "not known".' }),
-  ),
-  exclude_country: Type.Optional(Type.String({ pattern: COUNTRY, description: 'All but this country.' })),
-  anonymity: Type.Optional(oneOf(ANONYMITIES, { description: 'Only this anonymity.' })),
-  proof: Type.Optional(oneOf(PROOFS, { description: 'Only what is proven in this way.' })),
-  min_proof: Type.Optional(
-    oneOf(PROOFS, {
-      description: 'Only what is proven in this way or a stronger one; `tls` is the strongest.',
-    }),
-  ),
-  source: Type.Optional(
-    Type.String({ maxLength: 200, description: 'Only what this list named first; letter case counts.' }),
-  ),
-  max_latency_ms: Type.Optional(
-    Type.Integer({ minimum: 1, maximum: MAX_ID, description: 'Longest `response_time` in ms.' }),
-  ),
-  max_age: Type.Optional(
-    Type.Integer({ minimum: 0, maximum: 1e9, description: 'Checked within this many seconds.' }),
-  ),
-  min_uptime: Type.Optional(
-    Type.Number({ minimum: 0, maximum: 1, description: 'Least `uptime`, from 0 to 1.' }),
-  ),
-};
-
-const order = {
-  offset: Type.Optional(
-    Type.Integer({ minimum: 0, maximum: 1e9, default: 0, description: 'Entries to leave out at the start.' }),
-  ),
-  sort: Type.Optional(
-    oneOf(SORTS, {
-      default: 'dependable',
-      description: '`dependable`: highest uptime, then shortest response time. Else best or newest first.',
-    }),
-  ),
-  random: Type.Optional(
-    Type.Boolean({
-      default: false,
-      description: 'Draws the entries at random; `sort` and `offset` do not count then.',
-    }),
-  ),
-};
-
-export const listQuery = Type.Object(
-  {
-    ...filters,
-    status: Type.Optional(oneOf(STATUSES, { default: 'alive', description: 'Only this status.' })),
-    limit: Type.Optional(
-      Type.Integer({
-        minimum: 1,
-        default: 50,
-        description: 'Most entries that are returned; above 500 is served as 500.',
-      }),
-    ),
-    ...order,
-    format: Type.Optional(
-      oneOf(['json', 'text', 'standard'], {
-        default: 'json',
-        description: '`text`: `ip:port` lines; `standard`: `protocol://ip:port` lines.',
-      }),
-    ),
-  },
-  OPEN,
-);
-export type ListQuery = Static<typeof listQuery>;
-
-export const exportQuery = Type.Object(
-  {
-    ...filters,
-    ...order,
-    format: Type.Optional(
-      oneOf(['standard', 'text'], {
-        default: 'standard',
-        description: '`standard`: `protocol://ip:port` lines; `text`: `ip:port` lines.',
-      }),
-    ),
-  },
-  OPEN,
-);
-export type FilterQuery = Omit<Static<typeof exportQuery>, 'format' | keyof typeof order>;
 
 export const quickTestBody = Type.Object(
   {
@@ -153,8 +68,15 @@ export const proxySchema = Type.Object(
     ),
     exit_ip: nullable(Type.String({ description: 'The address that targets see.' })),
     proof: nullable(oneOf(PROOFS, { description: PROOF })),
-    uptime: Type.Number({
-      description: 'Estimated share of time alive, 0 to 1, recent hours first; new ones start low.',
+    tampering: Type.Union([Type.Array(Type.String()), Type.Null()], {
+      description: 'Names of request headers that it added or changed in the last passed check; empty: none.',
+    }),
+    uptime: Type.Union([Type.Number(), Type.Null()], {
+      description:
+        'Share of time known alive, 0 to 1, over about 24 h, recent hours first; `null` while it was watched for less than an hour.',
+    }),
+    score: Type.Number({
+      description: 'What orders, 0 to 1: the uptime that may be expected; new ones start low.',
     }),
     checks: Type.Integer({ description: 'Checks so far.' }),
     successes: Type.Integer({ description: 'Of these, passed.' }),

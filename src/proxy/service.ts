@@ -4,7 +4,7 @@ import type { Locks } from '../lib/locks.ts';
 import type { Log } from '../lib/logger.ts';
 import { every, type Repetition } from '../lib/schedule.ts';
 import type { StateStore } from '../lib/state.ts';
-import type { Checker, JudgeState } from './check/checker.ts';
+import type { Checker } from './check/checker.ts';
 import { createSharedJudges } from './check/shared-judges.ts';
 import { createSingleChecks, type SingleCheckOptions, type SingleChecks } from './check/single-check.ts';
 import { createCheckBudget } from './check-budget.ts';
@@ -12,16 +12,9 @@ import { type CountryCount, createCountryCounts } from './country-counts.ts';
 import { createDiscovery } from './discovery/discovery.ts';
 import { createPass } from './discovery/pass.ts';
 import { createTrials } from './discovery/trials.ts';
+import { createExitFilter, type ExportQuery, exportProxies } from './export.ts';
 import { createPoolHistory, type PoolSample } from './pool-history.ts';
-import {
-  formatAddress,
-  formatUrl,
-  PROTOCOLS,
-  type ProxyFilter,
-  type ProxyRecord,
-  type Sort,
-  STATUSES,
-} from './proxy.ts';
+import { PROTOCOLS, type ProxyFilter, type ProxyRecord, type Sort, STATUSES } from './proxy.ts';
 import { createEchoedRecall } from './recheck/echoed.ts';
 import { runRechecks } from './recheck/recheck.ts';
 import { createProgress, type RefreshJob } from './refresh/progress.ts';
@@ -29,9 +22,10 @@ import { createRecorder } from './refresh/recorder.ts';
 import { createRefresh, type RefreshObserver } from './refresh/refresh.ts';
 import type { Scope } from './refresh/round.ts';
 import { lookUpHealth, retrySource } from './refresh/source-health.ts';
-import type { SourceHealth } from './sources/health.ts';
+import { hostOfTarget, withReport } from './reports.ts';
 import type { ReadSource } from './sources/read.ts';
 import type { Source } from './sources/source.ts';
+import type { PoolStatus, SourceStatus } from './status.ts';
 import type { PoolSummary, ProxyQuery, ProxyStore } from './store.ts';
 
 export interface ProxyServiceOptions {
@@ -69,7 +63,12 @@ export interface ProxyService {
   list(query: ProxyQuery): Promise<{ items: ProxyRecord[]; total: number }>;
   /** Like `list`, drawn at random. */
   sample(filter: ProxyFilter, limit: number): Promise<{ items: ProxyRecord[]; total: number }>;
-  /** All matches as lines, in pieces of some hundred. */
+  /** Of the matches with one exit address only the most dependable. */
+  unique(query: Omit<ProxyQuery, 'sort'> & { sort: Sort | 'random' }): Promise<{
+    items: ProxyRecord[];
+    total: number;
+  }>;
+  /** All matches as text, in pieces of some hundred. */
   export(query: ExportQuery): AsyncIterable<string>;
   stats(): Promise<{ alive: number; total: number; avg_response_time: number; countries: number }>;
   /** What is drawn of the pool: its numbers, the living by country, and how it was over the last two days. */
@@ -87,7 +86,7 @@ export interface ProxyService {
    * changes the status.
    * @throws {AppError} `not_found`
    */
-  report(id: number, report: { ok: boolean }): Promise<ProxyRecord>;
+  report(id: number, report: UserReport): Promise<ProxyRecord>;
   /**
    * Starts a refresh, or joins the one that runs. It also checks the dead that are not due yet, as far as its time
    * goes, unless told otherwise.
@@ -116,13 +115,11 @@ export interface ProxyService {
   stop(): Promise<void>;
 }
 
-export interface ExportQuery {
-  filter: ProxyFilter;
-  order: Sort | 'random';
-  /** Matches to leave out at the start. */
-  offset: number;
-  /** Lines without the protocol. */
-  bare: boolean;
+export interface UserReport {
+  ok: boolean;
+  /** What the user wanted to reach: a URL or a host, of which the host is kept. */
+  target?: string | undefined;
+  error?: string | undefined;
 }
 
 export interface PoolOverview {
@@ -131,22 +128,26 @@ export interface PoolOverview {
   samples: PoolSample[];
 }
 
-export interface SourceStatus {
-  source: Source;
-  health: SourceHealth;
-}
-
-export interface PoolStatus {
-  lastRefresh: number | null;
-  refresh: RefreshJob;
-  judges: JudgeState;
-}
-
 /** Least time between the last check of a proxy and one that a report asks for. */
 const REPORT_GAP_MS = 30_000;
 /** How often it is looked up whether a refresh is due, or its process has died. */
 const MOST_TICK_MS = 5_000;
 const CHECKS_PER_HOUR = 100_000;
+
+const ORDERS: Record<Exclude<Sort, 'dependable'>, (a: ProxyRecord, b: ProxyRecord) => number> = {
+  response_time: (a, b) => (a.responseMs ?? Infinity) - (b.responseMs ?? Infinity) || a.id - b.id,
+  last_checked: (a, b) => b.lastChecked - a.lastChecked || a.id - b.id,
+  first_seen: (a, b) => b.firstSeen - a.firstSeen || a.id - b.id,
+};
+
+/** Fisher and Yates. */
+function shuffle(records: ProxyRecord[], random: () => number): void {
+  for (let last = records.length - 1; last > 0; last--) {
+    const other = Math.floor(random() * (last + 1));
+    const [a, b] = [records[last], records[other]];
+    if (a && b) [records[last], records[other]] = [b, a];
+  }
+}
 
 export function createProxyService(options: ProxyServiceOptions): ProxyService {
   const { store, checker, clock, log, refreshIntervalMs } = options;
@@ -231,14 +232,15 @@ export function createProxyService(options: ProxyServiceOptions): ProxyService {
     list: (query) => store.find(query),
     sample: (filter, limit) => store.sample(filter, limit),
 
-    async *export({ filter, order, offset, bare }) {
-      const format = bare ? formatAddress : formatUrl;
-      let left = offset;
-      for await (const batch of store.endpoints(filter, order)) {
-        const wanted = batch.slice(left);
-        left -= batch.length - wanted.length;
-        if (wanted.length > 0) yield `${wanted.map(format).join('\n')}\n`;
-      }
+    export: (query) => exportProxies(store, query),
+
+    async unique({ filter, sort, offset, limit }) {
+      const isFirst = createExitFilter();
+      const found: ProxyRecord[] = [];
+      for await (const batch of store.stream(filter)) found.push(...batch.filter(isFirst));
+      if (sort === 'random') shuffle(found, options.random);
+      else if (sort !== 'dependable') found.sort(ORDERS[sort]);
+      return { items: found.slice(offset, offset + limit), total: found.length };
     },
 
     async stats() {
@@ -278,12 +280,16 @@ export function createProxyService(options: ProxyServiceOptions): ProxyService {
     testQuick: single.now,
     startTest: single.start,
 
-    async report(id, { ok }) {
+    async report(id, { ok, target, error }) {
       const record = await get(id);
-      const at = Math.max(clock.now(), record.lastChecked + REPORT_GAP_MS);
-      if (ok || at >= record.nextCheck) return record;
-      await store.reschedule(id, at);
-      return { ...record, nextCheck: at };
+      const report = { at: clock.now(), ok, target: hostOfTarget(target), error: error ?? null };
+      const noted = recorder.change(record, (current) => {
+        const soon = Math.max(report.at, current.lastChecked + REPORT_GAP_MS);
+        const nextCheck = ok ? current.nextCheck : Math.min(current.nextCheck, soon);
+        return { ...current, nextCheck, reports: withReport(current, report) };
+      });
+      await recorder.flush();
+      return (await noted) ?? record;
     },
 
     async sources() {

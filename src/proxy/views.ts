@@ -1,23 +1,25 @@
-import type { Static, TSchema } from '@sinclair/typebox';
+import type { Static } from '@sinclair/typebox';
 import { formatMinute, formatTimestamp } from '../lib/clock.ts';
 import type { TestOutcome } from './check/single-check.ts';
-import { PROOFS, type Proof, type ProxyFilter, type ProxyRecord } from './proxy.ts';
+import { uptimeOf } from './history.ts';
+import type { ProxyRecord } from './proxy.ts';
 import type { RefreshJob, SourceProgress } from './refresh/progress.ts';
-import {
-  type FilterQuery,
-  type jobSchema,
-  type ListQuery,
-  listQuery,
-  type listSchema,
-  type proxySchema,
-  type quickTestSchema,
-  type sourceProgressSchema,
-  type sourceSchema,
-  type statusSchema,
+import type {
+  jobSchema,
+  listSchema,
+  proxySchema,
+  quickTestSchema,
+  sourceProgressSchema,
+  sourceSchema,
+  statusSchema,
 } from './schemas.ts';
-import type { PoolStatus, SourceStatus } from './service.ts';
+import type { PoolStatus, SourceStatus } from './status.ts';
 
 const timeOrNull = (ms: number | null) => (ms === null ? null : formatTimestamp(ms));
+
+function roundedTo<T extends number | null>(share: T, parts: number): T {
+  return (share === null ? null : Math.round(share * parts) / parts) as T;
+}
 
 /** A record as the public interface shows it. */
 export function proxyView(record: ProxyRecord): Static<typeof proxySchema> {
@@ -34,7 +36,9 @@ export function proxyView(record: ProxyRecord): Static<typeof proxySchema> {
     anonymity: record.anonymity,
     exit_ip: record.exitIp,
     proof: record.proof,
-    uptime: Math.round(record.uptime * 1000) / 1000,
+    tampering: record.tampering === null ? null : record.tampering.split(' ').filter((name) => name !== ''),
+    uptime: roundedTo(uptimeOf(record), 1000),
+    score: roundedTo(record.uptime, 1000),
     checks: record.checks,
     successes: record.successes,
     first_seen: formatTimestamp(record.firstSeen),
@@ -60,15 +64,13 @@ export function jobView({
   };
 }
 
-const roundShare = (share: number | null) => (share === null ? null : Math.round(share * 10_000) / 10_000);
-
 /** How a list fares in a refresh. */
 export function sourceProgressView({
   pausedUntil = null,
   yield: share = null,
   ...progress
 }: SourceProgress): Static<typeof sourceProgressSchema> {
-  return { ...progress, yield: roundShare(share), paused_until: timeOrNull(pausedUntil) };
+  return { ...progress, yield: roundedTo(share, 10_000), paused_until: timeOrNull(pausedUntil) };
 }
 
 /** What is known of a list. */
@@ -81,7 +83,7 @@ export function sourceView({ source, health }: SourceStatus): Static<typeof sour
     fresh,
     checked,
     alive,
-    yield: roundShare(health.yield),
+    yield: roundedTo(health.yield, 10_000),
     failures,
     last_read: timeOrNull(lastRead),
     last_error: lastError,
@@ -124,46 +126,4 @@ export function listView(
   query: Static<typeof listSchema>['query'],
 ): Static<typeof listSchema> {
   return { success: true, total, count: items.length, proxies: items.map(proxyView), query };
-}
-
-/** The kinds of proof that are asked for: one, or one and the stronger ones. */
-function proofsOf({ proof, min_proof }: Pick<FilterQuery, 'proof' | 'min_proof'>): readonly Proof[] {
-  const strong = PROOFS.slice(0, min_proof === undefined ? PROOFS.length : PROOFS.indexOf(min_proof) + 1);
-  return proof === undefined ? strong : strong.filter((one) => one === proof);
-}
-
-/** The filter that the query means; ages are counted back from `now`. */
-export function toFilter(query: FilterQuery & Pick<ListQuery, 'status'>, now: number): ProxyFilter {
-  const { protocol, country, exclude_country, status, anonymity, source } = query;
-  const filter: ProxyFilter = { status: status ?? 'alive' };
-  if (protocol !== undefined) filter.protocol = protocol;
-  if (country !== undefined) filter.country = country.toUpperCase();
-  if (exclude_country !== undefined) filter.excludeCountry = exclude_country.toUpperCase();
-  if (anonymity !== undefined) filter.anonymity = anonymity;
-  if (query.proof !== undefined || query.min_proof !== undefined) filter.proofs = proofsOf(query);
-  if (source !== undefined) filter.source = source;
-  if (query.max_latency_ms !== undefined) filter.maxResponseMs = query.max_latency_ms;
-  if (query.max_age !== undefined) filter.checkedSince = now - query.max_age * 1000;
-  if (query.min_uptime !== undefined) filter.minUptime = query.min_uptime;
-  return filter;
-}
-
-/** The echo of a list query: filters as they took effect. What was not given is left out, but for the four of the interface. */
-export function queryView(
-  { format: _, ...query }: ListQuery,
-  filter: ProxyFilter,
-  limit: number,
-): Static<typeof listSchema>['query'] {
-  const defaults: Record<string, TSchema> = listQuery.properties;
-  const given = Object.entries(query).filter(
-    ([name, value]) => name in defaults && value !== defaults[name]?.default,
-  );
-  return {
-    ...Object.fromEntries(given),
-    ...(filter.excludeCountry && { exclude_country: filter.excludeCountry }),
-    protocol: filter.protocol ?? null,
-    country: filter.country ?? null,
-    status: filter.status ?? 'alive',
-    limit,
-  };
 }

@@ -17,7 +17,8 @@ export interface ProxyRow {
   responseMs: number | null;
   anonymity: string | null;
   /** 0 to 1. */
-  uptime: number;
+  /** Share of time known alive; `null` before enough is known. */
+  uptime: number | null;
   alive: boolean;
   /** Why it is dead. */
   error: string | null;
@@ -92,7 +93,7 @@ function rowOf(row: ProxyRow, now: number): Html {
 <td title="${countryName(country)}">${country === 'ZZ' ? '–' : country}</td>
 <td class="wide-only">${anonymity ?? '–'}</td>
 <td class="number-cell">${alive ? `${readableNumber(Math.round(responseMs ?? 0))} ms` : html`<span class="tag bad">${reason}</span>`}</td>
-<td class="number-cell">${Math.round(uptime * 100)} %</td>
+<td class="number-cell">${uptime === null ? '–' : `${Math.round(uptime * 100)} %`}</td>
 <td class="number-cell wide-only">${readableAge(now - row.lastChecked)}</td>
 <td class="row-end"><div class="row-actions needs-script"><span class="result" role="status"></span><button class="copy" type="button" data-copy="${url}" aria-label="Copy ${address}"><span>Copy</span></button><button class="quiet" type="button" data-test="${JSON.stringify({ ip, port, protocol, proxy_id: id })}" aria-label="Test now: ${address}">Test now</button></div></td>
 </tr>

@@ -4,6 +4,7 @@ import { createClients } from '../../src/http/client/clients.ts';
 import { createProxyTrust } from '../../src/http/client/proxy-trust.ts';
 import { createContexts } from '../../src/http/context.ts';
 import { statsAnswer } from '../../src/proxy/descriptions.ts';
+import { reportsOf } from '../../src/proxy/reports.ts';
 import { proxyRoutes } from '../../src/proxy/routes.ts';
 import { json } from '../support/json.ts';
 import { createPool, draft } from '../support/pool.ts';
@@ -117,7 +118,9 @@ describe('GET /api/v1/proxies', () => {
       anonymity: 'elite',
       exit_ip: null,
       proof: 'relayed',
-      uptime: 0.9,
+      tampering: null,
+      uptime: 0.916,
+      score: 0.9,
       checks: 1,
       successes: 1,
       first_seen: '2026-01-31 08:00:00',
@@ -140,6 +143,12 @@ describe('GET /api/v1/proxies', () => {
     ['max_latency_ms=110', ['192.0.2.3']],
     ['max_age=3600', ['192.0.2.1', '192.0.2.3']],
     ['min_uptime=0.75', ['192.0.2.1', '192.0.2.2']],
+    ['min_score=0.75', ['192.0.2.1', '192.0.2.2']],
+    ['protocol=http, SOCKS5', ['192.0.2.1', '192.0.2.2']],
+    ['country=de,us&exclude_country=fr,us', ['192.0.2.1', '192.0.2.3']],
+    ['port=443,1080', ['192.0.2.2', '192.0.2.3']],
+    ['tampering=none', []],
+    ['unique=exit_ip&sort=response_time&limit=2', ['192.0.2.3', '192.0.2.1']],
     ['limit=1&offset=1', ['192.0.2.2']],
     ['sort=response_time', ['192.0.2.3', '192.0.2.1', '192.0.2.2']],
     ['protocol=&country=&limit=', ['192.0.2.1', '192.0.2.2', '192.0.2.3']],
@@ -165,6 +174,11 @@ describe('GET /api/v1/proxies', () => {
     ['limit', '1e3'],
     ['offset', '-1'],
     ['protocol', 'ftp'],
+    ['protocol', 'http,ftp'],
+    ['country', 'DE,Germany'],
+    ['port', '0'],
+    ['port', '80-90'],
+    ['unique', 'ip'],
     ['country', 'Germany'],
     ['status', 'unknown'],
     ['format', 'xml'],
@@ -245,6 +259,61 @@ describe('GET /api/export', () => {
     await server.store.save(many);
     const text = await (await server.send('/api/export')).text();
     expect(text.trim().split('\n').length).toBe(3003);
+  });
+
+  test('writes lines that clients take, each proxy once', async () => {
+    await server.store.save([draft('https://192.0.2.1:8080', server.clock.now())]);
+    const lines = async (query: string) => (await server.send(`/api/export?${query}`)).text();
+    const http = 'http://192.0.2.1:8080\n';
+    expect(await lines('format=url')).toBe(`${http}socks5://192.0.2.2:1080\nhttp://192.0.2.3:443\n`);
+    expect(await lines('format=url&protocol=socks5&remote_dns=true')).toBe('socks5h://192.0.2.2:1080\n');
+    const listed = await server.send('/api/v1/proxies?format=url&protocol=https,http&remote_dns=yes');
+    expect(await listed.text()).toBe(`${http}http://192.0.2.3:443\n`);
+  });
+
+  test('writes whole records as CSV and as JSON, up to a limit', async () => {
+    const csv = await server.send('/api/export?format=csv&limit=2');
+    expect(csv.headers.get('content-disposition')).toBe('attachment; filename="proxies.csv"');
+    const [header, first, ...others] = (await csv.text()).trim().split('\n');
+    expect(header).toStartWith('protocol,ip,port,country,response_time');
+    expect(first).toStartWith('http,192.0.2.1,8080,DE,120,elite');
+    expect(others.length).toBe(1);
+    const answer = await server.send('/api/export?format=json&sort=response_time');
+    expect(answer.headers.get('content-type')).toBe('application/json');
+    const records = (await answer.json()) as { ip: string }[];
+    expect(records.map(({ ip }) => ip)).toEqual(['192.0.2.3', '192.0.2.1', '192.0.2.2']);
+    expect(records[0]).toEqual((await server.get('/api/v1/proxies?sort=response_time')).proxies[0] as never);
+    expect(await (await server.send('/api/export?format=json&offset=99')).json()).toEqual([]);
+  });
+
+  test('has one proxy of each exit address where it is asked to', async () => {
+    const now = server.clock.now();
+    const exit = { exitIp: '203.0.113.5', uptime: 0.1 };
+    await server.store.save([
+      draft('http://198.51.100.1:80', now, exit),
+      draft('http://198.51.100.2:80', now, { ...exit, uptime: 0.2 }),
+    ]);
+    const text = await (await server.send('/api/export?unique=exit_ip&format=text')).text();
+    expect(text).toContain('198.51.100.2:80');
+    expect(text).not.toContain('198.51.100.1:80');
+    expect(await server.get('/api/v1/proxies?unique=exit_ip&limit=1')).toMatchObject({ total: 4, count: 1 });
+  });
+
+  test.each(['/api/export?protcol=http', '/api/v1/proxies?protcol=http', '/api/sources?ofset=1'])(
+    'a misspelt name is refused with what was meant: %s',
+    async (path) => {
+      const answer = await server.send(path);
+      expect(answer.status).toBe(400);
+      expect((await json<Body>(answer)).error).toMatch(/^(protcol|ofset) is not known here; did you mean/);
+    },
+  );
+
+  test('what a parameter must be is said in words', async () => {
+    const said = async (query: string) => (await server.get(`/api/v1/proxies?${query}`)).error;
+    expect(await said('country=Germany')).toBe(
+      'country must be country codes of two letters, separated by commas, but is "germany".',
+    );
+    expect(await said('port=x')).toBe('port must be port numbers, separated by commas, but is "x".');
   });
 
   test('ends in the middle when the client goes away', async () => {
@@ -466,10 +535,23 @@ describe('POST /api/proxy/<id>/report', () => {
     });
   });
 
-  test('that it worked changes nothing', async () => {
+  test('that it worked changes no check', async () => {
     const before = await server.store.get(ids[0] ?? 0);
     expect((await server.post(`/api/proxy/${ids[0]}/report`, { ok: true })).status).toBe(200);
-    expect(await server.store.get(ids[0] ?? 0)).toEqual(before);
+    expect(await server.store.get(ids[0] ?? 0)).toEqual({ ...before, reports: expect.any(String) } as never);
+  });
+
+  test('is kept with the host that was wanted and what went wrong, the last 20 of each proxy', async () => {
+    const report = { ok: false, target: 'https://shop.example/cart?id=7', error: 'x'.repeat(2000) };
+    for (let n = 0; n < 25; n++) await server.post(`/api/proxy/${ids[0]}/report`, report);
+    await server.post(`/api/proxy/${ids[0]}/report`, { ok: true, target: 'mail.example:993' });
+    const kept = reportsOf((await server.store.get(ids[0] ?? 0)) ?? { reports: null });
+    expect(kept.length).toBe(20);
+    const at = server.clock.now();
+    expect(kept.at(-2)).toEqual({ at, ok: false, target: 'shop.example', error: 'x'.repeat(200) });
+    expect(kept.at(-1)).toEqual({ at, ok: true, target: 'mail.example', error: null });
+    await server.refresh();
+    expect(reportsOf((await server.store.get(ids[0] ?? 0)) ?? { reports: null }).length).toBe(20);
   });
 
   test('needs ok, and a known id', async () => {

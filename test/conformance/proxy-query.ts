@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { uptimeOf } from '../../src/proxy/history.ts';
 import {
   ANONYMITIES,
   type Endpoint,
@@ -41,8 +42,8 @@ export function proxyQueryConformance(runner: Test, open: Open<ProxyStore>): voi
     assert.deepEqual(await ports({ maxResponseMs: 100 }), [1]);
     assert.deepEqual(await ports({ maxResponseMs: 99.9 }), []);
     assert.deepEqual(await ports({ checkedSince: 50 }), [1, 2]);
-    assert.deepEqual(await ports({ minUptime: 0.5 }), [1, 2]);
-    assert.deepEqual(await ports({ minUptime: 0 }), [1, 2, 3]);
+    assert.deepEqual(await ports({ minScore: 0.5 }), [1, 2]);
+    assert.deepEqual(await ports({ minScore: 0 }), [1, 2, 3]);
     assert.deepEqual(await ports({ country: `DE' OR '1'='1` }), []);
   });
 
@@ -53,7 +54,7 @@ export function proxyQueryConformance(runner: Test, open: Open<ProxyStore>): voi
         {},
         { status: 'alive' },
         { country: 'US' },
-        { protocol: 'http', minUptime: 0.3 },
+        { protocol: 'http', minScore: 0.3 },
       ]) {
         const chosen = filter as ProxyFilter;
         const { items } = await store.find({ filter: chosen, sort, offset: 0, limit: 1000 });
@@ -242,7 +243,7 @@ export function proxyQueryConformance(runner: Test, open: Open<ProxyStore>): voi
 const FILTERS: ProxyFilter[] = [
   {},
   { status: 'alive', protocol: 'http' },
-  { country: 'DE', minUptime: 0.5 },
+  { country: 'DE', minScore: 0.5 },
   { country: 'XX' },
 ];
 const COUNTRIES = ['DE', 'US', 'FR', 'ZZ'] as const;
@@ -258,6 +259,9 @@ function variety(count: number) {
     proof: PROOFS[index % 5] ?? null,
     responseMs: index % 6 === 0 ? null : ((index * 13) % 17) * 100,
     uptime: ((index * 5) % 9) / 8,
+    uptimeWeight: ((index * 3) % 8) / 8,
+    port: 8080 + (index % 3),
+    tampering: [null, '', 'via'][index % 3] ?? null,
     lastChecked: 1000 + ((index * 11) % 13),
     firstSeen: 500 + ((index * 3) % 10),
   }));
@@ -275,7 +279,14 @@ function filters(): ProxyFilter[] {
     { source: 'list-2' },
     { maxResponseMs: 800 },
     { checkedSince: 1006 },
+    { minScore: 0.5 },
     { minUptime: 0.5 },
+    { protocols: ['http', 'socks4'] },
+    { countries: ['DE', 'FR'] },
+    { excludeCountries: ['DE', 'ZZ'] },
+    { ports: [8081, 8082, 9] },
+    { tampers: false },
+    { tampers: true },
   ];
   const pairs = single.flatMap((one, index) =>
     single.slice(index + 1).map((other) => ({ ...one, ...other })),
@@ -283,7 +294,7 @@ function filters(): ProxyFilter[] {
   const more: ProxyFilter[] = [
     { country: 'US', excludeCountry: 'US' },
     { protocol: 'http', country: 'US', status: 'alive' },
-    { protocol: 'http', status: 'alive', minUptime: 0.25, maxResponseMs: 1200, excludeCountry: 'ZZ' },
+    { protocol: 'http', status: 'alive', minScore: 0.25, maxResponseMs: 1200, excludeCountry: 'ZZ' },
     { country: 'ZZ', status: 'dead', anonymity: 'anonymous', source: 'list-1', checkedSince: 1001 },
   ];
   return [...single, ...pairs, ...more];
@@ -301,7 +312,14 @@ function matches(record: ProxyRecord, filter: ProxyFilter): boolean {
     (source === undefined || record.source === source) &&
     (filter.maxResponseMs === undefined || (record.responseMs ?? Infinity) <= filter.maxResponseMs) &&
     (filter.checkedSince === undefined || record.lastChecked >= filter.checkedSince) &&
-    (filter.minUptime === undefined || record.uptime >= filter.minUptime)
+    (filter.minScore === undefined || record.uptime >= filter.minScore) &&
+    (filter.minUptime === undefined || (uptimeOf(record) ?? -1) >= filter.minUptime) &&
+    (filter.protocols?.includes(record.protocol) ?? true) &&
+    (filter.countries?.includes(record.country) ?? true) &&
+    !(filter.excludeCountries?.includes(record.country) ?? false) &&
+    (filter.ports?.includes(record.port) ?? true) &&
+    (filter.tampers === undefined ||
+      (record.tampering !== null && filter.tampers === (record.tampering !== '')))
   );
 }
 

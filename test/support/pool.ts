@@ -168,6 +168,8 @@ export function draft(url: string, now: number, changes: Partial<ProxyDraft> = {
     uptime: 0.5,
     uptimeWeight: 0.5,
     proof: 'relayed',
+    tampering: null,
+    reports: null,
     ...changes,
   };
 }

@@ -45,6 +45,8 @@ export function draft(fields: Partial<ProxyDraft> = {}): ProxyDraft {
     uptime: 0.5,
     uptimeWeight: 0.25,
     proof: 'relayed',
+    tampering: null,
+    reports: null,
     ...fields,
   };
 }

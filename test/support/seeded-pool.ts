@@ -91,6 +91,8 @@ function draftOf(index: number, now: number, random: () => number): ProxyDraft {
     uptime,
     uptimeWeight: 1,
     proof: alive ? 'relayed' : null,
+    tampering: null,
+    reports: null,
   };
 }
 

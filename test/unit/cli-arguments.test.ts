@@ -2,9 +2,9 @@ import { expect, test } from 'bun:test';
 import { readArguments } from '../../src/cli/arguments.ts';
 import { NO_OPERANDS } from '../../src/cli/command.ts';
 import { CommandError, EXIT } from '../../src/cli/exit.ts';
-import { nearest } from '../../src/cli/nearest.ts';
 import { flag, value, valueOr, values } from '../../src/cli/options.ts';
 import { choice, duration, integer } from '../../src/config-values.ts';
+import { nearest } from '../../src/lib/nearest.ts';
 
 const OPTIONS = {
   format: valueOr('FORM', choice(['text', 'json'], 'text', 'How.')),

@@ -2,7 +2,7 @@ import type { Clock } from '../../lib/clock.ts';
 import type { Fence, Lease } from '../../lib/locks.ts';
 import { breathe } from '../../lib/schedule.ts';
 import { type Checked, observe } from '../history.ts';
-import { type CheckResult, formatUrl, type ProxyRecord } from '../proxy.ts';
+import { type CheckResult, type Endpoint, formatUrl, type ProxyRecord } from '../proxy.ts';
 import { nextCheckAt } from '../recheck/schedule.ts';
 import type { ProxyDraft, ProxyStore } from '../store.ts';
 
@@ -44,6 +44,8 @@ export interface Recorder {
    * check said nothing, or the job that checked has lost its right to write; rejects with what the store threw.
    */
   add(outcome: Outcome): Promise<ProxyRecord | null>;
+  /** Changes what is known otherwise than by a check. Resolves to the record after it, `null` where it is gone. */
+  change(endpoint: Endpoint, change: (record: ProxyRecord) => ProxyDraft): Promise<ProxyRecord | null>;
   /** Saves what is waiting now. Never rejects: who added hears of failures. */
   flush(): Promise<void>;
   /** Outcomes that are not saved yet. */
@@ -55,8 +57,10 @@ const BATCH = 200;
 const FLUSH_AFTER_MS = 1000;
 
 interface Waiting {
-  outcome: Outcome;
-  at: number;
+  endpoint: Endpoint;
+  /** The record after it; `null` where nothing is to be saved. */
+  next: (record: ProxyRecord | null) => ProxyDraft | null;
+  right: WriteRight | undefined;
   resolve: (record: ProxyRecord | null) => void;
   reject: (error: unknown) => void;
 }
@@ -99,7 +103,7 @@ export function createRecorder({ store, clock, random, countryOf, checkCostMs }:
 
   async function saveBatch(batch: readonly Waiting[]): Promise<void> {
     try {
-      for (const [right, part] of Map.groupBy(batch, ({ outcome }) => outcome.right)) {
+      for (const [right, part] of Map.groupBy(batch, ({ right }) => right)) {
         await savePart(part, right);
       }
     } finally {
@@ -110,7 +114,7 @@ export function createRecorder({ store, clock, random, countryOf, checkCostMs }:
   async function savePart(batch: readonly Waiting[], right: WriteRight | undefined): Promise<void> {
     try {
       const records = right?.lost.aborted ? new Map<string, ProxyRecord>() : await write(batch, right);
-      for (const { outcome, resolve } of batch) resolve(records.get(formatUrl(outcome.endpoint)) ?? null);
+      for (const { endpoint, resolve } of batch) resolve(records.get(formatUrl(endpoint)) ?? null);
     } catch (error) {
       for (const { reject } of batch) reject(error);
     }
@@ -121,18 +125,16 @@ export function createRecorder({ store, clock, random, countryOf, checkCostMs }:
     right: WriteRight | undefined,
   ): Promise<Map<string, ProxyRecord>> {
     const fence = right && { name: right.name, token: right.token };
-    const known = await store.lookup(batch.map(({ outcome }) => outcome.endpoint));
+    const known = await store.lookup(batch.map(({ endpoint }) => endpoint));
     const records = new Map(known.map((record) => [formatUrl(record), record]));
     const drafts = new Map<string, ProxyDraft>();
-    for (const { outcome, at } of batch) {
-      const key = formatUrl(outcome.endpoint);
+    for (const { endpoint, next } of batch) {
+      const key = formatUrl(endpoint);
       const record = records.get(key) ?? null;
-      if (!record && (isRefused(outcome.result) || isForgotten(outcome))) continue;
-      const draft = observe({ ...outcome, record }, outcome.result, at, countryOf);
+      const draft = next(record);
       if (!draft) continue;
-      draft.nextCheck = nextCheckAt(draft, checkCostMs(), random());
       drafts.set(key, draft);
-      // A second outcome of one endpoint in a batch builds on the first.
+      // A second change of one endpoint in a batch builds on the first.
       records.set(key, { ...draft, id: record?.id ?? 0 });
     }
     if (drafts.size > 0) {
@@ -141,21 +143,39 @@ export function createRecorder({ store, clock, random, countryOf, checkCostMs }:
     return records;
   }
 
+  /** The record after a check that ended at `at`. */
+  function after(outcome: Outcome, at: number, record: ProxyRecord | null): ProxyDraft | null {
+    if (!record && (isRefused(outcome.result) || isForgotten(outcome))) return null;
+    const draft = observe({ ...outcome, record }, outcome.result, at, countryOf);
+    if (draft) draft.nextCheck = nextCheckAt(draft, checkCostMs(), random());
+    return draft;
+  }
+
+  function enqueue(
+    endpoint: Endpoint,
+    next: Waiting['next'],
+    right?: WriteRight,
+  ): Promise<ProxyRecord | null> {
+    return new Promise((resolve, reject) => {
+      queue.push({ endpoint, next, right, resolve, reject });
+      unsaved++;
+      if (queue.length === BATCH) void saveWhile((waiting) => waiting >= BATCH);
+      if (timed) return;
+      timed = true;
+      void clock.sleep(FLUSH_AFTER_MS).then(() => {
+        timed = false;
+        return flush();
+      });
+    });
+  }
+
   return {
     add(outcome) {
       if (outcome.result.verdict === 'unknown') return Promise.resolve(null);
-      return new Promise((resolve, reject) => {
-        queue.push({ outcome, at: clock.now(), resolve, reject });
-        unsaved++;
-        if (queue.length === BATCH) void saveWhile((waiting) => waiting >= BATCH);
-        if (timed) return;
-        timed = true;
-        void clock.sleep(FLUSH_AFTER_MS).then(() => {
-          timed = false;
-          return flush();
-        });
-      });
+      const at = clock.now();
+      return enqueue(outcome.endpoint, (record) => after(outcome, at, record), outcome.right);
     },
+    change: (endpoint, change) => enqueue(endpoint, (record) => record && change(record)),
     flush,
     waiting: () => unsaved,
   };

@@ -16,6 +16,12 @@ export function nearest(word: string, known: readonly string[]): string | undefi
   return best;
 }
 
+/** The known word of which this one is a misspelling: of six letters and more two may differ, of four and five one. */
+export function misspelt(word: string, known: readonly string[]): string | undefined {
+  const most = word.length < 4 ? 0 : word.length < 6 ? 1 : 2;
+  return known.find((one) => one !== word && distance(word, one) <= most);
+}
+
 /** Levenshtein's distance. */
 function distance(a: string, b: string): number {
   let row = Array.from({ length: b.length + 1 }, (_, j) => j);
