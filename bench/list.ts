@@ -7,13 +7,27 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { startServer } from '../test/support/server-process.ts';
+import { logInto, type ServerProcess, startServer } from '../test/support/server-process.ts';
 import { cpuSeconds } from './list/cpu.ts';
 import { fill } from './list/fill.ts';
 
 const SECONDS = Number(process.argv[2] ?? 2);
 const TURNS = Number(process.argv[3] ?? 5);
 const SIZES = [1000, 20_000, 200_000];
+/** For the rows of other settings. */
+const USUAL_SIZE = 20_000;
+/** As high that no benchmark reaches it: limits are on by default, and every request is counted. */
+const DEFAULTS = { RATE_LIMITS: 'read=1000000000/1s', PROXY_REFRESH_INTERVAL: '24h' };
+const SETTINGS: Record<string, Record<string, string>> = {
+  defaults: DEFAULTS,
+  'limits off': { ...DEFAULTS, RATE_LIMITS: 'off' },
+  'limits off, log at warn, one service': {
+    ...DEFAULTS,
+    RATE_LIMITS: 'off',
+    LOG_LEVEL: 'warn',
+    SERVICES: 'proxy',
+  },
+};
 const PATHS = ['/api/v1/proxies?limit=50', '/api/v1/proxies?limit=50&format=text', '/api/stats'];
 
 const BARE = `
@@ -53,6 +67,29 @@ async function measure(url: string, pid: number): Promise<{ perSecond: number; c
 const median = (values: number[]) =>
   values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN;
 
+/** The cells of a row: the server and a bare one by turns. */
+async function compare(server: ServerProcess, path: string, size: number, setting: string) {
+  const bare = await startBare(await fetch(server.url + path));
+  const turns = [];
+  for (let turn = -1; turn < TURNS; turn++) {
+    const ours = await measure(server.url + path, server.pid);
+    const theirs = await measure(bare.url, bare.pid);
+    if (turn >= 0) turns.push({ ours, theirs });
+  }
+  bare.stop();
+  return [
+    setting,
+    size,
+    path,
+    median(turns.map(({ ours }) => ours.perSecond)).toFixed(),
+    median(turns.map(({ theirs }) => theirs.perSecond)).toFixed(),
+    median(turns.map(({ ours, theirs }) => ours.perSecond / theirs.perSecond)).toFixed(2),
+    median(turns.map(({ ours, theirs }) => theirs.cpuMicros / ours.cpuMicros)).toFixed(2),
+    median(turns.map(({ ours }) => ours.cpuMicros)).toFixed(1),
+    median(turns.map(({ theirs }) => theirs.cpuMicros)).toFixed(1),
+  ];
+}
+
 /** First byte and extra memory of an export, in ms and MB. */
 async function measureExport(url: string, pid: number) {
   const resident = async () => {
@@ -79,44 +116,26 @@ async function measureExport(url: string, pid: number) {
 }
 
 console.log(
-  '| proxies | path | picpool, requests/s | bare, requests/s | ratio (median of turns) | CPU of picpool, us | CPU of bare, us |',
+  '| settings | proxies | path | picpool, requests/s | bare, requests/s | ratio (median of turns) | by CPU | CPU of picpool, us | CPU of bare, us |',
 );
-console.log('|---|---|---|---|---|---|---|');
+console.log('|---|---|---|---|---|---|---|---|---|');
 const folder = await mkdtemp(join(tmpdir(), 'picpool-bench-'));
 const exports: string[] = [];
 for (const size of SIZES) {
   const data = join(folder, String(size));
   await fill(join(data, 'picpool.db'), size);
-  const server = await startServer(
-    'bun',
-    { SERVICES: 'proxy', RATE_LIMITS: 'off', LOG_LEVEL: 'warn', PROXY_REFRESH_INTERVAL: '24h' },
-    data,
-  );
-  for (const path of PATHS) {
-    const bare = await startBare(await fetch(server.url + path));
-    const turns = [];
-    for (let turn = -1; turn < TURNS; turn++) {
-      const ours = await measure(server.url + path, server.pid);
-      const theirs = await measure(bare.url, bare.pid);
-      if (turn >= 0) turns.push({ ours, theirs });
+  for (const [setting, env] of Object.entries(SETTINGS)) {
+    if (setting !== 'defaults' && size !== USUAL_SIZE) continue;
+    const server = await startServer('bun', env, data, logInto(join(folder, 'log')));
+    for (const path of PATHS) console.log(`| ${(await compare(server, path, size, setting)).join(' | ')} |`);
+    if (setting === 'defaults') {
+      const { firstByteMs, first, later } = await measureExport(server.url, server.pid);
+      exports.push(
+        `| ${size} | ${firstByteMs.toFixed(1)} ms | ${first.toFixed(0)} MB | ${later.toFixed(0)} MB |`,
+      );
     }
-    bare.stop();
-    const cells = [
-      size,
-      path,
-      median(turns.map(({ ours }) => ours.perSecond)).toFixed(),
-      median(turns.map(({ theirs }) => theirs.perSecond)).toFixed(),
-      median(turns.map(({ ours, theirs }) => ours.perSecond / theirs.perSecond)).toFixed(2),
-      median(turns.map(({ ours }) => ours.cpuMicros)).toFixed(1),
-      median(turns.map(({ theirs }) => theirs.cpuMicros)).toFixed(1),
-    ];
-    console.log(`| ${cells.join(' | ')} |`);
+    await server.stop();
   }
-  const { firstByteMs, first, later } = await measureExport(server.url, server.pid);
-  exports.push(
-    `| ${size} | ${firstByteMs.toFixed(1)} ms | ${first.toFixed(0)} MB | ${later.toFixed(0)} MB |`,
-  );
-  await server.stop();
 }
 console.log(
   '\n| proxies | export: first byte (median of 5) | extra memory of the first, which fills the page cache | most of the others |',

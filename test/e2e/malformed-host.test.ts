@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test';
 import { readFile } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { join } from 'node:path';
-import { startServer } from '../support/server-process.ts';
+import { logInto, startServer } from '../support/server-process.ts';
 import { withFolder } from '../support/temporary.ts';
 
 /** What no host is called, and how a request may name two. */
@@ -56,9 +56,8 @@ for (const runtime of ['bun', 'deno'] as const) {
   test(`a malformed Host is answered 400, counted and logged in one line without a stack, on ${runtime}`, async () => {
     await withFolder(async (folder) => {
       const logFile = join(folder, 'log');
-      const intoFile = ['sh', '-c', 'exec "$@" >"$0"', logFile];
       const env = { RATE_LIMITS: `read=${LIMIT}/24h,write=${LIMIT}/24h,upload=${LIMIT}/24h` };
-      const server = await startServer(runtime, env, folder, intoFile);
+      const server = await startServer(runtime, env, folder, logInto(logFile));
       let answered = 0;
       try {
         for (const method of METHODS) {

@@ -10,6 +10,9 @@ export const COMMANDS: Record<RuntimeName, string[]> = {
   deno: ['deno', 'run', '-A', '--no-check', 'src/main.deno.ts'],
 };
 
+/** A wrapper for `startServer` that writes the log of the server into a file. */
+export const logInto = (file: string) => ['sh', '-c', 'exec "$@" >"$0"', file];
+
 /** How long a start may take on a busy machine. */
 const START_MS = 30_000;
 
