@@ -11,6 +11,8 @@ export interface Admission {
   account: Account;
   suits: Suits;
   session: Session | null;
+  /** The site whose experience decides; that of the target where it is `null`. */
+  site: string | null;
 }
 
 /**
@@ -42,6 +44,7 @@ export function createAdmit({ verify, limiter, accounts, sessions, suits }: Admi
     return {
       account: accounts.of(id, quota),
       suits: narrowed(suits, options),
+      site: options.site ?? null,
       session: session === undefined ? null : sessions.open(`${id} ${session}`, { sessionMs, locked }),
     };
   }

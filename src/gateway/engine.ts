@@ -6,6 +6,7 @@ import { Lane, type Suits } from './lane.ts';
 import type { Meter } from './meter.ts';
 import { type Race, type RaceResult, race } from './race.ts';
 import type { Session } from './sessions.ts';
+import { createSites, type Sites, siteOf } from './sites.ts';
 import type { Target } from './target.ts';
 import type { Failure, Kind, Upstream } from './upstream.ts';
 
@@ -26,7 +27,7 @@ export interface EngineOptions {
 export interface Wish {
   kind: Kind;
   target: Target;
-  admission: Pick<Admission, 'suits' | 'session'>;
+  admission: Pick<Admission, 'suits' | 'session' | 'site'>;
   planFor: (upstream: Upstream) => Plan;
   /** Several may be tried at once from the start. */
   wide: boolean;
@@ -38,6 +39,7 @@ export type OnFound = (result: RaceResult | null, tries: number, lost: boolean) 
 /** Knows the upstreams and finds one that answers. */
 export interface Engine {
   readonly lanes: Record<Kind, Lane>;
+  readonly sites: Sites;
   /** Adds an upstream, or replaces what is known of it. */
   set(upstream: Upstream): void;
   delete(key: string): void;
@@ -55,6 +57,7 @@ export function createEngine(options: EngineOptions): Engine {
     tunnel: new Lane({ kind: 'tunnel', random, monotonic }),
     plain: new Lane({ kind: 'plain', random, monotonic }),
   };
+  const sites = createSites(random);
   const hedges: Record<Kind, Hedges> = { tunnel: createHedges(), plain: createHedges() };
 
   function widthFor(lane: Lane, hedge: Hedges): number {
@@ -73,7 +76,7 @@ export function createEngine(options: EngineOptions): Engine {
   }
 
   function contest(
-    { kind, target, planFor }: Wish,
+    { kind, target, planFor, admission }: Wish,
     limits: Limits,
     onEnd: (result: RaceResult | null, tries: number) => void,
   ) {
@@ -81,6 +84,8 @@ export function createEngine(options: EngineOptions): Engine {
     const startedAt = monotonic();
     return race(
       {
+        site: admission.site ?? siteOf(target.host),
+        sites,
         lane: limits.lane,
         suits: limits.suits,
         width: limits.width,
@@ -177,6 +182,7 @@ export function createEngine(options: EngineOptions): Engine {
 
   return {
     lanes,
+    sites,
 
     set(upstream) {
       for (const kind of ['tunnel', 'plain'] as const) {

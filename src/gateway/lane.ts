@@ -41,6 +41,16 @@ const PATIENCE = 3;
 const EJECTION = { firstMs: 30_000, mostMs: 10 * 60_000 } as const;
 /** Draws before an unsuitable pick is given up. */
 const DRAWS = 8;
+/** So many are compared where it is known who reaches the target; else two. */
+const COMPARED = 6;
+
+/** What a choice should look at besides. */
+export interface Leaning {
+  /** Somebody untried first. */
+  unknown?: boolean;
+  /** The chance, 0 to 1, that a member reaches the target; more are compared by it than by speed alone. */
+  chance?: ((member: Member) => number) | undefined;
+}
 
 /** Whom a choice must not fall on, or must fall on. */
 export type Suits = (upstream: Upstream, kind: Kind) => boolean;
@@ -118,14 +128,14 @@ export class Lane {
    * Whom to try next: of two that are drawn among the trusted the better one, else among the untried. `unknown` asks for an
    * untried one first. `undefined` when nobody suits.
    */
-  choose(suits: Suits, { unknown = false } = {}): Member | undefined {
+  choose(suits: Suits, { unknown = false, chance }: Leaning = {}): Member | undefined {
     const order = unknown ? [this.#untried, this.#trusted] : [this.#trusted, this.#untried];
     for (const set of order) {
-      const found = this.#better(set, suits);
+      const found = this.#best(set, suits, chance);
       if (found) return found;
     }
     this.#readmit();
-    return this.#better(this.#untried, suits) ?? this.#better(this.#ejected, suits);
+    return this.#best(this.#untried, suits, chance) ?? this.#best(this.#ejected, suits, chance);
   }
 
   succeeded(member: Member, latencyMs: number): void {
@@ -167,11 +177,19 @@ export class Lane {
     return (good + PRIOR_WEIGHT * upstream.prior) / (good + bad + PRIOR_WEIGHT);
   }
 
-  #better(set: Draw<Member>, suits: Suits): Member | undefined {
-    const first = this.#draw(set, suits);
-    const second = first && this.#draw(set, suits);
-    if (!first || !second || first === second) return first;
-    return this.#cost(second) < this.#cost(first) ? second : first;
+  /** The one that promises most of some that are drawn. */
+  #best(set: Draw<Member>, suits: Suits, chance: Leaning['chance']): Member | undefined {
+    let best: Member | undefined;
+    let least = Number.POSITIVE_INFINITY;
+    for (let draw = 0; draw < (chance ? COMPARED : 2); draw++) {
+      const member = this.#draw(set, suits);
+      if (!member) return best;
+      const cost = this.#cost(member, chance?.(member) ?? this.score(member));
+      if (cost >= least) continue;
+      best = member;
+      least = cost;
+    }
+    return best;
   }
 
   #draw(set: Draw<Member>, suits: Suits): Member | undefined {
@@ -188,8 +206,8 @@ export class Lane {
   }
 
   /** Expected time to an answer, roughly. */
-  #cost(member: Member): number {
-    return ((member.latencyMs + 50) * (1 + member.busy)) / this.score(member) ** 2;
+  #cost({ latencyMs, busy }: Member, chance: number): number {
+    return ((latencyMs + 50) * (1 + busy)) / Math.max(0.001, chance) ** 2;
   }
 
   #eject(member: Member): void {

@@ -8,6 +8,7 @@ import { type Answer, answerHead, readAnswer } from './http-answer.ts';
 import { type BodyEnd, bodyEnd, listOf } from './http-message.ts';
 import type { PlainRequest } from './http-request.ts';
 import type { Race, RaceResult } from './race.ts';
+import { siteOf } from './sites.ts';
 import { noAnswer, sessionLost } from './tunnel.ts';
 import type { Upstream } from './upstream.ts';
 
@@ -21,6 +22,8 @@ export interface PlainOptions {
 const CONTINUE = Buffer.from('HTTP/1.1 100 Continue\r\n\r\n');
 /** Answers that a proxy gives when it did not reach the target; the target itself may give them, too. */
 const PROXY_TROUBLE = new Set([500, 502, 503, 504]);
+/** What a site says to an address that it does not want. */
+const BLOCKS = new Set([403, 429, 451, 503]);
 /** What a target says only to somebody who logs in to a network or a proxy. */
 const NEVER_A_TARGETS = new Map([
   [407, 'auth_required'],
@@ -181,6 +184,9 @@ class Exchange {
     this.#answer = answer;
     this.#answerEnd = bodyEnd(answer.framing);
     if (!doubtful) desk.engine.lanes.plain.succeeded(member, tookMs);
+    const { admission, request } = this.#options;
+    const site = admission.site ?? siteOf(request.target.host);
+    desk.engine.sites.observe(site, member.upstream.key, !BLOCKS.has(answer.status));
     const added = [this.#reusable ? 'Connection: keep-alive' : 'Connection: close'];
     const { session } = this.#options.admission;
     const { exitIp } = member.upstream;

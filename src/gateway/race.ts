@@ -1,6 +1,7 @@
 import type { Tcp } from '../runtime/tcp.ts';
 import { Attempt, type Plan } from './attempt.ts';
 import type { Lane, Member, Suits } from './lane.ts';
+import type { Sites } from './sites.ts';
 import type { Target } from './target.ts';
 import type { Failure, Upstream } from './upstream.ts';
 
@@ -9,6 +10,9 @@ export interface RaceOptions {
   lane: Lane;
   target: Target;
   suits: Suits;
+  /** The site that is to be reached, and who reaches it. */
+  site: string;
+  sites: Sites;
   planFor: (upstream: Upstream) => Plan;
   /** How many are tried at once from the start. */
   width: number;
@@ -106,9 +110,16 @@ class Contest implements Race {
     if (this.#over || !member) return;
     this.#running.delete(attempt);
     member.busy--;
-    this.#options.lane.failed(member, failure);
-    this.#options.onFailure(member.upstream, failure);
+    this.#learn(member, failure);
     this.#replace();
+  }
+
+  #learn(member: Member, failure: Failure): void {
+    const { lane, sites, site, onFailure } = this.#options;
+    // Only one that works elsewhere says something about the site.
+    if (lane.trusts(member.upstream)) sites.observe(site, member.upstream.key, false);
+    lane.failed(member, failure);
+    onFailure(member.upstream, failure);
   }
 
   #replace(): void {
@@ -117,10 +128,14 @@ class Contest implements Race {
   }
 
   #try(unknown: boolean): boolean {
-    const { lane, tries, suits, tcp, target, planFor, monotonic, onTry } = this.#options;
+    const { lane, tries, suits, tcp, target, planFor, monotonic, onTry, site, sites } = this.#options;
     if (this.#tries >= tries) return false;
+    const chance = sites.knows(site)
+      ? (one: Member) => sites.draw(site, one.upstream.key, lane.score(one))
+      : undefined;
     const member = lane.choose((upstream, kind) => !this.#tried.has(upstream.key) && suits(upstream, kind), {
       unknown,
+      chance,
     });
     if (!member) return false;
     this.#tries++;
@@ -143,14 +158,13 @@ class Contest implements Race {
   }
 
   #tick(): void {
-    const { monotonic, mayHedge, lane } = this.#options;
+    const { monotonic, mayHedge } = this.#options;
     if (this.#over) return;
     if (monotonic() >= this.#deadline) {
       for (const [attempt, member] of this.#running) {
         attempt.cancel();
         member.busy--;
-        lane.failed(member, 'timeout');
-        this.#options.onFailure(member.upstream, 'timeout');
+        this.#learn(member, 'timeout');
       }
       this.#running.clear();
       this.#settle();

@@ -6,6 +6,7 @@ import type { Desk } from './desk.ts';
 import { GatewayFault } from './fault.ts';
 import type { Race, RaceResult } from './race.ts';
 import { Relay, type RelayReport } from './relay.ts';
+import { siteOf } from './sites.ts';
 import { formatTarget, type Target } from './target.ts';
 import { readGreeting, readOpening } from './tls.ts';
 
@@ -84,7 +85,8 @@ function connect(
     desk.meter.settled('tunnel', 'client_left', 0);
   };
   running = desk.engine.find(
-    { kind: 'tunnel', target, admission, planFor: () => plan, wide: true },
+    // Without an answer to judge, the first that says yes wins: it had better be one that is known.
+    { kind: 'tunnel', target, admission, planFor: () => plan, wide: payload !== null || !answered },
     (result, tries, lost) => {
       const ms = desk.monotonic() - startedAt;
       if (result === null) {
@@ -95,7 +97,8 @@ function connect(
       }
       desk.meter.settled('tunnel', 'served', ms);
       if (!answered) client.socket.write(voice.yes(admission.session?.headers() ?? []));
-      carry({ client, desk, result, hello: payload?.length ?? 0, account: admission.account });
+      const site = admission.site ?? siteOf(target.host);
+      carry({ client, desk, result, hello: payload?.length ?? 0, account: admission.account, site });
     },
   );
 }
@@ -107,12 +110,14 @@ function carry({
   result,
   hello,
   account,
+  site,
 }: {
   client: Caller;
   desk: Desk;
   result: RaceResult;
   hello: number;
   account: Account;
+  site: string;
 }): void {
   const { attempt, member, tookMs, doubtful } = result;
   const lane = desk.engine.lanes.tunnel;
@@ -120,7 +125,11 @@ function carry({
   const { socket, received } = attempt.release();
   if (hello > 0) client.take(hello);
   client.onLeft = null;
-  if (!doubtful) lane.succeeded(member, tookMs);
+  const { sites } = desk.engine;
+  if (!doubtful) {
+    lane.succeeded(member, tookMs);
+    sites.observe(site, member.upstream.key, true);
+  }
   const relay: Relay = new Relay({
     client: client.socket,
     upstream: socket,

@@ -1,5 +1,6 @@
 import { ANONYMITIES, type Anonymity } from '../proxy/proxy.ts';
 import { GatewayFault } from './fault.ts';
+import { siteOf } from './sites.ts';
 
 /** What a client asks of its upstreams, in the name of its user. */
 export interface UserOptions {
@@ -8,6 +9,8 @@ export interface UserOptions {
   anonymity?: Anonymity;
   maxLatencyMs?: number;
   /** Requests of one session leave from one exit. */
+  /** Chooses by what is known of this site, wherever the request goes. */
+  site?: string;
   session?: string;
   /** How long a session lasts after its last use. */
   sessionMs: number;
@@ -55,6 +58,13 @@ const READERS: Record<string, Reader> = {
       return /^\w{1,64}$/.test(value);
     },
   },
+  target: {
+    form: 'a domain',
+    read: (value, options) => {
+      options.site = siteOf(value.toLowerCase());
+      return /^[a-z0-9-]+(\.[a-z0-9-]+)+$/i.test(value);
+    },
+  },
   sesstime: {
     form: `minutes from 1 to ${MOST_SESSION_MIN}`,
     read: (value, options) => {
@@ -66,6 +76,11 @@ const READERS: Record<string, Reader> = {
 
 /** Other services' names of the same. */
 const ALIASES: Record<string, string> = { cc: 'country', sessid: 'session' };
+
+function isOption(word: string): boolean {
+  const name = word.toLowerCase();
+  return name === 'sesslock' || Object.hasOwn(ALIASES, name) || Object.hasOwn(READERS, name);
+}
 
 /**
  * Reads `user-country-de-session-abc-sesslock`: the name, and options behind it.
@@ -86,8 +101,11 @@ export function readUser(text: string): { user: string; options: UserOptions } {
       const known = [...Object.keys(READERS), 'sesslock'].join(', ');
       throw new GatewayFault('bad_request', `"${word}" is no option of a user's name; there are ${known}.`);
     }
-    at++;
-    if (!reader.read(words[at] ?? '', options)) {
+    let value = words[++at] ?? '';
+    // A domain may hold hyphens itself.
+    while (name === 'target' && at + 1 < words.length && !isOption(words[at + 1] ?? ''))
+      value += `-${words[++at]}`;
+    if (!reader.read(value, options)) {
       throw new GatewayFault('bad_request', `${word} in the user's name must be ${reader.form}.`);
     }
   }

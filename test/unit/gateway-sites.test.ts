@@ -1,0 +1,63 @@
+import { expect, test } from 'bun:test';
+import { createSites, siteOf } from '../../src/gateway/sites.ts';
+import { createRandom } from '../support/random.ts';
+
+const PROXIES = Array.from({ length: 100 }, (_, index) => `http://127.0.0.${index}:1`);
+const SITES = Array.from({ length: 10 }, (_, index) => `site-${index}.example`);
+
+test('when each proxy fails for a third of the sites, 200 observations find ten that work for a site', () => {
+  const random = createRandom(11);
+  const sites = createSites(random);
+  const blocked = new Set<string>();
+  for (const proxy of PROXIES) {
+    for (const site of SITES) if (random() < 1 / 3) blocked.add(`${site} ${proxy}`);
+  }
+  const works = (site: string, proxy: string) => !blocked.has(`${site} ${proxy}`);
+  let good = 0;
+  let plain = 0;
+  for (const site of SITES) {
+    for (let n = 0; n < 200; n++) {
+      const drawn = PROXIES.map((proxy) => ({ proxy, worth: sites.draw(site, proxy, 0.9) }));
+      const best = drawn.reduce((one, other) => (other.worth > one.worth ? other : one));
+      sites.observe(site, best.proxy, works(site, best.proxy));
+    }
+    const ranked = PROXIES.toSorted(
+      (one, other) => sites.chance(site, other, 0.9) - sites.chance(site, one, 0.9),
+    );
+    good += ranked.slice(0, 10).filter((proxy) => works(site, proxy)).length;
+    plain += PROXIES.slice(0, 10).filter((proxy) => works(site, proxy)).length;
+  }
+  expect(good).toBeGreaterThanOrEqual(95);
+  expect(plain).toBeLessThan(75);
+});
+
+test('what is not known of a proxy follows from how others fare with the site', () => {
+  const sites = createSites(createRandom(5));
+  expect(sites.chance('a.example', 'new', 0.8)).toBeCloseTo(0.8);
+  for (let n = 0; n < 30; n++) sites.observe('a.example', `p${n}`, false);
+  expect(sites.chance('a.example', 'new', 0.8)).toBeLessThan(0.3);
+  expect(sites.chance('b.example', 'new', 0.8)).toBeCloseTo(0.8);
+});
+
+test('old results give way to new ones', () => {
+  const sites = createSites(createRandom(5));
+  for (let n = 0; n < 100; n++) sites.observe('a.example', 'p', true);
+  for (let n = 0; n < 40; n++) sites.observe('a.example', 'p', false);
+  expect(sites.chance('a.example', 'p', 0.9)).toBeLessThan(0.25);
+});
+
+test('sites and proxies beyond the most are forgotten, the longest unvisited first', () => {
+  const sites = createSites(createRandom(5));
+  for (let n = 0; n < 1000; n++) sites.observe(`${n}.example`, 'p', true);
+  expect([sites.size, sites.knows('0.example'), sites.knows('999.example')]).toEqual([500, false, true]);
+});
+
+test.each([
+  ['www.example.com', 'example.com'],
+  ['a.b.example.co.uk', 'example.co.uk'],
+  ['example.de', 'example.de'],
+  ['203.0.113.7', '203.0.113.7'],
+  ['2001:db8::1', '2001:db8::1'],
+])('the site of %s is %s', (host, site) => {
+  expect(siteOf(host)).toBe(site);
+});

@@ -1,0 +1,44 @@
+import { expect, test } from 'bun:test';
+import { readUser } from '../../src/gateway/user-options.ts';
+
+const DEFAULTS = { sessionMs: 600_000, sessionLock: false };
+
+test('the name of a user holds options in any order', () => {
+  expect(readUser('me-country-de-session-a_1-sesstime-30-anonymity-ELITE-max_latency-800-sesslock')).toEqual({
+    user: 'me',
+    options: {
+      country: 'DE',
+      session: 'a_1',
+      sessionMs: 1_800_000,
+      anonymity: 'elite',
+      maxLatencyMs: 800,
+      sessionLock: true,
+    },
+  });
+  expect(readUser('')).toEqual({ user: '', options: DEFAULTS });
+});
+
+test('other services write some of them differently', () => {
+  expect(readUser('me-cc-fr-sessid-x').options).toEqual({ ...DEFAULTS, country: 'FR', session: 'x' });
+});
+
+test('a domain may hold hyphens, and stands for its site', () => {
+  expect(readUser('me-target-www.my-shop.example-country-de').options).toEqual({
+    ...DEFAULTS,
+    site: 'my-shop.example',
+    country: 'DE',
+  });
+});
+
+test.each([
+  'me-country',
+  'me-country-germany',
+  'me-sesstime-31',
+  'me-session-',
+  'me-session-a.b',
+  'me-target-shop',
+  'me-colour-red',
+  'me-max_latency-fast',
+])('is told what is wrong: %s', (name) => {
+  expect(() => readUser(name)).toThrow(/user's name/);
+});
