@@ -32,6 +32,20 @@ describe('the built-in catalogue', () => {
       expect(url).not.toContain('{');
     }
   });
+
+  test('reads lists where they are written, not from caches, old places or providers that have gone', () => {
+    const urlsOf = (provider: string) =>
+      CATALOGUE.filter(({ name }) => name.startsWith(`${provider}-`)).map(({ url }) => url);
+    const raw = 'https://raw.githubusercontent.com';
+    const kinds = ['http', 'socks4', 'socks5', 'https'];
+    expect(urlsOf('gfpcom')).toEqual(
+      kinds.map((kind) => `${raw}/wiki/gfpcom/free-proxy-list/lists/${kind}.txt`),
+    );
+    expect(urlsOf('proxyscrape')).toEqual(
+      kinds.map((kind) => `${raw}/proxyscrape/free-proxy-list/main/proxies/protocols/${kind}/data.csv`),
+    );
+    expect(CATALOGUE.filter(({ url }) => /\/cdn\.|tuanminpay/i.test(url))).toEqual([]);
+  });
 });
 
 describe('a list of URLs', () => {

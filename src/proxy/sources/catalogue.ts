@@ -20,13 +20,14 @@ const three = { http: 'http', socks4: 'socks4', socks5: 'socks5' } as const;
 const four = { ...three, https: 'https' } as const;
 
 /**
- * The lists that are read where `PROXY_SOURCES` is not set. Left out: jetkai/proxy-list and clarketm/proxy-list,
- * which have not changed for years, and lists that only repeat one of these.
+ * The lists that are read where `PROXY_SOURCES` is not set, each from where its provider writes it: caches in between
+ * may keep an old copy for half a day. Left out: jetkai/proxy-list, clarketm/proxy-list and TuanMinPay/live-proxy, which
+ * have not changed for years, and lists that only repeat one of these.
  */
 export const PROVIDERS: readonly Provider[] = [
   {
     name: 'proxyscrape',
-    url: 'https://cdn.jsdelivr.net/gh/proxyscrape/free-proxy-list@main/proxies/protocols/{list}/data.csv',
+    url: `${RAW}/proxyscrape/free-proxy-list/main/proxies/protocols/{list}/data.csv`,
     format: 'csv',
     lists: four,
     terms: 'MIT',
@@ -158,13 +159,6 @@ export const PROVIDERS: readonly Provider[] = [
     terms: UNSTATED,
   },
   {
-    name: 'tuanminpay',
-    url: `${RAW}/TuanMinPay/live-proxy/refs/heads/master/{list}.txt`,
-    format: 'lines',
-    lists: three,
-    terms: UNSTATED,
-  },
-  {
     name: 'dinoz0rg',
     url: `${RAW}/dinoz0rg/proxy-list/refs/heads/main/checked_proxies/{list}.txt`,
     format: 'lines',
@@ -187,7 +181,7 @@ export const PROVIDERS: readonly Provider[] = [
   },
   {
     name: 'gfpcom',
-    url: `${RAW}/gfpcom/free-proxy-list/main/list/{list}.txt`,
+    url: `${RAW}/wiki/gfpcom/free-proxy-list/lists/{list}.txt`,
     format: 'lines',
     lists: four,
     terms: UNSTATED,
