@@ -187,7 +187,7 @@ export function createApp(options: AppOptions): App {
     const token = await holders.identify(bearer);
     if (token === null || token.role === 'gateway') return undefined;
     await holders.charge(token, bytes);
-    context.role = token.role;
+    context.holder = { id: token.id, role: token.role };
     return undefined;
   }
 
@@ -199,7 +199,7 @@ export function createApp(options: AppOptions): App {
 
   function demandRole({ request, route, context }: Exchange): undefined | Promise<undefined> {
     const role = roleOf(route);
-    if (role === null || context.admin || context.role === role) return;
+    if (role === null || context.admin || context.holder?.role === role) return;
     const name = role === 'admin' ? '<ADMIN_TOKEN>' : '<token>, with a token that the operator has given out';
     const refusal = new AppError('unauthorized', `This needs the header Authorization: Bearer ${name}.`);
     if (!options.holders || bearerOf(request.headers) === null) throw refusal;

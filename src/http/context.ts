@@ -1,4 +1,5 @@
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
+import { clientNetwork } from '../lib/address.ts';
 import type { Clients } from './client/clients.ts';
 import type { ContextOf, RequestContext } from './request-context.ts';
 
@@ -33,7 +34,7 @@ export function createContexts({ clients, publicUrl, adminToken }: ContextOption
     readonly id: string;
     readonly #request: Request;
     readonly #socketPeer: () => string;
-    role: 'upload' | 'admin' | null = null;
+    holder: RequestContext['holder'] = null;
     #peer: string | undefined;
 
     constructor(request: Request, socketPeer: () => string, id: string) {
@@ -52,6 +53,10 @@ export function createContexts({ clients, publicUrl, adminToken }: ContextOption
       return clients.identityOf(this.#socketPeer(), this.#request.headers);
     }
 
+    get payer(): string {
+      return this.holder ? `token ${this.holder.id}` : clientNetwork(this.peer);
+    }
+
     get origin(): string {
       return publicUrl ?? this.reachedAt;
     }
@@ -61,7 +66,7 @@ export function createContexts({ clients, publicUrl, adminToken }: ContextOption
     }
 
     get admin(): boolean {
-      if (this.role === 'admin') return true;
+      if (this.holder?.role === 'admin') return true;
       const token = bearerOf(this.#request.headers);
       return expected !== null && token !== null && timingSafeEqual(sha256(token), expected);
     }

@@ -17,8 +17,10 @@ export interface RequestContext {
   reachedAt: string;
   /** True where the request carries `ADMIN_TOKEN`, or a token of an administrator. */
   admin: boolean;
-  /** The role of the token that the request carries, once it is known; `null` for none. */
-  role: 'upload' | 'admin' | null;
+  /** Whose token the request carries, once it is known; `null` for none. */
+  holder: { id: string; role: 'upload' | 'admin' } | null;
+  /** Who pays for what the request costs: the name of its token, or the network of the client. */
+  payer: string;
 }
 
 export type ContextOf = (request: Request) => RequestContext;

@@ -42,13 +42,13 @@ export function imageRoutes({ service, contextOf, basePath, site, needsToken = f
   async function upload(request: Request): Promise<Response> {
     const { maxUploadBytes: maxBytes } = service.limits;
     // Asked for now: the address is known only while the connection stands.
-    const { peer, identity } = contextOf(request);
+    const { peer, identity, payer } = contextOf(request);
     const query = Object.fromEntries(new URL(request.url).searchParams);
     // Faults in the query are told before the body comes.
     parseUploadOptions(query);
     // A body that announces too much is refused for that, not for want of room.
     const announced = Number(request.headers.get('content-length')) || maxBytes;
-    await service.admit(Math.min(announced, maxBytes), peer);
+    await service.admit(Math.min(announced, maxBytes), payer);
     const received = await receiveUpload(request, {
       maxBytes,
       folder: service.folder,
@@ -61,7 +61,7 @@ export function imageRoutes({ service, contextOf, basePath, site, needsToken = f
         hash: received.hash,
         filename: (filename && cleanFilename(filename)) || received.filename,
       };
-      const uploaded = await service.upload(file, options, { peer, identity }, request.signal);
+      const uploaded = await service.upload(file, options, { peer, identity, payer }, request.signal);
       // The form of a page, sent by a browser without scripts.
       if (acceptsHtml(request)) return pages.uploaded(contextOf(request), uploaded);
       const location = linksOf(baseOf(request), uploaded.image).url;

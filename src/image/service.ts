@@ -1,7 +1,6 @@
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { AppError } from '../errors.ts';
-import { clientNetwork } from '../lib/address.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Locks } from '../lib/locks.ts';
 import type { Log } from '../lib/logger.ts';
@@ -87,7 +86,7 @@ export interface ImageService extends PasswordGuard {
   /** The signer of the cookies that `open` accepts. */
   readonly cookies: Pick<CookieSigner, 'issue'>;
   /** Before a body of at most so many bytes is taken in: rejects with `storage_full`, `busy` or `unavailable`. */
-  admit(bytes: number, peer: string): Promise<void>;
+  admit(bytes: number, payer: string): Promise<void>;
   /** Converts and stores the file at `path`, which stays. Rejects with `forbidden` for a file that is blocked. Rejects as the codec does, with `busy` or `storage_full`. */
   upload(
     file: { path: string; filename: string | null; hash?: string },
@@ -112,8 +111,8 @@ export interface ImageService extends PasswordGuard {
     width: number | null,
     range?: ByteRange,
   ): Promise<Blob | ReadableStream<Uint8Array>>;
-  /** Which file to send in that width; a version that does not exist yet is made, which counts for who asks. */
-  version(image: ImageRecord, width: number | null, peer: string): Promise<Version>;
+  /** Which file to send in that width; a version that does not exist yet is made, which the payer pays for. */
+  version(image: ImageRecord, width: number | null, payer: string): Promise<Version>;
   /** Notes that a person or program has looked at the image. */
   accessed(image: ImageRecord): void;
   /** True where `remove` would not be forbidden. */
@@ -234,20 +233,20 @@ export async function createImageService(options: ImageServiceOptions): Promise<
     cookies,
     open: lock.open,
 
-    async admit(bytes, peer) {
-      codec.admit?.(clientNetwork(peer));
+    async admit(bytes, payer) {
+      codec.admit?.(payer);
       await options.quota?.admit(bytes);
     },
 
     async upload({ path, filename, hash: source }, { password, ...wanted }, from, signal) {
       if (source !== undefined) await options.mayStore?.(source);
-      const { peer } = from;
+      const { peer, payer } = from;
       const id = await freshId();
       const output = join(folder, `${id}.out`);
       try {
         const { format, width, height, frames, size, hash } = await codec.convert(
           { input: path, output, ...wanted },
-          { client: clientNetwork(peer), ...(signal && { signal }) },
+          { client: payer, ...(signal && { signal }) },
         );
         const deleteToken = createDeleteToken(random);
         const image: ImageRecord = {
@@ -312,9 +311,9 @@ export async function createImageService(options: ImageServiceOptions): Promise<
       throw reportMissing(image, key);
     },
 
-    async version(image, width, peer) {
+    async version(image, width, payer) {
       if (width === null) return { width, size: image.size };
-      return thumbnails.provide(image, width, clientNetwork(peer));
+      return thumbnails.provide(image, width, payer);
     },
 
     accessed: accesses.note,

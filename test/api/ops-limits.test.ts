@@ -1,6 +1,12 @@
 import { describe, expect, test } from 'bun:test';
+import { randomBytes } from 'node:crypto';
+import { openRecords } from '../../adapters/open.ts';
+import { createTokens } from '../../src/access/tokens.ts';
+import { bunRuntime } from '../../src/runtime/bun.ts';
+import { quarters } from '../support/images.ts';
 import { json } from '../support/json.ts';
 import { PNG, withServer } from '../support/running-server.ts';
+import { withFolder } from '../support/temporary.ts';
 
 const quick = (ip: string, port = 8080) => ({ ip, port, protocol: 'http' });
 
@@ -38,6 +44,31 @@ describe('limits', () => {
       expect((await upload('', '2001:db8:0:1::1')).status).toBe(201);
       expect((await upload('', '2001:db8:0:1:ffff::2')).status).toBe(429);
       expect((await upload('', '2001:db8:0:2::1')).status).toBe(201);
+    }));
+
+  test('of conversions count for the token that an upload brings, else for its address', () =>
+    withFolder(async (folder) => {
+      const env = {
+        SERVICES: 'image',
+        METADATA_URL: `sqlite:${folder}/records.db`,
+        RATE_LIMITS: 'conversion=1/1h',
+      };
+      await withServer(env, async ({ send }) => {
+        const records = await openRecords(env.METADATA_URL, { runtime: bunRuntime });
+        const tokens = createTokens({ state: records.state, random: randomBytes, now: Date.now });
+        const token = await tokens
+          .create({ name: 'laptop', role: 'upload', rate: null, quota: null })
+          .finally(records.close);
+        const authorization = `Bearer ${token}`;
+        // As AVIF it is expected to cost most of a second.
+        const body = new Uint8Array(await quarters(1600, 1200).png().toBuffer());
+        const upload = async (from: string, headers: Record<string, string> = {}) =>
+          (await send('/api/upload?format=avif', { method: 'POST', body, headers, from })).status;
+        expect(await upload('198.51.100.1', { authorization })).toBe(201);
+        expect(await upload('198.51.100.2', { authorization })).toBe(429);
+        expect(await upload('198.51.100.1')).toBe(201);
+        expect(await upload('198.51.100.1')).toBe(429);
+      });
     }));
 
   test('of refreshes, reports and tests are counted each for itself', () =>

@@ -7,6 +7,8 @@ export interface Uploader {
   peer: string;
   /** The same where it gives the right to delete, else `null`. */
   identity: string | null;
+  /** Who pays for the conversion. */
+  payer: string;
 }
 
 /** Who wants to delete an image. Any one of the three is enough. */

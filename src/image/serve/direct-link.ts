@@ -62,7 +62,7 @@ export async function answerDirectLink(
   return serveImage(
     service,
     request,
-    { image, width, download, head: contextOf(request).head, peer: contextOf(request).peer },
+    { image, width, download, head: contextOf(request).head, payer: contextOf(request).payer },
     errorHeaders,
   );
 }

@@ -19,8 +19,8 @@ export interface ServeRequest {
   download: boolean;
   /** True for HEAD: no body, and no access. */
   head: boolean;
-  /** The client's address. */
-  peer: string;
+  /** Who pays for a smaller version that has to be made. */
+  payer: string;
 }
 
 /** Headers that an error answer must carry; set before the error is thrown. */
@@ -34,7 +34,7 @@ export type ErrorHeaders = Record<string, string | number>;
 export async function serveImage(
   service: ImageService,
   request: Request,
-  { image, width, download, head, peer }: ServeRequest,
+  { image, width, download, head, payer }: ServeRequest,
   errorHeaders: ErrorHeaders,
 ): Promise<Response> {
   if (!head) service.accessed(image);
@@ -43,7 +43,7 @@ export async function serveImage(
     return new Response(null, { status: 304, headers: asked.notModified });
   }
 
-  const version = await service.version(image, width, peer);
+  const version = await service.version(image, width, payer);
   const { size } = version;
   const validators = validatorsOf(image, version.width);
   const { notModified, file } = headersOf(image, { width: version.width, download });
