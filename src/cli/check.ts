@@ -33,7 +33,11 @@ socks5://203.0.113.9:1080; what follows them on the line is ignored. Exit code 0
     ),
     input: valueOr(
       'FORM',
-      choice(SOURCE_FORMATS, 'lines', `How the lists are written: ${SOURCE_FORMATS.join(', ')}.`),
+      choice(
+        SOURCE_FORMATS,
+        'lines',
+        `How lists are written that do not show it: ${SOURCE_FORMATS.join(', ')}.`,
+      ),
     ),
     format: valueOr(
       'FORM',

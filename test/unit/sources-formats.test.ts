@@ -3,6 +3,41 @@ import { createParser } from '../../src/proxy/sources/parser.ts';
 import { SOURCE_FORMATS } from '../../src/proxy/sources/source.ts';
 import { parse } from '../support/source-parsing.ts';
 
+describe('a list is read as what it begins with', () => {
+  const FIRST = 'http://8.8.8.1:80';
+  const BOTH = [FIRST, 'http://8.8.8.2:80'];
+  const objects = ['{"host": "8.8.8.1", "port": 80}', '{"host": "8.8.8.2", "port": 80}'];
+  const page =
+    '<!DOCTYPE html><table><tr><td>8.8.8.1</td><td>80</td></tr><tr><td>8.8.8.2</td><td>80</td></tr>';
+
+  test.each([
+    ['one object a line', objects.join('\n')],
+    ['an array of objects', `\ufeff\n[\n  ${objects.join(',\n  ')}\n]`],
+    ['an array of text in one long line', `["8.8.8.1:80",${' '.repeat(300)}"8.8.8.2:80"]`],
+    ['an array inside an object', `{"data": [${objects}]}`],
+    ['a page', page],
+    ['a table with a header', 'ip,port,country_name\n8.8.8.1,80,Fiji\n8.8.8.2,80,Chad\n'],
+    ['a table without one', '"8.8.8.1";"80"\n"8.8.8.2";"80"\n'],
+    ['lines', '8.8.8.1:80\n8.8.8.2:80\n'],
+    ['lines with a scheme', 'http://8.8.8.1:80 DE\nhttp://8.8.8.2:80\n'],
+  ])('%s', (_, list) => {
+    for (const format of SOURCE_FORMATS) {
+      const entries = parse(format, list, 'http').taken.map((entry) => entry.slice(0, FIRST.length));
+      expect([format, ...entries]).toEqual([format, ...BOTH]);
+    }
+  });
+
+  test.each([
+    ['lines', '[2606:4700::1]:8080\n[ok] 2\n', 'http://[2606:4700::1]:8080'],
+    ['lines', 'Free proxies, updated hourly\n8.8.8.1:80\n', FIRST],
+    ['lines', '"8.8.8.1:80",\n', FIRST],
+    ['csv', '8.8.8.1:80,Germany,DE,socks5\n', 'socks5://8.8.8.1:80 DE'],
+    ['html', 'proxies<br>8.8.8.1:80', FIRST],
+  ] as const)('%s where that shows nothing: %j', (format, list, entry) => {
+    expect(parse(format, list, 'http').taken).toEqual([entry]);
+  });
+});
+
 describe('CSV', () => {
   test('without a header', () => {
     const list = 'http://8.8.8.1:80,US,Unknown\nhttp://8.8.8.2:80,ZZ,Unknown\nsocks5://8.8.8.3:1080,SN,\n';

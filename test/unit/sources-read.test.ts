@@ -9,6 +9,7 @@ import { gzipSync } from 'node:zlib';
 import { createSafeFetch } from '../../src/lib/safe-fetch.ts';
 import { keyOf } from '../../src/proxy/discovery/key.ts';
 import { formatAddress } from '../../src/proxy/proxy.ts';
+import { loadSources } from '../../src/proxy/sources/load.ts';
 import { createSourceReader } from '../../src/proxy/sources/read.ts';
 import { createSeen } from '../../src/proxy/sources/seen.ts';
 import type { Source } from '../../src/proxy/sources/source.ts';
@@ -33,6 +34,8 @@ const pages: Record<string, RequestListener> = {
   '/arrays': (_, response) => response.end('Array\n'.repeat(1_323)),
   '/error-page': (_, response) =>
     response.end('\n<!DOCTYPE html><html><body><h1>Just a moment...</h1>{"a":[1]}</body></html>'),
+  '/proxy.list': (_, response) =>
+    response.end(BOTH.map((url) => `{"host":"${url.slice(7, -3)}","port":80,"type":"http"}\n`).join('')),
   '/unnamed': (_, response) => response.end(GOOD),
   '/broken': (request, response) => {
     response.writeHead(200, { 'content-length': '1000' }).write(GOOD);
@@ -101,6 +104,11 @@ describe('a source', () => {
       reached: true,
     });
     expect(await read(`${base}/gzip`)).toMatchObject({ taken: BOTH, bytes: 22, error: null });
+  });
+
+  test('is read as what it is, not as what it is called', async () => {
+    const [source] = await loadSources(`${base}/proxy.list`, () => Promise.reject(new Error('no file')));
+    expect(await read(`${base}/proxy.list`, source)).toMatchObject({ taken: BOTH, error: null });
   });
 
   test.each(['/bad-utf8', '/bom', '/nul'])('with dirt is read as far as it goes: %s', async (path) => {

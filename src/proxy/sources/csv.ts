@@ -15,9 +15,7 @@ export function createCsvParser(sink: CandidateSink): Parser {
     const line = text.slice(start, end).replace(/^\ufeff/, '');
     if (line.trim() === '' || line.startsWith('#')) return;
     if (header === undefined) {
-      separator = /[,;\t]/.exec(line)?.[0] ?? ',';
-      const names = cut(line, separator).map((name) => name.toLowerCase());
-      header = names.some((name) => ADDRESS_FIELDS.includes(name)) ? names : null;
+      ({ separator, names: header } = columnsOf(line));
       if (header) return;
     }
     const cells = cut(line, separator);
@@ -26,6 +24,13 @@ export function createCsvParser(sink: CandidateSink): Parser {
       : takeCells(cells, sink);
     if (!taken) sink.reject();
   }, sink.reject);
+}
+
+/** What separates the cells of a first line, and their names where it is a header: where one is that of an address. */
+export function columnsOf(line: string): { separator: string; names: string[] | null } {
+  const separator = /[,;\t]/.exec(line)?.[0] ?? ',';
+  const names = cut(line, separator).map((name) => name.toLowerCase());
+  return { separator, names: names.some((name) => ADDRESS_FIELDS.includes(name)) ? names : null };
 }
 
 /** Most cells of a row that are looked at. */

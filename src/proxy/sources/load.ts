@@ -31,7 +31,7 @@ const EXPECTED: Record<string, string> = {
 /**
  * The sources that the setting `PROXY_SOURCES` asks for: the built-in ones where it is not given, those of a JSON
  * file (`[{ name, url, format, protocol }]`), or a comma-separated list of URLs. Format and protocol are guessed from
- * the URL where they are not given.
+ * the URL where they are not given; a list that shows another format is read as that.
  * @throws {ConfigError} with every fault at once.
  */
 export async function loadSources(

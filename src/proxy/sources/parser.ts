@@ -5,6 +5,7 @@ import { createJsonParser } from './json.ts';
 import { createLinesParser } from './lines.ts';
 import type { Parser } from './parsing.ts';
 import type { SourceFormat } from './source.ts';
+import { tellsFormat, toldFormat } from './told-format.ts';
 
 const PARSERS = {
   lines: createLinesParser,
@@ -13,8 +14,32 @@ const PARSERS = {
   html: createHtmlParser,
 };
 
-/** A parser of one list, and the counts of what it has found so far. */
+/**
+ * A parser of one list, and the counts of what it has found so far. It goes by what the list begins with; `format` is
+ * what it is taken for where that shows none.
+ */
 export function createParser(format: SourceFormat, options: CandidateSinkOptions): Parser & { tally: Tally } {
   const sink = createCandidateSink(options);
-  return { ...PARSERS[format](sink), tally: sink.tally };
+  let opening = '';
+  let parser: Parser | null = null;
+
+  function begin(): Parser {
+    const begun = PARSERS[toldFormat(opening) ?? format](sink);
+    begun.push(opening);
+    opening = '';
+    return begun;
+  }
+
+  return {
+    tally: sink.tally,
+    push(text) {
+      if (parser) return parser.push(text);
+      opening = (opening + text).trimStart();
+      if (tellsFormat(opening)) parser = begin();
+    },
+    end() {
+      parser ??= begin();
+      parser.end();
+    },
+  };
 }

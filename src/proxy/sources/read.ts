@@ -5,6 +5,7 @@ import type { OnCandidate } from './candidate-sink.ts';
 import { createParser } from './parser.ts';
 import type { Parser } from './parsing.ts';
 import type { Source, SourceReport } from './source.ts';
+import { toldFormat } from './told-format.ts';
 
 export interface ReadOptions {
   signal: AbortSignal;
@@ -98,7 +99,7 @@ class ListError extends Error {
 }
 
 function isPage({ format }: Source, opening: string): boolean {
-  return format !== 'html' && /^\s*<(!doctype html|html|head|body)/i.test(opening);
+  return format !== 'html' && toldFormat(opening) === 'html';
 }
 
 function nothingFound(source: Source, opening: string): string {

@@ -14,6 +14,7 @@ export interface Source {
   name: string;
   /** `http:`, `https:` or `file:`. */
   url: string;
+  /** What the list is taken for where its beginning does not show how it is written. */
   format: SourceFormat;
   /** What an entry is that does not say it itself; `null`: such entries are tried as each. */
   protocol: Protocol | null;

@@ -1,0 +1,33 @@
+import { columnsOf } from './csv.ts';
+import type { SourceFormat } from './source.ts';
+
+/** Characters that show a format where no line ends before. */
+const ENOUGH = 256;
+
+const PAGE = /^<(!doctype html|html|head|body)/i;
+/** `[` alone proves nothing: a line may begin with `[2001:db8::1]:8080`. */
+const JSON_TEXT = /^(\{\s*(["}]|$)|\[\s*([[{"\]]|$))/;
+/** With cells behind it, it may as well be a row. */
+const LINE = /^"?([a-z]+\d?[ah]?:\/\/)?\d{1,3}(\.\d{1,3}){3}:\d{1,5}"?(\s|$)/i;
+const ROW = /^"?\d{1,3}(\.\d{1,3}){3}"?\s*[,;]\s*"?\d{1,5}\b/;
+
+/** True where a list that begins so needs no more text for its format to be told. */
+export function tellsFormat(opening: string): boolean {
+  return opening.length >= ENOUGH || /[\r\n]/.test(opening);
+}
+
+/**
+ * Returns the format that the beginning of a list shows, whatever its name says: JSON under `.list`, lines under `.json`,
+ * a page instead of a file. Returns `null` where it shows none.
+ */
+export function toldFormat(opening: string): SourceFormat | null {
+  const [line = ''] = opening
+    .trimStart()
+    .slice(0, ENOUGH)
+    .split(/[\r\n]/, 1);
+  if (PAGE.test(line)) return 'html';
+  if (JSON_TEXT.test(line)) return 'json';
+  if (LINE.test(line)) return 'lines';
+  const { names } = columnsOf(line);
+  return ROW.test(line) || (names !== null && names.length > 1) ? 'csv' : null;
+}
