@@ -192,6 +192,10 @@ export const settings = Type.Object({
     'always',
     'How long an uploader may delete by address: `always`, a duration, or `off`. The token always works.',
   ),
+  IMAGE_CORS: flag(
+    'on',
+    'Scripts and canvases of every site may read the files of public images (`Access-Control-Allow-Origin: *`).',
+  ),
   IMAGE_RETENTION: duration('90d', 'The clean-up removes images that nobody has opened for this long.', '1s'),
   IMAGE_CLEANUP_INTERVAL: duration('24h', 'Time between clean-ups.', '1s'),
   IMAGE_STRAY_RETENTION: duration('7d', 'How long files without a record are kept in quarantine.', '1s'),

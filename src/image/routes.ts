@@ -32,10 +32,13 @@ export interface ImageRoutesOptions {
   site: Site;
   /** True where only holders of tokens may upload. */
   needsToken?: boolean;
+  /** True, the default, where scripts of every site may read the files of public images. */
+  cors?: boolean;
 }
 
 /** The image host over HTTP. `GET /api/stats` is not among them: it may be shared with another service. */
-export function imageRoutes({ service, contextOf, basePath, site, needsToken = false }: ImageRoutesOptions) {
+export function imageRoutes(options: ImageRoutesOptions) {
+  const { service, contextOf, basePath, site, needsToken = false, cors = true } = options;
   const pages = createPages({ service, site, basePath });
   const baseOf = (request: Request) => contextOf(request).origin + basePath;
 
@@ -98,7 +101,7 @@ export function imageRoutes({ service, contextOf, basePath, site, needsToken = f
     if (asked === null) throw new AppError('not_found', 'There is no such image.');
     const { id, extension } = asked;
     if (extension === null) return pages.show(request, contextOf(request), id);
-    return answerDirectLink(service, request, contextOf, { id, extension }, errorHeaders);
+    return answerDirectLink(service, request, contextOf, { id, extension, cors }, errorHeaders);
   }
 
   return new Elysia()
@@ -145,7 +148,7 @@ export function imageRoutes({ service, contextOf, basePath, site, needsToken = f
     )
     .get('/i/:file', ({ request, params, set }) => file(request, params.file, set.headers as ErrorHeaders), {
       detail: details.file,
-      ...policy({ cached: createDirectLinkCache(service) }),
+      ...policy({ cached: createDirectLinkCache(service, cors) }),
     })
     .post('/i/:file', ({ request, params }) => pages.unlock(request, contextOf(request), params.file), {
       parse: 'none',

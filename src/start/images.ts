@@ -127,6 +127,7 @@ export async function startImages({
       basePath,
       site,
       needsToken: config.UPLOAD === 'token',
+      cors: config.IMAGE_CORS,
     })
       .use(imagePageRoutes({ service, contextOf, basePath, site }))
       .use(imageAdminRoutes({ service, contextOf, basePath })),

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { connect } from 'node:net';
+import { quarters } from '../support/images.ts';
 import { json } from '../support/json.ts';
 import { PNG, type RunningServer, runServer, withServer } from '../support/running-server.ts';
 
@@ -87,6 +88,74 @@ describe('other origins', () => {
     expect(known.status).toBe(304);
     expect(known.headers.get('cross-origin-resource-policy')).not.toBe('same-origin');
     expect((await server.send('/api/list')).headers.get('cross-origin-resource-policy')).toBe('same-origin');
+  });
+});
+
+describe('the file of a public image', () => {
+  const STRANGER = { origin: 'https://stranger.example' };
+
+  /** What each kind of answer lets other origins read. */
+  async function allowed({ send }: RunningServer): Promise<Record<string, string>> {
+    const found: Record<string, string> = {};
+    const body = new Uint8Array(await quarters(400, 300).png().toBuffer());
+    async function note(name: string, path: string, status: number, headers: Record<string, string> = {}) {
+      const answer = await send(path, { headers: { ...STRANGER, ...headers } });
+      await answer.arrayBuffer();
+      expect([name, answer.status]).toEqual([name, status]);
+      found[name] = answer.headers.get('access-control-allow-origin') ?? 'nobody';
+      const policy = answer.headers.get('cross-origin-resource-policy');
+      if (found[name] === '*') expect([null, 'cross-origin']).toContain(policy);
+    }
+    const stored = async (query: string) => {
+      const { id, raw_url } = await json(await send(`/api/upload?${query}`, { method: 'POST', body }));
+      return { id, path: new URL(String(raw_url)).pathname };
+    };
+    const { id, path } = await stored('');
+    await note('file', path, 200);
+    await note('file from memory', path, 200);
+    await note('smaller version', `${path}?w=160`, 200);
+    await note('part', path, 206, { range: 'bytes=0-9' });
+    await note('not modified', path, 304, { 'if-none-match': '*' });
+    await note('smaller version, not modified', `${path}?w=160`, 304, { 'if-none-match': '*' });
+    await note('page', `/i/${id}`, 200);
+    await note('api', `/api/info/${id}`, 200);
+    await note('missing', '/i/AAAAAAAAAAAA.webp', 404);
+    const locked = await stored('password=secret');
+    await note('locked', locked.path, 401);
+    await note('unlocked', locked.path, 200, { 'x-image-password': 'secret' });
+    return found;
+  }
+  const closed = {
+    page: 'nobody',
+    api: 'nobody',
+    missing: 'nobody',
+    locked: 'nobody',
+    unlocked: 'nobody',
+  };
+  const files = [
+    'file',
+    'file from memory',
+    'smaller version',
+    'part',
+    'not modified',
+    'smaller version, not modified',
+  ];
+  const each = (who: string) => Object.fromEntries(files.map((name) => [name, who]));
+
+  test('may be read by scripts of every site, and nothing else may', async () => {
+    expect(await allowed(server)).toEqual({ ...each('*'), ...closed });
+  });
+
+  test('may be read by none with IMAGE_CORS=off', () =>
+    withServer({ SERVICES: 'image', IMAGE_CORS: 'off' }, async (plain) => {
+      expect(await allowed(plain)).toEqual({ ...each('nobody'), ...closed });
+    }));
+
+  test('is read by an origin of CORS_ORIGINS under its own name, which caches tell apart', async () => {
+    const { raw_url } = await json(await server.upload());
+    const answer = await server.send(new URL(String(raw_url)).pathname, from('https://app.example'));
+    expect(answer.headers.get('access-control-allow-origin')).toBe('https://app.example');
+    expect(answer.headers.get('vary')).toContain('Origin');
   });
 });
 

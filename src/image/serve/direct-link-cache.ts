@@ -21,12 +21,13 @@ interface Prepared {
  */
 export function createDirectLinkCache(
   service: Pick<ImageService, 'cached' | 'cachedFile' | 'accessed'>,
+  cors: boolean,
 ): AnswerCache {
   /** Goes with the record, which is read anew after a short while. */
   const prepared = new WeakMap<ImageRecord, Prepared>();
 
   function prepare(image: ImageRecord): Prepared {
-    const { notModified, file } = headersOf(image, { width: null, download: false });
+    const { notModified, file } = headersOf(image, { width: null, download: false, cors });
     // What every answer carries; see the application.
     const common = { 'x-content-type-options': 'nosniff', 'referrer-policy': 'no-referrer' };
     const made = {

@@ -49,7 +49,7 @@ export async function answerDirectLink(
   service: ImageService,
   request: Request,
   contextOf: (request: Request) => RequestContext,
-  { id, extension }: { id: string; extension: string },
+  { id, extension, cors }: { id: string; extension: string; cors: boolean },
   errorHeaders: ErrorHeaders,
 ): Promise<Response> {
   const image = await service.find(id);
@@ -62,7 +62,7 @@ export async function answerDirectLink(
   return serveImage(
     service,
     request,
-    { image, width, download, head: contextOf(request).head, payer: contextOf(request).payer },
+    { image, width, download, cors, head: contextOf(request).head, payer: contextOf(request).payer },
     errorHeaders,
   );
 }

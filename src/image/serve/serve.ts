@@ -17,6 +17,8 @@ export interface ServeRequest {
   width: number | null;
   /** Sends it to be saved and not to be shown. */
   download: boolean;
+  /** Scripts of every site may read it, where it is public. */
+  cors: boolean;
   /** True for HEAD: no body, and no access. */
   head: boolean;
   /** Who pays for a smaller version that has to be made. */
@@ -34,11 +36,11 @@ export type ErrorHeaders = Record<string, string | number>;
 export async function serveImage(
   service: ImageService,
   request: Request,
-  { image, width, download, head, payer }: ServeRequest,
+  { image, width, download, cors, head, payer }: ServeRequest,
   errorHeaders: ErrorHeaders,
 ): Promise<Response> {
   if (!head) service.accessed(image);
-  const asked = headersOf(image, { width, download });
+  const asked = headersOf(image, { width, download, cors });
   if (isNotModified(request.headers, validatorsOf(image, width))) {
     return new Response(null, { status: 304, headers: asked.notModified });
   }
@@ -46,7 +48,7 @@ export async function serveImage(
   const version = await service.version(image, width, payer);
   const { size } = version;
   const validators = validatorsOf(image, version.width);
-  const { notModified, file } = headersOf(image, { width: version.width, download });
+  const { notModified, file } = headersOf(image, { width: version.width, download, cors });
   if (version.width !== width && isNotModified(request.headers, validators)) {
     return new Response(null, { status: 304, headers: notModified });
   }
@@ -80,12 +82,14 @@ export function validatorsOf({ hash, createdAt }: ImageRecord, width: number | n
 /** The headers of an image's file: those that a 304 repeats, and the others. */
 export function headersOf(
   image: ImageRecord,
-  { width, download }: Pick<ServeRequest, 'width' | 'download'>,
+  { width, download, cors }: Pick<ServeRequest, 'width' | 'download' | 'cors'>,
 ): Record<'notModified' | 'file', Record<string, string>> {
   const { filename, format, createdAt, passwordHash } = image;
+  const isPublic = passwordHash === null;
   const notModified = {
     etag: validatorsOf(image, width).etag,
-    'cache-control': passwordHash === null ? PUBLIC_CACHE : PRIVATE_CACHE,
+    'cache-control': isPublic ? PUBLIC_CACHE : PRIVATE_CACHE,
+    ...(isPublic && cors && { 'access-control-allow-origin': '*' }),
   };
   const file = {
     'content-type': MEDIA_TYPES[format],
