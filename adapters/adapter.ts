@@ -17,14 +17,17 @@ export interface RecordStores {
 
 /** Who picpool is to an S3 server. */
 export interface Credentials {
-  accessKeyId: string | undefined;
-  secretAccessKey: string | undefined;
+  accessKeyId: string;
+  secretAccessKey: string;
+  /** Goes with keys that end after some hours. */
+  sessionToken?: string;
 }
 
 /** What an adapter may need besides its URL. */
 export interface OpenContext {
   runtime: Runtime;
-  credentials: Credentials;
+  /** Without them the adapter asks its surroundings, as the tools of its provider do. */
+  credentials: Credentials | undefined;
   /** For copies of what a server holds, which end with the process. */
   folder: string;
 }

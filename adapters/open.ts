@@ -12,8 +12,8 @@ export interface Stores extends RecordStores {
 
 export interface OpenOptions {
   runtime: Runtime;
-  /** None when not given. */
-  credentials?: Credentials;
+  /** When not given, the adapter asks its surroundings. */
+  credentials?: Credentials | undefined;
   /** For temporary files; that of the system when not given. */
   folder?: string;
 }
@@ -40,11 +40,7 @@ export async function openRecords(url: string, options: OpenOptions): Promise<Re
 }
 
 function contextOf({ runtime, credentials, folder = tmpdir() }: OpenOptions): OpenContext {
-  return {
-    runtime,
-    credentials: credentials ?? { accessKeyId: undefined, secretAccessKey: undefined },
-    folder,
-  };
+  return { runtime, credentials, folder };
 }
 
 /** Whether two URLs name one store in other words. */

@@ -44,8 +44,14 @@ export const settings = Type.Object({
   ),
   METADATA_URL: url('sqlite:$DATA_DIR/picpool.db', RECORD_SCHEMES, 'Where records live.'),
   BLOBS_URL: url('file:$DATA_DIR/images', FILE_SCHEMES, 'Where image files live.'),
-  AWS_ACCESS_KEY_ID: optional(text(undefined, 'Key id for an S3 server.')),
-  AWS_SECRET_ACCESS_KEY: optional(text(undefined, 'Secret key for an S3 server.')),
+  AWS_ACCESS_KEY_ID: optional(
+    text(
+      undefined,
+      "Key id for S3. Without one, AWS's usual sources are asked: profile, role, container, instance.",
+    ),
+  ),
+  AWS_SECRET_ACCESS_KEY: optional(text(undefined, 'Secret key for S3.')),
+  AWS_SESSION_TOKEN: optional(text(undefined, 'Session token of a temporary pair of keys.')),
   PUBLIC_URL: optional(
     url(undefined, ['http:', 'https:'], 'Base of all links; from the request when not set.'),
   ),
@@ -207,6 +213,14 @@ export const settings = Type.Object({
   ),
 });
 
+/** Settings that need another one. */
+const COMPANIONS: readonly [given: keyof Config, needed: keyof Config][] = [
+  ['WEBHOOK_URLS', 'WEBHOOK_SECRET'],
+  ['AWS_ACCESS_KEY_ID', 'AWS_SECRET_ACCESS_KEY'],
+  ['AWS_SECRET_ACCESS_KEY', 'AWS_ACCESS_KEY_ID'],
+  ['AWS_SESSION_TOKEN', 'AWS_ACCESS_KEY_ID'],
+];
+
 /** The settings under the names of their variables. Durations are in ms, sizes in bytes. */
 export type Config = StaticDecode<typeof settings>;
 
@@ -228,8 +242,10 @@ export function parseConfig(env: Environment): Config {
       faults.push({ variable, message: messageOf(error) });
     }
   }
-  if (decoded.WEBHOOK_URLS !== undefined && decoded.WEBHOOK_SECRET === undefined) {
-    faults.push({ variable: 'WEBHOOK_SECRET', message: 'must be set where WEBHOOK_URLS is' });
+  for (const [given, variable] of COMPANIONS) {
+    if (decoded[given] !== undefined && decoded[variable] === undefined) {
+      faults.push({ variable, message: `must be set where ${given} is` });
+    }
   }
   const hasDoor = decoded.TRUSTED_PROXIES !== undefined || String(decoded.HOST).startsWith('unix:');
   if (decoded.TRUSTED_HOPS !== undefined && !hasDoor) {

@@ -13,6 +13,7 @@ import { forbidDumps } from './lib/linux/process.ts';
 import type { Log } from './lib/logger.ts';
 import { adminRoutes } from './moderation/routes.ts';
 import type { Runtime } from './runtime/runtime.ts';
+import { credentialsOf } from './start/credentials.ts';
 import { openDataFolder, temporaryFolder } from './start/data-folder.ts';
 import type { RunningFeature } from './start/feature.ts';
 import { listen, socketPath } from './start/listen.ts';
@@ -54,10 +55,7 @@ export async function start(
   await openDataFolder(config, log);
   const opened = await openStores(config.METADATA_URL, config.BLOBS_URL, {
     runtime,
-    credentials: {
-      accessKeyId: config.AWS_ACCESS_KEY_ID,
-      secretAccessKey: config.AWS_SECRET_ACCESS_KEY,
-    },
+    credentials: credentialsOf(config),
     folder: temporaryFolder(config),
   });
   const features: RunningFeature[] = [];

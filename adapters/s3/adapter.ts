@@ -1,11 +1,11 @@
-import { AppError } from '../../src/errors.ts';
 import type { FilesAdapter } from '../adapter.ts';
 
 /** Image files on an S3 server: `s3://bucket/prefix?endpoint=https://s3.example`. */
 export const s3: FilesAdapter = {
   schemes: ['s3:'],
   shared: true,
-  advice: 'Look at the address in BLOBS_URL, the bucket, AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY.',
+  advice:
+    'Look at the address in BLOBS_URL, the bucket, the credentials (AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, or a role) and what they allow.',
   path: () => null,
 
   async place(url) {
@@ -13,14 +13,8 @@ export const s3: FilesAdapter = {
     return [endpoint && new URL(endpoint).host, bucket, prefix];
   },
 
-  async open(url, { credentials: { accessKeyId, secretAccessKey } }) {
-    if (!accessKeyId || !secretAccessKey) {
-      throw new AppError(
-        'unavailable',
-        'AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY must be set where BLOBS_URL begins with s3:.',
-      );
-    }
+  async open(url, { credentials }) {
     const { createS3Blobs } = await import('./blobs.ts');
-    return createS3Blobs(url, { accessKeyId, secretAccessKey });
+    return createS3Blobs(url, credentials);
   },
 };

@@ -16,10 +16,13 @@ import { parseS3Url } from './url.ts';
 /**
  * `BlobStore` over S3, at the bucket and prefix that the URL names (see `parseS3Url`). Bodies pass through as
  * they come; clients never hear of the server behind. A slash in a key becomes `!`, for servers that keep
- * objects as files cannot hold both `a` and `a/b`.
+ * objects as files cannot hold both `a` and `a/b`. `credentials`: see `createClient`.
  * @throws {RangeError} where the URL is not one of these.
  */
-export function createS3Blobs(url: string, credentials: S3Credentials): BlobStore & { close(): void } {
+export function createS3Blobs(
+  url: string,
+  credentials: S3Credentials | undefined,
+): BlobStore & { close(): void } {
   const address = parseS3Url(url);
   const client = createClient(address, credentials);
   const { bucket, prefix } = address;

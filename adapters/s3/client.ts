@@ -6,6 +6,8 @@ import type { S3Address } from './url.ts';
 export interface S3Credentials {
   accessKeyId: string;
   secretAccessKey: string;
+  /** Of a pair that ends after some hours. */
+  sessionToken?: string;
 }
 
 /** Time for one try, until the head of the answer is there. */
@@ -16,13 +18,16 @@ const CALL_MS = 4000;
 /** The slowest line that a body is sent over, in bytes per ms: 16 Mbit/s. */
 const SLOWEST = 2000;
 
-/** A client of one bucket, which sends nothing before it is used. */
-export function createClient(address: S3Address, credentials: S3Credentials): S3Client {
+/**
+ * A client of one bucket, which sends nothing before it is used. Without credentials it takes those of the default chain of
+ * the SDK (shared files, web identity, container, instance) and renews them before they end.
+ */
+export function createClient(address: S3Address, credentials: S3Credentials | undefined): S3Client {
   return new S3Client({
     region: address.region,
     ...(address.endpoint && { endpoint: address.endpoint }),
     forcePathStyle: address.pathStyle,
-    credentials,
+    ...(credentials && { credentials }),
     maxAttempts: MAX_TRIES,
     // Checksums beyond the signature are unknown to some servers, and cost time on each byte.
     requestChecksumCalculation: 'WHEN_REQUIRED',

@@ -6,7 +6,10 @@ const RETRY_AFTER_MS = 2000;
 /** What a server answers when it has no room. */
 const FULL = /^(QuotaExceeded|XMinioStorageFull|InsufficientCapacity|XMinioAdminBucketQuotaExceeded)$/;
 
-/** True where the server says that there is no such object. A missing bucket is a fault of the set-up. */
+/**
+ * True where the server says that there is no such object. A missing bucket is a fault of the set-up. So is 403, although S3
+ * answers it for absent objects to those who may not list the bucket: whoever loses a right must not lose images.
+ */
 export function isMissing(error: unknown): boolean {
   if (!(error instanceof S3ServiceException) || error.name === 'NoSuchBucket') return false;
   return error.name === 'NoSuchKey' || error.name === 'NotFound' || error.$metadata.httpStatusCode === 404;
@@ -20,7 +23,26 @@ export function translate(error: unknown): unknown {
     if (full) return new AppError('storage_full', 'The storage of the images is full.', { cause: error });
   }
   const message = 'The storage of the images does not answer. Please try again in a few seconds.';
-  return new AppError('unavailable', message, { cause: error, retryAfterMs: RETRY_AFTER_MS });
+  return new AppError('unavailable', message, { cause: inWords(error), retryAfterMs: RETRY_AFTER_MS });
+}
+
+/** What the operator can put right, in the words of the operator. */
+function inWords(cause: unknown): unknown {
+  if (!(cause instanceof Error)) return cause;
+  if (cause.name === 'CredentialsProviderError' || cause.name === 'TokenProviderError') {
+    const found = 'there are no credentials for S3: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY are not set';
+    return new Error(`${found}, and no profile, container or instance gives any: ${cause.message}`, {
+      cause,
+    });
+  }
+  // HEAD has no body that would name the fault.
+  const refused = cause instanceof S3ServiceException && cause.$metadata.httpStatusCode === 403;
+  if (!refused || !/^(AccessDenied|Forbidden|403|Unknown\w*)$/.test(cause.name)) return cause;
+  const rights = 's3:GetObject, s3:PutObject, s3:DeleteObject or s3:ListBucket';
+  const absent = 'without s3:ListBucket, S3 answers the same for a file that is absent';
+  return new Error(`the S3 server answers 403 (${cause.name}): ${rights} may be missing; ${absent}`, {
+    cause,
+  });
 }
 
 /** A fault of the file that is to be published. */

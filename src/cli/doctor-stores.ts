@@ -7,6 +7,7 @@ import { filesAdapter, recordsAdapter } from '../../adapters/registry.ts';
 import type { Config } from '../config.ts';
 import { createCodec } from '../image/codec/codec.ts';
 import { PARTS, sandboxState } from '../image/codec/jail/report.ts';
+import { credentialsOf } from '../start/credentials.ts';
 import { type Finding, type Patient, within } from './doctor-finding.ts';
 import { mayBeMade } from './doctor-system.ts';
 import { withCause } from './exit.ts';
@@ -113,10 +114,7 @@ async function withStores(
       LIMIT_MS,
       openStores(config.METADATA_URL, config.BLOBS_URL, {
         runtime,
-        credentials: {
-          accessKeyId: config.AWS_ACCESS_KEY_ID,
-          secretAccessKey: config.AWS_SECRET_ACCESS_KEY,
-        },
+        credentials: credentialsOf(config),
       }),
     );
     try {

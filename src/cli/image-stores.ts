@@ -4,6 +4,7 @@ import { openStores, type Stores } from '../../adapters/open.ts';
 import { recordsAdapter } from '../../adapters/registry.ts';
 import { type Config, parseConfig } from '../config.ts';
 import { createLogger, type Log } from '../lib/logger.ts';
+import { credentialsOf } from '../start/credentials.ts';
 import type { Surroundings } from './command.ts';
 import { usageError } from './exit.ts';
 
@@ -27,10 +28,7 @@ export async function withStores<T>(
   }
   const stores = await openStores(config.METADATA_URL, config.BLOBS_URL, {
     runtime,
-    credentials: {
-      accessKeyId: config.AWS_ACCESS_KEY_ID,
-      secretAccessKey: config.AWS_SECRET_ACCESS_KEY,
-    },
+    credentials: credentialsOf(config),
   });
   const log = createLogger({ level: 'warn', format: 'pretty', write: terminal.say, now: Date.now });
   try {

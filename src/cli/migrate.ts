@@ -4,6 +4,7 @@ import { isSameStore, openStores, type Stores } from '../../adapters/open.ts';
 import { FILE_SCHEMES, RECORD_SCHEMES, recordsAdapter } from '../../adapters/registry.ts';
 import { parseConfig } from '../config.ts';
 import { url } from '../config-values.ts';
+import { credentialsOf } from '../start/credentials.ts';
 import { defineCommand, NO_OPERANDS } from './command.ts';
 import { EXIT, usageError } from './exit.ts';
 import { countOf, formatBytes, formatCount } from './format.ts';
@@ -20,8 +21,8 @@ export const command = defineCommand({
 first, set METADATA_URL and BLOBS_URL to the new stores afterwards. What is there already is not copied again,
 so that a copy that broke off is taken up by the same command. Each image is compared with its SHA-256
 when it is read, and again as the new store gives it back. Proxies get new ids; smaller versions of
-images are made again when they are asked for. An S3 server gets AWS_ACCESS_KEY_ID and
-AWS_SECRET_ACCESS_KEY. Exit code 0: all is there; 1: something is missing, and standard error says what.
+images are made again when they are asked for. Credentials for S3 are
+those of the server. Exit code 0: all is there; 1: something is missing, and standard error says what.
 
   picpool migrate --to-metadata redis://db:6379 --to-blobs 's3://bucket?endpoint=https://s3.example'`,
   options: {
@@ -53,10 +54,7 @@ AWS_SECRET_ACCESS_KEY. Exit code 0: all is there; 1: something is missing, and s
         throw usageError('The new stores must be others than the old ones.');
       }
     }
-    const credentials = {
-      accessKeyId: config.AWS_ACCESS_KEY_ID,
-      secretAccessKey: config.AWS_SECRET_ACCESS_KEY,
-    };
+    const credentials = credentialsOf(config);
     const open = (metadata: string, blobs: string) => openStores(metadata, blobs, { runtime, credentials });
     const opened: Stores[] = [];
     try {

@@ -61,7 +61,16 @@ export function createLogger({ level, format, write, now, addresses = 'full' }: 
   };
 }
 
+/** How many causes of an error are told: what callers may know often hides the one that helps. */
+const MAX_CAUSES = 4;
+
 function toPlain(value: unknown): unknown {
-  if (value instanceof Error) return value.stack ?? `${value.name}: ${value.message}`;
-  return value;
+  if (!(value instanceof Error)) return value;
+  const lines = [value.stack ?? `${value.name}: ${value.message}`];
+  let { cause } = value;
+  for (let depth = 0; depth < MAX_CAUSES && cause instanceof Error; depth++) {
+    lines.push(`caused by ${cause.name}: ${cause.message}`);
+    ({ cause } = cause);
+  }
+  return lines.join('\n');
 }

@@ -146,3 +146,19 @@ test('an answer that names another place is not followed', async () => {
   await expect(blobs.get('a.png')).rejects.toMatchObject({ code: 'unavailable' });
   expect(paths.filter((path) => path?.includes('elsewhere'))).toEqual([]);
 });
+
+test('403 is never taken for an absent file, and the operator hears which rights may be missing', async () => {
+  proxy.fault = () => s3Error(403, 'AccessDenied');
+  const calls = [
+    () => blobs.get('none.png'),
+    () => blobs.stat('none.png'),
+    () => blobs.move('none.png', 'b.png'),
+  ];
+  for (const call of calls) {
+    const error = await call().catch((fault: unknown) => fault);
+    expect(error).toMatchObject({
+      code: 'unavailable',
+      cause: { message: expect.stringMatching(/403 .*s3:ListBucket/) },
+    });
+  }
+});

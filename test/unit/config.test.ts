@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'bun:test';
 import { parseConfig } from '../../src/config.ts';
 import { ConfigError } from '../../src/errors.ts';
+import { credentialsOf } from '../../src/start/credentials.ts';
 
 function faultsOf(env: Record<string, string>): Record<string, string> {
   try {
@@ -37,6 +38,23 @@ describe('parseConfig', () => {
     for (const WEBHOOK_SECRET of ['whsec_short', 'whsec_this-is-no-base64-but-it-is-quite-long', 'short']) {
       expect(Object.keys(faultsOf({ WEBHOOK_SECRET }))).toEqual(['WEBHOOK_SECRET']);
     }
+  });
+
+  test('half a pair of keys is a fault, and so is a session token without keys', () => {
+    const [AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN] = ['key', 'secret', 'token'];
+    expect(faultsOf({ AWS_ACCESS_KEY_ID })).toEqual({
+      AWS_SECRET_ACCESS_KEY: 'must be set where AWS_ACCESS_KEY_ID is',
+    });
+    expect(Object.keys(faultsOf({ AWS_SECRET_ACCESS_KEY }))).toEqual(['AWS_ACCESS_KEY_ID']);
+    expect(Object.keys(faultsOf({ AWS_SESSION_TOKEN }))).toEqual(['AWS_ACCESS_KEY_ID']);
+    const keys = { AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY };
+    expect(credentialsOf(parseConfig({ ...keys, AWS_SESSION_TOKEN }))).toEqual({
+      accessKeyId: 'key',
+      secretAccessKey: 'secret',
+      sessionToken: 'token',
+    });
+    expect(credentialsOf(parseConfig(keys))).toEqual({ accessKeyId: 'key', secretAccessKey: 'secret' });
+    expect(credentialsOf(parseConfig({}))).toBeUndefined();
   });
 
   test('a variable that is empty or blank counts as not set', () => {
