@@ -1,6 +1,24 @@
 /** The modules that decide, and the tests that should notice when one of them decides otherwise. */
 export const TESTS: Record<string, readonly string[]> = {
-  'src/http/peer.ts': ['test/unit/peer.test.ts'],
+  'src/app.ts': [
+    'test/api/app.test.ts',
+    'test/api/ops-limits.test.ts',
+    'test/api/ops-origins.test.ts',
+    'test/api/raw-requests.test.ts',
+  ],
+  'src/http/client/clients.ts': ['test/unit/client-walk.test.ts', 'test/api/ops-identity.test.ts'],
+  'src/http/client/walk.ts': ['test/unit/client-walk.test.ts'],
+  'src/http/client/forwarding-headers.ts': ['test/unit/client-walk.test.ts', 'test/api/ops-identity.test.ts'],
+  'src/http/context.ts': [
+    'test/api/app.test.ts',
+    'test/api/ops-limits.test.ts',
+    'test/api/ops-origins.test.ts',
+  ],
+  'src/http/limits.ts': ['test/api/ops-limits.test.ts'],
+  'src/http/response-cache.ts': ['test/unit/response-cache.test.ts', 'test/api/proxy.test.ts'],
+  'src/http/route-table.ts': ['test/unit/route-table.test.ts', 'test/api/app.test.ts'],
+  'src/http/target.ts': ['test/api/app.test.ts', 'test/api/raw-requests.test.ts'],
+  'src/http/write-origin.ts': ['test/api/ops-origins.test.ts'],
   'src/lib/address.ts': ['test/unit/address.test.ts', 'test/api/refused-addresses.test.ts'],
   'src/lib/schedule.ts': ['test/unit/repetition.test.ts'],
   'src/image/serve/conditional.ts': ['test/unit/image-conditional.test.ts', 'test/api/image-serve.test.ts'],
