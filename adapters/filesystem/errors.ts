@@ -1,4 +1,5 @@
 import { AppError } from '../../src/errors.ts';
+import { storageFull } from '../../src/lib/storage-full.ts';
 
 /** The code of a system error, such as `ENOENT`; empty for anything else. */
 export function systemCode(error: unknown): string {
@@ -11,11 +12,8 @@ export async function translated<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (error) {
-    const code = systemCode(error);
-    if (code === 'ENOSPC' || code === 'EDQUOT') {
-      throw new AppError('storage_full', 'The disk of the image files is full.', { cause: error });
-    }
-    if (code === '') throw error;
+    const known = storageFull(error, 'The disk of the image files is full.');
+    if (known instanceof AppError || systemCode(error) === '') throw known;
     throw new AppError('unavailable', 'The image files cannot be read or written.', { cause: error });
   }
 }

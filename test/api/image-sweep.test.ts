@@ -193,12 +193,19 @@ describe('nothing is moved', () => {
       expect(await run(host)).toMatchObject({ quarantined: 0, removed: 0, complete: false });
       expect((await host.files()).sort()).toEqual(files);
       expect(JSON.stringify(host.logged)).toContain(reason);
-    }),
+    }, LOST.length),
   );
+
+  test('but a few files without any record, as a crash in the first uploads leaves them, are no doubt', () =>
+    withHost(async (host) => {
+      for (const id of LOST.slice(1)) await host.stray(id);
+      await host.age(2 * HOUR_MS);
+      expect(await run(host)).toMatchObject({ quarantined: 3, complete: true });
+    }));
 
   test('once there were files and no record, also after later uploads, until every file has its record', () =>
     withHost(async (host) => {
-      await host.stray(LOST[0]);
+      for (const id of LOST) await host.stray(id);
       await host.age(2 * HOUR_MS);
       expect(await run(host)).toMatchObject({ complete: false });
       await host.upload(png);

@@ -19,7 +19,7 @@ beforeAll(async () => {
   await send('/api/v1/proxies');
   await send('/api/proxy/77');
   await send('/no/such/path');
-  await post('/api/test_proxy_quick', { ip: '127.0.0.1', port: 9, protocol: 'http' });
+  await post('/api/test_proxy_quick', { ip: '127.0.0.1', port: 10, protocol: 'http' });
   await post('/api/proxy/1/report', { ok: true });
   await post('/api/proxy/1/report', { ok: true });
   await send('/api/refresh', { method: 'POST' });

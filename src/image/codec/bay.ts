@@ -2,6 +2,7 @@ import { mkdirSync, rmSync } from 'node:fs';
 import { copyFile, link, lstat, mkdir, open, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import process from 'node:process';
+import { storageFull } from '../../lib/storage-full.ts';
 import { readHeader } from './header.ts';
 import type { Converted, ConvertJob } from './protocol.ts';
 
@@ -35,8 +36,8 @@ export function createBay(folder: string): Bay {
 
     async load(job) {
       // Another file system, or one without links: then a copy.
-      await link(job.input, input).catch(() => copyFile(job.input, input));
-      await createEmpty(output);
+      await storing(link(job.input, input).catch(() => copyFile(job.input, input)));
+      await storing(createEmpty(output));
       return { ...job, input, output };
     },
 
@@ -47,7 +48,7 @@ export function createBay(folder: string): Bay {
       if (!found.isFile() || found.size !== size || kind !== format) {
         throw new Error('conversion failed: the result is not what the worker says');
       }
-      await copyFile(output, job.output);
+      await storing(copyFile(output, job.output));
     },
 
     async empty() {
@@ -80,4 +81,10 @@ function isRunning(pid: number): boolean {
 
 async function createEmpty(path: string): Promise<void> {
   await (await open(path, 'wx', 0o600)).close();
+}
+
+async function storing(work: Promise<void>): Promise<void> {
+  await work.catch((cause) => {
+    throw storageFull(cause, 'There is no space left to convert the image.');
+  });
 }

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { stat, writeFile } from 'node:fs/promises';
 import { AppError } from '../../errors.ts';
+import { storageFull } from '../../lib/storage-full.ts';
 import type { Format } from '../image.ts';
 import { encode, MAX_OUTPUT_SIDE } from './encode.ts';
 import { isLosslessWebp } from './header.ts';
@@ -104,9 +105,6 @@ async function decoding<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-function storing(cause: NodeJS.ErrnoException): never {
-  if (cause.code === 'ENOSPC' || cause.code === 'EDQUOT') {
-    throw new AppError('storage_full', 'There is no space left to convert the image.', { cause });
-  }
-  throw cause;
+function storing(cause: unknown): never {
+  throw storageFull(cause, 'There is no space left to convert the image.');
 }

@@ -2,8 +2,9 @@ import type { Log } from '../../lib/logger.ts';
 import type { StateStore } from '../../lib/state.ts';
 import type { BlobStore, ImageStore } from '../store.ts';
 import { epochFault, readEpochs } from './epoch.ts';
-import { hasImages } from './files.ts';
+import { hasMoreThan } from './files.ts';
 import { IDENTITY_BLOB, IDENTITY_STATE, readMark } from './store-identity.ts';
+import { mostUnasked } from './survey.ts';
 
 /** How long an answer of `recent` is believed, in ms. */
 const BELIEVED_MS = 10_000;
@@ -58,7 +59,8 @@ export function createDoubts({ state, blobs, images, now, log, onChange }: Doubt
       faults.filter((fault) => fault.mendable === mendable).map(({ message }) => message);
     const found = { grave: [...pairing, ...messages(false)], mendable: messages(true), lasting: [] };
     if (found.grave.length + found.mendable.length > 0) return found;
-    if ((await images.summary()).images === 0 && (await hasImages(blobs))) {
+    // A crash in the first uploads leaves a few files that never had a record.
+    if ((await images.summary()).images === 0 && (await hasMoreThan(mostUnasked(0), blobs))) {
       const reason = 'There is no record, but there are files of images.';
       await state.set(LASTING, reason);
       return { ...found, grave: [reason] };

@@ -29,8 +29,12 @@ export async function* imageFiles(
   }
 }
 
-/** Whether there is any file of an image in its place. */
-export async function hasImages(blobs: Pick<BlobStore, 'list'>): Promise<boolean> {
-  for await (const { placed } of imageFiles(blobs)) if (placed.length > 0) return true;
+/** Whether there are more than `count` files of images in their places. */
+export async function hasMoreThan(count: number, blobs: Pick<BlobStore, 'list'>): Promise<boolean> {
+  let found = 0;
+  for await (const { placed } of imageFiles(blobs)) {
+    found += placed.length;
+    if (found > count) return true;
+  }
   return false;
 }

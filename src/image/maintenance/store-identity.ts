@@ -6,7 +6,7 @@ import type { StateStore } from '../../lib/state.ts';
 import { originalKey } from '../blob-keys.ts';
 import type { BlobStore, ImageStore } from '../store.ts';
 import { beginEpochs } from './epoch.ts';
-import { hasImages } from './files.ts';
+import { hasMoreThan } from './files.ts';
 import { readNote, writeNote } from './note.ts';
 
 /** Name of the value, and of the blob, that say which records and which files belong together. */
@@ -51,7 +51,7 @@ async function pair(options: StoreIdentityOptions): Promise<boolean> {
   // Records that are new or lost must not make leavings of somebody's files. On one machine it may be a new beginning.
   if (marked !== null && known === null) {
     if (shared.records || shared.files) throw foreign();
-    if (await hasImages(options.blobs)) return false;
+    if (await hasMoreThan(0, options.blobs)) return false;
   }
   const proposed = marked ?? randomUUID();
   const id = await state.getOrSet(IDENTITY_STATE, proposed);

@@ -2,6 +2,7 @@ import { createHash, randomUUID } from 'node:crypto';
 import { type FileHandle, mkdir, open, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { AppError } from '../../errors.ts';
+import { storageFull } from '../../lib/storage-full.ts';
 import { readBody } from './body.ts';
 import { cleanFilename } from './filename.ts';
 import { FORM_OVERHEAD_BYTES, readForm } from './multipart.ts';
@@ -92,10 +93,7 @@ async function append(file: FileHandle, piece: Uint8Array): Promise<number> {
     while (written < piece.byteLength) written += (await file.write(piece, written)).bytesWritten;
     return written;
   } catch (cause) {
-    const isFull =
-      cause instanceof Error && 'code' in cause && (cause.code === 'ENOSPC' || cause.code === 'EDQUOT');
-    if (isFull) throw new AppError('storage_full', 'There is no space left for the upload.', { cause });
-    throw cause;
+    throw storageFull(cause, 'There is no space left for the upload.');
   }
 }
 
