@@ -1,3 +1,4 @@
+import process from 'node:process';
 import { parseConfig } from '../config.ts';
 import { choice, duration, integer, text, urls } from '../config-values.ts';
 import { forEachBounded } from '../lib/for-each-bounded.ts';
@@ -21,8 +22,8 @@ export const command = defineCommand({
   operands: { form: '[FILE|-]...', least: 0, most: Number.POSITIVE_INFINITY },
   about: `Tests the proxies of lists, or of standard input, and prints the living as they are found. It needs no
 server and no store, and holds no list, however long. Entries look like 203.0.113.9:8080 or
-socks5://203.0.113.9:1080; what follows them on the line is ignored. Exit code 0: something lives;
-1: nothing does.
+socks5://203.0.113.9:1080, or have a blank for the last colon; what follows them on the line is ignored. Ctrl-C ends
+it with the summary so far. Exit code 0: something lives; 1: nothing does; 130: interrupted.
 
   picpool check proxies.txt > living.txt
   curl -s https://example.com/socks5.txt | picpool check --protocol socks5 --format json | jq .exit_ip`,
@@ -97,8 +98,10 @@ socks5://203.0.113.9:1080; what follows them on the line is ignored. Exit code 0
     const tally = { checked: 0, alive: 0, untested: new Map<Protocol, number>() };
     const progress = options.quiet ? null : createProgress(terminal, 'checked', () => performance.now());
 
-    await forEachBounded(source.candidates(), concurrency, async (endpoint: Endpoint) => {
+    const interruption = awaitInterruption();
+    const checks = forEachBounded(source.candidates(), concurrency, async (endpoint: Endpoint) => {
       const result = await checker.check(endpoint);
+      if (interruption.signal.aborted) return;
       tally.checked++;
       if (result.verdict === 'alive') {
         tally.alive++;
@@ -108,12 +111,26 @@ socks5://203.0.113.9:1080; what follows them on the line is ignored. Exit code 0
       }
       progress?.update({ done: tally.checked, ...source.size(), note: `${formatCount(tally.alive)} alive` });
     });
+    // The list may never end, and a check may take its whole time limit: an interruption waits for neither.
+    await Promise.race([checks, interruption.promise]);
     progress?.end();
     checker.close();
     if (!options.quiet) summarize(terminal, tally, source.counts());
+    if (interruption.signal.aborted) return EXIT.interrupted;
     return tally.alive > 0 ? EXIT.done : EXIT.failed;
   },
 });
+
+/** Aborts and resolves with the first Ctrl-C; the second ends the program at once. */
+function awaitInterruption(): { signal: AbortSignal; promise: Promise<void> } {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const controller = new AbortController();
+  process.once('SIGINT', () => {
+    controller.abort();
+    resolve();
+  });
+  return { signal: controller.signal, promise };
+}
 
 async function requireJudge(checker: Checker): Promise<void> {
   const { state, judges } = await checker.probe();

@@ -1,5 +1,5 @@
-/** What the program ends with. */
-export const EXIT = { done: 0, failed: 1, usage: 2 } as const;
+/** What the program ends with. `interrupted` is what shells tell of a program that SIGINT ended. */
+export const EXIT = { done: 0, failed: 1, usage: 2, interrupted: 130 } as const;
 
 export type ExitCode = (typeof EXIT)[keyof typeof EXIT];
 

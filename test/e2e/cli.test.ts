@@ -62,6 +62,26 @@ describe.each(['bun', 'deno'] as const)('check on %s', (runtime) => {
   });
 });
 
+test.each(['bun', 'deno'] as const)(
+  'a check on %s that is interrupted says what it has found',
+  async (runtime) => {
+    const child = Bun.spawn(cliCommand(['check'], runtime), {
+      stdin: 'pipe',
+      stdout: 'pipe',
+      stderr: 'pipe',
+      env: cliEnvironment({ ...world.env, PROXY_CHECK_TIMEOUT: '60s' }),
+    });
+    const [silent = ''] = world.broken;
+    child.stdin.write(`${silent}\n${world.working[0]?.replace(/:(\d+)$/, ' $1')}\n`);
+    child.stdin.flush();
+    const { value } = await child.stdout.pipeThrough(new TextDecoderStream()).getReader().read();
+    expect(value).toBe(`${world.working[0]}\n`);
+    child.kill('SIGINT');
+    expect(await child.exited).toBe(130);
+    expect(await child.stderr.text()).toEndWith('1 of 1 alive\n');
+  },
+);
+
 test('check prints the living while the list still comes', async () => {
   const child = Bun.spawn(cliCommand(['check', '-q']), {
     stdin: 'pipe',

@@ -10,7 +10,7 @@ const options = { format: 'lines', protocols: ['http'], allowPrivate: false } as
 test('each endpoint comes once, whatever the number of lists', () =>
   withFolder(async (folder) => {
     const paths = [join(folder, 'a.txt'), join(folder, 'b.txt')];
-    await writeFile(paths[0] ?? '', '8.8.8.8:80\nsocks5://8.8.4.4:1080\nrubbish\n10.0.0.1:80\n');
+    await writeFile(paths[0] ?? '', '8.8.8.8 80\nsocks5://8.8.4.4:1080\nrubbish\n10.0.0.1:80\n');
     await writeFile(paths[1] ?? '', 'http://8.8.8.8:80\n1.1.1.1:3128');
     const source = await openCandidates({ ...options, paths });
     const found = (await Array.fromAsync(source.candidates())).map(formatUrl);
