@@ -23,8 +23,9 @@ export const TESTS: Record<string, readonly string[]> = {
   'src/lib/schedule.ts': ['test/unit/repetition.test.ts'],
   'src/image/serve/conditional.ts': ['test/unit/image-conditional.test.ts', 'test/api/image-serve.test.ts'],
   'src/image/access/password.ts': ['test/unit/image-secrets.test.ts'],
+  'src/image/access/guess-limits.ts': ['test/unit/image-guesses.test.ts'],
   'src/image/access/password-guard.ts': [
-    'test/unit/image-secrets.test.ts',
+    'test/unit/image-guesses.test.ts',
     'test/api/image-password.test.ts',
   ],
   'src/image/access/credentials.ts': ['test/api/image-password.test.ts', 'test/api/image-delete.test.ts'],

@@ -8,6 +8,7 @@ import type { Bucket, RateLimiter } from '../lib/rate-limiter.ts';
 import type { StateStore } from '../lib/state.ts';
 import { type CookieSigner, createCookieSigner } from './access/cookie.ts';
 import { createDeletionRights, type Deleter, hashOf, type Uploader } from './access/deletion-rights.ts';
+import { createGuessLimits } from './access/guess-limits.ts';
 import { createPasswordHasher, type PasswordHasher } from './access/password.ts';
 import { createPasswordGuard, type PasswordGuard } from './access/password-guard.ts';
 import { keysOf, originalKey, strayKey, thumbnailKey } from './blob-keys.ts';
@@ -45,10 +46,10 @@ export interface ImageServiceOptions {
   state: StateStore;
   locks: Locks;
   limiter: RateLimiter;
-  /** Password guesses of one client; see `createPasswordGuard`. */
+  /** Wrong passwords from one network; see `createGuessLimits`. */
   guesses?: Bucket;
   codec: Pick<Codec, 'convert'> & Partial<Pick<Codec, 'admit'>>;
-  clock: Pick<Clock, 'now'>;
+  clock: Pick<Clock, 'now' | 'sleep'>;
   random: RandomBytes;
   /** scrypt at its usual cost where none is given. */
   hasher?: PasswordHasher;
@@ -146,14 +147,8 @@ export async function createImageService(options: ImageServiceOptions): Promise<
   const secret = await state.getOrSet('cookie-secret', Buffer.from(random(32)).toString('base64url'));
   const cookies = createCookieSigner(secret, now);
   const hasher = options.hasher ?? createPasswordHasher(random);
-  const lock = createPasswordGuard({
-    hasher,
-    cookies,
-    limiter,
-    random,
-    now,
-    ...(options.guesses && { perClient: options.guesses }),
-  });
+  const guesses = createGuessLimits({ limiter, sleep: clock.sleep, perNetwork: options.guesses });
+  const lock = createPasswordGuard({ hasher, cookies, guesses, random, now });
   const rights = createDeletionRights(limits.deleteByAddressMs ?? Number.POSITIVE_INFINITY, now);
   const records = createRecordCache(images, now);
   const versionBytes = createVersionBytes(state);

@@ -134,10 +134,27 @@ export function isGloballyRoutable(address: string): boolean {
  */
 export function clientNetwork(address: string): string {
   if (!address.includes(':')) return address;
+  return `${groupsOf(address).slice(0, 4).join(':')}::/64`;
+}
+
+/**
+ * The networks that one provider commonly gives out as a whole: of an IPv4 address its /24, of an IPv6 address its /56 and
+ * its /48. For canonical addresses; other text is answered as it is.
+ */
+export function sharedNetworks(address: string): string[] {
+  if (!address.includes(':')) {
+    return [isIPv4(address) ? `${address.slice(0, address.lastIndexOf('.'))}.0/24` : address];
+  }
+  const [first, second, third, fourth = '0'] = groupsOf(address);
+  const high = (Number.parseInt(fourth, 16) & 0xff00).toString(16);
+  return [`${first}:${second}:${third}:${high}::/56`, `${first}:${second}:${third}::/48`];
+}
+
+/** The eight groups of a canonical IPv6 address. */
+function groupsOf(address: string): string[] {
   const [head = '', tail] = address.split('::');
   const first = head === '' ? [] : head.split(':');
   const last = tail ? tail.split(':') : [];
   const zeros = tail === undefined ? 0 : Math.max(0, 8 - first.length - last.length);
-  const groups = [...first, ...Array<string>(zeros).fill('0'), ...last];
-  return `${groups.slice(0, 4).join(':')}::/64`;
+  return [...first, ...Array<string>(zeros).fill('0'), ...last];
 }

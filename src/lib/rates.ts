@@ -24,6 +24,7 @@ export const DEFAULT_RATES = {
   report: per(60, MINUTE_S),
   /** Refreshes and clean-ups. */
   job: per(10, 5 * MINUTE_S),
+  /** Wrong ones, from an IPv4 /24, or from an IPv6 /56 and /48. */
   password: per(30, MINUTE_S),
   /** Whatever else changes something. */
   write: per(120, MINUTE_S),

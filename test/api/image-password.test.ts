@@ -27,8 +27,8 @@ afterAll(async () => {
 });
 
 let peers = 0;
-/** Each visitor has an address of its own, so that the guesses of one test are not counted in another. */
-const newPeer = () => `203.0.113.${++peers}`;
+/** Each visitor has a network of its own, so that the guesses of one test are not counted in another. */
+const newPeer = () => `203.0.${++peers}.7`;
 const basic = (password: string) => ({
   authorization: `Basic ${Buffer.from(`any:${password}`).toString('base64')}`,
 });

@@ -49,7 +49,13 @@ export async function startImageHost({ codec, basePath = '', adminToken, change 
   const blobFolder = join(root, 'blobs');
   await mkdir(folder);
   const database = await openDatabase(bunRuntime.openSqlite, ':memory:');
-  const clock = { ms: Date.now(), now: () => clock.ms };
+  const clock = {
+    ms: Date.now(),
+    now: () => clock.ms,
+    sleep: async (ms: number) => {
+      clock.ms += ms;
+    },
+  };
   const logged: { message: string; facts: Record<string, unknown> | undefined }[] = [];
   const parts: ImageServiceOptions = {
     images: createSqliteImages(database),

@@ -6,6 +6,7 @@ import {
   isGloballyRoutable,
   isGloballyRoutableIpv4,
   parseIpv4,
+  sharedNetworks,
 } from '../../src/lib/address.ts';
 import { FORBIDDEN } from '../support/forbidden-addresses.ts';
 
@@ -98,4 +99,14 @@ test.each([
   ['::2:3:4:5:6:7', '0:0:2:3::/64'],
 ])('the client behind %s is %s', (address, network) => {
   expect(clientNetwork(address)).toBe(network);
+});
+
+test.each([
+  ['203.0.113.7', ['203.0.113.0/24']],
+  ['2001:db8:1:abcd:3:4:5:6', ['2001:db8:1:ab00::/56', '2001:db8:1::/48']],
+  ['2001:db8:1:cd::6', ['2001:db8:1:0::/56', '2001:db8:1::/48']],
+  ['2001:db8::5:6', ['2001:db8:0:0::/56', '2001:db8:0::/48']],
+  ['unknown', ['unknown']],
+])('what %s shares with its neighbours is %j', (address, networks) => {
+  expect(sharedNetworks(address)).toEqual(networks);
 });

@@ -1,12 +1,9 @@
 import { describe, expect, test } from 'bun:test';
 import { randomBytes } from 'node:crypto';
-import { createLocalRateLimiter } from '../../adapters/local/rate-limiter.ts';
 import { createCookieSigner } from '../../src/image/access/cookie.ts';
 import { credentialsOf } from '../../src/image/access/credentials.ts';
 import { createPasswordHasher } from '../../src/image/access/password.ts';
-import { createPasswordGuard } from '../../src/image/access/password-guard.ts';
 import { createDeleteToken, createId } from '../../src/image/ids.ts';
-import type { ImageRecord } from '../../src/image/image.ts';
 
 const request = (url: string, headers: Record<string, string> = {}) =>
   new Request(`http://localhost${url}`, { headers });
@@ -127,86 +124,5 @@ describe('the cookie of a protected image', () => {
     const forged = pairOf(pageCookie).replace('86400000.', '99999999.');
     expect(forged).not.toBe(pairOf(pageCookie));
     expect(at(1).accepts(forged, image)).toBe(false);
-  });
-});
-
-describe('the lock of an image', () => {
-  const image = { id: 'abcDEF123456', passwordHash: 'hash of secret' } as ImageRecord;
-  const open = (...passwords: string[]) => ({ passwords, cookie: null });
-
-  function createLock() {
-    let now = 0;
-    let verified = 0;
-    const lock = createPasswordGuard({
-      hasher: {
-        hash: async (password) => `hash of ${password}`,
-        verify: async (password, encoded) => {
-          verified++;
-          return encoded === `hash of ${password}`;
-        },
-      },
-      cookies: { accepts: () => false },
-      limiter: createLocalRateLimiter({ now: () => now }),
-      random: randomBytes,
-      now: () => now,
-    });
-    return { lock, pass: (ms: number) => (now += ms), verified: () => verified };
-  }
-  const codeOf = (attempt: Promise<unknown>) =>
-    attempt.then(
-      () => 'open',
-      (error) => error.code,
-    );
-
-  test('lets everybody see a public image', async () => {
-    const { lock } = createLock();
-    expect(await lock.open({ ...image, passwordHash: null }, open(), '192.0.2.1')).toEqual({
-      byPassword: false,
-    });
-  });
-
-  test('hashes a right password once in five minutes', async () => {
-    const { lock, pass, verified } = createLock();
-    for (let count = 0; count < 50; count++) {
-      expect(await lock.open(image, open('secret'), '192.0.2.1')).toEqual({ byPassword: true });
-    }
-    expect(verified()).toBe(1);
-    pass(5 * 60_000);
-    await lock.open(image, open('secret'), '192.0.2.1');
-    expect(verified()).toBe(2);
-  });
-
-  test('limits the guesses of one network, while those who know the password come in', async () => {
-    const { lock, pass } = createLock();
-    await lock.open(image, open('secret'), '2001:db8:1:2::1');
-    const guesses = [];
-    for (let count = 0; count < 12; count++) {
-      guesses.push(await codeOf(lock.open(image, open(`guess ${count}`), `2001:db8:1:2::${count}`)));
-    }
-    expect(guesses.filter((code) => code === 'wrong_password')).toHaveLength(9);
-    expect(guesses.at(-1)).toBe('rate_limited');
-    expect(await codeOf(lock.open(image, open('secret'), '2001:db8:1:2::5'))).toBe('open');
-    expect(await codeOf(lock.open(image, open('guess'), '2001:db8:1:3::1'))).toBe('wrong_password');
-    pass(10_000);
-    expect(await codeOf(lock.open(image, open('guess'), '2001:db8:1:2::1'))).toBe('wrong_password');
-  });
-
-  test('limits the guesses at one image from everywhere', async () => {
-    const { lock } = createLock();
-    const codes = [];
-    for (let count = 0; count < 110; count++) {
-      codes.push(await codeOf(lock.open(image, open('guess'), `198.51.100.${count}`)));
-    }
-    expect(codes.filter((code) => code === 'wrong_password')).toHaveLength(100);
-    const other = { ...image, id: 'zzzDEF123456' };
-    expect(await codeOf(lock.open(other, open('guess'), '203.0.113.1'))).toBe('wrong_password');
-  });
-
-  test('does not count a visit without a password as a guess', async () => {
-    const { lock } = createLock();
-    for (let count = 0; count < 50; count++) {
-      expect(await codeOf(lock.open(image, open(), '192.0.2.1'))).toBe('password_required');
-    }
-    expect(await codeOf(lock.open(image, open('secret'), '192.0.2.1'))).toBe('open');
   });
 });

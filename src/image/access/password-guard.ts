@@ -1,18 +1,12 @@
 import { createHmac } from 'node:crypto';
 import { AppError } from '../../errors.ts';
 import { clientNetwork } from '../../lib/address.ts';
-import type { Bucket, RateLimiter } from '../../lib/rate-limiter.ts';
-import { DEFAULT_RATES } from '../../lib/rates.ts';
 import type { RandomBytes } from '../ids.ts';
 import type { ImageRecord } from '../image.ts';
 import type { CookieSigner } from './cookie.ts';
 import type { Credentials } from './credentials.ts';
+import type { GuessLimits } from './guess-limits.ts';
 import type { PasswordHasher } from './password.ts';
-
-/** Guesses from one client network at one image. */
-const PER_CLIENT_AND_IMAGE: Bucket = { capacity: 10, perSecond: 0.1 };
-/** Guesses at one image from everywhere: 17,000 a day. Who has opened it lately is not held up. */
-const PER_IMAGE: Bucket = { capacity: 100, perSecond: 0.2 };
 
 /** How long a password that was right need not be hashed again, in ms, and how many of them are remembered. */
 const REMEMBER_MS = 5 * 60_000;
@@ -30,47 +24,31 @@ export interface PasswordGuard {
 export interface PasswordGuardOptions {
   hasher: PasswordHasher;
   cookies: Pick<CookieSigner, 'accepts'>;
-  limiter: RateLimiter;
-  /** Guesses from one client network, at all images together; 30 a minute by default. */
-  perClient?: Bucket;
+  guesses: GuessLimits;
   random: RandomBytes;
   now: () => number;
 }
 
 export function createPasswordGuard(options: PasswordGuardOptions): PasswordGuard {
-  const { hasher, cookies, limiter, perClient = DEFAULT_RATES.password, random, now } = options;
+  const { hasher, cookies, guesses, random, now } = options;
   /** Keyed, so that memory never holds a hash of a password that is cheap to guess against. */
   const key = random(32);
-  const remembered = new Map<string, number>();
-  const digest = (image: ImageRecord, password: string) =>
+  const remembered = new Map<string, { digest: string; until: number }>();
+  const digestOf = (image: ImageRecord, password: string) =>
     createHmac('sha256', key).update(`${image.id}\n${image.passwordHash}\n${password}`).digest('base64');
 
-  function isRemembered(known: string): boolean {
-    const until = remembered.get(known);
-    if (until === undefined) return false;
-    if (until > now()) return true;
-    remembered.delete(known);
+  /** Another password than the one remembered ends the memory, or it could be guessed against without a limit. */
+  function isRemembered(visit: string, digest: string): boolean {
+    const known = remembered.get(visit);
+    if (known !== undefined && known.digest === digest && known.until > now()) return true;
+    remembered.delete(visit);
     return false;
   }
 
-  function remember(known: string): void {
+  function remember(visit: string, digest: string): void {
     const oldest = remembered.keys().next().value;
     if (remembered.size >= MAX_REMEMBERED && oldest !== undefined) remembered.delete(oldest);
-    remembered.set(known, now() + REMEMBER_MS);
-  }
-
-  async function countGuess(image: ImageRecord, peer: string): Promise<void> {
-    const client = clientNetwork(peer);
-    const limits: [string, Bucket][] = [
-      [`password ${client}`, perClient],
-      [`password ${client} ${image.id}`, PER_CLIENT_AND_IMAGE],
-      [`password ${image.id}`, PER_IMAGE],
-    ];
-    for (const [name, bucket] of limits) {
-      const { allowed, retryAfterMs } = await limiter.take(name, bucket);
-      if (allowed) continue;
-      throw new AppError('rate_limited', 'Too many passwords were tried; try again later.', { retryAfterMs });
-    }
+    remembered.set(visit, { digest, until: now() + REMEMBER_MS });
   }
 
   return {
@@ -78,16 +56,17 @@ export function createPasswordGuard(options: PasswordGuardOptions): PasswordGuar
       const { passwordHash } = image;
       if (passwordHash === null) return { byPassword: false };
       if (cookies.accepts(cookie, image)) return { byPassword: false };
-      if (passwords.some((password) => isRemembered(digest(image, password)))) return { byPassword: true };
       const [password] = passwords;
       if (password === undefined) {
         throw new AppError('password_required', 'This image needs a password.');
       }
-      await countGuess(image, peer);
-      if (!(await hasher.verify(password, passwordHash))) {
+      const visit = `${clientNetwork(peer)} ${image.id}`;
+      const digest = digestOf(image, password);
+      if (isRemembered(visit, digest)) return { byPassword: true };
+      if (!(await guesses.guess(image.id, peer, () => hasher.verify(password, passwordHash)))) {
         throw new AppError('wrong_password', 'The password is wrong.');
       }
-      remember(digest(image, password));
+      remember(visit, digest);
       return { byPassword: true };
     },
   };

@@ -1,0 +1,134 @@
+import { AppError } from '../../errors.ts';
+import { sharedNetworks } from '../../lib/address.ts';
+import type { Clock } from '../../lib/clock.ts';
+import type { Bucket, RateLimiter } from '../../lib/rate-limiter.ts';
+import { DEFAULT_RATES } from '../../lib/rates.ts';
+
+const DAY_S = 86_400;
+
+/** Wrong passwords from one network for one image. */
+const PER_NETWORK_AND_IMAGE: Bucket = { capacity: 10, perSecond: 0.1 };
+/** Wrong passwords for one image from everywhere: 1,100 on the first day. Beyond it only quiet networks have tries. */
+const PER_IMAGE: Bucket = { capacity: 100, perSecond: 1000 / DAY_S };
+/** What a quiet network has left beyond that: enough to mistype twice. Every wrong password counts, before and after. */
+const PER_QUIET_NETWORK: Bucket = { capacity: 3, perSecond: 3 / DAY_S };
+/** Wrong passwords for one image beyond its limit: the more there were lately, the longer each try waits. */
+const BEYOND: Bucket = { capacity: 60, perSecond: 60 / 3600 };
+
+/** The longest wait of one try, so that who mistypes twice is still in within 10 s. */
+const MAX_DELAY_MS = 3000;
+/** Tries that wait at once, at all images. */
+const MAX_DELAYED = 256;
+
+/** Bounds how many wrong passwords are tried, so that strangers can neither guess a password nor lock its image. */
+export interface GuessLimits {
+  /**
+   * Returns what `verify` finds, and charges the visitor's networks only where that is false. At an image for which too many
+   * wrong passwords came lately the try waits some seconds first. Rejects with `rate_limited` where too many came
+   * from the visitor's network, and with `busy` where too many tries wait.
+   */
+  guess(image: string, peer: string, verify: () => Promise<boolean>): Promise<boolean>;
+}
+
+export interface GuessLimitsOptions {
+  limiter: RateLimiter;
+  sleep: Clock['sleep'];
+  /** Wrong passwords from one network, for all images together; 30 a minute by default. */
+  perNetwork?: Bucket | undefined;
+}
+
+/** A count of failures that a try is held against. */
+interface Account {
+  key: string;
+  bucket: Bucket;
+}
+
+export function createGuessLimits({
+  limiter,
+  sleep,
+  perNetwork = DEFAULT_RATES.password,
+}: GuessLimitsOptions): GuessLimits {
+  /** Tries whose outcome is not known yet, by account: each may be a failure, or many at once would pass one limit. */
+  const undecided = new Map<string, number>();
+  let delayed = 0;
+
+  function release(key: string): void {
+    const left = (undecided.get(key) ?? 1) - 1;
+    if (left > 0) undecided.set(key, left);
+    else undecided.delete(key);
+  }
+
+  /** Holds one failure of the account until `release`; returns how long to wait for it, in ms, where there is none. */
+  async function hold({ key, bucket }: Account): Promise<number> {
+    const mine = (undecided.get(key) ?? 0) + 1;
+    undecided.set(key, mine);
+    const { remaining, resetMs } = await limiter.take(key, bucket, 0);
+    if (remaining >= mine) return 0;
+    release(key);
+    return Math.max(1000, resetMs - ((bucket.capacity - mine) / bucket.perSecond) * 1000);
+  }
+
+  async function delay({ key, bucket }: Account): Promise<void> {
+    if (delayed >= MAX_DELAYED) {
+      throw new AppError('busy', 'Too many passwords are being checked; try again in a moment.', {
+        retryAfterMs: MAX_DELAY_MS,
+      });
+    }
+    delayed++;
+    try {
+      const { remaining } = await limiter.take(key, bucket, 0);
+      await sleep((1 - remaining / bucket.capacity) * MAX_DELAY_MS);
+    } finally {
+      delayed--;
+    }
+  }
+
+  return {
+    async guess(image, peer, verify) {
+      const networks = sharedNetworks(peer);
+      const account = (name: string, bucket: Bucket) =>
+        networks.map((network) => ({ key: `${name} ${network}`, bucket }));
+      const always = [
+        ...account('password', perNetwork),
+        ...account(`password ${image}`, PER_NETWORK_AND_IMAGE),
+      ];
+      const ofImage = { key: `password-image ${image}`, bucket: PER_IMAGE };
+      const quiet = account(`password-quiet ${image}`, PER_QUIET_NETWORK);
+      const beyond = { key: `password-beyond ${image}`, bucket: BEYOND };
+      const held: Account[] = [];
+      const holdAll = async (accounts: readonly Account[]) => {
+        for (const one of accounts) {
+          const retryAfterMs = await hold(one);
+          if (retryAfterMs > 0) return retryAfterMs;
+          held.push(one);
+        }
+        return 0;
+      };
+
+      try {
+        const refusedMs = await holdAll(always);
+        if (refusedMs > 0) throw tooMany(refusedMs);
+        const crowdedMs = await holdAll([ofImage]);
+        if (crowdedMs > 0) {
+          const loudMs = await holdAll(quiet);
+          if (loudMs > 0) throw tooMany(Math.min(crowdedMs, loudMs));
+          await delay(beyond);
+        }
+        const right = await verify();
+        if (!right) {
+          const charged = [...always, ...quiet, crowdedMs > 0 ? beyond : ofImage];
+          await Promise.all(charged.map(({ key, bucket }) => limiter.take(key, bucket)));
+        }
+        return right;
+      } finally {
+        for (const { key } of held) release(key);
+      }
+    },
+  };
+}
+
+function tooMany(retryAfterMs: number): AppError {
+  return new AppError('rate_limited', 'Too many wrong passwords came from your network; try again later.', {
+    retryAfterMs,
+  });
+}
