@@ -213,6 +213,16 @@ export const settings = Type.Object({
   ),
 });
 
+/** Settings that can stand in a file instead, which `NAME_FILE` names. */
+export const SECRETS = [
+  'METADATA_URL',
+  'AWS_SECRET_ACCESS_KEY',
+  'AWS_SESSION_TOKEN',
+  'ADMIN_TOKEN',
+  'METRICS_TOKEN',
+  'WEBHOOK_SECRET',
+] as const satisfies (keyof Config)[];
+
 /** Settings that need another one. */
 const COMPANIONS: readonly [given: keyof Config, needed: keyof Config][] = [
   ['WEBHOOK_URLS', 'WEBHOOK_SECRET'],

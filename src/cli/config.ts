@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { parseEnv } from 'node:util';
-import { type Environment, parseConfig, settings } from '../config.ts';
+import { type Environment, parseConfig, SECRETS, settings } from '../config.ts';
 import { nearest } from '../lib/nearest.ts';
 import { defineCommand, NO_OPERANDS } from './command.ts';
 import { EXIT } from './exit.ts';
@@ -14,7 +14,7 @@ interface Row {
   name: string;
   /** Secrets are masked; `null`: not set, and no default. */
   value: string | null;
-  /** `default`, `environment` or the name of a file. */
+  /** `default`, `environment`, the name of a `.env` file, or of the variable that names the file of a secret. */
   source: string;
 }
 
@@ -28,6 +28,10 @@ masked. Exit code 2: a setting cannot be used; all faults are named.`,
     for (const hint of misspelled(env)) terminal.say(`picpool: ${hint}`);
     const config = parseConfig(env);
     const files = await readFiles();
+    const sourceOf = (name: string, given: string) => {
+      if (env[`${name}_FILE`]?.trim()) return `${name}_FILE`;
+      return files.find(({ values }) => values[name]?.trim() === given)?.path ?? 'environment';
+    };
     const rows = Object.entries(settings.properties).map(([name, schema]): Row => {
       const given = env[name]?.trim();
       const text = given || schema.default;
@@ -35,9 +39,7 @@ masked. Exit code 2: a setting cannot be used; all faults are named.`,
       return {
         name,
         value: value === undefined ? null : masked(name, value),
-        source: given
-          ? (files.find(({ values }) => values[name]?.trim() === given)?.path ?? 'environment')
-          : 'default',
+        source: given ? sourceOf(name, given) : 'default',
       };
     });
     await terminal.print(options.json ? `${JSON.stringify(rows)}\n` : table(rows));
@@ -71,7 +73,7 @@ async function readFiles() {
 
 /** Variables that look like a setting with a slip of the pen. */
 export function misspelled(env: Environment): string[] {
-  const known = Object.keys(settings.properties);
+  const known = [...Object.keys(settings.properties), ...SECRETS.map((name) => `${name}_FILE`)];
   const prefixes = new Set(known.flatMap((name) => /^[A-Z]+_/.exec(name)?.[0] ?? []));
   return Object.keys(env).flatMap((name) => {
     if (known.includes(name) || ![...prefixes].some((prefix) => name.startsWith(prefix))) return [];

@@ -7,6 +7,7 @@ import type { Runtime } from '../runtime/runtime.ts';
 import { VERSION } from '../version.ts';
 import type { Command } from './command.ts';
 import { CommandError, EXIT, type ExitCode, withCause } from './exit.ts';
+import { withSecretFiles } from './secret-files.ts';
 import { createTerminal, type Terminal } from './terminal.ts';
 
 interface Entry {
@@ -89,7 +90,7 @@ async function dispatch(
     if (options.includes('--help') || options.includes('-h')) {
       return await print(terminal, command.help(name));
     }
-    return await command.run(args, surroundings);
+    return await command.run(args, { ...surroundings, env: await withSecretFiles(surroundings.env) });
   } catch (error) {
     if (error instanceof CommandError) {
       const hint = error.exitCode === EXIT.usage ? `\nSee picpool ${first} --help.` : '';

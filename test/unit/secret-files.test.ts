@@ -1,0 +1,78 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { misspelled } from '../../src/cli/config.ts';
+import { masked } from '../../src/cli/masked.ts';
+import { withSecretFiles } from '../../src/cli/secret-files.ts';
+import { parseConfig, SECRETS, settings } from '../../src/config.ts';
+import { ConfigError } from '../../src/errors.ts';
+
+let folder: string;
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'picpool-secrets-'));
+});
+afterAll(() => rm(folder, { recursive: true }));
+
+async function fileOf(content: string): Promise<string> {
+  const path = join(folder, crypto.randomUUID());
+  await writeFile(path, content);
+  return path;
+}
+
+async function faultsOf(env: Record<string, string>): Promise<Record<string, string>> {
+  const error = await withSecretFiles(env).catch((fault: unknown) => fault);
+  if (!(error instanceof ConfigError)) throw error;
+  return Object.fromEntries(error.faults.map(({ variable, message }) => [variable, message]));
+}
+
+test('every setting that is shown masked can stand in a file', () => {
+  const hidden = Object.keys(settings.properties).filter((name) => masked(name, 'abc') === '***');
+  expect([...SECRETS]).toEqual(expect.arrayContaining(hidden.filter((name) => name !== 'WEBHOOK_URLS')));
+});
+
+test('each secret is read from the file that NAME_FILE names, without the line end', async () => {
+  const values: Record<string, string> = {
+    METADATA_URL: 'redis://user:secret@db:6379',
+    AWS_SECRET_ACCESS_KEY: 'secret/key+',
+    AWS_SESSION_TOKEN: 'session-token',
+    ADMIN_TOKEN: 'token-of-the-administrator',
+    METRICS_TOKEN: 'token-of-the-metrics',
+    WEBHOOK_SECRET: 'secret-of-the-webhooks',
+  };
+  expect(Object.keys(values).sort()).toEqual([...SECRETS].sort());
+  const env: Record<string, string> = { AWS_ACCESS_KEY_ID: 'key' };
+  for (const [name, value] of Object.entries(values)) env[`${name}_FILE`] = await fileOf(`${value}\n`);
+  expect(parseConfig(await withSecretFiles(env))).toMatchObject(values);
+});
+
+test('a secret and its file together are a fault, and so is a file that is absent, a folder, empty or too long', async () => {
+  const file = await fileOf('token-of-the-administrator');
+  expect(await faultsOf({ ADMIN_TOKEN: 'another-token-of-sixteen', ADMIN_TOKEN_FILE: file })).toEqual({
+    ADMIN_TOKEN_FILE: 'must not be set where ADMIN_TOKEN is',
+  });
+  const wrong: [path: string, message: RegExp][] = [
+    [join(folder, 'none'), /can be read.*ENOENT/],
+    [folder, /can be read.*EISDIR/],
+    [await fileOf(' \n'), /is empty/],
+    [await fileOf('x'.repeat(70_000)), /at most 65536 bytes/],
+  ];
+  for (const [path, message] of wrong) {
+    expect((await faultsOf({ ADMIN_TOKEN_FILE: path })).ADMIN_TOKEN_FILE).toMatch(message);
+  }
+});
+
+test('the other faults are told in one go, but none that follows from the file', async () => {
+  const faults = await faultsOf({
+    PORT: 'x',
+    WEBHOOK_URLS: 'https://hook.example/',
+    WEBHOOK_SECRET_FILE: join(folder, 'none'),
+  });
+  expect(Object.keys(faults)).toEqual(['WEBHOOK_SECRET_FILE', 'PORT']);
+});
+
+test('the variable of a file is not taken for a misspelled setting', () => {
+  expect(misspelled({ ADMIN_TOKEN_FILE: '/run/secrets/admin', ADMIN_TOKEN_FIL: 'x' })).toEqual([
+    'ADMIN_TOKEN_FIL is no setting; did you mean ADMIN_TOKEN_FILE?',
+  ]);
+});
