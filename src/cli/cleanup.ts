@@ -1,7 +1,8 @@
+import { readableBytes } from '../lib/readable-bytes.ts';
 import { createClient, readAnswer, serverOptions } from './client.ts';
 import { defineCommand, NO_OPERANDS } from './command.ts';
 import { EXIT } from './exit.ts';
-import { countOf, formatBytes } from './format.ts';
+import { countOf } from './format.ts';
 import { flag } from './options.ts';
 
 /** The server stops after 20 s and says that there is more. */
@@ -27,7 +28,7 @@ Where the server has an ADMIN_TOKEN, the same must be set here.`,
     await terminal.print(
       options.json
         ? `${JSON.stringify(sum)}\n`
-        : `${countOf(sum.removed, 'image')} removed, ${formatBytes(sum.freed_bytes)} freed\n`,
+        : `${countOf(sum.removed, 'image')} removed, ${readableBytes(sum.freed_bytes)} freed\n`,
     );
     return EXIT.done;
   },

@@ -3,9 +3,10 @@ import { access, statfs } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { dirname, resolve } from 'node:path';
 import { affordableSockets } from '../lib/open-files.ts';
+import { readableBytes } from '../lib/readable-bytes.ts';
 import { socketPath } from '../start/listen.ts';
 import type { Finding, Patient } from './doctor-finding.ts';
-import { formatBytes, formatCount } from './format.ts';
+import { formatCount } from './format.ts';
 
 /** Whether the server could listen where it should. */
 export async function checkPort({ config: { HOST, PORT } }: Patient): Promise<Finding[]> {
@@ -49,9 +50,9 @@ export async function checkFolder({ config }: Patient): Promise<Finding[]> {
   }
   const { bavail, bsize } = await statfs(standing);
   const free = bavail * bsize;
-  const text = `${folder}${standing === folder ? '' : ' (made at the first start)'}, ${formatBytes(free)} free`;
+  const text = `${folder}${standing === folder ? '' : ' (made at the first start)'}, ${readableBytes(free)} free`;
   if (!config.SERVICES.includes('image') || free >= config.IMAGE_MIN_FREE) return [{ state: 'ok', text }];
-  const advice = `Uploads are refused below IMAGE_MIN_FREE, ${formatBytes(config.IMAGE_MIN_FREE)}: make room.`;
+  const advice = `Uploads are refused below IMAGE_MIN_FREE, ${readableBytes(config.IMAGE_MIN_FREE)}: make room.`;
   return [{ state: 'fail', text, advice }];
 }
 

@@ -15,10 +15,3 @@ export function formatSpan(ms: number): string {
   const tail = String(seconds % 60).padStart(2, '0');
   return hours > 0 ? `${hours}:${String(minutes).padStart(2, '0')}:${tail}` : `${minutes}:${tail}`;
 }
-
-/** `512 B`, `3.4 MB`. */
-export function formatBytes(bytes: number): string {
-  if (bytes < 1000) return `${bytes} B`;
-  const power = Math.min(4, Math.floor(Math.log10(bytes) / 3));
-  return `${(bytes / 1000 ** power).toFixed(1)} ${' kMGT'[power]}B`;
-}

@@ -4,10 +4,11 @@ import { isSameStore, openStores, type Stores } from '../../adapters/open.ts';
 import { FILE_SCHEMES, RECORD_SCHEMES, recordsAdapter } from '../../adapters/registry.ts';
 import { parseConfig } from '../config.ts';
 import { url } from '../config-values.ts';
+import { readableBytes } from '../lib/readable-bytes.ts';
 import { credentialsOf } from '../start/credentials.ts';
 import { defineCommand, NO_OPERANDS } from './command.ts';
 import { EXIT, usageError } from './exit.ts';
-import { countOf, formatBytes, formatCount } from './format.ts';
+import { countOf, formatCount } from './format.ts';
 import { masked } from './masked.ts';
 import { copyImages } from './migrate-images.ts';
 import { claim } from './migrate-pair.ts';
@@ -82,12 +83,12 @@ those of the server. Exit code 0: all is there; 1: something is missing, and sta
       const { images: total } = await source.images.summary();
       const progress = createProgress(terminal, 'images', now);
       const images = await copyImages(source, target, options.verify, (copied, bytes) =>
-        progress.update({ done: copied, total, note: formatBytes(bytes) }),
+        progress.update({ done: copied, total, note: readableBytes(bytes) }),
       );
       progress.end();
       faults.push(...images.faults);
       done.push(
-        `${countOf(images.seen, 'image')} (${formatCount(images.copied)} copied now, ${formatBytes(images.bytes)})`,
+        `${countOf(images.seen, 'image')} (${formatCount(images.copied)} copied now, ${readableBytes(images.bytes)})`,
       );
 
       if (target.metadata !== null) {

@@ -4,10 +4,11 @@ import type { SweepReport } from '../image/maintenance/quarantine.ts';
 import { agreeOnIdentity } from '../image/maintenance/store-identity.ts';
 import { type Survey, survey } from '../image/maintenance/survey.ts';
 import { sweep } from '../image/maintenance/sweep.ts';
+import { readableBytes } from '../lib/readable-bytes.ts';
 import { createBlocks } from '../moderation/blocks.ts';
 import { defineCommand, NO_OPERANDS } from './command.ts';
 import { EXIT } from './exit.ts';
-import { countOf, formatBytes } from './format.ts';
+import { countOf } from './format.ts';
 import { type OpenedStores, withStores } from './image-stores.ts';
 import { flag } from './options.ts';
 
@@ -80,11 +81,11 @@ async function sweepAll(stores: OpenedStores, doubts: ReturnType<typeof createDo
 
 function describe({ files, originals, strays, quarantined, expired, whole }: Survey): string {
   const bytes = strays.reduce((sum, { blob }) => sum + blob.size, 0);
-  const names = strays.slice(0, SHOWN).map(({ key, blob }) => `  ${key}  ${formatBytes(blob.size)}\n`);
+  const names = strays.slice(0, SHOWN).map(({ key, blob }) => `  ${key}  ${readableBytes(blob.size)}\n`);
   const more = strays.length > SHOWN ? `  and ${strays.length - SHOWN}${whole ? '' : ' or'} more\n` : '';
   const kept = quarantined.files + expired.length;
   return `${countOf(files, 'file')}, of which ${originals} are images with a record
-${countOf(strays.length, 'file')} without a record, ${formatBytes(bytes)}
+${countOf(strays.length, 'file')} without a record, ${readableBytes(bytes)}
 ${names.join('')}${more}${countOf(kept, 'file')} in quarantine, ${expired.length} of them for longer than they are kept
 `;
 }

@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { pipeline, type Readable } from 'node:stream';
 import { createGunzip } from 'node:zlib';
+import { readableBytes } from './readable-bytes.ts';
 import { type Deadline, explain, SafeFetchError } from './safe-fetch-errors.ts';
 
 export interface SafeResponse {
@@ -88,6 +89,5 @@ async function* capped(body: Readable, maxBytes: number): AsyncGenerator<Uint8Ar
 }
 
 function tooLarge(maxBytes: number): SafeFetchError {
-  const size = maxBytes >= 1e6 ? `${Math.floor(maxBytes / 1e6)} MB` : `${maxBytes} bytes`;
-  return new SafeFetchError('too_large', `sent more than ${size}`);
+  return new SafeFetchError('too_large', `sent more than ${readableBytes(maxBytes)}`);
 }

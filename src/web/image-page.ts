@@ -1,8 +1,8 @@
+import { readableBytes } from '../lib/readable-bytes.ts';
 import { type Html, html } from './html.ts';
 import { icon } from './icons.ts';
 import type { Site } from './site.ts';
 import { snippet } from './snippet.ts';
-import { readableBytes } from './words.ts';
 
 /** What the page of an image shows. */
 export interface ImagePage {

@@ -1,7 +1,7 @@
+import { readableBytes } from '../lib/readable-bytes.ts';
 import { type Tile, tileGrid } from './gallery-page.ts';
 import { type Html, html } from './html.ts';
 import { icon } from './icons.ts';
-import { readableBytes } from './words.ts';
 
 export interface UploadForm {
   basePath: string;

@@ -7,14 +7,6 @@ export function readableNumber(value: number): string {
   return value.toLocaleString('en-US');
 }
 
-/** `184 KB`, in steps of 1024, as the settings count; `src/web/client/dom.js` says it alike. */
-export function readableBytes(bytes: number): string {
-  if (bytes < 1024) return `${bytes} bytes`;
-  const [unit, size] = bytes < 1024 ** 2 ? ['KB', 1024] : ['MB', 1024 ** 2];
-  const value = bytes / Number(size);
-  return `${value < 10 ? Math.round(value * 10) / 10 : Math.round(value)} ${unit}`;
-}
-
 /** `5 min ago`. */
 export function readableAge(ms: number): string {
   if (ms < MINUTE_MS) return 'just now';

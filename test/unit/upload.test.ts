@@ -5,6 +5,7 @@ import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { receiveUpload, type UploadLimits } from '../../src/image/upload/upload.ts';
+import { readableBytes } from '../../src/lib/readable-bytes.ts';
 
 const BOUNDARY = 'XbY';
 /** Holds what looks like the boundary, whole and in part. */
@@ -173,7 +174,7 @@ describe('limits', () => {
       const attempt = receive(request(body, headers), { maxBytes: image.length - 1 });
       await expectRefused(attempt, {
         code: 'too_large',
-        message: expect.stringContaining(`${image.length - 1}`),
+        message: expect.stringContaining(readableBytes(image.length - 1)),
       });
     }
   });
@@ -184,6 +185,14 @@ describe('limits', () => {
     const headers = { 'content-type': 'image/png', 'content-length': '1000001' };
     await expectRefused(receive(streamed(body, headers)), { code: 'too_large' });
     expect(reads).toBe(0);
+  });
+
+  test('a form that is too large is told the limit of the picture', async () => {
+    const headers = { 'content-type': 'multipart/form-data; boundary=x', 'content-length': '40000000' };
+    await expectRefused(receive(streamed(new ReadableStream(), headers), { maxBytes: 32 * 2 ** 20 }), {
+      code: 'too_large',
+      message: 'The upload is larger than 32 MiB, the most that is taken.',
+    });
   });
 
   test('reading stops when an endless body passes the limit', async () => {

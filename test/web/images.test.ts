@@ -111,7 +111,7 @@ describe('uploading', () => {
         await page.setInputFiles('#file', file('letter.png', Buffer.from('Dear all,')));
         await cardOf(page, 'letter.png').getByText(/image/i).waitFor();
         await page.setInputFiles('#file', file('huge.png', Buffer.alloc(3_000_000)));
-        await cardOf(page, 'huge.png').getByText('2 MB are the most').waitFor();
+        await cardOf(page, 'huge.png').getByText('2 MiB are the most').waitFor();
         await cardOf(page, 'huge.png').getByText('Dismiss').click();
         expect(await cardOf(page, 'huge.png').count()).toBe(0);
       },

@@ -1,10 +1,13 @@
 import { AppError } from '../../errors.ts';
 import { cutShort, openBody } from '../../http/read-body.ts';
 import { createAbortable } from '../../lib/abortable.ts';
+import { readableBytes } from '../../lib/readable-bytes.ts';
 
 export interface BodyLimits {
-  /** Of the whole body. */
+  /** Of the picture. */
   maxBytes: number;
+  /** What a form adds to it at most. */
+  spareBytes: number;
   /** Longest pause between two pieces. */
   idleMs: number;
   /** Longest time for the whole body. */
@@ -19,8 +22,9 @@ export interface BodyLimits {
  * arriving or ends early.
  */
 export async function* readBody(request: Request, limits: BodyLimits): AsyncGenerator<Uint8Array> {
+  const most = limits.maxBytes + limits.spareBytes;
   const declared = declaredLength(request);
-  if (declared > limits.maxBytes) throw tooLarge(limits.maxBytes);
+  if (declared > most) throw tooLarge(limits.maxBytes);
   const reader = openBody(request);
   if (!reader) return;
   const guard = createGuard(request.signal, limits);
@@ -31,7 +35,7 @@ export async function* readBody(request: Request, limits: BodyLimits): AsyncGene
       const piece = await guard.race(reader.read());
       if (piece.done) break;
       received += piece.value.byteLength;
-      if (received > limits.maxBytes) throw tooLarge(limits.maxBytes);
+      if (received > most) throw tooLarge(limits.maxBytes);
       yield piece.value;
     }
     done = true;
@@ -81,5 +85,8 @@ function createGuard(client: AbortSignal, { idleMs, totalMs, signal }: BodyLimit
 
 /** The upload is above the limit, in bytes. */
 export function tooLarge(maxBytes: number): AppError {
-  return new AppError('too_large', `The upload is larger than ${maxBytes} bytes, the most that is taken.`);
+  return new AppError(
+    'too_large',
+    `The upload is larger than ${readableBytes(maxBytes)}, the most that is taken.`,
+  );
 }

@@ -46,7 +46,8 @@ export async function receiveUpload(request: Request, limits: UploadLimits): Pro
   const type = request.headers.get('content-type') ?? '';
   const isForm = /^multipart\/form-data\s*(;|$)/i.test(type);
   const body = readBody(request, {
-    maxBytes: isForm ? maxBytes + FORM_OVERHEAD_BYTES : maxBytes,
+    maxBytes,
+    spareBytes: isForm ? FORM_OVERHEAD_BYTES : 0,
     idleMs,
     totalMs,
     signal,

@@ -1,5 +1,6 @@
 import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
+import { readableBytes } from '../../lib/readable-bytes.ts';
 import type { SafeFetch } from '../../lib/safe-fetch.ts';
 import type { OnCandidate } from './candidate-sink.ts';
 import { createParser } from './parser.ts';
@@ -48,7 +49,7 @@ export function createSourceReader({
       for await (const chunk of readFile(new URL(source.url))) {
         if (chunk.length > left) {
           yield chunk.subarray(0, left);
-          throw new Error(`has more than ${Math.floor(maxBytes / 1e6)} MB`);
+          throw new Error(`has more than ${readableBytes(maxBytes)}`);
         }
         left -= chunk.length;
         yield chunk;

@@ -40,12 +40,21 @@ export function announce(text) {
   byId('announcer', HTMLElement).textContent = text;
 }
 
-/** @param {number} bytes */
+/**
+ * As `src/lib/readable-bytes.ts` says it; a test holds them together.
+ * @param {number} bytes
+ */
 export function readableBytes(bytes) {
-  if (bytes < 1024) return `${bytes} bytes`;
-  const [unit, size] = bytes < 1024 ** 2 ? ['KB', 1024] : ['MB', 1024 ** 2];
-  const value = bytes / Number(size);
-  return `${value < 10 ? Math.round(value * 10) / 10 : Math.round(value)} ${unit}`;
+  if (bytes >= 2 ** 30 && bytes % 2 ** 30 === 0) return `${bytes / 2 ** 30} GiB`;
+  if (bytes >= 2 ** 20 && bytes % 2 ** 20 === 0) return `${bytes / 2 ** 20} MiB`;
+  let value = bytes;
+  let unit = 'B';
+  for (const larger of ['KB', 'MB', 'GB', 'TB', 'PB']) {
+    if (value < 999.5) break;
+    value /= 1000;
+    unit = larger;
+  }
+  return `${value < 9.95 ? Math.round(value * 10) / 10 : Math.round(value)} ${unit}`;
 }
 
 /**
