@@ -22,8 +22,8 @@ export const command = defineCommand({
   operands: { form: '[FILE|-]...', least: 0, most: Number.POSITIVE_INFINITY },
   about: `Tests the proxies of lists, or of standard input, and prints the living as they are found. It needs no
 server and no store, and holds no list, however long. Entries look like 203.0.113.9:8080 or
-socks5://203.0.113.9:1080, or have a blank for the last colon; what follows them on the line is ignored. Ctrl-C ends
-it with the summary so far. Exit code 0: something lives; 1: nothing does; 130: interrupted.
+socks5://203.0.113.9:1080, or have a blank before the port; what follows them on the line is ignored.
+Ctrl-C ends it with the summary so far. Exit code 0: something lives; 1: nothing does; 130: interrupted.
 
   picpool check proxies.txt > living.txt
   curl -s https://example.com/socks5.txt | picpool check --protocol socks5 --format json | jq .exit_ip`,

@@ -31,6 +31,10 @@ const COMMANDS: Record<string, Entry> = {
   },
   migrate: { summary: 'copy everything to other stores', load: () => import('./migrate.ts') },
   token: { summary: 'make, list and revoke tokens', load: () => import('./token.ts') },
+  sources: {
+    summary: 'print the lists in force, or what is wrong with them',
+    load: () => import('./sources.ts'),
+  },
   config: { summary: 'print the settings in force', load: () => import('./config.ts') },
   doctor: { summary: 'find what is wrong with this set-up', load: () => import('./doctor.ts') },
   health: {
@@ -52,7 +56,7 @@ ${Object.entries(COMMANDS)
 
 Settings come from the environment and from a .env file; \`picpool config\` lists them. Data goes to
 standard output, all else to standard error. Exit codes: 0 done, 1 not done, 2 the command line or the
-settings cannot be used.
+settings cannot be used, 130 interrupted.
 `;
 
 /** Runs the command that the arguments name and ends the program with its exit code. */

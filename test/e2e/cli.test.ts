@@ -276,6 +276,38 @@ test.each(['bun', 'deno'] as const)(
   },
 );
 
+test('the sources are printed, and checked: a maintainer reads only what must change', async () => {
+  const lists = Bun.serve({
+    hostname: '127.0.0.1',
+    port: 0,
+    routes: {
+      '/old.txt': () => Response.redirect('/new.txt', 301),
+      '/new.txt': new Response('203.0.113.9 80\n'),
+    },
+    fetch: () => new Response('gone', { status: 404 }),
+  });
+  try {
+    const [good, old, gone] = ['new', 'old', 'none'].map((name) => `${lists.url}${name}.txt`);
+    const path = (url = '') => url.replace('http://', '');
+    const settings = (...urls: (string | undefined)[]) => ({
+      PROXY_SOURCES: urls.join(','),
+      PROXY_ALLOW_PRIVATE: 'true',
+    });
+    const all = await cli(['sources'], { env: settings(good, old) });
+    expect([all.code, all.stdout]).toEqual([0, `${path(good)}\t${good}\n${path(old)}\t${old}\n`]);
+    const checked = await cli(['sources', '--check'], { env: settings(good, old, gone) });
+    expect(sortedLines(checked.stdout)).toEqual([
+      `${path(gone)}\t${gone}\tanswered 404`,
+      `${path(old)}\t${old}\thas moved to ${good}`,
+    ]);
+    expect([checked.code, checked.stderr]).toEqual([1, '1 of 3 lists need no change\n']);
+    const sound = await cli(['sources', '--check'], { env: settings(good) });
+    expect([sound.code, sound.stdout]).toEqual([0, '']);
+  } finally {
+    await lists.stop(true);
+  }
+});
+
 test('the doctor finds a sound set-up sound', async () => {
   const { code, stdout } = await cli(['doctor'], {
     // Nothing but the data folder can be written.

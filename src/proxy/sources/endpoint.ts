@@ -30,8 +30,8 @@ const isSeparator = (code: number) =>
 
 /**
  * Reads `[scheme://]ip:port[tail]` from `text[start, end)` into `into`, or the same with blanks for the colon; false
- * where there is none or where it may not be dialled: a name, credentials, a second port, an octet with leading zeros, an address that is not globally
- * routable (`allowPrivate` lets private ones pass, for tests).
+ * where there is none or where it may not be dialled: a name, credentials, a second port, an octet with leading
+ * zeros, an address that is not globally routable (`allowPrivate` lets private ones pass, for tests).
  *
  * Written over char codes: a list of a million lines costs 0.3 s so, and three times that with a regular expression.
  */
