@@ -1,12 +1,13 @@
 import type { TcpSocket } from '../runtime/tcp.ts';
 import type { Admission } from './admission.ts';
-import type { Plan, Verdict } from './attempt.ts';
+import type { Plan } from './attempt.ts';
 import type { Caller } from './caller.ts';
 import type { Desk } from './desk.ts';
 import { GatewayFault, refusalAnswer } from './fault.ts';
 import { type Answer, answerHead, readAnswer } from './http-answer.ts';
-import { type BodyEnd, bodyEnd, listOf } from './http-message.ts';
+import { type BodyEnd, bodyEnd } from './http-message.ts';
 import type { PlainRequest } from './http-request.ts';
+import { judgeAnswer } from './judge-answer.ts';
 import type { Race, RaceResult } from './race.ts';
 import { siteOf } from './sites.ts';
 import { noAnswer, sessionLost } from './tunnel.ts';
@@ -20,8 +21,6 @@ export interface PlainOptions {
 }
 
 const CONTINUE = Buffer.from('HTTP/1.1 100 Continue\r\n\r\n');
-/** Answers that a proxy gives when it did not reach the target; the target itself may give them, too. */
-const PROXY_TROUBLE = new Set([500, 502, 503, 504]);
 /** What a site says to an address that it does not want. */
 const BLOCKS = new Set([403, 429, 451, 503]);
 /** What a target says only to somebody who logs in to a network or a proxy. */
@@ -73,24 +72,6 @@ function headFor(request: PlainRequest, upstream: Upstream): Buffer {
 /** An HTTP proxy that forwards nothing may still open a tunnel to port 80. */
 function isTunnelled({ protocol, carries }: Upstream): boolean {
   return protocol !== 'http' || !carries.plain;
-}
-
-/** Judges the beginning of an answer; `certain`: the upstream is known to bring the target's. */
-function judgeAnswer(received: Buffer, method: string, certain: boolean): Verdict {
-  let answer: Answer | undefined;
-  try {
-    answer = readAnswer(received, method);
-  } catch {
-    return { failure: 'protocol_error' };
-  }
-  if (answer === undefined) return 'more';
-  const { status, head } = answer;
-  if (status === 407) return { failure: 'auth_required' };
-  if (status === 511) return { failure: 'page' };
-  if (PROXY_TROUBLE.has(status)) return { doubt: `${status}` };
-  if (certain) return 'good';
-  const look = ['content-type', 'server', 'location', 'etag'].map((name) => listOf(head, name).join());
-  return { doubt: `${status} ${look.join(' ')}` };
 }
 
 function refuse(client: Caller, fault: GatewayFault): void {

@@ -1,14 +1,17 @@
 import type { Account } from './accounts.ts';
 import type { Admission } from './admission.ts';
-import type { Plan } from './attempt.ts';
+import type { Plan, Verdict } from './attempt.ts';
 import type { Caller, Voice } from './caller.ts';
 import type { Desk } from './desk.ts';
 import { GatewayFault } from './fault.ts';
+import { judgeAnswer } from './judge-answer.ts';
+import { readTunnelOpening, type TunnelOpening } from './opening.ts';
 import type { Race, RaceResult } from './race.ts';
 import { Relay, type RelayReport } from './relay.ts';
 import { siteOf } from './sites.ts';
 import { formatTarget, type Target } from './target.ts';
-import { readGreeting, readOpening } from './tls.ts';
+import { readGreeting } from './tls.ts';
+import type { Upstream } from './upstream.ts';
 
 /** After that a client is one that waits for the server to speak first. */
 const SILENT_CLIENT_MS = 300;
@@ -21,6 +24,8 @@ const HELLO_MS = 10_000;
 const LEAST_FINISHED_BYTES = 40;
 const DISTRUST_MS = 10_000;
 
+type Repeatable = Extract<TunnelOpening, { bytes: number }>;
+
 export interface TunnelOptions {
   client: Caller;
   desk: Desk;
@@ -31,14 +36,15 @@ export interface TunnelOptions {
 
 /**
  * Opens a tunnel for a client. It is answered at once, and where it then speaks TLS, its ClientHello goes to upstreams until
- * a ServerHello comes back: a proxy's own "200" proves nothing. What is not TLS is sent once, to the first upstream that stands.
+ * a ServerHello comes back: a proxy's own "200" proves nothing. So does the head of a GET or HEAD, until an answer comes that
+ * is the target's. Anything else is sent once, to the first upstream that stands.
  */
 export function openTunnel(options: TunnelOptions): void {
   const { client, desk, voice } = options;
   const startedAt = desk.monotonic();
   const { session } = options.admission;
   if (desk.strict) {
-    connect(options, { payload: null, answered: false, startedAt });
+    connect(options, { opening: null, answered: false, startedAt });
     return;
   }
 
@@ -50,7 +56,7 @@ export function openTunnel(options: TunnelOptions): void {
   if (!client.inbox.isEmpty) look();
 
   function look(): void {
-    const opening = readOpening(client.inbox.view());
+    const opening = readTunnelOpening(client.inbox.view());
     if (opening.kind === 'partial') {
       if (patient) return;
       patient = true;
@@ -63,22 +69,26 @@ export function openTunnel(options: TunnelOptions): void {
 
   function go(): void {
     clearTimeout(timer);
-    const opening = readOpening(client.inbox.view());
-    const whole = opening.kind === 'hello' && !opening.earlyData;
-    const payload = whole ? (client.inbox.peek(opening.bytes) ?? null) : null;
-    connect(options, { payload, answered: true, startedAt });
+    const opening = readTunnelOpening(client.inbox.view());
+    const whole = opening.kind === 'hello' || opening.kind === 'request';
+    connect(options, { opening: whole ? opening : null, answered: true, startedAt });
   }
 }
 
 /** Finds an upstream and carries on. */
 function connect(
   { client, desk, target, voice, admission }: TunnelOptions,
-  { payload, answered, startedAt }: { payload: Buffer | null; answered: boolean; startedAt: number },
+  { opening, answered, startedAt }: { opening: Repeatable | null; answered: boolean; startedAt: number },
 ): void {
-  const plan: Plan = { tunnel: true, payload, judge };
+  const payload = opening === null ? null : (client.inbox.peek(opening.bytes) ?? null);
+  const planFor = (upstream: Upstream): Plan => ({
+    tunnel: true,
+    payload,
+    judge: opening?.kind === 'request' ? answerJudge(desk, upstream, opening.method) : judgeGreeting,
+  });
   client.onBytes = () => {};
   // A handshake needs both halves; other protocols may say all they have and listen.
-  client.endIsLeaving = payload !== null;
+  client.endIsLeaving = opening?.kind === 'hello';
   let running: Race | null = null;
   client.onLeft = () => {
     running?.cancel();
@@ -86,7 +96,7 @@ function connect(
   };
   running = desk.engine.find(
     // Without an answer to judge, the first that says yes wins: it had better be one that is known.
-    { kind: 'tunnel', target, admission, planFor: () => plan, wide: payload !== null || !answered },
+    { kind: 'tunnel', target, admission, planFor, wide: payload !== null || !answered },
     (result, tries, lost) => {
       const ms = desk.monotonic() - startedAt;
       if (result === null) {
@@ -98,7 +108,7 @@ function connect(
       desk.meter.settled('tunnel', 'served', ms);
       if (!answered) client.socket.write(voice.yes(admission.session?.headers() ?? []));
       const site = admission.site ?? siteOf(target.host);
-      carry({ client, desk, result, hello: payload?.length ?? 0, account: admission.account, site });
+      carry({ client, desk, result, opening, account: admission.account, site });
     },
   );
 }
@@ -108,14 +118,14 @@ function carry({
   client,
   desk,
   result,
-  hello,
+  opening,
   account,
   site,
 }: {
   client: Caller;
   desk: Desk;
   result: RaceResult;
-  hello: number;
+  opening: Repeatable | null;
   account: Account;
   site: string;
 }): void {
@@ -123,7 +133,7 @@ function carry({
   const lane = desk.engine.lanes.tunnel;
   const wonAt = desk.monotonic();
   const { socket, received } = attempt.release();
-  if (hello > 0) client.take(hello);
+  if (opening) client.take(opening.bytes);
   client.onLeft = null;
   const { sites } = desk.engine;
   if (!doubtful) {
@@ -142,7 +152,8 @@ function carry({
       desk.relays.delete(relay);
       client.gone();
       member.busy--;
-      if (hello > 0 && isDistrust(report, desk.monotonic() - wonAt)) lane.failed(member, 'distrusted');
+      if (opening?.kind === 'hello' && isDistrust(report, desk.monotonic() - wonAt))
+        lane.failed(member, 'distrusted');
     },
   });
   desk.relays.add(relay);
@@ -155,7 +166,12 @@ function isDistrust({ up, endedBy }: RelayReport, ms: number): boolean {
   return endedBy === 'client' && up < LEAST_FINISHED_BYTES && ms < DISTRUST_MS;
 }
 
-function judge(received: Buffer): ReturnType<Plan['judge']> {
+function answerJudge({ engine }: Desk, upstream: Upstream, method: string): Plan['judge'] {
+  const certain = upstream.proven.plain || engine.lanes.plain.trusts(upstream);
+  return (received) => judgeAnswer(received, method, certain);
+}
+
+function judgeGreeting(received: Buffer): Verdict {
   switch (readGreeting(received)) {
     case 'hello':
       return 'good';

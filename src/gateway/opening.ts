@@ -1,0 +1,36 @@
+import { framingOf, listOf, readHead } from './http-message.ts';
+import { readOpening } from './tls.ts';
+
+/** Methods that may be sent to several. */
+const METHOD = /^(GET|HEAD) /;
+
+/** What a client says first in a tunnel, as far as it may be sent to several proxies. */
+export type TunnelOpening =
+  /** A whole ClientHello without early data. */
+  | { kind: 'hello'; bytes: number }
+  /** The whole head of a request that may be sent twice. */
+  | { kind: 'request'; bytes: number; method: string }
+  /** The beginning of either. */
+  | { kind: 'partial' }
+  | { kind: 'other' };
+
+/** Looks at the first bytes of a client. */
+export function readTunnelOpening(bytes: Buffer): TunnelOpening {
+  const method = METHOD.exec(bytes.toString('latin1', 0, 5))?.[1];
+  if (method !== undefined) return readRequestOpening(bytes, method);
+  const opening = readOpening(bytes);
+  if (opening.kind !== 'hello') return opening;
+  return opening.earlyData ? { kind: 'other' } : { kind: 'hello', bytes: opening.bytes };
+}
+
+function readRequestOpening(bytes: Buffer, method: string): TunnelOpening {
+  try {
+    const head = readHead(bytes);
+    if (head === undefined) return { kind: 'partial' };
+    const repeatable = framingOf(head, 'none') === 'none' && listOf(head, 'upgrade').length === 0;
+    return repeatable ? { kind: 'request', bytes: head.bytes, method } : { kind: 'other' };
+  } catch {
+    // What we cannot read may be a protocol of its own: it is sent on as it is.
+    return { kind: 'other' };
+  }
+}
