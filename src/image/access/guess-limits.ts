@@ -48,24 +48,12 @@ export function createGuessLimits({
   sleep,
   perNetwork = DEFAULT_RATES.password,
 }: GuessLimitsOptions): GuessLimits {
-  /** Tries whose outcome is not known yet, by account: each may be a failure, or many at once would pass one limit. */
-  const undecided = new Map<string, number>();
   let delayed = 0;
 
-  function release(key: string): void {
-    const left = (undecided.get(key) ?? 1) - 1;
-    if (left > 0) undecided.set(key, left);
-    else undecided.delete(key);
-  }
-
-  /** Holds one failure of the account until `release`; returns how long to wait for it, in ms, where there is none. */
+  /** Charges a failure ahead, so that many at once pass no limit on any copy; returns how long to wait, in ms, where there is none. */
   async function hold({ key, bucket }: Account): Promise<number> {
-    const mine = (undecided.get(key) ?? 0) + 1;
-    undecided.set(key, mine);
-    const { remaining, resetMs } = await limiter.take(key, bucket, 0);
-    if (remaining >= mine) return 0;
-    release(key);
-    return Math.max(1000, resetMs - ((bucket.capacity - mine) / bucket.perSecond) * 1000);
+    const { allowed, retryAfterMs } = await limiter.take(key, bucket);
+    return allowed ? 0 : Math.max(1, retryAfterMs);
   }
 
   async function delay({ key, bucket }: Account): Promise<void> {
@@ -116,12 +104,14 @@ export function createGuessLimits({
         }
         const right = await verify();
         if (!right) {
-          const charged = [...always, ...quiet, crowdedMs > 0 ? beyond : ofImage];
+          const charged = crowdedMs > 0 ? [beyond] : quiet;
+          held.length = 0;
           await Promise.all(charged.map(({ key, bucket }) => limiter.take(key, bucket)));
         }
         return right;
       } finally {
-        for (const { key } of held) release(key);
+        // What was no failure is given back.
+        await Promise.all(held.map(({ key, bucket }) => limiter.take(key, bucket, -1)));
       }
     },
   };
