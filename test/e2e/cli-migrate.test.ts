@@ -81,7 +81,7 @@ test('everything is copied to Redis and S3, where a server goes on with it', asy
   const { code, stdout, stderr } = await cli(args, { env: { ...env, ...credentials } });
   expect(stderr).not.toContain('fault');
   expect(stdout).toMatch(
-    /^6 images \(6 copied now, [\d.]+ kB\), 1,500 proxies, \d+ other values: all there\n$/,
+    /^6 images \(6 copied now, [\d.]+ KB\), 1,500 proxies, \d+ other values: all there\n$/,
   );
   expect(code).toBe(0);
 
@@ -180,7 +180,7 @@ test('files alone can move, and nothing is copied onto itself', async () => {
   const { code, stdout } = await cli(['migrate', '--to-blobs', `file:${target}`], { env });
   expect([code, stdout]).toEqual([
     0,
-    expect.stringMatching(/^6 images \(6 copied now, [\d.]+ kB\): all there\n$/),
+    expect.stringMatching(/^6 images \(6 copied now, [\d.]+ KB\): all there\n$/),
   ]);
   expect((await readdir(target)).length).toBeGreaterThan(0);
   const same = await cli(['migrate', '--to-blobs', `file:${env.DATA_DIR}/images`], { env });
