@@ -53,7 +53,7 @@ describe.skipIf(absent('nginx', 'redis-server', 'versitygw'))('copies that are k
     const fleet = await startFleet(['bun', 'bun'], () => own);
     try {
       const report = await runMixedLoad(fleet, {
-        requests: 1500,
+        requests: 900,
         concurrency: 8,
         killEveryMs: 1500,
         random: createRandom(1),

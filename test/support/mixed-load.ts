@@ -24,6 +24,9 @@ export interface LoadOptions {
   random: () => number;
 }
 
+/** Each has conversion processes of its own, which take a moment to start. */
+const CLIENTS = 8;
+
 interface Image {
   id: string;
   path: string;
@@ -63,7 +66,7 @@ export async function runMixedLoad(fleet: Fleet, options: LoadOptions): Promise<
   }
 
   async function upload(): Promise<void> {
-    const from = `203.0.113.${Math.floor(random() * 250)}`;
+    const from = `203.0.113.${Math.floor(random() * CLIENTS)}`;
     const answer = await call('/api/upload?format=png', { method: 'POST', body: PNG, from });
     if (answer?.status !== 201) return;
     const { id, raw_url } = JSON.parse(answer.body) as { id: string; raw_url: string };
