@@ -53,9 +53,9 @@ describe.skipIf(absent('nginx', 'redis-server', 'versitygw'))('copies that are k
     const fleet = await startFleet(['bun', 'bun'], () => own);
     try {
       const report = await runMixedLoad(fleet, {
-        requests: 900,
+        requests: 1200,
         concurrency: 8,
-        killEveryMs: 1500,
+        killEveryMs: 3000,
         random: createRandom(1),
       });
       expect(report).toMatchObject({ lost: [], undead: [], faults: [] });
