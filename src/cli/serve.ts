@@ -38,16 +38,22 @@ async function serve(runtime: Runtime, env: Environment): Promise<void> {
     now: Date.now,
     addresses: config.LOG_ADDRESSES,
   });
+  // Before all else: what a signal ends by itself loses the lines that wait to be written.
+  let onSignal = (signal: string): void => {
+    log('info', 'stopped before the start was over', { signal });
+    process.exit(0);
+  };
+  for (const signal of SIGNALS) process.on(signal, () => onSignal(signal));
   const server = await start(runtime, config, log, env).catch((error: unknown) => {
     process.stderr.write(`picpool: cannot start: ${withCause(error)}\n`);
     process.exit(1);
   });
+  const { promise: signalled, resolve } = Promise.withResolvers<string>();
+  onSignal = resolve;
   process.stderr.write(banner(server, config, runtime));
 
-  const { promise: signalled, resolve } = Promise.withResolvers<string>();
-  for (const signal of SIGNALS) process.once(signal, () => resolve(signal));
   log('info', 'stopping', { signal: await signalled });
-  for (const signal of SIGNALS) process.once(signal, () => process.exit(1));
+  onSignal = () => process.exit(1);
   await server.stop();
   process.exit(0);
 }

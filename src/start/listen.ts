@@ -3,6 +3,7 @@ import { connect } from 'node:net';
 import type { Config } from '../config.ts';
 import { AppError } from '../errors.ts';
 import type { Handler, HttpServer, Runtime } from '../runtime/runtime.ts';
+import { acceptWaiting } from './accept-queue.ts';
 
 const UNIX = 'unix:';
 /** Of a socket: who is in the group of the server, such as a proxy in front, may come in. */
@@ -28,7 +29,11 @@ export async function listen(
   const path = socketPath(HOST);
   if (path === null) {
     const server = await runtime.serve(handler, { hostname: HOST, port: PORT });
-    return { server, url: urlOf(server) };
+    const address = { host: ownAddress(server.hostname), port: server.port };
+    return {
+      server: { ...server, drain: () => acceptWaiting(address).then(server.drain) },
+      url: urlOf(server),
+    };
   }
   await removeStale(path);
   const server = await runtime.serve(handler, { path });
@@ -37,7 +42,7 @@ export async function listen(
     await server.close();
     await rm(path, { force: true });
   };
-  return { server: { ...server, close }, url: HOST };
+  return { server: { ...server, drain: () => acceptWaiting({ path }).then(server.drain), close }, url: HOST };
 }
 
 /** A server that was killed leaves its socket behind, on which nobody can listen again. */
@@ -54,6 +59,12 @@ function isAnswered(path: string): Promise<boolean> {
     const socket = connect(path, () => resolve(true));
     socket.once('error', () => resolve(false)).once('connect', () => socket.destroy());
   });
+}
+
+/** Where a server that listens at the address can be reached from this machine. */
+function ownAddress(hostname: string): string {
+  if (hostname === '0.0.0.0') return '127.0.0.1';
+  return hostname === '::' ? '::1' : hostname;
 }
 
 function urlOf({ hostname, port }: HttpServer): string {

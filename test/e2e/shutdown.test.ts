@@ -1,18 +1,17 @@
 import { describe, expect, test } from 'bun:test';
+import { once } from 'node:events';
+import { type AddressInfo, createServer } from 'node:net';
 import { transparent } from '../support/images.ts';
 import { json } from '../support/json.ts';
-import { type ServerProcess, startServer } from '../support/server-process.ts';
+import { COMMANDS, type ServerProcess, startServer } from '../support/server-process.ts';
 import { until } from '../support/services.ts';
+import { withFolder } from '../support/temporary.ts';
 
 const ENV = {
   PROXY_JUDGES: 'http://127.0.0.1:9/',
   PROXY_SOURCES: 'file:/dev/null',
   PROXY_REFRESH_ON_START: 'false',
-  IMAGE_WORKERS: '1',
-  RATE_LIMITS: 'off',
   TRUSTED_PROXIES: '127.0.0.1',
-  // For a machine that is busy with other things.
-  SHUTDOWN_GRACE: '60s',
 };
 const UPLOADS = 50;
 
@@ -57,4 +56,28 @@ describe.each(['bun', 'deno'] as const)('SIGTERM on %s', (runtime) => {
     expect(await server.exited).toBe(0);
     await server.stop();
   }, 30_000);
+
+  test(
+    'says so in the log when it comes during the start',
+    () =>
+      withFolder(async (folder) => {
+        const connected = Promise.withResolvers<void>();
+        // A Redis that never answers.
+        const silent = createServer(() => connected.resolve()).listen(0, '127.0.0.1');
+        await once(silent, 'listening');
+        const { port } = silent.address() as AddressInfo;
+        const stores = { DATA_DIR: folder, METADATA_URL: `redis://127.0.0.1:${port}` };
+        const child = Bun.spawn(COMMANDS[runtime], {
+          stdout: 'pipe',
+          stderr: 'ignore',
+          env: { ...process.env, ...ENV, ...stores, HOST: '127.0.0.1', PORT: '0' },
+        });
+        await connected.promise;
+        child.kill('SIGTERM');
+        expect(await new Response(child.stdout).text()).toContain('"signal":"SIGTERM"');
+        expect(await child.exited).toBe(0);
+        silent.close();
+      }),
+    30_000,
+  );
 });
