@@ -90,7 +90,7 @@ list is checked meanwhile, and what passes is preferred. It needs no server and 
       suits: (upstream, kind) => prover?.suits(upstream, kind) ?? true,
     });
     const gateway = await startGateway({
-      tcp: runtime.tcp,
+      tcp: await runtime.tcp(),
       hostname: '127.0.0.1',
       port: options.port,
       rules: { ports: options.ports, allowPrivate, own },

@@ -1,5 +1,4 @@
 import { fileURLToPath } from 'node:url';
-import { bunTcp } from './bun-tcp.ts';
 import { C_LIBRARIES, type Runtime, type System } from './runtime.ts';
 
 /** Bodies are counted by `http/`, which answers in the error envelope; Bun's own limit answers an empty 413. */
@@ -11,7 +10,10 @@ const IDLE_TIMEOUT_S = 60;
 export const bunRuntime: Runtime = {
   name: 'bun',
   version: Bun.version,
-  tcp: bunTcp,
+
+  async tcp() {
+    return (await import('./bun-tcp.ts')).bunTcp;
+  },
 
   async openSqlite(path) {
     const { Database } = await import('bun:sqlite');

@@ -1,7 +1,6 @@
 import { open } from 'node:fs/promises';
 import { DatabaseSync } from 'node:sqlite';
 import { fileURLToPath } from 'node:url';
-import { nodeTcp } from './node-tcp.ts';
 import { C_LIBRARIES, type Runtime, type System } from './runtime.ts';
 
 /** The part of Deno's global that is used here; its own types would clash with Bun's. */
@@ -40,7 +39,10 @@ const CHILD_PERMISSIONS = [
 export const denoRuntime: Runtime = {
   name: 'deno',
   version: Deno.version.deno,
-  tcp: nodeTcp,
+
+  async tcp() {
+    return (await import('./node-tcp.ts')).nodeTcp;
+  },
 
   async openSqlite(path) {
     return new DatabaseSync(path);

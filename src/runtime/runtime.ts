@@ -17,8 +17,8 @@ export interface Runtime {
   system(): Promise<System | null>;
   /** The command line (program and arguments) that starts this program again, to which arguments can be added. */
   selfCommand(): string[];
-  /** Raw connections. */
-  readonly tcp: Tcp;
+  /** Raw connections. Loaded on demand: the network costs a conversion process, which has none, half of its start. */
+  tcp(): Promise<Tcp>;
 }
 
 /** System calls of Linux, made from the calling thread. */

@@ -54,7 +54,7 @@ export async function startServerGateway(options: ServerGatewayOptions): Promise
   const meter = createMeter(metrics);
   let failed: (upstream: Upstream, failure: Failure) => void = () => {};
   const gateway: Gateway = await startGateway({
-    tcp: runtime.tcp,
+    tcp: await runtime.tcp(),
     hostname: closed && !config.HOST.startsWith('unix:') ? config.HOST : '127.0.0.1',
     port,
     rules: { ports: config.GATEWAY_PORTS, allowPrivate: config.PROXY_ALLOW_PRIVATE, own },
