@@ -1,5 +1,6 @@
 import { promises as dns } from 'node:dns';
 import type { LookupFunction } from 'node:net';
+import { createSemaphore } from './semaphore.ts';
 
 export interface HostAddress {
   address: string;
@@ -8,6 +9,16 @@ export interface HostAddress {
 
 /** The name server says that there is no such name, so the hosts file may still know it. */
 const UNKNOWN = new Set(['ENOTFOUND', 'ENODATA']);
+
+/**
+ * One lookup by the system at a time: each keeps a thread busy until the name server answers, or for ten seconds, and on a
+ * machine with two cores Bun has two threads for these and for all files.
+ */
+const oneAtATime = createSemaphore({
+  maxRunning: 1,
+  maxWaiting: 1000,
+  fullMessage: 'Too many names wait for the resolver of the system.',
+});
 
 /**
  * All addresses of a name. Asks the name server without the system's resolver, which keeps one of a few threads busy
@@ -26,7 +37,7 @@ export async function resolveHost(host: string): Promise<HostAddress[]> {
 }
 
 async function askSystem(host: string): Promise<HostAddress[]> {
-  const found = await dns.lookup(host, { all: true });
+  const found = await oneAtATime(() => dns.lookup(host, { all: true }));
   return found.map(({ address, family }) => ({ address, family: family === 6 ? 6 : 4 }));
 }
 

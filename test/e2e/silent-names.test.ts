@@ -1,0 +1,43 @@
+import { describe, expect, test } from 'bun:test';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { absent } from '../support/absent.ts';
+import { json } from '../support/json.ts';
+import { startNameServer } from '../support/name-server.ts';
+import { startServer } from '../support/server-process.ts';
+import { until } from '../support/services.ts';
+
+/** Only root may give a process name servers of its own. */
+const isRoot = process.getuid?.() === 0;
+
+/** Runs the command behind it where these name servers are those of the system. */
+const withNameServers = (file: string) => [
+  ...['unshare', '--mount', '--propagation', 'private', 'sh', '-c'],
+  ...['mount --bind "$0" /etc/resolv.conf && exec "$@"', file],
+];
+
+describe.skipIf(!isRoot || absent('unshare'))('a name server that leaves questions without an answer', () => {
+  test('holds up no file of the server', async () => {
+    const names = await startNameServer('127.0.0.53');
+    const folder = await mkdtemp(join(tmpdir(), 'picpool-names-'));
+    await writeFile(join(folder, 'resolv.conf'), `nameserver ${names.address}\n`);
+    const judges = Array.from({ length: 8 }, (_, index) => `http://judge-${index}.example/`);
+    const env = { PROXY_JUDGES: judges.join(), PROXY_SOURCES: 'file:/dev/null' };
+    const wrapper = withNameServers(join(folder, 'resolv.conf'));
+    const server = await startServer('bun', env, join(folder, 'data'), wrapper);
+    try {
+      await until(() => names.unanswered() > 0);
+      const askedAt = performance.now();
+      const answer = await fetch(`${server.url}/readyz`);
+      expect(await json(answer)).toEqual({ success: true, status: 'ready' });
+      expect(performance.now() - askedAt).toBeLessThan(2000);
+    } finally {
+      // Its jobs wait for the names.
+      server.kill('SIGKILL');
+      await server.stop();
+      names.close();
+      await rm(folder, { recursive: true, force: true });
+    }
+  });
+});
