@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { mkdir, open, unlink } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { AppError } from '../../src/errors.ts';
+import { systemClock } from '../../src/lib/clock.ts';
 import type { Runtime, SqliteDatabase, SqliteStatement, SqliteValue } from '../../src/runtime/runtime.ts';
 import { translate } from './errors.ts';
 import { type LogSync, openLogSync } from './log-sync.ts';
@@ -40,7 +41,10 @@ export type Reader = Pick<Database, 'prepare' | 'close'>;
 /** How long a writer waits for another process. It stops the event loop, so it is short. */
 const BUSY_TIMEOUT_MS = 500;
 
-/** The same after one has waited in vain, until one succeeds: others would stop the event loop again and again. */
+/** Pause between two tries of what SQLite does not wait for by itself. */
+const BUSY_PAUSE_MS = 10;
+
+/** `BUSY_TIMEOUT_MS` after one has waited in vain, until one succeeds: others would stop the event loop again and again. */
 const STILL_BUSY_TIMEOUT_MS = 5;
 
 /** 32 MiB of pages: the inner pages of every index of 200,000 proxies and 1,000,000 images. */
@@ -89,7 +93,7 @@ export async function openDatabase(openSqlite: Runtime['openSqlite'], path: stri
     const database = { ...wrap(driver), openReader };
     /* `node:sqlite` names the result code of prepared statements only, so nothing here goes through `exec`. */
     for (const setting of SETTINGS) database.prepare(`PRAGMA ${setting}`).all();
-    const mode = database.prepare<{ journal_mode: string }>('PRAGMA journal_mode = WAL').get()?.journal_mode;
+    const mode = await beginLog(database);
     // A file system without shared memory has no such log: SQLite then syncs by itself.
     if (mode === 'delete') database.prepare('PRAGMA synchronous = FULL').all();
     migrate(database, migrations);
@@ -118,6 +122,22 @@ export async function openCopy(openSqlite: Runtime['openSqlite'], folder: string
   } catch (error) {
     driver.close();
     throw error;
+  }
+}
+
+/**
+ * Brings the file into WAL mode, and returns the mode that it then has. Where another process does so at this moment SQLite
+ * calls the file busy at once, whatever `busy_timeout` says.
+ */
+async function beginLog(database: Pick<Database, 'prepare'>): Promise<string | undefined> {
+  const deadline = performance.now() + BUSY_TIMEOUT_MS;
+  for (;;) {
+    try {
+      return database.prepare<{ journal_mode: string }>('PRAGMA journal_mode = WAL').get()?.journal_mode;
+    } catch (error) {
+      if (performance.now() >= deadline) throw error;
+    }
+    await systemClock.sleep(BUSY_PAUSE_MS);
   }
 }
 
