@@ -190,6 +190,7 @@ function createNetwork(world: World, random: () => number, clock: ReturnType<typ
     checks: () => checks,
     mostInAnHour: () => most,
     checker: {
+      refuses: () => false,
       async check({ ip }) {
         const now = clock.now();
         if (Math.floor(now / HOUR) !== hour) {

@@ -49,6 +49,7 @@ let checksThisHour = 0;
 let mostInAnHour = 0;
 
 const checker: Checker = {
+  refuses: () => false,
   async check({ ip }) {
     const now = clock.now();
     checks++;

@@ -29,6 +29,7 @@ const CHECK_MS = (1000 * Number(seconds) * AT_ONCE) / Number(results);
 const WORKING = 0.05;
 
 const checker: Checker = {
+  refuses: () => false,
   async check() {
     await sleep(CHECK_MS * (0.5 + Math.random()));
     if (Math.random() > WORKING) return { verdict: 'dead', error: 'timeout' };

@@ -9,8 +9,8 @@ function per(capacity: number, seconds: number): Bucket {
 }
 
 /**
- * What one client (an IPv4 address, an IPv6 /64) may do; `target` counts per tested address, whoever asks. Each is
- * what a person or a well-behaved script never reaches.
+ * What one client (an IPv4 address, an IPv6 /64) may do; `target`, `target_network` and `targets` count tested addresses,
+ * whoever asks. Each is what a person or a well-behaved script never reaches.
  */
 export const DEFAULT_RATES = {
   /** GET and HEAD. */
@@ -21,6 +21,9 @@ export const DEFAULT_RATES = {
   conversion: per(300, 10 * MINUTE_S),
   test: per(60, MINUTE_S),
   target: per(20, MINUTE_S),
+  /** A /24, or a /56 and a /48. */
+  target_network: per(40, MINUTE_S),
+  targets: per(600, MINUTE_S),
   report: per(60, MINUTE_S),
   /** Refreshes and clean-ups. */
   job: per(10, 5 * MINUTE_S),

@@ -107,8 +107,11 @@ export function proxyRoutes(options: ProxyRoutesOptions) {
     )
     .post(
       '/api/test_proxy_quick',
-      async ({ body: { ip, port, protocol = 'http', proxy_id } }) => {
-        const outcome = await service.testQuick({ ip, port, protocol, proxyId: proxy_id });
+      async ({ request, body: { ip, port, protocol = 'http', proxy_id } }) => {
+        const outcome = await service.testQuick(
+          { ip, port, protocol, proxyId: proxy_id },
+          contextOf(request),
+        );
         return json(testView(outcome), NO_STORE);
       },
       {

@@ -261,7 +261,7 @@ export const quickTestSchema = Type.Object({
     description: 'Names of request headers that the proxy added or changed; empty: none.',
   }),
   proof: nullable(oneOf(PROOFS)),
-  error: nullable(oneOf(CHECK_ERRORS)),
+  error: nullable(oneOf([...CHECK_ERRORS, 'not_working'])),
 });
 
 export const reportSchema = Type.Object({

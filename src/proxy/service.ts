@@ -4,6 +4,7 @@ import type { Locks } from '../lib/locks.ts';
 import type { Log } from '../lib/logger.ts';
 import { every, type Repetition } from '../lib/schedule.ts';
 import type { StateStore } from '../lib/state.ts';
+import { createBlindTests } from './check/blind-test.ts';
 import type { Checker } from './check/checker.ts';
 import { createSharedJudges } from './check/shared-judges.ts';
 import { createSingleChecks, type SingleCheckOptions, type SingleChecks } from './check/single-check.ts';
@@ -33,6 +34,8 @@ export interface ProxyServiceOptions {
   state: StateStore;
   locks: Locks;
   checker: Checker;
+  /** The same where nobody counts why checks fail, for tests by strangers; `checker` when not given. */
+  uncounted?: Checker;
   readSource: ReadSource;
   sources: readonly Source[];
   /** Two upper-case letters, `ZZ` where it is not known. */
@@ -53,8 +56,8 @@ export interface ProxyServiceOptions {
   checksPerHour?: number;
   deadRetentionMs: number;
   maxPool: number;
-  /** Limits the tests of one address. */
-  targets?: SingleCheckOptions['targets'];
+  /** Counts tests of addresses against their limits; not limited when not given. */
+  countTarget?: SingleCheckOptions['countTarget'];
   observers?: readonly RefreshObserver[];
 }
 
@@ -183,6 +186,11 @@ export function createProxyService(options: ProxyServiceOptions): ProxyService {
   const single = createSingleChecks({
     ...options,
     recorder,
+    blind: createBlindTests({
+      checker: options.uncounted ?? checker,
+      clock,
+      signal: stopping.signal,
+    }),
     signal: stopping.signal,
     onError: (error) => log('warn', 'test not completed', { error }),
   });

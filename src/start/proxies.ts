@@ -4,6 +4,7 @@ import { createTokens } from '../access/tokens.ts';
 import { gatewayRoutes } from '../gateway/routes.ts';
 import { systemClock } from '../lib/clock.ts';
 import { affordableSockets } from '../lib/open-files.ts';
+import { createTargetLimits } from '../proxy/check/target-limits.ts';
 import { openCountries } from '../proxy/country.ts';
 import { statsAnswer } from '../proxy/descriptions.ts';
 import { createExits } from '../proxy/exits.ts';
@@ -51,6 +52,7 @@ export async function startProxies({
     state: stores.state,
     locks: stores.locks,
     checker,
+    uncounted: exits.watch(plainChecker),
     readSource: createSourceReader({ fetch: lazySafeFetch(allowPrivate), allowPrivate }),
     sources: await loadSources(config.PROXY_SOURCES, (path) => readFile(path, 'utf8')),
     countryOf,
@@ -66,7 +68,12 @@ export async function startProxies({
     maxPool: config.PROXY_MAX_POOL,
     observers: [observeRefreshes(metrics), tell],
     ...(config.RATE_LIMITS && {
-      targets: { limiter: stores.limiter, bucket: config.RATE_LIMITS.target },
+      countTarget: createTargetLimits({
+        limiter: stores.limiter,
+        target: config.RATE_LIMITS.target,
+        network: config.RATE_LIMITS.target_network,
+        overall: config.RATE_LIMITS.targets,
+      }),
     }),
   });
   describePool(metrics, service, stores.proxies);

@@ -1,14 +1,8 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test';
-import { createApp } from '../../src/app.ts';
-import { createClients } from '../../src/http/client/clients.ts';
-import { createProxyTrust } from '../../src/http/client/proxy-trust.ts';
-import { createContexts } from '../../src/http/context.ts';
-import { statsAnswer } from '../../src/proxy/descriptions.ts';
 import { reportsOf } from '../../src/proxy/reports.ts';
-import { proxyRoutes } from '../../src/proxy/routes.ts';
 import { json } from '../support/json.ts';
-import { createPool, draft } from '../support/pool.ts';
-import { openTestWeb } from '../support/web.ts';
+import { draft } from '../support/pool.ts';
+import { createPoolServer, type PoolServer } from '../support/pool-server.ts';
 
 const TOKEN = 'a-token-of-some-length';
 
@@ -19,59 +13,10 @@ interface Body {
   details: { field: string }[];
 }
 
-async function createServer(adminToken?: string) {
-  const pool = await createPool({ a: ['http://192.0.2.1:80'] });
-  const contexts = createContexts({
-    clients: createClients({ trust: createProxyTrust([]), log: () => {}, now: Date.now }),
-    publicUrl: undefined,
-    adminToken,
-  });
-  const { service } = pool;
-  const now = pool.clock.now;
-  const app = createApp({
-    web: await openTestWeb(),
-    version: '0.0.0',
-    features: [
-      {
-        name: 'Proxy pool',
-        basePath: '',
-        routes: proxyRoutes({
-          service,
-          contextOf: contexts.of,
-          now,
-          judgeSecret: 'secret',
-        }),
-        stats: service.stats,
-        statsAnswer,
-        version: service.version,
-      },
-    ],
-    contexts,
-    limits: null,
-    dependencies: [],
-    publicUrl: undefined,
-    log: () => {},
-    now,
-  });
-  const send = (path: string, init?: RequestInit) =>
-    app.handle(new Request(`http://localhost${path}`, init), () => '198.51.100.7');
-  return {
-    ...pool,
-    send,
-    get: async (path: string) => json<Body>(await send(path)),
-    post: (path: string, body?: unknown, headers: Record<string, string> = {}) =>
-      send(path, {
-        method: 'POST',
-        headers: body === undefined ? headers : { ...headers, 'content-type': 'application/json' },
-        ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
-      }),
-  };
-}
-
-let server: Awaited<ReturnType<typeof createServer>>;
+let server: PoolServer;
 let ids: number[];
 beforeEach(async () => {
-  server = await createServer();
+  server = await createPoolServer();
   const now = server.clock.now();
   const saved = await server.store.save([
     draft('http://192.0.2.1:8080', now, { country: 'DE', uptime: 0.9, responseMs: 120 }),
@@ -102,7 +47,7 @@ afterEach(() => server.close());
 
 describe('GET /api/v1/proxies', () => {
   test('lists the living, most dependable first, with the envelope of the interface', async () => {
-    const body = await server.get('/api/v1/proxies');
+    const body = await server.get<Body>('/api/v1/proxies');
     expect(body).toMatchObject({ success: true, total: 3, count: 3 });
     expect(body.query).toEqual({ protocol: null, country: null, status: 'alive', limit: 50 });
     expect(body.proxies[0]).toEqual({
@@ -154,12 +99,12 @@ describe('GET /api/v1/proxies', () => {
     ['protocol=&country=&limit=', ['192.0.2.1', '192.0.2.2', '192.0.2.3']],
     ['unknown=parameter', ['192.0.2.1', '192.0.2.2', '192.0.2.3']],
   ])('filters by %s', async (query, expected) => {
-    const body = await server.get(`/api/v1/proxies?${query}`);
+    const body = await server.get<Body>(`/api/v1/proxies?${query}`);
     expect(body.proxies.map(({ ip }) => String(ip))).toEqual(expected);
   });
 
   test('echoes the filters as they took effect', async () => {
-    const { query, count, total } = await server.get(
+    const { query, count, total } = await server.get<Body>(
       '/api/v1/proxies?protocol=HTTP&country=de&limit=9999&min_uptime=0.5',
     );
     expect(query).toEqual({ protocol: 'http', country: 'DE', status: 'alive', limit: 500, min_uptime: 0.5 });
@@ -282,7 +227,9 @@ describe('GET /api/export', () => {
     expect(answer.headers.get('content-type')).toBe('application/json');
     const records = (await answer.json()) as { ip: string }[];
     expect(records.map(({ ip }) => ip)).toEqual(['192.0.2.3', '192.0.2.1', '192.0.2.2']);
-    expect(records[0]).toEqual((await server.get('/api/v1/proxies?sort=response_time')).proxies[0] as never);
+    expect(records[0]).toEqual(
+      (await server.get<Body>('/api/v1/proxies?sort=response_time')).proxies[0] as never,
+    );
     expect(await (await server.send('/api/export?format=json&offset=99')).json()).toEqual([]);
   });
 
@@ -296,7 +243,10 @@ describe('GET /api/export', () => {
     const text = await (await server.send('/api/export?unique=exit_ip&format=text')).text();
     expect(text).toContain('198.51.100.2:80');
     expect(text).not.toContain('198.51.100.1:80');
-    expect(await server.get('/api/v1/proxies?unique=exit_ip&limit=1')).toMatchObject({ total: 4, count: 1 });
+    expect(await server.get<Body>('/api/v1/proxies?unique=exit_ip&limit=1')).toMatchObject({
+      total: 4,
+      count: 1,
+    });
   });
 
   test.each(['/api/export?protcol=http', '/api/v1/proxies?protcol=http', '/api/sources?ofset=1'])(
@@ -309,7 +259,7 @@ describe('GET /api/export', () => {
   );
 
   test('what a parameter must be is said in words', async () => {
-    const said = async (query: string) => (await server.get(`/api/v1/proxies?${query}`)).error;
+    const said = async (query: string) => (await server.get<Body>(`/api/v1/proxies?${query}`)).error;
     expect(await said('country=Germany')).toBe(
       'country must be country codes of two letters, separated by commas, but is "germany".',
     );
@@ -338,7 +288,7 @@ describe('statistics, status and filters', () => {
   });
 
   test('GET /api/status shows no last refresh before the first, then its minute', async () => {
-    expect(await server.get('/api/status')).toMatchObject({
+    expect(await server.get<Body>('/api/status')).toMatchObject({
       status: 'running',
       last_refresh: '',
       judge: 'up',
@@ -346,7 +296,7 @@ describe('statistics, status and filters', () => {
       witnesses: 'none',
     });
     await server.refresh();
-    const { last_refresh, refresh } = await server.get('/api/status');
+    const { last_refresh, refresh } = await server.get<Body>('/api/status');
     expect(last_refresh).toBe('2026-01-31 08:00');
     expect(refresh).toMatchObject({ state: 'done', stage: 'cleanup', checked: 5 });
     expect(refresh).not.toHaveProperty('sources');
@@ -363,7 +313,7 @@ describe('statistics, status and filters', () => {
 
 describe('GET /api/proxy/<id>', () => {
   test('shows one proxy, dead ones too', async () => {
-    expect(await server.get(`/api/proxy/${ids[3]}`)).toMatchObject({
+    expect(await server.get<Body>(`/api/proxy/${ids[3]}`)).toMatchObject({
       id: ids[3],
       ip: '192.0.2.4',
       status: 'dead',
@@ -393,7 +343,7 @@ describe('POST /api/proxy/<id>/test', () => {
     expect(answer.headers.get('location')).toBe(`/api/proxy/${ids[3]}`);
     expect(await json(answer)).toMatchObject({ success: true, id: ids[3] });
     await server.clock.advance(0);
-    expect(await server.get(`/api/proxy/${ids[3]}`)).toMatchObject({
+    expect(await server.get<Body>(`/api/proxy/${ids[3]}`)).toMatchObject({
       status: 'alive',
       country: 'DE',
       error: null,
@@ -437,34 +387,45 @@ describe('POST /api/test_proxy_quick', () => {
     });
   });
 
-  test('says why one does not', async () => {
-    const answer = await server.post('/api/test_proxy_quick', { ...target, protocol: 'SOCKS4' });
+  test('says of a known one why it does not', async () => {
+    const answer = await server.post('/api/test_proxy_quick', { ...target, proxy_id: ids[3] });
     expect(await json(answer)).toMatchObject({
       success: true,
       alive: false,
       status: 'dead',
       error: 'timeout',
     });
+  });
+
+  test('says to an administrator at once why one does not', async () => {
+    server = await createPoolServer({ adminToken: TOKEN });
+    const authorization = `Bearer ${TOKEN}`;
+    const body = { ...target, protocol: 'SOCKS4' };
+    const answer = await server.post('/api/test_proxy_quick', body, { authorization });
+    expect(await json(answer)).toMatchObject({ alive: false, status: 'dead', error: 'timeout' });
     expect(server.network.asked).toEqual(['socks4://192.0.2.4:3128']);
   });
 
   test('without proxy_id leaves the stored status alone', async () => {
     server.network.working.add('http://192.0.2.4:3128');
     await server.post('/api/test_proxy_quick', { ...target, proxy_id: null });
-    expect(await server.get(`/api/proxy/${ids[3]}`)).toMatchObject({ status: 'dead' });
+    expect(await server.get<Body>(`/api/proxy/${ids[3]}`)).toMatchObject({ status: 'dead' });
   });
 
   test('with proxy_id sets the stored status both ways', async () => {
     const test = () => server.post('/api/test_proxy_quick', { ...target, proxy_id: ids[3] });
     server.network.working.add('http://192.0.2.4:3128');
     expect((await test()).status).toBe(200);
-    expect(await server.get(`/api/proxy/${ids[3]}`)).toMatchObject({
+    expect(await server.get<Body>(`/api/proxy/${ids[3]}`)).toMatchObject({
       status: 'alive',
       exit_ip: '192.0.2.200',
     });
     server.network.working.clear();
     await test();
-    expect(await server.get(`/api/proxy/${ids[3]}`)).toMatchObject({ status: 'dead', error: 'timeout' });
+    expect(await server.get<Body>(`/api/proxy/${ids[3]}`)).toMatchObject({
+      status: 'dead',
+      error: 'timeout',
+    });
   });
 
   test.each([
@@ -489,11 +450,11 @@ describe('POST /api/test_proxy_quick', () => {
       proxy_id: ids[0],
     });
     expect([answer.status, answer.headers.get('retry-after')]).toEqual([503, '30']);
-    expect(await server.get(`/api/proxy/${ids[0]}`)).toMatchObject({ status: 'alive', checks: 1 });
+    expect(await server.get<Body>(`/api/proxy/${ids[0]}`)).toMatchObject({ status: 'alive', checks: 1 });
   });
 
   test('refuses an address that is not dialled', async () => {
-    server.network.check = async () => ({ verdict: 'dead', error: 'refused_address' });
+    server.network.refuses = () => true;
     const answer = await server.post('/api/test_proxy_quick', { ip: '127.0.0.1', port: 80 });
     expect(answer.status).toBe(400);
     expect(await json<Body>(answer)).toMatchObject({ code: 'invalid_parameter', details: [{ field: 'ip' }] });
@@ -567,7 +528,7 @@ describe('refreshes', () => {
     const { job } = await json<{ job: { id: string } }>(answer);
     expect(job).toMatchObject({ state: 'running', stage: 'fetch', started_at: '2026-01-31 08:00:00' });
     await server.ended();
-    expect(await server.get('/api/refresh')).toMatchObject({
+    expect(await server.get<Body>('/api/refresh')).toMatchObject({
       success: true,
       job: { id: job.id, state: 'done' },
     });
@@ -575,7 +536,7 @@ describe('refreshes', () => {
 
   test('need the token where one is set', async () => {
     await server.close();
-    server = await createServer(TOKEN);
+    server = await createPoolServer({ adminToken: TOKEN });
     expect((await server.post('/api/refresh')).status).toBe(401);
     expect((await server.post('/api/refresh', undefined, { authorization: 'Bearer wrong' })).status).toBe(
       401,
@@ -621,13 +582,17 @@ describe('lists', () => {
 
   test('are shown in pages', async () => {
     await server.refresh();
-    expect(await server.get('/api/sources')).toMatchObject({
+    expect(await server.get<Body>('/api/sources')).toMatchObject({
       success: true,
       total: 1,
       count: 1,
       sources: [{ ...list, found: 1, fresh: 1, checked: 1, alive: 0, last_read: '2026-01-31 08:00:00' }],
     });
-    expect(await server.get('/api/sources?offset=1')).toMatchObject({ total: 1, count: 0, sources: [] });
+    expect(await server.get<Body>('/api/sources?offset=1')).toMatchObject({
+      total: 1,
+      count: 0,
+      sources: [],
+    });
     expect((await server.send('/api/sources?limit=0')).status).toBe(400);
   });
 
@@ -636,7 +601,7 @@ describe('lists', () => {
     const health = { name: 'a', found: 0, fresh: 0, alive: 0, checked: 0, yield: null, barren: 0 };
     const paused = { ...health, failures: 3, lastError: 'answered 404', lastRead: 0, skipUntil: pausedUntil };
     await server.state.set('proxy:sources', JSON.stringify([paused]));
-    expect(await server.get('/api/sources')).toMatchObject({
+    expect(await server.get<Body>('/api/sources')).toMatchObject({
       sources: [{ failures: 3, last_error: 'answered 404', paused_until: '2026-01-31 10:00:00' }],
     });
     const { source } = await json<{ source: object }>(await server.post('/api/sources/a/retry'));
@@ -647,7 +612,7 @@ describe('lists', () => {
 
   test('are retried by the administrator alone where there is one', async () => {
     await server.close();
-    server = await createServer(TOKEN);
+    server = await createPoolServer({ adminToken: TOKEN });
     expect((await server.post('/api/sources/a/retry')).status).toBe(401);
     const authorization = `Bearer ${TOKEN}`;
     expect((await server.post('/api/sources/a/retry', undefined, { authorization })).status).toBe(200);

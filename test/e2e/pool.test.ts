@@ -199,7 +199,11 @@ describe
     const { id: proxy_id, ip, port, protocol } = alive;
     const passed = await call('POST', '/api/test_proxy_quick', { ip, port, protocol, proxy_id });
     expect(await json(passed)).toMatchObject({ success: true, alive: true, status: 'alive', error: null });
-    const failed = await call('POST', '/api/test_proxy_quick', { ip: dead.ip, port: dead.port });
+    const failed = await call('POST', '/api/test_proxy_quick', {
+      ip: dead.ip,
+      port: dead.port,
+      proxy_id: dead.id,
+    });
     expect(await json(failed)).toMatchObject({
       success: true,
       alive: false,

@@ -50,6 +50,7 @@ export function createNetwork(): Network {
       if (network.judge === 'down') return undecided;
       return network.working.has(formatUrl(endpoint)) ? passed : failed;
     },
+    refuses: () => false,
     probe: async () => judgeState(network.judge),
     judges: () => judgeState(network.judge),
     close() {},

@@ -80,6 +80,8 @@ export interface Checker {
    * them where judges disagree and a witness has to be heard.
    */
   check(endpoint: Endpoint, signal?: AbortSignal): Promise<CheckResult>;
+  /** True for addresses and ports that are never dialled: `check` answers `refused_address`. */
+  refuses(endpoint: Endpoint): boolean;
   /** Asks every judge directly that has not been asked in the last seconds. Calls at the same time share the questions. */
   probe(): Promise<JudgeState>;
   judges(): JudgeState;
@@ -175,9 +177,13 @@ export function createChecker(options: CheckerOptions): Checker {
     );
   }
 
-  async function check(endpoint: Endpoint, signal?: AbortSignal): Promise<CheckResult> {
+  function refuses(endpoint: Endpoint): boolean {
     const rules = { allowPrivate, own: allowPrivate ? NO_ADDRESSES : judges.ownAddresses() };
-    if (refusalOf(endpoint, rules) !== null) return { verdict: 'dead', error: 'refused_address' };
+    return refusalOf(endpoint, rules) !== null;
+  }
+
+  async function check(endpoint: Endpoint, signal?: AbortSignal): Promise<CheckResult> {
+    if (refuses(endpoint)) return { verdict: 'dead', error: 'refused_address' };
     for (let n = 0; ; n++) {
       const room = overload.enter();
       if (room !== undefined) await room;
@@ -208,6 +214,7 @@ export function createChecker(options: CheckerOptions): Checker {
 
   return {
     check,
+    refuses,
     async probe() {
       await judges.probe();
       // Where our own judge proves plain HTTP nobody else has to.

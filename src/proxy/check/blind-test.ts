@@ -1,0 +1,91 @@
+import { AppError } from '../../errors.ts';
+import type { Clock } from '../../lib/clock.ts';
+import type { CheckResult, Endpoint } from '../proxy.ts';
+import type { Checker } from './checker.ts';
+
+/**
+ * Tests an address for a stranger, who learns whether it is a working proxy and nothing else about it: whatever is no such
+ * proxy gives the same answer after the same time, be its port closed, silent or another service.
+ */
+export interface BlindTests {
+  /**
+   * Checks now, for the client `payer`. Resolves with `not_working` exactly 5 s after the start unless the proxy has passed
+   * by then, with `refused_address` at once.
+   * Rejects with `rate_limited` while 3 tests of the client run, with `unavailable` while no judge answers and at the end of the server.
+   */
+  test(endpoint: Endpoint, payer: string): Promise<BlindResult>;
+}
+
+export type BlindResult =
+  | Extract<CheckResult, { verdict: 'alive' }>
+  | { verdict: 'dead'; error: 'not_working' | 'refused_address' };
+
+export interface BlindTestOptions {
+  /** One whose checks are counted nowhere that strangers may look: the reasons of failures are what must not be told. */
+  checker: Pick<Checker, 'check' | 'refuses' | 'judges' | 'probe'>;
+  clock: Pick<Clock, 'sleep'>;
+  signal: AbortSignal;
+}
+
+const ANSWER_MS = 5000;
+const MOST_PER_CLIENT = 3;
+const JUDGE_RETRY_MS = 30_000;
+
+/** What is said while nothing can be learnt about any proxy. */
+export function noJudge(): AppError {
+  return new AppError(
+    'unavailable',
+    'No judge answers at the moment, so nothing can be said about proxies.',
+    { retryAfterMs: JUDGE_RETRY_MS },
+  );
+}
+
+export function createBlindTests({ checker, clock, signal }: BlindTestOptions): BlindTests {
+  const running = new Map<string, number>();
+
+  /** Asked before the address is dialled, for only some addresses lead a check as far as to the judges. */
+  async function demandJudge(): Promise<void> {
+    if (checker.judges().state === 'up') return;
+    if ((await checker.probe()).state !== 'up') throw noJudge();
+  }
+
+  async function checkFor5Seconds(endpoint: Endpoint): Promise<BlindResult> {
+    const over = new AbortController();
+    const end = clock.sleep(ANSWER_MS, signal).finally(() => over.abort());
+    const notWorking = end.then(
+      (): BlindResult => ({ verdict: 'dead', error: 'not_working' }),
+      () => {
+        throw new AppError('unavailable', 'The server is ending.');
+      },
+    );
+    const checked = checker
+      .check(endpoint, over.signal)
+      .then((result): BlindResult | Promise<BlindResult> => {
+        if (result.verdict === 'alive') return result;
+        const { error } = result;
+        return error === 'refused_address' ? { verdict: 'dead', error } : notWorking;
+      });
+    return Promise.race([checked, notWorking]);
+  }
+
+  return {
+    async test(endpoint, payer) {
+      if (checker.refuses(endpoint)) return { verdict: 'dead', error: 'refused_address' };
+      const before = running.get(payer) ?? 0;
+      if (before >= MOST_PER_CLIENT) {
+        throw new AppError('rate_limited', `At most ${MOST_PER_CLIENT} tests of one client run at once.`, {
+          retryAfterMs: ANSWER_MS,
+        });
+      }
+      running.set(payer, before + 1);
+      try {
+        await demandJudge();
+        return await checkFor5Seconds(endpoint);
+      } finally {
+        const left = (running.get(payer) ?? 1) - 1;
+        if (left === 0) running.delete(payer);
+        else running.set(payer, left);
+      }
+    },
+  };
+}
