@@ -163,6 +163,28 @@ export function url(fallback: string | undefined, schemes: readonly string[], de
   });
 }
 
+const MOST_TARGETS = 20;
+
+/** Named URLs with the statuses that they should answer: `search=https://www.example.com/#200|301`. */
+export function targets(description: string) {
+  return setting(undefined, description, (value) => {
+    const found = splitList(value).map((item) => {
+      const [, name = '', url = '', statuses = ''] =
+        /^([a-z]\w{0,31})=(https?:\/\/[^\s#]+)#?([1-5]\d\d(?:\|[1-5]\d\d)*)?$/i.exec(item) ?? [];
+      if (name === '' || !URL.canParse(url)) {
+        throw new Error(
+          `must be comma-separated names and URLs such as search=https://www.example.com/#200|301, but holds "${item}"`,
+        );
+      }
+      return { name, url, statuses: statuses === '' ? [200] : statuses.split('|').map(Number) };
+    });
+    if (found.length > MOST_TARGETS) throw new Error(`must be at most ${MOST_TARGETS} targets`);
+    const names = new Set(found.map(({ name }) => name.toLowerCase()));
+    if (names.size < found.length) throw new Error('must give each target a name of its own');
+    return found;
+  });
+}
+
 /** Comma-separated URLs of the schemes. */
 export function urls(schemes: readonly string[], description: string) {
   return setting(undefined, description, (value) => parseUrls(value, schemes, ''));

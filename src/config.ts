@@ -15,6 +15,7 @@ import {
   period,
   ports,
   rates,
+  targets,
   text,
   url,
   urls,
@@ -141,6 +142,11 @@ export const settings = Type.Object({
   PROXY_DEAD_RETENTION: duration('7d', 'How long a dead proxy is remembered.', '1s'),
   PROXY_MAX_POOL: integer('200000', 'Most proxies remembered.', 1, 5_000_000),
   PROXY_ALLOW_PRIVATE: flag('false', 'Dial private and loopback addresses too. For tests only.'),
+  PROXY_TARGETS: optional(
+    targets(
+      'Sites with which proxies are tried, one each 5 s: `search=https://www.example.com/#200`, with the statuses that are right after `#`.',
+    ),
+  ),
   PROXY_COUNTRY_DB: optional(text(undefined, 'Country database (.mmdb) to use instead of the built-in one.')),
 
   GATEWAY_PORT: optional(

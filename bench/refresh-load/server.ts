@@ -18,6 +18,8 @@ import type { Checker } from '../../src/proxy/check/checker.ts';
 import { statsAnswer } from '../../src/proxy/descriptions.ts';
 import { proxyRoutes } from '../../src/proxy/routes.ts';
 import { createProxyService } from '../../src/proxy/service.ts';
+import { createSites } from '../../src/proxy/targets/sites.ts';
+import { createTargets } from '../../src/proxy/targets/targets.ts';
 import { bunRuntime } from '../../src/runtime/bun.ts';
 import { judgeState } from '../../test/support/judge-state.ts';
 import { openTestWeb } from '../../test/support/web.ts';
@@ -73,10 +75,12 @@ const contexts = createContexts({
   publicUrl: undefined,
   adminToken: undefined,
 });
+const state = createSqliteState(database);
+const locks = createLocalLocks();
 const service = createProxyService({
   store,
-  state: createSqliteState(database),
-  locks: createLocalLocks(),
+  state,
+  locks,
   checker,
   async readSource(_, { onCandidate }) {
     for (let index = 0; index < Number(results); index++) {
@@ -98,6 +102,17 @@ const service = createProxyService({
   deadRetentionMs: 86_400_000,
   maxPool: 200_000,
 });
+const targets = createTargets({
+  sites: createSites({ random: Math.random }),
+  named: [],
+  store,
+  state,
+  locks,
+  ask: async () => null,
+  mayAsk: () => true,
+  now: Date.now,
+  onError: console.error,
+});
 const app = createApp({
   version: '0',
   web: await openTestWeb(),
@@ -105,7 +120,7 @@ const app = createApp({
     {
       name: 'Proxy pool',
       basePath: '',
-      routes: proxyRoutes({ service, contextOf: contexts.of }),
+      routes: proxyRoutes({ service, targets, contextOf: contexts.of }),
       stats: service.stats,
       statsAnswer,
       version: service.version,

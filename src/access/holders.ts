@@ -5,7 +5,7 @@ import { isTokenLike, type Token, type Tokens } from './tokens.ts';
 
 /** Recognises who brings a token, and holds tokens to what they were given out for. */
 export interface Holders {
-  /** The facts of a token of an uploader or administrator, or `null` for any other text. */
+  /** The facts of a token, or `null` for any other text. */
   identify(bearer: string): Promise<Token | null>;
   /** Counts a use of a token, and the bytes it brings. Rejects with `rate_limited` past its rate or quota. */
   charge(token: Token, bytes: number): Promise<void>;
@@ -35,7 +35,11 @@ export function createHolders({ tokens, limiter, now, onWrong }: HoldersOptions)
   return {
     async identify(bearer) {
       if (!isTokenLike(bearer)) return null;
-      return (await tokens.verify(bearer, 'admin')) ?? (await tokens.verify(bearer, 'upload'));
+      for (const role of ['admin', 'upload', 'gateway'] as const) {
+        const token = await tokens.verify(bearer, role);
+        if (token !== null) return token;
+      }
+      return null;
     },
 
     async charge({ id, rate, quota }, bytes) {

@@ -43,6 +43,7 @@ export const command = defineCommand({
         'a number from 0 to 1',
       ),
     ),
+    target: value('SITE', text(undefined, 'Those first that most likely reach it: a domain, or a name.')),
     sort: valueOr('ORDER', choice(SORTS, 'dependable', `One of ${SORTS.join(', ')}.`)),
     random: flag('In random order.'),
   },
@@ -60,6 +61,7 @@ export const command = defineCommand({
       max_latency_ms: maxLatencyMs === undefined ? undefined : Math.ceil(maxLatencyMs),
       max_age: maxAgeMs === undefined ? undefined : Math.ceil(maxAgeMs / 1000),
       min_uptime: options['min-uptime'],
+      target: options.target,
       sort: options.sort,
       random: options.random,
     };

@@ -15,6 +15,7 @@ import { affordableSockets } from '../lib/open-files.ts';
 import { refusalOf } from '../proxy/check/policy.ts';
 import { PROTOCOLS, type Protocol } from '../proxy/proxy.ts';
 import { SOURCE_FORMATS, type SourceFormat } from '../proxy/sources/source.ts';
+import { createSites } from '../proxy/targets/sites.ts';
 import { openChecker, ownAddresses } from '../start/checker.ts';
 import { openCandidates } from './check-input.ts';
 import { defineCommand, NO_OPERANDS } from './command.ts';
@@ -91,6 +92,7 @@ list is checked meanwhile, and what passes is preferred. It needs no server and 
     });
     const gateway = await startGateway({
       tcp: await runtime.tcp(),
+      sites: createSites({ random: Math.random }),
       hostname: '127.0.0.1',
       port: options.port,
       rules: { ports: options.ports, allowPrivate, own },

@@ -1,3 +1,5 @@
+import { siteOf } from '../proxy/targets/site.ts';
+import type { Sites } from '../proxy/targets/sites.ts';
 import type { Tcp } from '../runtime/tcp.ts';
 import type { Admission } from './admission.ts';
 import type { Plan } from './attempt.ts';
@@ -6,12 +8,13 @@ import { Lane, type Suits } from './lane.ts';
 import type { Meter } from './meter.ts';
 import { type Race, type RaceResult, race } from './race.ts';
 import type { Session } from './sessions.ts';
-import { createSites, type Sites, siteOf } from './sites.ts';
 import type { Target } from './target.ts';
 import type { Failure, Kind, Upstream } from './upstream.ts';
 
 export interface EngineOptions {
   tcp: Pick<Tcp, 'dial'>;
+  /** What is known about who reaches which site. */
+  sites: Sites;
   /** Most upstreams that are tried for one request. */
   tries: number;
   /** Until then there must be an answer. */
@@ -52,12 +55,11 @@ const COLD_WIDTH = 3;
 const SESSION_SHARE = 0.5;
 
 export function createEngine(options: EngineOptions): Engine {
-  const { tcp, random, monotonic, meter, tries, timeoutMs, onFailure } = options;
+  const { tcp, sites, random, monotonic, meter, tries, timeoutMs, onFailure } = options;
   const lanes = {
     tunnel: new Lane({ kind: 'tunnel', random, monotonic }),
     plain: new Lane({ kind: 'plain', random, monotonic }),
   };
-  const sites = createSites(random);
   const hedges: Record<Kind, Hedges> = { tunnel: createHedges(), plain: createHedges() };
 
   function widthFor(lane: Lane, hedge: Hedges): number {

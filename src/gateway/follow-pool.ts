@@ -1,6 +1,7 @@
 import { every } from '../lib/schedule.ts';
-import { formatAddress, type ProxyRecord } from '../proxy/proxy.ts';
+import type { ProxyRecord } from '../proxy/proxy.ts';
 import type { ProxyStore } from '../proxy/store.ts';
+import { proxyKeyOf } from '../proxy/targets/site.ts';
 import type { Engine } from './engine.ts';
 import type { Failure, Upstream } from './upstream.ts';
 
@@ -81,7 +82,7 @@ export function followPool({ store, engine, report, monotonic, onError }: Follow
 function addTo(found: Map<string, { upstream: Upstream; ids: number[] }>, record: ProxyRecord): void {
   const { id, protocol, ip, port, country, anonymity, exitIp, uptime, responseMs } = record;
   const spoken = protocol === 'https' ? 'http' : protocol;
-  const key = `${spoken}://${formatAddress(record)}`;
+  const key = proxyKeyOf(record);
   const carries = { tunnel: protocol !== 'http', plain: protocol !== 'https' };
   const known = found.get(key);
   if (known) {

@@ -1,3 +1,4 @@
+import { siteOf } from '../proxy/targets/site.ts';
 import type { TcpSocket } from '../runtime/tcp.ts';
 import type { Admission } from './admission.ts';
 import type { Plan } from './attempt.ts';
@@ -9,7 +10,6 @@ import { type BodyEnd, bodyEnd } from './http-message.ts';
 import type { PlainRequest } from './http-request.ts';
 import { judgeAnswer } from './judge-answer.ts';
 import type { Race, RaceResult } from './race.ts';
-import { siteOf } from './sites.ts';
 import { noAnswer, sessionLost } from './tunnel.ts';
 import type { Upstream } from './upstream.ts';
 

@@ -1,15 +1,15 @@
 import type { Clock } from '../lib/clock.ts';
 import { forEachBounded } from '../lib/for-each-bounded.ts';
 import type { CheckResult, Endpoint, Protocol } from '../proxy/proxy.ts';
+import { proxyKeyOf } from '../proxy/targets/site.ts';
 import type { Suits } from './lane.ts';
 import type { Kind, Upstream } from './upstream.ts';
 
 /** An entry of a list as an upstream of which nothing is known. An `http` entry may well carry tunnels, too. */
 export function unknownUpstream({ protocol, ip, port }: Endpoint): Upstream {
   const spoken = protocol === 'https' ? 'http' : protocol;
-  const place = ip.includes(':') ? `[${ip}]:${port}` : `${ip}:${port}`;
   return {
-    key: `${spoken}://${place}`,
+    key: proxyKeyOf({ protocol, ip, port }),
     protocol: spoken,
     ip,
     port,

@@ -1,7 +1,7 @@
+import type { Sites } from '../proxy/targets/sites.ts';
 import type { Tcp } from '../runtime/tcp.ts';
 import { Attempt, type Plan } from './attempt.ts';
 import type { Lane, Member, Suits } from './lane.ts';
-import type { Sites } from './sites.ts';
 import type { Target } from './target.ts';
 import type { Failure, Upstream } from './upstream.ts';
 

@@ -1,3 +1,4 @@
+import { siteOf } from '../proxy/targets/site.ts';
 import type { Account } from './accounts.ts';
 import type { Admission } from './admission.ts';
 import type { Plan, Verdict } from './attempt.ts';
@@ -8,7 +9,6 @@ import { judgeAnswer } from './judge-answer.ts';
 import { readTunnelOpening, type TunnelOpening } from './opening.ts';
 import type { Race, RaceResult } from './race.ts';
 import { Relay, type RelayReport } from './relay.ts';
-import { siteOf } from './sites.ts';
 import { formatTarget, type Target } from './target.ts';
 import { readGreeting } from './tls.ts';
 import type { Upstream } from './upstream.ts';

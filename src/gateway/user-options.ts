@@ -1,6 +1,6 @@
 import { ANONYMITIES, type Anonymity } from '../proxy/proxy.ts';
+import { siteOf } from '../proxy/targets/site.ts';
 import { GatewayFault } from './fault.ts';
-import { siteOf } from './sites.ts';
 
 /** What a client asks of its upstreams, in the name of its user. */
 export interface UserOptions {

@@ -18,7 +18,7 @@ export interface RequestContext {
   /** True where the request carries `ADMIN_TOKEN`, or a token of an administrator. */
   admin: boolean;
   /** Whose token the request carries, once it is known; `null` for none. */
-  holder: { id: string; role: 'upload' | 'admin' } | null;
+  holder: { id: string; role: 'upload' | 'admin' | 'gateway' } | null;
   /** Who pays for what the request costs: the name of its token, or the network of the client. */
   payer: string;
 }

@@ -23,6 +23,8 @@ export interface ExportQuery {
   remoteDns: boolean;
   /** Of those with one exit address only the first. */
   uniqueExit: boolean;
+  /** The matches in another order, which counts instead of `order`. */
+  ranked?: AsyncIterable<ProxyRecord[]> | undefined;
 }
 
 /** The schemes that clients know. An `https` proxy is spoken to in plain HTTP: `https://` would mean TLS to it. */
@@ -65,7 +67,7 @@ export function createExitFilter(): (record: ProxyRecord) => boolean {
 /** The matches, in pieces of some hundred. */
 export async function* exportProxies(
   store: Pick<ProxyStore, 'endpoints' | 'lookup'>,
-  { filter, order, offset, limit, format, remoteDns, uniqueExit }: ExportQuery,
+  { filter, order, offset, limit, format, remoteDns, uniqueExit, ranked }: ExportQuery,
 ): AsyncIterable<string> {
   const isWhole = format === 'csv' || format === 'json';
   const isFirst = uniqueExit ? createExitFilter() : () => true;
@@ -75,9 +77,9 @@ export async function* exportProxies(
   let count = 0;
   if (format === 'csv') yield `${COLUMNS.join(',')}\n`;
   if (format === 'json') yield '[';
-  for await (const batch of store.endpoints(filter, order)) {
+  for await (const batch of ranked ?? store.endpoints(filter, order)) {
     if (left <= 0) break;
-    const entries = isWhole || uniqueExit ? (await inOrder(batch)).filter(isFirst) : batch;
+    const entries = isWhole || uniqueExit ? (await wholeOf(batch)).filter(isFirst) : batch;
     const wanted = entries.slice(toSkip, toSkip + left);
     toSkip = Math.max(0, toSkip - entries.length);
     left -= wanted.length;
@@ -93,7 +95,8 @@ export async function* exportProxies(
   }
   if (format === 'json') yield '\n]\n';
 
-  async function inOrder(batch: readonly Endpoint[]): Promise<ProxyRecord[]> {
+  async function wholeOf(batch: readonly Endpoint[]): Promise<readonly ProxyRecord[]> {
+    if (ranked) return batch as readonly ProxyRecord[];
     const records = new Map((await store.lookup(batch)).map((record) => [formatUrl(record), record]));
     return batch.flatMap((endpoint) => records.get(formatUrl(endpoint)) ?? []);
   }

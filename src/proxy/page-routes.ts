@@ -4,7 +4,14 @@ import { coerce } from '../lib/schema.ts';
 import { type ProxyPagesOptions, showProxies } from './pages.ts';
 import { listQuery } from './queries.ts';
 
-const { limit: _limit, offset: _offset, random: _random, format: _format, ...filters } = listQuery.properties;
+const {
+  limit: _limit,
+  offset: _offset,
+  random: _random,
+  target: _target,
+  format: _format,
+  ...filters
+} = listQuery.properties;
 
 const pageQuery = Type.Object(
   {

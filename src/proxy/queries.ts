@@ -68,6 +68,15 @@ const filters = {
   ),
 };
 
+const target = Type.Optional(
+  Type.String({
+    minLength: 1,
+    maxLength: 2000,
+    description:
+      'A domain, a URL or a name of `GET /api/targets`: those first that most likely reach it, by the mean of what is known of each; `sort` and `random` do not count then.',
+  }),
+);
+
 const order = {
   offset: Type.Optional(
     Type.Integer({ minimum: 0, maximum: 1e9, default: 0, description: 'Entries to leave out at the start.' }),
@@ -107,6 +116,7 @@ export const listQuery = Type.Object(
       }),
     ),
     ...order,
+    target,
     format: Type.Optional(
       oneOf(['json', 'text', 'standard', 'url'], { default: 'json', description: LINES }),
     ),
@@ -121,6 +131,7 @@ export const exportQuery = Type.Object(
   {
     ...filters,
     ...order,
+    target,
     limit: Type.Optional(
       Type.Integer({ minimum: 1, maximum: 1e9, description: 'Most entries; all where it is not given.' }),
     ),

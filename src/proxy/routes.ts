@@ -14,10 +14,12 @@ import { createLineFormat } from './export.ts';
 import { exportQuery, type ListQuery, listQuery, queryView, toFilter } from './queries.ts';
 import { idParams, quickTestBody, reportBody, sourceParams, sourcesQuery } from './schemas.ts';
 import type { ProxyService } from './service.ts';
+import type { Targets } from './targets/targets.ts';
 import { jobView, listView, proxyView, sourceView, statusView, testView } from './views.ts';
 
 export interface ProxyRoutesOptions {
   service: ProxyService;
+  targets: Pick<Targets, 'list' | 'all' | 'reported'>;
   contextOf: ContextOf;
   /** With which our own judge proves its answers. */
   judgeSecret?: string;
@@ -46,7 +48,7 @@ const FILES = {
 
 /** The HTTP interface of the proxy pool, `GET /api/stats` excepted, which both services have. */
 export function proxyRoutes(options: ProxyRoutesOptions) {
-  const { service, contextOf, judgeSecret, now = Date.now } = options;
+  const { service, targets, contextOf, judgeSecret, now = Date.now } = options;
   const cached = createResponseCache({ version: service.version });
   let listeners = 0;
 
@@ -60,10 +62,13 @@ export function proxyRoutes(options: ProxyRoutesOptions) {
     .get(
       '/api/export',
       ({ query }) => {
-        const { format = 'standard', random, sort = 'dependable', offset = 0 } = query;
+        const { format = 'standard', target, sort = 'dependable', offset = 0 } = query;
+        const random = query.random && target === undefined;
+        const filter = toFilter(query, now());
         const text = service.export({
-          filter: toFilter(query, now()),
+          filter,
           order: random ? 'random' : sort,
+          ranked: target === undefined ? undefined : targets.all({ filter, target }),
           offset: random ? 0 : offset,
           limit: query.limit ?? Number.POSITIVE_INFINITY,
           format,
@@ -126,8 +131,12 @@ export function proxyRoutes(options: ProxyRoutesOptions) {
     )
     .post(
       '/api/proxy/:id/report',
-      async ({ params, body }) => {
-        const { id, nextCheck } = await service.report(params.id, body);
+      async ({ params, body, request }) => {
+        const { holder, admin } = contextOf(request);
+        const record = await service.report(params.id, body);
+        // Anybody may say anything: only who was given a token is believed about a site.
+        if (holder !== null || admin) targets.reported(record, body.target, body.ok);
+        const { id, nextCheck } = record;
         return json({ success: true, id, next_check: formatTimestamp(nextCheck) }, NO_STORE);
       },
       {
@@ -187,17 +196,28 @@ export function proxyRoutes(options: ProxyRoutesOptions) {
     );
 
   async function list(query: ListQuery): Promise<Response> {
-    const { random, format = 'json', sort = 'dependable', offset = 0 } = query;
+    const { target, format = 'json', sort = 'dependable', offset = 0 } = query;
+    const random = query.random && target === undefined;
     const limit = Math.min(query.limit ?? DEFAULT_ENTRIES, MOST_ENTRIES);
     const filter = toFilter(query, now());
+    const uniqueExit = query.unique !== undefined;
     const { items, total } =
-      query.unique !== undefined
-        ? await service.unique({ filter, sort: random ? 'random' : sort, offset: random ? 0 : offset, limit })
-        : random
-          ? await service.sample(filter, limit)
-          : await service.list({ filter, sort, offset, limit });
+      target !== undefined
+        ? await targets.list({ filter, target, uniqueExit, offset, limit })
+        : uniqueExit
+          ? await service.unique({
+              filter,
+              sort: random ? 'random' : sort,
+              offset: random ? 0 : offset,
+              limit,
+            })
+          : random
+            ? await service.sample(filter, limit)
+            : await service.list({ filter, sort, offset, limit });
     // An age is counted from the moment of the request, so that the answer is right for that moment only.
-    const caching = random || query.max_age !== undefined ? NO_STORE : REVALIDATE;
+    // What is known of a target changes without the pool.
+    const lasting = !random && target === undefined && query.max_age === undefined;
+    const caching = lasting ? REVALIDATE : NO_STORE;
     if (format !== 'json') {
       const headers = { ...TEXT, ...caching, 'x-total-count': String(total) };
       const write = createLineFormat(format, query.remote_dns ?? false);

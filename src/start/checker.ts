@@ -45,7 +45,8 @@ function judgesOf({ PROXY_JUDGES, PUBLIC_URL, PROXY_BASE_PATH }: CheckerConfig):
   return PUBLIC_URL ? [`${PUBLIC_URL}${PROXY_BASE_PATH}/api/judge`, ...BUILT_IN_JUDGES] : BUILT_IN_JUDGES;
 }
 
-async function readAuthority(path: string | undefined): Promise<string | undefined> {
+/** The text of the file; `undefined` for none. Rejects with a `ConfigError` where it cannot be read. */
+export async function readAuthority(path: string | undefined): Promise<string | undefined> {
   if (path === undefined) return undefined;
   return readFile(path, 'utf8').catch(() => {
     throw new ConfigError([

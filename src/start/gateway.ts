@@ -12,6 +12,7 @@ import type { Log } from '../lib/logger.ts';
 import type { Metrics } from '../lib/metrics.ts';
 import type { RateLimiter } from '../lib/rate-limiter.ts';
 import type { ProxyStore } from '../proxy/store.ts';
+import type { Sites } from '../proxy/targets/sites.ts';
 import type { Runtime } from '../runtime/runtime.ts';
 import type { GatewayPanel } from '../web/use-it.ts';
 import { ownAddresses } from './checker.ts';
@@ -22,6 +23,7 @@ export interface ServerGatewayOptions {
   /** Where it listens. */
   port: number;
   store: ProxyStore;
+  sites: Sites;
   limiter: RateLimiter;
   tokens: Pick<Tokens, 'verify' | 'list'>;
   metrics: Metrics;
@@ -46,7 +48,7 @@ const CONNECTIONS = 10_000;
  * Starts the gateway over the pool. Without tokens of its role nobody from elsewhere may come: it listens on loopback alone.
  */
 export async function startServerGateway(options: ServerGatewayOptions): Promise<ServerGateway> {
-  const { runtime, config, port, store, limiter, tokens, metrics, report, log } = options;
+  const { runtime, config, port, store, sites, limiter, tokens, metrics, report, log } = options;
   const monotonic = () => performance.now();
   const closed = (await tokens.list()).some(({ role }) => role === 'gateway');
   const own = new Set(ownAddresses());
@@ -55,6 +57,7 @@ export async function startServerGateway(options: ServerGatewayOptions): Promise
   let failed: (upstream: Upstream, failure: Failure) => void = () => {};
   const gateway: Gateway = await startGateway({
     tcp: await runtime.tcp(),
+    sites,
     hostname: closed && !config.HOST.startsWith('unix:') ? config.HOST : '127.0.0.1',
     port,
     rules: { ports: config.GATEWAY_PORTS, allowPrivate: config.PROXY_ALLOW_PRIVATE, own },

@@ -16,9 +16,13 @@ import { proxyRoutes } from '../proxy/routes.ts';
 import { createProxyService } from '../proxy/service.ts';
 import { loadSources } from '../proxy/sources/load.ts';
 import { createSourceReader } from '../proxy/sources/read.ts';
+import { targetRoutes } from '../proxy/target-routes.ts';
+import { createAsker } from '../proxy/targets/ask.ts';
+import { createSites } from '../proxy/targets/sites.ts';
+import { createTargets } from '../proxy/targets/targets.ts';
 import { jobView } from '../proxy/views.ts';
 import { watchPool } from '../webhooks/watch.ts';
-import { openChecker } from './checker.ts';
+import { openChecker, readAuthority } from './checker.ts';
 import type { Parts, RunningFeature } from './feature.ts';
 import { lazySafeFetch } from './lazy-fetch.ts';
 import { recordChecks } from './readiness.ts';
@@ -90,6 +94,23 @@ export async function startProxies({
         return { alive, refreshed: lastRefresh !== null, judges: judges.state, schemes: judges.schemes };
       },
     });
+  const sites = createSites({ random: Math.random, shared: true });
+  const asker = createAsker({
+    timeoutMs: config.PROXY_CHECK_TIMEOUT,
+    ca: await readAuthority(config.PROXY_JUDGE_CA),
+    monotonic: () => performance.now(),
+  });
+  const targets = createTargets({
+    sites,
+    named: config.PROXY_TARGETS ?? [],
+    store: stores.proxies,
+    state: stores.state,
+    locks: stores.locks,
+    ask: asker.ask,
+    mayAsk: () => checker.judges().state !== 'down',
+    now: Date.now,
+    onError: (error) => log('warn', 'what is known of targets was not shared', { error }),
+  });
   const gateway =
     config.GATEWAY_PORT === undefined
       ? null
@@ -98,6 +119,7 @@ export async function startProxies({
           config,
           port: config.GATEWAY_PORT,
           store: stores.proxies,
+          sites,
           limiter: stores.limiter,
           tokens: createTokens({ state: stores.state, random: randomBytes, now: Date.now }),
           metrics,
@@ -119,9 +141,11 @@ export async function startProxies({
     basePath,
     routes: proxyRoutes({
       service,
+      targets,
       contextOf,
       judgeSecret: secret,
     })
+      .use(targetRoutes({ targets, contextOf }))
       .use(proxyPageRoutes(pages))
       .use(gatewayRoutes({ contextOf, port: gateway?.port ?? null })),
     home: () => proxyHome(pages, !config.SERVICES.includes('image')),
@@ -141,6 +165,7 @@ export async function startProxies({
     endStreams: service.endStreams,
     begin() {
       service.start();
+      targets.start();
       exits.start();
     },
     ...(gateway && {
@@ -148,6 +173,8 @@ export async function startProxies({
     }),
     async stop() {
       await gateway?.stop();
+      await targets.stop();
+      asker.close();
       await exits.stop();
       await watching?.stop();
       await service.stop();

@@ -1,13 +1,13 @@
 import { expect, test } from 'bun:test';
 import { Lane } from '../../src/gateway/lane.ts';
 import { unknownUpstream } from '../../src/gateway/prover.ts';
-import { createSites } from '../../src/gateway/sites.ts';
+import { createSites } from '../../src/proxy/targets/sites.ts';
 import { createRandom } from '../support/random.ts';
 
 test('a choice for a site falls on those that reach it', () => {
   const random = createRandom(3);
   const lane = new Lane({ kind: 'tunnel', random, monotonic: () => 0 });
-  const sites = createSites(random);
+  const sites = createSites({ random });
   for (let n = 1; n <= 60; n++) lane.set(unknownUpstream({ protocol: 'http', ip: `127.0.0.${n}`, port: 1 }));
   for (const member of lane.members.values()) {
     for (let n = 0; n < 10; n++) {

@@ -1,5 +1,6 @@
 import { expect, test } from 'bun:test';
-import { createSites, siteOf } from '../../src/gateway/sites.ts';
+import { siteOf } from '../../src/proxy/targets/site.ts';
+import { createSites } from '../../src/proxy/targets/sites.ts';
 import { createRandom } from '../support/random.ts';
 
 const PROXIES = Array.from({ length: 100 }, (_, index) => `http://127.0.0.${index}:1`);
@@ -7,7 +8,7 @@ const SITES = Array.from({ length: 10 }, (_, index) => `site-${index}.example`);
 
 test('when each proxy fails for a third of the sites, 200 observations find ten that work for a site', () => {
   const random = createRandom(11);
-  const sites = createSites(random);
+  const sites = createSites({ random });
   const blocked = new Set<string>();
   for (const proxy of PROXIES) {
     for (const site of SITES) if (random() < 1 / 3) blocked.add(`${site} ${proxy}`);
@@ -32,7 +33,7 @@ test('when each proxy fails for a third of the sites, 200 observations find ten 
 });
 
 test('what is not known of a proxy follows from how others fare with the site', () => {
-  const sites = createSites(createRandom(5));
+  const sites = createSites({ random: createRandom(5) });
   expect(sites.chance('a.example', 'new', 0.8)).toBeCloseTo(0.8);
   for (let n = 0; n < 30; n++) sites.observe('a.example', `p${n}`, false);
   expect(sites.chance('a.example', 'new', 0.8)).toBeLessThan(0.3);
@@ -40,14 +41,14 @@ test('what is not known of a proxy follows from how others fare with the site', 
 });
 
 test('old results give way to new ones', () => {
-  const sites = createSites(createRandom(5));
+  const sites = createSites({ random: createRandom(5) });
   for (let n = 0; n < 100; n++) sites.observe('a.example', 'p', true);
   for (let n = 0; n < 40; n++) sites.observe('a.example', 'p', false);
   expect(sites.chance('a.example', 'p', 0.9)).toBeLessThan(0.25);
 });
 
 test('sites and proxies beyond the most are forgotten, the longest unvisited first', () => {
-  const sites = createSites(createRandom(5));
+  const sites = createSites({ random: createRandom(5) });
   for (let n = 0; n < 1000; n++) sites.observe(`${n}.example`, 'p', true);
   expect([sites.size, sites.knows('0.example'), sites.knows('999.example')]).toEqual([500, false, true]);
 });

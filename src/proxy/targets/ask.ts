@@ -1,0 +1,44 @@
+import { createSecureContext, rootCertificates } from 'node:tls';
+import { createDialler } from '../check/dialler.ts';
+import { askThrough, targetOf } from '../check/exchange.ts';
+import { headReader } from '../check/http.ts';
+import type { Endpoint } from '../proxy.ts';
+
+/** Asks a URL through a proxy; answers the status, or `null` where no answer came. Never rejects. */
+export type AskThrough = (proxy: Endpoint, url: string, signal?: AbortSignal) => Promise<number | null>;
+
+export interface AskerOptions {
+  timeoutMs: number;
+  /** PEM of certificate authorities that are trusted besides the built-in ones. */
+  ca: string | undefined;
+  monotonic: () => number;
+}
+
+/** Share of the limit in which the TCP connection must stand. */
+const CONNECT_SHARE = 0.6;
+
+export interface Asker {
+  ask: AskThrough;
+  /** Ends all that runs. */
+  close(): void;
+}
+
+/** One request is one connection: no redirects are followed, and no body is read. */
+export function createAsker({ timeoutMs, ca, monotonic }: AskerOptions): Asker {
+  const connectTimeoutMs = Math.ceil(timeoutMs * CONNECT_SHARE);
+  const dialler = createDialler({ dial: undefined, connectTimeoutMs, timeoutMs, monotonic });
+  let context: ReturnType<typeof createSecureContext> | undefined;
+  const secureContext = () => {
+    context ??= createSecureContext(ca === undefined ? {} : { ca: [...rootCertificates, ca] });
+    return context;
+  };
+  return {
+    async ask(proxy, url, signal) {
+      const target = targetOf(url);
+      const request = { target, path: target.path, hear: headReader(), secureContext };
+      const held = await dialler.holdWith(proxy, askThrough(proxy.protocol, request), signal);
+      return 'said' in held ? held.said.status : null;
+    },
+    close: dialler.close,
+  };
+}

@@ -1,0 +1,90 @@
+import type { Locks } from '../../lib/locks.ts';
+import type { StateStore } from '../../lib/state.ts';
+import type { Endpoint, Protocol } from '../proxy.ts';
+import type { ProxyStore } from '../store.ts';
+import type { AskThrough } from './ask.ts';
+import type { NamedTarget } from './named.ts';
+import { proxyKeyOf, siteOf } from './site.ts';
+import type { Sites } from './sites.ts';
+
+export interface ProbesOptions {
+  named: readonly NamedTarget[];
+  store: Pick<ProxyStore, 'find'>;
+  state: Pick<StateStore, 'get' | 'set'>;
+  locks: Locks;
+  sites: Pick<Sites, 'observe'>;
+  ask: AskThrough;
+  /** False while nothing that fails says anything, as when our own network is down. */
+  mayAsk: () => boolean;
+  /** Ms since 1970. */
+  now: () => number;
+}
+
+/** Tries proxies with the targets that the operator has named. */
+export interface Probes {
+  /** Asks each target through one proxy, unless this or another copy of the server has just done so. */
+  round(signal?: AbortSignal): Promise<void>;
+}
+
+/** Each target is asked once in this time, whatever the number of proxies and of copies of the server. */
+export const PROBE_GAP_MS = 5_000;
+/** A timer may be early by a little. */
+const LEAST_GAP_MS = PROBE_GAP_MS * 0.9;
+const LEASE_MS = 30_000;
+/** The most dependable so many take turns: each of them about every half hour. */
+const PROBED = 300;
+/** How long the choice of them stands. */
+const CHOSEN_MS = 60_000;
+/** So many without any answer in a row, and it is rather our network: until one answers, such failures count for nothing. */
+const MOST_SILENT = 8;
+const KEY = 'targets:probed';
+const UNFORGEABLE = ['tls', 'signed', 'relayed'] as const;
+
+/** Those that can carry a request to the URL. */
+function protocolsFor(url: string): readonly Protocol[] {
+  return [url.startsWith('https:') ? 'https' : 'http', 'socks4', 'socks5'];
+}
+
+export function createProbes(options: ProbesOptions): Probes {
+  const { named, store, state, locks, sites, ask, mayAsk, now } = options;
+  const lines = named.map((target) => ({ target, queue: [] as Endpoint[], chosenAt: 0, turn: 0 }));
+  let silent = 0;
+
+  async function next(line: (typeof lines)[number]): Promise<Endpoint | undefined> {
+    if (now() - line.chosenAt >= CHOSEN_MS || line.queue.length === 0) {
+      const protocols = protocolsFor(line.target.url);
+      const filter = { status: 'alive', protocols, proofs: UNFORGEABLE } as const;
+      const { items } = await store.find({ filter, sort: 'dependable', offset: 0, limit: PROBED });
+      line.queue = items.map(({ protocol, ip, port }) => ({ protocol, ip, port }));
+      line.chosenAt = now();
+    }
+    return line.queue[line.turn++ % line.queue.length];
+  }
+
+  async function probe(line: (typeof lines)[number], signal: AbortSignal): Promise<void> {
+    const proxy = await next(line);
+    if (!proxy) return;
+    const status = await ask(proxy, line.target.url, signal);
+    if (signal.aborted) return;
+    silent = status === null ? silent + 1 : 0;
+    if (silent > MOST_SILENT) return;
+    const reached = status !== null && line.target.statuses.includes(status);
+    sites.observe(siteOf(new URL(line.target.url).hostname), proxyKeyOf(proxy), reached);
+  }
+
+  return {
+    async round(signal) {
+      if (!mayAsk()) return;
+      const lease = await locks.acquire('target-probes', LEASE_MS);
+      if (lease === null) return;
+      try {
+        if (now() - Number((await state.get(KEY)) ?? 0) < LEAST_GAP_MS) return;
+        await state.set(KEY, String(now()));
+        const ending = AbortSignal.any([lease.lost, ...(signal ? [signal] : [])]);
+        await Promise.all(lines.map((line) => probe(line, ending)));
+      } finally {
+        await lease.release();
+      }
+    },
+  };
+}

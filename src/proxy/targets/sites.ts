@@ -1,0 +1,198 @@
+import { drawBeta } from '../../lib/beta.ts';
+
+/** Results that fade: what each new one leaves of those before it is `FADING`. */
+export interface Counts {
+  good: number;
+  bad: number;
+}
+
+/** What is known about a site. */
+export interface SiteFacts extends Counts {
+  /** Of each proxy; the one that was heard of last is the last. */
+  pairs: Map<string, Counts>;
+}
+
+/** Results since the last time they were taken; `count` of them, faded among themselves. */
+export interface News extends Counts {
+  count: number;
+}
+
+/** What was observed about a site since its news were taken. */
+export interface SiteNews extends News {
+  pairs: Map<string, News>;
+}
+
+/**
+ * Learns which proxies reach which sites. Sites block proxies one by one, so that one which works elsewhere may be useless for
+ * them. A choice by draws from what is likely (Thompson sampling) finds those that work and goes on trying others now and then.
+ */
+export interface Sites {
+  /** A proxy has reached a site, or has not. */
+  observe(site: string, proxy: string, reached: boolean): void;
+  /** True once anything was learned about the site. */
+  knows(site: string): boolean;
+  /** A draw from the likely chances that the proxy reaches the site; `prior`: its chance with any site. */
+  draw(site: string, proxy: string, prior: number): number;
+  /** The mean of these chances. */
+  chance(site: string, proxy: string, prior: number): number;
+  /** What is known about a site, as it is now; `null` for nothing. */
+  facts(site: string): SiteFacts | null;
+  /** Names of all sites, the one that was heard of last is the last. */
+  names(): string[];
+  /** True when something was observed since the news were taken. */
+  readonly hasNews: boolean;
+  /** What was observed since the last call, for the others who share it. */
+  takeNews(): Map<string, SiteNews>;
+  /** Puts back what could not be told to the others. */
+  returnNews(news: ReadonlyMap<string, SiteNews>): void;
+  /** What all who share it know about a site, to which what is still news here is added. */
+  replace(site: string, facts: SiteFacts): void;
+  readonly size: number;
+}
+
+/** The least recently visited sites, and pairs, are forgotten. */
+export const MOST_SITES = 500;
+export const MOST_PAIRS = 400;
+/** What each result of a pair leaves of the ones before: the last twenty matter. */
+const FADING = 0.95;
+/** For how many results of a pair the prior stands. */
+const PRIOR_WEIGHT = 2;
+/** For how many results of a site it stands that it blocks nobody. */
+const SITE_WEIGHT = 4;
+
+export interface SitesOptions {
+  /** 0 to 1. */
+  random: () => number;
+  /** Keeps news for others; `false` when not given. */
+  shared?: boolean;
+}
+
+export function createSites({ random, shared = false }: SitesOptions): Sites {
+  const sites = new Map<string, SiteFacts>();
+  let news = new Map<string, SiteNews>();
+
+  function shape(site: string, proxy: string, prior: number): { a: number; b: number } {
+    const known = sites.get(site);
+    const pair = known?.pairs.get(proxy);
+    const expected = Math.min(0.98, Math.max(0.02, prior * (known ? meanOf(known) : 1)));
+    return {
+      a: PRIOR_WEIGHT * expected + (pair?.good ?? 0),
+      b: PRIOR_WEIGHT * (1 - expected) + (pair?.bad ?? 0),
+    };
+  }
+
+  return {
+    get size() {
+      return sites.size;
+    },
+    get hasNews() {
+      return news.size > 0;
+    },
+    knows: (site) => sites.has(site),
+
+    observe(site, proxy, reached) {
+      const known = touch(sites, site, MOST_SITES, newSite);
+      addResult(known, reached);
+      addResult(touch(known.pairs, proxy, MOST_PAIRS, newCounts), reached);
+      if (!shared) return;
+      const fresh = touch(news, site, MOST_SITES, newSiteNews);
+      const pair = touch(fresh.pairs, proxy, MOST_PAIRS, newNews);
+      for (const counts of [fresh, pair]) {
+        addResult(counts, reached);
+        counts.count++;
+      }
+    },
+
+    draw(site, proxy, prior) {
+      const { a, b } = shape(site, proxy, prior);
+      return drawBeta(a, b, random);
+    },
+
+    chance(site, proxy, prior) {
+      const { a, b } = shape(site, proxy, prior);
+      return a / (a + b);
+    },
+
+    facts(site) {
+      const known = sites.get(site);
+      return known ? copyOf(known) : null;
+    },
+    names: () => [...sites.keys()],
+
+    takeNews() {
+      const taken = news;
+      news = new Map();
+      return taken;
+    },
+
+    returnNews(older) {
+      const newer = news;
+      news = new Map(older);
+      for (const [site, fresh] of newer) {
+        const before = news.get(site);
+        if (!before) {
+          news.set(site, fresh);
+          continue;
+        }
+        addNews(before, fresh);
+        before.count += fresh.count;
+        for (const [proxy, pair] of fresh.pairs) {
+          const counts = touch(before.pairs, proxy, MOST_PAIRS, newNews);
+          addNews(counts, pair);
+          counts.count += pair.count;
+        }
+      }
+    },
+
+    replace(site, shared) {
+      const facts = copyOf(shared);
+      const fresh = news.get(site);
+      if (fresh) addSiteNews(facts, fresh);
+      touch(sites, site, MOST_SITES, newSite);
+      sites.set(site, facts);
+    },
+  };
+}
+
+/** The share of its results that were good, believed good before there were any. */
+function meanOf({ good, bad }: Counts): number {
+  return (good + SITE_WEIGHT) / (good + bad + SITE_WEIGHT);
+}
+
+/** Adds to the facts what came after them. */
+export function addSiteNews(facts: SiteFacts, news: SiteNews): void {
+  addNews(facts, news);
+  for (const [proxy, pair] of news.pairs) addNews(touch(facts.pairs, proxy, MOST_PAIRS, newCounts), pair);
+}
+
+const newCounts = (): Counts => ({ good: 0, bad: 0 });
+const newSite = (): SiteFacts => ({ ...newCounts(), pairs: new Map() });
+const newNews = (): News => ({ ...newCounts(), count: 0 });
+const newSiteNews = (): SiteNews => ({ ...newNews(), pairs: new Map() });
+
+function copyOf({ good, bad, pairs }: SiteFacts): SiteFacts {
+  return { good, bad, pairs: new Map([...pairs].map(([proxy, counts]) => [proxy, { ...counts }])) };
+}
+
+function addResult(counts: Counts, reached: boolean): void {
+  counts.good = counts.good * FADING + (reached ? 1 : 0);
+  counts.bad = counts.bad * FADING + (reached ? 0 : 1);
+}
+
+function addNews(counts: Counts, { count, good, bad }: News): void {
+  const left = FADING ** count;
+  counts.good = counts.good * left + good;
+  counts.bad = counts.bad * left + bad;
+}
+
+/** The entry, made where there is none, and now the last to be forgotten. */
+function touch<T>(entries: Map<string, T>, key: string, most: number, make: () => T): T {
+  const entry = entries.get(key) ?? make();
+  entries.delete(key);
+  entries.set(key, entry);
+  if (entries.size > most) {
+    const [oldest] = entries.keys();
+    if (oldest !== undefined) entries.delete(oldest);
+  }
+  return entry;
+}

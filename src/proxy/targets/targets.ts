@@ -1,0 +1,142 @@
+import { invalidParameter } from '../../errors.ts';
+import type { Locks } from '../../lib/locks.ts';
+import { every, type Repetition } from '../../lib/schedule.ts';
+import type { StateStore } from '../../lib/state.ts';
+import { createExitFilter } from '../export.ts';
+import type { Endpoint, ProxyFilter, ProxyRecord } from '../proxy.ts';
+import { hostOfTarget } from '../reports.ts';
+import type { ProxyStore } from '../store.ts';
+import type { AskThrough } from './ask.ts';
+import type { NamedTarget } from './named.ts';
+import { createProbes, PROBE_GAP_MS } from './probes.ts';
+import { rankFor } from './ranking.ts';
+import { createSharedSites } from './shared-sites.ts';
+import { proxyKeyOf, siteOf } from './site.ts';
+import type { SiteFacts, Sites } from './sites.ts';
+
+export interface TargetsOptions {
+  sites: Sites;
+  named: readonly NamedTarget[];
+  store: Pick<ProxyStore, 'find' | 'endpoints' | 'lookup' | 'stream'>;
+  state: Pick<StateStore, 'get' | 'set' | 'setFenced'>;
+  locks: Locks;
+  ask: AskThrough;
+  /** False while our own network, or what tells it, is down. */
+  mayAsk: () => boolean;
+  /** Ms since 1970. */
+  now: () => number;
+  onError: (error: unknown) => void;
+}
+
+export interface RankedQuery {
+  filter: ProxyFilter;
+  /** What the caller has written: a name of the operator's, a domain, an address or a URL. */
+  target: string;
+  /** Of those that targets see under one address only the best. */
+  uniqueExit: boolean;
+}
+
+/** A site, and what is known about it. */
+export interface TargetFacts {
+  /** `null` for one that the operator has not named. */
+  named: NamedTarget | null;
+  site: string;
+  facts: SiteFacts | null;
+}
+
+/** Which proxies of the pool work for which sites. */
+export interface Targets {
+  /**
+   * The matches, those first that most likely reach the target.
+   * @throws {AppError} `invalid_parameter` where the target is none.
+   */
+  list(
+    query: RankedQuery & { offset: number; limit: number },
+  ): Promise<{ items: ProxyRecord[]; total: number }>;
+  /** All of them, in batches. Throws like `list`. */
+  all(query: Omit<RankedQuery, 'uniqueExit'>): AsyncIterable<ProxyRecord[]>;
+  /** Somebody whose word counts has tried a proxy with a target; what is no target is ignored. */
+  reported(proxy: Endpoint, target: string | undefined, reached: boolean): void;
+  /** The operator's in the order of the settings, then all others by name. */
+  known(): TargetFacts[];
+  /** Begins to probe and to share. */
+  start(): void;
+  stop(): Promise<void>;
+}
+
+const EXCHANGE_MS = 5_000;
+
+export function createTargets(options: TargetsOptions): Targets {
+  const { sites, named, store, onError } = options;
+  const siteByName = new Map(
+    named.map(({ name, url }) => [name.toLowerCase(), siteOf(new URL(url).hostname)]),
+  );
+  const kept = new Set(siteByName.values());
+  const { state, locks, now } = options;
+  const shared = createSharedSites({ sites, state, locks, now, isKept: (site) => kept.has(site) });
+  const probes = createProbes(options);
+  let repetitions: Repetition[] = [];
+
+  function siteMeant(text: string): string {
+    const own = siteByName.get(text.trim().toLowerCase());
+    if (own !== undefined) return own;
+    const host = hostOfTarget(text);
+    if (host === null || !/[.:]/.test(host)) {
+      const names = siteByName.size === 0 ? '' : `, or one of ${[...siteByName.keys()].join(', ')}`;
+      throw invalidParameter('target', `target must be a domain such as example.com${names}.`);
+    }
+    return siteOf(host.replace(/^\[|\]$|\.$/g, ''));
+  }
+
+  async function* batchesOf(filter: ProxyFilter, site: string): AsyncIterable<ProxyRecord[]> {
+    const { records } = await rankFor(store, filter, sites.facts(site));
+    yield* records;
+  }
+
+  return {
+    async list({ filter, target, uniqueExit, offset, limit }) {
+      const { total, records } = await rankFor(store, filter, sites.facts(siteMeant(target)));
+      const isFirst = uniqueExit ? createExitFilter() : null;
+      const items: ProxyRecord[] = [];
+      let seen = 0;
+      for await (const batch of records) {
+        for (const record of isFirst ? batch.filter(isFirst) : batch) {
+          if (seen++ >= offset && items.length < limit) items.push(record);
+        }
+        if (items.length >= limit && !isFirst) break;
+      }
+      return { items, total: isFirst ? seen : total };
+    },
+
+    all: ({ filter, target }) => batchesOf(filter, siteMeant(target)),
+
+    reported(proxy, target, reached) {
+      const host = hostOfTarget(target);
+      if (host?.includes('.')) sites.observe(siteOf(host), proxyKeyOf(proxy), reached);
+    },
+
+    known() {
+      const ours = named.map((target) => {
+        const site = siteOf(new URL(target.url).hostname);
+        return { named: target, site, facts: sites.facts(site) };
+      });
+      const others = sites
+        .names()
+        .filter((site) => !kept.has(site))
+        .sort()
+        .map((site) => ({ named: null, site, facts: sites.facts(site) }));
+      return [...ours, ...others];
+    },
+
+    start() {
+      shared.exchange().catch(onError);
+      repetitions = [every(EXCHANGE_MS, shared.exchange, onError)];
+      if (named.length > 0) repetitions.push(every(PROBE_GAP_MS, probes.round, onError));
+    },
+
+    async stop() {
+      await Promise.all(repetitions.map((repetition) => repetition.stop()));
+      await shared.exchange().catch(onError);
+    },
+  };
+}
