@@ -1,5 +1,6 @@
 import type { BlobStore, ImageStore } from '../src/image/store.ts';
 import type { Locks } from '../src/lib/locks.ts';
+import type { Log } from '../src/lib/logger.ts';
 import type { RateLimiter } from '../src/lib/rate-limiter.ts';
 import type { StateStore } from '../src/lib/state.ts';
 import type { ProxyStore } from '../src/proxy/store.ts';
@@ -12,8 +13,25 @@ export interface RecordStores {
   state: StateStore;
   locks: Locks;
   limiter: RateLimiter;
+  /** How the store does, as this process has seen it. Asks nothing of it. */
+  condition(): StoreCondition;
   close(): Promise<void>;
 }
+
+export interface StoreCondition {
+  /** Records that were met and cannot be read, by kind. They are passed over. */
+  unreadable: Record<RecordKind, number>;
+  /** By kind, how old what this process shows is where it could not look at the store since, in ms. */
+  lagMs: Record<RecordKind, number>;
+}
+
+export type RecordKind = 'proxy' | 'image';
+
+/** Of a store that this process reads directly. */
+export const DIRECT: StoreCondition = {
+  unreadable: { proxy: 0, image: 0 },
+  lagMs: { proxy: 0, image: 0 },
+};
 
 /** Who picpool is to an S3 server. */
 export interface Credentials {
@@ -30,6 +48,8 @@ export interface OpenContext {
   credentials: Credentials | undefined;
   /** For copies of what a server holds, which end with the process. */
   folder: string;
+  /** Hears of what an operator should know. */
+  log: Log;
 }
 
 /**

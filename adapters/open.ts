@@ -1,6 +1,7 @@
 import { tmpdir } from 'node:os';
 import { isDeepStrictEqual } from 'node:util';
 import type { BlobStore } from '../src/image/store.ts';
+import type { Log } from '../src/lib/logger.ts';
 import type { Runtime } from '../src/runtime/runtime.ts';
 import type { Credentials, OpenContext, RecordStores } from './adapter.ts';
 import { adapterOf, filesAdapter, recordsAdapter } from './registry.ts';
@@ -16,6 +17,8 @@ export interface OpenOptions {
   credentials?: Credentials | undefined;
   /** For temporary files; that of the system when not given. */
   folder?: string;
+  /** Hears of what an operator should know; nobody when not given. */
+  log?: Log;
 }
 
 /**
@@ -39,8 +42,8 @@ export async function openRecords(url: string, options: OpenOptions): Promise<Re
   return recordsAdapter(url).open(url, contextOf(options));
 }
 
-function contextOf({ runtime, credentials, folder = tmpdir() }: OpenOptions): OpenContext {
-  return { runtime, credentials, folder };
+function contextOf({ runtime, credentials, folder = tmpdir(), log = () => {} }: OpenOptions): OpenContext {
+  return { runtime, credentials, folder, log };
 }
 
 /** Whether two URLs name one store in other words. */

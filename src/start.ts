@@ -57,6 +57,7 @@ export async function start(
     runtime,
     credentials: credentialsOf(config),
     folder: temporaryFolder(config),
+    log,
   });
   const features: RunningFeature[] = [];
   const shutdown = createShutdown({ delayMs: config.SHUTDOWN_DELAY, graceMs: config.SHUTDOWN_GRACE });

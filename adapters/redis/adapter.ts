@@ -12,10 +12,11 @@ export const redis: RecordsAdapter = {
     return [host.toLowerCase(), port, database, prefix];
   },
 
-  async open(url, { runtime, folder }) {
+  async open(url, { runtime, folder, log }) {
     const { openRedis } = await import('./connection.ts');
     const { createRedisProxies } = await import('./proxies.ts');
     const { createRedisImages } = await import('./images.ts');
+    const { agreeOnSchema } = await import('./schema.ts');
     const { createRedisState } = await import('./state.ts');
     const { createRedisLocks } = await import('./locks.ts');
     const { createRedisRateLimiter } = await import('./rate-limiter.ts');
@@ -25,13 +26,23 @@ export const redis: RecordsAdapter = {
     const { createImageReplica } = await import('../sqlite/image-replica.ts');
     const { openCopy } = await import('../sqlite/database.ts');
     const connection = await openRedis(url);
+    await agreeOnSchema(connection).catch(async (error: unknown) => {
+      await connection.close();
+      throw error;
+    });
     const copy = () => openCopy(runtime.openSqlite, folder);
+    const proxies = createRedisProxies(connection, async () => createProxyReplica(await copy()), log);
+    const images = createRedisImages(connection, async () => createImageReplica(await copy()), log);
     return {
-      proxies: createRedisProxies(connection, async () => createProxyReplica(await copy())),
-      images: createRedisImages(connection, async () => createImageReplica(await copy())),
+      proxies,
+      images,
       state: createRedisState(connection),
       locks: createRedisLocks(connection),
       limiter: withFallback(createRedisRateLimiter(connection), createLocalRateLimiter({ now: Date.now })),
+      condition: () => ({
+        unreadable: { proxy: proxies.unreadable(), image: images.unreadable() },
+        lagMs: { proxy: proxies.lagMs(), image: images.lagMs() },
+      }),
       close: () => connection.close(),
     };
   },

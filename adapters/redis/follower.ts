@@ -44,6 +44,8 @@ export interface Follower<View> {
   whole(): Promise<Followed<View>>;
   /** The view as it is now; `complete` is false while the first one is being filled. */
   present(): { view: View; complete: boolean } | null;
+  /** How old the view is while the server cannot be asked, or does not answer; 0 where it has been asked, and where nobody wants to know. */
+  lagMs(): number;
   /** Lets this process see what it has just written. Never rejects: what was written stays so. */
   catchUp(): Promise<void>;
 }
@@ -142,6 +144,11 @@ export function createFollower<View>(options: FollowerOptions<View>): Follower<V
     present() {
       if (current) return { view: current.view, complete: true };
       return unfinished && { view: unfinished, complete: false };
+    },
+
+    lagMs() {
+      const late = failedAt > freshAt || (running !== null && performance.now() - running.since > FRESH_MS);
+      return late && current ? performance.now() - freshAt : 0;
     },
 
     async catchUp() {

@@ -1,7 +1,9 @@
+import type { ImageFacts } from '../../src/image/fields.ts';
 import type { ImageStore, StoreFault } from '../../src/image/store.ts';
 import { type Arg, type RedisConnection, type Script, script } from './connection.ts';
 import { decodeFacts, imageField as field } from './image-codec.ts';
 import { pairs } from './log.ts';
+import { DECODE } from './schema.ts';
 
 /** Records or ids in one command: about a millisecond of the server's time. */
 const BATCH = 1000;
@@ -17,14 +19,14 @@ return {redis.call('HLEN', KEYS[1]), redis.call('ZCARD', KEYS[2]), redis.call('Z
   totals[1] or '0', totals[2] or '0'}`);
 
 /** ARGV: ids. Enters those that have a record into the indices where they are missing there, as accessed just now. */
-const INDEX = script(`
+const INDEX = script(`${DECODE}
 local now = redis.call('TIME')[1] * 1000
 for i = 1, #ARGV do
   local text = redis.call('HGET', KEYS[1], ARGV[i])
   if text then
-    local image = cjson.decode(text)
+    local image = decode(text)
     redis.call('ZADD', KEYS[3], 'NX', now, ARGV[i])
-    if ${field('passwordHash')} == cjson.null then
+    if image and ${field('passwordHash')} == cjson.null then
       redis.call('ZADD', KEYS[2], 'NX', -${field('createdAt')}, ARGV[i])
     end
   end
@@ -74,11 +76,17 @@ export function createImageCare(
       for (const [id, text] of batch) {
         if (seen.has(id)) continue;
         seen.add(id);
-        const { format, size, passwordHash } = decodeFacts(text);
         add('images', 1);
-        add('bytes', size);
-        add(`format:${format}`, 1);
-        if (passwordHash !== null) add('protected', 1);
+        const facts = readable(text);
+        if (facts) {
+          add('bytes', facts.size);
+          add(`format:${facts.format}`, 1);
+        }
+        // Of one that cannot be read only the list knows whether it is public.
+        const isPublic = facts
+          ? facts.passwordHash === null
+          : (await redis.call('safe', 'ZSCORE', listed, id)) !== null;
+        if (!isPublic) add('protected', 1);
       }
     }
     return (await run(SET_TOTALS, changes ?? '0', ...[...sums].flat())) === 1;
@@ -131,4 +139,12 @@ export function createImageCare(
       for (let tries = 0; tries < COUNT_TRIES && !(await recount()); tries++);
     },
   };
+}
+
+function readable(text: string): ImageFacts | null {
+  try {
+    return decodeFacts(text);
+  } catch {
+    return null;
+  }
 }

@@ -1,6 +1,7 @@
 import { IMAGE_FIELDS, type ImageFacts } from '../../src/image/fields.ts';
-import type { ImageRecord } from '../../src/image/image.ts';
-import { namesOf, reader } from '../../src/lib/fields.ts';
+import { FORMATS, type ImageRecord } from '../../src/image/image.ts';
+import { accepts, namesOf, reader } from '../../src/lib/fields.ts';
+import { parseRecord } from './schema.ts';
 
 /**
  * An image is stored as a JSON array of its fields in their order. Before this place stand the fields of the first
@@ -27,7 +28,14 @@ export function decodeImage(id: string, text: string, lastAccess: number): Image
   return { id, ...decodeFacts(text), lastAccess };
 }
 
-/** A stored image but for what is kept beside it. */
+/**
+ * A stored image but for what is kept beside it.
+ * @throws {TypeError} where it is not one that this program can read.
+ */
 export function decodeFacts(text: string): ImageFacts {
-  return read((JSON.parse(text) as unknown[]).toSpliced(MARK_PLACE, 1));
+  const facts = read(parseRecord(text).toSpliced(MARK_PLACE, 1));
+  const wrong = FIELDS.find((field) => !accepts(IMAGE_FIELDS[field], facts[field]));
+  if (wrong) throw new TypeError(`${wrong} of an image cannot be ${facts[wrong]}`);
+  if (!FORMATS.includes(facts.format)) throw new TypeError(`the format ${facts.format} is not known`);
+  return facts;
 }

@@ -2,6 +2,7 @@ import { script } from './connection.ts';
 import { fenced } from './fence.ts';
 import { imageField as field } from './image-codec.ts';
 import { LOG } from './log.ts';
+import { DECODE } from './schema.ts';
 
 /**
  * KEYS of every script here: records (id to record), public (ids, newest first), idle (ids by last access), totals,
@@ -15,18 +16,24 @@ local function count(format, size, isPublic, by)
   redis.call('HINCRBY', KEYS[4], 'bytes', by * size)
   redis.call('HINCRBY', KEYS[4], 'format:' .. format, by)
   if not isPublic then redis.call('HINCRBY', KEYS[4], 'protected', by) end
+end
+local function discount(isPublic)
+  redis.call('HINCRBY', KEYS[4], 'changes', 1)
+  redis.call('HINCRBY', KEYS[4], 'images', -1)
+  if not isPublic then redis.call('HINCRBY', KEYS[4], 'protected', -1) end
 end`;
 
-const REMOVE = `
+const REMOVE = `${DECODE}
 local function remove(id)
   local text = redis.call('HGET', KEYS[1], id)
   if not text then return 0 end
-  local image = cjson.decode(text)
-  local isPublic = ${field('passwordHash')} == cjson.null
+  local image = decode(text)
   redis.call('HDEL', KEYS[1], id)
-  redis.call('ZREM', KEYS[2], id)
+  -- Of a record that cannot be read only the list knows whether it is public; its bytes stay counted until all are counted anew.
+  local isPublic = redis.call('ZREM', KEYS[2], id) == 1
   redis.call('ZREM', KEYS[3], id)
-  count(${field('format')}, ${field('size')}, isPublic, -1)
+  if image then isPublic = ${field('passwordHash')} == cjson.null end
+  if image then count(${field('format')}, ${field('size')}, isPublic, -1) else discount(isPublic) end
   redis.call('ZADD', KEYS[6], redis.call('TIME')[1], id)
   if isPublic then log(KEYS[5], {id}) end
   return 1
@@ -80,9 +87,9 @@ return found`);
 export const PAGE = script(`${LOAD}
 return {redis.call('ZCARD', KEYS[2]), load(redis.call('ZRANGE', KEYS[2], ARGV[1], ARGV[2]))}`);
 
-/** ARGV: time, most. */
+/** ARGV: time, how many to leave out, most. */
 export const IDLE = script(`${LOAD}
-return load(redis.call('ZRANGE', KEYS[3], '-inf', '(' .. ARGV[1], 'BYSCORE', 'LIMIT', 0, ARGV[2]))`);
+return load(redis.call('ZRANGE', KEYS[3], '-inf', '(' .. ARGV[1], 'BYSCORE', 'LIMIT', ARGV[2], ARGV[3]))`);
 
 /** ARGV: first and last place, the last accessed first. */
 export const RECENT = script(`${LOAD}

@@ -3,6 +3,7 @@ import { AppError } from '../../src/errors.ts';
 import { FORMATS, type Format, type ImageRecord } from '../../src/image/image.ts';
 import type { ImageStore, Page, PageQuery, Place } from '../../src/image/store.ts';
 import { systemClock } from '../../src/lib/clock.ts';
+import type { Log } from '../../src/lib/logger.ts';
 import type { Arg, RedisConnection, Script } from './connection.ts';
 import { fenceArgs, unfenced } from './fence.ts';
 import { createFollower } from './follower.ts';
@@ -20,6 +21,7 @@ import {
   REMOVE_ONE,
 } from './image-scripts.ts';
 import { type Changes, pairs } from './log.ts';
+import { createUnreadable, type ReplicaCondition } from './unreadable.ts';
 
 /** Records or ids in one command: about a millisecond of the server's time. */
 const BATCH = 1000;
@@ -40,7 +42,9 @@ export interface ImageReplica extends Pick<ImageStore, 'list' | 'prepare' | 'pre
 export function createRedisImages(
   redis: RedisConnection,
   openReplica: () => Promise<ImageReplica>,
-): ImageStore {
+  log: Log = () => {},
+): ImageStore & ReplicaCondition {
+  const unreadable = createUnreadable('image', log);
   const key = (name: string) => redis.key('images', name);
   const keys = { records: key('records'), log: key('log') };
   const idleKey = key('idle');
@@ -60,8 +64,14 @@ export function createRedisImages(
       replica.prepare(stopping.signal).catch(() => {});
     },
     apply(replica, changes) {
-      const found = changes.flatMap(([id, value]) => (value === null ? [] : [decodeImage(id, value, 0)]));
-      const removed = changes.flatMap(([id, value]) => (value === null ? [id] : []));
+      const found: ImageRecord[] = [];
+      const removed: string[] = [];
+      for (const [id, value] of changes) {
+        const image = value === null ? null : unreadable.read(id, () => decodeImage(id, value, 0));
+        if (image) found.push(image);
+        else removed.push(id);
+        if (value === null) unreadable.forget(id);
+      }
       replica.apply(found, removed);
     },
   });
@@ -77,16 +87,44 @@ export function createRedisImages(
   /** All public images. One that comes or goes meanwhile moves none of the others out of sight. */
   async function* newestFirst(): AsyncIterable<Changes> {
     let after: Place | undefined;
-    do {
-      const [, found] = await slice(after, 0, BATCH);
-      const flat = found as string[];
-      const batch: Changes = [];
-      for (let index = 0; index < flat.length; index += 3) {
-        batch.push([flat[index] ?? '', flat[index + 1] ?? '']);
+    // Behind the last one that can be read: those that cannot have no place.
+    let offset = 0;
+    for (;;) {
+      const [, found] = await slice(after, offset, BATCH);
+      const batch = triples(found);
+      if (batch.length === 0) return;
+      yield batch.map(([id, text]) => [id, text]);
+      offset += batch.length;
+      for (const [index, triple] of batch.toReversed().entries()) {
+        const image = toRecord(triple);
+        if (!image) continue;
+        after = placeOf(image);
+        offset = index;
+        break;
       }
-      yield batch;
-      after = toRecords(flat.slice(-3))[0];
-    } while (after);
+    }
+  }
+
+  /** The record, or `null` where it cannot be read. */
+  const toRecord = ([id, text, access]: Triple) =>
+    unreadable.read(id, () => decodeImage(id, text, Number(access)));
+
+  const toRecords = (answer: unknown) => triples(answer).flatMap((triple) => toRecord(triple) ?? []);
+
+  /** Up to `most` records that can be read, of a list that `fetch` answers slice by slice. */
+  async function readable(
+    most: number,
+    fetch: (offset: number, most: number) => Promise<unknown>,
+  ): Promise<ImageRecord[]> {
+    const records: ImageRecord[] = [];
+    for (let offset = 0; records.length < most; ) {
+      const batch = triples(await fetch(offset, most - records.length));
+      const read = batch.flatMap((triple) => toRecord(triple) ?? []);
+      records.push(...read);
+      if (read.length === batch.length) break;
+      offset += batch.length;
+    }
+    return records;
   }
 
   /** Images as the server knows them now, for the replica does not follow their accesses. */
@@ -109,6 +147,9 @@ export function createRedisImages(
   }
 
   return {
+    unreadable: unreadable.count,
+    lagMs: follower.lagMs,
+
     async insert(image) {
       const { id, createdAt, lastAccess, format, size, passwordHash } = image;
       const record = encodeImage(image, randomBytes(6).toString('base64url'));
@@ -118,13 +159,23 @@ export function createRedisImages(
       if (isPublic) await follower.catchUp();
     },
 
-    get: async (id) => toRecords(await read(READ, id))[0] ?? null,
+    async get(id) {
+      const [found] = triples(await read(READ, id));
+      if (!found) return null;
+      const image = toRecord(found);
+      if (image) return image;
+      throw new AppError('unavailable', 'The record of this image cannot be read.');
+    },
 
     async list(query) {
       const { text = '', after, offset, limit } = query;
       if (text !== '') return search(query);
-      const [total, found] = await slice(after, offset, limit + 1);
-      const records = toRecords(found);
+      let total = 0;
+      const records = await readable(limit + 1, async (passed, most) => {
+        const [count, found] = await slice(after, offset + passed, most);
+        total = count;
+        return found;
+      });
       const items = records.slice(0, limit);
       const last = items.at(-1);
       return { items, total, exact: true, next: last && records.length > limit ? placeOf(last) : null };
@@ -165,10 +216,10 @@ export function createRedisImages(
       return removed === 1;
     },
 
-    idleSince: async (before, limit) => toRecords(await read(IDLE, before, limit)),
+    idleSince: (before, limit) => readable(limit, (offset, most) => read(IDLE, before, offset, most)),
 
-    recent: async ({ offset, limit }) =>
-      limit > 0 ? toRecords(await read(RECENT, offset, offset + limit - 1)) : [],
+    recent: ({ offset, limit }) =>
+      readable(limit, (passed, most) => read(RECENT, offset + passed, offset + passed + most - 1)),
 
     async existing(ids) {
       const known = new Set<string>();
@@ -202,12 +253,14 @@ function placeOf({ createdAt, id }: ImageRecord): Place {
   return { createdAt, id };
 }
 
-/** `[id, record, last access, ...]` as records. */
-function toRecords(answer: unknown): ImageRecord[] {
+/** Id, record and last access, as the scripts answer them one behind the other. */
+type Triple = [id: string, text: string, access: string];
+
+function triples(answer: unknown): Triple[] {
   const flat = answer as string[];
-  const records: ImageRecord[] = [];
+  const found: Triple[] = [];
   for (let index = 0; index < flat.length; index += 3) {
-    records.push(decodeImage(flat[index] ?? '', flat[index + 1] ?? '', Number(flat[index + 2])));
+    found.push([flat[index] ?? '', flat[index + 1] ?? '', flat[index + 2] ?? '']);
   }
-  return records;
+  return found;
 }

@@ -1,5 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import type { Fence } from '../../src/lib/locks.ts';
+import type { Log } from '../../src/lib/logger.ts';
 import type { ProxyFilter, ProxyRecord } from '../../src/proxy/proxy.ts';
 import type { ProxyStore } from '../../src/proxy/store.ts';
 import type { Arg, RedisConnection, Repeat, Script } from './connection.ts';
@@ -8,6 +9,7 @@ import { createFollower } from './follower.ts';
 import { type Changes, pairs } from './log.ts';
 import { decodeProxy, encodeProxy, endpointKey } from './proxy-codec.ts';
 import { EVICT, REMOVE_DEAD, RESCHEDULE, SAVE } from './proxy-scripts.ts';
+import { createUnreadable, type ReplicaCondition } from './unreadable.ts';
 
 /** The pool within the process, where every question is answered. */
 export interface ProxyReplica
@@ -34,7 +36,9 @@ const SORTED = 10 * BATCH;
 export function createRedisProxies(
   redis: RedisConnection,
   openReplica: () => Promise<ProxyReplica>,
-): ProxyStore {
+  log: Log = () => {},
+): ProxyStore & ReplicaCondition {
+  const unreadable = createUnreadable('proxy', log);
   const key = (name: string) => redis.key('proxies', name);
   const keys = { records: key('records'), log: key('log') };
   const writeKeys = [keys.records, key('ids'), key('last-id'), keys.log, key('fences')];
@@ -64,8 +68,14 @@ export function createRedisProxies(
     scan,
     complete: (replica) => replica.complete(),
     apply(replica, changes) {
-      const records = changes.flatMap(([id, value]) => (value === null ? [] : [decodeProxy(id, value)]));
-      const removed = changes.flatMap(([id, value]) => (value === null ? [Number(id)] : []));
+      const records: ProxyRecord[] = [];
+      const removed: number[] = [];
+      for (const [id, value] of changes) {
+        const record = value === null ? null : unreadable.read(id, () => decodeProxy(id, value));
+        if (record) records.push(record);
+        else removed.push(Number(id));
+        if (value === null) unreadable.forget(id);
+      }
       replica.apply(records, removed);
     },
   });
@@ -91,6 +101,9 @@ export function createRedisProxies(
   }
 
   return {
+    unreadable: unreadable.count,
+    lagMs: follower.lagMs,
+
     find: async (query) => (await recent()).find(query),
 
     sample: async (filter, limit) => (await recent()).sample(filter, limit),

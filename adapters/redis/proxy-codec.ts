@@ -1,7 +1,8 @@
 import { accepts, namesOf, reader } from '../../src/lib/fields.ts';
 import { PROXY_FIELDS } from '../../src/proxy/fields.ts';
-import type { ProxyRecord } from '../../src/proxy/proxy.ts';
+import { PROTOCOLS, type ProxyRecord, STATUSES } from '../../src/proxy/proxy.ts';
 import type { ProxyDraft } from '../../src/proxy/store.ts';
+import { parseRecord } from './schema.ts';
 
 /** A proxy is stored as a JSON array of its fields in their order, a third of the size of an object. */
 const FIELDS = namesOf(PROXY_FIELDS);
@@ -20,8 +21,17 @@ export function encodeProxy(draft: ProxyDraft): string {
   return JSON.stringify(FIELDS.map((field) => draft[field]));
 }
 
+/**
+ * A stored proxy.
+ * @throws {TypeError} where it is not one that this program can read.
+ */
 export function decodeProxy(id: string, text: string): ProxyRecord {
-  return Object.assign(read(JSON.parse(text) as unknown[]), { id: Number(id) });
+  const draft = read(parseRecord(text));
+  const wrong = FIELDS.find((field) => !accepts(PROXY_FIELDS[field], draft[field]));
+  if (wrong) throw new TypeError(`${wrong} of a proxy cannot be ${draft[wrong]}`);
+  if (!PROTOCOLS.includes(draft.protocol)) throw new TypeError(`the protocol ${draft.protocol} is not known`);
+  if (!STATUSES.includes(draft.status)) throw new TypeError(`the status ${draft.status} is not known`);
+  return Object.assign(draft, { id: Number(id) });
 }
 
 /** The field under which the id of an endpoint is found. */

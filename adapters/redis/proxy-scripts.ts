@@ -2,6 +2,7 @@ import { script } from './connection.ts';
 import { fenced } from './fence.ts';
 import { LOG } from './log.ts';
 import { proxyField as field } from './proxy-codec.ts';
+import { DECODE } from './schema.ts';
 
 /**
  * KEYS of every script here: records (id to record), ids (endpoint to id), last id, log, fences. ARGV begins with a fence,
@@ -10,15 +11,19 @@ import { proxyField as field } from './proxy-codec.ts';
 
 const FENCE = fenced('KEYS[5]');
 
-const REMOVE = `
+const REMOVE = `${DECODE}
 local function remove(id, proxy)
   redis.call('HDEL', KEYS[1], id)
+  if not proxy then return end
   local port = string.format('%d', ${field('port')})
   redis.call('HDEL', KEYS[2], ${field('protocol')} .. '|' .. ${field('ip')} .. '|' .. port)
 end`;
 
-/** ARGV: endpoint, record and its last check in turn. A record that was checked later stays. Answers the ids. */
-export const SAVE = script(`${LOG}${FENCE}
+/**
+ * ARGV: endpoint, record and its last check in turn. A record that was checked later stays, one that cannot be
+ * read does not. Answers the ids.
+ */
+export const SAVE = script(`${LOG}${DECODE}${FENCE}
 local ids = {}
 for i = 3, #ARGV, 3 do
   local id = redis.call('HGET', KEYS[2], ARGV[i])
@@ -27,8 +32,9 @@ for i = 3, #ARGV, 3 do
     redis.call('HSET', KEYS[2], ARGV[i], id)
   end
   local known = redis.call('HGET', KEYS[1], id)
-  local proxy = known and cjson.decode(known)
-  if not proxy or ${field('lastChecked')} <= tonumber(ARGV[i + 2]) then
+  local proxy = known and decode(known)
+  local checked = proxy and tonumber(${field('lastChecked')})
+  if not checked or checked <= tonumber(ARGV[i + 2]) then
     redis.call('HSET', KEYS[1], id, ARGV[i + 1])
   end
   ids[#ids + 1] = id
@@ -37,9 +43,9 @@ log(KEYS[4], ids)
 return ids`);
 
 /** ARGV: id, time. The next check is the first field. Answers 1, or 0 where there is no such record. */
-export const RESCHEDULE = script(`${LOG}${FENCE}
+export const RESCHEDULE = script(`${LOG}${DECODE}${FENCE}
 local proxy = redis.call('HGET', KEYS[1], ARGV[3])
-if not proxy then return 0 end
+if not proxy or not decode(proxy) then return 0 end
 redis.call('HSET', KEYS[1], ARGV[3], '[' .. ARGV[4] .. string.match(proxy, ',.*'))
 log(KEYS[4], {ARGV[3]})
 return 1`);
@@ -49,7 +55,7 @@ export const REMOVE_DEAD = script(`${LOG}${REMOVE}${FENCE}
 local before, removed = tonumber(ARGV[3]), {}
 for i = 4, #ARGV do
   local text = redis.call('HGET', KEYS[1], ARGV[i])
-  local proxy = text and cjson.decode(text)
+  local proxy = text and decode(text)
   local isDead = proxy and ${field('status')} == 'dead'
   if isDead and (tonumber(${field('lastAlive')}) or ${field('firstSeen')}) < before then
     remove(ARGV[i], proxy)
@@ -65,7 +71,7 @@ local excess, removed = redis.call('HLEN', KEYS[1]) - ARGV[3], {}
 for i = 4, #ARGV do
   local text = #removed < excess and redis.call('HGET', KEYS[1], ARGV[i])
   if text then
-    remove(ARGV[i], cjson.decode(text))
+    remove(ARGV[i], decode(text))
     removed[#removed + 1] = ARGV[i]
   end
 end

@@ -1,4 +1,4 @@
-import type { RecordsAdapter } from '../adapter.ts';
+import { DIRECT, type RecordsAdapter } from '../adapter.ts';
 import { pathOf, placeOf } from '../local/path.ts';
 
 const SCHEME = 'sqlite:';
@@ -26,6 +26,7 @@ export const sqlite: RecordsAdapter = {
       state: createSqliteState(database),
       locks: createLocalLocks(),
       limiter: createLocalRateLimiter({ now: Date.now }),
+      condition: () => DIRECT,
       close: async () => database.close(),
     };
   },

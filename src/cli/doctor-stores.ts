@@ -26,11 +26,16 @@ export async function checkRecords(patient: Patient): Promise<Finding[]> {
   const { path, advice } = recordsAdapter(url);
   const missing = await missingPath(path(url));
   if (missing !== null) return [await toBeMade(missing, shown, advice)];
-  return withStores(patient, shown, advice, async ({ state, proxies, images }) => {
+  return withStores(patient, shown, advice, async ({ state, proxies, images, condition }) => {
     await state.set('doctor', new Date().toISOString());
     const [pool, host] = [await proxies.summary(), await images.summary()];
     const text = `${shown}, ${countOf(pool.total, 'proxy', 'proxies')}, ${countOf(host.images, 'image')}`;
-    return [{ state: 'ok', text }];
+    const unreadable = Object.values(condition().unreadable).reduce((sum, count) => sum + count, 0);
+    if (unreadable === 0) return [{ state: 'ok', text }];
+    const found = `${text}, ${countOf(unreadable, 'record')} cannot be read`;
+    const advice =
+      'A newer picpool wrote them, or they are damaged. They are passed over; the log of the server names them.';
+    return [{ state: 'warn', text: found, advice }];
   });
 }
 

@@ -23,6 +23,7 @@ import { eventView, statsView } from '../image/views.ts';
 import { systemClock } from '../lib/clock.ts';
 import type { System } from '../lib/linux/system.ts';
 import { tellOnce } from '../webhooks/tell-once.ts';
+import { conditionFaults } from './condition.ts';
 import { temporaryFolder } from './data-folder.ts';
 import type { Parts, RunningFeature } from './feature.ts';
 import { fileChecks, recordChecks } from './readiness.ts';
@@ -142,7 +143,11 @@ export async function startImages({
         check: async () => {},
         async degraded() {
           const preparing = stores.images.preparing();
-          return [...(await service.doubts()), ...(preparing === null ? [] : [preparing])];
+          return [
+            ...(await service.doubts()),
+            ...(preparing === null ? [] : [preparing]),
+            ...conditionFaults(stores.condition, 'image'),
+          ];
         },
       },
     ],

@@ -7,6 +7,7 @@ import { createMetrics, type Metrics } from '../lib/metrics.ts';
 import { describeProcess } from '../lib/process-metrics.ts';
 import { type Blocks, createBlocks } from '../moderation/blocks.ts';
 import type { Webhooks } from '../webhooks/webhooks.ts';
+import { describeCondition } from './condition.ts';
 import { instrumentLimiter, instrumentStores } from './instrumented.ts';
 import { lazySafeFetch } from './lazy-fetch.ts';
 
@@ -28,6 +29,7 @@ export async function startOperations(config: Config, stores: Stores, log: Log):
   const now = () => performance.now();
   const metrics = createMetrics();
   describeProcess(metrics);
+  describeCondition(metrics, stores.condition);
   const refusals = metrics.counter('picpool_limited_total', 'What a limit has refused.', ['limit']);
   const onRefused = (name: string) => refusals(name).inc();
   const observe = instrumentStores(metrics, now);

@@ -23,6 +23,7 @@ import { createTargets } from '../proxy/targets/targets.ts';
 import { jobView } from '../proxy/views.ts';
 import { watchPool } from '../webhooks/watch.ts';
 import { openChecker, readAuthority } from './checker.ts';
+import { conditionFaults } from './condition.ts';
 import type { Parts, RunningFeature } from './feature.ts';
 import { lazySafeFetch } from './lazy-fetch.ts';
 import { recordChecks } from './readiness.ts';
@@ -159,6 +160,7 @@ export async function startProxies({
         fault: 'The proxy pool does not answer.',
         check: async () => stores.proxies.version(),
         needed: 'proxy',
+        degraded: async () => conditionFaults(stores.condition, 'proxy'),
       },
       ...recordChecks(stores.state),
     ],

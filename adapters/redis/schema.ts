@@ -1,0 +1,63 @@
+import { AppError } from '../../src/errors.ts';
+import { type RedisConnection, script } from './connection.ts';
+
+/** The shape in which this program writes records. A field at the end of a record is no new shape: see `lib/fields.ts`. */
+const VERSION = 1;
+/** The oldest program that can read what this one writes, by the shape that it writes itself. */
+const LEAST_READER = 1;
+
+/** A program, by the shape of the records that it writes and the oldest one that can read them. */
+export interface Writer {
+  version: number;
+  reader: number;
+}
+
+/**
+ * KEYS: a hash. ARGV: version, least reader. Answers the newest version that was written and the oldest one that may read,
+ * both raised for this program, unless others have written what it cannot read.
+ */
+const AGREE = script(`
+local known = redis.call('HMGET', KEYS[1], 'version', 'reader')
+local version, reader = tonumber(known[1] or 0), tonumber(known[2] or 0)
+if reader > tonumber(ARGV[1]) then return {version, reader} end
+version, reader = math.max(version, ARGV[1]), math.max(reader, ARGV[2])
+redis.call('HSET', KEYS[1], 'version', version, 'reader', reader)
+return {version, reader}`);
+
+/**
+ * Makes sure that this program can read what is stored, and says what it writes.
+ * @throws {AppError} `conflict`, in words for the operator, where a newer program has written what this one cannot read.
+ */
+export async function agreeOnSchema(
+  redis: Pick<RedisConnection, 'run' | 'key'>,
+  { version, reader }: Writer = { version: VERSION, reader: LEAST_READER },
+): Promise<void> {
+  const answer = await redis.run('safe', AGREE, [redis.key('state', 'schema')], [version, reader]);
+  const [stored = 0, least = 0] = answer as number[];
+  if (least <= version) return;
+  throw new AppError(
+    'conflict',
+    `The records in Redis have schema version ${stored}, which programs below version ${least} cannot read; this picpool knows version ${version}. Start the newer picpool that wrote them.`,
+  );
+}
+
+/**
+ * The array of values that a record is stored as. A record says its version: the first one begins with the array, later
+ * ones begin with their number.
+ * @throws {TypeError} where it is none, or of a version that this program does not know.
+ */
+export function parseRecord(text: string): unknown[] {
+  const version = /^\d+(?=\[)/.exec(text)?.[0];
+  if (version !== undefined) throw new TypeError(`a record of version ${version} is newer than this program`);
+  const values: unknown = JSON.parse(text);
+  if (!Array.isArray(values)) throw new TypeError('a record must be an array');
+  return values;
+}
+
+/** Lua: `decode(text)` answers the array of a record, or nil where it is none: one record must not stop what is done with all. */
+export const DECODE = `
+local function decode(text)
+  if string.sub(text, 1, 1) ~= '[' then return nil end
+  local ok, values = pcall(cjson.decode, text)
+  if ok and values[1] ~= nil then return values end
+end`;

@@ -1,0 +1,41 @@
+import type { RecordKind, RecordStores } from '../../adapters/adapter.ts';
+import type { Metrics } from '../lib/metrics.ts';
+
+/** What this process shows may be so old, in ms, before it is said: a look at the store may take as long. */
+const LATE_MS = 2000;
+
+const NAMES: Record<RecordKind, string> = {
+  proxy: 'Proxies are shown',
+  image: 'Searches know the images',
+};
+
+/** Describes how the store of the records does. */
+export function describeCondition(metrics: Metrics, condition: RecordStores['condition']): void {
+  const byKind = (numbers: Record<RecordKind, number>, unit = 1) =>
+    Object.entries(numbers).map(([kind, value]) => ({ labels: [kind], value: value / unit }));
+  metrics.gauge({
+    name: 'picpool_store_unreadable_records',
+    help: 'Records that were met and cannot be read; they are passed over.',
+    labelNames: ['kind'],
+    read: async () => byKind(condition().unreadable),
+  });
+  metrics.gauge({
+    name: 'picpool_store_lag_seconds',
+    help: 'How old what this process shows is, where it could not look at the shared store since.',
+    labelNames: ['kind'],
+    read: async () => byKind(condition().lagMs, 1000),
+  });
+}
+
+/** What of the records of a kind is not as it should be, in sentences for the operator. */
+export function conditionFaults(condition: RecordStores['condition'], kind: RecordKind): string[] {
+  const { unreadable, lagMs } = condition();
+  const faults: string[] = [];
+  const count = unreadable[kind];
+  if (count > 0)
+    faults.push(`Records that cannot be read are passed over (${kind}: ${count}); the log names them.`);
+  const seconds = Math.round(lagMs[kind] / 1000);
+  if (lagMs[kind] > LATE_MS)
+    faults.push(`${NAMES[kind]} as they were ${seconds} s ago: the record store could not be read since.`);
+  return faults;
+}

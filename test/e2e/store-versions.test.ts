@@ -1,0 +1,61 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { openRedis, type RedisConnection } from '../../adapters/redis/connection.ts';
+import { createRedisProxies } from '../../adapters/redis/proxies.ts';
+import { agreeOnSchema } from '../../adapters/redis/schema.ts';
+import { absent } from '../support/absent.ts';
+import { json } from '../support/json.ts';
+import { drafts } from '../support/records.ts';
+import { logInto, startServer } from '../support/server-process.ts';
+import { type Service, startRedis } from '../support/services.ts';
+
+const ENV = { SERVICES: 'proxy', PROXY_JUDGES: 'http://127.0.0.1:9/', PROXY_SOURCES: 'file:/dev/null' };
+
+describe.skipIf(absent('redis-server'))('a server over a Redis that a newer picpool has written to', () => {
+  let server: Service;
+  let redis: RedisConnection;
+  beforeAll(async () => {
+    server = await startRedis();
+    redis = await openRedis(server.url);
+  });
+  afterAll(async () => {
+    await redis?.close();
+    await server?.stop();
+  });
+
+  test('serves what it can read, and says what it cannot', async () => {
+    const store = createRedisProxies(redis, () => Promise.reject(new Error('not read here')));
+    await store.save(drafts(3));
+    await agreeOnSchema(redis, { version: 2, reader: 1 });
+    await redis.call('never', 'HSET', redis.key('proxies', 'records'), '2', '2["of the next version"]');
+    const folder = await mkdtemp(join(tmpdir(), 'picpool-versions-'));
+    const log = join(folder, 'log');
+    const env = { ...ENV, METADATA_URL: server.url };
+    const older = await startServer('bun', env, folder, logInto(log));
+    try {
+      expect(await json(await fetch(`${older.url}/api/v1/proxies`))).toMatchObject({ total: 2 });
+      expect(await json(await fetch(`${older.url}/readyz`))).toEqual({
+        success: true,
+        status: 'degraded',
+        degraded: ['Records that cannot be read are passed over (proxy: 1); the log names them.'],
+      });
+      const metrics = await (await fetch(`${older.url}/metrics`)).text();
+      expect(metrics).toContain('\npicpool_store_unreadable_records{kind="proxy"} 1\n');
+      expect(metrics).toContain('\npicpool_store_lag_seconds{kind="proxy"} 0\n');
+    } finally {
+      await older.stop();
+      expect(await readFile(log, 'utf8')).toContain('a record of version 2 is newer than this program');
+      await rm(folder, { recursive: true });
+    }
+  });
+
+  test('does not start where it can read none of it', async () => {
+    await agreeOnSchema(redis, { version: 9, reader: 9 });
+    const starting = startServer('bun', { ...ENV, METADATA_URL: server.url });
+    await expect(starting).rejects.toThrow(
+      'The records in Redis have schema version 9, which programs below version 9 cannot read; this picpool knows version 1. Start the newer picpool that wrote them.',
+    );
+  });
+});
