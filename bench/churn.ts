@@ -91,7 +91,7 @@ async function run(model: Model, randomSeed: number, scheduled: boolean) {
     locks: createLocalLocks(),
     checker: network.checker,
     async readSource(_source, { onCandidate }) {
-      for (const ip of world.addresses) onCandidate('socks5', ip, 8080, null);
+      for (const ip of world.addresses) onCandidate('socks5', ip, 8080, null, null);
       return { found: model.proxies, rejected: 0, bytes: 0, error: null, reached: true };
     },
     sources: [{ name: 'list', url: 'https://list.example/', format: 'lines', protocol: 'socks5' }],

@@ -92,7 +92,7 @@ const service = createProxyService({
     const [first, count] = [Math.floor(from * PROXIES), Math.floor((to - from) * PROXIES)];
     const turn = Math.floor(random() * count);
     for (let n = 0; n < count; n++) {
-      onCandidate('socks5', addressOf(placeOf[first + ((n + turn) % count)] ?? 0), 8080, null);
+      onCandidate('socks5', addressOf(placeOf[first + ((n + turn) % count)] ?? 0), 8080, null, null);
       if (n % 50_000 === 0) await new Promise(setImmediate);
     }
     return { found: count, rejected: 0, bytes: 0, error: null, reached: true };

@@ -45,6 +45,7 @@ export function createSqliteProxies(
      WHERE status = 'dead' AND ifnull(last_alive, first_seen) < ? LIMIT ?`,
   );
   const removeIds = database.prepare('DELETE FROM proxies WHERE id IN (SELECT value FROM json_each(?))');
+  const anyLogin = database.prepare<{ id: number }>('SELECT id FROM proxies WHERE login IS NOT NULL LIMIT 1');
   const counts = database.prepare<CountRow>('SELECT * FROM proxy_counts WHERE count > 0');
   const storedVersion = database.prepare<{ value: number }>('SELECT value FROM proxy_version');
   const incrementVersion = database.prepare('UPDATE proxy_version SET value = value + 1');
@@ -52,6 +53,13 @@ export function createSqliteProxies(
   let knownVersion: string | null = null;
   const saveOne = createSaver(database, { keepNewer: true });
   const checkFence = createFences(database, 'proxies');
+
+  /** Leaves out a condition that every record of a pool without logins meets: it could not be counted without a walk. */
+  function simplified(filter: ProxyFilter): ProxyFilter {
+    if (filter.login !== false || anyLogin.get() !== null) return filter;
+    const { login: _, ...rest } = filter;
+    return rest;
+  }
 
   function select<Row>({ text, values }: Sql): Row[] {
     return database.prepare<Row>(text).all(...values);
@@ -142,8 +150,9 @@ export function createSqliteProxies(
   }
 
   return {
-    async find({ filter, sort, offset, limit }) {
+    async find({ filter: wanted, sort, offset, limit }) {
       return database.snapshot(() => {
+        const filter = simplified(wanted);
         const total = count(filter);
         if (offset >= total || limit <= 0) return { items: [], total };
         const page = select<{ id: number }>(pageQuery(filter, sort, limit, offset));
@@ -152,8 +161,9 @@ export function createSqliteProxies(
       });
     },
 
-    async sample(filter, limit) {
+    async sample(wanted, limit) {
       return database.snapshot(() => {
+        const filter = simplified(wanted);
         const total = count(filter);
         const ids = drawIds(database, { filter, total, limit, random });
         return { items: load(ids, {}), total };
@@ -164,7 +174,8 @@ export function createSqliteProxies(
       yield* loadInSteps([...(await gather(filter))], filter, steps.records);
     },
 
-    async *endpoints(filter, order = 'dependable') {
+    async *endpoints(wanted, order = 'dependable') {
+      const filter = simplified(wanted);
       if (order !== 'dependable') {
         yield* loadInSteps(sortedIds(filter, order), filter, steps.endpoints);
         return;

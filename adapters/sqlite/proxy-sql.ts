@@ -30,6 +30,8 @@ const CONDITIONS: Conditions = {
   status: (value) => ['status = ?', value],
   anonymity: (value) => ['anonymity = ?', value],
   proofs: (value) => among('proof', value),
+  // The inner list is short, and is drawn up once a query: the index that is walked need not hold the login.
+  login: (value) => ['(id IN (SELECT id FROM proxies WHERE login IS NOT NULL)) = ?', value ? 1 : 0],
   source: (value) => ['source = ?', value],
   maxResponseMs: (value) => ['slowness <= ?', value],
   checkedSince: (value) => ['last_checked >= ?', value],

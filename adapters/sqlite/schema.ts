@@ -142,6 +142,12 @@ const tamperingAndReports: Migration = [
   `ALTER TABLE proxies ADD COLUMN reports TEXT`,
 ];
 
+/** Proxies that ask for a login: few among many, so that an index of these alone tells whether there are any. */
+const logins: Migration = [
+  `ALTER TABLE proxies ADD COLUMN login TEXT`,
+  `CREATE INDEX proxies_login ON proxies (id) WHERE login IS NOT NULL`,
+];
+
 /** Every step there ever was, oldest first. */
 export const migrations: readonly Migration[] = [
   [...proxies, ...images, ...state],
@@ -151,4 +157,5 @@ export const migrations: readonly Migration[] = [
   dueByStatus,
   imageIndex,
   tamperingAndReports,
+  logins,
 ];

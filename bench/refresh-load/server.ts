@@ -85,7 +85,7 @@ const service = createProxyService({
   async readSource(_, { onCandidate }) {
     for (let index = 0; index < Number(results); index++) {
       const { protocol, ip, port } = nthDraft(Number(known) + index);
-      onCandidate(protocol, ip, port, null);
+      onCandidate(protocol, ip, port, null, null);
       if (index % 1000 === 0) await breathe();
     }
     return { found: Number(results), rejected: 0, bytes: 0, error: null, reached: true };

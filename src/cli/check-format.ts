@@ -1,5 +1,6 @@
+import { csvRow } from '../lib/csv.ts';
 import type { CountryOf } from '../proxy/country.ts';
-import { type CheckResult, type Endpoint, formatAddress, formatUrl } from '../proxy/proxy.ts';
+import { type CheckResult, type Dialled, formatAddressWithLogin, formatWithLogin } from '../proxy/proxy.ts';
 
 export const CHECK_FORMATS = ['standard', 'text', 'json', 'csv'] as const;
 export type CheckFormat = (typeof CHECK_FORMATS)[number];
@@ -16,28 +17,28 @@ const COLUMNS = [
   'exit_ip',
   'tampering',
   'proof',
+  'login',
 ] as const;
 
-export const csvHeader = `${COLUMNS.join(',')}\n`;
+export const csvHeader = csvRow(COLUMNS);
 
 /** How a living proxy is written, with the end of the line. The fields have the names of the server's answers. */
 export async function createResultWriter(
   format: CheckFormat,
   countryDb: string | undefined,
-): Promise<(endpoint: Endpoint, result: Alive) => string> {
-  if (format === 'standard') return (endpoint) => `${formatUrl(endpoint)}\n`;
-  if (format === 'text') return (endpoint) => `${formatAddress(endpoint)}\n`;
+): Promise<(endpoint: Dialled, result: Alive) => string> {
+  if (format === 'standard') return (endpoint) => `${formatWithLogin(endpoint)}\n`;
+  if (format === 'text') return (endpoint) => `${formatAddressWithLogin(endpoint)}\n`;
   const { openCountries } = await import('../proxy/country.ts');
   const countryOf = await openCountries(countryDb);
   if (format === 'json') return (...found) => `${JSON.stringify(factsOf(...found, countryOf))}\n`;
   return (...found) => {
-    const { tampering, ...facts } = factsOf(...found, countryOf);
-    const row: Record<string, unknown> = { ...facts, tampering: tampering.join(' ') };
-    return `${COLUMNS.map((column) => cell(row[column])).join(',')}\n`;
+    const facts = factsOf(...found, countryOf);
+    return csvRow(COLUMNS.map((column) => facts[column]));
   };
 }
 
-function factsOf({ protocol, ip, port }: Endpoint, result: Alive, countryOf: CountryOf) {
+function factsOf({ protocol, ip, port, login = null }: Dialled, result: Alive, countryOf: CountryOf) {
   return {
     protocol,
     ip,
@@ -48,10 +49,6 @@ function factsOf({ protocol, ip, port }: Endpoint, result: Alive, countryOf: Cou
     exit_ip: result.exitIp,
     tampering: result.tampering,
     proof: result.proof,
+    login,
   };
-}
-
-function cell(value: unknown): string {
-  const text = String(value);
-  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }

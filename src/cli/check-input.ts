@@ -1,8 +1,9 @@
 import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import process from 'node:process';
-import { type Kind, keyOf } from '../proxy/discovery/key.ts';
-import type { Endpoint, Protocol } from '../proxy/proxy.ts';
+import { keyOf } from '../proxy/discovery/key.ts';
+import type { Dialled, Protocol } from '../proxy/proxy.ts';
+import type { OnCandidate } from '../proxy/sources/candidate-sink.ts';
 import { createParser } from '../proxy/sources/parser.ts';
 import { createSeen } from '../proxy/sources/seen.ts';
 import type { SourceFormat } from '../proxy/sources/source.ts';
@@ -24,7 +25,7 @@ export interface InputOptions {
 
 export interface Candidates {
   /** Each endpoint once, read as they are asked for. Rejects with `CommandError` where a list cannot be read. */
-  candidates(): AsyncGenerator<Endpoint>;
+  candidates(): AsyncGenerator<Dialled>;
   /** How many there are, as far as one can tell. */
   size(): { total?: number; estimated?: boolean };
   counts(): { rejected: number; repeated: number };
@@ -44,20 +45,24 @@ export async function openCandidates(options: InputOptions): Promise<Candidates>
   const sizes = await Promise.all(names.map((name) => (name === '-' ? null : sizeOf(name))));
   const bytesInAll = sizes.reduce((sum, size) => (sum === null || size === null ? null : sum + size), 0);
   let ended = false;
-  const waiting: Endpoint[] = [];
+  const waiting: Dialled[] = [];
 
   function openParsers() {
-    const onCandidate = (kind: Kind, ip: string, port: number) => {
+    const onCandidate: OnCandidate = (kind, ip, port, _country, login) => {
       // Each parser has a protocol of its own, so that no entry is without one.
       const protocol = kind === 'any' ? 'http' : kind;
       if (seen.size >= MOST_SEEN) seen = createSeen();
-      if (!seen.add(keyOf(protocol, ip, port))) counts.repeated++;
-      else waiting.push({ protocol, ip, port });
+      // One address may ask each of its users for another login, and lead each elsewhere.
+      const place = login === null ? ip : `${ip} ${login}`;
+      if (!seen.add(keyOf(protocol, place, port))) counts.repeated++;
+      else waiting.push({ protocol, ip, port, login });
     };
-    return protocols.map((protocol) => createParser(format, { protocol, allowPrivate, onCandidate }));
+    return protocols.map((protocol) =>
+      createParser(format, { protocol, allowPrivate, logins: true, onCandidate }),
+    );
   }
 
-  function* drain(): Generator<Endpoint> {
+  function* drain(): Generator<Dialled> {
     for (const endpoint of waiting) {
       found++;
       yield endpoint;
@@ -65,7 +70,7 @@ export async function openCandidates(options: InputOptions): Promise<Candidates>
     waiting.length = 0;
   }
 
-  async function* candidates(): AsyncGenerator<Endpoint> {
+  async function* candidates(): AsyncGenerator<Dialled> {
     for (const name of names) {
       const parsers = openParsers();
       const decoder = new TextDecoder();

@@ -4,7 +4,7 @@ import { choice, duration, integer, text, urls } from '../config-values.ts';
 import { forEachBounded } from '../lib/for-each-bounded.ts';
 import { affordableSockets } from '../lib/open-files.ts';
 import type { Checker } from '../proxy/check/checker.ts';
-import { type Endpoint, PROTOCOLS, type Protocol } from '../proxy/proxy.ts';
+import { type Dialled, PROTOCOLS, type Protocol } from '../proxy/proxy.ts';
 import { SOURCE_FORMATS } from '../proxy/sources/source.ts';
 import { openChecker } from '../start/checker.ts';
 import { CHECK_FORMATS, createResultWriter, csvHeader } from './check-format.ts';
@@ -22,7 +22,8 @@ export const command = defineCommand({
   operands: { form: '[FILE|-]...', least: 0, most: Number.POSITIVE_INFINITY },
   about: `Tests the proxies of lists, or of standard input, and prints the living as they are found. It needs no
 server and no store, and holds no list, however long. Entries look like 203.0.113.9:8080 or
-socks5://203.0.113.9:1080, or have a blank before the port; what follows them on the line is ignored.
+socks5://203.0.113.9:1080, or have a blank before the port; what follows them on the line is ignored. A login
+stands as in http://user:password@203.0.113.9:8080 or 203.0.113.9:8080:user:password, and is printed again.
 Ctrl-C ends it with the summary so far. Exit code 0: something lives; 1: nothing does; 130: interrupted.
 
   picpool check proxies.txt > living.txt
@@ -99,7 +100,7 @@ Ctrl-C ends it with the summary so far. Exit code 0: something lives; 1: nothing
     const progress = options.quiet ? null : createProgress(terminal, 'checked', () => performance.now());
 
     const interruption = awaitInterruption();
-    const checks = forEachBounded(source.candidates(), concurrency, async (endpoint: Endpoint) => {
+    const checks = forEachBounded(source.candidates(), concurrency, async (endpoint: Dialled) => {
       const result = await checker.check(endpoint);
       if (interruption.signal.aborted) return;
       tally.checked++;

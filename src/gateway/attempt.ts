@@ -159,14 +159,14 @@ export class Attempt implements TcpListener {
   }
 }
 
-function turnsTo({ protocol }: Upstream, target: Target): readonly Turn[] {
+function turnsTo({ protocol, login }: Upstream, target: Target): readonly Turn[] {
   switch (protocol) {
     case 'http':
-      return [connectHttp(target)];
+      return [connectHttp(target, login)];
     case 'socks4':
-      return [connectSocks4(target)];
+      return [connectSocks4(target, login)];
     case 'socks5':
-      return [greetSocks5, connectSocks5(target)];
+      return [...greetSocks5(login), connectSocks5(target)];
   }
 }
 

@@ -80,7 +80,7 @@ export function followPool({ store, engine, report, monotonic, onError }: Follow
 
 /** A proxy that was found to forward and to tunnel has two records, and is one upstream. */
 function addTo(found: Map<string, { upstream: Upstream; ids: number[] }>, record: ProxyRecord): void {
-  const { id, protocol, ip, port, country, anonymity, exitIp, uptime, responseMs } = record;
+  const { id, protocol, ip, port, login, country, anonymity, exitIp, uptime, responseMs } = record;
   const spoken = protocol === 'https' ? 'http' : protocol;
   const key = proxyKeyOf(record);
   const carries = { tunnel: protocol !== 'http', plain: protocol !== 'https' };
@@ -98,6 +98,7 @@ function addTo(found: Map<string, { upstream: Upstream; ids: number[] }>, record
       protocol: spoken,
       ip,
       port,
+      login,
       country,
       anonymity,
       exitIp,

@@ -1,3 +1,4 @@
+import { loginLine } from '../proxy/check/exchange.ts';
 import { siteOf } from '../proxy/targets/site.ts';
 import type { TcpSocket } from '../runtime/tcp.ts';
 import type { Admission } from './admission.ts';
@@ -66,7 +67,15 @@ export function sendPlain(options: PlainOptions): void {
 }
 
 function headFor(request: PlainRequest, upstream: Upstream): Buffer {
-  return isTunnelled(upstream) ? request.forServer : request.forProxy;
+  if (isTunnelled(upstream)) return request.forServer;
+  const { forProxy } = request;
+  if (upstream.login === null) return forProxy;
+  const second = forProxy.indexOf('\r\n') + 2;
+  return Buffer.concat([
+    forProxy.subarray(0, second),
+    Buffer.from(loginLine(upstream.login), 'latin1'),
+    forProxy.subarray(second),
+  ]);
 }
 
 /** An HTTP proxy that forwards nothing may still open a tunnel to port 80. */

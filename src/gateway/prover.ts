@@ -1,18 +1,19 @@
 import type { Clock } from '../lib/clock.ts';
 import { forEachBounded } from '../lib/for-each-bounded.ts';
-import type { CheckResult, Endpoint, Protocol } from '../proxy/proxy.ts';
+import type { CheckResult, Dialled, Protocol } from '../proxy/proxy.ts';
 import { proxyKeyOf } from '../proxy/targets/site.ts';
 import type { Suits } from './lane.ts';
 import type { Kind, Upstream } from './upstream.ts';
 
 /** An entry of a list as an upstream of which nothing is known. An `http` entry may well carry tunnels, too. */
-export function unknownUpstream({ protocol, ip, port }: Endpoint): Upstream {
+export function unknownUpstream({ protocol, ip, port, login = null }: Dialled): Upstream {
   const spoken = protocol === 'https' ? 'http' : protocol;
   return {
     key: proxyKeyOf({ protocol, ip, port }),
     protocol: spoken,
     ip,
     port,
+    login,
     country: 'ZZ',
     anonymity: null,
     exitIp: null,
@@ -25,7 +26,7 @@ export function unknownUpstream({ protocol, ip, port }: Endpoint): Upstream {
 
 export interface ProverOptions {
   upstreams: ReadonlyMap<string, Upstream>;
-  check: (endpoint: Endpoint, signal: AbortSignal) => Promise<CheckResult>;
+  check: (endpoint: Dialled, signal: AbortSignal) => Promise<CheckResult>;
   /** True while a judge answers, so that a failed check says something. */
   judged: () => Promise<boolean>;
   /** Told what was found out about an upstream. */
@@ -79,7 +80,8 @@ export function startProver(options: ProverOptions): Prover {
     const results = new Map<Protocol, Promise<CheckResult>>();
     await Promise.all(
       kinds.map(async ([kind, protocol]) => {
-        const endpoint = { protocol, ip: upstream.ip, port: upstream.port };
+        const { ip, port, login } = upstream;
+        const endpoint = { protocol, ip, port, login };
         const running = results.get(protocol) ?? options.check(endpoint, signal);
         results.set(protocol, running);
         const result = await running;

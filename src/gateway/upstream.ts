@@ -1,3 +1,4 @@
+import type { Login } from '../proxy/login.ts';
 import type { Anonymity } from '../proxy/proxy.ts';
 
 /** What a client's connection is carried by: a tunnel to the target, or one request over plain http. */
@@ -11,6 +12,8 @@ export interface Upstream {
   protocol: 'http' | 'socks4' | 'socks5';
   ip: string;
   port: number;
+  /** What it asks its users for. */
+  login: Login | null;
   /** Two letters, `ZZ` where it is not known. */
   country: string;
   anonymity: Anonymity | null;

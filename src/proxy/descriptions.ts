@@ -23,7 +23,7 @@ export const list = describe({
   tag,
   summary: 'Proxies, filtered',
   description:
-    'The most dependable first, unless `sort` or `random` say otherwise. Filters take any letter case.',
+    'The most dependable first, unless `sort` or `random` say otherwise. Filters take any letter case. Proxies that ask for a login are in lines for the administrator alone, and with it.',
   answers: {
     200: {
       description: 'The matches, as JSON or as lines.',
@@ -43,14 +43,15 @@ export const list = describe({
     },
     304: { description: 'Nothing has changed since the answer that `If-None-Match` names.' },
   },
-  errors: [400],
+  errors: [400, 401],
 });
 
 export const exportList = describe({
   id: 'exportProxies',
   tag,
   summary: 'All usable proxies as a file',
-  description: 'Streamed, the most dependable first unless `sort` says otherwise.',
+  description:
+    'Streamed, the most dependable first unless `sort` says otherwise. For the administrator logins stand in it: as `protocol://user:password@ip:port`, as `ip:port:user:password` with `format=text`, and in records. For others they are masked in records, and their lines left out.',
   answers: {
     200: {
       description: 'One proxy a line.',
@@ -67,7 +68,7 @@ export const exportList = describe({
       },
     },
   },
-  errors: [400],
+  errors: [400, 401],
 });
 
 export const status = describe({

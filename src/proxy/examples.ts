@@ -20,6 +20,7 @@ export const proxyExample = {
   first_seen: '2026-01-29 06:00:41',
   last_alive: '2026-01-31 08:05:09',
   error: null,
+  login: null,
 };
 
 export const jobExample = {

@@ -1,7 +1,13 @@
+import { AppError } from '../errors.ts';
+import { csvRow } from '../lib/csv.ts';
+import { formatLogin } from './login.ts';
 import {
+  type Dialled,
   type Endpoint,
   formatAddress,
+  formatAddressWithLogin,
   formatUrl,
+  formatWithLogin,
   type ProxyFilter,
   type ProxyRecord,
   type Sort,
@@ -25,6 +31,8 @@ export interface ExportQuery {
   uniqueExit: boolean;
   /** The matches in another order, which counts instead of `order`. */
   ranked?: AsyncIterable<ProxyRecord[]> | undefined;
+  /** For the administrator: logins stand in it. For others they are masked. */
+  logins: boolean;
 }
 
 /** The schemes that clients know. An `https` proxy is spoken to in plain HTTP: `https://` would mean TLS to it. */
@@ -32,25 +40,46 @@ const CLIENT_SCHEMES = { http: 'http', https: 'http', socks4: 'socks4', socks5: 
 const REMOTE_DNS_SCHEMES = { ...CLIENT_SCHEMES, socks4: 'socks4a', socks5: 'socks5h' } as const;
 
 /** A proxy as clients such as curl take it. `remoteDns`: with the scheme by which the proxy looks names up. */
-export function formatForClient(endpoint: Endpoint, remoteDns: boolean): string {
+function formatForClient({ protocol, login, ...place }: Dialled, remoteDns: boolean): string {
   const schemes = remoteDns ? REMOTE_DNS_SCHEMES : CLIENT_SCHEMES;
-  return `${schemes[endpoint.protocol]}://${formatAddress(endpoint)}`;
+  return `${schemes[protocol]}://${login ? `${formatLogin(login)}@` : ''}${formatAddress(place)}`;
 }
 
-/** The lines of proxies in one of the forms that have lines; none comes twice. */
-export function createLineFormat(format: 'standard' | 'text' | 'url', remoteDns: boolean) {
+export type LineFormat = 'standard' | 'text' | 'url';
+
+/** The lines of proxies in one of the forms that have lines; none comes twice. `logins`: as in `ExportQuery`. */
+export function createLineFormat(
+  format: LineFormat,
+  { remoteDns, logins }: Pick<ExportQuery, 'remoteDns' | 'logins'>,
+) {
   const seen = new Set<string>();
-  return (endpoint: Endpoint): string => {
-    if (format === 'standard') return `${formatUrl(endpoint)}\n`;
-    if (format === 'text') return `${formatAddress(endpoint)}\n`;
-    const line = `${formatForClient(endpoint, remoteDns)}\n`;
+  return (found: Dialled): string => {
+    const proxy = logins ? found : { ...found, login: null };
+    if (format === 'standard') return `${formatWithLogin(proxy)}\n`;
+    if (format === 'text') return `${formatAddressWithLogin(proxy)}\n`;
+    const line = `${formatForClient(proxy, remoteDns)}\n`;
     // One address that is `http` and `https` is the same proxy to a client.
-    if (endpoint.protocol.startsWith('http')) {
+    if (proxy.protocol.startsWith('http')) {
       if (seen.has(line)) return '';
       seen.add(line);
     }
     return line;
   };
+}
+
+/**
+ * The filter under which somebody sees proxies: of what asks for a login the lines are for the administrator, as without the
+ * login they are of no use.
+ * @throws {AppError} `unauthorized` where others ask for these alone.
+ */
+export function visible(filter: ProxyFilter, format: ExportFormat, admin: boolean): ProxyFilter {
+  if (admin || format === 'json' || format === 'csv') return filter;
+  if (filter.login === true) {
+    const message =
+      'Lines with logins are for the administrator: they need the header Authorization: Bearer <ADMIN_TOKEN>.';
+    throw new AppError('unauthorized', message);
+  }
+  return { ...filter, login: false };
 }
 
 /** Leaves of those with one exit address only the first. */
@@ -67,19 +96,19 @@ export function createExitFilter(): (record: ProxyRecord) => boolean {
 /** The matches, in pieces of some hundred. */
 export async function* exportProxies(
   store: Pick<ProxyStore, 'endpoints' | 'lookup'>,
-  { filter, order, offset, limit, format, remoteDns, uniqueExit, ranked }: ExportQuery,
+  { filter, order, offset, limit, format, remoteDns, uniqueExit, ranked, logins }: ExportQuery,
 ): AsyncIterable<string> {
   const isWhole = format === 'csv' || format === 'json';
   const isFirst = uniqueExit ? createExitFilter() : () => true;
-  const write = isWhole ? null : createLineFormat(format, remoteDns);
+  const write = isWhole ? null : createLineFormat(format, { remoteDns, logins });
   let toSkip = offset;
   let left = limit;
   let count = 0;
-  if (format === 'csv') yield `${COLUMNS.join(',')}\n`;
+  if (format === 'csv') yield csvRow(COLUMNS);
   if (format === 'json') yield '[';
   for await (const batch of ranked ?? store.endpoints(filter, order)) {
     if (left <= 0) break;
-    const entries = isWhole || uniqueExit ? (await wholeOf(batch)).filter(isFirst) : batch;
+    const entries = isWhole || uniqueExit || logins ? (await wholeOf(batch)).filter(isFirst) : batch;
     const wanted = entries.slice(toSkip, toSkip + left);
     toSkip = Math.max(0, toSkip - entries.length);
     left -= wanted.length;
@@ -87,8 +116,9 @@ export async function* exportProxies(
       .map((entry) => {
         if (write) return write(entry);
         const record = entry as ProxyRecord;
-        if (format === 'csv') return csvRow(record);
-        return `${count++ === 0 ? '\n' : ',\n'}${JSON.stringify(proxyView(record))}`;
+        const view = logins ? { ...proxyView(record), login: record.login } : proxyView(record);
+        if (format === 'csv') return csvRow(COLUMNS.map((column) => view[column]));
+        return `${count++ === 0 ? '\n' : ',\n'}${JSON.stringify(view)}`;
       })
       .join('');
     if (text !== '') yield text;
@@ -123,16 +153,5 @@ const COLUMNS = [
   'status',
   'source',
   'id',
+  'login',
 ] as const satisfies readonly (keyof View)[];
-
-function csvRow(record: ProxyRecord): string {
-  const view = proxyView(record);
-  return `${COLUMNS.map((column) => cell(view[column])).join(',')}\n`;
-}
-
-/** A leading apostrophe keeps spreadsheets from running what a list chose as its name. */
-function cell(value: View[keyof View]): string {
-  const text = Array.isArray(value) ? value.join(' ') : String(value ?? '');
-  const safe = typeof value === 'string' && /^[=+@-]/.test(text) ? `'${text}` : text;
-  return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
-}

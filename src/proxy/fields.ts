@@ -29,4 +29,5 @@ export const PROXY_FIELDS: FieldsOf<ProxyDraft> = {
   proof: { kind: 'text', nullable: true },
   tampering: { kind: 'text', nullable: true },
   reports: { kind: 'text', nullable: true },
+  login: { kind: 'text', nullable: true },
 };

@@ -1,6 +1,6 @@
 import {
   type CheckResult,
-  type Endpoint,
+  type Dialled,
   type ProxyRecord,
   type Status,
   UNKNOWN_COUNTRY,
@@ -14,7 +14,7 @@ const MEMORY_MS = UPTIME.memoryMs;
 const LONGEST_WATCH_MS = 2 * 3_600_000;
 /** A proxy that was checked, as far as it was known before. */
 export interface Checked {
-  endpoint: Endpoint;
+  endpoint: Dialled;
   /** `null` at the first check. */
   record: ProxyRecord | null;
   /** The list that named it; used for new ones. */
@@ -68,6 +68,8 @@ export function observe(
     proof: passed ? result.proof : (record?.proof ?? null),
     tampering: passed ? result.tampering.join(' ') : (record?.tampering ?? null),
     reports: record?.reports ?? null,
+    // That of a known proxy changes with its list, not with a check, which may have begun before.
+    login: record ? record.login : (endpoint.login ?? null),
   };
 }
 

@@ -1,3 +1,5 @@
+import { formatLogin, type Login } from './login.ts';
+
 /** Protocols of a proxy. `https`: an HTTP proxy through which CONNECT to a verified TLS site works. */
 export const PROTOCOLS = ['http', 'https', 'socks4', 'socks5'] as const;
 export type Protocol = (typeof PROTOCOLS)[number];
@@ -26,6 +28,12 @@ export interface Endpoint {
   ip: string;
   /** 1 to 65535. */
   port: number;
+}
+
+/** An endpoint as it is dialled. */
+export interface Dialled extends Endpoint {
+  /** What it asks its users for; it stands in no key, message or answer. */
+  login?: Login | null;
 }
 
 /** An endpoint that a list named and nobody has checked yet. */
@@ -71,6 +79,8 @@ export interface ProxyRecord extends Endpoint {
   tampering: string | null;
   /** What users said, as JSON; see `reports.ts`. */
   reports: string | null;
+  /** What it asks its users for, where the operator's own list says it. For nobody else's eyes. */
+  login: Login | null;
 }
 
 const MEMORY_MS = 24 * 3_600_000;
@@ -138,6 +148,8 @@ export interface ProxyFilter {
   anonymity?: Anonymity;
   /** One of these. */
   proofs?: readonly Proof[];
+  /** Whether it asks its users for a login. */
+  login?: boolean;
   source?: string;
   maxResponseMs?: number;
   /** Last checked at this time or later. */
@@ -163,4 +175,15 @@ export function formatAddress({ ip, port }: Pick<Endpoint, 'ip' | 'port'>): stri
 /** `socks5://203.0.113.9:1080`: one proxy in the form that clients take. */
 export function formatUrl(endpoint: Endpoint): string {
   return `${endpoint.protocol}://${formatAddress(endpoint)}`;
+}
+
+/** `203.0.113.9:8080:user:password`, or `203.0.113.9:8080` where there is no login; for those alone who may know it. */
+export function formatAddressWithLogin({ login, ...endpoint }: Dialled): string {
+  return login ? `${formatAddress(endpoint)}:${login}` : formatAddress(endpoint);
+}
+
+/** `http://user:password@203.0.113.9:8080`: the same with the login, for those alone who may know it. */
+export function formatWithLogin({ login, ...endpoint }: Dialled): string {
+  if (!login) return formatUrl(endpoint);
+  return `${endpoint.protocol}://${formatLogin(login)}@${formatAddress(endpoint)}`;
 }

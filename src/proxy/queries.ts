@@ -48,6 +48,12 @@ const filters = {
       description: 'Only what is proven in this way or a stronger one; `tls` is the strongest.',
     }),
   ),
+  login: Type.Optional(
+    oneOf(['none', 'needed'], {
+      description:
+        '`none`: only those that ask for no login, as in all lines that are not for the administrator.',
+    }),
+  ),
   source: Type.Optional(
     Type.String({ maxLength: 200, description: 'Only what this list named first; letter case counts.' }),
   ),
@@ -159,7 +165,7 @@ const valuesOf = (text: string | undefined) =>
 
 /** The filter that the query means; ages are counted back from `now`. */
 export function toFilter(query: FilterQuery & Pick<ListQuery, 'status'>, now: number): ProxyFilter {
-  const { status, anonymity, source, tampering } = query;
+  const { status, anonymity, source, tampering, login } = query;
   const filter: ProxyFilter = { status: status ?? 'alive' };
   const protocols = valuesOf(query.protocol) as Protocol[] | undefined;
   const among = valuesOf(query.country?.toUpperCase());
@@ -175,6 +181,7 @@ export function toFilter(query: FilterQuery & Pick<ListQuery, 'status'>, now: nu
   if (anonymity !== undefined) filter.anonymity = anonymity;
   if (tampering !== undefined) filter.tampers = tampering === 'some';
   if (query.proof !== undefined || query.min_proof !== undefined) filter.proofs = proofsOf(query);
+  if (login !== undefined) filter.login = login === 'needed';
   if (source !== undefined) filter.source = source;
   if (query.max_latency_ms !== undefined) filter.maxResponseMs = query.max_latency_ms;
   if (query.max_age !== undefined) filter.checkedSince = now - query.max_age * 1000;

@@ -10,7 +10,7 @@ import { coerce } from '../lib/schema.ts';
 import { judgeAnswer } from './check/judge.ts';
 import * as described from './descriptions.ts';
 import { refreshEvents } from './events.ts';
-import { createLineFormat } from './export.ts';
+import { createLineFormat, visible } from './export.ts';
 import { exportQuery, type ListQuery, listQuery, queryView, toFilter } from './queries.ts';
 import { idParams, quickTestBody, reportBody, sourceParams, sourcesQuery } from './schemas.ts';
 import type { ProxyService } from './service.ts';
@@ -53,7 +53,7 @@ export function proxyRoutes(options: ProxyRoutesOptions) {
   let listeners = 0;
 
   return new Elysia()
-    .get('/api/v1/proxies', async ({ query }) => list(query), {
+    .get('/api/v1/proxies', async ({ query, request }) => list(query, contextOf(request).admin), {
       query: listQuery,
       transform: coerced(listQuery),
       detail: described.list,
@@ -61,10 +61,11 @@ export function proxyRoutes(options: ProxyRoutesOptions) {
     })
     .get(
       '/api/export',
-      ({ query }) => {
+      ({ query, request }) => {
         const { format = 'standard', target, sort = 'dependable', offset = 0 } = query;
         const random = query.random && target === undefined;
-        const filter = toFilter(query, now());
+        const { admin } = contextOf(request);
+        const filter = visible(toFilter(query, now()), format, admin);
         const text = service.export({
           filter,
           order: random ? 'random' : sort,
@@ -74,6 +75,7 @@ export function proxyRoutes(options: ProxyRoutesOptions) {
           format,
           remoteDns: query.remote_dns ?? false,
           uniqueExit: query.unique === 'exit_ip',
+          logins: admin,
         });
         const { type, extension } = FILES[format];
         const disposition = `attachment; filename="proxies.${extension}"`;
@@ -195,11 +197,11 @@ export function proxyRoutes(options: ProxyRoutesOptions) {
       { detail: described.judge },
     );
 
-  async function list(query: ListQuery): Promise<Response> {
+  async function list(query: ListQuery, admin: boolean): Promise<Response> {
     const { target, format = 'json', sort = 'dependable', offset = 0 } = query;
     const random = query.random && target === undefined;
     const limit = Math.min(query.limit ?? DEFAULT_ENTRIES, MOST_ENTRIES);
-    const filter = toFilter(query, now());
+    const filter = visible(toFilter(query, now()), format, admin);
     const uniqueExit = query.unique !== undefined;
     const { items, total } =
       target !== undefined
@@ -216,11 +218,11 @@ export function proxyRoutes(options: ProxyRoutesOptions) {
             : await service.list({ filter, sort, offset, limit });
     // An age is counted from the moment of the request, so that the answer is right for that moment only.
     // What is known of a target changes without the pool.
-    const lasting = !random && target === undefined && query.max_age === undefined;
+    const lasting = !admin && !random && target === undefined && query.max_age === undefined;
     const caching = lasting ? REVALIDATE : NO_STORE;
     if (format !== 'json') {
       const headers = { ...TEXT, ...caching, 'x-total-count': String(total) };
-      const write = createLineFormat(format, query.remote_dns ?? false);
+      const write = createLineFormat(format, { remoteDns: query.remote_dns ?? false, logins: admin });
       return new Response(items.map(write).join(''), { headers });
     }
     return json(listView({ items, total }, queryView(query, filter, limit)), caching);

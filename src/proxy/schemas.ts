@@ -83,6 +83,12 @@ export const proxySchema = Type.Object(
     first_seen: Type.String({ description: TIMESTAMP }),
     last_alive: nullable(Type.String({ description: TIMESTAMP })),
     error: nullable(oneOf(CHECK_ERRORS, { description: 'Why the last check failed.' })),
+    login: nullable(
+      Type.String({
+        description:
+          'Whether it asks for a login: `null` where it does not, else `***`. The export shows it to the administrator.',
+      }),
+    ),
   },
   { $id: 'Proxy' },
 );

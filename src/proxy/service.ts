@@ -14,6 +14,7 @@ import { createDiscovery } from './discovery/discovery.ts';
 import { createPass } from './discovery/pass.ts';
 import { createTrials } from './discovery/trials.ts';
 import { createExitFilter, type ExportQuery, exportProxies } from './export.ts';
+import { createLogins } from './logins.ts';
 import { createPoolHistory, type PoolSample } from './pool-history.ts';
 import { PROTOCOLS, type ProxyFilter, type ProxyRecord, type Sort, STATUSES } from './proxy.ts';
 import { createEchoedRecall } from './recheck/echoed.ts';
@@ -159,7 +160,8 @@ export function createProxyService(options: ProxyServiceOptions): ProxyService {
   const budget = createCheckBudget(clock, options.checksPerHour ?? CHECKS_PER_HOUR);
   const recorder = createRecorder({ ...options, checkCostMs: () => budget.checkCostMs });
   const progress = createProgress(options);
-  const tryEntry = createTrials({ checker, recorder, budget, sources: options.sources });
+  const logins = createLogins();
+  const tryEntry = createTrials({ checker, recorder, budget, logins, sources: options.sources });
   const pass = createPass(options.state, options.random, clock.now());
   const discovery = createDiscovery({
     checker,
@@ -178,6 +180,7 @@ export function createProxyService(options: ProxyServiceOptions): ProxyService {
     progress,
     budget,
     pass,
+    logins,
     discovery,
     tryEntry,
     budgetMs: options.refreshBudgetMs,

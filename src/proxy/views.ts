@@ -2,6 +2,7 @@ import type { Static } from '@sinclair/typebox';
 import { formatMinute, formatTimestamp } from '../lib/clock.ts';
 import type { TestOutcome } from './check/single-check.ts';
 import { uptimeOf } from './history.ts';
+import { MASKED } from './login.ts';
 import type { ProxyRecord } from './proxy.ts';
 import type { RefreshJob, SourceProgress } from './refresh/progress.ts';
 import type {
@@ -44,6 +45,7 @@ export function proxyView(record: ProxyRecord): Static<typeof proxySchema> {
     first_seen: formatTimestamp(record.firstSeen),
     last_alive: timeOrNull(record.lastAlive),
     error: record.error,
+    login: record.login === null ? null : MASKED,
   };
 }
 

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
-import { createServer } from 'node:net';
 import type { Checker } from '../../src/proxy/check/checker.ts';
 import type { Protocol } from '../../src/proxy/proxy.ts';
 import { createCertificates } from '../support/certificates.ts';
 import { localChecker } from '../support/checkers.ts';
+import { freePort } from '../support/free-port.ts';
 import { type JudgeServer, startJudge } from '../support/judge-server.ts';
 import { type RealProxy, startDante, startMicrosocks, startTinyproxy } from '../support/real-proxies.ts';
 
@@ -12,10 +12,18 @@ let checker: Checker;
 let tinyproxy: RealProxy;
 let microsocks: RealProxy;
 let dante: RealProxy;
+let locked: { http: RealProxy; socks5: RealProxy };
+/** The headers of each request at the judges. */
+const heard: string[] = [];
+const LOGIN = { user: 'operator', password: 'correct-horse' };
 
 beforeAll(async () => {
   const certificates = await createCertificates();
-  judges = [await startJudge(), await startJudge({ tls: certificates.good, host: 'localhost' })];
+  const onRequest = (_path: string, _peer: string, headers: object) => heard.push(JSON.stringify(headers));
+  judges = [
+    await startJudge({ onRequest }),
+    await startJudge({ tls: certificates.good, host: 'localhost', onRequest }),
+  ];
   checker = localChecker({
     judges: judges.map(({ url }) => url),
     ca: certificates.ca,
@@ -23,22 +31,19 @@ beforeAll(async () => {
   });
   tinyproxy = await startTinyproxy('127.9.0.1', await freePort('127.9.0.1'));
   microsocks = await startMicrosocks('127.9.0.2', await freePort('127.9.0.2'));
+  locked = {
+    http: await startTinyproxy('127.9.0.4', await freePort('127.9.0.4'), LOGIN),
+    socks5: await startMicrosocks('127.9.0.5', await freePort('127.9.0.5'), LOGIN),
+  };
   dante = await startDante('127.9.0.3', await freePort('127.9.0.3'));
 });
 
 afterAll(async () => {
   checker.close();
-  await Promise.all([...judges, tinyproxy, microsocks, dante].map((one) => one?.stop()));
+  await Promise.all(
+    [...judges, tinyproxy, microsocks, dante, locked?.http, locked?.socks5].map((one) => one?.stop()),
+  );
 });
-
-function freePort(host: string): Promise<number> {
-  return new Promise((resolve) => {
-    const server = createServer().listen(0, host, () => {
-      const address = server.address();
-      server.close(() => resolve(typeof address === 'object' && address !== null ? address.port : 0));
-    });
-  });
-}
 
 test('tinyproxy is an HTTP proxy that says so', async () => {
   expect(await check('http', '127.9.0.1', tinyproxy)).toMatchObject({
@@ -82,6 +87,28 @@ for (const protocol of ['socks4', 'socks5'] as const) {
   });
 }
 
-function check(protocol: Protocol, ip: string, { port }: RealProxy) {
-  return checker.check({ protocol, ip, port });
+for (const [protocol, ip, proxy] of [
+  ['http', '127.9.0.4', () => locked.http],
+  ['https', '127.9.0.4', () => locked.http],
+  ['socks5', '127.9.0.5', () => locked.socks5],
+] as const) {
+  test(`${protocol} with a login works with it, and with no other`, async () => {
+    expect(await check(protocol, ip, proxy(), 'operator:correct-horse')).toMatchObject({
+      verdict: 'alive',
+      exitIp: ip,
+    });
+    expect(await check(protocol, ip, proxy())).toEqual({ verdict: 'dead', error: 'auth_required' });
+    for (const wrong of ['operator:wrong', 'else:correct-horse', 'operator:']) {
+      expect(await check(protocol, ip, proxy(), wrong)).toMatchObject({ verdict: 'dead' });
+    }
+  });
+}
+
+test('what is sent of a login ends at the proxy', () => {
+  expect(heard.length).toBeGreaterThan(10);
+  expect(heard.join('\n')).not.toMatch(/proxy-authorization|correct-horse/i);
+});
+
+function check(protocol: Protocol, ip: string, { port }: RealProxy, login: string | null = null) {
+  return checker.check({ protocol, ip, port, login });
 }

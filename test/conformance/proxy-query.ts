@@ -262,6 +262,7 @@ function variety(count: number) {
     uptimeWeight: ((index * 3) % 8) / 8,
     port: 8080 + (index % 3),
     tampering: [null, '', 'via'][index % 3] ?? null,
+    login: index % 10 === 3 ? `user-${index}:secret` : null,
     lastChecked: 1000 + ((index * 11) % 13),
     firstSeen: 500 + ((index * 3) % 10),
   }));
@@ -287,6 +288,8 @@ function filters(): ProxyFilter[] {
     { ports: [8081, 8082, 9] },
     { tampers: false },
     { tampers: true },
+    { login: false },
+    { login: true },
   ];
   const pairs = single.flatMap((one, index) =>
     single.slice(index + 1).map((other) => ({ ...one, ...other })),
@@ -319,7 +322,8 @@ function matches(record: ProxyRecord, filter: ProxyFilter): boolean {
     !(filter.excludeCountries?.includes(record.country) ?? false) &&
     (filter.ports?.includes(record.port) ?? true) &&
     (filter.tampers === undefined ||
-      (record.tampering !== null && filter.tampers === (record.tampering !== '')))
+      (record.tampering !== null && filter.tampers === (record.tampering !== ''))) &&
+    (filter.login === undefined || filter.login === (record.login !== null))
   );
 }
 

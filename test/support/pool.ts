@@ -4,7 +4,13 @@ import { createSqliteProxies } from '../../adapters/sqlite/proxies.ts';
 import { createSqliteState } from '../../adapters/sqlite/state.ts';
 import type { Checker, JudgeState } from '../../src/proxy/check/checker.ts';
 import type { Kind } from '../../src/proxy/discovery/key.ts';
-import { type CheckResult, type Endpoint, formatUrl, type Protocol } from '../../src/proxy/proxy.ts';
+import {
+  type CheckResult,
+  type Dialled,
+  type Endpoint,
+  formatUrl,
+  type Protocol,
+} from '../../src/proxy/proxy.ts';
 import type { Scope } from '../../src/proxy/refresh/round.ts';
 import { createProxyService, type ProxyServiceOptions } from '../../src/proxy/service.ts';
 import type { ReadSource } from '../../src/proxy/sources/read.ts';
@@ -86,8 +92,8 @@ export async function createPool(
     if (list instanceof Error)
       return { found: 0, rejected: 0, bytes: 0, error: list.message, reached: false };
     for (const url of list) {
-      const { protocol, ip, port } = endpointOf(url);
-      onCandidate(protocol as Kind, ip, port, null);
+      const { protocol, ip, port, login = null } = endpointOf(url);
+      onCandidate(protocol as Kind, ip, port, null, login);
     }
     return { found: list.length, rejected: 0, bytes: 0, error: null, reached: true };
   };
@@ -141,15 +147,18 @@ export async function createPool(
   }
 }
 
-export function endpointOf(url: string): Endpoint {
+/** The parts of `http://192.0.2.1:80`, or of `http://user:password@192.0.2.1:80`. */
+export function endpointOf(url: string): Dialled {
   const [protocol = '', rest = ''] = url.split('://');
-  const [ip = '', port = ''] = rest.split(':');
-  return { protocol: protocol as Protocol, ip, port: Number(port) };
+  const [place = '', login] = rest.split('@').reverse();
+  const [ip = '', port = ''] = place.split(':');
+  return { protocol: protocol as Protocol, ip, port: Number(port), ...(login !== undefined && { login }) };
 }
 
 /** A record to save: alive and checked once at `now`, unless told otherwise. */
 export function draft(url: string, now: number, changes: Partial<ProxyDraft> = {}): ProxyDraft {
   return {
+    login: null,
     ...endpointOf(url),
     country: 'ZZ',
     source: 'a',

@@ -21,23 +21,36 @@ interface Program {
   config?: (folder: string) => string;
 }
 
+interface Login {
+  user: string;
+  password: string;
+}
+
 /** HTTP and CONNECT. `address` is one of 127.0.0.0/8. */
-export function startTinyproxy(address: string, port: number): Promise<RealProxy> {
+export function startTinyproxy(address: string, port: number, login?: Login): Promise<RealProxy> {
   return start(address, port, {
     command: 'tinyproxy',
     debianPackage: 'tinyproxy-bin',
     args: (folder) => ['-d', '-c', join(folder, 'proxy.conf')],
     config: () =>
-      `Port ${port}\nListen ${address}\nBind ${address}\nTimeout 20\nMaxClients 200\nAllow 127.0.0.0/8\n`,
+      `Port ${port}\nListen ${address}\nBind ${address}\nTimeout 20\nMaxClients 200\nAllow 127.0.0.0/8\n${login ? `BasicAuth ${login.user} ${login.password}\n` : ''}`,
   });
 }
 
-/** SOCKS5 without a password. */
-export function startMicrosocks(address: string, port: number): Promise<RealProxy> {
+/** SOCKS5. */
+export function startMicrosocks(address: string, port: number, login?: Login): Promise<RealProxy> {
   return start(address, port, {
     command: 'microsocks',
     debianPackage: 'microsocks',
-    args: () => ['-i', address, '-p', String(port), '-b', address],
+    args: () => [
+      '-i',
+      address,
+      '-p',
+      String(port),
+      '-b',
+      address,
+      ...(login ? ['-u', login.user, '-P', login.password] : []),
+    ],
   });
 }
 

@@ -47,6 +47,7 @@ export function draft(fields: Partial<ProxyDraft> = {}): ProxyDraft {
     proof: 'relayed',
     tampering: null,
     reports: null,
+    login: null,
     ...fields,
   };
 }

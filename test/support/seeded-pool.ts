@@ -93,6 +93,7 @@ function draftOf(index: number, now: number, random: () => number): ProxyDraft {
     proof: alive ? 'relayed' : null,
     tampering: null,
     reports: null,
+    login: null,
   };
 }
 

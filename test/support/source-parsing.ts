@@ -1,4 +1,5 @@
 import { formatAddress, type Protocol } from '../../src/proxy/proxy.ts';
+import type { EntryRules } from '../../src/proxy/sources/endpoint.ts';
 import { createParser } from '../../src/proxy/sources/parser.ts';
 import type { SourceFormat } from '../../src/proxy/sources/source.ts';
 
@@ -11,10 +12,11 @@ export function parse(
   list: string,
   protocol: Protocol | null = null,
   allowPrivate = false,
+  logins = false,
 ) {
   const results = [list.length, 65_536, 7, 1]
     .filter((size) => list.length / size < 100_000)
-    .map((size) => parseInPieces(format, list, size, protocol, allowPrivate));
+    .map((size) => parseInPieces(format, list, size, protocol, { allowPrivate, logins }));
   const [first, ...others] = results;
   if (!first) throw new Error('an empty list has no pieces');
   for (const other of others) {
@@ -29,14 +31,15 @@ function parseInPieces(
   list: string,
   size: number,
   protocol: Protocol | null,
-  allowPrivate: boolean,
+  rules: EntryRules,
 ) {
   const taken: string[] = [];
   const parser = createParser(format, {
     protocol,
-    allowPrivate,
-    onCandidate: (said, ip, port, country) => {
-      taken.push(`${said}://${formatAddress({ ip, port })}${country ? ` ${country}` : ''}`);
+    ...rules,
+    onCandidate: (said, ip, port, country, login) => {
+      const place = `${login === null ? '' : `${login}@`}${formatAddress({ ip, port })}`;
+      taken.push(`${said}://${place}${country ? ` ${country}` : ''}`);
     },
   });
   for (let start = 0; start < list.length; start += size) parser.push(list.slice(start, start + size));

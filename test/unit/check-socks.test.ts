@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test';
 import { Inbox } from '../../src/proxy/check/inbox.ts';
-import { connectSocks4, connectSocks5, ipv6Bytes } from '../../src/proxy/check/socks.ts';
+import { connectSocks4, connectSocks5, greetSocks5, ipv6Bytes } from '../../src/proxy/check/socks.ts';
 
 test('SOCKS4 is asked for the IPv4 address', () => {
   const { say } = connectSocks4({ host: 'judge.test', address: '203.0.113.9', port: 8080 });
@@ -12,6 +12,19 @@ test('SOCKS4 is asked for the name where there is no IPv4 address', () => {
     const { say } = connectSocks4({ host: 'j.test', address, port: 80 });
     expect([...Buffer.from(say)]).toEqual([4, 1, 0, 80, 0, 0, 0, 1, 0, ...Buffer.from('j.test'), 0]);
   }
+});
+
+test('SOCKS4 is told the name of the login as its user id', () => {
+  const { say } = connectSocks4({ host: 'j.test', address: '203.0.113.9', port: 8080 }, 'me:secret');
+  expect([...Buffer.from(say)]).toEqual([4, 1, 31, 144, 203, 0, 113, 9, ...Buffer.from('me'), 0]);
+});
+
+test('SOCKS5 is told a login once it has asked for one', () => {
+  const [greeting, login] = greetSocks5('me:s:é');
+  expect([...Buffer.from(greeting?.say ?? '')]).toEqual([5, 1, 2]);
+  const password = Buffer.from('s:é');
+  expect([...Buffer.from(login?.say ?? '')]).toEqual([1, 2, 109, 101, password.length, ...password]);
+  expect(greetSocks5()).toHaveLength(1);
 });
 
 test('SOCKS5 is asked for an IPv4 address, an IPv6 address or a name', () => {

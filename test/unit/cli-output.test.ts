@@ -1,5 +1,5 @@
 import { expect, test } from 'bun:test';
-import { createResultWriter, csvHeader } from '../../src/cli/check-format.ts';
+import { type CHECK_FORMATS, createResultWriter, csvHeader } from '../../src/cli/check-format.ts';
 import { misspelled } from '../../src/cli/config.ts';
 import { countOf, formatCount, formatSpan } from '../../src/cli/format.ts';
 import { masked } from '../../src/cli/masked.ts';
@@ -133,21 +133,30 @@ test('a slip of the pen in a variable is seen, other programs are left alone', (
   ]);
 });
 
+const ALIVE = {
+  verdict: 'alive' as const,
+  connectMs: 1,
+  firstByteMs: 2,
+  totalMs: 3.4,
+  exitIp: '10.0.0.1',
+  anonymity: 'elite' as const,
+  tampering: ['x-"odd"', 'via'],
+  proof: 'signed' as const,
+};
+
 test('cells that would break a CSV file apart are quoted', async () => {
   const write = await createResultWriter('csv', undefined);
-  const row = write(
-    { protocol: 'http', ip: '203.0.113.9', port: 80 },
-    {
-      verdict: 'alive',
-      connectMs: 1,
-      firstByteMs: 2,
-      totalMs: 3.4,
-      exitIp: '10.0.0.1',
-      anonymity: 'elite',
-      tampering: ['x-"odd"', 'via'],
-      proof: 'signed',
-    },
-  );
-  expect(csvHeader).toBe('protocol,ip,port,country,response_time,anonymity,exit_ip,tampering,proof\n');
-  expect(row).toBe('http,203.0.113.9,80,ZZ,3,elite,10.0.0.1,"x-""odd"" via",signed\n');
+  const row = write({ protocol: 'http', ip: '203.0.113.9', port: 80 }, ALIVE);
+  expect(csvHeader).toBe('protocol,ip,port,country,response_time,anonymity,exit_ip,tampering,proof,login\n');
+  expect(row).toBe('http,203.0.113.9,80,ZZ,3,elite,10.0.0.1,"x-""odd"" via",signed,\n');
+});
+
+test('a living proxy is written with its login, so that the list can be used', async () => {
+  const proxy = { protocol: 'http', ip: '203.0.113.9', port: 80, login: 'me:a:b' } as const;
+  const written = async (format: (typeof CHECK_FORMATS)[number]) =>
+    (await createResultWriter(format, undefined))(proxy, ALIVE);
+  expect(await written('standard')).toBe('http://me:a%3Ab@203.0.113.9:80\n');
+  expect(await written('text')).toBe('203.0.113.9:80:me:a:b\n');
+  expect(JSON.parse(await written('json'))).toMatchObject({ login: 'me:a:b' });
+  expect(await written('csv')).toEndWith(',me:a:b\n');
 });

@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, test } from 'bun:test';
 import { createPass } from '../../src/proxy/discovery/pass.ts';
+import { createLogins } from '../../src/proxy/logins.ts';
 import { createCandidates } from '../../src/proxy/refresh/candidates.ts';
 import { createPool, draft, type Lists } from '../support/pool.ts';
 
@@ -241,10 +242,10 @@ describe('a list of a million entries', () => {
     await open();
     Bun.gc(true);
     const before = process.memoryUsage().rss;
-    const candidates = createCandidates(createPass(pool.state, Math.random, 0));
+    const candidates = createCandidates(createPass(pool.state, Math.random, 0), createLogins());
     for (let index = 0; index < 1_000_000; index++) {
       const ip = `${1 + (index % 200)}.${(index >> 4) & 255}.${(index >> 12) & 255}.7`;
-      candidates.add(0, 'http', ip, 1 + (index % 60_000), null);
+      candidates.add(0, 'http', ip, 1 + (index % 60_000), { country: null, login: null });
     }
     expect(candidates.fresh.size).toBeGreaterThan(900_000);
     expect((process.memoryUsage().rss - before) / 2 ** 20).toBeLessThan(300);

@@ -263,6 +263,7 @@ test('bytes at random, and lists with bytes replaced at random, never make a par
         const parser = createParser(format, {
           protocol: 'http',
           allowPrivate: false,
+          logins: random(2) === 0,
           onCandidate: (_, ip, port) => {
             expect(ip).toMatch(/^8\.8\.8\.\d+$|^\d+\.\d+\.\d+\.\d+$|:/);
             expect(port).toBeWithin(1, 65_536);

@@ -38,6 +38,54 @@ describe('a line is taken as', () => {
   });
 });
 
+const own = (line: string) => parse('lines', line, null, false, true).taken;
+
+describe("a line of the operator's own list is taken with its login as", () => {
+  test.each([
+    ['8.8.8.1:8080:user:pass', 'any://user:pass@8.8.8.1:8080'],
+    ['8.8.8.1:8080:123:456:7 DE', 'any://123:456:7@8.8.8.1:8080 DE'],
+    ['socks5://8.8.8.1:1080:user:p@ss', ''],
+    ['user:pass@8.8.8.1:80', 'any://user:pass@8.8.8.1:80'],
+    ['http:pass@8.8.8.1:80', 'any://http:pass@8.8.8.1:80'],
+    ['http://user:pass@8.8.8.1:80', 'http://user:pass@8.8.8.1:80'],
+    ['socks5h://user:p@ss@8.8.8.1:1080', 'socks5://user:p@ss@8.8.8.1:1080'],
+    ['socks4://id@8.8.8.1:1080', 'socks4://id:@8.8.8.1:1080'],
+    ['http://us%20er:p%3A%40%2F%C3%A9@8.8.8.1:80 DE', 'http://us er:p:@/é@8.8.8.1:80 DE'],
+    ['http://user:100%@8.8.8.1:80', 'http://user:100%@8.8.8.1:80'],
+    ['http://user:pass@[2606:4700::1]:80', 'http://user:pass@[2606:4700::1]:80'],
+    ['8.8.8.1:8080', 'any://8.8.8.1:8080'],
+    ['8.8.8.1:3128:The Netherlands', 'any://8.8.8.1:3128'],
+  ])('%j', (line, expected) => {
+    expect(own(line)).toEqual(expected === '' ? [] : [expected]);
+  });
+});
+
+describe("a line of the operator's own list is not taken", () => {
+  test.each([
+    'http://:pass@8.8.8.1:80',
+    'http://us%3Aer:pass@8.8.8.1:80',
+    'http://user:pa%0d%0ass@8.8.8.1:80',
+    `http://${'u'.repeat(256)}:pass@8.8.8.1:80`,
+    `8.8.8.1:80:user:${'p'.repeat(256)}`,
+    'http://user:pass@10.1.2.3:80',
+    'http://user:pass@proxy.example.com:80',
+    'Support by donations: bc1qxyz',
+  ])('%j', (line) => {
+    expect(own(line)).toEqual([]);
+  });
+});
+
+test('a login in fields of its own is taken from own lists alone', () => {
+  const list = '[{"ip":"8.8.8.1","port":80,"username":"user","password":"p:w"},{"ip":"8.8.8.2","port":80}]';
+  expect(parse('json', list, 'http', false, true).taken).toEqual([
+    'http://user:p:w@8.8.8.1:80',
+    'http://8.8.8.2:80',
+  ]);
+  expect(parse('json', list, 'http')).toMatchObject({ taken: ['http://8.8.8.2:80'], rejected: 1 });
+  const table = 'ip,port,username,password\n8.8.8.1,80,user,pass\n';
+  expect(parse('csv', table, 'http', false, true).taken).toEqual(['http://user:pass@8.8.8.1:80']);
+});
+
 describe('a line is not taken', () => {
   test.each([
     'Array',

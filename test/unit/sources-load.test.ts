@@ -60,13 +60,31 @@ describe('a list of URLs', () => {
       'https://lists.example/socks5.txt',
     ];
     expect(await loadSources(` ${urls.join(' , ')}, `, noFile)).toEqual([
-      { name: 'lists.example/socks5.txt', url: urls[0], format: 'lines', protocol: 'socks5' },
-      { name: 'lists.example:8080/http_proxies.csv', url: urls[1], format: 'csv', protocol: 'http' },
-      { name: 'lists.example/all.ndjson', url: urls[2], format: 'json', protocol: null },
-      { name: 'lists.example/api', url: urls[3], format: 'json', protocol: 'socks4' },
-      { name: 'lists.example/http-and-socks5.html', url: urls[4], format: 'html', protocol: null },
-      { name: '/var/lists/https.txt', url: urls[5], format: 'lines', protocol: 'https' },
-      { name: 'lists.example/socks5.txt (2)', url: urls[6], format: 'lines', protocol: 'socks5' },
+      { name: 'lists.example/socks5.txt', url: urls[0], format: 'lines', protocol: 'socks5', logins: false },
+      {
+        name: 'lists.example:8080/http_proxies.csv',
+        url: urls[1],
+        format: 'csv',
+        protocol: 'http',
+        logins: false,
+      },
+      { name: 'lists.example/all.ndjson', url: urls[2], format: 'json', protocol: null, logins: false },
+      { name: 'lists.example/api', url: urls[3], format: 'json', protocol: 'socks4', logins: false },
+      {
+        name: 'lists.example/http-and-socks5.html',
+        url: urls[4],
+        format: 'html',
+        protocol: null,
+        logins: false,
+      },
+      { name: '/var/lists/https.txt', url: urls[5], format: 'lines', protocol: 'https', logins: true },
+      {
+        name: 'lists.example/socks5.txt (2)',
+        url: urls[6],
+        format: 'lines',
+        protocol: 'socks5',
+        logins: false,
+      },
     ] as never);
   });
 
@@ -79,16 +97,20 @@ describe('a list of URLs', () => {
 });
 
 describe('a JSON file', () => {
-  test('gives its sources', async () => {
+  test('gives its sources; of files, and where it says so, with logins', async () => {
     const sources = [
       { name: 'a', url: 'https://a.example/x', format: 'csv', protocol: 'socks4' },
       { name: 'b', url: 'https://b.example/socks5.txt' },
-      { name: 'c', url: 'https://b.example/socks5.txt', protocol: null },
+      { name: 'c', url: 'https://b.example/socks5.txt', protocol: null, logins: true },
+      { name: 'd', url: 'file:///var/lists/own', logins: false },
+      { name: 'e', url: 'file:///var/lists/own' },
     ];
     expect(await loadSources('/etc/sources.json', async () => `\ufeff${JSON.stringify(sources)}`)).toEqual([
-      sources[0],
-      { ...sources[1], format: 'lines', protocol: 'socks5' },
-      { ...sources[2], format: 'lines', protocol: null },
+      { ...sources[0], logins: false },
+      { ...sources[1], format: 'lines', protocol: 'socks5', logins: false },
+      { ...sources[2], format: 'lines' },
+      { ...sources[3], format: 'lines', protocol: null },
+      { ...sources[4], format: 'lines', protocol: null, logins: true },
     ] as never);
   });
 

@@ -4,7 +4,7 @@ import { createSecureContext, rootCertificates } from 'node:tls';
 import { canonicalAddress } from '../../lib/address.ts';
 import type { Log } from '../../lib/logger.ts';
 import { resolveHost } from '../../lib/resolve-host.ts';
-import type { CheckResult, Endpoint } from '../proxy.ts';
+import type { CheckResult, Dialled, Endpoint } from '../proxy.ts';
 import { createDialler } from './dialler.ts';
 import { askDirectly, type Target } from './exchange.ts';
 import { CheckFault } from './fault.ts';
@@ -79,7 +79,7 @@ export interface Checker {
    * sockets left, when the signal aborts, and after `close`. Each question takes at most the time limit; there are up to four of
    * them where judges disagree and a witness has to be heard.
    */
-  check(endpoint: Endpoint, signal?: AbortSignal): Promise<CheckResult>;
+  check(endpoint: Dialled, signal?: AbortSignal): Promise<CheckResult>;
   /** True for addresses and ports that are never dialled: `check` answers `refused_address`. */
   refuses(endpoint: Endpoint): boolean;
   /** Asks every judge directly that has not been asked in the last seconds. Calls at the same time share the questions. */
@@ -182,7 +182,7 @@ export function createChecker(options: CheckerOptions): Checker {
     return refusalOf(endpoint, rules) !== null;
   }
 
-  async function check(endpoint: Endpoint, signal?: AbortSignal): Promise<CheckResult> {
+  async function check(endpoint: Dialled, signal?: AbortSignal): Promise<CheckResult> {
     if (refuses(endpoint)) return { verdict: 'dead', error: 'refused_address' };
     for (let n = 0; ; n++) {
       const room = overload.enter();
@@ -199,7 +199,7 @@ export function createChecker(options: CheckerOptions): Checker {
     }
   }
 
-  async function checkNow(endpoint: Endpoint, signal: AbortSignal | undefined): Promise<CheckResult> {
+  async function checkNow(endpoint: Dialled, signal: AbortSignal | undefined): Promise<CheckResult> {
     try {
       const result = await interrogate(endpoint, signal);
       return closed || signal?.aborted ? UNKNOWN : result;

@@ -1,5 +1,5 @@
 import { connect as connectTcp, type Socket } from 'node:net';
-import type { Endpoint } from '../proxy.ts';
+import type { Dialled } from '../proxy.ts';
 import { type Connection, type Conversation, openConnection } from './connection.ts';
 import { isCommitted } from './exchange.ts';
 import { CheckFault, type FaultCode } from './fault.ts';
@@ -31,7 +31,7 @@ export interface Dialler {
   hold<T>(address: string, port: number, conversation: Conversation<T>): Promise<T>;
   /** Rejects only with what is no fault of the other side. */
   holdWith<T>(
-    proxy: Endpoint,
+    proxy: Dialled,
     conversation: Conversation<T>,
     signal: AbortSignal | undefined,
   ): Promise<Held<T>>;
@@ -59,9 +59,9 @@ export function createDialler(options: DiallerOptions): Dialler {
     async hold(address, port, conversation) {
       return begin(address, port).hold(conversation);
     },
-    async holdWith({ protocol, ip, port }, conversation, signal) {
+    async holdWith(proxy, conversation, signal) {
       if (closed) return { failed: 'aborted', committed: false };
-      const connection = begin(ip, port);
+      const connection = begin(proxy.ip, proxy.port);
       const onAbort = () => connection.abort('aborted');
       signal?.addEventListener('abort', onAbort, { once: true });
       try {
@@ -69,7 +69,7 @@ export function createDialler(options: DiallerOptions): Dialler {
         return { said, times: connection.times() };
       } catch (error) {
         if (!(error instanceof CheckFault)) throw error;
-        return { failed: error.code, committed: isCommitted(protocol, connection.turnsBegun) };
+        return { failed: error.code, committed: isCommitted(proxy, connection.turnsBegun) };
       } finally {
         signal?.removeEventListener('abort', onAbort);
       }

@@ -1,5 +1,6 @@
 import type { SecureContext } from 'node:tls';
-import type { Protocol } from '../proxy.ts';
+import { basicOf, type Login } from '../login.ts';
+import type { Dialled } from '../proxy.ts';
 import type { Conversation, Secured, Spoken } from './connection.ts';
 import { CheckFault } from './fault.ts';
 import { headReader } from './http.ts';
@@ -69,23 +70,28 @@ export function askDirectly<T>(request: Request<T>): Conversation<T> {
 }
 
 /** Asks over a connection to a proxy. */
-export function askThrough<T>(protocol: Protocol, request: Request<T>): Conversation<T> {
-  const { target } = request;
+export function askThrough<T>({ protocol, login = null }: Dialled, request: Request<T>): Conversation<T> {
+  const { target, extra = '' } = request;
   switch (protocol) {
     case 'http':
-      return [ask(`http://${target.authority}`, request)];
+      return [ask(`http://${target.authority}`, { ...request, extra: `${loginLine(login)}${extra}` })];
     case 'https':
-      return [connectHttp(target), ...securedFor(request), ask('', request)];
+      return [connectHttp(target, login), ...securedFor(request), ask('', request)];
     case 'socks4':
-      return [connectSocks4(target), ...securedFor(request), ask('', request)];
+      return [connectSocks4(target, login), ...securedFor(request), ask('', request)];
     case 'socks5':
-      return [greetSocks5, connectSocks5(target), ...securedFor(request), ask('', request)];
+      return [...greetSocks5(login), connectSocks5(target), ...securedFor(request), ask('', request)];
   }
 }
 
 /** True when a failure after so many turns of `askThrough` may be the judge's, as the proxy may be waiting for it. */
-export function isCommitted(protocol: Protocol, turnsBegun: number): boolean {
-  return turnsBegun > (protocol === 'socks5' ? 1 : 0);
+export function isCommitted({ protocol, login }: Dialled, turnsBegun: number): boolean {
+  return turnsBegun > (protocol === 'socks5' ? (login ? 2 : 1) : 0);
+}
+
+/** The header line that brings a login to an HTTP proxy; empty without one. */
+export function loginLine(login: Login | null): string {
+  return login === null ? '' : `Proxy-Authorization: ${basicOf(login)}\r\n`;
 }
 
 function securedFor({ target, secureContext }: Request<unknown>): Secured[] {
@@ -100,11 +106,11 @@ function ask<T>(origin: string, { target, path, extra = '', hear }: Request<T>):
 }
 
 /** Opens a tunnel by CONNECT (RFC 9110, 9.3.6). */
-export function connectHttp({ host, port }: TunnelTarget): Spoken<true> {
+export function connectHttp({ host, port }: TunnelTarget, login: Login | null = null): Spoken<true> {
   const place = `${host.includes(':') ? `[${host}]` : host}:${port}`;
   const readHead = headReader();
   return {
-    say: `CONNECT ${place} HTTP/1.1\r\nHost: ${place}\r\nUser-Agent: ${HEADERS['User-Agent']}\r\n\r\n`,
+    say: `CONNECT ${place} HTTP/1.1\r\nHost: ${place}\r\n${loginLine(login)}User-Agent: ${HEADERS['User-Agent']}\r\n\r\n`,
     hear(inbox) {
       const head = readHead(inbox);
       if (head === undefined) return undefined;

@@ -1,6 +1,6 @@
 import type { SecureContext } from 'node:tls';
 import { isGloballyRoutable } from '../../lib/address.ts';
-import { type CheckError, type CheckResult, type Endpoint, formatUrl } from '../proxy.ts';
+import { type CheckError, type CheckResult, type Dialled, formatUrl } from '../proxy.ts';
 import { compareHeaders, showsUsualHeaders } from './compare.ts';
 import type { Dialler } from './dialler.ts';
 import { type Echo, readEcho } from './echo.ts';
@@ -60,13 +60,13 @@ const UNKNOWN: CheckResult = { verdict: 'unknown', error: 'judge_down' };
  */
 export function createInterrogation(
   options: InterrogationOptions,
-): (endpoint: Endpoint, signal?: AbortSignal) => Promise<CheckResult> {
+): (endpoint: Dialled, signal?: AbortSignal) => Promise<CheckResult> {
   const { dialler, judges, relays, allowPrivate, secureContext, monotonic } = options;
   const prove = createRelayProof(options);
 
   /** One exchange with one judge. */
   async function ask(
-    endpoint: Endpoint,
+    endpoint: Dialled,
     judge: Judge,
     signal: AbortSignal | undefined,
   ): Promise<Opinion | { failed: FaultCode; committed: boolean }> {
@@ -79,7 +79,7 @@ export function createInterrogation(
       secureContext,
     };
     const startedAt = monotonic();
-    const held = await dialler.holdWith(endpoint, askThrough(endpoint.protocol, request), signal);
+    const held = await dialler.holdWith(endpoint, askThrough(endpoint, request), signal);
     if ('failed' in held) return held;
     const { said, times } = held;
     const echo = readAnswer(judge, said, token);
@@ -123,7 +123,7 @@ export function createInterrogation(
   }
 
   /** The judge saw us, not the proxy. That is right only for a proxy on our own machine or network. */
-  function isOwnExit(endpoint: Endpoint, { address }: Echo): boolean {
+  function isOwnExit(endpoint: Dialled, { address }: Echo): boolean {
     if (!isGloballyRoutable(address)) return !allowPrivate;
     const own = judges.ownAddresses();
     return own.has(address) && isGloballyRoutable(endpoint.ip) && !own.has(endpoint.ip);
@@ -144,7 +144,7 @@ export function createInterrogation(
 
   /** What a judge on another host than `avoid` says; `null` where none can say anything. */
   async function hear(
-    endpoint: Endpoint,
+    endpoint: Dialled,
     scheme: Scheme,
     signal: AbortSignal | undefined,
     avoid?: string,
@@ -167,7 +167,7 @@ export function createInterrogation(
 
   /** Hears one judge, and another one where the first has refused what may be a good proxy. */
   async function judge(
-    endpoint: Endpoint,
+    endpoint: Dialled,
     scheme: Scheme,
     signal: AbortSignal | undefined,
   ): Promise<Opinion | null> {

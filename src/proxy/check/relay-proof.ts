@@ -1,5 +1,5 @@
 import type { SecureContext } from 'node:tls';
-import type { CheckError, Endpoint } from '../proxy.ts';
+import type { CheckError, Dialled } from '../proxy.ts';
 import type { Dialler } from './dialler.ts';
 import { askThrough } from './exchange.ts';
 import { CheckFault, type FaultCode } from './fault.ts';
@@ -25,11 +25,11 @@ export type RelayProof = 'relayed' | 'echoed' | CheckError;
  */
 export function createRelayProof(
   options: RelayProofOptions,
-): (endpoint: Endpoint, signal?: AbortSignal) => Promise<RelayProof> {
+): (endpoint: Dialled, signal?: AbortSignal) => Promise<RelayProof> {
   const { dialler, witnesses, secureContext, monotonic } = options;
 
   async function fetchThrough(
-    endpoint: Endpoint,
+    endpoint: Dialled,
     { witness, from, to, bytes }: Challenge,
     signal: AbortSignal | undefined,
   ): Promise<'relayed' | FaultCode> {
@@ -41,7 +41,7 @@ export function createRelayProof(
       hear: rangeReader(from, bytes.length),
       secureContext,
     };
-    const held = await dialler.holdWith(endpoint, askThrough(endpoint.protocol, request), signal);
+    const held = await dialler.holdWith(endpoint, askThrough(endpoint, request), signal);
     if ('failed' in held) return held.failed;
     return held.said.bytes.equals(bytes) ? 'relayed' : 'bad_answer';
   }

@@ -1,6 +1,6 @@
 import { AppError, invalidParameter } from '../../errors.ts';
 import { canonicalAddress } from '../../lib/address.ts';
-import type { CheckResult, Endpoint, ProxyRecord } from '../proxy.ts';
+import type { CheckResult, Dialled, Endpoint, ProxyRecord } from '../proxy.ts';
 import { formatAddress, UNKNOWN_COUNTRY } from '../proxy.ts';
 import type { Recorder } from '../refresh/recorder.ts';
 import type { ProxyStore } from '../store.ts';
@@ -85,7 +85,7 @@ export function createSingleChecks(options: SingleCheckOptions): SingleChecks {
     return record;
   }
 
-  async function check(endpoint: Endpoint): Promise<Exclude<CheckResult, { verdict: 'unknown' }>> {
+  async function check(endpoint: Dialled): Promise<Exclude<CheckResult, { verdict: 'unknown' }>> {
     const result = await checker.check(endpoint, signal);
     if (result.verdict === 'unknown') throw noJudge();
     demandDialled(endpoint, result);
@@ -112,12 +112,13 @@ export function createSingleChecks(options: SingleCheckOptions): SingleChecks {
     async now({ protocol, ip, port, proxyId }, tester) {
       const address = canonicalAddress(ip);
       if (address === null) throw invalidParameter('ip', 'must be a literal IPv4 or IPv6 address');
-      const endpoint: Endpoint = { protocol, ip: address, port };
       const record = proxyId === undefined ? null : await known(proxyId);
       if (record && (record.ip !== address || record.port !== port || record.protocol !== protocol)) {
         throw new AppError('conflict', `The proxy with the id ${record.id} has another address or protocol.`);
       }
       await countTarget?.(address);
+      // Only who names the record has it tried with its login: nobody learns of logins by guessing addresses.
+      const endpoint: Endpoint = { protocol, ip: address, port };
       return bounded(() => (record ? testKnown(record) : testUnknown(endpoint, tester)));
     },
 

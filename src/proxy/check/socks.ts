@@ -1,4 +1,5 @@
 import { isIPv4 } from 'node:net';
+import { type Login, partsOf } from '../login.ts';
 import type { Spoken } from './connection.ts';
 import { CheckFault } from './fault.ts';
 
@@ -12,15 +13,16 @@ export interface TunnelTarget {
 
 /**
  * Asks a SOCKS4 proxy for a tunnel; SOCKS4a (the name follows the request) where there is no IPv4 address. It is a
- * `bad_answer` when it declines, `auth_required` when it wants an identd.
+ * `bad_answer` when it declines, `auth_required` when it wants an identd, or another user id than that of the login.
  */
-export function connectSocks4(target: TunnelTarget): Spoken<true> {
+export function connectSocks4(target: TunnelTarget, login: Login | null = null): Spoken<true> {
   const ipv4 = target.address !== null && isIPv4(target.address) ? target.address : null;
   // 0.0.0.x with x other than 0 announces a name (SOCKS4a).
   const octets = (ipv4 ?? '0.0.0.1').split('.').map(Number);
+  const user = login === null ? [] : Buffer.from(partsOf(login).user);
   const name = ipv4 === null ? Buffer.from(`${target.host}\0`, 'latin1') : Buffer.alloc(0);
   return {
-    say: Buffer.concat([Buffer.from([4, 1, ...portBytes(target.port), ...octets, 0]), name]),
+    say: Buffer.concat([Buffer.from([4, 1, ...portBytes(target.port), ...octets, ...user, 0]), name]),
     hear(inbox) {
       const reply = inbox.take(8);
       if (reply === undefined) return undefined;
@@ -35,18 +37,42 @@ export function connectSocks4(target: TunnelTarget): Spoken<true> {
   };
 }
 
-/** Greets a SOCKS5 proxy and offers "no authentication" (RFC 1928, section 3); `auth_required` when it wants another method. */
-export const greetSocks5: Spoken<true> = {
-  say: Buffer.from([5, 1, 0]),
-  hear(inbox) {
-    const reply = inbox.take(2);
-    if (reply === undefined) return undefined;
-    const [version, method] = reply;
-    if (version !== 5) throw new CheckFault('protocol_error', 'not a SOCKS5 reply');
-    if (method !== 0) throw new CheckFault('auth_required', 'wants credentials');
-    return true;
-  },
-};
+const NO_LOGIN = 0;
+const USER_AND_PASSWORD = 2;
+
+/**
+ * Greets a SOCKS5 proxy and offers "no authentication" (RFC 1928, section 3), or user and password where there is a login
+ * (RFC 1929). `auth_required` when it wants another method or login.
+ */
+export function greetSocks5(login: Login | null = null): Spoken<true>[] {
+  if (login === null) return [greet(NO_LOGIN)];
+  const { user, password } = partsOf(login);
+  const [name, secret] = [Buffer.from(user), Buffer.from(password)];
+  const logIn: Spoken<true> = {
+    say: Buffer.from([1, name.length, ...name, secret.length, ...secret]),
+    hear(inbox) {
+      const reply = inbox.take(2);
+      if (reply === undefined) return undefined;
+      if (reply[1] !== 0) throw new CheckFault('auth_required', 'wants another login');
+      return true;
+    },
+  };
+  return [greet(USER_AND_PASSWORD), logIn];
+}
+
+function greet(offered: number): Spoken<true> {
+  return {
+    say: Buffer.from([5, 1, offered]),
+    hear(inbox) {
+      const reply = inbox.take(2);
+      if (reply === undefined) return undefined;
+      const [version, method] = reply;
+      if (version !== 5) throw new CheckFault('protocol_error', 'not a SOCKS5 reply');
+      if (method !== offered) throw new CheckFault('auth_required', 'wants another method');
+      return true;
+    },
+  };
+}
 
 /** Asks a SOCKS5 proxy that was greeted for a tunnel (RFC 1928, sections 4 to 6); `bad_answer` when it declines. */
 export function connectSocks5(target: TunnelTarget): Spoken<true> {

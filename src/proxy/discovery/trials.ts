@@ -1,5 +1,6 @@
 import type { Checker } from '../check/checker.ts';
 import type { CheckBudget } from '../check-budget.ts';
+import type { Logins } from '../logins.ts';
 import type { CheckResult, Endpoint, Protocol } from '../proxy.ts';
 import type { Recorder, WriteRight } from '../refresh/recorder.ts';
 import type { Source } from '../sources/source.ts';
@@ -18,6 +19,7 @@ export interface TrialsOptions {
   checker: Pick<Checker, 'check'>;
   recorder: Pick<Recorder, 'add'>;
   budget: CheckBudget;
+  logins: Pick<Logins, 'of'>;
   sources: readonly Source[];
 }
 
@@ -40,13 +42,15 @@ const ANY: readonly Protocol[] = ['http', 'https', 'socks5', 'socks4'];
 /** Failures of something that listens and speaks; it may speak another protocol. */
 const HEARD: readonly string[] = ['protocol_error', 'bad_answer', 'wrong_exit'];
 
-export function createTrials({ checker, recorder, budget, sources }: TrialsOptions): Try {
+export function createTrials({ checker, recorder, budget, logins, sources }: TrialsOptions): Try {
   function outcomeOf(turn: Turn, protocol: Protocol, result: CheckResult, isCrowded: boolean) {
     const { ip, port, country } = turn;
     const source = turn.source === NO_SOURCE ? '' : (sources[turn.source]?.name ?? '');
-    // What was only guessed at is not remembered as dead.
-    const forgettable = isCrowded || protocol !== turn.kind || turn.source === NO_SOURCE;
-    return { endpoint: { protocol, ip, port }, source, country, result, forgettable };
+    const login = logins.of({ ip, port });
+    // What was only guessed at is not remembered as dead; an operator's own proxy has its place.
+    const isGuess = protocol !== turn.kind || turn.source === NO_SOURCE;
+    const forgettable = isGuess || (isCrowded && login === null);
+    return { endpoint: { protocol, ip, port, login }, source, country, result, forgettable };
   }
 
   return async (turn, { pass, isCrowded, isKnown, right }, signal) => {
@@ -61,7 +65,7 @@ export function createTrials({ checker, recorder, budget, sources }: TrialsOptio
       const isGuess = protocol !== kind;
       if (kind === 'any' && protocol !== 'https' && works.size > 0) continue;
       if (kind === 'http' && isGuess && (!answered || isKnown({ protocol, ip, port }))) continue;
-      const result = await checker.check({ protocol, ip, port }, signal);
+      const result = await checker.check({ protocol, ip, port, login: logins.of({ ip, port }) }, signal);
       if (result.verdict === 'unknown') {
         if (works.size > 0) break;
         pass.end(key, false);

@@ -24,9 +24,9 @@ interface Reading {
  * @throws {RefreshFault} `network_down` where no judge answers either.
  */
 export async function fetchLists(options: RoundOptions, round: Round): Promise<Candidates> {
-  const { store, readSource, sources, clock, random, log, pass, checker } = options;
+  const { store, recorder, readSource, sources, clock, random, log, pass, logins, checker } = options;
   const { job, book, scope, signal } = round;
-  const candidates = createCandidates(pass);
+  const candidates = createCandidates(pass, logins);
   const now = clock.now();
   for await (const batch of store.stream({})) {
     for (const record of batch) candidates.addKnown(record, rankOf(record, now, scope));
@@ -47,6 +47,12 @@ export async function fetchLists(options: RoundOptions, round: Round): Promise<C
   });
   await inTurnsByHost(due, { hostOf: ([, source]) => hostOf(source), work: read, clock, random, signal });
   signal.throwIfAborted();
+  for (const { login, ...endpoint } of candidates.changed()) {
+    // Whatever is known of it was learned with another login.
+    recorder
+      .change(endpoint, (record) => ({ ...record, login, nextCheck: now }))
+      .catch((error: unknown) => log('warn', 'login not saved', { error }));
+  }
   if (areMostAway(readings, book)) {
     if ((await checker.probe()).state !== 'up') throw new RefreshFault('network_down');
     round.listsAway = wereMostWell(readings, book);
@@ -74,10 +80,10 @@ export async function fetchLists(options: RoundOptions, round: Round): Promise<C
   function ask(index: number, source: Source, progress: SourceProgress): Promise<SourceReport> {
     return readSource(source, {
       signal,
-      onCandidate(kind, ip, port, country) {
+      onCandidate(kind, ip, port, country, login) {
         progress.found++;
         job.fetched++;
-        if (candidates.add(index, kind, ip, port, country)) progress.fresh++;
+        if (candidates.add(index, kind, ip, port, { country, login })) progress.fresh++;
       },
     });
   }

@@ -5,6 +5,7 @@ import type { CheckBudget } from '../check-budget.ts';
 import type { Discovery } from '../discovery/discovery.ts';
 import type { Pass } from '../discovery/pass.ts';
 import type { Try } from '../discovery/trials.ts';
+import type { Logins } from '../logins.ts';
 import type { ReadSource } from '../sources/read.ts';
 import type { Source } from '../sources/source.ts';
 import type { ProxyStore } from '../store.ts';
@@ -25,6 +26,7 @@ export interface RoundOptions {
   budget: CheckBudget;
   discovery: Discovery;
   pass: Pass;
+  logins: Logins;
   tryEntry: Try;
   /** Time between refreshes. */
   refreshIntervalMs: number;

@@ -1,7 +1,7 @@
 import { forEachBounded } from '../../lib/for-each-bounded.ts';
 import type { Queue, Turn } from '../discovery/queue.ts';
 import type { TrialsContext } from '../discovery/trials.ts';
-import type { Endpoint } from '../proxy.ts';
+import type { Dialled } from '../proxy.ts';
 import type { Candidates } from './candidates.ts';
 import { showHealth } from './fetch.ts';
 import { RefreshFault, type Round, type RoundOptions } from './round.ts';
@@ -12,7 +12,7 @@ const MOST_WAITING = 5_000;
 const AHEAD = 0.5;
 
 /** One check of a refresh: of a proxy of the pool, or of what a list names. */
-type Task = { known: Endpoint } | { turn: Turn };
+type Task = { known: Dialled } | { turn: Turn };
 
 export interface Work {
   candidates: Candidates;
@@ -26,7 +26,7 @@ export interface Work {
  * @throws {RefreshFault} `judge_down` as soon as no judge answers: what was checked before it counts.
  */
 export async function verify(options: RoundOptions, round: Round, work: Work): Promise<void> {
-  const { recorder, checker, clock, budget, discovery, tryEntry, budgetMs, concurrency } = options;
+  const { recorder, checker, clock, budget, discovery, tryEntry, logins, budgetMs, concurrency } = options;
   const { job, scope, right, signal } = round;
   const { candidates, queue, context } = work;
   const deadline = clock.now() + budgetMs;
@@ -66,8 +66,9 @@ export async function verify(options: RoundOptions, round: Round, work: Work): P
     else saved.catch((error: unknown) => failures.push(error));
   }
 
-  async function recheck(endpoint: Endpoint): Promise<void> {
+  async function recheck(known: Dialled): Promise<void> {
     budget.rechecks.spend(1);
+    const endpoint = { ...known, login: logins.of(known) ?? known.login ?? null };
     const result = await checker.check(endpoint, signal);
     if (result.verdict === 'unknown') {
       job.judge = checker.judges().state;

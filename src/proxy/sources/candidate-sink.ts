@@ -1,12 +1,19 @@
 import type { Kind } from '../discovery/key.ts';
+import { type Login, type LoginParts, loginOf } from '../login.ts';
 import type { Protocol } from '../proxy.ts';
-import { type ListedEndpoint, readEndpoint } from './endpoint.ts';
+import { type EntryRules, type ListedEndpoint, readEndpoint } from './endpoint.ts';
 
 /** `socks5h://[full IPv6 address]:65535` is shorter; the expressions below are not for more. */
 const LONGEST_ADDRESS = 128;
 
 /** Called for every usable entry of a list, duplicates included. `country` is what the list says, if anything. */
-export type OnCandidate = (kind: Kind, ip: string, port: number, country: string | null) => void;
+export type OnCandidate = (
+  kind: Kind,
+  ip: string,
+  port: number,
+  country: string | null,
+  login: Login | null,
+) => void;
 
 export interface Tally {
   found: number;
@@ -18,45 +25,55 @@ export interface CandidateSink {
   readonly tally: Tally;
   /** An entry as text: `[scheme://]ip:port[tail]` in `text[start, end)`. False, and nothing counted, where it is none. */
   entry(text: string, start: number, end: number): boolean;
-  /** An entry in parts. `protocols` and `country` go before what the address itself says. */
-  parts(address: string, port: string, protocols: readonly Protocol[], country: string | null): boolean;
+  /** An entry in parts. What is said besides goes before what the address itself says. */
+  parts(address: string, port: string, said: Said): boolean;
   /** Counts something that should have been an entry. */
   reject(): void;
 }
 
-export interface CandidateSinkOptions {
+/** What a list says of an address, each in a place of its own. */
+export interface Said {
+  protocols: readonly Protocol[];
+  country: string | null;
+  login?: LoginParts | null;
+}
+
+export interface CandidateSinkOptions extends EntryRules {
   protocol: Protocol | null;
-  allowPrivate: boolean;
   onCandidate: OnCandidate;
 }
 
 export function createCandidateSink({
   protocol,
   allowPrivate,
+  logins,
   onCandidate,
 }: CandidateSinkOptions): CandidateSink {
   const tally: Tally = { found: 0, rejected: 0 };
-  const read: ListedEndpoint = { protocol: null, ip: '', port: 0, country: null };
+  const rules: EntryRules = { allowPrivate, logins };
+  const read: ListedEndpoint = { protocol: null, ip: '', port: 0, country: null, login: null };
 
   function take(said: Protocol | null, country: string | null): void {
     // Lists of `https` proxies often write them as http://, which is how they are spoken to.
     const meant = said === null || (said === 'http' && protocol === 'https') ? protocol : said;
     tally.found++;
-    onCandidate(meant ?? 'any', read.ip, read.port, country);
+    onCandidate(meant ?? 'any', read.ip, read.port, country, read.login);
   }
 
   return {
     tally,
     entry(text, start, end) {
-      if (!readEndpoint(text, start, end, allowPrivate, read)) return false;
+      if (!readEndpoint(text, start, end, rules, read)) return false;
       take(read.protocol, read.country);
       return true;
     },
-    parts(address, port, protocols, country) {
+    parts(address, port, { protocols, country, login = null }) {
       const bare = address.trim();
       if (bare.length > LONGEST_ADDRESS || port.length > LONGEST_ADDRESS) return false;
       const text = bare.includes(':') ? withPort(bare, port) : `${bare}:${port.trim()}`;
-      if (!readEndpoint(text, 0, text.length, allowPrivate, read)) return false;
+      if (!readEndpoint(text, 0, text.length, rules, read)) return false;
+      if (login !== null && logins) read.login = loginOf(login);
+      if (login !== null && read.login === null) return false;
       if (protocols.length === 0) take(read.protocol, country ?? read.country);
       for (const said of protocols) take(said, country ?? read.country);
       return true;

@@ -1,6 +1,8 @@
 import { canonicalAddress, isGloballyRoutable, isGloballyRoutableIpv4 } from '../../lib/address.ts';
 import { isCountryCode } from '../country-code.ts';
+import type { Login } from '../login.ts';
 import type { Protocol } from '../proxy.ts';
+import { readLoginAfter, readLoginBefore } from './listed-login.ts';
 import { protocolNamed } from './source.ts';
 
 /** An address as a list wrote it. `protocol` is the scheme in front of it, `country` the code behind it. */
@@ -9,6 +11,15 @@ export interface ListedEndpoint {
   ip: string;
   port: number;
   country: string | null;
+  login: Login | null;
+}
+
+/** What of a list may be taken. */
+export interface EntryRules {
+  /** Private and loopback addresses too. */
+  allowPrivate: boolean;
+  /** Entries with a login: `user:password@ip:port`, or `ip:port:user:password`. */
+  logins: boolean;
 }
 
 const COLON = 58;
@@ -30,8 +41,8 @@ const isSeparator = (code: number) =>
 
 /**
  * Reads `[scheme://]ip:port[tail]` from `text[start, end)` into `into`, or the same with blanks for the colon; false
- * where there is none or where it may not be dialled: a name, credentials, a second port, an octet with leading
- * zeros, an address that is not globally routable (`allowPrivate` lets private ones pass, for tests).
+ * where there is none or where it may not be dialled: a name, a login that is not asked for, a second port, an octet with
+ * leading zeros, an address that is not globally routable.
  *
  * Written over char codes: a list of a million lines costs 0.3 s so, and three times that with a regular expression.
  */
@@ -39,22 +50,30 @@ export function readEndpoint(
   text: string,
   start: number,
   end: number,
-  allowPrivate: boolean,
+  { allowPrivate, logins }: EntryRules,
   into: ListedEndpoint,
 ): boolean {
   let i = start;
   while (i < end && (isBlank(text.charCodeAt(i)) || isQuote(text.charCodeAt(i)))) i++;
   into.protocol = null;
   into.country = null;
+  into.login = null;
 
   if (isLetter(text.charCodeAt(i))) {
     let colon = i;
     while (colon < end && colon - i < LONGEST_SCHEME && text.charCodeAt(colon) !== COLON) colon++;
-    if (text.charCodeAt(colon + 1) !== SLASH || text.charCodeAt(colon + 2) !== SLASH) return false;
-    const protocol = protocolNamed(text.slice(i, colon));
-    if (!protocol) return false;
-    into.protocol = protocol;
-    i = colon + 3;
+    if (text.charCodeAt(colon + 1) === SLASH && text.charCodeAt(colon + 2) === SLASH) {
+      const protocol = protocolNamed(text.slice(i, colon));
+      if (!protocol) return false;
+      into.protocol = protocol;
+      i = colon + 3;
+    } else if (!logins) return false;
+  }
+  if (logins) {
+    const read = readLoginBefore(text, i, end);
+    if (read?.login === null) return false;
+    into.login = read?.login ?? null;
+    i = read?.end ?? i;
   }
 
   const afterAddress =
@@ -74,7 +93,11 @@ export function readEndpoint(
   }
   if (port < 1 || port > 65_535 || text.charCodeAt(firstDigit) === 48) return false;
   into.port = port;
-  return i >= end || readTail(text, i, end, into);
+  if (i >= end) return true;
+  const after = logins && into.login === null ? readLoginAfter(text, i, end) : undefined;
+  if (after === undefined) return readTail(text, i, end, into);
+  into.login = after.login;
+  return after.login !== null && (after.end >= end || readTail(text, after.end, end, into));
 }
 
 /** Reads dotted decimal at `i`; answers where it ends, or -1. */

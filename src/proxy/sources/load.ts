@@ -15,6 +15,7 @@ const entrySchema = Type.Object(
     url: Type.String({ pattern: URL_FORM.source }),
     format: Type.Optional(formatSchema),
     protocol: Type.Optional(protocolSchema),
+    logins: Type.Optional(Type.Boolean()),
   },
   { additionalProperties: false },
 );
@@ -26,12 +27,14 @@ const EXPECTED: Record<string, string> = {
   url: 'must be a URL that begins with http:, https: or file:',
   format: `must be one of ${SOURCE_FORMATS.join(', ')}`,
   protocol: `must be one of ${PROTOCOLS.join(', ')}, or null`,
+  logins: 'must be true or false',
 };
 
 /**
  * The sources that the setting `PROXY_SOURCES` asks for: the built-in ones where it is not given, those of a JSON
- * file (`[{ name, url, format, protocol }]`), or a comma-separated list of URLs. Format and protocol are guessed from
- * the URL where they are not given; a list that shows another format is read as that.
+ * file (`[{ name, url, format, protocol, logins }]`), or a comma-separated list of URLs. Format and protocol are guessed
+ * from the URL where they are not given; a list that shows another format is read as that. Entries with a login are taken
+ * from files, and from what an entry marks with `logins`.
  * @throws {ConfigError} with every fault at once.
  */
 export async function loadSources(
@@ -67,7 +70,7 @@ function fromUrls(setting: string): Source[] {
     let name = base;
     for (let n = 2; names.has(name); n++) name = `${base} (${n})`;
     names.add(name);
-    return { name, url: item, format: guessFormat(url), protocol: guessProtocol(url) };
+    return { name, url: item, format: guessFormat(url), protocol: guessProtocol(url), logins: isFile(url) };
   });
 }
 
@@ -88,8 +91,8 @@ function fromFile(text: string): Source[] {
   if (faults.length > 0) throw fault(faults);
   return entries.map((entry: Static<typeof entrySchema>) => {
     const url = new URL(entry.url);
-    const { name, format = guessFormat(url), protocol = guessProtocol(url) } = entry;
-    return { name, url: entry.url, format, protocol };
+    const { name, format = guessFormat(url), protocol = guessProtocol(url), logins = isFile(url) } = entry;
+    return { name, url: entry.url, format, protocol, logins };
   });
 }
 
@@ -110,6 +113,8 @@ function faultsOf(entries: unknown): string[] {
 function fault(messages: string[]): ConfigError {
   return new ConfigError(messages.map((message) => ({ variable: 'PROXY_SOURCES', message })));
 }
+
+const isFile = ({ protocol }: URL) => protocol === 'file:';
 
 function isUrl(text: string): boolean {
   return URL_FORM.test(text) && URL.canParse(text);

@@ -67,7 +67,8 @@ export function createSourceReader({
   }
 
   return async (source, { signal, onCandidate }) => {
-    const parser = createParser(source.format, { protocol: source.protocol, allowPrivate, onCandidate });
+    const { format, protocol, logins = false } = source;
+    const parser = createParser(format, { protocol, logins, allowPrivate, onCandidate });
     const feed = createFeed(parser);
     let error: string | null = null;
     let reached = true;

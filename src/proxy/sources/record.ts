@@ -1,4 +1,5 @@
 import { isCountryCode } from '../country-code.ts';
+import type { LoginParts } from '../login.ts';
 import type { Protocol } from '../proxy.ts';
 import type { CandidateSink } from './candidate-sink.ts';
 import { protocolNamed } from './source.ts';
@@ -6,7 +7,17 @@ import { protocolNamed } from './source.ts';
 type Fields = Record<string, unknown>;
 
 /** Names of the field with the address, the fullest first: `proxy` holds scheme and port, `ip` at times the port. */
-export const ADDRESS_FIELDS = ['proxy', 'ip', 'query', 'host', 'ip_address', 'ip address', 'address', 'addr'];
+export const ADDRESS_FIELDS = [
+  'proxy',
+  'ip',
+  'query',
+  'host',
+  'ip_address',
+  'ip address',
+  'address',
+  'addr',
+  'proxy_address',
+];
 const COUNTRY_FIELDS = [
   'country_code',
   'countryCode',
@@ -17,6 +28,8 @@ const COUNTRY_FIELDS = [
   'cc',
   'country',
 ];
+const USER_FIELDS = ['username', 'user', 'login'];
+const PASSWORD_FIELDS = ['password', 'pass'];
 /** Objects in which lists nest what they know of the address. */
 const NESTED_FIELDS = ['geolocation', 'ip_data', 'location', 'geo'];
 
@@ -30,12 +43,13 @@ export function takeRecord(fields: Fields, sink: CandidateSink): boolean {
   if (Array.isArray(said) && isFields(said[0])) {
     // One address with several ports: `protocols: [{ type, port }]`.
     for (const part of said)
-      takeRecord({ ip: address, port, country, ...(isFields(part) ? part : {}) }, sink);
+      takeRecord({ ip: address, port, country, ...loginIn(fields), ...(isFields(part) ? part : {}) }, sink);
     return true;
   }
   const protocols = protocolsIn(said ?? fields.type);
   const foreign = protocols.length === 0 && textOf(Array.isArray(said) ? said[0] : said) !== '';
-  if (foreign || !sink.parts(address, port, protocols, country)) sink.reject();
+  const login = loginIn(fields);
+  if (foreign || !sink.parts(address, port, { protocols, country, login })) sink.reject();
   return true;
 }
 
@@ -53,7 +67,7 @@ export function takeCells(cells: readonly string[], sink: CandidateSink): boolea
   for (const [i, cell] of cells.entries()) {
     if (!/^['"\d[]|:/.test(cell)) continue;
     const country = cells.slice(i + 1).find(isCountryCode) ?? null;
-    if (sink.parts(cell, cells[i + 1] ?? '', protocols, country)) return true;
+    if (sink.parts(cell, cells[i + 1] ?? '', { protocols, country })) return true;
   }
   return false;
 }
@@ -67,6 +81,12 @@ function protocolsIn(value: unknown): readonly Protocol[] {
   }
   const words = Array.isArray(value) ? value.map(textOf) : textOf(value).split(/[\s,;|/]+/, 8);
   return [...new Set(words.flatMap((word) => protocolNamed(word) ?? []))];
+}
+
+function loginIn(fields: Fields): LoginParts | null {
+  const first = (names: readonly string[]) => names.map((name) => textOf(fields[name])).find(Boolean) ?? '';
+  const user = first(USER_FIELDS);
+  return user === '' ? null : { user, password: first(PASSWORD_FIELDS) };
 }
 
 function countryOf(fields: Fields): string | null {

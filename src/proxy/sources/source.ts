@@ -18,6 +18,8 @@ export interface Source {
   format: SourceFormat;
   /** What an entry is that does not say it itself; `null`: such entries are tried as each. */
   protocol: Protocol | null;
+  /** It is the operator's own, so that entries with a login are taken; what strangers publish may be somebody's secret. */
+  logins?: boolean;
 }
 
 /** What one reading of a list gave. */

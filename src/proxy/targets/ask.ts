@@ -2,10 +2,10 @@ import { createSecureContext, rootCertificates } from 'node:tls';
 import { createDialler } from '../check/dialler.ts';
 import { askThrough, targetOf } from '../check/exchange.ts';
 import { headReader } from '../check/http.ts';
-import type { Endpoint } from '../proxy.ts';
+import type { Dialled } from '../proxy.ts';
 
 /** Asks a URL through a proxy; answers the status, or `null` where no answer came. Never rejects. */
-export type AskThrough = (proxy: Endpoint, url: string, signal?: AbortSignal) => Promise<number | null>;
+export type AskThrough = (proxy: Dialled, url: string, signal?: AbortSignal) => Promise<number | null>;
 
 export interface AskerOptions {
   timeoutMs: number;
@@ -36,7 +36,7 @@ export function createAsker({ timeoutMs, ca, monotonic }: AskerOptions): Asker {
     async ask(proxy, url, signal) {
       const target = targetOf(url);
       const request = { target, path: target.path, hear: headReader(), secureContext };
-      const held = await dialler.holdWith(proxy, askThrough(proxy.protocol, request), signal);
+      const held = await dialler.holdWith(proxy, askThrough(proxy, request), signal);
       return 'said' in held ? held.said.status : null;
     },
     close: dialler.close,

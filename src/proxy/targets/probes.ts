@@ -1,6 +1,6 @@
 import type { Locks } from '../../lib/locks.ts';
 import type { StateStore } from '../../lib/state.ts';
-import type { Endpoint, Protocol } from '../proxy.ts';
+import type { Dialled, Protocol } from '../proxy.ts';
 import type { ProxyStore } from '../store.ts';
 import type { AskThrough } from './ask.ts';
 import type { NamedTarget } from './named.ts';
@@ -47,15 +47,15 @@ function protocolsFor(url: string): readonly Protocol[] {
 
 export function createProbes(options: ProbesOptions): Probes {
   const { named, store, state, locks, sites, ask, mayAsk, now } = options;
-  const lines = named.map((target) => ({ target, queue: [] as Endpoint[], chosenAt: 0, turn: 0 }));
+  const lines = named.map((target) => ({ target, queue: [] as Dialled[], chosenAt: 0, turn: 0 }));
   let silent = 0;
 
-  async function next(line: (typeof lines)[number]): Promise<Endpoint | undefined> {
+  async function next(line: (typeof lines)[number]): Promise<Dialled | undefined> {
     if (now() - line.chosenAt >= CHOSEN_MS || line.queue.length === 0) {
       const protocols = protocolsFor(line.target.url);
       const filter = { status: 'alive', protocols, proofs: UNFORGEABLE } as const;
       const { items } = await store.find({ filter, sort: 'dependable', offset: 0, limit: PROBED });
-      line.queue = items.map(({ protocol, ip, port }) => ({ protocol, ip, port }));
+      line.queue = items.map(({ protocol, ip, port, login }) => ({ protocol, ip, port, login }));
       line.chosenAt = now();
     }
     return line.queue[line.turn++ % line.queue.length];

@@ -1,0 +1,48 @@
+import { type Login, loginOf } from '../login.ts';
+
+const COLON = 58;
+const AT = 64;
+const SPACE = 32;
+const TAB = 9;
+
+/** A login that was read, `null` where it is none that a proxy could be told, and where the text goes on. */
+export interface ReadLogin {
+  login: Login | null;
+  end: number;
+}
+
+/**
+ * Reads `user:password@` at `start`, as in URLs: in the last `@` of the word it ends, and percent signs may stand for
+ * what a URL cannot hold. `undefined` where no `@` follows.
+ */
+export function readLoginBefore(text: string, start: number, end: number): ReadLogin | undefined {
+  let at = -1;
+  for (let i = start; i < end; i++) {
+    const code = text.charCodeAt(i);
+    if (code === SPACE || code === TAB) break;
+    if (code === AT) at = i;
+  }
+  if (at < 0) return undefined;
+  const [user = '', ...rest] = text.slice(start, at).split(':');
+  const login = loginOf({ user: unescaped(user), password: unescaped(rest.join(':')) });
+  return { login, end: at + 1 };
+}
+
+/** Reads `:user:password` at `start`, which ends with the word. `undefined` where there is no second colon. */
+export function readLoginAfter(text: string, start: number, end: number): ReadLogin | undefined {
+  let stop = start + 1;
+  while (stop < end && text.charCodeAt(stop) !== SPACE && text.charCodeAt(stop) !== TAB) stop++;
+  const colon = text.indexOf(':', start + 1);
+  if (text.charCodeAt(start) !== COLON || colon < 0 || colon >= stop) return undefined;
+  const login = loginOf({ user: text.slice(start + 1, colon), password: text.slice(colon + 1, stop) });
+  return { login, end: stop };
+}
+
+/** A percent sign that begins no escape is one of the password. */
+function unescaped(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}

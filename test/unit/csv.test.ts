@@ -1,0 +1,16 @@
+import { expect, test } from 'bun:test';
+import { csvRow } from '../../src/lib/csv.ts';
+
+test('cells are joined by commas, lists by blanks, and what is not there is empty', () => {
+  expect(csvRow(['a', 1, -2.5, true, null, undefined, ['x', 'y'], []])).toBe('a,1,-2.5,true,,,x y,\n');
+});
+
+test('what would end a cell is quoted', () => {
+  expect(csvRow(['a,b', 'say "x"', 'two\nlines', 'a\rb'])).toBe('"a,b","say ""x""","two\nlines","a\rb"\n');
+});
+
+test('no cell is a formula to a spreadsheet', () => {
+  expect(csvRow(['=1+1', '+1', '-1', '@x', '\t=1', ['=a', 'b'], 'a=b'])).toBe(
+    "'=1+1,'+1,'-1,'@x,'\t=1,'=a b,a=b\n",
+  );
+});
