@@ -1,5 +1,5 @@
+import { within } from '../../src/lib/deadline.ts';
 import type { RateLimiter, Verdict } from '../../src/lib/rate-limiter.ts';
-import { within } from './within.ts';
 
 /** Longer than a server that works takes. */
 const PATIENCE_MS = 300;
@@ -21,10 +21,12 @@ export function withFallback(
     asked: Promise<Verdict>,
     instead: () => Verdict | Promise<Verdict>,
   ): Promise<Verdict> {
-    const verdict = await within(asked, PATIENCE_MS).catch(() => null);
-    if (verdict) return verdict;
-    failedAt = now();
-    return instead();
+    try {
+      return await within(PATIENCE_MS, asked);
+    } catch {
+      failedAt = now();
+      return instead();
+    }
   }
 
   return {

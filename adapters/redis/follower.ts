@@ -1,7 +1,7 @@
+import { LateError, within } from '../../src/lib/deadline.ts';
 import type { RedisConnection } from './connection.ts';
 import { unavailable } from './errors.ts';
 import { type Changes, changesSince, endOfLog } from './log.ts';
-import { within } from './within.ts';
 
 /** How old a view may be that is handed out without a look at the log. */
 const FRESH_MS = 250;
@@ -116,9 +116,10 @@ export function createFollower<View>(options: FollowerOptions<View>): Follower<V
 
   /** To read everything for the first time may take longer than a caller should wait. */
   async function first(): Promise<Followed<View>> {
-    const loaded = await within(running?.done ?? look(), FIRST_PATIENCE_MS);
-    if (loaded) return loaded;
-    throw unavailable(new Error('the records are still being read'));
+    const words = 'the records are still being read';
+    return within(FIRST_PATIENCE_MS, running?.done ?? look(), words).catch((error) => {
+      throw error instanceof LateError ? unavailable(error) : error;
+    });
   }
 
   async function recent(): Promise<Followed<View>> {
@@ -128,7 +129,7 @@ export function createFollower<View>(options: FollowerOptions<View>): Follower<V
     if (now - freshAt < FRESH_MS || now - failedAt < PAUSE_MS) return followed;
     const done = running?.done ?? look();
     const patienceMs = PATIENCE_MS - (now - (running?.since ?? now));
-    return (await within(done, patienceMs).catch(() => null)) ?? followed;
+    return within(patienceMs, done).catch(() => followed);
   }
 
   return {

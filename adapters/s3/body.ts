@@ -1,3 +1,4 @@
+import { within } from '../../src/lib/deadline.ts';
 import { translate } from './errors.ts';
 
 /** Time that the server may leave a reader waiting. */
@@ -24,7 +25,7 @@ export function wholeBody(
   async function nextChunk(): Promise<Uint8Array> {
     for (;;) {
       try {
-        const { value } = await inTime(reader.read());
+        const { value } = await within(IDLE_MS, reader.read(), 'the S3 server sends nothing');
         if (value && offset + value.length <= size) return value;
         throw new Error(value ? 'the body is longer than announced' : 'the body was cut');
       } catch (error) {
@@ -52,14 +53,4 @@ export function wholeBody(
     },
     { highWaterMark: 0 },
   );
-}
-
-async function inTime<T>(work: Promise<T>): Promise<T> {
-  const { promise: late, reject } = Promise.withResolvers<never>();
-  const timer = setTimeout(() => reject(new Error('the S3 server sends nothing')), IDLE_MS);
-  try {
-    return await Promise.race([work, late]);
-  } finally {
-    clearTimeout(timer);
-  }
 }

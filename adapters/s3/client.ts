@@ -1,5 +1,6 @@
 import { S3Client } from '@aws-sdk/client-s3';
 import { FetchHttpHandler } from '@smithy/fetch-http-handler';
+import { within } from '../../src/lib/deadline.ts';
 import { translate } from './errors.ts';
 import type { S3Address } from './url.ts';
 
@@ -50,17 +51,11 @@ export interface Limits {
 export async function limited<T>(bodyBytes: number, call: (limits: Limits) => Promise<T>): Promise<T> {
   const bodyMs = bodyBytes / SLOWEST;
   const ending = new AbortController();
-  const { promise: late, reject } = Promise.withResolvers<never>();
-  const timer = setTimeout(() => {
-    const error = new Error('the S3 server is late');
-    ending.abort(error);
-    reject(error);
-  }, CALL_MS + bodyMs);
+  const called = call({ abortSignal: ending.signal, requestTimeout: TRY_MS + bodyMs });
   try {
-    return await Promise.race([call({ abortSignal: ending.signal, requestTimeout: TRY_MS + bodyMs }), late]);
+    return await within(CALL_MS + bodyMs, called, 'the S3 server is late');
   } catch (error) {
+    ending.abort(error);
     throw translate(error);
-  } finally {
-    clearTimeout(timer);
   }
 }

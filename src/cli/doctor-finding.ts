@@ -16,14 +16,3 @@ export interface Patient {
   env: Environment;
   runtime: Runtime;
 }
-
-/** Rejects when the work takes longer; what it does then is its own affair. */
-export async function within<T>(limitMs: number, work: Promise<T>): Promise<T> {
-  const { promise: late, reject } = Promise.withResolvers<never>();
-  const timer = setTimeout(() => reject(new Error(`no answer within ${limitMs / 1000} s`)), limitMs);
-  try {
-    return await Promise.race([work, late]);
-  } finally {
-    clearTimeout(timer);
-  }
-}

@@ -1,3 +1,4 @@
+import { within } from '../lib/deadline.ts';
 import { type Client, reasonOf, ServerAway } from './client.ts';
 import { CommandError } from './exit.ts';
 
@@ -52,7 +53,7 @@ async function* listen(client: Client): AsyncGenerator<Job> {
   let pending = '';
   try {
     for (;;) {
-      const piece = await withinSilence(reader.read());
+      const piece = await within(SILENCE_MS, reader.read(), 'no sign of life');
       if (piece.done) return;
       pending += decoder.decode(piece.value, { stream: true });
       const events = pending.split('\n\n');
@@ -65,15 +66,5 @@ async function* listen(client: Client): AsyncGenerator<Job> {
     }
   } finally {
     await reader.cancel().catch(() => {});
-  }
-}
-
-async function withinSilence<T>(work: Promise<T>): Promise<T> {
-  const { promise: late, reject } = Promise.withResolvers<never>();
-  const timer = setTimeout(() => reject(new Error('no sign of life')), SILENCE_MS);
-  try {
-    return await Promise.race([work, late]);
-  } finally {
-    clearTimeout(timer);
   }
 }

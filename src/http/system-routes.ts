@@ -1,6 +1,7 @@
 import { Type } from '@sinclair/typebox';
 import { Elysia } from 'elysia';
 import { AppError } from '../errors.ts';
+import { within } from '../lib/deadline.ts';
 import { describe } from './describe.ts';
 import { policy } from './policy.ts';
 
@@ -92,16 +93,14 @@ async function lookInTime({
   degraded,
   needed,
 }: Dependency): Promise<{ faults: readonly string[]; down?: string | undefined }> {
-  const { promise: late, reject } = Promise.withResolvers<never>();
-  const timer = setTimeout(
-    () => reject(new Error(`no answer within ${READY_TIMEOUT_MS} ms`)),
-    READY_TIMEOUT_MS,
-  );
   try {
-    return { faults: await Promise.race([check().then(() => degraded?.() ?? []), late]) };
+    return {
+      faults: await within(
+        READY_TIMEOUT_MS,
+        check().then(() => degraded?.() ?? []),
+      ),
+    };
   } catch {
     return { faults: [fault], down: needed };
-  } finally {
-    clearTimeout(timer);
   }
 }

@@ -335,11 +335,19 @@ export async function createImageService(options: ImageServiceOptions): Promise<
     start() {
       images.prepare(stopping.signal).catch((cause) => log('warn', 'search not prepared', { cause }));
       maintenance ??= startMaintenance({
-        ...options,
+        images,
+        blobs,
+        state,
+        locks,
+        clock,
+        limits,
+        folder,
+        log,
+        mayStore: options.mayStore,
         accesses,
         cleanup,
-        onVersionBytes: versionBytes.recount,
         doubts,
+        onVersionBytes: versionBytes.recount,
         retryRemovals: removals.retry,
         takeChanged() {
           const was = changed;

@@ -1,6 +1,7 @@
 import { AppError } from '../errors.ts';
 import type { Dependency } from '../http/system-routes.ts';
 import { systemClock } from '../lib/clock.ts';
+import { within } from '../lib/deadline.ts';
 import type { HttpServer } from '../runtime/runtime.ts';
 import type { RunningFeature } from './feature.ts';
 import type { Operations } from './operations.ts';
@@ -32,18 +33,11 @@ export function createShutdown({ delayMs, graceMs }: { delayMs: number; graceMs:
       begun = true;
       await systemClock.sleep(delayMs);
       for (const feature of features) feature.endStreams?.();
-      await within(graceMs, server.drain());
+      await within(graceMs, server.drain()).catch(() => {});
       await server.close();
-      await within(JOBS_MS, Promise.all(features.map((feature) => feature.stop())));
+      await within(JOBS_MS, Promise.all(features.map((feature) => feature.stop()))).catch(() => {});
       await webhooks?.stop();
       await stores.close();
     },
   };
-}
-
-/** Waits for the work, but no longer than `ms`. */
-async function within(ms: number, work: Promise<unknown>): Promise<void> {
-  const waiting = new AbortController();
-  const late = systemClock.sleep(ms, waiting.signal).catch(() => {});
-  await Promise.race([work, late]).finally(() => waiting.abort());
 }

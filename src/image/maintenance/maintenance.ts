@@ -67,7 +67,8 @@ export async function turn(options: MaintenanceOptions, signal: AbortSignal): Pr
 }
 
 async function runWhenDue(options: MaintenanceOptions, signal: AbortSignal): Promise<void> {
-  const { state, clock, limits, log, accesses, cleanup } = options;
+  const { images, blobs, state, locks, doubts, mayStore, folder, clock, limits, log, accesses, cleanup } =
+    options;
   const now = () => clock.now();
   const last = Number((await state.get(LAST_RUN)) ?? 0);
   if (now() - last < limits.cleanupIntervalMs) return;
@@ -75,7 +76,10 @@ async function runWhenDue(options: MaintenanceOptions, signal: AbortSignal): Pro
   const { removed, freedBytes, complete } = await cleanup.run(CLEANUP_BUDGET_MS, signal);
   if (!complete) return;
   const { strayRetentionMs } = limits;
-  const swept = await sweep({ ...options, strayRetentionMs, now }, signal);
+  const swept = await sweep(
+    { images, blobs, state, locks, doubts, mayStore, folder, log, strayRetentionMs, now },
+    signal,
+  );
   if (!swept.complete) return;
   await options.onVersionBytes(swept.versionBytes);
   await state.setFenced(LAST_RUN, String(now()), swept.token);
@@ -91,11 +95,15 @@ async function runWhenDue(options: MaintenanceOptions, signal: AbortSignal): Pro
 
 /** Mends what can be mended without the operator. */
 async function healed(options: MaintenanceOptions, signal: AbortSignal): Promise<boolean> {
-  const { doubts, clock, limits } = options;
+  const { images, blobs, doubts, clock, limits } = options;
   if (await doubts.mend()) return true;
   if (!(await doubts.onlyLasting())) return false;
   const now = () => clock.now();
-  const { strays, whole } = await survey({ ...options, ...limits, now }, Number.POSITIVE_INFINITY, signal);
+  const { strays, whole } = await survey(
+    { images, blobs, strayRetentionMs: limits.strayRetentionMs, now },
+    Number.POSITIVE_INFINITY,
+    signal,
+  );
   if (!whole || strays.length > 0) return false;
   await doubts.settle();
   return true;

@@ -50,7 +50,7 @@ export async function sweep(options: SweepOptions, signal: AbortSignal): Promise
 }
 
 async function sweepAlone(options: SweepOptions, lease: Lease, signal: AbortSignal): Promise<SweepReport> {
-  const { images, state, log, folder, doubts } = options;
+  const { images, blobs, state, doubts, mayStore, log, folder } = options;
   const report: SweepReport = {
     removed: 0,
     freedBytes: 0,
@@ -77,7 +77,7 @@ async function sweepAlone(options: SweepOptions, lease: Lease, signal: AbortSign
       of: found.files,
     });
   }
-  const quarantine = createQuarantine({ ...options, report, lease, signal });
+  const quarantine = createQuarantine({ images, blobs, doubts, mayStore, log, lease, signal, report });
   await quarantine.restore(found.returned);
   await quarantine.remove(found.buried);
   await quarantine.remove(found.expired);
