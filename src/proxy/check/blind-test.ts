@@ -58,14 +58,9 @@ export function createBlindTests({ checker, clock, signal }: BlindTestOptions): 
         throw new AppError('unavailable', 'The server is ending.');
       },
     );
-    const checked = checker
-      .check(endpoint, over.signal)
-      .then((result): BlindResult | Promise<BlindResult> => {
-        if (result.verdict === 'alive') return result;
-        const { error } = result;
-        return error === 'refused_address' ? { verdict: 'dead', error } : notWorking;
-      });
-    return Promise.race([checked, notWorking]);
+    const checked = checker.check(endpoint, over.signal);
+    const told = checked.then((result) => (result.verdict === 'alive' ? result : notWorking));
+    return Promise.race([told, notWorking]);
   }
 
   return {
