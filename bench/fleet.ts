@@ -4,6 +4,8 @@
  * `bun bench/fleet.ts kills [rounds] [interval]`: the copy that runs a refresh is killed at random moments.
  * `bun bench/fleet.ts uploads [turns]`: uploads of a 6-megapixel photo with images on S3 against images in a folder.
  */
+
+import { ADMIN_TOKEN } from '../test/support/admin.ts';
 import { startFleet } from '../test/support/fleet.ts';
 import { photo } from '../test/support/images.ts';
 import { runMixedLoad } from '../test/support/mixed-load.ts';
@@ -52,7 +54,7 @@ async function kills(rounds: number, interval: string): Promise<void> {
   async function runFleet(): Promise<void> {
     while (delays.length > 0) {
       const world = await startRefreshWorld({ silent: 40 });
-      const own = { ...stores(), PROXY_REFRESH_INTERVAL: interval, SERVICES: 'proxy' };
+      const own = { ...stores(), PROXY_REFRESH_INTERVAL: interval, SERVICES: 'proxy', ADMIN_TOKEN };
       const fleet = await startFleet(['bun', 'bun'], (incarnation) => ({
         ...own,
         ...world.envOf(incarnation),

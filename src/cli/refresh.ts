@@ -33,6 +33,11 @@ Exit code 0: the refresh is done; 1: it failed, or could not be followed.`,
       await terminal.print(`${options.json ? JSON.stringify(begun) : begun.id}\n`);
       return EXIT.done;
     }
+    if (begun.state === 'done') {
+      terminal.say(
+        'The pool was refreshed less than ten minutes ago; with its ADMIN_TOKEN the server would start again.',
+      );
+    }
     const progress = createProgress(terminal, 'checked', () => performance.now());
     const job = await followJob(client, begun.id, (current) => progress.update(standingOf(current)));
     progress.end();

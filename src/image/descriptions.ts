@@ -103,7 +103,8 @@ export const details = {
     tag,
     summary: 'Remove images that nobody has opened for long',
     description:
-      'The server does so by itself, too. Calls that come in meanwhile get the answer of the running one.',
+      'The server does so by itself, too. Calls that come in meanwhile get the answer of the running one. Where `ADMIN_TOKEN` is ' +
+      'not set, nothing is removed within ten minutes of one that was complete.',
     answers: { 200: { description: 'What was removed.', ...cleanupAnswer } },
     errors: [401, 409],
     admin: true,

@@ -140,8 +140,9 @@ export function imageRoutes(options: ImageRoutesOptions) {
     )
     .post(
       '/api/cleanup',
-      async () => {
-        const { removed, freedBytes, complete } = await service.cleanup(CLEANUP_BUDGET_MS);
+      async ({ request }) => {
+        const { admin } = contextOf(request);
+        const { removed, freedBytes, complete } = await service.cleanup(CLEANUP_BUDGET_MS, admin);
         return Response.json({ success: true, removed, freed_bytes: freedBytes, complete });
       },
       { parse: 'none', detail: details.cleanup, ...policy({ limit: 'job', admin: 'once set' }) },

@@ -16,6 +16,7 @@ import type { Codec } from './codec/codec.ts';
 import { createDeleteToken, createId, ID_PATTERN, type RandomBytes } from './ids.ts';
 import { EXTENSIONS, type ImageRecord, MEDIA_TYPES, type UploadOptions } from './image.ts';
 import { createAccessLog } from './maintenance/accesses.ts';
+import { createAskedCleanup } from './maintenance/asked-cleanup.ts';
 import { type CleanupReport, createCleanup } from './maintenance/cleanup.ts';
 import { createDoubts } from './maintenance/doubts.ts';
 import { startMaintenance } from './maintenance/maintenance.ts';
@@ -120,8 +121,11 @@ export interface ImageService extends PasswordGuard {
   mayRemove(image: ImageRecord, by: Deleter): boolean;
   /** Rejects with `not_found` or `forbidden`. */
   remove(id: string, by: Deleter): Promise<void>;
-  /** Removes images that nobody has opened for long, for at most `budgetMs`; rejects with `conflict`. */
-  cleanup(budgetMs: number): Promise<CleanupReport>;
+  /**
+   * Removes images that nobody has opened for long, for at most `budgetMs`; rejects with `conflict`. Who is no administrator is
+   * told within ten minutes of such a clean-up that nothing was removed.
+   */
+  cleanup(budgetMs: number, admin: boolean): Promise<CleanupReport>;
   /** Why no file is removed at the moment, in sentences; none where all is well. At most ten seconds old. */
   doubts(): Promise<readonly string[]>;
   /** Begins to write accesses and to clean up in the background. */
@@ -325,10 +329,7 @@ export async function createImageService(options: ImageServiceOptions): Promise<
       await removeFiles(image);
     },
 
-    async cleanup(budgetMs) {
-      await accesses.flush();
-      return cleanup.run(budgetMs);
-    },
+    cleanup: createAskedCleanup({ cleanup, accesses, state, now }),
 
     doubts: doubts.recent,
 

@@ -163,8 +163,16 @@ export const startRefresh = describe({
   id: 'startRefresh',
   tag,
   summary: 'Starts a refresh of the pool',
-  description: 'Fetch, verify, store, clean up: 1 to 3 minutes. While one runs, that one is answered.',
+  description:
+    'Fetch, verify, store, clean up: 1 to 3 minutes. While one runs, that one is answered. Where `ADMIN_TOKEN` is not set, so is one ' +
+    'that went well less than ten minutes ago.',
   answers: {
+    200: {
+      description: 'The refresh that has just gone well; none was started.',
+      schema: schemas.startedSchema,
+      example: { success: true, job: { ...jobExample, state: 'done' } },
+      headers: { Location: { description: 'Where it shows.', schema: Type.String() } },
+    },
     202: {
       description: 'The refresh that runs.',
       schema: schemas.startedSchema,

@@ -152,9 +152,11 @@ export function proxyRoutes(options: ProxyRoutesOptions) {
     )
     .post(
       '/api/refresh',
-      async ({ path }) => {
-        const job = jobView(await service.refresh());
-        return json({ success: true, job }, { ...NO_STORE, location: path }, 202);
+      async ({ request, path }) => {
+        const { admin } = contextOf(request);
+        const job = jobView(await (admin ? service.refresh() : service.refreshUnlessFresh()));
+        const status = job.state === 'done' ? 200 : 202;
+        return json({ success: true, job }, { ...NO_STORE, location: path }, status);
       },
       { parse: 'none', detail: described.startRefresh, ...policy({ limit: 'job', admin: 'once set' }) },
     )

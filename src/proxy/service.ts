@@ -96,6 +96,11 @@ export interface ProxyService {
    * goes, unless told otherwise.
    */
   refresh(scope?: Scope): Promise<RefreshJob>;
+  /**
+   * The same for a stranger: a refresh that went well less than ten minutes ago, or less than the interval, is answered
+   * instead of a new one.
+   */
+  refreshUnlessFresh(): Promise<RefreshJob>;
   /** What is known of each list, in the order of the configuration. */
   sources(): Promise<SourceStatus[]>;
   /**
@@ -137,6 +142,8 @@ const REPORT_GAP_MS = 30_000;
 /** How often it is looked up whether a refresh is due, or its process has died. */
 const MOST_TICK_MS = 5_000;
 const CHECKS_PER_HOUR = 100_000;
+/** After a refresh that went well, strangers start none for this long. */
+const FRESH_MS = 10 * 60_000;
 
 const ORDERS: Record<Exclude<Sort, 'dependable'>, (a: ProxyRecord, b: ProxyRecord) => number> = {
   response_time: (a, b) => (a.responseMs ?? Infinity) - (b.responseMs ?? Infinity) || a.id - b.id,
@@ -317,6 +324,12 @@ export function createProxyService(options: ProxyServiceOptions): ProxyService {
     },
 
     refresh: (scope = { all: true }) => refresh.start(scope),
+    async refreshUnlessFresh() {
+      const job = await refresh.current();
+      const age = clock.now() - (job.finishedAt ?? Number.NEGATIVE_INFINITY);
+      const isFresh = job.state === 'done' && Math.abs(age) < Math.min(FRESH_MS, refreshIntervalMs);
+      return isFresh ? job : refresh.start({ all: true });
+    },
     currentRefresh: refresh.current,
     subscribe: progress.subscribe,
     version: () => store.version(),

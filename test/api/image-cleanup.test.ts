@@ -77,6 +77,18 @@ describe('the clean-up', () => {
       expect(await json(await cleanUp(host))).toMatchObject({ removed: 251, complete: true });
     }));
 
+  test('removes nothing for strangers within ten minutes of a complete one', () =>
+    withHost(async (host) => {
+      expect(await json(await cleanUp(host))).toMatchObject({ removed: 0, complete: true });
+      await host.upload(png);
+      const { clock } = host;
+      clock.ms += 91 * DAY_MS;
+      await host.state.set('image-cleanup-asked-at', String(clock.now() - 9 * 60_000));
+      expect(await json(await cleanUp(host))).toMatchObject({ removed: 0, complete: true });
+      clock.ms += 60_000;
+      expect(await json(await cleanUp(host))).toMatchObject({ removed: 1, complete: true });
+    }));
+
   test('needs the administrator once there is one', () =>
     withHost(
       async (host) => {
@@ -97,6 +109,7 @@ describe('the clean-up', () => {
       const counts = await Promise.all(answers.map((answer) => json<{ removed: number }>(answer)));
       expect(counts.map(({ removed }) => removed)).toEqual([1, 1]);
 
+      host.clock.ms += 10 * 60_000;
       const lease = await host.locks.acquire('cleanup', 60_000);
       const refused = await cleanUp(host);
       expect(refused.status).toBe(409);
@@ -108,8 +121,8 @@ describe('the clean-up', () => {
     withHost(async (host) => {
       await host.upload(png);
       host.clock.ms += 91 * DAY_MS;
-      expect(await host.service.cleanup(0)).toEqual({ removed: 0, freedBytes: 0, complete: false });
-      expect(await host.service.cleanup(1000)).toMatchObject({ removed: 1, complete: true });
+      expect(await host.service.cleanup(0, false)).toEqual({ removed: 0, freedBytes: 0, complete: false });
+      expect(await host.service.cleanup(1000, false)).toMatchObject({ removed: 1, complete: true });
     }));
 });
 

@@ -83,7 +83,7 @@ test('an access from memory counts like any other', async () => {
   host.clock.ms += DAY_MS;
   await get(path);
   await get(path);
-  await host.service.cleanup(1000);
+  await host.service.cleanup(1000, true);
   expect((await host.images.get(id))?.lastAccess).toBe(host.clock.ms);
 });
 

@@ -1,14 +1,15 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { createMetrics } from '../../src/lib/metrics.ts';
 import { instrumentStores } from '../../src/start/instrumented.ts';
-import { ADMIN, PNG, type RunningServer, runServer, withServer } from '../support/running-server.ts';
+import { ADMIN, ADMIN_TOKEN } from '../support/admin.ts';
+import { PNG, type RunningServer, runServer, withServer } from '../support/running-server.ts';
 
 let server: RunningServer;
 let output: string;
 beforeAll(async () => {
   server = await runServer({
     RATE_LIMITS: 'report=1/1h',
-    ADMIN_TOKEN: ADMIN.authorization.slice('Bearer '.length),
+    ADMIN_TOKEN: ADMIN_TOKEN,
     PROXY_ALLOW_PRIVATE: 'true',
     WEBHOOK_URLS: 'http://127.0.0.1:9/',
     WEBHOOK_SECRET: 'a-secret-of-the-webhooks',

@@ -1,12 +1,13 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { createHash } from 'node:crypto';
+import { ADMIN, ADMIN_TOKEN } from '../support/admin.ts';
 import { json } from '../support/json.ts';
-import { ADMIN, PNG, type RunningServer, runServer } from '../support/running-server.ts';
+import { PNG, type RunningServer, runServer } from '../support/running-server.ts';
 
 let server: RunningServer;
 beforeAll(async () => {
   server = await runServer({
-    ADMIN_TOKEN: ADMIN.authorization.slice('Bearer '.length),
+    ADMIN_TOKEN: ADMIN_TOKEN,
     ABUSE_CONTACT: 'abuse@img.example',
   });
 });

@@ -535,6 +535,37 @@ describe('refreshes', () => {
     });
   });
 
+  test('of strangers answer the one that went well less than ten minutes ago, and failed ones do not count', async () => {
+    const ask = async (headers?: Record<string, string>) => {
+      const answer = await server.post('/api/refresh', undefined, headers);
+      const { job } = await json<{ job: { id: string; state: string } }>(answer);
+      return { status: answer.status, ...job };
+    };
+    server.network.judge = 'down';
+    const failed = await ask();
+    await server.ended();
+    server.network.judge = 'up';
+    const first = await ask();
+    expect([first.status, first.id === failed.id]).toEqual([202, false]);
+    await server.ended();
+    await server.clock.advance(9 * 60_000);
+    expect(await ask()).toMatchObject({ status: 200, id: first.id, state: 'done' });
+    await server.clock.advance(60_000);
+    const second = await ask();
+    expect([second.status, second.id === first.id]).toEqual([202, false]);
+    await server.ended();
+  });
+
+  test('of administrators begin anew whenever they ask', async () => {
+    await server.close();
+    server = await createPoolServer({ adminToken: TOKEN });
+    for (let turn = 0; turn < 2; turn++) {
+      const headers = { authorization: `Bearer ${TOKEN}` };
+      expect((await server.post('/api/refresh', undefined, headers)).status).toBe(202);
+      await server.ended();
+    }
+  });
+
   test('need the token where one is set', async () => {
     await server.close();
     server = await createPoolServer({ adminToken: TOKEN });

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { get as httpGet, type IncomingMessage } from 'node:http';
 import { SocksProxyAgent } from 'socks-proxy-agent';
 import { absent } from '../support/absent.ts';
+import { ADMIN, ADMIN_TOKEN } from '../support/admin.ts';
 import { type Contract, loadContract } from '../support/contract.ts';
 import { json } from '../support/json.ts';
 import { type ProxyWorld, startProxyWorld } from '../support/proxy-world.ts';
@@ -43,8 +44,8 @@ describe
       method,
       ...(body !== undefined && {
         body: JSON.stringify(body),
-        headers: { 'content-type': 'application/json' },
       }),
+      headers: { ...ADMIN, ...(body !== undefined && { 'content-type': 'application/json' }) },
     });
     await contract.check(method, path.split('?')[0] ?? '', answer);
     return answer;
@@ -81,7 +82,7 @@ describe
 
   beforeAll(async () => {
     world = await startProxyWorld();
-    server = await startServer(runtime, world.env);
+    server = await startServer(runtime, { ...world.env, ADMIN_TOKEN });
     contract = await loadContract(server.url);
     ({ stages, finished } = await refreshToTheEnd());
   }, 60_000);

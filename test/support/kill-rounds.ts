@@ -6,6 +6,7 @@ import { openDatabase } from '../../adapters/sqlite/database.ts';
 import { createSqliteImages } from '../../adapters/sqlite/images.ts';
 import { ownerOfKey } from '../../src/image/blob-keys.ts';
 import { bunRuntime } from '../../src/runtime/bun.ts';
+import { ADMIN, ADMIN_TOKEN } from './admin.ts';
 import { transparent } from './images.ts';
 import { json } from './json.ts';
 import { childrenOf, ended } from './processes.ts';
@@ -46,7 +47,7 @@ export async function killRounds(runtime: RuntimeName, folder: string, rounds: n
   const picture = new Uint8Array(await transparent());
   const known = new Map<string, Known>();
   const report: KillReport = { kills: 0, uploaded: 0, deleted: 0, cleanedUp: 0, leftovers: 0 };
-  const env = { SERVICES: 'image', RATE_LIMITS: 'off', LOG_LEVEL: 'error', IMAGE_WORKERS: '2' };
+  const env = { ADMIN_TOKEN, SERVICES: 'image', RATE_LIMITS: 'off', LOG_LEVEL: 'error', IMAGE_WORKERS: '2' };
 
   for (let round = 0; round < rounds; round++) {
     const server = await startServer(runtime, env, folder);
@@ -82,7 +83,7 @@ export async function killRounds(runtime: RuntimeName, folder: string, rounds: n
       repeat(() => upload(url).then(onUpload)),
       repeat(() => remove(url)),
       repeat(async () => {
-        await fetch(url('/api/cleanup'), { method: 'POST' });
+        await fetch(url('/api/cleanup'), { method: 'POST', headers: ADMIN });
       }),
       repeat(() => shrink(url)),
     ]);

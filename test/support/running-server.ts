@@ -11,8 +11,6 @@ export const PNG = Uint8Array.fromBase64(
   'iVBORw0KGgoAAAANSUhEUgAAAAIAAAACCAIAAAD91JpzAAAACXBIWXMAAAPoAAAD6AG1e1JrAAAAEklEQVQImWOQj98vH7+fAUIBACA6BPWe5fjkAAAAAElFTkSuQmCC',
 );
 
-export const ADMIN = { authorization: 'Bearer the-token-of-the-administrator' };
-
 export interface RunningServer {
   url: string;
   logged: { message: string; facts: Facts }[];

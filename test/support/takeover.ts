@@ -1,3 +1,4 @@
+import { ADMIN } from './admin.ts';
 import type { Copy, Fleet } from './fleet.ts';
 import type { RefreshWorld } from './refresh-world.ts';
 import { until } from './services.ts';
@@ -21,7 +22,7 @@ export interface Takeover {
  */
 export async function takeOver(fleet: Fleet, world: RefreshWorld, killAfterMs: number): Promise<Takeover> {
   const from = world.seen.length;
-  const answer = await fleet.send('/api/refresh', { method: 'POST' });
+  const answer = await fleet.send('/api/refresh', { method: 'POST', headers: ADMIN });
   const { job } = (await answer.json()) as { job: Job };
   await until(async () => world.seen.length > from);
   const holder = fleet.copies.find(({ incarnation }) => incarnation === world.seen.at(-1)?.incarnation);

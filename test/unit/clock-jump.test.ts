@@ -41,7 +41,7 @@ test.each(JUMPS)(
         expect((await host.send(`/api/delete/${id}`, { method: 'DELETE' })).status).toBe(200);
         expect((await host.send(`/api/info/${id}`)).status).toBe(404);
       }
-      expect((await host.service.cleanup(1000)).removed).toBe(0);
+      expect((await host.service.cleanup(1000, true)).removed).toBe(0);
     } finally {
       await host.stop();
     }

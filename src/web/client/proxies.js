@@ -50,11 +50,12 @@ async function testNow(button, body) {
 /** @param {HTMLButtonElement} button */
 async function startRefresh(button) {
   button.disabled = true;
-  const { fault } = await ask(`${api}refresh`, { method: 'POST' });
-  announce(fault ?? 'The refresh has started.');
-  if (fault === null) return;
+  const { body, fault } = await ask(`${api}refresh`, { method: 'POST' });
+  const obstacle = fault ?? (body.job.state === 'done' ? 'Refreshed a moment ago' : null);
+  announce(obstacle ?? 'The refresh has started.');
+  if (obstacle === null) return;
   button.disabled = false;
-  button.textContent = fault;
+  button.textContent = obstacle;
 }
 
 let shown = {
