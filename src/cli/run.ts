@@ -31,6 +31,7 @@ const COMMANDS: Record<string, Entry> = {
   },
   migrate: { summary: 'copy everything to other stores', load: () => import('./migrate.ts') },
   token: { summary: 'make, list and revoke tokens', load: () => import('./token.ts') },
+  keys: { summary: 'give the server new keys to sign with', load: () => import('./keys.ts') },
   sources: {
     summary: 'print the lists in force, or what is wrong with them',
     load: () => import('./sources.ts'),

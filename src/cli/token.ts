@@ -1,7 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { access } from 'node:fs/promises';
 import { openRecords } from '../../adapters/open.ts';
-import { recordsAdapter } from '../../adapters/registry.ts';
 import { createTokens, ROLES, type Tokens } from '../access/tokens.ts';
 import { parseConfig } from '../config.ts';
 import { choice, rate } from '../config-values.ts';
@@ -10,6 +8,7 @@ import type { Bucket } from '../lib/rate-limiter.ts';
 import { defineCommand } from './command.ts';
 import { CommandError, EXIT, usageError } from './exit.ts';
 import { value, valueOr } from './options.ts';
+import { requireRecords } from './require-records.ts';
 
 const NAME = /^[\w.@-]{1,64}$/;
 
@@ -54,17 +53,6 @@ token is printed once and stored nowhere: the records hold its SHA-256.
     return EXIT.done;
   },
 });
-
-/** An empty database that is made by mistake would take tokens of which no server knows. */
-async function requireRecords(url: string): Promise<void> {
-  const path = recordsAdapter(url).path(url);
-  if (path === null) return;
-  await access(path).catch(() => {
-    throw new CommandError(
-      `There is no database at ${path}. Start the server once, or set DATA_DIR to its folder.`,
-    );
-  });
-}
 
 async function listed(tokens: Tokens): Promise<string> {
   const rows = (await tokens.list()).map(({ id, name, role, rate, quota, createdAt }) =>

@@ -162,6 +162,14 @@ export const details = {
     errors: [400, 401, 403, 404, 413],
   }),
 
+  lock: describe({
+    id: 'lockImage',
+    tag,
+    summary: 'Lock a protected image in this browser again',
+    answers: { 303: { description: 'To the page; the cookie that opened the image is taken away.' } },
+    errors: [403, 404],
+  }),
+
   askDelete: describe({
     id: 'askToDeleteImage',
     tag,

@@ -26,6 +26,8 @@ export interface Pages {
   show(request: Request, context: RequestContext, id: string): Promise<Response>;
   /** Takes the form's password: back to the page with a cookie (programs get JSON with it), or the form again. */
   unlock(request: Request, context: RequestContext, id: string): Promise<Response>;
+  /** Takes the cookie that `unlock` gave from the browser, and leads it to the page, which asks for the password. */
+  lock(request: Request, context: RequestContext, id: string): Promise<Response>;
   /** Asks for confirmation; rejects with `forbidden` for who may not delete. */
   askDelete(request: Request, context: RequestContext, id: string): Promise<Response>;
   /** Deletes; rejects with `forbidden` for who may not. */
@@ -41,7 +43,7 @@ export interface PagesOptions {
 export function createPages({ service, site, basePath }: PagesOptions): Pages {
   const flashCookie = createFlashCookie(basePath);
   const cookiesFor = (image: ImageRecord, { origin }: RequestContext) =>
-    service.cookies.issue(image, origin, basePath).map(asCookie);
+    service.cookies.issue(image, { origin, basePath }).map(asCookie);
 
   async function removable(id: string, by: Deleter): Promise<ImageRecord> {
     const image = await service.find(id);
@@ -107,6 +109,19 @@ export function createPages({ service, site, basePath }: PagesOptions): Pages {
         { success: true, id },
         { headers: [['cache-control', PRIVATE_CACHE], ...cookies] },
       );
+    },
+
+    async lock(request, { origin, peer }, id) {
+      const image = await service.find(id);
+      const { cookie } = credentialsOf(request);
+      const opens = await service.open(image, { passwords: [], cookie }, peer).then(
+        () => image.passwordHash !== null,
+        () => false,
+      );
+      // The path of a cookie tells the format, which is nobody's business without the password.
+      const cookies = opens ? service.cookies.clear(image, { origin, basePath }).map(asCookie) : [];
+      const headers = [...redirectTo(`${basePath}/i/${id}`), ...cookies];
+      return new Response(null, { status: 303, headers });
     },
 
     async askDelete(request, context, id) {

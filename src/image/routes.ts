@@ -155,6 +155,10 @@ export function imageRoutes(options: ImageRoutesOptions) {
       parse: 'none',
       detail: details.unlock,
     })
+    .post('/i/:file/lock', ({ request, params }) => pages.lock(request, contextOf(request), params.file), {
+      parse: 'none',
+      detail: details.lock,
+    })
     .get(
       '/i/:file/delete',
       ({ request, params }) => pages.askDelete(request, contextOf(request), params.file),

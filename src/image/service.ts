@@ -2,9 +2,11 @@ import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { AppError } from '../errors.ts';
 import type { Clock } from '../lib/clock.ts';
+import { openKeyRing } from '../lib/key-ring.ts';
 import type { Locks } from '../lib/locks.ts';
 import type { Log } from '../lib/logger.ts';
 import type { Bucket, RateLimiter } from '../lib/rate-limiter.ts';
+import type { Repetition } from '../lib/schedule.ts';
 import type { StateStore } from '../lib/state.ts';
 import { type CookieSigner, createCookieSigner } from './access/cookie.ts';
 import { createDeletionRights, type Deleter, hashOf, type Uploader } from './access/deletion-rights.ts';
@@ -86,7 +88,7 @@ export interface ImageService extends PasswordGuard {
   /** The folder for temporary files; made when it is first needed. */
   readonly folder: string;
   /** The signer of the cookies that `open` accepts. */
-  readonly cookies: Pick<CookieSigner, 'issue'>;
+  readonly cookies: Pick<CookieSigner, 'issue' | 'clear'>;
   /** Before a body of at most so many bytes is taken in: rejects with `storage_full`, `busy` or `unavailable`. */
   admit(bytes: number, payer: string): Promise<void>;
   /** Converts and stores the file at `path`, which stays. Rejects with `forbidden` for a file that is blocked. Rejects as the codec does, with `busy` or `storage_full`. */
@@ -144,12 +146,12 @@ export interface ListQuery {
   after?: Place;
 }
 
-/** Joins the parts of the image host. Reads, or makes, the secret of its cookies. */
+/** Joins the parts of the image host. Reads, or makes, the keys of its cookies. */
 export async function createImageService(options: ImageServiceOptions): Promise<ImageService> {
   const { images, blobs, state, locks, limiter, codec, clock, random, folder, limits, log } = options;
   const now = () => clock.now();
-  const secret = await state.getOrSet('cookie-secret', Buffer.from(random(32)).toString('base64url'));
-  const cookies = createCookieSigner(secret, now);
+  const keys = await openKeyRing({ state, name: 'cookie-secret', random, now });
+  const cookies = createCookieSigner(keys, now);
   const hasher = options.hasher ?? createPasswordHasher(random);
   const guesses = createGuessLimits({ limiter, sleep: clock.sleep, perNetwork: options.guesses });
   const lock = createPasswordGuard({ hasher, cookies, guesses, random, now });
@@ -185,7 +187,8 @@ export async function createImageService(options: ImageServiceOptions): Promise<
   const removals = createRemovals(blobs, log);
   let changed = false;
   const stopping = new AbortController();
-  let maintenance: ReturnType<typeof startMaintenance> | null = null;
+  let maintenance: Repetition | null = null;
+  let followingKeys: Repetition | null = null;
 
   async function freshId(): Promise<string> {
     for (;;) {
@@ -334,6 +337,7 @@ export async function createImageService(options: ImageServiceOptions): Promise<
     doubts: doubts.recent,
 
     start() {
+      followingKeys ??= keys.follow((cause) => log('warn', 'keys cannot be read', { cause }));
       images.prepare(stopping.signal).catch((cause) => log('warn', 'search not prepared', { cause }));
       maintenance ??= startMaintenance({
         images,
@@ -360,8 +364,9 @@ export async function createImageService(options: ImageServiceOptions): Promise<
 
     async stop() {
       stopping.abort();
-      await maintenance?.stop();
+      await Promise.all([maintenance?.stop(), followingKeys?.stop()]);
       maintenance = null;
+      followingKeys = null;
       await accesses.flush();
     },
   };

@@ -21,8 +21,8 @@ export interface ProxyRoutesOptions {
   service: ProxyService;
   targets: Pick<Targets, 'list' | 'all' | 'reported'>;
   contextOf: ContextOf;
-  /** With which our own judge proves its answers. */
-  judgeSecret?: string;
+  /** With which our own judge proves its answers; it does not when not given. */
+  judgeSecret?: () => string;
   /** Ms since 1970; the system's clock when not given. */
   now?: () => number;
 }
@@ -193,7 +193,7 @@ export function proxyRoutes(options: ProxyRoutesOptions) {
       ({ request }) => {
         const { headers } = request;
         const { peer } = contextOf(request);
-        const secret = judgeSecret === undefined ? {} : { secret: judgeSecret };
+        const secret = judgeSecret === undefined ? {} : { secret: judgeSecret() };
         return json(judgeAnswer({ url: new URL(request.url), headers, peer, ...secret }), NO_STORE);
       },
       { detail: described.judge },

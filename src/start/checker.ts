@@ -19,10 +19,14 @@ export type CheckerConfig = Pick<
 >;
 
 /**
- * The checker of the configuration. `secret`: with which our own judge proves its answers.
+ * The checker of the configuration. `secrets`: with which our own judge proves its answers.
  * @throws {ConfigError} where the file of the authority cannot be read.
  */
-export async function openChecker(config: CheckerConfig, log: Log, secret?: string): Promise<Checker> {
+export async function openChecker(
+  config: CheckerConfig,
+  log: Log,
+  secrets?: () => readonly string[],
+): Promise<Checker> {
   const ca = await readAuthority(config.PROXY_JUDGE_CA);
   return createChecker({
     judges: judgesOf(config),
@@ -32,7 +36,7 @@ export async function openChecker(config: CheckerConfig, log: Log, secret?: stri
     timeoutMs: config.PROXY_CHECK_TIMEOUT,
     allowPrivate: config.PROXY_ALLOW_PRIVATE,
     ownAddresses: ownAddresses(),
-    ...(secret !== undefined && { secret }),
+    ...(secrets && { secrets }),
     now: Date.now,
     randomToken: randomUUID,
     log,

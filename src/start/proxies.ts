@@ -3,7 +3,9 @@ import { readFile } from 'node:fs/promises';
 import { createTokens } from '../access/tokens.ts';
 import { gatewayRoutes } from '../gateway/routes.ts';
 import { systemClock } from '../lib/clock.ts';
+import { openKeyRing } from '../lib/key-ring.ts';
 import { affordableSockets } from '../lib/open-files.ts';
+import type { Repetition } from '../lib/schedule.ts';
 import { createTargetLimits } from '../proxy/check/target-limits.ts';
 import { openCountries } from '../proxy/country.ts';
 import { statsAnswer } from '../proxy/descriptions.ts';
@@ -40,9 +42,14 @@ export async function startProxies({
 }: Parts): Promise<RunningFeature> {
   const allowPrivate = config.PROXY_ALLOW_PRIVATE;
   const basePath = config.PROXY_BASE_PATH;
-  const secret = await stores.state.getOrSet('judge-secret', randomBytes(32).toString('base64url'));
+  const keys = await openKeyRing({
+    state: stores.state,
+    name: 'judge-secret',
+    random: randomBytes,
+    now: Date.now,
+  });
   const { metrics, webhooks, now } = operations;
-  const plainChecker = await openChecker(config, log, secret);
+  const plainChecker = await openChecker(config, log, keys.verifying);
   const exits = createExits({
     store: stores.proxies,
     onError: (cause) => log('warn', 'the exits of the pool cannot be read', { cause }),
@@ -127,6 +134,7 @@ export async function startProxies({
           report: (id) => service.report(id, { ok: false }),
           log,
         });
+  let followingKeys: Repetition | null = null;
   const pages = {
     service,
     site,
@@ -144,7 +152,7 @@ export async function startProxies({
       service,
       targets,
       contextOf,
-      judgeSecret: secret,
+      judgeSecret: keys.signing,
     })
       .use(targetRoutes({ targets, contextOf }))
       .use(proxyPageRoutes(pages))
@@ -169,6 +177,7 @@ export async function startProxies({
       service.start();
       targets.start();
       exits.start();
+      followingKeys = keys.follow((cause) => log('warn', 'keys cannot be read', { cause }));
     },
     ...(gateway && {
       addresses: { gateway: `http://${gateway.closed ? 'USER:TOKEN@' : ''}localhost:${gateway.port}` },
@@ -178,6 +187,7 @@ export async function startProxies({
       await targets.stop();
       asker.close();
       await exits.stop();
+      await followingKeys?.stop();
       await watching?.stop();
       await service.stop();
       checker.close();

@@ -41,8 +41,13 @@ export function imagePage(site: Site, image: ImagePage): string {
 ${facts(image)}
 <p class="actions">
 <a class="button" href="${path}?download=1">${icon('download')}Download</a>
-<a class="button quiet danger" href="${basePath}/i/${id}/delete" data-delete="${id}"${!image.deletable && html` hidden`}>${icon('trash')}Delete</a>
+<a class="button quiet danger" href="${basePath}/i/${id}/delete" data-delete="${id}"${!image.deletable && html` hidden`}>${icon('trash')}Delete</a>${
+    image.protected &&
+    html`
+<button class="quiet" form="lock">${icon('lock')}Lock again</button>`
+  }
 </p>
+${image.protected && html`<form id="lock" method="post" action="${basePath}/i/${id}/lock"></form>`}
 <section aria-labelledby="share">
 <h2 id="share">Share</h2>
 ${[

@@ -43,7 +43,7 @@ test('our own judge proves plain HTTP without a witness', async () => {
   const world = await openForeignWorld();
   const secret = 'of this fleet';
   const own = await startJudge({ secret });
-  const checker = world.checker({ secret, judges: [...world.options.judges, own.url] });
+  const checker = world.checker({ secrets: () => [secret], judges: [...world.options.judges, own.url] });
   await checker.probe();
   for (let n = 0; n < 4; n++) {
     expect(await checker.check(world.farm.endpoint('http', n))).toMatchObject({ proof: 'signed' });

@@ -26,7 +26,7 @@ export async function openCheckWorld(): Promise<CheckWorld> {
   const options = {
     judges: judges.map(({ url }) => url),
     ca: certificates.ca,
-    secret: SECRET,
+    secrets: () => [SECRET],
     resolve: async () => ['127.0.0.1'],
   };
   const patient = localChecker(options);

@@ -67,7 +67,7 @@ export async function createPoolServer({
           targets,
           contextOf: contexts.of,
           now,
-          judgeSecret: 'secret',
+          judgeSecret: () => 'secret',
         }).use(targetRoutes({ targets, contextOf: contexts.of })),
         stats: service.stats,
         statsAnswer,

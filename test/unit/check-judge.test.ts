@@ -39,22 +39,22 @@ test('an answer stays below what a checker reads, whatever was sent', () => {
 
 test('a proof holds for the whole answer and one secret', () => {
   const answer = ask({ via: 'x' }, undefined, 'secret');
-  expect(isProven(answer, 'secret')).toBe(true);
-  expect(isProven(answer, 'other')).toBe(false);
-  expect(isProven({ ...answer, address: '198.51.100.7' }, 'secret')).toBe(false);
-  expect(isProven({ ...answer, headers: {} }, 'secret')).toBe(false);
-  expect(isProven({ ...answer, proof: '' }, 'secret')).toBe(false);
+  expect(isProven(answer, ['secret'])).toBe(true);
+  expect(isProven(answer, ['other'])).toBe(false);
+  expect(isProven({ ...answer, address: '198.51.100.7' }, ['secret'])).toBe(false);
+  expect(isProven({ ...answer, headers: {} }, ['secret'])).toBe(false);
+  expect(isProven({ ...answer, proof: '' }, ['secret'])).toBe(false);
   expect(proofOf(answer, 'secret')).not.toBe(proofOf(answer, 'other'));
 });
 
 test('our own answer is read with its proof', () => {
   const body = JSON.stringify(ask({ 'x-b': '1', '7': 'number-like' }, undefined, 'secret'));
-  expect(readEcho(body, TOKEN, 'secret')).toMatchObject({
+  expect(readEcho(body, TOKEN, ['secret'])).toMatchObject({
     address: '203.0.113.9',
     proven: true,
     format: 'json',
   });
-  expect(readEcho(body, TOKEN, 'other')).toMatchObject({ proven: false });
+  expect(readEcho(body, TOKEN, ['other'])).toMatchObject({ proven: false });
   expect(readEcho(body, TOKEN)).toMatchObject({ proven: false });
 });
 

@@ -94,15 +94,21 @@ describe('a password hash', () => {
 
 describe('the cookie of a protected image', () => {
   const image = { id: 'abcDEF123456', format: 'jpeg', passwordHash: 'scrypt$1' } as const;
-  const at = (ms: number, secret = 'key') => createCookieSigner(secret, () => ms);
+  const at = (ms: number, ...keys: string[]) => {
+    const verifying = () => (keys.length > 0 ? keys : ['key']);
+    return createCookieSigner({ signing: () => verifying()[0] ?? '', verifying }, () => ms);
+  };
   const pairOf = (cookie = '') => cookie.split(';')[0] ?? '';
-  const [pageCookie = '', fileCookie = ''] = at(0).issue(image, 'https://img.example', '/pictures');
+  const [pageCookie = '', fileCookie = ''] = at(0).issue(image, {
+    origin: 'https://img.example',
+    basePath: '/pictures',
+  });
 
   test('covers the page and the direct link, each by its own path', () => {
     const attributes = 'Max-Age=86400; HttpOnly; SameSite=Lax; Secure';
     expect(pageCookie).toEndWith(`; Path=/pictures/i/abcDEF123456; ${attributes}`);
     expect(fileCookie).toEndWith(`; Path=/pictures/i/abcDEF123456.jpg; ${attributes}`);
-    expect(at(0).issue(image, 'http://img.example', '')[0]).not.toContain('Secure');
+    expect(at(0).issue(image, { origin: 'http://img.example', basePath: '' })[0]).not.toContain('Secure');
   });
 
   test('opens its image, for a day, also among other cookies', () => {
@@ -118,6 +124,14 @@ describe('the cookie of a protected image', () => {
     expect(at(1).accepts(header, { ...image, passwordHash: 'scrypt$2' })).toBe(false);
     expect(at(1, 'other').accepts(header, image)).toBe(false);
     expect(at(1).accepts(null, image)).toBe(false);
+  });
+
+  test('is taken from an older key, and made with the newest', () => {
+    const header = pairOf(pageCookie);
+    expect(at(1, 'new', 'key').accepts(header, image)).toBe(true);
+    const newest = at(1, 'new', 'key').issue(image, { origin: 'https://img.example', basePath: '' })[0];
+    expect(at(1, 'new').accepts(pairOf(newest), image)).toBe(true);
+    expect(at(1, 'key').accepts(pairOf(newest), image)).toBe(false);
   });
 
   test('cannot be given a longer life', () => {

@@ -52,8 +52,8 @@ export interface CheckerOptions {
   allowPrivate: boolean;
   /** Addresses of this machine, besides those that the judges report. */
   ownAddresses?: readonly string[];
-  /** What our own judge proves its answers with (`judge.ts`). */
-  secret?: string;
+  /** What our own judge proves its answers with (`judge.ts`); none when not given. */
+  secrets?: () => readonly string[];
   /** All addresses of a name; the system's resolver when not given. */
   resolve?: (host: string) => Promise<readonly string[]>;
   /** Begins a TCP connection to a literal address. */
@@ -102,6 +102,7 @@ export function createChecker(options: CheckerOptions): Checker {
     context ??= createSecureContext();
     return context;
   };
+  const secrets = options.secrets ?? (() => []);
   let closed = false;
   let warnedAt = Number.NEGATIVE_INFINITY;
   const dialler = createDialler({
@@ -149,7 +150,7 @@ export function createChecker(options: CheckerOptions): Checker {
     ownAddresses: options.ownAddresses ?? [],
     ask,
     randomToken: options.randomToken,
-    secret: options.secret,
+    secrets,
   });
   const witnesses = createWitnesses({ ...remotes, urls: options.witnesses ?? [], fetchPart });
   for (const scheme of ['http', 'https'] as const) {
@@ -164,7 +165,7 @@ export function createChecker(options: CheckerOptions): Checker {
     secureContext,
     maxBytes,
     randomToken: options.randomToken,
-    secret: options.secret,
+    secrets,
     monotonic,
   });
 

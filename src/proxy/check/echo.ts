@@ -14,7 +14,7 @@ export interface Echo {
   chain: string;
   /** Request headers, names in lower case; `null` where the page shows none. */
   headers: Record<string, string> | null;
-  /** True when the answer carries a proof made with our secret. */
+  /** True when the answer carries a proof made with one of our secrets. */
   proven: boolean;
   /** What stays the same from answer to answer: whoever makes one up must know it, and what is injected changes it. */
   frame: string;
@@ -30,13 +30,13 @@ const MAX_ADDRESS_LENGTH = 64;
  * Reads a page that shows the address of its client; `null` where it is none. The token must stand in it, unless that
  * is `null`: over TLS nobody can answer with an older page.
  */
-export function readEcho(body: string, token: string | null, secret?: string): Echo | null {
+export function readEcho(body: string, token: string | null, secrets: readonly string[] = []): Echo | null {
   if (token !== null && !body.includes(token)) return null;
-  if (/^\s*\{/.test(body)) return readJson(body, token, secret);
+  if (/^\s*\{/.test(body)) return readJson(body, token, secrets);
   return readAddressAlone(body) ?? readTrace(body) ?? readEnvironment(body);
 }
 
-function readJson(body: string, token: string | null, secret: string | undefined): Echo | null {
+function readJson(body: string, token: string | null, secrets: readonly string[]): Echo | null {
   const answer = parseRecord(body);
   if (answer === null) return null;
   if (token !== null && typeof answer.token === 'string' && answer.token !== token) return null;
@@ -45,12 +45,11 @@ function readJson(body: string, token: string | null, secret: string | undefined
   const place = splitChain(typeof field === 'string' ? field : '');
   if (place === null) return null;
   const proven =
-    secret !== undefined &&
     token !== null &&
     headers !== null &&
     typeof answer.proof === 'string' &&
     answer.token === token &&
-    isProven({ token, address: String(answer.address), headers, proof: answer.proof }, secret);
+    isProven({ token, address: String(answer.address), headers, proof: answer.proof }, secrets);
   const frame = body.slice(0, body.indexOf('"')) + Object.keys(answer).join();
   return { format: 'json', ...place, headers, proven, frame };
 }

@@ -31,7 +31,7 @@ export interface InterrogationOptions {
   /** Most bytes of a judge's answer. */
   maxBytes: number;
   randomToken: () => string;
-  secret: string | undefined;
+  secrets: () => readonly string[];
   monotonic: () => number;
 }
 
@@ -101,7 +101,7 @@ export function createInterrogation(
     token: string | null,
   ): Echo | null {
     const direct = remote.said;
-    const echo = answer.status === 200 ? readEcho(answer.body, token, options.secret) : null;
+    const echo = answer.status === 200 ? readEcho(answer.body, token, options.secrets()) : null;
     if (echo === null || direct === null || echo.format !== direct.format) return null;
     // Nobody between can have changed what came over TLS.
     if (scheme === 'https') return echo;

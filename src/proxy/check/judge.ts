@@ -60,9 +60,11 @@ export function proofOf({ token, address, headers }: JudgeAnswer, secret: string
     .digest('base64url');
 }
 
-/** True when the answer's proof was made with the secret. */
-export function isProven(answer: JudgeAnswer, secret: string): boolean {
+/** True when the answer's proof was made with one of the secrets. */
+export function isProven(answer: JudgeAnswer, secrets: readonly string[]): boolean {
   const given = Buffer.from(answer.proof ?? '');
-  const right = Buffer.from(proofOf(answer, secret));
-  return given.length === right.length && timingSafeEqual(given, right);
+  return secrets.some((secret) => {
+    const right = Buffer.from(proofOf(answer, secret));
+    return given.length === right.length && timingSafeEqual(given, right);
+  });
 }

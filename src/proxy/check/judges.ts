@@ -58,7 +58,7 @@ export interface JudgesOptions {
   /** Asks for a path without a proxy; rejects when that fails. */
   ask: (target: Target, path: string) => Promise<HttpAnswer>;
   randomToken: () => string;
-  secret: string | undefined;
+  secrets: () => readonly string[];
   watch: () => () => boolean;
   now: () => number;
   monotonic: () => number;
@@ -95,7 +95,7 @@ interface Entry extends Judge {
 }
 
 export function createJudges(options: JudgesOptions): Judges {
-  const { ownAddresses, ask, randomToken, secret, monotonic } = options;
+  const { ownAddresses, ask, randomToken, secrets, monotonic } = options;
   const entries = options.urls.map((url): Entry => {
     const remote = createRemote<Echo>({ ...remoteOptions(options), url, question: askJudge, onAnswer });
     const { scheme, host } = remote.target;
@@ -113,7 +113,7 @@ export function createJudges(options: JudgesOptions): Judges {
     const token = target.scheme === 'https' ? null : randomToken();
     const { status, body, retryAfterMs } = await ask(target, pathWith(target, token ?? ''));
     if (status !== 200) throw new AskFault(`answered with status ${status}`, retryAfterMs);
-    const echo = readEcho(body, token, secret);
+    const echo = readEcho(body, token, secrets());
     if (echo === null) throw new Error('does not show who asks');
     if (token !== null && echo.headers === null) throw new Error('does not echo the request');
     return echo;

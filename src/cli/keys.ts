@@ -1,0 +1,38 @@
+import { randomBytes } from 'node:crypto';
+import { openRecords } from '../../adapters/open.ts';
+import { parseConfig } from '../config.ts';
+import { formatTimestamp } from '../lib/clock.ts';
+import { KEY_NAMES, rotateKeys } from '../lib/key-ring.ts';
+import { defineCommand } from './command.ts';
+import { EXIT, usageError } from './exit.ts';
+import { flag } from './options.ts';
+import { requireRecords } from './require-records.ts';
+
+export const command = defineCommand({
+  operands: { form: 'rotate', least: 1, most: 1 },
+  about: `Gives the server of these settings new keys for what it signs: the cookies that open protected
+pictures, and the answers of its own judge. Running copies take notice within seconds. A new key signs
+after a minute and a half, when all copies know it; older ones still verify, so that nobody has to give
+a password again. Tokens are not signed.`,
+  options: {
+    forget: flag(
+      'The new keys sign at once and older ones end: where a key has leaked. Passwords are asked for again.',
+    ),
+  },
+
+  async run({ options: { forget }, operands: [verb], env, runtime, terminal }) {
+    if (verb !== 'rotate') throw usageError('Say rotate.');
+    const { METADATA_URL } = parseConfig(env);
+    await requireRecords(METADATA_URL);
+    const { state, close } = await openRecords(METADATA_URL, { runtime });
+    try {
+      for (const name of KEY_NAMES) {
+        const from = await rotateKeys({ state, name, random: randomBytes, now: Date.now }, forget);
+        terminal.say(`${name}: the new key signs from ${formatTimestamp(from)} UTC on`);
+      }
+    } finally {
+      await close();
+    }
+    return EXIT.done;
+  },
+});

@@ -1,0 +1,17 @@
+import { access } from 'node:fs/promises';
+import { recordsAdapter } from '../../adapters/registry.ts';
+import { CommandError } from './exit.ts';
+
+/**
+ * Rejects where the records are a file that is not there: an empty database that is made by mistake would take tokens and keys of
+ * which no server knows.
+ */
+export async function requireRecords(url: string): Promise<void> {
+  const path = recordsAdapter(url).path(url);
+  if (path === null) return;
+  await access(path).catch(() => {
+    throw new CommandError(
+      `There is no database at ${path}. Start the server once, or set DATA_DIR to its folder.`,
+    );
+  });
+}

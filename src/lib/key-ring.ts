@@ -1,0 +1,86 @@
+import { every, type Repetition } from './schedule.ts';
+import type { StateStore } from './state.ts';
+
+/** Keys with which the copies of the server sign what they recognise later. The newest signs, older ones still verify. */
+export interface KeyRing {
+  /** The key that signs now. */
+  signing(): string;
+  /** All keys that verify, the newest first. */
+  verifying(): readonly string[];
+  /** Reads from now on what other processes change, every 2 s unless told otherwise. */
+  follow(onError: (error: unknown) => void, intervalMs?: number): Repetition;
+}
+
+/** A key, and from when on it signs, in ms since 1970. */
+interface Key {
+  key: string;
+  from: number;
+}
+
+export interface KeyRingOptions {
+  state: Pick<StateStore, 'get' | 'getOrSet' | 'set'>;
+  name: KeyName;
+  /** `length` cryptographically random bytes. */
+  random: (length: number) => Uint8Array;
+  /** Milliseconds since 1970. */
+  now: () => number;
+}
+
+/** State: the keys of cookies that open pictures, and those of our own judge's answers. */
+export const KEY_NAMES = ['cookie-secret', 'judge-secret'] as const;
+export type KeyName = (typeof KEY_NAMES)[number];
+
+const FOLLOW_MS = 2000;
+/** Until a new key signs: by then every copy has read it, even one that pauses after failures of the store (`every`). */
+export const ADOPTION_MS = 90_000;
+const MOST_KEYS = 4;
+
+/** Opens the ring, and makes its first key where there is none. */
+export async function openKeyRing({ state, name, random, now }: KeyRingOptions): Promise<KeyRing> {
+  let keys = parse(await state.getOrSet(name, newKey(random)));
+
+  return {
+    signing: () => signingOf(keys, now()),
+    verifying: () => keys.map(({ key }) => key),
+    follow: (onError, intervalMs = FOLLOW_MS) =>
+      every(
+        intervalMs,
+        async () => {
+          const text = await state.get(name);
+          if (text !== null) keys = parse(text);
+        },
+        onError,
+      ),
+  };
+}
+
+/**
+ * Adds a key, which signs once all copies know it, and answers from when on. With `forget` it signs at once, and no older key
+ * verifies any more: what they have signed is lost.
+ */
+export async function rotateKeys(
+  { state, name, random, now }: KeyRingOptions,
+  forget: boolean,
+): Promise<number> {
+  const key = newKey(random);
+  const standing = parse(await state.getOrSet(name, key));
+  const from = forget ? now() : now() + ADOPTION_MS;
+  const kept = forget ? [] : standing.slice(0, MOST_KEYS - 1);
+  await state.set(name, JSON.stringify([{ key, from }, ...kept]));
+  return from;
+}
+
+function signingOf(keys: readonly Key[], time: number): string {
+  const signing = keys.find(({ from }) => from <= time) ?? keys.at(-1);
+  if (!signing) throw new Error('a ring without keys');
+  return signing.key;
+}
+
+/** The first version kept one key, as it is. */
+function parse(text: string): Key[] {
+  return text.startsWith('[') ? (JSON.parse(text) as Key[]) : [{ key: text, from: 0 }];
+}
+
+function newKey(random: KeyRingOptions['random']): string {
+  return Buffer.from(random(32)).toString('base64url');
+}

@@ -1,0 +1,45 @@
+import { expect, test } from 'bun:test';
+import { cli } from '../support/cli.ts';
+import { json } from '../support/json.ts';
+import { PNG } from '../support/running-server.ts';
+import { startServer } from '../support/server-process.ts';
+import { until } from '../support/services.ts';
+import { withFolder } from '../support/temporary.ts';
+
+interface Uploaded {
+  url: string;
+  delete_url: string;
+}
+
+test('picpool keys rotate changes keys under a running server, which loses nothing but what --forget takes', async () => {
+  await withFolder(async (folder) => {
+    const env = { DATA_DIR: folder };
+    const server = await startServer('bun', { SERVICES: 'image' }, folder);
+    try {
+      const body = new Uint8Array(PNG);
+      const stored = await fetch(`${server.url}/api/upload?password=tea`, { method: 'POST', body });
+      const { url, delete_url } = await json<Uploaded>(stored);
+      const unlocked = await fetch(url, { method: 'POST', body: new URLSearchParams({ password: 'tea' }) });
+      const cookie = unlocked.headers.getSetCookie()[0]?.split(';')[0] ?? '';
+      const status = async () => (await fetch(url, { headers: { cookie } })).status;
+      expect(await status()).toBe(200);
+
+      const rotated = await cli(['keys', 'rotate'], { env });
+      expect([rotated.code, rotated.stdout]).toEqual([0, '']);
+      expect(rotated.stderr).toMatch(
+        /^cookie-secret: the new key signs from .* UTC on\njudge-secret: the new key .*\n$/,
+      );
+      expect(await status()).toBe(200);
+      expect((await cli(['keys', 'rotate', '--forget'], { env, runtime: 'deno' })).code).toBe(0);
+      await until(async () => (await status()) === 401);
+      const token = new URL(delete_url).searchParams.get('token') ?? '';
+      expect((await fetch(delete_url, { method: 'POST', body: new URLSearchParams({ token }) })).status).toBe(
+        200,
+      );
+      expect((await cli(['keys'], { env })).code).toBe(2);
+      expect((await cli(['keys', 'list'], { env })).code).toBe(2);
+    } finally {
+      await server.stop();
+    }
+  });
+}, 60_000);
