@@ -3,12 +3,13 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { absent } from '../support/absent.ts';
+import { ADMIN } from '../support/admin.ts';
 import { createCertificates } from '../support/certificates.ts';
 import { freePort } from '../support/free-port.ts';
 import { json } from '../support/json.ts';
 import { startJudge } from '../support/judge-server.ts';
 import { startMicrosocks, startTinyproxy } from '../support/real-proxies.ts';
-import { ADMIN, type RunningServer, runServer } from '../support/running-server.ts';
+import { type RunningServer, runServer } from '../support/running-server.ts';
 
 const TINY = { user: 'operator', password: 'Sesame-open-1' };
 const MICRO = { user: 'us er', password: 'p@ss:wörd/2' };
