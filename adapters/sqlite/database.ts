@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { mkdir, open, unlink } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { AppError } from '../../src/errors.ts';
+import { BoundedMap } from '../../src/lib/bounded-map.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import type { Runtime, SqliteDatabase, SqliteStatement, SqliteValue } from '../../src/runtime/runtime.ts';
 import { translate } from './errors.ts';
@@ -172,15 +173,13 @@ function connectReader(driver: SqliteDatabase): Reader {
 
 /** A connection that is open and set up; `log`: what `onDisk` waits for. */
 function wrap(driver: SqliteDatabase, log?: LogSync): Omit<Database, 'openReader'> {
-  const statements = new Map<string, SqliteStatement>();
+  const statements = new BoundedMap<string, SqliteStatement>(MAX_STATEMENTS);
   let inTransaction = false;
   let timeoutMs = BUSY_TIMEOUT_MS;
 
   function cached(sql: string): SqliteStatement {
     const known = statements.get(sql);
     if (known) return known;
-    const [oldest] = statements.keys();
-    if (oldest !== undefined && statements.size >= MAX_STATEMENTS) statements.delete(oldest);
     const statement = guard(() => driver.prepare(sql));
     statements.set(sql, statement);
     return statement;

@@ -1,5 +1,6 @@
 import { AppError } from '../errors.ts';
 import { clientNetwork } from '../lib/address.ts';
+import { BoundedMap } from '../lib/bounded-map.ts';
 import type { Bucket, RateLimiter } from '../lib/rate-limiter.ts';
 import { isTokenLike, type Token, type Tokens } from './tokens.ts';
 
@@ -30,7 +31,7 @@ const MAX_BLOCKED = 10_000;
 
 export function createHolders({ tokens, limiter, now, onWrong }: HoldersOptions): Holders {
   /** Until when a client network need not try, the first blocked first. */
-  const blocked = new Map<string, number>();
+  const blocked = new BoundedMap<string, number>(MAX_BLOCKED);
 
   return {
     async identify(bearer) {
@@ -69,8 +70,6 @@ export function createHolders({ tokens, limiter, now, onWrong }: HoldersOptions)
       const network = clientNetwork(peer);
       const { allowed, retryAfterMs } = await limiter.take(`wrong-token ${network}`, WRONG);
       if (allowed) return;
-      const [oldest] = blocked.keys();
-      if (oldest !== undefined && blocked.size >= MAX_BLOCKED) blocked.delete(oldest);
       blocked.set(network, now() + retryAfterMs);
       throw tooMany(retryAfterMs);
     },

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { AppError } from '../errors.ts';
+import { BoundedMap } from '../lib/bounded-map.ts';
 import type { Bucket } from '../lib/rate-limiter.ts';
 import type { StateStore } from '../lib/state.ts';
 
@@ -69,7 +70,7 @@ export function isTokenLike(text: string): boolean {
 
 export function createTokens({ state, random, now }: TokensOptions): Tokens {
   /** By hash, the oldest answer first. */
-  const believed = new Map<string, { at: number; token: Promise<Token | null> }>();
+  const believed = new BoundedMap<string, { at: number; token: Promise<Token | null> }>(MAX_BELIEVED);
 
   async function read(hash: string): Promise<Token | null> {
     const text = await state.get(KEY + hash);
@@ -83,10 +84,7 @@ export function createTokens({ state, random, now }: TokensOptions): Tokens {
     if (known && Math.abs(now() - known.at) < BELIEVED_MS) return known.token;
     const token = read(hash);
     token.catch(() => believed.delete(hash));
-    believed.delete(hash);
     believed.set(hash, { at: now(), token });
-    const [oldest] = believed.keys();
-    if (oldest !== undefined && believed.size > MAX_BELIEVED) believed.delete(oldest);
     return token;
   }
 

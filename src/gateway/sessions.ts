@@ -1,3 +1,4 @@
+import { BoundedMap } from '../lib/bounded-map.ts';
 import type { Upstream } from './upstream.ts';
 
 /** A client's wish to leave from one exit, and the exit. */
@@ -38,7 +39,7 @@ interface Entry {
 
 /** Remembers sessions until their time is over; of too many, the longest unused are forgotten. */
 export function createSessions(monotonic: () => number): Sessions {
-  const entries = new Map<string, Entry>();
+  const entries = new BoundedMap<string, Entry>(MOST_SESSIONS);
 
   function find(name: string, sessionMs: number): Entry {
     const now = monotonic();
@@ -47,10 +48,7 @@ export function createSessions(monotonic: () => number): Sessions {
       entry = { pinned: null, exit: null, state: 'new', expiresAt: 0, waiting: [], busy: false };
     }
     entry.expiresAt = now + sessionMs;
-    entries.delete(name);
     entries.set(name, entry);
-    const [oldest] = entries.keys();
-    if (oldest !== undefined && entries.size > MOST_SESSIONS) entries.delete(oldest);
     return entry;
   }
 

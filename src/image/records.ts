@@ -1,3 +1,4 @@
+import { BoundedMap } from '../lib/bounded-map.ts';
 import type { ImageRecord } from './image.ts';
 import type { ImageStore } from './store.ts';
 
@@ -16,7 +17,7 @@ export interface RecordCache {
 }
 
 export function createRecordCache(images: Pick<ImageStore, 'get'>, now: () => number): RecordCache {
-  const entries = new Map<string, { record: ImageRecord; at: number }>();
+  const entries = new BoundedMap<string, { record: ImageRecord; at: number }>(MAX_ENTRIES);
   /** Grows when anything is forgotten: what was being read meanwhile may be out of date. */
   let changes = 0;
 
@@ -35,8 +36,6 @@ export function createRecordCache(images: Pick<ImageStore, 'get'>, now: () => nu
       const seen = changes;
       const record = await images.get(id);
       if (record === null || seen !== changes) return record;
-      const oldest = entries.keys().next().value;
-      if (entries.size >= MAX_ENTRIES && oldest !== undefined) entries.delete(oldest);
       entries.set(id, { record, at: now() });
       return record;
     },

@@ -1,14 +1,15 @@
+import { BoundedMap } from './bounded-map.ts';
+
 /**
  * Returns the function with a memory of its results, for work that is repeated with few arguments. Past `most` of them the
  * oldest is forgotten.
  */
 export function remember<T>(most: number, work: (key: string) => T): (key: string) => T {
-  const known = new Map<string, T>();
+  const known = new BoundedMap<string, T>(most);
   return (key) => {
     const found = known.get(key);
     if (found !== undefined) return found;
     const made = work(key);
-    if (known.size >= most) for (const oldest of known.keys()) if (known.delete(oldest)) break;
     known.set(key, made);
     return made;
   };

@@ -1,3 +1,4 @@
+import { BoundedMap } from '../lib/bounded-map.ts';
 import type { Login } from './login.ts';
 import { type Endpoint, formatAddress } from './proxy.ts';
 
@@ -14,14 +15,12 @@ export interface Logins {
 }
 
 export function createLogins(): Logins {
-  const logins = new Map<string, Login>();
+  const logins = new BoundedMap<string, Login>(MOST);
   return {
     offer(place, login) {
       const key = formatAddress(place);
       if (logins.get(key) === login) return false;
       logins.set(key, login);
-      const [oldest] = logins.keys();
-      if (oldest !== undefined && logins.size > MOST) logins.delete(oldest);
       return true;
     },
     of: (place) => logins.get(formatAddress(place)) ?? null,

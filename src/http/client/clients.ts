@@ -1,4 +1,5 @@
 import { clientNetwork, createNetworkList } from '../../lib/address.ts';
+import { BoundedMap } from '../../lib/bounded-map.ts';
 import type { Log } from '../../lib/logger.ts';
 import { forwardedBy, reportedClients } from './forwarding-headers.ts';
 import type { ProxyTrust } from './proxy-trust.ts';
@@ -86,17 +87,14 @@ export function createClients({ trust, hops, isShared = () => false, log, now }:
 /** Addresses of proxies that no setting names. Each stands for everybody behind it. */
 function createUnnamedProxies(log: Log, now: () => number) {
   /** By network, the longest unseen first. */
-  const seen = new Map<string, { address: string; at: number }>();
+  const seen = new BoundedMap<string, { address: string; at: number }>(MAX_REMEMBERED);
   let warnedAt = Number.NEGATIVE_INFINITY;
   const isRecent = ({ at }: { at: number }) => now() - at < REMEMBER_MS;
 
   return {
     note(address: string, header: string): void {
       const network = clientNetwork(address);
-      seen.delete(network);
       seen.set(network, { address, at: now() });
-      const [oldest] = seen.keys();
-      if (oldest !== undefined && seen.size > MAX_REMEMBERED) seen.delete(oldest);
       if (now() - warnedAt < WARN_EVERY_MS) return;
       warnedAt = now();
       log('warn', 'a proxy that TRUSTED_PROXIES does not name: its visitors share its address', {

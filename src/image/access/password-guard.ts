@@ -1,6 +1,7 @@
 import { createHmac } from 'node:crypto';
 import { AppError } from '../../errors.ts';
 import { clientNetwork } from '../../lib/address.ts';
+import { BoundedMap } from '../../lib/bounded-map.ts';
 import type { RandomBytes } from '../ids.ts';
 import type { ImageRecord } from '../image.ts';
 import type { CookieSigner } from './cookie.ts';
@@ -33,7 +34,7 @@ export function createPasswordGuard(options: PasswordGuardOptions): PasswordGuar
   const { hasher, cookies, guesses, random, now } = options;
   /** Keyed, so that memory never holds a hash of a password that is cheap to guess against. */
   const key = random(32);
-  const remembered = new Map<string, { digest: string; until: number }>();
+  const remembered = new BoundedMap<string, { digest: string; until: number }>(MAX_REMEMBERED);
   const digestOf = (image: ImageRecord, password: string) =>
     createHmac('sha256', key).update(`${image.id}\n${image.passwordHash}\n${password}`).digest('base64');
 
@@ -43,12 +44,6 @@ export function createPasswordGuard(options: PasswordGuardOptions): PasswordGuar
     if (known !== undefined && known.digest === digest && known.until > now()) return true;
     remembered.delete(visit);
     return false;
-  }
-
-  function remember(visit: string, digest: string): void {
-    const oldest = remembered.keys().next().value;
-    if (remembered.size >= MAX_REMEMBERED && oldest !== undefined) remembered.delete(oldest);
-    remembered.set(visit, { digest, until: now() + REMEMBER_MS });
   }
 
   return {
@@ -66,7 +61,7 @@ export function createPasswordGuard(options: PasswordGuardOptions): PasswordGuar
       if (!(await guesses.guess(image.id, peer, () => hasher.verify(password, passwordHash)))) {
         throw new AppError('wrong_password', 'The password is wrong.');
       }
-      remember(visit, digest);
+      remembered.set(visit, { digest, until: now() + REMEMBER_MS });
       return { byPassword: true };
     },
   };
