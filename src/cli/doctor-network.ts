@@ -1,14 +1,14 @@
 import { readFile } from 'node:fs/promises';
-import { forEachBounded } from '../lib/for-each-bounded.ts';
+import { systemClock } from '../lib/clock.ts';
+import { inTurnsByHost } from '../proxy/refresh/polite.ts';
 import { loadSources } from '../proxy/sources/load.ts';
 import { createSourceReader } from '../proxy/sources/read.ts';
+import { hostOf, type Source } from '../proxy/sources/source.ts';
 import { openChecker } from '../start/checker.ts';
 import { lazySafeFetch } from '../start/lazy-fetch.ts';
 import type { Finding, Patient } from './doctor-finding.ts';
 import { countOf, formatCount } from './format.ts';
 import { masked } from './masked.ts';
-
-const LISTS_AT_ONCE = 16;
 
 /** Asks every judge directly. One is enough, of each scheme that proxies are to be tested with. */
 export async function checkJudges({ config }: Patient): Promise<Finding[]> {
@@ -43,11 +43,12 @@ export async function checkSources({ config }: Patient): Promise<Finding[]> {
   const findings: Finding[] = [];
   const { signal } = new AbortController();
   let entries = 0;
-  await forEachBounded(sources, LISTS_AT_ONCE, async (source) => {
+  const work = async (source: Source) => {
     const { found, error } = await read(source, { signal, onCandidate: () => {} });
     entries += found;
     if (error !== null) findings.push({ state: 'warn', text: `${source.name}: ${error}` });
-  });
+  };
+  await inTurnsByHost(sources, { hostOf, work, clock: systemClock, random: Math.random, signal });
   const good = sources.length - findings.length;
   const text = `${good} of ${countOf(sources.length, 'list')} can be read, ${formatCount(entries)} entries`;
   if (good > 0) return [...findings, { state: 'ok', text }];

@@ -1,17 +1,16 @@
 import { readFile } from 'node:fs/promises';
 import { parseConfig } from '../config.ts';
-import { forEachBounded } from '../lib/for-each-bounded.ts';
+import { systemClock } from '../lib/clock.ts';
+import { inTurnsByHost } from '../proxy/refresh/polite.ts';
 import { loadSources } from '../proxy/sources/load.ts';
 import { createSourceReader } from '../proxy/sources/read.ts';
-import type { Source } from '../proxy/sources/source.ts';
+import { hostOf, type Source } from '../proxy/sources/source.ts';
 import { lazySafeFetch } from '../start/lazy-fetch.ts';
 import { defineCommand, NO_OPERANDS } from './command.ts';
 import { EXIT } from './exit.ts';
 import { countOf } from './format.ts';
 import { masked } from './masked.ts';
 import { flag } from './options.ts';
-
-const LISTS_AT_ONCE = 16;
 
 export const command = defineCommand({
   operands: NO_OPERANDS,
@@ -30,13 +29,15 @@ of them once and prints only those that need a change, and why. Exit code 1: som
     }
     const inspect = createInspector(allowPrivate);
     let faulty = 0;
-    await forEachBounded(sources, LISTS_AT_ONCE, async (source) => {
-      const { error, movedTo } = await inspect(source);
+    const { signal } = new AbortController();
+    const work = async (source: Source) => {
+      const { error, movedTo } = await inspect(source, signal);
       const faults = [error, movedTo !== null && `has moved to ${shown(movedTo)}`].filter(Boolean);
       if (faults.length === 0) return;
       faulty++;
       await terminal.print(`${source.name}\t${shown(source.url)}\t${faults.join('; ')}\n`);
-    });
+    };
+    await inTurnsByHost(sources, { hostOf, work, clock: systemClock, random: Math.random, signal });
     terminal.say(`${sources.length - faulty} of ${countOf(sources.length, 'list')} need no change`);
     return faulty > 0 ? EXIT.failed : EXIT.done;
   },
@@ -45,8 +46,10 @@ of them once and prints only those that need a change, and why. Exit code 1: som
 /** Reads a list once. `movedTo` is where its host redirects, `error` why it gave nothing or not all. */
 function createInspector(allowPrivate: boolean) {
   const safeFetch = lazySafeFetch(allowPrivate);
-  const { signal } = new AbortController();
-  return async (source: Source): Promise<{ error: string | null; movedTo: string | null }> => {
+  return async (
+    source: Source,
+    signal: AbortSignal,
+  ): Promise<{ error: string | null; movedTo: string | null }> => {
     let movedTo: string | null = null;
     const read = createSourceReader({
       allowPrivate,

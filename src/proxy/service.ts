@@ -19,6 +19,7 @@ import { createPoolHistory, type PoolSample } from './pool-history.ts';
 import { PROTOCOLS, type ProxyFilter, type ProxyRecord, type Sort, STATUSES } from './proxy.ts';
 import { createEchoedRecall } from './recheck/echoed.ts';
 import { runRechecks } from './recheck/recheck.ts';
+import { nextRefreshAt } from './refresh/due.ts';
 import { createProgress, type RefreshJob } from './refresh/progress.ts';
 import { createRecorder } from './refresh/recorder.ts';
 import { createRefresh, type RefreshObserver } from './refresh/refresh.ts';
@@ -218,16 +219,8 @@ export function createProxyService(options: ProxyServiceOptions): ProxyService {
   async function refreshWhenDue(): Promise<void> {
     const job = await refresh.current();
     if (job.state === 'running') return;
-    const first = options.refreshOnStart ? startedAt : startedAt + refreshIntervalMs;
-    const next =
-      job.state === 'failed'
-        ? (job.retryAt ?? 0)
-        : job.startedAt === null
-          ? first
-          : job.startedAt + refreshIntervalMs;
-    // One that ended since the start, in whatever copy, is followed in its time.
-    const free = options.refreshOnStart || (job.finishedAt ?? 0) > startedAt;
-    if (clock.now() >= Math.max(next, free ? 0 : first)) await refresh.start({ all: false });
+    const due = { startedAt, intervalMs: refreshIntervalMs, onStart: options.refreshOnStart };
+    if (clock.now() >= nextRefreshAt(job, due)) await refresh.start({ all: false });
   }
 
   /** A refresh in another copy is known by what that saves. */

@@ -54,6 +54,7 @@ export function jobView({
   startedAt,
   finishedAt,
   updatedAt: _,
+  jitter: _jitter,
   sources: _sources,
   retryAt,
   ...job

@@ -93,6 +93,93 @@ async function read(url: string, source: Partial<Source> = {}, readSource = read
 
 const BOTH = ['http://8.8.8.1:80', 'http://8.8.8.2:80'];
 
+describe('a list that has not changed', () => {
+  const VALIDATORS = { etag: 'W/"v1"', 'last-modified': 'Sat, 21 Nov 2026 08:00:00 GMT' };
+  const NAMED = `8.8.8.1:80\nsocks5://8.8.8.2:1080 DE\n[2606:4700::1]:80 FR\nno proxy\n`;
+
+  /** A server of one list that tells which conditions it was asked under. */
+  async function serving(validators: Record<string, string>, body: () => string, status = () => 0) {
+    const asked: (string | null)[] = [];
+    const host = Bun.serve({
+      hostname: '127.0.0.1',
+      port: 0,
+      fetch({ headers }) {
+        asked.push(headers.get('if-none-match') ?? headers.get('if-modified-since'));
+        const same =
+          'etag' in validators ? headers.get('if-none-match') === validators.etag : asked.at(-1) !== null;
+        if (status() !== 0) return new Response(null, { status: status() });
+        return same ? new Response(null, { status: 304 }) : new Response(body(), { headers: validators });
+      },
+    });
+    return { url: `http://127.0.0.1:${host.port}/list`, asked, stop: () => host.stop(true) };
+  }
+
+  test.each([
+    ['by its ETag', { etag: VALIDATORS.etag }, VALIDATORS.etag],
+    ['by its date', { 'last-modified': VALIDATORS['last-modified'] }, VALIDATORS['last-modified']],
+  ])('is not sent again, %s, and gives the same entries', async (_, validators, condition) => {
+    const list = await serving(validators, () => NAMED);
+    const remembering = createSourceReader({ fetch, allowPrivate: false });
+    const entries: unknown[][] = [];
+    const all = () =>
+      remembering(
+        { name: 'a', url: list.url, format: 'lines', protocol: null },
+        { signal: new AbortController().signal, onCandidate: (...entry) => void entries.push(entry) },
+      );
+    const first = await all();
+    const again = await all();
+    expect(list.asked).toEqual([null, condition]);
+    expect(first).toMatchObject({ found: 3, rejected: 1, bytes: NAMED.length });
+    expect(again).toEqual({ ...first, bytes: 0 });
+    expect(entries.slice(3)).toEqual(entries.slice(0, 3));
+    expect(entries[1]).toEqual(['socks5', '8.8.8.2', 1080, 'DE', null]);
+    await list.stop();
+  });
+
+  test('is asked for as a whole where it gives no validators, was cut short, has no room, or holds logins', async () => {
+    const plain = await serving({}, () => GOOD);
+    const marked = await serving({ etag: '"v1"' }, () => GOOD);
+    const own = createSourceReader({ fetch, allowPrivate: false });
+    const small = createSourceReader({ fetch, allowPrivate: false, mostRemembered: 1 });
+    const short = createSourceReader({ fetch, allowPrivate: false, maxBytes: 15 });
+    for (let n = 0; n < 2; n++) {
+      expect(await read(plain.url, {}, own)).toMatchObject({ found: 2 });
+      expect(await read(marked.url, {}, small)).toMatchObject({ found: 2 });
+      expect(await read(marked.url, {}, short)).toMatchObject({ found: 1, error: 'sent more than 15 B' });
+      expect(await read(marked.url, { logins: true }, own)).toMatchObject({ found: 2 });
+    }
+    expect([...plain.asked, ...marked.asked].filter((condition) => condition !== null)).toEqual([]);
+    await Promise.all([plain.stop(), marked.stop()]);
+  });
+
+  test('is read anew once it has changed, and after a failure', async () => {
+    const validators = { etag: '"v1"' };
+    let body = GOOD;
+    let status = 0;
+    const list = await serving(
+      validators,
+      () => body,
+      () => status,
+    );
+    const remembering = createSourceReader({ fetch, allowPrivate: false });
+    const now = () => read(list.url, {}, remembering);
+    await now();
+    body = '8.8.8.9:80\n';
+    validators.etag = '"v2"';
+    expect((await now()).taken).toEqual(['http://8.8.8.9:80']);
+    status = 304;
+    expect((await now()).taken).toEqual(['http://8.8.8.9:80']);
+    status = 500;
+    expect(await now()).toMatchObject({ found: 0, error: 'answered 500', reached: false });
+    status = 0;
+    expect((await now()).taken).toEqual(['http://8.8.8.9:80']);
+    expect(list.asked).toEqual([null, '"v1"', '"v2"', '"v2"', '"v2"']);
+    status = 304;
+    expect(await read(list.url, {}, reader)).toMatchObject({ found: 0, error: 'answered 304' });
+    await list.stop();
+  });
+});
+
 describe('a source', () => {
   test('is read whole', async () => {
     expect(await read(`${base}/good`)).toEqual({

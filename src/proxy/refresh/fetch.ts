@@ -1,7 +1,7 @@
 import { breathe } from '../../lib/schedule.ts';
 import type { ProxyRecord } from '../proxy.ts';
 import { isDue } from '../sources/health.ts';
-import type { Source, SourceReport } from '../sources/source.ts';
+import { hostOf, type Source, type SourceReport } from '../sources/source.ts';
 import { type Candidates, createCandidates, type Rank } from './candidates.ts';
 import { inTurnsByHost } from './polite.ts';
 import type { SourceProgress } from './progress.ts';
@@ -125,10 +125,6 @@ function isMost(readings: readonly Reading[]): boolean {
 }
 
 const isRemote = ({ url }: Source) => !url.startsWith('file:');
-
-function hostOf({ url }: Source): string {
-  return new URL(url).host;
-}
 
 function rankOf({ status, lastChecked, nextCheck }: ProxyRecord, now: number, { all }: Scope): Rank {
   // What is not due is left to the re-checks, which know best when a look at it is worth its price.

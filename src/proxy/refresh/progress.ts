@@ -51,6 +51,8 @@ export interface RefreshJob {
   failures: number;
   /** When it is tried again after a failure. */
   retryAt: number | null;
+  /** Share of the interval by which the next one begins later, or earlier: servers that start together do not stay so. */
+  jitter: number;
   startedAt: number | null;
   finishedAt: number | null;
   updatedAt: number;
@@ -72,6 +74,7 @@ export const NO_JOB: RefreshJob = {
   judge: 'unknown',
   failures: 0,
   retryAt: null,
+  jitter: 0,
   startedAt: null,
   finishedAt: null,
   updatedAt: 0,

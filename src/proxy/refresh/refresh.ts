@@ -43,10 +43,23 @@ const LOCK = 'refresh';
 const LEASE_MS = 10_000;
 /** A running job is saved every two seconds; one that was not for this long may have died. */
 const SILENT_MS = 6_000;
+/** The time between two refreshes varies by this share. */
+const JITTER = 0.1;
 const LAST_KEY = 'proxy:last-refresh';
 
 export function createRefresh(options: RefreshOptions): Refresh {
-  const { state, locks, progress, clock, log, newId, sources, refreshIntervalMs, observers = [] } = options;
+  const {
+    state,
+    locks,
+    progress,
+    clock,
+    random,
+    log,
+    newId,
+    sources,
+    refreshIntervalMs,
+    observers = [],
+  } = options;
   const stopping = new AbortController();
   let work: Promise<void> = Promise.resolve();
   let starting: Promise<RefreshJob> | null = null;
@@ -73,6 +86,7 @@ export function createRefresh(options: RefreshOptions): Refresh {
       id: newId(),
       state: 'running',
       stage: 'fetch',
+      jitter: JITTER * (random() - 0.5),
       startedAt: clock.now(),
       sources: sources.map(({ name }) => ({ name, ...NOT_READ })),
     };

@@ -2,7 +2,16 @@ import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { readableBytes } from '../../lib/readable-bytes.ts';
 import type { SafeFetch } from '../../lib/safe-fetch.ts';
+import { breathe } from '../../lib/schedule.ts';
 import type { OnCandidate } from './candidate-sink.ts';
+import {
+  conditionsOf,
+  createListMemory,
+  type Gathering,
+  type Remembered,
+  type Validators,
+  validatorsOf,
+} from './memory.ts';
 import { createParser } from './parser.ts';
 import type { Parser } from './parsing.ts';
 import type { Source, SourceReport } from './source.ts';
@@ -29,12 +38,16 @@ export interface SourceReaderDeps {
   maxBytes?: number;
   /** Time limit of one list, in ms. */
   timeoutMs?: number;
+  /** Most entries of all lists that are remembered, so that what has not changed need not be sent again. */
+  mostRemembered?: number;
 }
 
 /** Text that is parsed in one go, in characters: 1 to 3 ms of work. */
 const PIECE = 65_536;
 /** Other work waits at most about this long. */
 const YIELD_AFTER_MS = 8;
+/** Entries that are handed in again in a row: some milliseconds. */
+const REPLAYED = 10_000;
 
 export function createSourceReader({
   fetch,
@@ -42,53 +55,98 @@ export function createSourceReader({
   allowPrivate,
   maxBytes = 20_000_000,
   timeoutMs = 30_000,
+  mostRemembered = 1_000_000,
 }: SourceReaderDeps): ReadSource {
-  async function* open(source: Source, signal: AbortSignal): AsyncGenerator<Uint8Array> {
-    if (source.url.startsWith('file:')) {
-      let left = maxBytes;
-      for await (const chunk of readFile(new URL(source.url))) {
-        if (chunk.length > left) {
-          yield chunk.subarray(0, left);
-          throw new Error(`has more than ${readableBytes(maxBytes)}`);
-        }
-        left -= chunk.length;
-        yield chunk;
+  const memory = createListMemory(mostRemembered);
+
+  async function* piecesOf(url: URL): AsyncGenerator<Uint8Array> {
+    let left = maxBytes;
+    for await (const chunk of readFile(url)) {
+      if (chunk.length > left) {
+        yield chunk.subarray(0, left);
+        throw new Error(`has more than ${readableBytes(maxBytes)}`);
       }
-      return;
+      left -= chunk.length;
+      yield chunk;
     }
-    const response = await fetch(source.url, { timeoutMs, maxBytes, signal });
-    if (response.status < 200 || response.status > 299) {
-      response.discard();
-      // Refusals of this kind come from what stands before the list, and concern whoever asks too much.
-      const isRefusal = [403, 407, 429].includes(response.status) || response.status > 499;
-      throw new ListError(`answered ${response.status}`, !isRefusal);
+  }
+
+  async function open({ url }: Source, known: Remembered | null, signal: AbortSignal): Promise<Opened> {
+    if (isFile(url)) return { body: piecesOf(new URL(url)), validators: NO_VALIDATORS };
+    const headers = known === null ? {} : conditionsOf(known);
+    const response = await fetch(url, { timeoutMs, maxBytes, signal, headers });
+    const { status } = response;
+    if (status >= 200 && status <= 299) {
+      return { body: response.body, validators: validatorsOf(response.headers) };
     }
-    yield* response.body;
+    response.discard();
+    if (status === 304 && known !== null) return 'unchanged';
+    // Refusals of this kind come from what stands before the list, and concern whoever asks too much.
+    const isRefusal = [403, 407, 429].includes(status) || status > 499;
+    throw new ListError(`answered ${status}`, !isRefusal);
   }
 
   return async (source, { signal, onCandidate }) => {
-    const { format, protocol, logins = false } = source;
-    const parser = createParser(format, { protocol, logins, allowPrivate, onCandidate });
+    const { name, url, format, protocol, logins = false } = source;
+    // What holds logins is held nowhere else.
+    const known = logins ? null : memory.get(name);
+    let gathering: Gathering | null = null;
+    const parser = createParser(format, {
+      protocol,
+      logins,
+      allowPrivate,
+      onCandidate(kind, ip, port, country, login) {
+        gathering?.add(kind, ip, port, country);
+        onCandidate(kind, ip, port, country, login);
+      },
+    });
     const feed = createFeed(parser);
     let error: string | null = null;
     let reached = true;
     try {
-      for await (const chunk of open(source, signal)) {
+      const opened = await open(source, known, signal);
+      if (opened === 'unchanged' && known) return await replay(known, { signal, onCandidate });
+      if (opened === 'unchanged') throw new Error('answered 304 though it was asked for the whole list');
+      if (!logins) gathering = memory.gather(name, opened.validators);
+      for await (const chunk of opened.body) {
         await feed.push(chunk);
         signal.throwIfAborted();
       }
     } catch (fault) {
       signal.throwIfAborted();
       error = fault instanceof Error ? fault.message : String(fault);
-      reached = fault instanceof ListError ? fault.reached : source.url.startsWith('file:');
+      reached = fault instanceof ListError ? fault.reached : isFile(url);
     }
     await feed.end();
     signal.throwIfAborted();
     const { found, rejected } = parser.tally;
+    if (error === null) gathering?.keep({ found, rejected });
     if (found === 0 && isPage(source, feed.opening)) reached = false;
     if (found === 0) error ??= nothingFound(source, feed.opening);
     return { found, rejected, bytes: feed.bytes, error, reached };
   };
+}
+
+/** A list that can be read, and by what its server will tell whether it has changed. */
+type Opened = { body: AsyncIterable<Uint8Array>; validators: Validators } | 'unchanged';
+
+const NO_VALIDATORS: Validators = { etag: null, lastModified: null };
+const isFile = (url: string) => url.startsWith('file:');
+
+/** Hands in what a list held, as if it had been read again. */
+async function replay(
+  { entries, found, rejected }: Remembered,
+  { signal, onCandidate }: ReadOptions,
+): Promise<SourceReport> {
+  for (let index = 0; index < entries.size; index++) {
+    if (index % REPLAYED === REPLAYED - 1) {
+      await breathe();
+      signal.throwIfAborted();
+    }
+    const { kind, ip, port, country } = entries.entryAt(index);
+    onCandidate(kind, ip, port, country, null);
+  }
+  return { found, rejected, bytes: 0, error: null, reached: true };
 }
 
 /** A list that could be asked for, but was not given. */

@@ -22,6 +22,11 @@ export interface Source {
   logins?: boolean;
 }
 
+/** The host that is asked for a list; empty for a file. */
+export function hostOf({ url }: Pick<Source, 'url'>): string {
+  return new URL(url).host;
+}
+
 /** What one reading of a list gave. */
 export interface SourceReport {
   /** Usable entries, duplicates included. */

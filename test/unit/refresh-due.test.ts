@@ -1,0 +1,41 @@
+import { expect, test } from 'bun:test';
+import { nextRefreshAt } from '../../src/proxy/refresh/due.ts';
+import { NO_JOB, type RefreshJob } from '../../src/proxy/refresh/progress.ts';
+import { createPool } from '../support/pool.ts';
+
+const HOUR = 3_600_000;
+const START = 100 * HOUR;
+const next = (job: Partial<RefreshJob>, onStart = true) =>
+  (nextRefreshAt({ ...NO_JOB, ...job }, { startedAt: START, intervalMs: HOUR, onStart }) - START) / HOUR;
+
+test('the first refresh comes at the start, or an interval after it', () => {
+  expect([next({}), next({}, false)]).toEqual([0, 1]);
+});
+
+test('the next one comes an interval after the last one began, give or take its jitter', () => {
+  const done = { state: 'done', startedAt: START - HOUR / 2, finishedAt: START - HOUR / 4 } as const;
+  expect(next(done)).toBe(0.5);
+  expect(next({ ...done, jitter: 0.05 })).toBeCloseTo(0.55);
+  expect(next({ ...done, jitter: -0.05 })).toBeCloseTo(0.45);
+  expect(next(done, false)).toBe(1);
+  expect(next({ ...done, startedAt: START + HOUR, finishedAt: START + HOUR + 1 }, false)).toBe(2);
+});
+
+test('after a failure it comes when that says', () => {
+  const failed = { state: 'failed', startedAt: START, finishedAt: START + 1 } as const;
+  expect(next({ ...failed, retryAt: START + HOUR / 60 })).toBeCloseTo(1 / 60);
+});
+
+test('the jitter of each refresh is drawn anew, and lies within a twentieth of the interval', async () => {
+  const draws = [0, 1, 0.25];
+  const pool = await createPool({}, { random: () => draws[0] ?? 0 });
+  const jitters: number[] = [];
+  while (draws.length > 0) {
+    await pool.refresh();
+    const saved = JSON.parse((await pool.state.get('proxy:refresh')) ?? '') as RefreshJob;
+    jitters.push(saved.jitter);
+    draws.shift();
+  }
+  expect(jitters).toEqual([-0.05, 0.05, -0.025]);
+  await pool.close();
+});
