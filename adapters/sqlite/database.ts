@@ -8,6 +8,7 @@ import type { Runtime, SqliteDatabase, SqliteStatement, SqliteValue } from '../.
 import { translate } from './errors.ts';
 import { type LogSync, openLogSync } from './log-sync.ts';
 import { migrate } from './migrate.ts';
+import { watchPresence } from './presence.ts';
 import { migrations } from './schema.ts';
 
 /** A prepared statement whose rows are plain objects on every runtime. `Row` is what its SQL selects. */
@@ -24,7 +25,10 @@ export interface Statement<Row> {
 export interface Database {
   /** Prepares the statement, or takes it from the cache. */
   prepare<Row = unknown>(sql: string): Statement<Row>;
-  /** Runs the work in one write transaction, all or nothing; inside another one it becomes part of that. */
+  /**
+   * Runs the work in one write transaction, all or nothing; inside another one it becomes part of that. Throws
+   * `unavailable` where the file has gone.
+   */
   transaction<T>(work: () => T): T;
   /** Runs the work on one snapshot, whatever other processes write meanwhile. */
   snapshot<T>(work: () => T): T;
@@ -32,6 +36,8 @@ export interface Database {
   onDisk(): Promise<void>;
   /** Changes when another connection has written to the file. */
   foreignVersion(): number;
+  /** What has become of the file itself, in a sentence for the operator; `null` where it is in its place. */
+  fileFault(): string | null;
   /** Another connection, for reading much once: it leaves in the cache what all others need. Must be closed. */
   openReader(): Promise<Reader>;
   close(): void;
@@ -91,14 +97,16 @@ export async function openDatabase(openSqlite: Runtime['openSqlite'], path: stri
   try {
     const openReader = async (): Promise<Reader> =>
       path === ':memory:' ? { ...database, close() {} } : connectReader(await openFile(openSqlite, path));
-    const database = { ...wrap(driver), openReader };
+    const fileFault = path === ':memory:' ? inPlace : watchPresence(path);
+    const database = { ...wrap(driver, { fileFault }), openReader };
     /* `node:sqlite` names the result code of prepared statements only, so nothing here goes through `exec`. */
     for (const setting of SETTINGS) database.prepare(`PRAGMA ${setting}`).all();
     const mode = await beginLog(database);
     // A file system without shared memory has no such log: SQLite then syncs by itself.
     if (mode === 'delete') database.prepare('PRAGMA synchronous = FULL').all();
     migrate(database, migrations);
-    return mode === 'wal' ? { ...wrap(driver, await openLogSync(path)), openReader } : database;
+    if (mode !== 'wal') return database;
+    return { ...wrap(driver, { fileFault, log: await openLogSync(path) }), openReader };
   } catch (error) {
     driver.close();
     throw error;
@@ -171,8 +179,13 @@ function connectReader(driver: SqliteDatabase): Reader {
   }
 }
 
+const inPlace = () => null;
+
 /** A connection that is open and set up; `log`: what `onDisk` waits for. */
-function wrap(driver: SqliteDatabase, log?: LogSync): Omit<Database, 'openReader'> {
+function wrap(
+  driver: SqliteDatabase,
+  { fileFault = inPlace, log }: { fileFault?: Database['fileFault']; log?: LogSync } = {},
+): Omit<Database, 'openReader'> {
   const statements = new BoundedMap<string, SqliteStatement>(MAX_STATEMENTS);
   let inTransaction = false;
   let timeoutMs = BUSY_TIMEOUT_MS;
@@ -195,6 +208,8 @@ function wrap(driver: SqliteDatabase, log?: LogSync): Omit<Database, 'openReader
   }
 
   function beginWriting(): void {
+    const fault = fileFault();
+    if (fault !== null) throw new AppError('unavailable', fault);
     try {
       run('BEGIN IMMEDIATE');
     } catch (error) {
@@ -225,6 +240,7 @@ function wrap(driver: SqliteDatabase, log?: LogSync): Omit<Database, 'openReader
     transaction: (work) => inside(beginWriting, work),
     snapshot: (work) => inside(() => run('BEGIN'), work),
     onDisk: async () => log?.done(),
+    fileFault,
     foreignVersion() {
       const row = guard(() => cached('PRAGMA data_version').get()) as { data_version: number };
       return row.data_version;

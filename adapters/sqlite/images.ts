@@ -164,6 +164,8 @@ export function createSqliteImages(database: Database, searchSteps?: SearchSteps
     preparing: () => (imageSearch.isBuilt() ? null : 'The index of the search is being built.'),
 
     async faults() {
+      const gone = database.fileFault();
+      if (gone !== null) return [{ message: gone, mendable: false }];
       const { records, counted } = agreement.get() ?? { records: 0, counted: 0 };
       if (records === counted) return [];
       return [{ message: `The counts know ${counted} of ${records} images.`, mendable: counted < records }];

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readFile, symlink, writeFile } from 'node:fs/promises';
+import { readFile, rename, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { setImmediate, setTimeout } from 'node:timers/promises';
@@ -218,6 +218,30 @@ export function sqliteFileTests(test: Test, openSqlite: Runtime['openSqlite'], r
       assert.equal(log.done(), second);
       await Promise.all([first, second]);
       log.close();
+    });
+  });
+
+  test('a file that was removed or replaced under the server is written no more, and again when it is back', async () => {
+    await withFolder(async (folder) => {
+      const [path, away] = [join(folder, 'pool.db'), join(folder, 'away.db')];
+      await withDatabase(path, async (database) => {
+        const images = createSqliteImages(database);
+        await images.insert(image({ id: 'before' }));
+        assert.deepEqual(await images.faults(), []);
+        await rename(path, away);
+        for (const what of ['removed', 'replaced']) {
+          if (what === 'replaced') await writeFile(path, '');
+          await assert.rejects(images.insert(image({ id: what })), { code: 'unavailable' });
+          assert.match(
+            (await images.faults())[0]?.message ?? '',
+            new RegExp(`was ${what} under the running server`),
+          );
+          assert.equal((await images.get('before'))?.id, 'before');
+        }
+        await rename(away, path);
+        await images.insert(image({ id: 'after' }));
+        assert.deepEqual(await images.faults(), []);
+      });
     });
   });
 

@@ -35,7 +35,7 @@ export async function startRedis(): Promise<Service> {
 export async function startRedisServer(
   more: (port: number, folder: string) => string[],
   prepare?: (folder: string) => Promise<unknown>,
-): Promise<Omit<Service, 'url'> & { port: number }> {
+): Promise<Omit<Service, 'url'> & { port: number; folder: string }> {
   const program = await find('redis-server', "Debian's package redis-server");
   return startProgram(
     (port, folder) => [

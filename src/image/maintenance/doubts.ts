@@ -80,7 +80,7 @@ export function createDoubts({ state, blobs, images, now, log, onChange }: Doubt
     return fault === null ? [] : [fault];
   }
 
-  async function look(): Promise<readonly string[]> {
+  async function compare(): Promise<readonly string[]> {
     const { grave, mendable, lasting } = await find();
     const reasons = [...grave, ...mendable, ...lasting];
     const text = reasons.join(' ');
@@ -93,18 +93,18 @@ export function createDoubts({ state, blobs, images, now, log, onChange }: Doubt
     return reasons;
   }
 
+  function look(): Promise<readonly string[]> {
+    const asked = { at: now(), reasons: compare() };
+    last = asked;
+    asked.reasons.catch(() => {
+      if (last === asked) last = null;
+    });
+    return asked.reasons;
+  }
+
   return {
     look,
-    recent() {
-      if (!last || Math.abs(now() - last.at) >= BELIEVED_MS) {
-        const asked = { at: now(), reasons: look() };
-        last = asked;
-        asked.reasons.catch(() => {
-          if (last === asked) last = null;
-        });
-      }
-      return last.reasons;
-    },
+    recent: () => (last && Math.abs(now() - last.at) < BELIEVED_MS ? last.reasons : look()),
     async mend() {
       const { grave, mendable } = await find();
       if (grave.length > 0 || mendable.length === 0) return false;

@@ -1,16 +1,16 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test';
 import { absent } from '../../support/absent.ts';
 import { json } from '../../support/json.ts';
-import { type LossWorld, startLossWorld } from '../../support/loss/world.ts';
+import { type RedisWorld, startRedisWorld } from '../../support/loss/redis-world.ts';
 import { until } from '../../support/services.ts';
 
 const REFUSED = 'image files are not removed';
 const REBUILT = 'indices of the images are built anew';
 
 describe.skipIf(absent('redis-server', 'versitygw'))('two copies whose records vanish', () => {
-  let world: LossWorld;
+  let world: RedisWorld;
   beforeEach(async () => {
-    world = await startLossWorld(2);
+    world = await startRedisWorld(2);
   });
   afterEach(() => world?.stop());
 
@@ -31,27 +31,27 @@ describe.skipIf(absent('redis-server', 'versitygw'))('two copies whose records v
 
   test('keep all files after FLUSHALL, also when uploads follow', async () => {
     await world.upload(12);
-    await world.age();
-    const files = await world.files();
+    await world.files.age();
+    const files = await world.files.placed();
     const swept = () => world.servers.flatMap(({ logged }) => logged).filter(isSweep).length;
     await until(() => swept() > 0);
-    expect(await world.files()).toEqual(files);
+    expect(await world.files.placed()).toEqual(files);
 
     await Promise.all([world.eachLogs(REFUSED), world.command('FLUSHALL')]);
     await everyoneSays('image-files-id');
     const later = await world.upload(2);
-    await world.age();
+    await world.files.age();
     await world.twoTurns();
-    expect(await world.files()).toEqual(
+    expect(await world.files.placed()).toEqual(
       [...files, ...later.map(({ raw_url }) => raw_url.split('/').at(-1) ?? '')].sort(),
     );
   }, 30_000);
 
   test('build the indices anew where Redis has evicted them and not the records', async () => {
     await world.upload(12);
-    await world.age();
-    const files = await world.files();
-    const prefix = new URL(world.env.METADATA_URL).searchParams.get('prefix');
+    await world.files.age();
+    const files = await world.files.placed();
+    const prefix = new URL(world.env.METADATA_URL ?? '').searchParams.get('prefix');
     const lost = ['idle', 'public', 'totals'].map((name) => `{${prefix}:images}:${name}`);
     await world.command('DEL', ...lost);
     await until(() => world.servers.some(({ logged }) => logged.some(({ message }) => message === REBUILT)));
@@ -60,7 +60,7 @@ describe.skipIf(absent('redis-server', 'versitygw'))('two copies whose records v
     }
     const list = await json<{ total: number }>(await fetch(`${world.servers[0]?.url}/api/list`));
     expect(list.total).toBe(12);
-    expect(await world.files()).toEqual(files);
+    expect(await world.files.placed()).toEqual(files);
   }, 30_000);
 
   const isSweep = ({ message }: { message: string }) => message === 'images cleaned up';

@@ -1,0 +1,20 @@
+import { type Stats, statSync } from 'node:fs';
+
+/**
+ * Watches that an open database file keeps its name. SQLite goes on with a file that was removed or replaced, and
+ * everything that is written to it ends with the process. Returns a function that answers what is wrong, in a sentence for
+ * the operator, or `null`.
+ */
+export function watchPresence(path: string): () => string | null {
+  const opened = statSync(path);
+  return () => {
+    const found = statSync(path, { throwIfNoEntry: false });
+    if (found && isSame(found, opened)) return null;
+    const what = found ? 'replaced' : 'removed';
+    return `The file of the database was ${what} under the running server, which writes nothing any more: put it back and restart the server.`;
+  };
+}
+
+function isSame(one: Stats, other: Stats): boolean {
+  return one.ino === other.ino && one.dev === other.dev;
+}

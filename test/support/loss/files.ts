@@ -1,0 +1,39 @@
+import { readdir, utimes } from 'node:fs/promises';
+import { join, relative } from 'node:path';
+import { keyOfStray, ownerOfKey } from '../../../src/image/blob-keys.ts';
+
+const TWO_HOURS_S = 7200;
+
+/** The files of a store as they lie on the disk: in a folder of ours, or below the S3 server. */
+export interface StoredFiles {
+  readonly folder: string;
+  /** Keys of the files of images in their places. */
+  placed(): Promise<string[]>;
+  /** Keys of those in quarantine, as they were called before. */
+  quarantined(): Promise<string[]>;
+  /** Makes all files two hours old. */
+  age(): Promise<void>;
+}
+
+/** `keyOf` tells the key from the path below the folder. */
+export function storedFiles(folder: string, keyOf: (path: string) => string = (path) => path): StoredFiles {
+  async function paths(): Promise<string[]> {
+    const entries = await readdir(folder, { withFileTypes: true, recursive: true }).catch(() => []);
+    return entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
+  }
+
+  async function keys(): Promise<string[]> {
+    return (await paths()).map((path) => keyOf(relative(folder, path))).sort();
+  }
+
+  return {
+    folder,
+    placed: async () => (await keys()).filter((key) => ownerOfKey(key) !== null),
+    quarantined: async () => (await keys()).flatMap((key) => keyOfStray(key) ?? []),
+    async age() {
+      const then = Date.now() / 1000 - TWO_HOURS_S;
+      // One may be moved meanwhile.
+      for (const path of await paths()) await utimes(path, then, then).catch(() => {});
+    },
+  };
+}

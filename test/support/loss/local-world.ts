@@ -1,0 +1,33 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { basename, join } from 'node:path';
+import { keyOfName } from '../../../adapters/filesystem/paths.ts';
+import { storedFiles } from './files.ts';
+import { startLogged } from './logged-process.ts';
+import { type Copies, startCopies } from './world.ts';
+
+/** One server over SQLite and a folder, which outlive it. */
+export interface LocalWorld extends Copies {
+  /** `DATA_DIR`. */
+  folder: string;
+}
+
+export async function startLocalWorld(): Promise<LocalWorld> {
+  const folder = await mkdtemp(join(tmpdir(), 'picpool-loss-'));
+  const env = {
+    DATA_DIR: folder,
+    SERVICES: 'image',
+    RATE_LIMITS: 'off',
+    IMAGE_CLEANUP_INTERVAL: '1s',
+  };
+  const files = storedFiles(join(folder, 'images'), (path) => keyOfName(basename(path)));
+  const running = await startCopies(1, env, files, startLogged);
+  return {
+    ...running,
+    folder,
+    async stop() {
+      await running.stop();
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+}

@@ -1,0 +1,52 @@
+import { join } from 'node:path';
+import { withPrefix } from '../redis.ts';
+import { type Relay, startRelay } from '../relay.ts';
+import { runServer } from '../running-server.ts';
+import { withFolderOfItsOwn } from '../s3.ts';
+import { command, S3_CREDENTIALS, startRedisServer, startS3 } from '../services.ts';
+import { storedFiles } from './files.ts';
+import { type Copies, startCopies } from './world.ts';
+
+/** Copies over a Redis and an S3 server of their own. */
+export interface RedisWorld extends Copies {
+  redis: Awaited<ReturnType<typeof startRedisServer>>;
+  /** The link of the copies to Redis. */
+  link: Relay;
+  s3: Awaited<ReturnType<typeof startS3>>;
+  /** One command of Redis. */
+  command(...words: string[]): Promise<string>;
+}
+
+export async function startRedisWorld(
+  copies: number,
+  more: Record<string, string> = {},
+): Promise<RedisWorld> {
+  const [redis, s3] = await Promise.all([startRedisServer((port) => ['--port', `${port}`]), startS3()]);
+  const link = await startRelay(redis.port);
+  const blobs = withFolderOfItsOwn(s3.url);
+  const env = {
+    METADATA_URL: withPrefix(`redis://127.0.0.1:${link.port}`),
+    BLOBS_URL: blobs,
+    AWS_ACCESS_KEY_ID: S3_CREDENTIALS.accessKeyId,
+    AWS_SECRET_ACCESS_KEY: S3_CREDENTIALS.secretAccessKey,
+    SERVICES: 'image',
+    RATE_LIMITS: 'off',
+    IMAGE_CLEANUP_INTERVAL: '1s',
+    ...more,
+  };
+  const files = storedFiles(join(s3.folder, new URL(blobs).pathname.slice(1)), (path) =>
+    path.replaceAll('!', '/'),
+  );
+  const running = await startCopies(copies, env, files, runServer);
+  return {
+    ...running,
+    redis,
+    link,
+    s3,
+    command: (...words) => command(redis.port, ...words),
+    async stop() {
+      await running.stop();
+      await Promise.all([link.stop(), redis.stop(), s3.stop()]);
+    },
+  };
+}
