@@ -69,7 +69,7 @@ export interface Adapter<Store> {
   place(url: string): Promise<readonly unknown[]>;
   /**
    * Opens the store, and makes it where it can.
-   * @throws {AppError} `unavailable` where it cannot be opened.
+   * @throws {AppError} `unavailable` where it cannot be opened, with `retryAfterMs` where it may be there later.
    */
   open(url: string, context: OpenContext): Promise<Store>;
 }

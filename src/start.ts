@@ -1,15 +1,19 @@
 import { randomBytes } from 'node:crypto';
 import { openStores } from '../adapters/open.ts';
+import { recordsAdapter } from '../adapters/registry.ts';
 import { createHolders } from './access/holders.ts';
 import { createTokens } from './access/tokens.ts';
 import { createApp } from './app.ts';
 import type { Config, Environment } from './config.ts';
+import { AppError } from './errors.ts';
 import { createClients } from './http/client/clients.ts';
 import { createProxyTrust } from './http/client/proxy-trust.ts';
 import { createContexts } from './http/context.ts';
 import { createCors } from './http/cors.ts';
 import { createLimits } from './http/limits.ts';
+import { systemClock } from './lib/clock.ts';
 import { forbidDumps } from './lib/linux/process.ts';
+import type { System } from './lib/linux/system.ts';
 import type { Log } from './lib/logger.ts';
 import { adminRoutes } from './moderation/routes.ts';
 import type { Runtime } from './runtime/runtime.ts';
@@ -21,23 +25,14 @@ import { startOperations } from './start/operations.ts';
 import { findSharedPeers } from './start/shared-peers.ts';
 import { createShutdown } from './start/shutdown.ts';
 import { checkOwner, runAs } from './start/user.ts';
+import { type House, type RunningServer, whenStoresAnswer } from './start/waiting.ts';
 import { openWeb } from './start/web.ts';
 import { VERSION } from './version.ts';
 
-export interface RunningServer {
-  /** Where it listens: `http://localhost:3000`, or `unix:/run/picpool/http.sock`. */
-  url: string;
-  /** What else is listened on, by name. */
-  addresses: Record<string, string>;
-  /** How conversions are jailed; `null` where there are none. */
-  sandbox: string | null;
-  /** See `createShutdown`. */
-  stop(): Promise<void>;
-}
-
 /**
- * The composition root: configuration, stores, services, application, server. Rejects, with everything closed
- * again, where one of them cannot be had.
+ * The composition root: configuration, stores, services, application, server. Rejects, with everything closed again, where one
+ * of them cannot be had. Where the records are on another machine that does not answer, the server says so to all who ask,
+ * and is put together when it does.
  */
 export async function start(
   runtime: Runtime,
@@ -53,6 +48,31 @@ export async function start(
   // Else a process of the same user reads keys and tokens in the memory and the environment.
   if (system) forbidDumps(system);
   await openDataFolder(config, log);
+  const mayWait = recordsAdapter(config.METADATA_URL).shared;
+  return whenStoresAnswer({
+    open: () => openHouse({ runtime, config, log, env, system }),
+    listen: (handle) => listen(runtime, handle, config),
+    isAway: (error) => mayWait && isPassing(error),
+    clock: systemClock,
+    log,
+  });
+}
+
+/** True where trying again may help: of lasting faults a store says nothing of the kind. */
+function isPassing(error: unknown): boolean {
+  return error instanceof AppError && error.code === 'unavailable' && error.retryAfterMs !== undefined;
+}
+
+interface Foundation {
+  runtime: Runtime;
+  config: Config;
+  log: Log;
+  env: Environment;
+  system: System | null;
+}
+
+/** Opens the stores and puts the services together over them. Rejects, with everything closed again, where that fails. */
+async function openHouse({ runtime, config, log, env, system }: Foundation): Promise<House> {
   const opened = await openStores(config.METADATA_URL, config.BLOBS_URL, {
     runtime,
     credentials: credentialsOf(config),
@@ -130,11 +150,19 @@ export async function start(
       routes: adminRoutes(blocks),
       mayWrite: blocks.mayWrite,
     });
-    const { server, url } = await listen(runtime, app.handle, config);
-    for (const feature of features) feature.begin();
-    const addresses = Object.assign({}, ...features.map((feature) => feature.addresses ?? {}));
-    const sandbox = features.find((feature) => feature.sandbox)?.sandbox ?? null;
-    return { url, addresses, sandbox, stop: () => shutdown.run(server, features, operations) };
+    return {
+      handle: app.handle,
+      addresses: Object.assign({}, ...features.map((feature) => feature.addresses ?? {})),
+      sandbox: features.find((feature) => feature.sandbox)?.sandbox ?? null,
+      begin() {
+        for (const feature of features) feature.begin();
+      },
+      stop: (server) => shutdown.run(server, features, operations),
+      async abandon() {
+        await Promise.all(features.map((feature) => feature.stop()));
+        await opened.close();
+      },
+    };
   } catch (error) {
     await Promise.all(features.map((feature) => feature.stop()));
     await opened.close();

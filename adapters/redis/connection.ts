@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { isIP } from 'node:net';
 import { Cluster, Redis } from 'ioredis';
 import { systemClock } from '../../src/lib/clock.ts';
-import { classify, unavailable } from './errors.ts';
+import { classify, refused, unavailable } from './errors.ts';
 import { parseRedisUrl, type RedisAddress } from './url.ts';
 
 export type Arg = string | number;
@@ -26,6 +26,8 @@ export interface RedisConnection {
 }
 
 const OPEN_TIMEOUT_MS = 4500;
+/** The same where nobody listens: a server that restarts is back by then, or away for longer. */
+const REFUSED_TIMEOUT_MS = 1000;
 const POLL_MS = 10;
 const CONNECT_TIMEOUT_MS = 2000;
 /** A call ends within `RETRY_FOR_MS + COMMAND_TIMEOUT_MS` and one pause, which is less than 5 s. */
@@ -43,7 +45,7 @@ export function script(lua: string): Script {
 
 /**
  * Connects to the server that the URL names (see `parseRedisUrl`) and keeps the connection up from then on.
- * @throws {AppError} `unavailable` where it is not ready within 5 s.
+ * @throws {AppError} `unavailable` where it is not ready within 5 s; without `retryAfterMs` where that will not pass.
  */
 export async function openRedis(url: string, random: () => number = Math.random): Promise<RedisConnection> {
   const address = parseRedisUrl(url);
@@ -54,16 +56,20 @@ export async function openRedis(url: string, random: () => number = Math.random)
     fault = error.lastNodeError ?? error;
   });
   for (let waitedMs = 0; !isReady(client); waitedMs += POLL_MS) {
-    const late = waitedMs >= OPEN_TIMEOUT_MS;
+    const late = waitedMs >= (isRefusal(fault) ? REFUSED_TIMEOUT_MS : OPEN_TIMEOUT_MS);
     // A node of the cluster may be away.
     if (late && client.status === 'ready') break;
     if (late || classify(fault) === 'lasting') {
       client.disconnect();
-      throw unavailable(fault);
+      throw classify(fault) === 'lasting' ? refused(fault) : unavailable(fault);
     }
     await systemClock.sleep(POLL_MS);
   }
   return wrap(client, address.prefix, random);
+}
+
+function isRefusal(fault: unknown): boolean {
+  return fault instanceof Error && 'code' in fault && fault.code === 'ECONNREFUSED';
 }
 
 function isReady(client: Redis | Cluster): boolean {

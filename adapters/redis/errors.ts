@@ -37,6 +37,11 @@ export function unavailable(cause: unknown): AppError {
   return new AppError('unavailable', message, { cause, retryAfterMs: RETRY_AFTER_MS });
 }
 
+/** `unavailable` for good: a password or a certificate that is not accepted. */
+export function refused(cause: unknown): AppError {
+  return new AppError('unavailable', 'The database does not let this server in.', { cause });
+}
+
 function codeOf(error: Error): string {
   return 'code' in error ? String(error.code) : '';
 }

@@ -3,7 +3,8 @@ import { type Config, type Environment, parseConfig } from '../config.ts';
 import { createLineWriter } from '../lib/line-writer.ts';
 import { createLogger } from '../lib/logger.ts';
 import type { Runtime } from '../runtime/runtime.ts';
-import { type RunningServer, start } from '../start.ts';
+import type { RunningServer } from '../start/waiting.ts';
+import { start } from '../start.ts';
 import { VERSION } from '../version.ts';
 import { defineCommand, NO_OPERANDS } from './command.ts';
 import { EXIT, withCause } from './exit.ts';
@@ -44,13 +45,15 @@ async function serve(runtime: Runtime, env: Environment): Promise<void> {
     process.exit(0);
   };
   for (const signal of SIGNALS) process.on(signal, () => onSignal(signal));
-  const server = await start(runtime, config, log, env).catch((error: unknown) => {
+  const refuse = (error: unknown): never => {
     process.stderr.write(`picpool: cannot start: ${withCause(error)}\n`);
     process.exit(1);
-  });
+  };
+  const server = await start(runtime, config, log, env).catch(refuse);
   const { promise: signalled, resolve } = Promise.withResolvers<string>();
   onSignal = resolve;
   process.stderr.write(banner(server, config, runtime));
+  server.complete.catch(refuse);
 
   log('info', 'stopping', { signal: await signalled });
   onSignal = () => process.exit(1);
@@ -58,12 +61,12 @@ async function serve(runtime: Runtime, env: Environment): Promise<void> {
   process.exit(0);
 }
 
-function banner({ url, addresses, sandbox }: RunningServer, config: Config, runtime: Runtime): string {
+function banner({ url, addresses, sandbox, waits }: RunningServer, config: Config, runtime: Runtime): string {
   const others = Object.entries(addresses).map(([name, address]) => `  ${name.padEnd(11)} ${address}\n`);
   return `picpool ${VERSION} on ${runtime.name} ${runtime.version}
   listening   ${url}
   services    ${config.SERVICES.join(', ')}
-  records     ${withoutPassword(config.METADATA_URL)}
+  records     ${withoutPassword(config.METADATA_URL)}${waits ? ' (does not answer; waiting for it)' : ''}
   images      ${withoutPassword(config.BLOBS_URL)}
 ${sandbox === null ? '' : `  sandbox     ${sandbox}\n`}  API         ${url}/docs (${url}/openapi.json)
 ${others.join('')}`;

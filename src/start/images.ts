@@ -11,7 +11,7 @@ import { createCodec } from '../image/codec/codec.ts';
 import { lackingMeans, sandboxState } from '../image/codec/jail/report.ts';
 import { imageHome } from '../image/gallery.ts';
 import { readStrayCount } from '../image/maintenance/quarantine.ts';
-import { pairStores } from '../image/maintenance/store-identity.ts';
+import { pairLater, pairStores } from '../image/maintenance/store-identity.ts';
 import { describeImages, observeCodec } from '../image/metrics.ts';
 import { imagePageRoutes } from '../image/page-routes.ts';
 import { createQuota } from '../image/quota.ts';
@@ -83,13 +83,17 @@ export async function startImages({
     folders: localFiles === null ? [folder] : [folder, localFiles],
     now,
   });
-  await pairStores({
-    ...stores,
+  const pair = {
+    state: stores.state,
+    blobs: stores.blobs,
+    images: stores.images,
     folder,
     shared: { records: recordsAdapter(config.METADATA_URL).shared, files: files.shared },
     clock: systemClock,
     log,
-  });
+  };
+  const stopping = new AbortController();
+  const paired = await pairStores(pair);
   const tellDoubt = async (reasons: readonly string[]) => {
     if (!webhooks) return;
     const change = { key: 'webhooks:images-doubtful', on: reasons.length > 0 };
@@ -151,8 +155,12 @@ export async function startImages({
         },
       },
     ],
-    begin: service.start,
+    begin() {
+      if (!paired) void pairLater(pair, stopping.signal);
+      service.start();
+    },
     async stop() {
+      stopping.abort();
       await service.stop();
       await codec.close();
     },

@@ -6,8 +6,9 @@ import { hasMoreThan } from './files.ts';
 import { IDENTITY_BLOB, IDENTITY_STATE, readMark } from './store-identity.ts';
 import { mostUnasked } from './survey.ts';
 
-/** How long an answer of `recent` is believed, in ms. */
+/** How long an answer of `recent` is believed, in ms; one with reasons for less, as they may end at any moment. */
 const BELIEVED_MS = 10_000;
+const DOUBT_BELIEVED_MS = 2000;
 /** State: a reason that later uploads would hide. Empty: none. */
 const LASTING = 'image-doubt';
 
@@ -51,6 +52,7 @@ interface Found {
 export function createDoubts({ state, blobs, images, now, log, onChange }: DoubtsOptions): Doubts {
   let told = '';
   let last: { at: number; reasons: Promise<readonly string[]> } | null = null;
+  let believedMs = BELIEVED_MS;
 
   async function find(): Promise<Found> {
     const pairing = await pairingFault();
@@ -90,6 +92,7 @@ export function createDoubts({ state, blobs, images, now, log, onChange }: Doubt
       onChange?.(reasons);
     }
     told = text;
+    believedMs = reasons.length > 0 ? DOUBT_BELIEVED_MS : BELIEVED_MS;
     return reasons;
   }
 
@@ -104,7 +107,7 @@ export function createDoubts({ state, blobs, images, now, log, onChange }: Doubt
 
   return {
     look,
-    recent: () => (last && Math.abs(now() - last.at) < BELIEVED_MS ? last.reasons : look()),
+    recent: () => (last && Math.abs(now() - last.at) < believedMs ? last.reasons : look()),
     async mend() {
       const { grave, mendable } = await find();
       if (grave.length > 0 || mendable.length === 0) return false;

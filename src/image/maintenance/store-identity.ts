@@ -16,6 +16,8 @@ export const IDENTITY_BLOB = 'picpool-files-id';
 /** Copies that start together wait so long for the first of them to leave the mark, in ms. */
 const PATIENCE_MS = 2000;
 const POLL_MS = 200;
+/** Pause where a store does not answer, in ms. */
+const RETRY_MS = 2000;
 
 export interface StoreIdentityOptions {
   state: StateStore;
@@ -32,14 +34,34 @@ export interface StoreIdentityOptions {
 /**
  * Makes sure that the files belong to the records, so that no clean-up takes another installation's files for its own
  * leavings, and no copy keeps files where the others cannot see them. Both carry the same id; the first start gives it.
+ * Returns false where a store does not answer, so that it is not known: then `pairLater` goes on.
  * @throws {AppError} `conflict` in words for the operator.
  */
-export async function pairStores(options: StoreIdentityOptions): Promise<void> {
+export async function pairStores(options: StoreIdentityOptions): Promise<boolean> {
   try {
     if (await pair(options)) await beginEpochs(options, options.folder);
+    return true;
   } catch (cause) {
     if (!(cause instanceof AppError) || cause.code !== 'unavailable') throw cause;
     options.log('warn', 'not known whether the image files belong to the records', { cause });
+    return false;
+  }
+}
+
+/**
+ * Does what `pairStores` does as soon as both stores answer, unless the signal aborts. A conflict is logged, and nothing
+ * is removed because of it, as `createDoubts` sees it, too.
+ */
+export async function pairLater(options: StoreIdentityOptions, signal: AbortSignal): Promise<void> {
+  const quiet = { ...options, log: () => {} };
+  try {
+    for (;;) {
+      await options.clock.sleep(RETRY_MS, signal);
+      if (await pairStores(quiet)) break;
+    }
+    options.log('info', 'the image files belong to the records');
+  } catch (cause) {
+    if (!signal.aborted) options.log('error', 'the image files do not belong to the records', { cause });
   }
 }
 
