@@ -142,7 +142,11 @@ export function choice<const T extends string>(
 }
 
 /** A comma-separated choice of at least one. */
-export function choices<const T extends string>(known: readonly T[], fallback: string, description: string) {
+export function choices<const T extends string>(
+  known: readonly T[],
+  fallback: string | undefined,
+  description: string,
+) {
   return setting(fallback, description, (value) => {
     const chosen = splitList(value.toLowerCase());
     const stranger = chosen.find((item) => !(known as readonly string[]).includes(item));

@@ -1,4 +1,4 @@
-import { choice, duration, text } from '../config-values.ts';
+import { choice, choices, duration, integer, text } from '../config-values.ts';
 import { ANONYMITIES, PROOFS, PROTOCOLS, SORTS } from '../proxy/proxy.ts';
 import { EXPORT_FORMATS } from '../proxy/queries.ts';
 import { createClient, reasonOf, serverOptions } from './client.ts';
@@ -6,70 +6,73 @@ import { defineCommand, NO_OPERANDS } from './command.ts';
 import { CommandError, EXIT } from './exit.ts';
 import { flag, value, valueOr } from './options.ts';
 
-const COUNTRY = [/^[A-Za-z]{2}$/, 'a code of two letters, such as DE'] as const;
+const COUNTRIES = [
+  /^[a-z]{2}(,[a-z]{2})*$/i,
+  'codes of two letters, separated by commas, such as DE,US',
+] as const;
+const SHARE = [/^(0|1|0?\.\d+|1\.0+)$/, 'a number from 0 to 1'] as const;
+const PORTS = [/^[1-9]\d{0,4}(,[1-9]\d{0,4})*$/, 'ports, separated by commas, such as 80,3128'] as const;
+
+/** What goes to the server under the same name, as it is; hyphens stand for its underscores. */
+const passed = {
+  format: valueOr(
+    'FORM',
+    choice(
+      EXPORT_FORMATS,
+      'standard',
+      'standard (protocol://ip:port), text (ip:port), url (what clients take), csv, json.',
+    ),
+  ),
+  'remote-dns': flag('In lines of --format url socks5h:// and socks4a://: the proxy looks names up.'),
+  protocol: value('NAMES', choices(PROTOCOLS, undefined, `Only these: ${PROTOCOLS.join(', ')}.`)),
+  country: value('CODES', text(undefined, 'Only these countries, two letters each.', ...COUNTRIES)),
+  'exclude-country': value('CODES', text(undefined, 'All but these countries.', ...COUNTRIES)),
+  port: value('PORTS', text(undefined, 'Only these ports.', ...PORTS)),
+  anonymity: value('NAME', choice(ANONYMITIES, undefined, `Only this one: ${ANONYMITIES.join(', ')}.`)),
+  tampering: value(
+    'NAME',
+    choice(['none', 'some'], undefined, 'none: those that leave headers as they are.'),
+  ),
+  proof: value('NAME', choice(PROOFS, undefined, `Only what is proven so: ${PROOFS.join(', ')}.`)),
+  'min-proof': value('NAME', choice(PROOFS, undefined, 'Only what is proven so or better.')),
+  login: value(
+    'NAME',
+    choice(['none', 'needed'], undefined, 'needed: those with a login, for the administrator.'),
+  ),
+  source: value('NAME', text(undefined, 'Only what this list named first.')),
+  'min-uptime': value('SHARE', text(undefined, 'Least share of time alive, from 0 to 1.', ...SHARE)),
+  'min-score': value('SHARE', text(undefined, 'Least score, from 0 to 1.', ...SHARE)),
+  unique: value('FIELD', choice(['exit_ip'], undefined, 'exit_ip: one of those that targets see alike.')),
+  target: value('SITE', text(undefined, 'Those first that most likely reach it: a domain, or a name.')),
+  sort: valueOr('ORDER', choice(SORTS, 'dependable', `One of ${SORTS.join(', ')}.`)),
+  random: flag('In random order.'),
+  offset: value('N', integer(undefined, 'Entries to leave out at the start.', 0, 1e9)),
+  limit: value('N', integer(undefined, 'Most entries; all where it is not given.', 1, 1e9)),
+};
 
 export const command = defineCommand({
   operands: NO_OPERANDS,
-  about: `Prints all living proxies of a server, the most dependable first unless told otherwise.
+  about: `Prints the living proxies of a server, the most dependable first unless told otherwise. With the token of
+its administrator (ADMIN_TOKEN) those that ask for a login are among them, with it.
 
-  picpool export --protocol socks5 --max-latency 2s > socks5.txt`,
+  picpool export --protocol socks5,http --max-latency 2s --limit 100 > proxies.txt`,
   options: {
     ...serverOptions,
-    format: valueOr(
-      'FORM',
-      choice(
-        EXPORT_FORMATS,
-        'standard',
-        'standard (protocol://ip:port), text (ip:port), url (what clients take), csv, json.',
-      ),
-    ),
-    protocol: value('NAME', choice(PROTOCOLS, undefined, `Only this one: ${PROTOCOLS.join(', ')}.`)),
-    country: value('CODE', text(undefined, 'Only this country, two letters.', ...COUNTRY)),
-    'exclude-country': value('CODE', text(undefined, 'All but this country.', ...COUNTRY)),
-    anonymity: value('NAME', choice(ANONYMITIES, undefined, `Only this one: ${ANONYMITIES.join(', ')}.`)),
-    'min-proof': value(
-      'NAME',
-      choice(PROOFS, undefined, `Only what is proven so or better: ${PROOFS.join(', ')}.`),
-    ),
-    source: value('NAME', text(undefined, 'Only what this list named first.')),
+    ...passed,
     'max-latency': value('TIME', duration(undefined, 'Longest response time, such as 2s.', '1ms')),
     'max-age': value('TIME', duration(undefined, 'Checked within this time, such as 30m.', '1s')),
-    'min-uptime': value(
-      'SHARE',
-      text(
-        undefined,
-        'Least share of time alive, from 0 to 1.',
-        /^(0|1|0?\.\d+|1\.0+)$/,
-        'a number from 0 to 1',
-      ),
-    ),
-    target: value('SITE', text(undefined, 'Those first that most likely reach it: a domain, or a name.')),
-    sort: valueOr('ORDER', choice(SORTS, 'dependable', `One of ${SORTS.join(', ')}.`)),
-    random: flag('In random order.'),
   },
 
   async run({ options, env, terminal }) {
     const { 'max-latency': maxLatencyMs, 'max-age': maxAgeMs } = options;
-    const query = {
-      format: options.format,
-      protocol: options.protocol,
-      country: options.country,
-      exclude_country: options['exclude-country'],
-      anonymity: options.anonymity,
-      min_proof: options['min-proof'],
-      source: options.source,
-      max_latency_ms: maxLatencyMs === undefined ? undefined : Math.ceil(maxLatencyMs),
-      max_age: maxAgeMs === undefined ? undefined : Math.ceil(maxAgeMs / 1000),
-      min_uptime: options['min-uptime'],
-      target: options.target,
-      sort: options.sort,
-      random: options.random,
-    };
-    const given = Object.entries(query).filter(([, text]) => text !== undefined);
+    const parameters = new URLSearchParams();
+    for (const name of Object.keys(passed) as (keyof typeof passed)[]) {
+      const given = options[name];
+      if (given !== undefined && given !== false) parameters.set(name.replaceAll('-', '_'), String(given));
+    }
+    if (maxLatencyMs !== undefined) parameters.set('max_latency_ms', String(Math.ceil(maxLatencyMs)));
+    if (maxAgeMs !== undefined) parameters.set('max_age', String(Math.ceil(maxAgeMs / 1000)));
     const client = createClient(options.url, env);
-    const parameters = new URLSearchParams(
-      Object.fromEntries(given.map(([name, text]) => [name, String(text)])),
-    );
     const answer = await client.call('GET', `/api/export?${parameters}`);
     const decoder = new TextDecoder();
     try {

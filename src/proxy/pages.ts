@@ -9,12 +9,16 @@ import type { ProxyRow } from '../web/proxy-table.ts';
 import type { Site } from '../web/site.ts';
 import type { GatewayPanel } from '../web/use-it.ts';
 import { readableAge } from '../web/words.ts';
+import type { JudgesState, Scheme } from './check/judges.ts';
 import { uptimeOf } from './history.ts';
 import {
   ANONYMITIES,
   formatAddress,
   formatUrl,
+  PROOFS,
   PROTOCOLS,
+  type Protocol,
+  type ProxyFilter,
   type ProxyRecord,
   SORTS,
   STATUSES,
@@ -45,6 +49,7 @@ const FIELDS = [
   'anonymity',
   'status',
   'sort',
+  'min_proof',
   'exclude_country',
   'source',
   'max_latency_ms',
@@ -63,9 +68,11 @@ export async function showProxies(
   const { service, site, basePath, refreshIntervalMs, adminRequired } = options;
   const now = options.now();
   const { page = 1, sort = 'dependable' } = query;
-  const [pool, { lastRefresh, refresh, judges }, { items, total }] = await Promise.all([
+  const status = service.status();
+  const [pool, { lastRefresh, refresh, judges }, checkedAt, { items, total }] = await Promise.all([
     service.overview(),
-    service.status(),
+    status,
+    status.then(({ judges: { schemes } }) => latestChecks(service, schemes)),
     service.list({ filter: toFilter(query, now), sort, offset: (page - 1) * PER_PAGE, limit: PER_PAGE }),
   ]);
   const path = `${basePath}/proxies`;
@@ -77,6 +84,7 @@ export async function showProxies(
       job: refresh,
       judge: judges.state,
       judges: judges.schemes,
+      checkedAt,
       provable: judges.witnesses.state !== 'down',
       lastRefresh,
       intervalMs: refreshIntervalMs,
@@ -87,6 +95,7 @@ export async function showProxies(
       protocols: PROTOCOLS,
       countries: pool.summary.countries,
       anonymities: ANONYMITIES,
+      proofs: PROOFS,
       sources: refresh.sources.map(({ name }) => name),
       sorts: SORTS,
       statuses: STATUSES,
@@ -108,6 +117,29 @@ export async function showProxies(
     },
   });
   return pageResponse(markup, { cache: 'no-cache' });
+}
+
+/** When proxies of each kind were checked last, where no judge of that kind answers: only then it may be long ago. */
+async function latestChecks(
+  service: Pick<ProxyService, 'list'>,
+  schemes: JudgesState['schemes'],
+): Promise<Partial<Record<Scheme, number | null>>> {
+  const found: Partial<Record<Scheme, number | null>> = {};
+  for (const scheme of ['http', 'https'] as const) {
+    if (schemes[scheme] !== 'down') continue;
+    const protocols = schemeProtocols(scheme, schemes.https !== 'none');
+    const filter: ProxyFilter = { status: 'alive', protocols };
+    const { items } = await service.list({ filter, sort: 'last_checked', offset: 0, limit: 1 });
+    found[scheme] = items[0]?.lastChecked ?? null;
+  }
+  return found;
+}
+
+/** The proxies that judges of a scheme are for. Those without TLS hear SOCKS, too, where there are no others. */
+function schemeProtocols(scheme: Scheme, hasTls: boolean): readonly Protocol[] {
+  const tunnels = ['socks4', 'socks5'] as const;
+  if (scheme === 'https') return ['https', ...tunnels];
+  return hasTls ? ['http'] : ['http', ...tunnels];
 }
 
 /** What the pool shows on the first page, also where the store does not answer. */
@@ -163,6 +195,8 @@ function rowOf(record: ProxyRecord): ProxyRow {
     country,
     responseMs,
     anonymity,
+    proof: record.proof,
+    login: record.login !== null,
     uptime: uptimeOf(record),
     alive: status === 'alive',
     error,

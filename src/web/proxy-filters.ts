@@ -10,6 +10,7 @@ export interface FilterChoices {
   /** Codes. */
   countries: readonly string[];
   anonymities: readonly string[];
+  proofs: readonly string[];
   sources: readonly string[];
   sorts: readonly string[];
   statuses: readonly string[];
@@ -36,7 +37,7 @@ export function proxyFilters(path: string, values: FilterValues, choices: Filter
     )}</select></p>\n`;
   const number = (name: string, label: string, hint: string, max: number) =>
     html`<p><label for="f-${name}">${label}</label><input id="f-${name}" name="${name}" type="number" min="0" max="${max}" step="any" placeholder="${hint}" value="${values[name] ?? ''}"></p>\n`;
-  const more = ['exclude_country', 'source', 'max_latency_ms', 'max_age', 'min_uptime'];
+  const more = ['min_proof', 'exclude_country', 'source', 'max_latency_ms', 'max_age', 'min_uptime'];
   const open = more.some((name) => values[name]);
   return html`<form class="filters" action="${path}" data-results="results" aria-label="Filters">
 <div class="fields">
@@ -48,7 +49,7 @@ ${select('protocol', 'Protocol', plain(choices.protocols), 'All')}${select('coun
 )}</div>
 <details${open && html` open`}><summary>${icon('options')}More filters</summary>
 <div class="fields">
-${select('exclude_country', 'Not from', countries, 'None left out')}${select('source', 'Found in list', plain(choices.sources), 'All')}${number('max_latency_ms', 'Slowest response, ms', 'any', 1_000_000)}${number('max_age', 'Checked within, seconds', 'any', 1_000_000_000)}${number('min_uptime', 'Least uptime, 0 to 1', 'any', 1)}</div></details>
+${select('min_proof', 'Proof, at least', plain(choices.proofs), 'Any')}${select('exclude_country', 'Not from', countries, 'None left out')}${select('source', 'Found in list', plain(choices.sources), 'All')}${number('max_latency_ms', 'Slowest response, ms', 'any', 1_000_000)}${number('max_age', 'Checked within, seconds', 'any', 1_000_000_000)}${number('min_uptime', 'Least uptime, 0 to 1', 'any', 1)}</div></details>
 <noscript><p><button type="submit">Show</button></p></noscript>
 </form>`;
 }

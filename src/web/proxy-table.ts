@@ -16,7 +16,10 @@ export interface ProxyRow {
   /** `null`: never alive. */
   responseMs: number | null;
   anonymity: string | null;
-  /** 0 to 1. */
+  /** How it was proven to work. */
+  proof: string | null;
+  /** It asks for a login: only the administrator gets a line of it. */
+  login: boolean;
   /** Share of time known alive; `null` before enough is known. */
   uptime: number | null;
   alive: boolean;
@@ -39,6 +42,14 @@ export interface ProxyList {
   /** True where the pool has nothing at all. */
   poolEmpty: boolean;
 }
+
+/** What each proof means, the strongest first. */
+export const PROOF_WORDS: Readonly<Record<string, string>> = {
+  tls: 'A page came through it over TLS with a verified certificate',
+  signed: 'It brought a signed answer of our own judge',
+  relayed: 'It brought a part of a file that it could not know',
+  echoed: 'It showed a page that it could have made up',
+};
 
 /** The matches, with what can be done to them. */
 export function proxyResults(list: ProxyList): Html {
@@ -78,24 +89,26 @@ function table(
   };
   return html`<div class="table-wrap"><table class="proxies">
 <caption class="visually-hidden">Proxies</caption>
-<thead><tr><th scope="col">Address</th><th scope="col">Protocol</th><th scope="col">Country</th><th scope="col">Anonymity</th>${sorted('response_time', 'Response', 'ascending')}${sorted('dependable', 'Uptime', 'descending')}${sorted('last_checked', 'Checked', 'descending')}<th scope="col"><span class="visually-hidden">Actions</span></th></tr></thead>
+<thead><tr><th scope="col">Address</th><th scope="col">Protocol</th><th scope="col">Country</th><th scope="col">Anonymity</th><th scope="col">Proof</th>${sorted('response_time', 'Response', 'ascending')}${sorted('dependable', 'Uptime', 'descending')}${sorted('last_checked', 'Checked', 'descending')}<th scope="col"><span class="visually-hidden">Actions</span></th></tr></thead>
 <tbody>
 ${rows.map((row) => rowOf(row, now))}</tbody>
 </table></div>`;
 }
 
 function rowOf(row: ProxyRow, now: number): Html {
-  const { id, ip, port, protocol, address, url, country, anonymity, responseMs, uptime, alive, error } = row;
+  const { id, ip, port, protocol, address, url, country, anonymity, proof, login } = row;
+  const { responseMs, uptime, alive, error } = row;
   const reason = error?.replaceAll('_', ' ') ?? 'dead';
   return html`<tr>
-<th scope="row" class="address">${address}</th>
+<th scope="row" class="address">${address}${login && html` <span class="tag" title="It asks for a login, which only the administrator is told">login</span>`}</th>
 <td><span class="tag">${protocol}</span></td>
 <td title="${countryName(country)}">${country === 'ZZ' ? '–' : country}</td>
 <td class="wide-only">${anonymity ?? '–'}</td>
+<td class="wide-only" title="${PROOF_WORDS[proof ?? ''] ?? 'Not known yet'}">${proof === 'echoed' ? html`<span class="tag bad">echoed</span>` : (proof ?? '–')}</td>
 <td class="number-cell">${alive ? `${readableNumber(Math.round(responseMs ?? 0))} ms` : html`<span class="tag bad">${reason}</span>`}</td>
 <td class="number-cell">${uptime === null ? '–' : `${Math.round(uptime * 100)} %`}</td>
 <td class="number-cell wide-only">${readableAge(now - row.lastChecked)}</td>
-<td class="row-end"><div class="row-actions needs-script"><span class="result" role="status"></span><button class="copy" type="button" data-copy="${url}" aria-label="Copy ${address}"><span>Copy</span></button><button class="quiet" type="button" data-test="${JSON.stringify({ ip, port, protocol, proxy_id: id })}" aria-label="Test now: ${address}">Test now</button></div></td>
+<td class="row-end"><div class="row-actions needs-script"><span class="result" role="status"></span>${!login && html`<button class="copy" type="button" data-copy="${url}" aria-label="Copy ${address}"><span>Copy</span></button>`}<button class="quiet" type="button" data-test="${JSON.stringify({ ip, port, protocol, proxy_id: id })}" aria-label="Test now: ${address}">Test now</button></div></td>
 </tr>
 `;
 }

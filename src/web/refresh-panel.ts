@@ -32,6 +32,8 @@ export interface Freshness {
   judge: 'unknown' | 'up' | 'down';
   /** By kind: `none` where there is no such judge. */
   judges: Readonly<Record<'http' | 'https', string>>;
+  /** When the latest check of such proxies was, where no judge of their kind answers; `null` where there are none. */
+  checkedAt: Readonly<Partial<Record<'http' | 'https', number | null>>>;
   /** Whether anything can prove a new `http` proxy. */
   provable: boolean;
   /** Ms since 1970, `null` before the first. */
@@ -93,6 +95,7 @@ export function poolWarnings({
   job,
   judge,
   judges,
+  checkedAt,
   provable,
   lastRefresh,
   intervalMs,
@@ -104,10 +107,16 @@ export function poolWarnings({
       'The judge does not answer at the moment: no proxy is tested, and none is taken off the list meanwhile.',
     );
   }
-  for (const [scheme, state] of Object.entries(judges)) {
-    if (judge === 'down' || state !== 'down') continue;
-    const meant = scheme === 'https' ? 'https and SOCKS proxies are' : 'http proxies are';
-    words.push(`No judge for ${scheme} answers at the moment: ${meant} listed as they were found before.`);
+  for (const scheme of ['http', 'https'] as const) {
+    if (judges[scheme] !== 'down') continue;
+    const meant = scheme === 'https' ? 'https and SOCKS proxies' : 'http proxies';
+    const at = checkedAt[scheme] ?? null;
+    const age = at === null ? 'before' : `${readableAge(now - at)} at the latest`;
+    words.push(
+      judge === 'down'
+        ? `The ${meant} were checked ${age}.`
+        : `No judge for ${scheme} answers at the moment: ${meant} are listed as they were found ${age}.`,
+    );
   }
   if (!provable) {
     words.push('No witness can be had at the moment: new http proxies are listed on their word alone.');

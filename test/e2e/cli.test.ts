@@ -175,6 +175,20 @@ test.each(['bun', 'deno'] as const)('the export on %s has what lives, filtered a
   expect(some.stdout).toMatch(/^([\d.]+:\d+\n){2}$/);
   const none = await cli(['export', '--country', 'fr', '--exclude-country=FR'], { runtime, env });
   expect([none.code, none.stdout]).toEqual([0, '']);
+  const narrow = [
+    '--protocol=socks5,https',
+    '--min-proof=tls',
+    '--tampering=none',
+    '--login=none',
+    '--limit=3',
+  ];
+  const few = await cli(['export', ...narrow, '--format=url', '--remote-dns'], { runtime, env });
+  expect(few.stdout).toMatch(/^((http|socks5h):\/\/[\d.]+:\d+\n){3}$/);
+  const rest = await cli(['export', ...narrow, '--offset=3', '--min-score=0', '--unique=exit_ip'], {
+    runtime,
+    env,
+  });
+  expect([rest.code, rest.stdout.split('\n').length]).toEqual([0, 3]);
 });
 
 test.each(['bun', 'deno'] as const)(

@@ -38,6 +38,8 @@ export interface Network extends Checker {
   /** URLs of proxies that work. */
   working: Set<string>;
   judge: JudgeState['state'];
+  /** The judges by kind, where they are not all in that state. */
+  kinds: JudgeState['schemes'] | null;
   /** URLs in the order in which they were checked. */
   asked: string[];
   /** Called before each check ends; a test may wait in it. */
@@ -48,6 +50,7 @@ export function createNetwork(): Network {
   const network: Network = {
     working: new Set(),
     judge: 'up',
+    kinds: null,
     asked: [],
     before: async () => {},
     async check(endpoint) {
@@ -58,7 +61,10 @@ export function createNetwork(): Network {
     },
     refuses: () => false,
     probe: async () => judgeState(network.judge),
-    judges: () => judgeState(network.judge),
+    judges: () => {
+      const state = judgeState(network.judge);
+      return { ...state, schemes: network.kinds ?? state.schemes };
+    },
     close() {},
   };
   return network;
