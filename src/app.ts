@@ -3,11 +3,12 @@ import type { Holders } from './access/holders.ts';
 import { AppError, invalidParameter } from './errors.ts';
 import type { Feature } from './feature.ts';
 import { createAdmissionQueue, Overloaded } from './http/admission-queue.ts';
-import { bearerOf, type Contexts } from './http/context.ts';
+import { bearerOf, type Contexts, type PeerOf } from './http/context.ts';
 import type { Cors } from './http/cors.ts';
 import { errorResponse, toAppError } from './http/errors.ts';
 import { Exchange } from './http/exchange.ts';
 import { withoutBody } from './http/head.ts';
+import { KeptHeaders } from './http/kept-headers.ts';
 import type { Limited, Limits } from './http/limits.ts';
 import { metricsRoutes } from './http/metrics-routes.ts';
 import type { RequestContext } from './http/request-context.ts';
@@ -57,8 +58,8 @@ export interface AppOptions {
 }
 
 export interface App {
-  /** Answers one request; never rejects. */
-  handle(request: Request, socketPeer: () => string): Response | Promise<Response>;
+  /** Answers one request; never throws or rejects. */
+  handle(request: Request, peerOf: PeerOf): Response | Promise<Response>;
   /** The OpenAPI document. */
   describe(): Promise<object>;
 }
@@ -104,14 +105,14 @@ export function createApp(options: AppOptions): App {
     answer,
   ];
 
-  function begin(incoming: Request, socketPeer: () => string): Exchange {
+  function begin(incoming: Request, peerOf: PeerOf): Exchange {
     const wellFormed = targets.withAuthority(incoming);
     const request = wellFormed ?? incoming;
     const path = pathOf(request.url);
     return new Exchange({
       request,
       path,
-      context: contexts.open(request, socketPeer),
+      context: contexts.open(request, incoming, peerOf),
       route: table.match(request.method, wellFormed ? path : ''),
       malformed: wellFormed === null,
       startedAt: now(),
@@ -210,7 +211,7 @@ export function createApp(options: AppOptions): App {
 
   function answer(exchange: Exchange): Response | Promise<Response> {
     const { cached } = exchange.route;
-    return cached ? cached.answer(exchange, () => answerAnew(exchange)) : answerAnew(exchange);
+    return cached ? cached.answer(exchange, answerAnew) : answerAnew(exchange);
   }
 
   async function answerAnew({ route, request, context }: Exchange): Promise<Response> {
@@ -244,7 +245,7 @@ export function createApp(options: AppOptions): App {
   function finish(exchange: Exchange, response: Response): Response {
     const { request, route, path, context, startedAt } = exchange;
     const { status } = response;
-    if (!exchange.stamped) exchange.stamp(response.headers);
+    if (!exchange.stamped) exchange.stamp(new KeptHeaders(response.headers));
     cors?.allow(request, response.headers);
     const ms = now() - startedAt;
     meter?.(route, status, ms);
@@ -261,7 +262,7 @@ export function createApp(options: AppOptions): App {
 
   return {
     describe: description,
-    handle: (request, socketPeer) => run(begin(request, socketPeer)),
+    handle: (request, peerOf) => run(begin(request, peerOf)),
   };
 }
 

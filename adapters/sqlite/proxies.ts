@@ -1,4 +1,3 @@
-import { setImmediate as afterThisTurn } from 'node:timers';
 import { setImmediate } from 'node:timers/promises';
 import type { Fence } from '../../src/lib/locks.ts';
 import type { Endpoint, ProxyFilter, ProxyRecord, Sort } from '../../src/proxy/proxy.ts';
@@ -14,6 +13,9 @@ import { type CountRow, summarise } from './proxy-summary.ts';
 
 /** Rows that are read or removed before other work gets its turn: a few milliseconds. */
 const STEPS = { ids: 5000, records: 1000, endpoints: 500, lookups: 500, removals: 250 };
+
+/** How long it may take until the write of another process is noticed. */
+const VERSION_MS = 20;
 
 export interface SqliteProxiesOptions {
   /** 0 <= random() < 1; for samples. */
@@ -49,7 +51,7 @@ export function createSqliteProxies(
   const counts = database.prepare<CountRow>('SELECT * FROM proxy_counts WHERE count > 0');
   const storedVersion = database.prepare<{ value: number }>('SELECT value FROM proxy_version');
   const incrementVersion = database.prepare('UPDATE proxy_version SET value = value + 1');
-  /** The version as it was read in this turn of the event loop; `null` after an own write. */
+  /** The version as it was read a moment ago; `null` after an own write. */
   let knownVersion: string | null = null;
   const saveOne = createSaver(database, { keepNewer: true });
   const checkFence = createFences(database, 'proxies');
@@ -100,13 +102,13 @@ export function createSqliteProxies(
     incrementVersion.run();
   }
 
-  /** A read of the file costs more than all else in the answer to a request, so that those of one turn share it. */
+  /** A read of the file costs as much as all else in the answer to a request, so that it serves for a moment. */
   function readVersion(): string {
     if (knownVersion === null) {
       knownVersion = String(storedVersion.get()?.value ?? 0);
-      afterThisTurn(() => {
+      setTimeout(() => {
         knownVersion = null;
-      });
+      }, VERSION_MS);
     }
     return knownVersion;
   }

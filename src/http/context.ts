@@ -9,11 +9,14 @@ export interface ContextOptions {
   adminToken: string | undefined;
 }
 
+/** The address of the socket that a request came over, as the runtime spells it. */
+export type PeerOf = (request: Request) => string;
+
 export interface Contexts {
   /** True where `ADMIN_TOKEN` is set. */
   readonly adminIsSet: boolean;
-  /** Makes the context of a request that has just come in. */
-  open(request: Request, socketPeer: () => string): RequestContext;
+  /** Makes the context of a request that has just come in as `incoming`. */
+  open(request: Request, incoming: Request, peerOf: PeerOf): RequestContext;
   /** Binds a context to the request that a route is given, for `of`. */
   bind(request: Request, context: RequestContext): void;
   /** The context of a request that was bound. */
@@ -33,24 +36,34 @@ export function createContexts({ clients, publicUrl, adminToken }: ContextOption
     readonly head: boolean;
     readonly id: string;
     readonly #request: Request;
-    readonly #socketPeer: () => string;
+    readonly #incoming: Request;
+    readonly #peerOf: PeerOf;
     holder: RequestContext['holder'] = null;
+    #socketPeer: string | undefined;
     #peer: string | undefined;
 
-    constructor(request: Request, socketPeer: () => string, id: string) {
+    constructor(request: Request, incoming: Request, peerOf: PeerOf) {
       this.head = request.method === 'HEAD';
-      this.id = id;
       this.#request = request;
-      this.#socketPeer = socketPeer;
+      this.#incoming = incoming;
+      this.#peerOf = peerOf;
+      const given = request.headers.get('x-request-id');
+      const isGood = given !== null && REQUEST_ID.test(given) && clients.isTrusted(this.socketPeer);
+      this.id = isGood ? given : nextId();
+    }
+
+    get socketPeer(): string {
+      this.#socketPeer ??= this.#peerOf(this.#incoming);
+      return this.#socketPeer;
     }
 
     get peer(): string {
-      this.#peer ??= clients.addressOf(this.#socketPeer(), this.#request.headers);
+      this.#peer ??= clients.addressOf(this.socketPeer, this.#request.headers);
       return this.#peer;
     }
 
     get identity(): string | null {
-      return clients.identityOf(this.#socketPeer(), this.#request.headers);
+      return clients.identityOf(this.socketPeer, this.#request.headers);
     }
 
     get payer(): string {
@@ -62,7 +75,7 @@ export function createContexts({ clients, publicUrl, adminToken }: ContextOption
     }
 
     get reachedAt(): string {
-      return requestOrigin(this.#request, clients.isTrusted(this.#socketPeer()));
+      return requestOrigin(this.#request, clients.isTrusted(this.socketPeer));
     }
 
     get admin(): boolean {
@@ -72,15 +85,9 @@ export function createContexts({ clients, publicUrl, adminToken }: ContextOption
     }
   }
 
-  function idOf({ headers }: Request, socketPeer: () => string): string {
-    const given = headers.get('x-request-id');
-    const isGood = given !== null && REQUEST_ID.test(given) && clients.isTrusted(socketPeer());
-    return isGood ? given : nextId();
-  }
-
   return {
     adminIsSet: expected !== null,
-    open: (request, socketPeer) => new LazyContext(request, socketPeer, idOf(request, socketPeer)),
+    open: (request, incoming, peerOf) => new LazyContext(request, incoming, peerOf),
     bind: (request, context) => void contexts.set(request, context),
     of(request) {
       const context = contexts.get(request);
@@ -92,7 +99,8 @@ export function createContexts({ clients, publicUrl, adminToken }: ContextOption
 
 /** The token of `Authorization: Bearer`, or `null`. */
 export function bearerOf(headers: Headers): string | null {
-  return /^Bearer (\S+)$/i.exec(headers.get('authorization') ?? '')?.[1] ?? null;
+  const given = headers.get('authorization');
+  return given === null ? null : (/^Bearer (\S+)$/i.exec(given)?.[1] ?? null);
 }
 
 function requestOrigin(request: Request, trusted: boolean): string {

@@ -1,4 +1,4 @@
-import type { RateHeaders } from './limits.ts';
+import type { KeptHeaders, RateHeaders } from './kept-headers.ts';
 import type { Asked } from './policy.ts';
 import type { RequestContext } from './request-context.ts';
 import type { Route } from './route-table.ts';
@@ -38,10 +38,9 @@ export class Exchange implements Asked {
     return method === 'GET' || method === 'HEAD' || method === 'OPTIONS';
   }
 
-  stamp(headers: Headers): Headers {
+  stamp(kept: KeptHeaders): Headers {
     this.stamped = true;
-    headers.set('x-request-id', this.context.id);
-    for (const name in this.rate) headers.set(name, this.rate[name] ?? '');
-    return headers;
+    kept.stamp(this.context.id, this.rate);
+    return kept.headers;
   }
 }

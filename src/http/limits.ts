@@ -3,6 +3,7 @@ import { clientNetwork } from '../lib/address.ts';
 import type { Bucket, RateLimiter, Verdict } from '../lib/rate-limiter.ts';
 import type { RateName, Rates } from '../lib/rates.ts';
 import { remember } from '../lib/remember.ts';
+import type { RateHeaders } from './kept-headers.ts';
 import type { Route } from './route-table.ts';
 
 /** Counts a request against the limits of its route for its client. Waits only where the limiter does. */
@@ -18,8 +19,6 @@ export interface Limited {
   /** `rate_limited` where the request may not pass. */
   refusal: AppError | null;
 }
-
-export type RateHeaders = Record<string, string>;
 
 export interface LimitOptions {
   limiter: RateLimiter;
@@ -86,8 +85,8 @@ function announcedBytes({ headers }: Request): number | null {
 
 function rateHeaders({ capacity }: Bucket, { remaining, resetMs }: Verdict): RateHeaders {
   return {
-    'ratelimit-limit': String(capacity),
-    'ratelimit-remaining': String(remaining),
-    'ratelimit-reset': String(Math.ceil(resetMs / 1000)),
+    limit: String(capacity),
+    remaining: String(remaining),
+    reset: String(Math.ceil(resetMs / 1000)),
   };
 }

@@ -1,4 +1,5 @@
 import type { RateName } from '../lib/rates.ts';
+import type { KeptHeaders } from './kept-headers.ts';
 
 /**
  * What a route needs of the request path. It stands with the route and nowhere else; what a route leaves out is the safe default:
@@ -23,7 +24,7 @@ export interface AnswerCache {
    * Returns the kept answer to a GET, or that of `make`. It comes without a promise where it can, for most requests are
    * answered here. The headers of a kept answer are stamped before it is made of them.
    */
-  answer(asked: Asked, make: () => Promise<Response>): Response | Promise<Response>;
+  answer<A extends Asked>(asked: A, make: (asked: A) => Promise<Response>): Response | Promise<Response>;
 }
 
 /** A request, as a cache sees it. */
@@ -32,7 +33,7 @@ export interface Asked {
   /** That of the request; each look at that one costs. */
   readonly url: string;
   /** Writes what is of this request alone into the headers, and returns them. */
-  stamp(headers: Headers): Headers;
+  stamp(kept: KeptHeaders): Headers;
 }
 
 /** Declares the policy among the options of a route: `{ detail, ...policy({ limit: 'upload' }) }`. */

@@ -6,7 +6,8 @@ export type Facts = Record<string, unknown>;
 
 /**
  * One event with its facts; `message` is a constant phrase so that lines can be searched and counted. Facts of
- * events that happen very often are given as a function, which runs only when the event is logged.
+ * events that happen very often are given as a function, which runs only when the event is logged, and whose facts JSON
+ * can write as they are: texts and numbers, no errors.
  */
 export type Log = (level: LogLevel, message: string, facts?: Facts | (() => Facts)) => void;
 
@@ -24,6 +25,7 @@ export interface LoggerOptions {
 /** Writes one line per event: JSON for machines, or time, level, message and `key=value` for people. */
 export function createLogger({ level, format, write, now, addresses = 'full' }: LoggerOptions): Log {
   const key = addresses === 'hashed' ? randomBytes(32) : null;
+  const render = format === 'json' ? jsonLine : prettyLine;
 
   function hidden(facts: Facts): Facts {
     if (addresses === 'full' || typeof facts.peer !== 'string') return facts;
@@ -48,17 +50,27 @@ export function createLogger({ level, format, write, now, addresses = 'full' }: 
 
   return (eventLevel, message, facts = {}) => {
     if (RANK[eventLevel] < RANK[level]) return;
-    const time = timeText();
-    const plain = typeof facts === 'function' ? hidden(facts()) : { ...hidden(facts) };
-    for (const name in plain) plain[name] = toPlain(plain[name]);
-    if (format === 'json') {
-      return write(JSON.stringify({ time, level: eventLevel, message, ...plain }), eventLevel);
-    }
-    const tail = Object.entries(plain).map(
-      ([name, value]) => ` ${name}=${typeof value === 'string' ? value : JSON.stringify(value)}`,
-    );
-    write(`${time.slice(11, 19)} ${eventLevel.padEnd(5)} ${message}${tail.join('')}`, eventLevel);
+    const plain = hidden(typeof facts === 'function' ? facts() : mapped(facts));
+    write(render(timeText(), eventLevel, message, plain), eventLevel);
   };
+}
+
+/** The start is put before what JSON makes of the facts: to copy these into one object takes as long as to write it. */
+function jsonLine(time: string, level: LogLevel, message: string, facts: Facts): string {
+  const start = `{"time":"${time}","level":"${level}","message":${JSON.stringify(message)}`;
+  const rest = JSON.stringify(facts);
+  return rest === '{}' ? `${start}}` : `${start},${rest.slice(1)}`;
+}
+
+function prettyLine(time: string, level: LogLevel, message: string, facts: Facts): string {
+  const tail = Object.entries(facts).map(
+    ([name, value]) => ` ${name}=${typeof value === 'string' ? value : JSON.stringify(value)}`,
+  );
+  return `${time.slice(11, 19)} ${level.padEnd(5)} ${message}${tail.join('')}`;
+}
+
+function mapped(facts: Facts): Facts {
+  return Object.fromEntries(Object.entries(facts).map(([name, value]) => [name, toPlain(value)]));
 }
 
 /** How many causes of an error are told: what callers may know often hides the one that helps. */

@@ -21,12 +21,12 @@ export const bunRuntime: Runtime = {
   },
 
   async serve(handler, where) {
+    const peerOf = (request: Request): string => server.requestIP(request)?.address ?? '';
     const common = {
       maxRequestBodySize: NO_BODY_LIMIT,
-      fetch: (request: Request, self: Bun.Server<undefined>) =>
-        handler(request, () => self.requestIP(request)?.address ?? ''),
+      fetch: (request: Request) => handler(request, peerOf),
     };
-    const server = Bun.serve(
+    const server: Bun.Server<undefined> = Bun.serve(
       'path' in where
         ? { ...common, unix: where.path }
         : { ...common, ...where, idleTimeout: IDLE_TIMEOUT_S },

@@ -36,3 +36,25 @@ test('addresses can be left out, and nothing else is', () => {
     status: 200,
   });
 });
+
+test('a line holds its facts after time, level and message, and of an error also what caused it', () => {
+  const lines: string[] = [];
+  const write = (line: string) => void lines.push(line);
+  const log = createLogger({ level: 'info', format: 'json', write, now: () => 0 });
+  log('info', 'stopping');
+  log('debug', 'not told', { any: 1 });
+  log('warn', 'say "why"', {
+    cause: new Error('outside', { cause: new Error('inside') }),
+    left: undefined,
+    n: 1,
+  });
+  expect(lines).toHaveLength(2);
+  expect(JSON.parse(lines[0] ?? '')).toEqual({
+    time: '1970-01-01T00:00:00.000Z',
+    level: 'info',
+    message: 'stopping',
+  });
+  const { cause, ...others } = JSON.parse(lines[1] ?? '');
+  expect(cause).toMatch(/outside[\s\S]*caused by Error: inside/);
+  expect(others).toEqual({ time: '1970-01-01T00:00:00.000Z', level: 'warn', message: 'say "why"', n: 1 });
+});

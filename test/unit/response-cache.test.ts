@@ -1,4 +1,5 @@
 import { expect, test } from 'bun:test';
+import type { KeptHeaders } from '../../src/http/kept-headers.ts';
 import { createResponseCache } from '../../src/http/response-cache.ts';
 
 const MOST = 10;
@@ -12,9 +13,9 @@ function open(version: () => string | Promise<string>) {
     return {
       request: new Request(url, { headers }),
       url,
-      stamp(into: Headers) {
-        into.set('x-request-id', id);
-        return into;
+      stamp(kept: KeptHeaders) {
+        kept.stamp(id, null);
+        return kept.headers;
       },
     };
   };

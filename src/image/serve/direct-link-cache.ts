@@ -1,3 +1,4 @@
+import { KeptHeaders } from '../../http/kept-headers.ts';
 import type { AnswerCache, Asked } from '../../http/policy.ts';
 import { EXTENSIONS, type ImageRecord } from '../image.ts';
 import type { ImageService } from '../service.ts';
@@ -11,8 +12,8 @@ interface Prepared {
   /** The last part of the direct link. */
   name: string;
   validators: Validators;
-  whole: Headers;
-  notModified: Headers;
+  whole: KeptHeaders;
+  notModified: KeptHeaders;
 }
 
 /**
@@ -33,8 +34,10 @@ export function createDirectLinkCache(
     const made = {
       name: `${image.id}.${EXTENSIONS[image.format]}`,
       validators: validatorsOf(image, null),
-      notModified: new Headers({ ...notModified, ...common }),
-      whole: new Headers({ ...notModified, ...file, ...common, 'content-length': String(image.size) }),
+      notModified: new KeptHeaders(new Headers({ ...notModified, ...common })),
+      whole: new KeptHeaders(
+        new Headers({ ...notModified, ...file, ...common, 'content-length': String(image.size) }),
+      ),
     };
     prepared.set(image, made);
     return made;
@@ -57,5 +60,5 @@ export function createDirectLinkCache(
     return new Response(file, { headers: asked.stamp(whole) });
   }
 
-  return { answer: (asked, make) => kept(asked) ?? make() };
+  return { answer: (asked, make) => kept(asked) ?? make(asked) };
 }
