@@ -7,6 +7,8 @@
 
 import { ADMIN_TOKEN } from '../test/support/admin.ts';
 import { startFleet } from '../test/support/fleet.ts';
+import { runHistory } from '../test/support/history/run.ts';
+import { startHistoryWorld } from '../test/support/history/world.ts';
 import { photo } from '../test/support/images.ts';
 import { runMixedLoad } from '../test/support/mixed-load.ts';
 import { createRandom } from '../test/support/random.ts';
@@ -106,10 +108,27 @@ async function uploads(turns: number): Promise<void> {
   await Promise.all([folder.stop(), bucket.stop()]);
 }
 
-const [what = 'load', first, second] = process.argv.slice(2);
+async function histories(runs: number, seconds: number, seed: number): Promise<void> {
+  for (let run = 0; run < runs; run++) {
+    const world = await startHistoryWorld(3);
+    const random = createRandom(seed + run);
+    const { history, troubles, faults } = await runHistory(world, { seconds, random }).finally(world.stop);
+    const kinds = Object.groupBy(history.calls, ({ kind }) => kind);
+    const counts = Object.entries(kinds).map(([kind, calls]) => `${calls.length} ${kind}`);
+    console.log(
+      `seed ${seed + run}: ${counts.join(', ')}; ${history.leases.length} of leases; ${JSON.stringify(troubles)}`,
+    );
+    for (const fault of faults) console.log(`  WRONG ${fault}`);
+    if (faults.length > 0) process.exitCode = 1;
+  }
+}
+
+const [what = 'load', first, second, third] = process.argv.slice(2);
 try {
   if (what === 'kills') await kills(Number(first ?? 50), second ?? '1h');
   else if (what === 'uploads') await uploads(Number(first ?? 15));
+  else if (what === 'histories')
+    await histories(Number(first ?? 20), Number(second ?? 60), Number(third ?? SEED));
   else await load(Number(first ?? 10_000), Number(second ?? 2));
 } finally {
   await Promise.all([redis.stop(), s3.stop()]);

@@ -19,7 +19,13 @@ export const sqlite: RecordsAdapter = {
     const { createSqliteState } = await import('./state.ts');
     const { createLocalLocks } = await import('../local/locks.ts');
     const { createLocalRateLimiter } = await import('../local/rate-limiter.ts');
-    const database = await openDatabase(runtime.openSqlite, url.slice(SCHEME.length));
+    const { openReserve } = await import('./reserve.ts');
+    const path = url.slice(SCHEME.length);
+    const database = await openDatabase(
+      runtime.openSqlite,
+      path,
+      url === MEMORY ? undefined : openReserve(path),
+    );
     return {
       proxies: createSqliteProxies(database),
       images: createSqliteImages(database),

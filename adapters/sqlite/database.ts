@@ -9,6 +9,7 @@ import { translate } from './errors.ts';
 import { type LogSync, openLogSync } from './log-sync.ts';
 import { migrate } from './migrate.ts';
 import { watchPresence } from './presence.ts';
+import type { Reserve } from './reserve.ts';
 import { migrations } from './schema.ts';
 
 /** A prepared statement whose rows are plain objects on every runtime. `Row` is what its SQL selects. */
@@ -30,6 +31,8 @@ export interface Database {
    * `unavailable` where the file has gone.
    */
   transaction<T>(work: () => T): T;
+  /** The same for work that removes something: where the disk is full, with the room that is kept for it. */
+  freeing<T>(work: () => T): T;
   /** Runs the work on one snapshot, whatever other processes write meanwhile. */
   snapshot<T>(work: () => T): T;
   /** Resolves when all that was committed survives a loss of power too. */
@@ -92,13 +95,18 @@ const MAX_STATEMENTS = 500;
  * since the last checkpoint, except those before an `onDisk`.
  * @throws {AppError} `unavailable` where the file cannot be opened, and where a newer picpool has written it.
  */
-export async function openDatabase(openSqlite: Runtime['openSqlite'], path: string): Promise<Database> {
+export async function openDatabase(
+  openSqlite: Runtime['openSqlite'],
+  path: string,
+  reserve?: Reserve,
+): Promise<Database> {
   const driver = await openFile(openSqlite, path);
+  reserve?.renew();
   try {
     const openReader = async (): Promise<Reader> =>
       path === ':memory:' ? { ...database, close() {} } : connectReader(await openFile(openSqlite, path));
     const fileFault = path === ':memory:' ? inPlace : watchPresence(path);
-    const database = { ...wrap(driver, { fileFault }), openReader };
+    const database = { ...wrap(driver, { fileFault, reserve }), openReader };
     /* `node:sqlite` names the result code of prepared statements only, so nothing here goes through `exec`. */
     for (const setting of SETTINGS) database.prepare(`PRAGMA ${setting}`).all();
     const mode = await beginLog(database);
@@ -106,7 +114,7 @@ export async function openDatabase(openSqlite: Runtime['openSqlite'], path: stri
     if (mode === 'delete') database.prepare('PRAGMA synchronous = FULL').all();
     migrate(database, migrations);
     if (mode !== 'wal') return database;
-    return { ...wrap(driver, { fileFault, log: await openLogSync(path) }), openReader };
+    return { ...wrap(driver, { fileFault, reserve, log: await openLogSync(path) }), openReader };
   } catch (error) {
     driver.close();
     throw error;
@@ -181,10 +189,17 @@ function connectReader(driver: SqliteDatabase): Reader {
 
 const inPlace = () => null;
 
-/** A connection that is open and set up; `log`: what `onDisk` waits for. */
+interface Surroundings {
+  fileFault?: Database['fileFault'];
+  reserve?: Reserve | undefined;
+  /** What `onDisk` waits for. */
+  log?: LogSync;
+}
+
+/** A connection that is open and set up. */
 function wrap(
   driver: SqliteDatabase,
-  { fileFault = inPlace, log }: { fileFault?: Database['fileFault']; log?: LogSync } = {},
+  { fileFault = inPlace, reserve, log }: Surroundings = {},
 ): Omit<Database, 'openReader'> {
   const statements = new BoundedMap<string, SqliteStatement>(MAX_STATEMENTS);
   let inTransaction = false;
@@ -235,9 +250,21 @@ function wrap(
     }
   }
 
+  const transaction = <T>(work: () => T) => inside(beginWriting, work);
+
   return {
     prepare: <Row>(sql: string) => toStatement<Row>(cached(sql)),
-    transaction: (work) => inside(beginWriting, work),
+    transaction,
+    freeing(work) {
+      reserve?.renew();
+      try {
+        return transaction(work);
+      } catch (error) {
+        const isFull = error instanceof AppError && error.code === 'storage_full';
+        if (!isFull || inTransaction || !reserve?.release()) throw error;
+        return transaction(work);
+      }
+    },
     snapshot: (work) => inside(() => run('BEGIN'), work),
     onDisk: async () => log?.done(),
     fileFault,

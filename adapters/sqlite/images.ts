@@ -112,13 +112,13 @@ export function createSqliteImages(database: Database, searchSteps?: SearchSteps
     },
 
     async remove(id) {
-      const found = database.transaction(() => rows.remove(id));
+      const found = database.freeing(() => rows.remove(id));
       if (found) await database.onDisk();
       return found;
     },
 
     async removeIdle(id, before, fence) {
-      return database.transaction(() => {
+      return database.freeing(() => {
         checkFence(fence);
         const image = byId.get(id);
         return image !== null && image.lastAccess < before && rows.remove(id);

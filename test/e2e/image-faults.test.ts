@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test';
 import { spawnSync } from 'node:child_process';
-import { readdir } from 'node:fs/promises';
+import { readdir, rm } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { join } from 'node:path';
 import { attack } from '../support/hostile-uploads.ts';
@@ -94,13 +94,13 @@ const canMount = spawnSync(NAMESPACE[0] ?? '', [...NAMESPACE.slice(1), 'true']).
 if (!canMount) console.warn('No user namespaces here: full and read-only disks are not tested.');
 
 describe.if(canMount)('a disk that', () => {
-  test('is full refuses uploads with 507, and goes on reading', async () => {
+  test('is full refuses uploads with 507, and goes on reading and deleting', async () => {
     const large = await photo(900, 700);
     const mount = [
       ...NAMESPACE,
       'sh',
       '-c',
-      'mount -t tmpfs -o size=10m tmpfs "$DATA_DIR" && exec "$@"',
+      'mount -t tmpfs -o size=16m tmpfs "$DATA_DIR" && exec "$@"',
       'sh',
     ];
     await withFolder((folder) =>
@@ -123,9 +123,16 @@ describe.if(canMount)('a disk that', () => {
           for (const image of stored) await read(server, image);
           const list = await json<{ total: number }>(await fetch(`${server.url}/api/list`));
           expect(list.total).toBe(stored.length);
-          // What was refused gives its space back, and so does a deletion.
-          const [first] = stored;
-          await fetch(`${server.url}/api/delete/${first?.id}`, { method: 'DELETE' });
+          // To the last byte, for what was refused has given its space back.
+          const disk = `/proc/${server.pid}/root${folder}`;
+          spawnSync('sh', ['-c', `cat /dev/zero >'${disk}/filler'; cat /dev/zero >'${disk}/more'`]);
+          expect((await upload(server, await transparent())).status).toBe(507);
+          for (const { id } of stored.splice(0, 3)) {
+            const answer = await fetch(`${server.url}/api/delete/${id}`, { method: 'DELETE' });
+            expect([answer.status, (await fetch(`${server.url}/i/${id}.png`)).status]).toEqual([200, 404]);
+          }
+          for (const image of stored) await read(server, image);
+          for (const name of ['filler', 'more']) await rm(join(disk, name));
           expect((await upload(server, await transparent())).status).toBe(201);
           expect(await readdir(`/proc/${server.pid}/root${folder}/tmp`)).toEqual([]);
         },

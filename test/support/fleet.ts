@@ -12,6 +12,9 @@ export interface Copy {
   kill(): Promise<void>;
   /** Starts it again. */
   start(): Promise<void>;
+  /** Stops it where it stands, until `resume`. */
+  pause(): void;
+  resume(): void;
   /** What its processes have written to stderr. */
   stderr(): string;
 }
@@ -58,6 +61,7 @@ export async function startFleet(
     const end = async (signal: NodeJS.Signals) => {
       const ending = server;
       server = null;
+      ending?.kill('SIGCONT');
       ending?.kill(signal);
       await ending?.stop();
       earlier += ending?.stderr() ?? '';
@@ -72,6 +76,8 @@ export async function startFleet(
         return server !== null;
       },
       start: begin,
+      pause: () => server?.kill('SIGSTOP'),
+      resume: () => server?.kill('SIGCONT'),
       kill: () => end('SIGKILL'),
       stop: () => end('SIGTERM'),
       stderr: () => earlier + (server?.stderr() ?? ''),

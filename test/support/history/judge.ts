@@ -1,0 +1,89 @@
+import type { Call, History, LeaseEvent } from './calls.ts';
+
+/** Copies may show an image for so long after another one has deleted it, in ms. */
+const STALE_MS = 2000;
+
+/** Judges a history; answers what must not have happened, in sentences. */
+export function judge({ calls, leases }: History): string[] {
+  const faults: string[] = [];
+  for (const [id, ofImage] of Map.groupBy(calls.filter(isOfImage), (call) => call.id)) {
+    faults.push(...judgeImage(id, ofImage));
+  }
+  for (const [copy, seen] of Map.groupBy(calls.filter(isRefresh), (call) => call.copy)) {
+    faults.push(...judgeRefreshes(copy, seen));
+  }
+  return [...faults, ...judgeLeases(leases)];
+}
+
+type ImageCall = Exclude<Call, { kind: 'refresh' }>;
+type RefreshCall = Extract<Call, { kind: 'refresh' }>;
+
+const isOfImage = (call: Call): call is ImageCall => call.kind !== 'refresh';
+const isRefresh = (call: Call): call is RefreshCall => call.kind === 'refresh';
+
+/**
+ * An image is there from its acknowledgement on until one moment, which lies within a deletion, and never again. Looks whether
+ * there is such a moment that all calls agree with.
+ */
+function judgeImage(id: string, calls: readonly ImageCall[]): string[] {
+  const uploaded = Math.min(...calls.flatMap((call) => (call.kind === 'upload' ? [call.end] : [])));
+  const deletions = calls.filter((call) => call.kind === 'delete');
+  const reads = calls.filter((call) => call.kind === 'read');
+  const missed = reads.filter(({ found, start }) => !found && start >= uploaded);
+  const begun = Math.min(...deletions.map(({ start }) => start));
+  const early = missed.find(({ end }) => end < begun);
+  if (early) return [`image ${id} was acknowledged at ${ms(uploaded)} and is missing at ${ms(early.end)}`];
+
+  const gone = Math.min(
+    ...missed.map(({ end }) => end),
+    ...deletions.filter(({ done }) => done).map(({ end }) => end),
+  );
+  const back = reads.find(({ found, start }) => found && start - STALE_MS > gone);
+  return back ? [`image ${id} was gone at ${ms(gone)} and is back at ${ms(back.start)}`] : [];
+}
+
+/** Each copy sees jobs one after the other; what has ended does not run again. */
+function judgeRefreshes(copy: string, seen: readonly RefreshCall[]): string[] {
+  const faults: string[] = [];
+  const ended = new Set<string>();
+  let last: string | undefined;
+  for (const { job, running, start } of seen) {
+    if (job !== last && last !== undefined) ended.add(last);
+    if (running && ended.has(job))
+      faults.push(`${copy} says at ${ms(start)} that refresh ${job} runs, which had ended`);
+    if (!running) ended.add(job);
+    last = job;
+  }
+  return faults;
+}
+
+/** Tokens of a lock only grow, each has one owner, and no write of an older one changes anything after a younger one's. */
+function judgeLeases(events: readonly LeaseEvent[]): string[] {
+  const faults: string[] = [];
+  const granted = new Map<number, string>();
+  const newest = new Map<string, number>();
+  const written = new Map<string, number>();
+  for (const event of events) {
+    const { kind, token } = event;
+    if (kind === 'grant') {
+      const { lock, owner } = event;
+      const other = granted.get(token);
+      if (other !== undefined && other !== `${lock} ${owner}`)
+        faults.push(`token ${token} of ${lock} was given twice`);
+      if (token < (newest.get(lock) ?? 0))
+        faults.push(`token ${token} of ${lock} is older than the one before`);
+      granted.set(token, `${lock} ${owner}`);
+      newest.set(lock, Math.max(token, newest.get(lock) ?? 0));
+      continue;
+    }
+    if (!event.changed) continue;
+    const { fence } = event;
+    if (!granted.has(token)) faults.push(`${fence} was written with token ${token}, which no lease has`);
+    const before = written.get(fence) ?? 0;
+    if (token < before) faults.push(`${fence} was written with token ${token} after ${before}`);
+    written.set(fence, Math.max(token, before));
+  }
+  return faults;
+}
+
+const ms = (time: number) => `${Math.round(time)} ms`;

@@ -1,0 +1,76 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { originalKey } from '../../../src/image/blob-keys.ts';
+import { until } from '../services.ts';
+import type { History } from './calls.ts';
+import { createClients, type Known } from './clients.ts';
+import { judge } from './judge.ts';
+import { startMonitor } from './monitor.ts';
+import { makeTrouble, type Troubles } from './trouble.ts';
+import type { HistoryWorld } from './world.ts';
+
+const CLIENTS = 16;
+
+export interface HistoryReport {
+  history: History;
+  troubles: Troubles;
+  /** What must not have happened, in sentences. */
+  faults: string[];
+}
+
+/** Uses a fleet in trouble for so long, and judges what was seen. */
+export async function runHistory(
+  world: HistoryWorld,
+  { seconds, random }: { seconds: number; random: () => number },
+): Promise<HistoryReport> {
+  const { fleet, files } = world;
+  const monitor = await startMonitor(world.redisPort);
+  const clients = createClients(world, random);
+  const ending = new AbortController();
+  const trouble = makeTrouble(world, random, ending.signal);
+  const using = clients.use(CLIENTS, ending.signal);
+  await sleep(seconds * 1000);
+  ending.abort();
+  const troubles = await trouble;
+  await using;
+
+  const faults: string[] = [];
+  for (const copy of fleet.copies) {
+    await until(() => isReady(copy.url)).catch(async () => {
+      const answer = await fetch(`${copy.url}/readyz`).catch((error: unknown) => new Response(String(error)));
+      faults.push(`a copy does not recover: ${(await answer.text()).slice(0, 500)}`);
+    });
+  }
+  // Copies may show for so long what others have deleted.
+  await sleep(2000);
+  for (const [index, image] of [...clients.images, ...clients.deleted].entries()) {
+    const copy = fleet.copies[index % fleet.copies.length];
+    await until(async () => [200, 404].includes((await clients.read(image, copy)) ?? 0)).catch(() =>
+      faults.push(`image ${image.id} cannot be read at the end`),
+    );
+  }
+  const history = { calls: clients.calls, leases: monitor.stop() };
+  faults.push(...clients.unexpected, ...judge(history));
+  const key = ({ id }: Known) => originalKey({ id, format: 'png' });
+  const placed = new Set(await files.placed());
+  for (const image of clients.images)
+    if (!placed.has(key(image))) faults.push(`the file of ${image.id} is gone`);
+  faults.push(...(await leftovers()));
+  return { history, troubles, faults };
+
+  /** Files of images whose deletion was acknowledged. */
+  async function leftovers(): Promise<string[]> {
+    const done = new Set(
+      history.calls.flatMap((call) => (call.kind === 'delete' && call.done ? [call.id] : [])),
+    );
+    const gone = new Set(clients.deleted.filter(({ id }) => done.has(id)).map(key));
+    const left = async () =>
+      [...(await files.placed()), ...(await files.quarantined())].filter((one) => gone.has(one));
+    await until(async () => (await left()).length === 0).catch(() => {});
+    return (await left()).map((one) => `the file ${one} of a deleted image stays`);
+  }
+}
+
+async function isReady(url: string): Promise<boolean> {
+  const answer = await fetch(`${url}/readyz`).catch(() => null);
+  return answer?.status === 200 && !('degraded' in ((await answer.json()) as object));
+}

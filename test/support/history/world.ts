@@ -1,0 +1,59 @@
+import { join } from 'node:path';
+import { type Fleet, startFleet } from '../fleet.ts';
+import { type StoredFiles, storedFiles } from '../loss/files.ts';
+import { withPrefix } from '../redis.ts';
+import { startRefreshWorld } from '../refresh-world.ts';
+import { type Relay, startRelay } from '../relay.ts';
+import { withFolderOfItsOwn } from '../s3.ts';
+import { S3_CREDENTIALS, startRedis, startS3 } from '../services.ts';
+
+/** Of the administrator, who may refresh as often as he likes. */
+const TOKEN = 'the-token-of-the-administrator';
+export const ADMIN = { authorization: `Bearer ${TOKEN}` };
+
+/** Copies whose links to Redis and S3 can be disturbed, and a pool of proxies that takes seconds to refresh. */
+export interface HistoryWorld {
+  fleet: Fleet;
+  redisPort: number;
+  /** Of each copy, to Redis and to S3. */
+  links: Relay[];
+  files: StoredFiles;
+  stop(): Promise<void>;
+}
+
+export async function startHistoryWorld(copies: number): Promise<HistoryWorld> {
+  const [redis, s3, pool] = await Promise.all([startRedis(), startS3(), startRefreshWorld({ silent: 40 })]);
+  const [redisPort, s3Port] = [Number(new URL(redis.url).port), Number(new URL(s3.endpoint).port)];
+  const toRedis = await Promise.all(Array.from({ length: copies }, () => startRelay(redisPort)));
+  const toS3 = await Promise.all(Array.from({ length: copies }, () => startRelay(s3Port)));
+  const links = [...toRedis, ...toS3];
+  const [records, blobs] = [withPrefix(redis.url), withFolderOfItsOwn(s3.url)];
+  const through = (url: string, port: number, link: Relay | undefined) =>
+    url
+      .replace(`127.0.0.1:${port}`, `127.0.0.1:${link?.port}`)
+      .replace(`127.0.0.1%3A${port}`, `127.0.0.1%3A${link?.port}`);
+  const fleet = await startFleet(Array<'bun'>(copies).fill('bun'), (incarnation) => ({
+    ...pool.envOf(incarnation),
+    METADATA_URL: through(records, redisPort, toRedis[incarnation % copies]),
+    BLOBS_URL: through(blobs, s3Port, toS3[incarnation % copies]),
+    AWS_ACCESS_KEY_ID: S3_CREDENTIALS.accessKeyId,
+    AWS_SECRET_ACCESS_KEY: S3_CREDENTIALS.secretAccessKey,
+    ADMIN_TOKEN: TOKEN,
+    IMAGE_CLEANUP_INTERVAL: '1s',
+    IMAGE_STRAY_RETENTION: '1h',
+  }));
+  return {
+    fleet,
+    redisPort,
+    links,
+    files: storedFiles(join(s3.folder, new URL(blobs).pathname.slice(1)), (path) =>
+      path.replaceAll('!', '/'),
+    ),
+    async stop() {
+      await fleet.stop();
+      await pool.stop();
+      await Promise.all(links.map((link) => link.stop()));
+      await Promise.all([redis.stop(), s3.stop()]);
+    },
+  };
+}
