@@ -2,6 +2,7 @@ import type { BlobStore, ImageStore } from '../src/image/store.ts';
 import type { Locks } from '../src/lib/locks.ts';
 import type { Log } from '../src/lib/logger.ts';
 import type { RateLimiter } from '../src/lib/rate-limiter.ts';
+import type { Risk } from '../src/lib/risk.ts';
 import type { StateStore } from '../src/lib/state.ts';
 import type { ProxyStore } from '../src/proxy/store.ts';
 import type { Runtime } from '../src/runtime/runtime.ts';
@@ -72,6 +73,11 @@ export interface Adapter<Store> {
    * @throws {AppError} `unavailable` where it cannot be opened, with `retryAfterMs` where it may be there later.
    */
   open(url: string, context: OpenContext): Promise<Store>;
+  /**
+   * Asks the store what of its settings can lose what was acknowledged, or keeps it from being used.
+   * @throws {AppError} `unavailable` where it does not answer.
+   */
+  risks(url: string, context: OpenContext): Promise<Risk[]>;
 }
 
 export type RecordsAdapter = Adapter<RecordStores>;

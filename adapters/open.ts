@@ -2,6 +2,7 @@ import { tmpdir } from 'node:os';
 import { isDeepStrictEqual } from 'node:util';
 import type { BlobStore } from '../src/image/store.ts';
 import type { Log } from '../src/lib/logger.ts';
+import type { Risk } from '../src/lib/risk.ts';
 import type { Runtime } from '../src/runtime/runtime.ts';
 import type { Credentials, OpenContext, RecordStores } from './adapter.ts';
 import { adapterOf, filesAdapter, recordsAdapter } from './registry.ts';
@@ -40,6 +41,14 @@ export async function openStores(
  */
 export async function openRecords(url: string, options: OpenOptions): Promise<RecordStores> {
   return recordsAdapter(url).open(url, contextOf(options));
+}
+
+/**
+ * What of the store at the URL can lose what was acknowledged, or keeps it from being used.
+ * @throws {AppError} `unavailable` where it does not answer.
+ */
+export async function risksOf(url: string, options: OpenOptions): Promise<Risk[]> {
+  return adapterOf(url).risks(url, contextOf(options));
 }
 
 function contextOf({ runtime, credentials, folder = tmpdir(), log = () => {} }: OpenOptions): OpenContext {

@@ -22,6 +22,7 @@ import { openDataFolder, temporaryFolder } from './start/data-folder.ts';
 import type { RunningFeature } from './start/feature.ts';
 import { listen, socketPath } from './start/listen.ts';
 import { startOperations } from './start/operations.ts';
+import { tellRisks } from './start/risks.ts';
 import { findSharedPeers } from './start/shared-peers.ts';
 import { createShutdown } from './start/shutdown.ts';
 import { checkOwner, runAs } from './start/user.ts';
@@ -73,12 +74,9 @@ interface Foundation {
 
 /** Opens the stores and puts the services together over them. Rejects, with everything closed again, where that fails. */
 async function openHouse({ runtime, config, log, env, system }: Foundation): Promise<House> {
-  const opened = await openStores(config.METADATA_URL, config.BLOBS_URL, {
-    runtime,
-    credentials: credentialsOf(config),
-    folder: temporaryFolder(config),
-    log,
-  });
+  const access = { runtime, credentials: credentialsOf(config), folder: temporaryFolder(config), log };
+  const opened = await openStores(config.METADATA_URL, config.BLOBS_URL, access);
+  const stopping = new AbortController();
   const features: RunningFeature[] = [];
   const shutdown = createShutdown({ delayMs: config.SHUTDOWN_DELAY, graceMs: config.SHUTDOWN_GRACE });
   try {
@@ -156,8 +154,12 @@ async function openHouse({ runtime, config, log, env, system }: Foundation): Pro
       sandbox: features.find((feature) => feature.sandbox)?.sandbox ?? null,
       begin() {
         for (const feature of features) feature.begin();
+        void tellRisks({ ...access, config, clock: systemClock }, stopping.signal);
       },
-      stop: (server) => shutdown.run(server, features, operations),
+      stop(server) {
+        stopping.abort();
+        return shutdown.run(server, features, operations);
+      },
       async abandon() {
         await Promise.all(features.map((feature) => feature.stop()));
         await opened.close();

@@ -13,4 +13,6 @@ export const filesystem: FilesAdapter = {
     const { createFolderBlobs } = await import('./blobs.ts');
     return createFolderBlobs({ folder: url.slice('file:'.length), fileBody: runtime.fileBody });
   },
+
+  risks: async () => [],
 };

@@ -46,4 +46,11 @@ export const redis: RecordsAdapter = {
       close: () => connection.close(),
     };
   },
+
+  async risks(url) {
+    const { openRedis } = await import('./connection.ts');
+    const { redisRisks } = await import('./risks.ts');
+    const connection = await openRedis(url);
+    return redisRisks(connection).finally(() => connection.close());
+  },
 };

@@ -22,6 +22,8 @@ export interface RedisConnection {
   key(group: string, name: string): string;
   call(repeat: Repeat, command: string, ...args: Arg[]): Promise<unknown>;
   run(repeat: Repeat, script: Script, keys: string[], args: Arg[]): Promise<unknown>;
+  /** Sends the command, which may be repeated, to each server that holds records: one, or the masters of a cluster. */
+  ask(command: string, ...args: Arg[]): Promise<unknown[]>;
   close(): Promise<void>;
 }
 
@@ -160,6 +162,10 @@ function wrap(client: Redis | Cluster, prefix: string, random: () => number): Re
           return await send('EVAL', [lua, keys.length, ...keys, ...args]);
         }
       }),
+    ask(command, ...args) {
+      const servers = client instanceof Redis ? [client] : client.nodes('master');
+      return Promise.all(servers.map((server) => persist('safe', () => server.call(command, args))));
+    },
     close: async () => client.disconnect(),
   };
 }

@@ -17,4 +17,13 @@ export const s3: FilesAdapter = {
     const { createS3Blobs } = await import('./blobs.ts');
     return createS3Blobs(url, credentials);
   },
+
+  async risks(url, { credentials }) {
+    const { createClient } = await import('./client.ts');
+    const { parseS3Url } = await import('./url.ts');
+    const { bucketRisks } = await import('./risks.ts');
+    const address = parseS3Url(url);
+    const client = createClient(address, credentials);
+    return bucketRisks(client, address).finally(() => client.destroy());
+  },
 };

@@ -15,6 +15,11 @@ export function isMissing(error: unknown): boolean {
   return error.name === 'NoSuchKey' || error.name === 'NotFound' || error.$metadata.httpStatusCode === 404;
 }
 
+/** The status that the server has answered; 0 where it has not. */
+export function statusOf(error: unknown): number {
+  return error instanceof S3ServiceException ? (error.$metadata.httpStatusCode ?? 0) : 0;
+}
+
 /** `storage_full` or `unavailable` in words for the caller; the server's own words stay in the log. */
 export function translate(error: unknown): unknown {
   if (error instanceof AppError || isLocal(error)) return error;

@@ -36,4 +36,6 @@ export const sqlite: RecordsAdapter = {
       close: async () => database.close(),
     };
   },
+
+  risks: async () => [],
 };

@@ -140,7 +140,7 @@ async function toBeMade(path: string, shown: string, advice: string): Promise<Fi
 }
 
 /** The path, where nothing is there; else `null`. */
-async function missingPath(path: string | null): Promise<string | null> {
+export async function missingPath(path: string | null): Promise<string | null> {
   if (path === null) return null;
   return access(path).then(
     () => null,

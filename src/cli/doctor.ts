@@ -3,6 +3,8 @@ import { defineCommand, NO_OPERANDS } from './command.ts';
 import { misspelled } from './config.ts';
 import { type Finding, type Patient, STATES } from './doctor-finding.ts';
 import { checkJudges, checkSources } from './doctor-network.ts';
+import { checkPair } from './doctor-pair.ts';
+import { checkRisks } from './doctor-risks.ts';
 import { checkBlobs, checkConversion, checkRecords } from './doctor-stores.ts';
 import { checkFolder, checkOpenFiles, checkPort } from './doctor-system.ts';
 import { EXIT } from './exit.ts';
@@ -30,6 +32,8 @@ is wrong; 2: a setting cannot be used.`,
       ['open files', pool, checkOpenFiles],
       ['record store', true, checkRecords],
       ['image store', images, checkBlobs],
+      ['records and files', images, checkPair],
+      ['durability', true, checkRisks],
       ['image conversion', images, checkConversion],
       ['judges', pool && !options.offline, checkJudges],
       ['proxy lists', pool && !options.offline, checkSources],
@@ -41,9 +45,9 @@ is wrong; 2: a setting cannot be used.`,
       const findings = await check(patient).catch((error: unknown) => [failure(error)]);
       for (const { state, text, advice } of findings) {
         if (state === 'fail') failures++;
-        const lines = [text, ...(advice === undefined ? [] : [advice])].join(`\n${' '.repeat(24)}`);
+        const lines = [text, ...(advice === undefined ? [] : [advice])].join(`\n${' '.repeat(25)}`);
         await terminal.print(
-          `${terminal.paint(COLORS[state], STATES[state])}  ${name.padEnd(16)}  ${lines}\n`,
+          `${terminal.paint(COLORS[state], STATES[state])}  ${name.padEnd(17)}  ${lines}\n`,
         );
       }
     }

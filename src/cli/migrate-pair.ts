@@ -2,6 +2,8 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Stores } from '../../adapters/open.ts';
+import { EPOCH_BLOB, EPOCH_STATE } from '../image/maintenance/epoch.ts';
+import { writeNote } from '../image/maintenance/note.ts';
 import { IDENTITY_STATE, readMark, writeMark } from '../image/maintenance/store-identity.ts';
 import { CommandError } from './exit.ts';
 import type { ImageTarget } from './migrate-images.ts';
@@ -23,9 +25,25 @@ export async function claim(from: Pick<Stores, 'state' | 'blobs'>, to: Migration
   if (id === null) return;
   if (to.metadata) await to.metadata.state.set(IDENTITY_STATE, id);
   if (to.blobs && marked !== id) {
-    const folder = await mkdtemp(join(tmpdir(), 'picpool-migrate-'));
-    await writeMark(to.blobs, folder, id).finally(() => rm(folder, { recursive: true, force: true }));
+    const { blobs } = to;
+    await withTemporary((folder) => writeMark(blobs, folder, id));
   }
+}
+
+async function withTemporary(work: (folder: string) => Promise<void>): Promise<void> {
+  const folder = await mkdtemp(join(tmpdir(), 'picpool-migrate-'));
+  await work(folder).finally(() => rm(folder, { recursive: true, force: true }));
+}
+
+/**
+ * Brings the new files to the epoch of the records that they belong to. To be called when all is copied: from then on neither
+ * is older than the other.
+ */
+export async function bringToEpoch(from: Pick<Stores, 'state'>, to: MigrationTarget): Promise<void> {
+  const { blobs } = to;
+  if (blobs === null) return;
+  const epoch = await (to.metadata ?? from).state.get(EPOCH_STATE);
+  if (epoch !== null) await withTemporary((folder) => writeNote(blobs, folder, EPOCH_BLOB, epoch));
 }
 
 /** Where everything goes; `null`: that part stays where it is. */

@@ -11,7 +11,7 @@ import { EXIT, usageError } from './exit.ts';
 import { countOf, formatCount } from './format.ts';
 import { masked } from './masked.ts';
 import { copyImages } from './migrate-images.ts';
-import { claim } from './migrate-pair.ts';
+import { bringToEpoch, claim } from './migrate-pair.ts';
 import { copyProxies, copyState } from './migrate-records.ts';
 import { flag, value } from './options.ts';
 import { createProgress } from './progress.ts';
@@ -102,6 +102,7 @@ those of the server. Exit code 0: all is there; 1: something is missing, and sta
         done.push(countOf(await copyState(source.state, target.metadata.state), 'other value'));
         faults.push(...(await compareCounts(source, target.metadata)));
       }
+      await bringToEpoch(source, target);
       for (const fault of faults) terminal.say(`picpool: ${fault}`);
       if (faults.length > 0) {
         terminal.say(`${countOf(faults.length, 'fault')}. What is there stays; the same command goes on.`);

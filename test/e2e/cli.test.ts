@@ -331,7 +331,7 @@ test('the doctor finds a sound set-up sound', async () => {
   for (const found of [
     '5 of 6 lists can be read',
     'a PNG became a WebP',
-    'image store       file:',
+    'image store        file:',
     '13 proxies',
   ]) {
     expect(stdout).toContain(found);
@@ -359,7 +359,7 @@ test('the doctor says what is wrong and what to do', async () => {
   });
   expect(code).toBe(1);
   for (const what of ['address', 'data folder', 'record store', 'image store', 'judges', 'proxy lists']) {
-    expect(stdout).toMatch(new RegExp(`^FAIL  ${what} .*\\n {24}\\S`, 'm'));
+    expect(stdout).toMatch(new RegExp(`^FAIL  ${what} .*\\n {25}\\S`, 'm'));
   }
 });
 

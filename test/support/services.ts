@@ -59,10 +59,14 @@ export async function startS3(): Promise<Service & { endpoint: string; virtualUr
       program,
       ...['--port', `127.0.0.1:${port}`, '--access', S3_CREDENTIALS.accessKeyId, '--quiet'],
       ...['--secret', S3_CREDENTIALS.secretAccessKey, '--virtual-domain', 'localhost'],
+      ...['--iam-dir', join(folder, 'users')],
       ...['posix', join(folder, 'data')],
     ],
     async () => {},
-    (folder) => mkdir(join(folder, 'data', 'bucket'), { recursive: true }),
+    async (folder) => {
+      await mkdir(join(folder, 'data', 'bucket'), { recursive: true });
+      await mkdir(join(folder, 'users'));
+    },
   );
   const endpoint = `http://127.0.0.1:${service.port}`;
   const url = (at: string, pathStyle: boolean) =>

@@ -1,0 +1,79 @@
+import type { Risk } from '../../src/lib/risk.ts';
+import type { RedisConnection } from './connection.ts';
+
+/** What the servers do that a store of records should not, each thing once. */
+export async function redisRisks(redis: Pick<RedisConnection, 'ask'>): Promise<Risk[]> {
+  const [facts, ...settings] = await Promise.all([
+    redis.ask('INFO'),
+    ...['save', 'appendfsync'].map((name) => asked(redis, name)),
+  ]);
+  const [saves = [], syncs = []] = settings;
+  const found = facts.flatMap((text, server) =>
+    serverRisks(factsOf(String(text)), saves[server] ?? null, syncs[server] ?? null),
+  );
+  return found.filter(({ text }, index) => found.findIndex((other) => other.text === text) === index);
+}
+
+/** `save` and `sync`: the settings; `null` where the user may not ask for them. */
+function serverRisks(facts: Map<string, string>, save: string | null, sync: string | null): Risk[] {
+  const risks: Risk[] = [];
+  const add = (kind: Risk['kind'], text: string, advice: string) => risks.push({ kind, text, advice });
+  if (facts.get('role') === 'slave') {
+    const master = `${facts.get('master_host')}:${facts.get('master_port')}`;
+    add('broken', `The Redis server is a replica of ${master}.`, 'Name the master in METADATA_URL.');
+  }
+  if (facts.get('aof_enabled') === '1') {
+    if (sync === 'no') {
+      const text = 'Redis leaves it to the system when records reach the disk (appendfsync no).';
+      add('loss', text, 'Set appendfsync everysec, or always.');
+    } else if (sync === null) {
+      const text = 'Redis does not tell this user how often it syncs its log.';
+      add(
+        'unknown',
+        text,
+        'Allow it to the user with +config|get, or see that appendfsync is everysec or always.',
+      );
+    }
+  } else {
+    add('loss', withoutLog(save), 'Set appendonly yes.');
+  }
+  for (const [name, what] of [
+    ['aof_last_write_status', 'log'],
+    ['rdb_last_bgsave_status', 'snapshot'],
+  ] as const) {
+    if ((facts.get(name) ?? 'ok') === 'ok') continue;
+    add(
+      'loss',
+      `Redis could not write its last ${what} to the disk.`,
+      'Its own log says why; often the disk is full.',
+    );
+  }
+  const policy = facts.get('maxmemory_policy') ?? 'noeviction';
+  if (policy !== 'noeviction') {
+    const text = `Redis removes ${policy.startsWith('volatile') ? 'locks and limits' : 'records'} when its memory is full (maxmemory-policy ${policy}).`;
+    add('loss', text, 'Set maxmemory-policy noeviction.');
+  }
+  return risks;
+}
+
+/** What a server that keeps no log of changes keeps instead. */
+function withoutLog(save: string | null): string {
+  if (save === '') return 'Redis keeps nothing on its disk: a restart loses all records.';
+  const snapshots = save === null ? 'its last snapshot, if it makes any' : 'its last snapshot';
+  return `Redis keeps no log of changes (appendonly no): a crash loses the records since ${snapshots}.`;
+}
+
+/** A setting of each server, or `null` where the user may not ask: many may not, and managed servers hide some. */
+async function asked(redis: Pick<RedisConnection, 'ask'>, name: string): Promise<(string | null)[]> {
+  const answers = await redis.ask('CONFIG', 'GET', name).catch(() => []);
+  return answers.map((answer) => (Array.isArray(answer) && typeof answer[1] === 'string' ? answer[1] : null));
+}
+
+function factsOf(text: string): Map<string, string> {
+  return new Map(
+    text.split('\r\n').flatMap((line) => {
+      const colon = line.indexOf(':');
+      return colon === -1 ? [] : [[line.slice(0, colon), line.slice(colon + 1)] as const];
+    }),
+  );
+}

@@ -1,0 +1,94 @@
+import {
+  DeleteObjectCommand,
+  GetBucketLifecycleConfigurationCommand,
+  HeadBucketCommand,
+  type LifecycleRule,
+  PutObjectCommand,
+  type S3Client,
+} from '@aws-sdk/client-s3';
+import type { Risk } from '../../src/lib/risk.ts';
+import { limited } from './client.ts';
+import { statusOf } from './errors.ts';
+import type { S3Address } from './url.ts';
+
+/** Name of the object that is written to see whether that is possible. */
+const PROBE = 'picpool-probe';
+
+/** Classes whose objects must be restored before they can be read. */
+const FROZEN = ['GLACIER', 'DEEP_ARCHIVE'];
+
+/** What of the bucket keeps files from being stored, or removes them. */
+export async function bucketRisks(client: S3Client, address: S3Address): Promise<Risk[]> {
+  const missing = await missingRisk(client, address);
+  if (missing) return [missing];
+  return [...(await writeRisks(client, address)), ...(await lifecycleRisks(client, address))];
+}
+
+async function missingRisk(client: S3Client, { bucket }: S3Address): Promise<Risk | null> {
+  const status = await statusFrom((limits) => client.send(new HeadBucketCommand({ Bucket: bucket }), limits));
+  if (status !== 404) return null;
+  const text = `There is no bucket ${bucket}.`;
+  return { kind: 'broken', text, advice: 'Make it, or name another one in BLOBS_URL.' };
+}
+
+async function writeRisks(client: S3Client, { bucket, prefix }: S3Address): Promise<Risk[]> {
+  const target = { Bucket: bucket, Key: `${prefix}${PROBE}` };
+  const put = new PutObjectCommand({ ...target, Body: 'written to see whether it can be' });
+  const refusal = (right: string, what: string): Risk => ({
+    kind: 'broken',
+    text: `Files of the bucket ${bucket} cannot be ${what}.`,
+    advice: `Allow ${right} on ${bucket}/${prefix}*; docs/operations.md has the policy.`,
+  });
+  if ((await statusFrom((limits) => client.send(put, limits))) === 403)
+    return [refusal('s3:PutObject', 'written')];
+  const removal = await statusFrom((limits) => client.send(new DeleteObjectCommand(target), limits));
+  return removal === 403 ? [refusal('s3:DeleteObject', 'removed')] : [];
+}
+
+/** 0 where it went well, else the status; rejects where there was no answer, or the server is at fault. */
+async function statusFrom(call: Parameters<typeof limited>[1]): Promise<number> {
+  let status = 0;
+  await limited(0, (limits) =>
+    call(limits).catch((error: unknown) => {
+      status = statusOf(error);
+      if (status < 400 || status >= 500) throw error;
+    }),
+  );
+  return status;
+}
+
+async function lifecycleRisks(client: S3Client, { bucket, prefix }: S3Address): Promise<Risk[]> {
+  const command = new GetBucketLifecycleConfigurationCommand({ Bucket: bucket });
+  let status = 0;
+  const { Rules = [] } = await limited(0, (limits) =>
+    client.send(command, limits).catch((error: unknown) => {
+      status = statusOf(error);
+      if (status === 0) throw error;
+      return { Rules: [] };
+    }),
+  );
+  if (status === 403) {
+    const text = `Whether a lifecycle rule of the bucket ${bucket} removes images may not be asked.`;
+    return [{ kind: 'unknown', text, advice: 'Allow s3:GetLifecycleConfiguration on the bucket.' }];
+  }
+  return Rules.filter((rule) => appliesTo(rule, prefix)).flatMap((rule) => {
+    const harm = harmOf(rule);
+    if (harm === null) return [];
+    const name = rule.ID ? ` ${rule.ID}` : '';
+    const text = `The lifecycle rule${name} of the bucket ${bucket} ${harm}.`;
+    return [{ kind: 'loss', text, advice: 'Take the rule away, or keep it from the prefix of BLOBS_URL.' }];
+  });
+}
+
+/** Objects of picpool carry no tags, so that a rule which asks for one means others. */
+function appliesTo({ Status, Filter, Prefix }: LifecycleRule, prefix: string): boolean {
+  if (Status !== 'Enabled' || Filter?.Tag || (Filter?.And?.Tags ?? []).length > 0) return false;
+  const begins = Filter?.Prefix ?? Filter?.And?.Prefix ?? Prefix ?? '';
+  return begins.startsWith(prefix) || prefix.startsWith(begins);
+}
+
+function harmOf({ Expiration, Transitions = [] }: LifecycleRule): string | null {
+  if (Expiration?.Days || Expiration?.Date) return 'removes images';
+  const frozen = Transitions.some(({ StorageClass = '' }) => FROZEN.includes(StorageClass));
+  return frozen ? 'moves images to where they cannot be read' : null;
+}

@@ -1,0 +1,22 @@
+import { risksOf } from '../../adapters/open.ts';
+import { within } from '../lib/deadline.ts';
+import { credentialsOf } from '../start/credentials.ts';
+import { storesInUse } from '../start/risks.ts';
+import type { Finding, Patient } from './doctor-finding.ts';
+
+const LIMIT_MS = 15_000;
+
+const STATE = { broken: 'fail', loss: 'warn', unknown: 'warn' } as const;
+
+/** Asks the stores what of their settings can lose what was acknowledged. One that does not answer was named before. */
+export async function checkRisks({ config, runtime }: Patient): Promise<Finding[]> {
+  const options = { runtime, credentials: credentialsOf(config) };
+  const answers = await Promise.all(
+    storesInUse(config).map((url) => within(LIMIT_MS, risksOf(url, options)).catch(() => null)),
+  );
+  const findings = answers.flatMap((risks) =>
+    (risks ?? []).map(({ kind, text, advice }): Finding => ({ state: STATE[kind], text, advice })),
+  );
+  if (findings.length > 0 || answers.includes(null)) return findings;
+  return [{ state: 'ok', text: 'no setting of the stores is known to lose what was acknowledged' }];
+}

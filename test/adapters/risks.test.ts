@@ -1,0 +1,162 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { openRedis } from '../../adapters/redis/connection.ts';
+import { redisRisks } from '../../adapters/redis/risks.ts';
+import { createClient } from '../../adapters/s3/client.ts';
+import { bucketRisks } from '../../adapters/s3/risks.ts';
+import { parseS3Url } from '../../adapters/s3/url.ts';
+import { absent } from '../support/absent.ts';
+import { withLifecycleRules } from '../support/lifecycle-rules.ts';
+import { createS3User } from '../support/s3-user.ts';
+import { command, S3_CREDENTIALS, type Service, startRedis, startS3, until } from '../support/services.ts';
+
+describe.skipIf(absent('redis-server'))('a Redis server', () => {
+  let server: Service;
+  let other: Service;
+  beforeAll(async () => {
+    [server, other] = await Promise.all([startRedis(), startRedis()]);
+  });
+  afterAll(() => Promise.all([server?.stop(), other?.stop()]));
+
+  const portOf = ({ url }: Service) => Number(new URL(url).port);
+  const set = (name: string, value: string) => command(portOf(server), 'CONFIG', 'SET', name, value);
+
+  async function risks(url = server.url): Promise<string[]> {
+    const redis = await openRedis(url);
+    const found = await redisRisks(redis).finally(() => redis.close());
+    return found.map(({ kind, text }) => `${kind}: ${text}`);
+  }
+
+  test('that syncs its log and evicts nothing loses nothing', async () => {
+    expect(await risks()).toEqual([]);
+    await set('appendfsync', 'everysec');
+    expect(await risks()).toEqual([]);
+  });
+
+  test('that may lose records is told so, setting by setting', async () => {
+    await set('appendfsync', 'no');
+    expect(await risks()).toEqual([
+      'loss: Redis leaves it to the system when records reach the disk (appendfsync no).',
+    ]);
+    await set('appendonly', 'no');
+    expect(await risks()).toEqual(['loss: Redis keeps nothing on its disk: a restart loses all records.']);
+    await set('save', '"60 1"');
+    expect(await risks()).toEqual([
+      'loss: Redis keeps no log of changes (appendonly no): a crash loses the records since its last snapshot.',
+    ]);
+    await set('maxmemory-policy', 'allkeys-lru');
+    expect((await risks()).slice(1)).toEqual([
+      'loss: Redis removes records when its memory is full (maxmemory-policy allkeys-lru).',
+    ]);
+    await set('maxmemory-policy', 'volatile-ttl');
+    expect((await risks()).slice(1)).toEqual([
+      'loss: Redis removes locks and limits when its memory is full (maxmemory-policy volatile-ttl).',
+    ]);
+    await set('maxmemory-policy', 'noeviction');
+    await set('appendonly', 'yes');
+    await set('appendfsync', 'always');
+    expect(await risks()).toEqual([]);
+  });
+
+  test('that does not tell its settings to the user of picpool is told so', async () => {
+    await command(
+      portOf(server),
+      'ACL',
+      'SETUSER',
+      'pic',
+      'on',
+      '>pool',
+      '~*',
+      '+@all',
+      '-@dangerous',
+      '+info',
+    );
+    expect(await risks(server.url.replace('//', '//pic:pool@'))).toEqual([
+      'unknown: Redis does not tell this user how often it syncs its log.',
+    ]);
+  });
+
+  test('that is a replica cannot be used', async () => {
+    await command(portOf(server), 'REPLICAOF', '127.0.0.1', String(portOf(other)));
+    await until(async () =>
+      (await risks()).some((text) => text.startsWith('broken: The Redis server is a replica of 127.0.0.1:')),
+    );
+    await command(portOf(server), 'REPLICAOF', 'NO', 'ONE');
+  });
+});
+
+describe.skipIf(absent('versitygw'))('a bucket', () => {
+  let s3: Awaited<ReturnType<typeof startS3>>;
+  beforeAll(async () => {
+    s3 = await startS3();
+  });
+  afterAll(() => s3?.stop());
+
+  async function risks(url = s3.url, credentials = S3_CREDENTIALS): Promise<string[]> {
+    const address = parseS3Url(url);
+    const client = createClient(address, credentials);
+    const found = await bucketRisks(client, address).finally(() => client.destroy());
+    return found.map(({ kind, text }) => `${kind}: ${text}`);
+  }
+
+  test('that is missing is named; one that can be written is not, and nothing stays in it', async () => {
+    expect(await risks()).toEqual([]);
+    expect(await Array.fromAsync(new Bun.Glob('**').scan(s3.folder))).toEqual([]);
+    expect(await risks(s3.url.replace('bucket', 'missing'))).toEqual(['broken: There is no bucket missing.']);
+  });
+
+  test('that may only be read, or from which nothing may be removed, is named', async () => {
+    const allowed = (Action: string[]) =>
+      createS3User(s3, {
+        Version: '2012-10-17',
+        Statement: [{ Effect: 'Allow', Action, Resource: ['arn:aws:s3:::bucket', 'arn:aws:s3:::bucket/*'] }],
+      });
+    const reader = await allowed(['s3:GetObject', 's3:ListBucket']);
+    expect(await risks(s3.url, reader)).toContain('broken: Files of the bucket bucket cannot be written.');
+    const writer = await allowed(['s3:GetObject', 's3:ListBucket', 's3:PutObject']);
+    expect(await risks(s3.url, writer)).toContain('broken: Files of the bucket bucket cannot be removed.');
+  });
+
+  test('whose lifecycle rules remove images, or freeze them, is named with the rule', async () => {
+    const rule = (id: string, filter: string, action: string, status = 'Enabled') =>
+      `<Rule><ID>${id}</ID>${filter}<Status>${status}</Status>${action}</Rule>`;
+    const [all, days] = ['<Filter><Prefix></Prefix></Filter>', '<Expiration><Days>30</Days></Expiration>'];
+    const tagged = '<Filter><Tag><Key>old</Key><Value>yes</Value></Tag></Filter>';
+    const parts =
+      '<AbortIncompleteMultipartUpload><DaysAfterInitiation>7</DaysAfterInitiation></AbortIncompleteMultipartUpload>';
+    const versions =
+      '<NoncurrentVersionExpiration><NoncurrentDays>7</NoncurrentDays></NoncurrentVersionExpiration>';
+    const frozen = '<Transition><Days>30</Days><StorageClass>GLACIER</StorageClass></Transition>';
+    const colder = '<Transition><Days>30</Days><StorageClass>STANDARD_IA</StorageClass></Transition>';
+    let rules: string[] | null = null;
+    const door = withLifecycleRules(s3.endpoint, () => rules?.join('') ?? null);
+    const url = (prefix: string) =>
+      s3.url.replace(s3.endpoint, door.endpoint).replace('bucket?', `bucket${prefix}?`);
+    const found = (which: string[] | null, prefix = '') => {
+      rules = which;
+      return risks(url(prefix));
+    };
+    try {
+      expect(await found(null)).toEqual([]);
+      expect(
+        await found([
+          rule('a', all, days, 'Disabled'),
+          rule('b', tagged, days),
+          rule('c', all, parts),
+          rule('d', all, versions),
+          rule('e', all, colder),
+        ]),
+      ).toEqual([]);
+      expect(await found([rule('monthly', all, days), rule('cold', all, frozen)])).toEqual([
+        'loss: The lifecycle rule monthly of the bucket bucket removes images.',
+        'loss: The lifecycle rule cold of the bucket bucket moves images to where they cannot be read.',
+      ]);
+      const logs = rule('logs', '<Filter><Prefix>logs/</Prefix></Filter>', days);
+      expect(await found([logs], '/pictures')).toEqual([]);
+      expect(await found([logs], '/logs/pictures')).toHaveLength(1);
+      expect(await found([logs])).toHaveLength(1);
+      expect(await found([rule('old form', '<Prefix>pic</Prefix>', days)], '/pictures')).toHaveLength(1);
+    } finally {
+      door.stop();
+    }
+  });
+});
