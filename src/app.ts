@@ -8,9 +8,11 @@ import type { Cors } from './http/cors.ts';
 import { errorResponse, toAppError } from './http/errors.ts';
 import { Exchange } from './http/exchange.ts';
 import { withoutBody } from './http/head.ts';
+import type { InFlight } from './http/in-flight.ts';
 import { KeptHeaders } from './http/kept-headers.ts';
 import type { Limited, Limits } from './http/limits.ts';
 import { metricsRoutes } from './http/metrics-routes.ts';
+import type { Patience } from './http/patience.ts';
 import type { RequestContext } from './http/request-context.ts';
 import { createRequestMeter } from './http/request-meter.ts';
 import { createRouteTable, type Route } from './http/route-table.ts';
@@ -35,6 +37,10 @@ export interface AppOptions {
   contexts: Contexts;
   /** `null`: nobody is limited. */
   limits: Limits | null;
+  /** Bounds how much of a client is answered at once; not given: nothing does. */
+  inFlight?: InFlight | undefined;
+  /** Holds refusals back from who goes on regardless; not given: all are told at once. */
+  patience?: Patience | undefined;
   dependencies: readonly Dependency[];
   /** Base of all links, when it is configured. */
   publicUrl: string | undefined;
@@ -68,7 +74,7 @@ export interface App {
 type Step = (exchange: Exchange) => Response | undefined | Promise<Response | undefined>;
 
 export function createApp(options: AppOptions): App {
-  const { contexts, limits, log, now, cors, metrics, mayWrite, web } = options;
+  const { contexts, limits, inFlight, patience, log, now, cors, metrics, mayWrite, web } = options;
   // What describes the API is 2 MB of script, which no start should wait for.
   const description = memoize(async () => {
     const { describeApi } = await import('./http/openapi.ts');
@@ -215,15 +221,20 @@ export function createApp(options: AppOptions): App {
   }
 
   async function answerAnew({ route, request, context }: Exchange): Promise<Response> {
-    if (route.queued) await admission.next();
-    const head = request.method === 'HEAD';
-    const asGet = head ? new Request(request, { method: 'GET' }) : request;
-    contexts.bind(asGet, context);
-    const response = sealed(await router.handle(asGet));
-    return head ? withoutBody(response) : response;
+    const leave = inFlight?.(context.payer, route);
+    try {
+      if (route.queued) await admission.next();
+      const head = request.method === 'HEAD';
+      const asGet = head ? new Request(request, { method: 'GET' }) : request;
+      contexts.bind(asGet, context);
+      const response = sealed(await router.handle(asGet));
+      return head ? withoutBody(response) : response;
+    } finally {
+      leave?.();
+    }
   }
 
-  function fail(exchange: Exchange, error: unknown): Response {
+  function fail(exchange: Exchange, error: unknown): Response | Promise<Response> {
     const { request, context, route } = exchange;
     const response = sealed(failed(error, request, context.id));
     if (response.status === 405) response.headers.set('allow', route.allow);
@@ -242,7 +253,7 @@ export function createApp(options: AppOptions): App {
     return errorPage(web.site, error, envelope, requestId);
   }
 
-  function finish(exchange: Exchange, response: Response): Response {
+  function finish(exchange: Exchange, response: Response): Response | Promise<Response> {
     const { request, route, path, context, startedAt } = exchange;
     const { status } = response;
     if (!exchange.stamped) exchange.stamp(new KeptHeaders(response.headers));
@@ -257,7 +268,8 @@ export function createApp(options: AppOptions): App {
       ms: Math.round(ms),
       peer: context.peer,
     }));
-    return response;
+    const held = status === 429 ? patience?.holdBack(context.payer) : null;
+    return held ? held.then(() => response) : response;
   }
 
   return {

@@ -10,11 +10,14 @@ import { createClients } from './http/client/clients.ts';
 import { createProxyTrust } from './http/client/proxy-trust.ts';
 import { createContexts } from './http/context.ts';
 import { createCors } from './http/cors.ts';
+import { createInFlight } from './http/in-flight.ts';
 import { createLimits } from './http/limits.ts';
+import { createPatience } from './http/patience.ts';
 import { systemClock } from './lib/clock.ts';
 import { forbidDumps } from './lib/linux/process.ts';
 import type { System } from './lib/linux/system.ts';
 import type { Log } from './lib/logger.ts';
+import { lowFileLimit } from './lib/open-files.ts';
 import { adminRoutes } from './moderation/routes.ts';
 import type { Runtime } from './runtime/runtime.ts';
 import { credentialsOf } from './start/credentials.ts';
@@ -48,6 +51,12 @@ export async function start(
   const system = await runtime.system();
   // Else a process of the same user reads keys and tokens in the memory and the environment.
   if (system) forbidDumps(system);
+  const files = await lowFileLimit();
+  if (files !== null) {
+    log('warn', 'few files and sockets may be open at once: allow 65536 (ulimit -n, LimitNOFILE=)', {
+      limit: files,
+    });
+  }
   await openDataFolder(config, log);
   const mayWait = recordsAdapter(config.METADATA_URL).shared;
   return whenStoresAnswer({
@@ -127,6 +136,10 @@ async function openHouse({ runtime, config, log, env, system }: Foundation): Pro
             onRefused,
           })
         : null,
+      ...(config.RATE_LIMITS && {
+        inFlight: createInFlight(),
+        patience: createPatience({ sleep: systemClock.sleep, now, random: Math.random }),
+      }),
       dependencies: [
         shutdown.dependency,
         ...features.flatMap(({ dependencies }) => dependencies),

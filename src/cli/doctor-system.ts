@@ -2,7 +2,7 @@ import { constants } from 'node:fs';
 import { access, statfs } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { dirname, resolve } from 'node:path';
-import { affordableSockets } from '../lib/open-files.ts';
+import { affordableSockets, lowFileLimit } from '../lib/open-files.ts';
 import { readableBytes } from '../lib/readable-bytes.ts';
 import { socketPath } from '../start/listen.ts';
 import type { Finding, Patient } from './doctor-finding.ts';
@@ -74,6 +74,11 @@ async function nearestStanding(folder: string): Promise<string> {
 
 /** Whether as many checks as wanted can run at once. */
 export async function checkOpenFiles({ config }: Patient): Promise<Finding[]> {
+  const low = await lowFileLimit();
+  if (low !== null) {
+    const advice = 'Allow 65536 (ulimit -n, LimitNOFILE=): a few hundred idle connections take the rest.';
+    return [{ state: 'warn', text: `only ${formatCount(low)} files and sockets at once`, advice }];
+  }
   const wanted = config.PROXY_CHECK_CONCURRENCY;
   const possible = await affordableSockets(wanted);
   const text = `${formatCount(possible)} of ${formatCount(wanted)} checks at once`;

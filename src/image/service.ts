@@ -7,6 +7,7 @@ import type { Locks } from '../lib/locks.ts';
 import type { Log } from '../lib/logger.ts';
 import type { Bucket, RateLimiter } from '../lib/rate-limiter.ts';
 import type { Repetition } from '../lib/schedule.ts';
+import { createShares } from '../lib/shares.ts';
 import type { StateStore } from '../lib/state.ts';
 import { type CookieSigner, createCookieSigner } from './access/cookie.ts';
 import { createDeletionRights, type Deleter, hashOf, type Uploader } from './access/deletion-rights.ts';
@@ -146,6 +147,9 @@ export interface ListQuery {
   after?: Place;
 }
 
+/** Passwords of one client that are hashed or wait for it; `createPasswordHasher` takes some more of all together. */
+const HASHES = { each: 8, fullMessage: 'Eight passwords of yours are being checked; wait for one.' };
+
 /** Joins the parts of the image host. Reads, or makes, the keys of its cookies. */
 export async function createImageService(options: ImageServiceOptions): Promise<ImageService> {
   const { images, blobs, state, locks, limiter, codec, clock, random, folder, limits, log } = options;
@@ -154,7 +158,8 @@ export async function createImageService(options: ImageServiceOptions): Promise<
   const cookies = createCookieSigner(keys, now);
   const hasher = options.hasher ?? createPasswordHasher(random);
   const guesses = createGuessLimits({ limiter, sleep: clock.sleep, perNetwork: options.guesses });
-  const lock = createPasswordGuard({ hasher, cookies, guesses, random, now });
+  const hashes = createShares(HASHES);
+  const lock = createPasswordGuard({ hasher, hashes, cookies, guesses, random, now });
   const rights = createDeletionRights(limits.deleteByAddressMs ?? Number.POSITIVE_INFINITY, now);
   const records = createRecordCache(images, now);
   const versionBytes = createVersionBytes(state);

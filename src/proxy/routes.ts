@@ -1,12 +1,12 @@
 import type { TObject } from '@sinclair/typebox';
 import { Elysia } from 'elysia';
-import { AppError } from '../errors.ts';
 import { policy } from '../http/policy.ts';
 import { readJson } from '../http/read-json.ts';
 import type { ContextOf } from '../http/request-context.ts';
 import { createResponseCache } from '../http/response-cache.ts';
 import { formatTimestamp } from '../lib/clock.ts';
 import { coerce } from '../lib/schema.ts';
+import { createShares } from '../lib/shares.ts';
 import { judgeAnswer } from './check/judge.ts';
 import * as described from './descriptions.ts';
 import { refreshEvents } from './events.ts';
@@ -31,7 +31,13 @@ const MOST_ENTRIES = 500;
 const DEFAULT_ENTRIES = 50;
 const DEFAULT_SOURCES = 100;
 /** Open event streams; each costs a connection. */
-const MOST_LISTENERS = 200;
+const LISTENERS = {
+  each: 20,
+  all: 500,
+  fullMessage: 'You listen on 20 connections already.',
+  busyMessage: 'Too many listen already.',
+};
+const EXPORTS = { each: 4, fullMessage: 'Four of your exports are on their way; wait for one to end.' };
 
 const NO_STORE = { 'cache-control': 'no-store' };
 /** May be kept, but must be asked for again: with an ETag that costs next to nothing. */
@@ -50,7 +56,8 @@ const FILES = {
 export function proxyRoutes(options: ProxyRoutesOptions) {
   const { service, targets, contextOf, judgeSecret, now = Date.now } = options;
   const cached = createResponseCache({ version: service.version });
-  let listeners = 0;
+  const listeners = createShares(LISTENERS);
+  const exports = createShares(EXPORTS);
 
   return new Elysia()
     .get('/api/v1/proxies', async ({ query, request }) => list(query, contextOf(request).admin), {
@@ -64,7 +71,7 @@ export function proxyRoutes(options: ProxyRoutesOptions) {
       ({ query, request }) => {
         const { format = 'standard', target, sort = 'dependable', offset = 0 } = query;
         const random = query.random && target === undefined;
-        const { admin } = contextOf(request);
+        const { admin, payer } = contextOf(request);
         const filter = visible(toFilter(query, now()), format, admin);
         const text = service.export({
           filter,
@@ -80,7 +87,7 @@ export function proxyRoutes(options: ProxyRoutesOptions) {
         const { type, extension } = FILES[format];
         const disposition = `attachment; filename="proxies.${extension}"`;
         const headers = { ...NO_STORE, 'content-type': type, 'content-disposition': disposition };
-        return new Response(streamOf(text), { headers });
+        return new Response(streamOf(text, exports.enter(payer)), { headers });
       },
       { query: exportQuery, transform: coerced(exportQuery), detail: described.exportList },
     )
@@ -231,12 +238,7 @@ export function proxyRoutes(options: ProxyRoutesOptions) {
   }
 
   async function events(request: Request): Promise<Response> {
-    if (listeners >= MOST_LISTENERS)
-      throw new AppError('busy', 'Too many listen already.', { retryAfterMs: 30_000 });
-    listeners++;
-    const onEnd = () => {
-      listeners--;
-    };
+    const onEnd = listeners.enter(contextOf(request).payer);
     try {
       const current = await service.currentRefresh();
       const signal = AbortSignal.any([request.signal, service.stopping]);
@@ -258,18 +260,23 @@ function json(value: object, headers: Record<string, string>, status = 200): Res
   });
 }
 
-/** One piece is fetched when the client has taken the one before. */
-function streamOf(pieces: AsyncIterable<string>): ReadableStream<Uint8Array> {
+/** One piece is fetched when the client has taken the one before. `onEnd` is called once, however it ends. */
+function streamOf(pieces: AsyncIterable<string>, onEnd: () => void): ReadableStream<Uint8Array> {
   const encoder = new TextEncoder();
   const iterator = pieces[Symbol.asyncIterator]();
   return new ReadableStream<Uint8Array>(
     {
       async pull(controller) {
-        const { done, value } = await iterator.next();
-        if (done) controller.close();
-        else controller.enqueue(encoder.encode(value));
+        const { done, value } = await iterator.next().catch((error: unknown) => {
+          onEnd();
+          throw error;
+        });
+        if (!done) return controller.enqueue(encoder.encode(value));
+        controller.close();
+        onEnd();
       },
       async cancel() {
+        onEnd();
         await iterator.return?.();
       },
     },

@@ -336,6 +336,17 @@ describe('GET /api/proxy/<id>', () => {
   });
 });
 
+test('four exports of one client are on their way at once', async () => {
+  const load = (from: string) => server.send('/api/export', { from });
+  const four = await Promise.all([1, 2, 3, 4].map(() => load('198.51.100.1')));
+  expect(four.map(({ status }) => status)).toEqual([200, 200, 200, 200]);
+  expect((await load('198.51.100.1')).status).toBe(429);
+  expect((await load('198.51.100.2')).status).toBe(200);
+  await four[0]?.text();
+  await four[1]?.body?.cancel();
+  expect([(await load('198.51.100.1')).status, (await load('198.51.100.1')).status]).toEqual([200, 200]);
+});
+
 describe('POST /api/proxy/<id>/test', () => {
   test('answers at once, and the result shows on the proxy', async () => {
     server.network.working.add('http://192.0.2.4:3128');
@@ -577,6 +588,19 @@ describe('refreshes', () => {
       202,
     );
     await server.ended();
+  });
+
+  test('are told on at most twenty connections to one client', async () => {
+    const listen = (from: string) => server.send('/api/refresh/events', { from });
+    const streams = await Promise.all(Array.from({ length: 20 }, () => listen('198.51.100.1')));
+    expect(streams.every(({ status }) => status === 200)).toBe(true);
+    expect((await listen('198.51.100.1')).status).toBe(429);
+    const other = await listen('198.51.100.2');
+    expect(other.status).toBe(200);
+    await streams[0]?.body?.cancel();
+    streams.push(other, await listen('198.51.100.1'));
+    expect(streams.at(-1)?.status).toBe(200);
+    await Promise.all(streams.slice(1).map((stream) => stream.body?.cancel()));
   });
 
   test('can be followed as server-sent events', async () => {

@@ -63,6 +63,29 @@ test.skipIf(absent('nginx'))(
   20_000,
 );
 
+test.skipIf(absent('nginx'))(
+  'the nginx of the examples bounds what one visitor has open at once',
+  async () => {
+    const example = (await readExample('nginx.conf'))
+      .replaceAll('127.0.0.1:3000', here())
+      .replace('limit_conn picpool_visitors 100', 'limit_conn picpool_visitors 5');
+    const proxy = await startNginx(example);
+    const ending = new AbortController();
+    try {
+      const listen = () => fetch(`${proxy.url}/api/refresh/events`, { signal: ending.signal });
+      const five = await Promise.all([1, 2, 3, 4, 5].map(listen));
+      expect(five.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200]);
+      const sixth = await listen();
+      expect([sixth.status, sixth.headers.get('retry-after')]).toEqual([429, '1']);
+      expect(await sixth.json()).toMatchObject({ success: false, code: 'rate_limited' });
+      expect((await visit('127.0.0.2', `${proxy.url}/api/status`)).status).toBe(200);
+    } finally {
+      ending.abort();
+      await proxy.stop();
+    }
+  },
+);
+
 const here = () => new URL(server.url).host;
 
 for (const [name, start] of Object.entries(PROXIES)) {

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'bun:test';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { affordableSockets } from '../../src/lib/open-files.ts';
+import { affordableSockets, lowFileLimit } from '../../src/lib/open-files.ts';
 
 async function withLimit<T>(soft: string, use: (path: string) => Promise<T>): Promise<T> {
   const folder = await mkdtemp(join(tmpdir(), 'picpool-limits-'));
@@ -31,4 +31,10 @@ describe('affordableSockets', () => {
   test('an unknown limit is no limit', async () => {
     expect(await affordableSockets(1000, '/nonexistent')).toBe(1000);
   });
+});
+
+test('a limit that a few hundred clients reach is called low', async () => {
+  expect(await withLimit('1024', lowFileLimit)).toBe(1024);
+  expect(await withLimit('4096', lowFileLimit)).toBeNull();
+  expect(await lowFileLimit('/nonexistent')).toBeNull();
 });

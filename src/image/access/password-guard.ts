@@ -2,6 +2,7 @@ import { createHmac } from 'node:crypto';
 import { AppError } from '../../errors.ts';
 import { clientNetwork } from '../../lib/address.ts';
 import { BoundedMap } from '../../lib/bounded-map.ts';
+import type { Shares } from '../../lib/shares.ts';
 import type { RandomBytes } from '../ids.ts';
 import type { ImageRecord } from '../image.ts';
 import type { CookieSigner } from './cookie.ts';
@@ -24,6 +25,8 @@ export interface PasswordGuard {
 
 export interface PasswordGuardOptions {
   hasher: PasswordHasher;
+  /** Bounds how many of a client are hashed at once. */
+  hashes: Shares;
   cookies: Pick<CookieSigner, 'accepts'>;
   guesses: GuessLimits;
   random: RandomBytes;
@@ -31,7 +34,7 @@ export interface PasswordGuardOptions {
 }
 
 export function createPasswordGuard(options: PasswordGuardOptions): PasswordGuard {
-  const { hasher, cookies, guesses, random, now } = options;
+  const { hasher, hashes, cookies, guesses, random, now } = options;
   /** Keyed, so that memory never holds a hash of a password that is cheap to guess against. */
   const key = random(32);
   const remembered = new BoundedMap<string, { digest: string; until: number }>(MAX_REMEMBERED);
@@ -58,7 +61,11 @@ export function createPasswordGuard(options: PasswordGuardOptions): PasswordGuar
       const visit = `${clientNetwork(peer)} ${image.id}`;
       const digest = digestOf(image, password);
       if (isRemembered(visit, digest)) return { byPassword: true };
-      if (!(await guesses.guess(image.id, peer, () => hasher.verify(password, passwordHash)))) {
+      const verify = async () => {
+        const leave = hashes.enter(clientNetwork(peer));
+        return hasher.verify(password, passwordHash).finally(leave);
+      };
+      if (!(await guesses.guess(image.id, peer, verify))) {
         throw new AppError('wrong_password', 'The password is wrong.');
       }
       remembered.set(visit, { digest, until: now() + REMEMBER_MS });

@@ -1,0 +1,48 @@
+import { AppError } from '../errors.ts';
+
+/** Keeps one client from taking all of what is scarce, such as connections that stay open. */
+export interface Shares {
+  /**
+   * Takes a place for the client until the function that it answers is called; more than one call is one.
+   * @throws {AppError} `rate_limited` where the client holds its share already, `busy` where all places are taken.
+   */
+  enter(client: string): () => void;
+}
+
+export interface SharesOptions {
+  /** Most places of one client. */
+  each: number;
+  /** Most places of all together; no limit when not given. */
+  all?: number;
+  /** What a client is told whose share is full, and when all places are taken. */
+  fullMessage: string;
+  busyMessage?: string;
+}
+
+const RETRY_MS = 1000;
+
+export function createShares({ each, all, fullMessage, busyMessage = fullMessage }: SharesOptions): Shares {
+  const held = new Map<string, number>();
+  let total = 0;
+
+  return {
+    enter(client) {
+      const own = held.get(client) ?? 0;
+      if (own >= each) throw new AppError('rate_limited', fullMessage, { retryAfterMs: RETRY_MS });
+      if (all !== undefined && total >= all) {
+        throw new AppError('busy', busyMessage, { retryAfterMs: 30_000 });
+      }
+      held.set(client, own + 1);
+      total++;
+      let left = false;
+      return () => {
+        if (left) return;
+        left = true;
+        total--;
+        const rest = (held.get(client) ?? 1) - 1;
+        if (rest === 0) held.delete(client);
+        else held.set(client, rest);
+      };
+    },
+  };
+}

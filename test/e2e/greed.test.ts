@@ -1,0 +1,29 @@
+import { expect, test } from 'bun:test';
+import { measureGreed } from '../support/greed.ts';
+import { seedPool } from '../support/seeded-pool.ts';
+import { startServer } from '../support/server-process.ts';
+import { withFolder } from '../support/temporary.ts';
+
+/** What a busy machine may add to a read, in ms. */
+const SLACK_MS = 5;
+
+// The whole of it, with 2,000 connections, is bench/greed.ts.
+test(
+  'a client that takes what it can keeps nobody else from reading and uploading',
+  () =>
+    withFolder(async (folder) => {
+      await seedPool(folder, Date.now());
+      const server = await startServer('bun', {}, folder);
+      try {
+        const { reads, faults, uploads, answers } = await measureGreed(server.url, 0.2, 60);
+        for (const { path, aloneMs, besideMs } of reads) {
+          expect({ path, slow: besideMs > 3 * aloneMs + SLACK_MS }).toEqual({ path, slow: false });
+        }
+        expect([faults, uploads.stored]).toEqual([0, uploads.sent]);
+        expect(answers['429']).toBeGreaterThan(50);
+      } finally {
+        await server.stop();
+      }
+    }),
+  60_000,
+);
