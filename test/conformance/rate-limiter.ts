@@ -44,6 +44,20 @@ export function rateLimiterConformance(runner: Test, open: Open<TimedLimiter>): 
     assert.equal(verdicts.filter(({ allowed }) => allowed).length, 10);
   });
 
+  test('a busy client is told with each token how many are left, to the last', async ({ limiter }) => {
+    const bucket = { capacity: 200, perSecond: SLOW };
+    for (let left = 199; left >= 0; left--) {
+      const { allowed, remaining } = await limiter.take('key', bucket);
+      assert.deepEqual([allowed, remaining], [true, left]);
+    }
+    for (let turn = 0; turn < 3; turn++) {
+      assert.equal((await limiter.take('key', bucket)).allowed, false);
+    }
+    await limiter.take('key', bucket, -2);
+    const given = [1, 2, 3].map(async () => (await limiter.take('key', bucket)).allowed);
+    assert.deepEqual(await Promise.all(given), [true, true, false]);
+  });
+
   test('keys have buckets of their own', async ({ limiter }) => {
     const bucket = { capacity: 1, perSecond: SLOW };
     for (const key of ['a', 'A', 'a:b', '2001:db8::1', 'ä', '']) {

@@ -1,0 +1,118 @@
+import { BoundedMap } from '../../src/lib/bounded-map.ts';
+import type { Bucket, RateLimiter, Verdict } from '../../src/lib/rate-limiter.ts';
+
+/** Token buckets on a server that all copies ask. */
+export interface SharedBuckets {
+  /**
+   * Takes `cost` tokens, all or none, and where it took them, up to `extra` more, but at most a quarter of what is left. A
+   * negative cost gives tokens back; a bucket is never fuller than full.
+   */
+  take(key: string, bucket: Bucket, cost: number, extra: number): Promise<Taken>;
+}
+
+export interface Taken {
+  allowed: boolean;
+  /** What is left in the bucket. */
+  tokens: number;
+  /** What was taken beside the cost. */
+  extra: number;
+}
+
+/** How long tokens are held that nobody asked for yet; then they go back with the next question. */
+const LEASE_MS = 1000;
+/** A copy holds at most this part of a bucket. */
+const SHARE = 1 / 20;
+/** Costs that the first slice is good for; each one after that holds twice as many. */
+const FIRST_COSTS = 4;
+/** Share of a token that floating-point sums may be off, so that whoever waits `retryAfterMs` is let in. */
+const ROUNDING = 1e-6;
+/** Most keys remembered, some 10 MB. */
+const MAX_KEYS = 100_000;
+
+interface Slice {
+  /** Tokens that were taken and nobody has used yet. */
+  left: number;
+  /** How many were taken at once the last time. */
+  size: number;
+  /** What was left in the bucket at the time `at`, in ms. */
+  tokens: number;
+  at: number;
+  /** True while a slice is being asked for. */
+  asking: boolean;
+}
+
+/**
+ * A limiter that takes slices of tokens from shared buckets, so that most requests of a busy client wait for no server: each copy
+ * holds at most a twentieth of a bucket, for a second. Copies together let no more through than the bucket allows and a
+ * twentieth of it for each copy. A bucket of less than 20 tokens is never sliced. `now` in ms; only differences count.
+ */
+export function createSlicingLimiter(buckets: SharedBuckets, now: () => number): RateLimiter {
+  const slices = new BoundedMap<string, Slice>(MAX_KEYS);
+
+  function newSlice(key: string, { capacity }: Bucket): Slice {
+    const slice: Slice = { left: 0, size: 0, tokens: capacity, at: Number.NEGATIVE_INFINITY, asking: false };
+    slices.set(key, slice);
+    return slice;
+  }
+
+  async function ask(key: string, bucket: Bucket, cost: number, slice: Slice, isRecent: boolean) {
+    const most = Math.floor(bucket.capacity * SHARE);
+    const size = isRecent ? Math.min(most, Math.max(FIRST_COSTS * cost, 2 * slice.size)) : 0;
+    const extra = slice.asking ? 0 : size;
+    const held = slice.left;
+    slice.left = 0;
+    if (extra > 0) slice.asking = true;
+    let taken: Taken | null = null;
+    try {
+      taken = await buckets.take(key, bucket, cost - held, extra);
+    } finally {
+      if (extra > 0) slice.asking = false;
+      slice.left = Math.min(most, slice.left + (taken?.allowed ? taken.extra : held));
+    }
+    if (extra > 0) slice.size = extra;
+    else if (!isRecent) slice.size = 0;
+    slice.tokens = taken.tokens;
+    slice.at = now();
+    return verdict(bucket, cost, taken.tokens + slice.left, taken.allowed);
+  }
+
+  /** For what is no matter of slices: a look, tokens that are given back, and a cost larger than any slice. */
+  async function askOnce(key: string, bucket: Bucket, cost: number): Promise<Verdict> {
+    const { allowed, tokens } = await buckets.take(key, bucket, cost, 0);
+    const slice = slices.get(key);
+    if (slice) slice.tokens = tokens;
+    return verdict(bucket, cost, tokens + (slice?.left ?? 0), allowed);
+  }
+
+  return {
+    take(key, bucket, cost = 1) {
+      if (cost <= 0 || cost > bucket.capacity * SHARE) return askOnce(key, bucket, cost);
+      const slice = slices.get(key) ?? newSlice(key, bucket);
+      const age = now() - slice.at;
+      const isRecent = age < LEASE_MS;
+      if (isRecent) {
+        // Others may have taken some of it, never added to it.
+        const there = slice.left + Math.min(bucket.capacity, slice.tokens + (age / 1000) * bucket.perSecond);
+        if (cost <= slice.left) {
+          slice.left -= cost;
+          return verdict(bucket, cost, there - cost, true);
+        }
+        if (cost > there + ROUNDING) return verdict(bucket, cost, there, false);
+      }
+      return ask(key, bucket, cost, slice, isRecent);
+    },
+  };
+}
+
+function verdict({ capacity, perSecond }: Bucket, cost: number, tokens: number, allowed: boolean): Verdict {
+  return {
+    allowed,
+    remaining: Math.floor(Math.min(capacity, tokens) + ROUNDING),
+    retryAfterMs: allowed ? 0 : msUntil(cost - tokens, perSecond),
+    resetMs: msUntil(capacity - tokens, perSecond),
+  };
+}
+
+function msUntil(tokens: number, perSecond: number): number {
+  return tokens <= 0 ? 0 : Math.ceil((tokens / perSecond) * 1000);
+}
