@@ -136,7 +136,12 @@ export const settings = Type.Object({
     'Refresh at start, unless the last refresh is younger than the interval.',
   ),
   PROXY_REFRESH_BUDGET: duration('3m', 'How long one refresh may check.', '1s'),
-  PROXY_CHECKS_PER_HOUR: integer('100000', 'Most checks an hour, all together.', 1000, 10_000_000),
+  PROXY_CHECKS_PER_HOUR: integer(
+    '100000',
+    'Most checks an hour, all together, of all copies of the server.',
+    1000,
+    10_000_000,
+  ),
   PROXY_CHECK_CONCURRENCY: integer('1000', 'Checks that run at once.', 1, 20_000),
   PROXY_CHECK_TIMEOUT: duration('8s', 'Time limit of one check.', '100ms'),
   PROXY_DEAD_RETENTION: duration('7d', 'How long a dead proxy is remembered.', '1s'),

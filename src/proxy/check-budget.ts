@@ -5,12 +5,17 @@ import { CHECK_COST_MS } from './recheck/schedule.ts';
 export interface Lane {
   /** Checks an hour at the moment. */
   readonly perHour: number;
+  /** Checks so far. */
+  readonly spent: number;
   /** Checks that may start now; below 0 while more were made than there was room for. */
   allowance(): number;
   spend(checks: number): void;
 }
 
-/** How many proxies may be checked, and what a check costs at the moment. One per process. */
+/**
+ * How many proxies may be checked, and what a check costs at the moment. One per process; `fleet-budget.ts` makes those of all
+ * copies of the server one.
+ */
 export interface CheckBudget {
   /** In ms of a wrong listing; the re-check loop moves it, the recorder reads it. */
   checkCostMs: number;
@@ -20,8 +25,12 @@ export interface CheckBudget {
   readonly rechecks: Lane;
   /** For what lists name besides. */
   readonly discovery: Lane;
-  /** Gives discovery so much of all, three quarters at most, and the rest to the re-checks. */
+  /** This copy of the server re-checks for all of them. */
+  isRechecking: boolean;
+  /** Gives discovery so much of all, four fifths at most, and the rest to the re-checks. */
   discover(perHour: number): void;
+  /** Leaves so many to another copy of the server, out of the share of the re-checks. */
+  leave(perHour: number): void;
 }
 
 const HOUR_MS = 3_600_000;
@@ -36,15 +45,23 @@ export function createCheckBudget(clock: Pick<Clock, 'now'>, perHour: number): C
   const mostDebt = (ms: number) => (perHour * ms) / HOUR_MS;
   const rechecks = createLane(clock, perHour, mostDebt(DEBT_MS.rechecks));
   const discovery = createLane(clock, 0, mostDebt(DEBT_MS.discovery));
+  let left = 0;
+  function share(): void {
+    rechecks.perHour = Math.max((1 - MOST_DISCOVERY) * perHour, perHour - discovery.perHour - left);
+  }
   return {
     checkCostMs: CHECK_COST_MS.first,
     perHour,
     rechecks,
     discovery,
+    isRechecking: false,
     discover(wanted) {
-      const given = Math.min(wanted, MOST_DISCOVERY * perHour);
-      discovery.perHour = given;
-      rechecks.perHour = perHour - given;
+      discovery.perHour = Math.min(wanted, MOST_DISCOVERY * perHour);
+      share();
+    },
+    leave(wanted) {
+      left = wanted;
+      share();
     },
   };
 }
@@ -52,11 +69,13 @@ export function createCheckBudget(clock: Pick<Clock, 'now'>, perHour: number): C
 function createLane(clock: Pick<Clock, 'now'>, first: number, mostDebt: number) {
   let perMs = first / HOUR_MS;
   let allowance = 0;
+  let spent = 0;
   let then = clock.now();
-  const update = (spent: number) => {
+  const update = (spending: number) => {
     const now = clock.now();
     const gained = Math.min(allowance + (now - then) * perMs, Math.max(1, BURST_MS * perMs));
-    allowance = Math.max(gained - spent, -mostDebt);
+    allowance = Math.max(gained - spending, -mostDebt);
+    spent += spending;
     then = now;
     return allowance;
   };
@@ -67,6 +86,9 @@ function createLane(clock: Pick<Clock, 'now'>, first: number, mostDebt: number) 
     set perHour(value) {
       update(0);
       perMs = value / HOUR_MS;
+    },
+    get spent() {
+      return spent;
     },
     allowance: () => update(0),
     spend: update,

@@ -14,6 +14,7 @@ import { createDiscovery } from './discovery/discovery.ts';
 import { createPass } from './discovery/pass.ts';
 import { createTrials } from './discovery/trials.ts';
 import { createExitFilter, type ExportQuery, exportProxies } from './export.ts';
+import { createFleetBudget } from './fleet-budget.ts';
 import { createLogins } from './logins.ts';
 import { createPoolHistory, type PoolSample } from './pool-history.ts';
 import { PROTOCOLS, type ProxyFilter, type ProxyRecord, type Sort, STATUSES } from './proxy.ts';
@@ -166,6 +167,7 @@ export function createProxyService(options: ProxyServiceOptions): ProxyService {
   const stopping = new AbortController();
   const streams = new AbortController();
   const budget = createCheckBudget(clock, options.checksPerHour ?? CHECKS_PER_HOUR);
+  const newId = () => `${clock.now().toString(36)}${Math.floor(options.random() * 36 ** 4).toString(36)}`;
   const recorder = createRecorder({ ...options, checkCostMs: () => budget.checkCostMs });
   const progress = createProgress(options);
   const logins = createLogins();
@@ -192,7 +194,7 @@ export function createProxyService(options: ProxyServiceOptions): ProxyService {
     discovery,
     tryEntry,
     budgetMs: options.refreshBudgetMs,
-    newId: () => `${clock.now().toString(36)}${Math.floor(options.random() * 36 ** 4).toString(36)}`,
+    newId,
   });
   const single = createSingleChecks({
     ...options,
@@ -208,6 +210,7 @@ export function createProxyService(options: ProxyServiceOptions): ProxyService {
   const countCountries = createCountryCounts(store, clock);
   const history = createPoolHistory(options);
   const judges = createSharedJudges(options.state, checker.judges);
+  const fleetBudget = createFleetBudget({ state: options.state, budget, clock, copy: newId() });
   const recallEchoed = createEchoedRecall(store, checker.judges);
   let repetitions: Repetition[] = [];
   let loops: Promise<unknown> = Promise.resolve();
@@ -337,6 +340,7 @@ export function createProxyService(options: ProxyServiceOptions): ProxyService {
         every(tickMs, refreshWhenDue, onError),
         every(1000, followOthers, onError),
         every(1000, judges.tell, onError),
+        every(1000, fleetBudget.sync, onError),
         every(5000, recallEchoed, onError),
         every(60_000, history.note, onError),
       ];

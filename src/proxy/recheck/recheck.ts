@@ -96,6 +96,7 @@ async function recheck(options: RecheckOptions, lease: Lease, signal: AbortSigna
     return last ? now - last.nextCheck : 0;
   }
 
+  budget.isRechecking = true;
   try {
     while (!signal.aborted && failures.length === 0) {
       if (checker.judges().state !== 'up') await untilJudge(options, signal);
@@ -114,6 +115,7 @@ async function recheck(options: RecheckOptions, lease: Lease, signal: AbortSigna
       await clock.sleep(TICK_MS, signal).catch(() => {});
     }
   } finally {
+    budget.isRechecking = false;
     await recorder.flush();
     await Promise.all(running.values());
   }

@@ -1,0 +1,99 @@
+import type { Clock } from '../lib/clock.ts';
+import type { StateStore } from '../lib/state.ts';
+import type { CheckBudget } from './check-budget.ts';
+
+export interface FleetBudgetOptions {
+  state: Pick<StateStore, 'get' | 'set'>;
+  budget: CheckBudget;
+  clock: Pick<Clock, 'now'>;
+  /** Of this copy of the server; unique. */
+  copy: string;
+}
+
+/**
+ * Makes the budgets of all copies of the server one. One copy re-checks, another one may refresh and discover: it tells what it
+ * takes, and the first leaves that much out. What a check costs, which the first finds out, holds for all.
+ */
+export interface FleetBudget {
+  /** Tells and hears; to be called every second. */
+  sync(): Promise<void>;
+}
+
+/** What a copy takes that does not re-check. */
+interface Taken {
+  copy: string;
+  /** Grows with each time that it is told. */
+  beat: number;
+  /** Checks an hour that it gives discovery. */
+  discovery: number;
+  /** Re-checks that its refreshes have made since its start. */
+  rechecks: number;
+}
+
+const TAKEN_KEY = 'proxy:budget';
+const COST_KEY = 'proxy:check-cost';
+/** Who has told nothing for so long takes nothing. */
+const SILENT_MS = 15_000;
+/** How often it is looked up what a check costs. */
+const COST_EVERY_MS = 30_000;
+
+export function createFleetBudget({ state, budget, clock, copy }: FleetBudgetOptions): FleetBudget {
+  let told = { beat: 0, discovery: 0, rechecks: 0 };
+  let heard: { text: string | null; at: number; taken: Taken | null } = { text: null, at: 0, taken: null };
+  let toldCost: number | null = null;
+  let costAt = Number.NEGATIVE_INFINITY;
+
+  async function tell(): Promise<void> {
+    const discovery = Math.round(budget.discovery.perHour);
+    const rechecks = budget.rechecks.spent;
+    if (discovery === 0 && told.discovery === 0 && rechecks === told.rechecks) return;
+    told = { beat: told.beat + 1, discovery, rechecks };
+    await state.set(TAKEN_KEY, JSON.stringify({ copy, ...told } satisfies Taken));
+  }
+
+  async function hear(): Promise<void> {
+    const text = await state.get(TAKEN_KEY);
+    if (text !== heard.text) {
+      const taken = text === null ? null : (JSON.parse(text) as Taken);
+      if (taken && taken.copy !== copy) budget.rechecks.spend(newChecks(taken));
+      heard = { text, at: clock.now(), taken };
+    }
+    const { at, taken } = heard;
+    const isCurrent = taken !== null && taken.copy !== copy && clock.now() - at < SILENT_MS;
+    budget.leave(isCurrent ? taken.discovery : 0);
+  }
+
+  /** Re-checks that were made since the copy was heard last. */
+  function newChecks({ copy: teller, beat, rechecks }: Taken): number {
+    const known = heard.taken?.copy === teller ? heard.taken.rechecks : beat === 1 ? 0 : rechecks;
+    return Math.max(0, rechecks - known);
+  }
+
+  async function hearCost(): Promise<void> {
+    if (clock.now() - costAt < COST_EVERY_MS) return;
+    costAt = clock.now();
+    const text = await state.get(COST_KEY);
+    if (text !== null) budget.checkCostMs = Number(text);
+  }
+
+  async function tellCost(): Promise<void> {
+    if (budget.checkCostMs === toldCost) return;
+    await state.set(COST_KEY, String(budget.checkCostMs));
+    toldCost = budget.checkCostMs;
+  }
+
+  return {
+    async sync() {
+      // Who begins to re-check goes on with the price that was found before.
+      if (toldCost === null || !budget.isRechecking) await hearCost();
+      if (budget.isRechecking) {
+        await tellCost();
+        await hear();
+      } else {
+        toldCost = null;
+        budget.leave(0);
+        await tell();
+      }
+    },
+  };
+}

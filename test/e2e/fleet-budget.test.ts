@@ -1,0 +1,95 @@
+import { describe, expect, test } from 'bun:test';
+import { tmpdir } from 'node:os';
+import { redis } from '../../adapters/redis/adapter.ts';
+import { systemClock } from '../../src/lib/clock.ts';
+import type { Checker } from '../../src/proxy/check/checker.ts';
+import { createProxyService } from '../../src/proxy/service.ts';
+import { bunRuntime } from '../../src/runtime/bun.ts';
+import { absent } from '../support/absent.ts';
+import { judgeState } from '../support/judge-state.ts';
+import { failed } from '../support/pool.ts';
+import { drafts } from '../support/records.ts';
+import { withPrefix } from '../support/redis.ts';
+import { startRedis } from '../support/services.ts';
+
+const PER_SECOND = 200;
+/** How long is counted. */
+const COUNTED_MS = 2_500;
+
+/** Checks a second. They come in batches of a second, so that the first one, which was paid for before, does not count. */
+function rateOf(times: readonly number[], since: number): number {
+  const counted = times.filter((time) => time >= since);
+  const first = counted[0] ?? since;
+  const rest = counted.filter((time) => time > first + 300);
+  return (rest.length * 1000) / ((rest.at(-1) ?? Number.POSITIVE_INFINITY) - first);
+}
+
+describe.skipIf(absent('redis-server'))('two copies over Redis', () => {
+  test('re-check and discover within one budget', async () => {
+    const server = await startRedis();
+    const url = withPrefix(server.url);
+    const checks: Record<string, number[]> = { one: [], two: [] };
+    const open = async (name: string) => {
+      const stores = await redis.open(url, { runtime: bunRuntime, folder: tmpdir(), log: () => {} } as never);
+      const checker: Checker = {
+        async check() {
+          checks[name]?.push(performance.now());
+          return failed;
+        },
+        refuses: () => false,
+        probe: async () => judgeState('up'),
+        judges: () => judgeState('up'),
+        close() {},
+      };
+      const service = createProxyService({
+        store: stores.proxies,
+        state: stores.state,
+        locks: stores.locks,
+        checker,
+        async readSource(_, { onCandidate }) {
+          for (let n = 0; n < 4_000; n++)
+            onCandidate('socks5', `198.18.${n >> 8}.${n & 255}`, 80, null, null);
+          return { found: 4_000, rejected: 0, bytes: 0, error: null, reached: true };
+        },
+        sources: [{ name: 'list', url: 'https://lists.example/', format: 'lines', protocol: null }],
+        countryOf: () => 'ZZ',
+        clock: systemClock,
+        random: Math.random,
+        log: () => {},
+        refreshIntervalMs: 3_600_000,
+        refreshOnStart: false,
+        refreshBudgetMs: 1,
+        concurrency: 1000,
+        checksPerHour: PER_SECOND * 3600,
+        deadRetentionMs: 1e13,
+        maxPool: 6_000,
+      });
+      return { stores, service };
+    };
+    const one = await open('one');
+    const two = await open('two');
+    try {
+      // More than enough is due, and stays so.
+      const due = drafts(4_000, () => ({ status: 'dead', nextCheck: 1, lastChecked: 1, lastAlive: null }));
+      await one.stores.proxies.save(due);
+      one.service.start();
+      await systemClock.sleep(200);
+      two.service.start();
+      await two.service.refresh();
+      while ((await two.service.currentRefresh()).state === 'running') await systemClock.sleep(50);
+      // Each looks once a second at what the other one says.
+      while ((await two.stores.state.get('proxy:budget')) === null) await systemClock.sleep(50);
+      await systemClock.sleep(1_500);
+      const since = performance.now();
+      await systemClock.sleep(COUNTED_MS);
+      const [rechecks = 0, tries = 0] = Object.values(checks).map((times) => rateOf(times, since));
+      expect(tries).toBeGreaterThan(0.6 * PER_SECOND);
+      expect(rechecks).toBeGreaterThan(0.1 * PER_SECOND);
+      expect(rechecks + tries).toBeLessThan(1.1 * PER_SECOND);
+    } finally {
+      await Promise.all([one.service.stop(), two.service.stop()]);
+      await Promise.all([one.stores.close(), two.stores.close()]);
+      await server.stop();
+    }
+  });
+});

@@ -1,0 +1,101 @@
+import { afterEach, beforeEach, expect, test } from 'bun:test';
+import { type Database, openDatabase } from '../../adapters/sqlite/database.ts';
+import { createSqliteState } from '../../adapters/sqlite/state.ts';
+import type { StateStore } from '../../src/lib/state.ts';
+import { createCheckBudget } from '../../src/proxy/check-budget.ts';
+import { createFleetBudget } from '../../src/proxy/fleet-budget.ts';
+import { bunRuntime } from '../../src/runtime/bun.ts';
+import { createFakeClock } from '../support/fake-clock.ts';
+
+const PER_HOUR = 100_000;
+let database: Database;
+let state: StateStore;
+const clock = createFakeClock();
+
+beforeEach(async () => {
+  database = await openDatabase(bunRuntime.openSqlite, ':memory:');
+  state = createSqliteState(database);
+});
+afterEach(() => database.close());
+
+function open(copy: string, isRechecking: boolean) {
+  const budget = createCheckBudget(clock, PER_HOUR);
+  budget.isRechecking = isRechecking;
+  return { budget, ...createFleetBudget({ state, budget, clock, copy }) };
+}
+
+test('what one copy gives discovery another one leaves out of its re-checks, for as long as it is told', async () => {
+  const [one, two] = [open('one', true), open('two', false)];
+  two.budget.discover(PER_HOUR);
+  await two.sync();
+  await one.sync();
+  expect(two.budget.discovery.perHour).toBeCloseTo(0.8 * PER_HOUR);
+  expect(one.budget.rechecks.perHour).toBeCloseTo(0.2 * PER_HOUR);
+  for (let n = 0; n < 10; n++) {
+    await clock.advance(2_000);
+    await two.sync();
+    await one.sync();
+  }
+  expect(one.budget.rechecks.perHour).toBeCloseTo(0.2 * PER_HOUR);
+  two.budget.discover(0);
+  await two.sync();
+  await one.sync();
+  expect(one.budget.rechecks.perHour).toBe(PER_HOUR);
+});
+
+test('a copy that has died takes nothing any more', async () => {
+  const [one, two] = [open('one', true), open('two', false)];
+  two.budget.discover(PER_HOUR);
+  await two.sync();
+  await one.sync();
+  await clock.advance(14_000);
+  await one.sync();
+  expect(one.budget.rechecks.perHour).toBeCloseTo(0.2 * PER_HOUR);
+  await clock.advance(2_000);
+  await one.sync();
+  expect(one.budget.rechecks.perHour).toBe(PER_HOUR);
+});
+
+test('re-checks of a refresh are paid back by the copy that re-checks, each once', async () => {
+  const [one, two] = [open('one', true), open('two', false)];
+  for (const checks of [300, 0, 200]) {
+    two.budget.rechecks.spend(checks);
+    await two.sync();
+    await one.sync();
+    await one.sync();
+  }
+  expect(one.budget.rechecks.allowance()).toBe(-500);
+  const third = open('third', true);
+  await third.sync();
+  expect(third.budget.rechecks.allowance()).toBe(0);
+});
+
+test('a copy that does both counts each check once', async () => {
+  const one = open('one', false);
+  one.budget.discover(PER_HOUR);
+  one.budget.rechecks.spend(10);
+  await one.sync();
+  one.budget.isRechecking = true;
+  await one.sync();
+  expect(one.budget.rechecks.perHour).toBeCloseTo(0.2 * PER_HOUR);
+  expect(one.budget.rechecks.allowance()).toBe(-10);
+});
+
+test('what a check costs is found out by one copy, and holds for all, and for who takes over', async () => {
+  const [one, two] = [open('one', true), open('two', false)];
+  await one.sync();
+  one.budget.checkCostMs = 54_321;
+  await one.sync();
+  await two.sync();
+  expect(two.budget.checkCostMs).toBe(54_321);
+  one.budget.checkCostMs = 60_000;
+  await one.sync();
+  await two.sync();
+  expect(two.budget.checkCostMs).toBe(54_321);
+  await clock.advance(30_000);
+  await two.sync();
+  expect(two.budget.checkCostMs).toBe(60_000);
+  const next = open('next', true);
+  await next.sync();
+  expect(next.budget.checkCostMs).toBe(60_000);
+});
