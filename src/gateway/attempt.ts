@@ -42,26 +42,44 @@ export class Attempt implements TcpListener {
   readonly upstream: Upstream;
   readonly startedAt: number;
   readonly #plan: Plan;
-  readonly #turns: readonly Turn[];
   readonly #events: AttemptEvents;
-  readonly #socket: TcpSocket;
+  /** Begins anew with a connection of its own. */
+  readonly #dial: () => TcpSocket;
+  readonly #turnsToTarget: () => readonly Turn[];
+  #turns: readonly Turn[] = [];
+  #socket: TcpSocket;
+  /** It was used before, so that it may have ended without our knowing. */
+  #used = false;
   #turn = -1;
-  #inbox: Inbox | null = new Inbox();
+  #inbox: Inbox | null = null;
   #received: Buffer = EMPTY;
   #phase: 'connecting' | 'asking' | 'waiting' | 'answered' | 'over' = 'connecting';
 
+  /** `idle`: a connection to the target that may take the payload at once. */
   constructor(
     tcp: Pick<Tcp, 'dial'>,
     upstream: Upstream,
     target: Target,
-    { plan, events, now }: { plan: Plan; events: AttemptEvents; now: number },
+    {
+      plan,
+      events,
+      now,
+      idle,
+    }: { plan: Plan; events: AttemptEvents; now: number; idle?: TcpSocket | undefined },
   ) {
     this.upstream = upstream;
     this.startedAt = now;
     this.#plan = plan;
-    this.#turns = plan.tunnel ? turnsTo(upstream, target) : [];
     this.#events = events;
-    this.#socket = tcp.dial(upstream.ip, upstream.port, this);
+    this.#turnsToTarget = () => (plan.tunnel ? turnsTo(upstream, target) : []);
+    this.#dial = () => tcp.dial(upstream.ip, upstream.port, this);
+    if (idle && plan.payload !== null) {
+      this.#used = true;
+      this.#phase = 'waiting';
+      this.#socket = idle;
+      idle.listener = this;
+      idle.write(plan.payload);
+    } else this.#socket = this.#begin();
   }
 
   /** Gives the connection away, with what has been received and not been judged to be part of the asking. */
@@ -86,6 +104,7 @@ export class Attempt implements TcpListener {
 
   received(bytes: Uint8Array): void {
     if (this.#phase === 'over') return;
+    this.#used = false;
     const chunk = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
     if (this.#phase === 'asking') {
       this.#inbox?.add(chunk);
@@ -105,6 +124,14 @@ export class Attempt implements TcpListener {
   closed(): void {
     if (this.#phase === 'connecting') this.#fail('unreachable');
     else if (this.#phase !== 'over') this.#fail('closed');
+  }
+
+  #begin(): TcpSocket {
+    this.#phase = 'connecting';
+    this.#turn = -1;
+    this.#turns = this.#turnsToTarget();
+    this.#inbox = new Inbox();
+    return this.#dial();
   }
 
   /** Takes the next turns of asking for a tunnel, as far as they go. */
@@ -148,12 +175,24 @@ export class Attempt implements TcpListener {
 
   #answer(doubt: string | null): void {
     this.#phase = 'answered';
-    // What follows waits in the system until somebody wants it.
-    this.#socket.pause();
     this.#events.answered(this, doubt);
+    // Unless somebody has taken it already, what follows waits in the system.
+    if (this.#isWaiting) this.#socket.pause();
+  }
+
+  get #isWaiting(): boolean {
+    return this.#phase === 'answered';
   }
 
   #fail(failure: Failure): void {
+    if (this.#used && failure === 'closed') {
+      // It had ended before: that is no failure.
+      this.#used = false;
+      this.#socket.listener = NOBODY;
+      this.#socket.destroy();
+      this.#socket = this.#begin();
+      return;
+    }
     this.cancel();
     this.#events.failed(this, failure);
   }

@@ -1,4 +1,5 @@
 import type { Engine } from './engine.ts';
+import type { Idle } from './idle.ts';
 import type { Meter } from './meter.ts';
 import type { Relay } from './relay.ts';
 import type { Target } from './target.ts';
@@ -13,6 +14,8 @@ export interface Desk {
   strict: boolean;
   /** Throws `target_refused` for a target that must not be reached. */
   check: (target: Target) => void;
+  /** Connections to proxies that may be used again. */
+  idle: Idle;
   /** Tunnels that are open; the idle ones are cut. */
   relays: Set<Relay>;
 }

@@ -1,6 +1,6 @@
 import { siteOf } from '../proxy/targets/site.ts';
 import type { Sites } from '../proxy/targets/sites.ts';
-import type { Tcp } from '../runtime/tcp.ts';
+import type { Tcp, TcpSocket } from '../runtime/tcp.ts';
 import type { Admission } from './admission.ts';
 import type { Plan } from './attempt.ts';
 import { createHedges, type Hedges } from './hedges.ts';
@@ -32,6 +32,8 @@ export interface Wish {
   target: Target;
   admission: Pick<Admission, 'suits' | 'session' | 'site'>;
   planFor: (upstream: Upstream) => Plan;
+  /** A connection through the upstream to the target that stands already. */
+  idleFor?: (upstream: Upstream) => TcpSocket | undefined;
   /** Several may be tried at once from the start. */
   wide: boolean;
 }
@@ -78,7 +80,7 @@ export function createEngine(options: EngineOptions): Engine {
   }
 
   function contest(
-    { kind, target, planFor, admission }: Wish,
+    { kind, target, planFor, idleFor, admission }: Wish,
     limits: Limits,
     onEnd: (result: RaceResult | null, tries: number) => void,
   ) {
@@ -96,6 +98,7 @@ export function createEngine(options: EngineOptions): Engine {
         tcp,
         target,
         planFor,
+        idleFor,
         hedgeMs: hedge.afterMs,
         mayHedge: hedge.take,
         monotonic,

@@ -4,6 +4,7 @@ import { Client } from './client.ts';
 import type { Desk } from './desk.ts';
 import { createEngine, type Engine, type EngineOptions } from './engine.ts';
 import { GatewayFault } from './fault.ts';
+import { createIdle } from './idle.ts';
 import type { Meter } from './meter.ts';
 import type { Relay } from './relay.ts';
 import { refusedTarget, type TargetRules } from './target.ts';
@@ -33,7 +34,7 @@ export interface Gateway {
 
 /** A tunnel of which one side has ended is cut sooner. */
 const HALF_CLOSED_MS = 60_000;
-const SWEEP_MS = 5_000;
+const SWEEP_MS = 1_000;
 
 /** Starts listening. Rejects where the address is taken. */
 export async function startGateway(options: GatewayOptions): Promise<Gateway> {
@@ -41,11 +42,13 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   const engine = createEngine(options);
   const relays = new Set<Relay>();
   const clients = new Set<Client>();
+  const idle = createIdle(monotonic);
   const desk: Desk = {
     engine,
     meter,
     monotonic,
     strict,
+    idle,
     relays,
     check(target) {
       const sentence = refusedTarget(target, rules);
@@ -67,6 +70,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
 
   function sweep(): void {
     const now = monotonic();
+    idle.sweep();
     for (const relay of relays) {
       const limit = relay.halfClosed ? Math.min(HALF_CLOSED_MS, idleMs) : idleMs;
       if (now - relay.movedAt > limit) relay.cut();
@@ -81,6 +85,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     stop() {
       clearInterval(timer);
       server.close();
+      idle.close();
       for (const relay of relays) relay.cut();
       for (const client of clients) client.socket.destroy();
     },

@@ -1,10 +1,12 @@
-import { endToEnd, type Framing, framingOf, type Head, malformed, readHead } from './http-message.ts';
+import { endToEnd, type Framing, framingOf, type Head, listOf, malformed, readHead } from './http-message.ts';
 
 /** The head of an answer. */
 export interface Answer {
   status: number;
   head: Head;
   framing: Framing;
+  /** The connection can carry another request after it. */
+  keepAlive: boolean;
 }
 
 /**
@@ -22,10 +24,19 @@ export function readAnswer(bytes: Buffer, method: string): (Answer & { bytes: nu
     start += head.bytes;
     if (status >= 200) {
       const bodiless = method === 'HEAD' || status === 204 || status === 304;
-      return { status, head, framing: bodiless ? 'none' : framingOf(head, 'until close'), bytes: start };
+      const framing = bodiless ? 'none' : framingOf(head, 'until close');
+      return { status, head, framing, keepAlive: keepsAlive(head, status, framing), bytes: start };
     }
   }
   throw malformed('There are too many interim answers.');
+}
+
+/** What asks for a login may hold it for the whole connection: that must not become somebody else's. */
+function keepsAlive(head: Head, status: number, framing: Framing): boolean {
+  if (framing === 'until close' || status === 401 || !head.line.startsWith('HTTP/1.1')) return false;
+  return !(
+    listOf(head, 'connection').includes('close') || listOf(head, 'proxy-connection').includes('close')
+  );
 }
 
 /** The head as the client gets it. */

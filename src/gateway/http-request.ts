@@ -18,6 +18,8 @@ export interface PlainRequest {
   forServer: Buffer;
   /** The client's connection can take another request after the answer. */
   keepAlive: boolean;
+  /** It says who asks: some servers hold that for the whole connection. */
+  personal: boolean;
   /** The client waits for a word before it sends the body. */
   expectsContinue: boolean;
 }
@@ -59,7 +61,7 @@ function plainRequest(
   const framing = framingOf(head, 'none');
   // An answer to HTTP/1.0 is never in chunks, which such a client would not understand.
   const version = old ? 'HTTP/1.0' : 'HTTP/1.1';
-  const rest = `${version}\r\nHost: ${authority}\r\n${fields.map(([name, value]) => `${name}: ${value}\r\n`).join('')}Connection: close\r\n\r\n`;
+  const rest = `${version}\r\nHost: ${authority}\r\n${fields.map(([name, value]) => `${name}: ${value}\r\n`).join('')}Connection: ${old ? 'close' : 'keep-alive'}\r\n\r\n`;
   const wishes = [...listOf(head, 'connection'), ...listOf(head, 'proxy-connection')];
   return {
     method,
@@ -68,6 +70,7 @@ function plainRequest(
     forProxy: Buffer.from(`${method} http://${authority}${path} ${rest}`, 'latin1'),
     forServer: Buffer.from(`${method} ${path} ${rest}`, 'latin1'),
     keepAlive: old ? wishes.includes('keep-alive') : !wishes.includes('close'),
+    personal: fields.some(([name]) => name.toLowerCase() === 'authorization'),
     expectsContinue: listOf(head, 'expect').includes('100-continue'),
   };
 }

@@ -55,6 +55,7 @@ export function sendPlain(options: PlainOptions): void {
         payload: repeatable ? headFor(request, upstream) : null,
         judge: judge(upstream),
       }),
+      ...(repeatable && { idleFor: (upstream) => desk.idle.take(upstream, request.target) }),
       wide: repeatable,
     },
     (result, tries, lost) => {
@@ -96,6 +97,8 @@ class Exchange {
   #received: Buffer;
   #answer: Answer | null = null;
   #answerEnd: BodyEnd | null = null;
+  /** The proxy has sent more than the answer. */
+  #surplus = false;
   #over = false;
 
   constructor(options: PlainOptions, result: RaceResult) {
@@ -195,6 +198,13 @@ class Exchange {
     );
   }
 
+  /** So is the proxy's, without any doubt. */
+  get #upstreamReusable(): boolean {
+    const { personal } = this.#options.request;
+    const keepAlive = this.#answer?.keepAlive === true;
+    return keepAlive && !personal && !this.#surplus && !this.#result.doubtful && this.#requestEnd.done;
+  }
+
   /** `head`: goes with it, in one piece. */
   #sendAnswer(bytes: Buffer, head: Buffer | null = null): void {
     const { client, desk, admission } = this.#options;
@@ -207,6 +217,7 @@ class Exchange {
       }
       // What a proxy sends beyond the answer belongs to nobody.
       const body = bytes.subarray(0, count);
+      this.#surplus = count < bytes.length;
       const piece = head === null ? body : Buffer.concat([head, body]);
       if (piece.length > 0 && !client.socket.write(piece)) this.#upstream.pause();
       if (this.#answerEnd?.done) this.#end('done');
@@ -240,7 +251,9 @@ class Exchange {
     const reusable = this.#reusable;
     this.#over = true;
     this.#result.member.busy--;
-    this.#upstream.destroy();
+    if (how === 'done' && this.#upstreamReusable) {
+      desk.idle.put(this.#result.member.upstream, this.#options.request.target, this.#upstream);
+    } else this.#upstream.destroy();
     if (how === 'broken') {
       // Only a broken connection tells that something is missing.
       desk.engine.lanes.plain.failed(this.#result.member, 'closed');

@@ -1,5 +1,5 @@
 import type { Sites } from '../proxy/targets/sites.ts';
-import type { Tcp } from '../runtime/tcp.ts';
+import type { Tcp, TcpSocket } from '../runtime/tcp.ts';
 import { Attempt, type Plan } from './attempt.ts';
 import type { Lane, Member, Suits } from './lane.ts';
 import type { Target } from './target.ts';
@@ -14,6 +14,8 @@ export interface RaceOptions {
   site: string;
   sites: Sites;
   planFor: (upstream: Upstream) => Plan;
+  /** A connection through the upstream to the target that stands already. */
+  idleFor?: ((upstream: Upstream) => TcpSocket | undefined) | undefined;
   /** How many are tried at once from the start. */
   width: number;
   /** How many are tried at most. */
@@ -128,7 +130,8 @@ class Contest implements Race {
   }
 
   #try(unknown: boolean): boolean {
-    const { lane, tries, suits, tcp, target, planFor, monotonic, onTry, site, sites } = this.#options;
+    const { lane, tries, suits, tcp, target, planFor, idleFor, monotonic, onTry, site, sites } =
+      this.#options;
     if (this.#tries >= tries) return false;
     const chance = sites.knows(site)
       ? (one: Member) => sites.draw(site, one.upstream.key, lane.score(one))
@@ -143,8 +146,9 @@ class Contest implements Race {
     member.busy++;
     onTry(this.#running.size > 0);
     const plan = planFor(member.upstream);
+    const idle = idleFor?.(member.upstream);
     this.#running.set(
-      new Attempt(tcp, member.upstream, target, { plan, events: this, now: monotonic() }),
+      new Attempt(tcp, member.upstream, target, { plan, events: this, now: monotonic(), idle }),
       member,
     );
     return true;

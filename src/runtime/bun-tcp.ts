@@ -2,9 +2,23 @@ import type { Socket } from 'bun';
 import { nodeTcp } from './node-tcp.ts';
 import { NOBODY, type Tcp, type TcpListener, type TcpServer, type TcpSocket } from './tcp.ts';
 
-/** TCP whose accepted connections are Bun's own: they cost half of what those of `node:net` do. */
+/**
+ * Dials that were given up before they stood. Bun cannot end them: they last as long as the system tries, about two minutes where
+ * nobody answers at all. Beyond so many `node:net` dials, which costs twice as much and can be ended.
+ */
+const MOST_ABANDONED = 128;
+let abandoned = 0;
+
+/** TCP over Bun's own sockets: they cost half of what those of `node:net` do. */
 export const bunTcp: Tcp = {
-  dial: nodeTcp.dial,
+  dial(address, port, listener) {
+    if (abandoned >= MOST_ABANDONED) return nodeTcp.dial(address, port, listener);
+    const dialled = new BunSocket(listener);
+    const options = { hostname: address, port, allowHalfOpen: true, data: dialled, socket: HANDLERS };
+    // The handlers hear of a failure, too.
+    Bun.connect<BunSocket>(options).catch(() => {});
+    return dialled;
+  },
 
   async listen({ hostname, port }, accept) {
     const server = Bun.listen<BunSocket>({
@@ -12,15 +26,13 @@ export const bunTcp: Tcp = {
       port,
       allowHalfOpen: true,
       socket: {
+        ...HANDLERS,
         open(socket) {
-          socket.data = new BunSocket(socket);
-          socket.data.listener = accept(socket.data);
+          const accepted = new BunSocket(NOBODY);
+          accepted.accepted(socket);
+          socket.data = accepted;
+          accepted.listener = accept(accepted);
         },
-        data: (socket, bytes) => socket.data.listener.received(bytes),
-        drain: (socket) => socket.data.flush(),
-        end: (socket) => socket.data.ended(),
-        close: (socket, error) => socket.data.closed(error),
-        error: (socket) => socket.data.destroy(),
       },
     });
     return { port: server.port, close: () => server.stop(false) } satisfies TcpServer;
@@ -28,21 +40,25 @@ export const bunTcp: Tcp = {
 };
 
 class BunSocket implements TcpSocket {
-  listener: TcpListener = NOBODY;
-  readonly peer: string;
-  readonly #socket: Socket<BunSocket>;
+  listener: TcpListener;
+  /** `null` until the connection stands. */
+  #socket: Socket<BunSocket> | null = null;
   /** What the system has not taken yet, in order. */
   #kept: Uint8Array[] = [];
-  #phase: 'open' | 'ending' | 'ended' | 'closed' = 'open';
+  #phase: 'connecting' | 'abandoned' | 'open' | 'ending' | 'ended' | 'closed' = 'connecting';
   #otherEnded = false;
+  #paused = false;
 
-  constructor(socket: Socket<BunSocket>) {
-    this.#socket = socket;
-    this.peer = socket.remoteAddress;
+  constructor(listener: TcpListener) {
+    this.listener = listener;
+  }
+
+  get peer(): string {
+    return this.#socket?.remoteAddress ?? '';
   }
 
   write(bytes: Uint8Array): boolean {
-    if (this.#phase !== 'open') return true;
+    if (this.#phase !== 'open' || this.#socket === null) return true;
     if (this.#kept.length === 0) {
       const sent = Math.max(0, this.#socket.write(bytes));
       if (sent === bytes.length) return true;
@@ -52,14 +68,19 @@ class BunSocket implements TcpSocket {
   }
 
   pause(): void {
-    this.#socket.pause();
+    if (this.#paused) return;
+    this.#paused = true;
+    this.#socket?.pause();
   }
 
   resume(): void {
-    this.#socket.resume();
+    if (!this.#paused) return;
+    this.#paused = false;
+    this.#socket?.resume();
   }
 
   end(): void {
+    if (this.#phase === 'connecting') this.destroy();
     if (this.#phase !== 'open') return;
     this.#phase = 'ending';
     if (this.#kept.length === 0) this.#finish();
@@ -67,14 +88,39 @@ class BunSocket implements TcpSocket {
 
   destroy(): void {
     this.#kept = [];
-    if (this.#phase !== 'closed') this.#socket.terminate();
+    if (this.#phase === 'connecting') {
+      this.#phase = 'abandoned';
+      abandoned++;
+      this.listener.closed(null);
+      return;
+    }
+    // Who cuts need not hear that the other side has ended.
+    this.#otherEnded = true;
+    if (this.#phase !== 'closed') this.#socket?.terminate();
+  }
+
+  accepted(socket: Socket<BunSocket>): void {
+    this.#socket = socket;
+    this.#phase = 'open';
+  }
+
+  opened(socket: Socket<BunSocket>): void {
+    this.#socket = socket;
+    if (this.#phase === 'abandoned') {
+      socket.terminate();
+      return;
+    }
+    this.#phase = 'open';
+    this.listener.opened();
   }
 
   /** Sends what was kept, as the system has room again. */
   flush(): void {
+    const socket = this.#socket;
+    if (socket === null) return;
     while (this.#kept.length > 0) {
       const [first = new Uint8Array()] = this.#kept;
-      const sent = Math.max(0, this.#socket.write(first));
+      const sent = Math.max(0, socket.write(first));
       if (sent < first.length) {
         this.#kept[0] = first.subarray(sent);
         return;
@@ -88,20 +134,39 @@ class BunSocket implements TcpSocket {
   ended(): void {
     this.#otherEnded = true;
     this.listener.ended();
-    if (this.#phase === 'ended') this.#socket.end();
+    if (this.#phase === 'ended') this.#socket?.end();
   }
 
   closed(error: unknown): void {
+    if (this.#phase === 'abandoned') {
+      this.#phase = 'closed';
+      abandoned--;
+      return;
+    }
+    if (this.#phase === 'closed') return;
+    const shutDown = this.#phase === 'ended';
     this.#phase = 'closed';
     this.#kept = [];
     const code = error instanceof Error && 'code' in error ? String(error.code) : null;
+    // After we have ended, Bun tells the other side's end only by closing, where the connection was dialled.
+    if (code === null && shutDown && !this.#otherEnded) this.listener.ended();
     this.listener.closed(code);
   }
 
   #finish(): void {
     this.#phase = 'ended';
     // With the other half over, too, only `end` closes the connection.
-    if (this.#otherEnded) this.#socket.end();
-    else this.#socket.shutdown();
+    if (this.#otherEnded) this.#socket?.end();
+    else this.#socket?.shutdown();
   }
 }
+
+const HANDLERS = {
+  open: (socket: Socket<BunSocket>) => socket.data.opened(socket),
+  data: (socket: Socket<BunSocket>, bytes: Uint8Array) => socket.data.listener.received(bytes),
+  drain: (socket: Socket<BunSocket>) => socket.data.flush(),
+  end: (socket: Socket<BunSocket>) => socket.data.ended(),
+  close: (socket: Socket<BunSocket>, error?: Error) => socket.data.closed(error),
+  error: (socket: Socket<BunSocket>) => socket.data.destroy(),
+  connectError: (socket: Socket<BunSocket>, error: Error) => socket.data.closed(error),
+};

@@ -25,7 +25,7 @@ describe('the head of a request', () => {
   test('is sent on in absolute form to proxies and in origin form to servers, with the host of the URL', () => {
     const request = plainOf('GET http://Example.com/a?b HTTP/1.1\r\nHost: other.example\r\nX: 1\r\n\r\n');
     expect(request.forProxy.toString()).toBe(
-      'GET http://example.com/a?b HTTP/1.1\r\nHost: example.com\r\nX: 1\r\nConnection: close\r\n\r\n',
+      'GET http://example.com/a?b HTTP/1.1\r\nHost: example.com\r\nX: 1\r\nConnection: keep-alive\r\n\r\n',
     );
     expect(request.forServer.toString()).toStartWith('GET /a?b HTTP/1.1\r\nHost: example.com\r\n');
   });
@@ -35,7 +35,7 @@ describe('the head of a request', () => {
       'POST http://a.example/ HTTP/1.1\r\nConnection: x-mine, content-length\r\nX-Mine: 1\r\nProxy-Authorization: Basic YTpi\r\nTE: trailers\r\nContent-Length: 3\r\n\r\n',
     );
     expect(request.forServer.toString()).toBe(
-      'POST / HTTP/1.1\r\nHost: a.example\r\nContent-Length: 3\r\nConnection: close\r\n\r\n',
+      'POST / HTTP/1.1\r\nHost: a.example\r\nContent-Length: 3\r\nConnection: keep-alive\r\n\r\n',
     );
   });
 

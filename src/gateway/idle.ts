@@ -1,0 +1,126 @@
+import { NOBODY, type TcpListener, type TcpSocket } from '../runtime/tcp.ts';
+import { formatTarget, type Target } from './target.ts';
+import type { Upstream } from './upstream.ts';
+
+/**
+ * Connections that have served a request and may serve another one. Each serves one target alone: many a proxy reads the first request
+ * and then only passes bytes on, so that a request for another target would reach the first one.
+ */
+export interface Idle {
+  /** A connection through the upstream to the target. It may have ended without our knowing yet. */
+  take(upstream: Upstream, target: Target): TcpSocket | undefined;
+  /** Keeps a connection on which nothing is under way. */
+  put(upstream: Upstream, target: Target, socket: TcpSocket): void;
+  /** Closes those that were not used for a while. */
+  sweep(): void;
+  /** Closes all. */
+  close(): void;
+  readonly size: number;
+}
+
+/** Beyond so many the longest unused is closed. */
+const MOST_IDLE = 1024;
+/** Of one proxy and target; more requests at once are rare. */
+const MOST_ALIKE = 4;
+/** Servers commonly wait for 5 s or longer. */
+const IDLE_MS = 4_500;
+
+export function createIdle(monotonic: () => number): Idle {
+  /** The longest unused first. */
+  const all = new Set<Resting>();
+  const byPlace = new Map<string, Resting[]>();
+
+  function forget(one: Resting): void {
+    if (!all.delete(one)) return;
+    const alike = byPlace.get(one.place) ?? [];
+    const rest = alike.filter((other) => other !== one);
+    if (rest.length === 0) byPlace.delete(one.place);
+    else byPlace.set(one.place, rest);
+  }
+
+  function end(one: Resting): void {
+    forget(one);
+    one.socket.listener = NOBODY;
+    one.socket.destroy();
+  }
+
+  return {
+    get size() {
+      return all.size;
+    },
+
+    take(upstream, target) {
+      const one = byPlace.get(placeOf(upstream, target))?.at(-1);
+      if (one === undefined) return undefined;
+      forget(one);
+      return one.socket;
+    },
+
+    put(upstream, target, socket) {
+      const place = placeOf(upstream, target);
+      const alike = byPlace.get(place) ?? [];
+      if (alike.length >= MOST_ALIKE) {
+        socket.listener = NOBODY;
+        socket.destroy();
+        return;
+      }
+      const one = new Resting(socket, place, monotonic(), end);
+      all.add(one);
+      byPlace.set(place, [...alike, one]);
+      socket.listener = one;
+      socket.resume();
+      if (all.size > MOST_IDLE) {
+        const [oldest] = all;
+        if (oldest) end(oldest);
+      }
+    },
+
+    sweep() {
+      const before = monotonic() - IDLE_MS;
+      for (const one of all) {
+        if (one.since > before) return;
+        end(one);
+      }
+    },
+
+    close() {
+      for (const one of all) end(one);
+    },
+  };
+}
+
+/** A connection at rest: whatever happens to it, it is of no use any more. */
+class Resting implements TcpListener {
+  readonly socket: TcpSocket;
+  readonly place: string;
+  readonly since: number;
+  readonly #end: (one: Resting) => void;
+
+  constructor(socket: TcpSocket, place: string, since: number, end: (one: Resting) => void) {
+    this.socket = socket;
+    this.place = place;
+    this.since = since;
+    this.#end = end;
+  }
+
+  opened(): void {}
+
+  drained(): void {}
+
+  /** Nobody has asked for this. */
+  received(): void {
+    this.#end(this);
+  }
+
+  ended(): void {
+    this.#end(this);
+  }
+
+  closed(): void {
+    this.#end(this);
+  }
+}
+
+function placeOf({ key }: Upstream, target: Target): string {
+  return `${key} ${formatTarget(target)}`;
+}

@@ -1,0 +1,159 @@
+import { afterEach, describe, expect, test } from 'bun:test';
+import { connect, createServer, type Socket } from 'node:net';
+import { createLocalRateLimiter } from '../../adapters/local/rate-limiter.ts';
+import { createAccounts } from '../../src/gateway/accounts.ts';
+import { createAdmit } from '../../src/gateway/admission.ts';
+import { type Gateway, startGateway } from '../../src/gateway/gateway.ts';
+import { createMeter } from '../../src/gateway/meter.ts';
+import { unknownUpstream } from '../../src/gateway/prover.ts';
+import { createSessions } from '../../src/gateway/sessions.ts';
+import { createMetrics } from '../../src/lib/metrics.ts';
+import { createSites } from '../../src/proxy/targets/sites.ts';
+import { bunTcp } from '../../src/runtime/bun-tcp.ts';
+import { nodeTcp } from '../../src/runtime/node-tcp.ts';
+
+const OK = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok';
+const monotonic = () => performance.now();
+
+const closers: (() => void)[] = [];
+afterEach(() => {
+  for (const close of closers.splice(0)) close();
+});
+
+interface Heard {
+  /** Which connection of the proxy, counted from 0. */
+  connection: number;
+  line: string;
+}
+
+/** A gateway over one proxy that answers each request as told; `null` ends the connection without an answer. */
+async function createWorld(
+  tcp: typeof bunTcp,
+  answer: (heard: Heard, nthOfConnection: number) => string | null,
+): Promise<{ heard: Heard[]; ask: (request: string) => Promise<string>; gateway: Gateway }> {
+  const heard: Heard[] = [];
+  const sockets = new Set<Socket>();
+  let connections = 0;
+  const proxy = createServer((socket) => {
+    const connection = connections++;
+    let count = 0;
+    sockets.add(socket);
+    socket.on('error', () => {});
+    socket.on('data', (bytes: Buffer) => {
+      const one = { connection, line: bytes.toString().split('\r\n')[0] ?? '' };
+      heard.push(one);
+      const text = answer(one, count++);
+      if (text === null) socket.end();
+      else socket.write(text);
+    });
+  });
+  await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve));
+  const address = proxy.address();
+  const port = typeof address === 'object' && address ? address.port : 0;
+  const limiter = createLocalRateLimiter({ now: monotonic });
+  const gateway = await startGateway({
+    tcp,
+    sites: createSites({ random: Math.random }),
+    hostname: '127.0.0.1',
+    port: 0,
+    rules: { ports: null, allowPrivate: true, own: new Set() },
+    tries: 3,
+    timeoutMs: 5000,
+    idleMs: 60_000,
+    connections: 100,
+    strict: false,
+    random: Math.random,
+    monotonic,
+    meter: createMeter(createMetrics()),
+    onFailure: () => {},
+    admit: createAdmit({
+      verify: undefined,
+      limiter,
+      accounts: createAccounts({ limiter, connections: 100 }),
+      sessions: createSessions(monotonic),
+      suits: () => true,
+    }),
+  });
+  const upstream = unknownUpstream({ protocol: 'http', ip: '127.0.0.1', port });
+  gateway.engine.set({ ...upstream, proven: { tunnel: true, plain: true } });
+  closers.push(
+    () => gateway.stop(),
+    () => proxy.close(),
+    () => {
+      for (const socket of sockets) socket.destroy();
+    },
+  );
+  const ask = (request: string) =>
+    new Promise<string>((resolve, reject) => {
+      const socket = connect(gateway.port, '127.0.0.1');
+      let text = '';
+      socket.on('data', (bytes: Buffer) => {
+        text += bytes.toString();
+      });
+      socket.on('error', reject);
+      socket.on('close', () => resolve(text));
+      socket.write(request);
+    });
+  return { heard, ask, gateway };
+}
+
+const get = (url: string, ...more: string[]) =>
+  `GET ${url} HTTP/1.1\r\n${['Host: x', 'Connection: close', ...more].join('\r\n')}\r\n\r\n`;
+const connectionsOf = (heard: readonly Heard[]) => heard.map(({ connection }) => connection);
+
+describe.each([
+  ['Bun', bunTcp],
+  ['node:net', nodeTcp],
+] as const)('over the sockets of %s', (_, tcp) => {
+  test('a connection to a proxy is used again for the same target, and for no other', async () => {
+    const { heard, ask } = await createWorld(tcp, () => OK);
+    for (const url of [
+      'http://a.example/1',
+      'http://a.example/2',
+      'http://b.example/3',
+      'http://a.example:8080/4',
+    ])
+      expect(await ask(get(url))).toEndWith('\r\n\r\nok');
+    expect(connectionsOf(heard)).toEqual([0, 0, 1, 2]);
+  });
+
+  test('a GET whose connection had ended is asked again over a new one', async () => {
+    const { heard, ask } = await createWorld(tcp, ({ connection }, nth) =>
+      connection === 0 && nth === 1 ? null : OK,
+    );
+    expect(await ask(get('http://a.example/1'))).toEndWith('ok');
+    expect(await ask(get('http://a.example/2'))).toEndWith('ok');
+    expect(heard.map(({ connection, line }) => [connection, line.split(' ')[1]])).toEqual([
+      [0, 'http://a.example/1'],
+      [0, 'http://a.example/2'],
+      [1, 'http://a.example/2'],
+    ]);
+  });
+
+  test('a connection is used once where the request says who asks, or the answer leaves a doubt', async () => {
+    const answers: Record<string, string> = {
+      surplus: `${OK}HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nforged`,
+      closing: 'HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok',
+      old: 'HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nok',
+      login: 'HTTP/1.1 401 Unauthorized\r\nWWW-Authenticate: NTLM\r\nContent-Length: 2\r\n\r\nok',
+    };
+    const { heard, ask } = await createWorld(
+      tcp,
+      ({ line }) => answers[/example\/(\w+)/.exec(line)?.[1] ?? ''] ?? OK,
+    );
+    for (const path of Object.keys(answers))
+      expect(await ask(get(`http://a.example/${path}`))).toEndWith('ok');
+    expect(await ask(get('http://a.example/personal', 'Authorization: Basic YTpi'))).toEndWith('ok');
+    expect(await ask(get('http://a.example/last'))).toEndWith('ok');
+    expect(connectionsOf(heard)).toEqual([0, 1, 2, 3, 4, 5]);
+  });
+
+  test('what must not be sent twice gets a connection of its own', async () => {
+    const { heard, ask } = await createWorld(tcp, () => OK);
+    const post =
+      'POST http://a.example/ HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 0\r\n\r\n';
+    expect(await ask(get('http://a.example/1'))).toEndWith('ok');
+    expect(await ask(post)).toEndWith('ok');
+    expect(connectionsOf(heard)).toEqual([0, 1]);
+  });
+});
