@@ -3,6 +3,7 @@ import { fileURLToPath } from 'node:url';
 /** Files that are read as they are: data of packages, and what browsers get. `scripts/build.ts` puts each into the binary. */
 export const ASSETS = [
   '@ip-location-db/geo-whois-asn-country-mmdb/geo-whois-asn-country.mmdb',
+  'libheif-js/libheif-wasm/libheif.wasm',
   // The parts of the style sheet, in their order.
   './web/client/base.css',
   './web/client/frame.css',

@@ -204,6 +204,10 @@ export const settings = Type.Object({
     'on',
     'Jail of the conversion processes, on Linux: as far as the kernel has the means, wholly or not at all, or none.',
   ),
+  IMAGE_HEIC: flag(
+    'on',
+    'HEIC pictures, as phones make them, are accepted. Their compression is under patents in some countries.',
+  ),
   IMAGE_CONVERT_TIMEOUT: duration('30s', 'Time limit of one conversion.', '100ms'),
   IMAGE_DELETE_BY_ADDRESS: period(
     'always',

@@ -4,6 +4,7 @@ import type { HomeSection } from '../web/home-page.ts';
 import { pageResponse } from '../web/page-response.ts';
 import type { Site } from '../web/site.ts';
 import { uploadSection } from '../web/upload-form.ts';
+import { acceptedWords } from './codec/formats.ts';
 import { EXTENSIONS, FORMATS, type ImageRecord } from './image.ts';
 import type { ImageService } from './service.ts';
 
@@ -46,12 +47,13 @@ export async function imageHome({
     fault = error.message;
     return { items: [] };
   });
-  const { maxUploadBytes, retentionMs } = service.limits;
+  const { maxUploadBytes, retentionMs, heic = true } = service.limits;
   return {
     content: uploadSection({
       basePath,
       maxUploadBytes,
       needsToken,
+      accepted: acceptedWords(heic, 'or'),
       formats: FORMATS,
       retentionDays: retentionMs / 86_400_000,
       latest: latest.items.map(tileOf),

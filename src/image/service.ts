@@ -36,6 +36,8 @@ export interface ImageLimits {
   maxUploadBytes: number;
   maxPixels: number;
   maxFrames: number;
+  /** Whether HEIC is accepted, which it is when not given. */
+  heic?: boolean;
   retentionMs: number;
   cleanupIntervalMs: number;
   /** How long files without a record stay in quarantine. */

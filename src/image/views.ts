@@ -1,14 +1,12 @@
 import type { Static } from '@sinclair/typebox';
 import { formatTimestamp } from '../lib/clock.ts';
+import { acceptedFormats } from './codec/formats.ts';
 import { formatCursor } from './cursor.ts';
 import { FORMATS, type ImageRecord } from './image.ts';
 import { deleteUrl, linksOf, pageUrl, rawUrl } from './links.ts';
 import type { infoAnswer, listAnswer, statsAnswer, uploadAnswer } from './schemas.ts';
 import type { ImageLimits, Uploaded } from './service.ts';
 import type { ImageSummary, Page } from './store.ts';
-
-/** Formats that an upload may have. */
-export const ACCEPTED_FORMATS = ['jpeg', 'png', 'webp', 'gif', 'avif', 'tiff'] as const;
 
 /** What the public may know of an image: never the uploader's address, never a hash. */
 function facts({ id, filename, format, width, height, frames, size, createdAt }: ImageRecord) {
@@ -76,7 +74,7 @@ export function statsView(
     protected: summary.protected,
     bytes: summary.bytes,
     formats: Object.fromEntries(summary.formats.map(({ format, count }) => [format, count])),
-    accepted_formats: [...ACCEPTED_FORMATS],
+    accepted_formats: acceptedFormats(limits.heic ?? true),
     output_formats: [...FORMATS],
     max_upload_bytes: limits.maxUploadBytes,
     max_pixels: limits.maxPixels,

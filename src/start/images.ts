@@ -44,6 +44,7 @@ export async function startImages({
     maxUploadBytes: config.IMAGE_MAX_UPLOAD,
     maxPixels: config.IMAGE_MAX_PIXELS,
     maxFrames: config.IMAGE_MAX_FRAMES,
+    heic: config.IMAGE_HEIC,
     retentionMs: config.IMAGE_RETENTION,
     cleanupIntervalMs: config.IMAGE_CLEANUP_INTERVAL,
     deleteByAddressMs: config.IMAGE_DELETE_BY_ADDRESS,
@@ -61,6 +62,7 @@ export async function startImages({
     timeoutMs: config.IMAGE_CONVERT_TIMEOUT,
     maxPixels: limits.maxPixels,
     maxFrames: limits.maxFrames,
+    heic: limits.heic,
     memoryLimitBytes: config.IMAGE_WORKER_MEMORY,
     ...(config.RATE_LIMITS && {
       budget: createBudget(stores.limiter, config.RATE_LIMITS.conversion),

@@ -13,7 +13,7 @@ const WORDS: Partial<Record<ErrorCode, [title: string, advice: string]>> = {
   unavailable: ['Something is away', 'A part that the server needs does not answer. It will be back.'],
   storage_full: ['The storage is full', 'Nothing can be uploaded until there is room again.'],
   too_large: ['This file is too large', 'Make it smaller, or choose another one.'],
-  not_an_image: ['This is not a picture', 'JPEG, PNG, WebP, GIF, AVIF and TIFF are taken.'],
+  not_an_image: ['This file is not accepted', 'Save it in one of these formats, or choose another one.'],
   undecodable_image: [
     'This picture is broken',
     'It could not be read. Save it again, or choose another one.',

@@ -8,6 +8,8 @@ export interface UploadForm {
   maxUploadBytes: number;
   /** True where only holders of tokens may upload. */
   needsToken: boolean;
+  /** Formats that may be uploaded, in words. */
+  accepted: string;
   /** Formats to choose from, besides `auto`. */
   formats: readonly string[];
   /** Images that nobody opens for so long are removed. */
@@ -19,11 +21,11 @@ export interface UploadForm {
 
 /** The image host on the first page: a place to drop pictures on, what this browser has uploaded, the latest ones. */
 export function uploadSection(form: UploadForm): Html {
-  const { basePath, maxUploadBytes, needsToken, formats, retentionDays, latest, fault } = form;
+  const { basePath, maxUploadBytes, needsToken, accepted, formats, retentionDays, latest, fault } = form;
   return html`<section class="hero" aria-labelledby="upload-title">
 <div class="pitch">
 <h1 id="upload-title">Drop a picture, get a link.</h1>
-<p class="lead">Made small, turned upright, freed of what it tells about you.</p>
+<p class="lead">Smaller, the right way up, and without the data that give you away.</p>
 <ul class="promises">
 <li>${icon('check')}Place, time and camera are taken out</li>
 <li>${icon('check')}Links for chats, Markdown, HTML and forums</li>
@@ -33,9 +35,9 @@ export function uploadSection(form: UploadForm): Html {
 </div>
 <form id="upload" class="upload" method="post" enctype="multipart/form-data" action="${basePath}/api/upload" data-max-bytes="${maxUploadBytes}" data-pages="${basePath}/i/">
 <div class="dropzone">
-<input class="visually-hidden" id="file" type="file" name="image" required accept="image/jpeg,image/png,image/webp,image/gif,image/avif,image/tiff" aria-describedby="file-hint">
+<input class="visually-hidden" id="file" type="file" name="image" required accept="image/jpeg,image/png,image/webp,image/gif,image/avif,image/heic,image/heif,image/tiff" aria-describedby="file-hint">
 <label for="file">${icon('upload')}<span class="dropzone-action">Choose pictures</span><span class="needs-script">or drop them here, or <span class="keys">paste with <kbd>Ctrl</kbd> <kbd>V</kbd></span></span></label>
-<p class="small muted" id="file-hint">JPEG, PNG, WebP, GIF, AVIF or TIFF, up to ${readableBytes(maxUploadBytes)} each. Kept until nobody has opened them for ${Math.round(retentionDays)} days.</p>
+<p class="small muted" id="file-hint">${accepted}, up to ${readableBytes(maxUploadBytes)} each. Kept until nobody has opened them for ${Math.round(retentionDays)} days.</p>
 <noscript><p class="no-script-file">The chosen file is sent by this button.</p><button type="submit">Upload</button></noscript>
 </div>
 ${needsToken && html`<p class="fields needs-script"><label for="token">Token</label> <input id="token" type="password" autocomplete="off" placeholder="Only holders of a token may upload here"></p>`}

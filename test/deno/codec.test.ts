@@ -52,7 +52,9 @@ test('a conversion process with the permissions it is given converts, and says h
     const [program = '', ...args] = denoRuntime.selfCommand();
     const worker = spawn(program, [...args, 'convert-worker'], { stdio: ['pipe', 'pipe', 'inherit'] });
     const job = { input, output, format: 'avif', stripExif: true, maxWidth: 4096 };
-    worker.stdin.write(`${JSON.stringify({ id: 1, job, limits: { maxPixels: 1e8, maxFrames: 1 } })}\n`);
+    worker.stdin.write(
+      `${JSON.stringify({ id: 1, job, limits: { maxPixels: 1e8, maxFrames: 1, heic: true } })}\n`,
+    );
     const told: number[] = [];
     for await (const line of createInterface({ input: worker.stdout })) {
       const reply = JSON.parse(line) as WorkerReply;

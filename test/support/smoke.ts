@@ -1,4 +1,5 @@
 import { strict as assert } from 'node:assert';
+import { readFile } from 'node:fs/promises';
 
 /** A 2 x 2 pixel PNG. */
 const PNG = Uint8Array.fromBase64(
@@ -45,6 +46,7 @@ export async function smoke(url: string): Promise<void> {
   await openPage(url, '/docs');
   await testAProxy(url);
   for (const format of ['webp', 'jpeg', 'png', 'avif', 'gif']) await storeAndDelete(url, format);
+  await storeAndDelete(url, 'webp', await readFile(new URL('../fixtures/display-p3.heic', import.meta.url)));
   const cleaned = await fetch(`${url}/api/cleanup`, { method: 'POST' });
   assert.equal(cleaned.status, 200, await cleaned.text());
   const refreshed = await fetch(`${url}/api/refresh`, { method: 'POST' });
@@ -82,16 +84,20 @@ async function testAProxy(url: string): Promise<void> {
   assert.notEqual(JSON.parse(body).alive, true);
 }
 
-async function storeAndDelete(url: string, format: string): Promise<void> {
+async function storeAndDelete(
+  url: string,
+  format: string,
+  picture: Uint8Array<ArrayBuffer> = PNG,
+): Promise<void> {
   const form = new FormData();
-  form.set('image', new File([PNG], 'square.png'));
+  form.set('image', new File([picture], 'square'));
   form.set('format', format);
   const answer = await fetch(`${url}/api/upload`, { method: 'POST', body: form });
   const body = await answer.text();
   assert.equal(answer.status, 201, body);
   const stored = JSON.parse(body);
   assert.equal(stored.format, format);
-  assert.equal(stored.width, 2);
+  assert.equal(stored.width, picture === PNG ? 2 : 64);
   await openPage(url, `/i/${stored.id}`);
   for (const path of [new URL(stored.raw_url).pathname, `/api/info/${stored.id}`]) {
     const found = await fetch(`${url}${path}`);

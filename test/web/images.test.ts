@@ -109,7 +109,9 @@ describe('uploading', () => {
       '/',
       async (page) => {
         await page.setInputFiles('#file', file('letter.png', Buffer.from('Dear all,')));
-        await cardOf(page, 'letter.png').getByText(/image/i).waitFor();
+        await cardOf(page, 'letter.png')
+          .getByText(/no known picture format; JPEG/)
+          .waitFor();
         await page.setInputFiles('#file', file('huge.png', Buffer.alloc(3_000_000)));
         await cardOf(page, 'huge.png').getByText('2 MiB are the most').waitFor();
         await cardOf(page, 'huge.png').getByText('Dismiss').click();
@@ -267,7 +269,7 @@ describe('without scripts', () => {
       async (page) => {
         await page.setInputFiles('#file', file('letter.png', Buffer.from('Dear all,')));
         await page.getByRole('button', { name: 'Upload' }).click();
-        await page.getByRole('heading', { name: 'This is not a picture' }).waitFor();
+        await page.getByRole('heading', { name: 'This file is not accepted' }).waitFor();
       },
       { ...off, expected: /status of 415/ },
     );

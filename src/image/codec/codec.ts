@@ -5,6 +5,7 @@ import type { Log } from '../../lib/logger.ts';
 import type { Budget } from './budget.ts';
 import type { Environment } from './environment.ts';
 import { createFairQueue, type Purpose, type Queued } from './fair-queue.ts';
+import { acceptedWords, formatName } from './formats.ts';
 import { countFrames } from './frames.ts';
 import { readHeader } from './header.ts';
 import { checkLimits } from './limits.ts';
@@ -67,6 +68,8 @@ export interface CodecOptions {
   /** Width x height x frames of an input. */
   maxPixels: number;
   maxFrames: number;
+  /** HEIC is accepted when not given. */
+  heic?: boolean;
   /** Jobs that may wait; 64 a worker by default. */
   maxQueue?: number;
   /** Jobs of one client that may wait; a quarter of all by default. */
@@ -102,8 +105,8 @@ const MOST_STRETCH = 10;
 
 /** Makes the codec. Nothing is started before the first conversion. */
 export function createCodec(options: CodecOptions): Codec {
-  const { workers, maxPixels, maxFrames, now, budget } = options;
-  const limits = { maxPixels, maxFrames };
+  const { workers, maxPixels, maxFrames, heic = true, now, budget } = options;
+  const limits = { maxPixels, maxFrames, heic };
   const jail = options.sandbox && options.sandbox !== 'off' ? { must: options.sandbox === 'require' } : null;
   const maxQueue = options.maxQueue ?? 64 * workers;
   const maxClientQueue = options.maxClientQueue ?? Math.ceil(maxQueue / 4);
@@ -179,7 +182,9 @@ export function createCodec(options: CodecOptions): Codec {
     signal?.throwIfAborted();
     const header = await readHeader(job.input);
     if (!header) {
-      throw new AppError('not_an_image', 'The file is no JPEG, PNG, WebP, GIF, AVIF or TIFF image.');
+      const name = await formatName(job.input);
+      const found = name ? `is ${name}` : 'is of no known picture format';
+      throw new AppError('not_an_image', `The file ${found}; ${acceptedWords(heic)} are accepted.`);
     }
     const { kind, size } = header;
     const frames = await countFrames(job.input, kind, maxFrames + 1);

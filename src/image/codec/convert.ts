@@ -5,9 +5,12 @@ import { storageFull } from '../../lib/storage-full.ts';
 import type { Format } from '../image.ts';
 import { encode, MAX_OUTPUT_SIDE } from './encode.ts';
 import { isLosslessWebp } from './header.ts';
+import { heicAsPng } from './heic.ts';
 import { checkLimits } from './limits.ts';
 import type { Converted, ConvertJob, InputLimits } from './protocol.ts';
 import { loadSharp, type Metadata, type Sharp, type SharpOptions } from './sharp.ts';
+
+const HEIC_REFUSED = 'The file is a HEIC picture, which this server does not take; send it as JPEG.';
 
 /** Lossless pictures below this many bytes a pixel are drawings and screenshots; photos need 1.2 and more. */
 const FLAT_BYTES_PER_PIXEL = 0.5;
@@ -27,6 +30,8 @@ const INPUT: SharpOptions = { failOn: 'error', limitInputPixels: false };
 export async function convert(job: ConvertJob, limits: InputLimits): Promise<Converted> {
   const sharp = await loadSharp();
   const header = await decoding(() => sharp(job.input, INPUT).metadata());
+  const isHeic = header.format === 'heif' && header.compression === 'hevc';
+  if (isHeic && !limits.heic) throw new AppError('not_an_image', HEIC_REFUSED);
   const source = describe(header);
   checkLimits(source, limits);
   const format = job.format === 'auto' ? keptFormat(header) : job.format;
@@ -39,7 +44,8 @@ export async function convert(job: ConvertJob, limits: InputLimits): Promise<Con
   const scale = Math.min(1, box.width / upright.width, box.height / upright.height);
   const isFlat = await hasFlatSource(job.input, header, source);
 
-  const opened = sharp(job.input, { ...INPUT, animated });
+  const input = isHeic ? await heicAsPng(job.input, header) : job.input;
+  const opened = sharp(input, { ...INPUT, animated });
   const turned = animated ? opened : opened.autoOrient();
   const fitted = scale < 1 ? turned.resize({ ...box, fit: 'inside', withoutEnlargement: true }) : turned;
   const encoding = {

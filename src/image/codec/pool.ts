@@ -376,9 +376,10 @@ function costOf({ child }: Worker<Task>, { cpu: { before, last }, startedAt }: R
 
 /** The line that ends a job. */
 type Answer = Extract<JobReply, { id: number }>;
+type Failure = Extract<Answer, { failed: unknown }>['failed'];
 
-function failure({ code, message, reason }: { code: string; message: string; reason?: string }): Error {
-  if (code === 'undecodable_image' || code === 'image_limit' || code === 'storage_full') {
+function failure({ code, message, reason }: Failure): Error {
+  if (code !== 'internal') {
     return new AppError(code, message, reason === undefined ? {} : { cause: reason });
   }
   return new Error(`conversion failed: ${message}`);

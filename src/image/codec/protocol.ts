@@ -25,6 +25,8 @@ export interface InputLimits {
   /** Width x height x frames. */
   maxPixels: number;
   maxFrames: number;
+  /** Whether HEIC is decoded. */
+  heic: boolean;
 }
 
 /** A line to the worker. */
@@ -57,8 +59,8 @@ export const WorkerReply = Type.Union([
     id: Type.Integer(),
     failed: Type.Object({
       code: Type.Union(
-        (['undecodable_image', 'image_limit', 'storage_full', 'internal'] as const).map((code) =>
-          Type.Literal(code),
+        (['not_an_image', 'undecodable_image', 'image_limit', 'storage_full', 'internal'] as const).map(
+          (code) => Type.Literal(code),
         ),
       ),
       message: Type.String(),

@@ -1,0 +1,58 @@
+import { open } from 'node:fs/promises';
+
+const ACCEPTED = {
+  jpeg: 'JPEG',
+  png: 'PNG',
+  webp: 'WebP',
+  gif: 'GIF',
+  avif: 'AVIF',
+  heic: 'HEIC',
+  tiff: 'TIFF',
+};
+
+export type AcceptedFormat = keyof typeof ACCEPTED;
+
+/** What may be uploaded. */
+export function acceptedFormats(heic: boolean): AcceptedFormat[] {
+  const all: AcceptedFormat[] = ['jpeg', 'png', 'webp', 'gif', 'avif', 'heic', 'tiff'];
+  return heic ? all : all.filter((format) => format !== 'heic');
+}
+
+/** The same for people: `JPEG, PNG and TIFF`. */
+export function acceptedWords(heic: boolean, last: 'and' | 'or' = 'and'): string {
+  const names = acceptedFormats(heic).map((format) => ACCEPTED[format]);
+  return `${names.slice(0, -1).join(', ')} ${last} ${names.at(-1)}`;
+}
+
+/** What people send that is not accepted, by its first bytes; the first that fits counts. */
+const OTHERS: readonly [pattern: RegExp, name: string][] = [
+  [/^BM/, 'a BMP picture'],
+  [/^\0\0[\x01\x02]\0/, 'an icon or cursor of Windows'],
+  [/^(\xff\x0a|\0\0\0\x0cJXL )/, 'a JPEG XL picture'],
+  [/^(\0\0\0\x0cjP {2}|\xff\x4f\xff\x51)/, 'a JPEG 2000 picture'],
+  [/^8BPS/, 'a Photoshop file'],
+  [/^%PDF-/, 'a PDF'],
+  [/^(\xef\xbb\xbf)?\s*<(svg|(\?xml|!--|!doctype svg).*<svg)/is, 'an SVG drawing'],
+  [/^(\xef\xbb\xbf)?\s*<(!doctype html|html)/i, 'a web page'],
+  [/^\x1a\x45\xdf\xa3/, 'a WebM or Matroska video'],
+  [/^....ftypcrx /s, 'a raw photo'],
+  [/^....ftyp/s, 'a video'],
+  [/^v\/1\x01/, 'an OpenEXR picture'],
+  [/^#\?RADIANCE/, 'a Radiance picture'],
+  [/^PK\x03\x04/, 'a ZIP archive'],
+];
+
+const HEAD_BYTES = 512;
+
+/** What a file is that no decoder here reads, with its article; `null` where its first bytes do not tell. */
+export async function formatName(path: string): Promise<string | null> {
+  const file = await open(path, 'r');
+  try {
+    const { buffer, bytesRead } = await file.read(Buffer.alloc(HEAD_BYTES), 0, HEAD_BYTES, 0);
+    if (bytesRead === 0) return null;
+    const head = buffer.toString('latin1', 0, bytesRead);
+    return OTHERS.find(([pattern]) => pattern.test(head))?.[1] ?? null;
+  } finally {
+    await file.close();
+  }
+}

@@ -1,0 +1,53 @@
+import { readFile } from 'node:fs/promises';
+import { assetPath } from '../../assets.ts';
+import { AppError } from '../../errors.ts';
+import { writePng } from './png.ts';
+import type { Metadata } from './sharp.ts';
+
+/** What is used of libheif's interface for JavaScript, which comes without types that fit it. */
+interface LibHeif {
+  HeifDecoder: new () => { decode(file: Uint8Array): HeifImage[]; decoder: unknown };
+  heif_context_free(context: unknown): void;
+}
+
+interface HeifImage {
+  is_primary(): boolean;
+  get_width(): number;
+  get_height(): number;
+  /** Draws into `target`, RGBA, upright; hears `null` where the picture cannot be decoded. */
+  display(target: Picture, done: (drawn: Picture | null) => void): void;
+  free(): void;
+}
+
+interface Picture {
+  data: Uint8ClampedArray<ArrayBuffer>;
+  width: number;
+  height: number;
+}
+
+/**
+ * Decodes the main picture of a HEIC file, for which the libheif inside sharp has no decoder (HEVC). Answers it as a PNG
+ * without compression that carries the colour profile and EXIF over, so that the rest goes the way of all pictures.
+ * `header`: what sharp has read of the file. Takes some twelve bytes a pixel.
+ * @throws {AppError} `undecodable_image`.
+ */
+export async function heicAsPng(path: string, { icc, exif, hasAlpha }: Metadata): Promise<Buffer> {
+  const { HeifDecoder } = await loadLibHeif();
+  const images = new HeifDecoder().decode(await readFile(path));
+  const image = images.find((one) => one.is_primary()) ?? images[0];
+  if (!image) throw undecodable();
+  const [width, height] = [image.get_width(), image.get_height()];
+  const target = { data: new Uint8ClampedArray(width * height * 4), width, height };
+  const drawn = await new Promise<Picture | null>((resolve) => image.display(target, resolve));
+  if (drawn === null) throw undecodable();
+  for (const one of images) one.free();
+  return writePng({ pixels: target.data, width, height, hasAlpha, icc, exif });
+}
+
+async function loadLibHeif(): Promise<LibHeif> {
+  const { default: load } = await import('libheif-js/libheif-wasm/libheif.js');
+  const wasmBinary = await readFile(assetPath('libheif-js/libheif-wasm/libheif.wasm'));
+  return load({ wasmBinary }) as unknown as LibHeif;
+}
+
+const undecodable = () => new AppError('undecodable_image', 'The HEIC picture is damaged or cut short.');

@@ -1,0 +1,75 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { readFile } from 'node:fs/promises';
+import sharp from 'sharp';
+import { type CodecBench, startCodec } from '../support/codec.ts';
+
+/**
+ * Four colours, one a quarter: red, green, blue, white. Made by libheif's encoder for HEVC from an sRGB picture; the first with
+ * the profile Display P3, the second with a turn by 90° (`irot`) and EXIF that names a place.
+ */
+const displayP3 = await readFile('test/fixtures/display-p3.heic');
+const turned = await readFile('test/fixtures/turned.heic');
+
+let bench: CodecBench;
+beforeAll(async () => {
+  bench = await startCodec({ sandbox: 'require' });
+});
+afterAll(() => bench.stop());
+
+/** The colours in the middle of each quarter, row by row. */
+async function quarters(picture: Buffer): Promise<number[][]> {
+  const { data, info } = await sharp(picture).removeAlpha().raw().toBuffer({ resolveWithObject: true });
+  const places = [0.25, 0.75].flatMap((y) => [0.25, 0.75].map((x) => [x, y] as const));
+  return places.map(([x, y]) => {
+    const at = (Math.floor(info.height * y) * info.width + Math.floor(info.width * x)) * 3;
+    return [...data.subarray(at, at + 3)].map((value) => Math.round(value / 16) * 16);
+  });
+}
+
+const [RED, GREEN, BLUE, WHITE] = [
+  [256, 0, 0],
+  [0, 256, 0],
+  [0, 0, 256],
+  [256, 256, 256],
+];
+
+test('a HEIC picture in Display P3 is converted to the same colours in sRGB, without a profile', async () => {
+  const { bytes, ...converted } = await bench.convert(displayP3, { format: 'png' });
+  expect(converted).toMatchObject({ format: 'png', width: 64, height: 48, frames: 1 });
+  expect(await quarters(bytes)).toEqual([RED, GREEN, BLUE, WHITE]);
+  expect((await sharp(bytes).metadata()).icc).toBeUndefined();
+});
+
+test('a HEIC picture leaves upright and without its EXIF', async () => {
+  const { bytes, width, height } = await bench.convert(turned, { format: 'png' });
+  expect([width, height]).toEqual([48, 64]);
+  expect(await quarters(bytes)).toEqual([BLUE, RED, WHITE, GREEN]);
+  expect((await sharp(bytes).metadata()).exif).toBeUndefined();
+});
+
+test('a HEIC picture keeps profile and EXIF where they were asked for, and is not turned twice', async () => {
+  const { bytes } = await bench.convert(turned, { format: 'jpeg', stripExif: false });
+  const { exif, icc, orientation } = await sharp(bytes).metadata();
+  expect(exif?.includes('Phone')).toBe(true);
+  expect(icc?.length).toBeGreaterThan(0);
+  expect(orientation ?? 1).toBe(1);
+  expect(await quarters(bytes)).toEqual([BLUE, RED, WHITE, GREEN]);
+});
+
+test('a HEIC picture that is cut short is refused', async () => {
+  await expect(bench.convert(displayP3.subarray(0, -200))).rejects.toMatchObject({
+    code: 'undecodable_image',
+  });
+});
+
+test('where HEIC is switched off, a picture is refused by the name of its format', async () => {
+  const without = await startCodec({ heic: false });
+  try {
+    await expect(without.convert(displayP3)).rejects.toMatchObject({
+      code: 'not_an_image',
+      message: expect.stringContaining('HEIC'),
+    });
+  } finally {
+    await without.stop();
+  }
+});
