@@ -1,0 +1,116 @@
+import { AppError } from '../errors.ts';
+import type { CountryCount } from './country-counts.ts';
+import { createExitFilter, type ExportQuery, exportProxies } from './export.ts';
+import type { PoolHistory, PoolSample } from './pool-history.ts';
+import { PROTOCOLS, type ProxyFilter, type ProxyRecord, type Sort, STATUSES } from './proxy.ts';
+import type { PoolSummary, ProxyQuery, ProxyStore } from './store.ts';
+
+/** Some of the matches, and the count of all. */
+export interface Found {
+  items: ProxyRecord[];
+  total: number;
+}
+
+export interface PoolOverview {
+  summary: PoolSummary;
+  countries: CountryCount[];
+  samples: PoolSample[];
+}
+
+/** What can be asked about the pool. */
+export interface PoolReading {
+  list(query: ProxyQuery): Promise<Found>;
+  /** Like `list`, drawn at random. */
+  sample(filter: ProxyFilter, limit: number): Promise<Found>;
+  /** Of the matches with one exit address only the most dependable. */
+  unique(query: Omit<ProxyQuery, 'sort'> & { sort: Sort | 'random' }): Promise<Found>;
+  /** All matches as text, in pieces of some hundred. */
+  export(query: ExportQuery): AsyncIterable<string>;
+  stats(): Promise<{ alive: number; total: number; avg_response_time: number; countries: number }>;
+  /** What is drawn of the pool: its numbers, the living by country, and how it was over the last two days. */
+  overview(): Promise<PoolOverview>;
+  filters(): Promise<{ protocols: readonly string[]; countries: string[]; statuses: readonly string[] }>;
+  /** @throws {AppError} `not_found` */
+  get(id: number): Promise<ProxyRecord>;
+  /** Changes whenever an answer about the pool may. */
+  version(): string | Promise<string>;
+}
+
+export interface PoolReadingOptions {
+  store: Pick<
+    ProxyStore,
+    'find' | 'sample' | 'stream' | 'endpoints' | 'lookup' | 'get' | 'summary' | 'version'
+  >;
+  countCountries: () => Promise<CountryCount[]>;
+  history: Pick<PoolHistory, 'samples'>;
+  /** 0 to 1. */
+  random: () => number;
+}
+
+const ORDERS: Record<Exclude<Sort, 'dependable'>, (a: ProxyRecord, b: ProxyRecord) => number> = {
+  response_time: (a, b) => (a.responseMs ?? Infinity) - (b.responseMs ?? Infinity) || a.id - b.id,
+  last_checked: (a, b) => b.lastChecked - a.lastChecked || a.id - b.id,
+  first_seen: (a, b) => b.firstSeen - a.firstSeen || a.id - b.id,
+};
+
+/** Fisher and Yates. */
+function shuffle(records: ProxyRecord[], random: () => number): void {
+  for (let last = records.length - 1; last > 0; last--) {
+    const other = Math.floor(random() * (last + 1));
+    const [a, b] = [records[last], records[other]];
+    if (a && b) [records[last], records[other]] = [b, a];
+  }
+}
+
+export function createPoolReading({
+  store,
+  countCountries,
+  history,
+  random,
+}: PoolReadingOptions): PoolReading {
+  return {
+    list: (query) => store.find(query),
+    sample: (filter, limit) => store.sample(filter, limit),
+    export: (query) => exportProxies(store, query),
+    version: () => store.version(),
+
+    async unique({ filter, sort, offset, limit }) {
+      const isFirst = createExitFilter();
+      const found: ProxyRecord[] = [];
+      for await (const batch of store.stream(filter)) found.push(...batch.filter(isFirst));
+      if (sort === 'random') shuffle(found, random);
+      else if (sort !== 'dependable') found.sort(ORDERS[sort]);
+      return { items: found.slice(offset, offset + limit), total: found.length };
+    },
+
+    async stats() {
+      const { alive, total, averageResponseMs, aliveCountries } = await store.summary();
+      return {
+        alive,
+        total,
+        avg_response_time: Math.round(averageResponseMs * 100) / 100,
+        countries: aliveCountries.length,
+      };
+    },
+
+    async overview() {
+      const [summary, countries, samples] = await Promise.all([
+        store.summary(),
+        countCountries(),
+        history.samples(),
+      ]);
+      return { summary, countries, samples };
+    },
+
+    async filters() {
+      const { countries } = await store.summary();
+      return { protocols: PROTOCOLS, countries, statuses: STATUSES };
+    },
+
+    async get(id) {
+      const record = await store.get(id);
+      if (!record) throw new AppError('not_found', `There is no proxy with the id ${id}.`);
+      return record;
+    },
+  };
+}

@@ -1,0 +1,124 @@
+import type { Clock } from '../lib/clock.ts';
+import type { Locks } from '../lib/locks.ts';
+import type { Log } from '../lib/logger.ts';
+import type { StateStore } from '../lib/state.ts';
+import type { Checker } from './check/checker.ts';
+import { createCheckBudget } from './check-budget.ts';
+import { createDiscovery } from './discovery/discovery.ts';
+import { createPass } from './discovery/pass.ts';
+import { createTrials } from './discovery/trials.ts';
+import { createFleetBudget } from './fleet-budget.ts';
+import { createLogins } from './logins.ts';
+import { runRechecks } from './recheck/recheck.ts';
+import { createProgress, type Progress } from './refresh/progress.ts';
+import { createRecorder, type Recorder } from './refresh/recorder.ts';
+import { createRefresh, type Refresh, type RefreshObserver } from './refresh/refresh.ts';
+import type { ReadSource } from './sources/read.ts';
+import type { Source } from './sources/source.ts';
+import type { ProxyStore } from './store.ts';
+
+export interface UpkeepOptions {
+  store: ProxyStore;
+  state: StateStore;
+  locks: Locks;
+  checker: Checker;
+  readSource: ReadSource;
+  sources: readonly Source[];
+  /** Two upper-case letters, `ZZ` where it is not known. */
+  countryOf: (address: string) => string;
+  clock: Clock;
+  /** 0 to 1. */
+  random: () => number;
+  log: Log;
+  /** Time between refreshes. */
+  refreshIntervalMs: number;
+  /** How long one refresh may check. */
+  refreshBudgetMs: number;
+  /** Checks at once. */
+  concurrency: number;
+  /** Checks an hour, all together; 100,000 when not given. */
+  checksPerHour?: number | undefined;
+  deadRetentionMs: number;
+  maxPool: number;
+  observers?: readonly RefreshObserver[] | undefined;
+}
+
+/** What keeps the pool true: refreshes, re-checks and discovery, within one budget. */
+export interface Upkeep {
+  recorder: Recorder;
+  refresh: Refresh;
+  progress: Progress;
+  /** Tells other copies of the server what this one takes of the budget, and hears the same of them. */
+  shareBudget(): Promise<void>;
+  /** Re-checks and discovers until the signal aborts; resolves when what runs has ended. */
+  run(signal: AbortSignal): Promise<unknown>;
+}
+
+const CHECKS_PER_HOUR = 100_000;
+
+export function createUpkeep(options: UpkeepOptions): Upkeep {
+  const { store, state, locks, checker, readSource, sources, clock, random, log, observers } = options;
+  const { refreshIntervalMs, concurrency, deadRetentionMs, maxPool, countryOf } = options;
+  const newId = () => `${clock.now().toString(36)}${Math.floor(random() * 36 ** 4).toString(36)}`;
+  const budget = createCheckBudget(clock, options.checksPerHour ?? CHECKS_PER_HOUR);
+  const recorder = createRecorder({
+    store,
+    clock,
+    random,
+    countryOf,
+    checkCostMs: () => budget.checkCostMs,
+  });
+  const progress = createProgress({ state, clock, log });
+  const logins = createLogins();
+  const tryEntry = createTrials({ checker, recorder, budget, logins, sources });
+  const pass = createPass(state, random, clock.now());
+  const discovery = createDiscovery({
+    checker,
+    tryEntry,
+    budget,
+    pass,
+    clock,
+    log,
+    // The re-checks of the same process have as many.
+    concurrency: Math.ceil(concurrency / 2),
+    isLatest: async (id) => (await progress.saved()).id === id,
+  });
+  const refresh = createRefresh({
+    store,
+    state,
+    locks,
+    checker,
+    recorder,
+    readSource,
+    sources,
+    clock,
+    random,
+    log,
+    progress,
+    budget,
+    pass,
+    logins,
+    discovery,
+    tryEntry,
+    refreshIntervalMs,
+    budgetMs: options.refreshBudgetMs,
+    concurrency,
+    deadRetentionMs,
+    maxPool,
+    newId,
+    observers,
+  });
+  const fleetBudget = createFleetBudget({ state, budget, clock, copy: newId() });
+
+  return {
+    recorder,
+    refresh,
+    progress,
+    shareBudget: fleetBudget.sync,
+    run: (signal) =>
+      Promise.all([
+        runRechecks({ store, recorder, checker, locks, clock, log, budget, concurrency }, signal),
+        discovery.run(signal),
+      ]),
+  };
+}
