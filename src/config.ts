@@ -165,6 +165,11 @@ export const settings = Type.Object({
     'Ports of targets that may be reached through the gateway: a list, or `any`.',
   ),
   GATEWAY_CONNECTIONS: integer('256', 'Connections to the gateway of one user, or one address.', 1, 100_000),
+  GATEWAY_LIFETIME: duration(
+    '24h',
+    'A connection to the gateway is cut after so long, whatever passes.',
+    '1s',
+  ),
   GATEWAY_STRICT_CONNECT: flag(
     'false',
     'Answers CONNECT only once a proxy has answered it, instead of at once.',

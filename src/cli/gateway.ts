@@ -56,6 +56,7 @@ list is checked meanwhile, and what passes is preferred. It needs no server and 
     tries: valueOr('N', settings.properties.GATEWAY_TRIES),
     timeout: valueOr('TIME', settings.properties.GATEWAY_TIMEOUT),
     idle: valueOr('TIME', settings.properties.GATEWAY_IDLE),
+    lifetime: valueOr('TIME', settings.properties.GATEWAY_LIFETIME),
     ports: valueOr('PORTS', settings.properties.GATEWAY_PORTS),
     'strict-connect': flag('Answers CONNECT only once a proxy has answered it.'),
     'no-check': flag('Leaves out the checks of the list.'),
@@ -84,7 +85,8 @@ list is checked meanwhile, and what passes is preferred. It needs no server and 
     const monotonic = () => performance.now();
     const limiter = createLocalRateLimiter({ now: monotonic });
     const admit = createAdmit({
-      verify: undefined,
+      isOpen: () => true,
+      verify: async () => null,
       limiter,
       accounts: createAccounts({ limiter, connections: CONNECTIONS }),
       sessions: createSessions(monotonic),
@@ -99,6 +101,7 @@ list is checked meanwhile, and what passes is preferred. It needs no server and 
       tries: options.tries,
       timeoutMs: options.timeout,
       idleMs: options.idle,
+      lifetimeMs: options.lifetime,
       connections: CONNECTIONS,
       strict: options['strict-connect'],
       random: Math.random,

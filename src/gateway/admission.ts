@@ -28,8 +28,10 @@ export interface Pass {
 }
 
 export interface AdmitOptions {
-  /** The facts of a token that opens the gateway, or `null`; `undefined`: no login is needed. */
-  verify: ((token: string) => Promise<Pass | null>) | undefined;
+  /** True while no login is needed. */
+  isOpen: () => boolean;
+  /** The facts of a token that opens the gateway, or `null`. */
+  verify: (token: string) => Promise<Pass | null>;
   limiter: Pick<RateLimiter, 'take'>;
   accounts: Accounts;
   sessions: Sessions;
@@ -38,7 +40,7 @@ export interface AdmitOptions {
 }
 
 /** Reads logins: the password is a token, the user's name holds options. */
-export function createAdmit({ verify, limiter, accounts, sessions, suits }: AdmitOptions): Admit {
+export function createAdmit({ isOpen, verify, limiter, accounts, sessions, suits }: AdmitOptions): Admit {
   function admission(id: string, quota: Bucket | null, options: UserOptions): Admission {
     const { session, sessionMs, sessionLock: locked } = options;
     return {
@@ -50,7 +52,7 @@ export function createAdmit({ verify, limiter, accounts, sessions, suits }: Admi
   }
 
   async function withToken(login: Login, options: UserOptions): Promise<Admission> {
-    const pass = await verify?.(login.password);
+    const pass = await verify(login.password);
     if (!pass) throw new GatewayFault('login_required', 'The password must be a token of the role gateway.');
     if (pass.rate !== null && !(await limiter.take(`gateway ${pass.id}`, pass.rate)).allowed) {
       throw new GatewayFault('too_many_connections', 'The token has been used as often as it may be.');
@@ -60,7 +62,7 @@ export function createAdmit({ verify, limiter, accounts, sessions, suits }: Admi
 
   return (login, peer) => {
     const { options } = readUser(login?.user ?? '');
-    if (verify === undefined) return admission(peer, null, options);
+    if (isOpen()) return admission(peer, null, options);
     if (login === null) {
       throw new GatewayFault(
         'login_required',

@@ -48,6 +48,7 @@ export class Client implements TcpListener, Caller {
   onDrained: (() => void) | null = null;
   /** Who waits for nothing but an answer may end its half; who wants a tunnel has left. */
   endIsLeaving = false;
+  readonly startedAt: number;
   readonly #desk: Desk;
   readonly #admit: Admit;
   readonly #onGone: () => void;
@@ -61,6 +62,7 @@ export class Client implements TcpListener, Caller {
   constructor({ socket, desk, admit, onGone }: ClientOptions) {
     this.socket = socket;
     this.#desk = desk;
+    this.startedAt = desk.monotonic();
     this.#admit = admit;
     this.#onGone = onGone;
     this.#read = () => this.#readFirst();

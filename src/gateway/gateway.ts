@@ -1,4 +1,4 @@
-import type { Tcp } from '../runtime/tcp.ts';
+import type { Tcp, TcpSocket } from '../runtime/tcp.ts';
 import type { Admit } from './admission.ts';
 import { Client } from './client.ts';
 import type { Desk } from './desk.ts';
@@ -19,6 +19,8 @@ export interface GatewayOptions extends Omit<EngineOptions, 'tcp'> {
   strict: boolean;
   /** A tunnel in which nothing moves for so long is cut. */
   idleMs: number;
+  /** A connection of a client is cut after so long, whatever it does. */
+  lifetimeMs: number;
   /** Most connections of clients, all together. */
   connections: number;
 }
@@ -28,6 +30,8 @@ export interface Gateway {
   readonly port: number;
   readonly engine: Engine;
   readonly meter: Meter;
+  /** Listens at another address on the same port; the connections stay. Rejects where it is taken. */
+  move(hostname: string): Promise<void>;
   /** Cuts all connections. */
   stop(): void;
 }
@@ -38,7 +42,7 @@ const SWEEP_MS = 1_000;
 
 /** Starts listening. Rejects where the address is taken. */
 export async function startGateway(options: GatewayOptions): Promise<Gateway> {
-  const { tcp, monotonic, meter, rules, admit, strict, idleMs } = options;
+  const { tcp, monotonic, meter, rules, admit, strict, idleMs, lifetimeMs } = options;
   const engine = createEngine(options);
   const relays = new Set<Relay>();
   const clients = new Set<Client>();
@@ -56,7 +60,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     },
   };
 
-  const server = await tcp.listen({ hostname: options.hostname, port: options.port }, (socket) => {
+  const accept = (socket: TcpSocket) => {
     const onGone = () => {
       clients.delete(client);
       meter.closed();
@@ -66,22 +70,35 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     meter.opened();
     if (clients.size > options.connections) socket.destroy();
     return client;
-  });
+  };
+  let server = await tcp.listen({ hostname: options.hostname, port: options.port }, accept);
 
   function sweep(): void {
     const now = monotonic();
     idle.sweep();
     for (const relay of relays) {
       const limit = relay.halfClosed ? Math.min(HALF_CLOSED_MS, idleMs) : idleMs;
-      if (now - relay.movedAt > limit) relay.cut();
+      if (now - relay.movedAt > limit || now - relay.startedAt > lifetimeMs) relay.cut();
+    }
+    // The oldest come first. Those with a relay were cut with it.
+    for (const client of clients) {
+      if (now - client.startedAt <= lifetimeMs) break;
+      client.socket.destroy();
     }
   }
   const timer = setInterval(sweep, Math.min(SWEEP_MS, idleMs));
 
   return {
-    port: server.port,
+    get port() {
+      return server.port;
+    },
     engine,
     meter,
+    async move(hostname) {
+      const { port } = server;
+      server.close();
+      server = await tcp.listen({ hostname, port }, accept);
+    },
     stop() {
       clearInterval(timer);
       server.close();

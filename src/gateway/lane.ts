@@ -81,6 +81,12 @@ export class Lane {
     return this.#trusted.size >= ENOUGH;
   }
 
+  /** True when there is anybody who suits, in whatever state. */
+  has(suits: Suits): boolean {
+    for (const { upstream } of this.members.values()) if (suits(upstream, this.#options.kind)) return true;
+    return false;
+  }
+
   /** True for an upstream that has worked lately. */
   trusts(upstream: Upstream): boolean {
     const member = this.members.get(upstream.key);

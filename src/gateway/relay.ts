@@ -21,6 +21,7 @@ export interface RelayOptions {
 export class Relay {
   /** When something moved last, on the monotonic clock. */
   movedAt: number;
+  readonly startedAt: number;
   readonly #options: RelayOptions;
   readonly #report: RelayReport = { up: 0, down: 0, endedBy: 'client' };
   #ended: 'client' | 'upstream' | null = null;
@@ -28,7 +29,8 @@ export class Relay {
 
   constructor(options: RelayOptions) {
     this.#options = options;
-    this.movedAt = options.monotonic();
+    this.startedAt = options.monotonic();
+    this.movedAt = this.startedAt;
     const { client, upstream } = options;
     client.listener = this.#side('up', client, upstream);
     upstream.listener = this.#side('down', upstream, client);

@@ -48,6 +48,12 @@ export function openTunnel(options: TunnelOptions): void {
     return;
   }
 
+  // What is hopeless is refused while it can still be said why.
+  if (!desk.engine.lanes.tunnel.has(options.admission.suits)) {
+    desk.meter.settled('tunnel', 'no_answer', 0);
+    client.refuse(voice, noAnswer(options.target, 0));
+    return;
+  }
   client.socket.write(voice.yes(session?.headers() ?? []));
   let timer = setTimeout(go, SILENT_CLIENT_MS);
   let patient = false;

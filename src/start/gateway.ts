@@ -11,6 +11,7 @@ import type { Failure, Upstream } from '../gateway/upstream.ts';
 import type { Log } from '../lib/logger.ts';
 import type { Metrics } from '../lib/metrics.ts';
 import type { RateLimiter } from '../lib/rate-limiter.ts';
+import { every } from '../lib/schedule.ts';
 import type { ProxyStore } from '../proxy/store.ts';
 import type { Sites } from '../proxy/targets/sites.ts';
 import type { Runtime } from '../runtime/runtime.ts';
@@ -36,11 +37,14 @@ export interface ServerGateway {
   port: number;
   /** For the page of the pool. */
   panel: (origin: string) => GatewayPanel;
-  /** Needs a token as password. */
+  /** Needed a token as password at the start. */
   closed: boolean;
   stop(): Promise<void>;
 }
 
+const LOOPBACK = '127.0.0.1';
+/** How soon the first token opens the gateway. */
+const LOOK_MS = 2_000;
 /** Most connections of clients, all together. */
 const CONNECTIONS = 10_000;
 
@@ -50,7 +54,9 @@ const CONNECTIONS = 10_000;
 export async function startServerGateway(options: ServerGatewayOptions): Promise<ServerGateway> {
   const { runtime, config, port, store, sites, limiter, tokens, metrics, report, log } = options;
   const monotonic = () => performance.now();
-  const closed = (await tokens.list()).some(({ role }) => role === 'gateway');
+  const hasTokens = async () => (await tokens.list()).some(({ role }) => role === 'gateway');
+  const reachable = config.HOST.startsWith('unix:') ? LOOPBACK : config.HOST;
+  let closed = await hasTokens();
   const own = new Set(ownAddresses());
   if (config.PUBLIC_URL !== undefined) own.add(new URL(config.PUBLIC_URL).hostname);
   const meter = createMeter(metrics);
@@ -58,12 +64,13 @@ export async function startServerGateway(options: ServerGatewayOptions): Promise
   const gateway: Gateway = await startGateway({
     tcp: await runtime.tcp(),
     sites,
-    hostname: closed && !config.HOST.startsWith('unix:') ? config.HOST : '127.0.0.1',
+    hostname: closed ? reachable : LOOPBACK,
     port,
     rules: { ports: config.GATEWAY_PORTS, allowPrivate: config.PROXY_ALLOW_PRIVATE, own },
     tries: config.GATEWAY_TRIES,
     timeoutMs: config.GATEWAY_TIMEOUT,
     idleMs: config.GATEWAY_IDLE,
+    lifetimeMs: config.GATEWAY_LIFETIME,
     strict: config.GATEWAY_STRICT_CONNECT,
     connections: CONNECTIONS,
     random: Math.random,
@@ -71,7 +78,8 @@ export async function startServerGateway(options: ServerGatewayOptions): Promise
     meter,
     onFailure: (upstream, failure) => failed(upstream, failure),
     admit: createAdmit({
-      verify: closed ? (token) => tokens.verify(token, 'gateway') : undefined,
+      isOpen: () => !closed,
+      verify: (token) => tokens.verify(token, 'gateway'),
       limiter,
       accounts: createAccounts({ limiter, connections: config.GATEWAY_CONNECTIONS }),
       sessions: createSessions(monotonic),
@@ -87,6 +95,17 @@ export async function startServerGateway(options: ServerGatewayOptions): Promise
   });
   failed = follower.failed;
   follower.start();
+
+  /** Once there is a token, everybody needs one, and may come from everywhere. That holds when the last is revoked, too. */
+  async function lookForTokens(): Promise<void> {
+    if (closed || !(await hasTokens())) return;
+    closed = true;
+    if (reachable !== LOOPBACK) await gateway.move(reachable);
+    log('info', 'gateway listening', { host: reachable, port: gateway.port, tokens: closed });
+  }
+  const looking = every(LOOK_MS, lookForTokens, (error) =>
+    log('warn', 'the gateway could not be opened for tokens', { error }),
+  );
   log('info', 'gateway listening', { port: gateway.port, tokens: closed });
   return {
     port: gateway.port,
@@ -97,6 +116,7 @@ export async function startServerGateway(options: ServerGatewayOptions): Promise
     },
     closed,
     async stop() {
+      await looking.stop();
       gateway.stop();
       await follower.stop();
     },

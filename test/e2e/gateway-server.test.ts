@@ -12,6 +12,7 @@ beforeAll(async () => {
   world = await startProxyWorld();
   server = await startServer('bun', {
     ...world.env,
+    HOST: '0.0.0.0',
     GATEWAY_PORT: '0',
     GATEWAY_PORTS: 'any',
     PROXY_REFRESH_ON_START: 'true',
@@ -45,8 +46,29 @@ test('the answer tells the exit, and a session keeps it over HTTP and CONNECT', 
   expect(err).toContain('X-Picpool-Session: kept');
 });
 
+test('a session keeps its exit over SOCKS, too, and another session has another one', async () => {
+  const peerOf = async (scheme: string, session: string) => {
+    const proxy = `${scheme}://user-session-${session}:x@${gateway}`;
+    return (await curl('-x', proxy, new URL('/peer', world.page).href)).out.toString();
+  };
+  const schemes = ['socks5h', 'http', 'socks5h', 'http', 'socks5h', 'socks5h'];
+  const exits = new Set<string>();
+  for (const session of ['a1', 'a2', 'a3', 'a4']) {
+    const seen = new Set<string>();
+    for (const scheme of schemes) seen.add(await peerOf(scheme, session));
+    expect([session, seen.size]).toEqual([session, 1]);
+    exits.add([...seen].join());
+  }
+  expect(exits.size).toBeGreaterThan(1);
+});
+
 test('options in the name of the user choose among the proxies, and wrong ones are explained', async () => {
   expect(await page('user-country-aq')).toContain('No proxy that suits is known to work.');
+  const tunnel = await curl('-x', `http://user-country-aq:x@${gateway}`, '-p', '-v', world.page);
+  expect(tunnel.err).toContain('503 Service Unavailable');
+  expect(tunnel.err).toContain('X-Picpool-Error: no_upstream');
+  const socks = await curl('-x', `socks5h://user-country-aq:x@${gateway}`, world.page);
+  expect([socks.code, socks.err]).toEqual([97, expect.stringContaining('(3)')]);
   expect(await page('user-country-Germany')).toContain('country in the user');
   expect(await page('user-colour-red')).toContain('"colour" is no option');
   expect(await page('user-anonymity-elite')).toBe('a page');
@@ -55,9 +77,9 @@ test('options in the name of the user choose among the proxies, and wrong ones a
 test('browsers find their configuration, and the page of the pool says how to use it', async () => {
   const pac = await fetch(`${server.url}/proxy.pac`);
   expect(pac.headers.get('content-type')).toBe('application/x-ns-proxy-autoconfig');
-  expect(await pac.text()).toContain(`return 'PROXY 127.0.0.1:${gateway.split(':')[1]}';`);
+  expect(await pac.text()).toContain(`return 'PROXY localhost:${gateway.split(':')[1]}';`);
   const shown = await (await fetch(`${server.url}/proxies`)).text();
-  expect(shown).toContain(`curl -x http://127.0.0.1:${gateway.split(':')[1]} https://example.com/`);
+  expect(shown).toContain(`curl -x http://localhost:${gateway.split(':')[1]} https://example.com/`);
 });
 
 test('what happened is counted', async () => {
@@ -65,10 +87,17 @@ test('what happened is counted', async () => {
   expect(metrics).toMatch(/picpool_gateway_requests_total\{kind="plain",outcome="served"\} [1-9]/);
 });
 
-test('with a token of the role nobody comes in without one', async () => {
+test('with a token of the role nobody comes in without one, from the moment on that it is made', async () => {
   const env = { DATA_DIR: server.folder };
+  const outside = `127.0.0.2:${gateway.split(':')[1]}`;
+  expect((await curl('-x', `http://user:x@${outside}`, world.page)).code).toBe(7);
   const { stdout: token } = await cli(['token', 'create', 'reader', '--role', 'gateway'], { env });
   await cli(['token', 'create', 'other', '--role', 'upload'], { env });
+  await until(
+    async () => (await curl('-x', `http://user:${token.trim()}@${outside}`, world.page)).code === 0,
+  );
+  const now = await curl('-x', `http://user:wrong@${gateway}`, '-w', '%{http_code}', world.page);
+  expect(now.out.toString()).toEndWith('407');
   const closed = await startServer(
     'bun',
     { ...world.env, GATEWAY_PORT: '0', GATEWAY_PORTS: 'any' },

@@ -19,7 +19,7 @@ export interface ProxyWorld {
   /** Names of the lists that can be read, and of one that cannot. */
   lists: string[];
   failingList: string;
-  /** A page that only says `a page`; its URL. */
+  /** A page that only says `a page`; its URL. `/peer` beside it says who asks. */
   page: string;
   /** Of the authority in `env.PROXY_JUDGE_CA`. */
   certificates: Certificates;
@@ -37,7 +37,12 @@ export async function startProxyWorld(): Promise<ProxyWorld> {
     startJudge({ tls: certificates.good }),
     startWitness(),
   ]);
-  const page = Bun.serve({ hostname: '127.0.0.1', port: 0, fetch: () => new Response('a page') });
+  const page = Bun.serve({
+    hostname: '127.0.0.1',
+    port: 0,
+    fetch: (request, server) =>
+      new Response(request.url.endsWith('/peer') ? server.requestIP(request)?.address : 'a page'),
+  });
   const [tinyPort, microPort, dantePort] = freePorts(3);
   const real = await Promise.all([
     startTinyproxy('127.2.0.1', tinyPort),

@@ -60,6 +60,7 @@ async function createWorld(
     tries: 3,
     timeoutMs: 5000,
     idleMs: 60_000,
+    lifetimeMs: 60_000,
     connections: 100,
     strict: false,
     random: Math.random,
@@ -67,7 +68,8 @@ async function createWorld(
     meter: createMeter(createMetrics()),
     onFailure: () => {},
     admit: createAdmit({
-      verify: undefined,
+      isOpen: () => true,
+      verify: async () => null,
       limiter,
       accounts: createAccounts({ limiter, connections: 100 }),
       sessions: createSessions(monotonic),
