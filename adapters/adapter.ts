@@ -80,5 +80,22 @@ export interface Adapter<Store> {
   risks(url: string, context: OpenContext): Promise<Risk[]>;
 }
 
-export type RecordsAdapter = Adapter<RecordStores>;
+export interface RecordsAdapter extends Adapter<RecordStores> {
+  /**
+   * Brings what can be read of a damaged store into a new one, which takes its place. Rejects with `unavailable` where it is in
+   * use, or nothing can be read. Missing where the technology has no file of its own.
+   */
+  repair?(url: string, context: Pick<OpenContext, 'runtime'>): Promise<Repaired>;
+}
+
+/** What a repair has come to. */
+export interface Repaired {
+  /** How many entries could be read, by kind. */
+  rows: Record<string, number>;
+  /** Kinds of which a part, or all, could not be read. */
+  torn: string[];
+  /** Where the damaged file is now. */
+  kept: string;
+}
+
 export type FilesAdapter = Adapter<BlobStore>;

@@ -5,9 +5,10 @@
  *
  * Prints a table and every change that no test noticed. Not a part of the gate: it takes minutes a module.
  */
-import { cp, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
-import { availableParallelism, tmpdir } from 'node:os';
+import { rm, writeFile } from 'node:fs/promises';
+import { availableParallelism } from 'node:os';
 import { join, resolve } from 'node:path';
+import { copyTree } from './mutate/copy-tree.ts';
 import { findMutants, type Mutant } from './mutate/mutants.ts';
 import { TESTS } from './mutate/tests.ts';
 
@@ -23,7 +24,7 @@ if (modules.length === 0) throw new Error(`No module's path contains ${words.joi
 
 const rows: string[] = [];
 const survivors: string[] = [];
-const copies = await Promise.all(Array.from({ length: availableParallelism() }, copyTree));
+const copies = await Promise.all(Array.from({ length: availableParallelism() }, () => copyTree(root)));
 try {
   for (const [file, mutants] of await findMutants(root, modules)) {
     const { killed, survived } = await judge(file, mutants);
@@ -74,19 +75,4 @@ async function passes(folder: string, tests: readonly string[]): Promise<boolean
     killSignal: 'SIGKILL',
   });
   return (await child.exited) === 0;
-}
-
-/** A copy of what is committed or changed, without what git ignores. */
-async function copyTree(): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), 'picpool-mutate-'));
-  const listed = Bun.spawn(['git', 'ls-files', '-z', '--cached', '--others', '--exclude-standard'], {
-    cwd: root,
-  });
-  const files = (await new Response(listed.stdout).text()).split('\0').filter((file) => file !== '');
-  for (const file of files) {
-    if (!(await Bun.file(join(root, file)).exists())) continue;
-    await cp(join(root, file), join(folder, file), { recursive: true });
-  }
-  for (const shared of ['node_modules', '.tools']) await symlink(join(root, shared), join(folder, shared));
-  return folder;
 }

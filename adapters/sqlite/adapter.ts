@@ -14,18 +14,14 @@ export const sqlite: RecordsAdapter = {
 
   async open(url, { runtime }) {
     const { openDatabase } = await import('./database.ts');
+    const { openChecked } = await import('./damage.ts');
     const { createSqliteProxies } = await import('./proxies.ts');
     const { createSqliteImages } = await import('./images.ts');
     const { createSqliteState } = await import('./state.ts');
     const { createLocalLocks } = await import('../local/locks.ts');
     const { createLocalRateLimiter } = await import('../local/rate-limiter.ts');
-    const { openReserve } = await import('./reserve.ts');
     const path = url.slice(SCHEME.length);
-    const database = await openDatabase(
-      runtime.openSqlite,
-      path,
-      url === MEMORY ? undefined : openReserve(path),
-    );
+    const database = await (url === MEMORY ? openDatabase : openChecked)(runtime.openSqlite, path);
     return {
       proxies: createSqliteProxies(database),
       images: createSqliteImages(database),
@@ -35,6 +31,11 @@ export const sqlite: RecordsAdapter = {
       condition: () => DIRECT,
       close: async () => database.close(),
     };
+  },
+
+  async repair(url, { runtime }) {
+    const { repairDatabase } = await import('./repair.ts');
+    return repairDatabase(runtime.openSqlite, pathOf(url), new Date());
   },
 
   risks: async () => [],

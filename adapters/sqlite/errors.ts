@@ -13,9 +13,15 @@ const STORAGE_FAULTS = new Map([
   [26, 'is not a database'],
 ]);
 const FULL = 13;
+const DAMAGED = 11;
 
 /** How long a caller should wait: a busy file is free again after one transaction of the other process. */
 const RETRY_AFTER_MS = 1000;
+
+/** Whether a page of the file is not as SQLite has written it. */
+export function isDamage(error: unknown): boolean {
+  return error instanceof AppError && resultCode(error.cause) === DAMAGED;
+}
 
 /** What a driver threw, as `storage_full` or `unavailable` where the storage failed; anything else unchanged. */
 export function translate(error: unknown): unknown {

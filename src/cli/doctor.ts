@@ -4,6 +4,7 @@ import { misspelled } from './config.ts';
 import { type Finding, type Patient, STATES } from './doctor-finding.ts';
 import { checkJudges, checkSources } from './doctor-network.ts';
 import { checkPair } from './doctor-pair.ts';
+import { repair } from './doctor-repair.ts';
 import { checkRisks } from './doctor-risks.ts';
 import { checkBlobs, checkConversion, checkRecords } from './doctor-stores.ts';
 import { checkFolder, checkOpenFiles, checkPort } from './doctor-system.ts';
@@ -18,11 +19,15 @@ export const command = defineCommand({
   about: `Looks at all that a server with these settings needs (stores, disk, limits, image conversion, judges, lists),
 and says what to do about what is wrong. Run it as the user of the server. Exit code 0: it can run; 1: something
 is wrong; 2: a setting cannot be used.`,
-  options: { offline: flag('Leaves out judges and lists, which are asked over the network.') },
+  options: {
+    offline: flag('Leaves out judges and lists, which are asked over the network.'),
+    repair: flag('Only brings what can be read of a damaged database into a new one; the old file is kept.'),
+  },
 
   async run({ options, env, runtime, terminal }) {
     const config = parseConfig(env);
     const patient: Patient = { config, env, runtime };
+    if (options.repair) return repair(patient, terminal);
     const pool = config.SERVICES.includes('proxy');
     const images = config.SERVICES.includes('image');
     const checks: [name: string, wanted: boolean, check: (patient: Patient) => Promise<Finding[]>][] = [

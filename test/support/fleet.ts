@@ -10,6 +10,8 @@ export interface Copy {
   readonly running: boolean;
   /** Kills it without warning. */
   kill(): Promise<void>;
+  /** Ends it as an orchestrator does; answers the exit code. */
+  end(): Promise<number | undefined>;
   /** Starts it again. */
   start(): Promise<void>;
   /** Stops it where it stands, until `resume`. */
@@ -28,10 +30,14 @@ export interface Fleet {
   stop(): Promise<void>;
 }
 
-/** Copies of the server over the same stores, behind a balancer; `envOf` may tell one process from another. */
+/**
+ * Copies of the server over the same stores, behind a balancer; `envOf` may tell one process from another, and `commandOf` name
+ * another program for one.
+ */
 export async function startFleet(
   runtimes: readonly RuntimeName[],
   envOf: (incarnation: number) => Record<string, string>,
+  commandOf: (incarnation: number) => readonly string[] | undefined = () => undefined,
 ): Promise<Fleet> {
   let incarnations = 0;
   const attempts = await Promise.allSettled(runtimes.map(startCopy));
@@ -50,7 +56,7 @@ export async function startFleet(
     let earlier = '';
     const begin = async () => {
       incarnation = ++incarnations;
-      server = await startServer(runtime, {
+      server = await startServer(commandOf(incarnation) ?? runtime, {
         PORT: String(port),
         TRUSTED_PROXIES: '127.0.0.1',
         RATE_LIMITS: 'off',
@@ -62,9 +68,11 @@ export async function startFleet(
       const ending = server;
       server = null;
       ending?.kill('SIGCONT');
-      ending?.kill(signal);
-      await ending?.stop();
+      // A second SIGTERM would end it at once.
+      if (signal === 'SIGKILL') ending?.kill(signal);
+      const code = await ending?.stop();
       earlier += ending?.stderr() ?? '';
+      return code;
     };
     await begin();
     return {
@@ -78,8 +86,13 @@ export async function startFleet(
       start: begin,
       pause: () => server?.kill('SIGSTOP'),
       resume: () => server?.kill('SIGCONT'),
-      kill: () => end('SIGKILL'),
-      stop: () => end('SIGTERM'),
+      async kill() {
+        await end('SIGKILL');
+      },
+      end: () => end('SIGTERM'),
+      async stop() {
+        await end('SIGTERM');
+      },
       stderr: () => earlier + (server?.stderr() ?? ''),
     };
   }

@@ -21,6 +21,8 @@ export interface Known {
 }
 
 /** Clients that use a fleet and take down what they see. */
+export type Clients = ReturnType<typeof createClients>;
+
 export function createClients({ fleet, files }: Pick<HistoryWorld, 'fleet' | 'files'>, random: () => number) {
   const calls: Call[] = [];
   const images: Known[] = [];
@@ -35,7 +37,8 @@ export function createClients({ fleet, files }: Pick<HistoryWorld, 'fleet' | 'fi
     try {
       const answer = await fleet.send(path, { ...init, signal: AbortSignal.timeout(PATIENCE_MS) });
       const text = await answer.text();
-      if (answer.status >= 500 && answer.status !== 503 && answer.status !== 504) {
+      const isAway = answer.status === 503 && answer.headers.has('retry-after');
+      if (answer.status >= 500 && !isAway) {
         unexpected.push(`${init?.method ?? 'GET'} ${path}: ${answer.status} ${text.slice(0, 200)}`);
       }
       return { status: answer.status, text };

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { originalKey } from '../../../src/image/blob-keys.ts';
 import { until } from '../services.ts';
 import type { History } from './calls.ts';
-import { createClients, type Known } from './clients.ts';
+import { type Clients, createClients, type Known } from './clients.ts';
 import { judge } from './judge.ts';
 import { startMonitor } from './monitor.ts';
 import { makeTrouble, type Troubles } from './trouble.ts';
@@ -22,7 +22,6 @@ export async function runHistory(
   world: HistoryWorld,
   { seconds, random }: { seconds: number; random: () => number },
 ): Promise<HistoryReport> {
-  const { fleet, files } = world;
   const monitor = await startMonitor(world.redisPort);
   const clients = createClients(world, random);
   const ending = new AbortController();
@@ -32,7 +31,13 @@ export async function runHistory(
   ending.abort();
   const troubles = await trouble;
   await using;
+  const end = await lookAtTheEnd(world, clients);
+  const history = { calls: clients.calls, leases: monitor.stop() };
+  return { history, troubles, faults: [...end, ...clients.unexpected, ...judge(history)] };
+}
 
+/** Reads everything once more when all copies are well, and looks at the files; answers what is wrong. */
+export async function lookAtTheEnd({ fleet, files }: HistoryWorld, clients: Clients): Promise<string[]> {
   const faults: string[] = [];
   for (const copy of fleet.copies) {
     await until(() => isReady(copy.url)).catch(async () => {
@@ -48,27 +53,21 @@ export async function runHistory(
       faults.push(`image ${image.id} cannot be read at the end`),
     );
   }
-  const history = { calls: clients.calls, leases: monitor.stop() };
-  faults.push(...clients.unexpected, ...judge(history));
-  const key = ({ id }: Known) => originalKey({ id, format: 'png' });
   const placed = new Set(await files.placed());
-  for (const image of clients.images)
-    if (!placed.has(key(image))) faults.push(`the file of ${image.id} is gone`);
-  faults.push(...(await leftovers()));
-  return { history, troubles, faults };
+  const gone = clients.images.filter((image) => !placed.has(keyOf(image)));
+  faults.push(...gone.map(({ id }) => `the file of ${id} is gone`));
 
-  /** Files of images whose deletion was acknowledged. */
-  async function leftovers(): Promise<string[]> {
-    const done = new Set(
-      history.calls.flatMap((call) => (call.kind === 'delete' && call.done ? [call.id] : [])),
-    );
-    const gone = new Set(clients.deleted.filter(({ id }) => done.has(id)).map(key));
-    const left = async () =>
-      [...(await files.placed()), ...(await files.quarantined())].filter((one) => gone.has(one));
-    await until(async () => (await left()).length === 0).catch(() => {});
-    return (await left()).map((one) => `the file ${one} of a deleted image stays`);
-  }
+  const done = new Set(
+    clients.calls.flatMap((call) => (call.kind === 'delete' && call.done ? [call.id] : [])),
+  );
+  const deleted = new Set(clients.deleted.filter(({ id }) => done.has(id)).map(keyOf));
+  const left = async () =>
+    [...(await files.placed()), ...(await files.quarantined())].filter((key) => deleted.has(key));
+  await until(async () => (await left()).length === 0).catch(() => {});
+  return [...faults, ...(await left()).map((key) => `the file ${key} of a deleted image stays`)];
 }
+
+const keyOf = ({ id }: Known) => originalKey({ id, format: 'png' });
 
 async function isReady(url: string): Promise<boolean> {
   const answer = await fetch(`${url}/readyz`).catch(() => null);

@@ -9,7 +9,7 @@ export type Troubles = Record<string, number>;
  * again.
  */
 export async function makeTrouble(
-  { fleet, links }: HistoryWorld,
+  { fleet, links, refreshing }: HistoryWorld,
   random: () => number,
   ended: AbortSignal,
 ): Promise<Troubles> {
@@ -35,7 +35,8 @@ export async function makeTrouble(
   }
 
   async function stop(): Promise<void> {
-    const copy = pick(fleet.copies.filter((one) => !busy.has(one)));
+    // Who holds a lease has most to say when it comes back.
+    const copy = random() < 0.7 ? refreshing() : pick(fleet.copies);
     if (!copy || busy.size > 0) return;
     count('stop');
     busy.add(copy);

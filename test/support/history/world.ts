@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { type Fleet, startFleet } from '../fleet.ts';
+import { type Copy, type Fleet, startFleet } from '../fleet.ts';
 import { type StoredFiles, storedFiles } from '../loss/files.ts';
 import { withPrefix } from '../redis.ts';
 import { startRefreshWorld } from '../refresh-world.ts';
@@ -18,10 +18,16 @@ export interface HistoryWorld {
   /** Of each copy, to Redis and to S3. */
   links: Relay[];
   files: StoredFiles;
+  /** The copy that has checked a proxy last. */
+  refreshing(): Copy | undefined;
   stop(): Promise<void>;
 }
 
-export async function startHistoryWorld(copies: number): Promise<HistoryWorld> {
+/** `commandOf`: see `startFleet`. */
+export async function startHistoryWorld(
+  copies: number,
+  commandOf?: Parameters<typeof startFleet>[2],
+): Promise<HistoryWorld> {
   const [redis, s3, pool] = await Promise.all([startRedis(), startS3(), startRefreshWorld({ silent: 40 })]);
   const [redisPort, s3Port] = [Number(new URL(redis.url).port), Number(new URL(s3.endpoint).port)];
   const toRedis = await Promise.all(Array.from({ length: copies }, () => startRelay(redisPort)));
@@ -32,7 +38,7 @@ export async function startHistoryWorld(copies: number): Promise<HistoryWorld> {
     url
       .replace(`127.0.0.1:${port}`, `127.0.0.1:${link?.port}`)
       .replace(`127.0.0.1%3A${port}`, `127.0.0.1%3A${link?.port}`);
-  const fleet = await startFleet(Array<'bun'>(copies).fill('bun'), (incarnation) => ({
+  const envOf = (incarnation: number) => ({
     ...pool.envOf(incarnation),
     METADATA_URL: through(records, redisPort, toRedis[incarnation % copies]),
     BLOBS_URL: through(blobs, s3Port, toS3[incarnation % copies]),
@@ -41,7 +47,8 @@ export async function startHistoryWorld(copies: number): Promise<HistoryWorld> {
     ADMIN_TOKEN: TOKEN,
     IMAGE_CLEANUP_INTERVAL: '1s',
     IMAGE_STRAY_RETENTION: '1h',
-  }));
+  });
+  const fleet = await startFleet(Array<'bun'>(copies).fill('bun'), envOf, commandOf);
   return {
     fleet,
     redisPort,
@@ -49,6 +56,7 @@ export async function startHistoryWorld(copies: number): Promise<HistoryWorld> {
     files: storedFiles(join(s3.folder, new URL(blobs).pathname.slice(1)), (path) =>
       path.replaceAll('!', '/'),
     ),
+    refreshing: () => fleet.copies.find(({ incarnation }) => incarnation === pool.seen.at(-1)?.incarnation),
     async stop() {
       await fleet.stop();
       await pool.stop();

@@ -51,6 +51,10 @@ export async function runTrial<World extends Copies>(
   const named = swaps ? ledger.keys() : stored.map(keyOf);
   faults.push(...gone(named, await kept(world), 'after it'));
   for (const id of await ledger.undead()) faults.push(`after it the deleted image ${id} is back`);
+  const deleted = new Set([...ledger.deleted.values()].map(keyOf));
+  for (const key of await kept(world)) {
+    if (deleted.has(key)) faults.push(`after it the file ${key} of a deleted image is still there`);
+  }
   for (const one of await ledger.unreadable()) faults.push(`after it the image ${one}`);
   return faults;
 }

@@ -1,0 +1,51 @@
+import { statSync } from 'node:fs';
+import { AppError } from '../../src/errors.ts';
+import type { Runtime } from '../../src/runtime/runtime.ts';
+import { type Database, openDatabase } from './database.ts';
+import { isDamage } from './errors.ts';
+import { openReserve } from './reserve.ts';
+
+/** A check reads some 80 MB a second on one core that is shared, and stops the event loop: a start must not take long. */
+const MOST_BYTES = 16 * 2 ** 20;
+/** The same after an end that was not clean. */
+const MOST_AFTER_CRASH = 64 * 2 ** 20;
+
+/**
+ * Opens the file of a server, with room kept for deletions. Looks through it first where that takes no longer than a moment.
+ * @throws {AppError} `unavailable` where it is damaged, or as `openDatabase` does.
+ */
+export async function openChecked(openSqlite: Runtime['openSqlite'], path: string): Promise<Database> {
+  const isDue = isCheckDue(path);
+  try {
+    const database = await openDatabase(openSqlite, path, openReserve(path));
+    if (isDue) checkPages(database, path);
+    return database;
+  } catch (error) {
+    throw isDamage(error) ? damaged(path, error) : error;
+  }
+}
+
+/** To be asked before the file is opened: its log is removed when the last connection is closed. */
+function isCheckDue(path: string): boolean {
+  const sizeOf = (file: string) => statSync(file, { throwIfNoEntry: false })?.size ?? 0;
+  return sizeOf(path) <= (sizeOf(`${path}-wal`) > 0 ? MOST_AFTER_CRASH : MOST_BYTES);
+}
+
+function checkPages(database: Database, path: string): void {
+  try {
+    const [found] = database.prepare<{ quick_check: string }>('PRAGMA quick_check(1)').all();
+    if (found?.quick_check !== 'ok') throw damaged(path, found?.quick_check);
+  } catch (error) {
+    database.close();
+    throw error;
+  }
+}
+
+/** What the operator is told of a damaged file. */
+function damaged(path: string, cause: unknown): AppError {
+  return new AppError(
+    'unavailable',
+    `The database ${path} is damaged. Put a backup in its place, or let \`picpool doctor --repair\` bring into a new file what can still be read.`,
+    { cause },
+  );
+}

@@ -1,0 +1,109 @@
+import { afterEach, beforeEach, describe, expect, test } from 'bun:test';
+import { randomUUID } from 'node:crypto';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { basename, join } from 'node:path';
+import { keyOfName } from '../../adapters/filesystem/paths.ts';
+import { openStores, type Stores } from '../../adapters/open.ts';
+import { originalKey } from '../../src/image/blob-keys.ts';
+import { pairStores } from '../../src/image/maintenance/store-identity.ts';
+import { systemClock } from '../../src/lib/clock.ts';
+import { bunRuntime } from '../../src/runtime/bun.ts';
+import { cli } from '../support/cli.ts';
+import { storedFiles } from '../support/loss/files.ts';
+import { image } from '../support/records.ts';
+
+const idOf = (n: number) => String(n).padStart(12, '0');
+const keyOf = (n: number) => originalKey(image({ id: idOf(n) }));
+
+describe('files without a record', () => {
+  let folder: string;
+  beforeEach(async () => {
+    folder = await mkdtemp(join(tmpdir(), 'picpool-sweep-'));
+  });
+  afterEach(() => rm(folder, { recursive: true, force: true }));
+
+  const run = (...args: string[]) => cli(args, { env: { DATA_DIR: folder } });
+  const files = () => storedFiles(join(folder, 'images'), (path) => keyOfName(basename(path)));
+
+  async function withStores<T>(work: (stores: Stores) => Promise<T>): Promise<T> {
+    const stores = await openStores(`sqlite:${folder}/picpool.db`, `file:${folder}/images`, {
+      runtime: bunRuntime,
+    });
+    return work(stores).finally(stores.close);
+  }
+
+  /** As a server leaves it, whose last files have lost their records; all of them two hours old. */
+  async function install({ images, strays }: { images: number; strays: number }): Promise<void> {
+    await withStores(async (stores) => {
+      const shared = { records: false, files: false };
+      await pairStores({ ...stores, shared, folder, clock: systemClock, log: () => {} });
+      for (let n = 0; n < images + strays; n++) {
+        const path = join(folder, randomUUID());
+        await writeFile(path, `image ${n}`);
+        await stores.blobs.put(keyOf(n), path, 'image/png');
+        if (n < images) await stores.images.insert(image({ id: idOf(n) }));
+      }
+    });
+    await files().age();
+  }
+
+  test('are shown and left alone until that is confirmed', async () => {
+    await install({ images: 20, strays: 5 });
+    const shown = await run('sweep');
+    expect(shown).toMatchObject({ code: 1, stderr: '' });
+    expect(shown.stdout).toContain('25 files, of which 20 are images with a record');
+    expect(shown.stdout).toContain(`5 files without a record`);
+    expect(shown.stdout).toContain(keyOf(24));
+    expect(await files().placed()).toHaveLength(25);
+
+    expect(await run('sweep', '--confirm')).toMatchObject({
+      code: 0,
+      stdout: '5 files put into quarantine, 0 removed, 0 put back\n',
+    });
+    expect(await files().placed()).toEqual(Array.from({ length: 20 }, (_, n) => keyOf(n)));
+    expect(await files().quarantined()).toEqual(Array.from({ length: 5 }, (_, n) => keyOf(20 + n)));
+    expect(await run('sweep')).toMatchObject({
+      code: 0,
+      stdout: expect.stringContaining('5 files in quarantine'),
+    });
+  }, 20_000);
+
+  test('come back from quarantine, but not those of images that were deleted since', async () => {
+    await install({ images: 1, strays: 3 });
+    await run('sweep', '--confirm');
+    await withStores(async ({ images }) => {
+      await images.insert(image({ id: idOf(1) }));
+      await images.remove(idOf(1));
+    });
+    expect(await run('restore-strays')).toEqual({
+      code: 0,
+      stdout: '2 files put back, 1 removed as deleted or blocked\n',
+      stderr: '',
+    });
+    expect(await files().placed()).toEqual([keyOf(0), keyOf(2), keyOf(3)]);
+    expect(await files().quarantined()).toEqual([]);
+  }, 20_000);
+
+  test('are no reason to make a database where there is none', async () => {
+    await mkdir(join(folder, 'images'));
+    for (const command of ['sweep', 'restore-strays']) {
+      expect(await run(command)).toMatchObject({
+        code: 2,
+        stderr: expect.stringContaining('There is no database'),
+      });
+    }
+    expect(await Bun.file(join(folder, 'picpool.db')).exists()).toBe(false);
+  }, 20_000);
+
+  test('are put away by the operator where the records were lost, who is told why first', async () => {
+    await install({ images: 2, strays: 3 });
+    await withStores(({ state }) => state.set('image-files-epoch', '0'));
+    expect(await run('sweep')).toMatchObject({
+      code: 1,
+      stdout: expect.stringContaining('The records are older than the files'),
+    });
+    expect((await run('sweep', '--confirm')).code).toBe(0);
+    expect(await run('sweep')).toMatchObject({ code: 0, stdout: expect.not.stringContaining('older') });
+  }, 20_000);
+});

@@ -1,0 +1,109 @@
+import { Database } from 'bun:sqlite';
+import { describe, expect, test } from 'bun:test';
+import { open, readdir, stat, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { openStores } from '../../adapters/open.ts';
+import { bunRuntime } from '../../src/runtime/bun.ts';
+import { cli } from '../support/cli.ts';
+import { drafts, image } from '../support/records.ts';
+import { startServer } from '../support/server-process.ts';
+import { withFolder } from '../support/temporary.ts';
+
+const IMAGES = 600;
+const ENV = { SERVICES: 'image' };
+
+async function withStores<T>(
+  folder: string,
+  work: (stores: Awaited<ReturnType<typeof openStores>>) => Promise<T>,
+) {
+  const stores = await openStores(`sqlite:${folder}/picpool.db`, `file:${folder}/images`, {
+    runtime: bunRuntime,
+    log: () => {},
+  });
+  return work(stores).finally(stores.close);
+}
+
+async function install(folder: string): Promise<void> {
+  await withStores(folder, async ({ images, proxies, state }) => {
+    for (let n = 0; n < IMAGES; n++) {
+      await images.insert(
+        image({ id: String(n).padStart(12, '0'), createdAt: n * 1000, filename: `${n}.png` }),
+      );
+    }
+    await images.remove('000000000000');
+    await proxies.save(drafts(50));
+    await state.set('cookie-secret', 'kept');
+  });
+}
+
+/** Overwrites leaf pages in the middle of a table, as a failing disk does; answers how many. */
+async function damage(path: string, table: string): Promise<void> {
+  const database = new Database(path, { readonly: true });
+  const pages = database
+    .query<{ pageno: number }, [string]>(
+      "SELECT pageno FROM dbstat WHERE name = ? AND pagetype = 'leaf' ORDER BY path",
+    )
+    .all(table);
+  database.close();
+  const file = await open(path, 'r+');
+  const middle = pages.slice(pages.length >> 1, (pages.length >> 1) + 2);
+  for (const { pageno } of middle) await file.write(Buffer.alloc(4096, 0xa5), 0, 4096, (pageno - 1) * 4096);
+  await file.close();
+}
+
+describe('a database with damaged pages', () => {
+  test(
+    'is named at the start, and repaired as far as it can be read',
+    () =>
+      withFolder(async (folder) => {
+        await install(folder);
+        const path = join(folder, 'picpool.db');
+        await damage(path, 'images');
+        const { size } = await stat(path);
+        await expect(startServer('bun', ENV, folder)).rejects.toThrow(
+          `The database ${path} is damaged. Put a backup in its place, or let \`picpool doctor --repair\``,
+        );
+        const repaired = await cli(['doctor', '--repair'], { env: { ...ENV, DATA_DIR: folder } });
+        expect(repaired).toMatchObject({ code: 0, stderr: 'Not all could be read of: images.\n' });
+        const [kept = ''] = (await readdir(folder)).filter((name) => /-damaged-\w+$/.test(name));
+        expect(repaired.stdout).toContain(`the damaged file is ${join(folder, kept)}`);
+        expect((await stat(join(folder, kept))).size).toBeGreaterThanOrEqual(size);
+
+        await withStores(folder, async ({ images, proxies, state }) => {
+          const { images: count } = await images.summary();
+          // Two pages hold some thirty.
+          expect(count).toBeGreaterThan(IMAGES - 60);
+          expect(count).toBeLessThan(IMAGES - 1);
+          for (const n of [1, IMAGES - 1])
+            expect(await images.get(String(n).padStart(12, '0'))).not.toBeNull();
+          expect([...(await images.buried(['000000000000']))]).toHaveLength(1);
+          expect((await proxies.summary()).total).toBe(50);
+          expect(await state.get('cookie-secret')).toBe('kept');
+          expect((await images.list({ text: `${IMAGES - 1}.png`, offset: 0, limit: 1 })).total).toBe(1);
+          expect(await images.faults()).toEqual([]);
+        });
+        const server = await startServer('bun', ENV, folder);
+        expect(await server.stop()).toBe(0);
+      }),
+    30_000,
+  );
+
+  test(
+    'is not repaired under a running server, nor where it cannot be read at all',
+    () =>
+      withFolder(async (folder) => {
+        const path = join(folder, 'picpool.db');
+        const run = () => cli(['doctor', '--repair'], { env: { ...ENV, DATA_DIR: folder } });
+        const server = await startServer('bun', ENV, folder);
+        expect(await run()).toMatchObject({
+          code: 1,
+          stderr: `picpool: A server uses ${path}: stop it first.\n`,
+        });
+        await server.stop();
+        await writeFile(path, '');
+        expect((await run()).stderr).toContain('Nothing can be read');
+        expect(await readdir(folder)).not.toContainEqual(expect.stringContaining('repaired'));
+      }),
+    30_000,
+  );
+});
