@@ -160,7 +160,9 @@ export function choices<const T extends string>(
 /** A URL of one of the schemes. Its text is not repeated in the fault, for it may hold a password. */
 export function url(fallback: string | undefined, schemes: readonly string[], description: string) {
   return setting(fallback, description, (value) => {
-    if (!schemes.some((scheme) => value.startsWith(scheme)) || !URL.canParse(value)) {
+    // Several hosts, as Redis has them, are no URL; the adapter looks at them.
+    const withOneHost = value.replace(/^([\w+]+:\/\/[^/?#,]*),[^/?#]*/, '$1');
+    if (!schemes.some((scheme) => value.startsWith(scheme)) || !URL.canParse(withOneHost)) {
       throw new Error(`must be a URL that begins with ${schemes.join(' or ')}`);
     }
     return value.replace(/\/+$/, '');

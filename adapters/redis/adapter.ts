@@ -8,8 +8,9 @@ export const redis: RecordsAdapter = {
   path: () => null,
 
   async place(url) {
-    const { host, port, database, prefix } = (await import('./url.ts')).parseRedisUrl(url);
-    return [host.toLowerCase(), port, database, prefix];
+    const { servers, sentinel, database, prefix } = (await import('./url.ts')).parseRedisUrl(url);
+    const [{ host, port }] = servers;
+    return [...(sentinel === undefined ? [host.toLowerCase(), port] : [sentinel]), database, prefix];
   },
 
   async open(url, { runtime, folder, log }) {
@@ -50,7 +51,8 @@ export const redis: RecordsAdapter = {
   async risks(url) {
     const { openRedis } = await import('./connection.ts');
     const { redisRisks } = await import('./risks.ts');
+    const { parseRedisUrl } = await import('./url.ts');
     const connection = await openRedis(url);
-    return redisRisks(connection).finally(() => connection.close());
+    return redisRisks(connection, parseRedisUrl(url).wait).finally(() => connection.close());
   },
 };

@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto';
-import { isIP } from 'node:net';
-import { Cluster, Redis } from 'ioredis';
+import { type Cluster, Redis } from 'ioredis';
 import { systemClock } from '../../src/lib/clock.ts';
+import { connect, FIRST_PAUSE_MS, jitter } from './client.ts';
 import { classify, refused, unavailable } from './errors.ts';
+import { createReplicas, type Replicas } from './replicas.ts';
 import { parseRedisUrl, type RedisAddress } from './url.ts';
 
 export type Arg = string | number;
@@ -24,6 +25,8 @@ export interface RedisConnection {
   run(repeat: Repeat, script: Script, keys: string[], args: Arg[]): Promise<unknown>;
   /** Sends the command, which may be repeated, to each server that holds records: one, or the masters of a cluster. */
   ask(command: string, ...args: Arg[]): Promise<unknown[]>;
+  /** Asks for replicas of a hash, over a connection of its own; `null` where the URL asks for none. */
+  replicas(hash: string): Replicas | null;
   close(): Promise<void>;
 }
 
@@ -31,15 +34,9 @@ const OPEN_TIMEOUT_MS = 4500;
 /** The same where nobody listens: a server that restarts is back by then, or away for longer. */
 const REFUSED_TIMEOUT_MS = 1000;
 const POLL_MS = 10;
-const CONNECT_TIMEOUT_MS = 2000;
 /** A call ends within `RETRY_FOR_MS + COMMAND_TIMEOUT_MS` and one pause, which is less than 5 s. */
-const COMMAND_TIMEOUT_MS = 2500;
 const RETRY_FOR_MS = 1500;
 const MAX_TRIES = 5;
-const FIRST_PAUSE_MS = 50;
-/** A connection that owes an answer for so long is closed and made anew. */
-const SOCKET_TIMEOUT_MS = 4000;
-const MAX_RECONNECT_MS = 1000;
 
 export function script(lua: string): Script {
   return { lua, sha: createHash('sha1').update(lua).digest('hex') };
@@ -67,7 +64,7 @@ export async function openRedis(url: string, random: () => number = Math.random)
     }
     await systemClock.sleep(POLL_MS);
   }
-  return wrap(client, address.prefix, random);
+  return wrap(client, address, random);
 }
 
 function isRefusal(fault: unknown): boolean {
@@ -79,61 +76,15 @@ function isReady(client: Redis | Cluster): boolean {
   return parts.every(({ status }) => status === 'ready');
 }
 
-function connect(address: RedisAddress, random: () => number): Redis | Cluster {
-  const reconnect = (times: number) =>
-    Math.min(MAX_RECONNECT_MS, FIRST_PAUSE_MS * 2 ** times) * jitter(random);
-  const options = {
-    ...(address.username && { username: address.username }),
-    ...(address.password && { password: address.password }),
-    // Every node of a cluster has to prove that name; an address, which is no name for TLS, each node its own.
-    ...(address.tls && { tls: isIP(address.host) ? {} : { servername: address.host } }),
-    connectTimeout: CONNECT_TIMEOUT_MS,
-    commandTimeout: COMMAND_TIMEOUT_MS,
-    socketTimeout: SOCKET_TIMEOUT_MS,
-    // Whether a command may be sent again is decided below, by what it does.
-    autoResendUnfulfilledCommands: false,
-    maxRetriesPerRequest: 0,
-    // After a failover the old master is read-only: ask the name for the new one.
-    reconnectOnError: (error: Error) => error.message.startsWith('READONLY'),
-  };
-  if (!address.cluster) {
-    const { host, port, database } = address;
-    return new Redis({
-      ...options,
-      host,
-      port,
-      db: database,
-      enableOfflineQueue: false,
-      retryStrategy: reconnect,
-    });
-  }
-  const cluster = new Cluster([{ host: address.host, port: address.port }], {
-    redisOptions: options,
-    enableOfflineQueue: false,
-    clusterRetryStrategy: reconnect,
-    retryDelayOnFailover: 0,
-    retryDelayOnClusterDown: 0,
-    slotsRefreshTimeout: CONNECT_TIMEOUT_MS,
-    // Certificates name hosts, so TLS needs the names to stay names.
-    ...(address.tls && { dnsLookup: (host, done) => done(null, host) }),
-  });
-  // Left alone, a node is connected by its first command, and those that come meanwhile are refused in such words
-  // that they may as well have been carried out.
-  const greet = (node: Redis) => {
-    if (node.status === 'wait') node.connect().catch(() => {});
-  };
-  cluster.on('ready', () => cluster.nodes().forEach(greet));
-  cluster.on('+node', (node: Redis) => {
-    // Not before: the cluster asks one of them whether all is well, and takes one that is just connecting for lost.
-    if (cluster.status === 'ready') greet(node);
-  });
-  return cluster;
-}
-
-function wrap(client: Redis | Cluster, prefix: string, random: () => number): RedisConnection {
+function wrap(
+  client: Redis | Cluster,
+  { prefix, wait }: RedisAddress,
+  random: () => number,
+): RedisConnection {
+  const others: Redis[] = [];
   const send = (command: string, args: Arg[]) => client.call(command, args);
 
-  async function persist(repeat: Repeat, attempt: () => Promise<unknown>): Promise<unknown> {
+  async function persist<T>(repeat: Repeat, attempt: () => Promise<T>): Promise<T> {
     const startedAt = performance.now();
     for (let tries = 1; ; tries++) {
       try {
@@ -166,11 +117,20 @@ function wrap(client: Redis | Cluster, prefix: string, random: () => number): Re
       const servers = client instanceof Redis ? [client] : client.nodes('master');
       return Promise.all(servers.map((server) => persist('safe', () => server.call(command, args))));
     },
-    close: async () => client.disconnect(),
+    replicas(hash) {
+      if (wait === 0 || !(client instanceof Redis)) return null;
+      const other = client.duplicate();
+      other.on('error', () => {});
+      others.push(other);
+      return createReplicas({
+        client: other,
+        hash,
+        count: wait,
+        persist: (attempt) => persist('safe', attempt),
+      });
+    },
+    async close() {
+      for (const one of [client, ...others]) one.disconnect();
+    },
   };
-}
-
-/** Spreads the pauses of many copies: between half and the whole. */
-function jitter(random: () => number): number {
-  return 0.5 + random() / 2;
 }

@@ -53,6 +53,7 @@ export function createRedisImages(
   const read = (script: Script, ...args: Arg[]) => redis.run('safe', script, all, args);
 
   const stopping = new AbortController();
+  const replicas = redis.replicas(keys.records);
 
   const follower = createFollower<ImageReplica>({
     redis,
@@ -158,6 +159,8 @@ export function createRedisImages(
       if (done === 0) throw new AppError('conflict', `There is an image ${id} already.`);
       if (isPublic) await follower.catchUp();
     },
+
+    confirm: async (id) => replicas?.confirm(id),
 
     async get(id) {
       const [found] = triples(await read(READ, id));

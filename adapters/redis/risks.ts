@@ -1,26 +1,36 @@
 import type { Risk } from '../../src/lib/risk.ts';
 import type { RedisConnection } from './connection.ts';
 
-/** What the servers do that a store of records should not, each thing once. */
-export async function redisRisks(redis: Pick<RedisConnection, 'ask'>): Promise<Risk[]> {
+/** What the servers do that a store of records should not, each thing once. `wait`: replicas that must confirm uploads. */
+export async function redisRisks(redis: Pick<RedisConnection, 'ask'>, wait = 0): Promise<Risk[]> {
   const [facts, ...settings] = await Promise.all([
     redis.ask('INFO'),
     ...['save', 'appendfsync'].map((name) => asked(redis, name)),
   ]);
   const [saves = [], syncs = []] = settings;
   const found = facts.flatMap((text, server) =>
-    serverRisks(factsOf(String(text)), saves[server] ?? null, syncs[server] ?? null),
+    serverRisks(factsOf(String(text)), wait, saves[server] ?? null, syncs[server] ?? null),
   );
   return found.filter(({ text }, index) => found.findIndex((other) => other.text === text) === index);
 }
 
 /** `save` and `sync`: the settings; `null` where the user may not ask for them. */
-function serverRisks(facts: Map<string, string>, save: string | null, sync: string | null): Risk[] {
+function serverRisks(
+  facts: Map<string, string>,
+  wait: number,
+  save: string | null,
+  sync: string | null,
+): Risk[] {
   const risks: Risk[] = [];
   const add = (kind: Risk['kind'], text: string, advice: string) => risks.push({ kind, text, advice });
   if (facts.get('role') === 'slave') {
     const master = `${facts.get('master_host')}:${facts.get('master_port')}`;
     add('broken', `The Redis server is a replica of ${master}.`, 'Name the master in METADATA_URL.');
+  }
+  const replicas = Number(facts.get('connected_slaves') ?? 0);
+  if (replicas < wait) {
+    const text = `Redis has ${replicas} of the replicas that must confirm uploads (wait=${wait}).`;
+    add('broken', text, 'Start them, or ask for fewer in METADATA_URL.');
   }
   if (facts.get('aof_enabled') === '1') {
     if (sync === 'no') {

@@ -1,7 +1,13 @@
-/** What a `redis:` URL says. */
-export interface RedisAddress {
+/** Where a server listens. */
+export interface Endpoint {
   host: string;
   port: number;
+}
+
+/** What a `redis:` URL says. */
+export interface RedisAddress {
+  /** The server; any server of a cluster; or the sentinels. At least one. */
+  servers: [Endpoint, ...Endpoint[]];
   tls: boolean;
   username?: string;
   password?: string;
@@ -9,31 +15,67 @@ export interface RedisAddress {
   /** Begins every key, so that several installations can share one server. */
   prefix: string;
   cluster: boolean;
+  /** The name under which sentinels know the servers. */
+  sentinel?: string;
+  /** So many replicas must have an upload before it is acknowledged. */
+  wait: number;
 }
 
+const PORT = 6379;
+const SENTINEL_PORT = 26_379;
+
 /**
- * Reads `redis://[user:password@]host[:port][/database][?prefix=picpool&cluster=true]`; `rediss:` is the same over
- * TLS. Each call of a cluster stays within one slot, but a cluster has only database 0.
+ * Reads `redis://[user:password@]host[:port][,host[:port]...][/database][?prefix=picpool&cluster=true&sentinel=name&wait=1]`;
+ * `rediss:` is the same over TLS. Each call of a cluster stays within one slot, but a cluster has only database 0.
  * @throws {RangeError} in words that do not repeat the URL, for it may hold a password.
  */
 export function parseRedisUrl(text: string): RedisAddress {
-  const url = new URL(text);
+  const { url, hosts } = split(text);
+  const parameter = (name: string) => url.searchParams.get(name) ?? '';
   const database = url.pathname.replace(/^\//, '') || '0';
   if (!/^\d{1,5}$/.test(database)) throw new RangeError('the path of a redis: URL must be a database number');
   const prefix = url.searchParams.get('prefix') ?? 'picpool';
   if (!/^[\w.:-]{1,64}$/.test(prefix)) {
     throw new RangeError('the prefix of a redis: URL must be 1 to 64 letters, digits, or any of . _ : -');
   }
-  const cluster = /^(true|on|yes|1)$/i.test(url.searchParams.get('cluster') ?? '');
+  const cluster = /^(true|on|yes|1)$/i.test(parameter('cluster'));
+  const sentinel = parameter('sentinel');
+  const tls = url.protocol === 'rediss:';
+  const wait = parameter('wait') || '0';
+  if (!/^\d$/.test(wait))
+    throw new RangeError('wait in a redis: URL must be a number of replicas from 0 to 9');
   if (cluster && database !== '0') throw new RangeError('a Redis cluster has only database 0');
+  if (cluster && sentinel !== '') throw new RangeError('a redis: URL names a cluster or sentinels, not both');
+  if (cluster && wait !== '0') throw new RangeError('wait cannot be had of a Redis cluster');
+  if (sentinel !== '' && tls) throw new RangeError('sentinels can be asked without TLS only: use redis:');
+  if (hosts.length > 1 && !cluster && sentinel === '') {
+    throw new RangeError('several hosts in a redis: URL need sentinel=NAME or cluster=true');
+  }
+  const [first, ...others] = hosts.map((host) => endpoint(host, sentinel === '' ? PORT : SENTINEL_PORT));
   return {
-    host: url.hostname.replace(/^\[|\]$/g, '') || '127.0.0.1',
-    port: Number(url.port || 6379),
-    tls: url.protocol === 'rediss:',
+    servers: [first ?? { host: '127.0.0.1', port: PORT }, ...others],
+    tls,
     ...(url.username && { username: decodeURIComponent(url.username) }),
     ...(url.password && { password: decodeURIComponent(url.password) }),
     database: Number(database),
     prefix,
     cluster,
+    ...(sentinel !== '' && { sentinel }),
+    wait: Number(wait),
   };
+}
+
+/** The URL with its first host alone, and all hosts: several are no URL. */
+function split(text: string): { url: URL; hosts: string[] } {
+  const [, begin = '', authority = '', end = ''] = /^(\w+:\/\/)([^/?#]*)(.*)$/s.exec(text) ?? [];
+  const at = authority.lastIndexOf('@') + 1;
+  const hosts = authority.slice(at).split(',');
+  return { url: new URL(`${begin}${authority.slice(0, at)}${hosts[0]}${end}`), hosts };
+}
+
+function endpoint(text: string, usual: number): Endpoint {
+  if (text === '') return { host: '127.0.0.1', port: usual };
+  if (!URL.canParse(`redis://${text}`)) throw new RangeError('a redis: URL has a host that is none');
+  const { hostname, port } = new URL(`redis://${text}`);
+  return { host: hostname.replace(/^\[|\]$/g, ''), port: Number(port || usual) };
 }

@@ -92,6 +92,9 @@ export function createSqliteImages(database: Database, searchSteps?: SearchSteps
       await database.onDisk();
     },
 
+    // It is on the disk already.
+    confirm: async () => {},
+
     get: async (id) => byId.get(id),
 
     async list(query) {

@@ -225,10 +225,16 @@ export async function createImageService(options: ImageServiceOptions): Promise<
       await images.insert(image);
     } catch (cause) {
       const stored = await images.get(image.id).catch(() => undefined);
-      if (stored?.deleteTokenHash === image.deleteTokenHash) return;
-      if (stored === null) await blobs.remove(originalKey(image)).catch(() => undefined);
-      throw cause;
+      if (stored?.deleteTokenHash !== image.deleteTokenHash) {
+        if (stored === null) await blobs.remove(originalKey(image)).catch(() => undefined);
+        throw cause;
+      }
     }
+    await images.confirm(image.id).catch(async (cause) => {
+      // The uploader is told that it failed: it is taken back, as far as that is possible now.
+      if (await images.remove(image.id).catch(() => false)) await removals.remove(originalKey(image));
+      throw cause;
+    });
   }
 
   function reportMissing(image: ImageRecord, key: string): AppError {

@@ -52,6 +52,11 @@ export interface StoreFault {
 export interface ImageStore {
   /** Adds a record; rejects with `conflict` when the id is taken. */
   insert(image: ImageRecord): Promise<void>;
+  /**
+   * Resolves when the record, which was inserted, is kept as safely as the store was told to keep it. Rejects with `unavailable`
+   * where that is not certain: the record may be there then or not.
+   */
+  confirm(id: string): Promise<void>;
   /** The record, or `null`. */
   get(id: string): Promise<ImageRecord | null>;
   /** A page of the public images (no password), newest first, ties by id. */

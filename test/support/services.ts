@@ -108,7 +108,8 @@ export async function find(program: string, source: string): Promise<string> {
   throw new Error(`${program} is missing; install ${source}`);
 }
 
-async function startProgram(
+/** Starts a program on a free port, in a folder of its own; `args` are the program and its arguments. */
+export async function startProgram(
   args: (port: number, folder: string) => string[],
   ready: (port: number) => Promise<void>,
   prepare: (folder: string) => Promise<unknown> = async () => {},

@@ -6,33 +6,61 @@ import { parseConfig } from '../../src/config.ts';
 
 test('a redis: URL names server, user, database and prefix, each of which may be left out', () => {
   expect(parseRedisUrl('redis://db')).toEqual({
-    host: 'db',
-    port: 6379,
+    servers: [{ host: 'db', port: 6379 }],
     tls: false,
     database: 0,
     prefix: 'picpool',
     cluster: false,
+    wait: 0,
   });
   expect(parseRedisUrl('rediss://us%2Fer:p%40ss%3A@[::1]:7000/3?prefix=a:b')).toEqual({
-    host: '::1',
-    port: 7000,
+    servers: [{ host: '::1', port: 7000 }],
     tls: true,
     username: 'us/er',
     password: 'p@ss:',
     database: 3,
     prefix: 'a:b',
     cluster: false,
+    wait: 0,
   });
   expect(parseRedisUrl('redis://:only@db?cluster=true')).toMatchObject({ password: 'only', cluster: true });
 });
 
-test.each(['redis://db/first', 'redis://db?prefix=a%20b', 'redis://secret@db/1?cluster=true'])(
-  '%s is refused without being repeated',
-  (url) => {
-    expect(() => parseRedisUrl(url)).toThrow(RangeError);
-    expect(() => parseRedisUrl(url)).not.toThrow(/secret|first|a b/);
-  },
-);
+test('a redis: URL may name several sentinels or servers of a cluster, and how many replicas must confirm', () => {
+  expect(parseRedisUrl('redis://us:p,@ss@one,[::2]:7000,three:1/2?sentinel=main&wait=2')).toMatchObject({
+    servers: [
+      { host: 'one', port: 26_379 },
+      { host: '::2', port: 7000 },
+      { host: 'three', port: 1 },
+    ],
+    username: 'us',
+    password: 'p,@ss',
+    database: 2,
+    sentinel: 'main',
+    wait: 2,
+  });
+  expect(parseRedisUrl('redis://one,two:7000?cluster=true').servers).toEqual([
+    { host: 'one', port: 6379 },
+    { host: 'two', port: 7000 },
+  ]);
+  const METADATA_URL = 'redis://us:secret@one:26379,two:26379/1?sentinel=main';
+  expect(parseConfig({ METADATA_URL }).METADATA_URL).toBe(METADATA_URL);
+});
+
+test.each([
+  'redis://db/first',
+  'redis://db?prefix=a%20b',
+  'redis://secret@db/1?cluster=true',
+  'redis://secret@one,two',
+  'redis://secret@one,b ad?sentinel=main',
+  'redis://secret@db?cluster=true&sentinel=main',
+  'redis://secret@db?cluster=true&wait=1',
+  'redis://secret@db?wait=all',
+  'rediss://secret@db?sentinel=main',
+])('%s is refused without being repeated', (url) => {
+  expect(() => parseRedisUrl(url)).toThrow(RangeError);
+  expect(() => parseRedisUrl(url)).not.toThrow(/secret|first|a b/);
+});
 
 test.each([
   ['s3://bucket', false],

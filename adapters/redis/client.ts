@@ -1,0 +1,79 @@
+import { isIP } from 'node:net';
+import { Cluster, Redis } from 'ioredis';
+import type { RedisAddress } from './url.ts';
+
+const CONNECT_TIMEOUT_MS = 2000;
+export const COMMAND_TIMEOUT_MS = 2500;
+/** A connection that owes an answer for so long is closed and made anew. */
+const SOCKET_TIMEOUT_MS = 4000;
+export const FIRST_PAUSE_MS = 50;
+const MAX_RECONNECT_MS = 1000;
+
+/** Begins to connect to what the address names, and keeps the connection up from then on. */
+export function connect(address: RedisAddress, random: () => number): Redis | Cluster {
+  const [first] = address.servers;
+  const reconnect = (times: number) =>
+    Math.min(MAX_RECONNECT_MS, FIRST_PAUSE_MS * 2 ** times) * jitter(random);
+  const options = {
+    ...(address.username && { username: address.username }),
+    ...(address.password && { password: address.password }),
+    // Every node of a cluster has to prove that name; an address, which is no name for TLS, each node its own.
+    ...(address.tls && { tls: isIP(first.host) ? {} : { servername: first.host } }),
+    connectTimeout: CONNECT_TIMEOUT_MS,
+    commandTimeout: COMMAND_TIMEOUT_MS,
+    socketTimeout: SOCKET_TIMEOUT_MS,
+    // Whether a command may be sent again is decided by `RedisConnection`, by what it does.
+    autoResendUnfulfilledCommands: false,
+    maxRetriesPerRequest: 0,
+    // After a failover the old master is read-only: ask the name for the new one.
+    reconnectOnError: (error: Error) => error.message.startsWith('READONLY'),
+  };
+  if (!address.cluster) {
+    return new Redis({
+      ...options,
+      ...whereabouts(address, reconnect),
+      db: address.database,
+      enableOfflineQueue: false,
+      retryStrategy: reconnect,
+    });
+  }
+  const cluster = new Cluster(address.servers, {
+    redisOptions: options,
+    enableOfflineQueue: false,
+    clusterRetryStrategy: reconnect,
+    retryDelayOnFailover: 0,
+    retryDelayOnClusterDown: 0,
+    slotsRefreshTimeout: CONNECT_TIMEOUT_MS,
+    // Certificates name hosts, so TLS needs the names to stay names.
+    ...(address.tls && { dnsLookup: (host, done) => done(null, host) }),
+  });
+  // Left alone, a node is connected by its first command, and those that come meanwhile are refused in such words
+  // that they may as well have been carried out.
+  const greet = (node: Redis) => {
+    if (node.status === 'wait') node.connect().catch(() => {});
+  };
+  cluster.on('ready', () => cluster.nodes().forEach(greet));
+  cluster.on('+node', (node: Redis) => {
+    // Not before: the cluster asks one of them whether all is well, and takes one that is just connecting for lost.
+    if (cluster.status === 'ready') greet(node);
+  });
+  return cluster;
+}
+
+/** Where the server is, or who knows where it is at the moment. */
+function whereabouts(
+  { servers: [first, ...others], sentinel }: RedisAddress,
+  reconnect: (times: number) => number,
+) {
+  if (sentinel === undefined) return first;
+  return {
+    sentinels: [first, ...others],
+    name: sentinel,
+    sentinelRetryStrategy: reconnect,
+  };
+}
+
+/** Spreads the pauses of many copies: between half and the whole. */
+export function jitter(random: () => number): number {
+  return 0.5 + random() / 2;
+}

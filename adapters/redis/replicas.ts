@@ -1,0 +1,84 @@
+import type { Redis } from 'ioredis';
+import { AppError } from '../../src/errors.ts';
+
+/** How long the replicas have, in ms; a command would be given up after 2.5 s. */
+const WAIT_MS = 1000;
+
+/**
+ * KEYS: a hash, a key of our own. ARGV: fields. Answers which of them are there. It writes, so that a `WAIT` behind it waits
+ * for all that was written before.
+ */
+const WITNESS = `
+redis.call('SET', KEYS[2], redis.call('TIME')[1])
+local found = {}
+for i = 1, #ARGV do
+  if redis.call('HEXISTS', KEYS[1], ARGV[i]) == 1 then found[#found + 1] = ARGV[i] end
+end
+return found`;
+
+/** Learns whether replicas have what was written. */
+export interface Replicas {
+  /**
+   * Resolves when the field of the hash is there, and as many replicas as the URL asks for have it, too.
+   * @throws {AppError} `unavailable` where that is not certain within a second or two.
+   */
+  confirm(field: string): Promise<void>;
+}
+
+export interface ReplicasOptions {
+  /** A connection of its own: others would wait behind it. */
+  client: Redis;
+  /** The hash; beside it a key is written, whose name begins with its name. */
+  hash: string;
+  /** So many replicas. */
+  count: number;
+  /** Tries again what may pass. */
+  persist: <T>(attempt: () => Promise<T>) => Promise<T>;
+}
+
+/** All who ask while one question is under way share the next. */
+export function createReplicas({ client, hash, count, persist }: ReplicasOptions): Replicas {
+  let last: Promise<unknown> = Promise.resolve();
+  let next: { fields: string[]; found: Promise<Set<string>> } | null = null;
+
+  /** Which of the fields are on the master and on enough replicas: none where there are not enough. */
+  async function ask(fields: readonly string[]): Promise<Set<string>> {
+    // In one piece: after a failover the second command would ask for what another master was told.
+    const answers = await client
+      .pipeline()
+      .call('EVAL', WITNESS, 2, hash, `${hash}:confirmed`, ...fields)
+      .call('WAIT', count, WAIT_MS)
+      .exec();
+    const [[evalError, found] = [null, []], [waitError, replicas] = [null, 0]] = answers ?? [];
+    const error = evalError ?? waitError;
+    if (error) throw error;
+    return new Set(Number(replicas) < count ? [] : (found as string[]));
+  }
+
+  function join(field: string): Promise<Set<string>> {
+    if (!next) {
+      const fields: string[] = [];
+      const begin = () => {
+        next = null;
+        return persist(() => ask(fields));
+      };
+      const found = last.then(begin, begin);
+      last = found;
+      next = { fields, found };
+    }
+    next.fields.push(field);
+    return next.found;
+  }
+
+  return {
+    async confirm(field) {
+      if ((await join(field)).has(field)) return;
+      const message =
+        'The database could not bring this to another server in time, so that it is not certain to stay. Please try again in a few seconds.';
+      const cause = new Error(
+        `fewer than ${count} replicas have confirmed it (wait=${count} in METADATA_URL)`,
+      );
+      throw new AppError('unavailable', message, { cause, retryAfterMs: 2000 });
+    },
+  };
+}

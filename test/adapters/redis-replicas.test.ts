@@ -1,0 +1,120 @@
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
+import { tmpdir } from 'node:os';
+import { openRedis, type RedisConnection } from '../../adapters/redis/connection.ts';
+import { createRedisImages } from '../../adapters/redis/images.ts';
+import { redisRisks } from '../../adapters/redis/risks.ts';
+import { createRedisState } from '../../adapters/redis/state.ts';
+import { openCopy } from '../../adapters/sqlite/database.ts';
+import { createImageReplica } from '../../adapters/sqlite/image-replica.ts';
+import { bunRuntime } from '../../src/runtime/bun.ts';
+import { absent } from '../support/absent.ts';
+import { image } from '../support/records.ts';
+import { withPrefix } from '../support/redis.ts';
+import { startReplicatedRedis, startSentinel } from '../support/redis-replicas.ts';
+import { command, until } from '../support/services.ts';
+
+setDefaultTimeout(30_000);
+
+const withWait = (url: string) => `${withPrefix(url)}&wait=1`;
+
+const openImages = (redis: RedisConnection) =>
+  createRedisImages(redis, async () => createImageReplica(await openCopy(bunRuntime.openSqlite, tmpdir())));
+
+const UNCERTAIN = { code: 'unavailable', message: expect.stringContaining('not certain to stay') };
+
+describe.skipIf(absent('redis-server'))('wait=1', () => {
+  let servers: Awaited<ReturnType<typeof startReplicatedRedis>>;
+  beforeAll(async () => {
+    servers = await startReplicatedRedis();
+  });
+  afterAll(() => servers?.stop());
+
+  test('confirms what a replica has, and nothing else', async () => {
+    const redis = await openRedis(withWait(servers.url));
+    try {
+      const images = openImages(redis);
+      for (const id of ['a', 'b']) await images.insert(image({ id }));
+      await Promise.all([images.confirm('a'), images.confirm('b')]);
+      await expect(images.confirm('never-inserted')).rejects.toMatchObject(UNCERTAIN);
+      expect(await redisRisks(redis, 1)).toEqual([]);
+
+      servers.replica.pause();
+      await images.insert(image({ id: 'c' }));
+      const late = await Promise.allSettled([images.confirm('c'), images.confirm('a')]);
+      expect(late.map((one) => one.status === 'rejected' && one.reason)).toEqual([
+        expect.objectContaining(UNCERTAIN),
+        expect.objectContaining(UNCERTAIN),
+      ]);
+      servers.replica.resume();
+      await until(() =>
+        images.confirm('c').then(
+          () => true,
+          () => false,
+        ),
+      );
+
+      expect((await redisRisks(redis, 2)).map(({ kind, text }) => `${kind}: ${text}`)).toEqual([
+        'broken: Redis has 1 of the replicas that must confirm uploads (wait=2).',
+      ]);
+    } finally {
+      await redis.close();
+    }
+  });
+
+  test('confirms nothing that a new master has lost', async () => {
+    const redis = await openRedis(withWait(servers.url));
+    try {
+      const images = openImages(redis);
+      await images.insert(image({ id: 'kept' }));
+      await command(servers.master.port, 'FLUSHALL');
+      await expect(images.confirm('kept')).rejects.toMatchObject(UNCERTAIN);
+    } finally {
+      await redis.close();
+    }
+  });
+
+  test('without it nothing is asked', async () => {
+    const redis = await openRedis(withPrefix(servers.url));
+    servers.replica.pause();
+    const images = openImages(redis);
+    await images.insert(image({ id: 'a' }));
+    await images.confirm('a');
+    servers.replica.resume();
+    await redis.close();
+  });
+});
+
+test.skipIf(absent('redis-server'))(
+  'a sentinel names the master, and after a failover the new one, which has what was confirmed',
+  async () => {
+    const servers = await startSentinel();
+    const redis = await openRedis(`${servers.url}&wait=1`);
+    try {
+      const images = openImages(redis);
+      const state = createRedisState(redis);
+      await images.insert(image({ id: 'before' }));
+      await images.confirm('before');
+      expect(await redisRisks(redis, 1)).toEqual([]);
+
+      await servers.master.kill();
+      await until(() =>
+        state.set('after', 'yes').then(
+          () => true,
+          (error: { code?: string }) => {
+            expect(error.code).toBe('unavailable');
+            return false;
+          },
+        ),
+      );
+      expect(await images.get('before')).toMatchObject({ id: 'before' });
+      expect(await state.get('after')).toBe('yes');
+      expect(await command(servers.replica.port, 'INFO', 'replication')).toContain('role:master');
+      // There is no replica left that could confirm.
+      await images.insert(image({ id: 'after' }));
+      await expect(images.confirm('after')).rejects.toMatchObject(UNCERTAIN);
+    } finally {
+      await redis.close();
+      await servers.stop();
+    }
+  },
+);
