@@ -10,6 +10,8 @@ import type { BlobStore } from '../store.ts';
 import type { VersionBytes } from './version-bytes.ts';
 
 const MAX_KNOWN_SIZES = 20_000;
+/** Widest version that may be made of another one. */
+const SMALLEST = 160;
 
 /** What to send where a smaller version is asked for. */
 export interface Version {
@@ -78,11 +80,14 @@ export function createThumbnails({ blobs, codec, folder, quota, bytes }: Thumbna
   }
 
   /**
-   * The smallest version that is there and at least four times as wide, or the file as stored: what an encoder lost is not
-   * seen at a quarter of the size (bench/versions.ts); at half of it, it is. A palette would be.
+   * For the smallest versions the next one that is there and at least four times as wide; else the file as stored. What an
+   * encoder lost is not seen at a quarter of the size in a picture that small (bench/versions.ts); a palette would be.
    */
   async function sourceOf(image: ImageRecord, width: number): Promise<Blob | ReadableStream<Uint8Array>> {
-    const wider = image.format === 'gif' ? [] : THUMBNAIL_WIDTHS.filter((other) => other >= 4 * width);
+    const wider =
+      image.format === 'gif' || width > SMALLEST
+        ? []
+        : THUMBNAIL_WIDTHS.filter((other) => other >= 4 * width);
     const kept = wider.map((other) => thumbnailKey(image, other)).find((key) => sizes.get(key));
     const version = kept === undefined ? null : await blobs.get(kept);
     const source = version ?? (await blobs.get(originalKey(image)));
