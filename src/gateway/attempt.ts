@@ -2,7 +2,7 @@ import { connectHttp } from '../proxy/check/exchange.ts';
 import { CheckFault } from '../proxy/check/fault.ts';
 import { Inbox, type Reader } from '../proxy/check/inbox.ts';
 import { connectSocks4, connectSocks5, greetSocks5 } from '../proxy/check/socks.ts';
-import { NOBODY, type Tcp, type TcpListener, type TcpSocket } from '../runtime/tcp.ts';
+import { asBuffer, NOBODY, type Tcp, type TcpListener, type TcpSocket } from '../runtime/tcp.ts';
 import type { Target } from './target.ts';
 import type { Failure, Upstream } from './upstream.ts';
 
@@ -105,7 +105,7 @@ export class Attempt implements TcpListener {
   received(bytes: Uint8Array): void {
     if (this.#phase === 'over') return;
     this.#used = false;
-    const chunk = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+    const chunk = asBuffer(bytes);
     if (this.#phase === 'asking') {
       this.#inbox?.add(chunk);
       this.#goOn();

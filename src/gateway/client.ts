@@ -1,5 +1,5 @@
 import { Inbox } from '../proxy/check/inbox.ts';
-import type { TcpListener, TcpSocket } from '../runtime/tcp.ts';
+import { asBuffer, type TcpListener, type TcpSocket } from '../runtime/tcp.ts';
 import type { Account } from './accounts.ts';
 import type { Admission, Admit } from './admission.ts';
 import type { Caller, Voice } from './caller.ts';
@@ -53,7 +53,9 @@ export class Client implements TcpListener, Caller {
   readonly #admit: Admit;
   readonly #onGone: () => void;
   #read: () => void;
-  #timer: ReturnType<typeof setTimeout> | undefined;
+  /** When it is dealt with if it still waits for the client: a timer for each would cost more than the look at all. */
+  #deadline = Number.POSITIVE_INFINITY;
+  #closing = false;
   #account: Account | null = null;
   #paused = false;
   #ended = false;
@@ -72,7 +74,7 @@ export class Client implements TcpListener, Caller {
   opened(): void {}
 
   received(bytes: Uint8Array): void {
-    this.inbox.add(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength));
+    this.inbox.add(asBuffer(bytes));
     if (this.inbox.view().length > MOST_AHEAD_BYTES && !this.#paused) {
       this.#paused = true;
       this.socket.pause();
@@ -100,7 +102,6 @@ export class Client implements TcpListener, Caller {
   gone(): void {
     if (this.#gone) return;
     this.#gone = true;
-    clearTimeout(this.#timer);
     this.#account?.leave();
     this.#onGone();
   }
@@ -133,8 +134,15 @@ export class Client implements TcpListener, Caller {
     this.onLeft = null;
     this.onDrained = null;
     this.socket.end();
-    clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => this.socket.destroy(), ASKING_MS);
+    this.#closing = true;
+    this.#await();
+  }
+
+  /** Ends the connection where the client has not said in time what it wants, or has not taken the last answer. */
+  look(now: number): void {
+    if (now < this.#deadline) return;
+    if (this.#closing) this.socket.destroy();
+    else this.close();
   }
 
   /** The connection may be asked for something else. */
@@ -151,8 +159,7 @@ export class Client implements TcpListener, Caller {
   }
 
   #await(): void {
-    clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => this.socket.end(), ASKING_MS);
+    this.#deadline = this.#desk.monotonic() + ASKING_MS;
   }
 
   #goOn(): void {
@@ -203,7 +210,7 @@ export class Client implements TcpListener, Caller {
 
   /** Begins the work once it is known who asks; until then nothing is read. */
   #work(login: Login | null, voice: Voice, begin: (admission: Admission) => void): void {
-    clearTimeout(this.#timer);
+    this.#deadline = Number.POSITIVE_INFINITY;
     this.onBytes = () => {};
     this.onLeft = () => {};
     const admitted = this.#admit(login, this.socket.peer);

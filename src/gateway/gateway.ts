@@ -80,10 +80,10 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
       const limit = relay.halfClosed ? Math.min(HALF_CLOSED_MS, idleMs) : idleMs;
       if (now - relay.movedAt > limit || now - relay.startedAt > lifetimeMs) relay.cut();
     }
-    // The oldest come first. Those with a relay were cut with it.
     for (const client of clients) {
-      if (now - client.startedAt <= lifetimeMs) break;
-      client.socket.destroy();
+      // Those with a relay were cut with it.
+      if (now - client.startedAt > lifetimeMs) client.socket.destroy();
+      else client.look(now);
     }
   }
   const timer = setInterval(sweep, Math.min(SWEEP_MS, idleMs));

@@ -1,6 +1,6 @@
 import { loginLine } from '../proxy/check/exchange.ts';
 import { siteOf } from '../proxy/targets/site.ts';
-import type { TcpSocket } from '../runtime/tcp.ts';
+import { asBuffer, type TcpSocket } from '../runtime/tcp.ts';
 import type { Admission } from './admission.ts';
 import type { Plan } from './attempt.ts';
 import type { Caller } from './caller.ts';
@@ -117,7 +117,7 @@ class Exchange {
     client.onDrained = () => this.#upstream.resume();
     this.#upstream.listener = {
       opened() {},
-      received: (bytes) => this.#onBytes(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)),
+      received: (bytes) => this.#onBytes(asBuffer(bytes)),
       drained: () => client.socket.resume(),
       ended: () => this.#onEnded(),
       closed: () => this.#onEnded(),

@@ -46,3 +46,8 @@ export interface TcpServer {
 
 /** Listens to a connection of which nobody wants to know anything any more. */
 export const NOBODY: TcpListener = { opened() {}, received() {}, drained() {}, ended() {}, closed() {} };
+
+/** The bytes as a `Buffer`, which they mostly are: a view of them costs more than most of what is done with them. */
+export function asBuffer(bytes: Uint8Array): Buffer {
+  return Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+}
