@@ -1,6 +1,5 @@
 import { createHash, randomUUID } from 'node:crypto';
-import { mkdtemp, open, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { open, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Stores } from '../../adapters/open.ts';
 import { AppError } from '../errors.ts';
@@ -30,38 +29,51 @@ export interface ImageTarget {
 
 /**
  * Copies each file, then its record, so that a record in the new store has its file. What is there is
- * passed over; with `verify` its SHA-256 is compared first.
+ * passed over; with `verify` its SHA-256 is compared first. `folder`: for temporary files.
  */
 export async function copyImages(
   from: Pick<Stores, 'images' | 'blobs'>,
   to: ImageTarget,
-  verify: boolean,
+  { verify, folder }: { verify: boolean; folder: string },
   onSeen: (seen: number, bytes: number) => void,
 ): Promise<ImagesCopied> {
   const result: ImagesCopied = { seen: 0, copied: 0, bytes: 0, faults: [] };
-  const folder = await mkdtemp(join(tmpdir(), 'picpool-migrate-'));
-  try {
-    for await (const records of pages(from.images)) {
-      const ids = records.map(({ id }) => id);
-      const known = to.metadata === null ? new Set<string>() : await to.metadata.images.existing(ids);
-      await forEachBounded(records, AT_ONCE, async (image) => {
-        try {
-          const bytes = to.blobs === null ? 0 : await copyFile(image, from.blobs, to.blobs, folder, verify);
-          const added =
-            to.metadata !== null && !known.has(image.id) && (await add(to.metadata.images, image));
-          if (bytes > 0 || added) result.copied++;
-          result.bytes += bytes;
-        } catch (error) {
-          if (!(error instanceof CopyFault)) throw error;
-          if (result.faults.length < MOST_FAULTS) result.faults.push(`image ${image.id} ${error.message}`);
-        }
-        onSeen(++result.seen, result.bytes);
-      });
-    }
-    return result;
-  } finally {
-    await rm(folder, { recursive: true, force: true });
+  for await (const records of pages(from.images)) {
+    const ids = records.map(({ id }) => id);
+    const known = to.metadata === null ? new Set<string>() : await to.metadata.images.existing(ids);
+    await forEachBounded(records, AT_ONCE, async (image) => {
+      try {
+        const bytes = to.blobs === null ? 0 : await copyFile(image, from.blobs, to.blobs, folder, verify);
+        const added = to.metadata !== null && !known.has(image.id) && (await add(to.metadata.images, image));
+        if (bytes > 0 || added) result.copied++;
+        result.bytes += bytes;
+      } catch (error) {
+        if (!(error instanceof CopyFault)) throw error;
+        if (result.faults.length < MOST_FAULTS) result.faults.push(`image ${image.id} ${error.message}`);
+      }
+      onSeen(++result.seen, result.bytes);
+    });
   }
+  return result;
+}
+
+/**
+ * Removes from the new stores what was deleted from the old ones after it had been copied. Answers how many images that were.
+ */
+export async function removeDeleted(
+  from: Pick<Stores, 'images'>,
+  to: { metadata: Pick<Stores, 'images'>; blobs: BlobStore | null },
+): Promise<number> {
+  let removed = 0;
+  for await (const records of pages(to.metadata.images)) {
+    const buried = await from.images.buried(records.map(({ id }) => id));
+    for (const image of records) {
+      if (!buried.has(image.id) || !(await to.metadata.images.remove(image.id))) continue;
+      await to.blobs?.remove(originalKey(image));
+      removed++;
+    }
+  }
+  return removed;
 }
 
 /** A fault of one image; the others go on. */

@@ -1,6 +1,3 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import type { Stores } from '../../adapters/open.ts';
 import { EPOCH_BLOB, EPOCH_STATE } from '../image/maintenance/epoch.ts';
 import { writeNote } from '../image/maintenance/note.ts';
@@ -10,10 +7,14 @@ import type { ImageTarget } from './migrate-images.ts';
 
 /**
  * Marks the new stores as those of this installation, before anything else, so that a copy that broke off is known
- * again. Stores that were started once and hold no images are taken over.
+ * again. Stores that were started once and hold no images are taken over. `folder`: for a temporary file.
  * @throws {CommandError} where they hold what belongs to another installation.
  */
-export async function claim(from: Pick<Stores, 'state' | 'blobs'>, to: MigrationTarget): Promise<void> {
+export async function claim(
+  from: Pick<Stores, 'state' | 'blobs'>,
+  to: MigrationTarget,
+  folder: string,
+): Promise<void> {
   const id = (await from.state.get(IDENTITY_STATE)) ?? (await readMark(from.blobs));
   const known = to.metadata && (await to.metadata.state.get(IDENTITY_STATE));
   const marked = to.blobs && (await readMark(to.blobs));
@@ -24,26 +25,22 @@ export async function claim(from: Pick<Stores, 'state' | 'blobs'>, to: Migration
   }
   if (id === null) return;
   if (to.metadata) await to.metadata.state.set(IDENTITY_STATE, id);
-  if (to.blobs && marked !== id) {
-    const { blobs } = to;
-    await withTemporary((folder) => writeMark(blobs, folder, id));
-  }
-}
-
-async function withTemporary(work: (folder: string) => Promise<void>): Promise<void> {
-  const folder = await mkdtemp(join(tmpdir(), 'picpool-migrate-'));
-  await work(folder).finally(() => rm(folder, { recursive: true, force: true }));
+  if (to.blobs && marked !== id) await writeMark(to.blobs, folder, id);
 }
 
 /**
  * Brings the new files to the epoch of the records that they belong to. To be called when all is copied: from then on neither
- * is older than the other.
+ * is older than the other. `folder`: for a temporary file.
  */
-export async function bringToEpoch(from: Pick<Stores, 'state'>, to: MigrationTarget): Promise<void> {
+export async function bringToEpoch(
+  from: Pick<Stores, 'state'>,
+  to: MigrationTarget,
+  folder: string,
+): Promise<void> {
   const { blobs } = to;
   if (blobs === null) return;
   const epoch = await (to.metadata ?? from).state.get(EPOCH_STATE);
-  if (epoch !== null) await withTemporary((folder) => writeNote(blobs, folder, EPOCH_BLOB, epoch));
+  if (epoch !== null) await writeNote(blobs, folder, EPOCH_BLOB, epoch);
 }
 
 /** Where everything goes; `null`: that part stays where it is. */

@@ -7,20 +7,23 @@ import { url } from '../config-values.ts';
 import { readableBytes } from '../lib/readable-bytes.ts';
 import { credentialsOf } from '../start/credentials.ts';
 import { defineCommand, NO_OPERANDS } from './command.ts';
-import { EXIT, usageError } from './exit.ts';
+import { EXIT, type ExitCode, usageError } from './exit.ts';
 import { countOf, formatCount } from './format.ts';
 import { masked } from './masked.ts';
-import { copyImages } from './migrate-images.ts';
+import { withWorkFolder } from './migrate-folder.ts';
+import { copyImages, removeDeleted } from './migrate-images.ts';
 import { bringToEpoch, claim } from './migrate-pair.ts';
 import { copyProxies, copyState } from './migrate-records.ts';
 import { flag, value } from './options.ts';
 import { createProgress } from './progress.ts';
+import type { Terminal } from './terminal.ts';
 
 export const command = defineCommand({
   operands: NO_OPERANDS,
-  about: `Copies all records, images and secrets to other stores, and leaves the old ones as they are. Stop the server
-first, set METADATA_URL and BLOBS_URL to the new stores afterwards. What is there already is not copied again,
-so that a copy that broke off is taken up by the same command. Each image is compared with its SHA-256
+  about: `Copies all records, images and secrets to other stores, and leaves the old ones as they are. What is there
+already is not copied again, so that a copy that broke off is taken up by the same command. The server may go on
+while most is copied: then stop it, run the command once more, which also removes what was deleted within the last
+hour, and start it with METADATA_URL and BLOBS_URL set to the new stores. Each image is compared with its SHA-256
 when it is read, and again as the new store gives it back. Proxies get new ids; smaller versions of
 images are made again when they are asked for. Credentials for S3 are
 those of the server. Exit code 0: all is there; 1: something is missing, and standard error says what.
@@ -75,46 +78,59 @@ those of the server. Exit code 0: all is there; 1: something is missing, and sta
       ]) {
         if (next !== undefined) terminal.say(`${masked('URL', old ?? '')} -> ${masked('URL', next)}`);
       }
-      await claim(source, target);
-      const now = () => performance.now();
-      const faults: string[] = [];
-      const done: string[] = [];
-
-      const { images: total } = await source.images.summary();
-      const progress = createProgress(terminal, 'images', now);
-      const images = await copyImages(source, target, options.verify, (copied, bytes) =>
-        progress.update({ done: copied, total, note: readableBytes(bytes) }),
+      return await withWorkFolder(config.DATA_DIR, (folder) =>
+        copyAll(source, target, { verify: options.verify, folder, terminal }),
       );
-      progress.end();
-      faults.push(...images.faults);
-      done.push(
-        `${countOf(images.seen, 'image')} (${formatCount(images.copied)} copied now, ${readableBytes(images.bytes)})`,
-      );
-
-      if (target.metadata !== null) {
-        const pool = await source.proxies.summary();
-        const shown = createProgress(terminal, 'proxies', now);
-        const proxies = await copyProxies(source.proxies, target.metadata.proxies, (copied) =>
-          shown.update({ done: copied, total: pool.total }),
-        );
-        shown.end();
-        done.push(countOf(proxies, 'proxy', 'proxies'));
-        done.push(countOf(await copyState(source.state, target.metadata.state), 'other value'));
-        faults.push(...(await compareCounts(source, target.metadata)));
-      }
-      await bringToEpoch(source, target);
-      for (const fault of faults) terminal.say(`picpool: ${fault}`);
-      if (faults.length > 0) {
-        terminal.say(`${countOf(faults.length, 'fault')}. What is there stays; the same command goes on.`);
-        return EXIT.failed;
-      }
-      await terminal.print(`${done.join(', ')}: all there\n`);
-      return EXIT.done;
     } finally {
       await Promise.all(opened.map((stores) => stores.close()));
     }
   },
 });
+
+/** Copies everything, and says what was done. */
+async function copyAll(
+  source: Stores,
+  target: { metadata: Stores | null; blobs: Stores['blobs'] | null },
+  { verify, folder, terminal }: { verify: boolean; folder: string; terminal: Terminal },
+): Promise<ExitCode> {
+  await claim(source, target, folder);
+  const now = () => performance.now();
+  const faults: string[] = [];
+  const done: string[] = [];
+
+  const { images: total } = await source.images.summary();
+  const progress = createProgress(terminal, 'images', now);
+  const images = await copyImages(source, target, { verify, folder }, (copied, bytes) =>
+    progress.update({ done: copied, total, note: readableBytes(bytes) }),
+  );
+  progress.end();
+  faults.push(...images.faults);
+  done.push(
+    `${countOf(images.seen, 'image')} (${formatCount(images.copied)} copied now, ${readableBytes(images.bytes)})`,
+  );
+
+  if (target.metadata !== null) {
+    const pool = await source.proxies.summary();
+    const shown = createProgress(terminal, 'proxies', now);
+    const proxies = await copyProxies(source.proxies, target.metadata.proxies, (copied) =>
+      shown.update({ done: copied, total: pool.total }),
+    );
+    shown.end();
+    done.push(countOf(proxies, 'proxy', 'proxies'));
+    const deleted = await removeDeleted(source, { metadata: target.metadata, blobs: target.blobs });
+    if (deleted > 0) done.push(`${countOf(deleted, 'image')} removed, deleted since`);
+    done.push(countOf(await copyState(source.state, target.metadata.state), 'other value'));
+    faults.push(...(await compareCounts(source, target.metadata)));
+  }
+  await bringToEpoch(source, target, folder);
+  for (const fault of faults) terminal.say(`picpool: ${fault}`);
+  if (faults.length > 0) {
+    terminal.say(`${countOf(faults.length, 'fault')}. What is there stays; the same command goes on.`);
+    return EXIT.failed;
+  }
+  await terminal.print(`${done.join(', ')}: all there\n`);
+  return EXIT.done;
+}
 
 /** Opening a database makes it where there is none, and an empty one would pass for all there is. */
 async function requireDatabase(metadata: string): Promise<void> {

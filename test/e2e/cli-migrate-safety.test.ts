@@ -10,6 +10,8 @@ import { systemClock } from '../../src/lib/clock.ts';
 import { bunRuntime } from '../../src/runtime/bun.ts';
 import { cli, cliCommand, cliEnvironment } from '../support/cli.ts';
 import { image } from '../support/records.ts';
+import { PNG } from '../support/running-server.ts';
+import { startServer } from '../support/server-process.ts';
 import { until } from '../support/services.ts';
 
 let folder: string;
@@ -89,6 +91,67 @@ test('a copy that was killed is taken up where it was, and in the end every file
     await pair(stores);
   });
 });
+
+test.each(['SIGKILL', 'SIGTERM'] as const)(
+  'nothing is left of a copy that %s ended and another took up',
+  async (signal) => {
+    await install(`left-${signal}`, 100);
+    const temporary = join(folder, `temporary-${signal}`);
+    await mkdir(temporary);
+    const env = { TMPDIR: temporary, DATA_DIR: join(temporary, 'none') };
+    const args = migration(`left-${signal}`, `taken-${signal}`);
+    const child = Bun.spawn(cliCommand(args), {
+      env: cliEnvironment(env),
+      stdout: 'ignore',
+      stderr: 'ignore',
+    });
+    await until(async () => (await readdir(temporary)).some((name) => name.startsWith('picpool-migrate-')));
+    child.kill(signal);
+    await child.exited;
+    expect(await readdir(temporary)).toHaveLength(signal === 'SIGKILL' ? 1 : 0);
+    expect((await cli(args, { env })).code).toBe(0);
+    expect(await readdir(temporary)).toEqual([]);
+  },
+);
+
+test('a server goes on while its stores are copied, and a second run brings what changed meanwhile', async () => {
+  await install('serving', 60);
+  const data = join(folder, 'serving');
+  const server = await startServer('bun', { SERVICES: 'image', RATE_LIMITS: 'off' }, data);
+  let reads = 0;
+  let copying = true;
+  const statuses = new Set<number>();
+  const reading = (async () => {
+    for (; copying || reads === 0; reads++) {
+      const answer = await fetch(`${server.url}/i/${String(reads % 60).padStart(12, '0')}.png`);
+      await answer.bytes();
+      statuses.add(answer.status);
+    }
+  })();
+  expect((await cli(migration('serving', 'served'))).code).toBe(0);
+  copying = false;
+  await reading;
+  expect([...statuses]).toEqual([200]);
+
+  const added = (await (await fetch(`${server.url}/api/upload`, { method: 'POST', body: PNG })).json()) as {
+    id: string;
+  };
+  await server.stop();
+  await withStores('serving', async ({ images, blobs }) => {
+    const [gone] = records(1);
+    if (!gone) return;
+    await images.remove(gone.id);
+    await blobs.remove(originalKey(gone));
+  });
+  const again = await cli(migration('serving', 'served'));
+  expect([again.code, again.stdout]).toEqual([0, expect.stringContaining('1 image removed, deleted since')]);
+  await withStores('served', async ({ images, blobs }) => {
+    expect((await images.summary()).images).toBe(60);
+    expect(await images.get(added.id)).not.toBeNull();
+    expect(await images.get('000000000000')).toBeNull();
+    expect(await blobs.stat('000000000000.png')).toBeNull();
+  });
+}, 20_000);
 
 test('an installation without images starts with its new stores', async () => {
   await install('none', 0);

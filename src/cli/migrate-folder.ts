@@ -1,0 +1,48 @@
+import { rmSync } from 'node:fs';
+import { mkdir, readdir, rm, stat } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import process from 'node:process';
+
+const NAME = /^picpool-migrate-(\d+)$/;
+const SIGNALS = ['SIGINT', 'SIGTERM'] as const;
+
+/**
+ * Runs the work with a folder for temporary files, which goes with it, also when a signal ends the program. What `kill -9` leaves
+ * is removed by the next run, or by the sweep of a server with that `DATA_DIR`.
+ */
+export async function withWorkFolder<T>(dataDir: string, work: (folder: string) => Promise<T>): Promise<T> {
+  const hasData = await stat(dataDir).catch(() => null);
+  const parent = hasData ? join(resolve(dataDir), 'tmp') : tmpdir();
+  await removeLeftovers(parent);
+  const folder = join(parent, `picpool-migrate-${process.pid}`);
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+  const end = () => {
+    rmSync(folder, { recursive: true, force: true });
+    process.exit(130);
+  };
+  for (const signal of SIGNALS) process.once(signal, end);
+  try {
+    return await work(folder);
+  } finally {
+    for (const signal of SIGNALS) process.off(signal, end);
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+async function removeLeftovers(parent: string): Promise<void> {
+  for (const name of await readdir(parent).catch(() => [])) {
+    const [, pid] = NAME.exec(name) ?? [];
+    if (pid !== undefined && !isRunning(Number(pid)))
+      await rm(join(parent, name), { recursive: true, force: true });
+  }
+}
+
+function isRunning(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return !(error instanceof Error && 'code' in error && error.code === 'ESRCH');
+  }
+}
