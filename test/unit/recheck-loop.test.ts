@@ -1,0 +1,228 @@
+import { afterEach, expect, test } from 'bun:test';
+import { createLocalLocks } from '../../adapters/local/locks.ts';
+import { type Database, openDatabase } from '../../adapters/sqlite/database.ts';
+import { createSqliteProxies } from '../../adapters/sqlite/proxies.ts';
+import type { Locks } from '../../src/lib/locks.ts';
+import { createCheckBudget } from '../../src/proxy/check-budget.ts';
+import { formatUrl, type ProxyRecord } from '../../src/proxy/proxy.ts';
+import { runRechecks } from '../../src/proxy/recheck/recheck.ts';
+import { CHECK_COST_MS } from '../../src/proxy/recheck/schedule.ts';
+import { createRecorder } from '../../src/proxy/refresh/recorder.ts';
+import type { ProxyStore } from '../../src/proxy/store.ts';
+import { bunRuntime } from '../../src/runtime/bun.ts';
+import { createFakeClock } from '../support/fake-clock.ts';
+import { judgeState } from '../support/judge-state.ts';
+import { createNetwork, draft } from '../support/pool.ts';
+
+const HOUR = 3_600_000;
+const MINUTE = 60_000;
+const FIRST = CHECK_COST_MS.first;
+let ends: (() => Promise<void> | void)[] = [];
+afterEach(async () => {
+  for (const end of ends.reverse()) await end();
+  ends = [];
+});
+
+interface Options {
+  perHour?: number;
+  concurrency?: number;
+  locks?: Locks;
+  change?: (store: ProxyStore) => Partial<ProxyStore>;
+}
+
+/** The loop alone, over a real store, with the network in the hands of the test. */
+async function open({ perHour = 3600, concurrency = 1000, locks, change }: Options = {}) {
+  const database: Database = await openDatabase(bunRuntime.openSqlite, ':memory:');
+  const real = createSqliteProxies(database);
+  const store = { ...real, ...change?.(real) };
+  const clock = createFakeClock(undefined, 4);
+  const network = createNetwork();
+  const budget = createCheckBudget(clock, perHour);
+  const logged: string[] = [];
+  const recorder = createRecorder({
+    store,
+    clock,
+    random: () => 0.5,
+    countryOf: () => 'ZZ',
+    checkCostMs: () => budget.checkCostMs,
+  });
+  const stopping = new AbortController();
+  let done: Promise<void> = Promise.resolve();
+  const stop = async () => {
+    stopping.abort();
+    await clock.advance(120_000);
+    await done;
+  };
+  ends.push(() => database.close(), stop);
+  return {
+    ...{ store, clock, network, budget, logged, stop },
+    start() {
+      const log = (_: string, message: string) => void logged.push(message);
+      const own = { store, recorder, checker: network, clock, log, budget, concurrency };
+      done = runRechecks({ ...own, locks: locks ?? createLocalLocks() }, stopping.signal);
+    },
+    /** Saves living or dead proxies that have been due since an hour ago. */
+    async due(count: number, status: 'alive' | 'dead', third = 1): Promise<string[]> {
+      const at = clock.now() - HOUR;
+      const changes = { status, nextCheck: at, run: status === 'alive' ? 1 : -5, lastAlive: null } as const;
+      const drafts = Array.from({ length: count }, (_, n) =>
+        draft(`http://192.0.${third}.${n + 1}:80`, at, { ...changes, nextCheck: at + n }),
+      );
+      return (await store.save(drafts)).map(formatUrl);
+    },
+  };
+}
+
+test('the living come first, and the dead have what is left of the budget', async () => {
+  const loop = await open({ perHour: 4 * 3600 });
+  const dead = await loop.due(20, 'dead', 1);
+  const living = await loop.due(6, 'alive', 2);
+  for (const url of living) loop.network.working.add(url);
+  loop.start();
+  await loop.clock.advance(1_000);
+  expect(loop.network.asked).toEqual(living.slice(0, 4));
+  await loop.clock.advance(1_000);
+  expect(loop.network.asked).toEqual([...living, ...dead.slice(0, 2)]);
+  expect(loop.budget.rechecks.spent).toBe(8);
+});
+
+test('the price of a check rises while checks queue, and falls while the budget is not used', async () => {
+  const loop = await open();
+  await loop.due(200, 'dead');
+  loop.start();
+  await loop.clock.advance(MINUTE + 1_000);
+  // What was due for an hour queues: the most that a minute may change.
+  expect(loop.budget.checkCostMs).toBeCloseTo(FIRST * 1.01);
+  const idle = await open();
+  idle.start();
+  await idle.clock.advance(MINUTE + 1_000);
+  expect(idle.budget.checkCostMs).toBeCloseTo(FIRST * 0.98);
+});
+
+test('the price falls by what was not used alone', async () => {
+  const loop = await open({ perHour: 3600 });
+  await loop.due(30, 'dead');
+  loop.start();
+  await loop.clock.advance(MINUTE + 1_000);
+  // 30 of 60 checks.
+  expect(loop.budget.checkCostMs / FIRST).toBeCloseTo(1 - 0.02 * 0.5, 3);
+});
+
+test('while all places are taken the budget counts as used', async () => {
+  const loop = await open({ perHour: 360_000, concurrency: 2 });
+  await loop.due(2, 'dead');
+  loop.network.before = () => loop.clock.sleep(90_000);
+  loop.start();
+  await loop.clock.advance(MINUTE + 1_000);
+  expect(loop.network.asked).toHaveLength(2);
+  expect(loop.budget.checkCostMs).toBe(FIRST);
+});
+
+test('what no judge was there for is tried again in five minutes, unless none is there for anything', async () => {
+  const loop = await open();
+  await loop.due(1, 'alive');
+  const only = async () =>
+    (await loop.store.find({ filter: {}, sort: 'dependable', offset: 0, limit: 1 })).items[0];
+  const before = await only();
+  loop.network.check = async () => ({ verdict: 'unknown', error: 'judge_down' });
+  loop.start();
+  await loop.clock.advance(1_000);
+  const after = await only();
+  expect(after).toMatchObject({ lastChecked: before?.lastChecked, status: 'alive' });
+  expect((after?.nextCheck ?? 0) - loop.clock.now()).toBe(5 * MINUTE);
+
+  const dark = await open();
+  const [url = ''] = await dark.due(1, 'alive');
+  dark.network.before = async () => {
+    dark.network.judge = 'down';
+  };
+  dark.start();
+  await dark.clock.advance(3_000);
+  expect(dark.network.asked).toEqual([url]);
+  const [record] = await dark.store.due(dark.clock.now(), 9, 'alive');
+  expect(record && formatUrl(record)).toBe(url);
+});
+
+test('while no judge answers they are asked after 5, 10, 20, 40, 60 and 60 seconds, and that is said once', async () => {
+  const loop = await open();
+  loop.network.judge = 'down';
+  const asked: number[] = [];
+  const since = loop.clock.now();
+  loop.network.probe = async () => {
+    asked.push((loop.clock.now() - since) / 1000);
+    return judgeState(loop.network.judge);
+  };
+  loop.start();
+  await loop.clock.advance(200_000);
+  expect(asked).toEqual([0, 5, 15, 35, 75, 135, 195]);
+  expect(loop.logged).toEqual(['no judge answers: proxies are not re-checked until one does']);
+});
+
+test('a store that fails interrupts the checks for ten seconds, and the right to re-check is given back', async () => {
+  let failures = 1;
+  const locks = createLocalLocks();
+  const loop = await open({
+    locks,
+    change: (store) => ({
+      async due(...asked) {
+        if (failures-- > 0) throw new Error('away');
+        return store.due(...asked);
+      },
+    }),
+  });
+  const [url = ''] = await loop.due(1, 'alive');
+  loop.start();
+  await loop.clock.advance(1_500);
+  expect(loop.logged).toEqual(['re-checks interrupted']);
+  expect(loop.budget.isRechecking).toBe(false);
+  const lease = await locks.acquire('recheck', 1000);
+  expect(lease).not.toBeNull();
+  await lease?.release();
+  await loop.clock.advance(12_000);
+  expect(loop.network.asked).toEqual([url]);
+  expect(loop.budget.isRechecking).toBe(true);
+});
+
+test('an outcome that cannot be saved interrupts the checks, too', async () => {
+  let fails = true;
+  const loop = await open({
+    change: (store) => ({
+      async save(...drafts) {
+        if (fails) throw new Error('full');
+        return store.save(...drafts);
+      },
+    }),
+  });
+  fails = false;
+  const [url = ''] = await loop.due(1, 'alive');
+  fails = true;
+  loop.start();
+  await loop.clock.advance(5_000);
+  expect(loop.logged).toEqual(['re-checks interrupted']);
+  fails = false;
+  await loop.clock.advance(20_000);
+  const [record] = (await loop.store.lookup([{ protocol: 'http', ip: '192.0.1.1', port: 80 }])) as [
+    ProxyRecord,
+  ];
+  expect([formatUrl(record), record.status]).toEqual([url, 'dead']);
+});
+
+test('what ends after the stop is not written down, and the stop waits for it', async () => {
+  const loop = await open();
+  await loop.due(1, 'alive');
+  let ended = false;
+  loop.network.before = async () => {
+    await loop.clock.sleep(20_000);
+    ended = true;
+  };
+  loop.start();
+  await loop.clock.advance(2_000);
+  expect(loop.budget.isRechecking).toBe(true);
+  await loop.stop();
+  expect([ended, loop.budget.isRechecking]).toEqual([true, false]);
+  const [record] = (await loop.store.lookup([{ protocol: 'http', ip: '192.0.1.1', port: 80 }])) as [
+    ProxyRecord,
+  ];
+  expect(record).toMatchObject({ status: 'alive', checks: 1 });
+  expect(loop.logged).toEqual([]);
+});
