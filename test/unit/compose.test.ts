@@ -1,11 +1,18 @@
 import { expect, test } from 'bun:test';
 import { parseConfig, settings } from '../../src/config.ts';
 import { createNetworkList } from '../../src/lib/address.ts';
+import { absent } from '../support/absent.ts';
+import { until } from '../support/services.ts';
+import { withFolder } from '../support/temporary.ts';
 
 interface Service {
   environment?: Record<string, string>;
   depends_on?: Record<string, unknown> | string[];
-  command?: string;
+  command?: string[];
+  read_only?: boolean;
+  mem_limit?: string;
+  tmpfs?: string[];
+  cap_add?: string[];
   cap_drop?: string[];
   security_opt?: string[];
   networks?: string[] | Record<string, { ipv4_address: string }>;
@@ -13,11 +20,14 @@ interface Service {
 
 interface Compose {
   services: Record<string, Service>;
-  networks: Record<string, { ipam: { config: { subnet: string; ip_range: string }[] } }>;
+  networks: Record<string, { internal?: boolean; ipam?: { config: { subnet: string; ip_range: string }[] } }>;
   volumes: Record<string, unknown>;
 }
 
 const { services, networks } = Bun.YAML.parse(await Bun.file('compose.yaml').text()) as Compose;
+/** What the engine must be given; it refuses to start without. */
+const SHELL = { AWS_SECRET_ACCESS_KEY: 'a secret', REDIS_PASSWORD: '0a1b' };
+
 const copies = Object.keys(services).filter((name) => name.startsWith('picpool-'));
 
 /** The environment as the engine makes it of a shell that sets only these. */
@@ -37,27 +47,34 @@ test('every variable of the copies is a setting, and together they are a valid c
     const environment = services[copy]?.environment;
     for (const name of Object.keys(environment ?? {}))
       expect(Object.keys(settings.properties)).toContain(name);
-    const config = parseConfig(substituted({ AWS_SECRET_ACCESS_KEY: 'a secret' }, environment));
-    expect(config).toMatchObject({ METADATA_URL: 'redis://redis:6379', AWS_ACCESS_KEY_ID: 'picpool' });
+    const config = parseConfig(substituted(SHELL, environment));
+    expect(config).toMatchObject({ METADATA_URL: 'redis://:0a1b@redis:6379', AWS_ACCESS_KEY_ID: 'picpool' });
     expect(config.PUBLIC_URL).toBeUndefined();
-    expect(() => substituted({}, environment)).toThrow('AWS_SECRET_ACCESS_KEY is not set');
+    for (const name of Object.keys(SHELL)) {
+      expect(() => substituted({ ...SHELL, [name]: '' }, environment)).toThrow(`${name} is not set`);
+    }
   }
 });
 
 test('the copies trust the balancer alone, whose address no other service and no visitor gets', () => {
   const { TRUSTED_PROXIES = '' } = services['picpool-1']?.environment ?? {};
   expect(services.balancer?.networks).toEqual({ inside: { ipv4_address: TRUSTED_PROXIES } });
-  const [range] = networks.inside?.ipam.config ?? [];
+  const [range] = networks.inside?.ipam?.config ?? [];
   expect(createNetworkList([range?.subnet ?? '']).has(TRUSTED_PROXIES)).toBe(true);
   expect(createNetworkList([range?.ip_range ?? '']).has(TRUSTED_PROXIES)).toBe(false);
   // The first address is the gateway's, under which an engine may show visitors.
   expect(TRUSTED_PROXIES).not.toBe('172.30.83.1');
 });
 
-test('all services are in one network, and the store servers know the same keys', () => {
-  for (const { networks: own } of Object.values(services)) {
-    expect(Array.isArray(own) ? own : Object.keys(own ?? {})).toEqual(['inside']);
-  }
+test('stores are in a network without a way out, which the balancer is not in, and the store servers know the same keys', () => {
+  const networksOf = (name: string) => {
+    const own = services[name]?.networks ?? {};
+    return Array.isArray(own) ? own : Object.keys(own);
+  };
+  expect(networks.stores?.internal).toBe(true);
+  for (const store of ['redis', 's3']) expect(networksOf(store)).toEqual(['stores']);
+  for (const copy of copies) expect(networksOf(copy)).toEqual(['inside', 'stores']);
+  expect(networksOf('balancer')).toEqual(['inside']);
   const shell = { AWS_ACCESS_KEY_ID: 'a key', AWS_SECRET_ACCESS_KEY: 'a secret' };
   expect(substituted(shell, services.s3?.environment)).toEqual({
     ROOT_ACCESS_KEY: 'a key',
@@ -77,12 +94,49 @@ test('every service that another one names is there, and the balancer asks all c
 });
 
 test('Redis writes everything down and forgets nothing', () => {
-  expect(services.redis?.command).toContain('--appendonly yes');
-  expect(services.redis?.command).toContain('--maxmemory-policy noeviction');
+  const command = services.redis?.command?.at(-1);
+  expect(command).toContain('--appendonly yes');
+  expect(command).toContain('--maxmemory-policy noeviction');
 });
 
-test('no service can gain privileges, and the copies have none', () => {
-  for (const { security_opt } of Object.values(services))
-    expect(security_opt).toEqual(['no-new-privileges:true']);
-  for (const copy of copies) expect(services[copy]?.cap_drop).toEqual(['ALL']);
+test('no service can gain privileges, write its own files, or take all memory', () => {
+  for (const { security_opt, cap_drop, read_only, mem_limit } of Object.values(services)) {
+    expect({ security_opt, cap_drop, read_only }).toEqual({
+      security_opt: ['no-new-privileges:true'],
+      cap_drop: ['ALL'],
+      read_only: true,
+    });
+    expect(mem_limit).toMatch(/^\d+[mg]$/);
+  }
+  const able = Object.entries(services).filter(([, { cap_add }]) => cap_add !== undefined);
+  expect(able.map(([name]) => name)).toEqual(['balancer']);
 });
+
+test.skipIf(absent('redis-server'))('Redis wants the password, which its arguments do not show', () =>
+  withFolder(async (folder) => {
+    const [shell = '', flag = '', text = ''] = services.redis?.command ?? [];
+    const socket = `${folder}/redis.sock`;
+    const command = `${text.replaceAll('$$', '$')} --port 0 --unixsocket ${socket} --dir ${folder}`;
+    const env = { PATH: process.env.PATH ?? '', REDIS_PASSWORD: SHELL.REDIS_PASSWORD };
+    const redis = Bun.spawn([shell, flag, command], { env, stdio: ['ignore', 'ignore', 'ignore'] });
+    const ask = async (password: string) => {
+      const args = [
+        'redis-cli',
+        '-s',
+        socket,
+        ...(password === '' ? [] : ['--no-auth-warning', '-a', password]),
+        'ping',
+      ];
+      const asked = Bun.spawn(args, { stdio: ['ignore', 'pipe', 'ignore'] });
+      return (await new Response(asked.stdout).text()).trim();
+    };
+    try {
+      await until(async () => (await ask(SHELL.REDIS_PASSWORD)) === 'PONG');
+      expect(await ask('')).toStartWith('NOAUTH');
+      expect(await Bun.file(`/proc/${redis.pid}/cmdline`).text()).not.toContain(SHELL.REDIS_PASSWORD);
+    } finally {
+      redis.kill();
+      await redis.exited;
+    }
+  }),
+);

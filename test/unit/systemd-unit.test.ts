@@ -1,0 +1,26 @@
+import { expect, test } from 'bun:test';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { absent } from '../support/absent.ts';
+import { withFolder } from '../support/temporary.ts';
+
+const unit = await Bun.file('examples/picpool.service').text();
+const valuesOf = (name: string) =>
+  [...unit.matchAll(new RegExp(`^${name}=(.*)$`, 'gm'))].map(([, value = '']) => value);
+
+test('the unit takes the token of the administrator as a credential, and keeps the server from what clouds tell inside', () => {
+  expect(valuesOf('LoadCredential')).toEqual(['admin-token:/etc/picpool/admin-token']);
+  expect(valuesOf('Environment')).toContain('ADMIN_TOKEN_FILE=%d/admin-token');
+  expect(valuesOf('IPAddressDeny')[0]?.split(' ')).toContain('169.254.169.254');
+});
+
+test.skipIf(absent('systemd-analyze'))('systemd finds nothing wrong with the unit', () =>
+  withFolder(async (folder) => {
+    const path = join(folder, 'picpool.service');
+    await writeFile(path, unit.replace('/usr/local/bin/picpool serve', '/bin/true serve'));
+    const verify = Bun.spawn(['systemd-analyze', 'verify', path], { stdio: ['ignore', 'pipe', 'pipe'] });
+    const said = (await new Response(verify.stdout).text()) + (await new Response(verify.stderr).text());
+    const about = said.split('\n').filter((line) => line.includes('picpool.service'));
+    expect([await verify.exited, about]).toEqual([0, []]);
+  }),
+);
