@@ -15,6 +15,8 @@ export const serverOptions = {
 
 export interface Call {
   body?: FormData;
+  /** Besides those of every call. */
+  headers?: Record<string, string>;
   /** From the beginning to the headers of the answer; 30 s by default. */
   timeoutMs?: number;
 }
@@ -23,7 +25,7 @@ export interface Call {
 export interface Client {
   readonly url: string;
   /** The answer, when it is a good one. Rejects with `CommandError` in a sentence. */
-  call(method: 'GET' | 'POST', path: string, options?: Call): Promise<Response>;
+  call(method: 'GET' | 'POST' | 'DELETE', path: string, options?: Call): Promise<Response>;
 }
 
 /** `PICPOOL_TOKEN`, or else `ADMIN_TOKEN`, goes with every call; it is never taken from the command line, which others can see. */
@@ -37,13 +39,13 @@ export function createClient(given: string | undefined, env: Environment): Clien
   if (token) headers.authorization = `Bearer ${token}`;
   return {
     url,
-    async call(method, path, { body, timeoutMs = TIMEOUT_MS } = {}) {
+    async call(method, path, { body, headers: more, timeoutMs = TIMEOUT_MS } = {}) {
       const late = new AbortController();
       const timer = setTimeout(() => late.abort(), timeoutMs);
       try {
         const answer = await fetch(url + path, {
           method,
-          headers,
+          headers: { ...headers, ...more },
           signal: late.signal,
           ...(body && { body }),
         });

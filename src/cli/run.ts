@@ -23,6 +23,7 @@ const COMMANDS: Record<string, Entry> = {
   export: { summary: "print the server's proxies", load: () => import('./export.ts') },
   refresh: { summary: 'have the server refresh its proxies', load: () => import('./refresh.ts') },
   upload: { summary: 'upload images, print their links', load: () => import('./upload.ts') },
+  delete: { summary: 'delete images that were uploaded from here', load: () => import('./delete.ts') },
   cleanup: { summary: 'have the server remove idle images', load: () => import('./cleanup.ts') },
   sweep: { summary: 'show, or put away, image files without a record', load: () => import('./sweep.ts') },
   'restore-strays': {

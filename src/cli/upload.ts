@@ -3,10 +3,11 @@ import { basename } from 'node:path';
 import process from 'node:process';
 import { choice, integer, text } from '../config-values.ts';
 import { FORMATS } from '../image/image.ts';
-import { createClient, readAnswer, ServerAway, serverOptions } from './client.ts';
+import { createClient, readAnswer, reasonOf, ServerAway, serverOptions } from './client.ts';
 import { defineCommand } from './command.ts';
 import { CommandError, EXIT, usageError } from './exit.ts';
 import { countOf } from './format.ts';
+import { type KeptImage, openKeptTokens } from './kept-tokens.ts';
 import { flag, value, valueOr } from './options.ts';
 import { createProgress } from './progress.ts';
 
@@ -31,6 +32,7 @@ const format = choice(
 export const command = defineCommand({
   operands: { form: 'FILE|-...', least: 1, most: Number.POSITIVE_INFINITY },
   about: `Uploads images to a server and prints a link for each, in the order of the files; - is standard input.
+Their delete tokens are kept in ~/.config/picpool/tokens, for \`picpool delete\`.
 Exit code 0: all are uploaded; 1: at least one is not, and standard error says why.
 
   picpool upload --print markdown *.png
@@ -65,6 +67,7 @@ Exit code 0: all are uploaded; 1: at least one is not, and standard error says w
       strip_exif: options['keep-exif'] ? 'false' : undefined,
       filename: options.filename,
     };
+    const tokens = openKeptTokens(env);
     const progress = createProgress(terminal, 'uploaded', () => performance.now());
     let failed = 0;
     for (const [index, path] of operands.entries()) {
@@ -78,6 +81,11 @@ Exit code 0: all are uploaded; 1: at least one is not, and standard error says w
         const uploaded = await readAnswer<Record<string, unknown>>(answer);
         const shown = options.print === 'json' ? JSON.stringify(uploaded) : uploaded[options.print];
         await terminal.print(`${shown}\n`);
+        await tokens
+          ?.keep(imageOf(client.url, uploaded), String(uploaded.delete_token))
+          .catch((error: unknown) => {
+            terminal.say(`picpool: ${path}: ${tokens.path} cannot be written (${reasonOf(error)}).`);
+          });
       } catch (error) {
         if (error instanceof ServerAway || !(error instanceof CommandError)) throw error;
         failed++;
@@ -92,6 +100,10 @@ Exit code 0: all are uploaded; 1: at least one is not, and standard error says w
     return failed > 0 ? EXIT.failed : EXIT.done;
   },
 });
+
+function imageOf(server: string, uploaded: Record<string, unknown>): KeptImage {
+  return { server, id: String(uploaded.id) };
+}
 
 async function readWhole(path: string): Promise<Blob> {
   const pieces: Uint8Array<ArrayBuffer>[] = [];

@@ -1,3 +1,5 @@
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { COMMANDS, type RuntimeName } from './server-process.ts';
 
 const ROOT = new URL('../..', import.meta.url).pathname;
@@ -36,7 +38,9 @@ export function cliCommand(args: string[], runtime: RuntimeName = 'bun'): string
 
 export function cliEnvironment(env: Record<string, string> = {}): Record<string, string> {
   const { PATH = '', HOME = '', DENO_DIR } = process.env;
-  return { PATH, HOME, ...(DENO_DIR !== undefined && { DENO_DIR }), ...env };
+  // Tests keep no tokens in the folder of whoever runs them.
+  const XDG_CONFIG_HOME = join(tmpdir(), `picpool-config-${process.pid}`);
+  return { PATH, HOME, XDG_CONFIG_HOME, ...(DENO_DIR !== undefined && { DENO_DIR }), ...env };
 }
 
 /** The lines of a text, sorted. */

@@ -1,0 +1,43 @@
+import { createClient, ServerAway, serverOptions } from './client.ts';
+import { defineCommand } from './command.ts';
+import { CommandError, EXIT } from './exit.ts';
+import { countOf } from './format.ts';
+import { openKeptTokens } from './kept-tokens.ts';
+
+/** An id alone, or any link to an image. */
+const IMAGE = /^(?:\S*\/i\/)?([A-Za-z0-9]{12})(?:\.[a-z]+)?(?:[/?#]\S*)?$/;
+
+export const command = defineCommand({
+  operands: { form: 'LINK|ID...', least: 1, most: Number.POSITIVE_INFINITY },
+  about: `Deletes images from a server, with the tokens that \`picpool upload\` has kept in ~/.config/picpool/tokens.
+An image without such a token is deleted where the server lets this address or ADMIN_TOKEN do so.
+Exit code 0: all are gone; 1: at least one is not, and standard error says why.
+
+  picpool delete http://localhost:3000/i/m1xu77XIQXo8`,
+  options: serverOptions,
+
+  async run({ options, operands, env, terminal }) {
+    const client = createClient(options.url, env);
+    const tokens = openKeptTokens(env);
+    let failed = 0;
+    for (const operand of operands) {
+      try {
+        const id = IMAGE.exec(operand)?.[1];
+        if (id === undefined) throw new CommandError('This is neither a link to an image nor an id.');
+        const image = { server: client.url, id };
+        const token = (await tokens?.find(image)) ?? null;
+        const headers = token === null ? {} : { 'x-delete-token': token };
+        await client.call('DELETE', `/api/delete/${id}`, { headers });
+        if (token !== null) await tokens?.forget(image);
+      } catch (error) {
+        if (error instanceof ServerAway || !(error instanceof CommandError)) throw error;
+        failed++;
+        terminal.say(`picpool: ${operand}: ${error.message}`);
+      }
+    }
+    if (failed > 0 && operands.length > 1) {
+      terminal.say(`${countOf(failed, 'image')} of ${operands.length} not deleted`);
+    }
+    return failed > 0 ? EXIT.failed : EXIT.done;
+  },
+});
