@@ -1,23 +1,35 @@
 /**
  * The gateway against a farm of proxies of which a part works: success, times, dials, and what of the proxies' own pages reached
- * the client. `bun bench/gateway.ts [--mubeng PATH] [row ...]` measures the rows whose names contain the words.
+ * the client. `bun bench/gateway.ts [--runtime deno] [--peer NAME=COMMAND] [row ...]` measures the rows whose names contain the words;
+ * a peer is a program that serves a proxy on `{port}` over the list in the file `{list}`.
  */
 import { join } from 'node:path';
+import { parseArgs } from 'node:util';
 import type { FarmRole } from '../test/support/gateway-farm.ts';
 import { type Driven, drive } from './gateway/drive.ts';
 import { type BenchFarm, type Subject, startBenchFarm, startSubject } from './gateway/world.ts';
 
 const MAIN = join(import.meta.dirname, '../src/main.ts');
-const args = process.argv.slice(2);
-const mubengAt = args.indexOf('--mubeng');
-const mubeng = mubengAt < 0 ? undefined : args.splice(mubengAt, 2)[1];
-const wanted = (row: string) => args.length === 0 || args.some((word) => row.includes(word));
+const { values: options, positionals: rows } = parseArgs({
+  args: process.argv.slice(2),
+  allowPositionals: true,
+  options: {
+    runtime: { type: 'string', default: 'bun' },
+    peer: { type: 'string', multiple: true, default: [] },
+  },
+});
+const program =
+  options.runtime === 'deno'
+    ? ['deno', 'run', '-A', '--no-check', MAIN.replace('main.ts', 'main.deno.ts')]
+    : [process.execPath, MAIN];
+const wanted = (row: string) => rows.length === 0 || rows.some((word) => row.includes(word));
 
 const MIXED = { http: 0.6, hang: 0.24, reset: 0.06, login: 0.05, portal: 0.05 };
 const GOOD = { http: 0.965, hang: 0.021, reset: 0.014 };
 const ALL = { http: 1 };
 const CLIENTS = 32;
 const LIMIT_MS = 10_000;
+const PEER_PORT = '18899';
 
 console.log(`load at the start: ${(await Bun.file('/proc/loadavg').text()).split(' ')[0]}`);
 console.log('row | success | p50 ms | p95 ms | dials | foreign | refused | /s | CPU us');
@@ -25,7 +37,7 @@ console.log('row | success | p50 ms | p95 ms | dials | foreign | refused | /s | 
 function gateway(farm: BenchFarm, more: readonly string[]): Promise<Subject> {
   const list = ['--list', farm.listFile, '--port', '0', '--allow-private', '--ports', 'any'];
   const judge = ['--judge', farm.judge, '--judge-ca', farm.ca];
-  return startSubject([process.execPath, MAIN, 'gateway', ...list, ...judge, ...more], {
+  return startSubject([...program, 'gateway', ...list, ...judge, ...more], {
     env: { PROXY_WITNESSES: farm.witness },
     said: /127\.0\.0\.1:(\d+)/,
   });
@@ -70,16 +82,33 @@ async function learning(
   name: string,
   shares: Partial<Record<FarmRole, number>>,
   scheme: 'http' | 'https',
-  more: string[],
+  start: (farm: BenchFarm) => Promise<Subject>,
 ): Promise<void> {
   if (!wanted(name)) return;
   const farm = await startBenchFarm(1000, shares);
-  const subject = await gateway(farm, more);
+  const subject = await start(farm);
   const options = { farm, url: farm[scheme], count: 1000 };
   try {
     await measure(`${name}: first 1,000`, subject, options);
     await measure(`${name}: second 1,000`, subject, options);
     await measure(`${name}: after 2,000`, subject, { ...options, count: 2000 });
+  } finally {
+    await subject.stop();
+    await farm.stop();
+  }
+}
+
+/** Without a time for learning: most peers do not learn. */
+async function once(
+  name: string,
+  scheme: 'http' | 'https',
+  start: (farm: BenchFarm) => Promise<Subject>,
+): Promise<void> {
+  if (!wanted(name)) return;
+  const farm = await startBenchFarm(1000, MIXED);
+  const subject = await start(farm);
+  try {
+    await measure(name, subject, { farm, url: farm[scheme], count: 1000 });
   } finally {
     await subject.stop();
     await farm.stop();
@@ -132,16 +161,26 @@ async function posts(name: string): Promise<void> {
   }
 }
 
-const peer = (farm: BenchFarm, more: string[]) =>
-  startSubject([mubeng ?? '', '-f', farm.listFile, '-a', '127.0.0.1:18899', ...more], { said: 18899 });
+const own =
+  (...more: string[]) =>
+  (farm: BenchFarm) =>
+    gateway(farm, more);
 
-await learning('60 % work, https', MIXED, 'https', ['--no-check']);
-await learning('60 % work, http', MIXED, 'http', []);
-await learning('96.5 % work, https', GOOD, 'https', ['--no-check']);
-await learning('96.5 % work, http', GOOD, 'http', []);
+await learning('60 % work, https', MIXED, 'https', own('--no-check'));
+await learning('60 % work, http', MIXED, 'http', own());
+await learning('96.5 % work, https', GOOD, 'https', own('--no-check'));
+await learning('96.5 % work, http', GOOD, 'http', own());
 await posts('POST, half of the proxies fail');
-await speed('all work, GET', (farm) => gateway(farm, []));
-if (mubeng !== undefined) {
-  await speed('all work, GET, mubeng', (farm) => peer(farm, ['-t', '5s', '-m', 'random']));
+await speed('all work, GET', own());
+for (const peer of options.peer) {
+  const [name = '', command = ''] = peer.split(/=(.*)/s);
+  const start = (farm: BenchFarm) => {
+    const words = command
+      .split(' ')
+      .map((word) => word.replace('{list}', farm.listFile).replace('{port}', PEER_PORT));
+    return startSubject(words, { said: Number(PEER_PORT) });
+  };
+  for (const scheme of ['https', 'http'] as const) await once(`60 % work, ${scheme}, ${name}`, scheme, start);
+  await speed(`all work, GET, ${name}`, start);
 }
 process.exit();

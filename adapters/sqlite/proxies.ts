@@ -91,7 +91,8 @@ export function createSqliteProxies(
     const { text, values } = where(filter);
     const rows: SqliteValue[] = [JSON.stringify(ids), ...values];
     return select({
-      text: `SELECT ${RECORD} FROM json_each(?) AS wanted CROSS JOIN proxies p ON p.id = wanted.value
+      // json_each has an id, too.
+      text: `SELECT ${RECORD} FROM (SELECT key, value FROM json_each(?)) AS wanted CROSS JOIN proxies p ON p.id = wanted.value
         WHERE ${text} ORDER BY wanted.key`,
       values: rows,
     });

@@ -25,6 +25,8 @@ type Index = [site: string, revision: number, heardAt: number][];
 const INDEX = 'targets:index';
 const LOCK = 'targets';
 const LEASE_MS = 10_000;
+/** Most sites that are written at once: a store has other work, too. */
+const MOST_WRITTEN = 50;
 
 /**
  * Sites lie in numbered slots, as the state store forgets no name: so there are never more than `MOST_SITES`. The index tells what is
@@ -52,7 +54,7 @@ export function createSharedSites({ sites, state, locks, isKept, now }: SharedSi
   }
 
   async function write(index: Index, token: number): Promise<void> {
-    const news = sites.takeNews();
+    const news = sites.takeNews(MOST_WRITTEN);
     // In one turn with the news: what is observed meanwhile belongs to the next ones.
     const texts = [...news.keys()].map((site) => [site, textOf(sites.facts(site))] as const);
     try {

@@ -41,8 +41,8 @@ export interface Sites {
   names(): string[];
   /** True when something was observed since the news were taken. */
   readonly hasNews: boolean;
-  /** What was observed since the last call, for the others who share it. */
-  takeNews(): Map<string, SiteNews>;
+  /** What was observed of up to so many sites and not taken yet, for the others who share it; those first that were quiet longest. */
+  takeNews(most: number): Map<string, SiteNews>;
   /** Puts back what could not be told to the others. */
   returnNews(news: ReadonlyMap<string, SiteNews>): void;
   /** What all who share it know about a site, to which what is still news here is added. */
@@ -119,9 +119,9 @@ export function createSites({ random, shared = false }: SitesOptions): Sites {
     },
     names: () => [...sites.keys()],
 
-    takeNews() {
-      const taken = news;
-      news = new Map();
+    takeNews(most) {
+      const taken = new Map([...news].slice(0, most));
+      for (const site of taken.keys()) news.delete(site);
       return taken;
     },
 

@@ -65,6 +65,8 @@ export interface Targets {
 }
 
 const EXCHANGE_MS = 5_000;
+/** At the end there is time for so many. */
+const LAST_EXCHANGES = 10;
 
 export function createTargets(options: TargetsOptions): Targets {
   const { sites, named, store, onError } = options;
@@ -136,7 +138,8 @@ export function createTargets(options: TargetsOptions): Targets {
 
     async stop() {
       await Promise.all(repetitions.map((repetition) => repetition.stop()));
-      await shared.exchange().catch(onError);
+      for (let left = LAST_EXCHANGES; left > 0 && sites.hasNews; left--)
+        await shared.exchange().catch(onError);
     },
   };
 }

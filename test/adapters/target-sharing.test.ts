@@ -1,0 +1,138 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
+import { createLocalLocks } from '../../adapters/local/locks.ts';
+import { openRedis } from '../../adapters/redis/connection.ts';
+import { createRedisLocks } from '../../adapters/redis/locks.ts';
+import { createRedisState } from '../../adapters/redis/state.ts';
+import { openDatabase } from '../../adapters/sqlite/database.ts';
+import { createSqliteState } from '../../adapters/sqlite/state.ts';
+import type { Locks } from '../../src/lib/locks.ts';
+import type { StateStore } from '../../src/lib/state.ts';
+import { createSharedSites } from '../../src/proxy/targets/shared-sites.ts';
+import { createSites } from '../../src/proxy/targets/sites.ts';
+import { bunRuntime } from '../../src/runtime/bun.ts';
+import { withPrefix } from '../support/redis.ts';
+import { sharedRedis } from '../support/services.ts';
+
+/** Where the copies of a server meet. */
+interface Meeting {
+  state: StateStore;
+  locks: Locks;
+  close(): Promise<void> | void;
+}
+
+let redis: Awaited<ReturnType<typeof sharedRedis>>;
+beforeAll(async () => {
+  redis = await sharedRedis();
+});
+afterAll(() => redis.stop());
+
+async function meetOnSqlite(): Promise<Meeting> {
+  const database = await openDatabase(bunRuntime.openSqlite, ':memory:');
+  return { state: createSqliteState(database), locks: createLocalLocks(), close: () => database.close() };
+}
+
+async function meetOnRedis(): Promise<Meeting> {
+  const connection = await openRedis(withPrefix(redis.url));
+  return {
+    state: createRedisState(connection),
+    locks: createRedisLocks(connection),
+    close: () => connection.close(),
+  };
+}
+
+describe.each([
+  ['SQLite', meetOnSqlite],
+  ['Redis', meetOnRedis],
+] as const)('what is known of sites, shared over %s', (_, meet) => {
+  let meeting: Meeting;
+  let now = 0;
+  beforeEach(async () => {
+    meeting = await meet();
+    now = 0;
+  });
+  afterEach(() => meeting.close());
+
+  /** A copy of the server. */
+  function createCopy(kept: readonly string[] = []) {
+    const sites = createSites({ random: Math.random, shared: true });
+    const isKept = (site: string) => kept.includes(site);
+    const { exchange } = createSharedSites({ ...meeting, sites, isKept, now: () => ++now });
+    const pair = (site: string, proxy: string) => sites.facts(site)?.pairs.get(proxy);
+    return { sites, exchange, pair };
+  }
+
+  test('what one copy finds out, another knows after both have exchanged it, and so does one that starts later', async () => {
+    const [one, two] = [createCopy(), createCopy()];
+    one.sites.observe('a.example', 'p', true);
+    two.sites.observe('a.example', 'p', false);
+    two.sites.observe('b.example', 'q', true);
+    await one.exchange();
+    await two.exchange();
+    await one.exchange();
+    const late = createCopy();
+    await late.exchange();
+    for (const { pair } of [one, two, late]) {
+      expect(pair('a.example', 'p')).toEqual({ good: 0.95, bad: 1 });
+      expect(pair('b.example', 'q')).toEqual({ good: 1, bad: 0 });
+    }
+  });
+
+  test('nothing counts twice, however often it is exchanged', async () => {
+    const [one, two] = [createCopy(), createCopy()];
+    for (let round = 0; round < 3; round++) {
+      one.sites.observe('a.example', 'p', true);
+      await one.exchange();
+      await two.exchange();
+      await one.exchange();
+      await two.exchange();
+    }
+    const { good = 0 } = two.pair('a.example', 'p') ?? {};
+    expect(good).toBeCloseTo(1 + 0.95 + 0.95 ** 2, 2);
+    expect(one.pair('a.example', 'p')?.good).toBeCloseTo(good, 2);
+  });
+
+  test('what is observed while the store is written to is told the next time', async () => {
+    const [one, two] = [createCopy(), createCopy()];
+    one.sites.observe('a.example', 'p', true);
+    const running = one.exchange();
+    one.sites.observe('a.example', 'q', false);
+    await running;
+    one.sites.observe('a.example', 'q', false);
+    await one.exchange();
+    await two.exchange();
+    expect(two.pair('a.example', 'q')?.bad).toBeCloseTo(1.95, 2);
+  });
+
+  test('while another copy writes, and when the store fails, the news wait', async () => {
+    const [one, two] = [createCopy(), createCopy()];
+    one.sites.observe('a.example', 'p', true);
+    const lease = await meeting.locks.acquire('targets', 10_000);
+    await one.exchange();
+    await lease?.release();
+    const { setFenced } = meeting.state;
+    meeting.state.setFenced = async () => {
+      throw new Error('out of order');
+    };
+    await expect(one.exchange()).rejects.toThrow('out of order');
+    meeting.state.setFenced = setFenced;
+    await one.exchange();
+    await two.exchange();
+    expect(two.pair('a.example', 'p')).toEqual({ good: 1, bad: 0 });
+  });
+
+  test('the store holds as many sites as a copy does; the longest unheard of give way, but for those of the operator', async () => {
+    const one = createCopy(['0.example']);
+    for (let n = 0; n < 700; n++) {
+      one.sites.observe(`${n}.example`, 'p', true);
+      if (n % 50 === 49) await one.exchange();
+    }
+    const keys = (await meeting.state.keys()).filter((key) => /^targets:\d+$/.test(key));
+    expect(keys).toHaveLength(500);
+    const late = createCopy();
+    await late.exchange();
+    expect(late.sites.size).toBe(500);
+    expect(late.sites.knows('0.example')).toBe(true);
+    expect(late.sites.knows('1.example')).toBe(false);
+    expect(late.sites.knows('699.example')).toBe(true);
+  });
+});
