@@ -182,8 +182,8 @@ export function createApp(options: AppOptions): App {
   }
 
   /** Delete tokens and passwords of proxies come the same way, so that a token which nobody knows is no fault yet. */
-  function recognise({ request, context, route }: Exchange): undefined | Promise<undefined> {
-    const bearer = bearerOf(request.headers);
+  function recognise({ request, authorization, context, route }: Exchange): undefined | Promise<undefined> {
+    const bearer = bearerOf(authorization);
     if (!options.holders || bearer === null) return;
     if (roleOf(route) !== null) options.holders.demandCalm(context.peer);
     return recogniseHolder(options.holders, bearer, context, route.bytes === null ? 0 : sizeOf(request));
@@ -204,12 +204,12 @@ export function createApp(options: AppOptions): App {
     return limit === 'upload' && options.uploadNeedsToken ? 'upload' : null;
   }
 
-  function demandRole({ request, route, context }: Exchange): undefined | Promise<undefined> {
+  function demandRole({ authorization, route, context }: Exchange): undefined | Promise<undefined> {
     const role = roleOf(route);
     if (role === null || context.admin || context.holder?.role === role) return;
     const name = role === 'admin' ? '<ADMIN_TOKEN>' : '<token>, with a token that the operator has given out';
     const refusal = new AppError('unauthorized', `This needs the header Authorization: Bearer ${name}.`);
-    if (!options.holders || bearerOf(request.headers) === null) throw refusal;
+    if (!options.holders || bearerOf(authorization) === null) throw refusal;
     return options.holders.countWrong(context.peer).then(() => {
       throw refusal;
     });

@@ -11,6 +11,7 @@ export class Exchange implements Asked {
   readonly request: Request;
   readonly url: string;
   readonly path: string;
+  readonly authorization: string | null;
   readonly context: RequestContext;
   readonly route: Route;
   /** True where the request names no host: then nothing but its method is to be believed. */
@@ -26,6 +27,7 @@ export class Exchange implements Asked {
     this.request = request;
     this.url = request.url;
     this.path = path;
+    this.authorization = request.headers.get('authorization');
     this.context = context;
     this.route = route;
     this.malformed = malformed;

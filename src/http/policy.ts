@@ -32,6 +32,8 @@ export interface Asked {
   readonly request: Request;
   /** That of the request; each look at that one costs. */
   readonly url: string;
+  /** The header of this name. */
+  readonly authorization: string | null;
   /** Writes what is of this request alone into the headers, and returns them. */
   stamp(kept: KeptHeaders): Headers;
 }

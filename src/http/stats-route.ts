@@ -33,9 +33,17 @@ export function statsRoute(features: readonly Feature[], now: () => number) {
 
 /** Of the services together. What has no version of its own is counted anew every second. */
 function versionOf(features: readonly Feature[], now: () => number): string | Promise<string> {
+  let together = '';
+  for (const { version } of features) {
+    const own = version ? version() : String(Math.floor(now() / 1000));
+    if (typeof own !== 'string') return versionsOf(features, now);
+    together += `${own},`;
+  }
+  return together;
+}
+
+/** The same, where a service has to ask for its version. */
+async function versionsOf(features: readonly Feature[], now: () => number): Promise<string> {
   const versions = features.map(({ version }) => version?.() ?? String(Math.floor(now() / 1000)));
-  const [only = ''] = versions;
-  if (versions.length === 1) return only;
-  const known = versions.filter((each) => typeof each === 'string');
-  return known.length === versions.length ? known.join() : Promise.all(versions).then((all) => all.join());
+  return (await Promise.all(versions)).join();
 }

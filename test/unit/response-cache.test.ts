@@ -13,6 +13,7 @@ function open(version: () => string | Promise<string>) {
     return {
       request: new Request(url, { headers }),
       url,
+      authorization: headers.authorization ?? null,
       stamp(kept: KeptHeaders) {
         kept.stamp(id, null);
         return kept.headers;

@@ -7,6 +7,8 @@ import { findClient } from './walk.ts';
 
 /** Who sent a request, as far as addresses tell. */
 export interface Clients {
+  /** True where no peer is trusted. */
+  readonly trustNobody: boolean;
   /** True where the forwarding headers of this peer are believed. */
   isTrusted(socketPeer: string): boolean;
   /** The client's address, for limits, blocks and the log. */
@@ -53,6 +55,7 @@ export function createClients({ trust, hops, isShared = () => false, log, now }:
   const unnamed = createUnnamedProxies(log, now);
 
   return {
+    trustNobody: trust.isEmpty,
     isTrusted: (socketPeer) => trust.has(findClient(socketPeer, null, trust).address),
 
     addressOf(socketPeer, headers) {

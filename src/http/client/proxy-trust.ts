@@ -6,6 +6,8 @@ const MAX_REMEMBERED = 10_000;
 
 /** The proxies in front of the server, as its settings name them. */
 export interface ProxyTrust {
+  /** True where no address is. */
+  readonly isEmpty: boolean;
   /** True for an address whose forwarding headers are believed. */
   has(address: string): boolean;
   /** True for one that was named by itself, and not by a network that may hold visitors, too. */
@@ -24,6 +26,7 @@ export function createProxyTrust(entries: readonly string[], isSocket = false): 
     .filter((address) => address !== null);
   const named = new Set(single);
   return {
+    isEmpty: entries.length === 0 && !isSocket,
     has: remember(MAX_REMEMBERED, (address) => (address === '' ? isSocket : networks.has(address))),
     isNamed: (address) => named.has(address),
   };
