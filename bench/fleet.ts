@@ -1,6 +1,6 @@
 /**
  * Many copies of the server over one Redis and one S3 server, which it starts itself; needs nginx.
- * `bun bench/fleet.ts load [requests] [copies]`: mixed requests while copies are killed and started.
+ * `bun bench/fleet.ts load [kills] [copies]`: mixed requests while copies are killed and started.
  * `bun bench/fleet.ts kills [rounds] [interval]`: the copy that runs a refresh is killed at random moments.
  * `bun bench/fleet.ts uploads [turns]`: uploads of a 6-megapixel photo with images on S3 against images in a folder.
  */
@@ -36,14 +36,20 @@ const onS3 = () => ({
 const stores = () => ({ METADATA_URL: withPrefix(redis.url), ...onS3() });
 const noPool = { PROXY_JUDGES: 'http://127.0.0.1:9/', PROXY_SOURCES: 'file:/dev/null' };
 
-async function load(requests: number, copies: number): Promise<void> {
+async function load(kills: number, copies: number): Promise<void> {
   const own = { ...stores(), ...noPool };
   const fleet = await startFleet(Array<'bun'>(copies).fill('bun'), () => own);
   const startedAt = performance.now();
   const random = createRandom(SEED);
-  const report = await runMixedLoad(fleet, { requests, concurrency: 8, killEveryMs: 3000, random });
+  const report = await runMixedLoad(fleet, {
+    concurrency: 8,
+    clients: 8,
+    kills,
+    uploadsBetween: 100,
+    random,
+  });
   console.log(
-    `${requests} requests to ${copies} copies in ${Math.round((performance.now() - startedAt) / 1000)} s`,
+    `${kills} kills of ${copies} copies in ${Math.round((performance.now() - startedAt) / 1000)} s`,
   );
   console.log(report);
   await fleet.stop();
@@ -129,7 +135,7 @@ try {
   else if (what === 'uploads') await uploads(Number(first ?? 15));
   else if (what === 'histories')
     await histories(Number(first ?? 20), Number(second ?? 60), Number(third ?? SEED));
-  else await load(Number(first ?? 10_000), Number(second ?? 2));
+  else await load(Number(first ?? 20), Number(second ?? 2));
 } finally {
   await Promise.all([redis.stop(), s3.stop()]);
 }

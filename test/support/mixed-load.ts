@@ -16,16 +16,16 @@ export interface LoadReport {
 }
 
 export interface LoadOptions {
-  requests: number;
   /** Requests at once. */
   concurrency: number;
-  /** Pause between a kill and the next, in ms. */
-  killEveryMs: number;
+  /** Addresses that they come from. A conversion process serves one of them, and takes a moment to start. */
+  clients: number;
+  /** How often a copy is killed. */
+  kills: number;
+  /** So many uploads are acknowledged before the first kill, after the last one, and between two of them. */
+  uploadsBetween: number;
   random: () => number;
 }
-
-/** Each has conversion processes of its own, which take a moment to start. */
-const CLIENTS = 8;
 
 interface Image {
   id: string;
@@ -35,14 +35,14 @@ interface Image {
 
 /**
  * Sends uploads, reads, lists, searches, deletions and reads of the pool through the balancer, while one copy after
- * the other is killed and started again. At the end everything that was acknowledged is looked up.
+ * the other is killed and started again, as often as is asked. At the end everything that was acknowledged is looked up.
  */
 export async function runMixedLoad(fleet: Fleet, options: LoadOptions): Promise<LoadReport> {
-  const { requests, concurrency, killEveryMs, random } = options;
+  const { concurrency, clients, kills, uploadsBetween, random } = options;
   const report: LoadReport = { answers: {}, stored: 0, lost: [], undead: [], faults: [], kills: 0 };
   const images: Image[] = [];
   const deleted: Image[] = [];
-  let sent = 0;
+  let acknowledged = 0;
 
   /** What the server said, or `null` where none answered. */
   async function call(path: string, init: RequestInit & { from?: string } = {}): Promise<Answer | null> {
@@ -66,11 +66,12 @@ export async function runMixedLoad(fleet: Fleet, options: LoadOptions): Promise<
   }
 
   async function upload(): Promise<void> {
-    const from = `203.0.113.${Math.floor(random() * CLIENTS)}`;
+    const from = `203.0.113.${Math.floor(random() * clients)}`;
     const answer = await call('/api/upload?format=png', { method: 'POST', body: PNG, from });
     if (answer?.status !== 201) return;
     const { id, raw_url } = JSON.parse(answer.body) as { id: string; raw_url: string };
     images.push({ id, path: new URL(raw_url).pathname, from });
+    acknowledged++;
   }
 
   /** A deletion whose answer was lost may have been done, so such an image is neither stored nor deleted. */
@@ -101,26 +102,27 @@ export async function runMixedLoad(fleet: Fleet, options: LoadOptions): Promise<
     await call(paths[Math.floor(random() * paths.length)] ?? '/');
   }
 
-  async function killInTurn(ended: AbortSignal): Promise<void> {
-    for (let turn = 0; !ended.aborted; turn++) {
-      await Bun.sleep(killEveryMs * (0.5 + random()));
-      const copy = fleet.copies[turn % fleet.copies.length];
-      if (ended.aborted || !copy) return;
+  async function killInTurn(): Promise<void> {
+    for (; ; report.kills++) {
+      const enough = acknowledged + uploadsBetween;
+      while (acknowledged < enough) await Bun.sleep(10);
+      const copy = fleet.copies[report.kills % fleet.copies.length];
+      if (report.kills === kills || !copy) return;
       await copy.kill();
-      report.kills++;
       await Bun.sleep(200);
       await copy.start();
     }
   }
 
-  const ending = new AbortController();
-  const killing = killInTurn(ending.signal);
+  let ended = false;
+  const killing = killInTurn().finally(() => {
+    ended = true;
+  });
   await Promise.all(
     Array.from({ length: concurrency }, async () => {
-      while (sent++ < requests) await one();
+      while (!ended) await one();
     }),
   );
-  ending.abort();
   await killing;
   report.stored = images.length;
   for (const { path } of images) if ((await settled(fleet, path)) !== 200) report.lost.push(path);

@@ -98,6 +98,8 @@ const confirmedBackup: Disaster<RedisWorld> = {
 const promotedReplica: Disaster<RedisWorld> = {
   name: 'a replica becomes the master without the last seconds',
   putsBack: 'records',
+  // Beside another one it would be the other Redis that is struck.
+  alone: true,
   reason: /The records are older than the files/,
   async strike(world, ledger) {
     const replica = await startRedisServer((port) => [
