@@ -1,0 +1,104 @@
+import { expect, test } from 'bun:test';
+import { filesAdapter, recordsAdapter } from '../../adapters/registry.ts';
+import { parseConfig, settings } from '../../src/config.ts';
+import { withServer } from '../support/running-server.ts';
+
+interface Probe {
+  httpGet: { path: string; port: string | number };
+  periodSeconds: number;
+  timeoutSeconds: number;
+}
+
+interface Container {
+  name: string;
+  ports: { name: string; containerPort: number }[];
+  envFrom: { secretRef: { name: string } }[];
+  env: { name: string; value: string }[];
+  livenessProbe: Probe;
+  readinessProbe: Probe;
+  volumeMounts: { name: string; mountPath: string }[];
+}
+
+interface Pod {
+  terminationGracePeriodSeconds: number;
+  securityContext: { runAsUser: number; runAsGroup: number; fsGroup: number };
+  containers: [Container];
+  volumes: { name: string }[];
+}
+
+interface Resource {
+  kind: string;
+  metadata: { name: string };
+  stringData: Record<string, string>;
+  spec: {
+    selector: { matchLabels?: Record<string, string> } & Record<string, unknown>;
+    template: { metadata: { labels: Record<string, string> }; spec: Pod };
+    ports: { targetPort: string }[];
+  };
+}
+
+const resources = Bun.YAML.parse(await Bun.file('examples/kubernetes/picpool.yaml').text()) as Resource[];
+const containerfile = await Bun.file('Containerfile').text();
+
+function resource(kind: string): Resource {
+  const found = resources.find((one) => one.kind === kind);
+  if (!found) throw new Error(`there is no ${kind}`);
+  return found;
+}
+
+const secret = resource('Secret');
+const { template, selector } = resource('Deployment').spec;
+const pod = template.spec;
+const [container] = pod.containers;
+const environment = {
+  ...secret.stringData,
+  ...Object.fromEntries(container.env.map(({ name, value }) => [name, value])),
+};
+const config = parseConfig(environment);
+
+test('every variable is a setting, and together they are valid, over stores that copies can share', () => {
+  expect(container.envFrom).toEqual([{ secretRef: { name: secret.metadata.name } }]);
+  for (const name of Object.keys(environment)) expect(Object.keys(settings.properties)).toContain(name);
+  expect(recordsAdapter(config.METADATA_URL).shared).toBe(true);
+  expect(filesAdapter(config.BLOBS_URL).shared).toBe(true);
+});
+
+test('the ports are those that the server listens on, and all find the same copies', () => {
+  const [port] = container.ports;
+  expect(port?.containerPort).toBe(config.PORT);
+  expect(resource('Service').spec.ports.map(({ targetPort }) => targetPort)).toEqual([port?.name ?? '']);
+  const { labels } = template.metadata;
+  expect(selector.matchLabels).toEqual(labels);
+  expect(resource('Service').spec.selector).toEqual(labels);
+  expect(resource('PodDisruptionBudget').spec.selector.matchLabels).toEqual(labels);
+});
+
+test('the probes ask what the server answers, and leave it the time that it takes', async () => {
+  const { livenessProbe, readinessProbe } = container;
+  expect(livenessProbe.httpGet).toEqual({ path: '/livez', port: 'http' });
+  expect(readinessProbe.httpGet).toEqual({ path: '/readyz', port: 'http' });
+  // A store that hangs is given up after 3 s.
+  expect(readinessProbe.timeoutSeconds).toBeGreaterThan(3);
+  await withServer({}, async ({ send }) => {
+    const askedAt = performance.now();
+    for (const { httpGet } of [livenessProbe, readinessProbe])
+      expect((await send(httpGet.path)).status).toBe(200);
+    expect(performance.now() - askedAt).toBeLessThan(1000 * readinessProbe.timeoutSeconds);
+  });
+});
+
+test('a copy is killed only after all that it does at its end', () => {
+  const neededMs = config.SHUTDOWN_DELAY + config.SHUTDOWN_GRACE + 10_000;
+  expect(config.SHUTDOWN_DELAY).toBeGreaterThan(0);
+  expect(1000 * pod.terminationGracePeriodSeconds).toBeGreaterThanOrEqual(neededMs);
+});
+
+test('it runs as the user of the image, and may write where the data go', () => {
+  const [, user, group] = /^USER (\d+):(\d+)$/m.exec(containerfile) ?? [];
+  const { runAsUser, runAsGroup, fsGroup } = pod.securityContext;
+  expect([runAsUser, runAsGroup, fsGroup].map(String)).toEqual([user, group, group] as string[]);
+  expect(containerfile).toContain(`ENV DATA_DIR=${config.DATA_DIR}\n`);
+  const mounts = container.volumeMounts.map(({ mountPath }) => mountPath);
+  expect(mounts).toEqual([config.DATA_DIR, '/tmp']);
+  expect(pod.volumes.map(({ name }) => name)).toEqual(container.volumeMounts.map(({ name }) => name));
+});
