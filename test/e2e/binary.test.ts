@@ -87,6 +87,29 @@ test('the one file serves everything, as another user, with no environment, in a
   expect(await readdir(data)).toContain('native');
 }, 60_000);
 
+test('secrets come from the files that NAME_FILE names, and from nowhere else', async () => {
+  const cwd = await folder('secrets');
+  const file = join(cwd, 'admin');
+  await writeFile(file, 'the-token-of-the-administrator\n', { mode: 0o400 });
+  await give(file, OTHER_USER);
+  const env = { ...SETTINGS, DATA_DIR: join(cwd, 'data'), SERVICES: 'image', ADMIN_TOKEN_FILE: file };
+  const server = start({ cwd, env });
+  const [, url = ''] = await server.says(/listening\s+(\S+)/);
+  const cleanUp = async (token: string) => {
+    const headers = { authorization: `Bearer ${token}` };
+    const answer = await fetch(`${url}/api/cleanup`, { method: 'POST', headers });
+    await answer.body?.cancel();
+    return answer.status;
+  };
+  expect(await cleanUp('some-other-token-of-somebody')).toBe(401);
+  expect(await cleanUp('the-token-of-the-administrator')).toBe(200);
+  expect(await server.end('SIGTERM')).toBe(0);
+
+  const refused = start({ cwd, env: { ...env, ADMIN_TOKEN_FILE: join(cwd, 'none') } });
+  expect(await exitCode(refused)).toBe(2);
+  expect(refused.output()).toContain('ADMIN_TOKEN_FILE');
+}, 60_000);
+
 test('workers that start at once place the image library once, for their user alone', async () => {
   const cache = await folder('cache');
   const workers = [1, 2, 3, 4].map(() => startWorker({ XDG_CACHE_HOME: cache }));

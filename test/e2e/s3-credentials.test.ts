@@ -1,12 +1,16 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test';
-import { readFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createS3Blobs } from '../../adapters/s3/blobs.ts';
 import { absent } from '../support/absent.ts';
+import { ADMIN, ADMIN_TOKEN } from '../support/admin.ts';
+import { startInstanceMetadata, startTokenService } from '../support/aws-surroundings.ts';
 import { photo } from '../support/images.ts';
 import { json } from '../support/json.ts';
-import { logInto, startServer } from '../support/server-process.ts';
-import { S3_CREDENTIALS, startS3 } from '../support/services.ts';
+import { withServer } from '../support/running-server.ts';
+import { createBucket, createS3User, documentedPolicy } from '../support/s3-user.ts';
+import { logInto, type RuntimeName, startServer } from '../support/server-process.ts';
+import { S3_CREDENTIALS, startS3, until } from '../support/services.ts';
 import { withFolder } from '../support/temporary.ts';
 
 setDefaultTimeout(40_000);
@@ -66,13 +70,111 @@ for (const runtime of ['bun', 'deno'] as const) {
     try {
       const id = await upload(server.url);
       expect((await fetch(`${server.url}/i/${id}.webp`)).status).toBe(200);
-      expect(container.asked()).toBe(1);
+      // Once for the files, and once to look at the bucket.
+      await until(() => container.asked() === 2);
     } finally {
       await server.stop();
       container.stop();
     }
   });
 }
+
+/** Uploads to a server in these surroundings, and reads back. */
+async function storesAndReads(runtime: RuntimeName, name: string, env: Record<string, string>) {
+  const BLOBS_URL = s3.url.replace('//bucket', `//bucket/${name}-${runtime}`);
+  const server = await startServer(runtime, { ...BARE, BLOBS_URL, ...env });
+  try {
+    const id = await upload(server.url);
+    expect((await fetch(`${server.url}/i/${id}.webp`)).status).toBe(200);
+  } finally {
+    await server.stop();
+  }
+}
+
+test.skipIf(withoutS3)('without keys, the role of the instance or of the pod gives credentials', async () => {
+  const instance = startInstanceMetadata();
+  const role = 'arn:aws:iam::123456789012:role/picpool';
+  const tokens = startTokenService(role, 'token-of-the-pod');
+  await withFolder(async (folder) => {
+    const file = join(folder, 'token');
+    await writeFile(file, 'token-of-the-pod');
+    const ofInstance = { AWS_EC2_METADATA_DISABLED: '', AWS_EC2_METADATA_SERVICE_ENDPOINT: instance.url };
+    const ofPod = {
+      AWS_WEB_IDENTITY_TOKEN_FILE: file,
+      AWS_ROLE_ARN: role,
+      AWS_REGION: 'us-east-1',
+      AWS_ENDPOINT_URL_STS: tokens.url,
+    };
+    await Promise.all([
+      storesAndReads('bun', 'instance', ofInstance),
+      storesAndReads('bun', 'pod', ofPod),
+      storesAndReads('deno', 'pod', ofPod),
+    ]);
+    // Each copy asks once for the files, and once to look at the bucket.
+    expect(instance.given()).toBeLessThanOrEqual(2);
+    expect(tokens.given()).toBeLessThanOrEqual(4);
+  });
+  await Promise.all([instance.stop(), tokens.stop()]);
+});
+
+test.skipIf(withoutS3)('the policy of the handbook is all that is needed', async () => {
+  const url = s3.url.replace('//bucket', '//own-bucket/pictures');
+  await createBucket(url);
+  const user = await createS3User({ ...s3, url }, await documentedPolicy('own-bucket', 'pictures'));
+  await withServer(
+    {
+      ...BARE,
+      BLOBS_URL: url,
+      AWS_ACCESS_KEY_ID: user.accessKeyId,
+      AWS_SECRET_ACCESS_KEY: user.secretAccessKey,
+      ADMIN_TOKEN,
+    },
+    async ({ send, upload }) => {
+      const { id, delete_token } = await json<Record<string, string>>(await upload());
+      expect((await send(`/i/${id}.webp`)).status).toBe(200);
+      expect(await json(await send('/readyz'))).toEqual({ success: true, status: 'ready' });
+      const swept = await send('/api/cleanup', { method: 'POST', headers: ADMIN });
+      expect([swept.status, await json(swept)]).toEqual([200, expect.objectContaining({ success: true })]);
+      const gone = await send(`/api/delete/${id}?token=${delete_token}`, { method: 'DELETE' });
+      expect(gone.status).toBe(200);
+    },
+  );
+  // Files above 8 MiB go in parts, and one that breaks off is taken back.
+  await withFolder(async (folder) => {
+    const path = join(folder, 'large');
+    await writeFile(path, new Uint8Array(9 * 1024 * 1024));
+    const blobs = createS3Blobs(url, user);
+    await blobs.put('large.png', path, 'image/png');
+    expect((await blobs.stat('large.png'))?.size).toBe(9 * 1024 * 1024);
+    await blobs.remove('large.png');
+    expect(await blobs.get('large.png')).toBeNull();
+    await writeFile(path, 'small');
+    await blobs.put('small.png', path, 'image/png');
+    expect(await blobs.move('small.png', 'stray/small.png')).toBe(true);
+    blobs.close();
+  });
+});
+
+test.skipIf(withoutS3)(
+  'without a right, a 403 is no absent file, and the words say what may be missing',
+  async () => {
+    const policy = await documentedPolicy('bucket', 'pictures');
+    const Statement = policy.Statement.map((one) => ({
+      ...one,
+      Action: [one.Action].flat().filter((action) => action !== 's3:GetObject'),
+    }));
+    const blobs = createS3Blobs(
+      s3.url.replace('//bucket', '//bucket/pictures'),
+      await createS3User(s3, { ...policy, Statement }),
+    );
+    const asked = await blobs.get('absent.png').then(
+      () => null,
+      (error: { code: string; cause: Error }) => [error.code, error.cause.message],
+    );
+    expect(asked).toEqual(['unavailable', expect.stringMatching(/s3:GetObject.* may be missing/)]);
+    blobs.close();
+  },
+);
 
 test.skipIf(withoutS3)('keys of the settings come before the surroundings', async () => {
   const container = startContainerEndpoint('token-of-the-pod');

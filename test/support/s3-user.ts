@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { promisify } from 'node:util';
-import { PutBucketPolicyCommand } from '@aws-sdk/client-s3';
+import { CreateBucketCommand, PutBucketPolicyCommand } from '@aws-sdk/client-s3';
 import { createClient, type S3Credentials } from '../../adapters/s3/client.ts';
 import { parseS3Url } from '../../adapters/s3/url.ts';
 import { find, S3_CREDENTIALS } from './services.ts';
@@ -12,6 +12,14 @@ const run = promisify(execFile);
 export interface Policy {
   Version: string;
   Statement: { Effect: string; Action: string | string[]; Resource: string | string[] }[];
+}
+
+/** Makes the bucket of the URL. Of one that is but a folder, versitygw copies objects for its root alone. */
+export async function createBucket(url: string): Promise<void> {
+  const address = parseS3Url(url);
+  const client = createClient(address, S3_CREDENTIALS);
+  await client.send(new CreateBucketCommand({ Bucket: address.bucket }));
+  client.destroy();
 }
 
 /** Makes a user of the server, who may do with the bucket of the URL what the policy says, and nothing else. */
