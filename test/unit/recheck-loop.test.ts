@@ -55,7 +55,8 @@ async function open({ perHour = 3600, concurrency = 1000, locks, change }: Optio
   };
   ends.push(() => database.close(), stop);
   return {
-    ...{ store, clock, network, budget, logged, stop },
+    ...{ store, clock, network, budget, logged, stop, stopping },
+    done: () => done,
     start() {
       const log = (_: string, message: string) => void logged.push(message);
       const own = { store, recorder, checker: network, clock, log, budget, concurrency };
@@ -205,6 +206,73 @@ test('an outcome that cannot be saved interrupts the checks, too', async () => {
     ProxyRecord,
   ];
   expect([formatUrl(record), record.status]).toEqual([url, 'dead']);
+});
+
+test('what was checked is saved when the loop has ended, and the loop ends after its checks', async () => {
+  const loop = await open();
+  const [url = ''] = await loop.due(1, 'alive');
+  const order: string[] = [];
+  loop.start();
+  await loop.clock.advance(1_000);
+  expect(loop.network.asked).toEqual([url]);
+  // The outcome has waited for less than a second.
+  loop.stopping.abort();
+  await loop.done();
+  const [record] = (await loop.store.lookup([{ protocol: 'http', ip: '192.0.1.1', port: 80 }])) as [
+    ProxyRecord,
+  ];
+  expect(record.status).toBe('dead');
+
+  const slow = await open();
+  await slow.due(1, 'alive');
+  slow.network.before = async () => {
+    await slow.clock.sleep(5_000);
+    order.push('check');
+  };
+  slow.start();
+  await slow.clock.advance(1_000);
+  slow.stopping.abort();
+  const ended = slow.done().then(() => order.push('loop'));
+  await slow.clock.advance(10_000);
+  await ended;
+  expect(order).toEqual(['check', 'loop']);
+});
+
+test('while a judge answers nobody asks it for the re-checks', async () => {
+  const loop = await open();
+  await loop.due(3, 'dead');
+  let probes = 0;
+  loop.network.probe = async () => {
+    probes++;
+    return judgeState('up');
+  };
+  loop.start();
+  await loop.clock.advance(10_000);
+  expect([probes, loop.network.asked.length]).toEqual([0, 3]);
+});
+
+test('what others have spent is paid back before the next check', async () => {
+  const loop = await open({ perHour: 3600 });
+  await loop.due(10, 'dead');
+  loop.budget.rechecks.spend(20);
+  loop.start();
+  await loop.clock.advance(20_000);
+  expect(loop.network.asked).toEqual([]);
+  await loop.clock.advance(2_000);
+  expect(loop.network.asked).toHaveLength(2);
+});
+
+test('a copy that has not the right waits without a word, and asks again in ten seconds', async () => {
+  const locks = createLocalLocks();
+  const lease = await locks.acquire('recheck', 1000);
+  const loop = await open({ locks });
+  const [url = ''] = await loop.due(1, 'dead');
+  loop.start();
+  await loop.clock.advance(25_000);
+  expect([loop.network.asked, loop.logged, loop.budget.isRechecking]).toEqual([[], [], false]);
+  await lease?.release();
+  await loop.clock.advance(6_000);
+  expect(loop.network.asked).toEqual([url]);
 });
 
 test('what ends after the stop is not written down, and the stop waits for it', async () => {

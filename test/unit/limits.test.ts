@@ -1,0 +1,127 @@
+import { expect, test } from 'bun:test';
+import { createLocalRateLimiter } from '../../adapters/local/rate-limiter.ts';
+import { createLimits } from '../../src/http/limits.ts';
+import type { RateLimiter } from '../../src/lib/rate-limiter.ts';
+import { DEFAULT_RATES, type RateName } from '../../src/lib/rates.ts';
+
+const READ = { limit: 'read', bytes: null } as const;
+const UPLOAD = { limit: 'upload', bytes: 'upload_bytes' } as const;
+const CLIENT = '192.0.2.1';
+
+/** Limits of ten requests and 1,000 bytes, which come back within ten seconds. */
+function open({ maxUploadBytes = 500, bytes = 1000 } = {}) {
+  let now = 0;
+  const local = createLocalRateLimiter({ now: () => now });
+  const refused: RateName[] = [];
+  const taken: unknown[][] = [];
+  const limiter: RateLimiter = {
+    take(...asked) {
+      taken.push(asked);
+      return local.take(...asked);
+    },
+  };
+  const limits = createLimits({
+    limiter,
+    rates: {
+      ...DEFAULT_RATES,
+      read: { capacity: 10, perSecond: 1 },
+      upload: { capacity: 10, perSecond: 1 },
+      upload_bytes: { capacity: bytes, perSecond: 100 },
+    },
+    maxUploadBytes,
+    onRefused: (name) => refused.push(name),
+  });
+  const post = (length: string | null) =>
+    new Request('http://host/', {
+      method: 'POST',
+      headers: length === null ? {} : { 'content-length': length },
+    });
+  return {
+    refused,
+    taken,
+    read: (peer = CLIENT) => limits(new Request('http://host/'), READ, peer),
+    upload: async (length: string | null, peer = CLIENT) => limits(post(length), UPLOAD, peer),
+    pass(ms: number) {
+      now += ms;
+    },
+  };
+}
+
+test('a request is counted for its client, and says what is left and when all of it is back', async () => {
+  const { read, pass } = open();
+  expect(await read()).toEqual({ headers: { limit: '10', remaining: '9', reset: '1' }, refusal: null });
+  pass(400);
+  expect((await read()).headers).toEqual({ limit: '10', remaining: '8', reset: '2' });
+  expect((await read('192.0.2.2')).headers.remaining).toBe('9');
+});
+
+test('one too many is refused with the time to wait, told once, and named', async () => {
+  const { read, refused, pass } = open();
+  for (let n = 0; n < 10; n++) expect((await read()).refusal).toBeNull();
+  expect(refused).toEqual([]);
+  const { headers, refusal } = await read();
+  expect(headers).toEqual({ limit: '10', remaining: '0', reset: '10' });
+  expect(refusal).toMatchObject({ code: 'rate_limited', retryAfterMs: 1000 });
+  expect(refusal?.message).toBe('Too many requests of the kind "read" from your address.');
+  expect(refused).toEqual(['read']);
+  pass(1000);
+  expect((await read()).refusal).toBeNull();
+});
+
+test('a request without a body is counted without a promise', () => {
+  expect(open().read()).not.toBeInstanceOf(Promise);
+});
+
+test('the bytes of a body count as announced; unannounced, misspelt or larger ones as the largest upload', async () => {
+  for (const [length, cost] of [
+    ['120', 120],
+    ['0', 0],
+    [null, 500],
+    ['501', 500],
+    ['99999999999999999999', 500],
+    ['1e2', 500],
+    ['-5', 500],
+    ['+5', 500],
+  ] as const) {
+    const { upload, taken } = open();
+    expect((await upload(length)).headers).toEqual({ limit: '10', remaining: '9', reset: '1' });
+    expect(taken.map(([key, , price]) => [key, price])).toEqual([
+      [`upload ${CLIENT}`, undefined],
+      [`upload_bytes ${CLIENT}`, cost],
+    ]);
+  }
+});
+
+test('what is refused by its bytes says so, and costs a request; what is refused before costs no bytes', async () => {
+  const { upload, refused, taken } = open();
+  await upload('500');
+  await upload('500');
+  const { headers, refusal } = await upload('300');
+  expect(headers).toEqual({ limit: '1000', remaining: '0', reset: '10' });
+  expect(refusal).toMatchObject({ code: 'rate_limited', retryAfterMs: 3000 });
+  expect(refused).toEqual(['upload_bytes']);
+  for (let n = 0; n < 7; n++) await upload('1');
+  const before = taken.length;
+  expect((await upload('1')).headers.limit).toBe('10');
+  expect(taken.length).toBe(before + 1);
+  expect(refused.at(-1)).toBe('upload');
+});
+
+test('the largest upload passes whatever the limit of bytes says, and a larger limit stays', async () => {
+  const small = open({ maxUploadBytes: 5000, bytes: 1000 });
+  expect((await small.upload('5000')).refusal).toBeNull();
+  expect((await small.upload('1')).headers.limit).toBe('5000');
+  const large = open({ maxUploadBytes: 10, bytes: 1000 });
+  for (let n = 0; n < 9; n++) expect((await large.upload('10')).refusal).toBeNull();
+});
+
+test('a limiter that waits for others is waited for', async () => {
+  const limits = createLimits({
+    limiter: { take: async () => ({ allowed: false, remaining: 0, retryAfterMs: 1, resetMs: 1001 }) },
+    rates: DEFAULT_RATES,
+    maxUploadBytes: 1,
+  });
+  const answer = limits(new Request('http://host/'), READ, CLIENT);
+  expect(answer).toBeInstanceOf(Promise);
+  expect(await answer).toMatchObject({ headers: { reset: '2' }, refusal: { code: 'rate_limited' } });
+});
