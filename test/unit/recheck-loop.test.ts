@@ -62,9 +62,9 @@ async function open({ perHour = 3600, concurrency = 1000, locks, change }: Optio
       const own = { store, recorder, checker: network, clock, log, budget, concurrency };
       done = runRechecks({ ...own, locks: locks ?? createLocalLocks() }, stopping.signal);
     },
-    /** Saves living or dead proxies that have been due since an hour ago. */
-    async due(count: number, status: 'alive' | 'dead', third = 1): Promise<string[]> {
-      const at = clock.now() - HOUR;
+    /** Saves living or dead proxies that have been due since an hour ago, or since then. */
+    async due(count: number, status: 'alive' | 'dead', third = 1, since = HOUR): Promise<string[]> {
+      const at = clock.now() - since;
       const changes = { status, nextCheck: at, run: status === 'alive' ? 1 : -5, lastAlive: null } as const;
       const drafts = Array.from({ length: count }, (_, n) =>
         draft(`http://192.0.${third}.${n + 1}:80`, at, { ...changes, nextCheck: at + n }),
@@ -111,7 +111,7 @@ test('the price falls by what was not used alone', async () => {
 
 test('while all places are taken the budget counts as used', async () => {
   const loop = await open({ perHour: 360_000, concurrency: 2 });
-  await loop.due(2, 'dead');
+  await loop.due(2, 'dead', 1, 2);
   loop.network.before = () => loop.clock.sleep(90_000);
   loop.start();
   await loop.clock.advance(MINUTE + 1_000);
