@@ -24,7 +24,10 @@ export function useIt({ place, closed, pac, requests, served, p95Ms }: GatewayPa
     ['requests', `requests.get('https://example.com/', proxies={'https': '${url}', 'http': '${url}'})`],
     ['httpx', `httpx.get('https://example.com/', proxy='${url}')`],
     ['Scrapy', `yield scrapy.Request('https://example.com/', meta={'proxy': '${url}'})`],
-    ['Playwright', `playwright.chromium.launch(proxy={'server': 'http://${place}'})`],
+    [
+      'Playwright',
+      `playwright.chromium.launch(proxy={'server': 'http://${place}'${closed ? ", 'username': 'user', 'password': 'TOKEN'" : ''}})`,
+    ],
     ['Node', `fetch('https://example.com/', { dispatcher: new (require('undici').ProxyAgent)('${url}') })`],
     ['Browsers', pac],
   ];
