@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { uptimeOf } from '../../src/proxy/history.ts';
+import { matchesFilter } from '../../src/proxy/filter.ts';
 import {
   ANONYMITIES,
   type Endpoint,
@@ -22,7 +22,7 @@ export function proxyQueryConformance(runner: Test, open: Open<ProxyStore>): voi
   test('every filter, alone and with others, matches what it says', async (store) => {
     const pool = await store.save(variety(240));
     for (const filter of filters()) {
-      const expected = pool.filter((record) => matches(record, filter));
+      const expected = pool.filter((record) => matchesFilter(record, filter));
       const { items, total } = await store.find({ filter, sort: 'dependable', offset: 0, limit: 1000 });
       assert.deepEqual(keys(items), keys(sorted(expected, 'dependable')), JSON.stringify(filter));
       assert.equal(total, expected.length, JSON.stringify(filter));
@@ -59,7 +59,7 @@ export function proxyQueryConformance(runner: Test, open: Open<ProxyStore>): voi
         const chosen = filter as ProxyFilter;
         const { items } = await store.find({ filter: chosen, sort, offset: 0, limit: 1000 });
         const expected = sorted(
-          pool.filter((record) => matches(record, chosen)),
+          pool.filter((record) => matchesFilter(record, chosen)),
           sort,
         );
         assert.deepEqual(keys(items), keys(expected), JSON.stringify(filter));
@@ -107,7 +107,7 @@ export function proxyQueryConformance(runner: Test, open: Open<ProxyStore>): voi
   test('a sample holds matches alone, each at most once, and counts them all', async (store) => {
     const pool = await store.save(variety(200));
     for (const filter of filters()) {
-      const expected = new Set(keys(pool.filter((record) => matches(record, filter))));
+      const expected = new Set(keys(pool.filter((record) => matchesFilter(record, filter))));
       for (const limit of [1, 7, 60, 1000]) {
         const { items, total } = await store.sample(filter, limit);
         assert.equal(total, expected.size);
@@ -141,7 +141,7 @@ export function proxyQueryConformance(runner: Test, open: Open<ProxyStore>): voi
     }
     for (const filter of FILTERS) {
       const expected = sorted(
-        pool.filter((record) => matches(record, filter)),
+        pool.filter((record) => matchesFilter(record, filter)),
         'dependable',
       );
       const streamed: ProxyRecord[] = [];
@@ -168,7 +168,7 @@ export function proxyQueryConformance(runner: Test, open: Open<ProxyStore>): voi
   test('the endpoints of all matches come once, in every order, in batches', async (store) => {
     const pool = await store.save(variety(1700));
     for (const filter of FILTERS) {
-      const found = pool.filter((record) => matches(record, filter));
+      const found = pool.filter((record) => matchesFilter(record, filter));
       for (const sort of SORTS) {
         const expected = sorted(found, sort);
         const streamed = await all(store.endpoints(filter, sort));
@@ -301,30 +301,6 @@ function filters(): ProxyFilter[] {
     { country: 'ZZ', status: 'dead', anonymity: 'anonymous', source: 'list-1', checkedSince: 1001 },
   ];
   return [...single, ...pairs, ...more];
-}
-
-function matches(record: ProxyRecord, filter: ProxyFilter): boolean {
-  const { protocol, country, excludeCountry, status, anonymity, proofs, source } = filter;
-  return (
-    (protocol === undefined || record.protocol === protocol) &&
-    (country === undefined || record.country === country) &&
-    (excludeCountry === undefined || record.country !== excludeCountry) &&
-    (status === undefined || record.status === status) &&
-    (anonymity === undefined || record.anonymity === anonymity) &&
-    (proofs === undefined || (record.proof !== null && proofs.includes(record.proof))) &&
-    (source === undefined || record.source === source) &&
-    (filter.maxResponseMs === undefined || (record.responseMs ?? Infinity) <= filter.maxResponseMs) &&
-    (filter.checkedSince === undefined || record.lastChecked >= filter.checkedSince) &&
-    (filter.minScore === undefined || record.uptime >= filter.minScore) &&
-    (filter.minUptime === undefined || (uptimeOf(record) ?? -1) >= filter.minUptime) &&
-    (filter.protocols?.includes(record.protocol) ?? true) &&
-    (filter.countries?.includes(record.country) ?? true) &&
-    !(filter.excludeCountries?.includes(record.country) ?? false) &&
-    (filter.ports?.includes(record.port) ?? true) &&
-    (filter.tampers === undefined ||
-      (record.tampering !== null && filter.tampers === (record.tampering !== ''))) &&
-    (filter.login === undefined || filter.login === (record.login !== null))
-  );
 }
 
 const RANKS: Record<Sort, (record: ProxyRecord) => number[]> = {

@@ -17,7 +17,7 @@ import type { SiteFacts, Sites } from './sites.ts';
 export interface TargetsOptions {
   sites: Sites;
   named: readonly NamedTarget[];
-  store: Pick<ProxyStore, 'find' | 'endpoints' | 'lookup' | 'stream'>;
+  store: Pick<ProxyStore, 'find' | 'lookup' | 'stream'>;
   state: Pick<StateStore, 'get' | 'set' | 'setFenced'>;
   locks: Locks;
   ask: AskThrough;
@@ -90,14 +90,14 @@ export function createTargets(options: TargetsOptions): Targets {
     return siteOf(host.replace(/^\[|\]$|\.$/g, ''));
   }
 
-  async function* batchesOf(filter: ProxyFilter, site: string): AsyncIterable<ProxyRecord[]> {
-    const { records } = await rankFor(store, filter, sites.facts(site));
-    yield* records;
+  function ranked(filter: ProxyFilter, target: string, wanted: number): AsyncIterable<ProxyRecord[]> {
+    return rankFor({ store, filter, facts: sites.facts(siteMeant(target)), wanted });
   }
 
   return {
     async list({ filter, target, uniqueExit, offset, limit }) {
-      const { total, records } = await rankFor(store, filter, sites.facts(siteMeant(target)));
+      const wanted = uniqueExit ? Number.POSITIVE_INFINITY : offset + limit;
+      const records = ranked(filter, target, wanted);
       const isFirst = uniqueExit ? createExitFilter() : null;
       const items: ProxyRecord[] = [];
       let seen = 0;
@@ -107,10 +107,12 @@ export function createTargets(options: TargetsOptions): Targets {
         }
         if (items.length >= limit && !isFirst) break;
       }
-      return { items, total: isFirst ? seen : total };
+      if (isFirst) return { items, total: seen };
+      const { total } = await store.find({ filter, sort: 'dependable', offset: 0, limit: 1 });
+      return { items, total };
     },
 
-    all: ({ filter, target }) => batchesOf(filter, siteMeant(target)),
+    all: ({ filter, target }) => ranked(filter, target, Number.POSITIVE_INFINITY),
 
     reported(proxy, target, reached) {
       const host = hostOfTarget(target);
