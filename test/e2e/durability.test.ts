@@ -37,7 +37,7 @@ test('every row of the table is held to something here', () => {
 });
 
 describe.skipIf(absent('redis-server'))('what is acknowledged over Redis', () => {
-  test('is kept or lost as the table says when Redis is killed', async () => {
+  test.concurrent('is kept or lost as the table says when Redis is killed', async () => {
     const found = await Promise.all(
       Object.entries(REDIS_SETTINGS).map(
         async ([row, settings]) => [row, await afterKill(settings)] as const,
@@ -47,7 +47,7 @@ describe.skipIf(absent('redis-server'))('what is acknowledged over Redis', () =>
       expect([row, rows.get(row)?.[1]]).toEqual([row, expect.stringMatching(WORDS[kept])]);
   });
 
-  test('is kept or lost as the table says when a replica takes over', async () => {
+  test.concurrent('is kept or lost as the table says when a replica takes over', async () => {
     const [plain, waiting] = await Promise.all([afterFailover(''), afterFailover('wait=1')]);
     const cells = REPLICATED.map((row) => rows.get(row)?.[2]);
     expect(plain).toEqual({ answered: [201, 201], kept: 'some' });
@@ -56,7 +56,7 @@ describe.skipIf(absent('redis-server'))('what is acknowledged over Redis', () =>
     expect(cells[1]).toBe('kept');
   });
 
-  test('with wait=1 and no replica is nothing: 503 says why, and the record is taken back', async () => {
+  test.concurrent('with wait=1 and no replica is nothing: 503 says why, and the record is taken back', async () => {
     const redis = await startRedis();
     const server = await runServer({ METADATA_URL: `${redis.url}?wait=1`, SERVICES: 'image' });
     try {
@@ -103,7 +103,7 @@ async function callsOf(file: string): Promise<string[]> {
 }
 
 describe.skipIf(absent('strace'))('before 201 is sent', () => {
-  test('record and file are synced to the disk, where both are on this machine', async () => {
+  test.concurrent('record and file are synced to the disk, where both are on this machine', async () => {
     await withFolder(async (folder) => {
       const trace = join(folder, 'trace');
       const calls = 'trace=fsync,fdatasync,sendto,write,writev,sendmsg';

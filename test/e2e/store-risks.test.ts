@@ -10,7 +10,7 @@ import { withFolder } from '../support/temporary.ts';
 
 const QUIET = { PROXY_JUDGES: 'http://127.0.0.1:9/', PROXY_SOURCES: 'file:/dev/null', IMAGE_WORKERS: '1' };
 
-test.skipIf(absent('redis-server', 'versitygw'))(
+test.concurrent.skipIf(absent('redis-server', 'versitygw'))(
   'the log of the start and the doctor say what the stores may lose, and what to do',
   async () => {
     const [redis, s3] = await Promise.all([startRedis(), startS3()]);
@@ -51,7 +51,7 @@ test.skipIf(absent('redis-server', 'versitygw'))(
   },
 );
 
-test('the doctor says whether records and files belong together', async () => {
+test.concurrent('the doctor says whether records and files belong together', async () => {
   await withFolder(async (folder) => {
     const env = { ...QUIET, DATA_DIR: folder, PORT: '0' };
     const doctor = async () => (await cli(['doctor', '--offline'], { env })).stdout;

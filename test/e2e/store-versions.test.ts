@@ -9,11 +9,11 @@ import { absent } from '../support/absent.ts';
 import { json } from '../support/json.ts';
 import { drafts } from '../support/records.ts';
 import { logInto, startServer } from '../support/server-process.ts';
-import { type Service, startRedis } from '../support/services.ts';
+import { type Service, startRedis, until } from '../support/services.ts';
 
 const ENV = { SERVICES: 'proxy', PROXY_JUDGES: 'http://127.0.0.1:9/', PROXY_SOURCES: 'file:/dev/null' };
 
-describe.skipIf(absent('redis-server'))('a server over a Redis that a newer picpool has written to', () => {
+describe.skipIf(absent('redis-server'))('a server over Redis', () => {
   let server: Service;
   let redis: RedisConnection;
   beforeAll(async () => {
@@ -25,7 +25,7 @@ describe.skipIf(absent('redis-server'))('a server over a Redis that a newer picp
     await server?.stop();
   });
 
-  test('serves what it can read, and says what it cannot', async () => {
+  test('serves what it can read of what a newer picpool has written, and says what it cannot', async () => {
     const store = createRedisProxies(redis, () => Promise.reject(new Error('not read here')));
     await store.save(drafts(3));
     await agreeOnSchema(redis, { version: 2, reader: 1 });
@@ -48,6 +48,31 @@ describe.skipIf(absent('redis-server'))('a server over a Redis that a newer picp
       await older.stop();
       expect(await readFile(log, 'utf8')).toContain('a record of version 2 is newer than this program');
       await rm(folder, { recursive: true });
+    }
+  });
+
+  test('says how old what it shows is, while Redis cannot be read', async () => {
+    const own = await startRedis();
+    const copy = await startServer('bun', { ...ENV, METADATA_URL: own.url });
+    try {
+      expect((await fetch(`${copy.url}/api/v1/proxies`)).status).toBe(200);
+      await own.kill();
+      const degraded = async () =>
+        (await json<{ degraded?: string[] }>(await fetch(`${copy.url}/readyz`))).degraded ?? [];
+      await until(async () =>
+        (await degraded()).some((one) =>
+          /^Proxies are shown as they were \d+ s ago: the record store/.test(one),
+        ),
+      );
+      expect((await fetch(`${copy.url}/api/v1/proxies`)).status).toBe(200);
+      const metrics = await (await fetch(`${copy.url}/metrics`)).text();
+      const [, lag] = /\npicpool_store_lag_seconds\{kind="proxy"\} (\S+)/.exec(metrics) ?? [];
+      expect(Number(lag)).toBeGreaterThan(2);
+      await own.start();
+      await until(async () => (await degraded()).length === 0);
+    } finally {
+      await copy.stop();
+      await own.stop();
     }
   });
 

@@ -37,7 +37,7 @@ async function upload({ url }: ServerProcess): Promise<number> {
   return answer.status;
 }
 
-test.skipIf(absent('redis-server'))(
+test.concurrent.skipIf(absent('redis-server'))(
   'copies that start while Redis is away live, are not ready, and serve as soon as it is there',
   async () => {
     const redis = await startRedis();
@@ -80,7 +80,7 @@ test.skipIf(absent('redis-server'))(
   },
 );
 
-test.skipIf(absent('versitygw'))(
+test.concurrent.skipIf(absent('versitygw'))(
   'a copy whose very first start finds no S3 server serves the pool, and pairs its stores when it is there',
   async () => {
     const s3 = await startS3();
