@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { BoundedMap } from '../lib/bounded-map.ts';
 import { KeptHeaders } from './kept-headers.ts';
 import type { AnswerCache, Asked } from './policy.ts';
 
@@ -33,7 +34,7 @@ export function createResponseCache({
   maxEntries = MAX_ENTRIES,
   maxAnswerLength = MAX_ANSWER_LENGTH,
 }: ResponseCacheOptions): AnswerCache {
-  const entries = new Map<string, Entry>();
+  const entries = new BoundedMap<string, Entry>(maxEntries);
   /** Answers that are being made, by version and URL; `null` for what turns out not to be kept. */
   const making = new Map<string, Promise<Entry | null>>();
 
@@ -46,11 +47,7 @@ export function createResponseCache({
   }
 
   function keep(url: string, entry: Entry): void {
-    if (entry.body.length > maxAnswerLength) return;
-    entries.delete(url);
-    entries.set(url, entry);
-    const oldest = entries.keys().next().value;
-    if (entries.size > maxEntries && oldest !== undefined) entries.delete(oldest);
+    if (entry.body.length <= maxAnswerLength) entries.set(url, entry);
   }
 
   async function fresh<A extends Asked>(asked: A, current: string, make: Make<A>): Promise<Response> {

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { absent } from '../support/absent.ts';
 import { ADMIN } from '../support/admin.ts';
 import { createCertificates } from '../support/certificates.ts';
+import { cliCommand, cliEnvironment } from '../support/cli.ts';
 import { freePort } from '../support/free-port.ts';
 import { json } from '../support/json.ts';
 import { startJudge } from '../support/judge-server.ts';
@@ -87,8 +88,6 @@ describe.skipIf(absent('tinyproxy', 'microsocks', 'openssl'))('proxies that ask 
       ADMIN_TOKEN: ADMIN.authorization.replace('Bearer ', ''),
       WEBHOOK_URLS: `http://127.0.0.1:${others.port}/hook`,
       WEBHOOK_SECRET: 'a-secret-of-sixteen-letters',
-      GATEWAY_PORT: '0',
-      GATEWAY_PORTS: 'any',
       LOG_LEVEL: 'debug',
       RATE_LIMITS: 'off',
     });
@@ -215,17 +214,29 @@ describe.skipIf(absent('tinyproxy', 'microsocks', 'openssl'))('proxies that ask 
     expect(heard).not.toContain(STRANGERS);
   });
 
-  test('the gateway uses them', async () => {
+  test.each([
+    ['plain requests and tunnels', () => `http://${inUrl(TINY)}@${tiny}`, 'a page'],
+    ['tunnels of SOCKS5', () => `socks5://${inUrl(MICRO)}@${micro}`, 'a page'],
+    ['nothing with another login', () => `http://operator:wrong@${tiny}`, null],
+  ] as const)('the gateway of the command line carries %s', async (_, line, expected) => {
     const page = Bun.serve({ hostname: '127.0.0.1', port: 0, fetch: () => new Response('a page') });
-    const { port } = server.logged.find(({ message }) => message === 'gateway listening')?.facts ?? {};
-    const proxy = `http://127.0.0.1:${port}`;
-    const through = async () => (await fetch(`http://127.0.0.1:${page.port}/`, { proxy })).text();
-    // It looks at the pool every five seconds.
-    const until = performance.now() + 10_000;
-    while ((await through()) !== 'a page') {
-      if (performance.now() > until) throw new Error('no proxy suits');
-      await new Promise((done) => setTimeout(done, 100));
+    const options = ['--no-check', '--allow-private', '--ports', 'any', '--port', '0', '--list', '-'];
+    const child = Bun.spawn(cliCommand(['gateway', ...options]), {
+      stdin: new Blob([`${line()}\n`]),
+      stdout: 'ignore',
+      stderr: 'pipe',
+      env: cliEnvironment(),
+    });
+    try {
+      const { value } = await child.stderr.getReader().read();
+      const [proxy = ''] = /http:\/\/127\.0\.0\.1:\d+/.exec(new TextDecoder().decode(value)) ?? [];
+      const answer = await fetch(`http://127.0.0.1:${page.port}/`, { proxy });
+      if (expected === null) expect(answer.status).toBeGreaterThan(400);
+      else expect(await answer.text()).toBe(expected);
+    } finally {
+      child.kill();
+      await child.exited;
+      await page.stop(true);
     }
-    await page.stop(true);
   });
 });

@@ -1,4 +1,5 @@
 import { expect, test } from 'bun:test';
+import { followPool } from '../../src/gateway/follow-pool.ts';
 import { formatLogin, loginOf, partsOf } from '../../src/proxy/login.ts';
 import { createLogins } from '../../src/proxy/logins.ts';
 import { createPool, draft, failed, passed } from '../support/pool.ts';
@@ -89,5 +90,27 @@ test('a login that was corrected has its turn in the same pass', async () => {
   list[0] = 'any://me:right@192.0.2.1:80';
   await pool.refresh();
   expect((await pool.only())[0]).toMatchObject({ login: 'me:right', status: 'alive' });
+  await pool.close();
+});
+
+test('the gateway is given the login of each proxy of the pool', async () => {
+  const pool = await createPool();
+  await pool.store.save([
+    draft(OWN, pool.clock.now(), { login: 'me:secret' }),
+    draft('socks5://192.0.2.2:80', pool.clock.now()),
+  ]);
+  const logins = new Map<string, string | null>();
+  const follower = followPool({
+    store: pool.store,
+    engine: { set: ({ key, login }) => void logins.set(key, login), delete() {} },
+    report: async () => {},
+    monotonic: () => 0,
+    onError(error) {
+      throw error;
+    },
+  });
+  follower.start();
+  await follower.stop();
+  expect(Object.fromEntries(logins)).toEqual({ [OWN]: 'me:secret', 'socks5://192.0.2.2:80': null });
   await pool.close();
 });

@@ -1,3 +1,5 @@
+import { BoundedMap } from '../../lib/bounded-map.ts';
+
 /** Most proxies that are remembered: 5 MB. */
 const MOST = 50_000;
 
@@ -12,20 +14,13 @@ export interface Relays {
 }
 
 export function createRelays(monotonic: () => number): Relays {
-  const until = new Map<string, number>();
+  const until = new BoundedMap<string, number>(MOST);
   return {
     has: (proxy) => (until.get(proxy) ?? Number.NEGATIVE_INFINITY) > monotonic(),
     add(proxy) {
       const { least, most } = BELIEVED_MS;
-      // The oldest goes first.
-      until.delete(proxy);
       // At another time for each, so that nobody can tell when he will be asked.
       until.set(proxy, monotonic() + least + Math.random() * (most - least));
-      if (until.size <= MOST) return;
-      for (const oldest of until.keys()) {
-        until.delete(oldest);
-        break;
-      }
     },
     forget: (proxy) => void until.delete(proxy),
   };
