@@ -9,9 +9,10 @@ const IMAGE = /^(?:\S*\/i\/)?([A-Za-z0-9]{12})(?:\.[a-z]+)?(?:[/?#]\S*)?$/;
 
 export const command = defineCommand({
   operands: { form: 'LINK|ID...', least: 1, most: Number.POSITIVE_INFINITY },
-  about: `Deletes images from a server, with the tokens that \`picpool upload\` has kept in ~/.config/picpool/tokens.
-An image without such a token is deleted where the server lets this address or ADMIN_TOKEN do so.
-Exit code 0: all are gone; 1: at least one is not, and standard error says why.
+  about: `Deletes images from a server, and prints the ids of those that are gone. The tokens for it are those that
+\`picpool upload\` has kept in ~/.config/picpool/tokens. Without one, an image is deleted where the server
+lets this address or ADMIN_TOKEN do so. Exit code 0: all are gone; 1: at least one is not, and standard error
+says why.
 
   picpool delete http://localhost:3000/i/m1xu77XIQXo8`,
   options: serverOptions,
@@ -29,6 +30,7 @@ Exit code 0: all are gone; 1: at least one is not, and standard error says why.
         const headers = token === null ? {} : { 'x-delete-token': token };
         await client.call('DELETE', `/api/delete/${id}`, { headers });
         if (token !== null) await tokens?.forget(image);
+        await terminal.print(`${id}\n`);
       } catch (error) {
         if (error instanceof ServerAway || !(error instanceof CommandError)) throw error;
         failed++;

@@ -1,6 +1,8 @@
 import { parseConfig } from '../config.ts';
+import { text } from '../config-values.ts';
 import { defineCommand, NO_OPERANDS } from './command.ts';
 import { misspelled } from './config.ts';
+import { demandServer, EXPOSED_CHECKS, exposedUrl } from './doctor-exposed.ts';
 import { type Finding, type Patient, STATES } from './doctor-finding.ts';
 import { checkJudges, checkSources } from './doctor-network.ts';
 import { checkPair } from './doctor-pair.ts';
@@ -8,18 +10,21 @@ import { repair } from './doctor-repair.ts';
 import { checkRisks } from './doctor-risks.ts';
 import { checkBlobs, checkConversion, checkRecords } from './doctor-stores.ts';
 import { checkFolder, checkOpenFiles, checkPort } from './doctor-system.ts';
-import { EXIT } from './exit.ts';
+import { EXIT, type ExitCode } from './exit.ts';
 import { countOf } from './format.ts';
-import { flag } from './options.ts';
+import { flag, value } from './options.ts';
+import type { Terminal } from './terminal.ts';
 
 const COLORS = { ok: 'green', warn: 'yellow', fail: 'red' } as const;
 
 export const command = defineCommand({
   operands: NO_OPERANDS,
   about: `Looks at all that a server with these settings needs (stores, disk, limits, image conversion, judges, lists),
-and says what to do about what is wrong. Run it as the user of the server. Exit code 0: it can run; 1: something
-is wrong; 2: a setting cannot be used.`,
+and says what to do about what is wrong. Run it as the user of the server. With --exposed it looks at a running
+server from outside instead, as docs/exposing.md has it. Exit code 0: it can run; 1: something is wrong; 2: a
+setting cannot be used.`,
   options: {
+    exposed: value('URL', text(undefined, 'Only tests what strangers reach at this URL.')),
     offline: flag('Leaves out judges and lists, which are asked over the network.'),
     repair: flag('Only brings what can be read of a damaged database into a new one; the old file is kept.'),
   },
@@ -30,6 +35,14 @@ is wrong; 2: a setting cannot be used.`,
     if (options.repair) return repair(patient, terminal);
     const pool = config.SERVICES.includes('proxy');
     const images = config.SERVICES.includes('image');
+    if (options.exposed !== undefined) {
+      const exposed = { url: exposedUrl(options.exposed), port: config.PORT };
+      await demandServer(exposed);
+      return examine(
+        terminal,
+        EXPOSED_CHECKS.map(({ name, check }) => ({ name, look: () => check(exposed) })),
+      );
+    }
     const checks: [name: string, wanted: boolean, check: (patient: Patient) => Promise<Finding[]>][] = [
       ['settings', true, async () => settingsFindings(misspelled(env))],
       ['address', true, checkPort],
@@ -43,24 +56,34 @@ is wrong; 2: a setting cannot be used.`,
       ['judges', pool && !options.offline, checkJudges],
       ['proxy lists', pool && !options.offline, checkSources],
     ];
-    let failures = 0;
-    for (const [name, wanted, check] of checks) {
-      if (!wanted) continue;
-      terminal.status(`${name} ...`);
-      const findings = await check(patient).catch((error: unknown) => [failure(error)]);
-      for (const { state, text, advice } of findings) {
-        if (state === 'fail') failures++;
-        const lines = [text, ...(advice === undefined ? [] : [advice])].join(`\n${' '.repeat(25)}`);
-        await terminal.print(
-          `${terminal.paint(COLORS[state], STATES[state])}  ${name.padEnd(17)}  ${lines}\n`,
-        );
-      }
-    }
-    terminal.status('');
-    if (failures > 0) terminal.say(`\n${countOf(failures, 'thing')} to be put right`);
-    return failures > 0 ? EXIT.failed : EXIT.done;
+    const wanted = checks.filter(([, isWanted]) => isWanted);
+    return examine(
+      terminal,
+      wanted.map(([name, , check]) => ({ name, look: () => check(patient) })),
+    );
   },
 });
+
+interface Examination {
+  name: string;
+  look: () => Promise<Finding[]>;
+}
+
+async function examine(terminal: Terminal, examinations: readonly Examination[]): Promise<ExitCode> {
+  let failures = 0;
+  for (const { name, look } of examinations) {
+    terminal.status(`${name} ...`);
+    const findings = await look().catch((error: unknown) => [failure(error)]);
+    for (const { state, text, advice } of findings) {
+      if (state === 'fail') failures++;
+      const lines = [text, ...(advice === undefined ? [] : [advice])].join(`\n${' '.repeat(25)}`);
+      await terminal.print(`${terminal.paint(COLORS[state], STATES[state])}  ${name.padEnd(17)}  ${lines}\n`);
+    }
+  }
+  terminal.status('');
+  if (failures > 0) terminal.say(`\n${countOf(failures, 'thing')} to be put right`);
+  return failures > 0 ? EXIT.failed : EXIT.done;
+}
 
 function settingsFindings(hints: readonly string[]): Finding[] {
   if (hints.length === 0) return [{ state: 'ok', text: 'all can be used' }];

@@ -28,7 +28,7 @@ a password again. Tokens are not signed.`,
     try {
       for (const name of KEY_NAMES) {
         const from = await rotateKeys({ state, name, random: randomBytes, now: Date.now }, forget);
-        terminal.say(`${name}: the new key signs from ${formatTimestamp(from)} UTC on`);
+        await terminal.print(`${name}: the new key signs from ${formatTimestamp(from)} UTC on\n`);
       }
     } finally {
       await close();

@@ -31,7 +31,11 @@ test(
         });
         expect([stranger.code, stranger.stderr]).toEqual([1, expect.stringContaining('(403)')]);
         const deleted = await cli(['delete', page, raw], { env });
-        expect([deleted.code, deleted.stdout, deleted.stderr]).toEqual([0, '', '']);
+        expect([deleted.code, deleted.stdout, deleted.stderr]).toEqual([
+          0,
+          expect.stringMatching(/^(\w{12}\n){2}$/),
+          '',
+        ]);
         for (const link of [page, raw]) expect((await fetch(link)).status).toBe(404);
         expect(await readFile(path, 'utf8')).toBe('');
 

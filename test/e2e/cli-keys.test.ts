@@ -25,8 +25,8 @@ test('picpool keys rotate changes keys under a running server, which loses nothi
       expect(await status()).toBe(200);
 
       const rotated = await cli(['keys', 'rotate'], { env });
-      expect([rotated.code, rotated.stdout]).toEqual([0, '']);
-      expect(rotated.stderr).toMatch(
+      expect([rotated.code, rotated.stderr]).toEqual([0, '']);
+      expect(rotated.stdout).toMatch(
         /^cookie-secret: the new key signs from .* UTC on\njudge-secret: the new key .*\n$/,
       );
       expect(await status()).toBe(200);

@@ -108,6 +108,11 @@ export const CLAIMS: readonly Claim[] = [
     holds: ({ stdout }) => /^(!\[\w+\.png\]\(http\S+\.webp\)\n){2}$/.test(stdout),
   },
   {
+    command: /^picpool delete /,
+    says: 'prints the id of what is gone',
+    holds: ({ stdout, upload }) => stdout === `${upload?.id}\n`,
+  },
+  {
     command: /^picpool refresh; picpool cleanup/,
     says: 'says how many were removed',
     holds: ({ stdout }) => stdout !== '',
@@ -116,6 +121,11 @@ export const CLAIMS: readonly Claim[] = [
     command: /^picpool token create laptop/,
     says: 'prints a token',
     holds: ({ stdout }) => /^picpool_[\w-]{43}\n$/.test(stdout),
+  },
+  {
+    command: /^picpool keys rotate/,
+    says: 'says from when on the new keys sign',
+    holds: ({ stdout }) => /^cookie-secret: .*\njudge-secret: /.test(stdout),
   },
   {
     command: /^picpool config; picpool doctor/,

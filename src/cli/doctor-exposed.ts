@@ -1,0 +1,192 @@
+import { connect } from 'node:net';
+import { reasonOf } from './client.ts';
+import type { Finding } from './doctor-finding.ts';
+import { CommandError, usageError } from './exit.ts';
+
+/** A server as strangers reach it. */
+export interface Exposed {
+  /** Scheme, host and port, and the base path where there is one; without a last slash. */
+  url: string;
+  /** Port of the server itself, which nobody but the proxy in front should reach. */
+  port: number;
+}
+
+/** One line of `docs/exposing.md`, under the same name. */
+export interface ExposedCheck {
+  name: string;
+  check(exposed: Exposed): Promise<Finding[]>;
+}
+
+const TIMEOUT_MS = 10_000;
+const MAX_ANSWER_BYTES = 4_000_000;
+/** An address of the documentation, which nobody has. */
+const FORGED = '192.0.2.77';
+const FOREIGN = 'https://elsewhere.example';
+const CONNECT_MS = 3000;
+
+interface Answer {
+  status: number;
+  headers: Headers;
+  text: string;
+}
+
+/** @throws {CommandError} where the URL is none, or has a user, a query or a fragment. */
+export function exposedUrl(text: string): string {
+  const url = URL.canParse(text) ? new URL(text) : null;
+  if (url === null || !/^https?:$/.test(url.protocol) || url.username || url.search || url.hash) {
+    throw usageError(`--exposed wants the URL at which strangers reach the server, but is "${text}".`);
+  }
+  return url.href.replace(/\/+$/, '');
+}
+
+async function ask(url: string, init: RequestInit = {}): Promise<Answer> {
+  try {
+    const answer = await fetch(url, { redirect: 'manual', signal: AbortSignal.timeout(TIMEOUT_MS), ...init });
+    const decoder = new TextDecoder();
+    let text = '';
+    for await (const piece of answer.body ?? []) {
+      text += decoder.decode(piece, { stream: true });
+      if (text.length > MAX_ANSWER_BYTES) throw new CommandError(`The answer of ${url} is too long.`);
+    }
+    return { status: answer.status, headers: answer.headers, text };
+  } catch (error) {
+    if (error instanceof CommandError) throw error;
+    throw new CommandError(`${url} does not answer (${reasonOf(error)}).`);
+  }
+}
+
+/** Rejects where no picpool answers: of another server, or of a proxy that does not reach it, nothing below would be true. */
+export async function demandServer({ url }: Exposed): Promise<void> {
+  const { status, text } = await ask(`${url}/livez`);
+  if (status === 200 && fieldOf(text, 'success') === true) return;
+  throw new CommandError(`What answers at ${url} is no picpool server that works (${status}).`);
+}
+
+function fieldOf(text: string, name: string): unknown {
+  try {
+    return (JSON.parse(text) as Record<string, unknown>)[name];
+  } catch {
+    return undefined;
+  }
+}
+
+const ok = (text: string): Finding[] => [{ state: 'ok', text }];
+const warn = (text: string, advice: string): Finding[] => [{ state: 'warn', text, advice }];
+const fail = (text: string, advice: string): Finding[] => [{ state: 'fail', text, advice }];
+
+async function checkTls({ url }: Exposed): Promise<Finding[]> {
+  if (!url.startsWith('https:')) {
+    const advice = 'Put a proxy with a certificate in front; examples/Caddyfile fetches one by itself.';
+    return fail('passwords and tokens cross the network in the clear', advice);
+  }
+  await ask(`${url}/livez`);
+  if (new URL(url).port !== '') return ok('the certificate is good');
+  const plain = await ask(url.replace(/^https:/, 'http:')).catch(() => null);
+  const leads = plain === null || plain.headers.get('location')?.startsWith('https:');
+  if (leads) return ok('the certificate is good, and plain HTTP leads there or nowhere');
+  return warn('plain HTTP is answered, too', 'Redirect it to HTTPS in the proxy.');
+}
+
+async function checkProxy({ url }: Exposed): Promise<Finding[]> {
+  // A proxy that no setting names is noticed with a request that it has forwarded.
+  await ask(`${url}/api/status`);
+  const { text } = await ask(`${url}/readyz`);
+  const degraded = fieldOf(text, 'degraded');
+  const unnamed = Array.isArray(degraded) && degraded.find((one) => String(one).includes('TRUSTED_PROXIES'));
+  if (unnamed) return fail(String(unnamed), 'Name its address in TRUSTED_PROXIES.');
+  return ok('no proxy is seen that no setting names');
+}
+
+async function checkForged({ url }: Exposed): Promise<Finding[]> {
+  const forged = { 'x-forwarded-for': FORGED, 'x-real-ip': FORGED, forwarded: `for=${FORGED}` };
+  const { status, text } = await ask(`${url}/api/judge?token=exposed`, { headers: forged });
+  if (status !== 200) return ok('cannot be seen from outside: the proxy pool is off');
+  if (fieldOf(text, 'address') !== FORGED) return ok('an address that a visitor makes up is not believed');
+  const advice = 'TRUSTED_PROXIES must name the proxy in front alone, and that must replace X-Forwarded-For.';
+  return fail('a visitor is believed to have any address that it names', advice);
+}
+
+async function checkPastProxy({ url, port }: Exposed): Promise<Finding[]> {
+  const { hostname, port: own, protocol } = new URL(url);
+  if (Number(own || (protocol === 'https:' ? 443 : 80)) === port) {
+    return warn(
+      `strangers reach the server itself, at port ${port}`,
+      'Put a proxy in front, and set HOST=127.0.0.1.',
+    );
+  }
+  const isThere = await new Promise<boolean>((resolve) => {
+    const socket = connect({ host: hostname.replace(/^\[|\]$/g, ''), port, timeout: CONNECT_MS });
+    socket.once('connect', () => resolve(true)).once('timeout', () => resolve(false));
+    socket.once('error', () => resolve(false)).once('close', () => resolve(false));
+    socket.once('connect', () => socket.destroy()).once('timeout', () => socket.destroy());
+  });
+  if (!isThere) return ok(`port ${port} is not reached past the proxy`);
+  return fail(
+    `port ${port} is reached past the proxy`,
+    'Set HOST=127.0.0.1, or close the port for strangers.',
+  );
+}
+
+async function checkLinks({ url }: Exposed): Promise<Finding[]> {
+  const { text } = await ask(`${url}/openapi.json`);
+  const [server] = (fieldOf(text, 'servers') as { url?: string }[] | undefined) ?? [];
+  const base = server?.url ?? '/';
+  if (base === '/')
+    return fail('links follow the host that a visitor names', `Set PUBLIC_URL=${new URL(url).origin}.`);
+  if (base.replace(/\/+$/, '') === new URL(url).origin) return ok(`links begin with ${base}`);
+  return warn(`links begin with ${base}, not with ${new URL(url).origin}`, 'Is PUBLIC_URL right?');
+}
+
+async function checkAdmin({ url }: Exposed): Promise<Finding[]> {
+  const { status } = await ask(`${url}/api/sources/-/retry`, { method: 'POST' });
+  if (status === 401) return ok('refresh and clean-up want a token');
+  const { status: other } = await ask(`${url}/api/status`);
+  if (other === 404) return ok('cannot be seen from outside: the proxy pool is off');
+  return fail('anybody may start a refresh or a clean-up, and nobody can moderate', 'Set ADMIN_TOKEN.');
+}
+
+async function checkMetrics({ url }: Exposed): Promise<Finding[]> {
+  const { status, text } = await ask(`${url}/metrics`);
+  if (status !== 200 || !text.includes('picpool_')) return ok('strangers do not read them');
+  return fail('anybody reads them', 'Set METRICS_TOKEN, or refuse /metrics in the proxy.');
+}
+
+async function checkPages({ url }: Exposed): Promise<Finding[]> {
+  const { status } = await ask(`${url}/api/upload`, { method: 'POST', headers: { origin: FOREIGN } });
+  if (status === 403 || status === 404) return ok('pages of other sites change nothing');
+  const advice = 'The proxy must pass Origin and Sec-Fetch-Site on; is CORS_ORIGINS * ?';
+  return fail('pages of other sites upload and delete for their visitors', advice);
+}
+
+async function checkLimits({ url }: Exposed): Promise<Finding[]> {
+  const { headers } = await ask(`${url}/livez`);
+  if (headers.has('ratelimit-limit')) return ok('requests are counted');
+  return fail('nobody is limited', 'Set RATE_LIMITS=on.');
+}
+
+async function checkUploads({ url }: Exposed): Promise<Finding[]> {
+  const { status } = await ask(`${url}/api/upload`, { method: 'POST' });
+  if (status === 404) return ok('there are none: the image host is off');
+  if (status === 401) return ok('only holders of a token upload');
+  const { text } = await ask(`${url}/api/stats`);
+  if (typeof fieldOf(text, 'abuse_contact') === 'string')
+    return ok('anybody uploads, and whom to tell of abuse is shown');
+  return warn(
+    'anybody uploads, and nobody is named for reports of abuse',
+    'Set ABUSE_CONTACT, or UPLOAD=token.',
+  );
+}
+
+/** What strangers can see of the lines of `docs/exposing.md`, in their order. */
+export const EXPOSED_CHECKS: readonly ExposedCheck[] = [
+  { name: 'encryption', check: checkTls },
+  { name: 'proxy in front', check: checkProxy },
+  { name: 'forged addresses', check: checkForged },
+  { name: 'way past it', check: checkPastProxy },
+  { name: 'links', check: checkLinks },
+  { name: 'administrator', check: checkAdmin },
+  { name: 'metrics', check: checkMetrics },
+  { name: 'foreign pages', check: checkPages },
+  { name: 'limits', check: checkLimits },
+  { name: 'uploads', check: checkUploads },
+];
