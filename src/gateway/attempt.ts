@@ -104,8 +104,12 @@ export class Attempt implements TcpListener {
 
   received(bytes: Uint8Array): void {
     if (this.#phase === 'over') return;
-    this.#used = false;
     const chunk = asBuffer(bytes);
+    if (this.#used && saysTooLate(chunk)) {
+      this.#fail('closed');
+      return;
+    }
+    this.#used = false;
     if (this.#phase === 'asking') {
       this.#inbox?.add(chunk);
       this.#goOn();
@@ -207,6 +211,11 @@ function turnsTo({ protocol, login }: Upstream, target: Target): readonly Turn[]
     case 'socks5':
       return [...greetSocks5(login), connectSocks5(target)];
   }
+}
+
+/** A server may say 408 when it has waited long enough for the next request, just as that is on its way. */
+function saysTooLate(answer: Buffer): boolean {
+  return answer.toString('latin1', 8, 12) === ' 408';
 }
 
 function failureOf({ code }: CheckFault): Failure {

@@ -3,7 +3,7 @@ import { connect, createServer, type Socket } from 'node:net';
 import { createLocalRateLimiter } from '../../adapters/local/rate-limiter.ts';
 import { createAccounts } from '../../src/gateway/accounts.ts';
 import { createAdmit } from '../../src/gateway/admission.ts';
-import { type Gateway, startGateway } from '../../src/gateway/gateway.ts';
+import { type Gateway, type GatewayOptions, startGateway } from '../../src/gateway/gateway.ts';
 import { createMeter } from '../../src/gateway/meter.ts';
 import { unknownUpstream } from '../../src/gateway/prover.ts';
 import { createSessions } from '../../src/gateway/sessions.ts';
@@ -30,6 +30,7 @@ interface Heard {
 async function createWorld(
   tcp: typeof bunTcp,
   answer: (heard: Heard, nthOfConnection: number) => string | null,
+  limits: Partial<Pick<GatewayOptions, 'idleMs' | 'lifetimeMs'>> = {},
 ): Promise<{ heard: Heard[]; ask: (request: string) => Promise<string>; gateway: Gateway }> {
   const heard: Heard[] = [];
   const sockets = new Set<Socket>();
@@ -61,6 +62,7 @@ async function createWorld(
     timeoutMs: 5000,
     idleMs: 60_000,
     lifetimeMs: 60_000,
+    ...limits,
     connections: 100,
     strict: false,
     random: Math.random,
@@ -119,9 +121,12 @@ describe.each([
     expect(connectionsOf(heard)).toEqual([0, 0, 1, 2]);
   });
 
-  test('a GET whose connection had ended is asked again over a new one', async () => {
+  test.each([
+    ['had ended', null],
+    ['was about to be ended', 'HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\n\r\n'],
+  ])('a GET whose connection %s is asked again over a new one', async (_, last) => {
     const { heard, ask } = await createWorld(tcp, ({ connection }, nth) =>
-      connection === 0 && nth === 1 ? null : OK,
+      connection === 0 && nth === 1 ? last : OK,
     );
     expect(await ask(get('http://a.example/1'))).toEndWith('ok');
     expect(await ask(get('http://a.example/2'))).toEndWith('ok');
@@ -148,6 +153,22 @@ describe.each([
     expect(await ask(get('http://a.example/personal', 'Authorization: Basic YTpi'))).toEndWith('ok');
     expect(await ask(get('http://a.example/last'))).toEndWith('ok');
     expect(connectionsOf(heard)).toEqual([0, 1, 2, 3, 4, 5]);
+  });
+
+  test('a tunnel in which bytes pass all the time is cut at the end of its life', async () => {
+    const { gateway } = await createWorld(
+      tcp,
+      ({ line }) => (line.startsWith('CONNECT') ? 'HTTP/1.1 200 OK\r\n\r\n' : 'pong'),
+      { idleMs: 200, lifetimeMs: 600 },
+    );
+    const startedAt = performance.now();
+    const socket = connect(gateway.port, '127.0.0.1');
+    socket.on('error', () => {});
+    socket.on('data', () => setTimeout(() => socket.write('ping'), 20));
+    socket.write('CONNECT a.example:443 HTTP/1.1\r\nHost: x\r\n\r\n');
+    await new Promise((resolve) => socket.on('close', resolve));
+    expect(performance.now() - startedAt).toBeGreaterThan(500);
+    expect(gateway.meter.summary()).toMatchObject({ served: 1 });
   });
 
   test('what must not be sent twice gets a connection of its own', async () => {
