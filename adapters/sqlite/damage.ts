@@ -2,7 +2,7 @@ import { statSync } from 'node:fs';
 import { AppError } from '../../src/errors.ts';
 import type { Runtime } from '../../src/runtime/runtime.ts';
 import { type Database, openDatabase } from './database.ts';
-import { isDamage } from './errors.ts';
+import { isDamage, mayBeFull } from './errors.ts';
 import { openReserve } from './reserve.ts';
 
 /** A check reads some 80 MB a second on one core that is shared, and stops the event loop: a start must not take long. */
@@ -16,8 +16,13 @@ const MOST_AFTER_CRASH = 64 * 2 ** 20;
  */
 export async function openChecked(openSqlite: Runtime['openSqlite'], path: string): Promise<Database> {
   const isDue = isCheckDue(path);
+  const reserve = openReserve(path);
+  const open = () => openDatabase(openSqlite, path, reserve);
   try {
-    const database = await openDatabase(openSqlite, path, openReserve(path));
+    const database = await open().catch((error: unknown) => {
+      if (!mayBeFull(error) || !reserve.release()) throw error;
+      return open();
+    });
     if (isDue) checkPages(database, path);
     return database;
   } catch (error) {

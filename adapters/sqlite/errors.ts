@@ -14,6 +14,7 @@ const STORAGE_FAULTS = new Map([
 ]);
 const FULL = 13;
 const DAMAGED = 11;
+const UNREADABLE = 10;
 
 /** How long a caller should wait: a busy file is free again after one transaction of the other process. */
 const RETRY_AFTER_MS = 1000;
@@ -21,6 +22,11 @@ const RETRY_AFTER_MS = 1000;
 /** Whether a page of the file is not as SQLite has written it. */
 export function isDamage(error: unknown): boolean {
   return error instanceof AppError && resultCode(error.cause) === DAMAGED;
+}
+
+/** Whether a full disk may be the reason: SQLite calls files of its own that cannot grow unreadable. */
+export function mayBeFull(error: unknown): boolean {
+  return error instanceof AppError && [FULL, UNREADABLE].includes(resultCode(error.cause));
 }
 
 /** What a driver threw, as `storage_full` or `unavailable` where the storage failed; anything else unchanged. */
