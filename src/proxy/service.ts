@@ -103,12 +103,8 @@ export function createProxyService(options: ProxyServiceOptions): ProxyService {
     countTarget: options.countTarget,
   });
   const history = createPoolHistory({ store, state, clock });
-  const reading = createPoolReading({
-    store,
-    countCountries: createCountryCounts(store, clock),
-    history,
-    random,
-  });
+  const countCountries = createCountryCounts(store, clock);
+  const reading = createPoolReading({ store, countCountries, history, random });
   const judges = createSharedJudges(state, checker.judges);
   const timers = createTimers({
     upkeep,
