@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { absent } from '../support/absent.ts';
 import { ADMIN } from '../support/admin.ts';
 import { createCertificates } from '../support/certificates.ts';
-import { cliCommand, cliEnvironment } from '../support/cli.ts';
+import { cli, cliCommand, cliEnvironment } from '../support/cli.ts';
 import { freePort } from '../support/free-port.ts';
 import { json } from '../support/json.ts';
 import { startJudge } from '../support/judge-server.ts';
@@ -42,6 +42,7 @@ describe.skipIf(absent('tinyproxy', 'microsocks', 'openssl'))('proxies that ask 
   let server: RunningServer;
   let tiny: string;
   let micro: string;
+  let world: Record<string, string>;
   const posted: string[] = [];
   const events: string[] = [];
   const ends: (() => unknown)[] = [];
@@ -77,14 +78,17 @@ describe.skipIf(absent('tinyproxy', 'microsocks', 'openssl'))('proxies that ask 
     ];
     await writeFile(join(folder, 'sources.json'), JSON.stringify(sources));
     await writeFile(join(folder, 'ca.pem'), certificates.ca);
-    server = await runServer({
-      SERVICES: 'proxy',
+    world = {
       PROXY_ALLOW_PRIVATE: 'true',
-      PROXY_SOURCES: join(folder, 'sources.json'),
       PROXY_JUDGES: judges.map(({ url }) => url).join(),
       PROXY_JUDGE_CA: join(folder, 'ca.pem'),
       PROXY_WITNESSES: 'none',
       PROXY_CHECK_TIMEOUT: '2s',
+    };
+    server = await runServer({
+      ...world,
+      SERVICES: 'proxy',
+      PROXY_SOURCES: join(folder, 'sources.json'),
       ADMIN_TOKEN: ADMIN.authorization.replace('Bearer ', ''),
       WEBHOOK_URLS: `http://127.0.0.1:${others.port}/hook`,
       WEBHOOK_SECRET: 'a-secret-of-sixteen-letters',
@@ -212,6 +216,16 @@ describe.skipIf(absent('tinyproxy', 'microsocks', 'openssl'))('proxies that ask 
     );
     expect(secretsIn(heard)).toEqual([]);
     expect(heard).not.toContain(STRANGERS);
+  });
+
+  test('picpool check tries the entries of a list with their logins, and prints them again', async () => {
+    const list = `${micro}:${MICRO.user.replace(' ', '%20')}:x\nsocks5://${inUrl(MICRO)}@${micro}\n${tiny}:operator:Sesame-open-1\n${tiny}:operator:no\n`;
+    const { code, stdout, stderr } = await cli(['check', '--quiet'], { env: world, stdin: list });
+    expect([code, stderr]).toEqual([0, '']);
+    expect(stdout.trim().split('\n').toSorted()).toEqual([
+      `http://${inUrl(TINY)}@${tiny}`,
+      `socks5://${inUrl(MICRO)}@${micro}`,
+    ]);
   });
 
   test.each([
