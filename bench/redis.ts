@@ -72,7 +72,8 @@ async function fill(store: ProxyStore, drafts: ProxyDraft[]): Promise<number> {
 async function benchProxies(url: string): Promise<void> {
   for (const size of SIZES) {
     const redis = await openRedis(`${url}?prefix=pool${size}`);
-    const openReplica = async () => createProxyReplica(await openCopy(bunRuntime.openSqlite, tmpdir()));
+    const openReplica = async () =>
+      createProxyReplica(await openCopy(bunRuntime.openSqlite, tmpdir(), bunRuntime.runSqlAside));
     const local = createSqliteProxies(await openDatabase(bunRuntime.openSqlite, ':memory:'));
     const drafts = pool(size);
     const localMs = await fill(local, drafts);

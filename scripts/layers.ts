@@ -14,7 +14,11 @@ const ONE_PLACE: { what: string; uses: RegExp; allowed: RegExp }[] = [
   { what: 'sharp', uses: /(from|import\()\s*'sharp'/, allowed: /^src\/image\/codec\// },
   { what: 'ioredis', uses: /from 'ioredis'/, allowed: /^adapters\/redis\// },
   { what: 'the S3 client', uses: /from '@(aws-sdk|smithy)\//, allowed: /^adapters\/s3\// },
-  { what: 'Bun', uses: /\bBun\.|from 'bun(:\w+)?'|import\('bun:/, allowed: /^src\/runtime\/bun(-tcp)?\.ts$/ },
+  {
+    what: 'Bun',
+    uses: /\bBun\.|from 'bun(:\w+)?'|import\('bun:/,
+    allowed: /^src\/runtime\/bun(-tcp|-sqlite-thread)?\.ts$/,
+  },
   { what: 'Deno', uses: /\bDeno\./, allowed: /^src\/runtime\/deno\.ts$/ },
   { what: 'process.env', uses: /process\.env/, allowed: /^src\/main(\.deno)?\.ts$/ },
   { what: 'adapters/open.ts', uses: /adapters\/open\.ts'/, allowed: /^src\/start(\.ts$|\/)|^src\/cli\// },

@@ -32,7 +32,8 @@ export const redis: RecordsAdapter = {
       throw error;
     });
     const copy = () => openCopy(runtime.openSqlite, folder);
-    const proxies = createRedisProxies(connection, async () => createProxyReplica(await copy()), log);
+    const proxyCopy = () => openCopy(runtime.openSqlite, folder, runtime.runSqlAside);
+    const proxies = createRedisProxies(connection, async () => createProxyReplica(await proxyCopy()), log);
     const images = createRedisImages(connection, async () => createImageReplica(await copy()), log);
     return {
       proxies,

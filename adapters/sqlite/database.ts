@@ -48,6 +48,12 @@ export interface Database {
 
 export type Reader = Pick<Database, 'prepare' | 'close'>;
 
+/** A database for a copy of what another store holds. */
+export interface Copy extends Database {
+  /** Runs statements that take long, so that other work gets its turn; nothing else may be asked meanwhile. */
+  runLong(statements: readonly string[]): Promise<void>;
+}
+
 /** How long a writer waits for another process. It stops the event loop, so it is short. */
 const BUSY_TIMEOUT_MS = 500;
 
@@ -81,6 +87,14 @@ const COPY_SETTINGS = [
   'journal_mode = MEMORY',
   'synchronous = OFF',
   'foreign_keys = OFF',
+  'cache_size = -8192',
+];
+
+/** Of the connection beside it that runs what takes long. */
+const ASIDE_SETTINGS = [
+  'journal_mode = OFF',
+  'synchronous = OFF',
+  'temp_store = MEMORY',
   'cache_size = -8192',
 ];
 
@@ -123,17 +137,42 @@ export async function openDatabase(
 
 /**
  * Opens an empty database for a copy of what another store holds: in a file in the folder that has no name and ends with
- * the process. Nothing of it survives a crash, so nothing is synced.
+ * the process. Nothing of it survives a crash, so nothing is synced. With `runSqlAside`, which has to find it, the file keeps its
+ * name until `runLong` was called.
  * @throws {AppError} `unavailable` where it cannot be opened.
  */
-export async function openCopy(openSqlite: Runtime['openSqlite'], folder: string): Promise<Database> {
+export async function openCopy(
+  openSqlite: Runtime['openSqlite'],
+  folder: string,
+  runSqlAside?: Runtime['runSqlAside'],
+): Promise<Copy> {
   const path = join(folder, `copy-${randomUUID()}.db`);
   const driver = await openFile(openSqlite, path);
   try {
-    const database: Database = { ...wrap(driver), openReader: async () => ({ ...database, close() {} }) };
-    for (const setting of [...SETTINGS, ...COPY_SETTINGS]) database.prepare(`PRAGMA ${setting}`).all();
     // Where a file that is open keeps its name, the sweep removes it after an hour.
-    await unlink(path).catch(() => {});
+    const hide = () => unlink(path).catch(() => {});
+    const own = wrap(driver);
+    /** The lock changes with the next look at the file. */
+    const lock = (mode: string) => {
+      own.prepare(`PRAGMA locking_mode = ${mode}`).all();
+      own.prepare('SELECT name FROM sqlite_schema LIMIT 1').all();
+    };
+    const database: Copy = {
+      ...own,
+      openReader: async () => ({ ...database, close() {} }),
+      async runLong(statements) {
+        if (!runSqlAside) {
+          for (const sql of statements) own.prepare(sql).run();
+          return;
+        }
+        lock('NORMAL');
+        await runSqlAside(path, [...ASIDE_SETTINGS.map((setting) => `PRAGMA ${setting}`), ...statements]);
+        lock('EXCLUSIVE');
+        await hide();
+      },
+    };
+    for (const setting of [...SETTINGS, ...COPY_SETTINGS]) database.prepare(`PRAGMA ${setting}`).all();
+    if (!runSqlAside) await hide();
     migrate(database, migrations);
     return database;
   } catch (error) {

@@ -31,7 +31,9 @@ export async function compile(options: CompileOptions): Promise<Compiled> {
   const scratch = await mkdtemp(join(dirname(path), '.build-'));
   const made = join(scratch, basename(path));
   const { metafile } = await Bun.build({
-    entrypoints: [entrypoint],
+    // A script of a thread is found beside the program.
+    entrypoints: [entrypoint, join(root, 'src/runtime/bun-sqlite-thread.ts')],
+    naming: { entry: '[name].[ext]' },
     target: 'bun',
     format: 'esm',
     minify: true,

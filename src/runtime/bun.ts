@@ -1,5 +1,6 @@
 import { fileURLToPath } from 'node:url';
 import { C_LIBRARIES, type Runtime, type System } from './runtime.ts';
+import { runOnThread } from './sqlite-thread.ts';
 
 /** Bodies are counted by `http/`, which answers in the error envelope; Bun's own limit answers an empty 413. */
 const NO_BODY_LIMIT = Number.MAX_SAFE_INTEGER;
@@ -19,6 +20,9 @@ export const bunRuntime: Runtime = {
     const { Database } = await import('bun:sqlite');
     return new Database(path, { create: true, readwrite: true });
   },
+
+  runSqlAside: (path, statements) =>
+    runOnThread(new URL('./bun-sqlite-thread.ts', import.meta.url), { path, statements }),
 
   async serve(handler, where) {
     const peerOf = (request: Request): string => server.requestIP(request)?.address ?? '';

@@ -2,6 +2,7 @@ import { open } from 'node:fs/promises';
 import { DatabaseSync } from 'node:sqlite';
 import { fileURLToPath } from 'node:url';
 import { C_LIBRARIES, type Runtime, type System } from './runtime.ts';
+import { runOnThread } from './sqlite-thread.ts';
 
 /** The part of Deno's global that is used here; its own types would clash with Bun's. */
 declare const Deno: {
@@ -47,6 +48,9 @@ export const denoRuntime: Runtime = {
   async openSqlite(path) {
     return new DatabaseSync(path);
   },
+
+  runSqlAside: (path, statements) =>
+    runOnThread(new URL('./deno-sqlite-thread.ts', import.meta.url), { path, statements }),
 
   async serve(handler, where) {
     const abort = new AbortController();

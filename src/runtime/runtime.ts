@@ -6,6 +6,8 @@ export interface Runtime {
   readonly version: string;
   /** Opens (and creates) a database file; `:memory:` makes a private one. */
   openSqlite(path: string): Promise<SqliteDatabase>;
+  /** Runs statements on a database file, in their order, over a connection and on a thread of their own. */
+  runSqlAside(path: string, statements: readonly string[]): Promise<void>;
   /** Starts listening. Rejects when the address is taken. */
   serve(handler: Handler, options: ListenOptions): Promise<HttpServer>;
   /**
