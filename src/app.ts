@@ -189,7 +189,12 @@ export function createApp(options: AppOptions): App {
     return recogniseHolder(options.holders, bearer, context, route.bytes === null ? 0 : sizeOf(request));
   }
 
-  async function recogniseHolder(holders: Holders, bearer: string, context: RequestContext, bytes: number) {
+  async function recogniseHolder(
+    holders: Holders,
+    bearer: string,
+    context: RequestContext,
+    bytes: number | null,
+  ) {
     // Asked for now: the address is known only while the connection stands.
     const token = await holders.identify(bearer);
     if (token === null) return undefined;
@@ -303,9 +308,10 @@ function sealed(response: Response): Response {
   return response;
 }
 
-/** What a body announces; one that announces nothing is counted as nothing here, and by the limits as the largest. */
-function sizeOf({ headers }: Request): number {
-  return Number(headers.get('content-length')) || 0;
+/** What a body announces, or `null` for one that comes in pieces of which nobody knows how many there are. */
+function sizeOf({ headers }: Request): number | null {
+  const length = headers.get('content-length');
+  return length === null ? null : Number(length) || 0;
 }
 
 function memoize<T>(make: () => Promise<T>): () => Promise<T> {

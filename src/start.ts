@@ -154,6 +154,7 @@ async function openHouse({ runtime, config, log, env, system }: Foundation): Pro
       holders: createHolders({
         tokens: createTokens({ state: stores.state, random: randomBytes, now: Date.now }),
         limiter: opened.limiter,
+        mostBytes: config.IMAGE_MAX_UPLOAD,
         now,
         onWrong: () => onRefused('wrong_token'),
       }),

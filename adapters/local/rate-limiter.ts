@@ -47,7 +47,7 @@ export function createLocalRateLimiter({ now, maxKeys = MAX_KEYS }: LocalRateLim
       const gained = state ? (Math.max(0, time - state.at) / 1000) * perSecond : 0;
       const before = state ? Math.min(capacity, state.tokens + gained) : capacity;
       const allowed = cost <= before + ROUNDING;
-      const tokens = allowed ? Math.max(0, before - cost) : before;
+      const tokens = allowed ? Math.min(capacity, Math.max(0, before - cost)) : before;
       const resetMs = msUntil(capacity - tokens, perSecond);
       if (state) {
         state.tokens = tokens;

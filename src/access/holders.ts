@@ -8,8 +8,8 @@ import { isTokenLike, type Token, type Tokens } from './tokens.ts';
 export interface Holders {
   /** The facts of a token, or `null` for any other text. */
   identify(bearer: string): Promise<Token | null>;
-  /** Counts a use of a token, and the bytes it brings. Rejects with `rate_limited` past its rate or quota. */
-  charge(token: Token, bytes: number): Promise<void>;
+  /** Counts a use of a token, and the bytes it brings, `null` where nobody knows how many. Rejects with `rate_limited` past its rate or quota. */
+  charge(token: Token, bytes: number | null): Promise<void>;
   /** @throws {AppError} `rate_limited` while the client has shown too many wrong tokens. */
   demandCalm(peer: string): void;
   /** Counts a token that opens nothing. Rejects with `rate_limited` when there were too many. */
@@ -21,6 +21,8 @@ export interface HoldersOptions {
   limiter: RateLimiter;
   /** Milliseconds; only differences count. */
   now: () => number;
+  /** What a body counts whose length is not announced, in bytes; at most the whole quota. */
+  mostBytes: number;
   /** Told of each wrong token. */
   onWrong?: () => void;
 }
@@ -29,7 +31,7 @@ export interface HoldersOptions {
 const WRONG: Bucket = { capacity: 10, perSecond: 0.1 };
 const MAX_BLOCKED = 10_000;
 
-export function createHolders({ tokens, limiter, now, onWrong }: HoldersOptions): Holders {
+export function createHolders({ tokens, limiter, mostBytes, now, onWrong }: HoldersOptions): Holders {
   /** Until when a client network need not try, the first blocked first. */
   const blocked = new BoundedMap<string, number>(MAX_BLOCKED);
 
@@ -46,7 +48,7 @@ export function createHolders({ tokens, limiter, now, onWrong }: HoldersOptions)
     async charge({ id, rate, quota }, bytes) {
       const limits: [string, Bucket | null, number][] = [
         ['rate', rate, 1],
-        ['quota', quota, bytes],
+        ['quota', quota, bytes ?? Math.min(mostBytes, quota?.capacity ?? 0)],
       ];
       for (const [name, bucket, cost] of limits) {
         if (bucket === null) continue;

@@ -66,6 +66,16 @@ export function rateLimiterConformance(runner: Test, open: Open<TimedLimiter>): 
     }
   });
 
+  test('a negative cost gives tokens back, never above the capacity', async ({ limiter }) => {
+    const bucket = { capacity: 5, perSecond: SLOW };
+    await limiter.take('key', bucket, 5);
+    const given = await limiter.take('key', bucket, -2);
+    assert.deepEqual([given.allowed, given.remaining, given.retryAfterMs], [true, 2, 0]);
+    assert.equal((await limiter.take('key', bucket, -50)).remaining, 5);
+    assert.equal((await limiter.take('never used', bucket, -1)).remaining, 5);
+    assert.equal((await limiter.take('key', bucket, 6)).allowed, false);
+  });
+
   test('a cost is taken whole or not at all', async ({ limiter }) => {
     const bucket = { capacity: 5, perSecond: SLOW };
     assert.equal((await limiter.take('key', bucket, 3)).remaining, 2);

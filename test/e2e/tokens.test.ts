@@ -79,6 +79,21 @@ test('a token ends at its rate and its quota', async () => {
   ]).toEqual([201, 429]);
 });
 
+test('a body that does not say how long it is counts as the largest one, at most as the whole quota', async () => {
+  const token = await create('pieces', '--quota', '1MiB/1h');
+  const send = () => {
+    const body = new ReadableStream({
+      start(controller) {
+        controller.enqueue(new Uint8Array(PNG));
+        controller.close();
+      },
+    });
+    const headers = { authorization: `Bearer ${token}` };
+    return fetch(`${server.url}/api/upload`, { method: 'POST', body, headers });
+  };
+  expect([(await send()).status, (await send()).status]).toEqual([201, 429]);
+});
+
 test('wrong tokens are counted: then no token of that client is looked at for a while', async () => {
   const token = await create('desk');
   const guess = () => ask('198.51.100.6', 'GET', '/api/admin/images', 'not-the-administrator');

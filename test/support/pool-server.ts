@@ -75,7 +75,7 @@ export async function createPoolServer({
       },
     ],
     contexts,
-    holders: createHolders({ tokens, limiter: createLocalRateLimiter({ now }), now }),
+    holders: createHolders({ tokens, limiter: createLocalRateLimiter({ now }), mostBytes: 2 ** 20, now }),
     limits: null,
     dependencies: [],
     publicUrl: undefined,
