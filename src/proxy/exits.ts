@@ -1,4 +1,6 @@
+import { BoundedMap } from '../lib/bounded-map.ts';
 import { every, type Repetition } from '../lib/schedule.ts';
+import type { StateStore } from '../lib/state.ts';
 import type { Checker } from './check/checker.ts';
 import type { ProxyStore } from './store.ts';
 
@@ -15,21 +17,34 @@ export interface Exits {
 
 export interface ExitsOptions {
   store: Pick<ProxyStore, 'stream'>;
+  /** Keeps the latest ones for longer than the pool keeps its proxies. */
+  state: Pick<StateStore, 'get' | 'set'>;
   onError: (error: unknown) => void;
 }
 
 const READ_AGAIN_MS = 10 * 60_000;
 /** Some 100 MB; more were never alive in one life of a server. */
 const MAX_KNOWN = 1_000_000;
+/** Addresses that outlive their proxies and the process; some 300 KB in the state. */
+const MAX_KEPT = 20_000;
+const KEPT = 'proxy:exits';
 
-/** An address that was an exit once stays one for as long as the process lives, and as long as the pool remembers it. */
-export function createExits({ store, onError }: ExitsOptions): Exits {
+/**
+ * An address that was an exit once stays one for as long as the process lives, as long as the pool remembers it, and while it is among
+ * the latest 20,000.
+ */
+export function createExits({ store, state, onError }: ExitsOptions): Exits {
   const known = new Set<string>();
+  /** The newest last. */
+  const latest = new BoundedMap<string, true>(MAX_KEPT);
+  let saved = '';
   let reading: Repetition | null = null;
   let first: Promise<void> | null = null;
 
   function add(address: string | null): void {
-    if (address !== null && known.size < MAX_KNOWN) known.add(address);
+    if (address === null) return;
+    if (known.size < MAX_KNOWN) known.add(address);
+    latest.set(address, true);
   }
 
   async function read(filter: Parameters<ProxyStore['stream']>[0], signal?: AbortSignal): Promise<void> {
@@ -40,6 +55,17 @@ export function createExits({ store, onError }: ExitsOptions): Exits {
       }
       if (signal?.aborted) return;
     }
+  }
+
+  /** What other copies have kept is kept, too; it counts as older than what was found here. */
+  async function keep(): Promise<void> {
+    const found = [...latest.keys()];
+    for (const address of (await state.get(KEPT))?.split(' ') ?? []) add(address);
+    for (const address of found) latest.set(address, true);
+    const text = [...latest.keys()].join(' ');
+    if (text === saved || text === '') return;
+    await state.set(KEPT, text);
+    saved = text;
   }
 
   return {
@@ -56,12 +82,14 @@ export function createExits({ store, onError }: ExitsOptions): Exits {
       },
     }),
     start() {
-      first ??= read({}).catch(onError);
-      reading ??= every(READ_AGAIN_MS, (signal) => read({ status: 'alive' }, signal), onError);
+      first ??= read({}).then(keep).catch(onError);
+      const again = (signal: AbortSignal) => read({ status: 'alive' }, signal).then(keep);
+      reading ??= every(READ_AGAIN_MS, again, onError);
     },
     async stop() {
       await reading?.stop();
       await first;
+      if (first) await keep().catch(onError);
     },
   };
 }

@@ -52,6 +52,7 @@ export async function startProxies({
   const plainChecker = await openChecker(config, log, keys.verifying);
   const exits = createExits({
     store: stores.proxies,
+    state: stores.state,
     onError: (cause) => log('warn', 'the exits of the pool cannot be read', { cause }),
   });
   const checker = exits.watch(observeChecker(plainChecker, metrics, now));

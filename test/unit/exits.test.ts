@@ -1,18 +1,20 @@
 import { expect, test } from 'bun:test';
 import { openDatabase } from '../../adapters/sqlite/database.ts';
 import { createSqliteProxies } from '../../adapters/sqlite/proxies.ts';
+import { createSqliteState } from '../../adapters/sqlite/state.ts';
 import type { Checker } from '../../src/proxy/check/checker.ts';
 import { createExits } from '../../src/proxy/exits.ts';
 import { bunRuntime } from '../../src/runtime/bun.ts';
 import { draft } from '../support/records.ts';
 
 test('exits are what the pool has ever found alive, and what is found from now on', async () => {
-  const store = createSqliteProxies(await openDatabase(bunRuntime.openSqlite, ':memory:'));
+  const database = await openDatabase(bunRuntime.openSqlite, ':memory:');
+  const [store, state] = [createSqliteProxies(database), createSqliteState(database)];
   await store.save([
     draft({ ip: '203.0.113.1', exitIp: '203.0.113.2', lastAlive: 1, status: 'dead' }),
     draft({ ip: '203.0.113.3', exitIp: null, lastAlive: null, status: 'dead' }),
   ]);
-  const exits = createExits({ store, onError: console.error });
+  const exits = createExits({ store, state, onError: console.error });
   exits.start();
   await exits.stop();
   const known = (...addresses: string[]) => addresses.filter(exits.has);
@@ -26,4 +28,36 @@ test('exits are what the pool has ever found alive, and what is found from now o
   } as unknown as Checker);
   await checker.check({ protocol: 'http', ip: '203.0.113.4', port: 80 });
   expect(known('203.0.113.4', '203.0.113.5')).toHaveLength(2);
+});
+
+test('exits whose proxies are gone are known after a restart, by every copy, the latest 20,000 of them', async () => {
+  const database = await openDatabase(bunRuntime.openSqlite, ':memory:');
+  const [store, state] = [createSqliteProxies(database), createSqliteState(database)];
+  const run = () => createExits({ store, state, onError: console.error });
+  const find = (exits: ReturnType<typeof run>, exitIp: string) =>
+    exits
+      .watch({ check: async () => ({ verdict: 'alive', exitIp }) } as unknown as Checker)
+      .check({ protocol: 'http', ip: exitIp, port: 80 });
+  const [one, other] = [run(), run()];
+  for (const copy of [one, other]) copy.start();
+  await find(one, '203.0.113.1');
+  await find(other, '203.0.113.2');
+  await one.stop();
+  await other.stop();
+
+  const next = run();
+  next.start();
+  await next.stop();
+  expect(['203.0.113.1', '203.0.113.2', '203.0.113.3'].filter(next.has)).toHaveLength(2);
+
+  for (let n = 0; n < 20_000; n++) await find(next, `10.0.${n >> 8}.${n & 255}`);
+  await next.stop();
+  const last = run();
+  last.start();
+  await last.stop();
+  expect([last.has('203.0.113.1'), last.has('10.0.0.0'), last.has('10.0.78.31')]).toEqual([
+    false,
+    true,
+    true,
+  ]);
 });
