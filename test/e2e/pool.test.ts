@@ -106,6 +106,10 @@ describe
     });
   });
 
+  test('no sites are shown where none was named', async () => {
+    expect(await get('/api/targets')).toMatchObject({ success: true, targets: [] });
+  });
+
   test('every list is reported, and the one that fails fails alone', async () => {
     const { sources } = await get<{ sources: { name: string; last_error: string | null }[] }>('/api/sources');
     const byName = new Map(sources.map((source) => [source.name, source]));
