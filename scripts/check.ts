@@ -48,6 +48,8 @@ const steps: Record<string, () => Promise<Counts>> = {
       'bun',
       'test',
       '--parallel=3',
+      // Concurrent tests of one file would take the processor from those that wait for an answer in time.
+      '--max-concurrency=4',
       '--timeout=60000',
       '--reporter=junit',
       `--reporter-outfile=${report}`,

@@ -22,11 +22,11 @@ export const command = defineCommand({
   operands: NO_OPERANDS,
   about: `Copies all records, images and secrets to other stores, and leaves the old ones as they are. What is there
 already is not copied again, so that a copy that broke off is taken up by the same command. The server may go on
-while most is copied: then stop it, run the command once more, which also removes what was deleted within the last
-hour, and start it with METADATA_URL and BLOBS_URL set to the new stores. Each image is compared with its SHA-256
-when it is read, and again as the new store gives it back. Proxies get new ids; smaller versions of
-images are made again when they are asked for. Credentials for S3 are
-those of the server. Exit code 0: all is there; 1: something is missing, and standard error says what.
+while most is copied. Then stop it, run the command once more, which also removes what was deleted within the
+last hour, and start it with METADATA_URL and BLOBS_URL set to the new stores. Each image is compared with its
+SHA-256 when it is read, and again as the new store gives it back. Proxies get new ids; smaller versions of
+images are made again when they are asked for. Credentials for S3 are those of the server. Exit code 0: all is
+there; 1: something is missing, and standard error says what.
 
   picpool migrate --to-metadata redis://db:6379 --to-blobs 's3://bucket?endpoint=https://s3.example'`,
   options: {

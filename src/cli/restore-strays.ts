@@ -8,8 +8,8 @@ import { withStores } from './image-stores.ts';
 
 export const command = defineCommand({
   operands: NO_OPERANDS,
-  about: `Takes all image files out of quarantine, to their places. Put their records back within an hour: after that
-time files without a record are swept again. Files whose records are there again the server takes back by itself.
+  about: `Takes all image files out of quarantine, to their places. Put their records back within an hour: after that time
+files without a record are swept again. Where a record is there again, the server takes its file back by itself.
 What was deleted or blocked is removed instead.`,
   options: {},
 

@@ -179,7 +179,7 @@ describe.each(['bun', 'deno'] as const)('the image host on %s', (runtime) => {
     expect(await json(found)).toMatchObject({ total: 0, images: [] });
   });
 
-  test('the form of the page sets a cookie that opens the image', async () => {
+  test('the form of the page sets a cookie that opens the image, and another takes it away', async () => {
     const image = await upload(await transparent(), 'x.png', { password: 'open sesame' });
     const answer = await call('POST', image.url, {
       headers: { accept: 'text/html' },
@@ -188,8 +188,13 @@ describe.each(['bun', 'deno'] as const)('the image host on %s', (runtime) => {
     const cookie = answer.headers.get('set-cookie') ?? '';
     expect(answer.status).toBe(303);
     expect(cookie).toMatch(/HttpOnly/i);
-    const opened = await call('GET', image.raw_url, { headers: { cookie: cookie.split(';')[0] ?? '' } });
-    expect(opened.status).toBe(200);
+    const headers = { cookie: cookie.split(';')[0] ?? '' };
+    expect((await call('GET', image.raw_url, { headers })).status).toBe(200);
+    const locked = await call('POST', `${image.url}/lock`, { headers });
+    expect([locked.status, locked.headers.get('set-cookie')]).toEqual([
+      303,
+      expect.stringContaining('Max-Age=0'),
+    ]);
   });
 
   test('an image is found by any part of its name, and listed newest first', async () => {
