@@ -20,6 +20,8 @@ await seedPool(data, Date.now());
 const judge = await startJudge();
 const settings = {
   PUBLIC_URL: 'https://picpool.example',
+  // Where the browser really is.
+  ALLOWED_HOSTS: '127.0.0.1,localhost',
   PROXY_JUDGES: judge.url,
   PROXY_WITNESSES: 'none',
   PROXY_ALLOW_PRIVATE: 'true',

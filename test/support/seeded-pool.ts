@@ -69,8 +69,10 @@ function draftOf(index: number, now: number, random: () => number): ProxyDraft {
   const alive = index % 4 === 0;
   const pick = <T>(list: readonly T[], skew = 1): T => list[Math.floor(random() ** skew * list.length)] as T;
   const uptime = alive ? 1 - random() ** 2 * 0.7 : random() * 0.3;
+  const protocol = pick(PROTOCOLS);
+  const proof = protocol === 'http' ? 'relayed' : 'tls';
   return {
-    protocol: pick(PROTOCOLS),
+    protocol,
     ip: `${NETWORKS[index % 3]}.${1 + (Math.floor(index / 3) % 250)}`,
     port: (PORTS[index % 5] ?? 80) + Math.floor(index / 750),
     country: pick(COUNTRIES, 2.2),
@@ -90,7 +92,7 @@ function draftOf(index: number, now: number, random: () => number): ProxyDraft {
     runSince: now - 3_600_000,
     uptime,
     uptimeWeight: 1,
-    proof: alive ? 'relayed' : null,
+    proof: alive ? proof : null,
     tampering: null,
     reports: null,
     login: null,
