@@ -3,13 +3,11 @@
  * the client. `bun bench/gateway.ts [--runtime deno] [--peer NAME=COMMAND] [row ...]` measures the rows whose names contain the words;
  * a peer is a program that serves a proxy on `{port}` over the list in the file `{list}`.
  */
-import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import type { FarmRole } from '../test/support/gateway-farm.ts';
 import { type Driven, drive } from './gateway/drive.ts';
-import { type BenchFarm, type Subject, startBenchFarm, startSubject } from './gateway/world.ts';
+import { type BenchFarm, programOf, type Subject, startBenchFarm, startSubject } from './gateway/world.ts';
 
-const MAIN = join(import.meta.dirname, '../src/main.ts');
 const { values: options, positionals: rows } = parseArgs({
   args: process.argv.slice(2),
   allowPositionals: true,
@@ -18,10 +16,7 @@ const { values: options, positionals: rows } = parseArgs({
     peer: { type: 'string', multiple: true, default: [] },
   },
 });
-const program =
-  options.runtime === 'deno'
-    ? ['deno', 'run', '-A', '--no-check', MAIN.replace('main.ts', 'main.deno.ts')]
-    : [process.execPath, MAIN];
+const program = programOf(options.runtime);
 const wanted = (row: string) => rows.length === 0 || rows.some((word) => row.includes(word));
 
 const MIXED = { http: 0.6, hang: 0.24, reset: 0.06, login: 0.05, portal: 0.05 };

@@ -10,7 +10,7 @@ import { join } from 'node:path';
 import { chromium } from 'playwright-core';
 import { createCertificates } from '../../test/support/certificates.ts';
 import { startGatewayFarm } from '../../test/support/gateway-farm.ts';
-import { startSubject } from './world.ts';
+import { startGateway } from './world.ts';
 
 const SIZE = 100_000_000;
 const LARGE = Buffer.alloc(SIZE, 'picpool');
@@ -44,22 +44,7 @@ await writeFile(
   list,
   Array.from({ length: 9 }, (_, n) => `http://127.50.0.${n + 1}:${farm.port}`).join('\n'),
 );
-const gateway = await startSubject(
-  [
-    process.execPath,
-    join(import.meta.dirname, '../../src/main.ts'),
-    'gateway',
-    '--list',
-    list,
-    '--port',
-    '0',
-    '--allow-private',
-    '--ports',
-    'any',
-    '--no-check',
-  ],
-  { said: /127\.0\.0\.1:(\d+)/ },
-);
+const gateway = await startGateway(list);
 const proxy = `http://127.0.0.1:${gateway.port}`;
 const socks = proxy.replace('http', 'socks5h');
 const secure = `https://example.com:${https.port}`;

@@ -1,6 +1,6 @@
 /** CPU of tunnels through the gateway against a bare relay to the same proxy, by turns: for each short one, and for each GiB. */
 import { join } from 'node:path';
-import { type Subject, startBenchFarm, startSubject } from './world.ts';
+import { type Subject, startBenchFarm, startGateway, startSubject } from './world.ts';
 
 const SHORT = 3_000;
 /** What is compiled at the first thousands is not what a tunnel costs. */
@@ -44,22 +44,7 @@ const bare = await startSubject(
     said: /127\.0\.0\.1:(\d+)/,
   },
 );
-const gateway = await startSubject(
-  [
-    process.execPath,
-    join(here, '../../src/main.ts'),
-    'gateway',
-    '--list',
-    farm.listFile,
-    '--port',
-    '0',
-    '--allow-private',
-    '--ports',
-    'any',
-    '--no-check',
-  ],
-  { said: /127\.0\.0\.1:(\d+)/ },
-);
+const gateway = await startGateway(farm.listFile);
 
 await shorts(bare, WARM_UP);
 await shorts(gateway, WARM_UP);

@@ -5,9 +5,8 @@
 import { createHash } from 'node:crypto';
 import { readdir, readlink } from 'node:fs/promises';
 import { connect, createServer, type Socket } from 'node:net';
-import { join } from 'node:path';
 import { createRandom } from '../../test/support/random.ts';
-import { startBenchFarm, startSubject } from './world.ts';
+import { startBenchFarm, startGateway } from './world.ts';
 
 const COUNT = Number(process.argv[2] ?? 5_000);
 const DENO = process.argv[3] === 'deno';
@@ -51,23 +50,7 @@ const address = server.address();
 const target = `127.0.0.1:${typeof address === 'object' ? address?.port : 0}`;
 
 const farm = await startBenchFarm(100, { http: 1 });
-const main = join(import.meta.dirname, `../../src/main${DENO ? '.deno' : ''}.ts`);
-const program = DENO ? ['deno', 'run', '-A', '--no-check', main] : [process.execPath, main];
-const subject = await startSubject(
-  [
-    ...program,
-    'gateway',
-    '--list',
-    farm.listFile,
-    '--port',
-    '0',
-    '--allow-private',
-    '--ports',
-    'any',
-    '--no-check',
-  ],
-  { said: /127\.0\.0\.1:(\d+)/ },
-);
+const subject = await startGateway(farm.listFile, DENO ? 'deno' : 'bun');
 
 const ends: Record<string, number> = {};
 const count = (what: string) => {

@@ -64,6 +64,20 @@ export interface Subject {
   stop(): Promise<void>;
 }
 
+/** Program and arguments that start picpool from its source. */
+export function programOf(runtime: string): string[] {
+  const main = join(import.meta.dirname, '../../src/main');
+  return runtime === 'deno'
+    ? ['deno', 'run', '-A', '--no-check', `${main}.deno.ts`]
+    : [process.execPath, `${main}.ts`];
+}
+
+/** Starts the gateway over a list of proxies that work, to targets on this machine. */
+export function startGateway(listFile: string, runtime = 'bun'): Promise<Subject> {
+  const options = ['--list', listFile, '--port', '0', '--allow-private', '--ports', 'any', '--no-check'];
+  return startSubject([...programOf(runtime), 'gateway', ...options], { said: /127\.0\.0\.1:(\d+)/ });
+}
+
 /** Starts a program that listens on `port`, or says the port by a text that `said` finds. */
 export async function startSubject(
   command: readonly string[],
