@@ -6,8 +6,12 @@ import type { Metadata } from './sharp.ts';
 
 /** What is used of libheif's interface for JavaScript, which comes without types that fit it. */
 interface LibHeif {
-  HeifDecoder: new () => { decode(file: Uint8Array): HeifImage[]; decoder: unknown };
-  heif_context_free(context: unknown): void;
+  HeifDecoder: new () => HeifDecoder;
+}
+
+interface HeifDecoder {
+  /** Reads a file, and lets go of the one before. */
+  decode(file: Uint8Array): HeifImage[];
 }
 
 interface HeifImage {
@@ -32,22 +36,29 @@ interface Picture {
  * @throws {AppError} `undecodable_image`.
  */
 export async function heicAsPng(path: string, { icc, exif, hasAlpha }: Metadata): Promise<Buffer> {
-  const { HeifDecoder } = await loadLibHeif();
-  const images = new HeifDecoder().decode(await readFile(path));
-  const image = images.find((one) => one.is_primary()) ?? images[0];
-  if (!image) throw undecodable();
-  const [width, height] = [image.get_width(), image.get_height()];
-  const target = { data: new Uint8ClampedArray(width * height * 4), width, height };
-  const drawn = await new Promise<Picture | null>((resolve) => image.display(target, resolve));
-  if (drawn === null) throw undecodable();
-  for (const one of images) one.free();
-  return writePng({ pixels: target.data, width, height, hasAlpha, icc, exif });
+  loaded ??= loadDecoder();
+  const images = (await loaded).decode(await readFile(path));
+  try {
+    const image = images.find((one) => one.is_primary()) ?? images[0];
+    if (!image) throw undecodable();
+    const [width, height] = [image.get_width(), image.get_height()];
+    const target = { data: new Uint8ClampedArray(width * height * 4), width, height };
+    const drawn = await new Promise<Picture | null>((resolve) => image.display(target, resolve));
+    if (drawn === null) throw undecodable();
+    return writePng({ pixels: target.data, width, height, hasAlpha, icc, exif });
+  } finally {
+    for (const image of images) image.free();
+  }
 }
 
-async function loadLibHeif(): Promise<LibHeif> {
+/** One for all pictures of a worker, which does them one after the other: to compile it takes as long as a small picture. */
+let loaded: Promise<HeifDecoder> | undefined;
+
+async function loadDecoder(): Promise<HeifDecoder> {
   const { default: load } = await import('libheif-js/libheif-wasm/libheif.js');
   const wasmBinary = await readFile(assetPath('libheif-js/libheif-wasm/libheif.wasm'));
-  return load({ wasmBinary }) as unknown as LibHeif;
+  const { HeifDecoder } = load({ wasmBinary }) as unknown as LibHeif;
+  return new HeifDecoder();
 }
 
 const undecodable = () => new AppError('undecodable_image', 'The HEIC picture is damaged or cut short.');
