@@ -169,6 +169,17 @@ export function url(fallback: string | undefined, schemes: readonly string[], de
   });
 }
 
+/** Scheme, host and, where there is one, a path: what links begin with. */
+export function baseUrl(description: string) {
+  return setting(undefined, description, (value) => {
+    const parsed = /^https?:\/\//i.test(value) && URL.canParse(value) ? new URL(value) : null;
+    if (parsed === null || parsed.search || parsed.hash || parsed.username || parsed.pathname.includes(';')) {
+      throw new Error('must be a URL such as https://img.example or https://example.org/pics');
+    }
+    return value.replace(/\/+$/, '');
+  });
+}
+
 const MOST_TARGETS = 20;
 
 /** Named URLs with the statuses that they should answer: `search=https://www.example.com/#200|301`. */

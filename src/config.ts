@@ -2,6 +2,7 @@ import { type StaticDecode, Type } from '@sinclair/typebox';
 import { Value } from '@sinclair/typebox/value';
 import { FILE_SCHEMES, RECORD_SCHEMES } from '../adapters/registry.ts';
 import {
+  baseUrl,
   bytes,
   choice,
   choices,
@@ -53,9 +54,7 @@ export const settings = Type.Object({
   ),
   AWS_SECRET_ACCESS_KEY: optional(text(undefined, 'Secret key for S3.')),
   AWS_SESSION_TOKEN: optional(text(undefined, 'Session token of a temporary pair of keys.')),
-  PUBLIC_URL: optional(
-    url(undefined, ['http:', 'https:'], 'Base of all links; from the request when not set.'),
-  ),
+  PUBLIC_URL: optional(baseUrl('Base of all links, with a path or without; from the request when not set.')),
   ALLOWED_HOSTS: optional(
     hosts(
       'Host names besides that of PUBLIC_URL, or `*`, at which pages may upload and delete; local ones without both.',

@@ -131,10 +131,9 @@ async function checkLinks({ url }: Exposed): Promise<Finding[]> {
   const { text } = await ask(`${url}/openapi.json`);
   const [server] = (fieldOf(text, 'servers') as { url?: string }[] | undefined) ?? [];
   const base = server?.url ?? '/';
-  if (base === '/')
-    return fail('links follow the host that a visitor names', `Set PUBLIC_URL=${new URL(url).origin}.`);
-  if (base.replace(/\/+$/, '') === new URL(url).origin) return ok(`links begin with ${base}`);
-  return warn(`links begin with ${base}, not with ${new URL(url).origin}`, 'Is PUBLIC_URL right?');
+  if (base === '/') return fail('links follow the host that a visitor names', `Set PUBLIC_URL=${url}.`);
+  if (base.replace(/\/+$/, '') === url) return ok(`links begin with ${base}`);
+  return warn(`links begin with ${base}, not with ${url}`, 'Is PUBLIC_URL right?');
 }
 
 async function checkAdmin({ url }: Exposed): Promise<Finding[]> {

@@ -28,6 +28,7 @@ const REQUEST_ID = /^[\w.-]{1,64}$/;
 
 export function createContexts({ clients, publicUrl, adminToken }: ContextOptions): Contexts {
   const contexts = new WeakMap<Request, RequestContext>();
+  const publicOrigin = publicUrl === undefined ? undefined : new URL(publicUrl).origin;
   const expected = adminToken === undefined ? null : sha256(adminToken);
   const nextId = createIds();
 
@@ -72,7 +73,7 @@ export function createContexts({ clients, publicUrl, adminToken }: ContextOption
     }
 
     get origin(): string {
-      return publicUrl ?? this.reachedAt;
+      return publicOrigin ?? this.reachedAt;
     }
 
     get reachedAt(): string {

@@ -11,7 +11,7 @@ export interface RequestContext {
    * before the body is read: the connection may be gone afterwards.
    */
   identity: string | null;
-  /** Scheme and host under which the client reached the server, without a trailing slash and without base path. */
+  /** Scheme and host under which the client reached the server, without a path. */
   origin: string;
   /** The same as the request names it, whatever `PUBLIC_URL` says. */
   reachedAt: string;

@@ -55,11 +55,12 @@ export function idInUrl(url: string, base: string): string | null {
   return /^([0-9A-Za-z]{12})(\.[a-z]+)?([?#].*)?$/.exec(url.slice(base.length + 3))?.[1] ?? null;
 }
 
-/** The answer for an image: its largest offered version that fits, or the smallest where none does. */
+/** The answer for an image: its largest offered version that fits, or the smallest where none does. `home`: the first page. */
 export function oembedOf(
   image: ImageRecord,
   base: string,
   { maxwidth, maxheight }: OembedQuery,
+  home: string,
 ): Static<typeof photo> {
   const { width, height, filename } = image;
   const heightAt = (one: number) => Math.max(1, Math.round((height * one) / width));
@@ -74,6 +75,6 @@ export function oembedOf(
     width: chosen,
     height: heightAt(chosen),
     provider_name: 'picpool',
-    provider_url: `${new URL(base).origin}/`,
+    provider_url: home,
   };
 }

@@ -32,7 +32,9 @@ export function imagePageRoutes({ service, contextOf, basePath, site }: ImageRou
         const image = await service.find(id);
         await openImage(service, request, () => context.peer, image, set.headers as ErrorHeaders);
         const cache = image.passwordHash === null ? 'no-cache' : PRIVATE_CACHE;
-        return Response.json(oembedOf(image, base, query), { headers: { 'cache-control': cache } });
+        return Response.json(oembedOf(image, base, query, `${context.origin}${site.path}/`), {
+          headers: { 'cache-control': cache },
+        });
       },
       {
         query: oembedQuery,

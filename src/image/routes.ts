@@ -27,7 +27,7 @@ const CLEANUP_BUDGET_MS = 20_000;
 export interface ImageRoutesOptions {
   service: ImageService;
   contextOf: ContextOf;
-  /** Path under which the routes are mounted, for links. */
+  /** Path under which browsers reach the routes, for links. */
   basePath: string;
   site: Site;
   /** True where only holders of tokens may upload. */

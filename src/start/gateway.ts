@@ -21,6 +21,8 @@ import { ownAddresses } from './checker.ts';
 export interface ServerGatewayOptions {
   runtime: Pick<Runtime, 'tcp'>;
   config: Config;
+  /** Path under which browsers reach the proxy pool. */
+  basePath: string;
   /** Where it listens. */
   port: number;
   store: ProxyStore;
@@ -52,7 +54,7 @@ const CONNECTIONS = 10_000;
  * Starts the gateway over the pool. Without tokens of its role nobody from elsewhere may come: it listens on loopback alone.
  */
 export async function startServerGateway(options: ServerGatewayOptions): Promise<ServerGateway> {
-  const { runtime, config, port, store, sites, limiter, tokens, metrics, report, log } = options;
+  const { runtime, config, basePath, port, store, sites, limiter, tokens, metrics, report, log } = options;
   const monotonic = () => performance.now();
   const hasTokens = async () => (await tokens.list()).some(({ role }) => role === 'gateway');
   const reachable = config.HOST.startsWith('unix:') ? LOOPBACK : config.HOST;
@@ -111,7 +113,7 @@ export async function startServerGateway(options: ServerGatewayOptions): Promise
     port: gateway.port,
     panel(origin) {
       const { requests, served, p95Ms } = meter.summary();
-      const pac = `${origin}${config.PROXY_BASE_PATH}/proxy.pac`;
+      const pac = `${origin}${basePath}/proxy.pac`;
       return { place: placeOf(origin, gateway.port), closed, pac, requests, served, p95Ms };
     },
     closed,

@@ -123,10 +123,10 @@ export async function startImages({
     strays: () => readStrayCount(stores.state),
     doubts: service.doubts,
   });
-  const basePath = config.IMAGE_BASE_PATH;
+  const basePath = site.path + config.IMAGE_BASE_PATH;
   return {
     name: 'Image host',
-    basePath,
+    basePath: config.IMAGE_BASE_PATH,
     sandbox: expectedSandbox(config.IMAGE_SANDBOX, system),
     routes: imageRoutes({
       service,

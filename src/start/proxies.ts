@@ -41,7 +41,7 @@ export async function startProxies({
   site,
 }: Parts): Promise<RunningFeature> {
   const allowPrivate = config.PROXY_ALLOW_PRIVATE;
-  const basePath = config.PROXY_BASE_PATH;
+  const basePath = site.path + config.PROXY_BASE_PATH;
   const keys = await openKeyRing({
     state: stores.state,
     name: 'judge-secret',
@@ -126,6 +126,7 @@ export async function startProxies({
       : await (await import('./gateway.ts')).startServerGateway({
           runtime,
           config,
+          basePath,
           port: config.GATEWAY_PORT,
           store: stores.proxies,
           sites,
@@ -148,7 +149,7 @@ export async function startProxies({
   };
   return {
     name: 'Proxy pool',
-    basePath,
+    basePath: config.PROXY_BASE_PATH,
     routes: proxyRoutes({
       service,
       targets,

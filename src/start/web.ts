@@ -15,11 +15,16 @@ export async function openWeb({
   PROXY_BASE_PATH,
   IMAGE_BASE_PATH,
   ABUSE_CONTACT,
-}: Pick<Config, 'SERVICES' | 'PROXY_BASE_PATH' | 'IMAGE_BASE_PATH' | 'ABUSE_CONTACT'>): Promise<Web> {
-  const links: NavLink[] = [{ href: '/', label: SERVICES.includes('image') ? 'Upload' : 'Start' }];
-  if (SERVICES.includes('image')) links.push({ href: `${IMAGE_BASE_PATH}/gallery`, label: 'Gallery' });
-  if (SERVICES.includes('proxy')) links.push({ href: `${PROXY_BASE_PATH}/proxies`, label: 'Proxies' });
-  links.push({ href: '/docs', label: 'API' });
+  PUBLIC_URL,
+}: Pick<
+  Config,
+  'PUBLIC_URL' | 'SERVICES' | 'PROXY_BASE_PATH' | 'IMAGE_BASE_PATH' | 'ABUSE_CONTACT'
+>): Promise<Web> {
+  const path = PUBLIC_URL === undefined ? '' : new URL(PUBLIC_URL).pathname.replace(/\/+$/, '');
+  const links: NavLink[] = [{ href: `${path}/`, label: SERVICES.includes('image') ? 'Upload' : 'Start' }];
+  if (SERVICES.includes('image')) links.push({ href: `${path}${IMAGE_BASE_PATH}/gallery`, label: 'Gallery' });
+  if (SERVICES.includes('proxy')) links.push({ href: `${path}${PROXY_BASE_PATH}/proxies`, label: 'Proxies' });
+  links.push({ href: `${path}/docs`, label: 'API' });
   const assets = await readAssets();
-  return { assets, site: createSite({ assets, links, version: VERSION, abuseContact: ABUSE_CONTACT }) };
+  return { assets, site: createSite({ assets, links, version: VERSION, path, abuseContact: ABUSE_CONTACT }) };
 }

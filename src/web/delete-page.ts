@@ -36,7 +36,7 @@ export function deletedPage(site: Site, { basePath, id }: { basePath: string; id
 <p class="notice-icon">${icon('check')}</p>
 <h1>Picture deleted</h1>
 <p>It is gone. Copies in caches of others may live a little longer.</p>
-<p class="actions"><a class="button" href="/">Upload another one</a> <a class="button quiet" href="${basePath}/gallery">Gallery</a></p>
+<p class="actions"><a class="button" href="${site.path}/">Upload another one</a> <a class="button quiet" href="${basePath}/gallery">Gallery</a></p>
 </section>`,
   });
 }

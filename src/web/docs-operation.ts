@@ -4,8 +4,14 @@ import { icon } from './icons.ts';
 
 type Schemas = Readonly<Record<string, Schema>>;
 
+/** Where browsers and programs reach the server. */
+export interface Place {
+  origin: string;
+  path: string;
+}
+
 /** One call: what it does, what it takes and answers, how curl makes it, and a form that makes it here. */
-export function operationCard(call: Call, schemas: Schemas, origin: string): Html {
+export function operationCard(call: Call, schemas: Schemas, place: Place): Html {
   const { method, path, operation } = call;
   const id = operation.operationId;
   return html`<article class="call" id="${id}">
@@ -13,8 +19,8 @@ export function operationCard(call: Call, schemas: Schemas, origin: string): Htm
 <p class="call-summary">${operation.summary}.</p>
 ${operation.description && html`<p>${coded(operation.description)}</p>`}
 ${parameterTable(operation)}
-<div class="code"><pre tabindex="0" aria-label="Example for curl"><code id="curl-${id}">${curlOf(call, origin)}</code></pre><button class="copy needs-script" type="button" data-copy-from="curl-${id}" aria-label="Copy the example">${icon('copy')}<span>Copy</span></button></div>
-${isEndless(operation) ? null : tryForm(call)}
+<div class="code"><pre tabindex="0" aria-label="Example for curl"><code id="curl-${id}">${curlOf(call, place)}</code></pre><button class="copy needs-script" type="button" data-copy-from="curl-${id}" aria-label="Copy the example">${icon('copy')}<span>Copy</span></button></div>
+${isEndless(operation) ? null : tryForm(call, place)}
 <details><summary>Answers</summary>
 ${Object.entries(operation.responses).map(([status, { description, content }]) => answer(status, description, content, schemas))}</details>
 </article>
@@ -97,11 +103,11 @@ function isEndless({ responses }: Operation): boolean {
   return 'text/event-stream' in (responses[200]?.content ?? {});
 }
 
-function tryForm({ method, path, operation }: Call): Html {
+function tryForm({ method, path, operation }: Call, place: Place): Html {
   const { operationId: id, parameters = [], requestBody } = operation;
   const [type, media] = Object.entries(requestBody?.content ?? {})[0] ?? [];
   return html`<details class="needs-script"><summary>${icon('play')}Try it</summary>
-<form class="try" data-method="${method}" data-path="${path}"${type && html` data-type="${type}"`}>
+<form class="try" data-method="${method}" data-path="${place.path}${path}"${type && html` data-type="${type}"`}>
 <div class="fields">
 ${parameters.filter((one) => one.in !== 'cookie' && !isField(media, one.name)).map((one) => field(id, one))}
 ${type === 'application/json' && html`<p class="wide"><label for="try-${id}-body">Body</label><textarea id="try-${id}-body" name="body" rows="4" spellcheck="false">${JSON.stringify(sample(media), null, 2)}</textarea></p>`}
@@ -145,8 +151,10 @@ function sample(media: Media | undefined): unknown {
 
 const SAMPLES: Record<string, unknown> = { ip: '203.0.113.9', port: 8080 };
 
-function curlOf({ method, path, operation }: Call, origin: string): string {
-  const url = `${origin}${path}`.replace(/\{(\w+)\}/g, (_, name: string) => name.toUpperCase());
+function curlOf({ method, path, operation }: Call, place: Place): string {
+  const url = `${place.origin}${place.path}${path}`.replace(/\{(\w+)\}/g, (_, name: string) =>
+    name.toUpperCase(),
+  );
   const [type, media] = Object.entries(operation.requestBody?.content ?? {})[0] ?? [];
   const needed = (operation.parameters ?? []).filter(
     ({ in: place, required }) => place === 'query' && required,

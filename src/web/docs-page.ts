@@ -24,12 +24,12 @@ export function docsPage(site: Site, { info, paths, components }: ApiDescription
   return site.render({
     title: 'API',
     summary: 'The interface of this server for programs, with examples that run here.',
-    current: '/docs',
+    current: `${site.path}/docs`,
     scripts: ['copy.js', 'docs.js'],
     content: html`<header class="page-head">
 <div><h1>API</h1>
 <p class="lead">${info.description ?? ''} Version ${info.version}; every example runs against this server.</p></div>
-<p class="actions"><a class="button quiet" href="/openapi.json" download="openapi.json">${icon('download')}OpenAPI</a></p>
+<p class="actions"><a class="button quiet" href="${site.path}/openapi.json" download="openapi.json">${icon('download')}OpenAPI</a></p>
 </header>
 <div class="docs">
 <nav class="docs-nav" aria-label="Calls"><ul>
@@ -43,7 +43,7 @@ ${groups.map(
 ${groups.map(
   ([tag, members]) => html`<section aria-labelledby="${anchor(tag)}">
 <h2 id="${anchor(tag)}">${tag}</h2>
-${members.map((call) => operationCard(call, components.schemas, origin))}</section>\n`,
+${members.map((call) => operationCard(call, components.schemas, { origin, path: site.path }))}</section>\n`,
 )}</div>
 </div>`,
   });

@@ -38,7 +38,7 @@ export function errorPage(
 <h1>${title}</h1>
 <p>${message}</p>
 <p class="muted">${advice} ${retryAfterMs !== undefined && `Try again in ${waitingTime(retryAfterMs)}.`}</p>
-<p><a class="button" href="/">To the start</a></p>
+<p><a class="button" href="${site.path}/">To the start</a></p>
 <p class="small muted">Error ${status}, request <code>${requestId}</code></p>
 </section>`,
   });

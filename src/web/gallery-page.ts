@@ -44,11 +44,15 @@ ${icon('search')}<input id="q" type="search" name="q" value="${text}" maxlength=
 <noscript><button type="submit">Search</button></noscript>
 </form>
 </header>
-<div id="results">${results(gallery, path)}</div>`,
+<div id="results">${results(gallery, path, site.path)}</div>`,
   });
 }
 
-function results({ tiles, total, exact, page, pages, text, basePath }: GalleryPage, path: string): Html {
+function results(
+  { tiles, total, exact, page, pages, text, basePath }: GalleryPage,
+  path: string,
+  home: string,
+): Html {
   const query = (number: number) =>
     `${path}?${new URLSearchParams({ ...(text && { q: text }), page: String(number) })}`;
   const found =
@@ -56,15 +60,15 @@ function results({ tiles, total, exact, page, pages, text, basePath }: GalleryPa
       ? counted(total, 'public picture')
       : `${exact ? '' : 'More than '}${counted(total, 'picture')} for “${text}”`;
   return html`<p class="muted" data-summary>${found}</p>
-${tiles.length > 0 ? tileGrid(tiles, basePath, 'above') : nothing(text, total)}
+${tiles.length > 0 ? tileGrid(tiles, basePath, 'above') : nothing(text, total, home)}
 ${pagination({ page, pages, href: query })}`;
 }
 
-function nothing(text: string, total: number): Html {
+function nothing(text: string, total: number, home: string): Html {
   if (total > 0) return html`<p class="empty">There are not so many pages.</p>`;
   if (text !== '')
     return html`<p class="empty">${icon('search')}No picture has this in its name, id or format.</p>`;
-  return html`<p class="empty">${icon('picture')}No public pictures yet. <a href="/">Upload the first one.</a></p>`;
+  return html`<p class="empty">${icon('picture')}No public pictures yet. <a href="${home}/">Upload the first one.</a></p>`;
 }
 
 /** Thumbnails of equal size, so that nothing moves while they load. `fold`: where the grid begins on the screen. */

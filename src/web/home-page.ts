@@ -14,7 +14,7 @@ export interface HomeSection {
 export function homePage(site: Site, sections: readonly HomeSection[]): string {
   return site.render({
     title: 'picpool',
-    current: '/',
+    current: `${site.path}/`,
     summary: sections.map(({ summary }) => summary).join(' '),
     scripts: sections.flatMap(({ scripts }) => scripts),
     content: html`${sections.map(({ content }) => content)}`,

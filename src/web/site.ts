@@ -24,6 +24,8 @@ export interface PageOptions {
 /** What all pages have around them. */
 export interface Site {
   readonly version: string;
+  /** Path under which browsers reach the server: empty, or that of `PUBLIC_URL`, such as `/pics`. */
+  readonly path: string;
   /** A whole page. */
   render(page: PageOptions): string;
 }
@@ -32,19 +34,24 @@ export interface SiteOptions {
   assets: Pick<Assets, 'url'>;
   links: readonly NavLink[];
   version: string;
+  /** See `Site`. */
+  path: string;
   /** Mail address or URL to report abuse to. */
   abuseContact?: string | undefined;
 }
 
-export function createSite({ assets, links, version, abuseContact }: SiteOptions): Site {
+export function createSite({ assets, links, version, path, abuseContact }: SiteOptions): Site {
   const nav = (current: string | undefined) =>
     links.map(
       ({ href, label }) =>
         html`<li><a href="${href}"${href === current && html` aria-current="page"`}>${label}</a></li>`,
     );
 
+  const fileUrl = (file: string) => path + assets.url(file);
+
   return {
     version,
+    path,
     render: ({ title, head, summary, scripts = [], current, content }) =>
       html`<!doctype html>
 <html lang="en">
@@ -56,14 +63,14 @@ export function createSite({ assets, links, version, abuseContact }: SiteOptions
 <meta name="theme-color" content="#0e1517" media="(prefers-color-scheme: dark)">
 <title>${title === 'picpool' ? title : `${title} · picpool`}</title>
 ${summary === undefined ? html`<meta name="robots" content="noindex">` : html`<meta name="description" content="${summary}">`}
-<link rel="icon" href="${assets.url('favicon.svg')}" type="image/svg+xml">
-<link rel="stylesheet" href="${assets.url('style.css')}">
-${scripts.map((file) => html`<script type="module" src="${assets.url(file)}"></script>\n`)}${head ?? null}
+<link rel="icon" href="${fileUrl('favicon.svg')}" type="image/svg+xml">
+<link rel="stylesheet" href="${fileUrl('style.css')}">
+${scripts.map((file) => html`<script type="module" src="${fileUrl(file)}"></script>\n`)}${head ?? null}
 </head>
 <body>
 <a class="skip" href="#main">Skip to the content</a>
 <header class="site-header">
-<a class="brand" href="/">${logo}<span>picpool</span></a>
+<a class="brand" href="${path}/">${logo}<span>picpool</span></a>
 <nav aria-label="Main"><ul>${nav(current)}</ul></nav>
 </header>
 <main id="main" tabindex="-1">
@@ -71,7 +78,7 @@ ${content}
 </main>
 <footer class="site-footer">
 <p>picpool ${version} · times are UTC</p>
-<p><a href="/openapi.json">OpenAPI</a></p>
+<p><a href="${path}/openapi.json">OpenAPI</a></p>
 ${abuseContact !== undefined && html`<p><a href="${contactUrl(abuseContact)}">Report abuse</a></p>`}
 </footer>
 <p id="announcer" class="visually-hidden" role="status"></p>

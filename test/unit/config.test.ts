@@ -139,3 +139,24 @@ test('proxies can be named by word, and counted only where the nearest is truste
   expect(() => parseConfig({ TRUSTED_HOPS: '2' })).toThrow('must name the nearest proxy');
   expect(parseConfig({ TRUSTED_HOPS: '2', HOST: 'unix:/run/picpool.sock' }).TRUSTED_HOPS).toBe(2);
 });
+
+test('the base of links is scheme, host and a path, and nothing else', () => {
+  const faultOf = (PUBLIC_URL: string) => {
+    try {
+      return parseConfig({ PUBLIC_URL }).PUBLIC_URL;
+    } catch (error) {
+      return (error as Error).message;
+    }
+  };
+  const fault = 'PUBLIC_URL must be a URL such as https://img.example or https://example.org/pics';
+  expect(faultOf('https://example.org/pics/')).toBe('https://example.org/pics');
+  for (const wrong of [
+    'img.example',
+    'ftp://img.example',
+    'https://img.example/?a',
+    'https://u:p@img.example/',
+    'https://img.example/a;b',
+  ]) {
+    expect([wrong, faultOf(wrong)]).toEqual([wrong, fault]);
+  }
+});

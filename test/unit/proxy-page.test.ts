@@ -22,7 +22,7 @@ async function open(lists: Lists = {}) {
 /** The words of the page, without its markup. */
 async function read(query = {}): Promise<{ html: string; words: string }> {
   const { service, clock } = pool;
-  const site = createSite({ assets: { url: (name) => name }, links: [], version: '1' });
+  const site = createSite({ assets: { url: (name) => name }, links: [], version: '1', path: '' });
   const answer = await showProxies(
     {
       service,
