@@ -15,6 +15,7 @@ import { affordableSockets } from '../lib/open-files.ts';
 import { refusalOf } from '../proxy/check/policy.ts';
 import { PROTOCOLS, type Protocol } from '../proxy/proxy.ts';
 import { SOURCE_FORMATS, type SourceFormat } from '../proxy/sources/source.ts';
+import { sitesByName } from '../proxy/targets/named.ts';
 import { createSites } from '../proxy/targets/sites.ts';
 import { openChecker, ownAddresses } from '../start/checker.ts';
 import { openCandidates } from './check-input.ts';
@@ -91,6 +92,7 @@ list is checked meanwhile, and what passes is preferred. It needs no server and 
       accounts: createAccounts({ limiter, connections: CONNECTIONS }),
       sessions: createSessions(monotonic),
       suits: (upstream, kind) => prover?.suits(upstream, kind) ?? true,
+      namedSites: sitesByName(config.PROXY_TARGETS ?? []),
     });
     const gateway = await startGateway({
       tcp: await runtime.tcp(),

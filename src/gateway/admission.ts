@@ -4,7 +4,7 @@ import { GatewayFault } from './fault.ts';
 import type { Login } from './http-request.ts';
 import type { Suits } from './lane.ts';
 import type { Session, Sessions } from './sessions.ts';
-import { readUser, type UserOptions } from './user-options.ts';
+import { type NamedSites, readUser, type UserOptions } from './user-options.ts';
 
 /** Who was let in, and what they want of the upstreams. */
 export interface Admission {
@@ -37,10 +37,13 @@ export interface AdmitOptions {
   sessions: Sessions;
   /** Which upstreams may be used at all. */
   suits: Suits;
+  namedSites: NamedSites;
 }
 
 /** Reads logins: the password is a token, the user's name holds options. */
-export function createAdmit({ isOpen, verify, limiter, accounts, sessions, suits }: AdmitOptions): Admit {
+export function createAdmit(options: AdmitOptions): Admit {
+  const { isOpen, verify, limiter, accounts, sessions, suits, namedSites } = options;
+
   function admission(id: string, quota: Bucket | null, options: UserOptions): Admission {
     const { session, sessionMs, sessionLock: locked } = options;
     return {
@@ -61,7 +64,7 @@ export function createAdmit({ isOpen, verify, limiter, accounts, sessions, suits
   }
 
   return (login, peer) => {
-    const { options } = readUser(login?.user ?? '');
+    const { options } = readUser(login?.user ?? '', namedSites);
     if (isOpen()) return admission(peer, null, options);
     if (login === null) {
       throw new GatewayFault(

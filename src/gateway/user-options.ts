@@ -8,9 +8,9 @@ export interface UserOptions {
   country?: string;
   anonymity?: Anonymity;
   maxLatencyMs?: number;
-  /** Requests of one session leave from one exit. */
   /** Chooses by what is known of this site, wherever the request goes. */
   site?: string;
+  /** Requests of one session leave from one exit. */
   session?: string;
   /** How long a session lasts after its last use. */
   sessionMs: number;
@@ -21,11 +21,14 @@ export interface UserOptions {
 const DEFAULT_SESSION_MIN = 10;
 const MOST_SESSION_MIN = 30;
 
+/** Sites by the names that the operator has given them, in lower case. */
+export type NamedSites = ReadonlyMap<string, string>;
+
 interface Reader {
   /** What would be right. */
   form: string;
   /** Sets the option; false where the value cannot be. */
-  read(value: string, options: UserOptions): boolean;
+  read(value: string, options: UserOptions, named: NamedSites): boolean;
 }
 
 const READERS: Record<string, Reader> = {
@@ -59,10 +62,11 @@ const READERS: Record<string, Reader> = {
     },
   },
   target: {
-    form: 'a domain',
-    read: (value, options) => {
-      options.site = siteOf(value.toLowerCase());
-      return /^[a-z0-9-]+(\.[a-z0-9-]+)+$/i.test(value);
+    form: 'a domain, or the name of one of the PROXY_TARGETS',
+    read: (value, options, named) => {
+      const text = value.toLowerCase();
+      options.site = named.get(text) ?? siteOf(text);
+      return named.has(text) || /^[a-z0-9-]+(\.[a-z0-9-]+)+$/.test(text);
     },
   },
   sesstime: {
@@ -83,10 +87,10 @@ function isOption(word: string): boolean {
 }
 
 /**
- * Reads `user-country-de-session-abc-sesslock`: the name, and options behind it.
+ * Reads `user-country-de-session-abc-sesslock`: the name, and options behind it. A target is one of `named`, or a domain.
  * @throws {GatewayFault} `bad_request` for an option that is not known or has a value that cannot be.
  */
-export function readUser(text: string): { user: string; options: UserOptions } {
+export function readUser(text: string, named: NamedSites): { user: string; options: UserOptions } {
   const [user = '', ...words] = text.split('-');
   const options: UserOptions = { sessionMs: DEFAULT_SESSION_MIN * 60_000, sessionLock: false };
   for (let at = 0; at < words.length; at++) {
@@ -105,7 +109,7 @@ export function readUser(text: string): { user: string; options: UserOptions } {
     // A domain may hold hyphens itself.
     while (name === 'target' && at + 1 < words.length && !isOption(words[at + 1] ?? ''))
       value += `-${words[++at]}`;
-    if (!reader.read(value, options)) {
+    if (!reader.read(value, options, named)) {
       throw new GatewayFault('bad_request', `${word} in the user's name must be ${reader.form}.`);
     }
   }

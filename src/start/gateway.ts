@@ -13,6 +13,7 @@ import type { Metrics } from '../lib/metrics.ts';
 import type { RateLimiter } from '../lib/rate-limiter.ts';
 import { every } from '../lib/schedule.ts';
 import type { ProxyStore } from '../proxy/store.ts';
+import { sitesByName } from '../proxy/targets/named.ts';
 import type { Sites } from '../proxy/targets/sites.ts';
 import type { Runtime } from '../runtime/runtime.ts';
 import type { GatewayPanel } from '../web/use-it.ts';
@@ -86,6 +87,7 @@ export async function startServerGateway(options: ServerGatewayOptions): Promise
       accounts: createAccounts({ limiter, connections: config.GATEWAY_CONNECTIONS }),
       sessions: createSessions(monotonic),
       suits: (upstream, kind) => upstream.proven[kind] || upstream.carries[kind],
+      namedSites: sitesByName(config.PROXY_TARGETS ?? []),
     }),
   });
   const follower = followPool({

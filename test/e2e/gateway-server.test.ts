@@ -70,6 +70,8 @@ test('options in the name of the user choose among the proxies, and wrong ones a
   expect(await page('user-country-Germany')).toContain('country in the user');
   expect(await page('user-colour-red')).toContain('"colour" is no option');
   expect(await page('user-anonymity-elite')).toBe('a page');
+  expect(await page('user-target-page')).toBe('a page');
+  expect(await page('user-target-nowhere')).toContain('target in the user');
 });
 
 test('browsers find their configuration, and the page of the pool says how to use it', async () => {

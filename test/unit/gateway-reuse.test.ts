@@ -76,6 +76,7 @@ async function createWorld(
       accounts: createAccounts({ limiter, connections: 100 }),
       sessions: createSessions(monotonic),
       suits: () => true,
+      namedSites: new Map(),
     }),
   });
   const upstream = unknownUpstream({ protocol: 'http', ip: '127.0.0.1', port });

@@ -1,6 +1,8 @@
 import { expect, test } from 'bun:test';
-import { readUser } from '../../src/gateway/user-options.ts';
+import { readUser as read } from '../../src/gateway/user-options.ts';
 
+const NAMED = new Map([['search', 'example.com']]);
+const readUser = (name: string) => read(name, NAMED);
 const DEFAULTS = { sessionMs: 600_000, sessionLock: false };
 
 test('the name of a user holds options in any order', () => {
@@ -26,6 +28,14 @@ test('a domain may hold hyphens, and stands for its site', () => {
   expect(readUser('me-target-www.my-shop.example-country-de').options).toEqual({
     ...DEFAULTS,
     site: 'my-shop.example',
+    country: 'DE',
+  });
+});
+
+test('a target of the operator is taken by its name, in any letter case', () => {
+  expect(readUser('me-target-Search-country-de').options).toEqual({
+    ...DEFAULTS,
+    site: 'example.com',
     country: 'DE',
   });
 });

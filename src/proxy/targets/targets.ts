@@ -7,7 +7,7 @@ import type { Endpoint, ProxyFilter, ProxyRecord } from '../proxy.ts';
 import { hostOfTarget } from '../reports.ts';
 import type { ProxyStore } from '../store.ts';
 import type { AskThrough } from './ask.ts';
-import type { NamedTarget } from './named.ts';
+import { type NamedTarget, sitesByName } from './named.ts';
 import { createProbes, PROBE_GAP_MS } from './probes.ts';
 import { rankFor } from './ranking.ts';
 import { createSharedSites } from './shared-sites.ts';
@@ -70,9 +70,7 @@ const LAST_EXCHANGES = 10;
 
 export function createTargets(options: TargetsOptions): Targets {
   const { sites, named, store, onError } = options;
-  const siteByName = new Map(
-    named.map(({ name, url }) => [name.toLowerCase(), siteOf(new URL(url).hostname)]),
-  );
+  const siteByName = sitesByName(named);
   const kept = new Set(siteByName.values());
   const { state, locks, now } = options;
   const shared = createSharedSites({ sites, state, locks, now, isKept: (site) => kept.has(site) });
