@@ -44,7 +44,7 @@ async function throughCodec({ codec }: CodecBench, input: string): Promise<void>
 async function throughUpload(bench: CodecBench, bytes: Uint8Array<ArrayBuffer>): Promise<void> {
   const request = new Request('http://localhost/', { method: 'POST', body: bytes });
   const upload = await receiveUpload(request, { maxBytes: 32_000_000, folder });
-  await throughCodec(bench, upload.path);
+  for (const { path } of upload.files) await throughCodec(bench, path);
   await upload.dispose();
 }
 

@@ -46,7 +46,7 @@ export function createLimits({ limiter, rates, maxUploadBytes, onRefused }: Limi
 
   function take(name: RateName, client: string, cost?: number): Limited | Promise<Limited> {
     const bucket = buckets[name];
-    const verdict = limiter.take(`${name} ${client}`, bucket, cost);
+    const verdict = limiter.take(keyOf(name, client), bucket, cost);
     return verdict instanceof Promise
       ? verdict.then((known) => judge(name, bucket, known))
       : judge(name, bucket, verdict);
@@ -56,11 +56,7 @@ export function createLimits({ limiter, rates, maxUploadBytes, onRefused }: Limi
     const headers = rateHeaders(bucket, verdict);
     if (verdict.allowed) return { headers, refusal: null };
     onRefused?.(name);
-    const sentence = `Too many requests of the kind "${name}" from your address.`;
-    return {
-      headers,
-      refusal: new AppError('rate_limited', sentence, { retryAfterMs: verdict.retryAfterMs }),
-    };
+    return { headers, refusal: tooMany(name, verdict.retryAfterMs) };
   }
 
   async function takeBoth(limit: RateName, bytes: RateName, client: string, cost: number): Promise<Limited> {
@@ -76,6 +72,28 @@ export function createLimits({ limiter, rates, maxUploadBytes, onRefused }: Limi
     const cost = Math.min(announcedBytes(request) ?? maxUploadBytes, maxUploadBytes);
     return takeBoth(limit, bytes, client, cost);
   };
+}
+
+/** Counts what a request does again, as one more of its client; rejects with `rate_limited`. */
+export function createRecount(
+  { limiter, rates, onRefused }: Pick<LimitOptions, 'limiter' | 'rates' | 'onRefused'>,
+  name: RateName,
+): (peer: string) => Promise<void> {
+  return async (peer) => {
+    const { allowed, retryAfterMs } = await limiter.take(keyOf(name, clientNetwork(peer)), rates[name]);
+    if (allowed) return;
+    onRefused?.(name);
+    throw tooMany(name, retryAfterMs);
+  };
+}
+
+function keyOf(name: RateName, client: string): string {
+  return `${name} ${client}`;
+}
+
+function tooMany(name: RateName, retryAfterMs: number): AppError {
+  const sentence = `Too many requests of the kind "${name}" from your address.`;
+  return new AppError('rate_limited', sentence, { retryAfterMs });
 }
 
 function announcedBytes({ headers }: Request): number | null {

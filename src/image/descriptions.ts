@@ -9,7 +9,9 @@ import {
   listAnswer,
   searchAnswer,
   uploadAnswer,
+  uploadsAnswer,
 } from './schemas.ts';
+import { MAX_FILES } from './upload/multipart.ts';
 import { uploadOptions } from './upload/upload-options.ts';
 
 const tag = 'Image host';
@@ -31,7 +33,8 @@ export const details = {
     description:
       'Takes a form with the file in the field `image`, or the bytes of the file as the body, whatever its ' +
       'content type says; the options of a raw body are query parameters with the names of the fields. ' +
-      'Larger images are scaled down to `max_width` and `max_height`, never up.',
+      'Larger images are scaled down to `max_width` and `max_height`, never up. A form may bring up to ' +
+      `${MAX_FILES} files in fields named \`image\`, together as large as one may be; they are answered as \`results\`.`,
     requestBody: {
       required: true,
       content: {
@@ -47,8 +50,9 @@ export const details = {
     })),
     answers: {
       201: {
-        description: 'The image is stored; `Location` is its page.',
-        ...uploadAnswer,
+        description: 'The image is stored; `Location` is its page. Of several, at least one is stored.',
+        schema: Type.Union([uploadAnswer.schema, uploadsAnswer.schema]),
+        example: uploadAnswer.example,
         headers: { Location: { description: 'Page of the image.', schema: text } },
       },
       303: {

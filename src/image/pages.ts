@@ -8,6 +8,7 @@ import { acceptsHtml } from '../web/navigation.ts';
 import { pageResponse } from '../web/page-response.ts';
 import { passwordPage } from '../web/password-page.ts';
 import type { Site } from '../web/site.ts';
+import { uploadedPage } from '../web/uploaded-page.ts';
 import { credentialsOf } from './access/credentials.ts';
 import { deleterOf } from './access/deleter.ts';
 import type { Deleter } from './access/deletion-rights.ts';
@@ -17,11 +18,14 @@ import { deleteUrl, linksOf } from './links.ts';
 import { PRIVATE_CACHE } from './serve/serve.ts';
 import type { ImageService, Uploaded } from './service.ts';
 import { readForm } from './upload/form.ts';
+import type { Outcome } from './upload/outcome.ts';
 
 /** The pages of single images, as answers to requests. */
 export interface Pages {
   /** Sends a browser whose form has uploaded an image to its page, where the delete link is shown once. */
   uploaded(context: RequestContext, uploaded: Uploaded): Response;
+  /** Answers a browser whose form has sent several images with a page of them, where their delete links are shown once. */
+  uploadedSeveral(context: RequestContext, outcomes: readonly Outcome[]): Response;
   /** The page of an image; for a protected one without its password the form, with status 401. */
   show(request: Request, context: RequestContext, id: string): Promise<Response>;
   /** Takes the form's password: back to the page with a cookie (programs get JSON with it), or the form again. */
@@ -62,6 +66,20 @@ export function createPages({ service, site, basePath }: PagesOptions): Pages {
       ];
       if (image.passwordHash !== null) headers.push(...cookiesFor(image, context));
       return new Response(null, { status: 303, headers });
+    },
+
+    uploadedSeveral(context, outcomes) {
+      const base = context.origin + basePath;
+      const items = outcomes.map((outcome) =>
+        'uploaded' in outcome
+          ? {
+              filename: outcome.uploaded.image.filename,
+              url: linksOf(base, outcome.uploaded.image).url,
+              deleteLink: deleteUrl(base, outcome.uploaded.image.id, outcome.uploaded.deleteToken),
+            }
+          : { filename: outcome.filename, fault: outcome.fault.message },
+      );
+      return pageResponse(uploadedPage(site, items), { status: 201, cache: PRIVATE_CACHE });
     },
 
     async show(request, context, id) {

@@ -3,12 +3,10 @@ import { AppError } from '../errors.ts';
 import { policy } from '../http/policy.ts';
 import type { ContextOf } from '../http/request-context.ts';
 import { coerce } from '../lib/schema.ts';
-import { acceptsHtml } from '../web/navigation.ts';
 import type { Site } from '../web/site.ts';
 import { deleterOf } from './access/deleter.ts';
 import { parseCursor } from './cursor.ts';
 import { details } from './descriptions.ts';
-import { linksOf } from './links.ts';
 import { createPages } from './pages.ts';
 import { DEFAULT_PER_PAGE, listQuery, MAX_PER_PAGE, searchQuery } from './schemas.ts';
 import { answerDirectLink, openImage, parseFileName } from './serve/direct-link.ts';
@@ -16,10 +14,8 @@ import { createDirectLinkCache } from './serve/direct-link-cache.ts';
 import { type ErrorHeaders, PRIVATE_CACHE } from './serve/serve.ts';
 import type { ImageService } from './service.ts';
 import { sharexUploader } from './sharex.ts';
-import { cleanFilename } from './upload/filename.ts';
-import { receiveUpload } from './upload/upload.ts';
-import { parseUploadOptions } from './upload/upload-options.ts';
-import { infoView, listView, uploadView } from './views.ts';
+import { createUploads } from './uploads.ts';
+import { infoView, listView } from './views.ts';
 
 /** How long a caller waits for a clean-up, in ms: less than proxies in front commonly wait. */
 const CLEANUP_BUDGET_MS = 20_000;
@@ -32,53 +28,18 @@ export interface ImageRoutesOptions {
   site: Site;
   /** True where only holders of tokens may upload. */
   needsToken?: boolean;
+  /** Counts each further file of a form; see `createUploads`. */
+  countUpload?: (peer: string) => Promise<void>;
   /** True, the default, where scripts of every site may read the files of public images. */
   cors?: boolean;
 }
 
 /** The image host over HTTP. `GET /api/stats` is not among them: it may be shared with another service. */
 export function imageRoutes(options: ImageRoutesOptions) {
-  const { service, contextOf, basePath, site, needsToken = false, cors = true } = options;
+  const { service, contextOf, basePath, site, needsToken = false, cors = true, countUpload } = options;
   const pages = createPages({ service, site, basePath });
+  const upload = createUploads({ service, contextOf, pages, basePath, countUpload });
   const baseOf = (request: Request) => contextOf(request).origin + basePath;
-
-  async function upload(request: Request): Promise<Response> {
-    const { maxUploadBytes: maxBytes } = service.limits;
-    // Asked for now: the address is known only while the connection stands.
-    const { peer, identity, payer } = contextOf(request);
-    const query = Object.fromEntries(new URL(request.url).searchParams);
-    // Faults in the query are told before the body comes.
-    parseUploadOptions(query);
-    // A body that announces too much is refused for that, not for want of room.
-    const announced = Number(request.headers.get('content-length')) || maxBytes;
-    await service.admit(Math.min(announced, maxBytes), payer);
-    const received = await receiveUpload(request, {
-      maxBytes,
-      folder: service.folder,
-      signal: request.signal,
-    });
-    try {
-      const { filename, ...options } = parseUploadOptions({ ...query, ...received.fields });
-      const file = {
-        path: received.path,
-        hash: received.hash,
-        filename: (filename && cleanFilename(filename)) || received.filename,
-      };
-      const uploaded = await service.upload(file, options, { peer, identity, payer }, request.signal);
-      // The form of a page, sent by a browser without scripts.
-      if (acceptsHtml(request)) return pages.uploaded(contextOf(request), uploaded);
-      const location = linksOf(baseOf(request), uploaded.image).url;
-      return Response.json(uploadView(baseOf(request), uploaded), {
-        status: 201,
-        headers: { location, 'cache-control': 'no-store' },
-      });
-    } catch (error) {
-      if (!request.signal.aborted) throw error;
-      throw new AppError('invalid_body', 'The connection was closed before the answer.', { cause: error });
-    } finally {
-      await received.dispose();
-    }
-  }
 
   async function list(
     request: Request,

@@ -113,6 +113,40 @@ export const uploadAnswer = answer(
   },
 );
 
+export const uploadsAnswer = answer(
+  {
+    success,
+    stored: Type.Integer({ description: 'How many of the files are stored: at least one.' }),
+    failed: Type.Integer({ description: 'How many are not.' }),
+    results: Type.Array(
+      Type.Union([
+        uploadAnswer.schema,
+        Type.Object({
+          success: Type.Literal(false),
+          filename: Type.Union([Type.String(), Type.Null()], { description: 'As it was sent.' }),
+          error: Type.String({ description: 'What was wrong, in a sentence.' }),
+          code: Type.String({ description: 'The same for programs.' }),
+        }),
+      ]),
+      { description: 'One for each file, in their order.' },
+    ),
+  },
+  {
+    success: true,
+    stored: 1,
+    failed: 1,
+    results: [
+      uploadAnswer.example,
+      {
+        success: false,
+        filename: 'notes.txt',
+        error: 'The file is of no known picture format.',
+        code: 'not_an_image',
+      },
+    ],
+  },
+);
+
 export const infoAnswer = answer(
   { success, ...facts, ...snippets, ...lastAccess },
   { success: true, ...exampleFacts, ...exampleLinks, last_access: '2026-02-01 10:00:00' },

@@ -4,9 +4,10 @@ import { acceptedFormats } from './codec/formats.ts';
 import { formatCursor } from './cursor.ts';
 import { FORMATS, type ImageRecord } from './image.ts';
 import { deleteUrl, linksOf, pageUrl, rawUrl } from './links.ts';
-import type { infoAnswer, listAnswer, statsAnswer, uploadAnswer } from './schemas.ts';
+import type { infoAnswer, listAnswer, statsAnswer, uploadAnswer, uploadsAnswer } from './schemas.ts';
 import type { ImageLimits, Uploaded } from './service.ts';
 import type { ImageSummary, Page } from './store.ts';
+import type { Outcome } from './upload/outcome.ts';
 
 /** What the public may know of an image: never the uploader's address, never a hash. */
 function facts({ id, filename, format, width, height, frames, size, createdAt }: ImageRecord) {
@@ -26,6 +27,22 @@ export function uploadView(
     delete_token: deleteToken,
     delete_url: deleteUrl(base, image.id, deleteToken),
   };
+}
+
+/** The answer to an upload of several files. */
+export function uploadsView(base: string, outcomes: readonly Outcome[]): Static<typeof uploadsAnswer.schema> {
+  const results = outcomes.map((outcome) =>
+    'uploaded' in outcome
+      ? uploadView(base, outcome.uploaded)
+      : {
+          success: false as const,
+          filename: outcome.filename,
+          error: outcome.fault.message,
+          code: outcome.fault.code,
+        },
+  );
+  const stored = results.filter(({ success }) => success).length;
+  return { success: true, stored, failed: results.length - stored, results };
 }
 
 /** The answer to a question about one image. */

@@ -4,6 +4,7 @@ import { join, resolve } from 'node:path';
 import { filesAdapter, recordsAdapter } from '../../adapters/registry.ts';
 import type { Config } from '../config.ts';
 import { AppError } from '../errors.ts';
+import { createRecount } from '../http/limits.ts';
 import { imageAdminRoutes } from '../image/admin-routes.ts';
 import { removeOldBays } from '../image/codec/bay.ts';
 import { createBudget } from '../image/codec/budget.ts';
@@ -135,6 +136,12 @@ export async function startImages({
       site,
       needsToken: config.UPLOAD === 'token',
       cors: config.IMAGE_CORS,
+      ...(config.RATE_LIMITS && {
+        countUpload: createRecount(
+          { limiter: stores.limiter, rates: config.RATE_LIMITS, onRefused: operations.onRefused },
+          'upload',
+        ),
+      }),
     })
       .use(imagePageRoutes({ service, contextOf, basePath, site }))
       .use(imageAdminRoutes({ service, contextOf, basePath })),

@@ -36,8 +36,9 @@ test('a form is taken in as a file', async () => {
     form.set('format', 'png');
     const request = new Request('http://localhost/', { method: 'POST', body: form });
     const upload = await receiveUpload(request, { maxBytes: 1e6, folder: bench.folder });
-    assert.equal((await readFile(upload.path)).length, 100_000);
-    assert.deepEqual([upload.filename, upload.fields.format], ['große Katze.png', 'png']);
+    const [file] = upload.files;
+    assert.equal((await readFile(file?.path ?? '')).length, 100_000);
+    assert.deepEqual([file?.filename, upload.fields.format], ['große Katze.png', 'png']);
     await upload.dispose();
     assert.deepEqual(await bench.files(), []);
   } finally {

@@ -4,7 +4,12 @@ import { mkdtemp, readdir, readFile, rm, stat } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { receiveUpload, type UploadLimits } from '../../src/image/upload/upload.ts';
+import {
+  type Received,
+  type ReceivedFile,
+  receiveUpload,
+  type UploadLimits,
+} from '../../src/image/upload/upload.ts';
 import { readableBytes } from '../../src/lib/readable-bytes.ts';
 
 const BOUNDARY = 'XbY';
@@ -55,6 +60,11 @@ function streamed(body: ReadableStream<Uint8Array>, headers: Record<string, stri
 const receive = (from: Request, limits: Partial<UploadLimits> = {}) =>
   receiveUpload(from, { maxBytes: 1_000_000, folder, ...limits });
 
+function onlyOf({ files: [file, ...others] }: Received): ReceivedFile {
+  if (file === undefined || others.length > 0) throw new Error('not one file');
+  return file;
+}
+
 async function expectRefused(attempt: Promise<unknown>, expected: Record<string, unknown>): Promise<void> {
   await expect(attempt).rejects.toMatchObject(expected);
   expect(await readdir(folder)).toEqual([]);
@@ -66,8 +76,8 @@ describe('a form', () => {
     test(`that comes in pieces of ${pieceBytes} bytes is put together`, async () => {
       const body = form(part('name="format"', 'png'), file(), part('name="password"', '[1,2]'));
       const upload = await receive(request(body, {}, pieceBytes));
-      expect(await readFile(upload.path)).toEqual(image);
-      expect(upload).toMatchObject({ size: image.length, filename: 'a.png' });
+      expect(await readFile(onlyOf(upload).path)).toEqual(image);
+      expect(onlyOf(upload)).toMatchObject({ size: image.length, filename: 'a.png' });
       expect({ ...upload.fields }).toEqual({ format: 'png', password: '[1,2]' });
       await upload.dispose();
       await upload.dispose();
@@ -88,7 +98,7 @@ describe('a form', () => {
   for (const [name, disposition, filename] of names) {
     test(`may name its file: ${name}`, async () => {
       const upload = await receive(request(form(file(disposition))));
-      expect(upload).toMatchObject({ size: image.length, filename });
+      expect(onlyOf(upload)).toMatchObject({ size: image.length, filename });
       await upload.dispose();
     });
   }
@@ -97,8 +107,32 @@ describe('a form', () => {
     const other = part('name="other"; filename="x.bin"', randomBytes(50_000));
     const body = Buffer.concat([Buffer.from('hello\r\n'), form(other, file()), Buffer.alloc(9000, 'x')]);
     const upload = await receive(request(body));
-    expect(upload.size).toBe(image.length);
+    expect(onlyOf(upload).size).toBe(image.length);
     await upload.dispose();
+  });
+
+  test('may have several images, empty ones too, each of which becomes a file', async () => {
+    const other = part('name="image"; filename="b.png"', 'second');
+    const none = part('name="image"; filename="c.png"', '');
+    const upload = await receive(request(form(file(), other, part('name="format"', 'png'), none)));
+    const contents = await Promise.all(upload.files.map(({ path }) => readFile(path)));
+    expect(contents).toEqual([image, Buffer.from('second'), Buffer.alloc(0)]);
+    expect(upload.files.map(({ filename, size }) => [filename, size])).toEqual([
+      ['a.png', image.length],
+      ['b.png', 6],
+      ['c.png', 0],
+    ]);
+    expect(new Set(upload.files.map(({ hash }) => hash)).size).toBe(3);
+    await upload.dispose();
+    expect(await readdir(folder)).toEqual([]);
+  });
+
+  test('may bring images that are together as large as one may be, and no larger', async () => {
+    const two = form(file(), file('; filename="b.png"'));
+    const upload = await receive(request(two), { maxBytes: 2 * image.length });
+    expect(upload.files).toHaveLength(2);
+    await upload.dispose();
+    await expectRefused(receive(request(two), { maxBytes: 2 * image.length - 1 }), { code: 'too_large' });
   });
 
   test('may not reach the prototype of its fields', async () => {
@@ -109,7 +143,7 @@ describe('a form', () => {
 
   const broken: [string, Buffer, Record<string, unknown>][] = [
     ['without the field image', form(part('name="picture"; filename="a.png"', image)), aboutImage],
-    ['with two images', form(file(), file()), aboutImage],
+    ['with 21 images', form(...Array(21).fill(file())), aboutImage],
     ['with an empty image', form(part('name="image"; filename=""', '')), aboutImage],
     ['that is cut in the image', form(file()).subarray(0, 9000), { code: 'invalid_body' }],
     ['that is cut in its last boundary', form(file()).subarray(0, -4), { code: 'invalid_body' }],
@@ -144,8 +178,8 @@ describe('a raw body', () => {
   ]) {
     test(`of type ${type} is the image`, async () => {
       const upload = await receive(request(image, { 'content-type': type }));
-      expect(await readFile(upload.path)).toEqual(image);
-      expect(upload).toMatchObject({ size: image.length, filename: null, fields: {} });
+      expect(await readFile(onlyOf(upload).path)).toEqual(image);
+      expect(upload).toMatchObject({ files: [{ size: image.length, filename: null }], fields: {} });
       await upload.dispose();
     });
   }
@@ -159,7 +193,7 @@ describe('a raw body', () => {
     const inner = join(folder, 'made');
     const upload = await receive(request(image, { 'content-type': 'image/png' }), { folder: inner });
     expect((await stat(inner)).mode & 0o777).toBe(0o700);
-    expect((await stat(upload.path)).mode & 0o777).toBe(0o600);
+    expect((await stat(onlyOf(upload).path)).mode & 0o777).toBe(0o600);
     await rm(inner, { recursive: true });
   });
 });
@@ -169,7 +203,7 @@ describe('limits', () => {
     for (const headers of [{ 'content-type': 'image/png' }, {}] as Record<string, string>[]) {
       const body = headers['content-type'] ? image : form(file());
       const upload = await receive(request(body, headers), { maxBytes: image.length });
-      expect(upload.size).toBe(image.length);
+      expect(onlyOf(upload).size).toBe(image.length);
       await upload.dispose();
       const attempt = receive(request(body, headers), { maxBytes: image.length - 1 });
       await expectRefused(attempt, {

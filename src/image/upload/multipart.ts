@@ -8,35 +8,38 @@ import { tooLarge } from './body.ts';
 /** The field that carries the picture. */
 const IMAGE = 'image';
 const MAX_FIELDS = 20;
+/** Pictures of one form. */
+export const MAX_FILES = 20;
 const MAX_FIELD_BYTES = 8192;
 const MAX_HEADER_BYTES = 8192;
 
 /** What a form may add to its file: text fields, headers and boundaries. */
 export const FORM_OVERHEAD_BYTES = 256 * 1024;
 
-interface Image {
+interface Arriving<T> {
   file: Readable;
-  stored: Promise<void>;
+  filename: string | null;
+  stored: Promise<T>;
 }
 
-export interface Form {
+export interface Form<T> {
   /** The text fields; of several with one name the last. */
   fields: Record<string, string>;
-  /** As it was sent, not cleaned. */
-  filename: string | null;
+  /** What was made of the files, in their order, with their names as they were sent, not cleaned. */
+  files: { filename: string | null; stored: T }[];
 }
 
 /**
- * Reads a multipart form with exactly one part named `image`, which `store` consumes while it arrives; other files are
- * passed over.
+ * Reads a multipart form with at least one part named `image`, each of which `store` consumes while it arrives; other files
+ * are passed over. `maxBytes`: of each.
  * @throws {AppError} `invalid_body` when the form is broken, `invalid_parameter` naming a field, `too_large`.
  */
-export async function readForm(
+export async function readForm<T>(
   contentType: string,
   body: AsyncIterable<Uint8Array>,
   maxBytes: number,
-  store: (image: Readable) => Promise<void>,
-): Promise<Form> {
+  store: (image: Readable) => Promise<T>,
+): Promise<Form<T>> {
   const parser = createParser(contentType, maxBytes);
   const { wait, stop } = createAbortable();
   let fault: unknown = null;
@@ -44,8 +47,8 @@ export async function readForm(
     fault ??= error;
     stop(error);
   };
-  const form: Form = { fields: Object.create(null), filename: null };
-  let image: Image | null = null;
+  const fields: Record<string, string> = Object.create(null);
+  const images: Arriving<T>[] = [];
 
   parser.on('error', (error) => reject(broken(error)));
   parser.on('fieldsLimit', () => reject(new AppError('invalid_body', 'The form has too many fields.')));
@@ -53,16 +56,20 @@ export async function readForm(
   parser.on('field', (name, value, _nameTruncated, truncated) => {
     if (truncated)
       reject(invalidParameter(name, `The field ${name} is longer than ${MAX_FIELD_BYTES} bytes.`));
-    form.fields[name] = value;
+    fields[name] = value;
   });
   parser.on('file', (name, file: BusboyFileStream, filename) => {
     file.on('error', (error) => reject(broken(error)));
     if (name !== IMAGE) return void file.resume();
-    if (image) return reject(invalidParameter(IMAGE, 'Send one file in the field image, not several.'));
+    if (images.length === MAX_FILES) {
+      return reject(
+        invalidParameter(IMAGE, `A form may bring ${MAX_FILES} files in the field image at most.`),
+      );
+    }
     file.on('limit', () => reject(tooLarge(maxBytes)));
-    form.filename = unescapeName(filename);
-    image = { file, stored: store(file) };
-    image.stored.catch(reject);
+    const stored = store(file);
+    stored.catch(reject);
+    images.push({ file, filename: unescapeName(filename), stored });
   });
 
   const finished = once(parser, 'finish');
@@ -75,12 +82,12 @@ export async function readForm(
     }
     parser.end();
     await wait(finished);
-    if (!image) throw invalidParameter(IMAGE, 'The form has no file in the field image.');
-    await wait((image as Image).stored);
-    return form;
+    if (images.length === 0) throw invalidParameter(IMAGE, 'The form has no file in the field image.');
+    const all = Promise.all(images.map(async ({ filename, stored }) => ({ filename, stored: await stored })));
+    return { fields, files: await wait(all) };
   } catch (error) {
     parser.destroy();
-    await close(image);
+    await Promise.all(images.map(close));
     throw error;
   }
 }
@@ -93,10 +100,10 @@ function unescapeName(filename: string): string | null {
     : null;
 }
 
-/** Ends the writing, so that the caller may close and remove the file. */
-async function close(image: Image | null): Promise<void> {
-  image?.file.destroy();
-  await image?.stored.catch(() => {});
+/** Ends the writing, so that the caller may remove the file. */
+async function close({ file, stored }: Arriving<unknown>): Promise<void> {
+  file.destroy();
+  await stored.catch(() => {});
 }
 
 function createParser(contentType: string, maxBytes: number): BusboyInstance {
@@ -108,7 +115,7 @@ function createParser(contentType: string, maxBytes: number): BusboyInstance {
         fields: MAX_FIELDS,
         fieldSize: MAX_FIELD_BYTES,
         fileSize: maxBytes,
-        parts: 2 * MAX_FIELDS,
+        parts: MAX_FIELDS + 2 * MAX_FILES,
         headerPairs: 32,
         headerSize: MAX_HEADER_BYTES,
       },

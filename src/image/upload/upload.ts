@@ -3,12 +3,12 @@ import { type FileHandle, mkdir, open, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { AppError } from '../../errors.ts';
 import { storageFull } from '../../lib/storage-full.ts';
-import { readBody } from './body.ts';
+import { readBody, tooLarge } from './body.ts';
 import { cleanFilename } from './filename.ts';
 import { FORM_OVERHEAD_BYTES, readForm } from './multipart.ts';
 
-/** What a client sent, before anyone has looked whether it is a picture. */
-export interface Upload {
+/** A file that a client sent, before anyone has looked whether it is a picture. */
+export interface ReceivedFile {
   /** The temporary file. */
   path: string;
   /** Bytes of the file. */
@@ -17,9 +17,15 @@ export interface Upload {
   hash: string;
   /** Cleaned; `null` where none was sent. */
   filename: string | null;
+}
+
+/** What a client sent. */
+export interface Received {
+  /** At least one; only of several may some be empty. */
+  files: ReceivedFile[];
   /** Text fields of the form; empty for a raw body. */
   fields: Record<string, string>;
-  /** Removes the file. Idempotent. */
+  /** Removes the files. Idempotent. */
   dispose(): Promise<void>;
 }
 
@@ -36,12 +42,12 @@ export interface UploadLimits {
 }
 
 /**
- * Takes in an upload: the field `image` of a multipart form, or, whatever else the content type says, the body itself. The
- * bytes go to a file while they arrive.
+ * Takes in an upload: the fields `image` of a multipart form, or, whatever else the content type says, the body itself. The
+ * bytes go to files while they arrive; all together are at most `maxBytes`.
  * @throws {AppError} `too_large`; `invalid_body` (broken, cut short, too slow); `invalid_parameter` naming `image` when nothing,
- * or more than one file, was sent; `storage_full`. No file is left then.
+ * or too many files, were sent; `storage_full`. No file is left then.
  */
-export async function receiveUpload(request: Request, limits: UploadLimits): Promise<Upload> {
+export async function receiveUpload(request: Request, limits: UploadLimits): Promise<Received> {
   const { maxBytes, folder, signal, idleMs = 30_000, totalMs = 300_000 } = limits;
   const type = request.headers.get('content-type') ?? '';
   const isForm = /^multipart\/form-data\s*(;|$)/i.test(type);
@@ -52,26 +58,41 @@ export async function receiveUpload(request: Request, limits: UploadLimits): Pro
     totalMs,
     signal,
   });
-  const path = join(folder, `upload-${randomUUID()}`);
-  const dispose = () => rm(path, { force: true });
-  try {
+  const paths: string[] = [];
+  let total = 0;
+  const dispose = async () => {
+    await Promise.all(paths.map((path) => rm(path, { force: true })));
+  };
+  const store = async (pieces: AsyncIterable<Uint8Array>) => {
+    const path = join(folder, `upload-${randomUUID()}`);
+    paths.push(path);
     let size = 0;
     const hash = createHash('sha256');
     const file = await create(folder, path);
-    const store = async (pieces: AsyncIterable<Uint8Array>) => {
+    try {
       for await (const piece of pieces) {
+        total += piece.byteLength;
+        // To leave now would break the form; its rest is short.
+        if (total > maxBytes) continue;
         hash.update(piece);
         size += await append(file, piece);
       }
-    };
-    try {
-      const form = isForm ? await readForm(type, body, maxBytes, store) : await store(body);
-      if (size === 0) throw noImage();
-      const filename = form?.filename ? cleanFilename(form.filename) : null;
-      return { path, size, hash: hash.digest('hex'), filename, fields: form?.fields ?? {}, dispose };
     } finally {
       await file.close();
     }
+    if (total > maxBytes) throw tooLarge(maxBytes);
+    return { path, size, hash: hash.digest('hex') };
+  };
+  try {
+    const { files, fields } = isForm
+      ? await readForm(type, body, maxBytes, store)
+      : { files: [{ filename: null, stored: await store(body) }], fields: {} };
+    if (files.length === 1 && files[0]?.stored.size === 0) throw noImage();
+    const cleaned = files.map(({ filename, stored }) => ({
+      ...stored,
+      filename: filename === null ? null : cleanFilename(filename),
+    }));
+    return { files: cleaned, fields, dispose };
   } catch (error) {
     await dispose();
     throw error;
@@ -98,7 +119,8 @@ async function append(file: FileHandle, piece: Uint8Array): Promise<number> {
   }
 }
 
-function noImage(): AppError {
+/** The file has no bytes. */
+export function noImage(): AppError {
   const message = 'No image was sent.';
   return new AppError('invalid_parameter', message, { details: [{ field: 'image', message }] });
 }

@@ -181,7 +181,6 @@ function mineItem(image) {
   return item;
 }
 
-input.multiple = true;
 input.addEventListener('change', () => {
   take(input.files ?? []);
   input.value = '';

@@ -1,0 +1,18 @@
+import { AppError } from '../../errors.ts';
+import type { Uploaded } from '../service.ts';
+
+/** What became of one file of a form. */
+export type Outcome = { uploaded: Uploaded } | { filename: string | null; fault: AppError };
+
+/**
+ * Returns where at least one file was stored.
+ * @throws {AppError} that of the first file, with what is wrong with each.
+ */
+export function demandOne(outcomes: readonly Outcome[]): void {
+  const faults = outcomes.flatMap((outcome) => ('fault' in outcome ? [outcome.fault] : []));
+  const [first] = faults;
+  if (first === undefined || faults.length < outcomes.length) return;
+  const details = faults.map(({ message }, index) => ({ field: `image[${index}]`, message }));
+  const wait = first.retryAfterMs === undefined ? {} : { retryAfterMs: first.retryAfterMs };
+  throw new AppError(first.code, first.message, { details, ...wait, cause: first.cause });
+}
