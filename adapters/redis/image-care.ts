@@ -1,9 +1,10 @@
 import type { ImageFacts } from '../../src/image/fields.ts';
-import type { ImageStore, StoreFault } from '../../src/image/store.ts';
+import { visibilityOf } from '../../src/image/image.ts';
+import { END_REMEMBERED_MS, type ImageStore, type StoreFault } from '../../src/image/store.ts';
 import { type Arg, type RedisConnection, type Script, script } from './connection.ts';
-import { decodeFacts, imageField as field } from './image-codec.ts';
+import { DECODE, decodeFacts, imageField as field } from './image-codec.ts';
+import { COUNT } from './image-scripts.ts';
 import { pairs } from './log.ts';
-import { DECODE } from './schema.ts';
 
 /** Records or ids in one command: about a millisecond of the server's time. */
 const BATCH = 1000;
@@ -19,16 +20,18 @@ return {redis.call('HLEN', KEYS[1]), redis.call('ZCARD', KEYS[2]), redis.call('Z
   totals[1] or '0', totals[2] or '0'}`);
 
 /** ARGV: ids. Enters those that have a record into the indices where they are missing there, as accessed just now. */
-const INDEX = script(`${DECODE}
+const INDEX = script(`${DECODE}${COUNT}
 local now = redis.call('TIME')[1] * 1000
 for i = 1, #ARGV do
   local text = redis.call('HGET', KEYS[1], ARGV[i])
   if text then
     local image = decode(text)
     redis.call('ZADD', KEYS[3], 'NX', now, ARGV[i])
-    if image and ${field('passwordHash')} == cjson.null then
+    if image and visibility(image) == 'public' then
       redis.call('ZADD', KEYS[2], 'NX', -${field('createdAt')}, ARGV[i])
     end
+    local expires = image and ${field('expiresAt')}
+    if expires and expires ~= cjson.null then redis.call('ZADD', KEYS[8], 'NX', expires, ARGV[i]) end
   end
 end`);
 
@@ -53,7 +56,7 @@ export function createImageCare(
   redis: RedisConnection,
   keys: string[],
 ): Pick<ImageStore, 'buried' | 'dropTombstones' | 'faults' | 'repair'> {
-  const [records = '', listed = '', idle = '', totals = '', , tombstones = ''] = keys;
+  const [records = '', listed = '', idle = '', totals = '', , tombstones = '', , , , ended = ''] = keys;
   const run = (script: Script, ...args: Arg[]) => redis.run('safe', script, keys, args);
 
   /** The members of a hash or sorted set with their values, in batches; one that is there all the time comes at least once. */
@@ -83,10 +86,10 @@ export function createImageCare(
           add(`format:${facts.format}`, 1);
         }
         // Of one that cannot be read only the list knows whether it is public.
-        const isPublic = facts
-          ? facts.passwordHash === null
-          : (await redis.call('safe', 'ZSCORE', listed, id)) !== null;
-        if (!isPublic) add('protected', 1);
+        const isListed = async () => (await redis.call('safe', 'ZSCORE', listed, id)) !== null;
+        const visibility = facts ? visibilityOf(facts) : (await isListed()) ? 'public' : 'protected';
+        if (visibility !== 'public') add('protected', 1);
+        if (visibility === 'unlisted') add('unlisted', 1);
       }
     }
     return (await run(SET_TOTALS, changes ?? '0', ...[...sums].flat())) === 1;
@@ -97,16 +100,19 @@ export function createImageCare(
       const found = new Set<string>();
       for (let first = 0; first < ids.length; first += BATCH) {
         const batch = ids.slice(first, first + BATCH);
-        const times = (await redis.call('safe', 'ZMSCORE', tombstones, ...batch)) as (string | null)[];
-        for (const [index, time] of times.entries()) if (time !== null) found.add(batch[index] ?? '');
+        for (const key of [tombstones, ended]) {
+          const times = (await redis.call('safe', 'ZMSCORE', key, ...batch)) as (string | null)[];
+          for (const [index, time] of times.entries()) if (time !== null) found.add(batch[index] ?? '');
+        }
       }
       return found;
     },
 
     async dropTombstones(ageMs) {
       const [seconds] = (await redis.call('safe', 'TIME')) as [string, string];
-      const before = Number(seconds) - Math.ceil(ageMs / 1000);
-      await redis.call('safe', 'ZREMRANGEBYSCORE', tombstones, '-inf', before);
+      const before = (ms: number) => Number(seconds) - Math.ceil(ms / 1000);
+      await redis.call('safe', 'ZREMRANGEBYSCORE', tombstones, '-inf', before(ageMs));
+      await redis.call('safe', 'ZREMRANGEBYSCORE', ended, '-inf', before(END_REMEMBERED_MS));
     },
 
     async faults() {

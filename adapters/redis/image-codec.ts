@@ -1,13 +1,19 @@
 import { IMAGE_FIELDS, type ImageFacts } from '../../src/image/fields.ts';
 import { FORMATS, type ImageRecord } from '../../src/image/image.ts';
 import { accepts, namesOf, reader } from '../../src/lib/fields.ts';
-import { parseRecord } from './schema.ts';
+import { decoder, parseRecord } from './schema.ts';
 
 /**
  * An image is stored as a JSON array of its fields in their order. Before this place stand the fields of the first
  * version, at it a mark of the request that wrote the record, behind it the fields that came later.
  */
 const MARK_PLACE = 11;
+
+/** Before the array of an image that not everybody may see for ever: its shape. */
+const LIMITED = '2';
+
+/** Lua: `decode(text)` answers the array of an image, or nil where it is none. */
+export const DECODE = decoder(LIMITED);
 
 const FIELDS = namesOf(IMAGE_FIELDS);
 const read = reader(IMAGE_FIELDS);
@@ -20,12 +26,16 @@ export function imageField(name: keyof ImageFacts): string {
 
 /** `mark` tells a repetition of the same request from another image with the same id. */
 export function encodeImage(image: ImageRecord, mark: string): string {
+  const { unlisted, expiresAt, maxViews } = image;
   const values: unknown[] = FIELDS.map((field) => image[field]);
-  return JSON.stringify(values.toSpliced(MARK_PLACE, 0, mark));
+  const shape = unlisted === 1 || expiresAt !== null || maxViews !== null ? LIMITED : '';
+  return shape + JSON.stringify(values.toSpliced(MARK_PLACE, 0, mark));
 }
 
-export function decodeImage(id: string, text: string, lastAccess: number): ImageRecord {
-  return { id, ...decodeFacts(text), lastAccess };
+/** `viewsLeft` does not count where the views are not limited. */
+export function decodeImage(id: string, text: string, lastAccess: number, viewsLeft: number): ImageRecord {
+  const facts = decodeFacts(text);
+  return { id, ...facts, lastAccess, viewsLeft: facts.maxViews === null ? null : viewsLeft };
 }
 
 /**
@@ -33,7 +43,7 @@ export function decodeImage(id: string, text: string, lastAccess: number): Image
  * @throws {TypeError} where it is not one that this program can read.
  */
 export function decodeFacts(text: string): ImageFacts {
-  const facts = read(parseRecord(text).toSpliced(MARK_PLACE, 1));
+  const facts = read(parseRecord(text, LIMITED).toSpliced(MARK_PLACE, 1));
   const wrong = FIELDS.find((field) => !accepts(IMAGE_FIELDS[field], facts[field]));
   if (wrong) throw new TypeError(`${wrong} of an image cannot be ${facts[wrong]}`);
   if (!FORMATS.includes(facts.format)) throw new TypeError(`the format ${facts.format} is not known`);

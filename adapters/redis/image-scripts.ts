@@ -1,21 +1,31 @@
 import { script } from './connection.ts';
 import { fenced } from './fence.ts';
-import { imageField as field } from './image-codec.ts';
+import { DECODE, imageField as field } from './image-codec.ts';
 import { LOG } from './log.ts';
-import { DECODE } from './schema.ts';
 
 /**
- * KEYS of every script here: records (id to record), public (ids, newest first), idle (ids by last access), totals,
- * log, tombstones (ids of removed images, by time), fences. Only public images are logged.
+ * KEYS of every script about images: records (id to record), public (ids, newest first), idle (ids by last access), totals,
+ * log, tombstones (ids of removed images, by time), fences, ends (ids of images that have an end, by it), views (id to the
+ * views that are left, and tokens of those being sent), ended (ids of images that came to their end, by time). Only
+ * images that are or were public are logged.
  */
 
-const COUNT = `
-local function count(format, size, isPublic, by)
+/** Lua: `visibility(image)`, and the totals. Of these, `protected` counts all that are not public, as the first programs know it. */
+export const COUNT = `
+local function visibility(image)
+  if ${field('passwordHash')} ~= cjson.null then return 'protected' end
+  return ${field('unlisted')} == 1 and 'unlisted' or 'public'
+end
+local function countVisible(visible, by)
   redis.call('HINCRBY', KEYS[4], 'changes', 1)
+  if visible ~= 'public' then redis.call('HINCRBY', KEYS[4], 'protected', by) end
+  if visible == 'unlisted' then redis.call('HINCRBY', KEYS[4], 'unlisted', by) end
+end
+local function count(image, by)
   redis.call('HINCRBY', KEYS[4], 'images', by)
-  redis.call('HINCRBY', KEYS[4], 'bytes', by * size)
-  redis.call('HINCRBY', KEYS[4], 'format:' .. format, by)
-  if not isPublic then redis.call('HINCRBY', KEYS[4], 'protected', by) end
+  redis.call('HINCRBY', KEYS[4], 'bytes', by * ${field('size')})
+  redis.call('HINCRBY', KEYS[4], 'format:' .. ${field('format')}, by)
+  countVisible(visibility(image), by)
 end
 local function discount(isPublic)
   redis.call('HINCRBY', KEYS[4], 'changes', 1)
@@ -23,7 +33,8 @@ local function discount(isPublic)
   if not isPublic then redis.call('HINCRBY', KEYS[4], 'protected', -1) end
 end`;
 
-const REMOVE = `${DECODE}
+/** Lua: `remove(id)` answers 1, or 0 where there is no such image. */
+export const REMOVE = `${DECODE}${COUNT}
 local function remove(id)
   local text = redis.call('HGET', KEYS[1], id)
   if not text then return 0 end
@@ -32,42 +43,50 @@ local function remove(id)
   -- Of a record that cannot be read only the list knows whether it is public; its bytes stay counted until all are counted anew.
   local isPublic = redis.call('ZREM', KEYS[2], id) == 1
   redis.call('ZREM', KEYS[3], id)
-  if image then isPublic = ${field('passwordHash')} == cjson.null end
-  if image then count(${field('format')}, ${field('size')}, isPublic, -1) else discount(isPublic) end
+  redis.call('ZREM', KEYS[8], id)
+  redis.call('HDEL', KEYS[9], id)
+  if image then isPublic = visibility(image) == 'public' end
+  if image then count(image, -1) else discount(isPublic) end
   redis.call('ZADD', KEYS[6], redis.call('TIME')[1], id)
   if isPublic then log(KEYS[5], {id}) end
   return 1
 end`;
 
-/** Ids in a table as the flat list of id, record and last access of those that exist. */
-const LOAD = `
+/** Lua: `load(ids)` answers the flat list of id, record, last access and views of those that exist. */
+export const LOAD = `
 local function load(ids)
   local found = {}
   for first = 1, #ids, 1000 do
     local last = math.min(first + 999, #ids)
     local records = redis.call('HMGET', KEYS[1], unpack(ids, first, last))
     local accesses = redis.call('ZMSCORE', KEYS[3], unpack(ids, first, last))
+    local views = redis.call('HMGET', KEYS[9], unpack(ids, first, last))
     for i = 1, #records do
       if records[i] then
         found[#found + 1] = ids[first + i - 1]
         found[#found + 1] = records[i]
         found[#found + 1] = accesses[i] or '0'
+        found[#found + 1] = views[i] or '0'
       end
     end
   end
   return found
 end`;
 
-/** ARGV: id, record, created at, last access, format, size, 1 if public. Answers 0 where the id is taken. */
-export const INSERT = script(`${LOG}${COUNT}
+/** ARGV: id, record, created at, last access, expires at or nothing, views left or nothing. Answers 0 where the id is taken. */
+export const INSERT = script(`${LOG}${DECODE}${COUNT}
 local taken = redis.call('HGET', KEYS[1], ARGV[1])
 if taken then return taken == ARGV[2] and 1 or 0 end
-local isPublic = ARGV[7] == '1'
+local image = decode(ARGV[2])
+local isPublic = visibility(image) == 'public'
 redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
 redis.call('ZREM', KEYS[6], ARGV[1])
+redis.call('ZREM', KEYS[10], ARGV[1])
+if ARGV[5] ~= '' then redis.call('ZADD', KEYS[8], ARGV[5], ARGV[1]) end
+if ARGV[6] ~= '' then redis.call('HSET', KEYS[9], ARGV[1], ARGV[6]) end
 redis.call('ZADD', KEYS[3], ARGV[4], ARGV[1])
 if isPublic then redis.call('ZADD', KEYS[2], -ARGV[3], ARGV[1]) end
-count(ARGV[5], ARGV[6], isPublic, 1)
+count(image, 1)
 if isPublic then log(KEYS[5], {ARGV[1]}) end
 return 1`);
 
@@ -87,9 +106,20 @@ return found`);
 export const PAGE = script(`${LOAD}
 return {redis.call('ZCARD', KEYS[2]), load(redis.call('ZRANGE', KEYS[2], ARGV[1], ARGV[2]))}`);
 
-/** ARGV: time, how many to leave out, most. */
+/**
+ * ARGV: time, how many to leave out, most. Answers how many were looked at, which may be fewer than there are, and the
+ * records of those that have no end of their own.
+ */
 export const IDLE = script(`${LOAD}
-return load(redis.call('ZRANGE', KEYS[3], '-inf', '(' .. ARGV[1], 'BYSCORE', 'LIMIT', ARGV[2], ARGV[3]))`);
+local ids = redis.call('ZRANGE', KEYS[3], '-inf', '(' .. ARGV[1], 'BYSCORE', 'LIMIT', ARGV[2], 1000)
+if #ids == 0 then return {0, {}} end
+local ends = redis.call('ZMSCORE', KEYS[8], unpack(ids))
+local idle, passed = {}, 0
+while passed < #ids and #idle < tonumber(ARGV[3]) do
+  passed = passed + 1
+  if not ends[passed] then idle[#idle + 1] = ids[passed] end
+end
+return {passed, load(idle)}`);
 
 /** ARGV: first and last place, the last accessed first. */
 export const RECENT = script(`${LOAD}
@@ -116,11 +146,12 @@ local first = rank + ARGV[3]
 return {redis.call('ZCARD', KEYS[2]), load(redis.call('ZRANGE', KEYS[2], first, first + ARGV[4] - 1))}`);
 
 /** ARGV: id. Answers 1, or 0 where there is no such image. */
-export const REMOVE_ONE = script(`${LOG}${COUNT}${REMOVE}
+export const REMOVE_ONE = script(`${LOG}${REMOVE}
 return remove(ARGV[1])`);
 
-/** ARGV: fence, id, time. Removes the image if its last access was before the time; answers 1 if it did. */
-export const REMOVE_IDLE = script(`${LOG}${COUNT}${REMOVE}${fenced('KEYS[7]')}
+/** ARGV: fence, id, time. Removes the image if its last access was before the time and it has no end; answers 1 if it did. */
+export const REMOVE_IDLE = script(`${LOG}${REMOVE}${fenced('KEYS[7]')}
+if redis.call('ZSCORE', KEYS[8], ARGV[3]) then return 0 end
 local access = redis.call('ZSCORE', KEYS[3], ARGV[3])
 if not access or tonumber(access) >= tonumber(ARGV[4]) then return 0 end
 return remove(ARGV[3])`);

@@ -1,6 +1,5 @@
-import { randomBytes } from 'node:crypto';
 import { AppError } from '../../src/errors.ts';
-import { FORMATS, type Format, type ImageRecord } from '../../src/image/image.ts';
+import { FORMATS, type Format, type ImageRecord, visibilityOf } from '../../src/image/image.ts';
 import type { ImageStore, Page, PageQuery, Place } from '../../src/image/store.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import type { Log } from '../../src/lib/logger.ts';
@@ -9,6 +8,7 @@ import { fenceArgs, unfenced } from './fence.ts';
 import { createFollower } from './follower.ts';
 import { createImageCare } from './image-care.ts';
 import { decodeImage, encodeImage } from './image-codec.ts';
+import { createImageEnds, newMark } from './image-ends.ts';
 import {
   AFTER,
   EXISTING,
@@ -49,7 +49,10 @@ export function createRedisImages(
   const keys = { records: key('records'), log: key('log') };
   const idleKey = key('idle');
   const totalsKey = key('totals');
-  const all = [keys.records, key('public'), idleKey, totalsKey, keys.log, key('tombstones'), key('fences')];
+  const all = [
+    ...[keys.records, key('public'), idleKey, totalsKey, keys.log, key('tombstones'), key('fences')],
+    ...[key('ends'), key('views'), key('ended')],
+  ];
   const read = (script: Script, ...args: Arg[]) => redis.run('safe', script, all, args);
 
   const stopping = new AbortController();
@@ -68,8 +71,8 @@ export function createRedisImages(
       const found: ImageRecord[] = [];
       const removed: string[] = [];
       for (const [id, value] of changes) {
-        const image = value === null ? null : unreadable.read(id, () => decodeImage(id, value, 0));
-        if (image) found.push(image);
+        const image = value === null ? null : unreadable.read(id, () => decodeImage(id, value, 0, 0));
+        if (image && visibilityOf(image) === 'public') found.push(image);
         else removed.push(id);
         if (value === null) unreadable.forget(id);
       }
@@ -92,12 +95,12 @@ export function createRedisImages(
     let offset = 0;
     for (;;) {
       const [, found] = await slice(after, offset, BATCH);
-      const batch = triples(found);
+      const batch = rowsOf(found);
       if (batch.length === 0) return;
       yield batch.map(([id, text]) => [id, text]);
       offset += batch.length;
-      for (const [index, triple] of batch.toReversed().entries()) {
-        const image = toRecord(triple);
+      for (const [index, row] of batch.toReversed().entries()) {
+        const image = toRecord(row);
         if (!image) continue;
         after = placeOf(image);
         offset = index;
@@ -107,10 +110,19 @@ export function createRedisImages(
   }
 
   /** The record, or `null` where it cannot be read. */
-  const toRecord = ([id, text, access]: Triple) =>
-    unreadable.read(id, () => decodeImage(id, text, Number(access)));
+  const toRecord = ([id, text, access, views]: Row) =>
+    unreadable.read(id, () => decodeImage(id, text, Number(access), Number.parseInt(views, 10)));
 
-  const toRecords = (answer: unknown) => triples(answer).flatMap((triple) => toRecord(triple) ?? []);
+  const toRecords = (answer: unknown) => rowsOf(answer).flatMap((row) => toRecord(row) ?? []);
+
+  /** The record as it is stored, and read; rejects with `unavailable` where it cannot be read. */
+  async function find(id: string): Promise<{ text: string; image: ImageRecord } | null> {
+    const [found] = rowsOf(await read(READ, id));
+    if (!found) return null;
+    const image = toRecord(found);
+    if (image) return { text: found[1], image };
+    throw new AppError('unavailable', 'The record of this image cannot be read.');
+  }
 
   /** Up to `most` records that can be read, of a list that `fetch` answers slice by slice. */
   async function readable(
@@ -119,8 +131,8 @@ export function createRedisImages(
   ): Promise<ImageRecord[]> {
     const records: ImageRecord[] = [];
     for (let offset = 0; records.length < most; ) {
-      const batch = triples(await fetch(offset, most - records.length));
-      const read = batch.flatMap((triple) => toRecord(triple) ?? []);
+      const batch = rowsOf(await fetch(offset, most - records.length));
+      const read = batch.flatMap((row) => toRecord(row) ?? []);
       records.push(...read);
       if (read.length === batch.length) break;
       offset += batch.length;
@@ -152,23 +164,16 @@ export function createRedisImages(
     lagMs: follower.lagMs,
 
     async insert(image) {
-      const { id, createdAt, lastAccess, format, size, passwordHash } = image;
-      const record = encodeImage(image, randomBytes(6).toString('base64url'));
-      const isPublic = passwordHash === null ? 1 : 0;
-      const done = await read(INSERT, id, record, createdAt, lastAccess, format, size, isPublic);
+      const { id, createdAt, lastAccess, expiresAt, viewsLeft } = image;
+      const record = encodeImage(image, newMark());
+      const done = await read(INSERT, id, record, createdAt, lastAccess, expiresAt ?? '', viewsLeft ?? '');
       if (done === 0) throw new AppError('conflict', `There is an image ${id} already.`);
-      if (isPublic) await follower.catchUp();
+      if (visibilityOf(image) === 'public') await follower.catchUp();
     },
 
     confirm: async (id) => replicas?.confirm(id),
 
-    async get(id) {
-      const [found] = triples(await read(READ, id));
-      if (!found) return null;
-      const image = toRecord(found);
-      if (image) return image;
-      throw new AppError('unavailable', 'The record of this image cannot be read.');
-    },
+    get: async (id) => (await find(id))?.image ?? null,
 
     async list(query) {
       const { text = '', after, offset, limit } = query;
@@ -219,7 +224,17 @@ export function createRedisImages(
       return removed === 1;
     },
 
-    idleSince: (before, limit) => readable(limit, (offset, most) => read(IDLE, before, offset, most)),
+    async idleSince(before, limit) {
+      const records: ImageRecord[] = [];
+      for (let offset = 0; records.length < limit; ) {
+        const answer = await read(IDLE, before, offset, limit - records.length);
+        const [passed, loaded] = answer as [number, unknown];
+        if (passed === 0) break;
+        records.push(...toRecords(loaded));
+        offset += passed;
+      }
+      return records;
+    },
 
     recent: ({ offset, limit }) =>
       readable(limit, (passed, most) => read(RECENT, offset + passed, offset + passed + most - 1)),
@@ -239,7 +254,8 @@ export function createRedisImages(
       const count = (format: Format) => ({ format, count: total(`format:${format}`) });
       return {
         images: total('images'),
-        protected: total('protected'),
+        protected: total('protected') - total('unlisted'),
+        unlisted: total('unlisted'),
         bytes: total('bytes'),
         formats: [...FORMATS]
           .sort()
@@ -248,6 +264,7 @@ export function createRedisImages(
       };
     },
 
+    ...createImageEnds({ redis, keys: all, find, toRecords, catchUp: follower.catchUp }),
     ...createImageCare(redis, all),
   };
 }
@@ -256,14 +273,14 @@ function placeOf({ createdAt, id }: ImageRecord): Place {
   return { createdAt, id };
 }
 
-/** Id, record and last access, as the scripts answer them one behind the other. */
-type Triple = [id: string, text: string, access: string];
+/** Id, record, last access and views, as the scripts answer them one behind the other. */
+type Row = [id: string, text: string, access: string, views: string];
 
-function triples(answer: unknown): Triple[] {
+function rowsOf(answer: unknown): Row[] {
   const flat = answer as string[];
-  const found: Triple[] = [];
-  for (let index = 0; index < flat.length; index += 3) {
-    found.push([flat[index] ?? '', flat[index + 1] ?? '', flat[index + 2] ?? '']);
+  const found: Row[] = [];
+  for (let index = 0; index < flat.length; index += 4) {
+    found.push([flat[index] ?? '', flat[index + 1] ?? '', flat[index + 2] ?? '', flat[index + 3] ?? '']);
   }
   return found;
 }

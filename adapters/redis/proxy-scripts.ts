@@ -2,7 +2,7 @@ import { script } from './connection.ts';
 import { fenced } from './fence.ts';
 import { LOG } from './log.ts';
 import { proxyField as field } from './proxy-codec.ts';
-import { DECODE } from './schema.ts';
+import { decoder } from './schema.ts';
 
 /**
  * KEYS of every script here: records (id to record), ids (endpoint to id), last id, log, fences. ARGV begins with a fence,
@@ -10,6 +10,8 @@ import { DECODE } from './schema.ts';
  */
 
 const FENCE = fenced('KEYS[5]');
+
+const DECODE = decoder();
 
 const REMOVE = `${DECODE}
 local function remove(id, proxy)

@@ -1,9 +1,13 @@
 import { AppError } from '../../src/errors.ts';
 import { type RedisConnection, script } from './connection.ts';
 
-/** The shape in which this program writes records. A field at the end of a record is no new shape: see `lib/fields.ts`. */
-const VERSION = 1;
-/** The oldest program that can read what this one writes, by the shape that it writes itself. */
+/**
+ * The newest shape in which this program writes records. A field at the end of a record is no new shape: see `lib/fields.ts`.
+ * An image that not everybody may see for ever is of the second, which is the first one with its number before it, so
+ * that an older program, which would show it to everybody for ever, passes it over.
+ */
+const VERSION = 2;
+/** The oldest program that can read what this one writes, but for some records, by the shape that it writes itself. */
 const LEAST_READER = 1;
 
 /** A program, by the shape of the records that it writes and the oldest one that can read them. */
@@ -43,20 +47,26 @@ export async function agreeOnSchema(
 
 /**
  * The array of values that a record is stored as. A record says its version: the first one begins with the array, later
- * ones begin with their number.
+ * ones begin with their number, of which `known` is read, too.
  * @throws {TypeError} where it is none, or of a version that this program does not know.
  */
-export function parseRecord(text: string): unknown[] {
-  const version = /^\d+(?=\[)/.exec(text)?.[0];
-  if (version !== undefined) throw new TypeError(`a record of version ${version} is newer than this program`);
-  const values: unknown = JSON.parse(text);
+export function parseRecord(text: string, known = ''): unknown[] {
+  const version = /^\d+(?=\[)/.exec(text)?.[0] ?? '';
+  if (version !== '' && version !== known) {
+    throw new TypeError(`a record of version ${version} is newer than this program`);
+  }
+  const values: unknown = JSON.parse(text.slice(version.length));
   if (!Array.isArray(values)) throw new TypeError('a record must be an array');
   return values;
 }
 
-/** Lua: `decode(text)` answers the array of a record, or nil where it is none: one record must not stop what is done with all. */
-export const DECODE = `
+/**
+ * Lua: `decode(text)` answers the array of a record, or nil where it is none: one record must not stop what is done with all.
+ * `known` as for `parseRecord`.
+ */
+export const decoder = (known = '') => `
 local function decode(text)
+  if string.sub(text, 1, ${known.length + 1}) == '${known}[' then text = string.sub(text, ${known.length + 1}) end
   if string.sub(text, 1, 1) ~= '[' then return nil end
   local ok, values = pcall(cjson.decode, text)
   if ok and values[1] ~= nil then return values end

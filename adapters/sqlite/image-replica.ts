@@ -20,7 +20,6 @@ export function createImageReplica(database: Database): SqliteImageReplica {
     `SELECT name FROM sqlite_schema WHERE type = 'trigger' AND tbl_name = 'images'`,
   );
   for (const { name } of triggers.all()) database.prepare(`DROP TRIGGER ${name}`).run();
-  const known = database.prepare('SELECT 1 FROM images WHERE id = ?');
   // Copied first, and brought into the index of the search when all are there: a search reads what is not in it yet.
   database.prepare('UPDATE image_index SET below = ?').run(Number.MAX_SAFE_INTEGER);
 
@@ -30,7 +29,7 @@ export function createImageReplica(database: Database): SqliteImageReplica {
     apply(images, removed) {
       database.transaction(() => {
         for (const id of removed) rows.remove(id);
-        for (const image of images) if (!known.get(image.id)) rows.insert(image);
+        for (const image of images) if (!rows.change(image.id, image)) rows.insert(image);
       });
     },
 

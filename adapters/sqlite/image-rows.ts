@@ -1,11 +1,11 @@
 import { IMAGE_FIELDS } from '../../src/image/fields.ts';
-import type { ImageRecord } from '../../src/image/image.ts';
+import { type ImageChange, type ImageRecord, visibilityOf } from '../../src/image/image.ts';
 import { columnOf, namesOf } from '../../src/lib/fields.ts';
 import type { Database } from './database.ts';
 import { createPlacer } from './image-order.ts';
-import type { ImageSearch } from './image-search.ts';
+import { type ImageSearch, LISTED } from './image-search.ts';
 
-const FIELDS = ['id', ...namesOf(IMAGE_FIELDS), 'lastAccess'] as const;
+const FIELDS = ['id', ...namesOf(IMAGE_FIELDS), 'lastAccess', 'viewsLeft'] as const;
 const COLUMNS = FIELDS.map(columnOf).join(', ');
 
 /** What to select so that a row is an `ImageRecord`. */
@@ -17,6 +17,8 @@ export interface ImageRows {
   insert(image: ImageRecord, position?: number): void;
   /** False where there was none. */
   remove(id: string): boolean;
+  /** Answers the record as it is then; `null` where there is none. */
+  change(id: string, change: ImageChange): ImageRecord | null;
 }
 
 export function createImageRows(
@@ -24,10 +26,19 @@ export function createImageRows(
   search: Pick<ImageSearch, 'add' | 'remove' | 'move'>,
 ): ImageRows {
   const insertRow = database.prepare(
-    `INSERT INTO images (pos, ${COLUMNS}) VALUES (?, ${FIELDS.map(() => '?').join(', ')})`,
+    `INSERT INTO images (pos, ends_at, ${COLUMNS}) VALUES (?, ?, ${FIELDS.map(() => '?').join(', ')})`,
   );
   const deleteRow = database.prepare<{ pos: number; listed: number }>(
-    'DELETE FROM images WHERE id = ? RETURNING pos, password_hash IS NULL AS listed',
+    `DELETE FROM images WHERE id = ? RETURNING pos, ${LISTED} AS listed`,
+  );
+  const before = database.prepare<ImageRecord & { pos: number; listed: number }>(
+    `SELECT pos, ${LISTED} AS listed, ${RECORD} FROM images WHERE id = ?`,
+  );
+  // While the last view is being sent the end of that stands, unless the new one comes first.
+  const changeRow = database.prepare(
+    `UPDATE images SET filename = ?, password_hash = ?, unlisted = ?, expires_at = ?,
+       ends_at = CASE WHEN views_left = 0 THEN min(ends_at, ifnull(?, ends_at)) ELSE ? END
+     WHERE id = ?`,
   );
   const moveRow = database.prepare('UPDATE images SET pos = ? WHERE pos = ?');
   const place = createPlacer(database, (from, to) => {
@@ -37,14 +48,28 @@ export function createImageRows(
 
   return {
     insert(image, position = place(image)) {
-      insertRow.run(position, ...FIELDS.map((field) => image[field]));
-      if (image.passwordHash === null) search.add(position, image);
+      insertRow.run(position, image.expiresAt, ...FIELDS.map((field) => image[field]));
+      if (visibilityOf(image) === 'public') search.add(position, image);
     },
 
     remove(id) {
       const [gone] = deleteRow.all(id);
       if (gone?.listed) search.remove(gone.pos);
       return gone !== undefined;
+    },
+
+    change(id, change) {
+      const found = before.get(id);
+      if (!found) return null;
+      const { pos, listed, ...record } = found;
+      const image = { ...record, ...change };
+      const { filename, passwordHash, unlisted, expiresAt } = image;
+      changeRow.run(filename, passwordHash, unlisted, expiresAt, expiresAt, expiresAt, id);
+      const isListed = visibilityOf(image) === 'public';
+      if (listed && isListed && record.filename === image.filename) return image;
+      if (listed) search.remove(pos);
+      if (isListed) search.add(pos, image);
+      return image;
     },
   };
 }

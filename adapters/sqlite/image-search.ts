@@ -27,6 +27,9 @@ export interface SearchSteps {
 }
 const STEPS: SearchSteps = { read: 500, added: 100 };
 
+/** The images that every list and search is about. It is the condition of an index, so that it must be written in this way. */
+export const LISTED = 'password_hash IS NULL AND unlisted = 0';
+
 /** A search lets other work have its turn after this time in ms. */
 const TURN_MS = 8;
 
@@ -38,10 +41,10 @@ export function createImageSearch(database: Database, steps = STEPS): ImageSearc
   const getMark = database.prepare<{ below: number }>('SELECT below FROM image_index');
   const setMark = database.prepare('UPDATE image_index SET below = ?');
   const byPosition = database.prepare<Searched>(
-    'SELECT id, filename, format FROM images WHERE pos = ? AND password_hash IS NULL',
+    `SELECT id, filename, format FROM images WHERE pos = ? AND ${LISTED}`,
   );
   const older = database.prepare<Position>(
-    `SELECT pos FROM images INDEXED BY images_public WHERE pos < ? AND password_hash IS NULL
+    `SELECT pos FROM images INDEXED BY images_listed WHERE pos < ? AND ${LISTED}
      ORDER BY pos DESC LIMIT ?`,
   );
   const addText = database.prepare('INSERT INTO image_text (rowid, text) VALUES (?, ?)');

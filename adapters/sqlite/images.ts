@@ -1,11 +1,13 @@
 import { AppError } from '../../src/errors.ts';
-import type { Format, ImageRecord } from '../../src/image/image.ts';
+import type { Format, ImageRecord, Visibility } from '../../src/image/image.ts';
 import { type ImageStore, MOST_COUNTED, type Page, type PageQuery } from '../../src/image/store.ts';
 import type { Database } from './database.ts';
 import { createFences } from './fences.ts';
+import { createImageEnds } from './image-ends.ts';
 import { createLocator } from './image-order.ts';
 import { createImageRows, RECORD } from './image-rows.ts';
-import { createImageSearch, type SearchSteps } from './image-search.ts';
+import { createImageSearch, LISTED, type SearchSteps } from './image-search.ts';
+import { VISIBILITY } from './schema.ts';
 
 /** The position above all images. */
 const TOP = Number.MAX_SAFE_INTEGER;
@@ -17,19 +19,22 @@ const TOP = Number.MAX_SAFE_INTEGER;
 export function createSqliteImages(database: Database, searchSteps?: SearchSteps): ImageStore {
   const byId = database.prepare<ImageRecord>(`SELECT ${RECORD} FROM images WHERE id = ?`);
   const publicPage = database.prepare<{ pos: number }>(
-    `SELECT pos FROM images INDEXED BY images_public WHERE password_hash IS NULL AND pos < ?
+    `SELECT pos FROM images INDEXED BY images_listed WHERE ${LISTED} AND pos < ?
      ORDER BY pos DESC LIMIT ? OFFSET ?`,
   );
   const byPosition = database.prepare<ImageRecord>(
-    `SELECT ${RECORD} FROM images WHERE pos IN (SELECT value FROM json_each(?)) AND password_hash IS NULL
+    `SELECT ${RECORD} FROM images WHERE pos IN (SELECT value FROM json_each(?)) AND ${LISTED}
      ORDER BY pos DESC`,
   );
   const publicCount = database.prepare<{ total: number }>(
-    'SELECT ifnull(sum(count), 0) AS total FROM image_counts WHERE protected = 0',
+    `SELECT ifnull(sum(count), 0) AS total FROM image_counts WHERE visibility = 'public'`,
   );
   const setAccess = database.prepare('UPDATE images SET last_access = ? WHERE id = ? AND last_access < ?');
   const idle = database.prepare<ImageRecord>(
-    `SELECT ${RECORD} FROM images WHERE last_access < ? ORDER BY last_access, id LIMIT ?`,
+    `SELECT ${RECORD} FROM images WHERE ends_at IS NULL AND last_access < ? ORDER BY last_access, id LIMIT ?`,
+  );
+  const hasNoEnd = database.prepare(
+    'SELECT 1 FROM images WHERE id = ? AND ends_at IS NULL AND last_access < ?',
   );
   const recent = database.prepare<ImageRecord>(
     `SELECT ${RECORD} FROM images ORDER BY last_access DESC, id DESC LIMIT ? OFFSET ?`,
@@ -37,7 +42,7 @@ export function createSqliteImages(database: Database, searchSteps?: SearchSteps
   const known = database.prepare<{ id: string }>(
     'SELECT id FROM images WHERE id IN (SELECT value FROM json_each(?))',
   );
-  const counts = database.prepare<{ format: Format; protected: number; count: number; bytes: number }>(
+  const counts = database.prepare<{ format: Format; visibility: Visibility; count: number; bytes: number }>(
     'SELECT * FROM image_counts WHERE count > 0 ORDER BY format',
   );
   const agreement = database.prepare<{ records: number; counted: number }>(
@@ -47,10 +52,11 @@ export function createSqliteImages(database: Database, searchSteps?: SearchSteps
   const recount = [
     'DELETE FROM image_counts',
     `INSERT INTO image_counts
-       SELECT format, password_hash IS NOT NULL, count(*), sum(size) FROM images GROUP BY 1, 2`,
+       SELECT format, ${VISIBILITY('images')}, count(*), sum(size) FROM images GROUP BY 1, 2`,
   ].map((sql) => database.prepare(sql));
   const buried = database.prepare<{ id: string }>(
-    'SELECT id FROM tombstones WHERE id IN (SELECT value FROM json_each(?))',
+    `SELECT value AS id FROM json_each(?)
+     WHERE value IN (SELECT id FROM tombstones) OR value IN (SELECT id FROM image_ends)`,
   );
   const dropTombstones = database.prepare(
     `DELETE FROM tombstones WHERE at <= CAST(unixepoch('subsec') * 1000 AS INTEGER) - ?`,
@@ -58,6 +64,7 @@ export function createSqliteImages(database: Database, searchSteps?: SearchSteps
   const checkFence = createFences(database, 'images');
   const imageSearch = createImageSearch(database, searchSteps);
   const rows = createImageRows(database, imageSearch);
+  const { dropOld, ...ends } = createImageEnds(database, rows);
   const positionBelow = createLocator(database);
 
   /** A page of what the positions name; there is one more than the page has room for where others follow. */
@@ -123,9 +130,16 @@ export function createSqliteImages(database: Database, searchSteps?: SearchSteps
     async removeIdle(id, before, fence) {
       return database.freeing(() => {
         checkFence(fence);
-        const image = byId.get(id);
-        return image !== null && image.lastAccess < before && rows.remove(id);
+        return hasNoEnd.get(id, before) !== null && rows.remove(id);
       });
+    },
+
+    ...ends,
+
+    async change(id, change) {
+      const changed = database.transaction(() => rows.change(id, change));
+      if (changed) await database.onDisk();
+      return changed;
     },
 
     idleSince: async (before, limit) => idle.all(before, limit),
@@ -138,13 +152,16 @@ export function createSqliteImages(database: Database, searchSteps?: SearchSteps
       const groups = counts.all();
       const sum = (rows: typeof groups, field: 'count' | 'bytes') =>
         rows.reduce((total, row) => total + row[field], 0);
+      const countOf = (kind: Visibility) =>
+        sum(
+          groups.filter(({ visibility }) => visibility === kind),
+          'count',
+        );
       const formats = [...new Set(groups.map(({ format }) => format))];
       return {
         images: sum(groups, 'count'),
-        protected: sum(
-          groups.filter((group) => group.protected === 1),
-          'count',
-        ),
+        protected: countOf('protected'),
+        unlisted: countOf('unlisted'),
         bytes: sum(groups, 'bytes'),
         formats: formats.map((format) => ({
           format,
@@ -160,6 +177,7 @@ export function createSqliteImages(database: Database, searchSteps?: SearchSteps
 
     async dropTombstones(ageMs) {
       dropTombstones.run(ageMs);
+      dropOld();
     },
 
     prepare: imageSearch.build,

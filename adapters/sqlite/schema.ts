@@ -148,6 +148,48 @@ const logins: Migration = [
   `CREATE INDEX proxies_login ON proxies (id) WHERE login IS NOT NULL`,
 ];
 
+/** SQL for whom an image is shown to. */
+export const VISIBILITY = (row: string) =>
+  `CASE WHEN ${row}.password_hash IS NOT NULL THEN 'protected' WHEN ${row}.unlisted = 1 THEN 'unlisted' ELSE 'public' END`;
+const countImage = (row: string) =>
+  `INSERT INTO image_counts VALUES (${row}.format, ${VISIBILITY(row)}, 1, ${row}.size)
+    ON CONFLICT DO UPDATE SET count = count + 1, bytes = bytes + excluded.bytes;`;
+const uncountImage = (row: string) =>
+  `UPDATE image_counts SET count = count - 1, bytes = bytes - ${row}.size
+    WHERE (format, visibility) = (${row}.format, ${VISIBILITY(row)});`;
+
+/**
+ * Who sees an image, and for how long. `ends_at` is when its record goes: at its expiry, or when its last view, which is being
+ * sent, counts as seen. What came to its end is remembered in `image_ends`.
+ */
+const imageEnds: Migration = [
+  `ALTER TABLE images ADD COLUMN unlisted INTEGER NOT NULL DEFAULT 0`,
+  `ALTER TABLE images ADD COLUMN expires_at INTEGER`,
+  `ALTER TABLE images ADD COLUMN max_views INTEGER`,
+  `ALTER TABLE images ADD COLUMN views_left INTEGER`,
+  `ALTER TABLE images ADD COLUMN views_open INTEGER NOT NULL DEFAULT 0`,
+  `ALTER TABLE images ADD COLUMN ends_at INTEGER`,
+  `CREATE INDEX images_ending ON images (ends_at, last_access, id)`,
+  `DROP INDEX images_public`,
+  `CREATE INDEX images_listed ON images (pos) WHERE password_hash IS NULL AND unlisted = 0`,
+  `CREATE TABLE image_ends (id TEXT PRIMARY KEY, at INTEGER NOT NULL) STRICT, WITHOUT ROWID`,
+  `DROP TRIGGER images_inserted`,
+  `DROP TRIGGER images_deleted`,
+  `CREATE TABLE counts_before AS SELECT * FROM image_counts`,
+  `DROP TABLE image_counts`,
+  `CREATE TABLE image_counts (
+    format TEXT NOT NULL, visibility TEXT NOT NULL, count INTEGER NOT NULL, bytes INTEGER NOT NULL,
+    PRIMARY KEY (format, visibility)
+  ) STRICT, WITHOUT ROWID`,
+  `INSERT INTO image_counts
+    SELECT format, CASE protected WHEN 1 THEN 'protected' ELSE 'public' END, count, bytes FROM counts_before`,
+  `DROP TABLE counts_before`,
+  `CREATE TRIGGER images_inserted AFTER INSERT ON images BEGIN ${countImage('new')} END`,
+  `CREATE TRIGGER images_deleted AFTER DELETE ON images BEGIN ${uncountImage('old')} END`,
+  `CREATE TRIGGER images_changed AFTER UPDATE OF password_hash, unlisted ON images
+    BEGIN ${uncountImage('old')} ${countImage('new')} END`,
+];
+
 /** Every step there ever was, oldest first. */
 export const migrations: readonly Migration[] = [
   [...proxies, ...images, ...state],
@@ -158,4 +200,5 @@ export const migrations: readonly Migration[] = [
   imageIndex,
   tamperingAndReports,
   logins,
+  imageEnds,
 ];

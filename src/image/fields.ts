@@ -1,8 +1,8 @@
 import type { FieldsOf } from '../lib/fields.ts';
 import type { ImageRecord } from './image.ts';
 
-/** What a store keeps of an image in one piece. Its id is the key, and the last access changes by itself. */
-export type ImageFacts = Omit<ImageRecord, 'id' | 'lastAccess'>;
+/** What a store keeps of an image in one piece. Its id is the key; the last access and the views left change by themselves. */
+export type ImageFacts = Omit<ImageRecord, 'id' | 'lastAccess' | 'viewsLeft'>;
 
 /**
  * The fields of an image as every store keeps them. A new one goes to the end, says in `added` what older records are
@@ -20,4 +20,7 @@ export const IMAGE_FIELDS: FieldsOf<ImageFacts> = {
   hash: { kind: 'text' },
   uploader: { kind: 'text' },
   deleteTokenHash: { kind: 'text' },
+  unlisted: { kind: 'integer', added: 0 },
+  expiresAt: { kind: 'integer', nullable: true },
+  maxViews: { kind: 'integer', nullable: true },
 };

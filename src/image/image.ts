@@ -18,6 +18,13 @@ export const MEDIA_TYPES: Record<Format, string> = {
   gif: 'image/gif',
 };
 
+/** Who is shown an image: everybody in the lists, who has the link, or who has the password, too. */
+export const VISIBILITIES = ['public', 'unlisted', 'protected'] as const;
+export type Visibility = (typeof VISIBILITIES)[number];
+
+/** The end of what never expires: the last moment that a date can name. */
+export const NEVER = 8_640_000_000_000_000;
+
 /** Everything that is remembered about an image. Times are ms since 1970. */
 export interface ImageRecord {
   /** 12 random letters and digits. */
@@ -36,12 +43,31 @@ export interface ImageRecord {
   hash: string;
   /** Canonical address of the uploader; after `shared ` where it gave no right to delete. */
   uploader: string;
-  /** `null`: public. Else a salted hash in the form of `password.ts`. */
+  /** `null`: no password is needed. Else a salted hash in the form of `password.ts`. */
   passwordHash: string | null;
   /** SHA-256 of the delete token in hexadecimal. */
   deleteTokenHash: string;
   createdAt: number;
   lastAccess: number;
+  /** 1: whoever has the link sees it, but no list and no search has it. */
+  unlisted: 0 | 1;
+  /** From then on nobody sees it. `null`: it goes when nobody has opened it for long; `NEVER`: not even then. */
+  expiresAt: number | null;
+  /** How often its file may be sent; `null`: any number of times. */
+  maxViews: number | null;
+  /** How often it may still be sent; `null` where that is not limited. Taken and given back by the store alone. */
+  viewsLeft: number | null;
+}
+
+/** What of a stored image can be changed. */
+export type ImageChange = Partial<Pick<ImageRecord, 'filename' | 'passwordHash' | 'unlisted' | 'expiresAt'>>;
+
+export function visibilityOf({
+  passwordHash,
+  unlisted,
+}: Pick<ImageRecord, 'passwordHash' | 'unlisted'>): Visibility {
+  if (passwordHash !== null) return 'protected';
+  return unlisted === 1 ? 'unlisted' : 'public';
 }
 
 /** What an uploader may ask for; the defaults are those of the interface. */

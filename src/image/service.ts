@@ -278,6 +278,10 @@ export async function createImageService(options: ImageServiceOptions): Promise<
           deleteTokenHash: hashOf(deleteToken),
           createdAt: now(),
           lastAccess: now(),
+          unlisted: 0,
+          expiresAt: null,
+          maxViews: null,
+          viewsLeft: null,
         };
         await options.mayStore?.(hash);
         const release = await options.quota?.reserve(size);

@@ -1,8 +1,11 @@
 import type { Fence } from '../lib/locks.ts';
-import type { Format, ImageRecord } from './image.ts';
+import type { Format, ImageChange, ImageRecord } from './image.ts';
 
 /** Matches of a search are counted up to this number. */
 export const MOST_COUNTED = 10_000;
+
+/** So long an image that came to its end is told from one that never was: 30 days. */
+export const END_REMEMBERED_MS = 30 * 86_400_000;
 
 /** Where an image stands in the list: newest first, ties by id. */
 export type Place = Pick<ImageRecord, 'createdAt' | 'id'>;
@@ -33,6 +36,8 @@ export interface ImageSummary {
   images: number;
   /** How many of them have a password. */
   protected: number;
+  /** How many have none and are in no list. */
+  unlisted: number;
   bytes: number;
   formats: { format: Format; count: number }[];
 }
@@ -59,27 +64,49 @@ export interface ImageStore {
   confirm(id: string): Promise<void>;
   /** The record, or `null`. */
   get(id: string): Promise<ImageRecord | null>;
-  /** A page of the public images (no password), newest first, ties by id. */
+  /** A page of the public images (no password, not unlisted), newest first, ties by id. */
   list(query: PageQuery): Promise<Page<ImageRecord>>;
   /** Moves last accesses forward, never back; unknown ids are passed over. */
   touch(accesses: ReadonlyMap<string, number>): Promise<void>;
   /** Removes a record and leaves a tombstone; false when there was none. */
   remove(id: string): Promise<boolean>;
+  /** Changes what is given, all at once, and answers the record as it is then; `null` when there is none. */
+  change(id: string, change: ImageChange): Promise<ImageRecord | null>;
   /**
-   * Removes a record, and leaves a tombstone, if it was last accessed before the time; false when it was not, or there
-   * was none. Rejects with `conflict` where the fence is older than one that the store has seen.
+   * Removes a record, and leaves a tombstone, if it was last accessed before the time and has no end of its own; false when
+   * not, or there was none. Rejects with `conflict` where the fence is older than one that the store has seen.
    */
   removeIdle(id: string, before: number, fence?: Fence): Promise<boolean>;
-  /** Records last accessed before the time, the longest idle first. */
+  /** Records without an end of their own that were last accessed before the time, the longest idle first. */
   idleSince(before: number, limit: number): Promise<ImageRecord[]>;
+  /**
+   * Takes one of the views that an image has left, before its file is sent; false where none is left, the image has no limit, or
+   * there is none. `token`: fresh for each view, so that a store may repeat the command. Where it is the last one
+   * and nobody ends it, as its server died, it counts as seen at `until`.
+   */
+  takeView(id: string, token: string, until: number): Promise<boolean>;
+  /**
+   * Ends a view that was taken: it was seen, or is given back. Removes the record where all views were seen, leaves a
+   * tombstone, and answers true then.
+   */
+  endView(id: string, token: string, seen: boolean): Promise<boolean>;
+  /** Records whose end, by expiry or by a last view that nobody ended, was not after the time; the first to end first. */
+  endedBy(time: number, limit: number): Promise<ImageRecord[]>;
+  /** Removes a record whose end was not after the time, and leaves a tombstone; false when it was, or there was none. */
+  removeEnded(id: string, time: number): Promise<boolean>;
+  /** Whether an image with this id came to its end, by `endView` or `removeEnded`, in the last `END_REMEMBERED_MS`. */
+  hasEnded(id: string): Promise<boolean>;
   /** Records, protected ones too, last accessed (or stored) first. */
   recent(query: { offset: number; limit: number }): Promise<ImageRecord[]>;
   /** Which of the ids have a record. */
   existing(ids: readonly string[]): Promise<Set<string>>;
   summary(): Promise<ImageSummary>;
-  /** Which of the ids have a tombstone: the image was removed, and its files may still be there. */
+  /** Which of the ids have a tombstone, or came to their end: the image was removed, and its files may still be there. */
   buried(ids: readonly string[]): Promise<Set<string>>;
-  /** Forgets the tombstones that are at least so old, in ms. To be called when their files were seen to be gone. */
+  /**
+   * Forgets the tombstones that are at least so old, in ms, and the ends that are not remembered any more. To be called when
+   * their files were seen to be gone.
+   */
   dropTombstones(ageMs: number): Promise<void>;
   /** What in the store contradicts itself: indices that know more or fewer images than there are records. */
   faults(): Promise<StoreFault[]>;

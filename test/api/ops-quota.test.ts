@@ -45,7 +45,7 @@ describe('the quota', () => {
     now: () => 0,
   };
   const stored = (bytes: number) => ({
-    summary: async () => ({ images: 1, protected: 0, bytes, formats: [] }),
+    summary: async () => ({ images: 1, protected: 0, unlisted: 0, bytes, formats: [] }),
   });
 
   test('does not let two uploads at the same time into the same room', async () => {

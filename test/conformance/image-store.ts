@@ -3,6 +3,7 @@ import type { ImageRecord } from '../../src/image/image.ts';
 import type { ImageStore } from '../../src/image/store.ts';
 import { image } from '../support/records.ts';
 import { type Open, storeTest, type Test } from '../support/runner.ts';
+import { imageEndsConformance } from './image-ends.ts';
 import { imageSearchConformance } from './image-search.ts';
 
 const EMPTY = { items: [], total: 0, exact: true, next: null };
@@ -239,7 +240,7 @@ export function imageStoreConformance(runner: Test, open: Open<ImageStore>): voi
     await store.insert(image({ id: 'd', size: 5_000_000_000, format: 'gif' }));
     await store.remove('d');
     const { formats, ...numbers } = await store.summary();
-    assert.deepEqual(numbers, { images: 3, protected: 1, bytes: 123 });
+    assert.deepEqual(numbers, { images: 3, protected: 1, unlisted: 0, bytes: 123 });
     assert.deepEqual(
       formats.filter(({ count }) => count > 0).sort((a, b) => (a.format < b.format ? -1 : 1)),
       [
@@ -288,5 +289,6 @@ export function imageStoreConformance(runner: Test, open: Open<ImageStore>): voi
     assert.deepEqual(await store.buried([]), new Set());
   });
 
+  imageEndsConformance(runner, open);
   imageSearchConformance(runner, open);
 }

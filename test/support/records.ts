@@ -17,6 +17,10 @@ export function image(fields: Partial<ImageRecord> = {}): ImageRecord {
     deleteTokenHash: 'b'.repeat(64),
     createdAt: 1_700_000_000_000,
     lastAccess: 1_700_000_000_000,
+    unlisted: 0,
+    expiresAt: null,
+    maxViews: null,
+    viewsLeft: null,
     ...fields,
   };
 }

@@ -50,10 +50,17 @@ describe('records that the first version left in Redis', () => {
 
   test('an image reads as it was, without the mark of its request', () => {
     const text = '["webp",2048,null,1700000000000,"cat.png",640,480,1,"aa","192.0.2.1","bb","01234567"]';
-    expect(decodeImage('Zk3vQ8mT1xYb', text, 5)).toEqual({
+    expect(decodeImage('Zk3vQ8mT1xYb', text, 5, 0)).toEqual({
       ...{ id: 'Zk3vQ8mT1xYb', format: 'webp', size: 2048, passwordHash: null, createdAt: 1_700_000_000_000 },
       ...{ filename: 'cat.png', width: 640, height: 480, frames: 1, hash: 'aa', uploader: '192.0.2.1' },
-      ...{ deleteTokenHash: 'bb', lastAccess: 5 },
+      ...{
+        deleteTokenHash: 'bb',
+        lastAccess: 5,
+        unlisted: 0,
+        expiresAt: null,
+        maxViews: null,
+        viewsLeft: null,
+      },
     });
   });
 
