@@ -12,6 +12,8 @@ interface Counts {
   passed: number;
   failed: number;
   skipped: number;
+  /** The tests that failed, by name, so that the end of a long log tells which. */
+  failures?: string[];
 }
 
 const scratch = await mkdtemp(join(tmpdir(), 'picpool-check-'));
@@ -80,10 +82,16 @@ async function suite(args: (report: string) => string[]): Promise<Counts> {
   const exitCode = await spawn(args(report));
   const xml = await readFile(report, 'utf8').catch(() => '');
   const cases = xml.match(/<testcase\b[^>]*?(\/>|>[\s\S]*?<\/testcase>)/g) ?? [];
-  const failed = cases.filter((text) => /<(failure|error)\b/.test(text)).length;
+  const failures = cases.filter((text) => /<(failure|error)\b/.test(text)).map(nameOf);
   const skipped = cases.filter((text) => /<skipped\b/.test(text)).length;
-  const diedOtherwise = exitCode !== 0 && failed === 0;
-  return { passed: cases.length - failed - skipped, failed: failed + (diedOtherwise ? 1 : 0), skipped };
+  if (exitCode !== 0 && failures.length === 0) failures.push(`the runner, which ended with ${exitCode}`);
+  return { passed: cases.length - failures.length - skipped, failed: failures.length, skipped, failures };
+}
+
+/** File and name of a test of the report, as `<testcase name="..." file="...">` has them. */
+function nameOf(testcase: string): string {
+  const attribute = (name: string) => testcase.match(new RegExp(`\\b${name}="([^"]*)"`))?.[1] ?? '';
+  return [attribute('file') || attribute('classname'), attribute('name')].filter(Boolean).join(': ');
 }
 
 const chosen = process.argv.slice(2);
@@ -99,6 +107,7 @@ for (const [name, run] of Object.entries(steps)) {
   });
   const seconds = ((performance.now() - startedAt) / 1000).toFixed(1);
   summary.push(`${counts.failed === 0 ? 'ok  ' : 'FAIL'} ${name} (${seconds} s)`);
+  for (const failure of counts.failures ?? []) summary.push(`     ${failure}`);
   for (const key of ['passed', 'failed', 'skipped'] as const) total[key] += counts[key];
 }
 await rm(scratch, { recursive: true });
