@@ -14,6 +14,7 @@ import { createDirectLinkCache } from './serve/direct-link-cache.ts';
 import { type ErrorHeaders, PRIVATE_CACHE } from './serve/serve.ts';
 import type { ImageService } from './service.ts';
 import { sharexUploader } from './sharex.ts';
+import { createIntake } from './upload/intake.ts';
 import { createUploads } from './uploads.ts';
 import { infoView, listView } from './views.ts';
 
@@ -28,7 +29,7 @@ export interface ImageRoutesOptions {
   site: Site;
   /** True where only holders of tokens may upload. */
   needsToken?: boolean;
-  /** Counts each further file of a form; see `createUploads`. */
+  /** Counts each further file of a form; see `createIntake`. */
   countUpload?: (peer: string) => Promise<void>;
   /** True, the default, where scripts of every site may read the files of public images. */
   cors?: boolean;
@@ -38,7 +39,8 @@ export interface ImageRoutesOptions {
 export function imageRoutes(options: ImageRoutesOptions) {
   const { service, contextOf, basePath, site, needsToken = false, cors = true, countUpload } = options;
   const pages = createPages({ service, site, basePath });
-  const upload = createUploads({ service, contextOf, pages, basePath, countUpload });
+  const intake = createIntake({ service, contextOf, countUpload });
+  const upload = createUploads({ intake, contextOf, pages, basePath });
   const baseOf = (request: Request) => contextOf(request).origin + basePath;
 
   async function list(

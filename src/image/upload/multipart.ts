@@ -5,8 +5,6 @@ import { AppError, invalidParameter } from '../../errors.ts';
 import { createAbortable } from '../../lib/abortable.ts';
 import { tooLarge } from './body.ts';
 
-/** The field that carries the picture. */
-const IMAGE = 'image';
 const MAX_FIELDS = 20;
 /** Pictures of one form. */
 export const MAX_FILES = 20;
@@ -15,6 +13,16 @@ const MAX_HEADER_BYTES = 8192;
 
 /** What a form may add to its file: text fields, headers and boundaries. */
 export const FORM_OVERHEAD_BYTES = 256 * 1024;
+
+/** How a form carries pictures. */
+export interface FormShape {
+  /** Names of the fields of pictures; faults name the first one. */
+  names: readonly [string, ...string[]];
+  /** Most pictures of a form; 20 where it is not given. */
+  most?: number;
+  /** Called with the text fields that came before the first picture; where it rejects, no picture is read. */
+  beforePicture?: ((fields: Readonly<Record<string, string>>) => Promise<void>) | undefined;
+}
 
 interface Arriving<T> {
   file: Readable;
@@ -29,18 +37,26 @@ export interface Form<T> {
   files: { filename: string | null; stored: T }[];
 }
 
+export interface FormReading<T> {
+  contentType: string;
+  shape: FormShape;
+  /** Of each picture, as it is sent. */
+  maxBytes: number;
+  /** Consumes a picture while it arrives. */
+  store: (picture: AsyncIterable<Uint8Array>) => Promise<T>;
+}
+
 /**
- * Reads a multipart form with at least one part named `image`, each of which `store` consumes while it arrives; other files
- * are passed over. `maxBytes`: of each.
+ * Reads a multipart form with at least one picture; files in other fields are passed over.
  * @throws {AppError} `invalid_body` when the form is broken, `invalid_parameter` naming a field, `too_large`.
  */
 export async function readForm<T>(
-  contentType: string,
   body: AsyncIterable<Uint8Array>,
-  maxBytes: number,
-  store: (image: Readable) => Promise<T>,
+  { contentType, shape, maxBytes, store }: FormReading<T>,
 ): Promise<Form<T>> {
-  const parser = createParser(contentType, maxBytes);
+  const { names, most = MAX_FILES, beforePicture } = shape;
+  const [field] = names;
+  const parser = createParser(contentType, maxBytes, names);
   const { wait, stop } = createAbortable();
   let fault: unknown = null;
   const reject = (error: unknown) => {
@@ -60,17 +76,19 @@ export async function readForm<T>(
   });
   parser.on('file', (name, file: BusboyFileStream, filename) => {
     file.on('error', (error) => reject(broken(error)));
-    if (name !== IMAGE) return void file.resume();
-    if (images.length === MAX_FILES) {
-      return reject(
-        invalidParameter(IMAGE, `A form may bring ${MAX_FILES} files in the field image at most.`),
-      );
-    }
+    if (!names.includes(name)) return void file.resume();
+    if (images.length === most) return reject(tooMany(field, most));
     file.on('limit', () => reject(tooLarge(maxBytes)));
-    const stored = store(file);
+    const stored = storeWhole(file, images.length === 0 ? beforePicture : undefined);
     stored.catch(reject);
     images.push({ file, filename: unescapeName(filename), stored });
   });
+
+  async function storeWhole(file: Readable, before: FormShape['beforePicture']): Promise<T> {
+    await before?.(fields);
+    // Where this fails, the stream must not be called broken for having been left.
+    return store(file.iterator({ destroyOnReturn: false }));
+  }
 
   const finished = once(parser, 'finish');
   finished.catch(() => {});
@@ -82,7 +100,7 @@ export async function readForm<T>(
     }
     parser.end();
     await wait(finished);
-    if (images.length === 0) throw invalidParameter(IMAGE, 'The form has no file in the field image.');
+    if (images.length === 0) throw invalidParameter(field, `The form has no file in the field ${field}.`);
     const all = Promise.all(images.map(async ({ filename, stored }) => ({ filename, stored: await stored })));
     return { fields, files: await wait(all) };
   } catch (error) {
@@ -90,6 +108,11 @@ export async function readForm<T>(
     await Promise.all(images.map(close));
     throw error;
   }
+}
+
+function tooMany(field: string, most: number): AppError {
+  const files = most === 1 ? 'one file' : `${most} files`;
+  return invalidParameter(field, `A form may bring ${files} in the field ${field} at most.`);
 }
 
 /** Browsers escape quotes and line ends in names, and nothing else (HTML standard, multipart/form-data). */
@@ -106,11 +129,12 @@ async function close({ file, stored }: Arriving<unknown>): Promise<void> {
   await stored.catch(() => {});
 }
 
-function createParser(contentType: string, maxBytes: number): BusboyInstance {
+function createParser(contentType: string, maxBytes: number, names: readonly string[]): BusboyInstance {
   try {
     return new Busboy({
       headers: { 'content-type': contentType },
-      isPartAFile: (name, _type, filename) => name === IMAGE || filename !== undefined,
+      isPartAFile: (name, _type, filename) =>
+        filename !== undefined || (name !== undefined && names.includes(name)),
       limits: {
         fields: MAX_FIELDS,
         fieldSize: MAX_FIELD_BYTES,

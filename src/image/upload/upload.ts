@@ -1,11 +1,13 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { type FileHandle, mkdir, open, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { AppError } from '../../errors.ts';
+import { type AppError, invalidParameter } from '../../errors.ts';
 import { storageFull } from '../../lib/storage-full.ts';
+import { decodeBase64, MOST_BASE64 } from './base64.ts';
 import { readBody, tooLarge } from './body.ts';
+import { readEncodedForm } from './encoded-form.ts';
 import { cleanFilename } from './filename.ts';
-import { FORM_OVERHEAD_BYTES, readForm } from './multipart.ts';
+import { FORM_OVERHEAD_BYTES, type Form, type FormShape, readForm } from './multipart.ts';
 
 /** A file that a client sent, before anyone has looked whether it is a picture. */
 export interface ReceivedFile {
@@ -29,6 +31,12 @@ export interface Received {
   dispose(): Promise<void>;
 }
 
+/** How a body may carry pictures, besides being one itself. */
+export interface UploadShape extends FormShape {
+  /** True where a picture may come as Base64 or as a `data:` URL: in a form of either type, or as the body. */
+  base64?: boolean;
+}
+
 export interface UploadLimits {
   /** Of the picture. */
   maxBytes: number;
@@ -41,53 +49,37 @@ export interface UploadLimits {
   totalMs?: number;
 }
 
+/** The field `image` of a form. */
+const OWN_SHAPE: UploadShape = { names: ['image'] };
+const MULTIPART = /^multipart\/form-data\s*(;|$)/i;
+const ENCODED = /^application\/x-www-form-urlencoded\s*(;|$)/i;
+
 /**
- * Takes in an upload: the fields `image` of a multipart form, or, whatever else the content type says, the body itself. The
- * bytes go to files while they arrive; all together are at most `maxBytes`.
- * @throws {AppError} `too_large`; `invalid_body` (broken, cut short, too slow); `invalid_parameter` naming `image` when nothing,
+ * Takes in an upload: the pictures of a form, or, whatever else the content type says, the body itself. The bytes go to files
+ * while they arrive; all together are at most `maxBytes`.
+ * @throws {AppError} `too_large`; `invalid_body` (broken, cut short, too slow); `invalid_parameter` naming the field when nothing,
  * or too many files, were sent; `storage_full`. No file is left then.
  */
-export async function receiveUpload(request: Request, limits: UploadLimits): Promise<Received> {
+export async function receiveUpload(
+  request: Request,
+  limits: UploadLimits,
+  shape: UploadShape = OWN_SHAPE,
+): Promise<Received> {
   const { maxBytes, folder, signal, idleMs = 30_000, totalMs = 300_000 } = limits;
-  const type = request.headers.get('content-type') ?? '';
-  const isForm = /^multipart\/form-data\s*(;|$)/i.test(type);
-  const body = readBody(request, {
-    maxBytes,
-    spareBytes: isForm ? FORM_OVERHEAD_BYTES : 0,
-    idleMs,
-    totalMs,
-    signal,
-  });
-  const paths: string[] = [];
-  let total = 0;
+  const contentType = request.headers.get('content-type') ?? '';
+  const isForm = MULTIPART.test(contentType);
+  const sentBytes = shape.base64 ? Math.ceil(maxBytes * MOST_BASE64) : maxBytes;
+  const spareBytes = sentBytes - maxBytes + (isForm ? FORM_OVERHEAD_BYTES : 0);
+  const body = readBody(request, { maxBytes, spareBytes, idleMs, totalMs, signal });
+  const { paths, store } = createStore({ folder, maxBytes, shape });
   const dispose = async () => {
     await Promise.all(paths.map((path) => rm(path, { force: true })));
   };
-  const store = async (pieces: AsyncIterable<Uint8Array>) => {
-    const path = join(folder, `upload-${randomUUID()}`);
-    paths.push(path);
-    let size = 0;
-    const hash = createHash('sha256');
-    const file = await create(folder, path);
-    try {
-      for await (const piece of pieces) {
-        total += piece.byteLength;
-        // To leave now would break the form; its rest is short.
-        if (total > maxBytes) continue;
-        hash.update(piece);
-        size += await append(file, piece);
-      }
-    } finally {
-      await file.close();
-    }
-    if (total > maxBytes) throw tooLarge(maxBytes);
-    return { path, size, hash: hash.digest('hex') };
-  };
   try {
     const { files, fields } = isForm
-      ? await readForm(type, body, maxBytes, store)
-      : { files: [{ filename: null, stored: await store(body) }], fields: {} };
-    if (files.length === 1 && files[0]?.stored.size === 0) throw noImage();
+      ? await readForm(body, { contentType, shape, maxBytes: sentBytes, store })
+      : await readWithoutParts(body, shape.base64 === true && ENCODED.test(contentType), shape, store);
+    if (files.length === 1 && files[0]?.stored.size === 0) throw noImage(shape.names[0]);
     const cleaned = files.map(({ filename, stored }) => ({
       ...stored,
       filename: filename === null ? null : cleanFilename(filename),
@@ -97,6 +89,53 @@ export async function receiveUpload(request: Request, limits: UploadLimits): Pro
     await dispose();
     throw error;
   }
+}
+
+type Stored = Omit<ReceivedFile, 'filename'>;
+type Store = (pieces: AsyncIterable<Uint8Array>) => Promise<Stored>;
+
+/** A body that is one picture, or a form without parts that has one. */
+async function readWithoutParts(
+  body: AsyncIterable<Uint8Array>,
+  isForm: boolean,
+  shape: UploadShape,
+  store: Store,
+): Promise<Form<Stored>> {
+  if (isForm) return readEncodedForm(body, shape.names, store);
+  return { files: [{ filename: null, stored: await store(body) }], fields: {} };
+}
+
+interface StoreOptions {
+  folder: string;
+  maxBytes: number;
+  shape: UploadShape;
+}
+
+/** Writes pictures to files, at most so many bytes in all; `paths` are those that were begun. */
+function createStore({ folder, maxBytes, shape }: StoreOptions): { paths: readonly string[]; store: Store } {
+  const paths: string[] = [];
+  let total = 0;
+
+  async function store(sent: AsyncIterable<Uint8Array>): Promise<Stored> {
+    const path = join(folder, `upload-${randomUUID()}`);
+    paths.push(path);
+    let size = 0;
+    const hash = createHash('sha256');
+    const file = await create(folder, path);
+    try {
+      for await (const piece of shape.base64 ? decodeBase64(sent, shape.names[0]) : sent) {
+        total += piece.byteLength;
+        if (total > maxBytes) throw tooLarge(maxBytes);
+        hash.update(piece);
+        size += await append(file, piece);
+      }
+    } finally {
+      await file.close();
+    }
+    return { path, size, hash: hash.digest('hex') };
+  }
+
+  return { paths, store };
 }
 
 async function create(folder: string, path: string): Promise<FileHandle> {
@@ -120,7 +159,6 @@ async function append(file: FileHandle, piece: Uint8Array): Promise<number> {
 }
 
 /** The file has no bytes. */
-export function noImage(): AppError {
-  const message = 'No image was sent.';
-  return new AppError('invalid_parameter', message, { details: [{ field: 'image', message }] });
+export function noImage(field: string): AppError {
+  return invalidParameter(field, 'No image was sent.');
 }

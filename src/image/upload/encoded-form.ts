@@ -1,0 +1,106 @@
+import { AppError, invalidParameter } from '../../errors.ts';
+import type { Form } from './multipart.ts';
+
+const MAX_FIELDS = 20;
+const MAX_FIELD_BYTES = 8192;
+
+/**
+ * Reads a form of the type `application/x-www-form-urlencoded` whose picture `store` consumes, as text, while it arrives.
+ * @throws {AppError} `invalid_body` for too many fields, `invalid_parameter` naming a field that is missing, too long or twice there.
+ */
+export async function readEncodedForm<T>(
+  body: AsyncIterable<Uint8Array>,
+  names: readonly [string, ...string[]],
+  store: (picture: AsyncIterable<Uint8Array>) => Promise<T>,
+): Promise<Form<T>> {
+  const fields: Record<string, string> = Object.create(null);
+  const reader = createReader(body);
+  const files: Form<T>['files'] = [];
+  try {
+    for (let count = 0; !(await reader.atEnd()); count++) {
+      if (count > MAX_FIELDS) throw new AppError('invalid_body', 'The form has too many fields.');
+      const name = await textOf(reader.until(/[=&]/), 'name');
+      if (!names.includes(name)) {
+        fields[name] = reader.last === '=' ? await textOf(reader.until(/&/), name) : '';
+      } else {
+        if (files.length > 0) throw invalidParameter(names[0], `Send one picture in the field ${names[0]}.`);
+        files.push({ filename: null, stored: await store(bytesOf(reader.until(/&/))) });
+      }
+    }
+  } finally {
+    await reader.close();
+  }
+  if (files.length === 0) {
+    throw invalidParameter(names[0], `The form has no picture in the field ${names[0]}.`);
+  }
+  return { fields, files };
+}
+
+/** Cuts a body at characters, without ever having more of it than a piece. */
+function createReader(body: AsyncIterable<Uint8Array>) {
+  const pieces = body[Symbol.asyncIterator]();
+  let text = '';
+  let last = '';
+
+  /** True where there is text; reads on where there is none. */
+  async function fill(): Promise<boolean> {
+    while (text === '') {
+      const { done, value } = await pieces.next();
+      if (done) return false;
+      text = Buffer.from(value).toString('latin1');
+    }
+    return true;
+  }
+
+  return {
+    /** The character at which the text was cut last; empty at the end. */
+    get last() {
+      return last;
+    },
+    atEnd: async () => !(await fill()),
+    close: async () => void (await pieces.return?.()),
+    /** The text up to a character, which is passed over. */
+    async *until(mark: RegExp): AsyncGenerator<string> {
+      last = '';
+      while (await fill()) {
+        const end = text.search(mark);
+        const found = end === -1 ? text : text.slice(0, end);
+        last = end === -1 ? '' : text.charAt(end);
+        text = end === -1 ? '' : text.slice(end + 1);
+        yield found;
+        if (last !== '') return;
+      }
+    },
+  };
+}
+
+async function textOf(parts: AsyncIterable<string>, name: string): Promise<string> {
+  let bytes = Buffer.alloc(0);
+  for await (const part of bytesOf(parts)) {
+    bytes = Buffer.concat([bytes, part]);
+    if (bytes.length > MAX_FIELD_BYTES) {
+      throw invalidParameter(name, `The field ${name} is longer than ${MAX_FIELD_BYTES} bytes.`);
+    }
+  }
+  return bytes.toString('utf8');
+}
+
+/** Undoes the percent-encoding. */
+async function* bytesOf(parts: AsyncIterable<string>): AsyncGenerator<Buffer> {
+  let rest = '';
+  for await (const part of parts) {
+    const text = rest + part;
+    // An escape may be cut by the end of a piece.
+    const cut = /%[0-9a-f]?$/i.exec(text)?.index ?? text.length;
+    rest = text.slice(cut);
+    yield unescapeBytes(text.slice(0, cut));
+  }
+  if (rest !== '') yield unescapeBytes(rest);
+}
+
+function unescapeBytes(text: string): Buffer {
+  const plain = text
+    .replaceAll('+', ' ')
+    .replace(/%([0-9a-f]{2})/gi, (_, hex) => String.fromCharCode(Number.parseInt(hex, 16)));
+  return Buffer.from(plain, 'latin1');
+}

@@ -1,0 +1,100 @@
+import { AppError, invalidParameter } from '../../errors.ts';
+import type { ContextOf } from '../../http/request-context.ts';
+import { forEachBounded } from '../../lib/for-each-bounded.ts';
+import type { Uploader } from '../access/deletion-rights.ts';
+import type { ImageService } from '../service.ts';
+import { cleanFilename } from './filename.ts';
+import { demandOne, type Outcome } from './outcome.ts';
+import { noImage, type ReceivedFile, receiveUpload, type UploadShape } from './upload.ts';
+import { parseUploadOptions } from './upload-options.ts';
+
+/** Files of one form that are converted at once: the others of the client wait for none of them long. */
+const AT_ONCE = 4;
+
+/** The one way in for pictures, whatever a client calls its fields: all are admitted, read, converted and stored alike. */
+export interface Intake {
+  /**
+   * Stores the pictures of a request. Of several, one that fails takes no other with it; where none could be stored, it rejects with
+   * the fault of the first. Rejects as `receiveUpload` does for the body, with `invalid_parameter` for an option, and as the service does.
+   */
+  take(request: Request, taking?: Taking): Promise<Outcome[]>;
+}
+
+export interface Taking {
+  /** How the body carries pictures; as a form with the field `image` where it is not given. */
+  shape?: UploadShape;
+  /** Our options for the text fields of the form, where a client has other names for them. */
+  optionsOf?: (fields: Readonly<Record<string, string>>) => Record<string, string>;
+}
+
+export interface IntakeOptions {
+  service: Pick<ImageService, 'limits' | 'folder' | 'admit' | 'upload'>;
+  contextOf: ContextOf;
+  /** Counts one more upload of a client, by its address; rejects with `rate_limited`. Not given: nobody is limited. */
+  countUpload?: ((peer: string) => Promise<void>) | undefined;
+}
+
+type Options = ReturnType<typeof parseUploadOptions>;
+
+export function createIntake({ service, contextOf, countUpload }: IntakeOptions): Intake {
+  async function storeOne(file: ReceivedFile, options: Options, from: Uploader, signal: AbortSignal) {
+    const { filename, ...wanted } = options;
+    if (file.size === 0) throw noImage('image');
+    const named = (filename && cleanFilename(filename)) || file.filename;
+    return service.upload({ ...file, filename: named }, wanted, from, signal);
+  }
+
+  /** One that fails takes no other with it. */
+  async function storeAll(
+    files: readonly ReceivedFile[],
+    options: Options,
+    from: Uploader,
+    signal: AbortSignal,
+  ): Promise<Outcome[]> {
+    if (options.filename !== null) {
+      throw invalidParameter('filename', 'filename can be given for a single file only.');
+    }
+    const outcomes: Outcome[] = [];
+    await forEachBounded(files.entries(), AT_ONCE, async ([index, file]) => {
+      try {
+        // The request itself was counted as the first of them.
+        if (index > 0) await countUpload?.(from.peer);
+        outcomes[index] = { uploaded: await storeOne(file, options, from, signal) };
+      } catch (error) {
+        if (!(error instanceof AppError)) throw error;
+        outcomes[index] = { filename: file.filename, fault: error };
+      }
+    });
+    demandOne(outcomes);
+    return outcomes;
+  }
+
+  return {
+    async take(request, { shape, optionsOf } = {}) {
+      const { maxUploadBytes: maxBytes } = service.limits;
+      // Asked for now: the address is known only while the connection stands.
+      const { peer, identity, payer } = contextOf(request);
+      const query = Object.fromEntries(new URL(request.url).searchParams);
+      // Faults in the query are told before the body comes.
+      parseUploadOptions(query);
+      // A body that announces too much is refused for that, not for want of room.
+      const announced = Number(request.headers.get('content-length')) || maxBytes;
+      await service.admit(Math.min(announced, maxBytes), payer);
+      const { signal } = request;
+      const received = await receiveUpload(request, { maxBytes, folder: service.folder, signal }, shape);
+      try {
+        const { files, fields } = received;
+        const options = parseUploadOptions({ ...query, ...(optionsOf?.(fields) ?? fields) });
+        const from = { peer, identity, payer };
+        const [only] = files;
+        if (files.length > 1 || !only) return await storeAll(files, options, from, signal);
+        return [{ uploaded: await storeOne(only, options, from, signal) }];
+      } catch (error) {
+        if (!signal.aborted) throw error;
+        throw new AppError('invalid_body', 'The connection was closed before the answer.', { cause: error });
+      } finally {
+        await received.dispose();
+      }
+    },
+  };
+}

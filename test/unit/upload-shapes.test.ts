@@ -1,0 +1,206 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { randomBytes } from 'node:crypto';
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { AppError } from '../../src/errors.ts';
+import { receiveUpload, type UploadShape } from '../../src/image/upload/upload.ts';
+
+const MAX_BYTES = 100_000;
+const picture = Buffer.concat([Buffer.from('\x89PNG\r\n'), randomBytes(3000)]);
+const base64 = picture.toString('base64');
+
+let folder: string;
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'picpool-shapes-'));
+});
+afterAll(() => rm(folder, { recursive: true }));
+
+/** What arrives of a body that is sent in pieces of that many bytes. */
+async function take(shape: UploadShape, body: Buffer, contentType: string, pieceBytes = 1000) {
+  let at = 0;
+  const pieces = new ReadableStream<Uint8Array>({
+    pull(controller) {
+      if (at >= body.length) return controller.close();
+      controller.enqueue(new Uint8Array(body.subarray(at, at + pieceBytes)));
+      at += pieceBytes;
+    },
+  });
+  const init: RequestInit & { duplex: 'half' } = {
+    method: 'POST',
+    headers: { 'content-type': contentType },
+    body: pieces,
+    duplex: 'half',
+  };
+  const request = new Request('http://localhost/', init);
+  const upload = await receiveUpload(request, { maxBytes: MAX_BYTES, folder }, shape);
+  const files = await Promise.all(upload.files.map(({ path }) => readFile(path)));
+  const names = upload.files.map(({ filename }) => filename);
+  await upload.dispose();
+  expect(await readdir(folder)).toEqual([]);
+  return { files, names, fields: { ...upload.fields } };
+}
+
+async function refusal(attempt: Promise<unknown>): Promise<AppError> {
+  const error = await attempt.then(
+    () => new Error('it was taken'),
+    (reason: unknown) => reason,
+  );
+  expect(await readdir(folder)).toEqual([]);
+  if (error instanceof AppError) return error;
+  throw error;
+}
+
+function form(...parts: [disposition: string, content: string | Buffer][]): Buffer {
+  const written = parts.flatMap(([disposition, content]) => [
+    Buffer.from(`--b\r\nContent-Disposition: form-data; ${disposition}\r\n\r\n`),
+    Buffer.from(content),
+    Buffer.from('\r\n'),
+  ]);
+  return Buffer.concat([...written, Buffer.from('--b--\r\n')]);
+}
+const FORM = 'multipart/form-data; boundary=b';
+const ENCODED = 'application/x-www-form-urlencoded';
+
+describe('a form of several pictures', () => {
+  const shape: UploadShape = { names: ['list', 'list[]'], most: 3 };
+  const part = (name: string, filename: string): [string, Buffer] => [
+    `name="${name}"; filename="${filename}"`,
+    Buffer.concat([picture, Buffer.from(filename)]),
+  ];
+
+  test('brings them in their order, each with its name', async () => {
+    const body = form(
+      part('list', 'a.png'),
+      ['name="x"', 'y'],
+      part('list[]', 'b.png'),
+      part('list', 'c.png'),
+    );
+    const { files, names, fields } = await take(shape, body, FORM);
+    expect(names).toEqual(['a.png', 'b.png', 'c.png']);
+    expect(files.map((file) => file.subarray(picture.length).toString())).toEqual([
+      'a.png',
+      'b.png',
+      'c.png',
+    ]);
+    expect(fields).toEqual({ x: 'y' });
+  });
+
+  test('is refused with one too many, and leaves none of them', async () => {
+    const body = form(...['a', 'b', 'c', 'd'].map((name) => part('list', name)));
+    const { code, message } = await refusal(take(shape, body, FORM));
+    expect([code, message]).toEqual([
+      'invalid_parameter',
+      'A form may bring 3 files in the field list at most.',
+    ]);
+  });
+});
+
+test('what a form says before its picture can be judged before the picture is read', async () => {
+  const seen: unknown[] = [];
+  const shape: UploadShape = {
+    names: ['file'],
+    async beforePicture(fields) {
+      seen.push({ ...fields });
+      if (fields.key !== 'right') throw new AppError('unauthorized', 'no');
+    },
+  };
+  const file: [string, Buffer] = ['name="file"; filename="a.png"', picture];
+  expect((await take(shape, form(['name="key"', 'right'], file), FORM)).files).toEqual([picture]);
+  expect((await refusal(take(shape, form(file, ['name="key"', 'right']), FORM))).code).toBe('unauthorized');
+  expect(seen).toEqual([{ key: 'right' }, {}]);
+});
+
+describe('a picture as text', () => {
+  const shape: UploadShape = { names: ['image'], base64: true };
+  const spellings: [string, string][] = [
+    ['Base64', base64],
+    ['Base64 without padding', base64.replace(/=+$/, '')],
+    ['Base64 for addresses', picture.toString('base64url')],
+    ['Base64 in lines', base64.replace(/.{76}/g, '$&\r\n')],
+    ['a data: URL', `data:image/png;base64,${base64}`],
+    ['a data: URL with a parameter', `data:image/png;name=a.png;base64,${base64}`],
+  ];
+  for (const [name, text] of spellings) {
+    for (const pieceBytes of [1, 7, 1000, 65_536]) {
+      test(`is taken as ${name}, in pieces of ${pieceBytes}`, async () => {
+        const asForm = await take(
+          shape,
+          form(['name="image"', text], ['name="type"', 'base64']),
+          FORM,
+          pieceBytes,
+        );
+        expect(asForm).toEqual({ files: [picture], names: [null], fields: { type: 'base64' } });
+        const encoded = Buffer.from(
+          new URLSearchParams({ name: 'a b&c', image: text, type: 'base64' }).toString(),
+        );
+        const asFields = await take(shape, encoded, ENCODED, pieceBytes);
+        expect(asFields).toEqual({
+          files: [picture],
+          names: [null],
+          fields: { name: 'a b&c', type: 'base64' },
+        });
+        const asBody = await take(shape, Buffer.from(text), 'text/plain', pieceBytes);
+        expect(asBody.files).toEqual([picture]);
+      });
+    }
+  }
+
+  test('is no reason to touch one that comes as a file', async () => {
+    expect((await take(shape, form(['name="image"; filename="a"', picture]), FORM)).files).toEqual([picture]);
+    expect((await take(shape, picture, 'image/png')).files).toEqual([picture]);
+  });
+
+  const broken: [string, string, string][] = [
+    [
+      'with a stranger in it',
+      `${base64.slice(0, 2000)}!${base64.slice(2000)}`,
+      'The Base64 in the field image is broken.',
+    ],
+    [
+      'that goes on after its end',
+      `${base64.slice(0, 400)}==${base64}`,
+      'The Base64 in the field image is broken.',
+    ],
+    [
+      'that is an address',
+      'https://pictures.example/a.png',
+      'This server fetches no pictures from elsewhere: send the picture itself.',
+    ],
+    [
+      'in a data: URL of another kind',
+      'data:image/svg+xml,%3Csvg',
+      'A data: URL must be in Base64, as in data:image/png;base64,...',
+    ],
+    ['that is empty', '', 'No image was sent.'],
+  ];
+  for (const [name, text, sentence] of broken) {
+    test(`${name} is refused in words`, async () => {
+      const { message, details } = await refusal(take(shape, form(['name="image"', text]), FORM));
+      expect([message, details?.[0]?.field]).toEqual([sentence, 'image']);
+      const encoded = Buffer.from(new URLSearchParams({ image: text }).toString());
+      expect((await refusal(take(shape, encoded, ENCODED))).message).toBe(sentence);
+    });
+  }
+
+  test('may be as large as one that is a file, and no larger', async () => {
+    const most = randomBytes(MAX_BYTES);
+    const sent = (bytes: Buffer) =>
+      take(shape, Buffer.from(new URLSearchParams({ image: bytes.toString('base64') }).toString()), ENCODED);
+    expect((await sent(most)).files).toEqual([most]);
+    expect((await refusal(sent(Buffer.concat([most, Buffer.from('x')])))).code).toBe('too_large');
+  });
+
+  const forms: [string, string, string][] = [
+    ['without the picture', 'title=a', 'The form has no picture in the field image.'],
+    ['with two', `image=${base64.slice(0, 400)}&image=a`, 'Send one picture in the field image.'],
+    ['with a long field', `title=${'x'.repeat(8193)}&image=a`, 'The field title is longer than 8192 bytes.'],
+    ['of endless fields', 'a=b&'.repeat(2000), 'The form has too many fields.'],
+    ['with nothing', '', 'The form has no picture in the field image.'],
+  ];
+  for (const [name, text, sentence] of forms) {
+    test(`in a form ${name} is refused`, async () => {
+      expect((await refusal(take(shape, Buffer.from(text), ENCODED))).message).toBe(sentence);
+    });
+  }
+});
