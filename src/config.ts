@@ -179,6 +179,11 @@ export const settings = Type.Object({
     'open',
     'Who may upload: everybody, or holders of tokens (`picpool token create`).',
   ),
+  IMAGE_FROM_URL: choice(
+    ['off', 'token', 'open'],
+    'off',
+    'Who may upload a picture by its URL, which the server then fetches: nobody, holders of tokens, or who may upload.',
+  ),
   IMAGE_MAX_UPLOAD: bytes('32MiB', 'Largest upload.', '1KiB'),
   IMAGE_MAX_STORAGE: optional(
     bytes(

@@ -14,7 +14,8 @@ export const serverOptions = {
 };
 
 export interface Call {
-  body?: FormData;
+  /** A form, or a text in JSON. */
+  body?: FormData | string;
   /** Besides those of every call. */
   headers?: Record<string, string>;
   /** From the beginning to the headers of the answer; 30 s by default. */

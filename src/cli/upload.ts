@@ -3,7 +3,7 @@ import { basename } from 'node:path';
 import process from 'node:process';
 import { choice, integer, text } from '../config-values.ts';
 import { FORMATS } from '../image/image.ts';
-import { createClient, readAnswer, reasonOf, ServerAway, serverOptions } from './client.ts';
+import { type Call, createClient, readAnswer, reasonOf, ServerAway, serverOptions } from './client.ts';
 import { defineCommand } from './command.ts';
 import { CommandError, EXIT, usageError } from './exit.ts';
 import { countOf } from './format.ts';
@@ -22,6 +22,7 @@ const UNREADABLE: Record<string, string> = {
   EACCES: 'It may not be read.',
 };
 const MAX_SIDE = 16_384;
+const URL_FORM = /^https?:\/\//i;
 
 const format = choice(
   [...FORMATS, 'jpg', 'auto'],
@@ -30,8 +31,9 @@ const format = choice(
 );
 
 export const command = defineCommand({
-  operands: { form: 'FILE|-...', least: 1, most: Number.POSITIVE_INFINITY },
-  about: `Uploads images to a server and prints a link for each, in the order of the files; - is standard input.
+  operands: { form: 'FILE|URL|-...', least: 1, most: Number.POSITIVE_INFINITY },
+  about: `Uploads images to a server and prints a link for each, in the order of the files; - is standard input, and
+a URL is fetched by the server where its IMAGE_FROM_URL allows it.
 Their delete tokens are kept in ~/.config/picpool/tokens, for \`picpool delete\`.
 Exit code 0: all are uploaded; 1: at least one is not, and standard error says why.
 
@@ -72,12 +74,8 @@ Exit code 0: all are uploaded; 1: at least one is not, and standard error says w
     let failed = 0;
     for (const [index, path] of operands.entries()) {
       try {
-        const body = new FormData();
-        for (const [name, field] of Object.entries(fields)) {
-          if (field !== undefined) body.set(name, String(field));
-        }
-        body.set('image', await readWhole(path), path === '-' ? 'image' : basename(path));
-        const answer = await client.call('POST', '/api/upload', { body, timeoutMs: TIMEOUT_MS });
+        const sent = URL_FORM.test(path) ? orderOf(path, fields) : { body: await formOf(path, fields) };
+        const answer = await client.call('POST', '/api/upload', { ...sent, timeoutMs: TIMEOUT_MS });
         const uploaded = await readAnswer<Record<string, unknown>>(answer);
         const shown = options.print === 'json' ? JSON.stringify(uploaded) : uploaded[options.print];
         await terminal.print(`${shown}\n`);
@@ -100,6 +98,22 @@ Exit code 0: all are uploaded; 1: at least one is not, and standard error says w
     return failed > 0 ? EXIT.failed : EXIT.done;
   },
 });
+
+type Fields = Readonly<Record<string, string | number | undefined>>;
+
+/** The server fetches the picture. */
+function orderOf(url: string, fields: Fields): Call {
+  return { body: JSON.stringify({ url, ...fields }), headers: { 'content-type': 'application/json' } };
+}
+
+async function formOf(path: string, fields: Fields): Promise<FormData> {
+  const body = new FormData();
+  for (const [name, field] of Object.entries(fields)) {
+    if (field !== undefined) body.set(name, String(field));
+  }
+  body.set('image', await readWhole(path), path === '-' ? 'image' : basename(path));
+  return body;
+}
 
 function imageOf(server: string, uploaded: Record<string, unknown>): KeptImage {
   return { server, id: String(uploaded.id) };

@@ -34,13 +34,7 @@ const MAX_NETWORKS = 10_000;
 
 /** Limits per client address. */
 export function createLimits({ limiter, rates, maxUploadBytes, onRefused }: LimitOptions): Limits {
-  const buckets: Rates = {
-    ...rates,
-    upload_bytes: {
-      ...rates.upload_bytes,
-      capacity: Math.max(rates.upload_bytes.capacity, maxUploadBytes),
-    },
-  };
+  const buckets = bucketsOf(rates, maxUploadBytes);
 
   const networkOf = remember(MAX_NETWORKS, clientNetwork);
 
@@ -74,13 +68,25 @@ export function createLimits({ limiter, rates, maxUploadBytes, onRefused }: Limi
   };
 }
 
-/** Counts what a request does again, as one more of its client; rejects with `rate_limited`. */
+/** Where the largest upload is larger than what may come at once, one may still come. */
+function bucketsOf(rates: Rates, maxUploadBytes: number): Rates {
+  const { upload_bytes } = rates;
+  const capacity = Math.max(upload_bytes.capacity, maxUploadBytes);
+  return { ...rates, upload_bytes: { ...upload_bytes, capacity } };
+}
+
+/** Counts what a request turned out to be more than was counted before it; rejects with `rate_limited`. `cost`: one when not given. */
 export function createRecount(
-  { limiter, rates, onRefused }: Pick<LimitOptions, 'limiter' | 'rates' | 'onRefused'>,
+  { limiter, rates, maxUploadBytes, onRefused }: LimitOptions,
   name: RateName,
-): (peer: string) => Promise<void> {
-  return async (peer) => {
-    const { allowed, retryAfterMs } = await limiter.take(keyOf(name, clientNetwork(peer)), rates[name]);
+): (peer: string, cost?: number) => Promise<void> {
+  const bucket = bucketsOf(rates, maxUploadBytes)[name];
+  return async (peer, cost = 1) => {
+    const { allowed, retryAfterMs } = await limiter.take(
+      keyOf(name, clientNetwork(peer)),
+      bucket,
+      Math.min(cost, bucket.capacity),
+    );
     if (allowed) return;
     onRefused?.(name);
     throw tooMany(name, retryAfterMs);

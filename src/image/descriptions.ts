@@ -13,6 +13,7 @@ import {
 } from './schemas.ts';
 import { MAX_FILES } from './upload/multipart.ts';
 import { uploadOptions } from './upload/upload-options.ts';
+import { urlField } from './upload/url-order.ts';
 
 const tag = 'Image host';
 const file = Type.String({ format: 'binary', description: 'The image file.' });
@@ -34,12 +35,17 @@ export const details = {
       'Takes a form with the file in the field `image`, or the bytes of the file as the body, whatever its ' +
       'content type says; the options of a raw body are query parameters with the names of the fields. ' +
       'Larger images are scaled down to `max_width` and `max_height`, never up. A form may bring up to ' +
-      `${MAX_FILES} files in fields named \`image\`, together as large as one may be; they are answered as \`results\`.`,
+      `${MAX_FILES} files in fields named \`image\`, together as large as one may be; they are answered as \`results\`. A body in JSON has the \`url\` of a ` +
+      'picture, which the server fetches where `IMAGE_FROM_URL` allows it, and the options.',
     requestBody: {
       required: true,
       content: {
         'multipart/form-data': { schema: Type.Composite([Type.Object({ image: file }), uploadOptions]) },
         'application/octet-stream': { schema: file },
+        'application/json': {
+          schema: Type.Composite([Type.Object({ url: urlField }), uploadOptions]),
+          example: { url: 'https://img.example/photos/harbour.jpg' },
+        },
       },
     },
     parameters: Object.entries(uploadOptions.properties).map(([name, schema]) => ({
@@ -60,7 +66,7 @@ export const details = {
         headers: { Location: { description: 'Page of the image.', schema: text } },
       },
     },
-    errors: [400, 413, 415, 422, 507],
+    errors: [400, 401, 403, 413, 415, 422, 507],
   }),
 
   info: describe({

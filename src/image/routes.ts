@@ -14,6 +14,7 @@ import { createDirectLinkCache } from './serve/direct-link-cache.ts';
 import { type ErrorHeaders, PRIVATE_CACHE } from './serve/serve.ts';
 import type { ImageService } from './service.ts';
 import { sharexUploader } from './sharex.ts';
+import type { FromUrl } from './upload/fetch-ordered.ts';
 import { createIntake } from './upload/intake.ts';
 import { createUploads } from './uploads.ts';
 import { infoView, listView } from './views.ts';
@@ -31,15 +32,26 @@ export interface ImageRoutesOptions {
   needsToken?: boolean;
   /** Counts each further file of a form; see `createIntake`. */
   countUpload?: (peer: string) => Promise<void>;
+  /** How pictures are uploaded by their URL; not given: they are not. */
+  fromUrl?: FromUrl;
   /** True, the default, where scripts of every site may read the files of public images. */
   cors?: boolean;
 }
 
 /** The image host over HTTP. `GET /api/stats` is not among them: it may be shared with another service. */
 export function imageRoutes(options: ImageRoutesOptions) {
-  const { service, contextOf, basePath, site, needsToken = false, cors = true, countUpload } = options;
+  const {
+    service,
+    contextOf,
+    basePath,
+    site,
+    needsToken = false,
+    cors = true,
+    countUpload,
+    fromUrl = null,
+  } = options;
   const pages = createPages({ service, site, basePath });
-  const intake = createIntake({ service, contextOf, countUpload });
+  const intake = createIntake({ service, contextOf, countUpload, fromUrl });
   const upload = createUploads({ intake, contextOf, pages, basePath });
   const baseOf = (request: Request) => contextOf(request).origin + basePath;
 

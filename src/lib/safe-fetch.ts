@@ -33,6 +33,8 @@ export interface SafeFetchDeps {
   allowPrivate: boolean;
   /** Which addresses may be dialled; the globally routable ones by default. */
   permits?: (address: string) => boolean;
+  /** Which ports may be dialled, of redirects too; all by default. */
+  permitsPort?: (port: number) => boolean;
   /** Resolves names; must be able to answer with all addresses, as `dns.lookup` does. */
   lookup?: LookupFunction;
   /** Certificate authorities (PEM) to trust instead of the runtime's own. */
@@ -44,12 +46,18 @@ const MOST_REDIRECTS = 5;
 export function createSafeFetch({
   allowPrivate,
   permits = isGloballyRoutable,
+  permitsPort = () => true,
   lookup = lookupHost,
   ca,
 }: SafeFetchDeps): SafeFetch {
   function check(address: string): void {
     if (allowPrivate || permits(address)) return;
     throw new SafeFetchError('forbidden_address', 'lies on an address that is not public');
+  }
+
+  function checkPort({ port, protocol }: URL): void {
+    if (permitsPort(Number(port || (protocol === 'https:' ? 443 : 80)))) return;
+    throw new SafeFetchError('forbidden_address', `lies on port ${port}, which is not for the web`);
   }
 
   /** The look-up of the socket itself: what passes here is what it connects to. */
@@ -98,6 +106,7 @@ export function createSafeFetch({
       for (let hop = 0; ; hop++) {
         const literal = url.hostname.replace(/^\[|\]$/g, '');
         if (isIP(literal)) check(literal);
+        checkPort(url);
         const message = await send(url, options, headers, deadline.signal);
         const status = message.statusCode ?? 0;
         const location = message.headers.location;

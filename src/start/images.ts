@@ -28,6 +28,7 @@ import { conditionFaults } from './condition.ts';
 import { temporaryFolder } from './data-folder.ts';
 import type { Parts, RunningFeature } from './feature.ts';
 import { fileChecks, recordChecks } from './readiness.ts';
+import { openUrlUploads } from './url-uploads.ts';
 
 /** Puts the image host together. */
 export async function startImages({
@@ -124,6 +125,9 @@ export async function startImages({
     strays: () => readStrayCount(stores.state),
     doubts: service.doubts,
   });
+  const { limiter } = stores;
+  const { onRefused } = operations;
+  const fromUrl = openUrlUploads({ config, limiter, folder, onRefused });
   const basePath = site.path + config.IMAGE_BASE_PATH;
   return {
     name: 'Image host',
@@ -136,9 +140,10 @@ export async function startImages({
       site,
       needsToken: config.UPLOAD === 'token',
       cors: config.IMAGE_CORS,
+      ...(fromUrl && { fromUrl }),
       ...(config.RATE_LIMITS && {
         countUpload: createRecount(
-          { limiter: stores.limiter, rates: config.RATE_LIMITS, onRefused: operations.onRefused },
+          { limiter, rates: config.RATE_LIMITS, maxUploadBytes: limits.maxUploadBytes, onRefused },
           'upload',
         ),
       }),

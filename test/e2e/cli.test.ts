@@ -22,7 +22,7 @@ let env: Record<string, string>;
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'picpool-cli-'));
   world = await startProxyWorld();
-  server = await startServer('bun', { ...world.env, ADMIN_TOKEN: TOKEN });
+  server = await startServer('bun', { ...world.env, ADMIN_TOKEN: TOKEN, IMAGE_FROM_URL: 'token' });
   env = { PICPOOL_URL: server.url, ADMIN_TOKEN: TOKEN };
 }, 60_000);
 
@@ -238,6 +238,25 @@ test('upload prints the link that is asked for', async () => {
   expect(markdown.stdout).toMatch(/^!\[quay\.png\]\(http:\S+\.webp\)\n$/);
   const misused = await cli(['upload', '--filename=x', picture, picture], { env });
   expect([misused.code, misused.stdout]).toEqual([2, '']);
+});
+
+test('upload has the server fetch what is a URL', async () => {
+  const site = Bun.serve({
+    port: 0,
+    hostname: '127.0.0.1',
+    fetch: async ({ url }) =>
+      url.endsWith('/quay.jpg') ? new Response(await photo(40, 30)) : new Response('no picture'),
+  });
+  try {
+    const operands = [`${site.url}quay.jpg`, `${site.url}note.txt`];
+    const { code, stdout, stderr } = await cli(['upload', '--print=json', '--max-width=20', ...operands], {
+      env,
+    });
+    expect(JSON.parse(stdout)).toMatchObject({ filename: 'quay.jpg', width: 20 });
+    expect([code, stderr]).toEqual([1, expect.stringContaining('note.txt: The server refused (415)')]);
+  } finally {
+    await site.stop(true);
+  }
 });
 
 test('a clean-up tells what it removed', async () => {

@@ -3,6 +3,7 @@ import type { ContextOf } from '../../http/request-context.ts';
 import { forEachBounded } from '../../lib/for-each-bounded.ts';
 import type { Uploader } from '../access/deletion-rights.ts';
 import type { ImageService } from '../service.ts';
+import { type FromUrl, fetchOrdered } from './fetch-ordered.ts';
 import { cleanFilename } from './filename.ts';
 import { demandOne, type Outcome } from './outcome.ts';
 import { noImage, type ReceivedFile, receiveUpload, type UploadShape } from './upload.ts';
@@ -32,11 +33,13 @@ export interface IntakeOptions {
   contextOf: ContextOf;
   /** Counts one more upload of a client, by its address; rejects with `rate_limited`. Not given: nobody is limited. */
   countUpload?: ((peer: string) => Promise<void>) | undefined;
+  /** `null`: URLs are not fetched. */
+  fromUrl: FromUrl | null;
 }
 
 type Options = ReturnType<typeof parseUploadOptions>;
 
-export function createIntake({ service, contextOf, countUpload }: IntakeOptions): Intake {
+export function createIntake({ service, contextOf, countUpload, fromUrl }: IntakeOptions): Intake {
   async function storeOne(file: ReceivedFile, options: Options, from: Uploader, signal: AbortSignal) {
     const { filename, ...wanted } = options;
     if (file.size === 0) throw noImage('image');
@@ -73,7 +76,7 @@ export function createIntake({ service, contextOf, countUpload }: IntakeOptions)
     async take(request, { shape, optionsOf } = {}) {
       const { maxUploadBytes: maxBytes } = service.limits;
       // Asked for now: the address is known only while the connection stands.
-      const { peer, identity, payer } = contextOf(request);
+      const { peer, identity, payer, admin, holder } = contextOf(request);
       const query = Object.fromEntries(new URL(request.url).searchParams);
       // Faults in the query are told before the body comes.
       parseUploadOptions(query);
@@ -82,8 +85,16 @@ export function createIntake({ service, contextOf, countUpload }: IntakeOptions)
       await service.admit(Math.min(announced, maxBytes), payer);
       const { signal } = request;
       const received = await receiveUpload(request, { maxBytes, folder: service.folder, signal }, shape);
+      let taken = received;
       try {
-        const { files, fields } = received;
+        // What other clients send is never an order of ours.
+        if (!shape)
+          taken = await fetchOrdered(request, received, {
+            from: { peer, payer, admin, holder },
+            fromUrl,
+            service,
+          });
+        const { files, fields } = taken;
         const options = parseUploadOptions({ ...query, ...(optionsOf?.(fields) ?? fields) });
         const from = { peer, identity, payer };
         const [only] = files;
@@ -93,7 +104,7 @@ export function createIntake({ service, contextOf, countUpload }: IntakeOptions)
         if (!signal.aborted) throw error;
         throw new AppError('invalid_body', 'The connection was closed before the answer.', { cause: error });
       } finally {
-        await received.dispose();
+        await Promise.all([received.dispose(), taken.dispose()]);
       }
     },
   };

@@ -1,22 +1,14 @@
-import { createHash, randomUUID } from 'node:crypto';
-import { type FileHandle, mkdir, open, rm } from 'node:fs/promises';
-import { join } from 'node:path';
+import { rm } from 'node:fs/promises';
 import { type AppError, invalidParameter } from '../../errors.ts';
-import { storageFull } from '../../lib/storage-full.ts';
 import { decodeBase64, MOST_BASE64 } from './base64.ts';
 import { readBody, tooLarge } from './body.ts';
 import { readEncodedForm } from './encoded-form.ts';
 import { cleanFilename } from './filename.ts';
 import { FORM_OVERHEAD_BYTES, type Form, type FormShape, readForm } from './multipart.ts';
+import { temporaryPath, type Written, writeTemporary } from './temporary-file.ts';
 
 /** A file that a client sent, before anyone has looked whether it is a picture. */
-export interface ReceivedFile {
-  /** The temporary file. */
-  path: string;
-  /** Bytes of the file. */
-  size: number;
-  /** SHA-256 of the file, in hexadecimal. */
-  hash: string;
+export interface ReceivedFile extends Written {
   /** Cleaned; `null` where none was sent. */
   filename: string | null;
 }
@@ -91,8 +83,7 @@ export async function receiveUpload(
   }
 }
 
-type Stored = Omit<ReceivedFile, 'filename'>;
-type Store = (pieces: AsyncIterable<Uint8Array>) => Promise<Stored>;
+type Store = (pieces: AsyncIterable<Uint8Array>) => Promise<Written>;
 
 /** A body that is one picture, or a form without parts that has one. */
 async function readWithoutParts(
@@ -100,7 +91,7 @@ async function readWithoutParts(
   isForm: boolean,
   shape: UploadShape,
   store: Store,
-): Promise<Form<Stored>> {
+): Promise<Form<Written>> {
   if (isForm) return readEncodedForm(body, shape.names, store);
   return { files: [{ filename: null, stored: await store(body) }], fields: {} };
 }
@@ -116,46 +107,21 @@ function createStore({ folder, maxBytes, shape }: StoreOptions): { paths: readon
   const paths: string[] = [];
   let total = 0;
 
-  async function store(sent: AsyncIterable<Uint8Array>): Promise<Stored> {
-    const path = join(folder, `upload-${randomUUID()}`);
-    paths.push(path);
-    let size = 0;
-    const hash = createHash('sha256');
-    const file = await create(folder, path);
-    try {
-      for await (const piece of shape.base64 ? decodeBase64(sent, shape.names[0]) : sent) {
-        total += piece.byteLength;
-        if (total > maxBytes) throw tooLarge(maxBytes);
-        hash.update(piece);
-        size += await append(file, piece);
-      }
-    } finally {
-      await file.close();
+  async function* counted(sent: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+    for await (const piece of shape.base64 ? decodeBase64(sent, shape.names[0]) : sent) {
+      total += piece.byteLength;
+      if (total > maxBytes) throw tooLarge(maxBytes);
+      yield piece;
     }
-    return { path, size, hash: hash.digest('hex') };
+  }
+
+  async function store(sent: AsyncIterable<Uint8Array>): Promise<Written> {
+    const path = temporaryPath(folder);
+    paths.push(path);
+    return writeTemporary(path, counted(sent));
   }
 
   return { paths, store };
-}
-
-async function create(folder: string, path: string): Promise<FileHandle> {
-  try {
-    return await open(path, 'wx', 0o600);
-  } catch (error) {
-    if (!(error instanceof Error && 'code' in error && error.code === 'ENOENT')) throw error;
-    await mkdir(folder, { recursive: true, mode: 0o700 });
-    return open(path, 'wx', 0o600);
-  }
-}
-
-async function append(file: FileHandle, piece: Uint8Array): Promise<number> {
-  try {
-    let written = 0;
-    while (written < piece.byteLength) written += (await file.write(piece, written)).bytesWritten;
-    return written;
-  } catch (cause) {
-    throw storageFull(cause, 'There is no space left for the upload.');
-  }
 }
 
 /** The file has no bytes. */

@@ -1,0 +1,134 @@
+import { rm } from 'node:fs/promises';
+import { AppError } from '../../errors.ts';
+import type { SafeFetch, SafeResponse } from '../../lib/safe-fetch.ts';
+import { SafeFetchError } from '../../lib/safe-fetch-errors.ts';
+import { createShares } from '../../lib/shares.ts';
+import { parseHeader } from '../codec/header.ts';
+import { tooLarge } from './body.ts';
+import { cleanFilename } from './filename.ts';
+import { temporaryPath, writeTemporary } from './temporary-file.ts';
+import type { ReceivedFile } from './upload.ts';
+import { MAX_URL } from './url-order.ts';
+
+/** From the look-up of the name to the last byte; the conversion comes on top, and proxies in front wait for a minute. */
+const TIMEOUT_MS = 20_000;
+/** Fetches at once, of one client and of all. */
+const EACH = 4;
+const ALL = 32;
+/** Enough for the mark of every format. */
+const HEAD_BYTES = 16;
+/** What servers say of files that they do not know, besides `image/`. */
+const NO_TYPE = /^(application|binary)\/(x-)?octet-stream$/;
+
+/** Fetches pictures from elsewhere. */
+export interface UrlFetcher {
+  /**
+   * Fetches a URL into a temporary file, which the caller removes. Rejects with `invalid_parameter` naming `url` where it does not
+   * lead to a file, `not_an_image` as soon as what comes is none, `too_large`, `rate_limited`, `busy`, `storage_full`.
+   */
+  fetch(url: string, client: string, signal: AbortSignal): Promise<ReceivedFile>;
+}
+
+export interface UrlFetcherOptions {
+  /** Dials public addresses alone; see `SafeFetch`. */
+  fetch: SafeFetch;
+  folder: string;
+  maxBytes: number;
+}
+
+export function createUrlFetcher({ fetch, folder, maxBytes }: UrlFetcherOptions): UrlFetcher {
+  const shares = createShares({
+    each: EACH,
+    all: ALL,
+    fullMessage: `${EACH} URLs are being fetched for you already.`,
+    busyMessage: 'Too many URLs are being fetched at the moment.',
+  });
+
+  async function ask(url: string, signal: AbortSignal): Promise<SafeResponse> {
+    const headers = { accept: 'image/*' };
+    const response = await fetch(url, { headers, timeoutMs: TIMEOUT_MS, maxBytes, signal });
+    const fault = faultOf(response, maxBytes);
+    if (fault === null) return response;
+    response.discard();
+    throw fault;
+  }
+
+  return {
+    async fetch(url, client, signal) {
+      if (url.length > MAX_URL) throw refused(`is longer than ${MAX_URL} characters`);
+      const leave = shares.enter(client);
+      const path = temporaryPath(folder);
+      try {
+        const response = await ask(url, signal);
+        const written = await writeTemporary(path, picturesOnly(response.body));
+        if (written.size === 0) throw refused('leads to an empty file');
+        return { ...written, filename: nameIn(response.url) };
+      } catch (error) {
+        await rm(path, { force: true });
+        throw explained(error, maxBytes);
+      } finally {
+        leave();
+      }
+    },
+  };
+}
+
+function faultOf({ status, headers }: SafeResponse, maxBytes: number): AppError | null {
+  if (status !== 200) return refused(`was answered with ${status}`);
+  if (Number(headers['content-length']) > maxBytes) return tooLarge(maxBytes);
+  const type = headers['content-type']?.split(';')[0]?.trim().toLowerCase() ?? '';
+  if (type === '' || type.startsWith('image/') || NO_TYPE.test(type)) return null;
+  return new AppError('not_an_image', `The URL leads to ${type.slice(0, 60)}, not to an image.`);
+}
+
+/** Passes the pieces of a picture on, and ends with the first of anything else. */
+async function* picturesOnly(pieces: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  let head: Buffer | null = Buffer.alloc(0);
+  for await (const piece of pieces) {
+    if (head === null) {
+      yield piece;
+      continue;
+    }
+    head = Buffer.concat([head, piece]);
+    if (head.length < HEAD_BYTES) continue;
+    demandPicture(head);
+    yield head;
+    head = null;
+  }
+  if (head === null || head.length === 0) return;
+  demandPicture(head);
+  yield head;
+}
+
+function demandPicture(head: Buffer): void {
+  if (parseHeader(head) !== null) return;
+  throw new AppError('not_an_image', 'What the URL leads to is of no known picture format.');
+}
+
+function nameIn(url: string): string | null {
+  const last = new URL(url).pathname.split('/').at(-1) ?? '';
+  try {
+    return cleanFilename(decodeURIComponent(last));
+  } catch {
+    return cleanFilename(last);
+  }
+}
+
+/** Nobody should learn from here which ports of others are open. */
+const PHRASES: Partial<Record<SafeFetchError['kind'], string>> = {
+  bad_url: 'must begin with http:// or https://',
+  forbidden_address: 'lies on an address that is not public, or on a port that is not for the web',
+  redirects: 'is redirected too often',
+  timeout: `was not answered within ${TIMEOUT_MS / 1000} s`,
+};
+
+function explained(error: unknown, maxBytes: number): unknown {
+  if (!(error instanceof SafeFetchError)) return error;
+  if (error.kind === 'too_large') return tooLarge(maxBytes);
+  return refused(PHRASES[error.kind] ?? 'could not be fetched', error);
+}
+
+function refused(what: string, cause?: unknown): AppError {
+  const message = `The URL ${what}.`;
+  return new AppError('invalid_parameter', message, { details: [{ field: 'url', message }], cause });
+}

@@ -1,0 +1,54 @@
+import { readFile } from 'node:fs/promises';
+import { type TString, Type } from '@sinclair/typebox';
+import { AppError, invalidParameter } from '../../errors.ts';
+import { MAX_JSON_BYTES } from '../../http/read-json.ts';
+import type { ReceivedFile } from './upload.ts';
+
+export const MAX_URL = 2000;
+
+/** The field that makes an order of a body in JSON; the others are the options of an upload. */
+export const urlField: TString = Type.String({
+  maxLength: MAX_URL,
+  description: 'Where the picture is: http or https, at a public address.',
+});
+
+/** A picture that the server shall fetch. */
+export interface UrlOrder {
+  url: string;
+  /** The options, as a form would have them. */
+  fields: Record<string, string>;
+}
+
+/**
+ * Reads what a client sent as an order to fetch a URL; `null` where it is none, for a raw body may be a picture whatever its content
+ * type says, and no picture begins with a brace.
+ * @throws {AppError} `invalid_body` for what is no object of texts, numbers and booleans; `invalid_parameter` without `url`.
+ */
+export async function readUrlOrder(request: Request, file: ReceivedFile): Promise<UrlOrder | null> {
+  const type = request.headers.get('content-type')?.split(';')[0]?.trim().toLowerCase();
+  if (type !== 'application/json' || file.size > MAX_JSON_BYTES) return null;
+  const text = (await readFile(file.path, 'utf8')).trim();
+  return text.startsWith('{') ? parseOrder(text) : null;
+}
+
+function parseOrder(text: string): UrlOrder {
+  const fields: Record<string, string> = Object.create(null);
+  for (const [name, value] of Object.entries(parseJson(text))) {
+    if (value === null) continue;
+    if (typeof value === 'object') {
+      throw new AppError('invalid_body', `${name} must be a text, a number or a boolean.`);
+    }
+    fields[name] = String(value);
+  }
+  const { url, ...others } = fields;
+  if (!url) throw invalidParameter('url', 'The body has no url.');
+  return { url, fields: others };
+}
+
+function parseJson(text: string): object {
+  try {
+    return JSON.parse(text) as object;
+  } catch (cause) {
+    throw new AppError('invalid_body', `The body is not JSON: ${(cause as Error).message}.`, { cause });
+  }
+}

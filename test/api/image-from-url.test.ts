@@ -1,0 +1,250 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { readdir } from 'node:fs/promises';
+import { createServer, type RequestListener, type Server } from 'node:http';
+import type { AddressInfo, LookupFunction } from 'node:net';
+import { createUrlFetcher } from '../../src/image/upload/from-url.ts';
+import { createSafeFetch } from '../../src/lib/safe-fetch.ts';
+import { ADMIN, ADMIN_TOKEN } from '../support/admin.ts';
+import { json } from '../support/json.ts';
+import { PNG, type RunningServer, runServer, withServer } from '../support/running-server.ts';
+import { withFolder } from '../support/temporary.ts';
+
+/** Pieces that an endless answer has sent, and what to call when its reader has gone. */
+let sent = 0;
+let gone = Promise.withResolvers<void>();
+
+function endless(response: Parameters<RequestListener>[1], piece: Buffer): void {
+  const write = () => {
+    while (!response.destroyed && response.write(piece)) sent++;
+  };
+  response.on('drain', write).on('close', () => gone.resolve());
+  write();
+}
+
+const PAGES: Record<string, RequestListener> = {
+  '/sea%20side.png': (_, response) => response.writeHead(200, { 'content-type': 'image/png' }).end(PNG),
+  '/untyped': (_, response) => response.end(PNG),
+  '/moved': (_, response) => response.writeHead(302, { location: '/sea%20side.png' }).end(),
+  '/away': (_, response) => response.writeHead(302, { location: 'http://127.0.0.1:1/a.png' }).end(),
+  '/page': (_, response) => response.writeHead(200, { 'content-type': 'text/html' }).end('<p>'),
+  '/lie': (_, response) =>
+    endless(response.writeHead(200, { 'content-type': 'image/png' }), Buffer.alloc(65_536, 97)),
+  '/huge': (_, response) => {
+    response.writeHead(200, { 'content-type': 'image/png' }).write(PNG);
+    endless(response, Buffer.alloc(65_536, 97));
+  },
+  '/announced': (_, response) => response.writeHead(200, { 'content-length': '99999999' }).write(PNG),
+  '/empty': (_, response) => response.end(),
+  '/cut': (_, response) => {
+    response.writeHead(200, { 'content-length': '5000' }).write(PNG, () => response.destroy());
+  },
+};
+
+let elsewhere: Server;
+let at: string;
+let server: RunningServer;
+beforeAll(async () => {
+  elsewhere = createServer((request, response) => {
+    const page = PAGES[request.url ?? ''];
+    if (page) page(request, response);
+    else response.writeHead(404).end();
+  });
+  await new Promise<void>((resolve) => elsewhere.listen(0, '127.0.0.1', resolve));
+  at = `http://127.0.0.1:${(elsewhere.address() as AddressInfo).port}`;
+  server = await runServer({
+    SERVICES: 'image',
+    IMAGE_FROM_URL: 'open',
+    PROXY_ALLOW_PRIVATE: 'true',
+    IMAGE_MAX_UPLOAD: '200KiB',
+    RATE_LIMITS: 'off',
+  });
+});
+afterAll(async () => {
+  await server?.stop();
+  elsewhere?.closeAllConnections();
+  elsewhere?.close();
+});
+
+const REFUSED = 'The URL lies on an address that is not public, or on a port that is not for the web.';
+
+interface Answer {
+  success: boolean;
+  code?: string;
+  error?: string;
+  details?: { field: string }[];
+  filename?: string;
+  format?: string;
+}
+const order = (body: object, to = server, headers: Record<string, string> = {}) =>
+  to.post('/api/upload', body, headers);
+
+describe('a picture is uploaded by its URL', () => {
+  test('with the options of any upload, also after a redirect, and gets the name that the URL has', async () => {
+    for (const path of ['/sea%20side.png', '/moved']) {
+      const answer = await order({
+        url: at + path,
+        format: 'png',
+        strip_exif: false,
+        max_width: 1,
+        password: null,
+      });
+      expect(answer.status).toBe(201);
+      expect(await json<Answer>(answer)).toMatchObject({
+        success: true,
+        filename: 'sea side.png',
+        format: 'png',
+        width: 1,
+        protected: false,
+      });
+    }
+    const named = await order({ url: `${at}/untyped`, filename: 'x.png' });
+    expect(await json<Answer>(named)).toMatchObject({ filename: 'x.png', format: 'webp' });
+  });
+
+  test('and the options in the URL of the request count as well', async () => {
+    const answer = await server.post('/api/upload?format=gif', { url: `${at}/untyped` });
+    expect(await json<Answer>(answer)).toMatchObject({ format: 'gif' });
+  });
+
+  test.each([
+    ['/page', 415, 'not_an_image'],
+    ['/lie', 415, 'not_an_image'],
+    ['/huge', 413, 'too_large'],
+    ['/announced', 413, 'too_large'],
+    ['/nowhere', 400, 'invalid_parameter'],
+    ['/empty', 400, 'invalid_parameter'],
+    ['/cut', 400, 'invalid_parameter'],
+  ])('but not from %s', async (path, status, code) => {
+    const answer = await order({ url: at + path });
+    expect(answer.status).toBe(status);
+    const body = await json<Answer>(answer);
+    expect(body).toMatchObject({ success: false, code });
+    if (status === 400) expect(body.details).toMatchObject([{ field: 'url' }]);
+  });
+
+  test('and what is no picture, or too large, is left as soon as that shows', async () => {
+    for (const path of ['/lie', '/huge']) {
+      [sent, gone] = [0, Promise.withResolvers<void>()];
+      await order({ url: at + path });
+      await gone.promise;
+      // What fits into the buffers of both ends; the whole would never end.
+      expect(sent * 65_536).toBeLessThan(64 * 2 ** 20);
+    }
+  });
+
+  test.each([
+    [{}, 'invalid_parameter'],
+    [{ url: 'file:///etc/passwd' }, 'invalid_parameter'],
+    [{ url: 'no url' }, 'invalid_parameter'],
+    [{ url: `http://a.example/${'x'.repeat(2000)}` }, 'invalid_parameter'],
+    [{ url: ['http://a.example/'] }, 'invalid_body'],
+    [{ url: 'http://a.example/', format: 'bmp' }, 'invalid_parameter'],
+  ])('and an order that is wrong is refused (%#)', async (body, code) => {
+    const answer = await order(body);
+    expect([answer.status, (await json<Answer>(answer)).code]).toEqual([400, code]);
+  });
+
+  test('while a picture whose type says JSON is still a picture', async () => {
+    const headers = { 'content-type': 'application/json' };
+    expect((await server.send('/api/upload', { method: 'POST', body: PNG, headers })).status).toBe(201);
+  });
+});
+
+describe('who may have URLs fetched', () => {
+  test('is nobody unless the operator says so', () =>
+    withServer({ SERVICES: 'image' }, async (off) => {
+      const answer = await order({ url: `${at}/untyped` }, off);
+      expect([answer.status, (await json<Answer>(answer)).code]).toEqual([403, 'forbidden']);
+    }));
+
+  test('is holders of tokens where the operator says so', () =>
+    withServer(
+      { SERVICES: 'image', IMAGE_FROM_URL: 'token', PROXY_ALLOW_PRIVATE: 'true', ADMIN_TOKEN },
+      async (closed) => {
+        expect((await order({ url: `${at}/untyped` }, closed)).status).toBe(401);
+        expect((await closed.upload()).status).toBe(201);
+        expect((await order({ url: `${at}/untyped` }, closed, ADMIN)).status).toBe(201);
+      },
+    ));
+
+  test('pays for the bytes as for an upload', () =>
+    withServer(
+      {
+        SERVICES: 'image',
+        IMAGE_FROM_URL: 'open',
+        PROXY_ALLOW_PRIVATE: 'true',
+        RATE_LIMITS: 'upload_bytes=400/24h',
+        IMAGE_MAX_UPLOAD: '1KiB',
+      },
+      async (limited) => {
+        const statuses = [];
+        for (let n = 0; n < 12; n++) statuses.push((await order({ url: `${at}/untyped` }, limited)).status);
+        expect([statuses[0], statuses.at(-1)]).toEqual([201, 429]);
+      },
+    ));
+});
+
+describe('what is not public is not fetched', () => {
+  const signal = new AbortController().signal;
+  const resolvesTo =
+    (next: () => string): LookupFunction =>
+    (_name, options, callback) => {
+      const address = next();
+      if (options.all) callback(null, [{ address, family: 4 }]);
+      else callback(null, address, 4);
+    };
+
+  test('by address, by name, after a redirect, and when a name changes', () =>
+    withFolder(async (folder) => {
+      const { port } = new URL(at);
+      let asked = 0;
+      // One address stands for a public one.
+      const fetch = createSafeFetch({
+        allowPrivate: false,
+        permits: (address) => address === '127.0.0.1' && asked !== 2,
+        lookup: resolvesTo(() => (asked++ === 0 ? '127.0.0.1' : '127.0.0.2')),
+      });
+      const fetcher = createUrlFetcher({ fetch, folder, maxBytes: 10_000 });
+      const faultOf = (url: string) =>
+        fetcher.fetch(url, 'client', signal).then(
+          ({ filename }) => filename,
+          (error: Error) => error.message,
+        );
+      expect(await faultOf(`http://rebind.example:${port}/untyped`)).toBe('untyped');
+      expect(await faultOf(`http://rebind.example:${port}/untyped`)).toBe(REFUSED);
+      asked = 0;
+      expect(await faultOf(`http://127.0.0.3:${port}/untyped`)).toBe(REFUSED);
+      expect(await faultOf('http://[::1]/a.png')).toBe(REFUSED);
+      expect(await faultOf('http://169.254.169.254/latest/meta-data')).toBe(REFUSED);
+      const strict = createUrlFetcher({
+        fetch: createSafeFetch({
+          allowPrivate: false,
+          permits: (address) => address === '127.0.0.9',
+          lookup: resolvesTo(() => '127.0.0.9'),
+        }),
+        folder,
+        maxBytes: 10_000,
+      });
+      const redirecting = createServer(PAGES['/away']);
+      await new Promise<void>((resolve) => redirecting.listen(0, '127.0.0.9', resolve));
+      const url = `http://public.example:${(redirecting.address() as AddressInfo).port}/`;
+      await expect(strict.fetch(url, 'client', signal)).rejects.toThrow(REFUSED);
+      redirecting.close();
+      expect(await readdir(folder)).toHaveLength(1);
+    }));
+
+  test('by the server as it is delivered, neither from itself nor from other services', () =>
+    withServer({ SERVICES: 'image', IMAGE_FROM_URL: 'open' }, async (own) => {
+      for (const url of [
+        `${at}/untyped`,
+        `${own.url}/favicon.ico`,
+        `http://localhost:${new URL(own.url).port}/`,
+      ]) {
+        const answer = await order({ url }, own);
+        expect(await json<Answer>(answer)).toMatchObject({
+          code: 'invalid_parameter',
+          error: REFUSED,
+        });
+      }
+    }));
+});
