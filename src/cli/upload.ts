@@ -79,6 +79,7 @@ Exit code 0: all are uploaded; 1: at least one is not, and standard error says w
         const uploaded = await readAnswer<Record<string, unknown>>(answer);
         const shown = options.print === 'json' ? JSON.stringify(uploaded) : uploaded[options.print];
         await terminal.print(`${shown}\n`);
+        for (const message of warningsIn(uploaded)) terminal.say(`picpool: ${path}: ${message}`);
         await tokens
           ?.keep(imageOf(client.url, uploaded), String(uploaded.delete_token))
           .catch((error: unknown) => {
@@ -113,6 +114,12 @@ async function formOf(path: string, fields: Fields): Promise<FormData> {
   }
   body.set('image', await readWhole(path), path === '-' ? 'image' : basename(path));
   return body;
+}
+
+/** Servers before the first release with warnings send none. */
+function warningsIn({ warnings }: Record<string, unknown>): string[] {
+  if (!Array.isArray(warnings)) return [];
+  return warnings.flatMap((warning) => (typeof warning?.message === 'string' ? [warning.message] : []));
 }
 
 function imageOf(server: string, uploaded: Record<string, unknown>): KeptImage {

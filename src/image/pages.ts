@@ -59,10 +59,11 @@ export function createPages({ service, site, basePath }: PagesOptions): Pages {
   }
 
   return {
-    uploaded(context, { image, deleteToken }) {
+    uploaded(context, { image, deleteToken, warnings }) {
+      const flash = { token: deleteToken, notes: warnings.map(({ message }) => message) };
       const headers = [
         ...redirectTo(`${basePath}/i/${image.id}`),
-        asCookie(flashCookie.write(image.id, deleteToken, context.origin)),
+        asCookie(flashCookie.write(image.id, flash, context.origin)),
       ];
       if (image.passwordHash !== null) headers.push(...cookiesFor(image, context));
       return new Response(null, { status: 303, headers });
@@ -93,13 +94,15 @@ export function createPages({ service, site, basePath }: PagesOptions): Pages {
         return formAgain(error, site, basePath, id, context.id);
       }
       if (!context.head) service.accessed(image);
-      const token = flashCookie.read(request);
+      const flash = flashCookie.read(request);
+      const token = flash?.token ?? null;
       if (token !== null) headers.push(asCookie(flashCookie.clear(id, context.origin)));
       const deletable = service.mayRemove(image, deleterOf(request, context));
       const page = imagePage(site, {
         ...viewOf(image, context.origin, basePath),
         deletable: deletable || token !== null,
         deleteLink: token === null ? null : deleteUrl(context.origin + basePath, id, token),
+        notes: flash?.notes ?? [],
       });
       // It may hold what is for this visitor alone: a link, or a button.
       const isPublic = image.passwordHash === null && token === null;
@@ -197,7 +200,7 @@ function viewOf(
   image: ImageRecord,
   origin: string,
   basePath: string,
-): Omit<ImagePage, 'deletable' | 'deleteLink'> {
+): Omit<ImagePage, 'deletable' | 'deleteLink' | 'notes'> {
   const { id, filename, format, width, height, frames, size, createdAt, passwordHash } = image;
   return {
     basePath,

@@ -1,5 +1,6 @@
 import { type TObject, type TProperties, Type } from '@sinclair/typebox';
 import { oneOf } from '../lib/schema.ts';
+import { WARNING_CODES } from './codec/warnings.ts';
 import { CURSOR_PATTERN } from './cursor.ts';
 import { FORMATS } from './image.ts';
 import { MOST_COUNTED } from './store.ts';
@@ -103,6 +104,13 @@ export const uploadAnswer = answer(
     ...snippets,
     delete_token: Type.String({ description: 'Deletes the image from any address; shown only here.' }),
     delete_url: Type.String({ description: 'Page that asks for confirmation and deletes the image.' }),
+    warnings: Type.Array(
+      Type.Object({
+        code: oneOf(WARNING_CODES, { description: 'For programs.' }),
+        message: Type.String({ description: 'For people.' }),
+      }),
+      { description: 'What the stored image has lost without being asked to; empty as a rule.' },
+    ),
   },
   {
     success: true,
@@ -110,6 +118,7 @@ export const uploadAnswer = answer(
     ...exampleLinks,
     delete_token: exampleToken,
     delete_url: `${exampleLinks.url}/delete?token=${exampleToken}`,
+    warnings: [],
   },
 );
 

@@ -16,6 +16,7 @@ import { createPasswordHasher, type PasswordHasher } from './access/password.ts'
 import { createPasswordGuard, type PasswordGuard } from './access/password-guard.ts';
 import { keysOf, originalKey, strayKey, thumbnailKey } from './blob-keys.ts';
 import type { Codec } from './codec/codec.ts';
+import type { Warning } from './codec/warnings.ts';
 import { createDeleteToken, createId, ID_PATTERN, type RandomBytes } from './ids.ts';
 import { EXTENSIONS, type ImageRecord, MEDIA_TYPES, type UploadOptions } from './image.ts';
 import { createAccessLog } from './maintenance/accesses.ts';
@@ -83,6 +84,8 @@ export interface Uploaded {
   image: ImageRecord;
   /** Known to nobody else: only its hash is stored. */
   deleteToken: string;
+  /** What the conversion has lost. */
+  warnings: readonly Warning[];
 }
 
 /** The image host without HTTP. */
@@ -259,7 +262,7 @@ export async function createImageService(options: ImageServiceOptions): Promise<
       const id = await freshId();
       const output = join(folder, `${id}.out`);
       try {
-        const { format, width, height, frames, size, hash } = await codec.convert(
+        const { format, width, height, frames, size, hash, warnings } = await codec.convert(
           { input: path, output, ...wanted },
           { client: payer, ...(signal && { signal }) },
         );
@@ -288,7 +291,7 @@ export async function createImageService(options: ImageServiceOptions): Promise<
         await store(image, output).finally(release);
         log('info', 'image stored', () => ({ id, format, size, hash, source, peer }));
         options.onEvent?.({ type: 'stored', image });
-        return { image, deleteToken };
+        return { image, deleteToken, warnings };
       } finally {
         await rm(output, { force: true });
       }

@@ -17,7 +17,7 @@ function facts({ id, filename, format, width, height, frames, size, createdAt }:
 /** The answer to an upload. `base`: scheme, host and base path. */
 export function uploadView(
   base: string,
-  { image, deleteToken }: Uploaded,
+  { image, deleteToken, warnings }: Uploaded,
 ): Static<typeof uploadAnswer.schema> {
   return {
     success: true,
@@ -26,6 +26,7 @@ export function uploadView(
     protected: image.passwordHash !== null,
     delete_token: deleteToken,
     delete_url: deleteUrl(base, image.id, deleteToken),
+    warnings: warnings.map(({ code, message }) => ({ code, message })),
   };
 }
 

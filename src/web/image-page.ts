@@ -23,6 +23,8 @@ export interface ImagePage {
   deletable: boolean;
   /** Shown once, to whom has just uploaded it. */
   deleteLink: string | null;
+  /** What the picture has lost, shown with that link. */
+  notes: readonly string[];
   links: { url: string; raw_url: string; markdown: string; html: string; bbcode: string };
   /** Where programs ask for what to embed. */
   oembed: string;
@@ -32,7 +34,7 @@ export interface ImagePage {
 export function imagePage(site: Site, image: ImagePage): string {
   const { basePath, id, filename, extension, width, height, links } = image;
   const path = `${basePath}/i/${id}.${extension}`;
-  const content = html`${image.deleteLink !== null && created(image.deleteLink)}<article class="picture-page">
+  const content = html`${image.deleteLink !== null && created(image.deleteLink, image.notes)}<article class="picture-page">
 <figure class="picture">
 <a href="${path}"><img src="${path}" width="${width}" height="${height}" alt="${filename}"></a>
 </figure>
@@ -77,9 +79,10 @@ ${image.protected && html`<div><dt>Seen by</dt><dd>${icon('lock')}who knows the 
 </dl>`;
 }
 
-function created(deleteLink: string): Html {
+function created(deleteLink: string, notes: readonly string[]): Html {
   return html`<section class="banner good" aria-labelledby="created">
 <h2 id="created">${icon('check')}Your picture is online</h2>
+${notes.map((note) => html`<p>${note}</p>`)}
 <p>Keep this link if you may want to delete it from somewhere else. It is shown only this once.</p>
 ${snippet('copy-delete', 'Delete link', deleteLink)}
 </section>`;

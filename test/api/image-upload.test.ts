@@ -112,6 +112,14 @@ describe('an upload', () => {
     expect(await host.upload(gif, 'format=auto')).toMatchObject({ format: 'gif', frames: 3 });
   });
 
+  test('tells what the stored picture has lost, and otherwise nothing', async () => {
+    const gif = new Uint8Array(await animation('gif'));
+    expect(await host.upload(gif, 'format=webp')).toMatchObject({ warnings: [] });
+    expect(await host.upload(gif, 'format=jpeg')).toMatchObject({
+      warnings: [{ code: 'frames_dropped', message: expect.stringContaining('3 frames') }],
+    });
+  });
+
   test('whose content type lies is judged by its bytes', async () => {
     const answer = await host.send('/api/upload', {
       method: 'POST',

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { AppError } from '../../src/errors.ts';
 import { type CodecBench, startCodec } from '../support/codec.ts';
 import { type ImageHost, pathOf, startImageHost } from '../support/image-host.ts';
-import { quarters } from '../support/images.ts';
+import { animation, quarters } from '../support/images.ts';
 import { json } from '../support/json.ts';
 
 /** What a browser sends when a person opens a page. */
@@ -96,6 +96,19 @@ describe('the form of a page without scripts', () => {
     const link = /value="(http[^"]+\/delete\?token=\w+)"/.exec(await page.text())?.[1] ?? '';
     expect((await host.send(pathOf(link), {}, '203.0.113.99')).status).toBe(200);
     expect(await (await open(path)).text()).not.toContain('/delete?token=');
+  });
+
+  test('says once on that page what the picture has lost', async () => {
+    const form = formOf({ format: 'jpeg' });
+    form.set('image', new File([new Uint8Array(await animation('gif'))], 'moving.gif'));
+    const answer = await post(form);
+    const path = answer.headers.get('location') ?? '';
+    const cookie = answer.headers.getSetCookie()[0]?.split(';')[0] ?? '';
+    const lost = '<p>Only the first of 3 frames is kept in JPEG; format=webp keeps them all.</p>';
+    expect(await (await open(path, { ...PERSON, cookie })).text()).toContain(lost);
+    expect(await (await open(path)).text()).not.toContain(lost);
+    const broken = `${cookie}~%E0~<script>`;
+    expect(await (await open(path, { ...PERSON, cookie: broken })).text()).not.toContain('<script>');
   });
 
   test('unlocks the picture for whom has just given its password', async () => {

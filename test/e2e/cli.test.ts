@@ -3,7 +3,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { cli, cliCommand, cliEnvironment, sortedLines } from '../support/cli.ts';
-import { photo, privatePhoto } from '../support/images.ts';
+import { animation, photo, privatePhoto } from '../support/images.ts';
 import { json } from '../support/json.ts';
 import { type ProxyWorld, startProxyWorld } from '../support/proxy-world.ts';
 import { type ServerProcess, startServer } from '../support/server-process.ts';
@@ -236,6 +236,13 @@ test('upload prints the link that is asked for', async () => {
   const info = await json(await fetch(`${server.url}/api/info/${id}`));
   expect(info).toMatchObject({ filename: 'harbour.png', format: 'jpeg', protected: false });
   expect(markdown.stdout).toMatch(/^!\[quay\.png\]\(http:\S+\.webp\)\n$/);
+  const moving = join(folder, 'moving.gif');
+  await writeFile(moving, await animation('gif'));
+  const still = await cli(['upload', '--format', 'jpg', moving], { env });
+  expect([still.code, still.stderr]).toEqual([
+    0,
+    `picpool: ${moving}: Only the first of 3 frames is kept in JPEG; format=webp keeps them all.\n`,
+  ]);
   const misused = await cli(['upload', '--filename=x', picture, picture], { env });
   expect([misused.code, misused.stdout]).toEqual([2, '']);
 });

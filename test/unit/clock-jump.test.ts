@@ -21,7 +21,7 @@ const codec = {
   async convert({ output }: { output: string }) {
     await Bun.write(output, PNG);
     const hash = new Bun.CryptoHasher('sha256').update(PNG).digest('hex');
-    return { format: 'png' as const, width: 2, height: 2, frames: 1, size: PNG.length, hash };
+    return { format: 'png' as const, width: 2, height: 2, frames: 1, size: PNG.length, hash, warnings: [] };
   },
 };
 

@@ -152,7 +152,7 @@ describe('frames', () => {
     await withFolder(async (folder) => {
       const path = join(folder, 'file');
       await writeFile(path, await make());
-      expect(await countFrames(path, kind, 501)).toBe(expected);
+      expect((await countFrames(path, kind, 501)).count).toBe(expected);
     });
   });
 });

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import type { Page } from 'playwright-core';
 import { startBrowser, type TestBrowser } from '../support/browser.ts';
-import { photo, quarters } from '../support/images.ts';
+import { animation, photo, quarters } from '../support/images.ts';
 import { json } from '../support/json.ts';
 import { type ServerProcess, startServer } from '../support/server-process.ts';
 import { checkLooks, createVisitor } from './visitor.ts';
@@ -101,6 +101,15 @@ describe('uploading', () => {
       await hand(page, event, `by-${event}.png`);
       await cardOf(page, `by-${event}.png`).getByText('Open').click();
       await page.getByRole('heading', { name: `by-${event}.png` }).waitFor();
+    });
+  });
+
+  test('what a picture has lost stands below it', async () => {
+    await visit('/', async (page) => {
+      await page.locator('summary').getByText('Options').click();
+      await page.selectOption('#format', 'jpeg');
+      await page.setInputFiles('#file', file('moving.gif', await animation('gif')));
+      await cardOf(page, 'moving.gif').getByText('Only the first of 3 frames is kept in JPEG').waitFor();
     });
   });
 

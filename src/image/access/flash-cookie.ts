@@ -1,10 +1,19 @@
 import { TOKEN_PATTERN } from '../ids.ts';
 
-/** Hands a delete token from an upload to the page that comes next, past URLs, logs and histories. */
+/** What an upload has to tell the page that comes next, once. */
+export interface Flash {
+  /** The delete token. */
+  token: string;
+  /** Sentences on what the picture has lost. */
+  notes: readonly string[];
+}
+
+/** Hands that over, past URLs, logs and histories. */
 export interface FlashCookie {
   /** The cookie that carries it, for that page alone. */
-  write(id: string, token: string, origin: string): string;
-  read(request: Request): string | null;
+  write(id: string, flash: Flash, origin: string): string;
+  /** `null` where there is none, or not one of ours. */
+  read(request: Request): Flash | null;
   /** The cookie that removes it. */
   clear(id: string, origin: string): string;
 }
@@ -12,6 +21,7 @@ export interface FlashCookie {
 const NAME = 'picpool_uploaded';
 /** Long enough for a redirect. */
 const LIFE_S = 60;
+const SEPARATOR = '~';
 
 export function createFlashCookie(basePath: string): FlashCookie {
   const cookie = (id: string, value: string, seconds: number, origin: string) =>
@@ -19,12 +29,23 @@ export function createFlashCookie(basePath: string): FlashCookie {
       origin.startsWith('https:') ? '; Secure' : ''
     }`;
   return {
-    write: (id, token, origin) => cookie(id, token, LIFE_S, origin),
+    write: (id, { token, notes }, origin) =>
+      cookie(id, [token, ...notes.map(encodeURIComponent)].join(SEPARATOR), LIFE_S, origin),
     clear: (id, origin) => cookie(id, '', 0, origin),
     read(request) {
       const pairs = request.headers.get('cookie')?.split(';') ?? [];
       const value = pairs.map((pair) => pair.trim().split('=')).find(([name]) => name === NAME)?.[1];
-      return value !== undefined && TOKEN_PATTERN.test(value) ? value : null;
+      const [token = '', ...notes] = value?.split(SEPARATOR) ?? [];
+      return TOKEN_PATTERN.test(token) ? { token, notes: notes.map(decoded) } : null;
     },
   };
+}
+
+/** A cookie may come from anywhere. */
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return '';
+  }
 }

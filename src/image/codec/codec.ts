@@ -187,7 +187,7 @@ export function createCodec(options: CodecOptions): Codec {
       throw new AppError('not_an_image', `The file ${found}; ${acceptedWords(heic)} are accepted.`);
     }
     const { kind, size } = header;
-    const frames = await countFrames(job.input, kind, maxFrames + 1);
+    const { count: frames } = await countFrames(job.input, kind, maxFrames + 1);
     if (size) checkLimits({ ...size, frames: 1 }, limits);
     const estimate = { kind, size, frames, job };
     const price = prices.of(estimate);

@@ -4,9 +4,13 @@ import { AppError } from '../../errors.ts';
 import { storageFull } from '../../lib/storage-full.ts';
 import type { Format } from '../image.ts';
 import { encode, MAX_OUTPUT_SIDE } from './encode.ts';
-import { isLosslessWebp } from './header.ts';
+import { countFrames } from './frames.ts';
+import { jpegWithGainMap } from './gain-map.ts';
+import { type Header, isLosslessWebp } from './header.ts';
 import { heicAsPng } from './heic.ts';
+import { readJpegParts } from './jpeg-parts.ts';
 import { checkLimits } from './limits.ts';
+import { lossesOf } from './losses.ts';
 import type { Converted, ConvertJob, InputLimits } from './protocol.ts';
 import { loadSharp, type Metadata, type Sharp, type SharpOptions } from './sharp.ts';
 
@@ -43,6 +47,8 @@ export async function convert(job: ConvertJob, limits: InputLimits): Promise<Con
   const upright = animated ? source : header.autoOrient;
   const scale = Math.min(1, box.width / upright.width, box.height / upright.height);
   const isFlat = await hasFlatSource(job.input, header, source);
+  const contents = await contentsOf(job.input, header);
+  const wantsGainMap = contents.parts?.gainMap === true && format === 'jpeg' && !job.stripExif;
 
   const input = isHeic ? await heicAsPng(job.input, header) : job.input;
   const opened = sharp(input, { ...INPUT, animated });
@@ -54,10 +60,12 @@ export async function convert(job: ConvertJob, limits: InputLimits): Promise<Con
     flat: isFlat && !animated,
     palette: header.isPalette === true && scale === 1,
   };
-  const picture = job.stripExif ? fitted : keepMetadata(fitted, header);
+  const picture = job.stripExif ? fitted : keepMetadata(fitted, header, format);
   const encoded = (flat: boolean) =>
     decoding(() => encode(picture.clone(), { ...encoding, flat }).toBuffer({ resolveWithObject: true }));
   let { data, info } = await encoded(encoding.flat);
+  const withGainMap = wantsGainMap ? await jpegWithGainMap(picture) : null;
+  if (withGainMap) ({ data, info } = withGainMap);
   if (job.smallest && encoding.flat && format === 'webp' && scale < 1) {
     const lossy = await encoded(false);
     if (lossy.data.length < data.length) ({ data, info } = lossy);
@@ -72,6 +80,27 @@ export async function convert(job: ConvertJob, limits: InputLimits): Promise<Con
     frames,
     size: data.length,
     hash: createHash('sha256').update(data).digest('hex'),
+    warnings: lossesOf({
+      ...contents,
+      header,
+      format,
+      animated: animated || job.animate === false,
+      keeps: !job.stripExif,
+      gainMapKept: withGainMap !== null,
+    }),
+  };
+}
+
+/** What the file holds beyond what its decoder is asked for. */
+async function contentsOf(path: string, { format, pages = 1 }: Metadata) {
+  const kind = format as Header['kind'];
+  const { complete } = await countFrames(path, kind, Math.max(pages, 1) + 1);
+  return {
+    kind,
+    complete,
+    moves: kind === 'gif' || kind === 'webp',
+    frames: pages,
+    parts: kind === 'jpeg' ? await readJpegParts(path) : undefined,
   };
 }
 
@@ -95,10 +124,10 @@ async function hasFlatSource(
   return lossless && (await stat(path)).size < width * height * FLAT_BYTES_PER_PIXEL;
 }
 
-/** The output is RGB or grey, so that a profile of another colour space would be false on it. */
-function keepMetadata(pipeline: Sharp, { space }: Metadata): Sharp {
+/** The output is RGB or grey, so that a profile of another colour space would be false on it; and GIF holds none. */
+function keepMetadata(pipeline: Sharp, { space }: Metadata, format: Format): Sharp {
   const withExif = pipeline.keepExif();
-  return space === 'cmyk' ? withExif : withExif.keepIccProfile();
+  return space === 'cmyk' || format === 'gif' ? withExif : withExif.keepIccProfile();
 }
 
 async function decoding<T>(work: () => Promise<T>): Promise<T> {

@@ -3,16 +3,25 @@ import type { Header } from './header.ts';
 
 const CHUNK_BYTES = 65_536;
 
+/** The frames of a file, as its structure tells. */
+export interface Frames {
+  /** 1 for a still picture. */
+  count: number;
+  /** False: the file ends before its end mark. Always true of formats whose decoders refuse such files. */
+  complete: boolean;
+}
+
 /**
  * Counts the frames of a GIF or WebP from the structure of its file, up to `most`; 1 for other formats. Decodes
  * nothing, so that a file that lies about its frames is only priced wrongly.
  */
-export async function countFrames(path: string, kind: Header['kind'], most: number): Promise<number> {
-  if (kind !== 'gif' && kind !== 'webp') return 1;
+export async function countFrames(path: string, kind: Header['kind'], most: number): Promise<Frames> {
+  if (kind !== 'gif' && kind !== 'webp') return { count: 1, complete: true };
   const file = await open(path, 'r');
   try {
     const bytes = createWindow(file);
-    return Math.max(1, await (kind === 'gif' ? gifFrames(bytes, most) : webpFrames(bytes, most)));
+    const { count, complete } = await (kind === 'gif' ? gifFrames(bytes, most) : webpFrames(bytes, most));
+    return { count: Math.max(1, count), complete };
   } finally {
     await file.close();
   }
@@ -33,21 +42,21 @@ function createWindow(file: FileHandle): Window {
   return (at) => (at >= start && at < start + length ? buffer[at - start] : load(at));
 }
 
-/** Image descriptors (GIF89a, sections 20 to 26). */
-async function gifFrames(byte: Window, most: number): Promise<number> {
+/** Image descriptors up to the trailer (GIF89a, sections 20 to 27). */
+async function gifFrames(byte: Window, most: number): Promise<Frames> {
   let at = 13 + tableBytes((await byte(10)) ?? 0);
-  let frames = 0;
-  while (frames < most) {
+  let count = 0;
+  while (count < most) {
     const label = await byte(at);
     if (label === 0x2c) {
-      frames++;
+      count++;
       at += 10 + tableBytes((await byte(at + 9)) ?? 0) + 1;
     } else if (label === 0x21) at += 2;
-    else break;
+    else return { count, complete: label !== undefined };
     for (let size = await byte(at); size; size = await byte(at)) at += size + 1;
     at++;
   }
-  return frames;
+  return { count, complete: true };
 }
 
 /** Bytes of the colour table that packed fields announce. */
@@ -56,16 +65,16 @@ function tableBytes(packed: number): number {
 }
 
 /** `ANMF` chunks (RFC 9649, section 2.7). */
-async function webpFrames(byte: Window, most: number): Promise<number> {
-  let frames = 0;
-  for (let at = 12; frames < most; ) {
+async function webpFrames(byte: Window, most: number): Promise<Frames> {
+  let count = 0;
+  for (let at = 12; count < most; ) {
     const chunk = [];
     for (let offset = 0; offset < 8; offset++) chunk.push((await byte(at + offset)) ?? -1);
     if (chunk.includes(-1)) break;
     const bytes = Buffer.from(chunk);
-    if (bytes.toString('latin1', 0, 4) === 'ANMF') frames++;
+    if (bytes.toString('latin1', 0, 4) === 'ANMF') count++;
     const size = bytes.readUInt32LE(4);
     at += 8 + size + (size % 2);
   }
-  return frames;
+  return { count, complete: true };
 }

@@ -1,5 +1,6 @@
 import { type Static, Type } from '@sinclair/typebox';
 import { FORMATS, type Format } from '../image.ts';
+import { WARNING_CODES, type Warning } from './warnings.ts';
 
 /** One conversion. Paths are absolute; the codec creates `output` and removes it when the conversion fails. */
 export interface ConvertJob {
@@ -43,6 +44,13 @@ const Converted = Type.Object({
   frames: Type.Integer({ minimum: 1 }),
   size: Type.Integer({ minimum: 1 }),
   hash: Type.String({ pattern: '^[0-9a-f]{64}$' }),
+  warnings: Type.Array(
+    Type.Object({
+      code: Type.Enum(Object.fromEntries(WARNING_CODES.map((code) => [code, code]))),
+      message: Type.String({ maxLength: 300 }),
+    }),
+    { maxItems: WARNING_CODES.length },
+  ),
 });
 
 /** A line from the worker: it can take work, it began a job, it ended one, it holds that many bytes of memory. */
@@ -85,4 +93,6 @@ export interface Converted {
   size: number;
   /** SHA-256 of the output in hexadecimal. */
   hash: string;
+  /** What was lost on the way. */
+  warnings: Warning[];
 }

@@ -12,7 +12,7 @@ const SNIPPETS = [
 
 /**
  * What the server says about a stored picture.
- * @typedef {import('./mine.js').Mine & { width: number, height: number, size: number, format: string } & Record<string, unknown>} Uploaded
+ * @typedef {import('./mine.js').Mine & { width: number, height: number, size: number, format: string, warnings: { message: string }[] } & Record<string, unknown>} Uploaded
  */
 
 /**
@@ -64,6 +64,7 @@ export function createCard(file, onCancel) {
     done(image, onDelete) {
       progress.remove();
       state.textContent = `${image.width} × ${image.height}, ${image.format}, ${readableBytes(image.size)}`;
+      actions.before(...image.warnings.map(({ message }) => make('p', { class: 'small warned' }, message)));
       actions.replaceChildren(
         ...SNIPPETS.map(([label = '', field = '']) =>
           make(

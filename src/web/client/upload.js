@@ -98,7 +98,7 @@ function send(file, request, card) {
     addMine(image);
     showMine();
     card.done(image, () => void remove(image, card.element));
-    announce(`${image.filename} is online.`);
+    announce([`${image.filename} is online.`, ...image.warnings.map(({ message }) => message)].join(' '));
   });
   request.addEventListener('error', () => fail(file, card, faultIn(0, null), true));
   request.send(body);

@@ -1,0 +1,96 @@
+import { type FileHandle, open } from 'node:fs/promises';
+
+/** What a JPEG file holds besides its first picture. */
+export interface JpegParts {
+  /** How to make the picture brighter on a screen with HDR (ISO 21496-1, Adobe, Apple). */
+  gainMap: boolean;
+  /** Pictures of their own; thumbnails and gain maps do not count. */
+  pictures: number;
+  /** It is a motion photo. */
+  video: boolean;
+}
+
+/** All segments before the picture, even of a phone that writes a large thumbnail. */
+const HEAD_BYTES = 262_144;
+/** Of another picture in the file: the segments that name a gain map. */
+const OTHER_BYTES = 4096;
+
+const XMP = 'http://ns.adobe.com/xap/1.0/\0';
+const ISO_GAIN_MAP = 'urn:iso:std:iso:ts:21496:-1';
+const GAIN_MAP = /hdr-gain-map|hdrgainmap|urn:iso:std:iso:ts:21496/;
+const MOTION = /(MotionPhoto|MicroVideo)(="|>)1["<]/;
+
+/** Whether the beginning of a JPEG file announces a gain map. */
+export function hasGainMap(file: Buffer): boolean {
+  return GAIN_MAP.test(file.toString('latin1', 0, HEAD_BYTES));
+}
+
+/** Looks at the segments of a JPEG file. What is broken there counts as absent. */
+export async function readJpegParts(path: string): Promise<JpegParts> {
+  const file = await open(path, 'r');
+  try {
+    const head = await readAt(file, 0, HEAD_BYTES);
+    const parts: JpegParts = { gainMap: false, pictures: 1, video: false };
+    for (const { marker, at, data } of segments(head)) {
+      const text = data.toString('latin1', 0, 64);
+      if (marker === 0xe1 && text.startsWith(XMP)) {
+        const xmp = data.toString('latin1');
+        parts.gainMap ||= GAIN_MAP.test(xmp);
+        parts.video ||= MOTION.test(xmp);
+      } else if (marker === 0xe2 && text.startsWith(ISO_GAIN_MAP)) parts.gainMap = true;
+      else if (marker === 0xe2 && text.startsWith('MPF\0')) await countOthers(file, at + 4, data, parts);
+    }
+    return parts;
+  } finally {
+    await file.close();
+  }
+}
+
+/** Those with a length, up to the picture (ITU-T T.81, B.1.1.4). */
+function* segments(head: Buffer): Generator<{ marker: number; at: number; data: Buffer }> {
+  for (let at = 2; at + 4 <= head.length && head[at] === 0xff; ) {
+    const marker = head[at + 1] ?? 0;
+    if (marker === 0xff) {
+      at++;
+      continue;
+    }
+    const size = head.readUInt16BE(at + 2);
+    if (marker === 0xda || size < 2) return;
+    yield { marker, at: at + 4, data: head.subarray(at + 4, at + 2 + size) };
+    at += 2 + size;
+  }
+}
+
+/** Most entries of an index that are looked at. */
+const MOST_OTHERS = 32;
+const MP_ENTRY = 0xb002;
+
+/** The index of the pictures in the file (CIPA DC-007, section 5.2.3); its offsets count from `base`. */
+async function countOthers(file: FileHandle, base: number, data: Buffer, parts: JpegParts): Promise<void> {
+  const index = data.subarray(4);
+  const little = index.toString('latin1', 0, 2) === 'II';
+  const short = (at: number) =>
+    at + 2 > index.length ? 0 : index[little ? 'readUInt16LE' : 'readUInt16BE'](at);
+  const long = (at: number) =>
+    at + 4 > index.length ? 0 : index[little ? 'readUInt32LE' : 'readUInt32BE'](at);
+  const directory = long(4);
+  for (let tag = 0; tag < Math.min(short(directory), MOST_OTHERS); tag++) {
+    const at = directory + 2 + tag * 12;
+    if (short(at) !== MP_ENTRY) continue;
+    const entries = Math.min(long(at + 4) / 16, MOST_OTHERS);
+    for (let entry = 1; entry < entries; entry++) {
+      const record = long(at + 8) + entry * 16;
+      const isThumbnail = ((long(record) >>> 16) & 0xff) === 0x01;
+      const offset = long(record + 8);
+      if (isThumbnail || offset === 0) continue;
+      const other = await readAt(file, base + offset, OTHER_BYTES);
+      if (GAIN_MAP.test(other.toString('latin1'))) parts.gainMap = true;
+      else parts.pictures++;
+    }
+  }
+}
+
+async function readAt(file: FileHandle, at: number, bytes: number): Promise<Buffer> {
+  const { buffer, bytesRead } = await file.read(Buffer.alloc(bytes), 0, bytes, at);
+  return buffer.subarray(0, bytesRead);
+}

@@ -1,0 +1,75 @@
+import type { Format } from '../image.ts';
+import type { Header } from './header.ts';
+import type { JpegParts } from './jpeg-parts.ts';
+import type { Metadata } from './sharp.ts';
+import type { Warning } from './warnings.ts';
+
+/** What went into a conversion, and what came out of it. */
+export interface Passage {
+  kind: Header['kind'];
+  header: Pick<Metadata, 'exif' | 'xmp' | 'iptc' | 'comments'>;
+  /** Frames of the animation, or pictures in the file. */
+  frames: number;
+  /** Whether the frames are those of an animation. */
+  moves: boolean;
+  /** Whether the file has its end. */
+  complete: boolean;
+  /** What else a JPEG file holds. */
+  parts?: JpegParts | undefined;
+  format: Format;
+  /** Whether the result moves. */
+  animated: boolean;
+  /** Whether metadata were to be kept. */
+  keeps: boolean;
+  /** Whether the result has the gain map. */
+  gainMapKept: boolean;
+}
+
+const NAMES: Record<Format, string> = { webp: 'WebP', jpeg: 'JPEG', png: 'PNG', avif: 'AVIF', gif: 'GIF' };
+
+/** What a conversion has lost, in the order in which people miss it; pure. */
+export function lossesOf(passage: Passage): Warning[] {
+  return [framesLost(passage), cutShort(passage), gainMapLost(passage), metadataLost(passage)].filter(
+    (warning) => warning !== null,
+  );
+}
+
+function framesLost({ frames, moves, animated, format, parts }: Passage): Warning | null {
+  const lost = (message: string): Warning => ({ code: 'frames_dropped', message });
+  if (moves && frames > 1 && !animated) {
+    return lost(
+      `Only the first of ${frames} frames is kept in ${NAMES[format]}; format=webp keeps them all.`,
+    );
+  }
+  const pictures = parts?.pictures ?? frames;
+  if (!moves && pictures > 1) return lost(`The file holds ${pictures} pictures, of which one is kept.`);
+  return parts?.video ? lost('The video of the motion photo is not kept.') : null;
+}
+
+function cutShort({ complete }: Passage): Warning | null {
+  if (complete) return null;
+  return {
+    code: 'truncated',
+    message: 'The file is cut short: frames may be missing, or parts of the last one.',
+  };
+}
+
+function gainMapLost({ parts, gainMapKept }: Passage): Warning | null {
+  if (!parts?.gainMap || gainMapKept) return null;
+  const message =
+    'The gain map, by which HDR screens show more light, is kept only by format=jpeg and strip_exif=false.';
+  return { code: 'gain_map_dropped', message };
+}
+
+function metadataLost({ keeps, header, format }: Passage): Warning | null {
+  if (!keeps) return null;
+  const lost = [
+    ...(header.exif && format === 'gif' ? ['EXIF'] : []),
+    ...(header.xmp ? ['XMP'] : []),
+    ...(header.iptc ? ['IPTC'] : []),
+    ...(header.comments?.length ? ['texts'] : []),
+  ];
+  if (lost.length === 0) return null;
+  const all = lost.length === 1 ? lost[0] : `${lost.slice(0, -1).join(', ')} and ${lost.at(-1)}`;
+  return { code: 'metadata_dropped', message: `${all} of the file cannot be kept in ${NAMES[format]}.` };
+}

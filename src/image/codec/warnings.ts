@@ -1,0 +1,9 @@
+/** What a conversion may have lost that nobody asked it to leave out. */
+export const WARNING_CODES = ['frames_dropped', 'gain_map_dropped', 'truncated', 'metadata_dropped'] as const;
+export type WarningCode = (typeof WARNING_CODES)[number];
+
+/** A loss in words, and by its code for programs. */
+export interface Warning {
+  code: WarningCode;
+  message: string;
+}

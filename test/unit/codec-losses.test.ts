@@ -1,0 +1,116 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import sharp from 'sharp';
+import type { ConvertJob } from '../../src/image/codec/codec.ts';
+import { type CodecBench, startCodec } from '../support/codec.ts';
+import { animation, privatePhoto, quarterColours } from '../support/images.ts';
+import { gainMapJpeg, motionPhoto, multiPicture } from '../support/jpeg-files.ts';
+
+let bench: CodecBench;
+beforeAll(async () => {
+  bench = await startCodec({ sandbox: 'require' });
+});
+afterAll(() => bench.stop());
+
+async function warningsOf(bytes: Buffer, job: Partial<ConvertJob> = {}): Promise<string[]> {
+  return (await bench.convert(bytes, job)).warnings.map(({ code }) => code);
+}
+
+describe('nothing is lost in silence', () => {
+  test.each([
+    ['a photo', () => privatePhoto('jpeg'), {}],
+    ['a photo that keeps its EXIF', () => privatePhoto('avif'), { stripExif: false, format: 'jpeg' }],
+    ['an animation that moves on', () => animation('gif'), {}],
+    ['the still version of an animation', () => animation('webp'), { animate: false }],
+  ] as const)('%s gives no warning', async (_, make, job) => {
+    const lost = await warningsOf(await make(), job);
+    // The test's photos carry XMP, which only those who keep metadata are told of.
+    expect(lost.filter((code) => code !== 'metadata_dropped' || !('stripExif' in job))).toEqual([]);
+  });
+
+  test.each(['gif', 'webp'] as const)('frames of a %s in a format of one frame are told', async (input) => {
+    const { warnings, frames } = await bench.convert(await animation(input), { format: 'avif' });
+    expect(frames).toBe(1);
+    expect(warnings).toEqual([
+      {
+        code: 'frames_dropped',
+        message: 'Only the first of 3 frames is kept in AVIF; format=webp keeps them all.',
+      },
+    ]);
+  });
+
+  test('further pages of a TIFF are told', async () => {
+    const page = await sharp(await privatePhoto('png'))
+      .removeAlpha()
+      .toBuffer();
+    const pages = await sharp([page, page], { join: { animated: true } })
+      .tiff()
+      .toBuffer();
+    expect(await warningsOf(pages)).toEqual(['frames_dropped']);
+  });
+
+  test.each([
+    ['within its last frame', 5],
+    ['before its end mark', 1],
+    ['in its middle', 100],
+  ])('an animation that is cut short %s is kept with a warning', async (_, bytes) => {
+    const whole = await animation('gif', { frames: 5 });
+    expect(await warningsOf(whole)).toEqual([]);
+    expect(await warningsOf(whole.subarray(0, -bytes))).toEqual(['truncated']);
+  });
+
+  test('a WebP animation that is cut short is refused', async () => {
+    const whole = await animation('webp', { frames: 5 });
+    await expect(bench.convert(whole.subarray(0, -5))).rejects.toMatchObject({ code: 'undecodable_image' });
+  });
+
+  test('metadata that were to be kept and cannot be are named', async () => {
+    const photo = await privatePhoto('jpeg');
+    const kept = await bench.convert(photo, { format: 'gif', stripExif: false });
+    expect(kept.warnings).toEqual([
+      { code: 'metadata_dropped', message: 'EXIF and XMP of the file cannot be kept in GIF.' },
+    ]);
+    expect(await warningsOf(photo, { format: 'gif' })).toEqual([]);
+  });
+
+  test('a GIF, which holds no colour profile, has the colours of the photo all the same', async () => {
+    const { bytes } = await bench.convert(await privatePhoto('jpeg'), { format: 'gif', stripExif: false });
+    const [[red = 0, green = 0, blue = 0] = []] = await quarterColours(bytes);
+    expect(Math.max(Math.abs(red - 220), Math.abs(green - 30), Math.abs(blue - 30))).toBeLessThan(8);
+  });
+});
+
+describe('what a JPEG file holds besides its picture', () => {
+  test('the other picture of a stereo file is told, and the first one kept', async () => {
+    const { bytes, warnings } = await bench.convert(await multiPicture(), { format: 'png' });
+    expect(warnings).toEqual([
+      { code: 'frames_dropped', message: 'The file holds 2 pictures, of which one is kept.' },
+    ]);
+    expect(new Set((await quarterColours(bytes))[0]).size).toBeGreaterThan(1);
+  });
+
+  test('the video of a motion photo is told', async () => {
+    const { bytes, warnings } = await bench.convert(await motionPhoto(), { format: 'auto' });
+    expect(warnings.map(({ code }) => code)).toEqual(['frames_dropped']);
+    expect(bytes.includes('ftyp')).toBe(false);
+  });
+
+  test('a gain map stays where metadata stay in a JPEG, in the size of the picture', async () => {
+    const made = await bench.convert(await gainMapJpeg(), {
+      format: 'jpeg',
+      stripExif: false,
+      maxWidth: 160,
+    });
+    expect([made.width, made.warnings]).toEqual([160, []]);
+    const map = (await sharp(made.bytes).metadata()).gainMap?.image;
+    expect((await sharp(map).metadata()).width).toBeLessThanOrEqual(160);
+  });
+
+  test.each([
+    ['another format', { format: 'webp', stripExif: false }],
+    ['a picture without metadata', { format: 'jpeg', stripExif: true }],
+  ] as const)('a gain map that %s has no room for is told', async (_, job) => {
+    const { bytes, warnings } = await bench.convert(await gainMapJpeg(), job);
+    expect(warnings.map(({ code }) => code)).toContain('gain_map_dropped');
+    expect((await sharp(bytes).metadata()).gainMap).toBeUndefined();
+  });
+});
