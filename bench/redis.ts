@@ -73,7 +73,7 @@ async function benchProxies(url: string): Promise<void> {
   for (const size of SIZES) {
     const redis = await openRedis(`${url}?prefix=pool${size}`);
     const openReplica = async () =>
-      createProxyReplica(await openCopy(bunRuntime.openSqlite, tmpdir(), bunRuntime.runSqlAside));
+      createProxyReplica(await openCopy(bunRuntime.openSqlite, tmpdir(), bunRuntime.openSqliteThread));
     const local = createSqliteProxies(await openDatabase(bunRuntime.openSqlite, ':memory:'));
     const drafts = pool(size);
     const localMs = await fill(local, drafts);

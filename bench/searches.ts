@@ -194,7 +194,8 @@ async function build(name: string, images: ImageStore): Promise<void> {
 async function benchSqlite(count: number): Promise<boolean> {
   const folder = await mkdtemp(join(tmpdir(), 'picpool-bench-'));
   const path = join(folder, 'picpool.db');
-  let database = await openDatabase(bunRuntime.openSqlite, path);
+  const open = () => openDatabase(bunRuntime.openSqlite, path, { openThread: bunRuntime.openSqliteThread });
+  let database = await open();
   try {
     // As if an older version had left them: they are indexed in the background.
     database.prepare('UPDATE image_index SET below = ?').run(Number.MAX_SAFE_INTEGER);
@@ -204,11 +205,11 @@ async function benchSqlite(count: number): Promise<boolean> {
       await Promise.all(inserts);
     }
     await build('sqlite', images);
-    database.close();
-    database = await openDatabase(bunRuntime.openSqlite, path);
+    await database.close();
+    database = await open();
     return await bench('sqlite', createSqliteImages(database));
   } finally {
-    database.close();
+    await database.close();
     await rm(folder, { recursive: true });
   }
 }

@@ -32,7 +32,7 @@ export const redis: RecordsAdapter = {
       throw error;
     });
     const copy = () => openCopy(runtime.openSqlite, folder);
-    const proxyCopy = () => openCopy(runtime.openSqlite, folder, runtime.runSqlAside);
+    const proxyCopy = () => openCopy(runtime.openSqlite, folder, runtime.openSqliteThread);
     const proxies = createRedisProxies(connection, async () => createProxyReplica(await proxyCopy()), log);
     const images = createRedisImages(connection, async () => createImageReplica(await copy()), log);
     return {

@@ -21,7 +21,9 @@ export const sqlite: RecordsAdapter = {
     const { createLocalLocks } = await import('../local/locks.ts');
     const { createLocalRateLimiter } = await import('../local/rate-limiter.ts');
     const path = url.slice(SCHEME.length);
-    const database = await (url === MEMORY ? openDatabase : openChecked)(runtime.openSqlite, path);
+    const database = await (url === MEMORY
+      ? openDatabase(runtime.openSqlite, path)
+      : openChecked(runtime, path));
     return {
       proxies: createSqliteProxies(database),
       images: createSqliteImages(database),
@@ -29,7 +31,7 @@ export const sqlite: RecordsAdapter = {
       locks: createLocalLocks(),
       limiter: createLocalRateLimiter({ now: Date.now }),
       condition: () => DIRECT,
-      close: async () => database.close(),
+      close: database.close,
     };
   },
 

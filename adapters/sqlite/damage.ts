@@ -14,16 +14,19 @@ const MOST_AFTER_CRASH = 64 * 2 ** 20;
  * Opens the file of a server, with room kept for deletions. Looks through it first where that takes no longer than a moment.
  * @throws {AppError} `unavailable` where it is damaged, or as `openDatabase` does.
  */
-export async function openChecked(openSqlite: Runtime['openSqlite'], path: string): Promise<Database> {
+export async function openChecked(
+  { openSqlite, openSqliteThread: openThread }: Pick<Runtime, 'openSqlite' | 'openSqliteThread'>,
+  path: string,
+): Promise<Database> {
   const isDue = isCheckDue(path);
   const reserve = openReserve(path);
-  const open = () => openDatabase(openSqlite, path, reserve);
+  const open = () => openDatabase(openSqlite, path, { reserve, openThread });
   try {
     const database = await open().catch((error: unknown) => {
       if (!mayBeFull(error) || !reserve.release()) throw error;
       return open();
     });
-    if (isDue) checkPages(database, path);
+    if (isDue) await checkPages(database, path);
     return database;
   } catch (error) {
     throw isDamage(error) ? damaged(path, error) : error;
@@ -36,12 +39,12 @@ function isCheckDue(path: string): boolean {
   return sizeOf(path) <= (sizeOf(`${path}-wal`) > 0 ? MOST_AFTER_CRASH : MOST_BYTES);
 }
 
-function checkPages(database: Database, path: string): void {
+async function checkPages(database: Database, path: string): Promise<void> {
   try {
     const [found] = database.prepare<{ quick_check: string }>('PRAGMA quick_check(1)').all();
     if (found?.quick_check !== 'ok') throw damaged(path, found?.quick_check);
   } catch (error) {
-    database.close();
+    await database.close();
     throw error;
   }
 }

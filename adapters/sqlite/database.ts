@@ -5,6 +5,7 @@ import { AppError } from '../../src/errors.ts';
 import { BoundedMap } from '../../src/lib/bounded-map.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import type { Runtime, SqliteDatabase, SqliteStatement, SqliteValue } from '../../src/runtime/runtime.ts';
+import { createAside } from './aside.ts';
 import { translate } from './errors.ts';
 import { type LogSync, openLogSync } from './log-sync.ts';
 import { migrate } from './migrate.ts';
@@ -41,12 +42,21 @@ export interface Database {
   foreignVersion(): number;
   /** What has become of the file itself, in a sentence for the operator; `null` where it is in its place. */
   fileFault(): string | null;
+  /**
+   * Runs a query that may take long: where the file allows it over another connection, on a thread of its own. It sees all that
+   * was committed before it was asked.
+   */
+  readAside<Row>(sql: string, ...values: SqliteValue[]): Promise<Row[]>;
   /** Another connection, for reading much once: it leaves in the cache what all others need. Must be closed. */
   openReader(): Promise<Reader>;
-  close(): void;
+  /** Resolves when no connection to the file is left. */
+  close(): Promise<void>;
 }
 
-export type Reader = Pick<Database, 'prepare' | 'close'>;
+/** One more connection that only reads. */
+export interface Reader extends Pick<Database, 'prepare'> {
+  close(): void;
+}
 
 /** A database for a copy of what another store holds. */
 export interface Copy extends Database {
@@ -90,13 +100,23 @@ const COPY_SETTINGS = [
   'cache_size = -8192',
 ];
 
+/** Of the thread that reads beside it. What of the indexes it does not keep is in the cache of the system. */
+const READ_ASIDE_SETTINGS = ['query_only = ON', 'cache_size = -4096'];
+
 /** Of the connection beside it that runs what takes long. */
-const ASIDE_SETTINGS = [
+const WRITE_ASIDE_SETTINGS = [
   'journal_mode = OFF',
   'synchronous = OFF',
   'temp_store = MEMORY',
   'cache_size = -8192',
 ];
+
+export interface OpenOptions {
+  /** Room that is kept for deletions. */
+  reserve?: Reserve | undefined;
+  /** Not given: what takes long stops the event loop. */
+  openThread?: Runtime['openSqliteThread'] | undefined;
+}
 
 /** Statements kept. The stores have about 60, and one for each combination of filters. */
 const MAX_STATEMENTS = 500;
@@ -112,7 +132,7 @@ const MAX_STATEMENTS = 500;
 export async function openDatabase(
   openSqlite: Runtime['openSqlite'],
   path: string,
-  reserve?: Reserve,
+  { reserve, openThread }: OpenOptions = {},
 ): Promise<Database> {
   const driver = await openFile(openSqlite, path);
   reserve?.renew();
@@ -128,7 +148,19 @@ export async function openDatabase(
     if (mode === 'delete') database.prepare('PRAGMA synchronous = FULL').all();
     migrate(database, migrations);
     if (mode !== 'wal') return database;
-    return { ...wrap(driver, { fileFault, reserve, log: await openLogSync(path) }), openReader };
+    const logged = { ...wrap(driver, { fileFault, reserve, log: await openLogSync(path) }), openReader };
+    if (!openThread) return logged;
+    const aside = createAside(openThread, path, READ_ASIDE_SETTINGS);
+    return {
+      ...logged,
+      // A file that has gone can only be read by who has it open.
+      readAside: (sql, ...values) =>
+        fileFault() === null ? aside.all(sql, ...values) : logged.readAside(sql, ...values),
+      async close() {
+        await aside.close();
+        await logged.close();
+      },
+    };
   } catch (error) {
     driver.close();
     throw error;
@@ -137,14 +169,14 @@ export async function openDatabase(
 
 /**
  * Opens an empty database for a copy of what another store holds: in a file in the folder that has no name and ends with
- * the process. Nothing of it survives a crash, so nothing is synced. With `runSqlAside`, which has to find it, the file keeps its
+ * the process. Nothing of it survives a crash, so nothing is synced. With `openThread`, which has to find it, the file keeps its
  * name until `runLong` was called.
  * @throws {AppError} `unavailable` where it cannot be opened.
  */
 export async function openCopy(
   openSqlite: Runtime['openSqlite'],
   folder: string,
-  runSqlAside?: Runtime['runSqlAside'],
+  openThread?: Runtime['openSqliteThread'],
 ): Promise<Copy> {
   const path = join(folder, `copy-${randomUUID()}.db`);
   const driver = await openFile(openSqlite, path);
@@ -161,18 +193,23 @@ export async function openCopy(
       ...own,
       openReader: async () => ({ ...database, close() {} }),
       async runLong(statements) {
-        if (!runSqlAside) {
+        if (!openThread) {
           for (const sql of statements) own.prepare(sql).run();
           return;
         }
         lock('NORMAL');
-        await runSqlAside(path, [...ASIDE_SETTINGS.map((setting) => `PRAGMA ${setting}`), ...statements]);
+        const aside = createAside(openThread, path, WRITE_ASIDE_SETTINGS);
+        try {
+          for (const sql of statements) await aside.all(sql);
+        } finally {
+          await aside.close();
+        }
         lock('EXCLUSIVE');
         await hide();
       },
     };
     for (const setting of [...SETTINGS, ...COPY_SETTINGS]) database.prepare(`PRAGMA ${setting}`).all();
-    if (!runSqlAside) await hide();
+    if (!openThread) await hide();
     migrate(database, migrations);
     return database;
   } catch (error) {
@@ -305,13 +342,15 @@ function wrap(
       }
     },
     snapshot: (work) => inside(() => run('BEGIN'), work),
+    readAside: async <Row>(sql: string, ...values: SqliteValue[]) =>
+      toStatement<Row>(cached(sql)).all(...values),
     onDisk: async () => log?.done(),
     fileFault,
     foreignVersion() {
       const row = guard(() => cached('PRAGMA data_version').get()) as { data_version: number };
       return row.data_version;
     },
-    close() {
+    async close() {
       driver.close();
       log?.close();
     },

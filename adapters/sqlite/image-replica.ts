@@ -9,7 +9,7 @@ import { createSqliteImages } from './images.ts';
 export interface SqliteImageReplica extends Pick<ImageStore, 'list' | 'prepare' | 'preparing'> {
   /** Takes over images and removals in one transaction. The same change may come twice. */
   apply(images: readonly ImageRecord[], removed: readonly string[]): void;
-  close(): void;
+  close(): Promise<void>;
 }
 
 /** Makes an empty database a replica, which is filled best from the newest image on. */
@@ -33,6 +33,6 @@ export function createImageReplica(database: Database): SqliteImageReplica {
       });
     },
 
-    close: () => database.close(),
+    close: database.close,
   };
 }

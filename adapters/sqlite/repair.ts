@@ -27,7 +27,7 @@ export async function repairDatabase(
   try {
     salvaged = salvage(source, target);
   } finally {
-    target.close();
+    await target.close();
     source.close();
   }
   if (Object.values(salvaged.rows).every((count) => count === 0)) {

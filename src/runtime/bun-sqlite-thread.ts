@@ -1,4 +1,4 @@
 import { Database } from 'bun:sqlite';
-import { runInThread } from './sqlite-thread.ts';
+import { serveThread } from './sqlite-thread.ts';
 
-runInThread((path) => new Database(path));
+serveThread((path) => new Database(path));

@@ -1,6 +1,6 @@
 import { fileURLToPath } from 'node:url';
 import { C_LIBRARIES, type Runtime, type System } from './runtime.ts';
-import { runOnThread } from './sqlite-thread.ts';
+import { openThread } from './sqlite-thread.ts';
 
 /** Bodies are counted by `http/`, which answers in the error envelope; Bun's own limit answers an empty 413. */
 const NO_BODY_LIMIT = Number.MAX_SAFE_INTEGER;
@@ -21,8 +21,7 @@ export const bunRuntime: Runtime = {
     return new Database(path, { create: true, readwrite: true });
   },
 
-  runSqlAside: (path, statements) =>
-    runOnThread(new URL('./bun-sqlite-thread.ts', import.meta.url), { path, statements }),
+  openSqliteThread: (path) => openThread(new URL('./bun-sqlite-thread.ts', import.meta.url), path),
 
   async serve(handler, where) {
     const peerOf = (request: Request): string => server.requestIP(request)?.address ?? '';

@@ -1,4 +1,4 @@
 import { DatabaseSync } from 'node:sqlite';
-import { runInThread } from './sqlite-thread.ts';
+import { serveThread } from './sqlite-thread.ts';
 
-runInThread((path) => new DatabaseSync(path));
+serveThread((path) => new DatabaseSync(path));

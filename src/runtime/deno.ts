@@ -2,7 +2,7 @@ import { open } from 'node:fs/promises';
 import { DatabaseSync } from 'node:sqlite';
 import { fileURLToPath } from 'node:url';
 import { C_LIBRARIES, type Runtime, type System } from './runtime.ts';
-import { runOnThread } from './sqlite-thread.ts';
+import { openThread } from './sqlite-thread.ts';
 
 /** The part of Deno's global that is used here; its own types would clash with Bun's. */
 declare const Deno: {
@@ -49,8 +49,7 @@ export const denoRuntime: Runtime = {
     return new DatabaseSync(path);
   },
 
-  runSqlAside: (path, statements) =>
-    runOnThread(new URL('./deno-sqlite-thread.ts', import.meta.url), { path, statements }),
+  openSqliteThread: (path) => openThread(new URL('./deno-sqlite-thread.ts', import.meta.url), path),
 
   async serve(handler, where) {
     const abort = new AbortController();

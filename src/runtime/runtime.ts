@@ -6,8 +6,8 @@ export interface Runtime {
   readonly version: string;
   /** Opens (and creates) a database file; `:memory:` makes a private one. */
   openSqlite(path: string): Promise<SqliteDatabase>;
-  /** Runs statements on a database file, in their order, over a connection and on a thread of their own. */
-  runSqlAside(path: string, statements: readonly string[]): Promise<void>;
+  /** Opens a database file on a thread of its own, for what would stop the event loop. */
+  openSqliteThread(path: string): SqliteThread;
   /** Starts listening. Rejects when the address is taken. */
   serve(handler: Handler, options: ListenOptions): Promise<HttpServer>;
   /**
@@ -73,6 +73,16 @@ export interface SqliteDatabase {
 }
 
 export type SqliteValue = string | number | bigint | null | Uint8Array;
+
+/** A connection that answers later. A thread that cannot open the file says so to whoever asks it. */
+export interface SqliteThread {
+  /** Runs a statement after those that were asked before, and resolves with its rows. Rejects with what the driver throws. */
+  all(sql: string, ...values: SqliteValue[]): Promise<unknown[]>;
+  /** True once the thread answers nothing any more. */
+  hasEnded(): boolean;
+  /** Closes the file after all that was asked. */
+  close(): Promise<void>;
+}
 
 export interface SqliteStatement {
   /** The first row, or `null` (Bun) or `undefined` (Deno) where there is none. */

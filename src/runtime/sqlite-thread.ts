@@ -1,33 +1,76 @@
-import { once } from 'node:events';
 import { parentPort, Worker, workerData } from 'node:worker_threads';
+import type { SqliteDatabase, SqliteStatement, SqliteThread, SqliteValue } from './runtime.ts';
 
-interface Task {
-  path: string;
-  statements: readonly string[];
+interface Question {
+  sql: string;
+  values: SqliteValue[];
 }
 
-/** Runs the statements by the script of a thread, which is to call `runInThread`. Rejects with what the database says. */
-export async function runOnThread(script: URL, task: Task): Promise<void> {
-  const worker = new Worker(script, { workerData: task });
-  try {
-    const ended = once(worker, 'exit').then(() => ['The thread ended before its work.']);
-    const [fault] = (await Promise.race([once(worker, 'message'), ended])) as [string | null];
-    if (fault !== null) throw new Error(fault);
-  } finally {
-    await worker.terminate();
+/** An error as it crosses to another thread, with the number by which drivers name it. */
+type Fault = Record<'name' | 'message' | 'errno' | 'errcode', unknown>;
+
+type Answer = { rows: unknown[] } | { fault: Fault };
+
+/** Starts a thread for the file, whose script is to call `serveThread`. */
+export function openThread(script: URL, path: string): SqliteThread {
+  const worker = new Worker(script, { workerData: path });
+  const waiting: PromiseWithResolvers<unknown[]>[] = [];
+  let ended: Error | null = null;
+
+  function end(cause?: unknown): void {
+    ended ??= new Error('The thread of a database has ended.', { cause });
+    for (const { reject } of waiting.splice(0)) reject(ended);
   }
+
+  worker.on('message', (answer: Answer) => {
+    const first = waiting.shift();
+    if ('rows' in answer) first?.resolve(answer.rows);
+    else first?.reject(Object.assign(new Error(), answer.fault));
+  });
+  worker.on('error', end);
+  worker.on('exit', end);
+
+  function ask(question: Question | null): Promise<unknown[]> {
+    if (ended) return Promise.reject(ended);
+    const answer = Promise.withResolvers<unknown[]>();
+    waiting.push(answer);
+    worker.postMessage(question);
+    return answer.promise;
+  }
+
+  return {
+    hasEnded: () => ended !== null,
+    all: (sql, ...values) => ask({ sql, values }),
+    async close() {
+      await ask(null).catch(() => {});
+      await worker.terminate();
+    },
+  };
 }
 
-/** The other side of `runOnThread`. */
-export function runInThread(open: (path: string) => { exec(sql: string): void; close(): void }): void {
-  const { path, statements } = workerData as Task;
-  let fault: string | null = null;
-  try {
-    const database = open(path);
-    for (const statement of statements) database.exec(statement);
-    database.close();
-  } catch (error) {
-    fault = String(error);
+/** The other side of `openThread`: answers one question after the other, `null` by closing the file. */
+export function serveThread(open: (path: string) => SqliteDatabase): void {
+  let database: SqliteDatabase | null = null;
+  /** Those who ask have few statements, and many values. */
+  const statements = new Map<string, SqliteStatement>();
+
+  function prepared(sql: string): SqliteStatement {
+    database ??= open(workerData as string);
+    const statement = statements.get(sql) ?? database.prepare(sql);
+    statements.set(sql, statement);
+    return statement;
   }
-  parentPort?.postMessage(fault);
+
+  function answer(question: Question | null): Answer {
+    try {
+      if (question) return { rows: prepared(question.sql).all(...question.values) };
+      database?.close();
+      return { rows: [] };
+    } catch (error) {
+      const { name, message, errno, errcode } = error as Fault;
+      return { fault: { name, message, errno, errcode } };
+    }
+  }
+
+  parentPort?.on('message', (question: Question | null) => parentPort?.postMessage(answer(question)));
 }

@@ -14,7 +14,7 @@ beforeAll(async () => {
 afterAll(() => rm(folder, { recursive: true }));
 
 test('a copy gets its indexes on another thread; then its file has no name, and it answers and follows', async () => {
-  const copy = await openCopy(bunRuntime.openSqlite, folder, bunRuntime.runSqlAside);
+  const copy = await openCopy(bunRuntime.openSqlite, folder, bunRuntime.openSqliteThread);
   const indexes = () =>
     copy
       .prepare<{ name: string }>(
@@ -49,7 +49,7 @@ test('a copy gets its indexes on another thread; then its file has no name, and 
 });
 
 test('what the database says on the other thread is what the caller hears', async () => {
-  const copy = await openCopy(bunRuntime.openSqlite, folder, bunRuntime.runSqlAside);
+  const copy = await openCopy(bunRuntime.openSqlite, folder, bunRuntime.openSqliteThread);
   await expect(copy.runLong(['CREATE INDEX lost ON nowhere (at_all)'])).rejects.toThrow('no such table');
   copy.close();
 });

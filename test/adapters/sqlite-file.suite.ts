@@ -41,15 +41,19 @@ async function assertConsistent(database: Database): Promise<void> {
  * What only a file shows: migrations, damage, locks, several processes, sudden death. `run` are the arguments with which
  * the runtime runs a script.
  */
-export function sqliteFileTests(test: Test, openSqlite: Runtime['openSqlite'], run: readonly string[]): void {
-  const open = (path: string) => openDatabase(openSqlite, path);
+export function sqliteFileTests(
+  test: Test,
+  { openSqlite, openSqliteThread: openThread }: Pick<Runtime, 'openSqlite' | 'openSqliteThread'>,
+  run: readonly string[],
+): void {
+  const open = (path: string) => openDatabase(openSqlite, path, { openThread });
 
   async function withDatabase<T>(path: string, work: (database: Database) => Promise<T>): Promise<T> {
     const database = await open(path);
     try {
       return await work(database);
     } finally {
-      database.close();
+      await database.close();
     }
   }
 
@@ -270,9 +274,31 @@ export function sqliteFileTests(test: Test, openSqlite: Runtime['openSqlite'], r
     });
   });
 
+  test('a search on the other thread knows what was stored and removed a moment ago, also of a file that has gone', async () => {
+    await withFolder(async (folder) => {
+      const path = join(folder, 'picpool.db');
+      await withDatabase(path, async (database) => {
+        const images = createSqliteImages(database);
+        const found = async () =>
+          (await images.list({ text: 'cat', offset: 0, limit: 9 })).items.map(({ id }) => id);
+        await images.insert(image({ id: 'first', filename: 'cat.png' }));
+        await rename(path, `${path}-moved`);
+        assert.deepEqual(await found(), ['first']);
+        await rename(`${path}-moved`, path);
+        await images.remove('first');
+        for (let number = 0; number < 50; number++) {
+          await images.insert(image({ id: `i${number}`, filename: 'cat.png' }));
+          assert.deepEqual(await found(), [`i${number}`]);
+          await images.remove(`i${number}`);
+          assert.deepEqual(await found(), []);
+        }
+      });
+    });
+  });
+
   test('a search is right before, while and after images are brought into its index', async () => {
     await withDatabase(':memory:', async (database) => {
-      const images = createSqliteImages(database, { read: 7, added: 5 });
+      const images = createSqliteImages(database, { read: 7, tried: 7, added: 5 });
       const setMark = database.prepare('UPDATE image_index SET below = ?');
       const insert = (number: number) =>
         images.insert(image({ id: `i${number}`, filename: `cat ${number}.png`, createdAt: number }));

@@ -29,7 +29,7 @@ describe('in steps so small that few rows take many', () => {
   );
   imageStoreConformance(
     test,
-    opener((database) => createSqliteImages(database, { read: 2, added: 2 })),
+    opener((database) => createSqliteImages(database, { read: 2, tried: 2, added: 2 })),
   );
 });
 
@@ -38,7 +38,7 @@ describe('with images that are not in the index of the search yet', () => {
     test,
     opener((database) => {
       database.prepare('UPDATE image_index SET below = ?').run(Number.MAX_SAFE_INTEGER);
-      return createSqliteImages(database, { read: 2, added: 2 });
+      return createSqliteImages(database, { read: 2, tried: 2, added: 2 });
     }),
   );
 });

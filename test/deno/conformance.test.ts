@@ -29,5 +29,5 @@ stateStoreConformance(test, opener(createSqliteState));
 blobStoreConformance(test, folderOpener(denoRuntime.fileBody));
 locksConformance(test, openLocalLocks);
 rateLimiterConformance(test, openLocalLimiter);
-sqliteFileTests(test, denoRuntime.openSqlite, ['run', '-A', '--no-check']);
+sqliteFileTests(test, denoRuntime, ['run', '-A', '--no-check']);
 sqliteUpgradeTests(test, denoRuntime.openSqlite, ['run', '-A', '--no-check']);
