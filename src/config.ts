@@ -26,7 +26,7 @@ import { ConfigError, type ConfigFault } from './errors.ts';
 
 const BASE_PATH = /^(\/[\w.-]+)*$/;
 
-/** Every variable, its default and what it is for. The README's table follows this order. */
+/** Every variable, its default and what it is for. The table in `docs/settings.md` follows this order. */
 export const settings = Type.Object({
   HOST: text(
     '0.0.0.0',

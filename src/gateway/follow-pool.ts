@@ -23,6 +23,8 @@ export interface PoolFollower {
 }
 
 const LOOK_MS = 5_000;
+/** While there is nothing to use: a new pool has its first proxies within seconds, and its first user waits for them. */
+const EMPTY_LOOK_MS = 500;
 /** The most dependable so many are used. */
 const MOST_UPSTREAMS = 20_000;
 /** What only a third party's page said could be the proxy's own words. */
@@ -38,8 +40,10 @@ export function followPool({ store, engine, report, monotonic, onError }: Follow
   let reported = new Map<number, number>();
   let repetition: { stop(): Promise<void> } | null = null;
   let first: Promise<void> = Promise.resolve();
+  let lookedAt = Number.NEGATIVE_INFINITY;
 
   async function look(): Promise<void> {
+    lookedAt = monotonic();
     const version = await store.version();
     if (version === seenVersion) return;
     const found = new Map<string, { upstream: Upstream; ids: number[] }>();
@@ -58,7 +62,13 @@ export function followPool({ store, engine, report, monotonic, onError }: Follow
   return {
     start() {
       first = look().catch(onError);
-      repetition = every(LOOK_MS, look, onError);
+      repetition = every(
+        EMPTY_LOOK_MS,
+        async () => {
+          if (known.size === 0 || monotonic() - lookedAt >= LOOK_MS) await look();
+        },
+        onError,
+      );
     },
 
     failed({ key }, failure) {

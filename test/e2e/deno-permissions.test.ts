@@ -66,9 +66,9 @@ for (const where of ['a folder', 'S3']) {
   );
 }
 
-test('the README names every permission of the task', async () => {
-  const readme = await readFile('README.md', 'utf8');
+test('the documents name every permission of the task', async () => {
+  const text = await readFile('docs/deployment.md', 'utf8');
   const flags = task.split(' ').filter((word) => word.startsWith('--allow'));
-  expect(flags.filter((flag) => !readme.includes(`\`${flag}\``))).toEqual([]);
+  expect(flags.filter((flag) => !text.includes(`\`${flag}\``))).toEqual([]);
   expect(flags.length).toBeGreaterThan(4);
 });

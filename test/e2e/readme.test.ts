@@ -5,21 +5,21 @@ import { shapeFault } from '../support/readme-shape.ts';
 import { runReadme } from '../support/readme-tour.ts';
 
 test.skipIf(absent('tinyproxy', 'microsocks', 'danted', 'openssl', 'curl', 'jq'))(
-  'every command of the README does what it says, or is named with the reason why it is not run',
+  'every command of the README and of docs/ does what it says, or is named with the reason why it is not run',
   async () => {
     const outcomes = await runReadme();
     const told = outcomes.filter(({ state }) => state !== 'passed');
-    for (const { state, line, text, reason } of told) {
-      console.log(`README.md:${line} ${state}: ${text}\n  ${reason}`);
+    for (const { state, file, line, text, reason } of told) {
+      console.log(`${file}:${line} ${state}: ${text}\n  ${reason}`);
     }
-    console.log(`README.md: ${outcomes.length - told.length} of ${outcomes.length} commands passed`);
+    console.log(`documents: ${outcomes.length - told.length} of ${outcomes.length} commands passed`);
     expect(told.filter(({ state }) => state === 'failed')).toEqual([]);
     expect(outcomes.length - told.length).toBeGreaterThan(20);
   },
   60_000,
 );
 
-test('commands are found wherever a README has them, with what it prints under them', () => {
+test('commands are found wherever a document has them, with what it prints under them', () => {
   const markdown =
     'Do\n\n    ./start   # now\n    ./stop\n\n```console\n$ one\n{"a":\n1}\n\n$ two\n$ three\n3\n```\n';
   const found = readmeCommands(markdown).map(({ text, printed, line }) => [line, text, printed]);

@@ -50,6 +50,11 @@ export const CLAIMS: readonly Claim[] = [
     holds: ({ stdout }) => stdout.length > 0 && !stdout.includes('"success":false'),
   },
   {
+    command: /protocol=socks5&format=text'/,
+    says: 'lists proxies of that protocol, one a line',
+    holds: ({ stdout }) => /^([\d.]+:\d+\n)+$/.test(stdout),
+  },
+  {
     command: /-OJ \S+\/api\/export$/,
     says: 'writes a file of proxies',
     holds: async ({ folder }) => PROXY_LINES.test(await readFile(join(folder, 'proxies.txt'), 'utf8')),
@@ -87,6 +92,17 @@ export const CLAIMS: readonly Claim[] = [
     holds: deleted,
   },
   { command: /# from anywhere$/, says: 'deletes from anywhere', fromElsewhere: true, holds: deleted },
+  {
+    command: /^picpool check my-proxies\.txt > working\.txt/,
+    says: 'writes what works of the list',
+    holds: async ({ folder }) => PROXY_LINES.test(await readFile(join(folder, 'working.txt'), 'utf8')),
+  },
+  {
+    command: /-F image=@IMG_2041\.jpg \S+\/api\/upload$/,
+    says: 'answers links and the token',
+    holds: ({ stdout }) =>
+      ['markdown', 'html', 'bbcode', 'delete_token'].every((name) => typeof field(stdout, name) === 'string'),
+  },
   {
     command: /^picpool check proxies\.txt > living\.txt/,
     says: 'writes the living',

@@ -4,6 +4,7 @@ import { readdir } from 'node:fs/promises';
 import type { ReadmeCommand } from './readme.ts';
 import { claimOf, type Upload } from './readme-claims.ts';
 import { shapeFault } from './readme-shape.ts';
+import type { ReadmeWorld } from './readme-world.ts';
 
 /** Of one command, on a busy machine. */
 const LIMIT_MS = 30_000;
@@ -24,9 +25,9 @@ const ELSEWHERE = 'curl() { command curl --interface 127.0.0.77 "$@"; }; ';
  * says in words. Addresses that the README printed stand for those that were printed here, and the last upload that still
  * stands is what `<id>` and `<delete_token>` mean.
  */
-export function createReadmeShell(folder: string, env: Record<string, string>) {
+export function createReadmeShell(folder: string, { env, ports }: Pick<ReadmeWorld, 'env' | 'ports'>) {
   const uploads: Upload[] = [];
-  const replaced = new Map<string, string>();
+  const replaced = new Map(Object.entries(ports));
 
   function filled(text: string): string {
     let result = text;
@@ -41,7 +42,7 @@ export function createReadmeShell(folder: string, env: Record<string, string>) {
   async function run({ text, printed }: ReadmeCommand): Promise<string | null> {
     const claim = claimOf(text);
     if (claim === undefined && printed === '')
-      return 'nothing here tells whether it does what the README says';
+      return 'nothing here tells whether it does what the document says';
     const before = await readdir(folder);
     const command = filled(text);
     if (claim?.refusedElsewhere) {
@@ -54,7 +55,7 @@ export function createReadmeShell(folder: string, env: Record<string, string>) {
     const wrote = (await readdir(folder)).length > before.length;
     if (stdout === '' && !wrote) return `it neither prints nor writes anything\n${stderr}`;
     if (claim && !(await claim.holds({ stdout, folder, upload: uploads.at(-1) }))) {
-      return `it does not do what the README says: ${claim.says}\n${stdout}`;
+      return `it does not do what the document says: ${claim.says}\n${stdout}`;
     }
     const fault = printed === '' ? null : shapeFault(printed, stdout);
     remember(text, printed, stdout);

@@ -1,4 +1,4 @@
-import { readFile } from 'node:fs/promises';
+import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type ReadmeCommand, readmeCommands } from './readme.ts';
 import { CLAIMS } from './readme-claims.ts';
@@ -7,18 +7,32 @@ import { openReadmeWorld } from './readme-world.ts';
 import { withFolder } from './temporary.ts';
 
 /** Starts the server that all other commands talk to. */
-const START = /^\.\/scripts\/start\b/;
+const START = /^GATEWAY_PORT=8899 \.\/scripts\/start\b/;
 
-/** Commands of the README that are not run here, each with the reason. All others are. */
+/** Commands that are not run here, each with the reason. All others are. */
 const NOT_RUN: readonly { text: RegExp; reason: string }[] = [
-  { text: /^\.\/scripts\/test\b/, reason: 'it is the gate, and this a part of it' },
   {
     text: /^podman build\b/,
     reason: 'it fetches from two registries; scripts/container-test builds the image and runs it without',
   },
+  {
+    text: /img\.example\/api\/upload/,
+    reason: 'a host of somebody else; test/e2e/tokens.test.ts uploads with a token',
+  },
+  ...[
+    'scripts/verify-release',
+    'echo "picpool $(cat keys.pub)"',
+    'ssh-keygen -Y verify',
+    'sha256sum --check',
+  ].map((start) => ({
+    text: new RegExp(`^${RegExp.escape(start)}`),
+    reason: 'it needs a release; test/unit/signed-release.test.ts verifies one that it makes',
+  })),
 ];
 
 export interface ReadmeOutcome extends ReadmeCommand {
+  /** Which document it stands in. */
+  file: string;
   state: 'passed' | 'failed' | 'not run';
   /** Why it failed or was not run. */
   reason: string;
@@ -26,14 +40,14 @@ export interface ReadmeOutcome extends ReadmeCommand {
 }
 
 /**
- * Runs every command of the README, as a user would who tries one after the other, and answers how each went. A faulty
+ * Runs every command of the README and of `docs/`, as a user would who tries one after the other, and answers how each went. A faulty
  * list of what is not run is a failure, too.
  */
 export async function runReadme(onOutcome: (outcome: ReadmeOutcome) => void = () => {}) {
-  const commands = readmeCommands(await readFile(new URL('../../README.md', import.meta.url), 'utf8'));
+  const commands = await allCommands();
   const outcomes: ReadmeOutcome[] = [];
   let addedAt = performance.now();
-  function add(command: ReadmeCommand, state: ReadmeOutcome['state'], reason: string): void {
+  function add(command: DocumentCommand, state: ReadmeOutcome['state'], reason: string): void {
     const at = performance.now();
     const outcome = { ...command, state, reason, seconds: (at - addedAt) / 1000 };
     addedAt = at;
@@ -45,7 +59,7 @@ export async function runReadme(onOutcome: (outcome: ReadmeOutcome) => void = ()
     const world = await openReadmeWorld(folder);
     try {
       addedAt = performance.now();
-      const shell = createReadmeShell(join(folder, 'here'), world.env);
+      const shell = createReadmeShell(join(folder, 'here'), world);
       for (const command of commands) {
         const excuse = NOT_RUN.find(({ text }) => text.test(command.text));
         if (excuse) {
@@ -62,11 +76,31 @@ export async function runReadme(onOutcome: (outcome: ReadmeOutcome) => void = ()
   });
   for (const { text } of NOT_RUN) {
     if (commands.some((command) => text.test(command.text))) continue;
-    add({ text: String(text), line: 0, printed: '' }, 'failed', 'not run, and not in the README either');
+    add(missing(text), 'failed', 'not run, and in no document either');
   }
   for (const { command: text } of CLAIMS) {
     if (commands.some((command) => text.test(command.text))) continue;
-    add({ text: String(text), line: 0, printed: '' }, 'failed', 'held to its word, and not in the README');
+    add(missing(text), 'failed', 'held to its word, and in no document');
   }
   return outcomes;
+}
+
+type DocumentCommand = ReadmeCommand & { file: string };
+
+const missing = (text: RegExp): DocumentCommand => ({
+  file: 'test/support',
+  line: 0,
+  text: String(text),
+  printed: '',
+});
+
+/** The commands of the README, which starts the server, and then of the documents by name. */
+async function allCommands(): Promise<DocumentCommand[]> {
+  const root = new URL('../../', import.meta.url);
+  const documents = (await readdir(new URL('docs', root))).filter((name) => name.endsWith('.md')).sort();
+  const files = ['README.md', ...documents.map((name) => `docs/${name}`)];
+  const commands = files.map(async (file) =>
+    readmeCommands(await readFile(new URL(file, root), 'utf8')).map((command) => ({ ...command, file })),
+  );
+  return (await Promise.all(commands)).flat();
 }

@@ -1,9 +1,15 @@
 import { chmod, mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { cliCommand, cliEnvironment } from './cli.ts';
+import { freePort } from './free-port.ts';
 import { privatePhoto } from './images.ts';
+import { json } from './json.ts';
 import { startProxyWorld } from './proxy-world.ts';
 import { type ServerProcess, startServer } from './server-process.ts';
+import { until } from './services.ts';
+
+/** The one that the README gives the gateway. */
+const GATEWAY_PORT = '8899';
 
 const ROOT = new URL('../..', import.meta.url).pathname;
 
@@ -11,7 +17,9 @@ const ROOT = new URL('../..', import.meta.url).pathname;
 export interface ReadmeWorld {
   /** The environment of the commands. */
   env: Record<string, string>;
-  /** Starts the server with a command of the README. */
+  /** Ports that commands name, and the free ones that stand for them here. */
+  ports: Record<string, string>;
+  /** Starts the server with a command of the README, and waits until its first refresh has filled pool and gateway. */
   start(command: string): Promise<null>;
   close(): Promise<void>;
 }
@@ -37,18 +45,24 @@ export async function openReadmeWorld(folder: string): Promise<ReadmeWorld> {
   await writeFile(join(bin, 'picpool'), `#!/bin/sh\nexec ${cliCommand(['"$@"']).join(' ')}\n`);
   await chmod(join(bin, 'picpool'), 0o755);
   await writeFile(join(here, 'IMG_2041.jpg'), await privatePhoto('jpeg', 6, [1600, 1200]));
+  await writeFile(join(here, 'my-proxies.txt'), world.working.join('\n'));
   for (const name of ['one.png', 'two.png']) await writeFile(join(here, name), await privatePhoto('png'));
 
   const settings = { ...world.env, PROXY_CHECK_TIMEOUT: '2s', DATA_DIR: data, HOST: '127.0.0.1', PORT: '0' };
   const env = cliEnvironment({ ...settings, CURL_HOME: folder });
   env.PATH = `${bin}:${env.PATH}`;
   let server: ServerProcess | undefined;
+  const ports = { [GATEWAY_PORT]: String(await freePort('127.0.0.1')) };
   return {
     env,
+    ports,
     async start(command) {
-      server = await startServer(['bash', '-c', `cd '${ROOT}' && exec ${command}`], {
+      const here = command.replace(GATEWAY_PORT, ports[GATEWAY_PORT]);
+      server = await startServer(['bash', '-c', `cd '${ROOT}' && ${here}`], {
         ...settings,
         PROXY_REFRESH_ON_START: 'true',
+        // The page behind the gateway is on this machine.
+        GATEWAY_PORTS: 'any',
       });
       env.PICPOOL_URL = server.url;
       const moved = {
@@ -63,6 +77,14 @@ export async function openReadmeWorld(folder: string): Promise<ReadmeWorld> {
         join(folder, '.curlrc'),
         ['fail-with-body', `cacert = "${world.env.PROXY_JUDGE_CA}"`, ...lines, ''].join('\n'),
       );
+      const { url } = server;
+      await until(async () => {
+        const { job } = await json<{ job: { state: string } }>(await fetch(`${url}/api/refresh`));
+        return job.state === 'done';
+      });
+      // Half a second later the gateway knows, too.
+      const proxy = `http://127.0.0.1:${ports[GATEWAY_PORT]}`;
+      await until(async () => (await fetch(world.page, { proxy }).catch(() => null))?.ok === true);
       return null;
     },
     async close() {

@@ -1,16 +1,18 @@
-/** A command of the README, as it stands there. */
+/** A command of a document, as it stands there. */
 export interface ReadmeCommand {
   text: string;
-  /** The line of the README that it stands on. */
+  /** The line of the document that it stands on. */
   line: number;
-  /** What the README prints under it; empty where it prints nothing. */
+  /** What the document prints under it; empty where it prints nothing. */
   printed: string;
 }
 
+const SHELLS = new Set(['sh', 'bash', 'shell', 'zsh', 'fish']);
+
 /**
- * The commands of a README, in its order: lines that begin with `$ ` in `console` blocks, each followed by what it prints
- * up to an empty line, and the lines of indented blocks, which print nothing. Throws where a block of another
- * language stands that may hold commands.
+ * The commands of a document, in its order: lines that begin with `$ ` in `console` blocks, each followed by what it prints
+ * up to an empty line, and the lines of indented blocks, which print nothing. Throws where a block is marked
+ * as a shell's, in which nobody would look for them.
  */
 export function readmeCommands(markdown: string): ReadmeCommand[] {
   const commands: ReadmeCommand[] = [];
@@ -21,7 +23,7 @@ export function readmeCommands(markdown: string): ReadmeCommand[] {
     const mark = /^```(\w*)/.exec(line);
     if (mark) {
       fence = fence === null ? (mark[1] ?? '') : null;
-      if (fence !== null && !['', 'console'].includes(fence)) {
+      if (fence !== null && SHELLS.has(fence)) {
         throw new Error(`line ${index + 1}: a block of ${fence}, in which nobody looks for commands`);
       }
       open = undefined;
