@@ -4,14 +4,22 @@ import { createNetworkList } from './lib/address.ts';
 import { parseRates, readRate } from './lib/rates.ts';
 
 /** A setting: text from the environment that decodes to a value of type `T`, or throws what would be right. */
-export type Setting<T> = TTransform<TString, T>;
+export type Setting<T> = TTransform<TString, T> & {
+  /** All texts that are taken, where they can be told. */
+  choices?: readonly string[];
+};
 
 function setting<T>(
   fallback: string | undefined,
   description: string,
   decode: (text: string) => T,
+  choices?: readonly string[],
 ): Setting<T> {
-  const options = fallback === undefined ? { description } : { description, default: fallback };
+  const options = {
+    description,
+    ...(fallback !== undefined && { default: fallback }),
+    ...(choices && { choices }),
+  };
   return Type.Transform(Type.String(options))
     .Decode(decode)
     .Encode((value) => String(value));
@@ -134,11 +142,12 @@ export function choice<const T extends string>(
   fallback: T | undefined,
   description: string,
 ) {
-  return setting(fallback, description, (value) => {
+  const decode = (value: string): T => {
     const found = choices.find((known) => known === value.toLowerCase());
     if (!found) throw new Error(`must be one of ${choices.join(', ')}, but is "${value}"`);
     return found;
-  });
+  };
+  return setting(fallback, description, decode, choices);
 }
 
 /** A comma-separated choice of at least one. */

@@ -21,6 +21,10 @@ export interface CommandSpec<O extends Options> {
 
 /** One command of the program, its options known to nobody else. */
 export interface Command {
+  /** What the command line may have, as the help, the completions and the manual show it. */
+  readonly operands: Operands;
+  readonly about: string;
+  readonly options: Options;
   help(name: string): string;
   /** Rejects with `CommandError` or `AppError` for what the user should read. */
   run(args: readonly string[], surroundings: Surroundings): Promise<ExitCode>;
@@ -33,6 +37,9 @@ const WIDTH = 100;
 
 export function defineCommand<O extends Options>({ operands, about, options, run }: CommandSpec<O>): Command {
   return {
+    operands,
+    about,
+    options,
     help: (name) =>
       `Usage: picpool ${name} [options] ${operands.form}`.trimEnd() +
       `\n\n${about.trim()}\n\n${describe(options)}\n`,

@@ -8,6 +8,8 @@ export interface Option<T> {
   help: string;
   /** A letter that stands for the option. */
   short?: string;
+  /** All values that there are, where they can be told. */
+  choices?: readonly string[];
   /** The value out of all texts that were given. Throws what would be right. */
   read(texts: readonly string[]): T;
 }
@@ -28,6 +30,7 @@ export function value<T>(placeholder: string, setting: Setting<T>): Option<T | u
   return {
     placeholder,
     help: setting.description ?? '',
+    ...choicesOf(setting),
     read: (texts) => {
       const text = texts.at(-1);
       return text === undefined ? undefined : decode(setting, text);
@@ -41,6 +44,7 @@ export function valueOr<T>(placeholder: string, setting: Setting<T>): Option<T> 
   return {
     placeholder,
     help: `${setting.description} [${fallback}]`,
+    ...choicesOf(setting),
     read: (texts) => decode(setting, texts.at(-1) ?? fallback),
   };
 }
@@ -48,7 +52,16 @@ export function valueOr<T>(placeholder: string, setting: Setting<T>): Option<T> 
 /** An option that may be given more than once. */
 export function values<T>(placeholder: string, setting: Setting<T>): Option<T[]> {
   const help = `${setting.description} May be given more than once.`;
-  return { placeholder, help, read: (texts) => texts.map((text) => decode(setting, text)) };
+  return {
+    placeholder,
+    help,
+    ...choicesOf(setting),
+    read: (texts) => texts.map((text) => decode(setting, text)),
+  };
+}
+
+function choicesOf({ choices }: { choices?: readonly string[] }): { choices?: readonly string[] } {
+  return choices === undefined ? {} : { choices };
 }
 
 /** TypeBox wraps what a decoder throws; the decoder's own sentence is the cause. */

@@ -56,6 +56,15 @@ test('every variable of the copies is a setting, and together they are a valid c
   }
 });
 
+test('the simple file is one service with one volume, with valid settings and without rights', async () => {
+  const simple = Bun.YAML.parse(await Bun.file('compose.simple.yaml').text()) as Compose;
+  expect([Object.keys(simple.services), Object.keys(simple.volumes)]).toEqual([['picpool'], ['data']]);
+  const { environment, read_only, cap_drop, security_opt } = simple.services.picpool ?? {};
+  for (const name of Object.keys(environment ?? {})) expect(Object.keys(settings.properties)).toContain(name);
+  expect(parseConfig(substituted({}, environment)).METADATA_URL).toStartWith('sqlite:');
+  expect([read_only, cap_drop, security_opt]).toEqual([true, ['ALL'], ['no-new-privileges:true']]);
+});
+
 test('the copies trust the balancer alone, whose address no other service and no visitor gets', () => {
   const { TRUSTED_PROXIES = '' } = services['picpool-1']?.environment ?? {};
   expect(services.balancer?.networks).toEqual({ inside: { ipv4_address: TRUSTED_PROXIES } });

@@ -1,0 +1,69 @@
+import { chmod, copyFile, mkdir, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { VERSION } from '../../src/version.ts';
+import { describeCommands } from './command-table.ts';
+import { COMPLETIONS } from './completions.ts';
+import { manualPage } from './manual.ts';
+
+/** Where each shell looks for completions below `/usr/local/share` and the like. */
+const COMPLETION_PLACES: Record<string, string> = {
+  'picpool.bash': 'share/bash-completion/completions/picpool',
+  _picpool: 'share/zsh/site-functions/_picpool',
+  'picpool.fish': 'share/fish/vendor_completions.d/picpool.fish',
+};
+
+export interface TreeOptions {
+  /** The project's folder. */
+  root: string;
+  /** The folder to fill. */
+  folder: string;
+  /** The binary, and the licence texts of what is in it. */
+  binary: string;
+  licences: string;
+}
+
+/** Fills a folder with what stands below a prefix such as `/usr/local` once picpool is installed: `bin` and `share`. */
+export async function fillTree({ root, folder, binary, licences }: TreeOptions): Promise<void> {
+  const commands = await describeCommands();
+  await put(join(folder, 'share/man/man1/picpool.1'), manualPage(commands));
+  for (const [name, write] of Object.entries(COMPLETIONS)) {
+    await put(join(folder, COMPLETION_PLACES[name] ?? name), write(commands));
+  }
+  await put(join(folder, 'share/doc/picpool/licences.txt'), licences);
+  for (const name of ['CHANGELOG.md', 'LICENSE', 'README.md', 'SECURITY.md']) {
+    await copyFile(join(root, name), join(folder, 'share/doc/picpool', name));
+  }
+  await mkdir(join(folder, 'bin'), { recursive: true });
+  await copyFile(binary, join(folder, 'bin/picpool'));
+  await chmod(join(folder, 'bin/picpool'), 0o755);
+}
+
+/** Writes a text file that everybody may read, and the folders above it. */
+export async function put(path: string, text: string, mode = 0o644): Promise<void> {
+  await mkdir(dirname(path), { recursive: true });
+  await writeFile(path, text);
+  await chmod(path, mode);
+}
+
+/**
+ * Packs a folder, under its own name, as `.tar.gz`. The same files make the same bytes: owners, times and the order are those of no
+ * machine.
+ */
+export async function pack(folder: string, path: string): Promise<void> {
+  await run('tar', [
+    ...['--create', '--file', path, '--use-compress-program', 'gzip -6 --no-name'],
+    ...['--sort=name', '--mtime=@0', '--owner=0', '--group=0', '--numeric-owner', '--mode=u+rw,go+r,go-w'],
+    ...['--directory', dirname(folder), folder.slice(dirname(folder).length + 1)],
+  ]);
+}
+
+/** Runs a program of the system to its end. Rejects where it fails. */
+export async function run(program: string, args: readonly string[]): Promise<void> {
+  const child = Bun.spawn([program, ...args], { stdio: ['ignore', 'inherit', 'inherit'] });
+  if ((await child.exited) !== 0) throw new Error(`${program} ended with ${child.exitCode}.`);
+}
+
+/** The name of a file of the release for a machine: `picpool-0.1.0-linux-x64`. */
+export function releaseName(platform: string): string {
+  return `picpool-${VERSION}-${platform}`;
+}

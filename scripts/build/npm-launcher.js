@@ -1,0 +1,39 @@
+#!/usr/bin/env node
+// Runs the binary that npm has installed beside this package, in its place: same arguments, streams, signals and exit code.
+import { spawn } from 'node:child_process';
+import { createRequire } from 'node:module';
+import os from 'node:os';
+import process from 'node:process';
+
+const require = createRequire(import.meta.url);
+
+/** The C library of this Linux: package managers that know no `libc` install both packages. */
+function isMusl() {
+  if (process.platform !== 'linux' || !process.report) return false;
+  // Without this the report would ask name servers about every open connection.
+  process.report.excludeNetwork = true;
+  return process.report.getReport().header.glibcVersionRuntime === undefined;
+}
+
+function binaryPath(name) {
+  try {
+    return require.resolve(`${name}/bin/picpool`);
+  } catch {
+    process.stderr.write(
+      `picpool: the package ${name} is not installed. Either there is no binary for this machine, or the installation left out optional dependencies (--omit=optional, --no-optional): install without that.\n`,
+    );
+    process.exit(1);
+  }
+}
+
+const name = `@picpool/${process.platform}${isMusl() ? 'musl' : ''}-${process.arch}`;
+const child = spawn(binaryPath(name), process.argv.slice(2), { stdio: 'inherit' });
+// A terminal sends Ctrl-C to both; the binary decides what it means, and a second one is not to come of this.
+process.on('SIGINT', () => {});
+for (const signal of ['SIGTERM', 'SIGHUP', 'SIGUSR1', 'SIGUSR2'])
+  process.on(signal, () => child.kill(signal));
+child.on('error', (error) => {
+  process.stderr.write(`picpool: the binary cannot be run (${error.message}).\n`);
+  process.exit(1);
+});
+child.on('exit', (code, signal) => process.exit(signal === null ? code : 128 + os.constants.signals[signal]));

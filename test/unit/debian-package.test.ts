@@ -1,0 +1,43 @@
+import { expect, test } from 'bun:test';
+import { readFile } from 'node:fs/promises';
+import { packagedUnit } from '../../scripts/build/deb.ts';
+import { parseConfig } from '../../src/config.ts';
+
+const unit = packagedUnit(await readFile('examples/picpool.service', 'utf8'));
+
+test('the unit of the Debian package has a user that stays, the settings of the package, and the confinement of the example', async () => {
+  const lines = unit.split('\n');
+  for (const line of [
+    'ExecStart=/usr/bin/picpool serve',
+    'EnvironmentFile=-/etc/picpool/env',
+    'User=picpool',
+    'StateDirectory=picpool',
+    'LoadCredential=admin-token:/etc/picpool/admin-token',
+  ]) {
+    expect(lines).toContain(line);
+  }
+  expect(unit).not.toContain('DynamicUser');
+  expect(unit).not.toContain('/usr/local');
+  const example = await readFile('examples/picpool.service', 'utf8');
+  for (const line of example.matchAll(/^(Protect|Restrict|Private|SystemCall|Capability)\w+=.*$/gm)) {
+    expect(lines).toContain(line[0]);
+  }
+});
+
+test('the settings of the Debian package can be used, those in comments too, and open the server to its own machine alone', async () => {
+  const text = await readFile('scripts/build/deb/env', 'utf8');
+  const settings = (pattern: RegExp) =>
+    Object.fromEntries([...text.matchAll(pattern)].map(([, name = '', value = '']) => [name, value]));
+  expect(parseConfig(settings(/^([A-Z_]+)=(.*)$/gm)).HOST).toBe('127.0.0.1');
+  expect(parseConfig(settings(/^#?([A-Z_]+)=(.*)$/gm)).TRUSTED_PROXIES).toBeDefined();
+});
+
+test.each(['postinst', 'prerm', 'postrm'])(
+  'the shell can read the %s of the Debian package',
+  async (name) => {
+    const shell = Bun.spawn(['sh', '-n', `scripts/build/deb/${name}`], {
+      stdio: ['ignore', 'ignore', 'pipe'],
+    });
+    expect([await shell.exited, await shell.stderr.text()]).toEqual([0, '']);
+  },
+);
