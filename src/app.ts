@@ -3,8 +3,9 @@ import type { Holders } from './access/holders.ts';
 import { AppError, invalidParameter } from './errors.ts';
 import type { Feature } from './feature.ts';
 import { createAdmissionQueue, Overloaded } from './http/admission-queue.ts';
-import { bearerOf, type Contexts, type PeerOf } from './http/context.ts';
+import type { Contexts, PeerOf } from './http/context.ts';
 import type { Cors } from './http/cors.ts';
+import { speak } from './http/dialect.ts';
 import { errorResponse, toAppError } from './http/errors.ts';
 import { Exchange } from './http/exchange.ts';
 import { withoutBody } from './http/head.ts';
@@ -182,21 +183,35 @@ export function createApp(options: AppOptions): App {
   }
 
   /** Delete tokens and passwords of proxies come the same way, so that a token which nobody knows is no fault yet. */
-  function recognise({ request, authorization, context, route }: Exchange): undefined | Promise<undefined> {
-    const bearer = bearerOf(authorization);
-    if (!options.holders || bearer === null) return;
+  function recognise(exchange: Exchange): undefined | Promise<undefined> {
+    const { context, dialect, token } = exchange;
+    if (dialect?.tokenInBody && token === null) {
+      context.judgeToken = async (inBody) => {
+        await recogniseToken(exchange, inBody);
+        await demandRoleFor(exchange, inBody);
+      };
+      return;
+    }
+    return recogniseToken(exchange, token);
+  }
+
+  function recogniseToken(
+    { request, context, route }: Exchange,
+    token: string | null,
+  ): undefined | Promise<undefined> {
+    if (!options.holders || token === null) return;
     if (roleOf(route) !== null) options.holders.demandCalm(context.peer);
-    return recogniseHolder(options.holders, bearer, context, route.bytes === null ? 0 : sizeOf(request));
+    return recogniseHolder(options.holders, token, context, route.bytes === null ? 0 : sizeOf(request));
   }
 
   async function recogniseHolder(
     holders: Holders,
-    bearer: string,
+    brought: string,
     context: RequestContext,
     bytes: number | null,
   ) {
     // Asked for now: the address is known only while the connection stands.
-    const token = await holders.identify(bearer);
+    const token = await holders.identify(brought);
     if (token === null) return undefined;
     await holders.charge(token, bytes);
     context.holder = { id: token.id, role: token.role };
@@ -209,12 +224,19 @@ export function createApp(options: AppOptions): App {
     return limit === 'upload' && options.uploadNeedsToken ? 'upload' : null;
   }
 
-  function demandRole({ authorization, route, context }: Exchange): undefined | Promise<undefined> {
+  function demandRole(exchange: Exchange): undefined | Promise<undefined> {
+    const { dialect, token } = exchange;
+    // The route asks for it, once the form has come to its token.
+    if (dialect?.tokenInBody && token === null) return;
+    return demandRoleFor(exchange, token);
+  }
+
+  function demandRoleFor({ route, context }: Exchange, token: string | null): undefined | Promise<undefined> {
     const role = roleOf(route);
     if (role === null || context.admin || context.holder?.role === role) return;
     const name = role === 'admin' ? '<ADMIN_TOKEN>' : '<token>, with a token that the operator has given out';
     const refusal = new AppError('unauthorized', `This needs the header Authorization: Bearer ${name}.`);
-    if (!options.holders || bearerOf(authorization) === null) throw refusal;
+    if (!options.holders || token === null) throw refusal;
     return options.holders.countWrong(context.peer).then(() => {
       throw refusal;
     });
@@ -254,7 +276,8 @@ export function createApp(options: AppOptions): App {
       log('error', 'request failed', { request_id: requestId, cause: error.cause ?? error });
     }
     const envelope = errorResponse(error, requestId);
-    if (envelope.status === 401 || !isForPerson(request)) return envelope;
+    const isForeign = table.match(request.method, pathOf(request.url)).dialect?.(request);
+    if (envelope.status === 401 || isForeign || !isForPerson(request)) return envelope;
     return errorPage(web.site, error, envelope, requestId);
   }
 
@@ -274,6 +297,8 @@ export function createApp(options: AppOptions): App {
       peer: context.peer,
     }));
     const held = status === 429 ? patience?.holdBack(context.payer) : null;
+    const dialect = status >= 400 ? exchange.dialect : null;
+    if (dialect) return Promise.resolve(held).then(() => speak(response, dialect));
     return held ? held.then(() => response) : response;
   }
 

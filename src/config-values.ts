@@ -166,6 +166,20 @@ export function choices<const T extends string>(
   });
 }
 
+/** All of them (`on`), none (`off`), or a comma-separated choice. */
+export function someOf<const T extends string>(known: readonly T[], description: string) {
+  return setting('on', description, (value): readonly T[] => {
+    const word = value.toLowerCase();
+    if (FLAGS[word] !== undefined) return FLAGS[word] ? known : [];
+    const chosen = splitList(word);
+    const stranger = chosen.find((item) => !(known as readonly string[]).includes(item));
+    if (stranger !== undefined || chosen.length === 0) {
+      throw new Error(`must be on, off, or a comma-separated list of ${known.join(', ')}, but is "${value}"`);
+    }
+    return known.filter((item) => chosen.includes(item));
+  });
+}
+
 /** A URL of one of the schemes. Its text is not repeated in the fault, for it may hold a password. */
 export function url(fallback: string | undefined, schemes: readonly string[], description: string) {
   return setting(fallback, description, (value) => {

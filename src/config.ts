@@ -16,6 +16,7 @@ import {
   period,
   ports,
   rates,
+  someOf,
   targets,
   text,
   url,
@@ -221,6 +222,10 @@ export const settings = Type.Object({
   IMAGE_DELETE_BY_ADDRESS: period(
     'always',
     'How long an uploader may delete by address: `always`, a duration, or `off`. The token always works.',
+  ),
+  IMAGE_CLIENTS: someOf(
+    ['lsky', 'smms', 'imgur', 'catbox', '0x0', 'picgo'],
+    'Clients of other image hosts that may upload here (`docs/clients.md`): `on`, `off`, or names of lsky, smms, imgur, catbox, 0x0, picgo.',
   ),
   IMAGE_CORS: flag(
     'on',

@@ -40,6 +40,7 @@ export function createContexts({ clients, publicUrl, adminToken }: ContextOption
     readonly #incoming: Request;
     readonly #peerOf: PeerOf;
     holder: RequestContext['holder'] = null;
+    judgeToken: RequestContext['judgeToken'] = async () => {};
     #socketPeer: string | undefined;
     #peer: string | undefined;
 

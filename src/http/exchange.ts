@@ -1,3 +1,4 @@
+import { type Dialect, tokenOf } from './dialect.ts';
 import type { KeptHeaders, RateHeaders } from './kept-headers.ts';
 import type { Asked } from './policy.ts';
 import type { RequestContext } from './request-context.ts';
@@ -32,6 +33,16 @@ export class Exchange implements Asked {
     this.route = route;
     this.malformed = malformed;
     this.startedAt = startedAt;
+  }
+
+  /** How the client wants to be spoken with; `null`: as ours. */
+  get dialect(): Dialect | null {
+    return this.route.dialect?.(this.request) ?? null;
+  }
+
+  /** The token that the request brings outside of its body, whoever may know it. */
+  get token(): string | null {
+    return tokenOf(this.request, this.authorization, this.dialect);
   }
 
   /** True for a request that changes nothing. */

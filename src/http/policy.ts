@@ -1,4 +1,5 @@
 import type { RateName } from '../lib/rates.ts';
+import type { Dialect } from './dialect.ts';
 import type { KeptHeaders } from './kept-headers.ts';
 
 /**
@@ -16,6 +17,8 @@ export interface Policy {
   admin?: 'always' | 'once set';
   /** `false`: a GET is begun at once, however many wait. */
   queued?: false;
+  /** How a request is spoken with, where it may come from a client of another service; `null` for any other. */
+  dialect?: (request: Request) => Dialect | null;
 }
 
 /** Answers that are kept in memory. */

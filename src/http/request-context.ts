@@ -19,6 +19,11 @@ export interface RequestContext {
   admin: boolean;
   /** Whose token the request carries, once it is known; `null` for none. */
   holder: { id: string; role: 'upload' | 'admin' | 'gateway' } | null;
+  /**
+   * Judges a token that stood in the body, `null` for none, for routes whose clients send it there. Rejects as the request would have
+   * been refused, had it come in a header.
+   */
+  judgeToken(token: string | null): Promise<void>;
   /** Who pays for what the request costs: the name of its token, or the network of the client. */
   payer: string;
 }

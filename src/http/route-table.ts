@@ -1,4 +1,5 @@
 import type { RateName } from '../lib/rates.ts';
+import type { Dialect } from './dialect.ts';
 import type { AnswerCache, Policy } from './policy.ts';
 
 /** A route as Elysia lists it. */
@@ -25,6 +26,7 @@ export interface Route {
   readonly cached: AnswerCache | null;
   readonly admin: 'always' | 'once set' | null;
   readonly queued: boolean;
+  readonly dialect: ((request: Request) => Dialect | null) | null;
 }
 
 export interface RouteTable {
@@ -87,7 +89,7 @@ function routesOf(name: string, policies: ReadonlyMap<string, Policy>): RoutesOf
   const allow = [...methods].sort().join(', ');
   const routes = METHODS.map((method): [string, Route] => {
     const policy = policies.get(method === 'HEAD' ? 'GET' : method);
-    const { limit, bytes = null, cached = null, admin = null, queued = true } = policy ?? {};
+    const { limit, bytes = null, cached = null, admin = null, queued = true, dialect = null } = policy ?? {};
     return [
       method,
       {
@@ -101,6 +103,7 @@ function routesOf(name: string, policies: ReadonlyMap<string, Policy>): RoutesOf
         admin,
         // What brings a body begins at once: while it waited, the body would pile up in memory.
         queued: queued && READING.has(method),
+        dialect,
       },
     ];
   });

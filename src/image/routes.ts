@@ -5,6 +5,12 @@ import type { ContextOf } from '../http/request-context.ts';
 import { coerce } from '../lib/schema.ts';
 import type { Site } from '../web/site.ts';
 import { deleterOf } from './access/deleter.ts';
+import { clientRoutes } from './client-routes.ts';
+import { CLIENTS } from './clients/clients.ts';
+import { createHost } from './clients/host.ts';
+import { lskyAtRoot } from './clients/lsky.ts';
+import { nullPointerAtLink } from './clients/null-pointer.ts';
+import { sharexUploader } from './clients/sharex.ts';
 import { parseCursor } from './cursor.ts';
 import { details } from './descriptions.ts';
 import { createPages } from './pages.ts';
@@ -13,7 +19,6 @@ import { answerDirectLink, openImage, parseFileName } from './serve/direct-link.
 import { createDirectLinkCache } from './serve/direct-link-cache.ts';
 import { type ErrorHeaders, PRIVATE_CACHE } from './serve/serve.ts';
 import type { ImageService } from './service.ts';
-import { sharexUploader } from './sharex.ts';
 import type { FromUrl } from './upload/fetch-ordered.ts';
 import { createIntake } from './upload/intake.ts';
 import { createUploads } from './uploads.ts';
@@ -30,6 +35,8 @@ export interface ImageRoutesOptions {
   site: Site;
   /** True where only holders of tokens may upload. */
   needsToken?: boolean;
+  /** Which clients of other services are understood; all where it is not given. */
+  clients?: readonly string[];
   /** Counts each further file of a form; see `createIntake`. */
   countUpload?: (peer: string) => Promise<void>;
   /** How pictures are uploaded by their URL; not given: they are not. */
@@ -50,10 +57,16 @@ export function imageRoutes(options: ImageRoutesOptions) {
     countUpload,
     fromUrl = null,
   } = options;
+  const clients = options.clients ?? CLIENTS.map(({ name }) => name);
   const pages = createPages({ service, site, basePath });
   const intake = createIntake({ service, contextOf, countUpload, fromUrl });
   const upload = createUploads({ intake, contextOf, pages, basePath });
   const baseOf = (request: Request) => contextOf(request).origin + basePath;
+
+  const host = createHost({ service, intake, contextOf, baseOf });
+  // Where clients of other services take the paths of that service to be at the root.
+  const uploadingClient = (request: Request) => (clients.includes('lsky') ? lskyAtRoot(request) : null);
+  const linkClient = (request: Request) => (clients.includes('0x0') ? nullPointerAtLink(request) : null);
 
   async function list(
     request: Request,
@@ -80,11 +93,20 @@ export function imageRoutes(options: ImageRoutesOptions) {
   }
 
   return new Elysia()
-    .post('/api/upload', ({ request }) => upload(request), {
-      parse: 'none',
-      detail: details.upload,
-      ...policy({ limit: 'upload', bytes: 'upload_bytes' }),
-    })
+    .use(clientRoutes({ host, names: clients }))
+    .post(
+      '/api/upload',
+      ({ request }) => uploadingClient(request)?.answer(request, host, '') ?? upload(request),
+      {
+        parse: 'none',
+        detail: details.upload,
+        ...policy({
+          limit: 'upload',
+          bytes: 'upload_bytes',
+          dialect: (request) => uploadingClient(request)?.dialect ?? null,
+        }),
+      },
+    )
     .get(
       '/api/info/:id',
       async ({ request, params, set }) => {
@@ -126,10 +148,16 @@ export function imageRoutes(options: ImageRoutesOptions) {
       detail: details.file,
       ...policy({ cached: createDirectLinkCache(service, cors) }),
     })
-    .post('/i/:file', ({ request, params }) => pages.unlock(request, contextOf(request), params.file), {
-      parse: 'none',
-      detail: details.unlock,
-    })
+    .post(
+      '/i/:file',
+      ({ request, params: { file } }) =>
+        linkClient(request)?.answer(request, host, file) ?? pages.unlock(request, contextOf(request), file),
+      {
+        parse: 'none',
+        detail: details.unlock,
+        ...policy({ dialect: (request) => linkClient(request)?.dialect ?? null }),
+      },
+    )
     .post('/i/:file/lock', ({ request, params }) => pages.lock(request, contextOf(request), params.file), {
       parse: 'none',
       detail: details.lock,

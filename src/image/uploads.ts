@@ -36,7 +36,7 @@ export function createUploads({ intake, contextOf, pages, basePath }: UploadsOpt
   }
 
   return async function upload(request: Request): Promise<Response> {
-    const outcomes = await intake.take(request);
+    const { outcomes } = await intake.take(request);
     const [only, ...others] = outcomes;
     const context = contextOf(request);
     if (only && 'uploaded' in only && others.length === 0) return answerOne(request, context, only.uploaded);

@@ -141,6 +141,7 @@ export async function startImages({
       needsToken: config.UPLOAD === 'token',
       cors: config.IMAGE_CORS,
       ...(fromUrl && { fromUrl }),
+      clients: config.IMAGE_CLIENTS,
       ...(config.RATE_LIMITS && {
         countUpload: createRecount(
           { limiter, rates: config.RATE_LIMITS, maxUploadBytes: limits.maxUploadBytes, onRefused },

@@ -17,7 +17,13 @@ beforeAll(async () => {
 afterAll(() => rm(folder, { recursive: true }));
 
 /** What arrives of a body that is sent in pieces of that many bytes. */
-async function take(shape: UploadShape, body: Buffer, contentType: string, pieceBytes = 1000) {
+async function take(
+  shape: UploadShape,
+  body: Buffer,
+  contentType: string,
+  pieceBytes = 1000,
+  before?: (fields: object) => Promise<void>,
+) {
   let at = 0;
   const pieces = new ReadableStream<Uint8Array>({
     pull(controller) {
@@ -33,7 +39,7 @@ async function take(shape: UploadShape, body: Buffer, contentType: string, piece
     duplex: 'half',
   };
   const request = new Request('http://localhost/', init);
-  const upload = await receiveUpload(request, { maxBytes: MAX_BYTES, folder }, shape);
+  const upload = await receiveUpload(request, { maxBytes: MAX_BYTES, folder }, shape, before);
   const files = await Promise.all(upload.files.map(({ path }) => readFile(path)));
   const names = upload.files.map(({ filename }) => filename);
   await upload.dispose();
@@ -98,17 +104,25 @@ describe('a form of several pictures', () => {
 
 test('what a form says before its picture can be judged before the picture is read', async () => {
   const seen: unknown[] = [];
-  const shape: UploadShape = {
-    names: ['file'],
-    async beforePicture(fields) {
-      seen.push({ ...fields });
-      if (fields.key !== 'right') throw new AppError('unauthorized', 'no');
-    },
+  const judge = async (fields: { key?: string }) => {
+    seen.push({ ...fields });
+    if (fields.key !== 'right') throw new AppError('unauthorized', 'no');
   };
+  const key: [string, string] = ['name="key"', 'right'];
   const file: [string, Buffer] = ['name="file"; filename="a.png"', picture];
-  expect((await take(shape, form(['name="key"', 'right'], file), FORM)).files).toEqual([picture]);
-  expect((await refusal(take(shape, form(file, ['name="key"', 'right']), FORM))).code).toBe('unauthorized');
+  const send = (body: Buffer) => take({ names: ['file'] }, body, FORM, 1000, judge);
+  expect((await send(form(key, file))).files).toEqual([picture]);
+  expect((await refusal(send(form(file, key)))).code).toBe('unauthorized');
   expect(seen).toEqual([{ key: 'right' }, {}]);
+});
+
+test('a form may come without a picture where its shape allows that', async () => {
+  const body = form(['name="reqtype"', 'delete']);
+  expect(await take({ names: ['file'], optional: true }, body, FORM)).toEqual({
+    files: [],
+    names: [],
+    fields: { reqtype: 'delete' },
+  });
 });
 
 describe('a picture as text', () => {
@@ -165,7 +179,7 @@ describe('a picture as text', () => {
     [
       'that is an address',
       'https://pictures.example/a.png',
-      'This server fetches no pictures from elsewhere: send the picture itself.',
+      'A URL is not taken here: send the picture itself.',
     ],
     [
       'in a data: URL of another kind',

@@ -48,7 +48,7 @@ async function* withLongHead(pieces: AsyncIterable<Uint8Array>): AsyncGenerator<
 function startOfText(head: Uint8Array, field: string): number | null {
   const text = latin1(head.subarray(0, SNIFFED_BYTES));
   if (/^https?:\/\//i.test(text)) {
-    throw invalidParameter(field, 'This server fetches no pictures from elsewhere: send the picture itself.');
+    throw invalidParameter(field, 'A URL is not taken here: send the picture itself.');
   }
   const url = DATA_URL.exec(text)?.[0];
   if (url !== undefined) {

@@ -5,6 +5,24 @@ import { readSmallBody } from '../../http/read-body.ts';
 const MAX_FORM_BYTES = 8192;
 
 /**
+ * Reads the text fields of a small form of either type; of several with one name the last.
+ * @throws {AppError} `invalid_body` for another type and for a form that is broken, `too_large`.
+ */
+export async function readFields(request: Request): Promise<Partial<Record<string, string>>> {
+  const type = request.headers.get('content-type') ?? '';
+  if (!/^multipart\/form-data\s*;/i.test(type)) return Object.fromEntries(await readForm(request));
+  const text = await readSmallBody(request, { maxBytes: MAX_FORM_BYTES, name: 'The form' });
+  try {
+    const form = await new Response(text, { headers: { 'content-type': type } }).formData();
+    return Object.fromEntries(
+      [...form].flatMap(([name, value]) => (typeof value === 'string' ? [[name, value]] : [])),
+    );
+  } catch (cause) {
+    throw new AppError('invalid_body', 'The multipart form is broken.', { cause });
+  }
+}
+
+/**
  * Reads the fields of a page's form (`application/x-www-form-urlencoded`).
  * @throws {AppError} `invalid_body` for another type, `too_large`.
  */

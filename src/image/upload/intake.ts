@@ -18,7 +18,14 @@ export interface Intake {
    * Stores the pictures of a request. Of several, one that fails takes no other with it; where none could be stored, it rejects with
    * the fault of the first. Rejects as `receiveUpload` does for the body, with `invalid_parameter` for an option, and as the service does.
    */
-  take(request: Request, taking?: Taking): Promise<Outcome[]>;
+  take(request: Request, taking?: Taking): Promise<Taken>;
+}
+
+export interface Taken {
+  /** What became of the pictures, in their order; none where the shape may do without. */
+  outcomes: Outcome[];
+  /** Text fields of the form; empty for a raw body. */
+  fields: Readonly<Record<string, string>>;
 }
 
 export interface Taking {
@@ -26,6 +33,8 @@ export interface Taking {
   shape?: UploadShape;
   /** Our options for the text fields of the form, where a client has other names for them. */
   optionsOf?: (fields: Readonly<Record<string, string>>) => Record<string, string>;
+  /** Asked with the fields before the first picture is read, or, where none of a form was, before it is stored; rejects to refuse. */
+  judge?: (fields: Readonly<Record<string, string>>) => Promise<void>;
 }
 
 export interface IntakeOptions {
@@ -73,10 +82,11 @@ export function createIntake({ service, contextOf, countUpload, fromUrl }: Intak
   }
 
   return {
-    async take(request, { shape, optionsOf } = {}) {
+    async take(request, { shape, optionsOf, judge } = {}) {
       const { maxUploadBytes: maxBytes } = service.limits;
       // Asked for now: the address is known only while the connection stands.
-      const { peer, identity, payer, admin, holder } = contextOf(request);
+      const context = contextOf(request);
+      const { peer, identity, payer, admin, holder } = context;
       const query = Object.fromEntries(new URL(request.url).searchParams);
       // Faults in the query are told before the body comes.
       parseUploadOptions(query);
@@ -84,7 +94,9 @@ export function createIntake({ service, contextOf, countUpload, fromUrl }: Intak
       const announced = Number(request.headers.get('content-length')) || maxBytes;
       await service.admit(Math.min(announced, maxBytes), payer);
       const { signal } = request;
-      const received = await receiveUpload(request, { maxBytes, folder: service.folder, signal }, shape);
+      const judgeOnce = onlyOnce(judge);
+      const limits = { maxBytes, folder: service.folder, signal };
+      const received = await receiveUpload(request, limits, shape, judgeOnce);
       let taken = received;
       try {
         // What other clients send is never an order of ours.
@@ -96,10 +108,13 @@ export function createIntake({ service, contextOf, countUpload, fromUrl }: Intak
           });
         const { files, fields } = taken;
         const options = parseUploadOptions({ ...query, ...(optionsOf?.(fields) ?? fields) });
-        const from = { peer, identity, payer };
-        const [only] = files;
-        if (files.length > 1 || !only) return await storeAll(files, options, from, signal);
-        return [{ uploaded: await storeOne(only, options, from, signal) }];
+        const [only, ...others] = files;
+        if (!only) return { outcomes: [], fields };
+        await judgeOnce?.(fields);
+        // Judged by now: a token may pay.
+        const from = { peer, identity, payer: context.payer };
+        if (others.length > 0) return { outcomes: await storeAll(files, options, from, signal), fields };
+        return { outcomes: [{ uploaded: await storeOne(only, options, from, signal) }], fields };
       } catch (error) {
         if (!signal.aborted) throw error;
         throw new AppError('invalid_body', 'The connection was closed before the answer.', { cause: error });
@@ -108,4 +123,9 @@ export function createIntake({ service, contextOf, countUpload, fromUrl }: Intak
       }
     },
   };
+}
+
+function onlyOnce(judge: Taking['judge']): Taking['judge'] {
+  let judged: Promise<void> | undefined;
+  return judge && ((fields) => (judged ??= judge(fields)));
 }

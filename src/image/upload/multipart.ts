@@ -20,9 +20,12 @@ export interface FormShape {
   names: readonly [string, ...string[]];
   /** Most pictures of a form; 20 where it is not given. */
   most?: number;
-  /** Called with the text fields that came before the first picture; where it rejects, no picture is read. */
-  beforePicture?: ((fields: Readonly<Record<string, string>>) => Promise<void>) | undefined;
+  /** True where a form may come without a picture. */
+  optional?: true;
 }
+
+/** Called with the text fields that came before the first picture; where it rejects, no picture is read. */
+export type BeforePicture = ((fields: Readonly<Record<string, string>>) => Promise<void>) | undefined;
 
 interface Arriving<T> {
   file: Readable;
@@ -44,6 +47,7 @@ export interface FormReading<T> {
   maxBytes: number;
   /** Consumes a picture while it arrives. */
   store: (picture: AsyncIterable<Uint8Array>) => Promise<T>;
+  beforePicture?: BeforePicture;
 }
 
 /**
@@ -52,9 +56,9 @@ export interface FormReading<T> {
  */
 export async function readForm<T>(
   body: AsyncIterable<Uint8Array>,
-  { contentType, shape, maxBytes, store }: FormReading<T>,
+  { contentType, shape, maxBytes, store, beforePicture }: FormReading<T>,
 ): Promise<Form<T>> {
-  const { names, most = MAX_FILES, beforePicture } = shape;
+  const { names, most = MAX_FILES, optional = false } = shape;
   const [field] = names;
   const parser = createParser(contentType, maxBytes, names);
   const { wait, stop } = createAbortable();
@@ -84,7 +88,7 @@ export async function readForm<T>(
     images.push({ file, filename: unescapeName(filename), stored });
   });
 
-  async function storeWhole(file: Readable, before: FormShape['beforePicture']): Promise<T> {
+  async function storeWhole(file: Readable, before: BeforePicture): Promise<T> {
     await before?.(fields);
     // Where this fails, the stream must not be called broken for having been left.
     return store(file.iterator({ destroyOnReturn: false }));
@@ -100,7 +104,8 @@ export async function readForm<T>(
     }
     parser.end();
     await wait(finished);
-    if (images.length === 0) throw invalidParameter(field, `The form has no file in the field ${field}.`);
+    if (images.length === 0 && !optional)
+      throw invalidParameter(field, `The form has no file in the field ${field}.`);
     const all = Promise.all(images.map(async ({ filename, stored }) => ({ filename, stored: await stored })));
     return { fields, files: await wait(all) };
   } catch (error) {

@@ -4,7 +4,7 @@ import { decodeBase64, MOST_BASE64 } from './base64.ts';
 import { readBody, tooLarge } from './body.ts';
 import { readEncodedForm } from './encoded-form.ts';
 import { cleanFilename } from './filename.ts';
-import { FORM_OVERHEAD_BYTES, type Form, type FormShape, readForm } from './multipart.ts';
+import { type BeforePicture, FORM_OVERHEAD_BYTES, type Form, type FormShape, readForm } from './multipart.ts';
 import { temporaryPath, type Written, writeTemporary } from './temporary-file.ts';
 
 /** A file that a client sent, before anyone has looked whether it is a picture. */
@@ -15,7 +15,7 @@ export interface ReceivedFile extends Written {
 
 /** What a client sent. */
 export interface Received {
-  /** At least one; only of several may some be empty. */
+  /** At least one, where the shape asks for one; only of several may some be empty. */
   files: ReceivedFile[];
   /** Text fields of the form; empty for a raw body. */
   fields: Record<string, string>;
@@ -56,6 +56,7 @@ export async function receiveUpload(
   request: Request,
   limits: UploadLimits,
   shape: UploadShape = OWN_SHAPE,
+  beforePicture?: BeforePicture,
 ): Promise<Received> {
   const { maxBytes, folder, signal, idleMs = 30_000, totalMs = 300_000 } = limits;
   const contentType = request.headers.get('content-type') ?? '';
@@ -69,7 +70,7 @@ export async function receiveUpload(
   };
   try {
     const { files, fields } = isForm
-      ? await readForm(body, { contentType, shape, maxBytes: sentBytes, store })
+      ? await readForm(body, { contentType, shape, maxBytes: sentBytes, store, beforePicture })
       : await readWithoutParts(body, shape.base64 === true && ENCODED.test(contentType), shape, store);
     if (files.length === 1 && files[0]?.stored.size === 0) throw noImage(shape.names[0]);
     const cleaned = files.map(({ filename, stored }) => ({

@@ -1,0 +1,51 @@
+import { invalidParameter } from '../../errors.ts';
+import type { Dialect } from '../../http/dialect.ts';
+import { type Client, type ClientRoute, type Fields, type Host, text } from './client.ts';
+
+const spoken: Dialect = { refusal: ({ status, error }) => ({ status, body: `${error}\n` }) };
+const SHAPE = { names: ['fileToUpload'], most: 1, optional: true } as const;
+/** Most files of one request to delete. */
+const MOST_DELETED = 20;
+
+/** How catbox takes and deletes files. `userhash` brings the token of an uploader, or what deletes a file. */
+const api: ClientRoute = {
+  method: 'POST',
+  path: '/user/api.php',
+  limit: 'upload',
+  dialect: { ...spoken, tokenInBody: true },
+  async answer(request, host) {
+    const judge = ({ userhash }: Fields) => host.judgeToken(request, userhash || null);
+    const { shared, fields } = await host.store(request, { shape: SHAPE, judge });
+    const [stored] = shared;
+    if (stored) return text(stored.links.raw_url, { 'x-delete-token': stored.deleteToken });
+    if (fields.reqtype === 'deletefiles') return removeAll(request, host, fields);
+    throw withoutFile(fields);
+  },
+};
+
+export const catbox: Client = { name: 'catbox', routes: [api] };
+
+async function removeAll(request: Request, host: Host, { files = '', userhash }: Fields): Promise<Response> {
+  const names = files.split(/\s+/).filter((name) => name !== '');
+  if (names.length === 0 || names.length > MOST_DELETED) {
+    throw invalidParameter(
+      'files',
+      `The field files must name 1 to ${MOST_DELETED} files, with spaces between.`,
+    );
+  }
+  for (const name of names) await host.remove(request, name, userhash || null);
+  return text('Files successfully deleted.');
+}
+
+function withoutFile({ reqtype = '' }: Fields) {
+  if (reqtype === 'fileupload') {
+    return invalidParameter('fileToUpload', 'The form has no file in the field fileToUpload.');
+  }
+  if (reqtype === 'urlupload') {
+    return invalidParameter('url', 'A URL is not taken here: send the picture itself.');
+  }
+  return invalidParameter(
+    'reqtype',
+    'The field reqtype must be fileupload or deletefiles; there are no albums.',
+  );
+}

@@ -1,0 +1,73 @@
+import type { Dialect } from '../../http/dialect.ts';
+import { MEDIA_TYPES } from '../image.ts';
+import { type Client, type ClientRoute, type Fields, json, type Shared } from './client.ts';
+
+const dialect: Dialect = {
+  refusal: ({ status, error, code }) => ({
+    status,
+    body: { data: { error, code }, success: false, status },
+  }),
+};
+
+/** How imgur takes a picture, version 3: as a file, as Base64, or as the body. Nothing is fetched from addresses. */
+const upload: ClientRoute = {
+  method: 'POST',
+  path: '/3/image',
+  limit: 'upload',
+  dialect,
+  async answer(request, host) {
+    const shape = { names: ['image'], most: 1, base64: true } as const;
+    const { shared, fields } = await host.store(request, { shape, optionsOf });
+    return json({ data: shared.map((one) => dataOf(one, fields))[0], success: true, status: 200 });
+  },
+};
+
+const remove: ClientRoute = {
+  method: 'DELETE',
+  path: '/3/image/:rest',
+  limit: 'write',
+  dialect,
+  async answer(request, host, deletehash) {
+    await host.remove(request, deletehash);
+    return json({ data: true, success: true, status: 200 });
+  },
+};
+
+export const imgur: Client = {
+  name: 'imgur',
+  routes: [upload, { ...upload, path: '/3/upload' }, remove],
+};
+
+/** The routes that clients find at the root where the name of the service, and nothing else, leads them here. */
+export const imgurAtRoot: readonly ClientRoute[] = imgur.routes;
+
+function optionsOf({ name, ...fields }: Fields): Record<string, string> {
+  return { ...fields, ...(name && { filename: name }) };
+}
+
+function dataOf({ image, links, key }: Shared, { title, description, name }: Fields) {
+  return {
+    id: image.id,
+    title: title ?? null,
+    description: description ?? null,
+    datetime: Math.floor(image.createdAt / 1000),
+    type: MEDIA_TYPES[image.format],
+    animated: image.frames > 1,
+    width: image.width,
+    height: image.height,
+    size: image.size,
+    views: 0,
+    bandwidth: 0,
+    vote: null,
+    favorite: false,
+    nsfw: null,
+    section: null,
+    account_url: null,
+    account_id: 0,
+    is_ad: false,
+    in_gallery: false,
+    deletehash: key,
+    name: name ?? '',
+    link: links.raw_url,
+  };
+}

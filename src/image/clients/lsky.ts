@@ -1,0 +1,93 @@
+import type { Dialect } from '../../http/dialect.ts';
+import { EXTENSIONS, MEDIA_TYPES } from '../image.ts';
+import { type Client, type ClientRoute, json } from './client.ts';
+
+/** Clients of Lsky Pro look at `code` or `status` and give up on any other status than 200. */
+const v1: Dialect = {
+  refusal: ({ status, error }) => ({
+    status: 200,
+    body: { code: status, msg: error, message: error, data: {}, time: seconds() },
+  }),
+};
+const v2: Dialect = {
+  refusal: ({ error }) => ({ status: 200, body: { status: false, message: error, data: {} } }),
+};
+
+/** How Lsky Pro 1 takes a picture. PicGo, PicList and what asks Typora to use them have it as "V1". */
+const uploadV1: ClientRoute = {
+  method: 'POST',
+  path: '/api/upload',
+  limit: 'upload',
+  dialect: v1,
+  async answer(request, host) {
+    const { image, links, deleteUrl } = await host.storeOne(request, {
+      shape: { names: ['image'], most: 1 },
+    });
+    const data = {
+      id: image.id,
+      name: image.filename,
+      url: links.raw_url,
+      size: image.size,
+      mime: MEDIA_TYPES[image.format],
+      delete: deleteUrl,
+    };
+    return json({ code: 200, msg: 'success', message: 'success', data, time: seconds() });
+  },
+};
+
+const uploadV2: ClientRoute = {
+  method: 'POST',
+  path: '/api/v1/upload',
+  limit: 'upload',
+  dialect: v2,
+  async answer(request, host) {
+    const shared = await host.storeOne(request, { shape: { names: ['file'], most: 1 } });
+    const { image, links, key } = shared;
+    const { raw_url: url, html, bbcode, markdown } = links;
+    const stored = `${image.id}.${EXTENSIONS[image.format]}`;
+    const data = {
+      key,
+      name: stored,
+      pathname: stored,
+      origin_name: image.filename,
+      size: image.size / 1024,
+      mimetype: MEDIA_TYPES[image.format],
+      extension: EXTENSIONS[image.format],
+      links: {
+        url,
+        html,
+        bbcode,
+        markdown,
+        markdown_with_link: `[${markdown}](${url})`,
+        thumbnail_url: shared.thumbnailUrl,
+        delete_url: shared.deleteUrl,
+      },
+    };
+    return json({ status: true, message: 'success', data });
+  },
+};
+
+const removeV2: ClientRoute = {
+  method: 'DELETE',
+  path: '/api/v1/images/:rest',
+  limit: 'write',
+  dialect: v2,
+  async answer(request, host, key) {
+    await host.remove(request, key);
+    return json({ status: true, message: 'The image is deleted.', data: {} });
+  },
+};
+
+export const lsky: Client = { name: 'lsky', routes: [uploadV1, uploadV2, removeV2] };
+
+/**
+ * The route for a request to `POST /api/upload` of the root that comes from a client of Lsky Pro 1, which has the header `token`;
+ * `null` for any other.
+ */
+export function lskyAtRoot({ headers }: Request): ClientRoute | null {
+  return headers.has('token') ? uploadV1 : null;
+}
+
+function seconds(): number {
+  return Math.floor(Date.now() / 1000);
+}

@@ -1,0 +1,50 @@
+import { AppError, invalidParameter } from '../../errors.ts';
+import type { Dialect } from '../../http/dialect.ts';
+import { readFields } from '../upload/form.ts';
+import { type Client, type ClientRoute, text } from './client.ts';
+
+const dialect: Dialect = { refusal: ({ status, error }) => ({ status, body: `${error}\n` }) };
+
+/** How 0x0 (The Null Pointer) takes a file: the answer is the link, and `X-Token` is what manages it. */
+const upload: ClientRoute = {
+  method: 'POST',
+  path: '',
+  limit: 'upload',
+  dialect,
+  async answer(request, host) {
+    const shape = { names: ['file'], most: 1, optional: true } as const;
+    const { shared, fields } = await host.store(request, { shape });
+    const [stored] = shared;
+    if (stored) return text(stored.links.raw_url, { 'x-token': stored.deleteToken });
+    const asked = ['url', 'shorten'].find((name) => fields[name] !== undefined);
+    throw asked === undefined
+      ? invalidParameter('file', 'The form has no file in the field file.')
+      : invalidParameter(asked, 'A URL is not taken here: send the picture itself.');
+  },
+};
+
+/** What the link of a picture does with a form that has `token` and `delete`. */
+const manage: ClientRoute = {
+  method: 'POST',
+  path: '/:rest',
+  limit: 'write',
+  dialect,
+  async answer(request, host, file) {
+    const { token, delete: asked } = await readFields(request);
+    if (asked === undefined)
+      throw invalidParameter('delete', 'A picture can only be deleted here: send delete=.');
+    if (!token) throw new AppError('forbidden', 'Send the X-Token of the upload in the field token.');
+    await host.remove(request, file, token);
+    return text('The picture is deleted.');
+  },
+};
+
+export const nullPointer: Client = { name: '0x0', routes: [upload, manage] };
+
+/**
+ * The route for a request to the link of a picture that comes from a client of 0x0, which sends a form with parts; `null` for any
+ * other.
+ */
+export function nullPointerAtLink({ headers }: Request): ClientRoute | null {
+  return /^multipart\/form-data\s*(;|$)/i.test(headers.get('content-type') ?? '') ? manage : null;
+}

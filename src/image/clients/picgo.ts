@@ -1,0 +1,65 @@
+import { type Static, Type } from '@sinclair/typebox';
+import { Value } from '@sinclair/typebox/value';
+import { AppError } from '../../errors.ts';
+import type { Dialect } from '../../http/dialect.ts';
+import { readJson } from '../../http/read-json.ts';
+import { type Client, type ClientRoute, json } from './client.ts';
+
+/** Clients of the PicGo server give up on any other status than 200. */
+const dialect: Dialect = {
+  refusal: ({ error }) => ({ status: 200, body: { success: false, message: error, msg: error, result: [] } }),
+};
+
+/** How the server of PicGo and PicList takes pictures from elsewhere, as Obsidian's Image auto upload sends them. */
+const upload: ClientRoute = {
+  method: 'POST',
+  path: '/upload',
+  limit: 'upload',
+  dialect,
+  async answer(request, host) {
+    if (/^application\/json\b/i.test(request.headers.get('content-type') ?? '')) {
+      const sentence =
+        'This server sees no files of yours: let the client send them (in Obsidian: "Remote server mode").';
+      throw new AppError('invalid_body', sentence);
+    }
+    const { shared } = await host.store(request, {
+      shape: { names: ['list', 'list[]', 'file', 'image', 'image[]'] },
+    });
+    return json({
+      success: true,
+      result: shared.map(({ links }) => links.raw_url),
+      fullResult: shared.map(({ image, links, key, deleteUrl }) => ({
+        imgUrl: links.raw_url,
+        fileName: image.filename,
+        width: image.width,
+        height: image.height,
+        type: 'picpool',
+        hash: key,
+        deleteUrl,
+      })),
+    });
+  },
+};
+
+/** What the client keeps of each picture is what it sends to have it deleted. */
+const removal = Type.Object({
+  list: Type.Array(Type.Object({ hash: Type.String({ maxLength: 100 }) }), { minItems: 1, maxItems: 20 }),
+});
+
+const remove: ClientRoute = {
+  method: 'POST',
+  path: '/delete',
+  limit: 'write',
+  dialect,
+  async answer(request, host) {
+    const asked: unknown = await readJson(request);
+    if (!Value.Check(removal, asked)) {
+      throw new AppError('invalid_body', 'list must be what the uploads of 1 to 20 pictures have brought.');
+    }
+    const { list }: Static<typeof removal> = asked;
+    for (const { hash } of list) await host.remove(request, hash);
+    return json({ success: true, message: `delete success: ${list.length}, fail: 0` });
+  },
+};
+
+export const picgo: Client = { name: 'picgo', routes: [upload, remove] };

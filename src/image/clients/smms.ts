@@ -1,0 +1,49 @@
+import type { Dialect } from '../../http/dialect.ts';
+import { EXTENSIONS } from '../image.ts';
+import { type Client, type ClientRoute, json } from './client.ts';
+
+function refusal(status: number, { error, code, request_id }: Parameters<Dialect['refusal']>[0]) {
+  return { status, body: { success: false, code, message: error, RequestId: request_id } };
+}
+
+/** How SM.MS takes a picture. PicGo wants the message to be `success`, others the code. */
+const upload: ClientRoute = {
+  method: 'POST',
+  path: '/api/v2/upload',
+  limit: 'upload',
+  // Clients throw away what comes with any other status.
+  dialect: { refusal: (refused) => refusal(200, refused) },
+  async answer(request, host) {
+    const shared = await host.storeOne(request, { shape: { names: ['smfile'], most: 1 } });
+    const { image, links, key } = shared;
+    const storename = `${image.id}.${EXTENSIONS[image.format]}`;
+    const data = {
+      file_id: 0,
+      width: image.width,
+      height: image.height,
+      filename: image.filename,
+      storename,
+      size: image.size,
+      path: new URL(links.raw_url).pathname,
+      hash: key,
+      url: links.raw_url,
+      delete: shared.deleteUrl,
+      page: links.url,
+    };
+    return json({ success: true, code: 'success', message: 'success', data, RequestId: '' });
+  },
+};
+
+const remove: ClientRoute = {
+  method: 'GET',
+  path: '/api/v2/delete/:rest',
+  limit: 'write',
+  dialect: { refusal: (refused) => refusal(refused.status, refused) },
+  async answer(request, host, hash) {
+    if (host.onlyLooks(request)) return json({});
+    await host.remove(request, hash);
+    return json({ success: true, code: 'success', message: 'File delete success.', RequestId: '' });
+  },
+};
+
+export const smms: Client = { name: 'smms', routes: [upload, remove] };

@@ -1,0 +1,492 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { parseConfig } from '../../src/config.ts';
+import { CLIENTS } from '../../src/image/clients/clients.ts';
+import { json as read } from '../support/json.ts';
+import { PNG, type RunningServer, runServer } from '../support/running-server.ts';
+
+let server: RunningServer;
+beforeAll(async () => {
+  server = await runServer({ SERVICES: 'image' });
+});
+afterAll(() => server.stop());
+
+/** The parts of the answers of all these services that are looked at. */
+interface Told {
+  success: boolean;
+  status: number;
+  code: number;
+  msg: string;
+  images: number;
+  total: number;
+  data: {
+    name: string;
+    url: string;
+    delete: string;
+    key: string;
+    links: { url: string; thumbnail_url: string };
+    hash: string;
+    link: string;
+    deletehash: string;
+  };
+  result: string[];
+  fullResult: { fileName: string; imgUrl: string }[];
+}
+const json = (answer: Response) => read<Told>(answer);
+const whole = (answer: Response) => read<object>(answer);
+
+const BROKEN = new Uint8Array([1, 2, 3, 4]);
+const UPLOADER = '198.51.100.9';
+/** Another client than the one that uploads. */
+const STRANGER = '203.0.113.77';
+const NOT_AN_IMAGE = expect.stringMatching(/^The file is .*\.$/);
+
+function form(fields: [name: string, value: string | Uint8Array<ArrayBuffer>, filename?: string][]) {
+  const body = new FormData();
+  for (const [name, value, filename = 'shot.png'] of fields) {
+    if (typeof value === 'string') body.append(name, value);
+    else body.append(name, new File([value], filename));
+  }
+  return body;
+}
+
+const post = (
+  path: string,
+  body: FormData | string | URLSearchParams,
+  headers: Record<string, string> = {},
+) => server.send(path, { method: 'POST', body, headers, from: UPLOADER });
+
+async function status(link: string): Promise<number> {
+  return (await server.send(link.replace(/^http:\/\/[^/]+/, ''))).status;
+}
+
+test('the setting names every client that there is', () => {
+  expect(parseConfig({}).IMAGE_CLIENTS).toEqual(CLIENTS.map(({ name }) => name) as never);
+  expect(parseConfig({ IMAGE_CLIENTS: 'off' }).IMAGE_CLIENTS).toEqual([]);
+  expect(parseConfig({ IMAGE_CLIENTS: 'imgur, Lsky' }).IMAGE_CLIENTS).toEqual(['lsky', 'imgur']);
+  expect(() => parseConfig({ IMAGE_CLIENTS: 'flickr' })).toThrow('but is "flickr"');
+});
+
+describe('Lsky Pro 1', () => {
+  for (const path of ['/lsky/api/upload', '/api/upload']) {
+    test(`takes the field image at ${path}, and says 200 twice`, async () => {
+      const answer = await post(
+        path,
+        form([
+          ['image', PNG],
+          ['ssl', 'true'],
+        ]),
+        { token: 'whatever' },
+      );
+      const body = await json(answer);
+      expect([answer.status, body.code, body.data.name]).toEqual([200, 200, 'shot.png']);
+      expect(await status(body.data.url)).toBe(200);
+      expect(await status(body.data.delete)).toBe(200);
+    });
+
+    test(`says at ${path} what is wrong where its clients look`, async () => {
+      const answer = await post(path, form([['image', BROKEN]]), { token: 'whatever' });
+      expect([answer.status, await whole(answer)]).toEqual([
+        200,
+        { code: 415, msg: NOT_AN_IMAGE, message: NOT_AN_IMAGE, data: {}, time: expect.any(Number) },
+      ]);
+    });
+  }
+
+  test('changes nothing at the root for others, who have no header token', async () => {
+    const answer = await post(
+      '/api/upload',
+      form([
+        ['image', PNG],
+        ['ssl', 'true'],
+      ]),
+    );
+    expect([answer.status, (await json(answer)).success]).toEqual([201, true]);
+    expect((await post('/api/upload', form([['image', BROKEN]]))).status).toBe(415);
+  });
+});
+
+describe('Lsky Pro 2', () => {
+  const upload = async () =>
+    (await json(await post('/lsky/api/v1/upload', form([['file', PNG]]), { accept: 'application/json' })))
+      .data;
+
+  test('takes the field file, answers links, and deletes by the key', async () => {
+    const data = await upload();
+    // A copy, for Bun 1.4.5 puts the matchers into what it compares.
+    expect(structuredClone(data)).toMatchObject({
+      key: expect.stringMatching(/^[0-9A-Za-z]{44}$/),
+      origin_name: 'shot.png',
+      mimetype: 'image/webp',
+      extension: 'webp',
+      links: { url: expect.stringMatching(/\.webp$/), markdown: expect.stringMatching(/^!\[shot/) },
+    });
+    expect(await status(data.links.thumbnail_url)).toBe(200);
+    const remove = () => server.send(`/lsky/api/v1/images/${data.key}`, { method: 'DELETE', from: STRANGER });
+    expect(await whole(await remove())).toMatchObject({ status: true });
+    expect(await status(data.links.url)).toBe(404);
+    const again = await remove();
+    expect([again.status, await whole(again)]).toEqual([
+      200,
+      { status: false, message: 'There is no such image.', data: {} },
+    ]);
+  });
+
+  test('deletes for nobody who has only what everybody sees', async () => {
+    const data = await upload();
+    const init = { method: 'DELETE', from: STRANGER };
+    const answer = await server.send(`/lsky/api/v1/images/${data.key.slice(0, 12)}`, init);
+    expect(await whole(answer)).toMatchObject({
+      status: false,
+      message: 'Only the uploader may delete an image.',
+    });
+    expect(await status(data.links.url)).toBe(200);
+  });
+});
+
+describe('SM.MS', () => {
+  test('takes the field smfile, says success twice, and deletes by the hash', async () => {
+    const answer = await post('/smms/api/v2/upload', form([['smfile', PNG]]));
+    const body = await json(answer);
+    expect<object>(body).toMatchObject({
+      success: true,
+      code: 'success',
+      message: 'success',
+      data: {
+        filename: 'shot.png',
+        width: 2,
+        height: 2,
+        page: expect.stringMatching(/\/i\/[0-9A-Za-z]{12}$/),
+      },
+    });
+    const { url, hash } = body.data;
+    const path = `/smms/api/v2/delete/${hash}`;
+    // A page may name the address of a deletion as a picture, and programs look with HEAD before they fetch.
+    const byAddress = await server.send(`/smms/api/v2/delete/${hash.slice(0, 12)}`);
+    expect([byAddress.status, (await json(byAddress)).success]).toEqual([403, false]);
+    await server.send(path, { method: 'HEAD', from: STRANGER });
+    expect(await status(url)).toBe(200);
+    expect(await json(await server.send(path, { from: STRANGER }))).toMatchObject({ success: true });
+    expect(await status(url)).toBe(404);
+  });
+
+  test('says what is wrong, with 200, for its clients read nothing else', async () => {
+    const answer = await post('/smms/api/v2/upload', form([['smfile', BROKEN]]));
+    expect([answer.status, await whole(answer)]).toEqual([
+      200,
+      { success: false, code: 'not_an_image', message: NOT_AN_IMAGE, RequestId: expect.any(String) },
+    ]);
+  });
+});
+
+describe('imgur', () => {
+  const base64 = PNG.toBase64();
+  const bodies: [string, FormData | URLSearchParams | string, Record<string, string>][] = [
+    [
+      'a file',
+      form([
+        ['image', PNG],
+        ['type', 'file'],
+        ['name', 'shot.png'],
+        ['title', 'Mine'],
+      ]),
+      {},
+    ],
+    [
+      'Base64 in a form',
+      form([
+        ['image', base64],
+        ['type', 'base64'],
+        ['name', 'shot.png'],
+        ['title', 'Mine'],
+      ]),
+      {},
+    ],
+    ['Base64 in fields', new URLSearchParams({ image: base64, name: 'shot.png', title: 'Mine' }), {}],
+    [
+      'a data: URL',
+      form([
+        ['image', `data:image/png;base64,${base64}`],
+        ['name', 'shot.png'],
+        ['title', 'Mine'],
+      ]),
+      {},
+    ],
+  ];
+  for (const [name, body, headers] of bodies) {
+    for (const base of ['/imgur', '']) {
+      test(`takes ${name} at ${base}/3/image, and deletes by the deletehash`, async () => {
+        const authorization = 'Client-ID 546c25a59c58ad7';
+        const answer = await post(`${base}/3/image`, body, { ...headers, authorization });
+        const { data, success, status: told } = await json(answer);
+        expect([answer.status, success, told]).toEqual([200, true, 200]);
+        expect(data).toMatchObject({
+          type: 'image/webp',
+          width: 2,
+          height: 2,
+          title: 'Mine',
+          name: 'shot.png',
+        });
+        expect(await status(data.link)).toBe(200);
+        const init = { method: 'DELETE', from: STRANGER };
+        const removed = await server.send(`${base}/3/image/${data.deletehash}`, init);
+        expect(await whole(removed)).toEqual({ data: true, success: true, status: 200 });
+        expect(await status(data.link)).toBe(404);
+      });
+    }
+  }
+
+  test('says what is wrong in data.error, with the status that it has', async () => {
+    const answer = await post(
+      '/3/image',
+      form([
+        ['image', 'https://pictures.example/a.png'],
+        ['type', 'url'],
+      ]),
+    );
+    expect([answer.status, await whole(answer)]).toEqual([
+      400,
+      {
+        data: {
+          error: 'A URL is not taken here: send the picture itself.',
+          code: 'invalid_parameter',
+        },
+        success: false,
+        status: 400,
+      },
+    ]);
+  });
+});
+
+describe('catbox', () => {
+  const api = '/catbox/user/api.php';
+  const upload = () =>
+    post(
+      api,
+      form([
+        ['reqtype', 'fileupload'],
+        ['userhash', ''],
+        ['fileToUpload', PNG],
+      ]),
+    );
+
+  test('answers the link alone, and has what deletes in a header', async () => {
+    const answer = await upload();
+    const link = (await answer.text()).trim();
+    expect(link).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/i\/[0-9A-Za-z]{12}\.webp$/);
+    expect(await status(link)).toBe(200);
+    const token = answer.headers.get('x-delete-token') ?? '';
+    const name = link.split('/').at(-1) ?? '';
+    const remove = (userhash: string) => {
+      const body = form([
+        ['reqtype', 'deletefiles'],
+        ['userhash', userhash],
+        ['files', name],
+      ]);
+      return server.send(api, { method: 'POST', body, from: STRANGER });
+    };
+    const refused = await remove('wrong');
+    expect([refused.status, await refused.text()]).toEqual([403, 'Only the uploader may delete an image.\n']);
+    expect(await (await remove(token)).text()).toContain('successfully');
+    expect(await status(link)).toBe(404);
+  });
+
+  test('deletes several files for the address that uploaded them', async () => {
+    const links = [(await (await upload()).text()).trim(), (await (await upload()).text()).trim()];
+    const files = links.map((link) => link.split('/').at(-1)).join(' ');
+    const answer = await post(
+      api,
+      form([
+        ['reqtype', 'deletefiles'],
+        ['userhash', 'x'],
+        ['files', files],
+      ]),
+    );
+    expect(answer.status).toBe(200);
+    expect(await Promise.all(links.map(status))).toEqual([404, 404]);
+  });
+
+  const wrong: [string, FormData, string][] = [
+    ['no file', form([['reqtype', 'fileupload']]), 'The form has no file in the field fileToUpload.'],
+    [
+      'an address',
+      form([
+        ['reqtype', 'urlupload'],
+        ['url', 'https://a.example/b.png'],
+      ]),
+      'A URL is not taken here: send the picture itself.',
+    ],
+    [
+      'an album',
+      form([
+        ['reqtype', 'createalbum'],
+        ['title', 'x'],
+      ]),
+      'The field reqtype must be fileupload or deletefiles; there are no albums.',
+    ],
+    [
+      'nothing to delete',
+      form([
+        ['reqtype', 'deletefiles'],
+        ['files', ' '],
+      ]),
+      'The field files must name 1 to 20 files, with spaces between.',
+    ],
+  ];
+  for (const [name, body, sentence] of wrong) {
+    test(`says in a line what is wrong with ${name}`, async () => {
+      const answer = await post(api, body);
+      expect([answer.status, await answer.text()]).toEqual([400, `${sentence}\n`]);
+    });
+  }
+});
+
+describe('0x0', () => {
+  for (const path of ['/0x0', '/0x0/']) {
+    test(`answers the link alone at ${path}, which takes the token to delete the picture`, async () => {
+      const answer = await post(path, form([['file', PNG]]));
+      const link = (await answer.text()).trim();
+      const at = link.replace(/^http:\/\/[^/]+/, '');
+      const token = answer.headers.get('x-token') ?? '';
+      expect([answer.status, await status(link), token.length]).toEqual([200, 200, 32]);
+      const manage = (fields: [string, string][]) =>
+        server.send(at, { method: 'POST', body: form(fields), from: STRANGER });
+      const wrong = await manage([
+        ['token', 'wrong'],
+        ['delete', ''],
+      ]);
+      expect([wrong.status, await wrong.text()]).toEqual([403, 'Only the uploader may delete an image.\n']);
+      expect((await manage([['token', token]])).status).toBe(400);
+      expect(
+        (
+          await manage([
+            ['token', token],
+            ['delete', ''],
+          ])
+        ).status,
+      ).toBe(200);
+      expect(await status(link)).toBe(404);
+    });
+  }
+
+  test('says in a line what is wrong', async () => {
+    const answer = await post('/0x0', form([['url', 'https://a.example/b.png']]));
+    expect([answer.status, await answer.text()]).toEqual([
+      400,
+      'A URL is not taken here: send the picture itself.\n',
+    ]);
+  });
+});
+
+describe('PicGo', () => {
+  test('takes several files in the field list, answers their links in order, and deletes them', async () => {
+    const body = form([
+      ['list', PNG, '1.png'],
+      ['list', PNG, '2.png'],
+      ['list', PNG, '3.png'],
+    ]);
+    const answer = await post('/picgo/upload', body);
+    const { success, result, fullResult } = await json(answer);
+    expect([answer.status, success, result.length]).toEqual([200, true, 3]);
+    expect(fullResult.map((one) => one.fileName)).toEqual(['1.png', '2.png', '3.png']);
+    expect(fullResult.map((one) => one.imgUrl)).toEqual(result);
+    const removal = JSON.stringify({ list: fullResult });
+    const headers = { 'content-type': 'application/json' };
+    expect(await json(await post('/picgo/delete', removal, headers))).toMatchObject({ success: true });
+    expect(await Promise.all(result.map(status))).toEqual([404, 404, 404]);
+  });
+
+  test('keeps none where one is no picture, and says so with 200', async () => {
+    const before = (await json(await server.send('/api/stats'))).images;
+    const answer = await post(
+      '/picgo/upload',
+      form([
+        ['list', PNG],
+        ['list', BROKEN],
+      ]),
+    );
+    expect([answer.status, await whole(answer)]).toEqual([
+      200,
+      { success: false, message: NOT_AN_IMAGE, msg: NOT_AN_IMAGE, result: [] },
+    ]);
+    expect((await json(await server.send('/api/list?per_page=1'))).total).toBe(before);
+  });
+
+  test('is told to send files, not their paths', async () => {
+    const headers = { 'content-type': 'application/json' };
+    const answer = await post('/picgo/upload', '{"list":["C:\\\\a.png"]}', headers);
+    expect((await json(answer)).msg).toBe(
+      'This server sees no files of yours: let the client send them (in Obsidian: "Remote server mode").',
+    );
+  });
+});
+
+describe('what holds for the own route holds for all of them', () => {
+  const uploads: [string, string][] = [
+    ['/lsky/api/upload', 'image'],
+    ['/lsky/api/v1/upload', 'file'],
+    ['/smms/api/v2/upload', 'smfile'],
+    ['/imgur/3/image', 'image'],
+    ['/imgur/3/upload', 'image'],
+    ['/3/image', 'image'],
+    ['/catbox/user/api.php', 'fileToUpload'],
+    ['/0x0', 'file'],
+    ['/picgo/upload', 'list'],
+  ];
+
+  test('pages of other sites may not use them', async () => {
+    for (const [path, field] of uploads) {
+      const headers = { origin: 'https://evil.example' };
+      const answer = await (await post(path, form([[field, PNG]]), headers)).text();
+      expect([path, answer]).toEqual([path, expect.stringContaining('https://evil.example')]);
+    }
+  });
+
+  test('uploads through them are counted together with all others, and refusals say so', async () => {
+    const limited = await runServer({ SERVICES: 'image', RATE_LIMITS: 'upload=9/1h' });
+    try {
+      for (const [path, field] of uploads) {
+        const answer = await limited.send(path, {
+          method: 'POST',
+          body: form([[field, PNG]]),
+          from: STRANGER,
+        });
+        expect([path, answer.status, await answer.text()]).toEqual([
+          path,
+          200,
+          expect.stringContaining('/i/'),
+        ]);
+      }
+      for (const [path, field] of uploads) {
+        const answer = await limited.send(path, {
+          method: 'POST',
+          body: form([[field, PNG]]),
+          from: STRANGER,
+        });
+        expect([path, Number(answer.headers.get('retry-after')) > 0]).toEqual([path, true]);
+        expect(await answer.text()).toContain('Too many requests');
+      }
+      const own = await limited.send('/api/upload', {
+        method: 'POST',
+        body: form([['image', PNG]]),
+        from: STRANGER,
+      });
+      expect(own.status).toBe(429);
+    } finally {
+      await limited.stop();
+    }
+  });
+
+  test('they are gone with IMAGE_CLIENTS=off, and with other names', async () => {
+    const none = await runServer({ SERVICES: 'image', IMAGE_CLIENTS: 'off' });
+    try {
+      for (const [path, field] of uploads) {
+        expect((await none.send(path, { method: 'POST', body: form([[field, PNG]]) })).status).toBe(404);
+      }
+      const body = form([['image', PNG]]);
+      const own = await none.send('/api/upload', { method: 'POST', body, headers: { token: 'x' } });
+      expect(own.status).toBe(201);
+    } finally {
+      await none.stop();
+    }
+  });
+});
