@@ -10,7 +10,7 @@ export interface Aside {
 }
 
 export function createAside(
-  openThread: Runtime['openSqliteThread'],
+  openThread: NonNullable<Runtime['openSqliteThread']>,
   path: string,
   settings: readonly string[],
 ): Aside {

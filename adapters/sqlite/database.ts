@@ -115,7 +115,7 @@ export interface OpenOptions {
   /** Room that is kept for deletions. */
   reserve?: Reserve | undefined;
   /** Not given: what takes long stops the event loop. */
-  openThread?: Runtime['openSqliteThread'] | undefined;
+  openThread?: Runtime['openSqliteThread'];
 }
 
 /** Statements kept. The stores have about 60, and one for each combination of filters. */

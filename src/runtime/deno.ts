@@ -9,7 +9,7 @@ declare const Deno: {
   version: { deno: string };
   execPath(): string;
   build: { os: string; arch: string };
-  permissions: { querySync(one: { name: string; command?: string }): { state: string } };
+  permissions: { querySync(one: { name: string; command?: string; path?: string }): { state: string } };
   dlopen(
     path: string,
     symbols: Record<string, { parameters: string[]; result: string }>,
@@ -49,7 +49,11 @@ export const denoRuntime: Runtime = {
     return new DatabaseSync(path);
   },
 
-  openSqliteThread: (path) => openThread(new URL('./deno-sqlite-thread.ts', import.meta.url), path),
+  get openSqliteThread() {
+    const script = new URL('./deno-sqlite-thread.ts', import.meta.url);
+    const { state } = Deno.permissions.querySync({ name: 'read', path: fileURLToPath(script) });
+    return state === 'granted' ? (path: string) => openThread(script, path) : undefined;
+  },
 
   async serve(handler, where) {
     const abort = new AbortController();

@@ -6,8 +6,11 @@ export interface Runtime {
   readonly version: string;
   /** Opens (and creates) a database file; `:memory:` makes a private one. */
   openSqlite(path: string): Promise<SqliteDatabase>;
-  /** Opens a database file on a thread of its own, for what would stop the event loop. */
-  openSqliteThread(path: string): SqliteThread;
+  /**
+   * Opens a database file on a thread of its own, for what would stop the event loop. Missing where the runtime may not read the
+   * script of the thread.
+   */
+  readonly openSqliteThread: ((path: string) => SqliteThread) | undefined;
   /** Starts listening. Rejects when the address is taken. */
   serve(handler: Handler, options: ListenOptions): Promise<HttpServer>;
   /**

@@ -48,6 +48,7 @@ for (const where of ['a folder', 'S3']) {
           expect(checked).toMatchObject({ alive: true, country: 'ZZ' });
           const { id } = await ask('/api/upload', new Uint8Array(await photo(200, 100)));
           expect(await ask('/api/list')).toMatchObject({ images: [{ id, width: 200 }] });
+          expect(await ask(`/api/search?q=${id}`)).toMatchObject({ total: 1 });
           expect(await ask('/api/v1/proxies')).toMatchObject({ success: true });
           for (const path of ['/', '/proxies', '/docs', '/gallery', '/openapi.json', `/i/${id}.webp`]) {
             expect((await fetch(`${server.url}${path}`)).status).toBe(200);
@@ -65,6 +66,20 @@ for (const where of ['a folder', 'S3']) {
     60_000,
   );
 }
+
+test('without the script of its thread the server searches all the same', () =>
+  withFolder(async (folder) => {
+    const command = task
+      .replace('src/runtime,', '')
+      .replace(/\bdata\b/g, folder)
+      .split(' ');
+    const server = await startServer(command, {}, folder);
+    try {
+      expect((await fetch(`${server.url}/api/search?q=nothing`)).status).toBe(200);
+    } finally {
+      await server.stop();
+    }
+  }));
 
 test('the documents name every permission of the task', async () => {
   const text = await readFile('docs/deployment.md', 'utf8');
