@@ -2,6 +2,11 @@
 export const FORMATS = ['webp', 'jpeg', 'png', 'avif', 'gif'] as const;
 export type Format = (typeof FORMATS)[number];
 
+/** Whether images are stored in a format of that name. */
+export function isFormat(name: string): name is Format {
+  return FORMATS.some((format) => format === name);
+}
+
 /** What the extension of the direct link is, and the media type it is served as. */
 export const EXTENSIONS: Record<Format, string> = {
   webp: 'webp',

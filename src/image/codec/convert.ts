@@ -1,143 +1,186 @@
 import { createHash } from 'node:crypto';
-import { stat, writeFile } from 'node:fs/promises';
-import { AppError } from '../../errors.ts';
+import { writeFile } from 'node:fs/promises';
 import { storageFull } from '../../lib/storage-full.ts';
-import type { Format } from '../image.ts';
-import { encode, MAX_OUTPUT_SIDE } from './encode.ts';
-import { countFrames } from './frames.ts';
+import { type Format, isFormat } from '../image.ts';
+import { drawStrip, type Strip } from './animation.ts';
+import { parseApng } from './apng.ts';
+import { writeApng } from './apng-write.ts';
+import { type Encoding, encode, MAX_OUTPUT_SIDE } from './encode.ts';
 import { jpegWithGainMap } from './gain-map.ts';
-import { type Header, isLosslessWebp } from './header.ts';
-import { heicAsPng } from './heic.ts';
-import { readJpegParts } from './jpeg-parts.ts';
-import { checkLimits } from './limits.ts';
 import { lossesOf } from './losses.ts';
 import type { Converted, ConvertJob, InputLimits } from './protocol.ts';
-import { loadSharp, type Metadata, type Sharp, type SharpOptions } from './sharp.ts';
+import { loadSharp, type Metadata, type Sharp, type SharpConstructor } from './sharp.ts';
+import { decoding, INPUT, openSource, type Source } from './source.ts';
 
-const HEIC_REFUSED = 'The file is a HEIC picture, which this server does not take; send it as JPEG.';
+/** Those that hold an animation here. */
+const MOVING: readonly Format[] = ['webp', 'gif', 'png'];
 
-/** Lossless pictures below this many bytes a pixel are drawings and screenshots; photos need 1.2 and more. */
-const FLAT_BYTES_PER_PIXEL = 0.5;
+/** A picture in its new format. */
+interface Made {
+  data: Buffer;
+  /** Of one frame. */
+  width: number;
+  height: number;
+  frames: number;
+  exifKept: boolean;
+  gainMapKept: boolean;
+}
 
-/**
- * libvips' levels are truncated < error < warning. `warning` would refuse photos that every viewer shows (stray bytes
- * before a marker, odd SOS parameters of some phones); `error` still refuses what is cut short or unreadable.
- */
-const INPUT: SharpOptions = { failOn: 'error', limitInputPixels: false };
+/** What is to be made of a picture. */
+interface Plan {
+  format: Format;
+  animated: boolean;
+  /** What the result must fit into, in pixels. */
+  box: { width: number; height: number };
+  /** 1 at most. */
+  scale: number;
+}
 
 /**
  * Converts one picture, in this process. The pixels leave upright, never larger than they came, and in sRGB unless the
  * profile is kept. An animation keeps its frames, delays and loop count where the output can hold them, and is not
  * turned by EXIF, which no viewer does either.
- * @throws {AppError} `image_limit`, `undecodable_image`, `storage_full`.
+ * @throws {AppError} `not_an_image`, `image_limit`, `undecodable_image`, `storage_full`.
  */
 export async function convert(job: ConvertJob, limits: InputLimits): Promise<Converted> {
   const sharp = await loadSharp();
-  const header = await decoding(() => sharp(job.input, INPUT).metadata());
-  const isHeic = header.format === 'heif' && header.compression === 'hevc';
-  if (isHeic && !limits.heic) throw new AppError('not_an_image', HEIC_REFUSED);
-  const source = describe(header);
-  checkLimits(source, limits);
-  const format = job.format === 'auto' ? keptFormat(header) : job.format;
-  const animated = source.frames > 1 && (format === 'webp' || format === 'gif') && job.animate !== false;
-  const box = {
-    width: Math.min(job.maxWidth, MAX_OUTPUT_SIDE[format]),
-    height: Math.min(job.maxHeight ?? Number.POSITIVE_INFINITY, MAX_OUTPUT_SIDE[format]),
-  };
-  const upright = animated ? source : header.autoOrient;
-  const scale = Math.min(1, box.width / upright.width, box.height / upright.height);
-  const isFlat = await hasFlatSource(job.input, header, source);
-  const contents = await contentsOf(job.input, header);
-  const wantsGainMap = contents.parts?.gainMap === true && format === 'jpeg' && !job.stripExif;
-
-  const input = isHeic ? await heicAsPng(job.input, header) : job.input;
-  const opened = sharp(input, { ...INPUT, animated });
-  const turned = animated ? opened : opened.autoOrient();
-  const fitted = scale < 1 ? turned.resize({ ...box, fit: 'inside', withoutEnlargement: true }) : turned;
-  const encoding = {
-    format,
-    pixels: source.width * source.height * scale * scale * (animated ? source.frames : 1),
-    flat: isFlat && !animated,
-    palette: header.isPalette === true && scale === 1,
-  };
-  const picture = job.stripExif ? fitted : keepMetadata(fitted, header, format);
-  const encoded = (flat: boolean) =>
-    decoding(() => encode(picture.clone(), { ...encoding, flat }).toBuffer({ resolveWithObject: true }));
-  let { data, info } = await encoded(encoding.flat);
-  const withGainMap = wantsGainMap ? await jpegWithGainMap(picture) : null;
-  if (withGainMap) ({ data, info } = withGainMap);
-  if (job.smallest && encoding.flat && format === 'webp' && scale < 1) {
-    const lossy = await encoded(false);
-    if (lossy.data.length < data.length) ({ data, info } = lossy);
-  }
-  // libwebp joins equal frames, so that the file itself has to be asked.
-  const frames = animated ? ((await sharp(data).metadata()).pages ?? 1) : 1;
+  const source = await openSource(job.input, limits, sharp);
+  const plan = planFor(source, job);
+  const { format, animated } = plan;
+  const byFrames = animated && (source.animation !== null || format === 'png');
+  const made = await (byFrames
+    ? decoding(() => convertFrames(source, plan, sharp))
+    : convertWhole(source, plan, job, sharp));
+  const { data, width, height, frames } = made;
   await writeFile(job.output, data, { mode: 0o600 }).catch(storing);
   return {
     format,
-    width: info.width,
-    height: animated ? (info.pageHeight ?? info.height) : info.height,
+    width,
+    height,
     frames,
     size: data.length,
     hash: createHash('sha256').update(data).digest('hex'),
     warnings: lossesOf({
-      ...contents,
-      header,
+      ...source,
+      ...made,
       format,
+      frames: source.frames,
       animated: animated || job.animate === false,
       keeps: !job.stripExif,
-      gainMapKept: withGainMap !== null,
     }),
   };
 }
 
-/** What the file holds beyond what its decoder is asked for. */
-async function contentsOf(path: string, { format, pages = 1 }: Metadata) {
-  const kind = format as Header['kind'];
-  const { complete } = await countFrames(path, kind, Math.max(pages, 1) + 1);
+function planFor(source: Source, job: ConvertJob): Plan {
+  const { header, moves, frames } = source;
+  const format = job.format === 'auto' ? keptFormat(source) : job.format;
+  const animated = moves && frames > 1 && MOVING.includes(format) && job.animate !== false;
+  const box = {
+    width: Math.min(job.maxWidth, MAX_OUTPUT_SIDE[format]),
+    height: Math.min(job.maxHeight ?? Number.POSITIVE_INFINITY, MAX_OUTPUT_SIDE[format]),
+  };
+  const upright = animated ? header : header.autoOrient;
   return {
-    kind,
-    complete,
-    moves: kind === 'gif' || kind === 'webp',
-    frames: pages,
-    parts: kind === 'jpeg' ? await readJpegParts(path) : undefined,
+    format,
+    animated,
+    box,
+    scale: Math.min(1, box.width / upright.width, box.height / upright.height),
   };
 }
 
-/** Only webp and gif pages are frames; those of TIFF and HEIF are other pictures. */
-function describe({ format, width, height, pages }: Metadata) {
-  return { width, height, frames: format === 'webp' || format === 'gif' ? (pages ?? 1) : 1 };
+function keptFormat({ kind, header }: Source): Format {
+  if (kind === 'heif') return header.compression === 'av1' ? 'avif' : 'webp';
+  return isFormat(kind) ? kind : 'webp';
 }
 
-function keptFormat({ format, compression }: Metadata): Format {
-  if (format === 'heif') return compression === 'av1' ? 'avif' : 'webp';
-  return format === 'jpeg' || format === 'png' || format === 'gif' ? format : 'webp';
+/** The way of most pictures: sharp decodes, fits and encodes. */
+async function convertWhole(
+  source: Source,
+  plan: Plan,
+  job: ConvertJob,
+  sharp: SharpConstructor,
+): Promise<Made> {
+  const { header } = source;
+  const { format, animated, box, scale } = plan;
+  const opened = sharp(source.input, { ...INPUT, animated });
+  const turned = animated ? opened : opened.autoOrient();
+  const fitted = scale < 1 ? turned.resize({ ...box, fit: 'inside', withoutEnlargement: true }) : turned;
+  const picture = job.stripExif ? fitted : keepMetadata(fitted, header, format);
+  const encoding = encodingOf(source, plan);
+  const encoded = (flat: boolean) =>
+    decoding(() => encode(picture.clone(), { ...encoding, flat }).toBuffer({ resolveWithObject: true }));
+  const wantsGainMap = source.parts?.gainMap === true && format === 'jpeg' && !job.stripExif;
+  const withGainMap = wantsGainMap ? await jpegWithGainMap(picture) : null;
+  let { data, info } = withGainMap ?? (await encoded(encoding.flat));
+  if (job.smallest && encoding.flat && format === 'webp' && scale < 1) {
+    const lossy = await encoded(false);
+    if (lossy.data.length < data.length) ({ data, info } = lossy);
+  }
+  return {
+    data,
+    width: info.width,
+    height: animated ? (info.pageHeight ?? info.height) : info.height,
+    frames: animated ? await framesIn(data, format, sharp) : 1,
+    exifKept: format !== 'gif',
+    gainMapKept: withGainMap !== null,
+  };
 }
 
-async function hasFlatSource(
-  path: string,
-  { format }: Metadata,
-  { width, height }: { width: number; height: number },
-) {
-  const lossless =
-    format === 'png' || format === 'gif' || (format === 'webp' && (await isLosslessWebp(path)));
-  return lossless && (await stat(path)).size < width * height * FLAT_BYTES_PER_PIXEL;
+/** For animations that sharp cannot read, or cannot write: all frames are drawn, and then encoded. */
+async function convertFrames(source: Source, plan: Plan, sharp: SharpConstructor): Promise<Made> {
+  const strip = await stripOf(source, plan, sharp);
+  const { width, height, delay, loop, pixels } = strip;
+  const data =
+    plan.format === 'png'
+      ? await writeApng(strip, sharp)
+      : await encode(
+          sharp(pixels, {
+            raw: { width, height: height * delay.length, channels: 4, pageHeight: height },
+            limitInputPixels: false,
+          }),
+          { ...encodingOf(source, plan), motion: { delay, loop } },
+        ).toBuffer();
+  const frames = await framesIn(data, plan.format, sharp);
+  return { data, width, height, frames, exifKept: false, gainMapKept: false };
+}
+
+async function stripOf(
+  { animation, input, header }: Source,
+  { box, scale }: Plan,
+  sharp: SharpConstructor,
+): Promise<Strip> {
+  const side = (length: number) => Math.max(1, Math.round(length * scale));
+  if (animation) {
+    return drawStrip(animation, { width: side(animation.width), height: side(animation.height) }, sharp);
+  }
+  const opened = sharp(input, { ...INPUT, animated: true });
+  const fitted = scale < 1 ? opened.resize({ ...box, fit: 'inside', withoutEnlargement: true }) : opened;
+  const { data, info } = await fitted.ensureAlpha().raw().toBuffer({ resolveWithObject: true });
+  const height = info.pageHeight ?? info.height;
+  const count = info.height / height;
+  const delay = Array.from({ length: count }, (_, index) => header.delay?.[index] ?? 100);
+  return { pixels: data, width: info.width, height, delay, loop: header.loop ?? 0 };
+}
+
+function encodingOf({ header, isFlat, frames }: Source, { format, animated, scale }: Plan): Encoding {
+  return {
+    format,
+    pixels: header.width * header.height * scale * scale * (animated ? frames : 1),
+    flat: isFlat && !animated,
+    palette: header.isPalette === true && scale === 1,
+  };
+}
+
+/** libwebp joins equal frames, so that the file itself has to be asked. */
+async function framesIn(data: Buffer, format: Format, sharp: SharpConstructor): Promise<number> {
+  if (format === 'png') return parseApng(data)?.frames.length ?? 1;
+  return (await sharp(data).metadata()).pages ?? 1;
 }
 
 /** The output is RGB or grey, so that a profile of another colour space would be false on it; and GIF holds none. */
 function keepMetadata(pipeline: Sharp, { space }: Metadata, format: Format): Sharp {
   const withExif = pipeline.keepExif();
   return space === 'cmyk' || format === 'gif' ? withExif : withExif.keepIccProfile();
-}
-
-async function decoding<T>(work: () => Promise<T>): Promise<T> {
-  try {
-    return await work();
-  } catch (cause) {
-    throw new AppError('undecodable_image', 'The image is damaged, cut short or of an unknown kind.', {
-      cause,
-    });
-  }
 }
 
 function storing(cause: unknown): never {

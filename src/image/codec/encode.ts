@@ -10,6 +10,8 @@ export interface Encoding {
   flat: boolean;
   /** The input was a PNG with a palette and keeps its size, so that its colours fit a palette again. */
   palette: boolean;
+  /** Of frames that come as bare pixels: how long each is shown, in ms, and how often all of them. */
+  motion?: { delay: number[]; loop: number };
 }
 
 /**
@@ -25,11 +27,11 @@ export const MAX_OUTPUT_SIDE: Record<Format, number> = {
 };
 
 /** Adds the encoder. The settings are measured in bench/encoders.ts; the reasons stand beside them. */
-export function encode(pipeline: Sharp, { format, pixels, flat, palette }: Encoding): Sharp {
+export function encode(pipeline: Sharp, { format, pixels, flat, palette, motion }: Encoding): Sharp {
   switch (format) {
     case 'webp':
       // Effort 4 costs 2.2 times the CPU of 2 for 5 to 9 % fewer bytes; effort 0 saves a third of it for 10 to 20 % more.
-      return pipeline.webp({ quality: 80, effort: 2, lossless: flat });
+      return pipeline.webp({ quality: 80, effort: 2, lossless: flat, ...motion });
     case 'jpeg':
       // mozjpeg: a quarter fewer bytes for 4 times the CPU, 0.1 s a megapixel; images are encoded once and served often.
       return pipeline.flatten({ background: '#ffffff' }).jpeg({ quality: 82, mozjpeg: true });
@@ -43,6 +45,6 @@ export function encode(pipeline: Sharp, { format, pixels, flat, palette }: Encod
       // Per megapixel: effort 3 about 400 ms, 1 about 200, 0 about 100; 2 is no smaller than 1.
       return pipeline.avif({ quality: 50, effort: pixels <= 4e6 ? 3 : pixels <= 20e6 ? 1 : 0 });
     case 'gif':
-      return pipeline.gif({ effort: pixels <= 2e6 ? 7 : 3 });
+      return pipeline.gif({ effort: pixels <= 2e6 ? 7 : 3, ...motion });
   }
 }

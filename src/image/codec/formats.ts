@@ -8,13 +8,15 @@ const ACCEPTED = {
   avif: 'AVIF',
   heic: 'HEIC',
   tiff: 'TIFF',
+  bmp: 'BMP',
+  ico: 'ICO',
 };
 
 export type AcceptedFormat = keyof typeof ACCEPTED;
 
 /** What may be uploaded. */
 export function acceptedFormats(heic: boolean): AcceptedFormat[] {
-  const all: AcceptedFormat[] = ['jpeg', 'png', 'webp', 'gif', 'avif', 'heic', 'tiff'];
+  const all = Object.keys(ACCEPTED) as AcceptedFormat[];
   return heic ? all : all.filter((format) => format !== 'heic');
 }
 
@@ -26,8 +28,6 @@ export function acceptedWords(heic: boolean, last: 'and' | 'or' = 'and'): string
 
 /** What people send that is not accepted, by its first bytes; the first that fits counts. */
 const OTHERS: readonly [pattern: RegExp, name: string][] = [
-  [/^BM/, 'a BMP picture'],
-  [/^\0\0[\x01\x02]\0/, 'an icon or cursor of Windows'],
   [/^(\xff\x0a|\0\0\0\x0cJXL )/, 'a JPEG XL picture'],
   [/^(\0\0\0\x0cjP {2}|\xff\x4f\xff\x51)/, 'a JPEG 2000 picture'],
   [/^8BPS/, 'a Photoshop file'],

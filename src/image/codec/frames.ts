@@ -12,15 +12,15 @@ export interface Frames {
 }
 
 /**
- * Counts the frames of a GIF or WebP from the structure of its file, up to `most`; 1 for other formats. Decodes
+ * Counts the frames of a GIF, WebP or PNG from the structure of its file, up to `most`; 1 for other formats. Decodes
  * nothing, so that a file that lies about its frames is only priced wrongly.
  */
 export async function countFrames(path: string, kind: Header['kind'], most: number): Promise<Frames> {
-  if (kind !== 'gif' && kind !== 'webp') return { count: 1, complete: true };
+  const walk = WALKS.get(kind);
+  if (!walk) return { count: 1, complete: true };
   const file = await open(path, 'r');
   try {
-    const bytes = createWindow(file);
-    const { count, complete } = await (kind === 'gif' ? gifFrames(bytes, most) : webpFrames(bytes, most));
+    const { count, complete } = await walk(createWindow(file), most);
     return { count: Math.max(1, count), complete };
   } finally {
     await file.close();
@@ -68,13 +68,42 @@ function tableBytes(packed: number): number {
 async function webpFrames(byte: Window, most: number): Promise<Frames> {
   let count = 0;
   for (let at = 12; count < most; ) {
-    const chunk = [];
-    for (let offset = 0; offset < 8; offset++) chunk.push((await byte(at + offset)) ?? -1);
-    if (chunk.includes(-1)) break;
-    const bytes = Buffer.from(chunk);
+    const bytes = await bytesAt(byte, at, 8);
+    if (!bytes) break;
     if (bytes.toString('latin1', 0, 4) === 'ANMF') count++;
     const size = bytes.readUInt32LE(4);
     at += 8 + size + (size % 2);
   }
   return { count, complete: true };
 }
+
+/** `fcTL` chunks, where an `acTL` before the pixels says that there are some (PNG, third edition, section 11.3.6). */
+async function pngFrames(byte: Window, most: number): Promise<Frames> {
+  let count = 0;
+  let moves = false;
+  for (let at = 8; count < most; ) {
+    const head = await bytesAt(byte, at, 8);
+    const type = head?.toString('latin1', 4);
+    if (!head || type === 'IEND' || (type === 'IDAT' && !moves)) break;
+    if (type === 'acTL') moves = true;
+    if (type === 'fcTL') count++;
+    at += 12 + head.readUInt32BE(0);
+  }
+  return { count: moves ? count : 1, complete: true };
+}
+
+async function bytesAt(byte: Window, at: number, count: number): Promise<Buffer | null> {
+  const bytes = Buffer.alloc(count);
+  for (let offset = 0; offset < count; offset++) {
+    const value = await byte(at + offset);
+    if (value === undefined) return null;
+    bytes[offset] = value;
+  }
+  return bytes;
+}
+
+const WALKS = new Map<Header['kind'], (byte: Window, most: number) => Promise<Frames>>([
+  ['gif', gifFrames],
+  ['webp', webpFrames],
+  ['png', pngFrames],
+]);

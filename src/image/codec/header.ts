@@ -2,7 +2,7 @@ import { open } from 'node:fs/promises';
 
 /** What the first bytes tell. Not proof: the decoder checks again. */
 export interface Header {
-  kind: 'jpeg' | 'png' | 'webp' | 'gif' | 'heif' | 'tiff';
+  kind: 'jpeg' | 'png' | 'webp' | 'gif' | 'heif' | 'tiff' | 'bmp' | 'ico';
   /** `null` where the first 64 KiB do not say. */
   size: { width: number; height: number } | null;
 }
@@ -53,6 +53,8 @@ export function parseHeader(head: Buffer): Header | null {
     return { kind: 'heif', size: heifSize(head) };
   }
   if (/^(II[*+]\0|MM\0[*+])/.test(text)) return { kind: 'tiff', size: null };
+  if (text.startsWith('BM')) return { kind: 'bmp', size: bmpSize(head) };
+  if (isIcon(head)) return { kind: 'ico', size: { width: head[6] || 256, height: head[7] || 256 } };
   return null;
 }
 
@@ -87,6 +89,20 @@ function webpSize(head: Buffer): Header['size'] {
   }
   if (chunk !== 'VP8 ') return null;
   return { width: head.readUInt16LE(26) & 0x3fff, height: head.readUInt16LE(28) & 0x3fff };
+}
+
+/** Of OS/2's first header, or of all the others, where rows from top to bottom have a negative height. */
+function bmpSize(head: Buffer): Header['size'] {
+  if (head.length < 26) return null;
+  if (head.readUInt32LE(14) === 12) return sizeAt(head, 18, 20, 'readUInt16LE');
+  return { width: head.readUInt32LE(18), height: Math.abs(head.readInt32LE(22)) };
+}
+
+/** A directory with an entry (an empty one would be a Targa picture). */
+function isIcon(head: Buffer): boolean {
+  if (head.length < 22 || head.readUInt16LE(0) !== 0) return false;
+  const [type, count] = [head.readUInt16LE(2), head.readUInt16LE(4)];
+  return (type === 1 || type === 2) && count >= 1 && count <= 256;
 }
 
 /** The largest `ispe` box: tiles and thumbnails have their own. */

@@ -21,6 +21,8 @@ export interface Passage {
   animated: boolean;
   /** Whether metadata were to be kept. */
   keeps: boolean;
+  /** Whether the result has the EXIF of the source. */
+  exifKept: boolean;
   /** Whether the result has the gain map. */
   gainMapKept: boolean;
 }
@@ -61,10 +63,10 @@ function gainMapLost({ parts, gainMapKept }: Passage): Warning | null {
   return { code: 'gain_map_dropped', message };
 }
 
-function metadataLost({ keeps, header, format }: Passage): Warning | null {
+function metadataLost({ keeps, header, format, exifKept }: Passage): Warning | null {
   if (!keeps) return null;
   const lost = [
-    ...(header.exif && format === 'gif' ? ['EXIF'] : []),
+    ...(header.exif && !exifKept ? ['EXIF'] : []),
     ...(header.xmp ? ['XMP'] : []),
     ...(header.iptc ? ['IPTC'] : []),
     ...(header.comments?.length ? ['texts'] : []),

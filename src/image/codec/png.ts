@@ -1,6 +1,6 @@
-import { crc32, deflateSync } from 'node:zlib';
+import { deflateSync } from 'node:zlib';
+import { PNG_SIGNATURE, writeChunk } from './png-chunks.ts';
 
-const SIGNATURE = Buffer.from('89504e470d0a1a0a', 'hex');
 /** Colour types by the number of channels. */
 const COLOUR_TYPES = { 3: 2, 4: 6 } as const;
 /** Offset of the first image file directory, its entries, and the tag for turning (TIFF 6.0, section 2; EXIF 2.32). */
@@ -17,10 +17,12 @@ export interface Pixels {
   icc?: Buffer | undefined;
   /** As sharp gives it: with or without `Exif\0\0` before it. */
   exif?: Buffer | undefined;
+  /** Of compression; 0, the default: none. */
+  level?: number;
 }
 
-/** Pixels as a PNG file without compression (PNG, third edition), upright whatever their EXIF said. */
-export function writePng({ pixels, width, height, hasAlpha, icc, exif }: Pixels): Buffer {
+/** Pixels as a PNG file (PNG, third edition), upright whatever their EXIF said. */
+export function writePng({ pixels, width, height, hasAlpha, icc, exif, level = 0 }: Pixels): Buffer {
   const header = Buffer.alloc(13);
   header.writeUInt32BE(width, 0);
   header.writeUInt32BE(height, 4);
@@ -34,22 +36,13 @@ export function writePng({ pixels, width, height, hasAlpha, icc, exif }: Pixels)
     from += 4;
   }
   return Buffer.concat([
-    SIGNATURE,
-    ...chunk('IHDR', header),
-    ...(icc ? chunk('iCCP', Buffer.concat([Buffer.from('profile\0\0'), deflateSync(icc)])) : []),
-    ...(exif ? chunk('eXIf', upright(exif)) : []),
-    ...chunk('IDAT', deflateSync(rows, { level: 0 })),
-    ...chunk('IEND', Buffer.alloc(0)),
+    PNG_SIGNATURE,
+    ...writeChunk('IHDR', header),
+    ...(icc ? writeChunk('iCCP', Buffer.concat([Buffer.from('profile\0\0'), deflateSync(icc)])) : []),
+    ...(exif ? writeChunk('eXIf', upright(exif)) : []),
+    ...writeChunk('IDAT', deflateSync(rows, { level })),
+    ...writeChunk('IEND', Buffer.alloc(0)),
   ]);
-}
-
-function chunk(type: string, data: Buffer): Buffer[] {
-  const head = Buffer.alloc(8);
-  head.writeUInt32BE(data.length, 0);
-  head.write(type, 4, 'latin1');
-  const sum = Buffer.alloc(4);
-  sum.writeUInt32BE(crc32(data, crc32(head.subarray(4))), 0);
-  return [head, data, sum];
 }
 
 /** A copy that says that the picture stands upright. */

@@ -1,3 +1,4 @@
+import { isFormat } from '../image.ts';
 import type { Header } from './header.ts';
 import type { ConvertJob } from './protocol.ts';
 
@@ -20,7 +21,10 @@ export interface Prices {
 }
 
 /** CPU time in ms a megapixel on the machine that bench/encoders.ts ran on; another machine is learned in a few jobs. */
-const DECODE: Record<Header['kind'], number> = { jpeg: 8, png: 12, webp: 12, gif: 8, heif: 40, tiff: 8 };
+const DECODE: Record<Header['kind'], number> = {
+  ...{ jpeg: 8, png: 12, webp: 12, gif: 8, heif: 40, tiff: 8 },
+  ...{ bmp: 40, ico: 40 },
+};
 const ENCODE = { webp: 45, jpeg: 95, png: 60, gif: 200 };
 /** Of a job, whatever its size: reading, writing, messages. */
 const BASE_MS = 5;
@@ -56,7 +60,7 @@ function pairOf({ kind, frames, job }: Estimate): string {
 function formatOf(kind: Header['kind'], { format }: Estimate['job']) {
   if (format !== 'auto') return format;
   if (kind === 'heif') return 'avif';
-  return kind === 'tiff' ? 'webp' : kind;
+  return isFormat(kind) ? kind : 'webp';
 }
 
 function figures(estimate: Estimate): number {

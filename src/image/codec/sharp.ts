@@ -2,6 +2,8 @@ import type sharp from 'sharp';
 
 export type { Metadata, OutputInfo, Sharp, SharpOptions } from 'sharp';
 
+export type SharpConstructor = typeof sharp;
+
 /** The decoders of what is accepted (see header.ts), by their names in libvips. The rest never see a byte. */
 const ACCEPTED = ['Jpeg', 'Png', 'Webp', 'Nsgif', 'Heif', 'Tiff'];
 

@@ -1,0 +1,64 @@
+import type { Animation } from './animation.ts';
+import { type Apng, type ApngFrame, frameAsPng } from './apng.ts';
+import type { SharpConstructor, SharpOptions } from './sharp.ts';
+
+interface Area {
+  x: number;
+  y: number;
+  width: number;
+  height: number;
+}
+
+/** An animated PNG as its frames are seen, each laid over what the ones before have left. */
+export function animationOf(apng: Apng, sharp: SharpConstructor, options: SharpOptions): Animation {
+  const { width, height, plays, frames } = apng;
+
+  async function* seen() {
+    const canvas = new Uint8Array(width * height * 4);
+    for (const [index, frame] of frames.entries()) {
+      const pixels = await sharp(frameAsPng(apng, frame), options)
+        .toColourspace('srgb')
+        .ensureAlpha()
+        .raw()
+        .toBuffer();
+      // There is nothing before the first frame.
+      const before = frame.dispose === 'restore' && index > 0 ? canvas.slice() : null;
+      lay(pixels, frame, canvas, width);
+      yield { pixels: canvas, delay: frame.delay };
+      if (before) canvas.set(before);
+      else if (frame.dispose !== 'keep') clear(frame, canvas, width);
+    }
+  }
+  return { width, height, count: frames.length, loop: plays, frames: seen };
+}
+
+function lay(pixels: Uint8Array, frame: ApngFrame, canvas: Uint8Array, canvasWidth: number): void {
+  const rowBytes = frame.width * 4;
+  for (let row = 0; row < frame.height; row++) {
+    const source = pixels.subarray(row * rowBytes, (row + 1) * rowBytes);
+    const at = ((frame.y + row) * canvasWidth + frame.x) * 4;
+    if (frame.over) layOver(source, canvas, at);
+    else canvas.set(source, at);
+  }
+}
+
+/** Alpha that is not multiplied in (PNG, third edition, section 11.3.6.2). */
+function layOver(source: Uint8Array, canvas: Uint8Array, start: number): void {
+  for (let from = 0, to = start; from < source.length; from += 4, to += 4) {
+    const above = source[from + 3] ?? 0;
+    if (above === 0) continue;
+    const below = above === 255 ? 0 : ((canvas[to + 3] ?? 0) * (255 - above)) / 255;
+    const alpha = above + below;
+    for (let channel = 0; channel < 3; channel++) {
+      const mixed = (source[from + channel] ?? 0) * above + (canvas[to + channel] ?? 0) * below;
+      canvas[to + channel] = Math.round(mixed / alpha);
+    }
+    canvas[to + 3] = Math.round(alpha);
+  }
+}
+
+function clear({ x, y, width, height }: Area, canvas: Uint8Array, canvasWidth: number): void {
+  for (let row = y; row < y + height; row++) {
+    canvas.fill(0, (row * canvasWidth + x) * 4, (row * canvasWidth + x + width) * 4);
+  }
+}

@@ -1,0 +1,110 @@
+import { chunksOf, PNG_SIGNATURE, writeChunk } from './png-chunks.ts';
+
+/** An animated PNG, taken apart (PNG, third edition, section 13). */
+export interface Apng {
+  width: number;
+  height: number;
+  /** 0: for ever. */
+  plays: number;
+  frames: ApngFrame[];
+  /** False: frames that were announced are missing, or damaged. */
+  complete: boolean;
+  /** `IHDR`, and what stands before the pixels and says how to read them. */
+  header: Buffer;
+  settings: Buffer[];
+}
+
+export interface ApngFrame {
+  width: number;
+  height: number;
+  x: number;
+  y: number;
+  /** In ms. */
+  delay: number;
+  /** What becomes of its place after it was shown: it stays, is cleared, or as it was before. */
+  dispose: 'keep' | 'clear' | 'restore';
+  /** Whether its pixels lie over what was there, or take its place. */
+  over: boolean;
+  data: Buffer[];
+}
+
+/** What frames of a file have in common. Metadata are not among it. */
+const SETTINGS = ['PLTE', 'tRNS', 'gAMA', 'cHRM', 'sRGB', 'iCCP', 'cICP', 'sBIT'];
+const CONTROL_BYTES = 26;
+const DISPOSALS = ['keep', 'clear', 'restore'] as const;
+const OVER = 1;
+
+/**
+ * Takes an animated PNG apart; `null` where a file is none, so that it is the picture that every viewer shows. A faulty
+ * frame ends the animation before it.
+ */
+export function parseApng(file: Buffer): Apng | null {
+  const [first, ...rest] = chunksOf(file);
+  if (first?.type !== 'IHDR' || first.data.length !== 13) return null;
+  const apng: Apng = {
+    width: first.data.readUInt32BE(0),
+    height: first.data.readUInt32BE(4),
+    plays: 0,
+    frames: [],
+    complete: false,
+    header: first.data,
+    settings: [],
+  };
+  let announced = 0;
+  let seen = false;
+  let next = 0;
+  let current: ApngFrame | null = null;
+  for (const { type, data } of rest) {
+    if (type === 'acTL' && !seen && data.length === 8) {
+      announced = data.readUInt32BE(0);
+      apng.plays = data.readUInt32BE(4);
+    } else if (type === 'fcTL') {
+      if (data.length !== CONTROL_BYTES || data.readUInt32BE(0) !== next++) break;
+      current = readControl(data, apng);
+      if (!current || apng.frames.length === announced) break;
+      apng.frames.push(current);
+    } else if (type === 'IDAT') {
+      seen = true;
+      // Without a control before it, it is for viewers that know no animations.
+      current?.data.push(data);
+    } else if (type === 'fdAT') {
+      if (!current || data.length < 4 || data.readUInt32BE(0) !== next++) break;
+      current.data.push(data.subarray(4));
+    } else if (!seen && SETTINGS.includes(type)) apng.settings.push(...writeChunk(type, data));
+  }
+  if (announced === 0) return null;
+  if (apng.frames.at(-1)?.data.length === 0) apng.frames.pop();
+  const broken = apng.frames.findIndex(({ data }) => data.length === 0);
+  if (broken >= 0) apng.frames.length = broken;
+  apng.complete = apng.frames.length === announced;
+  return apng.frames.length > 0 ? apng : null;
+}
+
+/** One frame as a PNG of its own. */
+export function frameAsPng({ header, settings }: Apng, { width, height, data }: ApngFrame): Buffer {
+  const own = Buffer.from(header);
+  own.writeUInt32BE(width, 0);
+  own.writeUInt32BE(height, 4);
+  return Buffer.concat([
+    PNG_SIGNATURE,
+    ...writeChunk('IHDR', own),
+    ...settings,
+    ...data.flatMap((piece) => writeChunk('IDAT', piece)),
+    ...writeChunk('IEND', Buffer.alloc(0)),
+  ]);
+}
+
+/** `null` where the frame is not within the picture. */
+function readControl(data: Buffer, canvas: { width: number; height: number }): ApngFrame | null {
+  const [width, height, x, y] = [4, 8, 12, 16].map((at) => data.readUInt32BE(at)) as [
+    number,
+    number,
+    number,
+    number,
+  ];
+  const dispose = DISPOSALS[data[24] ?? 0];
+  const fits = width > 0 && height > 0 && x + width <= canvas.width && y + height <= canvas.height;
+  if (!fits || dispose === undefined) return null;
+  const delay = Math.round((1000 * data.readUInt16BE(20)) / (data.readUInt16BE(22) || 100));
+  return { width, height, x, y, delay, dispose, over: data[25] === OVER, data: [] };
+}

@@ -1,0 +1,28 @@
+import { crc32 } from 'node:zlib';
+
+export const PNG_SIGNATURE = Buffer.from('89504e470d0a1a0a', 'hex');
+
+interface Chunk {
+  type: string;
+  data: Buffer;
+}
+
+/** The chunks of a PNG file that are whole, up to the first that is not. */
+export function* chunksOf(file: Buffer): Generator<Chunk> {
+  for (let at = PNG_SIGNATURE.length; at + 12 <= file.length; ) {
+    const end = at + 8 + file.readUInt32BE(at);
+    if (end + 4 > file.length || crc32(file.subarray(at + 4, end)) !== file.readUInt32BE(end)) return;
+    yield { type: file.toString('latin1', at + 4, at + 8), data: file.subarray(at + 8, end) };
+    at = end + 4;
+  }
+}
+
+/** A chunk in pieces: its head, its data, its checksum. */
+export function writeChunk(type: string, data: Buffer): Buffer[] {
+  const head = Buffer.alloc(8);
+  head.writeUInt32BE(data.length, 0);
+  head.write(type, 4, 'latin1');
+  const sum = Buffer.alloc(4);
+  sum.writeUInt32BE(crc32(data, crc32(head.subarray(4))), 0);
+  return [head, data, sum];
+}

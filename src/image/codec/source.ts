@@ -1,0 +1,106 @@
+import { readFile, stat } from 'node:fs/promises';
+import { AppError } from '../../errors.ts';
+import type { Animation } from './animation.ts';
+import { parseApng } from './apng.ts';
+import { animationOf } from './apng-frames.ts';
+import { decodeBmp } from './bmp.ts';
+import { countFrames } from './frames.ts';
+import { type Header, isLosslessWebp, readHeader } from './header.ts';
+import { heicAsPng } from './heic.ts';
+import { iconAsPng } from './ico.ts';
+import { type JpegParts, readJpegParts } from './jpeg-parts.ts';
+import { checkLimits } from './limits.ts';
+import { writePng } from './png.ts';
+import type { InputLimits } from './protocol.ts';
+import type { Metadata, SharpConstructor, SharpOptions } from './sharp.ts';
+
+/** A picture whose header is read and whose limits are checked. */
+export interface Source {
+  kind: Header['kind'];
+  /** What sharp decodes: the file itself, or what another decoder made of it. */
+  input: string | Buffer;
+  /** What sharp says of that; of HEIC, of the file. */
+  header: Metadata;
+  /** Frames of the animation, or pictures in the file. */
+  frames: number;
+  moves: boolean;
+  /** False: the file ends too early. */
+  complete: boolean;
+  /** Lossless, and compresses so well that it is a drawing or a screenshot. */
+  isFlat: boolean;
+  /** Of an animation for which sharp has no decoder. */
+  animation: Animation | null;
+  /** What else a JPEG file holds. */
+  parts?: JpegParts;
+}
+
+/**
+ * libvips' levels are truncated < error < warning. `warning` would refuse photos that every viewer shows (stray bytes
+ * before a marker, odd SOS parameters of some phones); `error` still refuses what is cut short or unreadable.
+ */
+export const INPUT: SharpOptions = { failOn: 'error', limitInputPixels: false };
+
+const HEIC_REFUSED = 'The file is a HEIC picture, which this server does not take; send it as JPEG.';
+
+/** Lossless pictures below this many bytes a pixel are drawings and screenshots; photos need 1.2 and more. */
+const FLAT_BYTES_PER_PIXEL = 0.5;
+
+/** Decoders of pictures that sharp has none for. They make a PNG of a file, and check its limits before. */
+const DECODERS = new Map<Header['kind'], (file: Buffer, limits: InputLimits) => Buffer>([
+  ['bmp', (file, limits) => writePng({ ...decodeBmp(file, limits), level: 1 })],
+  ['ico', iconAsPng],
+]);
+
+/** Opens a file. Rejects with `image_limit`, `undecodable_image`, or `not_an_image` for HEIC where that is switched off. */
+export async function openSource(
+  path: string,
+  limits: InputLimits,
+  sharp: SharpConstructor,
+): Promise<Source> {
+  const kind = (await readHeader(path))?.kind ?? 'jpeg';
+  const decode = DECODERS.get(kind);
+  const input = decode ? decode(await readFile(path), limits) : path;
+  const header = await decoding(() => sharp(input, INPUT).metadata());
+  const isHeic = header.format === 'heif' && header.compression === 'hevc';
+  if (isHeic && !limits.heic) throw new AppError('not_an_image', HEIC_REFUSED);
+
+  const { width, height, pages = 1 } = header;
+  const { count, complete } = await countFrames(path, kind, limits.maxFrames + 1);
+  const apng = kind === 'png' && count > 1 ? parseApng(await readFile(path)) : null;
+  const moves = kind === 'gif' || kind === 'webp' || apng !== null;
+  const frames = apng?.frames.length ?? pages;
+  checkLimits({ width, height, frames: moves ? frames : 1 }, limits);
+  return {
+    kind,
+    input: isHeic ? await heicAsPng(path, header) : input,
+    header,
+    frames,
+    moves,
+    complete: apng?.complete ?? complete,
+    isFlat: await isFlat(path, kind, input, header),
+    animation: apng && animationOf(apng, sharp, INPUT),
+    ...(kind === 'jpeg' && { parts: await readJpegParts(path) }),
+  };
+}
+
+async function isFlat(
+  path: string,
+  kind: Header['kind'],
+  input: string | Buffer,
+  { width, height }: Metadata,
+): Promise<boolean> {
+  const isLossless =
+    ['png', 'gif', 'bmp', 'ico'].includes(kind) || (kind === 'webp' && (await isLosslessWebp(path)));
+  const bytes = typeof input === 'string' ? (await stat(input)).size : input.length;
+  return isLossless && bytes < width * height * FLAT_BYTES_PER_PIXEL;
+}
+
+/** Takes what a decoder throws for a fault of the file. */
+export async function decoding<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (cause) {
+    const message = 'The image is damaged, cut short or of an unknown kind.';
+    throw new AppError('undecodable_image', message, { cause });
+  }
+}

@@ -1,0 +1,98 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import sharp from 'sharp';
+import { type BitmapForm, bitmap, bitmapOf, directory, icon } from '../support/bitmap-files.ts';
+import { type CodecBench, startCodec } from '../support/codec.ts';
+import { QUARTERS, quarterColours, quarters } from '../support/images.ts';
+
+let bench: CodecBench;
+beforeAll(async () => {
+  bench = await startCodec({ sandbox: 'require' });
+});
+afterAll(() => bench.stop());
+
+const exact = QUARTERS.map((colour) => [...colour]);
+
+async function alphaAt(picture: Buffer, x: number, y: number): Promise<number | undefined> {
+  const { data, info } = await sharp(picture).ensureAlpha().raw().toBuffer({ resolveWithObject: true });
+  return data[(y * info.width + x) * 4 + 3];
+}
+
+describe('a BMP picture', () => {
+  const forms: [string, BitmapForm][] = [
+    ['of 24 bits', { depth: 24 }],
+    ['of 24 bits from top to bottom', { depth: 24, topDown: true }],
+    ['of 32 bits, whose fourth byte says nothing', { depth: 32 }],
+    ['of 32 bits with alpha', { depth: 32, alpha: true }],
+    ['of 8 bits', { depth: 8 }],
+    ['of 4 bits', { depth: 4 }],
+    ['of 8 bits in run lengths', { depth: 8, packed: true }],
+    ['of 4 bits in run lengths', { depth: 4, packed: true }],
+    ['of OS/2 with 8 bits', { depth: 8, core: true }],
+    ['of OS/2 with 24 bits', { depth: 24, core: true }],
+  ];
+  test.each(forms)('%s keeps its exact colours', async (_, form) => {
+    const { bytes, ...made } = await bench.convert(bitmap(form), { format: 'png' });
+    expect(made).toMatchObject({ format: 'png', width: 10, height: 6, frames: 1, warnings: [] });
+    expect(
+      await quarterColours(form.alpha ? await sharp(bytes).removeAlpha().png().toBuffer() : bytes),
+    ).toEqual(exact);
+    expect([await alphaAt(bytes, 1, 1), await alphaAt(bytes, 8, 1)]).toEqual([form.alpha ? 0 : 255, 255]);
+  });
+
+  test('of 16 bits has its five bits of each colour, in the whole range', async () => {
+    const { bytes } = await bench.convert(bitmap({ depth: 16 }), { format: 'png' });
+    const five = (value: number) => Math.round(((value >> 3) * 255) / 31);
+    expect(await quarterColours(bytes)).toEqual(exact.map((colour) => colour.map(five)));
+  });
+
+  test('of 1 bit has two colours', async () => {
+    const { bytes } = await bench.convert(bitmap({ depth: 1 }), { format: 'png' });
+    expect(await quarterColours(bytes)).toEqual([0, 0, 1, 1].map((index) => exact[index] ?? []));
+  });
+
+  test('becomes WebP by itself, without loss where it is a drawing', async () => {
+    const pixels = await quarters().raw().toBuffer();
+    const { format, bytes } = await bench.convert(bitmapOf(pixels, 96, 64), { format: 'auto' });
+    expect(format).toBe('webp');
+    expect(await sharp(bytes).removeAlpha().raw().toBuffer()).toEqual(pixels);
+  });
+
+  test.each([
+    ['is cut short', bitmap({ depth: 24 }).subarray(0, -20)],
+    ['has run lengths that are cut short', bitmap({ depth: 8, packed: true }).subarray(0, -30)],
+    ['has no pixels', bitmap({ depth: 8 }).subarray(0, 40)],
+    ['ends in its header', bitmap({ depth: 8 }).subarray(0, 20)],
+  ])('that %s is refused', async (_, bytes) => {
+    await expect(bench.convert(bytes)).rejects.toMatchObject({ code: 'undecodable_image' });
+  });
+
+  test('that names more pixels than are allowed is refused before it is decoded', async () => {
+    const bytes = bitmap({ depth: 8, packed: true });
+    bytes.writeInt32LE(20_000, 18);
+    bytes.writeInt32LE(20_000, 22);
+    await expect(bench.convert(bytes)).rejects.toMatchObject({ code: 'image_limit' });
+  });
+});
+
+describe('an icon', () => {
+  test.each([
+    ['a bitmap', { depth: 24 }],
+    ['a bitmap with a palette', { depth: 4 }],
+  ] as [string, BitmapForm][])('gives %s, its largest picture, with its mask', async (_, form) => {
+    const { bytes, ...made } = await bench.convert(icon(form), { format: 'png' });
+    expect(made).toMatchObject({ width: 10, height: 6, frames: 1, warnings: [] });
+    expect([await alphaAt(bytes, 3, 0), await alphaAt(bytes, 3, 1)]).toEqual([0, 255]);
+    expect(await quarterColours(bytes)).toEqual(exact);
+  });
+
+  test('may hold a PNG', async () => {
+    const png = await quarters(256, 256).png().toBuffer();
+    const made = await bench.convert(directory([{ data: png, width: 256, height: 256 }]), { format: 'png' });
+    expect(made).toMatchObject({ width: 256, height: 256 });
+    expect(await quarterColours(made.bytes)).toEqual(exact);
+  });
+
+  test('whose picture is missing is refused', async () => {
+    await expect(bench.convert(icon().subarray(0, 60))).rejects.toMatchObject({ code: 'undecodable_image' });
+  });
+});
