@@ -1,12 +1,13 @@
 import { AppError } from '../src/errors.ts';
 import type { Adapter, FilesAdapter, RecordsAdapter } from './adapter.ts';
 import { filesystem } from './filesystem/adapter.ts';
+import { postgres } from './postgres/adapter.ts';
 import { redis } from './redis/adapter.ts';
 import { s3 } from './s3/adapter.ts';
 import { sqlite } from './sqlite/adapter.ts';
 
 /** Every adapter there is. A new one is a folder and a line here: settings, start and commands know it from then on. */
-const RECORDS: readonly RecordsAdapter[] = [sqlite, redis];
+const RECORDS: readonly RecordsAdapter[] = [sqlite, redis, postgres];
 const FILES: readonly FilesAdapter[] = [filesystem, s3];
 
 const schemesOf = (adapters: readonly Adapter<unknown>[]) => adapters.flatMap(({ schemes }) => schemes);

@@ -13,6 +13,7 @@ const ONE_PLACE: { what: string; uses: RegExp; allowed: RegExp }[] = [
   },
   { what: 'sharp', uses: /(from|import\()\s*'sharp'/, allowed: /^src\/image\/codec\// },
   { what: 'ioredis', uses: /from 'ioredis'/, allowed: /^adapters\/redis\// },
+  { what: 'postgres', uses: /from 'postgres'/, allowed: /^adapters\/postgres\// },
   { what: 'the S3 client', uses: /from '@(aws-sdk|smithy)\//, allowed: /^adapters\/s3\// },
   {
     what: 'Bun',
@@ -47,7 +48,7 @@ const MAY_IMPORT: [from: RegExp, to: RegExp][] = [
   [/^adapters\/([\w-]+|\w+\/adapter)\.ts$/, /^(adapters|src)\//],
   [
     /^adapters\//,
-    /^src\/(lib\/|errors\.ts$|runtime\/runtime\.ts$|(proxy|image)\/(proxy|image|store|fields)\.ts$)/,
+    /^src\/(lib\/|errors\.ts$|runtime\/runtime\.ts$|(proxy|image)\/(proxy|image|store|fields|searched)\.ts$)/,
   ],
 ];
 

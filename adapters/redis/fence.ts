@@ -1,5 +1,4 @@
-import { AppError } from '../../src/errors.ts';
-import type { Fence } from '../../src/lib/locks.ts';
+import { type Fence, outdated } from '../../src/lib/locks.ts';
 
 /** What a script answers that was refused. */
 const REFUSED = 'outdated';
@@ -25,8 +24,6 @@ export function fenceArgs(fence: Fence | undefined): [string, string | number] {
  * @throws {AppError} `conflict` where it was refused.
  */
 export function unfenced(answer: unknown): unknown {
-  if (answer === REFUSED) {
-    throw new AppError('conflict', 'Another copy of the server has taken this work over.');
-  }
+  if (answer === REFUSED) throw outdated();
   return answer;
 }

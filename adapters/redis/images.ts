@@ -2,10 +2,11 @@ import { AppError } from '../../src/errors.ts';
 import { FORMATS, type Format, type ImageRecord, visibilityOf } from '../../src/image/image.ts';
 import type { ImageStore, Page, PageQuery, Place } from '../../src/image/store.ts';
 import { systemClock } from '../../src/lib/clock.ts';
+import { createFollower } from '../../src/lib/follower.ts';
 import type { Log } from '../../src/lib/logger.ts';
 import type { Arg, RedisConnection, Script } from './connection.ts';
+import { unavailable } from './errors.ts';
 import { fenceArgs, unfenced } from './fence.ts';
-import { createFollower } from './follower.ts';
 import { createImageCare } from './image-care.ts';
 import { decodeImage, encodeImage } from './image-codec.ts';
 import { createImageEnds, newMark } from './image-ends.ts';
@@ -20,7 +21,7 @@ import {
   REMOVE_IDLE,
   REMOVE_ONE,
 } from './image-scripts.ts';
-import { type Changes, pairs } from './log.ts';
+import { type Change, createChangeLog, pairs } from './log.ts';
 import { createUnreadable, type ReplicaCondition } from './unreadable.ts';
 
 /** Records or ids in one command: about a millisecond of the server's time. */
@@ -58,9 +59,9 @@ export function createRedisImages(
   const stopping = new AbortController();
   const replicas = redis.replicas(keys.records);
 
-  const follower = createFollower<ImageReplica>({
-    redis,
-    keys,
+  const follower = createFollower<ImageReplica, Change>({
+    log: createChangeLog(redis, keys),
+    late: unavailable,
     open: openReplica,
     scan: newestFirst,
     async complete(replica) {
@@ -89,7 +90,7 @@ export function createRedisImages(
   }
 
   /** All public images. One that comes or goes meanwhile moves none of the others out of sight. */
-  async function* newestFirst(): AsyncIterable<Changes> {
+  async function* newestFirst(): AsyncIterable<Change[]> {
     let after: Place | undefined;
     // Behind the last one that can be read: those that cannot have no place.
     let offset = 0;

@@ -1,3 +1,4 @@
+import type { ChangeLog } from '../../src/lib/follower.ts';
 import { type RedisConnection, script } from './connection.ts';
 
 /**
@@ -49,29 +50,28 @@ return {entries[#entries][1], #entries == tonumber(ARGV[2]) and 1 or 0, found}`)
 
 const MAX_ENTRIES = 200;
 
-/** Records by id in the form they are stored in; `null` for one that is gone. */
-export type Changes = [id: string, value: string | null][];
+/** A record by id in the form it is stored in; `null` for one that is gone. */
+export type Change = [id: string, value: string | null];
 
-/** The place of the log's end: whatever was written before is older. */
-export async function endOfLog(redis: RedisConnection, log: string): Promise<string> {
-  return (await redis.run('safe', END, [log], [])) as string;
-}
-
-/** What has changed since the place, or `null` where the log no longer reaches back to it. */
-export async function changesSince(
+/** The log of the records that are kept under the keys. */
+export function createChangeLog(
   redis: RedisConnection,
   keys: { log: string; records: string },
-  place: string,
-): Promise<{ place: string; more: boolean; changes: Changes } | null> {
-  const answer = await redis.run('safe', CHANGES, [keys.log, keys.records], [place, MAX_ENTRIES]);
-  if (answer === null) return null;
-  const [next, more, found] = answer as [string, number, (string | null)[]];
-  return { place: next, more: more === 1, changes: pairs(found) };
+): ChangeLog<Change> {
+  return {
+    end: async () => (await redis.run('safe', END, [keys.log], [])) as string,
+    async since(place) {
+      const answer = await redis.run('safe', CHANGES, [keys.log, keys.records], [place, MAX_ENTRIES]);
+      if (answer === null) return null;
+      const [next, more, found] = answer as [string, number, (string | null)[]];
+      return { place: next, more: more === 1, changes: pairs(found) };
+    },
+  };
 }
 
 /** `[id, value, id, value]` as pairs. */
-export function pairs(flat: readonly (string | null)[]): Changes {
-  const changes: Changes = [];
+export function pairs(flat: readonly (string | null)[]): Change[] {
+  const changes: Change[] = [];
   for (let index = 0; index < flat.length; index += 2) {
     changes.push([flat[index] ?? '', flat[index + 1] ?? null]);
   }

@@ -1,12 +1,13 @@
 import { setImmediate } from 'node:timers/promises';
+import { createFollower } from '../../src/lib/follower.ts';
 import type { Fence } from '../../src/lib/locks.ts';
 import type { Log } from '../../src/lib/logger.ts';
 import type { ProxyFilter, ProxyRecord } from '../../src/proxy/proxy.ts';
 import type { ProxyStore } from '../../src/proxy/store.ts';
 import type { Arg, RedisConnection, Repeat, Script } from './connection.ts';
+import { unavailable } from './errors.ts';
 import { fenceArgs, unfenced } from './fence.ts';
-import { createFollower } from './follower.ts';
-import { type Changes, pairs } from './log.ts';
+import { type Change, createChangeLog, pairs } from './log.ts';
 import { decodeProxy, encodeProxy, endpointKey } from './proxy-codec.ts';
 import { EVICT, REMOVE_DEAD, RESCHEDULE, SAVE } from './proxy-scripts.ts';
 import { createUnreadable, type ReplicaCondition } from './unreadable.ts';
@@ -43,10 +44,10 @@ export function createRedisProxies(
   const keys = { records: key('records'), log: key('log') };
   const writeKeys = [keys.records, key('ids'), key('last-id'), keys.log, key('fences')];
 
-  async function* scan(): AsyncIterable<Changes> {
+  async function* scan(): AsyncIterable<Change[]> {
     let cursor = '0';
     do {
-      const changes: Changes = [];
+      const changes: Change[] = [];
       do {
         const answer = await redis.call('safe', 'HSCAN', keys.records, cursor, 'COUNT', BATCH);
         const [next, found] = answer as [string, string[]];
@@ -61,9 +62,9 @@ export function createRedisProxies(
     } while (cursor !== '0');
   }
 
-  const follower = createFollower<ProxyReplica>({
-    redis,
-    keys,
+  const follower = createFollower<ProxyReplica, Change>({
+    log: createChangeLog(redis, keys),
+    late: unavailable,
     open: openReplica,
     scan,
     complete: (replica) => replica.complete(),

@@ -1,6 +1,6 @@
 import type { Bucket, RateLimiter } from '../../src/lib/rate-limiter.ts';
+import { createSlicingLimiter } from '../../src/lib/token-slices.ts';
 import { type RedisConnection, script } from './connection.ts';
-import { createSlicingLimiter } from './token-slices.ts';
 
 /**
  * KEYS: the bucket, a hash of tokens and the time they were counted at. ARGV: capacity, tokens per second, cost, the time in ms,

@@ -1,5 +1,4 @@
-import { AppError } from '../../src/errors.ts';
-import type { Fence } from '../../src/lib/locks.ts';
+import { type Fence, outdated } from '../../src/lib/locks.ts';
 import type { Database } from './database.ts';
 
 /**
@@ -19,8 +18,4 @@ export function createFences(database: Database, store: string): (fence: Fence |
     if (seen > fence.token) throw outdated();
     if (seen < fence.token) set.run(key, String(fence.token));
   };
-}
-
-export function outdated(): AppError {
-  return new AppError('conflict', 'Another copy of the server has taken this work over.');
 }

@@ -1,6 +1,7 @@
 import { setImmediate, setTimeout } from 'node:timers/promises';
+import { type Searched, searchedText } from '../../src/image/searched.ts';
 import type { Database } from './database.ts';
-import { type Pattern, patternOf, type Searched, searchedText, shortWords } from './search-text.ts';
+import { type Pattern, patternOf, shortWords } from './search-text.ts';
 
 /**
  * The search of the public images: two indexes whose row ids are the positions of the list, so that matches come in its

@@ -1,23 +1,7 @@
-import { foldText } from '../../src/lib/fold-text.ts';
-
-/** Between the fields of an image; no field and no search contains it. */
-const FIELD_END = '\n';
-const CONTROLS = /[\u0000-\u001f\u007f]/;
+import { FIELD_END, needleOf } from '../../src/image/searched.ts';
 
 /** Shorter texts are not in the index of sequences of three characters. */
 const GRAM = 3;
-
-/** What of an image is searched. */
-export interface Searched {
-  id: string;
-  filename: string;
-  format: string;
-}
-
-/** The folded fields one after the other, such that no match runs from one into the next. */
-export function searchedText({ filename, id, format }: Searched): string {
-  return foldText([filename, id, format].join(FIELD_END));
-}
 
 /**
  * The characters of a text and its pairs of neighbours, each as a word of digits and letters, for texts of one and two
@@ -52,8 +36,8 @@ export interface Pattern {
 
 /** The pattern of a text, or `null` where nothing can contain it. */
 export function patternOf(text: string): Pattern | null {
-  const folded = foldText(text);
-  if (folded === '' || CONTROLS.test(folded)) return null;
+  const folded = needleOf(text);
+  if (folded === null) return null;
   const characters = [...folded];
   const { length } = characters;
   if (length >= GRAM) {

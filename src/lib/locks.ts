@@ -1,3 +1,5 @@
+import { AppError } from '../errors.ts';
+
 /** A lock that expires by itself, so that a holder that dies does not keep it. */
 export interface Lease {
   /** Grows with every acquisition of the same name: of two writers, the one with the larger token is the younger. */
@@ -15,6 +17,11 @@ export interface Lease {
 export interface Fence {
   name: string;
   token: number;
+}
+
+/** What a store rejects with that has seen a younger fence. */
+export function outdated(): AppError {
+  return new AppError('conflict', 'Another copy of the server has taken this work over.');
 }
 
 export interface Locks {

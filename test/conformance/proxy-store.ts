@@ -357,14 +357,13 @@ export function proxyStoreConformance(runner: Test, open: Open<ProxyStore>): voi
     await store.save([dead(1)], fence(old));
     const [record] = await store.save([dead(2)], fence(young));
     const id = record?.id ?? 0;
-    for (const write of [
+    const writes = [
       store.save([dead(3)], fence(old)),
       store.reschedule(id, 5, fence(old)),
       store.removeDead(10, fence(old)),
       store.evict(0, fence(old)),
-    ]) {
-      await assert.rejects(write, { code: 'conflict' });
-    }
+    ];
+    await Promise.all(writes.map((write) => assert.rejects(write, { code: 'conflict' })));
     assert.equal((await store.find(ALL)).total, 2);
     assert.equal(await store.reschedule(id, 5, { name: 'recheck', token: 1 }), true);
     assert.equal(await store.removeDead(10, fence(young)), 2);

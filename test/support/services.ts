@@ -108,11 +108,15 @@ export async function find(program: string, source: string): Promise<string> {
   throw new Error(`${program} is missing; install ${source}`);
 }
 
-/** Starts a program on a free port, in a folder of its own; `args` are the program and its arguments. */
+/**
+ * Starts a program on a free port, in a folder of its own; `args` are the program and its arguments. `endWith`: the signal by which
+ * it ends without a word to anybody, with its children.
+ */
 export async function startProgram(
   args: (port: number, folder: string) => string[],
   ready: (port: number) => Promise<void>,
   prepare: (folder: string) => Promise<unknown> = async () => {},
+  endWith: NodeJS.Signals = 'SIGKILL',
 ): Promise<Omit<Service, 'url'> & { port: number; folder: string }> {
   const folder = await mkdtemp(join(tmpdir(), 'picpool-service-'));
   await prepare(folder);
@@ -158,11 +162,11 @@ export async function startProgram(
     port,
     folder,
     start,
-    kill: () => kill('SIGKILL'),
+    kill: () => kill(endWith),
     pause: () => send('SIGSTOP'),
     resume: () => send('SIGCONT'),
     async stop() {
-      await kill('SIGKILL');
+      await kill(endWith);
       await rm(folder, { recursive: true, force: true });
     },
   };

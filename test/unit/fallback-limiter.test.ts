@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test';
 import { createLocalRateLimiter } from '../../adapters/local/rate-limiter.ts';
-import { withFallback } from '../../adapters/redis/fallback-limiter.ts';
+import { withFallback } from '../../src/lib/fallback-limiter.ts';
 
 const BUCKET = { capacity: 2, perSecond: 0.001 };
 

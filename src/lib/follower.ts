@@ -1,7 +1,4 @@
-import { LateError, within } from '../../src/lib/deadline.ts';
-import type { RedisConnection } from './connection.ts';
-import { unavailable } from './errors.ts';
-import { type Changes, changesSince, endOfLog } from './log.ts';
+import { LateError, within } from './deadline.ts';
 
 /** How old a view may be that is handed out without a look at the log. */
 const FRESH_MS = 250;
@@ -12,17 +9,26 @@ const FIRST_PATIENCE_MS = 4000;
 /** Pause after a failed look, during which readers take the view as it is. */
 const PAUSE_MS = 500;
 
-export interface FollowerOptions<View> {
-  redis: RedisConnection;
-  keys: { log: string; records: string };
+/** What of a server says which records have changed. */
+export interface ChangeLog<Change> {
+  /** The place of the log's end: whatever was written before is older. */
+  end(): Promise<string>;
+  /** What has changed since the place, or `null` where the log no longer reaches back to it. */
+  since(place: string): Promise<{ place: string; more: boolean; changes: Change[] } | null>;
+}
+
+export interface FollowerOptions<View, Change> {
+  log: ChangeLog<Change>;
   /** An empty view. */
   open(): Promise<View>;
   /** All records there are, in batches; what changes meanwhile may or may not be seen. */
-  scan(): AsyncIterable<Changes>;
+  scan(): AsyncIterable<Change[]>;
   /** Called when all of a scan is applied, before the view is used. */
   complete?(view: View): Promise<void>;
   /** Takes the changes over, all at once. The same change may come twice. */
-  apply(view: View, changes: Changes): void;
+  apply(view: View, changes: Change[]): void;
+  /** What a reader is told who waits for the first view for too long. */
+  late(cause: unknown): Error;
 }
 
 /** A view of some records within the process, kept up to date by the log of changes. */
@@ -51,8 +57,8 @@ export interface Follower<View> {
 }
 
 /** Follows a log. Nothing runs between the calls: a look at the log begins when a reader wants one. */
-export function createFollower<View>(options: FollowerOptions<View>): Follower<View> {
-  const { redis, keys, apply } = options;
+export function createFollower<View, Change>(options: FollowerOptions<View, Change>): Follower<View> {
+  const { log, apply } = options;
   let current: Followed<View> | null = null;
   let unfinished: View | null = null;
   let freshAt = Number.NEGATIVE_INFINITY;
@@ -62,7 +68,7 @@ export function createFollower<View>(options: FollowerOptions<View>): Follower<V
 
   async function follow(followed: Followed<View>): Promise<Followed<View> | null> {
     for (;;) {
-      const step = await changesSince(redis, keys, followed.place);
+      const step = await log.since(followed.place);
       if (!step) return null;
       if (step.changes.length > 0) apply(followed.view, step.changes);
       followed.place = step.place;
@@ -73,7 +79,7 @@ export function createFollower<View>(options: FollowerOptions<View>): Follower<V
   /** Builds a new view beside the old one, which serves until the new one is complete. */
   async function load(): Promise<Followed<View>> {
     for (;;) {
-      const place = await endOfLog(redis, keys.log);
+      const place = await log.end();
       const view = await options.open();
       if (!current) unfinished = view;
       for await (const batch of options.scan()) apply(view, batch);
@@ -118,7 +124,7 @@ export function createFollower<View>(options: FollowerOptions<View>): Follower<V
   async function first(): Promise<Followed<View>> {
     const words = 'the records are still being read';
     return within(FIRST_PATIENCE_MS, running?.done ?? look(), words).catch((error) => {
-      throw error instanceof LateError ? unavailable(error) : error;
+      throw error instanceof LateError ? options.late(error) : error;
     });
   }
 

@@ -1,5 +1,5 @@
-import { BoundedMap } from '../../src/lib/bounded-map.ts';
-import type { Bucket, RateLimiter, Verdict } from '../../src/lib/rate-limiter.ts';
+import { BoundedMap } from './bounded-map.ts';
+import type { Bucket, RateLimiter, Verdict } from './rate-limiter.ts';
 
 /** Token buckets on a server that all copies ask. */
 export interface SharedBuckets {

@@ -1,5 +1,5 @@
-import { within } from '../../src/lib/deadline.ts';
-import type { RateLimiter, Verdict } from '../../src/lib/rate-limiter.ts';
+import { within } from './deadline.ts';
+import type { RateLimiter, Verdict } from './rate-limiter.ts';
 
 /** Longer than a server that works takes. */
 const PATIENCE_MS = 300;

@@ -1,0 +1,55 @@
+import type { RecordsAdapter } from '../adapter.ts';
+
+/** Records in a database that many copies share, and that may grow beyond memory: `postgres://db:5432/picpool`. */
+export const postgres: RecordsAdapter = {
+  schemes: ['postgres:', 'postgresql:'],
+  shared: true,
+  advice: 'Look at the address, the password and the database in METADATA_URL, and whether the server runs.',
+  path: () => null,
+
+  async place(url) {
+    const { servers, database, schema } = (await import('./url.ts')).parsePostgresUrl(url);
+    const [{ host, port }] = servers;
+    return [host.toLowerCase(), port, database, schema];
+  },
+
+  async open(url, { runtime, folder }) {
+    const { openPostgres } = await import('./connection.ts');
+    const { migrate } = await import('./migrate.ts');
+    const { createPostgresProxies } = await import('./proxies.ts');
+    const { createPostgresImages } = await import('./images.ts');
+    const { createPostgresState } = await import('./state.ts');
+    const { createPostgresLocks } = await import('./locks.ts');
+    const { createPostgresRateLimiter } = await import('./rate-limiter.ts');
+    const { withFallback } = await import('../../src/lib/fallback-limiter.ts');
+    const { createLocalRateLimiter } = await import('../local/rate-limiter.ts');
+    const { createProxyReplica } = await import('../sqlite/proxy-replica.ts');
+    const { openCopy } = await import('../sqlite/database.ts');
+    const connection = await openPostgres(url);
+    await migrate(connection).catch(async (error: unknown) => {
+      await connection.close();
+      throw error;
+    });
+    const copy = () => openCopy(runtime.openSqlite, folder, runtime.runSqlAside);
+    const proxies = createPostgresProxies(connection, async () => createProxyReplica(await copy()));
+    return {
+      proxies,
+      images: createPostgresImages(connection),
+      state: createPostgresState(connection),
+      locks: createPostgresLocks(connection),
+      limiter: withFallback(createPostgresRateLimiter(connection), createLocalRateLimiter({ now: Date.now })),
+      condition: () => ({
+        unreadable: { proxy: 0, image: 0 },
+        lagMs: { proxy: proxies.lagMs(), image: 0 },
+      }),
+      close: () => connection.close(),
+    };
+  },
+
+  async risks(url) {
+    const { openPostgres } = await import('./connection.ts');
+    const { postgresRisks } = await import('./risks.ts');
+    const connection = await openPostgres(url);
+    return postgresRisks(connection).finally(() => connection.close());
+  },
+};

@@ -1,0 +1,11 @@
+import type { Value } from './connection.ts';
+
+/** The text by which SQL knows an array. */
+export function arrayOf(values: readonly Value[]): string {
+  return `{${values.map(element).join(',')}}`;
+}
+
+function element(value: Value): string {
+  if (value === null) return 'NULL';
+  return typeof value === 'string' ? `"${value.replace(/["\\]/g, '\\$&')}"` : String(value);
+}

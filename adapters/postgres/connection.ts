@@ -1,0 +1,194 @@
+import type { Sql, TransactionSql } from 'postgres';
+import { AppError } from '../../src/errors.ts';
+import { systemClock } from '../../src/lib/clock.ts';
+import { LateError, within } from '../../src/lib/deadline.ts';
+import { classify, failure, isCancelled, isMoved, isUnprepared } from './errors.ts';
+import { createPool, type Pool } from './pool.ts';
+import { findPrimary } from './primary.ts';
+import { type PostgresAddress, parsePostgresUrl } from './url.ts';
+
+export type Value = string | number | boolean | null;
+
+/** `safe`: done twice is as good as done once, so it may be sent again after its answer was lost. */
+export type Repeat = 'safe' | 'never';
+
+/** Asks the server; `$1` in the text stands for the first value. */
+export type Ask = <Row extends object>(text: string, values?: readonly Value[]) => Promise<Row[]>;
+
+/** One database, shared by all stores of the process. Failures reject with `AppError('unavailable')`, or `storage_full`. */
+export interface PostgresConnection {
+  /** The full name of a table. No search path is set: a pooler may give each transaction another session. */
+  table(name: string): string;
+  /** One statement; `limitMs` for what takes long and nobody waits for. */
+  ask<Row extends object>(
+    repeat: Repeat,
+    text: string,
+    values?: readonly Value[],
+    limitMs?: number,
+  ): Promise<Row[]>;
+  /** As `ask`, for what may be left out: answers `null` where the server has not done it within the time. */
+  askWithin<Row extends object>(ms: number, text: string, values: readonly Value[]): Promise<Row[] | null>;
+  /** Several statements, all or none. They are sent again from the first one where another transaction was in the way. */
+  transaction<T>(repeat: Repeat, work: (ask: Ask) => Promise<T>, limitMs?: number): Promise<T>;
+  close(): Promise<void>;
+}
+
+const OPEN_TIMEOUT_MS = 4500;
+const COMMAND_TIMEOUT_MS = 3000;
+/** A statement that is told to stop is over by then, or the server hangs. */
+const CANCEL_TIMEOUT_MS = 500;
+/** A call ends within `RETRY_FOR_MS + COMMAND_TIMEOUT_MS` and one pause, which is less than 5 s. */
+const RETRY_FOR_MS = 1500;
+const MAX_TRIES = 8;
+const FIRST_PAUSE_MS = 20;
+
+export interface OpenOptions {
+  /** 0 <= random() < 1; for pauses. */
+  random?: () => number;
+  /** How long one statement, or a transaction, may take. */
+  limitMs?: number;
+}
+
+/**
+ * Connects to the database that the URL names (see `parsePostgresUrl`), and again whenever it is needed from then on.
+ * @throws {AppError} `unavailable` where it does not answer within 5 s; without `retryAfterMs` where that will not pass.
+ */
+export async function openPostgres(
+  url: string,
+  { random = Math.random, limitMs = COMMAND_TIMEOUT_MS }: OpenOptions = {},
+): Promise<PostgresConnection> {
+  const connection = createConnection(parsePostgresUrl(url), random, limitMs);
+  try {
+    await within(OPEN_TIMEOUT_MS, connection.ask('safe', 'SELECT 1 AS one WHERE $1', [true]));
+    return connection;
+  } catch (error) {
+    await connection.close();
+    throw error instanceof AppError ? error : failure(error);
+  }
+}
+
+interface Statement {
+  cancel(): unknown;
+}
+
+function createConnection(
+  address: PostgresAddress,
+  random: () => number,
+  usualMs: number,
+): PostgresConnection {
+  let { prepare } = address;
+  let opening: Promise<Pool> | null = null;
+  let closed = false;
+
+  async function open(): Promise<Pool> {
+    const { servers } = address;
+    return createPool(address, servers.length === 1 ? servers[0] : await findPrimary(address));
+  }
+
+  function pool(): Promise<Pool> {
+    opening ??= open().catch((error: unknown) => {
+      opening = null;
+      throw error;
+    });
+    return opening;
+  }
+
+  /** Lets the next statement look for the server again; those that are under way end as if it were gone. */
+  function leave(left: Promise<Pool> | null): void {
+    if (left === null || left !== opening || closed) return;
+    opening = null;
+    left.then((gone) => gone.drop()).catch(() => {});
+  }
+
+  /** Ends what takes too long; where the server does not even do that, its connections are given up. */
+  async function abandon(
+    statement: Statement | null,
+    work: Promise<unknown>,
+    used: Promise<Pool>,
+  ): Promise<void> {
+    Promise.resolve(statement?.cancel()).catch(() => {});
+    const over = work.then(
+      () => {},
+      () => {},
+    );
+    await within(CANCEL_TIMEOUT_MS, over).catch(() => leave(used));
+  }
+
+  /** Rejects with a `LateError` after the time, whatever comes then: a commit that was told to stop waiting is not certain. */
+  async function limited<T>(
+    limitMs: number,
+    begin: (sql: Sql, note: (statement: Statement) => void) => Promise<T>,
+  ) {
+    const used = pool();
+    const { sql } = await used;
+    let last: Statement | null = null;
+    const work = begin(sql, (statement) => {
+      last = statement;
+    });
+    try {
+      return await within(limitMs, work);
+    } catch (error) {
+      if (error instanceof LateError) void abandon(last, work, used);
+      else if (isMoved(error) && address.servers.length > 1) leave(used);
+      else if (classify(error) === 'refused' && isMoved(error)) leave(used);
+      throw error;
+    }
+  }
+
+  async function persist<T>(repeat: Repeat, attempt: () => Promise<T>): Promise<T> {
+    const startedAt = performance.now();
+    for (let tries = 1; ; tries++) {
+      try {
+        return await attempt();
+      } catch (error) {
+        if (isUnprepared(error)) prepare = false;
+        const kind = classify(error);
+        if (kind === 'fault') throw error;
+        const mayRepeat = kind === 'refused' || (kind === 'unclear' && repeat === 'safe');
+        if (!mayRepeat || tries >= MAX_TRIES || performance.now() - startedAt > RETRY_FOR_MS)
+          throw failure(error);
+      }
+      await systemClock.sleep(FIRST_PAUSE_MS * 2 ** (tries - 1) * (0.5 + random()));
+    }
+  }
+
+  const asker =
+    (sql: Sql | TransactionSql, note: (statement: Statement) => void): Ask =>
+    async <Row extends object>(text: string, values: readonly Value[] = []) => {
+      const statement = sql.unsafe<Row[]>(text, [...values], { prepare });
+      note(statement);
+      return [...(await statement)];
+    };
+
+  const transact = <T>(limitMs: number, work: (ask: Ask) => Promise<T>): Promise<T> =>
+    limited(limitMs, async (sql, note) => (await sql.begin((own) => work(asker(own, note)))) as T);
+
+  return {
+    table: (name) => `"${address.schema}".${name}`,
+
+    ask: <Row extends object>(repeat: Repeat, text: string, values?: readonly Value[], limitMs = usualMs) =>
+      persist(repeat, () => limited(limitMs, (sql, note) => asker(sql, note)<Row>(text, values))),
+
+    transaction: (repeat, work, limitMs = usualMs) => persist(repeat, () => transact(limitMs, work)),
+
+    async askWithin<Row extends object>(ms: number, text: string, values: readonly Value[]) {
+      try {
+        return await transact(usualMs, async (ask) => {
+          await ask(`SET LOCAL statement_timeout = ${Math.ceil(ms)}`);
+          return ask<Row>(text, values);
+        });
+      } catch (error) {
+        if (isCancelled(error) || classify(error) === 'refused') return null;
+        throw classify(error) === 'fault' ? error : failure(error);
+      }
+    },
+
+    async close() {
+      closed = true;
+      await opening?.then(
+        (open) => open.close(),
+        () => {},
+      );
+    },
+  };
+}

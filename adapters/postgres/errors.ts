@@ -1,0 +1,78 @@
+import { AppError } from '../../src/errors.ts';
+import { LateError } from '../../src/lib/deadline.ts';
+
+/** Classes and codes (postgresql.org/docs/current/errcodes-appendix.html) by which a server says that nothing was done, and that it may work soon. */
+const REFUSALS = /^(40001|40003|40P01|25006|26000|42P05|53\w{3}|55P03|57P0[1-5]|08P01|08001|08004|XX000R)$/;
+/** Those that stay: a password that is wrong, a role that may not. */
+const LASTING = /^(28\w{3}|3D000|42501|0A000)$/;
+/** No connection was made: the statement was never sent. */
+const NOT_SENT = /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|ENOENT|CONNECT_TIMEOUT)$/;
+/** Codes of certificates that are not accepted. */
+const UNTRUSTED = /^(CERT_|ERR_TLS_CERT|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_|SASL_SIGNATURE_MISMATCH)/;
+const SQLSTATE = /^[0-9A-Z]{5}$/;
+const DISK_FULL = '53100';
+const CANCELLED = '57014';
+/** The connection serves a server that takes no writes, or one that ends. */
+const MOVED = /^(25006|57P0[1-5]|08\w{3})$/;
+/** The server, or a pooler before it, does not keep prepared statements for this connection. */
+const UNPREPARED = /^(26000|42P05)$/;
+
+/** How long a caller should wait: connections are tried again at least twice a second. */
+const RETRY_AFTER_MS = 2000;
+
+/**
+ * - `refused`: nothing was done, and soon it may work
+ * - `lasting`: nothing was done, and it will stay so
+ * - `unclear`: the answer did not come; the statement may have been done or not
+ * - `fault`: the server says that the statement itself is wrong
+ */
+export type Failure = 'refused' | 'lasting' | 'unclear' | 'fault';
+
+export function classify(error: unknown): Failure {
+  const code = codeOf(error);
+  if (LASTING.test(code) || UNTRUSTED.test(code)) return 'lasting';
+  if (REFUSALS.test(code) || NOT_SENT.test(code)) return 'refused';
+  if (error instanceof LateError || code === CANCELLED) return 'unclear';
+  if (!(error instanceof Error)) return 'fault';
+  if (error.name === 'PostgresError' || error instanceof AppError || error instanceof TypeError)
+    return 'fault';
+  return code === '' || SQLSTATE.test(code) ? 'fault' : 'unclear';
+}
+
+/** Whether the connection should be made anew, perhaps to another server. */
+export function isMoved(error: unknown): boolean {
+  const code = codeOf(error);
+  return MOVED.test(code) || NOT_SENT.test(code) || classify(error) === 'unclear';
+}
+
+export function isUnprepared(error: unknown): boolean {
+  return UNPREPARED.test(codeOf(error));
+}
+
+export function isCancelled(error: unknown): boolean {
+  return codeOf(error) === CANCELLED;
+}
+
+/** What a caller is told of a failure that is none of the statement. */
+export function failure(cause: unknown): AppError {
+  if (codeOf(cause) === DISK_FULL) {
+    return new AppError('storage_full', 'The disk of the database is full.', { cause });
+  }
+  return classify(cause) === 'lasting' ? refused(cause) : unavailable(cause);
+}
+
+/** `unavailable` in words for the caller; the server's own words stay in the log. */
+export function unavailable(cause: unknown): AppError {
+  const message = 'The database does not answer. Please try again in a few seconds.';
+  return new AppError('unavailable', message, { cause, retryAfterMs: RETRY_AFTER_MS });
+}
+
+/** `unavailable` for good: a password, a certificate or a right that is not there. */
+function refused(cause: unknown): AppError {
+  return new AppError('unavailable', 'The database does not let this server in.', { cause });
+}
+
+/** The code of SQL, of the system or of the driver; empty where there is none. */
+export function codeOf(error: unknown): string {
+  return error instanceof Error && 'code' in error ? String(error.code) : '';
+}

@@ -1,0 +1,99 @@
+import type { ImageRecord } from '../../src/image/image.ts';
+import type { ImageStore, StoreFault } from '../../src/image/store.ts';
+import { arrayOf } from './arrays.ts';
+import type { PostgresConnection } from './connection.ts';
+import { createImageRows, LISTED, RECORD } from './image-rows.ts';
+
+/** Rows in one statement. */
+const BATCH = 1000;
+/** Millions of rows take seconds to count, and nobody waits for it. */
+const LIMIT_MS = 5 * 60_000;
+
+/** What keeps the records of images over Postgres in order. */
+export function createImageCare(
+  connection: PostgresConnection,
+): Pick<ImageStore, 'buried' | 'dropTombstones' | 'faults' | 'repair'> {
+  const { table, ask, transaction } = connection;
+  const rows = createImageRows(connection);
+  const [images, texts, counts] = [table('images'), table('image_text'), table('image_counts')];
+  const tombstones = table('tombstones');
+
+  async function searchIndexMisses(): Promise<void> {
+    const missing = `SELECT ${RECORD} FROM ${images} i
+      WHERE i.${LISTED} AND i.id > $1 AND NOT EXISTS (SELECT FROM ${texts} t WHERE t.id = i.id)
+      ORDER BY i.id LIMIT ${BATCH}`;
+    for (let last = ''; ; ) {
+      const found = await ask<ImageRecord>('safe', missing, [last], LIMIT_MS);
+      if (found.length > 0) {
+        const { text, values } = rows.index(found);
+        await ask('safe', text, values);
+      }
+      if (found.length < BATCH) return;
+      last = found.at(-1)?.id ?? last;
+    }
+  }
+
+  return {
+    async buried(ids) {
+      const text = `SELECT id FROM ${tombstones} WHERE id = ANY($1::text[])`;
+      return new Set((await ask<{ id: string }>('safe', text, [arrayOf(ids)])).map(({ id }) => id));
+    },
+
+    async dropTombstones(ageMs) {
+      const text = `DELETE FROM ${tombstones} WHERE id IN (
+        SELECT id FROM ${tombstones} WHERE at <= now() - $1::double precision * interval '1 millisecond'
+        LIMIT ${BATCH} FOR UPDATE SKIP LOCKED) RETURNING id`;
+      while ((await ask('safe', text, [ageMs])).length === BATCH);
+    },
+
+    async faults() {
+      const [row] = await ask<{ records: number; listed: number; counted: number; searched: number }>(
+        'safe',
+        `SELECT (SELECT count(*) FROM ${images}) AS records,
+           (SELECT count(*) FROM ${images} WHERE ${LISTED}) AS listed,
+           (SELECT coalesce(sum(count), 0)::bigint FROM ${counts}) AS counted,
+           (SELECT count(*) FROM ${texts}) AS searched`,
+        [],
+        LIMIT_MS,
+      );
+      const { records = 0, listed = 0, counted = 0, searched = 0 } = row ?? {};
+      const faults: StoreFault[] = [];
+      const expect = (name: string, known: number, right: number) => {
+        if (known === right) return;
+        // More than there are records: some of these were lost, and no index can bring them back.
+        faults.push({ message: `The ${name} know ${known} of ${right} images.`, mendable: known < right });
+      };
+      expect('counts', counted, records);
+      expect('texts of the search', searched, listed);
+      return faults;
+    },
+
+    async repair() {
+      // Writers change images and counts together, so that one statement sees by how much they differ.
+      await transaction(
+        'never',
+        async (ask) => {
+          await ask(`SELECT version FROM ${table('schema_version')} FOR UPDATE`);
+          await ask(
+            `INSERT INTO ${counts} AS c (format, protected, part, count, bytes)
+             SELECT format, protected, 0, sum(count), sum(bytes) FROM (
+               SELECT format, password_hash IS NOT NULL AS protected, count(*) AS count, sum(size) AS bytes
+                 FROM ${images} GROUP BY 1, 2
+               UNION ALL SELECT format, protected, -sum(count), -sum(bytes) FROM ${counts} GROUP BY 1, 2
+             ) d GROUP BY format, protected
+             ON CONFLICT (format, protected, part)
+               DO UPDATE SET count = c.count + excluded.count, bytes = c.bytes + excluded.bytes`,
+          );
+        },
+        LIMIT_MS,
+      );
+      await ask(
+        'safe',
+        `DELETE FROM ${texts} t WHERE NOT EXISTS (SELECT FROM ${images} i WHERE i.id = t.id AND i.${LISTED})`,
+        [],
+        LIMIT_MS,
+      );
+      await searchIndexMisses();
+    },
+  };
+}

@@ -1,0 +1,155 @@
+import type { ImageRecord } from '../../src/image/image.ts';
+import { needleOf } from '../../src/image/searched.ts';
+import { MOST_COUNTED, type Page, type PageQuery, type Place } from '../../src/image/store.ts';
+import { arrayOf } from './arrays.ts';
+import type { PostgresConnection, Value } from './connection.ts';
+import { askedGrams } from './image-grams.ts';
+import { behind, placeOf, RECORD } from './image-rows.ts';
+
+/** How far a search goes in the list before it asks the index, in rows: a few milliseconds. */
+const WINDOW = 5000;
+/** It goes so many windows further where it has met enough matches to fill its page on the way. */
+const FURTHER = 40;
+/** How long matches are counted whose number is not known yet, in ms. */
+const COUNT_MS = 50;
+
+/** Some matches of a search in the order of the list. */
+interface Found {
+  /** Rows that were looked at; of the index only the matches. */
+  seen: number;
+  /** How many of them matched. */
+  matched: number;
+  records: ImageRecord[];
+}
+
+/** What of a walk or of the index is wanted. */
+interface Wanted {
+  after?: Place | undefined;
+  offset: number;
+  most: number;
+}
+
+/**
+ * The search of the public images. What is frequent is found among the newest images; what is rare is found by the index, which
+ * then knows few. So no search reads all there is, and none is left to the guesses of a planner.
+ */
+export function createImageSearch(
+  { table, ask, askWithin }: PostgresConnection,
+  { window = WINDOW, countMs = COUNT_MS }: { window?: number; countMs?: number } = {},
+): (query: PageQuery) => Promise<Page<ImageRecord>> {
+  const [texts, images, counts] = [table('image_text'), table('images'), table('image_counts')];
+  const page = (from: string, most: string, offset: string) => `found AS (
+      SELECT created_at, id FROM ${from} ORDER BY created_at DESC, id LIMIT ${most} OFFSET ${offset}
+    )
+    SELECT s.seen, s.matched, ${RECORD} FROM sums s LEFT JOIN found f ON true LEFT JOIN ${images} i ON i.id = f.id
+    ORDER BY f.created_at DESC, f.id`;
+
+  function answer(rows: readonly (ImageRecord & Omit<Found, 'records'>)[]): Found {
+    const { seen = 0, matched = 0 } = rows[0] ?? {};
+    const records = rows.flatMap(({ seen: _, matched: __, ...record }) => (record.id === null ? [] : record));
+    return { seen, matched, records };
+  }
+
+  /** Looks at the next rows of the list. */
+  async function walk(needle: string, rows: number, { after, offset, most }: Wanted): Promise<Found> {
+    const text = `WITH w AS MATERIALIZED (
+        SELECT created_at, id, text FROM ${texts} ${after ? `WHERE ${behind(5)}` : ''}
+        ORDER BY created_at DESC, id LIMIT $1
+      ), m AS MATERIALIZED (SELECT created_at, id FROM w WHERE strpos(text, $2) > 0),
+      sums AS (SELECT (SELECT count(*) FROM w) AS seen, (SELECT count(*) FROM m) AS matched),
+      ${page('m', '$3', '$4')}`;
+    const values: Value[] = [rows, needle, most, offset, ...(after ? [after.createdAt, after.id] : [])];
+    return answer(await ask('safe', text, values));
+  }
+
+  /** Lets the index name all matches. */
+  async function sift(
+    needle: string,
+    grams: readonly number[],
+    { after, offset, most }: Wanted,
+  ): Promise<Found> {
+    const text = `WITH m AS MATERIALIZED (
+        SELECT created_at, id FROM ${texts} WHERE grams @> $1::integer[] AND strpos(text, $2) > 0
+      ), sums AS (SELECT count(*) AS seen, count(*) AS matched FROM m),
+      ${page(after ? `m WHERE ${behind(5)}` : 'm', '$3', '$4')}`;
+    const place = after ? [after.createdAt, after.id] : [];
+    return answer(await ask('safe', text, [arrayOf(grams), needle, most, offset, ...place]));
+  }
+
+  /**
+   * How many matches there are, up to one more than are counted; `null` where that takes too long. Those of a frequent needle
+   * are met soon without the index, which would name all of them.
+   */
+  async function count(
+    needle: string,
+    grams: readonly number[],
+    isFrequent: boolean,
+  ): Promise<number | null> {
+    const byIndex = grams.length > 0 && !isFrequent;
+    const rows = await askWithin<{ count: number }>(
+      countMs,
+      `SELECT count(*) AS count FROM (
+         SELECT FROM ${texts} WHERE strpos(text, $1) > 0 ${byIndex ? 'AND grams @> $2::integer[]' : ''}
+         LIMIT ${MOST_COUNTED + 1}
+       ) m`,
+      [needle, ...(byIndex ? [arrayOf(grams)] : [])],
+    );
+    return rows?.[0]?.count ?? null;
+  }
+
+  async function publicCount(): Promise<number> {
+    const [row] = await ask<{ total: number }>(
+      'safe',
+      `SELECT coalesce(sum(count), 0)::bigint AS total FROM ${counts} WHERE NOT protected`,
+    );
+    return row?.total ?? 0;
+  }
+
+  async function find(needle: string, { after, offset, limit }: PageQuery): Promise<Page<ImageRecord>> {
+    const grams = askedGrams(needle);
+    const wanted = { after, offset, most: limit + 1 };
+    const first = await walk(needle, window, wanted);
+    const top = after ? await walk(needle, window, { offset: 0, most: 0 }) : first;
+
+    const isWhole = ({ seen }: Found) => seen < window;
+    const need = offset + limit + 1;
+    let found = first;
+    /** All matches, where the index has named them. */
+    let named: number | null = null;
+    if (first.matched < need && !isWhole(first)) {
+      const rows = Math.ceil((1.5 * need * first.seen) / Math.max(first.matched, 1));
+      const isNear = first.matched > 0 && rows <= window * FURTHER;
+      if (isNear || grams.length === 0)
+        found = await walk(needle, isNear ? rows : Number.MAX_SAFE_INTEGER, wanted);
+      if (found.matched < need && grams.length > 0) {
+        found = await sift(needle, grams, wanted);
+        named = found.matched;
+      }
+    }
+    const items = found.records.slice(0, limit);
+    const last = items.at(-1);
+    const next = last && found.records.length > limit ? placeOf(last) : null;
+    return { items, next, ...(await total()) };
+
+    async function total(): Promise<Pick<Page<ImageRecord>, 'total' | 'exact'>> {
+      if (isWhole(top)) return bounded(top.matched);
+      if (named !== null) return bounded(named);
+      const likely = (top.matched / top.seen) * (await publicCount());
+      const counted = await count(needle, grams, likely > 2 * MOST_COUNTED);
+      if (counted !== null) return bounded(counted);
+      return {
+        total: Math.min(MOST_COUNTED, Math.max(top.matched, offset + found.records.length)),
+        exact: false,
+      };
+    }
+  }
+
+  return async (query) => {
+    const needle = needleOf(query.text ?? '');
+    return needle === null ? { items: [], total: 0, exact: true, next: null } : find(needle, query);
+  };
+}
+
+function bounded(matched: number): Pick<Page<ImageRecord>, 'total' | 'exact'> {
+  return { total: Math.min(matched, MOST_COUNTED), exact: matched <= MOST_COUNTED };
+}

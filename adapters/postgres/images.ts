@@ -1,0 +1,152 @@
+import { randomBytes, randomInt } from 'node:crypto';
+import { AppError } from '../../src/errors.ts';
+import type { Format, ImageRecord } from '../../src/image/image.ts';
+import type { ImageStore } from '../../src/image/store.ts';
+import { arrayOf } from './arrays.ts';
+import type { PostgresConnection } from './connection.ts';
+import { createFences } from './fence.ts';
+import { createImageCare } from './image-care.ts';
+import { behind, createImageRows, LISTED, placeOf, RECORD } from './image-rows.ts';
+import { createImageSearch } from './image-search.ts';
+
+/** Ids in one statement. */
+const BATCH = 5000;
+
+interface Counted {
+  format: Format;
+  protected: boolean;
+  count: number;
+  bytes: number;
+}
+
+/**
+ * `ImageStore` over Postgres. Each question is one statement, and no list or number reads all images. A write is acknowledged when the
+ * server says that it is committed: how safely, `synchronous_commit` and `synchronous_standby_names` say there.
+ */
+export function createPostgresImages(
+  connection: PostgresConnection,
+  searchOptions?: Parameters<typeof createImageSearch>[1],
+): ImageStore {
+  const { table, ask, transaction } = connection;
+  const [images, counts] = [table('images'), table('image_counts')];
+  const rows = createImageRows(connection);
+  const search = createImageSearch(connection, searchOptions);
+  const checkFence = createFences(connection, 'images');
+  const removeOne = rows.remove('id = $1');
+  const removeIdle = rows.remove('id = $1 AND last_access < $2');
+  const select = (rest: string) => `SELECT ${RECORD} FROM ${images} i ${rest}`;
+
+  async function idsOf(text: string, ids: readonly string[]): Promise<Set<string>> {
+    const found = new Set<string>();
+    for (let first = 0; first < ids.length; first += BATCH) {
+      const batch = arrayOf(ids.slice(first, first + BATCH));
+      for (const { id } of await ask<{ id: string }>('safe', text, [batch])) found.add(id);
+    }
+    return found;
+  }
+
+  return {
+    ...createImageCare(connection),
+
+    async insert(image) {
+      const mark = randomBytes(6).toString('base64url');
+      const { text, values } = rows.insert(image, mark, randomInt(0xffff));
+      if ((await ask('safe', text, values)).length > 0) return;
+      // It may be this very image, whose first answer was lost; the write makes sure that it is kept as safely as one that was answered.
+      const again = `UPDATE ${images} SET mark = mark WHERE id = $1 AND mark = $2 RETURNING id`;
+      if ((await ask('safe', again, [image.id, mark])).length > 0) return;
+      throw new AppError('conflict', `There is an image ${image.id} already.`);
+    },
+
+    // The commit has waited for all that the server was told to wait for.
+    confirm: async () => {},
+
+    get: async (id) => (await ask<ImageRecord>('safe', select('WHERE i.id = $1'), [id]))[0] ?? null,
+
+    async list(query) {
+      const { text = '', after, offset, limit } = query;
+      if (text !== '') return search(query);
+      const place = after ? [after.createdAt, after.id] : [];
+      const found = await ask<ImageRecord & { total: number }>(
+        'safe',
+        `WITH p AS MATERIALIZED (
+           SELECT id FROM ${images} WHERE ${LISTED} ${after ? `AND ${behind(3)}` : ''}
+           ORDER BY created_at DESC, id LIMIT $1 OFFSET $2
+         ), c AS (SELECT coalesce(sum(count), 0)::bigint AS total FROM ${counts} WHERE NOT protected)
+         SELECT c.total, ${RECORD} FROM c LEFT JOIN p ON true LEFT JOIN ${images} i ON i.id = p.id
+         ORDER BY i.created_at DESC, i.id`,
+        [limit + 1, offset, ...place],
+      );
+      const total = found[0]?.total ?? 0;
+      const records = found.flatMap(({ total: _, ...record }) => (record.id === null ? [] : record));
+      const items = records.slice(0, limit);
+      const last = items.at(-1);
+      return { items, total, exact: true, next: last && records.length > limit ? placeOf(last) : null };
+    },
+
+    async touch(accesses) {
+      const entries = [...accesses];
+      for (let first = 0; first < entries.length; first += BATCH) {
+        const batch = entries.slice(first, first + BATCH);
+        await ask(
+          'safe',
+          `UPDATE ${images} i SET last_access = u.at FROM unnest($1::text[], $2::bigint[]) AS u (id, at)
+           WHERE i.id = u.id AND i.last_access < u.at`,
+          [arrayOf(batch.map(([id]) => id)), arrayOf(batch.map(([, at]) => at))],
+        );
+      }
+    },
+
+    remove: async (id) => (await ask('never', removeOne, [id])).length > 0,
+
+    removeIdle: (id, before, fence) =>
+      transaction('never', async (ask) => {
+        await checkFence(ask, fence);
+        return (await ask(removeIdle, [id, before])).length > 0;
+      }),
+
+    idleSince: (before, limit) =>
+      ask<ImageRecord>('safe', select('WHERE i.last_access < $1 ORDER BY i.last_access, i.id LIMIT $2'), [
+        before,
+        limit,
+      ]),
+
+    recent: ({ offset, limit }) =>
+      ask<ImageRecord>('safe', select('ORDER BY i.last_access DESC, i.id DESC LIMIT $1 OFFSET $2'), [
+        limit,
+        offset,
+      ]),
+
+    existing: (ids) => idsOf(`SELECT id FROM ${images} WHERE id = ANY($1::text[])`, ids),
+
+    async summary() {
+      const groups = await ask<Counted>(
+        'safe',
+        `SELECT format, protected, sum(count)::bigint AS count, sum(bytes)::bigint AS bytes
+         FROM ${counts} GROUP BY format, protected ORDER BY format`,
+      );
+      const sum = (some: readonly Counted[], field: 'count' | 'bytes') =>
+        some.reduce((total, row) => total + row[field], 0);
+      const formats = [...new Set(groups.map(({ format }) => format))].map((format) => ({
+        format,
+        count: sum(
+          groups.filter((group) => group.format === format),
+          'count',
+        ),
+      }));
+      return {
+        images: sum(groups, 'count'),
+        protected: sum(
+          groups.filter((group) => group.protected),
+          'count',
+        ),
+        bytes: sum(groups, 'bytes'),
+        formats: formats.filter(({ count }) => count > 0),
+      };
+    },
+
+    // The index is changed together with the images.
+    prepare: async () => {},
+    preparing: () => null,
+  };
+}

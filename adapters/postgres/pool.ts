@@ -1,0 +1,80 @@
+import { readFile } from 'node:fs/promises';
+import { connect, type Socket } from 'node:net';
+import postgres from 'postgres';
+import type { Endpoint, PostgresAddress } from './url.ts';
+
+/** Connections to one server. */
+export interface Pool {
+  sql: postgres.Sql;
+  /** Ends the connections in order: what was asked is answered, unless that takes longer than a second. */
+  close(): Promise<void>;
+  /** Drops the connections as they are. */
+  drop(): void;
+}
+
+const CONNECT_TIMEOUT_S = 2;
+/** Longest pause before a connection is tried again, in s. */
+const MOST_PAUSE_S = 0.5;
+const CLOSE_TIMEOUT_S = 1;
+
+/** Whole numbers of 8 bytes as numbers: all of picpool's are safe. */
+const INT8 = { to: 20, from: [20], serialize: String, parse: Number };
+
+/** Connections to a server, made when they are needed. */
+export async function createPool(
+  address: PostgresAddress,
+  server: Endpoint,
+  most = address.connections,
+): Promise<Pool> {
+  const { user, password, passwordFile, database, rootCertificates, tls } = address;
+  const sockets = new Set<Socket>();
+
+  function dial(): Socket {
+    const { host, port } = server;
+    const socket = host.startsWith('/') ? connect(`${host}/.s.PGSQL.${port}`) : connect(port, host);
+    sockets.add(socket);
+    socket.once('close', () => sockets.delete(socket));
+    // The driver asks its socket for the name that the certificate must have.
+    return Object.assign(socket, { host, port });
+  }
+
+  const sql = postgres({
+    host: server.host,
+    port: server.port,
+    user,
+    password:
+      passwordFile === undefined
+        ? (password ?? '')
+        : async () => (await readFile(passwordFile, 'utf8')).trim(),
+    database,
+    ssl: tls && {
+      rejectUnauthorized: true,
+      ...(rootCertificates !== undefined && { ca: await readFile(rootCertificates, 'utf8') }),
+    },
+    max: most,
+    connect_timeout: CONNECT_TIMEOUT_S,
+    idle_timeout: 0,
+    max_lifetime: 1800,
+    prepare: true,
+    fetch_types: false,
+    backoff: (retries: number) => Math.min(MOST_PAUSE_S, 0.02 * 2 ** retries),
+    connection: { application_name: 'picpool' },
+    types: { int8: INT8 },
+    onnotice: () => {},
+    // Not in the driver's types.
+    ...{ socket: dial },
+  });
+
+  const drop = () => {
+    void sql.end({ timeout: 0 }).catch(() => {});
+    for (const socket of sockets) socket.destroy();
+  };
+  return {
+    sql,
+    drop,
+    async close() {
+      await sql.end({ timeout: CLOSE_TIMEOUT_S }).catch(() => {});
+      drop();
+    },
+  };
+}

@@ -1,0 +1,178 @@
+import { createFollower } from '../../src/lib/follower.ts';
+import type { Fence } from '../../src/lib/locks.ts';
+import type { ProxyRecord } from '../../src/proxy/proxy.ts';
+import type { ProxyStore } from '../../src/proxy/store.ts';
+import { arrayOf } from './arrays.ts';
+import type { PostgresConnection, Value } from './connection.ts';
+import { unavailable } from './errors.ts';
+import { createFences } from './fence.ts';
+import { type Change, createProxyLog, createProxyVersions } from './proxy-log.ts';
+import { createProxyRows, endpointKey, RECORD, requireWhole } from './proxy-rows.ts';
+
+/** Records in one statement: some milliseconds of the server's time. */
+const BATCH = 1000;
+
+/** The pool within the process, where lists and numbers are answered. */
+export interface ProxyReplica
+  extends Pick<ProxyStore, 'find' | 'sample' | 'stream' | 'endpoints' | 'summary'> {
+  /** Takes over records and removals, all at once, keeping the ids. */
+  apply(records: readonly ProxyRecord[], removed: readonly number[]): void;
+  /** Makes the replica, which was new and is filled, ready for questions and removals. */
+  complete(): Promise<void>;
+}
+
+export interface PostgresProxies extends ProxyStore {
+  /** How old the replica is where it could not look at the server since, in ms. */
+  lagMs(): number;
+}
+
+/**
+ * `ProxyStore` over Postgres. The server holds the records; lists, samples, exports and numbers are answered by a replica in
+ * the process, which looks for newer versions when it is asked: it is less than a second old, and goes on from the last state
+ * while the server is away. Everything else is exact.
+ */
+export function createPostgresProxies(
+  connection: PostgresConnection,
+  openReplica: () => Promise<ProxyReplica>,
+  { batch = BATCH }: { batch?: number } = {},
+): PostgresProxies {
+  const { table, ask, transaction } = connection;
+  const proxies = table('proxies');
+  const log = createProxyLog(connection);
+  const versions = createProxyVersions(connection);
+  const rows = createProxyRows(connection);
+  const checkFence = createFences(connection, 'proxies');
+
+  const follower = createFollower<ProxyReplica, Change>({
+    log,
+    late: unavailable,
+    open: openReplica,
+    scan: () => log.scan(),
+    complete: (replica) => replica.complete(),
+    apply(replica, changes) {
+      const records = changes.flatMap(([, record]) => record ?? []);
+      const removed = changes.flatMap(([id, record]) => (record === null ? id : []));
+      replica.apply(records, removed);
+    },
+  });
+  const recent = async () => (await follower.recent()).view;
+
+  /** Removes what the statement names, at most a batch in one transaction, until it names nothing. `$1` is the most. */
+  async function removeInSteps(
+    named: string,
+    values: readonly Value[],
+    fence: Fence | undefined,
+  ): Promise<number> {
+    const text = `DELETE FROM ${proxies} WHERE id IN (${named}) RETURNING id`;
+    for (let removed = 0; ; ) {
+      const step = await transaction('never', async (ask) => {
+        await checkFence(ask, fence);
+        await versions.lock(ask);
+        const gone = await ask<{ id: number }>(text, [batch, ...values]);
+        if (gone.length > 0) await versions.bury(ask, arrayOf(gone.map(({ id }) => id)));
+        return gone.length;
+      });
+      removed += step;
+      if (step === batch) continue;
+      if (removed > 0) await follower.catchUp();
+      return removed;
+    }
+  }
+
+  return {
+    lagMs: follower.lagMs,
+
+    find: async (query) => (await recent()).find(query),
+
+    sample: async (filter, limit) => (await recent()).sample(filter, limit),
+
+    async *stream(filter) {
+      yield* (await recent()).stream(filter);
+    },
+
+    async *endpoints(filter, order) {
+      yield* (await recent()).endpoints(filter, order);
+    },
+
+    get: async (id) =>
+      (await ask<ProxyRecord>('safe', `SELECT ${RECORD} FROM ${proxies} p WHERE id = $1`, [id]))[0] ?? null,
+
+    async lookup(endpoints) {
+      if (endpoints.length === 0) return [];
+      const text = `SELECT ${RECORD} FROM ${proxies} p
+        JOIN unnest($1::text[], $2::text[], $3::bigint[]) AS u (protocol, ip, port)
+          ON p.ip = u.ip AND p.port = u.port AND p.protocol = u.protocol`;
+      const found = await ask<ProxyRecord>('safe', text, [
+        arrayOf(endpoints.map(({ protocol }) => protocol)),
+        arrayOf(endpoints.map(({ ip }) => ip)),
+        arrayOf(endpoints.map(({ port }) => port)),
+      ]);
+      return [...new Map(found.map((record) => [record.id, record])).values()];
+    },
+
+    async save(drafts, fence) {
+      if (drafts.length === 0) return [];
+      drafts.forEach(requireWhole);
+      const latest = new Map(drafts.map((draft) => [endpointKey(draft), draft]));
+      const ids = await transaction('safe', async (ask) => {
+        await checkFence(ask, fence);
+        const version = await versions.next(ask);
+        const known = await rows.idsOf(ask, [...latest.values()]);
+        const missing = [...latest].flatMap(([key, draft]) => (known.has(key) ? [] : draft));
+        const there = [...known].flatMap(([key, id]) => ({ ...(latest.get(key) ?? []), id }) as ProxyRecord);
+        await rows.replace(ask, there, version);
+        return new Map([...known, ...(await rows.insert(ask, missing, version))]);
+      });
+      await follower.catchUp();
+      return drafts.map((draft) => {
+        const key = endpointKey(draft);
+        return { ...(latest.get(key) ?? draft), id: ids.get(key) ?? 0 };
+      });
+    },
+
+    async reschedule(id, at, fence) {
+      if (!Number.isSafeInteger(at)) throw new TypeError(`a check cannot be due at ${at}`);
+      const found = await transaction('safe', async (ask) => {
+        await checkFence(ask, fence);
+        await versions.lock(ask);
+        const moved = await ask(
+          `WITH head AS (SELECT version + 1 AS version FROM ${table('proxy_head')})
+           UPDATE ${proxies} p SET next_check = $2, version = head.version FROM head WHERE p.id = $1 RETURNING p.id`,
+          [id, at],
+        );
+        if (moved.length > 0) await versions.next(ask);
+        return moved.length > 0;
+      });
+      if (found) await follower.catchUp();
+      return found;
+    },
+
+    due: (now, limit, status) =>
+      ask<ProxyRecord>(
+        'safe',
+        `SELECT ${RECORD} FROM ${proxies} p WHERE status = $1 AND next_check <= $2
+         ORDER BY next_check, id LIMIT $3`,
+        [status, now, limit],
+      ),
+
+    removeDead: (before, fence) =>
+      removeInSteps(
+        `SELECT id FROM ${proxies} WHERE status = 'dead' AND coalesce(last_alive, first_seen) < $2 LIMIT $1`,
+        [before],
+        fence,
+      ),
+
+    // Worst first: the dead, then by what a list puts last.
+    evict: (keep, fence) =>
+      removeInSteps(
+        `SELECT id FROM ${proxies} ORDER BY status = 'alive', uptime, response_ms DESC NULLS FIRST, id DESC
+         LIMIT least($1::bigint, greatest(0, (SELECT count(*) FROM ${proxies}) - $2::bigint))`,
+        [keep],
+        fence,
+      ),
+
+    summary: async () => (await recent()).summary(),
+
+    version: async () => (await follower.recent()).place,
+  };
+}

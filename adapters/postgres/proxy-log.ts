@@ -1,0 +1,96 @@
+import type { ChangeLog } from '../../src/lib/follower.ts';
+import type { ProxyRecord } from '../../src/proxy/proxy.ts';
+import type { Ask, PostgresConnection } from './connection.ts';
+import { RECORD } from './proxy-rows.ts';
+
+/** A proxy by its id; `null` for one that is gone. */
+export type Change = [id: number, record: ProxyRecord | null];
+
+/** Records in one answer. */
+const BATCH = 2000;
+/** How long it is known what was removed. */
+const KEPT = `interval '10 minutes'`;
+
+type Versioned = ProxyRecord & { version: number };
+
+/**
+ * The versions of the pool as a log: a record stands at its last change. A place is a version, or the version and id of the last
+ * record that was read of many.
+ */
+export function createProxyLog({ table, ask }: PostgresConnection): ChangeLog<Change> & {
+  /** All records there are, in batches. */
+  scan(): AsyncIterable<Change[]>;
+} {
+  const head = `SELECT version, horizon FROM ${table('proxy_head')}`;
+  const changed = `SELECT ${RECORD}, p.version FROM ${table('proxies')} p
+    WHERE (p.version, p.id) > ($1, $2) ORDER BY p.version, p.id LIMIT ${BATCH}`;
+  const gone = `SELECT id FROM ${table('proxies_gone')} WHERE version > $1`;
+  const all = `SELECT ${RECORD} FROM ${table('proxies')} p WHERE p.id > $1 ORDER BY p.id LIMIT ${BATCH}`;
+
+  const readHead = async () =>
+    (await ask<{ version: number; horizon: number }>('safe', head))[0] ?? { version: 0, horizon: 0 };
+
+  return {
+    end: async () => String((await readHead()).version),
+
+    async since(place) {
+      const [from = 0, id = Number.MAX_SAFE_INTEGER] = place.split('.').map(Number);
+      const { version, horizon } = await readHead();
+      // A version that went back is of another pool, or of one that was restored.
+      if (from < horizon || from > version) return null;
+      if (place === String(version)) return { place, more: false, changes: [] };
+      const removed = await ask<{ id: number }>('safe', gone, [from]);
+      const records = await ask<Versioned>('safe', changed, [from, id]);
+      const changes: Change[] = removed.map((one) => [one.id, null]);
+      for (const { version: _, ...record } of records) changes.push([record.id, record]);
+      const last = records.length === BATCH ? records.at(-1) : undefined;
+      if (last && last.version <= version) {
+        return { place: `${last.version}.${last.id}`, more: true, changes };
+      }
+      return { place: String(version), more: false, changes };
+    },
+
+    async *scan() {
+      for (let last = 0; ; ) {
+        const records = await ask<ProxyRecord>('safe', all, [last]);
+        if (records.length > 0) yield records.map((record): Change => [record.id, record]);
+        if (records.length < BATCH) return;
+        last = records.at(-1)?.id ?? last;
+      }
+    },
+  };
+}
+
+/** Writes of the pool, one after the other. */
+export interface ProxyVersions {
+  /** Takes the lock under which the pool is changed, until the end of the transaction. */
+  lock(ask: Ask): Promise<void>;
+  /** Takes the lock and the next version. */
+  next(ask: Ask): Promise<number>;
+  /** Notes that the proxies are removed, and forgets what was removed long ago. Under the lock. */
+  bury(ask: Ask, ids: string): Promise<void>;
+}
+
+export function createProxyVersions({ table }: Pick<PostgresConnection, 'table'>): ProxyVersions {
+  const [head, gone] = [table('proxy_head'), table('proxies_gone')];
+  const advance = `UPDATE ${head} SET version = version + 1 RETURNING version`;
+  const next = async (ask: Ask) => (await ask<{ version: number }>(advance))[0]?.version ?? 0;
+  return {
+    next,
+    async lock(ask) {
+      await ask(`SELECT version FROM ${head} FOR UPDATE`);
+    },
+    async bury(ask, ids) {
+      const version = await next(ask);
+      await ask(
+        `INSERT INTO ${gone} (id, version) SELECT u.id, $1::bigint FROM unnest($2::bigint[]) AS u (id)`,
+        [version, ids],
+      );
+      await ask(
+        `WITH forgotten AS (DELETE FROM ${gone} WHERE at < now() - ${KEPT} RETURNING version)
+         UPDATE ${head} SET horizon = greatest(horizon, (SELECT max(version) FROM forgotten))
+         WHERE EXISTS (SELECT FROM forgotten)`,
+      );
+    },
+  };
+}

@@ -1,0 +1,72 @@
+import { accepts, columnOf, namesOf } from '../../src/lib/fields.ts';
+import { PROXY_FIELDS } from '../../src/proxy/fields.ts';
+import type { ProxyRecord } from '../../src/proxy/proxy.ts';
+import type { ProxyDraft } from '../../src/proxy/store.ts';
+import { arrayOf } from './arrays.ts';
+import type { Ask, PostgresConnection, Value } from './connection.ts';
+import { TYPES } from './schema.ts';
+
+type Field = keyof ProxyDraft;
+
+const FIELDS = namesOf(PROXY_FIELDS);
+const ENDPOINT: readonly Field[] = ['protocol', 'ip', 'port'];
+const REPLACED = FIELDS.filter((field) => !ENDPOINT.includes(field));
+
+/** What to select of `p` so that a row is a `ProxyRecord`. */
+export const RECORD = ['p.id', ...FIELDS.map((field) => `p.${columnOf(field)} AS "${field}"`)].join(', ');
+
+const columns = (fields: readonly Field[]) => fields.map(columnOf).join(', ');
+/** Arrays of the fields as one table, `u`. */
+const unnested = (fields: readonly Field[], first: number) =>
+  `unnest(${fields.map((field, place) => `$${first + place}::${TYPES[PROXY_FIELDS[field].kind]}[]`).join(', ')})`;
+const arrays = (drafts: readonly ProxyDraft[], fields: readonly Field[]): Value[] =>
+  fields.map((field) => arrayOf(drafts.map((draft) => draft[field])));
+
+/** The name under which an endpoint is known. */
+export function endpointKey({ protocol, ip, port }: Pick<ProxyRecord, 'protocol' | 'ip' | 'port'>): string {
+  return `${protocol}|${ip}|${port}`;
+}
+
+/** @throws {TypeError} where a field has no value of its kind. */
+export function requireWhole(draft: ProxyDraft): void {
+  const wrong = FIELDS.find((field) => !accepts(PROXY_FIELDS[field], draft[field]));
+  if (wrong) throw new TypeError(`${wrong} of ${endpointKey(draft)} cannot be ${draft[wrong]}`);
+}
+
+/** Reads and writes of proxies by their endpoints. */
+export interface ProxyRows {
+  /** The ids of the endpoints that are known. */
+  idsOf(ask: Ask, drafts: readonly ProxyDraft[]): Promise<Map<string, number>>;
+  /** Inserts what is not there, and answers the ids. To be called under the lock of the version. */
+  insert(ask: Ask, drafts: readonly ProxyDraft[], version: number): Promise<Map<string, number>>;
+  /** Replaces records by their ids; one that was checked later stays as it is. */
+  replace(ask: Ask, drafts: readonly (ProxyDraft & { id: number })[], version: number): Promise<void>;
+}
+
+export function createProxyRows({ table }: Pick<PostgresConnection, 'table'>): ProxyRows {
+  const proxies = table('proxies');
+  const find = `SELECT p.id, p.protocol, p.ip, p.port FROM ${proxies} p
+    JOIN ${unnested(ENDPOINT, 1)} AS u (${columns(ENDPOINT)})
+      ON p.ip = u.ip AND p.port = u.port AND p.protocol = u.protocol`;
+  const insert = `INSERT INTO ${proxies} (version, ${columns(FIELDS)})
+    SELECT $1::bigint, u.* FROM ${unnested(FIELDS, 2)} AS u (${columns(FIELDS)}) RETURNING id, protocol, ip, port`;
+  const replace = `UPDATE ${proxies} p SET version = $1,
+      ${REPLACED.map((field) => `${columnOf(field)} = u.${columnOf(field)}`).join(', ')}
+    FROM unnest($2::bigint[]) WITH ORDINALITY AS i (id, place)
+    JOIN ${unnested(REPLACED, 3)} WITH ORDINALITY AS u (${columns(REPLACED)}, place) ON u.place = i.place
+    WHERE p.id = i.id AND p.last_checked <= u.last_checked`;
+
+  const byEndpoint = (rows: readonly ProxyRecord[]) => new Map(rows.map((row) => [endpointKey(row), row.id]));
+
+  return {
+    idsOf: async (ask, drafts) => byEndpoint(await ask<ProxyRecord>(find, arrays(drafts, ENDPOINT))),
+    insert: async (ask, drafts, version) =>
+      byEndpoint(
+        drafts.length === 0 ? [] : await ask<ProxyRecord>(insert, [version, ...arrays(drafts, FIELDS)]),
+      ),
+    async replace(ask, drafts, version) {
+      if (drafts.length === 0) return;
+      await ask(replace, [version, arrayOf(drafts.map(({ id }) => id)), ...arrays(drafts, REPLACED)]);
+    },
+  };
+}

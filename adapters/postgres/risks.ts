@@ -1,0 +1,51 @@
+import type { Risk } from '../../src/lib/risk.ts';
+import type { PostgresConnection } from './connection.ts';
+
+/** What each setting is where nothing that was acknowledged can be lost, and what to say otherwise. */
+const SETTINGS: { name: string; right: (value: string) => boolean; risk: Risk }[] = [
+  {
+    name: 'fsync',
+    right: (value) => value === 'on',
+    risk: {
+      kind: 'loss',
+      text: 'Postgres does not sync its log (fsync off): a crash of the machine may destroy all records.',
+      advice: 'Set fsync on.',
+    },
+  },
+  {
+    name: 'full_page_writes',
+    right: (value) => value === 'on',
+    risk: {
+      kind: 'loss',
+      text: 'Postgres does not guard against torn pages (full_page_writes off).',
+      advice: 'Set full_page_writes on, unless the file system writes pages as a whole.',
+    },
+  },
+  {
+    name: 'synchronous_commit',
+    right: (value) => value !== 'off',
+    risk: {
+      kind: 'loss',
+      text: 'Postgres acknowledges uploads before they are on its disk (synchronous_commit off).',
+      advice: 'Set synchronous_commit on for the role of picpool.',
+    },
+  },
+  {
+    name: 'transaction_read_only',
+    right: (value) => value === 'off',
+    risk: {
+      kind: 'broken',
+      text: 'The Postgres server takes no writes: it is a replica, or set to read only.',
+      advice: 'Name the primary in METADATA_URL; with several hosts the one that takes writes is found.',
+    },
+  },
+];
+
+/** What the server does that a store of records should not. Settings that it does not know are no risk. */
+export async function postgresRisks({ ask }: Pick<PostgresConnection, 'ask'>): Promise<Risk[]> {
+  const names = SETTINGS.map(({ name }) => `current_setting('${name}', true) AS ${name}`);
+  const [found = {}] = await ask<Record<string, string | null>>('safe', `SELECT ${names.join(', ')}`);
+  return SETTINGS.filter(({ name, right }) => !right(found[name] ?? 'on') && found[name] != null).map(
+    ({ risk }) => risk,
+  );
+}

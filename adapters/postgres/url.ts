@@ -1,0 +1,106 @@
+/** Where a server listens: a host and a port, or the folder of a socket. */
+export interface Endpoint {
+  host: string;
+  port: number;
+}
+
+/** What a `postgres:` URL says. */
+export interface PostgresAddress {
+  /** The servers, of which one takes writes. At least one. */
+  servers: [Endpoint, ...Endpoint[]];
+  user: string;
+  password?: string;
+  /** A file that holds the password, read at each connection. */
+  passwordFile?: string;
+  database: string;
+  /** The schema that holds the tables, so that several installations can share one database. */
+  schema: string;
+  tls: boolean;
+  /** A file of certificates of those who may vouch for the server; those of the system when not given. */
+  rootCertificates?: string;
+  /** Most connections of this process. */
+  connections: number;
+  /** Whether the server may keep prepared statements for a connection. */
+  prepare: boolean;
+}
+
+const PORT = 5432;
+const CONNECTIONS = 10;
+const PARAMETERS = [
+  'schema',
+  'sslmode',
+  'sslrootcert',
+  'connections',
+  'prepare',
+  'password_file',
+  'host',
+  'target_session_attrs',
+];
+const MODES = new Map([
+  ['disable', false],
+  ['require', true],
+  ['verify-ca', true],
+  ['verify-full', true],
+]);
+
+/**
+ * Reads `postgres://[user:password@]host[:port][,host[:port]...][/database][?schema=picpool&sslmode=verify-full&...]`. Where
+ * TLS is asked for at all, the certificate and the name of the server are verified.
+ * @throws {RangeError} in words that do not repeat the URL, for it may hold a password.
+ */
+export function parsePostgresUrl(text: string): PostgresAddress {
+  const { url, hosts } = split(text);
+  const given = url.searchParams;
+  for (const name of given.keys()) {
+    if (!PARAMETERS.includes(name))
+      throw new RangeError(`${name} is no parameter of a postgres: URL; there are ${PARAMETERS.join(', ')}`);
+  }
+  const schema = given.get('schema') ?? 'picpool';
+  if (!/^[a-z_][a-z0-9_]{0,47}$/.test(schema)) {
+    throw new RangeError('schema in a postgres: URL must be 1 to 48 lower-case letters, digits or _');
+  }
+  const mode = given.get('sslmode') ?? 'disable';
+  const tls = MODES.get(mode);
+  if (tls === undefined) {
+    throw new RangeError(`sslmode in a postgres: URL must be one of ${[...MODES.keys()].join(', ')}`);
+  }
+  const connections = given.get('connections') ?? String(CONNECTIONS);
+  if (!/^[1-9]\d{0,2}$/.test(connections)) {
+    throw new RangeError('connections in a postgres: URL must be a number from 1 to 999');
+  }
+  const role = given.get('target_session_attrs') ?? 'read-write';
+  if (!['read-write', 'primary', 'any'].includes(role)) {
+    throw new RangeError('target_session_attrs in a postgres: URL must be read-write: all copies write');
+  }
+  const [first, ...others] = (given.get('host')?.split(',') ?? hosts).map(endpoint);
+  const [rootCertificates, passwordFile] = [given.get('sslrootcert'), given.get('password_file')];
+  return {
+    servers: [first ?? { host: '127.0.0.1', port: PORT }, ...others],
+    user: decodeURIComponent(url.username) || 'postgres',
+    ...(url.password && { password: decodeURIComponent(url.password) }),
+    ...(passwordFile && { passwordFile }),
+    database: decodeURIComponent(url.pathname.slice(1)) || 'postgres',
+    schema,
+    tls,
+    ...(rootCertificates && rootCertificates !== 'system' && { rootCertificates }),
+    connections: Number(connections),
+    prepare: !/^(false|off|no|0)$/i.test(given.get('prepare') ?? ''),
+  };
+}
+
+/** The URL with its first host alone, and all hosts: several are no URL. */
+function split(text: string): { url: URL; hosts: string[] } {
+  const [, authority = '', end = ''] = /^\w+:\/\/([^/?#]*)(.*)$/s.exec(text) ?? [];
+  const at = authority.lastIndexOf('@') + 1;
+  const hosts = authority.slice(at).split(',');
+  // With a scheme that knows no port of its own, so that none is left out.
+  return { url: new URL(`postgres://${authority.slice(0, at)}${hosts[0] || 'localhost'}${end}`), hosts };
+}
+
+function endpoint(text: string): Endpoint {
+  if (text.startsWith('/')) return { host: text, port: PORT };
+  if (text === '') return { host: '127.0.0.1', port: PORT };
+  if (!URL.canParse(`postgres://${text}`)) throw new RangeError('a postgres: URL has a host that is none');
+  const { hostname, port } = new URL(`postgres://${text}`);
+  return { host: hostname.replace(/^\[|\]$/g, ''), port: Number(port || PORT) };
+}

@@ -1,0 +1,22 @@
+import { afterAll, beforeAll, describe, setDefaultTimeout, test } from 'bun:test';
+import { bunRuntime } from '../../src/runtime/bun.ts';
+import { createTestTables, postgresConformance, smallStepsConformance } from '../support/postgres.ts';
+import { sharedPostgres } from '../support/postgres-server.ts';
+
+setDefaultTimeout(60_000);
+
+let server: Awaited<ReturnType<typeof sharedPostgres>>;
+const tables = createTestTables(async () => server.url);
+beforeAll(async () => {
+  server = await sharedPostgres();
+});
+afterAll(async () => {
+  await tables.close();
+  await server.stop();
+});
+
+postgresConformance(test, tables, bunRuntime.openSqlite, test.concurrent);
+
+describe('in steps so small that few rows take many', () => {
+  smallStepsConformance(test, tables);
+});

@@ -1,0 +1,14 @@
+import { after, before, test } from 'node:test';
+import { denoRuntime } from '../../src/runtime/deno.ts';
+import { createTestTables, postgresConformance } from '../support/postgres.ts';
+import { sharedPostgres } from '../support/postgres-server.ts';
+
+const server = sharedPostgres();
+const tables = createTestTables(async () => (await server).url);
+before(() => server);
+after(async () => {
+  await tables.close();
+  await (await server).stop();
+});
+
+postgresConformance(test, tables, denoRuntime.openSqlite);

@@ -1,0 +1,121 @@
+import { randomBytes } from 'node:crypto';
+import { tmpdir } from 'node:os';
+import { openPostgres, type PostgresConnection } from '../../adapters/postgres/connection.ts';
+import { createPostgresImages } from '../../adapters/postgres/images.ts';
+import { createPostgresLocks } from '../../adapters/postgres/locks.ts';
+import { migrate } from '../../adapters/postgres/migrate.ts';
+import { createPostgresProxies } from '../../adapters/postgres/proxies.ts';
+import { createPostgresRateLimiter } from '../../adapters/postgres/rate-limiter.ts';
+import { createPostgresState } from '../../adapters/postgres/state.ts';
+import { openCopy } from '../../adapters/sqlite/database.ts';
+import { createProxyReplica } from '../../adapters/sqlite/proxy-replica.ts';
+import { systemClock } from '../../src/lib/clock.ts';
+import type { Runtime } from '../../src/runtime/runtime.ts';
+import { imageStoreConformance } from '../conformance/image-store.ts';
+import { locksConformance } from '../conformance/locks.ts';
+import { proxyStoreConformance } from '../conformance/proxy-store.ts';
+import { rateLimiterConformance } from '../conformance/rate-limiter.ts';
+import { stateStoreConformance } from '../conformance/state-store.ts';
+import type { Open, Test } from './runner.ts';
+
+/** All that holds rows from one test to the next. */
+const TABLES = [
+  ...['state', 'fences', 'locks', 'limits', 'proxies', 'proxies_gone'],
+  ...['images', 'image_text', 'image_counts', 'tombstones'],
+];
+
+const newSchema = () => `t${randomBytes(8).toString('hex')}`;
+
+/** The URL with a schema that no one else uses. */
+export function withSchema(url: string, schema = newSchema()): string {
+  const own = new URL(url);
+  own.searchParams.set('schema', schema);
+  return own.href;
+}
+
+/** A busy machine must not fail a test. */
+const PATIENT = { limitMs: 20_000 };
+
+/** Tables that tests take in turn: to make them takes longer than most tests. */
+export interface TestTables {
+  /** A connection, shared by all, with empty tables that nobody else uses until they are given back. */
+  take(): Promise<{ connection: PostgresConnection; close(): Promise<void> }>;
+  close(): Promise<void>;
+}
+
+export function createTestTables(url: () => Promise<string>): TestTables {
+  let opening: Promise<PostgresConnection> | null = null;
+  const free: PostgresConnection[] = [];
+
+  async function make(): Promise<PostgresConnection> {
+    opening ??= url().then((url) => openPostgres(url, PATIENT));
+    const schema = newSchema();
+    const connection = { ...(await opening), table: (name: string) => `"${schema}".${name}` };
+    await migrate(connection);
+    return connection;
+  }
+
+  async function empty({ ask, table }: PostgresConnection): Promise<void> {
+    const deletes = TABLES.map((name) => `DELETE FROM ${table(name)}`);
+    await ask('safe', [...deletes, `UPDATE ${table('proxy_head')} SET version = 1, horizon = 0`].join(';'));
+  }
+
+  return {
+    async take() {
+      const connection = free.pop() ?? (await make());
+      const close = async () => {
+        await empty(connection);
+        free.push(connection);
+      };
+      return { connection, close };
+    },
+    async close() {
+      await (await opening)?.close();
+    },
+  };
+}
+
+/** All suites for Postgres, each test on tables of its own. `timed`: for those that wait for most of their time. */
+export function postgresConformance(
+  test: Test,
+  tables: TestTables,
+  openSqlite: Runtime['openSqlite'],
+  timed: Test = test,
+): void {
+  const opener =
+    <T>(create: (connection: PostgresConnection) => T): Open<T> =>
+    async () => {
+      const { connection, close } = await tables.take();
+      return { store: create(connection), close };
+    };
+  const openReplica = async () => createProxyReplica(await openCopy(openSqlite, tmpdir()));
+
+  proxyStoreConformance(
+    test,
+    opener((connection) => createPostgresProxies(connection, openReplica, { batch: 300 })),
+  );
+  imageStoreConformance(
+    test,
+    opener((connection) => createPostgresImages(connection)),
+  );
+  stateStoreConformance(test, opener(createPostgresState));
+  locksConformance(
+    timed,
+    opener((connection) => [createPostgresLocks(connection), createPostgresLocks(connection)] as const),
+  );
+  rateLimiterConformance(
+    timed,
+    opener((connection) => ({
+      limiter: createPostgresRateLimiter(connection),
+      advance: (ms: number) => systemClock.sleep(ms),
+    })),
+  );
+}
+
+/** The images once more, with so few rows at once that a search has to go further and ask its index. */
+export function smallStepsConformance(test: Test, tables: TestTables): void {
+  imageStoreConformance(test, async () => {
+    const { connection, close } = await tables.take();
+    return { store: createPostgresImages(connection, { window: 2, countMs: 10_000 }), close };
+  });
+}
