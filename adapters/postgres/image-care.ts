@@ -1,8 +1,9 @@
 import type { ImageRecord } from '../../src/image/image.ts';
-import type { ImageStore, StoreFault } from '../../src/image/store.ts';
+import { END_REMEMBERED_MS, type ImageStore, type StoreFault } from '../../src/image/store.ts';
 import { arrayOf } from './arrays.ts';
 import type { PostgresConnection } from './connection.ts';
-import { createImageRows, LISTED, RECORD } from './image-rows.ts';
+import { type ImageRows, RECORD, VISIBILITY } from './image-rows.ts';
+import { LISTED } from './schema.ts';
 
 /** Rows in one statement. */
 const BATCH = 1000;
@@ -11,16 +12,15 @@ const LIMIT_MS = 5 * 60_000;
 
 /** What keeps the records of images over Postgres in order. */
 export function createImageCare(
-  connection: PostgresConnection,
+  { table, ask, transaction }: PostgresConnection,
+  rows: ImageRows,
 ): Pick<ImageStore, 'buried' | 'dropTombstones' | 'faults' | 'repair'> {
-  const { table, ask, transaction } = connection;
-  const rows = createImageRows(connection);
   const [images, texts, counts] = [table('images'), table('image_text'), table('image_counts')];
   const tombstones = table('tombstones');
 
   async function searchIndexMisses(): Promise<void> {
     const missing = `SELECT ${RECORD} FROM ${images} i
-      WHERE i.${LISTED} AND i.id > $1 AND NOT EXISTS (SELECT FROM ${texts} t WHERE t.id = i.id)
+      WHERE ${LISTED} AND i.id > $1 AND NOT EXISTS (SELECT FROM ${texts} t WHERE t.id = i.id)
       ORDER BY i.id LIMIT ${BATCH}`;
     for (let last = ''; ; ) {
       const found = await ask<ImageRecord>('safe', missing, [last], LIMIT_MS);
@@ -41,9 +41,11 @@ export function createImageCare(
 
     async dropTombstones(ageMs) {
       const text = `DELETE FROM ${tombstones} WHERE id IN (
-        SELECT id FROM ${tombstones} WHERE at <= now() - $1::double precision * interval '1 millisecond'
+        SELECT id FROM ${tombstones}
+        WHERE ended = $1 AND at <= now() - $2::double precision * interval '1 millisecond'
         LIMIT ${BATCH} FOR UPDATE SKIP LOCKED) RETURNING id`;
-      while ((await ask('safe', text, [ageMs])).length === BATCH);
+      while ((await ask('safe', text, [false, ageMs])).length === BATCH);
+      while ((await ask('safe', text, [true, END_REMEMBERED_MS])).length === BATCH);
     },
 
     async faults() {
@@ -75,13 +77,13 @@ export function createImageCare(
         async (ask) => {
           await ask(`SELECT version FROM ${table('schema_version')} FOR UPDATE`);
           await ask(
-            `INSERT INTO ${counts} AS c (format, protected, part, count, bytes)
-             SELECT format, protected, 0, sum(count), sum(bytes) FROM (
-               SELECT format, password_hash IS NOT NULL AS protected, count(*) AS count, sum(size) AS bytes
+            `INSERT INTO ${counts} AS c (format, visibility, part, count, bytes)
+             SELECT format, visibility, 0, sum(count), sum(bytes) FROM (
+               SELECT format, ${VISIBILITY} AS visibility, count(*) AS count, sum(size) AS bytes
                  FROM ${images} GROUP BY 1, 2
-               UNION ALL SELECT format, protected, -sum(count), -sum(bytes) FROM ${counts} GROUP BY 1, 2
-             ) d GROUP BY format, protected
-             ON CONFLICT (format, protected, part)
+               UNION ALL SELECT format, visibility, -sum(count), -sum(bytes) FROM ${counts} GROUP BY 1, 2
+             ) d GROUP BY format, visibility
+             ON CONFLICT (format, visibility, part)
                DO UPDATE SET count = c.count + excluded.count, bytes = c.bytes + excluded.bytes`,
           );
         },
@@ -89,7 +91,7 @@ export function createImageCare(
       );
       await ask(
         'safe',
-        `DELETE FROM ${texts} t WHERE NOT EXISTS (SELECT FROM ${images} i WHERE i.id = t.id AND i.${LISTED})`,
+        `DELETE FROM ${texts} t WHERE NOT EXISTS (SELECT FROM ${images} i WHERE i.id = t.id AND ${LISTED})`,
         [],
         LIMIT_MS,
       );

@@ -1,5 +1,5 @@
 import { IMAGE_FIELDS } from '../../src/image/fields.ts';
-import type { ImageRecord } from '../../src/image/image.ts';
+import { type ImageRecord, visibilityOf } from '../../src/image/image.ts';
 import { searchedText } from '../../src/image/searched.ts';
 import type { Place } from '../../src/image/store.ts';
 import { columnOf, namesOf } from '../../src/lib/fields.ts';
@@ -8,14 +8,13 @@ import type { PostgresConnection, Value } from './connection.ts';
 import { gramsOf } from './image-grams.ts';
 import { TYPES } from './schema.ts';
 
-const FIELDS = ['id', ...namesOf(IMAGE_FIELDS), 'lastAccess'] as const;
+const FIELDS = ['id', ...namesOf(IMAGE_FIELDS), 'lastAccess', 'viewsLeft'] as const;
 
 /** What to select of `i` so that a row is an `ImageRecord`. */
 export const RECORD = FIELDS.map((field) => `i.${columnOf(field)} AS "${field}"`).join(', ');
 
-/** Which images are in lists and searches, as the partial index says it. */
-export const LISTED = 'password_hash IS NULL';
-export const isListed = ({ passwordHash }: Pick<ImageRecord, 'passwordHash'>) => passwordHash === null;
+/** SQL for whom an image is shown to. */
+export const VISIBILITY = `CASE WHEN password_hash IS NOT NULL THEN 'protected' WHEN unlisted = 1 THEN 'unlisted' ELSE 'public' END`;
 
 /** Parts that each count is spread over, so that few writers meet at one row. */
 const PARTS = 16;
@@ -27,70 +26,103 @@ export function behind(first: number): string {
 
 export const placeOf = ({ createdAt, id }: Place): Place => ({ createdAt, id });
 
+/** A statement and its values. */
+export interface Statement {
+  text: string;
+  values: Value[];
+}
+
 /** Statements that change images together with what is counted and searched of them. */
 export interface ImageRows {
   /** Answers a row where the image was not there. */
-  insert(image: ImageRecord, mark: string, part: number): { text: string; values: Value[] };
-  /** Deletes what `condition` names of `images`; answers the ids. */
-  remove(condition: string): string;
+  insert(image: ImageRecord, mark: string, part: number): Statement;
+  /** Deletes what `condition` names of `images`, and leaves tombstones; answers the ids. `ended`: it came to its end. */
+  remove(condition: string, ended: boolean): string;
+  /** Replaces what can be changed of an image, whose row is locked and which looked so before. */
+  change(before: ImageRecord, image: ImageRecord): Statement[];
   /** Inserts what is searched of images. */
-  index(images: readonly ImageRecord[]): { text: string; values: Value[] };
+  index(images: readonly ImageRecord[]): Statement;
 }
 
 export function createImageRows({ table }: Pick<PostgresConnection, 'table'>): ImageRows {
   const [images, texts, counts] = [table('images'), table('image_text'), table('image_counts')];
-  const tombstones = table('tombstones');
+  const [tombstones, views] = [table('tombstones'), table('image_views')];
   const columns = FIELDS.map(columnOf).join(', ');
-  const values = FIELDS.map((field, place) => {
-    const kind = field === 'id' ? 'text' : field === 'lastAccess' ? 'integer' : IMAGE_FIELDS[field].kind;
-    return `$${place + 1}::${TYPES[kind]}`;
-  });
+  const kindOf = (field: (typeof FIELDS)[number]) => {
+    if (field === 'id') return 'text';
+    return field === 'lastAccess' || field === 'viewsLeft' ? 'integer' : IMAGE_FIELDS[field].kind;
+  };
+  const values = FIELDS.map((field, place) => `$${place + 1}::${TYPES[kindOf(field)]}`);
   const own = (place: number) => `$${FIELDS.length + place}`;
-  const add = `ON CONFLICT (format, protected, part)
+  const add = `ON CONFLICT (format, visibility, part)
     DO UPDATE SET count = c.count + excluded.count, bytes = c.bytes + excluded.bytes`;
+  const count = `INSERT INTO ${counts} AS c (format, visibility, part, count, bytes)`;
   const insert = `WITH added AS (
-      INSERT INTO ${images} (${columns}, mark) VALUES (${values.join(', ')}, ${own(1)}::text)
-      ON CONFLICT (id) DO NOTHING RETURNING id, created_at, format, size, ${LISTED} AS listed
+      INSERT INTO ${images} (${columns}, ends_at, mark) VALUES (${values.join(', ')}, ${own(1)}::bigint, ${own(2)}::text)
+      ON CONFLICT (id) DO NOTHING RETURNING id, created_at, format, size, ${VISIBILITY} AS visibility
     ), searched AS (
       INSERT INTO ${texts} (id, created_at, text, grams)
-      SELECT id, created_at, ${own(3)}::text, ${own(4)}::integer[] FROM added WHERE listed
-    ), counted AS (
-      INSERT INTO ${counts} AS c (format, protected, part, count, bytes)
-      SELECT format, NOT listed, ${own(2)}::integer, 1, size FROM added ${add}
-    ), unburied AS (DELETE FROM ${tombstones} WHERE id IN (SELECT id FROM added))
+      SELECT id, created_at, ${own(4)}::text, ${own(5)}::integer[] FROM added WHERE visibility = 'public'
+    ), counted AS (${count} SELECT format, visibility, ${own(3)}::integer, 1, size FROM added ${add}),
+    unburied AS (DELETE FROM ${tombstones} WHERE id IN (SELECT id FROM added))
     SELECT id FROM added`;
   const index = `INSERT INTO ${texts} (id, created_at, text, grams)
     SELECT u.id, u.created_at, u.text, u.grams::integer[]
     FROM unnest($1::text[], $2::bigint[], $3::text[], $4::text[]) AS u (id, created_at, text, grams)
-    JOIN ${images} i ON i.id = u.id AND i.${LISTED} ON CONFLICT (id) DO NOTHING`;
+    JOIN ${images} i ON i.id = u.id AND ${VISIBILITY} = 'public' ON CONFLICT (id) DO NOTHING`;
+  // While the last view is being sent the end of that stands, unless the new one comes first.
+  const change = `UPDATE ${images} SET filename = $2, password_hash = $3, unlisted = $4, expires_at = $5::bigint,
+      ends_at = CASE WHEN views_left = 0 THEN least(ends_at, $5::bigint) ELSE $5::bigint END
+    WHERE id = $1`;
+
+  function indexOf(images: readonly ImageRecord[]): Statement {
+    const texts = images.map(searchedText);
+    const columns = [
+      images.map(({ id }) => id),
+      images.map(({ createdAt }) => createdAt),
+      texts,
+      texts.map((text) => arrayOf(gramsOf(text))),
+    ];
+    return { text: index, values: columns.map(arrayOf) };
+  }
 
   return {
     insert(image, mark, part) {
-      const text = isListed(image) ? searchedText(image) : '';
+      const text = visibilityOf(image) === 'public' ? searchedText(image) : '';
       const facts = FIELDS.map((field) => image[field]);
-      return { text: insert, values: [...facts, mark, part % PARTS, text, arrayOf(gramsOf(text))] };
+      const more = [image.expiresAt, mark, part % PARTS, text, arrayOf(gramsOf(text))];
+      return { text: insert, values: [...facts, ...more] };
     },
 
-    remove: (condition) => `WITH gone AS (
-        DELETE FROM ${images} WHERE ${condition} RETURNING id, format, size, ${LISTED} AS listed
+    remove: (condition, ended) => `WITH gone AS (
+        DELETE FROM ${images} WHERE ${condition} RETURNING id, format, size, ${VISIBILITY} AS visibility
       ), searched AS (DELETE FROM ${texts} WHERE id IN (SELECT id FROM gone)),
+      viewed AS (DELETE FROM ${views} WHERE id IN (SELECT id FROM gone)),
       counted AS (
-        INSERT INTO ${counts} AS c (format, protected, part, count, bytes)
-        SELECT format, NOT listed, 0, -count(*), -sum(size) FROM gone GROUP BY format, listed ${add}
+        ${count} SELECT format, visibility, 0, -count(*), -sum(size) FROM gone GROUP BY format, visibility ${add}
       ), buried AS (
-        INSERT INTO ${tombstones} (id) SELECT id FROM gone ON CONFLICT (id) DO UPDATE SET at = excluded.at
+        INSERT INTO ${tombstones} (id, ended) SELECT id, ${ended} FROM gone
+        ON CONFLICT (id) DO UPDATE SET at = excluded.at, ended = excluded.ended
       )
       SELECT id FROM gone`,
 
-    index(images) {
-      const texts = images.map(searchedText);
-      const columns = [
-        images.map(({ id }) => id),
-        images.map(({ createdAt }) => createdAt),
-        texts,
-        texts.map((text) => arrayOf(gramsOf(text))),
+    change(before, image) {
+      const { id, filename, passwordHash, unlisted, expiresAt, format, size } = image;
+      const [from, to] = [visibilityOf(before), visibilityOf(image)];
+      const statements: Statement[] = [
+        { text: change, values: [id, filename, passwordHash, unlisted, expiresAt] },
       ];
-      return { text: index, values: columns.map(arrayOf) };
+      if (from !== to) {
+        const text = `${count} VALUES ($1, $2, 0, -1, -$4::bigint), ($1, $3, 0, 1, $4::bigint) ${add}`;
+        statements.push({ text, values: [format, from, to, size] });
+      }
+      if (from !== to || filename !== before.filename) {
+        statements.push({ text: `DELETE FROM ${texts} WHERE id = $1`, values: [id] });
+        if (to === 'public') statements.push(indexOf([image]));
+      }
+      return statements;
     },
+
+    index: indexOf,
   };
 }

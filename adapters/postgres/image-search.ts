@@ -100,7 +100,7 @@ export function createImageSearch(
   async function publicCount(): Promise<number> {
     const [row] = await ask<{ total: number }>(
       'safe',
-      `SELECT coalesce(sum(count), 0)::bigint AS total FROM ${counts} WHERE NOT protected`,
+      `SELECT coalesce(sum(count), 0)::bigint AS total FROM ${counts} WHERE visibility = 'public'`,
     );
     return row?.total ?? 0;
   }

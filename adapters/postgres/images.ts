@@ -1,20 +1,22 @@
 import { randomBytes, randomInt } from 'node:crypto';
 import { AppError } from '../../src/errors.ts';
-import type { Format, ImageRecord } from '../../src/image/image.ts';
+import type { Format, ImageRecord, Visibility } from '../../src/image/image.ts';
 import type { ImageStore } from '../../src/image/store.ts';
 import { arrayOf } from './arrays.ts';
 import type { PostgresConnection } from './connection.ts';
 import { createFences } from './fence.ts';
 import { createImageCare } from './image-care.ts';
-import { behind, createImageRows, LISTED, placeOf, RECORD } from './image-rows.ts';
+import { createImageEnds } from './image-ends.ts';
+import { behind, createImageRows, placeOf, RECORD } from './image-rows.ts';
 import { createImageSearch } from './image-search.ts';
+import { LISTED } from './schema.ts';
 
 /** Ids in one statement. */
 const BATCH = 5000;
 
 interface Counted {
   format: Format;
-  protected: boolean;
+  visibility: Visibility;
   count: number;
   bytes: number;
 }
@@ -32,8 +34,8 @@ export function createPostgresImages(
   const rows = createImageRows(connection);
   const search = createImageSearch(connection, searchOptions);
   const checkFence = createFences(connection, 'images');
-  const removeOne = rows.remove('id = $1');
-  const removeIdle = rows.remove('id = $1 AND last_access < $2');
+  const removeOne = rows.remove('id = $1', false);
+  const removeIdle = rows.remove('id = $1 AND ends_at IS NULL AND last_access < $2', false);
   const select = (rest: string) => `SELECT ${RECORD} FROM ${images} i ${rest}`;
 
   async function idsOf(text: string, ids: readonly string[]): Promise<Set<string>> {
@@ -46,7 +48,8 @@ export function createPostgresImages(
   }
 
   return {
-    ...createImageCare(connection),
+    ...createImageCare(connection, rows),
+    ...createImageEnds(connection, rows),
 
     async insert(image) {
       const mark = randomBytes(6).toString('base64url');
@@ -72,7 +75,7 @@ export function createPostgresImages(
         `WITH p AS MATERIALIZED (
            SELECT id FROM ${images} WHERE ${LISTED} ${after ? `AND ${behind(3)}` : ''}
            ORDER BY created_at DESC, id LIMIT $1 OFFSET $2
-         ), c AS (SELECT coalesce(sum(count), 0)::bigint AS total FROM ${counts} WHERE NOT protected)
+         ), c AS (SELECT coalesce(sum(count), 0)::bigint AS total FROM ${counts} WHERE visibility = 'public')
          SELECT c.total, ${RECORD} FROM c LEFT JOIN p ON true LEFT JOIN ${images} i ON i.id = p.id
          ORDER BY i.created_at DESC, i.id`,
         [limit + 1, offset, ...place],
@@ -106,10 +109,11 @@ export function createPostgresImages(
       }),
 
     idleSince: (before, limit) =>
-      ask<ImageRecord>('safe', select('WHERE i.last_access < $1 ORDER BY i.last_access, i.id LIMIT $2'), [
-        before,
-        limit,
-      ]),
+      ask<ImageRecord>(
+        'safe',
+        select('WHERE i.ends_at IS NULL AND i.last_access < $1 ORDER BY i.last_access, i.id LIMIT $2'),
+        [before, limit],
+      ),
 
     recent: ({ offset, limit }) =>
       ask<ImageRecord>('safe', select('ORDER BY i.last_access DESC, i.id DESC LIMIT $1 OFFSET $2'), [
@@ -122,8 +126,8 @@ export function createPostgresImages(
     async summary() {
       const groups = await ask<Counted>(
         'safe',
-        `SELECT format, protected, sum(count)::bigint AS count, sum(bytes)::bigint AS bytes
-         FROM ${counts} GROUP BY format, protected ORDER BY format`,
+        `SELECT format, visibility, sum(count)::bigint AS count, sum(bytes)::bigint AS bytes
+         FROM ${counts} GROUP BY format, visibility ORDER BY format`,
       );
       const sum = (some: readonly Counted[], field: 'count' | 'bytes') =>
         some.reduce((total, row) => total + row[field], 0);
@@ -134,12 +138,15 @@ export function createPostgresImages(
           'count',
         ),
       }));
+      const countOf = (kind: Visibility) =>
+        sum(
+          groups.filter(({ visibility }) => visibility === kind),
+          'count',
+        );
       return {
         images: sum(groups, 'count'),
-        protected: sum(
-          groups.filter((group) => group.protected),
-          'count',
-        ),
+        protected: countOf('protected'),
+        unlisted: countOf('unlisted'),
         bytes: sum(groups, 'bytes'),
         formats: formats.filter(({ count }) => count > 0),
       };

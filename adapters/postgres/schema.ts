@@ -36,6 +36,9 @@ const FIRST_IMAGE_FIELDS = [
   'hash',
   'uploader',
   'deleteTokenHash',
+  'unlisted',
+  'expiresAt',
+  'maxViews',
 ];
 const FIRST_PROXY_FIELDS = [
   ...['nextCheck', 'protocol', 'ip', 'port', 'status', 'lastAlive', 'firstSeen', 'country', 'source'],
@@ -79,28 +82,38 @@ const proxies: Migration = (table) => [
   `CREATE INDEX proxies_gone_at ON ${table('proxies_gone')} (at)`,
 ];
 
+/** The images that every list and search is about; the condition of an index. */
+export const LISTED = 'password_hash IS NULL AND unlisted = 0';
+
 /**
  * Images. What is searched of the public ones stands in a table of its own, so that an access, which moves an image in other
- * indexes, leaves the large one alone. Counts are spread over rows, so that uploads do not wait for each other.
+ * indexes, leaves the large one alone. Counts are spread over rows, so that uploads do not wait for each other. `ends_at` is
+ * when a record goes: at its expiry, or when its last view, which is being sent, counts as seen. `image_views` are those that are
+ * being sent. Tombstones of what came to its end are kept for longer.
  */
 const images: Migration = (table) => [
   `CREATE TABLE ${table('images')} (
     id text COLLATE "C" PRIMARY KEY, ${columnsOf(IMAGE_FIELDS, FIRST_IMAGE_FIELDS)},
-    last_access bigint NOT NULL, mark text NOT NULL
+    last_access bigint NOT NULL, views_left bigint, ends_at bigint, mark text NOT NULL
   )`,
-  `CREATE INDEX images_public ON ${table('images')} (created_at DESC, id) WHERE password_hash IS NULL`,
-  `CREATE INDEX images_idle ON ${table('images')} (last_access, id)`,
+  `CREATE INDEX images_listed ON ${table('images')} (created_at DESC, id) WHERE ${LISTED}`,
+  `CREATE INDEX images_recent ON ${table('images')} (last_access, id)`,
+  `CREATE INDEX images_idle ON ${table('images')} (last_access, id) WHERE ends_at IS NULL`,
+  `CREATE INDEX images_ending ON ${table('images')} (ends_at, last_access, id) WHERE ends_at IS NOT NULL`,
   `CREATE TABLE ${table('image_text')} (
     id text COLLATE "C" PRIMARY KEY, created_at bigint NOT NULL, text text COLLATE "C" NOT NULL, grams integer[] NOT NULL
   )`,
   `CREATE INDEX image_text_created ON ${table('image_text')} (created_at DESC, id)`,
   `CREATE INDEX image_text_grams ON ${table('image_text')} USING gin (grams)`,
+  `CREATE TABLE ${table('image_views')} (id text COLLATE "C", token text, PRIMARY KEY (id, token))`,
   `CREATE TABLE ${table('image_counts')} (
-    format text NOT NULL, protected boolean NOT NULL, part integer NOT NULL, count bigint NOT NULL, bytes bigint NOT NULL,
-    PRIMARY KEY (format, protected, part)
+    format text NOT NULL, visibility text NOT NULL, part integer NOT NULL, count bigint NOT NULL, bytes bigint NOT NULL,
+    PRIMARY KEY (format, visibility, part)
   ) WITH (fillfactor = 50)`,
-  `CREATE TABLE ${table('tombstones')} (id text COLLATE "C" PRIMARY KEY, at timestamptz NOT NULL DEFAULT now())`,
-  `CREATE INDEX tombstones_at ON ${table('tombstones')} (at)`,
+  `CREATE TABLE ${table('tombstones')} (
+    id text COLLATE "C" PRIMARY KEY, ended boolean NOT NULL, at timestamptz NOT NULL DEFAULT now()
+  )`,
+  `CREATE INDEX tombstones_at ON ${table('tombstones')} (ended, at)`,
 ];
 
 /** Every step there ever was, oldest first. */

@@ -1,6 +1,11 @@
 import { afterAll, beforeAll, describe, setDefaultTimeout, test } from 'bun:test';
 import { bunRuntime } from '../../src/runtime/bun.ts';
-import { createTestTables, postgresConformance, smallStepsConformance } from '../support/postgres.ts';
+import {
+  createTestTables,
+  postgresConformance,
+  postgresPoolConformance,
+  smallStepsConformance,
+} from '../support/postgres.ts';
 import { sharedPostgres } from '../support/postgres-server.ts';
 
 setDefaultTimeout(60_000);
@@ -15,7 +20,8 @@ afterAll(async () => {
   await server.stop();
 });
 
-postgresConformance(test, tables, bunRuntime.openSqlite, test.concurrent);
+postgresConformance(test, tables, test.concurrent);
+postgresPoolConformance(test, tables, bunRuntime.openSqlite);
 
 describe('in steps so small that few rows take many', () => {
   smallStepsConformance(test, tables);

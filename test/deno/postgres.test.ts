@@ -1,8 +1,8 @@
 import { after, before, test } from 'node:test';
-import { denoRuntime } from '../../src/runtime/deno.ts';
 import { createTestTables, postgresConformance } from '../support/postgres.ts';
 import { sharedPostgres } from '../support/postgres-server.ts';
 
+// The suite of the pool takes longer: see `test/deno/whole/postgres-pool.ts`.
 const server = sharedPostgres();
 const tables = createTestTables(async () => (await server).url);
 before(() => server);
@@ -11,4 +11,4 @@ after(async () => {
   await (await server).stop();
 });
 
-postgresConformance(test, tables, denoRuntime.openSqlite);
+postgresConformance(test, tables);

@@ -61,11 +61,12 @@ export async function startPostgres(
       await chmod(folder, 0o755);
       await mkdir(data, { mode: 0o700 });
       await as.own(data);
-      if (fill) return fill(data);
-      await runAs(as, join(bin, 'initdb'), [
-        ...['-D', data, '--no-sync', '--no-instructions', '--auth=trust', '--username=postgres'],
-        ...['--encoding=UTF8', '--locale=C'],
-      ]);
+      if (fill) await fill(data);
+      else
+        await runAs(as, join(bin, 'initdb'), [
+          ...['-D', data, '--no-sync', '--no-instructions', '--auth=trust', '--username=postgres'],
+          ...['--encoding=UTF8', '--locale=C'],
+        ]);
     },
     'SIGQUIT',
   );

@@ -11,6 +11,7 @@ import { openCopy } from '../../adapters/sqlite/database.ts';
 import { createProxyReplica } from '../../adapters/sqlite/proxy-replica.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import type { Runtime } from '../../src/runtime/runtime.ts';
+import { imageSearchConformance } from '../conformance/image-search.ts';
 import { imageStoreConformance } from '../conformance/image-store.ts';
 import { locksConformance } from '../conformance/locks.ts';
 import { proxyStoreConformance } from '../conformance/proxy-store.ts';
@@ -21,7 +22,7 @@ import type { Open, Test } from './runner.ts';
 /** All that holds rows from one test to the next. */
 const TABLES = [
   ...['state', 'fences', 'locks', 'limits', 'proxies', 'proxies_gone'],
-  ...['images', 'image_text', 'image_counts', 'tombstones'],
+  ...['images', 'image_text', 'image_counts', 'image_views', 'tombstones'],
 ];
 
 const newSchema = () => `t${randomBytes(8).toString('hex')}`;
@@ -75,25 +76,18 @@ export function createTestTables(url: () => Promise<string>): TestTables {
   };
 }
 
-/** All suites for Postgres, each test on tables of its own. `timed`: for those that wait for most of their time. */
-export function postgresConformance(
-  test: Test,
-  tables: TestTables,
-  openSqlite: Runtime['openSqlite'],
-  timed: Test = test,
-): void {
-  const opener =
-    <T>(create: (connection: PostgresConnection) => T): Open<T> =>
+/** A store over tables of its own for each test. */
+function openerOf(tables: TestTables) {
+  return <T>(create: (connection: PostgresConnection) => T): Open<T> =>
     async () => {
       const { connection, close } = await tables.take();
       return { store: create(connection), close };
     };
-  const openReplica = async () => createProxyReplica(await openCopy(openSqlite, tmpdir()));
+}
 
-  proxyStoreConformance(
-    test,
-    opener((connection) => createPostgresProxies(connection, openReplica, { batch: 300 })),
-  );
+/** All suites for Postgres but that of the pool. `timed`: for those that wait for most of their time. */
+export function postgresConformance(test: Test, tables: TestTables, timed: Test = test): void {
+  const opener = openerOf(tables);
   imageStoreConformance(
     test,
     opener((connection) => createPostgresImages(connection)),
@@ -112,10 +106,24 @@ export function postgresConformance(
   );
 }
 
-/** The images once more, with so few rows at once that a search has to go further and ask its index. */
+/** The suite of the pool, whose lists are answered by a copy in SQLite. */
+export function postgresPoolConformance(
+  test: Test,
+  tables: TestTables,
+  openSqlite: Runtime['openSqlite'],
+): void {
+  const openReplica = async () => createProxyReplica(await openCopy(openSqlite, tmpdir()));
+  proxyStoreConformance(
+    test,
+    openerOf(tables)((connection) => createPostgresProxies(connection, openReplica, { batch: 300 })),
+  );
+}
+
+/** The search once more, with so few rows at once that it has to go further and to ask its index. */
 export function smallStepsConformance(test: Test, tables: TestTables): void {
-  imageStoreConformance(test, async () => {
-    const { connection, close } = await tables.take();
-    return { store: createPostgresImages(connection, { window: 2, countMs: 10_000 }), close };
-  });
+  const steps = { window: 2, countMs: 10_000 };
+  imageSearchConformance(
+    test,
+    openerOf(tables)((connection) => createPostgresImages(connection, steps)),
+  );
 }

@@ -1,0 +1,15 @@
+/** The pool over Postgres on Deno, beside the gate: `deno test -A --no-check test/deno/whole/postgres-pool.ts`. */
+import { after, before, test } from 'node:test';
+import { denoRuntime } from '../../../src/runtime/deno.ts';
+import { createTestTables, postgresPoolConformance } from '../../support/postgres.ts';
+import { sharedPostgres } from '../../support/postgres-server.ts';
+
+const server = sharedPostgres();
+const tables = createTestTables(async () => (await server).url);
+before(() => server);
+after(async () => {
+  await tables.close();
+  await (await server).stop();
+});
+
+postgresPoolConformance(test, tables, denoRuntime.openSqlite);
