@@ -30,7 +30,7 @@ export const postgres: RecordsAdapter = {
       await connection.close();
       throw error;
     });
-    const copy = () => openCopy(runtime.openSqlite, folder, runtime.runSqlAside);
+    const copy = () => openCopy(runtime.openSqlite, folder, runtime.openSqliteThread);
     const proxies = createPostgresProxies(connection, async () => createProxyReplica(await copy()));
     return {
       proxies,
