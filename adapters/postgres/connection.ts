@@ -82,7 +82,14 @@ function createConnection(
 
   async function open(): Promise<Pool> {
     const { servers } = address;
-    return createPool(address, servers.length === 1 ? servers[0] : await findPrimary(address));
+    const pool = await createPool(address, servers.length === 1 ? servers[0] : await findPrimary(address));
+    try {
+      prepare ??= await isDirect(pool.sql);
+      return pool;
+    } catch (error) {
+      pool.drop();
+      throw error;
+    }
   }
 
   function pool(): Promise<Pool> {
@@ -191,4 +198,13 @@ function createConnection(
       );
     },
   };
+}
+
+/**
+ * Whether a connection is one session of the server. A pooler gives its clients numbers of its own, and older ones do not keep
+ * prepared statements.
+ */
+async function isDirect(sql: Sql): Promise<boolean> {
+  const found = await within(COMMAND_TIMEOUT_MS, sql.unsafe('SELECT pg_backend_pid() AS pid'));
+  return found.state.pid === found[0]?.pid;
 }

@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { connect, type Socket } from 'node:net';
+import { checkServerIdentity, type PeerCertificate } from 'node:tls';
 import postgres from 'postgres';
 import type { Endpoint, PostgresAddress } from './url.ts';
 
@@ -49,6 +50,10 @@ export async function createPool(
     database,
     ssl: tls && {
       rejectUnauthorized: true,
+      // Without it an address would be taken for `localhost`.
+      host: server.host,
+      checkServerIdentity: (_: string, certificate: PeerCertificate) =>
+        checkServerIdentity(server.host, certificate),
       ...(rootCertificates !== undefined && { ca: await readFile(rootCertificates, 'utf8') }),
     },
     max: most,

@@ -20,8 +20,8 @@ export interface PostgresAddress {
   rootCertificates?: string;
   /** Most connections of this process. */
   connections: number;
-  /** Whether the server may keep prepared statements for a connection. */
-  prepare: boolean;
+  /** Whether the server may keep prepared statements for a connection; found out when not given. */
+  prepare?: boolean;
 }
 
 const PORT = 5432;
@@ -74,6 +74,7 @@ export function parsePostgresUrl(text: string): PostgresAddress {
   }
   const [first, ...others] = (given.get('host')?.split(',') ?? hosts).map(endpoint);
   const [rootCertificates, passwordFile] = [given.get('sslrootcert'), given.get('password_file')];
+  const prepare = given.get('prepare');
   return {
     servers: [first ?? { host: '127.0.0.1', port: PORT }, ...others],
     user: decodeURIComponent(url.username) || 'postgres',
@@ -84,17 +85,20 @@ export function parsePostgresUrl(text: string): PostgresAddress {
     tls,
     ...(rootCertificates && rootCertificates !== 'system' && { rootCertificates }),
     connections: Number(connections),
-    prepare: !/^(false|off|no|0)$/i.test(given.get('prepare') ?? ''),
+    ...(prepare !== null && { prepare: /^(true|on|yes|1)$/i.test(prepare) }),
   };
 }
 
 /** The URL with its first host alone, and all hosts: several are no URL. */
 function split(text: string): { url: URL; hosts: string[] } {
-  const [, authority = '', end = ''] = /^\w+:\/\/([^/?#]*)(.*)$/s.exec(text) ?? [];
+  const parts = /^\w+:\/\/([^/?#]*)(.*)$/s.exec(text);
+  if (!parts) throw new RangeError('a postgres: URL begins with postgres://');
+  const [, authority = '', end = ''] = parts;
   const at = authority.lastIndexOf('@') + 1;
   const hosts = authority.slice(at).split(',');
-  // With a scheme that knows no port of its own, so that none is left out.
-  return { url: new URL(`postgres://${authority.slice(0, at)}${hosts[0] || 'localhost'}${end}`), hosts };
+  const first = `postgres://${authority.slice(0, at)}${hosts[0] || 'localhost'}${end}`;
+  if (!URL.canParse(first)) throw new RangeError('a postgres: URL has a host that is none');
+  return { url: new URL(first), hosts };
 }
 
 function endpoint(text: string): Endpoint {

@@ -115,12 +115,12 @@ export async function find(program: string, source: string): Promise<string> {
 export async function startProgram(
   args: (port: number, folder: string) => string[],
   ready: (port: number) => Promise<void>,
-  prepare: (folder: string) => Promise<unknown> = async () => {},
+  prepare: (folder: string, port: number) => Promise<unknown> = async () => {},
   endWith: NodeJS.Signals = 'SIGKILL',
 ): Promise<Omit<Service, 'url'> & { port: number; folder: string }> {
   const folder = await mkdtemp(join(tmpdir(), 'picpool-service-'));
-  await prepare(folder);
   const port = await freePort();
+  await prepare(folder, port);
   const [program = '', ...rest] = args(port, folder);
   let child: ChildProcess | null = null;
   let exited: Promise<unknown> = Promise.resolve();

@@ -1,0 +1,203 @@
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test';
+import { randomBytes } from 'node:crypto';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { postgres as adapter } from '../../adapters/postgres/adapter.ts';
+import { openPostgres, type PostgresConnection } from '../../adapters/postgres/connection.ts';
+import { createPostgresImages } from '../../adapters/postgres/images.ts';
+import { createPostgresLocks } from '../../adapters/postgres/locks.ts';
+import { migrate } from '../../adapters/postgres/migrate.ts';
+import { type Migration, migrations } from '../../adapters/postgres/schema.ts';
+import { createPostgresState } from '../../adapters/postgres/state.ts';
+import { bunRuntime } from '../../src/runtime/bun.ts';
+import { startPgBouncer } from '../support/pgbouncer.ts';
+import { withSchema } from '../support/postgres.ts';
+import { startTlsPostgres, type TlsPostgres } from '../support/postgres-server.ts';
+import { image } from '../support/records.ts';
+
+setDefaultTimeout(60_000);
+
+const PATIENT = { limitMs: 20_000 };
+
+let server: TlsPostgres;
+let folder: string;
+beforeAll(async () => {
+  [server, folder] = await Promise.all([startTlsPostgres(), mkdtemp(join(tmpdir(), 'picpool-forms-'))]);
+  await writeFile(join(folder, 'ca.pem'), server.certificates.ca);
+  await writeFile(join(folder, 'other.pem'), server.certificates.selfSigned.cert);
+});
+afterAll(async () => {
+  await server.stop();
+  await rm(folder, { recursive: true, force: true });
+});
+
+async function withConnection<T>(
+  url: string,
+  work: (connection: PostgresConnection) => Promise<T>,
+): Promise<T> {
+  const connection = await openPostgres(url, PATIENT);
+  try {
+    return await work(connection);
+  } finally {
+    await connection.close();
+  }
+}
+
+/** The URL with parameters, and another user and host where they are given. */
+function variant(
+  parameters: Record<string, string>,
+  { user, host }: { user?: string; host?: string } = {},
+): string {
+  const url = new URL(server.url);
+  for (const [name, value] of Object.entries(parameters)) url.searchParams.set(name, value);
+  if (user !== undefined) url.username = user;
+  if (host !== undefined) url.hostname = host;
+  return url.href;
+}
+
+test('TLS verifies who vouches for the server and for which name, whatever the mode is called', async () => {
+  const one = (url: string) => withConnection(url, ({ ask }) => ask('safe', 'SELECT 1 AS one'));
+  for (const sslmode of ['require', 'verify-ca', 'verify-full']) {
+    const good = { sslmode, sslrootcert: join(folder, 'ca.pem') };
+    expect(await one(variant(good, { host: 'localhost' }))).toEqual([{ one: 1 }]);
+    const refused = { code: 'unavailable', message: 'The database does not let this server in.' };
+    await expect(one(variant({ sslmode, sslrootcert: join(folder, 'other.pem') }))).rejects.toMatchObject(
+      refused,
+    );
+    await expect(one(variant(good, { host: '127.0.0.2' }))).rejects.toMatchObject(refused);
+  }
+});
+
+test('a password comes from a file, and a wrong one is told from a server that is away', async () => {
+  const file = join(folder, 'password');
+  await withConnection(server.url, ({ ask }) =>
+    ask('safe', `CREATE ROLE filed LOGIN PASSWORD 'of/the:file'`),
+  );
+  const url = variant({ password_file: file }, { user: 'filed' });
+  await writeFile(file, 'wrong\n');
+  await expect(openPostgres(url)).rejects.toMatchObject({
+    code: 'unavailable',
+    retryAfterMs: undefined,
+    cause: expect.objectContaining({ code: '28P01' }),
+  });
+  await writeFile(file, 'of/the:file\n');
+  const found = await withConnection(url, ({ ask }) => ask('safe', 'SELECT current_user AS name'));
+  expect(found).toEqual([{ name: 'filed' }]);
+});
+
+test('tables are made once, however many start at once, and a role without rights to make tables goes on with them', async () => {
+  const url = withSchema(server.url);
+  const schema = new URL(url).searchParams.get('schema') ?? '';
+  await Promise.all(Array.from({ length: 6 }, () => withConnection(url, migrate)));
+  await withConnection(url, async ({ ask }) => {
+    await ask('safe', `CREATE ROLE plain_${schema} LOGIN PASSWORD 'plain'`);
+    await ask('safe', `GRANT USAGE ON SCHEMA ${schema} TO plain_${schema}`);
+    await ask(
+      'safe',
+      `GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA ${schema} TO plain_${schema}`,
+    );
+    await ask('safe', `GRANT USAGE ON ALL SEQUENCES IN SCHEMA ${schema} TO plain_${schema}`);
+  });
+  const plain = new URL(url);
+  plain.username = `plain_${schema}`;
+  plain.password = 'plain';
+  const stores = await adapter.open(plain.href, {
+    runtime: bunRuntime,
+    credentials: undefined,
+    folder,
+    log: () => {},
+  });
+  try {
+    await stores.images.insert(image({ id: 'a' }));
+    await stores.proxies.save([]);
+    await stores.state.set('key', 'value');
+    await (await stores.locks.acquire('job', 1000))?.release();
+    await stores.images.repair();
+    expect((await stores.images.list({ text: 'png', offset: 0, limit: 9 })).total).toBe(1);
+  } finally {
+    await stores.close();
+  }
+  const elsewhere = new URL(plain);
+  elsewhere.searchParams.set('schema', 'not_there');
+  await expect(withConnection(elsewhere.href, migrate)).rejects.toMatchObject({
+    code: 'unavailable',
+    cause: expect.objectContaining({ code: '42501' }),
+  });
+});
+
+test('a step that fails leaves the version before, and a later program takes the tables forward while this one runs', async () => {
+  const url = withSchema(server.url);
+  await withConnection(url, async (connection) => {
+    await migrate(connection);
+    const broken: Migration = (table) => [`CREATE TABLE ${table('extra')} (id integer)`, 'SELECT nonsense'];
+    await expect(migrate(connection, [...migrations, broken])).rejects.toThrow('nonsense');
+    const next: Migration = (table) => [
+      `ALTER TABLE ${table('images')} ADD COLUMN extra integer NOT NULL DEFAULT 0`,
+    ];
+    await migrate(connection, [...migrations, next]);
+    await migrate(connection);
+    const images = createPostgresImages(connection);
+    await images.insert(image({ id: 'a' }));
+    expect((await images.get('a'))?.id).toBe('a');
+    await migrate(connection, [...migrations, next, () => []], 3);
+    await expect(migrate(connection)).rejects.toMatchObject({
+      code: 'conflict',
+      message: expect.stringContaining('schema version 3'),
+    });
+  });
+});
+
+test('through PgBouncer in transaction mode, which is found out or said, nothing rests on a session', async () => {
+  const bouncer = await startPgBouncer(server.trusted);
+  try {
+    for (const prepare of [null, 'false']) {
+      const url = new URL(withSchema(bouncer.url));
+      if (prepare !== null) url.searchParams.set('prepare', prepare);
+      const [one, two] = await Promise.all([
+        openPostgres(url.href, PATIENT),
+        openPostgres(url.href, PATIENT),
+      ]);
+      try {
+        await Promise.all([migrate(one), migrate(two)]);
+        const [images, state] = [createPostgresImages(one), createPostgresState(two)];
+        await Promise.all(
+          Array.from({ length: 60 }, async (_, index) => {
+            const id = `i${index}`;
+            await images.insert(image({ id, createdAt: index }));
+            await state.set(id, randomBytes(9).toString('hex'));
+            expect((await images.get(id))?.id).toBe(id);
+          }),
+        );
+        expect((await images.list({ text: 'png', offset: 0, limit: 100 })).items).toHaveLength(60);
+        const leases = await Promise.all(
+          [one, two, one, two].map((connection) => createPostgresLocks(connection).acquire('job', 10_000)),
+        );
+        expect(leases.filter(Boolean)).toHaveLength(1);
+        await leases.find(Boolean)?.release();
+      } finally {
+        await Promise.all([one.close(), two.close()]);
+      }
+    }
+  } finally {
+    await bouncer.stop();
+  }
+});
+
+test('a server that does not keep what it acknowledged is named', async () => {
+  const context = { runtime: bunRuntime, credentials: undefined, folder, log: () => {} };
+  const risks = async (url: string) =>
+    (await adapter.risks(url, context)).map(({ kind, text }) => `${kind}: ${text}`);
+  const found = await risks(server.url);
+  expect(found).toContainEqual(expect.stringContaining('loss: Postgres does not sync its log'));
+  await withConnection(server.url, async ({ ask }) => {
+    await ask('safe', `CREATE ROLE hasty LOGIN PASSWORD 'hasty'`);
+    await ask('safe', 'ALTER ROLE hasty SET synchronous_commit = off');
+    await ask('safe', 'ALTER ROLE hasty SET default_transaction_read_only = on');
+  });
+  const hasty = new URL(variant({}, { user: 'hasty' }));
+  hasty.password = 'hasty';
+  const more = await risks(hasty.href);
+  expect(more).toContainEqual(expect.stringContaining('synchronous_commit off'));
+  expect(more).toContainEqual(expect.stringContaining('broken: The Postgres server takes no writes'));
+});
