@@ -151,7 +151,7 @@ test('a server goes on while its stores are copied, and a second run brings what
     expect(await images.get('000000000000')).toBeNull();
     expect(await blobs.stat('000000000000.png')).toBeNull();
   });
-}, 20_000);
+}, 60_000);
 
 test('an installation without images starts with its new stores', async () => {
   await install('none', 0);

@@ -121,6 +121,6 @@ for (const [name, start] of Object.entries(PROXIES)) {
       }
     },
     // A proxy that still holds the events of a visitor who has left does not stop in that time.
-    20_000,
+    60_000,
   );
 }

@@ -15,7 +15,7 @@ import { bunRuntime } from '../../src/runtime/bun.ts';
 import { draft, drafts, image } from '../support/records.ts';
 import { command, type Service, startRedis, until } from '../support/services.ts';
 
-setDefaultTimeout(20_000);
+setDefaultTimeout(60_000);
 
 /** The stores of one copy of picpool. */
 async function openStores(url: string) {
