@@ -1,5 +1,6 @@
 import type { Animation } from './animation.ts';
 import { type Apng, type ApngFrame, frameAsPng } from './apng.ts';
+import { type Cicp, isPlain, toSrgb } from './cicp.ts';
 import type { SharpConstructor, SharpOptions } from './sharp.ts';
 
 interface Area {
@@ -10,17 +11,19 @@ interface Area {
 }
 
 /** An animated PNG as its frames are seen, each laid over what the ones before have left. */
-export function animationOf(apng: Apng, sharp: SharpConstructor, options: SharpOptions): Animation {
+export function animationOf(
+  apng: Apng,
+  { sharp, options, cicp }: { sharp: SharpConstructor; options: SharpOptions; cicp: Cicp | null },
+): Animation {
   const { width, height, plays, frames } = apng;
 
   async function* seen() {
     const canvas = new Uint8Array(width * height * 4);
+    const coded = cicp && !isPlain(cicp) ? cicp : null;
     for (const [index, frame] of frames.entries()) {
-      const pixels = await sharp(frameAsPng(apng, frame), options)
-        .toColourspace('srgb')
-        .ensureAlpha()
-        .raw()
-        .toBuffer();
+      const picture = sharp(frameAsPng(apng, frame), options).toColourspace('srgb').ensureAlpha();
+      const drawn = await (coded ? picture.keepIccProfile() : picture).raw().toBuffer();
+      const pixels = coded ? toSrgb(drawn, coded) : drawn;
       // There is nothing before the first frame.
       const before = frame.dispose === 'restore' && index > 0 ? canvas.slice() : null;
       lay(pixels, frame, canvas, width);
@@ -32,7 +35,12 @@ export function animationOf(apng: Apng, sharp: SharpConstructor, options: SharpO
   return { width, height, count: frames.length, loop: plays, frames: seen };
 }
 
-function lay(pixels: Uint8Array, frame: ApngFrame, canvas: Uint8Array, canvasWidth: number): void {
+function lay(
+  pixels: Uint8Array | Uint8ClampedArray,
+  frame: ApngFrame,
+  canvas: Uint8Array,
+  canvasWidth: number,
+): void {
   const rowBytes = frame.width * 4;
   for (let row = 0; row < frame.height; row++) {
     const source = pixels.subarray(row * rowBytes, (row + 1) * rowBytes);
@@ -43,7 +51,7 @@ function lay(pixels: Uint8Array, frame: ApngFrame, canvas: Uint8Array, canvasWid
 }
 
 /** Alpha that is not multiplied in (PNG, third edition, section 11.3.6.2). */
-function layOver(source: Uint8Array, canvas: Uint8Array, start: number): void {
+function layOver(source: Uint8Array | Uint8ClampedArray, canvas: Uint8Array, start: number): void {
   for (let from = 0, to = start; from < source.length; from += 4, to += 4) {
     const above = source[from + 3] ?? 0;
     if (above === 0) continue;

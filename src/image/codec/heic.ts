@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { assetPath } from '../../assets.ts';
 import { AppError } from '../../errors.ts';
+import { type Cicp, isPlain, toSrgb } from './cicp.ts';
 import { writePng } from './png.ts';
 import type { Metadata } from './sharp.ts';
 
@@ -32,10 +33,14 @@ interface Picture {
 /**
  * Decodes the main picture of a HEIC file, for which the libheif inside sharp has no decoder (HEVC). Answers it as a PNG
  * without compression that carries the colour profile and EXIF over, so that the rest goes the way of all pictures.
- * `header`: what sharp has read of the file. Takes some twelve bytes a pixel.
+ * What sharp has read of the file, and how its numbers are colours where no profile says it. Takes some twelve bytes a pixel.
  * @throws {AppError} `undecodable_image`.
  */
-export async function heicAsPng(path: string, { icc, exif, hasAlpha }: Metadata): Promise<Buffer> {
+export async function heicAsPng(
+  path: string,
+  { icc, exif, hasAlpha }: Metadata,
+  cicp: Cicp | null,
+): Promise<Buffer> {
   loaded ??= loadDecoder();
   const images = (await loaded).decode(await readFile(path));
   try {
@@ -45,7 +50,8 @@ export async function heicAsPng(path: string, { icc, exif, hasAlpha }: Metadata)
     const target = { data: new Uint8ClampedArray(width * height * 4), width, height };
     const drawn = await new Promise<Picture | null>((resolve) => image.display(target, resolve));
     if (drawn === null) throw undecodable();
-    return writePng({ pixels: target.data, width, height, hasAlpha, icc, exif });
+    const pixels = cicp && !isPlain(cicp) ? toSrgb(target.data, cicp) : target.data;
+    return writePng({ pixels, width, height, hasAlpha, icc, exif });
   } finally {
     for (const image of images) image.free();
   }

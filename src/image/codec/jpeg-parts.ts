@@ -1,7 +1,7 @@
 import { type FileHandle, open } from 'node:fs/promises';
 
-/** What a JPEG file holds besides its first picture. */
-export interface JpegParts {
+/** What a file holds besides its picture. */
+export interface Parts {
   /** How to make the picture brighter on a screen with HDR (ISO 21496-1, Adobe, Apple). */
   gainMap: boolean;
   /** Pictures of their own; thumbnails and gain maps do not count. */
@@ -26,11 +26,11 @@ export function hasGainMap(file: Buffer): boolean {
 }
 
 /** Looks at the segments of a JPEG file. What is broken there counts as absent. */
-export async function readJpegParts(path: string): Promise<JpegParts> {
+export async function readJpegParts(path: string): Promise<Parts> {
   const file = await open(path, 'r');
   try {
     const head = await readAt(file, 0, HEAD_BYTES);
-    const parts: JpegParts = { gainMap: false, pictures: 1, video: false };
+    const parts: Parts = { gainMap: false, pictures: 1, video: false };
     for (const { marker, at, data } of segments(head)) {
       const text = data.toString('latin1', 0, 64);
       if (marker === 0xe1 && text.startsWith(XMP)) {
@@ -66,7 +66,7 @@ const MOST_OTHERS = 32;
 const MP_ENTRY = 0xb002;
 
 /** The index of the pictures in the file (CIPA DC-007, section 5.2.3); its offsets count from `base`. */
-async function countOthers(file: FileHandle, base: number, data: Buffer, parts: JpegParts): Promise<void> {
+async function countOthers(file: FileHandle, base: number, data: Buffer, parts: Parts): Promise<void> {
   const index = data.subarray(4);
   const little = index.toString('latin1', 0, 2) === 'II';
   const short = (at: number) =>

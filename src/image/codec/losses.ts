@@ -1,6 +1,6 @@
 import type { Format } from '../image.ts';
 import type { Header } from './header.ts';
-import type { JpegParts } from './jpeg-parts.ts';
+import type { Parts } from './jpeg-parts.ts';
 import type { Metadata } from './sharp.ts';
 import type { Warning } from './warnings.ts';
 
@@ -14,8 +14,8 @@ export interface Passage {
   moves: boolean;
   /** Whether the file has its end. */
   complete: boolean;
-  /** What else a JPEG file holds. */
-  parts?: JpegParts | undefined;
+  /** What else the file holds, where that is known. */
+  parts?: Parts | undefined;
   format: Format;
   /** Whether the result moves. */
   animated: boolean;

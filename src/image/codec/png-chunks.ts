@@ -1,4 +1,6 @@
+import { open } from 'node:fs/promises';
 import { crc32 } from 'node:zlib';
+import type { Cicp } from './cicp.ts';
 
 export const PNG_SIGNATURE = Buffer.from('89504e470d0a1a0a', 'hex');
 
@@ -25,4 +27,22 @@ export function writeChunk(type: string, data: Buffer): Buffer[] {
   const sum = Buffer.alloc(4);
   sum.writeUInt32BE(crc32(data, crc32(head.subarray(4))), 0);
   return [head, data, sum];
+}
+
+/** The chunks before the pixels, as far as they matter: profiles have some kilobytes. */
+const HEAD_BYTES = 65_536;
+
+/** How the numbers of a PNG file are colours, where a `cICP` chunk says so (PNG, third edition, section 11.3.2.6). */
+export async function readPngCicp(path: string): Promise<Cicp | null> {
+  const file = await open(path, 'r');
+  try {
+    const { buffer, bytesRead } = await file.read(Buffer.alloc(HEAD_BYTES), 0, HEAD_BYTES, 0);
+    for (const { type, data } of chunksOf(buffer.subarray(0, bytesRead))) {
+      if (type === 'cICP' && data.length === 4) return { primaries: data[0] ?? 0, transfer: data[1] ?? 0 };
+      if (type === 'IDAT') break;
+    }
+    return null;
+  } finally {
+    await file.close();
+  }
 }

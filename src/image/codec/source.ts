@@ -7,11 +7,14 @@ import { decodeBmp } from './bmp.ts';
 import { countFrames } from './frames.ts';
 import { type Header, isLosslessWebp, readHeader } from './header.ts';
 import { heicAsPng } from './heic.ts';
+import { readHeifParts } from './heif-boxes.ts';
 import { iconAsPng } from './ico.ts';
-import { type JpegParts, readJpegParts } from './jpeg-parts.ts';
+import { type Parts, readJpegParts } from './jpeg-parts.ts';
 import { checkLimits } from './limits.ts';
 import { writePng } from './png.ts';
+import { readPngCicp } from './png-chunks.ts';
 import type { InputLimits } from './protocol.ts';
+import { recoloured } from './recolour.ts';
 import type { Metadata, SharpConstructor, SharpOptions } from './sharp.ts';
 
 /** A picture whose header is read and whose limits are checked. */
@@ -30,8 +33,8 @@ export interface Source {
   isFlat: boolean;
   /** Of an animation for which sharp has no decoder. */
   animation: Animation | null;
-  /** What else a JPEG file holds. */
-  parts?: JpegParts;
+  /** What else the file holds, where that is known. */
+  parts?: Parts;
 }
 
 /**
@@ -70,16 +73,23 @@ export async function openSource(
   const moves = kind === 'gif' || kind === 'webp' || apng !== null;
   const frames = apng?.frames.length ?? pages;
   checkLimits({ width, height, frames: moves ? frames : 1 }, limits);
+  const heif = kind === 'heif' ? await readHeifParts(path) : null;
+  // Of PNG the codes count before a profile, of HEIF behind it.
+  const cicp = kind === 'png' ? await readPngCicp(path) : header.icc ? null : (heif?.cicp ?? null);
+  const redrawn = isHeic
+    ? await heicAsPng(path, header, cicp)
+    : await decoding(() => recoloured(path, header, cicp, { sharp, options: INPUT }));
   return {
     kind,
-    input: isHeic ? await heicAsPng(path, header) : input,
+    input: redrawn ?? input,
     header,
     frames,
     moves,
     complete: apng?.complete ?? complete,
     isFlat: await isFlat(path, kind, input, header),
-    animation: apng && animationOf(apng, sharp, INPUT),
+    animation: apng && animationOf(apng, { sharp, options: INPUT, cicp }),
     ...(kind === 'jpeg' && { parts: await readJpegParts(path) }),
+    ...(heif && { parts: { gainMap: heif.gainMap, pictures: pages, video: false } }),
   };
 }
 

@@ -1,0 +1,101 @@
+import { open } from 'node:fs/promises';
+import type { Cicp } from './cicp.ts';
+
+/** What the boxes of a HEIF, HEIC or AVIF file say besides what its decoder tells. */
+export interface HeifParts {
+  /** How the main picture's numbers are colours; `null` where the file does not say. */
+  cicp: Cicp | null;
+  /** How to make the picture brighter on a screen with HDR (ISO 21496-1, Apple). */
+  gainMap: boolean;
+  /** An image sequence: pictures that follow each other in time. */
+  moves: boolean;
+}
+
+/** The boxes before the pixels. */
+const HEAD_BYTES = 1_048_576;
+const NONE: HeifParts = { cicp: null, gainMap: false, moves: false };
+
+/** Reads the boxes of a file (ISO/IEC 14496-12 and 23008-12). What is broken there counts as absent. */
+export async function readHeifParts(path: string): Promise<HeifParts> {
+  const file = await open(path, 'r');
+  try {
+    const { buffer, bytesRead } = await file.read(Buffer.alloc(HEAD_BYTES), 0, HEAD_BYTES, 0);
+    return parseHeif(buffer.subarray(0, bytesRead));
+  } catch (error) {
+    if (error instanceof RangeError) return NONE;
+    throw error;
+  } finally {
+    await file.close();
+  }
+}
+
+function parseHeif(head: Buffer): HeifParts {
+  const top = [...boxesIn(head)];
+  const meta = top.find(({ type }) => type === 'meta')?.body.subarray(4);
+  const brand = top.find(({ type }) => type === 'ftyp')?.body.toString('latin1', 0, 4) ?? '';
+  const moves = ['avis', 'msf1', 'hevc', 'hevx'].includes(brand) && top.some(({ type }) => type === 'moov');
+  if (!meta) return { ...NONE, moves };
+  return {
+    cicp: cicpOf(meta),
+    gainMap: meta.includes('aux:hdrgainmap') || /infe.{8}tmap/s.test(meta.toString('latin1')),
+    moves,
+  };
+}
+
+interface Box {
+  type: string;
+  body: Buffer;
+}
+
+/** Boxes one behind the other; the last one may be cut off. */
+function* boxesIn(bytes: Buffer): Generator<Box> {
+  for (let at = 0; at + 8 <= bytes.length; ) {
+    const short = bytes.readUInt32BE(at);
+    const isLong = short === 1 && at + 16 <= bytes.length;
+    const size = isLong ? Number(bytes.readBigUInt64BE(at + 8)) : short === 0 ? bytes.length - at : short;
+    const headBytes = isLong ? 16 : 8;
+    if (size < headBytes) return;
+    yield {
+      type: bytes.toString('latin1', at + 4, at + 8),
+      body: bytes.subarray(at + headBytes, at + size),
+    };
+    at += size;
+  }
+}
+
+function boxIn(bytes: Buffer, type: string): Buffer {
+  return [...boxesIn(bytes)].find((box) => box.type === type)?.body ?? Buffer.alloc(0);
+}
+
+/** That of the main picture where properties are named for it, else the first one. */
+function cicpOf(meta: Buffer): Cicp | null {
+  const pitm = boxIn(meta, 'pitm');
+  const main = pitm.length < 6 ? -1 : pitm[0] === 0 ? pitm.readUInt16BE(4) : pitm.readUInt32BE(4);
+  const iprp = boxIn(meta, 'iprp');
+  const properties = [...boxesIn(boxIn(iprp, 'ipco'))];
+  const own = propertiesOf(boxIn(iprp, 'ipma'), main).flatMap((index) => properties[index - 1] ?? []);
+  const colour = [...own, ...properties].find(
+    ({ type, body }) => type === 'colr' && body.length >= 11 && body.toString('latin1', 0, 4) === 'nclx',
+  );
+  return colour ? { primaries: colour.body.readUInt16BE(4), transfer: colour.body.readUInt16BE(6) } : null;
+}
+
+/** Places of the properties of one item, from 1 (ISO/IEC 23008-12, section 9.3). */
+function propertiesOf(ipma: Buffer, item: number): number[] {
+  if (ipma.length < 8) return [];
+  const longItems = (ipma[0] ?? 0) > 0;
+  const longPlaces = ((ipma[3] ?? 0) & 1) === 1;
+  let at = 8;
+  for (let entry = 0; entry < ipma.readUInt32BE(4); entry++) {
+    const id = longItems ? ipma.readUInt32BE(at) : ipma.readUInt16BE(at);
+    at += longItems ? 4 : 2;
+    const count = ipma.readUInt8(at++);
+    const places: number[] = [];
+    for (let place = 0; place < count; place++) {
+      places.push(longPlaces ? ipma.readUInt16BE(at) & 0x7fff : ipma.readUInt8(at) & 0x7f);
+      at += longPlaces ? 2 : 1;
+    }
+    if (id === item) return places;
+  }
+  return [];
+}

@@ -1,0 +1,24 @@
+import { type Cicp, isPlain, toSrgb } from './cicp.ts';
+import { writePng } from './png.ts';
+import type { Metadata, SharpConstructor, SharpOptions } from './sharp.ts';
+
+/**
+ * A still picture whose file says by codes, and not by a profile, how its numbers are colours, as a PNG in sRGB, upright and with
+ * its EXIF. `null` where sharp reads the numbers rightly by itself.
+ */
+export async function recoloured(
+  path: string,
+  { depth, hasAlpha, exif }: Metadata,
+  cicp: Cicp | null,
+  { sharp, options }: { sharp: SharpConstructor; options: SharpOptions },
+): Promise<Buffer | null> {
+  if (cicp === null || isPlain(cicp)) return null;
+  const isDeep = depth === 'ushort';
+  // Where there is a profile as well, the codes count.
+  const opened = sharp(path, options).autoOrient().keepIccProfile().ensureAlpha();
+  const drawn = isDeep ? opened.toColourspace('rgb16').raw({ depth: 'ushort' }) : opened.raw();
+  const { data, info } = await drawn.toBuffer({ resolveWithObject: true });
+  const numbers = isDeep ? new Uint16Array(data.buffer, data.byteOffset, data.length / 2) : data;
+  const { width, height } = info;
+  return writePng({ pixels: toSrgb(numbers, cicp), width, height, hasAlpha, exif });
+}
