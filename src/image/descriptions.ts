@@ -136,6 +136,13 @@ export const details = {
         description: 'Width of a smaller version, in pixels; never larger than the image.',
         schema: oneOf(THUMBNAIL_WIDTHS.map(String)),
       },
+      {
+        name: 'auto',
+        in: 'query',
+        description:
+          'With `/i/<id>`: the picture itself, as AVIF, WebP or JPEG, whichever `Accept` names and has the fewest bytes.',
+        schema: oneOf(['1']),
+      },
       { name: 'download', in: 'query', description: '`1`: to be saved.', schema: oneOf(['1']) },
       { name: 'Range', in: 'header', description: 'One range of bytes.', schema: text },
       { name: 'If-None-Match', in: 'header', description: 'A known `ETag`.', schema: text },

@@ -15,7 +15,13 @@ import { parseCursor } from './cursor.ts';
 import { details } from './descriptions.ts';
 import { createPages } from './pages.ts';
 import { DEFAULT_PER_PAGE, listQuery, MAX_PER_PAGE, searchQuery } from './schemas.ts';
-import { answerDirectLink, openImage, parseFileName } from './serve/direct-link.ts';
+import {
+  answerAutoLink,
+  answerDirectLink,
+  asksForAuto,
+  openImage,
+  parseFileName,
+} from './serve/direct-link.ts';
 import { createDirectLinkCache } from './serve/direct-link-cache.ts';
 import { type ErrorHeaders, PRIVATE_CACHE } from './serve/serve.ts';
 import type { ImageService } from './service.ts';
@@ -88,6 +94,9 @@ export function imageRoutes(options: ImageRoutesOptions) {
     const asked = parseFileName(name);
     if (asked === null) throw new AppError('not_found', 'There is no such image.');
     const { id, extension } = asked;
+    if (extension === null && asksForAuto(request)) {
+      return answerAutoLink(service, request, contextOf, { id, cors }, errorHeaders);
+    }
     if (extension === null) return pages.show(request, contextOf(request), id);
     return answerDirectLink(service, request, contextOf, { id, extension, cors }, errorHeaders);
   }

@@ -14,7 +14,7 @@ import { createDeletionRights, type Deleter, hashOf, type Uploader } from './acc
 import { createGuessLimits } from './access/guess-limits.ts';
 import { createPasswordHasher, type PasswordHasher } from './access/password.ts';
 import { createPasswordGuard, type PasswordGuard } from './access/password-guard.ts';
-import { keysOf, originalKey, strayKey, thumbnailKey } from './blob-keys.ts';
+import { keysOf, originalKey, type Shape, shapeKey, strayKey } from './blob-keys.ts';
 import type { Codec } from './codec/codec.ts';
 import type { Warning } from './codec/warnings.ts';
 import { createDeleteToken, createId, ID_PATTERN, type RandomBytes } from './ids.ts';
@@ -115,14 +115,10 @@ export interface ImageService extends PasswordGuard {
   summary(): Promise<ImageSummary>;
   /** All images, the last accessed or stored first. */
   recent(page: { page: number; perPage: number }): Promise<ImageRecord[]>;
-  /** The file of an image in that width, or as stored; rejects with `not_found` where it is missing. */
-  read(
-    image: ImageRecord,
-    width: number | null,
-    range?: ByteRange,
-  ): Promise<Blob | ReadableStream<Uint8Array>>;
-  /** Which file to send in that width; a version that does not exist yet is made, which the payer pays for. */
-  version(image: ImageRecord, width: number | null, payer: string): Promise<Version>;
+  /** The file of an image in that shape; rejects with `not_found` where it is missing. */
+  read(image: ImageRecord, shape: Shape, range?: ByteRange): Promise<Blob | ReadableStream<Uint8Array>>;
+  /** Which file to send for that shape; a version that does not exist yet is made, which the payer pays for. */
+  version(image: ImageRecord, shape: Shape, payer: string): Promise<Version>;
   /** Notes that a person or program has looked at the image. */
   accessed(image: ImageRecord): void;
   /** True where `remove` would not be forbidden. */
@@ -318,8 +314,8 @@ export async function createImageService(options: ImageServiceOptions): Promise<
 
     recent: ({ page, perPage }) => images.recent({ offset: (page - 1) * perPage, limit: perPage }),
 
-    async read(image, width, range) {
-      const key = width === null ? originalKey(image) : thumbnailKey(image, width);
+    async read(image, shape, range) {
+      const key = shapeKey(image, shape);
       const kept = smallFiles.get(key);
       if (kept) return range ? kept.slice(range.start, range.end) : kept;
       // A record that was away for a while finds its file in quarantine.
@@ -327,15 +323,15 @@ export async function createImageService(options: ImageServiceOptions): Promise<
         (await blobs.get(key, range)) ??
         ((await blobs.move(strayKey(key), key)) ? await blobs.get(key, range) : null);
       if (body !== null) {
-        return range || width !== null ? body : smallFiles.offer(key, image.size, body);
+        return range || key !== originalKey(image) ? body : smallFiles.offer(key, image.size, body);
       }
       thumbnails.forget(key);
       throw reportMissing(image, key);
     },
 
-    async version(image, width, payer) {
-      if (width === null) return { width, size: image.size };
-      return thumbnails.provide(image, width, payer);
+    async version(image, shape, payer) {
+      if (shapeKey(image, shape) === originalKey(image)) return { ...shape, size: image.size };
+      return thumbnails.provide(image, shape, payer);
     },
 
     accessed: accesses.note,

@@ -8,18 +8,21 @@ const HOUR_MS = 3_600_000;
 const image = { id: 'abcDEF123456', format: 'jpeg', width: 700, lastAccess: 0 } as ImageRecord;
 
 describe('the keys of an image', () => {
-  test('are its own file and the versions smaller than it', () => {
+  test('are its own file, the versions smaller than it, and the other formats', () => {
     expect(keysOf(image)).toEqual([
       'abcDEF123456.jpg',
       'abcDEF123456-160.jpg',
       'abcDEF123456-320.jpg',
       'abcDEF123456-640.jpg',
+      'abcDEF123456-auto.avif',
+      'abcDEF123456-auto.webp',
     ]);
   });
 
   test('tell whose they are; foreign keys are nobody’s', () => {
     expect(ownerOfKey('abcDEF123456.jpg')).toEqual({ id: 'abcDEF123456', original: true });
     expect(ownerOfKey('abcDEF123456-160.jpg')).toEqual({ id: 'abcDEF123456', original: false });
+    expect(ownerOfKey('abcDEF123456-auto.avif')).toEqual({ id: 'abcDEF123456', original: false });
     for (const key of ['README.md', 'abcDEF123456', 'x/abcDEF123456.jpg']) expect(ownerOfKey(key)).toBeNull();
   });
 });

@@ -28,12 +28,13 @@ export function createDirectLinkCache(
   const prepared = new WeakMap<ImageRecord, Prepared>();
 
   function prepare(image: ImageRecord): Prepared {
-    const { notModified, file } = headersOf(image, { width: null, download: false, cors });
+    const shape = { width: null, format: image.format };
+    const { notModified, file } = headersOf(image, { shape, vary: false, download: false, cors });
     // What every answer carries; see the application.
     const common = { 'x-content-type-options': 'nosniff', 'referrer-policy': 'no-referrer' };
     const made = {
       name: `${image.id}.${EXTENSIONS[image.format]}`,
-      validators: validatorsOf(image, null),
+      validators: validatorsOf(image, shape),
       notModified: new KeptHeaders(new Headers({ ...notModified, ...common })),
       whole: new KeptHeaders(
         new Headers({ ...notModified, ...file, ...common, 'content-length': String(image.size) }),

@@ -1,8 +1,9 @@
-import { AppError } from '../../errors.ts';
+import { AppError, invalidParameter } from '../../errors.ts';
 import type { RequestContext } from '../../http/request-context.ts';
 import { credentialsOf } from '../access/credentials.ts';
 import { EXTENSIONS, type ImageRecord } from '../image.ts';
 import type { ImageService } from '../service.ts';
+import { negotiated } from './negotiation.ts';
 import { type ErrorHeaders, PRIVATE_CACHE, serveImage } from './serve.ts';
 import { thumbnailWidth } from './thumbnails.ts';
 
@@ -59,10 +60,44 @@ export async function answerDirectLink(
   const query = request.url.includes('?') ? new URL(request.url).searchParams : null;
   const width = thumbnailWidth(query?.get('w') ?? null, image);
   const download = ['1', 'true'].includes(query?.get('download') ?? '');
+  const { head, payer } = contextOf(request);
+  const shape = { width, format: image.format };
   return serveImage(
     service,
     request,
-    { image, width, download, cors, head: contextOf(request).head, payer: contextOf(request).payer },
+    { image, shape, vary: false, download, cors, head, payer },
+    errorHeaders,
+  );
+}
+
+/** Whether the page link asks for the picture itself, in the best format that the client accepts. */
+export function asksForAuto(request: Request): boolean {
+  return request.url.includes('?') && new URL(request.url).searchParams.has('auto');
+}
+
+/** Answers the page link with `?auto`; `download` is an option of it, too. */
+export async function answerAutoLink(
+  service: ImageService,
+  request: Request,
+  contextOf: (request: Request) => RequestContext,
+  { id, cors }: { id: string; cors: boolean },
+  errorHeaders: ErrorHeaders,
+): Promise<Response> {
+  errorHeaders.vary = 'Accept';
+  const image = await service.find(id);
+  await openImage(service, request, () => contextOf(request).peer, image, errorHeaders);
+  const query = new URL(request.url).searchParams;
+  if (query.has('w')) throw invalidParameter('w', 'w goes with the direct link, and not with auto.');
+  const { head, payer } = contextOf(request);
+  const shape = {
+    width: null,
+    format: await negotiated(service, image, request.headers.get('accept'), payer),
+  };
+  const download = ['1', 'true'].includes(query.get('download') ?? '');
+  return serveImage(
+    service,
+    request,
+    { image, shape, vary: true, download, cors, head, payer },
     errorHeaders,
   );
 }

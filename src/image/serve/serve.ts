@@ -1,4 +1,5 @@
 import { AppError } from '../../errors.ts';
+import type { Shape } from '../blob-keys.ts';
 import { EXTENSIONS, type ImageRecord, MEDIA_TYPES } from '../image.ts';
 import type { ImageService } from '../service.ts';
 import { httpDate, isNotModified, requestedRange, type Validators } from './conditional.ts';
@@ -13,8 +14,10 @@ export const PRIVATE_CACHE = 'private, no-store';
 
 export interface ServeRequest {
   image: ImageRecord;
-  /** Width in pixels of a smaller version, or `null` for the file as stored. */
-  width: number | null;
+  /** The file as stored, a smaller version, or another format. */
+  shape: Shape;
+  /** Whether the shape was chosen by what the client accepts. */
+  vary: boolean;
   /** Sends it to be saved and not to be shown. */
   download: boolean;
   /** Scripts of every site may read it, where it is public. */
@@ -36,26 +39,26 @@ export type ErrorHeaders = Record<string, string | number>;
 export async function serveImage(
   service: ImageService,
   request: Request,
-  { image, width, download, cors, head, payer }: ServeRequest,
+  { image, shape, vary, download, cors, head, payer }: ServeRequest,
   errorHeaders: ErrorHeaders,
 ): Promise<Response> {
   if (!head) service.accessed(image);
-  const asked = headersOf(image, { width, download, cors });
-  if (isNotModified(request.headers, validatorsOf(image, width))) {
+  const asked = headersOf(image, { shape, vary, download, cors });
+  if (isNotModified(request.headers, validatorsOf(image, shape))) {
     return new Response(null, { status: 304, headers: asked.notModified });
   }
 
-  const version = await service.version(image, width, payer);
+  const version = await service.version(image, shape, payer);
   const { size } = version;
-  const validators = validatorsOf(image, version.width);
-  const { notModified, file } = headersOf(image, { width: version.width, download, cors });
-  if (version.width !== width && isNotModified(request.headers, validators)) {
+  const validators = validatorsOf(image, version);
+  const { notModified, file } = headersOf(image, { shape: version, vary, download, cors });
+  if (isNotModified(request.headers, validators)) {
     return new Response(null, { status: 304, headers: notModified });
   }
   const headers: Record<string, string> = { ...notModified, ...file };
   if (head) {
     // One byte tells that the file is there.
-    const byte = await service.read(image, version.width, { start: 0, end: 1 });
+    const byte = await service.read(image, version, { start: 0, end: 1 });
     if (byte instanceof ReadableStream) await byte.cancel();
     headers['content-length'] = String(size);
     return new Response(null, { headers });
@@ -67,28 +70,31 @@ export async function serveImage(
   }
   if (range === null) {
     headers['content-length'] = String(size);
-    return new Response(await service.read(image, version.width), { headers });
+    return new Response(await service.read(image, version), { headers });
   }
   headers['content-length'] = String(range.end - range.start);
   headers['content-range'] = `bytes ${range.start}-${range.end - 1}/${size}`;
-  return new Response(await service.read(image, version.width, range), { status: 206, headers });
+  return new Response(await service.read(image, version, range), { status: 206, headers });
 }
 
 /** What tells one version of an image's file from another. */
-export function validatorsOf({ hash, createdAt }: ImageRecord, width: number | null): Validators {
-  return { etag: width === null ? `"${hash}"` : `"${hash}-${width}"`, modified: createdAt };
+export function validatorsOf(image: ImageRecord, { width, format }: Shape): Validators {
+  const other = width ?? (format === image.format ? null : format);
+  return { etag: other === null ? `"${image.hash}"` : `"${image.hash}-${other}"`, modified: image.createdAt };
 }
 
 /** The headers of an image's file: those that a 304 repeats, and the others. */
 export function headersOf(
   image: ImageRecord,
-  { width, download, cors }: Pick<ServeRequest, 'width' | 'download' | 'cors'>,
+  { shape, vary, download, cors }: Pick<ServeRequest, 'shape' | 'vary' | 'download' | 'cors'>,
 ): Record<'notModified' | 'file', Record<string, string>> {
-  const { filename, format, createdAt, passwordHash } = image;
+  const { filename, createdAt, passwordHash } = image;
+  const { format } = shape;
   const isPublic = passwordHash === null;
   const notModified = {
-    etag: validatorsOf(image, width).etag,
+    etag: validatorsOf(image, shape).etag,
     'cache-control': isPublic ? PUBLIC_CACHE : PRIVATE_CACHE,
+    ...(vary && { vary: 'Accept' }),
     ...(isPublic && cors && { 'access-control-allow-origin': '*' }),
   };
   const file = {

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { open, rm, truncate } from 'node:fs/promises';
 import { join } from 'node:path';
 import { AppError, invalidParameter } from '../../errors.ts';
-import { originalKey, THUMBNAIL_WIDTHS, thumbnailKey } from '../blob-keys.ts';
+import { originalKey, type Shape, shapeKey, THUMBNAIL_WIDTHS, thumbnailKey } from '../blob-keys.ts';
 import type { Codec } from '../codec/codec.ts';
 import { type ImageRecord, MEDIA_TYPES } from '../image.ts';
 import type { Quota } from '../quota.ts';
@@ -13,22 +13,20 @@ const MAX_KNOWN_SIZES = 20_000;
 /** Widest version that may be made of another one. */
 const SMALLEST = 160;
 
-/** What to send where a smaller version is asked for. */
-export interface Version {
-  /** `null`: the file as stored, which is smaller, or for which there is no room. */
-  width: number | null;
+/** What to send where another shape is asked for: that one, or the file as stored, which is smaller, or for which there is no room. */
+export interface Version extends Shape {
   /** Bytes. */
   size: number;
 }
 
-/** Smaller versions of stored images, made when they are first asked for. */
+/** Other shapes of stored images, made when they are first asked for. */
 export interface Thumbnails {
   /**
    * Makes sure that the version is there. Those who ask at the same time wait for the same conversion, which is the
-   * first one's. A version that is no smaller than the file itself is not kept. Rejects with `not_found` where the
+   * first one's. A version that is no smaller than the file itself is not kept, but as JPEG for those who read nothing else. Rejects with `not_found` where the
    * image's own file is missing, and as the codec does, but for `storage_full`.
    */
-  provide(image: ImageRecord, width: number, client: string): Promise<Version>;
+  provide(image: ImageRecord, shape: Shape, client: string): Promise<Version>;
   /** To be called when a version turned out to be missing, or was removed. */
   forget(key: string): void;
 }
@@ -49,7 +47,12 @@ export function createThumbnails({ blobs, codec, folder, quota, bytes }: Thumbna
   const sizes = new Map<string, number>();
   const making = new Map<string, Promise<number>>();
 
-  async function make(image: ImageRecord, width: number, key: string, client: string): Promise<number> {
+  async function make(
+    image: ImageRecord,
+    { width, format }: Shape,
+    key: string,
+    client: string,
+  ): Promise<number> {
     const stored = await blobs.stat(key);
     if (stored) return stored.size;
     // Before the conversion, which would be for nothing.
@@ -61,14 +64,18 @@ export function createThumbnails({ blobs, codec, folder, quota, bytes }: Thumbna
     try {
       await writeBody(input, source);
       const converted = await codec.convert(
-        { input, output, format: image.format, stripExif: true, maxWidth: width, smallest: true },
+        {
+          ...{ input, output, format, stripExif: true, smallest: true },
+          maxWidth: width ?? image.width,
+        },
         { client, purpose: 'version' },
       );
-      const size = converted.size < image.size ? converted.size : 0;
+      const isWanted = converted.size < image.size || (width === null && format === 'jpeg');
+      const size = isWanted ? converted.size : 0;
       const release = await quota?.reserve(size);
       try {
         if (size === 0) await truncate(output);
-        await blobs.put(key, output, MEDIA_TYPES[image.format]);
+        await blobs.put(key, output, MEDIA_TYPES[format]);
         await bytes.add(size);
       } finally {
         release?.();
@@ -83,9 +90,12 @@ export function createThumbnails({ blobs, codec, folder, quota, bytes }: Thumbna
    * For the smallest versions the next one that is there and at least four times as wide; else the file as stored. What an
    * encoder lost is not seen at a quarter of the size in a picture that small (bench/versions.ts); a palette would be.
    */
-  async function sourceOf(image: ImageRecord, width: number): Promise<Blob | ReadableStream<Uint8Array>> {
+  async function sourceOf(
+    image: ImageRecord,
+    width: number | null,
+  ): Promise<Blob | ReadableStream<Uint8Array>> {
     const wider =
-      image.format === 'gif' || width > SMALLEST
+      image.format === 'gif' || width === null || width > SMALLEST
         ? []
         : THUMBNAIL_WIDTHS.filter((other) => other >= 4 * width);
     const kept = wider.map((other) => thumbnailKey(image, other)).find((key) => sizes.get(key));
@@ -101,17 +111,17 @@ export function createThumbnails({ blobs, codec, folder, quota, bytes }: Thumbna
   }
 
   return {
-    async provide(image, width, client) {
-      const asStored = { width: null, size: image.size };
-      const key = thumbnailKey(image, width);
+    async provide(image, shape, client) {
+      const asStored = { width: null, format: image.format, size: image.size };
+      const key = shapeKey(image, shape);
       const known = sizes.get(key);
-      if (known !== undefined) return known === 0 ? asStored : { width, size: known };
-      const running = making.get(key) ?? make(image, width, key, client).finally(() => making.delete(key));
+      if (known !== undefined) return known === 0 ? asStored : { ...shape, size: known };
+      const running = making.get(key) ?? make(image, shape, key, client).finally(() => making.delete(key));
       making.set(key, running);
       try {
         const size = await running;
         remember(key, size);
-        return size === 0 ? asStored : { width, size };
+        return size === 0 ? asStored : { ...shape, size };
       } catch (error) {
         // Reading goes on while there is no room.
         if (error instanceof AppError && error.code === 'storage_full') return asStored;

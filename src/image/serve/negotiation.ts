@@ -1,0 +1,40 @@
+import { otherFormats, READ_EVERYWHERE } from '../blob-keys.ts';
+import { type Format, type ImageRecord, MEDIA_TYPES } from '../image.ts';
+import type { ImageService } from '../service.ts';
+
+/**
+ * The format in which a client gets an image: AVIF or WebP, the first that it names in `Accept` and that has fewer bytes than the
+ * image as stored; else the image as stored, or JPEG where the client does not name the format of that. Animations stay what
+ * they are, or become WebP. What does not exist yet is made.
+ */
+export async function negotiated(
+  service: Pick<ImageService, 'version'>,
+  image: ImageRecord,
+  accept: string | null,
+  payer: string,
+): Promise<Format> {
+  const named = acceptedTypes(accept ?? '');
+  const reads = (format: Format) => READ_EVERYWHERE.includes(format) || named.has(MEDIA_TYPES[format]);
+  const isReadable = reads(image.format);
+  if (image.frames > 1) return isReadable || !reads('webp') ? image.format : 'webp';
+  // AVIF is better than WebP, so that an image stored as AVIF is not made worse.
+  if (isReadable && image.format === 'avif') return image.format;
+  for (const format of otherFormats(image)) {
+    if (!reads(format) || (format === 'jpeg' && isReadable)) continue;
+    const version = await service.version(image, { width: null, format }, payer);
+    if (version.format === format || isReadable) return version.format;
+  }
+  return image.format;
+}
+
+/** Types that are named, and not refused by `q=0`. `image/*` says nothing of what a client really reads. */
+function acceptedTypes(accept: string): Set<string> {
+  return new Set(
+    accept
+      .toLowerCase()
+      .split(',')
+      .map((part) => part.split(';').map((piece) => piece.trim()))
+      .filter(([, ...options]) => !options.some((option) => /^q=0(\.0*)?$/.test(option)))
+      .map(([type = '']) => type),
+  );
+}
