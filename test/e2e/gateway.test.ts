@@ -144,6 +144,19 @@ describe('picpool gateway', () => {
     await gateway.stop();
   });
 
+  test('resets a TLS client whom no proxy serves, as its 200 is said already', async () => {
+    const gateway = await startGatewayProcess(world.listOf('login', 'reset'), [
+      '--no-check',
+      '--timeout',
+      '5s',
+    ]);
+    const { code, err } = await curl('-x', `127.0.0.1:${gateway.port}`, '-v', `${world.https}/`);
+    expect(err).toContain('200 Connection established');
+    expect(err).toContain('Connection reset by peer');
+    expect(code).toBe(35);
+    await gateway.stop();
+  });
+
   test('refuses targets of the own network and ports besides 80 and 443 unless told otherwise', async () => {
     const list = world.listOf('http');
     const child = await startGatewayProcess(list, ['--no-check', '--ports', '80,443']);
