@@ -4,10 +4,12 @@
  * random length; three days, at most 20,000 checks an hour, judged after the first day. For comparison: a sweep
  * over all of them each hour, which is the same number of checks.
  *
- *     bun bench/churn.ts [seed] [model ...]
+ *     bun bench/churn.ts [--share 1] [seed] [model ...]
  *
- * `model`: what the world is like, `usual` when none is named; see `MODELS`.
+ * `model`: what the world is like, `usual` when none is named; see `MODELS`. One takes two to six minutes; with a share of 0.1 it has a
+ * tenth of the proxies and of the checks, takes a tenth of the time, and varies by 0.01 from seed to seed.
  */
+import { parseArgs } from 'node:util';
 import { createLocalLocks } from '../adapters/local/locks.ts';
 import { openDatabase } from '../adapters/sqlite/database.ts';
 import { createSqliteProxies } from '../adapters/sqlite/proxies.ts';
@@ -35,8 +37,9 @@ interface Model {
   kinds: readonly Kind[];
   /** The best 256 of the first 300 stop working for six hours. */
   block?: boolean;
-  /** No judge answers for two hours. */
-  outage?: boolean;
+  /** No judge answers for so long; with `offline` no list does, either. */
+  outageMs?: number;
+  offline?: boolean;
 }
 
 const MODELS: Record<string, Model> = {
@@ -53,10 +56,22 @@ const MODELS: Record<string, Model> = {
     kinds: KINDS.slice(0, 3).map(([share, ...times]) => [share / 2, ...times]),
   },
   block: { about: '256 of the best 300 away for 6 h', proxies: 20_000, kinds: KINDS, block: true },
-  outage: { about: 'no judge for 2 h', proxies: 20_000, kinds: KINDS, outage: true },
+  outage: { about: 'no judge for 2 h', proxies: 20_000, kinds: KINDS, outageMs: 2 * HOUR },
+  offline: {
+    about: 'our own network down for 1 h',
+    proxies: 20_000,
+    kinds: KINDS,
+    outageMs: HOUR,
+    offline: true,
+  },
 };
 
-const [seed = '1', ...names] = process.argv.slice(2);
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: { share: { type: 'string', default: '1' } },
+});
+const [seed = '1', ...names] = positionals;
+const share = Number(values.share);
 const rows: Record<string, object> = {};
 let goals = true;
 for (const name of names.length > 0 ? names : ['usual']) {
@@ -64,13 +79,14 @@ for (const name of names.length > 0 ? names : ['usual']) {
   if (!model) throw new Error(`There is no model ${name}: ${Object.keys(MODELS).join(', ')}.`);
   const picpool = await run(model, Number(seed), true);
   rows[`${name}: picpool`] = picpool;
+  console.log(`${name}: ${model.about}: ${JSON.stringify(picpool)}`);
   if (name !== 'usual') continue;
   rows[`${name}: hourly sweep`] = await run(model, Number(seed), false);
   goals =
     picpool.working >= 0.95 &&
     picpool.first100 >= 0.99 &&
     picpool.listed >= 0.8 &&
-    picpool.mostChecksInAnHour <= CHECKS_PER_HOUR;
+    picpool.mostChecksInAnHour <= share * CHECKS_PER_HOUR;
 }
 console.table(rows);
 console.log(goals ? 'All goals are met.' : 'A goal is missed.');
@@ -80,7 +96,8 @@ async function run(model: Model, randomSeed: number, scheduled: boolean) {
   const random = createRandom(randomSeed);
   const clock = createFakeClock(Date.UTC(2026, 0, 1), 2);
   const startedAt = clock.now();
-  const world = createWorld(model.kinds, model.proxies, random, startedAt);
+  const count = Math.round(share * model.proxies);
+  const world = createWorld(model.kinds, count, random, startedAt);
   const database = await openDatabase(bunRuntime.openSqlite, ':memory:');
   const store = createSqliteProxies(database, { random });
   const network = createNetwork(world, random, clock);
@@ -91,8 +108,10 @@ async function run(model: Model, randomSeed: number, scheduled: boolean) {
     locks: createLocalLocks(),
     checker: network.checker,
     async readSource(_source, { onCandidate }) {
+      if (network.isOffline)
+        return { found: 0, rejected: 0, bytes: 0, error: 'could not be reached', reached: false };
       for (const ip of world.addresses) onCandidate('socks5', ip, 8080, null, null);
-      return { found: model.proxies, rejected: 0, bytes: 0, error: null, reached: true };
+      return { found: count, rejected: 0, bytes: 0, error: null, reached: true };
     },
     sources: [{ name: 'list', url: 'https://list.example/', format: 'lines', protocol: 'socks5' }],
     countryOf: () => 'ZZ',
@@ -103,7 +122,7 @@ async function run(model: Model, randomSeed: number, scheduled: boolean) {
     refreshOnStart: true,
     refreshBudgetMs: 3 * MINUTE,
     concurrency: 1000,
-    checksPerHour: PACE,
+    checksPerHour: share * PACE,
     deadRetentionMs: 7 * DAY,
     maxPool: 200_000,
   });
@@ -113,7 +132,7 @@ async function run(model: Model, randomSeed: number, scheduled: boolean) {
   // The first refresh has used up the checks of the first hour, so the re-checks begin with the second.
   if (scheduled) service.start();
   const seen = { listed: 0, listedWorking: 0, working: 0, first: 0, firstWorking: 0, leastWorking: 1 };
-  let afterOutage = 0;
+  let outage = {};
   for (let at = HOUR; at < 3 * DAY; at += 7 * MINUTE) {
     if (Math.floor(at / HOUR) !== Math.floor((at - 7 * MINUTE) / HOUR))
       await service.refresh({ all: !scheduled });
@@ -131,7 +150,7 @@ async function run(model: Model, randomSeed: number, scheduled: boolean) {
     leastWorking: round(seen.leastWorking),
     first100: round(seen.firstWorking / seen.first),
     listed: round(seen.listedWorking / seen.working),
-    ...(model.outage && { afterOutage: round(afterOutage) }),
+    ...outage,
     checksPerHour: Math.round(network.checks() / 72),
     mostChecksInAnHour: network.mostInAnHour(),
   };
@@ -141,23 +160,40 @@ async function run(model: Model, randomSeed: number, scheduled: boolean) {
     if (model.block)
       world.block(
         (await listed())
-          .slice(0, 300)
+          .slice(0, share * 300)
           .filter((_, n) => n % 7 !== 0)
-          .slice(0, 256),
+          .slice(0, share * 256),
         now + 6 * HOUR,
       );
-    if (!model.outage) return;
+    if (model.outageMs === undefined) return;
+    const before = await state();
     network.judge = 'down';
-    await clock.advance(2 * HOUR);
+    network.isOffline = model.offline ?? false;
+    await clock.advance(model.outageMs);
     network.judge = 'up';
+    network.isOffline = false;
+    // A refresh that has failed is tried again within five minutes, and may check for three.
     await clock.advance(10 * MINUTE);
-    const working = (await listed()).map((ip) => (world.works(ip, clock.now()) ? 1 : 0));
-    afterOutage = sum(working) / working.length;
+    const after = await state();
+    outage = {
+      beforeOutage: before.working,
+      afterOutage: after.working,
+      listedBefore: before.listed,
+      listedAfter: after.listed,
+    };
+  }
+
+  /** Of what is listed, how much works; of what works, how much is listed. */
+  async function state(): Promise<{ working: number; listed: number }> {
+    const now = clock.now();
+    const working = sum((await listed()).map((ip) => (world.works(ip, now) ? 1 : 0)));
+    const all = world.addresses.filter((ip) => world.works(ip, now)).length;
+    return { working: round(working / (await listed()).length), listed: round(working / all) };
   }
 
   async function listed(): Promise<string[]> {
     const filter = { status: 'alive' } as const;
-    const { items } = await service.list({ filter, sort: 'dependable', offset: 0, limit: model.proxies });
+    const { items } = await service.list({ filter, sort: 'dependable', offset: 0, limit: count });
     return items.map(({ ip }) => ip);
   }
 
@@ -182,11 +218,14 @@ function createNetwork(world: World, random: () => number, clock: ReturnType<typ
   let checks = 0;
   const network: {
     judge: 'up' | 'down';
+    /** No list can be reached. */
+    isOffline: boolean;
     checks: () => number;
     mostInAnHour: () => number;
     checker: Checker;
   } = {
     judge: 'up',
+    isOffline: false,
     checks: () => checks,
     mostInAnHour: () => most,
     checker: {

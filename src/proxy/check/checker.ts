@@ -169,6 +169,12 @@ export function createChecker(options: CheckerOptions): Checker {
     monotonic,
   });
 
+  /** Of what a check has failed with that is not the proxy's fault. */
+  function note(error: unknown): void {
+    if (!(error instanceof CheckFault)) log('error', 'check failed unexpectedly', { error });
+    else if (error.code === 'exhausted') warnExhausted();
+  }
+
   function warnExhausted(): void {
     if (monotonic() - warnedAt < WARN_GAP_MS) return;
     warnedAt = monotonic();
@@ -190,24 +196,19 @@ export function createChecker(options: CheckerOptions): Checker {
       if (room !== undefined) await room;
       const wasStarved = overload.watch();
       const startedAt = monotonic();
-      const result = await checkNow(endpoint, signal);
+      let result = UNKNOWN;
+      try {
+        result = await interrogate(endpoint, signal);
+      } catch (error) {
+        note(error);
+      }
       overload.leave();
+      if (closed || signal?.aborted) return UNKNOWN;
       // What ran out of time while this machine had none is put back.
       const suspect = result.verdict === 'dead' ? result.error === 'timeout' : result.verdict === 'unknown';
-      if (!suspect || n === MOST_PUT_BACK || closed || signal?.aborted) return result;
+      if (!suspect || n === MOST_PUT_BACK) return result;
       if (judges.isSlow(startedAt, timeoutMs)) overload.shrink();
       else if (!wasStarved()) return result;
-    }
-  }
-
-  async function checkNow(endpoint: Dialled, signal: AbortSignal | undefined): Promise<CheckResult> {
-    try {
-      const result = await interrogate(endpoint, signal);
-      return closed || signal?.aborted ? UNKNOWN : result;
-    } catch (error) {
-      if (error instanceof CheckFault && error.code === 'exhausted') warnExhausted();
-      else if (!(error instanceof CheckFault)) log('error', 'check failed unexpectedly', { error });
-      return UNKNOWN;
     }
   }
 

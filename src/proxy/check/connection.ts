@@ -12,6 +12,8 @@ export interface ConnectionOptions {
   timeoutMs: number;
   /** A clock in ms that never goes back. */
   monotonic: () => number;
+  /** Whoever holds the connections ends it by this. */
+  signal?: AbortSignal | undefined;
   /** Closes the connection and calls `tell`, soon. */
   finish: (connection: Connection, tell: () => void) => void;
 }
@@ -49,6 +51,7 @@ export interface Connection {
   /** True when its time is over at `now`, on the monotonic clock. */
   isLate(now: number): boolean;
   readonly isClosed: boolean;
+  readonly signal: AbortSignal | undefined;
   /** Ends it from outside: the conversation rejects with this fault. */
   abort(code: FaultCode): void;
   /** Releases the sockets, once the conversation has ended. */
@@ -63,6 +66,7 @@ export function openConnection(options: ConnectionOptions): Connection {
 /** A class, as thousands are made in a second: a closure for each method would cost as much as the conversation. */
 class SocketConnection implements Connection {
   turnsBegun = 0;
+  readonly signal: AbortSignal | undefined;
   readonly #socket: Socket;
   readonly #monotonic: () => number;
   readonly #finish: ConnectionOptions['finish'];
@@ -85,7 +89,8 @@ class SocketConnection implements Connection {
   #lastByteAt: number;
   #deadline: number;
 
-  constructor({ socket, connectTimeoutMs, timeoutMs, monotonic, finish }: ConnectionOptions) {
+  constructor({ socket, connectTimeoutMs, timeoutMs, monotonic, signal, finish }: ConnectionOptions) {
+    this.signal = signal;
     this.#socket = socket;
     this.#current = socket;
     this.#monotonic = monotonic;

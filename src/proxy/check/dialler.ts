@@ -47,31 +47,27 @@ export function createDialler(options: DiallerOptions): Dialler {
   let closed = false;
 
   /** Begins a connection on which a conversation must be held, as that closes it. */
-  function begin(address: string, port: number): Connection {
-    if (closed) throw new CheckFault('aborted', 'closed');
+  function begin(address: string, port: number, signal?: AbortSignal): Connection {
     const socket = dial(address, port);
-    const connection = openConnection({ socket, connectTimeoutMs, timeoutMs, monotonic, finish });
+    const connection = openConnection({ socket, connectTimeoutMs, timeoutMs, monotonic, signal, finish });
     live.add(connection);
     return connection;
   }
 
   return {
     async hold(address, port, conversation) {
+      if (closed) throw new CheckFault('aborted', 'closed');
       return begin(address, port).hold(conversation);
     },
     async holdWith(proxy, conversation, signal) {
-      if (closed) return { failed: 'aborted', committed: false };
-      const connection = begin(proxy.ip, proxy.port);
-      const onAbort = () => connection.abort('aborted');
-      signal?.addEventListener('abort', onAbort, { once: true });
+      if (closed || signal?.aborted) return { failed: 'aborted', committed: false };
+      const connection = begin(proxy.ip, proxy.port, signal);
       try {
         const said = await connection.hold(conversation);
         return { said, times: connection.times() };
       } catch (error) {
         if (!(error instanceof CheckFault)) throw error;
         return { failed: error.code, committed: isCommitted(proxy, connection.turnsBegun) };
-      } finally {
-        signal?.removeEventListener('abort', onAbort);
       }
     },
     close() {

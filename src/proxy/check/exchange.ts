@@ -71,10 +71,10 @@ export function askDirectly<T>(request: Request<T>): Conversation<T> {
 
 /** Asks over a connection to a proxy. */
 export function askThrough<T>({ protocol, login = null }: Dialled, request: Request<T>): Conversation<T> {
-  const { target, extra = '' } = request;
+  const { target } = request;
   switch (protocol) {
     case 'http':
-      return [ask(`http://${target.authority}`, { ...request, extra: `${loginLine(login)}${extra}` })];
+      return [ask(`http://${target.authority}`, request, loginLine(login))];
     case 'https':
       return [connectHttp(target, login), ...securedFor(request), ask('', request)];
     case 'socks4':
@@ -98,9 +98,9 @@ function securedFor({ target, secureContext }: Request<unknown>): Secured[] {
   return target.scheme === 'https' ? [{ secure: target.host, context: secureContext }] : [];
 }
 
-function ask<T>(origin: string, { target, path, extra = '', hear }: Request<T>): Spoken<T> {
+function ask<T>(origin: string, { target, path, extra = '', hear }: Request<T>, login = ''): Spoken<T> {
   return {
-    say: `GET ${origin}${path} HTTP/1.1\r\nHost: ${target.authority}\r\n${HEADER_LINES}${extra}Connection: close\r\n\r\n`,
+    say: `GET ${origin}${path} HTTP/1.1\r\nHost: ${target.authority}\r\n${HEADER_LINES}${login}${extra}Connection: close\r\n\r\n`,
     hear,
   };
 }

@@ -166,15 +166,16 @@ function chunkSize(line: string): number {
 /** Status line and headers. A line break that is not CR LF could be read in two ways, so it may not be there. */
 const HEAD = /^HTTP\/1\.[01] ([1-5]\d\d)(?: [^\r\n]*)?(?:\r\n[^:\r\n]+:[^\r\n]*)*$/;
 
-/** The only headers that matter here, in lower case: those that frame the body, its place in a file, and when to come again. */
+/** The only headers that matter here: those that frame the body, its place in a file, and when to come again. */
 const FRAMING =
-  /\r\n(?:content-length|transfer-encoding|content-encoding|content-range|retry-after)[ \t]*:[^\r\n]*/g;
+  /\r\n(?:content-length|transfer-encoding|content-encoding|content-range|retry-after)[ \t]*:[^\r\n]*/gi;
 
 function parseHead(text: string): Head {
   const status = HEAD.exec(text)?.[1];
   if (status === undefined) throw new CheckFault('protocol_error', 'not the head of an HTTP answer');
   const headers = new Map<string, string>();
-  for (const line of text.toLowerCase().match(FRAMING) ?? []) {
+  for (const found of text.match(FRAMING) ?? []) {
+    const line = found.toLowerCase();
     const colon = line.indexOf(':');
     const name = line.slice(2, colon).trimEnd();
     const value = line.slice(colon + 1).trim();

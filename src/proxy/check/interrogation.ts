@@ -2,7 +2,8 @@ import type { SecureContext } from 'node:tls';
 import { isGloballyRoutable } from '../../lib/address.ts';
 import { type CheckError, type CheckResult, type Dialled, formatUrl } from '../proxy.ts';
 import { compareHeaders, showsUsualHeaders } from './compare.ts';
-import type { Dialler } from './dialler.ts';
+import type { Connection } from './connection.ts';
+import type { Dialler, Held } from './dialler.ts';
 import { type Echo, readEcho } from './echo.ts';
 import { askThrough, pathWith } from './exchange.ts';
 import { CheckFault, type FaultCode } from './fault.ts';
@@ -38,8 +39,8 @@ export interface InterrogationOptions {
 /** What a judge has said about a proxy. */
 interface Passed {
   judge: Judge;
-  proven: boolean;
-  result: Omit<Extract<CheckResult, { verdict: 'alive' }>, 'proof'>;
+  /** Proven by no more than that. */
+  result: Extract<CheckResult, { verdict: 'alive' }>;
 }
 
 /** A proxy failed, and that was neither the judge's nor our fault. */
@@ -51,6 +52,8 @@ interface Failed {
 }
 
 type Opinion = Passed | Failed;
+
+type Times = ReturnType<Connection['times']>;
 
 const UNKNOWN: CheckResult = { verdict: 'unknown', error: 'judge_down' };
 
@@ -64,33 +67,31 @@ export function createInterrogation(
   const { dialler, judges, relays, allowPrivate, secureContext, monotonic } = options;
   const prove = createRelayProof(options);
 
-  /** One exchange with one judge. */
-  async function ask(
+  function ask(
     endpoint: Dialled,
-    judge: Judge,
+    { remote: { target } }: Judge,
+    token: string | null,
     signal: AbortSignal | undefined,
-  ): Promise<Opinion | { failed: FaultCode; committed: boolean }> {
-    const { target } = judge.remote;
-    const token = judge.scheme === 'https' ? null : options.randomToken();
+  ): Promise<Held<HttpAnswer>> {
     const request = {
       target,
       path: pathWith(target, token ?? ''),
       hear: answerReader(options.maxBytes),
       secureContext,
     };
-    const startedAt = monotonic();
-    const held = await dialler.holdWith(endpoint, askThrough(endpoint, request), signal);
-    if ('failed' in held) return held;
-    const { said, times } = held;
-    const echo = readAnswer(judge, said, token);
+    return dialler.holdWith(endpoint, askThrough(endpoint, request), signal);
+  }
+
+  function opinionOf(endpoint: Dialled, judge: Judge, echo: Echo | null, times: Times): Opinion {
     if (echo === null) return { judge, error: 'bad_answer', doubtful: true };
     if (isOwnExit(endpoint, echo)) return { judge, error: 'wrong_exit', doubtful: false };
-    judges.accepted(judge, startedAt);
+    const { anonymity, tampering } = seen(judge, echo);
+    const { connectMs, firstByteMs, totalMs } = times;
+    const proof = judge.scheme === 'https' ? 'tls' : echo.proven ? 'signed' : 'echoed';
     const exitIp = echo.address;
     return {
       judge,
-      proven: echo.proven,
-      result: { verdict: 'alive', ...times, exitIp, ...seen(judge, echo) },
+      result: { verdict: 'alive', connectMs, firstByteMs, totalMs, exitIp, anonymity, tampering, proof },
     };
   }
 
@@ -142,7 +143,7 @@ export function createInterrogation(
     return judges.confirm(judge, since);
   }
 
-  /** What a judge on another host than `avoid` says; `null` where none can say anything. */
+  /** What a judge, on another host than `avoid`, says; `null` where none can say anything. */
   async function hear(
     endpoint: Dialled,
     scheme: Scheme,
@@ -153,10 +154,15 @@ export function createInterrogation(
     for (let n = 0; n < MOST_JUDGES; n++) {
       const judge = judges.next(scheme, avoid) ?? (await judges.find(scheme, avoid));
       if (judge === null || signal?.aborted) return null;
+      const token = scheme === 'https' ? null : options.randomToken();
       const startedAt = monotonic();
-      const opinion = await ask(endpoint, judge, signal);
-      if ('judge' in opinion) return opinion;
-      const { failed, committed } = opinion;
+      const held = await ask(endpoint, judge, token, signal);
+      if ('said' in held) {
+        const opinion = opinionOf(endpoint, judge, readAnswer(judge, held.said, token), held.times);
+        if ('result' in opinion) judges.accepted(judge, startedAt);
+        return opinion;
+      }
+      const { failed, committed } = held;
       if (failed === 'aborted' || failed === 'exhausted') throw new CheckFault(failed, 'nothing can be said');
       if (await isProxysFault(judge, failed, committed, startedAt)) {
         return { judge, error: failed, doubtful: committed && Math.random() < SECOND_OPINIONS };
@@ -165,14 +171,13 @@ export function createInterrogation(
     return null;
   }
 
-  /** Hears one judge, and another one where the first has refused what may be a good proxy. */
-  async function judge(
+  /** Hears another judge where the first has refused what may be a good proxy. */
+  async function hearAnother(
     endpoint: Dialled,
     scheme: Scheme,
+    first: Failed,
     signal: AbortSignal | undefined,
   ): Promise<Opinion | null> {
-    const first = await hear(endpoint, scheme, signal);
-    if (first === null || 'result' in first || !first.doubtful) return first;
     const second = await hear(endpoint, scheme, signal, first.judge.host);
     if (second === null) {
       // There is no other: its word counts where it has one for us.
@@ -187,15 +192,16 @@ export function createInterrogation(
     const tunnels = endpoint.protocol !== 'http';
     const scheme = endpoint.protocol === 'https' || (tunnels && judges.has('https')) ? 'https' : 'http';
     const key = formatUrl(endpoint);
-    const opinion = await judge(endpoint, scheme, signal);
+    let opinion = await hear(endpoint, scheme, signal);
+    if (opinion !== null && 'error' in opinion && opinion.doubtful)
+      opinion = await hearAnother(endpoint, scheme, opinion, signal);
     if (opinion === null) return UNKNOWN;
     if (!('result' in opinion)) {
       relays.forget(key);
       return { verdict: 'dead', error: opinion.error };
     }
-    const { result, proven } = opinion;
-    if (scheme === 'https') return { ...result, proof: 'tls' };
-    if (proven) return { ...result, proof: 'signed' };
+    const { result } = opinion;
+    if (result.proof !== 'echoed') return result;
     if (relays.has(key)) return { ...result, proof: 'relayed' };
     const proof = await prove(endpoint, signal);
     if (proof === 'relayed') relays.add(key);

@@ -123,11 +123,20 @@ export function createJudges(options: JudgesOptions): Judges {
     own = new Set([...ownAddresses, ...entries.flatMap(({ remote }) => remote.said?.address ?? [])]);
   }
 
+  /** The best there are of those that answer: our own of plain HTTP, then those that are not left out. */
   function usable(scheme: Scheme, avoid: string | undefined): Entry[] {
-    const up = byScheme[scheme].filter(({ remote, host }) => remote.up && host !== avoid);
-    const trusted = up.filter(({ remote }) => !remote.standing.isLeftOut());
-    const signed = scheme === 'http' ? trusted.filter(({ remote }) => remote.said?.proven) : [];
-    return [signed, trusted, up].find((some) => some.length > 0) ?? [];
+    let found: Entry[] = [];
+    let best = 0;
+    for (const entry of byScheme[scheme]) {
+      const { remote, host } = entry;
+      if (!remote.up || host === avoid) continue;
+      const worth = remote.standing.isLeftOut() ? 0 : scheme === 'http' && remote.said?.proven ? 2 : 1;
+      if (worth < best) continue;
+      if (worth > best) found = [];
+      best = worth;
+      found.push(entry);
+    }
+    return found;
   }
 
   /** Asks again what was not asked for long, in the background. */

@@ -2,6 +2,7 @@ import type { Connection } from './connection.ts';
 
 /** The connections that stand, and what ends them when their time is over. */
 export interface OpenConnections {
+  /** From now on it is ended when its time or its signal says so. */
   add(connection: Connection): void;
   /**
    * Closes the connection and tells what came of it at the end of this turn of the event loop, with all others that are done by
@@ -20,6 +21,22 @@ export function createOpenConnections(tickMs: number, monotonic: () => number): 
   let all: Connection[] = [];
   let finished: { connection: Connection; tell: () => void }[] = [];
   let timer: NodeJS.Timeout | undefined;
+  /** Signals that are listened to, once for all connections: a thousand listeners of one are looked through for each that leaves. */
+  const heard = new WeakSet<AbortSignal>();
+
+  function abort(wanted: (connection: Connection) => boolean): void {
+    for (const connection of all) {
+      if (!connection.isClosed && wanted(connection)) connection.abort('aborted');
+    }
+  }
+
+  function listenTo(signal: AbortSignal): void {
+    if (heard.has(signal)) return;
+    heard.add(signal);
+    signal.addEventListener('abort', () => abort((connection) => connection.signal === signal), {
+      once: true,
+    });
+  }
 
   function expireLate(late: Connection[]): void {
     const now = monotonic();
@@ -49,13 +66,12 @@ export function createOpenConnections(tickMs: number, monotonic: () => number): 
   return {
     add(connection) {
       all.push(connection);
+      if (connection.signal) listenTo(connection.signal);
       timer ??= setInterval(tick, tickMs);
     },
     finish(connection, tell) {
       if (finished.push({ connection, tell }) === 1) setImmediate(endTurn);
     },
-    abortAll() {
-      for (const connection of all) if (!connection.isClosed) connection.abort('aborted');
-    },
+    abortAll: () => abort(() => true),
   };
 }

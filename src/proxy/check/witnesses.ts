@@ -124,6 +124,7 @@ export function createWitnesses(options: WitnessesOptions): Witnesses {
 
   return {
     async challenge(avoid) {
+      if (witnesses.length === 0) return null;
       renew();
       if (usable(avoid).length === 0) {
         const asked = witnesses.filter(({ remote, host }) => remote.isBusy() && host !== avoid);
