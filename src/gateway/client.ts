@@ -75,7 +75,7 @@ export class Client implements TcpListener, Caller {
 
   received(bytes: Uint8Array): void {
     this.inbox.add(asBuffer(bytes));
-    if (this.inbox.view().length > MOST_AHEAD_BYTES && !this.#paused) {
+    if (this.inbox.size > MOST_AHEAD_BYTES && !this.#paused) {
       this.#paused = true;
       this.socket.pause();
     }
@@ -114,7 +114,7 @@ export class Client implements TcpListener, Caller {
   /** Takes so many bytes of what has come. */
   take(count: number): Buffer {
     const bytes = this.inbox.take(count) ?? Buffer.alloc(0);
-    if (this.#paused && this.inbox.view().length <= MOST_AHEAD_BYTES) {
+    if (this.#paused && this.inbox.size <= MOST_AHEAD_BYTES) {
       this.#paused = false;
       this.socket.resume();
     }

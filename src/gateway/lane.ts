@@ -187,7 +187,8 @@ export class Lane {
   #best(set: Draw<Member>, suits: Suits, chance: Leaning['chance']): Member | undefined {
     let best: Member | undefined;
     let least = Number.POSITIVE_INFINITY;
-    for (let draw = 0; draw < (chance ? COMPARED : 2); draw++) {
+    const draws = Math.min(set.size, chance ? COMPARED : 2);
+    for (let draw = 0; draw < draws; draw++) {
       const member = this.#draw(set, suits);
       if (!member) return best;
       const cost = this.#cost(member, chance?.(member) ?? this.score(member));

@@ -28,6 +28,7 @@ const LOCAL_NAME = /(^|\.)(localhost|local|internal|intranet|lan|home|corp|home\
 export function readTarget(host: string, port: number): Target | null {
   if (!Number.isInteger(port) || port < 1 || port > 65_535) return null;
   if (/^[a-z][a-z0-9-]*(\.[a-z0-9-]+)*\.[a-z]+$/.test(host)) return { host, address: null, port };
+  if (canonicalAddress(host) === host) return { host, address: host, port };
   const bare = host.replace(/^\[|\]$/g, '');
   const url = `http://${bare.includes(':') ? `[${bare}]` : bare}/`;
   if (/[/\\@?#\s%]/.test(bare) || !URL.canParse(url)) return null;

@@ -55,7 +55,7 @@ export function openTunnel(options: TunnelOptions): void {
     return;
   }
   client.socket.write(voice.yes(session?.headers() ?? []));
-  let timer = setTimeout(go, SILENT_CLIENT_MS);
+  let timer = setTimeout(() => go(null), SILENT_CLIENT_MS);
   let patient = false;
   client.onLeft = () => clearTimeout(timer);
   client.onBytes = () => look();
@@ -67,17 +67,15 @@ export function openTunnel(options: TunnelOptions): void {
       if (patient) return;
       patient = true;
       clearTimeout(timer);
-      timer = setTimeout(go, HELLO_MS);
+      timer = setTimeout(() => go(null), HELLO_MS);
       return;
     }
-    go();
+    go('bytes' in opening ? opening : null);
   }
 
-  function go(): void {
+  function go(opening: Repeatable | null): void {
     clearTimeout(timer);
-    const opening = readTunnelOpening(client.inbox.view());
-    const whole = opening.kind === 'hello' || opening.kind === 'request';
-    connect(options, { opening: whole ? opening : null, answered: true, startedAt });
+    connect(options, { opening, answered: true, startedAt });
   }
 }
 
@@ -173,7 +171,8 @@ function isDistrust({ up, endedBy }: RelayReport, ms: number): boolean {
 }
 
 function answerJudge({ engine }: Desk, upstream: Upstream, method: string): Plan['judge'] {
-  const certain = upstream.proven.plain || engine.lanes.plain.trusts(upstream);
+  // Who relays plain requests may still have a page of its own for whoever asks for a tunnel.
+  const certain = upstream.proven.tunnel || engine.lanes.tunnel.trusts(upstream);
   return (received) => judgeAnswer(received, method, certain);
 }
 

@@ -144,6 +144,20 @@ describe('picpool gateway', () => {
     await gateway.stop();
   });
 
+  test('hands on no page of a proxy that relays plain requests and lies in tunnels', async () => {
+    const gateway = await startGatewayProcess(world.listOf('liar', 'http', 'http'), ['--no-check']);
+    const pages = async (scheme: string, times: number) => {
+      const urls = Array.from({ length: times }, () => `${world.http}/`);
+      const found: string[] = [];
+      for (const url of urls)
+        found.push((await curl('-x', `${scheme}://127.0.0.1:${gateway.port}`, url)).out.toString());
+      return new Set(found);
+    };
+    expect(await pages('http', 12)).toEqual(new Set([TARGET_PAGE]));
+    expect(await pages('socks5h', 8)).toEqual(new Set([TARGET_PAGE]));
+    await gateway.stop();
+  });
+
   test('resets a TLS client whom no proxy serves, as its 200 is said already', async () => {
     const gateway = await startGatewayProcess(world.listOf('login', 'reset'), [
       '--no-check',
