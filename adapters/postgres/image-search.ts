@@ -6,8 +6,8 @@ import type { PostgresConnection, Value } from './connection.ts';
 import { askedGrams } from './image-grams.ts';
 import { behind, placeOf, RECORD } from './image-rows.ts';
 
-/** How far a search goes in the list before it asks the index, in rows: a few milliseconds. */
-const WINDOW = 5000;
+/** How far a search goes in the list before it asks the index, in rows: a millisecond. */
+const WINDOW = 1000;
 /** It goes so many windows further where it has met enough matches to fill its page on the way. */
 const FURTHER = 40;
 /** How long matches are counted whose number is not known yet, in ms. */

@@ -83,10 +83,12 @@ async function initialise(data: string): Promise<void> {
   ]);
 }
 
-/** The server that `TEST_POSTGRES_URL` names, or a fresh one. */
-export async function sharedPostgres(): Promise<Pick<Service, 'url' | 'stop'>> {
+/** The server that `TEST_POSTGRES_URL` names, or a fresh one with these settings. */
+export async function sharedPostgres(
+  settings: Record<string, string> = {},
+): Promise<Pick<Service, 'url' | 'stop'>> {
   const url = process.env.TEST_POSTGRES_URL;
-  return url ? { url, stop: async () => {} } : startPostgres();
+  return url ? { url, stop: async () => {} } : startPostgres(settings);
 }
 
 export interface PostgresUser {

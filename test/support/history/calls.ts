@@ -13,7 +13,7 @@ export type Call =
   /** What a copy says of the last refresh. */
   | { kind: 'refresh'; copy: string; job: string; start: number; end: number; running: boolean };
 
-/** What Redis was told about leases, in its order. */
+/** What the store of records was told about leases, in its order. */
 export type LeaseEvent =
   | { kind: 'grant'; lock: string; owner: string; token: number }
   /** A write in the name of a lease, and whether it changed anything. */

@@ -5,12 +5,13 @@ import type { LeaseEvent } from './calls.ts';
 const LOCK = /:lock:([^}]+)\}:(owner|token)$/;
 const READS = /^(H?M?GET|HGETALL|HEXISTS|HLEN|EXISTS|ZCARD|ZSCORE|ZRANGE|TIME)$/i;
 
-/** What a Redis server that is not restarted is told about leases, from now on. */
+/** What a store of records is told about leases, from now on. */
 export interface Monitor {
   /** Ends it. */
-  stop(): LeaseEvent[];
+  stop(): Promise<LeaseEvent[]>;
 }
 
+/** Of a Redis server that is not restarted. */
 export async function startMonitor(port: number): Promise<Monitor> {
   const socket = connect(port, '127.0.0.1');
   await once(socket, 'connect');
@@ -21,7 +22,7 @@ export async function startMonitor(port: number): Promise<Monitor> {
   socket.on('error', () => {});
   socket.write('MONITOR\r\n');
   return {
-    stop() {
+    async stop() {
       socket.destroy();
       return leaseEvents(text.split('\r\n'));
     },

@@ -4,7 +4,6 @@ import { until } from '../services.ts';
 import type { History } from './calls.ts';
 import { type Clients, createClients, type Known } from './clients.ts';
 import { judge } from './judge.ts';
-import { startMonitor } from './monitor.ts';
 import { makeTrouble, type Troubles } from './trouble.ts';
 import type { HistoryWorld } from './world.ts';
 
@@ -22,7 +21,7 @@ export async function runHistory(
   world: HistoryWorld,
   { seconds, random }: { seconds: number; random: () => number },
 ): Promise<HistoryReport> {
-  const monitor = await startMonitor(world.redisPort);
+  const monitor = await world.monitor();
   const clients = createClients(world, random);
   const ending = new AbortController();
   const trouble = makeTrouble(world, random, ending.signal);
@@ -32,7 +31,7 @@ export async function runHistory(
   const troubles = await trouble;
   await using;
   const end = await lookAtTheEnd(world, clients);
-  const history = { calls: clients.calls, leases: monitor.stop() };
+  const history = { calls: clients.calls, leases: await monitor.stop() };
   return { history, troubles, faults: [...end, ...clients.unexpected, ...judge(history)] };
 }
 

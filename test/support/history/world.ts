@@ -1,21 +1,23 @@
 import { join } from 'node:path';
 import { type Copy, type Fleet, startFleet } from '../fleet.ts';
 import { type StoredFiles, storedFiles } from '../loss/files.ts';
-import { withPrefix } from '../redis.ts';
 import { startRefreshWorld } from '../refresh-world.ts';
 import { type Relay, startRelay } from '../relay.ts';
 import { withFolderOfItsOwn } from '../s3.ts';
-import { S3_CREDENTIALS, startRedis, startS3 } from '../services.ts';
+import { S3_CREDENTIALS, startS3 } from '../services.ts';
+import type { Monitor } from './monitor.ts';
+import { type RecordsKind, startRecords } from './records.ts';
 
 /** Of the administrator, who may refresh as often as he likes. */
 const TOKEN = 'the-token-of-the-administrator';
 export const ADMIN = { authorization: `Bearer ${TOKEN}` };
 
-/** Copies whose links to Redis and S3 can be disturbed, and a pool of proxies that takes seconds to refresh. */
+/** Copies whose links to their stores can be disturbed, and a pool of proxies that takes seconds to refresh. */
 export interface HistoryWorld {
   fleet: Fleet;
-  redisPort: number;
-  /** Of each copy, to Redis and to S3. */
+  /** Watches the leases. */
+  monitor(): Promise<Monitor>;
+  /** Of each copy, to the records and to S3. */
   links: Relay[];
   files: StoredFiles;
   /** The copy that has checked a proxy last. */
@@ -27,20 +29,25 @@ export interface HistoryWorld {
 export async function startHistoryWorld(
   copies: number,
   commandOf?: Parameters<typeof startFleet>[2],
+  kind: RecordsKind = 'redis',
 ): Promise<HistoryWorld> {
-  const [redis, s3, pool] = await Promise.all([startRedis(), startS3(), startRefreshWorld({ silent: 40 })]);
-  const [redisPort, s3Port] = [Number(new URL(redis.url).port), Number(new URL(s3.endpoint).port)];
-  const toRedis = await Promise.all(Array.from({ length: copies }, () => startRelay(redisPort)));
+  const [records, s3, pool] = await Promise.all([
+    startRecords(kind),
+    startS3(),
+    startRefreshWorld({ silent: 40 }),
+  ]);
+  const s3Port = Number(new URL(s3.endpoint).port);
+  const toRecords = await Promise.all(Array.from({ length: copies }, () => startRelay(records.port)));
   const toS3 = await Promise.all(Array.from({ length: copies }, () => startRelay(s3Port)));
-  const links = [...toRedis, ...toS3];
-  const [records, blobs] = [withPrefix(redis.url), withFolderOfItsOwn(s3.url)];
+  const links = [...toRecords, ...toS3];
+  const blobs = withFolderOfItsOwn(s3.url);
   const through = (url: string, port: number, link: Relay | undefined) =>
     url
       .replace(`127.0.0.1:${port}`, `127.0.0.1:${link?.port}`)
       .replace(`127.0.0.1%3A${port}`, `127.0.0.1%3A${link?.port}`);
   const envOf = (incarnation: number) => ({
     ...pool.envOf(incarnation),
-    METADATA_URL: through(records, redisPort, toRedis[incarnation % copies]),
+    METADATA_URL: through(records.url, records.port, toRecords[incarnation % copies]),
     BLOBS_URL: through(blobs, s3Port, toS3[incarnation % copies]),
     AWS_ACCESS_KEY_ID: S3_CREDENTIALS.accessKeyId,
     AWS_SECRET_ACCESS_KEY: S3_CREDENTIALS.secretAccessKey,
@@ -51,7 +58,7 @@ export async function startHistoryWorld(
   const fleet = await startFleet(Array<'bun'>(copies).fill('bun'), envOf, commandOf);
   return {
     fleet,
-    redisPort,
+    monitor: records.monitor,
     links,
     files: storedFiles(join(s3.folder, new URL(blobs).pathname.slice(1)), (path) =>
       path.replaceAll('!', '/'),
@@ -61,7 +68,7 @@ export async function startHistoryWorld(
       await fleet.stop();
       await pool.stop();
       await Promise.all(links.map((link) => link.stop()));
-      await Promise.all([redis.stop(), s3.stop()]);
+      await Promise.all([records.stop(), s3.stop()]);
     },
   };
 }
