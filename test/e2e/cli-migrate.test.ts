@@ -7,6 +7,8 @@ import { bunRuntime } from '../../src/runtime/bun.ts';
 import { cli } from '../support/cli.ts';
 import { photo } from '../support/images.ts';
 import { json } from '../support/json.ts';
+import { withSchema } from '../support/postgres.ts';
+import { sharedPostgres } from '../support/postgres-server.ts';
 import { drafts } from '../support/records.ts';
 import { withPrefix } from '../support/redis.ts';
 import { withFolderOfItsOwn } from '../support/s3.ts';
@@ -102,6 +104,38 @@ test('everything is copied to Redis and S3, where a server goes on with it', asy
   const locked = `${server.url}/i/${ids[0]}.webp`;
   expect((await fetch(locked)).status).toBe(401);
   expect((await fetch(locked, { headers: { 'x-image-password': PASSWORD } })).status).toBe(200);
+});
+
+test('records go to Postgres, on to Redis, and back from there', async () => {
+  const [postgres, redis] = await Promise.all([sharedPostgres(), sharedRedis()]);
+  ends.push(postgres.stop, redis.stop);
+  const files = `file:${env.DATA_DIR}/images`;
+  const [there, further] = [withSchema(postgres.url), withPrefix(redis.url)];
+  const own = `sqlite:${join(folder, 'back')}/new.db`;
+  const steps = [
+    [`sqlite:${env.DATA_DIR}/picpool.db`, there],
+    [there, further],
+    [further, withSchema(postgres.url)],
+    [there, own],
+  ] as const;
+  for (const [from, to] of steps) {
+    const args = ['migrate', '--from-metadata', from, '--from-blobs', files, '--to-metadata', to];
+    const { code, stdout, stderr } = await cli(args, { env });
+    expect([code, stdout, stderr.includes('fault')]).toEqual([
+      0,
+      expect.stringMatching(/^6 images \(.*\), 1,500 proxies, \d+ other values: all there\n$/),
+      false,
+    ]);
+  }
+  const [old, now] = await Promise.all(
+    [steps[0][0], own].map(async (url) => {
+      const stores = await openStores(url, files, { runtime: bunRuntime });
+      const images = await stores.images.recent({ offset: 0, limit: 100 });
+      await stores.close();
+      return images.toSorted((a, b) => (a.id < b.id ? -1 : 1));
+    }),
+  );
+  expect(now).toEqual(old ?? []);
 });
 
 test.each(['bun', 'deno'] as const)(

@@ -1,4 +1,5 @@
 import { expect, test } from 'bun:test';
+import { parsePostgresUrl } from '../../adapters/postgres/url.ts';
 import { parseConfig, settings } from '../../src/config.ts';
 import { createNetworkList } from '../../src/lib/address.ts';
 import { absent } from '../support/absent.ts';
@@ -63,6 +64,38 @@ test('the simple file is one service with one volume, with valid settings and wi
   for (const name of Object.keys(environment ?? {})) expect(Object.keys(settings.properties)).toContain(name);
   expect(parseConfig(substituted({}, environment)).METADATA_URL).toStartWith('sqlite:');
   expect([read_only, cap_drop, security_opt]).toEqual([true, ['ALL'], ['no-new-privileges:true']]);
+});
+
+test('the file with Postgres differs in the store of the records alone', async () => {
+  const other = Bun.YAML.parse(await Bun.file('compose.postgres.yaml').text()) as Compose;
+  const { postgres, ...rest } = other.services;
+  const { redis: _, ...mine } = services;
+  const comparable = (all: Compose['services']) =>
+    Object.fromEntries(
+      Object.entries(all).map(([name, { environment = {}, depends_on: _, ...service }]) => {
+        const { METADATA_URL: __, ...own } = environment;
+        return [name, { ...service, environment: own }];
+      }),
+    );
+  expect(comparable(rest)).toEqual(comparable(mine));
+  expect(other.networks).toEqual(networks);
+  const shell = { AWS_SECRET_ACCESS_KEY: 'a secret', POSTGRES_PASSWORD: '0a1b' };
+  for (const copy of copies) {
+    const { METADATA_URL } = parseConfig(substituted(shell, other.services[copy]?.environment));
+    expect(METADATA_URL).toBe('postgres://picpool:0a1b@postgres/picpool');
+    expect(parsePostgresUrl(METADATA_URL)).toMatchObject({ user: 'picpool', database: 'picpool' });
+  }
+  const { networks: own, read_only, cap_drop, security_opt, environment } = postgres ?? {};
+  expect({ own, read_only, cap_drop, security_opt }).toEqual({
+    own: ['stores'],
+    read_only: true,
+    cap_drop: ['ALL'],
+    security_opt: ['no-new-privileges:true'],
+  });
+  expect(substituted(shell, environment)).toMatchObject({
+    POSTGRES_USER: 'picpool',
+    POSTGRES_PASSWORD: '0a1b',
+  });
 });
 
 test('the copies trust the balancer alone, whose address no other service and no visitor gets', () => {
