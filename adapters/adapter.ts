@@ -81,11 +81,18 @@ export interface Adapter<Store> {
 }
 
 export interface RecordsAdapter extends Adapter<RecordStores> {
+  /** A limiter alone, which connects when it is first asked. Missing where copies share none, or it is no quicker. */
+  openLimiter?(url: string): Promise<OpenLimiter>;
   /**
    * Brings what can be read of a damaged store into a new one, which takes its place. Rejects with `unavailable` where it is in
    * use, or nothing can be read. Missing where the technology has no file of its own.
    */
   repair?(url: string, context: Pick<OpenContext, 'runtime'>): Promise<Repaired>;
+}
+
+export interface OpenLimiter {
+  limiter: RateLimiter;
+  close(): Promise<void>;
 }
 
 /** What a repair has come to. */

@@ -16,6 +16,8 @@ export interface OpenOptions {
   runtime: Runtime;
   /** When not given, the adapter asks its surroundings. */
   credentials?: Credentials | undefined;
+  /** Where copies count requests together; with the records when not given. */
+  limitsUrl?: string | undefined;
   /** For temporary files; that of the system when not given. */
   folder?: string;
   /** Hears of what an operator should know; nobody when not given. */
@@ -32,7 +34,15 @@ export async function openStores(
   options: OpenOptions,
 ): Promise<Stores> {
   const blobs = await filesAdapter(blobsUrl).open(blobsUrl, contextOf(options));
-  return { ...(await openRecords(metadataUrl, options)), blobs };
+  const records = await openRecords(metadataUrl, options);
+  const { limitsUrl } = options;
+  const limits =
+    limitsUrl === undefined ? undefined : await recordsAdapter(limitsUrl).openLimiter?.(limitsUrl);
+  if (!limits) return { ...records, blobs };
+  const close = async () => {
+    await Promise.all([records.close(), limits.close()]);
+  };
+  return { ...records, limiter: limits.limiter, close, blobs };
 }
 
 /**

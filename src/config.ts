@@ -1,6 +1,6 @@
 import { type StaticDecode, Type } from '@sinclair/typebox';
 import { Value } from '@sinclair/typebox/value';
-import { FILE_SCHEMES, RECORD_SCHEMES } from '../adapters/registry.ts';
+import { FILE_SCHEMES, LIMIT_SCHEMES, RECORD_SCHEMES } from '../adapters/registry.ts';
 import {
   baseUrl,
   bytes,
@@ -47,6 +47,13 @@ export const settings = Type.Object({
   ),
   METADATA_URL: url('sqlite:$DATA_DIR/picpool.db', RECORD_SCHEMES, 'Where records live.'),
   BLOBS_URL: url('file:$DATA_DIR/images', FILE_SCHEMES, 'Where image files live.'),
+  LIMITS_URL: optional(
+    url(
+      undefined,
+      LIMIT_SCHEMES,
+      'Redis where copies count requests together; with the records when not set.',
+    ),
+  ),
   AWS_ACCESS_KEY_ID: optional(
     text(
       undefined,
@@ -245,6 +252,7 @@ export const settings = Type.Object({
 /** Settings that can stand in a file instead, which `NAME_FILE` names. */
 export const SECRETS = [
   'METADATA_URL',
+  'LIMITS_URL',
   'AWS_SECRET_ACCESS_KEY',
   'AWS_SESSION_TOKEN',
   'ADMIN_TOKEN',

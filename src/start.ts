@@ -84,7 +84,10 @@ interface Foundation {
 /** Opens the stores and puts the services together over them. Rejects, with everything closed again, where that fails. */
 async function openHouse({ runtime, config, log, env, system }: Foundation): Promise<House> {
   const access = { runtime, credentials: credentialsOf(config), folder: temporaryFolder(config), log };
-  const opened = await openStores(config.METADATA_URL, config.BLOBS_URL, access);
+  const opened = await openStores(config.METADATA_URL, config.BLOBS_URL, {
+    ...access,
+    limitsUrl: config.LIMITS_URL,
+  });
   const stopping = new AbortController();
   const features: RunningFeature[] = [];
   const shutdown = createShutdown({ delayMs: config.SHUTDOWN_DELAY, graceMs: config.SHUTDOWN_GRACE });

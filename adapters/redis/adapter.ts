@@ -49,6 +49,17 @@ export const redis: RecordsAdapter = {
     };
   },
 
+  async openLimiter(url) {
+    const { createLimiterAlone } = await import('./limiter-alone.ts');
+    const { withFallback } = await import('../../src/lib/fallback-limiter.ts');
+    const { createLocalRateLimiter } = await import('../local/rate-limiter.ts');
+    const alone = createLimiterAlone(url);
+    return {
+      limiter: withFallback(alone, createLocalRateLimiter({ now: Date.now })),
+      close: () => alone.close(),
+    };
+  },
+
   async risks(url) {
     const { openRedis } = await import('./connection.ts');
     const { redisRisks } = await import('./risks.ts');

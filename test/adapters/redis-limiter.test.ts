@@ -1,8 +1,11 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test';
+import { openStores } from '../../adapters/open.ts';
 import { openRedis, type RedisConnection } from '../../adapters/redis/connection.ts';
+import { createLimiterAlone } from '../../adapters/redis/limiter-alone.ts';
 import { createRedisRateLimiter } from '../../adapters/redis/rate-limiter.ts';
+import { bunRuntime } from '../../src/runtime/bun.ts';
 import { withPrefix } from '../support/redis.ts';
-import { sharedRedis } from '../support/services.ts';
+import { freePort, sharedRedis } from '../support/services.ts';
 
 setDefaultTimeout(20_000);
 
@@ -88,4 +91,24 @@ test('who asks for less than comes back is never refused, however it comes in at
     shared.now += 1700;
   }
   await close();
+});
+
+test('limiters alone share their buckets, and connect when they are first asked', async () => {
+  const url = withPrefix(server.url);
+  const copies = [createLimiterAlone(url), createLimiterAlone(url)];
+  const bucket = { capacity: 10, perSecond: 1 / 3600 };
+  const verdicts: (boolean | undefined)[] = [];
+  for (const copy of [0, 1, 0]) verdicts.push((await copies[copy]?.take('client', bucket, 4))?.allowed);
+  expect(verdicts).toEqual([true, true, false]);
+  await Promise.all(copies.map((copy) => copy.close()));
+});
+
+test('while the server that LIMITS_URL names is away, each copy counts alone', async () => {
+  const limitsUrl = `redis://127.0.0.1:${await freePort()}`;
+  const stores = await openStores('sqlite::memory:', 'file:/nowhere', { runtime: bunRuntime, limitsUrl });
+  const bucket = { capacity: 10, perSecond: 1 / 3600 };
+  const verdicts: boolean[] = [];
+  for (const cost of [4, 4, 4]) verdicts.push((await stores.limiter.take('client', bucket, cost)).allowed);
+  expect(verdicts).toEqual([true, true, false]);
+  await stores.close();
 });

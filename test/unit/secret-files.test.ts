@@ -34,6 +34,7 @@ test('every setting that is shown masked can stand in a file', () => {
 test('each secret is read from the file that NAME_FILE names, without the line end', async () => {
   const values: Record<string, string> = {
     METADATA_URL: 'redis://user:secret@db:6379',
+    LIMITS_URL: 'redis://user:other@limits:6379',
     AWS_SECRET_ACCESS_KEY: 'secret/key+',
     AWS_SESSION_TOKEN: 'session-token',
     ADMIN_TOKEN: 'token-of-the-administrator',
