@@ -3,6 +3,8 @@ import { fileURLToPath } from 'node:url';
 /** Files that are read as they are: data of packages, and what browsers get. `scripts/build.ts` puts each into the binary. */
 export const ASSETS = [
   '@ip-location-db/geo-whois-asn-country-mmdb/geo-whois-asn-country.mmdb',
+  // By its path: the package names it otherwise, which a jailed Bun does not know.
+  '../node_modules/jxl-oxide-wasm/jxl_oxide_wasm_bg.wasm',
   'libheif-js/libheif-wasm/libheif.wasm',
   // The parts of the style sheet, in their order.
   './web/client/base.css',

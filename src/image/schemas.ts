@@ -229,7 +229,7 @@ export const statsAnswer = {
       protected: 3,
       bytes: 22_106_400,
       formats: { webp: 110, gif: 10 },
-      accepted_formats: ['jpeg', 'png', 'webp', 'gif', 'avif', 'heic', 'tiff', 'bmp', 'ico'],
+      accepted_formats: ['jpeg', 'png', 'webp', 'gif', 'avif', 'heic', 'tiff', 'jxl', 'bmp', 'ico'],
       output_formats: [...FORMATS],
       max_upload_bytes: 33_554_432,
       max_pixels: 100_000_000,

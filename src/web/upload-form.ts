@@ -35,7 +35,7 @@ export function uploadSection(form: UploadForm): Html {
 </div>
 <form id="upload" class="upload" method="post" enctype="multipart/form-data" action="${basePath}/api/upload" data-max-bytes="${maxUploadBytes}" data-pages="${basePath}/i/">
 <div class="dropzone">
-<input class="visually-hidden" id="file" type="file" name="image" multiple required accept="image/jpeg,image/png,image/webp,image/gif,image/avif,image/heic,image/heif,image/tiff,image/bmp,image/x-icon" aria-describedby="file-hint">
+<input class="visually-hidden" id="file" type="file" name="image" multiple required accept="image/jpeg,image/png,image/webp,image/gif,image/avif,image/heic,image/heif,image/tiff,image/jxl,image/bmp,image/x-icon" aria-describedby="file-hint">
 <label for="file">${icon('upload')}<span class="dropzone-action">Choose pictures</span><span class="needs-script">or drop them here, or <span class="keys">paste with <kbd>Ctrl</kbd> <kbd>V</kbd></span></span></label>
 <p class="small muted" id="file-hint">${accepted}, up to ${readableBytes(maxUploadBytes)} each. Kept until nobody has opened them for ${Math.round(retentionDays)} days.</p>
 <noscript><p class="no-script-file">The chosen files are sent by this button.</p><button type="submit">Upload</button></noscript>

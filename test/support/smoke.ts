@@ -47,6 +47,7 @@ export async function smoke(url: string): Promise<void> {
   await testAProxy(url);
   for (const format of ['webp', 'jpeg', 'png', 'avif', 'gif']) await storeAndDelete(url, format);
   await storeAndDelete(url, 'webp', await readFile(new URL('../fixtures/display-p3.heic', import.meta.url)));
+  await storeAndDelete(url, 'webp', await readFile(new URL('../fixtures/quarters.jxl', import.meta.url)));
   const cleaned = await fetch(`${url}/api/cleanup`, { method: 'POST' });
   assert.equal(cleaned.status, 200, await cleaned.text());
   const refreshed = await fetch(`${url}/api/refresh`, { method: 'POST' });

@@ -37,7 +37,12 @@ describe('refused by the header', () => {
   const cases: [string, () => Buffer, string, RegExp][] = [
     ['an SVG', () => SVG_BOMB, 'not_an_image', /is an SVG drawing; JPEG, .* BMP and ICO are accepted/],
     ['a video', () => Buffer.from('\0\0\0\x20ftypisom'), 'not_an_image', /is a video/],
-    ['a JPEG XL picture', () => Buffer.from([0xff, 0x0a, 0, 0]), 'not_an_image', /JPEG XL/],
+    [
+      'a JPEG 2000 picture',
+      () => Buffer.from([0xff, 0x4f, 0xff, 0x51]),
+      'not_an_image',
+      /is a JPEG 2000 picture/,
+    ],
     ['a text', () => Buffer.from('hello'), 'not_an_image', /no known picture format; JPEG/],
     ['an empty file', () => Buffer.alloc(0), 'not_an_image', /JPEG/],
     ['a PNG of 17,000 x 17,000', () => pngBomb(17_000, 17_000, 1), 'image_limit', /17000 x 17000.*100000000/],

@@ -8,6 +8,7 @@ const ACCEPTED = {
   avif: 'AVIF',
   heic: 'HEIC',
   tiff: 'TIFF',
+  jxl: 'JPEG XL',
   bmp: 'BMP',
   ico: 'ICO',
 };
@@ -28,7 +29,6 @@ export function acceptedWords(heic: boolean, last: 'and' | 'or' = 'and'): string
 
 /** What people send that is not accepted, by its first bytes; the first that fits counts. */
 const OTHERS: readonly [pattern: RegExp, name: string][] = [
-  [/^(\xff\x0a|\0\0\0\x0cJXL )/, 'a JPEG XL picture'],
   [/^(\0\0\0\x0cjP {2}|\xff\x4f\xff\x51)/, 'a JPEG 2000 picture'],
   [/^8BPS/, 'a Photoshop file'],
   [/^%PDF-/, 'a PDF'],

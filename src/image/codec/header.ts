@@ -2,7 +2,7 @@ import { open } from 'node:fs/promises';
 
 /** What the first bytes tell. Not proof: the decoder checks again. */
 export interface Header {
-  kind: 'jpeg' | 'png' | 'webp' | 'gif' | 'heif' | 'tiff' | 'bmp' | 'ico';
+  kind: 'jpeg' | 'png' | 'webp' | 'gif' | 'heif' | 'tiff' | 'bmp' | 'ico' | 'jxl';
   /** `null` where the first 64 KiB do not say. */
   size: { width: number; height: number } | null;
 }
@@ -53,6 +53,7 @@ export function parseHeader(head: Buffer): Header | null {
     return { kind: 'heif', size: heifSize(head) };
   }
   if (/^(II[*+]\0|MM\0[*+])/.test(text)) return { kind: 'tiff', size: null };
+  if (/^(\xff\x0a|\0\0\0\x0cJXL )/.test(text)) return { kind: 'jxl', size: null };
   if (text.startsWith('BM')) return { kind: 'bmp', size: bmpSize(head) };
   if (isIcon(head)) return { kind: 'ico', size: { width: head[6] || 256, height: head[7] || 256 } };
   return null;

@@ -7,13 +7,16 @@ export interface HeifParts {
   cicp: Cicp | null;
   /** How to make the picture brighter on a screen with HDR (ISO 21496-1, Apple). */
   gainMap: boolean;
-  /** An image sequence: pictures that follow each other in time. */
-  moves: boolean;
+  /** Pictures that follow each other in time; 0 where the file is no image sequence. */
+  sequence: number;
 }
+
+/** Brands of image sequences. */
+const SEQUENCES = ['avis', 'msf1', 'hevc', 'hevx'];
 
 /** The boxes before the pixels. */
 const HEAD_BYTES = 1_048_576;
-const NONE: HeifParts = { cicp: null, gainMap: false, moves: false };
+const NONE: HeifParts = { cicp: null, gainMap: false, sequence: 0 };
 
 /** Reads the boxes of a file (ISO/IEC 14496-12 and 23008-12). What is broken there counts as absent. */
 export async function readHeifParts(path: string): Promise<HeifParts> {
@@ -33,13 +36,20 @@ function parseHeif(head: Buffer): HeifParts {
   const top = [...boxesIn(head)];
   const meta = top.find(({ type }) => type === 'meta')?.body.subarray(4);
   const brand = top.find(({ type }) => type === 'ftyp')?.body.toString('latin1', 0, 4) ?? '';
-  const moves = ['avis', 'msf1', 'hevc', 'hevx'].includes(brand) && top.some(({ type }) => type === 'moov');
-  if (!meta) return { ...NONE, moves };
+  const movie = SEQUENCES.includes(brand) ? top.find(({ type }) => type === 'moov')?.body : undefined;
+  const sequence = movie ? samplesIn(movie) : 0;
+  if (!meta) return { ...NONE, sequence };
   return {
     cicp: cicpOf(meta),
     gainMap: meta.includes('aux:hdrgainmap') || /infe.{8}tmap/s.test(meta.toString('latin1')),
-    moves,
+    sequence,
   };
+}
+
+/** Of the first track (ISO/IEC 14496-12, section 8.7.3.2). */
+function samplesIn(movie: Buffer): number {
+  const at = movie.indexOf('stsz');
+  return at < 0 || at + 16 > movie.length ? 1 : movie.readUInt32BE(at + 12);
 }
 
 interface Box {

@@ -45,6 +45,12 @@ export function writePng({ pixels, width, height, hasAlpha, icc, exif, level = 0
   ]);
 }
 
+/** A PNG file with EXIF behind its header, upright whatever that said. */
+export function withExif(png: Buffer, exif: Buffer): Buffer {
+  const end = PNG_SIGNATURE.length + 25;
+  return Buffer.concat([png.subarray(0, end), ...writeChunk('eXIf', upright(exif)), png.subarray(end)]);
+}
+
 /** A copy that says that the picture stands upright. */
 function upright(exif: Buffer): Buffer {
   const tiff = Buffer.from(exif.toString('latin1', 0, 6) === 'Exif\0\0' ? exif.subarray(6) : exif);

@@ -10,6 +10,7 @@ import { heicAsPng } from './heic.ts';
 import { readHeifParts } from './heif-boxes.ts';
 import { iconAsPng } from './ico.ts';
 import { type Parts, readJpegParts } from './jpeg-parts.ts';
+import { decodeJxl } from './jxl.ts';
 import { checkLimits } from './limits.ts';
 import { writePng } from './png.ts';
 import { readPngCicp } from './png-chunks.ts';
@@ -48,32 +49,54 @@ const HEIC_REFUSED = 'The file is a HEIC picture, which this server does not tak
 /** Lossless pictures below this many bytes a pixel are drawings and screenshots; photos need 1.2 and more. */
 const FLAT_BYTES_PER_PIXEL = 0.5;
 
-/** Decoders of pictures that sharp has none for. They make a PNG of a file, and check its limits before. */
-const DECODERS = new Map<Header['kind'], (file: Buffer, limits: InputLimits) => Buffer>([
-  ['bmp', (file, limits) => writePng({ ...decodeBmp(file, limits), level: 1 })],
-  ['ico', iconAsPng],
+const SEQUENCE_REFUSED =
+  'The file is an animated AVIF or HEIF picture, which this server cannot read; send it as WebP, GIF or animated PNG.';
+
+/** What another decoder makes of a file for which sharp has none: a PNG of its first frame, and the animation. */
+interface Decoded {
+  png: Buffer;
+  frames: number;
+  animation: Animation | null;
+}
+
+const still = (png: Buffer): Decoded => ({ png, frames: 1, animation: null });
+
+/** Those decoders. Each checks the limits of a picture before it makes room for its pixels. */
+const DECODERS = new Map<
+  Header['kind'],
+  (file: Buffer, limits: InputLimits, sharp: SharpConstructor) => Decoded | Promise<Decoded>
+>([
+  ['bmp', (file, limits) => still(writePng({ ...decodeBmp(file, limits), level: 1 }))],
+  ['ico', (file, limits) => still(iconAsPng(file, limits))],
+  ['jxl', decodeJxl],
 ]);
 
-/** Opens a file. Rejects with `image_limit`, `undecodable_image`, or `not_an_image` for HEIC where that is switched off. */
+/**
+ * Opens a file. Rejects with `image_limit`, `undecodable_image`, or `not_an_image` for HEIC where that is switched off and for
+ * image sequences.
+ */
 export async function openSource(
   path: string,
   limits: InputLimits,
   sharp: SharpConstructor,
 ): Promise<Source> {
   const kind = (await readHeader(path))?.kind ?? 'jpeg';
-  const decode = DECODERS.get(kind);
-  const input = decode ? decode(await readFile(path), limits) : path;
-  const header = await decoding(() => sharp(input, INPUT).metadata());
+  const decoded = await DECODERS.get(kind)?.(await readFile(path), limits, sharp);
+  const input = decoded?.png ?? path;
+  const heif = kind === 'heif' ? await readHeifParts(path) : null;
+  const header = await decoding(() => sharp(input, INPUT).metadata()).catch((error) => {
+    throw heif?.sequence ? new AppError('not_an_image', SEQUENCE_REFUSED, { cause: error }) : error;
+  });
   const isHeic = header.format === 'heif' && header.compression === 'hevc';
   if (isHeic && !limits.heic) throw new AppError('not_an_image', HEIC_REFUSED);
 
   const { width, height, pages = 1 } = header;
   const { count, complete } = await countFrames(path, kind, limits.maxFrames + 1);
   const apng = kind === 'png' && count > 1 ? parseApng(await readFile(path)) : null;
-  const moves = kind === 'gif' || kind === 'webp' || apng !== null;
-  const frames = apng?.frames.length ?? pages;
+  const animation = decoded?.animation ?? null;
+  const moves = kind === 'gif' || kind === 'webp' || apng !== null || animation !== null;
+  const frames = apng?.frames.length ?? decoded?.frames ?? pages;
   checkLimits({ width, height, frames: moves ? frames : 1 }, limits);
-  const heif = kind === 'heif' ? await readHeifParts(path) : null;
   // Of PNG the codes count before a profile, of HEIF behind it.
   const cicp = kind === 'png' ? await readPngCicp(path) : header.icc ? null : (heif?.cicp ?? null);
   const redrawn = isHeic
@@ -87,9 +110,9 @@ export async function openSource(
     moves,
     complete: apng?.complete ?? complete,
     isFlat: await isFlat(path, kind, input, header),
-    animation: apng && animationOf(apng, { sharp, options: INPUT, cicp }),
+    animation: apng ? animationOf(apng, { sharp, options: INPUT, cicp }) : animation,
     ...(kind === 'jpeg' && { parts: await readJpegParts(path) }),
-    ...(heif && { parts: { gainMap: heif.gainMap, pictures: pages, video: false } }),
+    ...(heif && { parts: { gainMap: heif.gainMap, pictures: Math.max(pages, heif.sequence), video: false } }),
   };
 }
 
@@ -100,7 +123,7 @@ async function isFlat(
   { width, height }: Metadata,
 ): Promise<boolean> {
   const isLossless =
-    ['png', 'gif', 'bmp', 'ico'].includes(kind) || (kind === 'webp' && (await isLosslessWebp(path)));
+    ['png', 'gif', 'bmp', 'ico', 'jxl'].includes(kind) || (kind === 'webp' && (await isLosslessWebp(path)));
   const bytes = typeof input === 'string' ? (await stat(input)).size : input.length;
   return isLossless && bytes < width * height * FLAT_BYTES_PER_PIXEL;
 }

@@ -1,0 +1,87 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { readFile } from 'node:fs/promises';
+import sharp from 'sharp';
+import { type CodecBench, startCodec } from '../support/codec.ts';
+import { privatePhoto, QUARTERS, quarterColours } from '../support/images.ts';
+
+/** The quarters of `images.ts`, and three frames in the first three of their colours; both lossless, made by libjxl. */
+const still = await readFile('test/fixtures/quarters.jxl');
+const moving = await readFile('test/fixtures/moving.jxl');
+/** Those frames as an AVIF sequence, made by libavif. */
+const sequence = await readFile('test/fixtures/moving.avif');
+const heic = await readFile('test/fixtures/display-p3.heic');
+
+let bench: CodecBench;
+beforeAll(async () => {
+  bench = await startCodec({ sandbox: 'require', workers: 1 });
+});
+afterAll(() => bench.stop());
+
+describe('a JPEG XL picture', () => {
+  test('keeps its exact colours, and becomes a lossless WebP by itself', async () => {
+    const { bytes, ...made } = await bench.convert(still, { format: 'auto' });
+    expect(made).toMatchObject({ format: 'webp', width: 96, height: 64, frames: 1, warnings: [] });
+    expect(await quarterColours(bytes)).toEqual(QUARTERS.map((colour) => [...colour]));
+  });
+
+  test('keeps the frames of an animation', async () => {
+    const { bytes, frames } = await bench.convert(moving, { format: 'webp' });
+    expect(frames).toBe(3);
+    expect((await sharp(bytes).metadata()).loop).toBe(0);
+    expect((await bench.convert(moving, { format: 'auto', animate: false })).frames).toBe(1);
+    const { warnings } = await bench.convert(moving, { format: 'jpeg' });
+    expect(warnings.map(({ code }) => code)).toEqual(['frames_dropped']);
+  });
+
+  test('keeps its EXIF where that was asked for', async () => {
+    const { exif = Buffer.alloc(0) } = await sharp(await privatePhoto('png')).metadata();
+    const tiff = exif.subarray(exif.toString('latin1', 0, 4) === 'Exif' ? 6 : 0);
+    const file = Buffer.concat([
+      box('JXL ', Buffer.from([0x0d, 0x0a, 0x87, 0x0a])),
+      box('ftyp', Buffer.from('jxl \0\0\0\0jxl ', 'latin1')),
+      box('Exif', Buffer.concat([Buffer.alloc(4), tiff])),
+      box('jxlc', still),
+    ]);
+    const { bytes } = await bench.convert(file, { format: 'jpeg', stripExif: false });
+    expect((await sharp(bytes).metadata()).exif?.includes('Secret-Harbour')).toBe(true);
+    expect((await sharp((await bench.convert(file)).bytes).metadata()).exif).toBeUndefined();
+  });
+
+  test('is decoded by a worker that has decoded HEIC, whose memory is limited as well', async () => {
+    await bench.convert(heic);
+    expect((await bench.convert(still)).width).toBe(96);
+  });
+
+  test.each([
+    ['is cut short', still.subarray(0, -10)],
+    ['is nothing but its first bytes', Buffer.from([0xff, 0x0a, 0, 0])],
+    ['is damaged', Buffer.from(still.map((byte, at) => (at > 20 && at % 7 === 0 ? byte ^ 0x55 : byte)))],
+  ])('that %s is refused, and the next one is not', async (_, file) => {
+    await expect(bench.convert(file)).rejects.toMatchObject({ code: 'undecodable_image' });
+    expect((await bench.convert(still)).width).toBe(96);
+  });
+
+  test('counts all its frames for the limits', async () => {
+    const small = await startCodec({ maxFrames: 2, maxPixels: 3000 });
+    try {
+      await expect(small.convert(moving)).rejects.toMatchObject({ code: 'image_limit' });
+      await expect(small.convert(still)).rejects.toMatchObject({ code: 'image_limit' });
+    } finally {
+      await small.stop();
+    }
+  });
+});
+
+test('an AVIF sequence is refused by its name, with what to send instead', async () => {
+  await expect(bench.convert(sequence)).rejects.toMatchObject({
+    code: 'not_an_image',
+    message: expect.stringMatching(/animated AVIF.*WebP, GIF or animated PNG/),
+  });
+});
+
+function box(type: string, body: Buffer): Buffer {
+  const head = Buffer.alloc(8);
+  head.writeUInt32BE(8 + body.length, 0);
+  head.write(type, 4, 'latin1');
+  return Buffer.concat([head, body]);
+}
