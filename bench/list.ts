@@ -7,6 +7,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { logInto, type ServerProcess, startServer } from '../test/support/server-process.ts';
 import { cpuSeconds } from './list/cpu.ts';
 import { fill } from './list/fill.ts';
@@ -31,18 +32,13 @@ const SETTINGS: Record<string, Record<string, string>> = {
     SERVICES: 'proxy',
   },
 };
+const BARE_SERVER = fileURLToPath(new URL('list/bare-server.ts', import.meta.url));
 const PATHS = ['/api/v1/proxies?limit=50', '/api/v1/proxies?limit=50&format=text', '/api/stats'];
 
-const BARE = `
-const body = await Bun.stdin.text();
-const headers = new Headers(JSON.parse(process.argv.at(-1)));
-const server = Bun.serve({ hostname: '127.0.0.1', port: 0, fetch: () => new Response(body, { headers }) });
-console.log(server.port);
-`;
-
-async function startBare(answer: Response) {
+/** A server that answers the same; with a log file it also has the duties of a server, see its head. */
+async function startBare(answer: Response, ...logFile: string[]) {
   const headers = [...answer.headers].filter(([name]) => name !== 'date' && name !== 'content-length');
-  const child = Bun.spawn([process.execPath, '-e', BARE, JSON.stringify(headers)], {
+  const child = Bun.spawn([process.execPath, BARE_SERVER, JSON.stringify(headers), ...logFile], {
     stdin: 'pipe',
     stdout: 'pipe',
     stderr: 'inherit',
@@ -70,16 +66,19 @@ async function measure(url: string, pid: number): Promise<{ perSecond: number; c
 const median = (values: number[]) =>
   values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN;
 
-/** The cells of a row: the server and a bare one by turns. */
+/** The cells of a row: the server and two bare ones by turns. */
 async function compare(server: ServerProcess, path: string, size: number, setting: string) {
   const bare = await startBare(await fetch(server.url + path));
+  const dutiful = await startBare(await fetch(server.url + path), join(folder, 'bare-log'));
   const turns = [];
   for (let turn = -1; turn < TURNS; turn++) {
     const ours = await measure(server.url + path, server.pid);
     const theirs = await measure(bare.url, bare.pid);
-    if (turn >= 0) turns.push({ ours, theirs });
+    const duties = await measure(dutiful.url, dutiful.pid);
+    if (turn >= 0) turns.push({ ours, theirs, duties });
   }
   bare.stop();
+  dutiful.stop();
   return [
     setting,
     size,
@@ -88,6 +87,8 @@ async function compare(server: ServerProcess, path: string, size: number, settin
     median(turns.map(({ theirs }) => theirs.perSecond)).toFixed(),
     median(turns.map(({ ours, theirs }) => ours.perSecond / theirs.perSecond)).toFixed(2),
     median(turns.map(({ ours, theirs }) => theirs.cpuMicros / ours.cpuMicros)).toFixed(2),
+    median(turns.map(({ duties, theirs }) => duties.perSecond / theirs.perSecond)).toFixed(2),
+    median(turns.map(({ duties, theirs }) => theirs.cpuMicros / duties.cpuMicros)).toFixed(2),
     median(turns.map(({ ours }) => ours.cpuMicros)).toFixed(1),
     median(turns.map(({ theirs }) => theirs.cpuMicros)).toFixed(1),
   ];
@@ -119,9 +120,9 @@ async function measureExport(url: string, pid: number) {
 }
 
 console.log(
-  '| settings | proxies | path | picpool, requests/s | bare, requests/s | ratio (median of turns) | by CPU | CPU of picpool, us | CPU of bare, us |',
+  '| settings | proxies | path | picpool, requests/s | bare, requests/s | ratio (median of turns) | by CPU | bare with duties: ratio | by CPU | CPU of picpool, us | CPU of bare, us |',
 );
-console.log('|---|---|---|---|---|---|---|---|---|');
+console.log('|---|---|---|---|---|---|---|---|---|---|---|');
 const folder = await mkdtemp(join(tmpdir(), 'picpool-bench-'));
 const exports: string[] = [];
 for (const size of SIZES) {
