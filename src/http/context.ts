@@ -32,6 +32,9 @@ export function createContexts({ clients, publicUrl, adminToken }: ContextOption
   const expected = adminToken === undefined ? null : sha256(adminToken);
   const nextId = createIds();
 
+  const isAdminToken = (token: string | null) =>
+    expected !== null && token !== null && timingSafeEqual(sha256(token), expected);
+
   /** What most requests never ask for is worked out when it is asked for. A class, as accessors of a literal cost ten times that. */
   class LazyContext implements RequestContext {
     readonly head: boolean;
@@ -43,6 +46,7 @@ export function createContexts({ clients, publicUrl, adminToken }: ContextOption
     judgeToken: RequestContext['judgeToken'] = async () => {};
     #socketPeer: string | undefined;
     #peer: string | undefined;
+    #bringsAdminToken: boolean | undefined;
 
     constructor(request: Request, incoming: Request, peerOf: PeerOf) {
       this.head = request.method === 'HEAD';
@@ -82,9 +86,8 @@ export function createContexts({ clients, publicUrl, adminToken }: ContextOption
     }
 
     get admin(): boolean {
-      if (this.holder?.role === 'admin') return true;
-      const token = bearerOf(this.#request.headers.get('authorization'));
-      return expected !== null && token !== null && timingSafeEqual(sha256(token), expected);
+      this.#bringsAdminToken ??= isAdminToken(bearerOf(this.#request.headers.get('authorization')));
+      return this.#bringsAdminToken || this.holder?.role === 'admin';
     }
   }
 

@@ -1,25 +1,17 @@
-/** More changes than this make another word. */
-const MOST_CHANGES = 2;
-
-/** The known word that was probably meant: the only one that begins so, or at most two letters away. */
+/** The known word that was probably meant: the only one that begins so, or the closest that is spelled alike. */
 export function nearest(word: string, known: readonly string[]): string | undefined {
   const longer = word.length < 3 ? [] : known.filter((one) => one.startsWith(word));
-  if (longer.length === 1) return longer[0];
-  let best: string | undefined;
-  let least = Math.min(MOST_CHANGES, Math.floor(word.length / 3)) + 1;
-  for (const one of known) {
-    const changes = distance(word, one);
-    if (changes >= least) continue;
-    least = changes;
-    best = one;
-  }
-  return best;
+  return longer.length === 1 ? longer[0] : misspelt(word, known);
 }
 
 /** The known word of which this one is a misspelling: of six letters and more two may differ, of four and five one. */
 export function misspelt(word: string, known: readonly string[]): string | undefined {
   const most = word.length < 4 ? 0 : word.length < 6 ? 1 : 2;
-  return known.find((one) => one !== word && distance(word, one) <= most);
+  const [closest] = known
+    .map((one) => ({ one, changes: distance(word, one) }))
+    .filter(({ changes }) => changes <= most)
+    .sort((a, b) => a.changes - b.changes);
+  return closest?.one;
 }
 
 /** Levenshtein's distance. */

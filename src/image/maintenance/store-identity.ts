@@ -38,14 +38,9 @@ export interface StoreIdentityOptions {
  * @throws {AppError} `conflict` in words for the operator.
  */
 export async function pairStores(options: StoreIdentityOptions): Promise<boolean> {
-  try {
-    if (await pair(options)) await beginEpochs(options, options.folder);
-    return true;
-  } catch (cause) {
-    if (!(cause instanceof AppError) || cause.code !== 'unavailable') throw cause;
-    options.log('warn', 'not known whether the image files belong to the records', { cause });
-    return false;
-  }
+  const cause = await tryToPair(options);
+  if (cause) options.log('warn', 'not known whether the image files belong to the records', { cause });
+  return cause === null;
 }
 
 /**
@@ -53,15 +48,23 @@ export async function pairStores(options: StoreIdentityOptions): Promise<boolean
  * is removed because of it, as `createDoubts` sees it, too.
  */
 export async function pairLater(options: StoreIdentityOptions, signal: AbortSignal): Promise<void> {
-  const quiet = { ...options, log: () => {} };
   try {
-    for (;;) {
-      await options.clock.sleep(RETRY_MS, signal);
-      if (await pairStores(quiet)) break;
-    }
+    do await options.clock.sleep(RETRY_MS, signal);
+    while (await tryToPair(options));
     options.log('info', 'the image files belong to the records');
   } catch (cause) {
     if (!signal.aborted) options.log('error', 'the image files do not belong to the records', { cause });
+  }
+}
+
+/** Resolves with why a store does not answer, or with `null` where both did. */
+async function tryToPair(options: StoreIdentityOptions): Promise<AppError | null> {
+  try {
+    if (await pair(options)) await beginEpochs(options, options.folder);
+    return null;
+  } catch (error) {
+    if (error instanceof AppError && error.code === 'unavailable') return error;
+    throw error;
   }
 }
 
