@@ -21,6 +21,9 @@ interface Counted {
   bytes: number;
 }
 
+/** Looks that are read at once. */
+const LOOKS = 10_000;
+
 /**
  * `ImageStore` over Postgres. Each question is one statement, and no list or number reads all images. A write is acknowledged when the
  * server says that it is committed: how safely, `synchronous_commit` and `synchronous_standby_names` say there.
@@ -120,6 +123,19 @@ export function createPostgresImages(
         limit,
         offset,
       ]),
+
+    async *looks() {
+      for (let last = ''; ; ) {
+        const rows = await ask<{ id: string; phash: string | null }>(
+          'safe',
+          `SELECT id, phash FROM ${images} WHERE id > $1 ORDER BY id LIMIT ${LOOKS}`,
+          [last],
+        );
+        yield rows.flatMap(({ id, phash }): [string, string][] => (phash === null ? [] : [[id, phash]]));
+        last = rows.at(-1)?.id ?? last;
+        if (rows.length < LOOKS) return;
+      }
+    },
 
     existing: (ids) => idsOf(`SELECT id FROM ${images} WHERE id = ANY($1::text[])`, ids),
 

@@ -116,9 +116,15 @@ const images: Migration = (table) => [
   `CREATE INDEX tombstones_at ON ${table('tombstones')} (ended, at)`,
 ];
 
+/** What images look like. */
+const looks: Migration = (table) => [
+  `ALTER TABLE ${table('images')} ADD COLUMN thumbhash text, ADD COLUMN phash text`,
+];
+
 /** Every step there ever was, oldest first. */
 export const migrations: readonly Migration[] = [
   (table) => [...shared(table), ...proxies(table), ...images(table)],
+  looks,
 ];
 
 /** The oldest program, by the number of steps that it knows, that may use tables which this one has brought forward. */

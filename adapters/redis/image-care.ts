@@ -55,7 +55,7 @@ return 1`);
 export function createImageCare(
   redis: RedisConnection,
   keys: string[],
-): Pick<ImageStore, 'buried' | 'dropTombstones' | 'faults' | 'repair'> {
+): Pick<ImageStore, 'looks' | 'buried' | 'dropTombstones' | 'faults' | 'repair'> {
   const [records = '', listed = '', idle = '', totals = '', , tombstones = '', , , , ended = ''] = keys;
   const run = (script: Script, ...args: Arg[]) => redis.run('safe', script, keys, args);
 
@@ -96,6 +96,18 @@ export function createImageCare(
   }
 
   return {
+    async *looks() {
+      // A record may come more than once.
+      const seen = new Set<string>();
+      for await (const batch of scan('HSCAN', records)) {
+        yield batch.flatMap(([id, text]): [string, string][] => {
+          const phash = seen.has(id) ? null : readable(text)?.phash;
+          seen.add(id);
+          return phash ? [[id, phash]] : [];
+        });
+      }
+    },
+
     async buried(ids) {
       const found = new Set<string>();
       for (let first = 0; first < ids.length; first += BATCH) {

@@ -1,6 +1,7 @@
 import { AppError } from '../../src/errors.ts';
 import type { Format, ImageRecord, Visibility } from '../../src/image/image.ts';
 import { type ImageStore, MOST_COUNTED, type Page, type PageQuery } from '../../src/image/store.ts';
+import { breathe } from '../../src/lib/schedule.ts';
 import type { Database } from './database.ts';
 import { createFences } from './fences.ts';
 import { createImageEnds } from './image-ends.ts';
@@ -9,6 +10,8 @@ import { createImageRows, RECORD } from './image-rows.ts';
 import { createImageSearch, LISTED, type SearchSteps } from './image-search.ts';
 import { VISIBILITY } from './schema.ts';
 
+/** Looks that are read at once: a few milliseconds. */
+const LOOKS = 5000;
 /** The position above all images. */
 const TOP = Number.MAX_SAFE_INTEGER;
 
@@ -32,6 +35,9 @@ export function createSqliteImages(database: Database, searchSteps?: SearchSteps
   const setAccess = database.prepare('UPDATE images SET last_access = ? WHERE id = ? AND last_access < ?');
   const idle = database.prepare<ImageRecord>(
     `SELECT ${RECORD} FROM images WHERE ends_at IS NULL AND last_access < ? ORDER BY last_access, id LIMIT ?`,
+  );
+  const looks = database.prepare<{ pos: number; id: string; phash: string | null }>(
+    'SELECT pos, id, phash FROM images WHERE pos > ? ORDER BY pos LIMIT ?',
   );
   const hasNoEnd = database.prepare(
     'SELECT 1 FROM images WHERE id = ? AND ends_at IS NULL AND last_access < ?',
@@ -145,6 +151,16 @@ export function createSqliteImages(database: Database, searchSteps?: SearchSteps
     idleSince: async (before, limit) => idle.all(before, limit),
 
     recent: async ({ offset, limit }) => recent.all(limit, offset),
+
+    async *looks() {
+      for (let last = Number.MIN_SAFE_INTEGER; ; ) {
+        const rows = looks.all(last, LOOKS);
+        yield rows.flatMap(({ id, phash }): [string, string][] => (phash === null ? [] : [[id, phash]]));
+        last = rows.at(-1)?.pos ?? last;
+        if (rows.length < LOOKS) return;
+        await breathe();
+      }
+    },
 
     existing: async (ids) => new Set(known.all(JSON.stringify(ids)).map(({ id }) => id)),
 

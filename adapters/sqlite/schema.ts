@@ -190,6 +190,12 @@ const imageEnds: Migration = [
     BEGIN ${uncountImage('old')} ${countImage('new')} END`,
 ];
 
+/** What images look like. */
+const looks: Migration = [
+  `ALTER TABLE images ADD COLUMN thumbhash TEXT`,
+  `ALTER TABLE images ADD COLUMN phash TEXT`,
+];
+
 /** Every step there ever was, oldest first. */
 export const migrations: readonly Migration[] = [
   [...proxies, ...images, ...state],
@@ -201,4 +207,5 @@ export const migrations: readonly Migration[] = [
   tamperingAndReports,
   logins,
   imageEnds,
+  looks,
 ];

@@ -3,7 +3,10 @@ import { Elysia } from 'elysia';
 import { describe } from '../http/describe.ts';
 import { policy } from '../http/policy.ts';
 import type { ContextOf } from '../http/request-context.ts';
+import { ALIKE_BITS } from '../lib/bits.ts';
 import { coerce } from '../lib/schema.ts';
+import { ID_PATTERN } from './ids.ts';
+import type { LookIndex } from './look-index.ts';
 import { DEFAULT_PER_PAGE, infoAnswer, listQuery, MAX_PER_PAGE } from './schemas.ts';
 import type { ImageService } from './service.ts';
 import { infoView } from './views.ts';
@@ -15,8 +18,27 @@ const image = Type.Composite([
       description: 'Address of the uploader; after "shared " where others have it, too.',
     }),
     hash: Type.String({ description: 'SHA-256 of the stored file, in hexadecimal.' }),
+    phash: Type.Union([Type.String(), Type.Null()], {
+      description:
+        'Looks, as 64 bits in hexadecimal; null: there is little to see, or the image is older than looks.',
+    }),
+    distance: Type.Optional(
+      Type.Integer({
+        description: `With \`near\`: in how many bits their looks differ, up to ${ALIKE_BITS}.`,
+      }),
+    ),
   }),
 ]);
+
+const query = Type.Object({
+  ...listQuery.properties,
+  near: Type.Optional(
+    Type.String({
+      pattern: ID_PATTERN.source,
+      description: 'Id of an image: those that look like it, the most alike first, it included, on one page.',
+    }),
+  ),
+});
 
 const answer = Type.Object({
   success: Type.Literal(true),
@@ -30,8 +52,10 @@ export function imageAdminRoutes({
   service,
   contextOf,
   basePath,
+  looks,
 }: {
-  service: Pick<ImageService, 'recent'>;
+  service: Pick<ImageService, 'recent' | 'find'>;
+  looks: LookIndex;
   contextOf: ContextOf;
   basePath: string;
 }) {
@@ -39,12 +63,16 @@ export function imageAdminRoutes({
     '/api/admin/images',
     async ({ request, query }) => {
       const { origin } = contextOf(request);
-      const { page = 1, per_page = DEFAULT_PER_PAGE } = query;
+      const { page = 1, per_page = DEFAULT_PER_PAGE, near } = query;
       const perPage = Math.min(per_page, MAX_PER_PAGE);
-      const found = await service.recent({ page, perPage });
-      const images = found.map((one) => {
-        const { success, ...facts } = infoView(origin + basePath, one);
-        return { ...facts, uploader: one.uploader, hash: one.hash };
+      const found =
+        near === undefined
+          ? (await service.recent({ page, perPage })).map((image) => ({ image }))
+          : await looks.alike(await service.find(near), perPage);
+      const images = found.map(({ image, ...likeness }) => {
+        const { success, ...facts } = infoView(origin + basePath, image);
+        const { uploader, hash, phash } = image;
+        return { ...facts, uploader, hash, phash, ...likeness };
       });
       return Response.json(
         { success: true, page, per_page: perPage, images },
@@ -52,14 +80,14 @@ export function imageAdminRoutes({
       );
     },
     {
-      query: listQuery,
-      transform: ({ query }) => coerce(listQuery, query),
+      query,
+      transform: ({ query: given }) => coerce(query, given),
       detail: describe({
         id: 'listAllImages',
         tag: 'Administration',
         summary: 'All images with their uploaders, protected ones too, last stored or opened first',
         answers: { 200: { description: 'One page; past the end an empty one.', schema: answer } },
-        errors: [400, 401],
+        errors: [400, 401, 404],
         admin: true,
       }),
       ...policy({ admin: 'always' }),

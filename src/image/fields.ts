@@ -23,4 +23,6 @@ export const IMAGE_FIELDS: FieldsOf<ImageFacts> = {
   unlisted: { kind: 'integer', added: 0 },
   expiresAt: { kind: 'integer', nullable: true },
   maxViews: { kind: 'integer', nullable: true },
+  thumbhash: { kind: 'text', nullable: true },
+  phash: { kind: 'text', nullable: true },
 };

@@ -62,6 +62,10 @@ export interface ImageRecord {
   maxViews: number | null;
   /** How often it may still be sent; `null` where that is not limited. Taken and given back by the store alone. */
   viewsLeft: number | null;
+  /** A blurred preview: a ThumbHash in Base64. `null` for images that were stored before there was one. */
+  thumbhash: string | null;
+  /** What it looks like, as 64 bits in hexadecimal; see `codec/look.ts`. `null` where there is little to see, and for older images. */
+  phash: string | null;
 }
 
 /** What of a stored image can be changed. */

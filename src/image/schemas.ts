@@ -65,6 +65,13 @@ const snippets = {
   protected: Type.Boolean({ description: 'Whether a password is needed to see it.' }),
 };
 
+const preview = {
+  thumbhash: Type.Union([Type.String(), Type.Null()], {
+    description: 'A blurred preview: a ThumbHash in Base64. Null for images of older versions.',
+  }),
+};
+const exampleHash = 'HBkSHYSIeHiPiHh8eJd4eTN0EEQG';
+
 const lastAccess = {
   last_access: Type.String({ description: '`YYYY-MM-DD HH:MM:SS`, UTC; exact to an hour.' }),
 };
@@ -157,8 +164,14 @@ export const uploadsAnswer = answer(
 );
 
 export const infoAnswer = answer(
-  { success, ...facts, ...snippets, ...lastAccess },
-  { success: true, ...exampleFacts, ...exampleLinks, last_access: '2026-02-01 10:00:00' },
+  { success, ...facts, ...snippets, ...preview, ...lastAccess },
+  {
+    success: true,
+    ...exampleFacts,
+    ...exampleLinks,
+    thumbhash: exampleHash,
+    last_access: '2026-02-01 10:00:00',
+  },
 );
 
 const page = {
@@ -170,7 +183,7 @@ const page = {
   next: Type.Union([Type.String(), Type.Null()], {
     description: 'The `cursor` of the next page; null: this is the last one.',
   }),
-  images: Type.Array(Type.Object({ ...facts, ...addresses, ...lastAccess })),
+  images: Type.Array(Type.Object({ ...facts, ...addresses, ...preview, ...lastAccess })),
 };
 const examplePage = {
   page: 1,
@@ -184,6 +197,7 @@ const examplePage = {
       ...exampleFacts,
       url: exampleLinks.url,
       raw_url: exampleLinks.raw_url,
+      thumbhash: exampleHash,
       last_access: '2026-02-01 10:00:00',
     },
   ],

@@ -65,8 +65,8 @@ export interface ImageServiceOptions {
   limits: ImageLimits;
   /** Keeps uploads from filling the storage. */
   quota?: Pick<Quota, 'admit' | 'reserve'>;
-  /** Rejects with `forbidden` for a file, by its SHA-256, that must not be stored. */
-  mayStore?: (hash: string) => Promise<void>;
+  /** Rejects with `forbidden` for a file, by its SHA-256 or by its looks, that must not be stored. */
+  mayStore?: (hash: string, phash?: string | null) => Promise<void>;
   /** Hears of what was stored and what has gone. */
   onEvent?: (event: ImageEvent) => void;
   /** Hears why no file is removed, or, with no reason, that files are removed again. */
@@ -258,8 +258,8 @@ export async function createImageService(options: ImageServiceOptions): Promise<
       const id = await freshId();
       const output = join(folder, `${id}.out`);
       try {
-        const { format, width, height, frames, size, hash, warnings } = await codec.convert(
-          { input: path, output, ...wanted },
+        const { format, width, height, frames, size, hash, look, warnings } = await codec.convert(
+          { input: path, output, ...wanted, look: true },
           { client: payer, ...(signal && { signal }) },
         );
         const deleteToken = createDeleteToken(random);
@@ -281,8 +281,9 @@ export async function createImageService(options: ImageServiceOptions): Promise<
           expiresAt: null,
           maxViews: null,
           viewsLeft: null,
+          ...(look ?? { thumbhash: null, phash: null }),
         };
-        await options.mayStore?.(hash);
+        await options.mayStore?.(hash, look?.phash);
         const release = await options.quota?.reserve(size);
         await store(image, output).finally(release);
         log('info', 'image stored', () => ({ id, format, size, hash, source, peer }));

@@ -98,6 +98,8 @@ export interface ImageStore {
   hasEnded(id: string): Promise<boolean>;
   /** Records, protected ones too, last accessed (or stored) first. */
   recent(query: { offset: number; limit: number }): Promise<ImageRecord[]>;
+  /** The looks of all images that have any, in batches of id and `phash`; what changes meanwhile may or may not be seen. */
+  looks(): AsyncIterable<[id: string, phash: string][]>;
   /** Which of the ids have a record. */
   existing(ids: readonly string[]): Promise<Set<string>>;
   summary(): Promise<ImageSummary>;

@@ -53,6 +53,7 @@ export function infoView(base: string, image: ImageRecord): Static<typeof infoAn
     ...facts(image),
     ...linksOf(base, image),
     protected: image.passwordHash !== null,
+    thumbhash: image.thumbhash,
     last_access: formatTimestamp(image.lastAccess),
   };
 }
@@ -76,6 +77,7 @@ export function listView(
       ...facts(image),
       url: pageUrl(base, image.id),
       raw_url: rawUrl(base, image),
+      thumbhash: image.thumbhash,
       last_access: formatTimestamp(image.lastAccess),
     })),
   };

@@ -1,5 +1,6 @@
 import { AppError } from '../errors.ts';
 import { createNetworkList, type NetworkList } from '../lib/address.ts';
+import { ALIKE_BITS, distanceBetween } from '../lib/bits.ts';
 import type { Locks } from '../lib/locks.ts';
 import type { StateStore } from '../lib/state.ts';
 
@@ -9,12 +10,15 @@ export interface BlockList {
   networks: { network: string; since: number; reason: string }[];
   /** SHA-256 of files that are not stored, in hexadecimal: as uploaded, or as they would be stored. */
   hashes: { hash: string; since: number; reason: string }[];
+  /** Looks, as 64 bits in hexadecimal, of pictures that are not stored, nor what looks like them. */
+  phashes: { phash: string; since: number; reason: string }[];
 }
 
 /** What is to be blocked or let in again. */
 export interface BlockTarget {
   network?: string | undefined;
   hash?: string | undefined;
+  phash?: string | undefined;
 }
 
 /** Kept in the state store; a change reaches other copies of the server within seconds. */
@@ -26,8 +30,8 @@ export interface Blocks {
   remove(target: BlockTarget): Promise<boolean>;
   /** Rejects with `forbidden` for a blocked client. `peer`: a canonical address. */
   mayWrite(peer: string): Promise<void>;
-  /** Rejects with `forbidden` for blocked content. */
-  mayStore(hash: string): Promise<void>;
+  /** Rejects with `forbidden` for blocked content, and for what looks like it where its looks are known. */
+  mayStore(hash: string, phash?: string | null): Promise<void>;
 }
 
 export interface BlocksOptions {
@@ -55,7 +59,9 @@ export function createBlocks({ state, locks, now }: BlocksOptions): Blocks {
 
   async function read(): Promise<BlockList> {
     const text = await state.get(KEY);
-    return text === null ? { networks: [], hashes: [] } : (JSON.parse(text) as BlockList);
+    // A list that was written before there were looks has none.
+    const nothing: BlockList = { networks: [], hashes: [], phashes: [] };
+    return text === null ? nothing : { ...nothing, ...(JSON.parse(text) as Partial<BlockList>) };
   }
 
   function prepared(list: BlockList): Known {
@@ -84,7 +90,7 @@ export function createBlocks({ state, locks, now }: BlocksOptions): Blocks {
     try {
       const list = await read();
       const answer = work(list);
-      if (list.networks.length > MAX_ENTRIES || list.hashes.length > MAX_ENTRIES) {
+      if (Object.values(list).some((entries) => entries.length > MAX_ENTRIES)) {
         throw new AppError(
           'conflict',
           `There are ${MAX_ENTRIES} blocks of that kind, the most that are kept.`,
@@ -99,18 +105,19 @@ export function createBlocks({ state, locks, now }: BlocksOptions): Blocks {
     }
   }
 
-  function drop(list: BlockList, { network, hash }: BlockTarget): boolean {
-    const before = list.networks.length + list.hashes.length;
+  function drop(list: BlockList, { network, hash, phash }: BlockTarget): boolean {
+    const before = sizeOf(list);
     if (network !== undefined) list.networks = list.networks.filter((one) => one.network !== network);
     if (hash !== undefined) list.hashes = list.hashes.filter((one) => one.hash !== hash);
-    return list.networks.length + list.hashes.length < before;
+    if (phash !== undefined) list.phashes = list.phashes.filter((one) => one.phash !== phash);
+    return sizeOf(list) < before;
   }
 
   return {
     list: async () => (await current()).list,
 
     async add(target, reason) {
-      const { network, hash } = target;
+      const { network, hash, phash } = target;
       try {
         createNetworkList(network === undefined ? [] : [network]);
       } catch (error) {
@@ -120,6 +127,7 @@ export function createBlocks({ state, locks, now }: BlocksOptions): Blocks {
         drop(list, target);
         if (network !== undefined) list.networks.push({ network, since: now(), reason });
         if (hash !== undefined) list.hashes.push({ hash, since: now(), reason });
+        if (phash !== undefined) list.phashes.push({ phash, since: now(), reason });
       });
     },
 
@@ -130,9 +138,16 @@ export function createBlocks({ state, locks, now }: BlocksOptions): Blocks {
       if (networks.has(peer)) throw new AppError('forbidden', 'This address was blocked by the operator.');
     },
 
-    async mayStore(hash) {
-      const { hashes } = await current();
-      if (hashes.has(hash)) throw new AppError('forbidden', 'This picture was blocked by the operator.');
+    async mayStore(hash, phash) {
+      const { hashes, list } = await current();
+      const isLike = (one: string) => distanceBetween(one, phash ?? '') <= ALIKE_BITS;
+      const looksBlocked = typeof phash === 'string' && list.phashes.some((one) => isLike(one.phash));
+      if (hashes.has(hash) || looksBlocked)
+        throw new AppError('forbidden', 'This picture was blocked by the operator.');
     },
   };
+}
+
+function sizeOf(list: BlockList): number {
+  return Object.values(list).reduce((sum, entries) => sum + entries.length, 0);
 }

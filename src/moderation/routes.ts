@@ -17,25 +17,36 @@ const hash = Type.String({
   pattern: '^[0-9a-f]{64}$',
   description: 'SHA-256 of a file in hexadecimal, as uploaded or as stored. It is not stored again.',
 });
+const phash = Type.String({
+  pattern: '^[0-9a-f]{16}$',
+  description: 'Looks of a picture, as `/api/admin/images` names them. What looks like it is not stored.',
+});
 const since = Type.String({ description: '`YYYY-MM-DD HH:MM:SS`, UTC.' });
 const reason = Type.String({ maxLength: 200, description: 'For your own memory.' });
 
 const blockBody = Type.Object({
   network: Type.Optional(network),
   hash: Type.Optional(hash),
+  phash: Type.Optional(phash),
   reason: Type.Optional(reason),
 });
-const unblockQuery = Type.Object({ network: Type.Optional(network), hash: Type.Optional(hash) });
+const unblockQuery = Type.Object({
+  network: Type.Optional(network),
+  hash: Type.Optional(hash),
+  phash: Type.Optional(phash),
+});
 
 const listAnswer = Type.Object({
   success: Type.Literal(true),
   networks: Type.Array(Type.Object({ network, since, reason })),
   hashes: Type.Array(Type.Object({ hash, since, reason })),
+  phashes: Type.Array(Type.Object({ phash, since, reason })),
 });
 const listExample = {
   success: true,
   networks: [{ network: '192.0.2.0/24', since: '2026-01-31 08:05:09', reason: 'spam' }],
   hashes: [],
+  phashes: [],
 };
 
 const blocksNow = {
@@ -45,11 +56,12 @@ const blocksNow = {
 /** Who and what is shut out, for the administrator alone. Without `ADMIN_TOKEN` nobody is. */
 export function adminRoutes(blocks: Blocks) {
   async function list() {
-    const { networks, hashes } = await blocks.list();
+    const { networks, hashes, phashes } = await blocks.list();
     const answer = {
       success: true,
       networks: networks.map((one) => ({ ...one, since: formatTimestamp(one.since) })),
       hashes: hashes.map((one) => ({ ...one, since: formatTimestamp(one.since) })),
+      phashes: phashes.map((one) => ({ ...one, since: formatTimestamp(one.since) })),
     };
     return Response.json(answer, { headers: { 'cache-control': 'no-store' } });
   }
@@ -68,11 +80,11 @@ export function adminRoutes(blocks: Blocks) {
     })
     .post(
       '/api/admin/blocks',
-      async ({ body: { network, hash, reason = '' } }) => {
-        if (network === undefined && hash === undefined) {
-          throw new AppError('invalid_body', 'Name a network or a hash.');
+      async ({ body: { network, hash, phash, reason = '' } }) => {
+        if (network === undefined && hash === undefined && phash === undefined) {
+          throw new AppError('invalid_body', 'Name a network, a hash or a phash.');
         }
-        await blocks.add({ network, hash }, reason);
+        await blocks.add({ network, hash, phash }, reason);
         return list();
       },
       {

@@ -11,6 +11,7 @@ import { createBudget } from '../image/codec/budget.ts';
 import { createCodec } from '../image/codec/codec.ts';
 import { lackingMeans, sandboxState } from '../image/codec/jail/report.ts';
 import { imageHome } from '../image/gallery.ts';
+import { createLookIndex } from '../image/look-index.ts';
 import { readStrayCount } from '../image/maintenance/quarantine.ts';
 import { pairLater, pairStores } from '../image/maintenance/store-identity.ts';
 import { describeImages, observeCodec } from '../image/metrics.ts';
@@ -150,7 +151,7 @@ export async function startImages({
       }),
     })
       .use(imagePageRoutes({ service, contextOf, basePath, site }))
-      .use(imageAdminRoutes({ service, contextOf, basePath })),
+      .use(imageAdminRoutes({ service, contextOf, basePath, looks: createLookIndex(stores.images, now) })),
     home: () => imageHome({ service, basePath, needsToken: config.UPLOAD === 'token' }),
     stats: async () => statsView(await service.summary(), limits, config.ABUSE_CONTACT),
     statsAnswer,

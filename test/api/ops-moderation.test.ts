@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { createHash } from 'node:crypto';
+import type { Sharp } from 'sharp';
 import { ADMIN, ADMIN_TOKEN } from '../support/admin.ts';
+import { quarters } from '../support/images.ts';
 import { json } from '../support/json.ts';
 import { PNG, type RunningServer, runServer } from '../support/running-server.ts';
 
@@ -40,6 +42,50 @@ describe('the administrator', () => {
     expect((await server.send(path, { method: 'DELETE', from: '198.51.100.99' })).status).toBe(403);
     const asAdmin = { method: 'DELETE', from: '198.51.100.99', headers: ADMIN };
     expect((await server.send(path, asAdmin)).status).toBe(200);
+  });
+});
+
+describe('looks', () => {
+  const send = async (picture: Sharp, query = '') =>
+    server.send(`/api/upload?${query}`, {
+      method: 'POST',
+      body: new Uint8Array(await picture.png().toBuffer()),
+    });
+  const striped = () => quarters(300, 200).rotate(20, { background: '#123' });
+
+  test('find images that look alike, and blocked ones keep those that look like them out', async () => {
+    const [one, smaller, other] = await Promise.all([
+      send(striped()),
+      send(striped().resize(150), 'format=jpeg&password=x'),
+      send(quarters(300, 200)),
+    ]);
+    const { id } = await json(one);
+    const near = await json(await server.send(`/api/admin/images?near=${id}`, { headers: ADMIN }));
+    const images = near.images as { id: string; distance: number; phash: string }[];
+    expect(images.map((image) => image.id).sort()).toEqual([id, (await json(smaller)).id].map(String).sort());
+    expect(images[0]?.distance).toBe(0);
+    expect(images.some((image) => image.id === (other as unknown as { id: string }).id)).toBe(false);
+    expect((await server.send('/api/admin/images?near=000000000000', { headers: ADMIN })).status).toBe(404);
+    expect((await server.send('/api/admin/images?near=x', { headers: ADMIN })).status).toBe(400);
+
+    const phash = images[0]?.phash;
+    expect((await block({ phash, reason: 'again' })).status).toBe(200);
+    const refused = await send(striped().resize(200), 'format=webp');
+    expect([refused.status, (await json(refused)).code]).toEqual([403, 'forbidden']);
+    expect((await send(quarters(300, 200))).status).toBe(201);
+    const { phashes } = await json(await server.send('/api/admin/blocks', { headers: ADMIN }));
+    expect(phashes).toMatchObject([{ phash, reason: 'again' }]);
+    expect((await unblock(`phash=${phash}`)).status).toBe(200);
+    expect((await send(striped().resize(200))).status).toBe(201);
+    expect((await block({ phash: 'ABC' })).status).toBe(400);
+  });
+
+  test('come as a ThumbHash with info and list', async () => {
+    const { id } = await json(await send(striped()));
+    const info = await json(await server.send(`/api/info/${id}`));
+    expect(info.thumbhash).toMatch(/^[\w+/]{20,}=*$/);
+    const { images } = (await json(await server.send('/api/list'))) as { images: { thumbhash: string }[] };
+    expect(images[0]?.thumbhash).toBe(String(info.thumbhash));
   });
 });
 

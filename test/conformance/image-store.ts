@@ -28,6 +28,24 @@ export function imageStoreConformance(runner: Test, open: Open<ImageStore>): voi
     }
   });
 
+  test('the looks of all images that have any are read, also of those that no list has', async (store) => {
+    const looks: Record<string, string | null> = {
+      aaaaaaaaaaaa: '0123456789abcdef',
+      bbbbbbbbbbbb: null,
+      cccccccccccc: 'fedcba9876543210',
+    };
+    for (const [id, phash] of Object.entries(looks)) {
+      const passwordHash = id.startsWith('c') ? 'scrypt$1$x' : null;
+      await store.insert(image({ id, phash, passwordHash, thumbhash: 'HBkSHYSIeHiPiHh8eJd4eTN0EEQG' }));
+    }
+    assert.equal((await store.get('bbbbbbbbbbbb'))?.thumbhash, 'HBkSHYSIeHiPiHh8eJd4eTN0EEQG');
+    const found = (await Array.fromAsync(store.looks())).flat();
+    assert.deepEqual(found.sort(), [
+      ['aaaaaaaaaaaa', '0123456789abcdef'],
+      ['cccccccccccc', 'fedcba9876543210'],
+    ]);
+  });
+
   test('ids differ in letter case', async (store) => {
     await store.insert(image({ id: 'abcdefabcdef', width: 1 }));
     await store.insert(image({ id: 'ABCDEFabcdef', width: 2 }));

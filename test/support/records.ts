@@ -21,6 +21,8 @@ export function image(fields: Partial<ImageRecord> = {}): ImageRecord {
     expiresAt: null,
     maxViews: null,
     viewsLeft: null,
+    thumbhash: null,
+    phash: null,
     ...fields,
   };
 }

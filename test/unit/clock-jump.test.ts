@@ -21,7 +21,16 @@ const codec = {
   async convert({ output }: { output: string }) {
     await Bun.write(output, PNG);
     const hash = new Bun.CryptoHasher('sha256').update(PNG).digest('hex');
-    return { format: 'png' as const, width: 2, height: 2, frames: 1, size: PNG.length, hash, warnings: [] };
+    return {
+      format: 'png' as const,
+      width: 2,
+      height: 2,
+      frames: 1,
+      size: PNG.length,
+      hash,
+      look: null,
+      warnings: [],
+    };
   },
 };
 

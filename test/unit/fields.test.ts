@@ -60,6 +60,8 @@ describe('records that the first version left in Redis', () => {
         expiresAt: null,
         maxViews: null,
         viewsLeft: null,
+        thumbhash: null,
+        phash: null,
       },
     });
   });

@@ -7,7 +7,9 @@ import { parseApng } from './apng.ts';
 import { writeApng } from './apng-write.ts';
 import { type Encoding, encode, MAX_OUTPUT_SIDE } from './encode.ts';
 import { jpegWithGainMap } from './gain-map.ts';
+import { lookOf, type Pixels } from './look.ts';
 import { lossesOf } from './losses.ts';
+import { inOnePass, pixelsOf, smallPixelsOf } from './pixels.ts';
 import type { Converted, ConvertJob, InputLimits } from './protocol.ts';
 import { loadSharp, type Metadata, type Sharp, type SharpConstructor } from './sharp.ts';
 import { decoding, INPUT, openSource, type Source } from './source.ts';
@@ -24,6 +26,8 @@ interface Made {
   frames: number;
   exifKept: boolean;
   gainMapKept: boolean;
+  /** Where they were taken out. */
+  pixels?: Pixels | null;
 }
 
 /** What is to be made of a picture. */
@@ -60,6 +64,7 @@ export async function convert(job: ConvertJob, limits: InputLimits): Promise<Con
     frames,
     size: data.length,
     hash: createHash('sha256').update(data).digest('hex'),
+    look: job.look ? lookOf(made.pixels ?? (await smallPixelsOf(source, sharp))) : null,
     warnings: lossesOf({
       ...source,
       ...made,
@@ -107,8 +112,10 @@ async function convertWhole(
   const fitted = scale < 1 ? turned.resize({ ...box, fit: 'inside', withoutEnlargement: true }) : turned;
   const picture = job.stripExif ? fitted : keepMetadata(fitted, header, format);
   const encoding = encodingOf(source, plan);
+  const pixels = inOnePass(source, { ...encoding, animated }, job) ? await pixelsOf(picture) : null;
+  const encodable = pixels ? sharp(pixels.data, { raw: pixels }) : picture;
   const encoded = (flat: boolean) =>
-    decoding(() => encode(picture.clone(), { ...encoding, flat }).toBuffer({ resolveWithObject: true }));
+    decoding(() => encode(encodable.clone(), { ...encoding, flat }).toBuffer({ resolveWithObject: true }));
   const wantsGainMap = source.parts?.gainMap === true && format === 'jpeg' && !job.stripExif;
   const withGainMap = wantsGainMap ? await jpegWithGainMap(picture) : null;
   let { data, info } = withGainMap ?? (await encoded(encoding.flat));
@@ -123,6 +130,7 @@ async function convertWhole(
     frames: animated ? await framesIn(data, format, sharp) : 1,
     exifKept: format !== 'gif',
     gainMapKept: withGainMap !== null,
+    pixels,
   };
 }
 

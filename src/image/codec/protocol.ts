@@ -1,5 +1,6 @@
 import { type Static, Type } from '@sinclair/typebox';
 import { FORMATS, type Format } from '../image.ts';
+import type { Look } from './look.ts';
 import { WARNING_CODES, type Warning } from './warnings.ts';
 
 /** One conversion. Paths are absolute; the codec creates `output` and removes it when the conversion fails. */
@@ -19,6 +20,8 @@ export interface ConvertJob {
   animate?: boolean;
   /** True: a lossless picture that is scaled down becomes a lossy one where that has fewer bytes. */
   smallest?: boolean;
+  /** True: also tells what the picture looks like. */
+  look?: boolean;
 }
 
 /** What every input has to keep to, known from its header. */
@@ -44,6 +47,13 @@ const Converted = Type.Object({
   frames: Type.Integer({ minimum: 1 }),
   size: Type.Integer({ minimum: 1 }),
   hash: Type.String({ pattern: '^[0-9a-f]{64}$' }),
+  look: Type.Union([
+    Type.Null(),
+    Type.Object({
+      thumbhash: Type.String({ pattern: '^[A-Za-z0-9+/]{6,40}={0,2}$' }),
+      phash: Type.Union([Type.Null(), Type.String({ pattern: '^[0-9a-f]{16}$' })]),
+    }),
+  ]),
   warnings: Type.Array(
     Type.Object({
       code: Type.Enum(Object.fromEntries(WARNING_CODES.map((code) => [code, code]))),
@@ -93,6 +103,8 @@ export interface Converted {
   size: number;
   /** SHA-256 of the output in hexadecimal. */
   hash: string;
+  /** Where it was asked for. */
+  look: Look | null;
   /** What was lost on the way. */
   warnings: Warning[];
 }

@@ -1,0 +1,175 @@
+/**
+ * What the looks of pictures find and miss: `bun bench/looks.ts FOLDER` takes the photos of a folder (JPEG, PNG, WebP), which nobody
+ * commits here, makes copies of each, and compares all with all. Also: what a look costs, and a search among a million.
+ */
+import { Glob } from 'bun';
+import sharp from 'sharp';
+import { type Look, lookOf } from '../src/image/codec/look.ts';
+import { createTable } from '../src/image/look-index.ts';
+import { ALIKE_BITS, distanceBetween } from '../src/lib/bits.ts';
+import { createRandom } from '../test/support/random.ts';
+
+const MOST_PICTURES = 500;
+const SIDE = 800;
+/** Of these the corners are pictures of their own, too: as many again that have nothing in common. */
+const LARGE = 1900;
+
+sharp.concurrency(1);
+
+const COPIES: Record<string, (picture: Buffer, width: number, height: number) => Promise<Buffer>> = {
+  'half as wide, JPEG 80': (picture, width) =>
+    sharp(picture)
+      .resize(Math.ceil(width / 2))
+      .jpeg({ quality: 80 })
+      .toBuffer(),
+  '200 wide, WebP 75': (picture) => sharp(picture).resize(200).webp({ quality: 75 }).toBuffer(),
+  'JPEG 30': (picture) => sharp(picture).jpeg({ quality: 30 }).toBuffer(),
+  'cropped by 1 % on all sides': (picture, ...size) => cropped(picture, size, [1, 1, 1, 1]),
+  'cropped by 2 % on all sides': (picture, ...size) => cropped(picture, size, [2, 2, 2, 2]),
+  'cropped by 2.5 % on all sides': (picture, ...size) => cropped(picture, size, [2.5, 2.5, 2.5, 2.5]),
+  'cropped by 3 % on one side': (picture, ...size) => cropped(picture, size, [0, 3, 0, 0]),
+};
+
+async function cropped(
+  picture: Buffer,
+  [width, height]: number[],
+  [left, top, right, bottom]: number[],
+): Promise<Buffer> {
+  const [across, down] = [(width ?? 0) / 100, (height ?? 0) / 100];
+  return sharp(picture)
+    .extract({
+      left: Math.round(across * (left ?? 0)),
+      top: Math.round(down * (top ?? 0)),
+      width: Math.floor(across * (100 - (left ?? 0) - (right ?? 0))) - 1,
+      height: Math.floor(down * (100 - (top ?? 0) - (bottom ?? 0))) - 1,
+    })
+    .jpeg({ quality: 85 })
+    .toBuffer();
+}
+
+async function lookAt(file: Buffer): Promise<Look> {
+  const { data, info } = await sharp(file).raw().toBuffer({ resolveWithObject: true });
+  return lookOf({ data, width: info.width, height: info.height, channels: info.channels as 3 });
+}
+
+/** The picture, and where it is large its four corners. */
+async function* picturesOf(path: string): AsyncGenerator<Buffer> {
+  const { width, height } = await sharp(path).metadata();
+  if (Math.min(width, height) < 250) return;
+  const whole = await sharp(path)
+    .resize(2 * SIDE, 2 * SIDE, { fit: 'inside', withoutEnlargement: true })
+    .flatten({ background: '#fff' })
+    .jpeg({ quality: 95 })
+    .toBuffer();
+  yield sharp(whole)
+    .resize(SIDE, SIDE, { fit: 'inside', withoutEnlargement: true })
+    .jpeg({ quality: 95 })
+    .toBuffer();
+  if (width < LARGE) return;
+  const { width: across, height: down } = await sharp(whole).metadata();
+  const corner = { width: Math.floor(across / 2), height: Math.floor(down / 2) };
+  for (const [left, top] of [
+    [0, 0],
+    [corner.width, 0],
+    [0, corner.height],
+    [corner.width, corner.height],
+  ] as const) {
+    yield sharp(whole)
+      .extract({ left, top, ...corner })
+      .jpeg({ quality: 95 })
+      .toBuffer();
+  }
+}
+
+const folder = process.argv[2];
+if (folder === undefined) throw new Error('usage: bun bench/looks.ts FOLDER');
+const paths = [...new Glob('**/*.{jpg,jpeg,png,webp}').scanSync({ cwd: folder, absolute: true })];
+paths.sort((one, other) => (Bun.hash(one) < Bun.hash(other) ? -1 : 1));
+const looks: { name: string; phash: string }[] = [];
+const matched: Record<string, number> = {};
+for (const path of paths) {
+  if (looks.length >= MOST_PICTURES) break;
+  try {
+    for await (const picture of picturesOf(path)) {
+      const { phash } = await lookAt(picture);
+      if (phash === null) continue;
+      const { width, height } = await sharp(picture).metadata();
+      for (const [name, copy] of Object.entries(COPIES)) {
+        const other = (await lookAt(await copy(picture, width, height))).phash;
+        const isAlike = other !== null && distanceBetween(phash, other) <= ALIKE_BITS;
+        matched[name] = (matched[name] ?? 0) + Number(isAlike);
+      }
+      looks.push({ name: path, phash });
+    }
+  } catch {
+    // Not a picture that sharp reads.
+  }
+}
+
+console.log(`${looks.length} pictures, alike up to ${ALIKE_BITS} of 64 bits`);
+for (const [name, count] of Object.entries(matched)) {
+  console.log(`${((100 * count) / looks.length).toFixed(1).padStart(6)} %  ${name}`);
+}
+const all = Object.values(matched).reduce((sum, count) => sum + count, 0);
+console.log(
+  `${((100 * all) / looks.length / Object.keys(COPIES).length).toFixed(1).padStart(6)} %  of all copies`,
+);
+
+const pairs: [string, string][] = [];
+let compared = 0;
+for (const [index, one] of looks.entries()) {
+  for (const other of looks.slice(index + 1)) {
+    compared++;
+    if (distanceBetween(one.phash, other.phash) <= ALIKE_BITS) pairs.push([one.name, other.name]);
+  }
+}
+console.log(
+  `${pairs.length} of ${compared} pairs of others are taken for the same: ${((1e4 * pairs.length) / compared).toFixed(2)} in 10,000`,
+);
+const named = new Set(
+  pairs.map((pair) =>
+    pair
+      .map((path) => path.split('/').at(-1))
+      .sort()
+      .join(' = '),
+  ),
+);
+for (const pair of [...named].sort().slice(0, 40)) console.log(`        ${pair}`);
+
+const random = createRandom(1);
+const table = createTable();
+const word = () =>
+  Math.floor(random() * 2 ** 32)
+    .toString(16)
+    .padStart(8, '0');
+for (let count = 0; count < 1e6; count++) table.add(String(count).padStart(12, '0'), word() + word());
+const times = Array.from({ length: 50 }, () => {
+  const startedAt = performance.now();
+  table.near(word() + word(), ALIKE_BITS, 100);
+  return performance.now() - startedAt;
+}).sort((one, other) => one - other);
+console.log(
+  `a search among a million: median ${times[25]?.toFixed(1)} ms, slowest ${times[49]?.toFixed(1)} ms`,
+);
+
+const pixels = await sharp({
+  create: {
+    width: 4000,
+    height: 3000,
+    channels: 3,
+    background: '#345',
+    noise: { type: 'gaussian', mean: 120, sigma: 40 },
+  },
+})
+  .raw()
+  .toBuffer();
+const costs = Array.from({ length: 60 }, () => {
+  const { user, system } = process.cpuUsage();
+  lookOf({ data: pixels, width: 4000, height: 3000, channels: 3 });
+  const after = process.cpuUsage();
+  return (after.user + after.system - user - system) / 1000;
+});
+const warm = costs.slice(30).sort((one, other) => one - other);
+console.log(
+  `a look at 12 megapixels: first ${costs[0]?.toFixed(1)} ms of CPU, then ${warm[15]?.toFixed(1)} ms`,
+);

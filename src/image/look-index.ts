@@ -1,0 +1,108 @@
+import { ALIKE_BITS, countBits, halvesOf } from '../lib/bits.ts';
+import type { ImageRecord } from './image.ts';
+import type { ImageStore } from './store.ts';
+
+/** How long it may not know what other copies of the server have stored, in ms. */
+const BELIEVED_MS = 60_000;
+const ID_BYTES = 12;
+const FIRST_CAPACITY = 1024;
+
+/** An image that looks like another. */
+export interface Likeness {
+  image: ImageRecord;
+  /** In how many of the 64 bits they differ. */
+  distance: number;
+}
+
+/** Finds images by their looks. */
+export interface LookIndex {
+  /**
+   * Images that look like this one, the most alike first; none where little is to be seen on it. The first question reads the
+   * looks of all images into memory, 20 bytes each, and so does one a minute later.
+   */
+  alike(image: Pick<ImageRecord, 'phash'>, limit: number): Promise<Likeness[]>;
+}
+
+export function createLookIndex(images: Pick<ImageStore, 'looks' | 'get'>, now: () => number): LookIndex {
+  let known: { table: Promise<Table>; at: number } | null = null;
+
+  async function read(): Promise<Table> {
+    const table = createTable();
+    for await (const batch of images.looks()) for (const [id, phash] of batch) table.add(id, phash);
+    return table;
+  }
+
+  function current(): Promise<Table> {
+    if (known !== null && Math.abs(now() - known.at) < BELIEVED_MS) return known.table;
+    const asked = { table: read(), at: now() };
+    asked.table.catch(() => {
+      if (known === asked) known = null;
+    });
+    known = asked;
+    return asked.table;
+  }
+
+  return {
+    async alike({ phash }, limit) {
+      if (phash === null) return [];
+      const near = (await current()).near(phash, ALIKE_BITS, limit);
+      const found = await Promise.all(
+        near.map(async ({ id, distance }) => ({ image: await images.get(id), distance })),
+      );
+      return found.flatMap(({ image, distance }) => (image === null ? [] : [{ image, distance }]));
+    },
+  };
+}
+
+interface Near {
+  id: string;
+  distance: number;
+}
+
+/** Looks of images in typed arrays: a million are looked through in some milliseconds. */
+export interface Table {
+  /** `id`: twelve letters and digits. */
+  add(id: string, phash: string): void;
+  /** Ids of those that differ in at most so many bits, the nearest first. */
+  near(phash: string, mostBits: number, limit: number): Near[];
+}
+
+export function createTable(): Table {
+  let count = 0;
+  let high = new Uint32Array(FIRST_CAPACITY);
+  let low = new Uint32Array(FIRST_CAPACITY);
+  let ids = Buffer.alloc(FIRST_CAPACITY * ID_BYTES);
+
+  function grow(): void {
+    const before = { high, low, ids };
+    high = new Uint32Array(2 * count);
+    low = new Uint32Array(2 * count);
+    ids = Buffer.alloc(2 * count * ID_BYTES);
+    high.set(before.high);
+    low.set(before.low);
+    ids.set(before.ids);
+  }
+
+  return {
+    add(id, phash) {
+      if (count === high.length) grow();
+      const [above, below] = halvesOf(phash);
+      high[count] = above;
+      low[count] = below;
+      ids.write(id, count * ID_BYTES, ID_BYTES, 'latin1');
+      count++;
+    },
+
+    near(phash, mostBits, limit) {
+      const [above, below] = halvesOf(phash);
+      const found: Near[] = [];
+      for (let place = 0; place < count; place++) {
+        const distance = countBits((high[place] ?? 0) ^ above) + countBits((low[place] ?? 0) ^ below);
+        if (distance > mostBits) continue;
+        const at = place * ID_BYTES;
+        found.push({ id: ids.toString('latin1', at, at + ID_BYTES), distance });
+      }
+      return found.sort((one, other) => one.distance - other.distance).slice(0, limit);
+    },
+  };
+}
