@@ -104,6 +104,11 @@ export const CLAIMS: readonly Claim[] = [
       ['markdown', 'html', 'bbcode', 'delete_token'].every((name) => typeof field(stdout, name) === 'string'),
   },
   {
+    command: /(catbox\/user\/api\.php|\/0x0)$/,
+    says: 'prints the link alone',
+    holds: ({ stdout }) => /^http:\/\/\S+\/i\/\w+\.webp\n?$/.test(stdout),
+  },
+  {
     command: /^picpool check proxies\.txt > living\.txt/,
     says: 'writes the living',
     holds: async ({ folder }) => PROXY_LINES.test(await readFile(join(folder, 'living.txt'), 'utf8')),
