@@ -29,6 +29,19 @@ const HTTP_VOICE: Voice = {
 };
 const SOCKS_VOICE: Voice = { yes: () => socksReply(0), no: socksRefusal };
 
+/** As every method of HTTP begins. */
+function isCapital(byte: number): boolean {
+  return byte >= 65 && byte <= 90;
+}
+
+/** Answers TLS and SOCKS4 at once, though in HTTP: their clients say then that the proxy speaks something else. */
+function speakOtherwise(): never {
+  throw new GatewayFault(
+    'bad_request',
+    'This proxy speaks HTTP and SOCKS5, and no TLS itself: write http:// or socks5h:// before its address.',
+  );
+}
+
 export interface ClientOptions {
   socket: TcpSocket;
   desk: Desk;
@@ -172,7 +185,9 @@ export class Client implements TcpListener, Caller {
 
   #readFirst(): void {
     const [first = 0] = this.inbox.view();
-    this.#read = first === SOCKS5 ? this.#socks() : () => this.#http();
+    if (first === SOCKS5) this.#read = this.#socks();
+    else if (isCapital(first)) this.#read = () => this.#http();
+    else this.#read = () => this.#answering(HTTP_VOICE, speakOtherwise);
     this.#read();
   }
 

@@ -158,6 +158,15 @@ describe('picpool gateway', () => {
     await gateway.stop();
   });
 
+  test('answers clients at once that speak TLS or SOCKS4 to it', async () => {
+    const gateway = await startGatewayProcess(world.listOf('http'), ['--no-check']);
+    const proxy = `127.0.0.1:${gateway.port}`;
+    // Both say that the proxy has answered in another protocol, and how they say it is theirs.
+    expect((await curl('-x', `https://${proxy}`, `${world.http}/`)).code).toBe(35);
+    expect((await curl('-x', `socks4a://${proxy}`, `${world.http}/`)).code).toBe(97);
+    await gateway.stop();
+  });
+
   test('resets a TLS client whom no proxy serves, as its 200 is said already', async () => {
     const gateway = await startGatewayProcess(world.listOf('login', 'reset'), [
       '--no-check',
