@@ -3,7 +3,7 @@ import { openStores } from '../adapters/open.ts';
 import { recordsAdapter } from '../adapters/registry.ts';
 import { createHolders } from './access/holders.ts';
 import { createTokens } from './access/tokens.ts';
-import { createApp } from './app.ts';
+import { type AppOptions, createApp } from './app.ts';
 import type { Config, Environment } from './config.ts';
 import { AppError } from './errors.ts';
 import { createClients } from './http/client/clients.ts';
@@ -18,13 +18,14 @@ import { forbidDumps } from './lib/linux/process.ts';
 import type { System } from './lib/linux/system.ts';
 import type { Log } from './lib/logger.ts';
 import { lowFileLimit } from './lib/open-files.ts';
+import type { RateLimiter } from './lib/rate-limiter.ts';
 import { adminRoutes } from './moderation/routes.ts';
 import type { Runtime } from './runtime/runtime.ts';
 import { credentialsOf } from './start/credentials.ts';
 import { openDataFolder, temporaryFolder } from './start/data-folder.ts';
 import type { RunningFeature } from './start/feature.ts';
 import { listen, socketPath } from './start/listen.ts';
-import { startOperations } from './start/operations.ts';
+import { type Operations, startOperations } from './start/operations.ts';
 import { tellRisks } from './start/risks.ts';
 import { findSharedPeers } from './start/shared-peers.ts';
 import { createShutdown } from './start/shutdown.ts';
@@ -131,18 +132,7 @@ async function openHouse({ runtime, config, log, env, system }: Foundation): Pro
       web,
       features,
       contexts,
-      limits: config.RATE_LIMITS
-        ? createLimits({
-            limiter: opened.limiter,
-            rates: config.RATE_LIMITS,
-            maxUploadBytes: config.IMAGE_MAX_UPLOAD,
-            onRefused,
-          })
-        : null,
-      ...(config.RATE_LIMITS && {
-        inFlight: createInFlight(),
-        patience: createPatience({ sleep: systemClock.sleep, now, random: Math.random }),
-      }),
+      ...restraint(config, opened.limiter, operations),
       dependencies: [
         shutdown.dependency,
         ...features.flatMap(({ dependencies }) => dependencies),
@@ -187,4 +177,18 @@ async function openHouse({ runtime, config, log, env, system }: Foundation): Pro
     await opened.close();
     throw error;
   }
+}
+
+/** What keeps one client from taking the server from the others. */
+function restraint(
+  { RATE_LIMITS: rates, IMAGE_MAX_UPLOAD: maxUploadBytes }: Config,
+  limiter: RateLimiter,
+  { onRefused, now }: Operations,
+): Pick<AppOptions, 'limits' | 'inFlight' | 'patience'> {
+  if (!rates) return { limits: null };
+  return {
+    limits: createLimits({ limiter, rates, maxUploadBytes, onRefused }),
+    inFlight: createInFlight(),
+    patience: createPatience({ sleep: systemClock.sleep, now, random: Math.random }),
+  };
 }

@@ -10,7 +10,7 @@ import { fenceArgs, unfenced } from './fence.ts';
 import { type Change, createChangeLog, pairs } from './log.ts';
 import { decodeProxy, encodeProxy, endpointKey } from './proxy-codec.ts';
 import { EVICT, REMOVE_DEAD, RESCHEDULE, SAVE } from './proxy-scripts.ts';
-import { createUnreadable, type ReplicaCondition } from './unreadable.ts';
+import { createUnreadable, type ReplicaCondition, type Unreadable } from './unreadable.ts';
 
 /** The pool within the process, where every question is answered. */
 export interface ProxyReplica
@@ -44,41 +44,13 @@ export function createRedisProxies(
   const keys = { records: key('records'), log: key('log') };
   const writeKeys = [keys.records, key('ids'), key('last-id'), keys.log, key('fences')];
 
-  async function* scan(): AsyncIterable<Change[]> {
-    let cursor = '0';
-    do {
-      const changes: Change[] = [];
-      do {
-        const answer = await redis.call('safe', 'HSCAN', keys.records, cursor, 'COUNT', BATCH);
-        const [next, found] = answer as [string, string[]];
-        changes.push(...pairs(found));
-        cursor = next;
-      } while (cursor !== '0' && changes.length < SORTED);
-      changes.sort(([a], [b]) => Number(a) - Number(b));
-      for (let first = 0; first < changes.length; first += BATCH) {
-        yield changes.slice(first, first + BATCH);
-        await setImmediate();
-      }
-    } while (cursor !== '0');
-  }
-
   const follower = createFollower<ProxyReplica, Change>({
     log: createChangeLog(redis, keys),
     late: unavailable,
     open: openReplica,
-    scan,
+    scan: () => scanRecords(redis, keys.records),
     complete: (replica) => replica.complete(),
-    apply(replica, changes) {
-      const records: ProxyRecord[] = [];
-      const removed: number[] = [];
-      for (const [id, value] of changes) {
-        const record = value === null ? null : unreadable.read(id, () => decodeProxy(id, value));
-        if (record) records.push(record);
-        else removed.push(Number(id));
-        if (value === null) unreadable.forget(id);
-      }
-      replica.apply(records, removed);
-    },
+    apply: (replica, changes) => applyChanges(replica, changes, unreadable),
   });
   const recent = async () => (await follower.recent()).view;
   const exact = async () => (await follower.exact()).view;
@@ -170,4 +142,35 @@ export function createRedisProxies(
 
     version: async () => (await follower.recent()).place,
   };
+}
+
+/** All records of the server, in portions that a replica takes at once. */
+async function* scanRecords(redis: RedisConnection, key: string): AsyncIterable<Change[]> {
+  let cursor = '0';
+  do {
+    const changes: Change[] = [];
+    do {
+      const answer = await redis.call('safe', 'HSCAN', key, cursor, 'COUNT', BATCH);
+      const [next, found] = answer as [string, string[]];
+      changes.push(...pairs(found));
+      cursor = next;
+    } while (cursor !== '0' && changes.length < SORTED);
+    changes.sort(([a], [b]) => Number(a) - Number(b));
+    for (let first = 0; first < changes.length; first += BATCH) {
+      yield changes.slice(first, first + BATCH);
+      await setImmediate();
+    }
+  } while (cursor !== '0');
+}
+
+function applyChanges(replica: ProxyReplica, changes: readonly Change[], unreadable: Unreadable): void {
+  const records: ProxyRecord[] = [];
+  const removed: number[] = [];
+  for (const [id, value] of changes) {
+    const record = value === null ? null : unreadable.read(id, () => decodeProxy(id, value));
+    if (record) records.push(record);
+    else removed.push(Number(id));
+    if (value === null) unreadable.forget(id);
+  }
+  replica.apply(records, removed);
 }

@@ -83,13 +83,12 @@ export interface RemoteOptions<T> {
 }
 
 export function createRemote<T>(options: RemoteOptions<T>): Remote<T> {
-  const { kind, url, allowPrivate, resolve, question, now, monotonic, log } = options;
+  const { kind, url, question, now, monotonic, log } = options;
   const politeness = createPoliteness(gapMs, monotonic);
   const standing = createStanding(monotonic, (forMs) =>
     log('warn', `${kind} refuses what others accept: left out`, { [kind]: url, minutes: forMs / 60_000 }),
   );
-  let target = targetOf(url);
-  let resolvedAt = Number.NEGATIVE_INFINITY;
+  const place = createPlace(options);
   let said: T | null = null;
   let up = false;
   let error: string | null = null;
@@ -103,22 +102,8 @@ export function createRemote<T>(options: RemoteOptions<T>): Remote<T> {
 
   function gapMs(): number {
     if (options.questionGapMs !== undefined) return options.questionGapMs;
-    const home = target.address !== null && !isGloballyRoutable(target.address);
+    const home = place.target.address !== null && !isGloballyRoutable(place.target.address);
     return home ? HOME_GAP_MS : QUESTION_GAP_MS;
-  }
-
-  async function resolveTarget(): Promise<Target> {
-    if (target.address !== null && monotonic() - resolvedAt < RESOLVED_MS) return target;
-    const literal = canonicalAddress(target.host);
-    const found = literal === null ? await resolve(target.host) : [literal];
-    const usable = found
-      .map(canonicalAddress)
-      .filter((address) => address !== null && (allowPrivate || isGloballyRoutable(address)));
-    // IPv4 first: SOCKS4 knows nothing else.
-    const address = usable.find((candidate) => !candidate?.includes(':')) ?? usable[0];
-    if (address === undefined) throw new Error('has no address that may be dialled');
-    resolvedAt = monotonic();
-    return { ...target, address };
   }
 
   async function askOnce(): Promise<void> {
@@ -127,7 +112,7 @@ export function createRemote<T>(options: RemoteOptions<T>): Remote<T> {
     const wasUp = up;
     const wasStarved = options.watch();
     try {
-      target = await resolveTarget();
+      const target = await place.resolved();
       politeness.began();
       said = await question(target, said);
       politeness.answered();
@@ -144,7 +129,7 @@ export function createRemote<T>(options: RemoteOptions<T>): Remote<T> {
       error = fault instanceof Error ? fault.message : String(fault);
       up = false;
       latencyMs = null;
-      resolvedAt = Number.NEGATIVE_INFINITY;
+      place.doubt();
       if (wasUp || checkedAt === null) log('warn', `${kind} is down`, { [kind]: url, error });
     }
     if (!wasUp && up) log('info', `${kind} is up`, { [kind]: url, latencyMs });
@@ -155,7 +140,7 @@ export function createRemote<T>(options: RemoteOptions<T>): Remote<T> {
     url,
     standing,
     get target() {
-      return target;
+      return place.target;
     },
     get said() {
       return said;
@@ -194,5 +179,48 @@ export function createRemote<T>(options: RemoteOptions<T>): Remote<T> {
       standing.accepted();
     },
     state: () => ({ url, up, leftOut: standing.isLeftOut(), error, latencyMs, checkedAt }),
+  };
+}
+
+/** Where the host is. */
+interface Place {
+  /** With the address, once it was resolved. */
+  readonly target: Target;
+  /** Resolves with an address that may be dialled; rejects where there is none. */
+  resolved(): Promise<Target>;
+  /** What is known of the address is not believed any longer. */
+  doubt(): void;
+}
+
+function createPlace({
+  url,
+  allowPrivate,
+  resolve,
+  monotonic,
+}: Pick<RemoteOptions<unknown>, 'url' | 'allowPrivate' | 'resolve' | 'monotonic'>): Place {
+  let target = targetOf(url);
+  let resolvedAt = Number.NEGATIVE_INFINITY;
+
+  return {
+    get target() {
+      return target;
+    },
+    async resolved() {
+      if (target.address !== null && monotonic() - resolvedAt < RESOLVED_MS) return target;
+      const literal = canonicalAddress(target.host);
+      const found = literal === null ? await resolve(target.host) : [literal];
+      const usable = found
+        .map(canonicalAddress)
+        .filter((address) => address !== null && (allowPrivate || isGloballyRoutable(address)));
+      // IPv4 first: SOCKS4 knows nothing else.
+      const address = usable.find((candidate) => !candidate?.includes(':')) ?? usable[0];
+      if (address === undefined) throw new Error('has no address that may be dialled');
+      resolvedAt = monotonic();
+      target = { ...target, address };
+      return target;
+    },
+    doubt() {
+      resolvedAt = Number.NEGATIVE_INFINITY;
+    },
   };
 }

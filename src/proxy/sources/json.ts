@@ -33,34 +33,9 @@ export function createJsonParser(sink: CandidateSink): Parser {
     top = -1;
   }
 
-  function parse(from: number, to: number): void {
-    if (to - from > LONGEST_ELEMENT) {
-      if (element >= 0) sink.reject();
-      return;
-    }
-    try {
-      const value: unknown = JSON.parse(text.slice(from, to));
-      if (!isFields(value) || takeRecord(value, sink)) return;
-      const pages = Object.values(value).filter((field) => typeof field === 'string' && field.includes('<t'));
-      if (pages.length === 0) sink.reject();
-      for (const page of pages) {
-        const html = createHtmlParser(sink);
-        html.push(String(page));
-        html.end();
-      }
-    } catch {
-      sink.reject();
-    }
-  }
-
-  /** The end of the string that begins at `from`, -1 when it has not come yet; a line break in it breaks the list. */
-  function endOfString(from: number): number {
-    for (let quote = text.indexOf('"', from + 1); quote >= 0; quote = text.indexOf('"', quote + 1)) {
-      let backslashes = 0;
-      while (text[quote - 1 - backslashes] === '\\') backslashes++;
-      if (backslashes % 2 === 0) return quote;
-    }
-    return -1;
+  function take(from: number, to: number): void {
+    if (to - from <= LONGEST_ELEMENT) takeElement(text.slice(from, to), sink);
+    else if (element >= 0) sink.reject();
   }
 
   function onString(from: number, to: number): void {
@@ -91,24 +66,24 @@ export function createJsonParser(sink: CandidateSink): Parser {
   function onClose(i: number): void {
     open.pop();
     if (element >= 0 && open.length === elementDepth) {
-      parse(element, i + 1);
+      take(element, i + 1);
       element = -1;
     } else if (top >= 0 && open.length === 0) {
-      parse(top, i + 1);
+      take(top, i + 1);
       top = -1;
     }
   }
 
   function scan(): void {
     if (inLongString) {
-      const end = endOfString(-1);
+      const end = endOfString(text, -1);
       inLongString = end < 0;
       at = inLongString ? text.length : end + 1;
     }
     for (; at < text.length; at++) {
       const code = text.charCodeAt(at);
       if (code === 34) {
-        const end = endOfString(at);
+        const end = endOfString(text, at);
         const lineBreak = end < 0 ? -1 : text.slice(at, end).indexOf('\n');
         if (end < 0) return;
         if (lineBreak >= 0) {
@@ -149,4 +124,31 @@ export function createJsonParser(sink: CandidateSink): Parser {
       at = 0;
     },
   };
+}
+
+/** Takes what one object describes: a proxy, or a page of HTML that lists some. */
+function takeElement(text: string, sink: CandidateSink): void {
+  try {
+    const value: unknown = JSON.parse(text);
+    if (!isFields(value) || takeRecord(value, sink)) return;
+    const pages = Object.values(value).filter((field) => typeof field === 'string' && field.includes('<t'));
+    if (pages.length === 0) sink.reject();
+    for (const page of pages) {
+      const html = createHtmlParser(sink);
+      html.push(String(page));
+      html.end();
+    }
+  } catch {
+    sink.reject();
+  }
+}
+
+/** The end of the string that begins at `from`, -1 when it has not come yet. */
+function endOfString(text: string, from: number): number {
+  for (let quote = text.indexOf('"', from + 1); quote >= 0; quote = text.indexOf('"', quote + 1)) {
+    let backslashes = 0;
+    while (text[quote - 1 - backslashes] === '\\') backslashes++;
+    if (backslashes % 2 === 0) return quote;
+  }
+  return -1;
 }
