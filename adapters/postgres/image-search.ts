@@ -12,6 +12,8 @@ const WINDOW = 1000;
 const FURTHER = 40;
 /** How long matches are counted whose number is not known yet, in ms. */
 const COUNT_MS = 50;
+/** More rows than these are not looked at within that time; nor are more matches named by the index. */
+const COUNTABLE = { rows: 60_000, named: 300_000 };
 
 /** Some matches of a search in the order of the list. */
 interface Found {
@@ -77,15 +79,13 @@ export function createImageSearch(
   }
 
   /**
-   * How many matches there are, up to one more than are counted; `null` where that takes too long. Those of a frequent needle
-   * are met soon without the index, which would name all of them.
+   * How many matches there are, up to one more than are counted; `null` where that takes too long, or would. `share`: the part of
+   * all images that likely matches. Those of a frequent needle are met soon without the index, which would name all of them.
    */
-  async function count(
-    needle: string,
-    grams: readonly number[],
-    isFrequent: boolean,
-  ): Promise<number | null> {
-    const byIndex = grams.length > 0 && !isFrequent;
+  async function count(needle: string, grams: readonly number[], share: number): Promise<number | null> {
+    const all = await publicCount();
+    const byIndex = grams.length > 0 && share * all <= COUNTABLE.named;
+    if (!byIndex && Math.min(all, MOST_COUNTED / share) > COUNTABLE.rows) return null;
     const rows = await askWithin<{ count: number }>(
       countMs,
       `SELECT count(*) AS count FROM (
@@ -134,8 +134,7 @@ export function createImageSearch(
     async function total(): Promise<Pick<Page<ImageRecord>, 'total' | 'exact'>> {
       if (isWhole(top)) return bounded(top.matched);
       if (named !== null) return bounded(named);
-      const likely = (top.matched / top.seen) * (await publicCount());
-      const counted = await count(needle, grams, likely > 2 * MOST_COUNTED);
+      const counted = await count(needle, grams, top.matched / top.seen);
       if (counted !== null) return bounded(counted);
       return {
         total: Math.min(MOST_COUNTED, Math.max(top.matched, offset + found.records.length)),

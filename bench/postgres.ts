@@ -1,0 +1,193 @@
+/**
+ * Copies over Postgres, which it starts itself:
+ * `bun bench/postgres.ts pool [size]`: a new copy of a pool, and its pages against SQLite, by processor time.
+ * `bun bench/postgres.ts copy`: a copy for images alone, over what `TEST_POSTGRES_URL` holds.
+ * `bun bench/postgres.ts uploads [turns]`: a 6-megapixel photo, records in Postgres against records in SQLite.
+ * `bun bench/postgres.ts hot [seconds]`: 1,000 clients on one image and one page of the list, 4 copies; what Postgres is asked.
+ */
+import { readFile } from 'node:fs/promises';
+import { loadavg, tmpdir } from 'node:os';
+import { openPostgres } from '../adapters/postgres/connection.ts';
+import { migrate } from '../adapters/postgres/migrate.ts';
+import { createPostgresProxies } from '../adapters/postgres/proxies.ts';
+import { openCopy, openDatabase } from '../adapters/sqlite/database.ts';
+import { createSqliteProxies } from '../adapters/sqlite/proxies.ts';
+import { createProxyReplica } from '../adapters/sqlite/proxy-replica.ts';
+import type { Protocol } from '../src/proxy/proxy.ts';
+import type { ProxyQuery, ProxyStore } from '../src/proxy/store.ts';
+import { bunRuntime } from '../src/runtime/bun.ts';
+import { startFleet } from '../test/support/fleet.ts';
+import { photo } from '../test/support/images.ts';
+import { sharedPostgres, startPostgres } from '../test/support/postgres-server.ts';
+import { draft } from '../test/support/records.ts';
+import { PNG } from '../test/support/running-server.ts';
+import { type ServerProcess, startServer } from '../test/support/server-process.ts';
+
+const QUIET = { PROXY_JUDGES: 'http://127.0.0.1:9/', PROXY_SOURCES: 'file:/dev/null', RATE_LIMITS: 'off' };
+const median = (numbers: number[]) => numbers.toSorted((a, b) => a - b)[numbers.length >> 1] ?? 0;
+
+async function residentMiB({ pid }: ServerProcess): Promise<number> {
+  const [, kib] = /VmRSS:\s+(\d+)/.exec(await readFile(`/proc/${pid}/status`, 'utf8')) ?? [];
+  return Number(kib) / 1024;
+}
+
+function cpuMs(): number {
+  const { user, system } = process.cpuUsage();
+  return (user + system) / 1000;
+}
+
+const QUERIES: ProxyQuery[] = [
+  { filter: { status: 'alive' }, sort: 'dependable', offset: 0, limit: 50 },
+  { filter: { status: 'alive', country: 'US' }, sort: 'dependable', offset: 0, limit: 50 },
+];
+
+/** Pages per second of processor time. */
+async function rate(store: ProxyStore): Promise<number> {
+  const [startedAt, before] = [performance.now(), cpuMs()];
+  let pages = 0;
+  while (performance.now() - startedAt < 400) {
+    for (const query of QUERIES) await store.find(query);
+    pages += QUERIES.length;
+  }
+  return (pages / (cpuMs() - before)) * 1000;
+}
+
+async function pool(size: number): Promise<void> {
+  const countries = ['US', 'DE', 'CN', 'FR', 'BR', 'ID', 'RU', 'IN', 'JP', 'ZZ'];
+  const protocols: Protocol[] = ['http', 'https', 'socks4', 'socks5'];
+  const drafts = Array.from({ length: size }, (_, index) =>
+    draft({
+      ip: `${1 + (index >> 16)}.${(index >> 8) & 255}.${index & 255}.1`,
+      protocol: protocols[index % 4] ?? 'http',
+      country: countries[(index * 7) % 10] ?? 'ZZ',
+      status: index % 3 === 0 ? 'alive' : 'dead',
+      responseMs: (index * 7919) % 5000,
+      uptime: ((index * 104_729) % 1000) / 1000,
+    }),
+  );
+  const postgres = await startPostgres({ shared_buffers: '256MB', autovacuum: 'on' });
+  const connection = await openPostgres(postgres.url);
+  await migrate(connection);
+  const replica = async () =>
+    createProxyReplica(await openCopy(bunRuntime.openSqlite, tmpdir(), bunRuntime.openSqliteThread));
+  const shared = createPostgresProxies(connection, replica);
+  const local = createSqliteProxies(await openDatabase(bunRuntime.openSqlite, ':memory:'));
+  const startedAt = performance.now();
+  for (let first = 0; first < size; first += 1000) await shared.save(drafts.slice(first, first + 1000));
+  const saved = performance.now() - startedAt;
+  for (let first = 0; first < size; first += 1000) await local.save(drafts.slice(first, first + 1000));
+  while ((await shared.summary().catch(() => null))?.total !== size) await Bun.sleep(20);
+  const rates = { shared: [] as number[], local: [] as number[] };
+  for (let round = 0; round < 5; round++) {
+    rates.local.push(await rate(local));
+    rates.shared.push(await rate(shared));
+  }
+  console.log(
+    `${size} proxies: saved in ${(saved / 1000).toFixed(1)} s; pages a second of CPU, Postgres ${median(rates.shared).toFixed(0)}, SQLite ${median(rates.local).toFixed(0)}, ratio ${(median(rates.shared) / median(rates.local)).toFixed(2)}`,
+  );
+  const began = performance.now();
+  const server = await startServer('bun', { ...QUIET, METADATA_URL: postgres.url });
+  while ((await fetch(`${server.url}/api/v1/proxies`)).status !== 200) await Bun.sleep(20);
+  const readyMs = performance.now() - began;
+  await Bun.sleep(2000);
+  console.log(
+    `a copy: list after ${(readyMs / 1000).toFixed(1)} s, ${(await residentMiB(server)).toFixed(0)} MiB`,
+  );
+  await server.stop();
+  await connection.close();
+  await postgres.stop();
+}
+
+async function copy(): Promise<void> {
+  const { url } = await sharedPostgres();
+  const began = performance.now();
+  const server = await startServer('bun', { ...QUIET, SERVICES: 'image', METADATA_URL: url });
+  while ((await fetch(`${server.url}/readyz`)).status !== 200) await Bun.sleep(20);
+  const readyMs = performance.now() - began;
+  for (let page = 1; page <= 200; page++) {
+    await (await fetch(`${server.url}/api/list?page=${page}`)).text();
+    await (await fetch(`${server.url}/api/search?q=holiday_${page}`)).text();
+  }
+  console.log(
+    `a copy for images: ready after ${(readyMs / 1000).toFixed(1)} s, after 400 lists and searches ${(await residentMiB(server)).toFixed(0)} MiB`,
+  );
+  await server.stop();
+}
+
+async function uploads(turns: number): Promise<void> {
+  const postgres = await startPostgres({ fsync: 'on', full_page_writes: 'on', autovacuum: 'on' });
+  const picture = await photo(2725, 2225);
+  const env = { ...QUIET, SERVICES: 'image' };
+  const servers = {
+    sqlite: await startServer('bun', env),
+    postgres: await startServer('bun', { ...env, METADATA_URL: postgres.url }),
+  };
+  const times: Record<string, number[]> = { sqlite: [], postgres: [] };
+  for (let turn = 0; turn <= turns; turn++) {
+    for (const [name, { url }] of Object.entries(servers)) {
+      const startedAt = performance.now();
+      const answer = await fetch(`${url}/api/upload?format=jpeg`, { method: 'POST', body: picture });
+      if (answer.status !== 201) throw new Error(await answer.text());
+      if (turn > 0) times[name]?.push(performance.now() - startedAt);
+    }
+  }
+  const [s, p] = [median(times.sqlite ?? []), median(times.postgres ?? [])];
+  console.log(
+    `6-megapixel photo: Postgres ${p.toFixed(0)} ms, SQLite ${s.toFixed(0)} ms, uploads ${(s / p).toFixed(2)}`,
+  );
+  await Promise.all(Object.values(servers).map((server) => server.stop()));
+  await postgres.stop();
+}
+
+async function hot(seconds: number): Promise<void> {
+  const postgres = await startPostgres({
+    shared_preload_libraries: 'pg_stat_statements',
+    max_connections: '100',
+  });
+  const watch = await openPostgres(postgres.url);
+  await watch.ask('safe', 'CREATE EXTENSION pg_stat_statements');
+  const env = {
+    ...QUIET,
+    METADATA_URL: postgres.url,
+    SERVICES: 'image',
+    BLOBS_URL: `file:${tmpdir()}/picpool-hot-${process.pid}`,
+  };
+  const fleet = await startFleet(Array<'bun'>(4).fill('bun'), () => env);
+  const { id } = (await (
+    await fetch(`${fleet.copies[0]?.url}/api/upload`, { method: 'POST', body: PNG })
+  ).json()) as { id: string };
+  await watch.ask('safe', 'SELECT pg_stat_statements_reset()');
+  const endAt = performance.now() + seconds * 1000;
+  const answers: Record<string, number> = {};
+  await Promise.all(
+    Array.from({ length: 1000 }, async (_, client) => {
+      const copy = fleet.copies[client % 4];
+      for (let turn = client; performance.now() < endAt; turn++) {
+        const path = turn % 2 ? `/i/${id}.webp` : '/api/list';
+        const answer = await fetch(`${copy?.url}${path}`);
+        await answer.bytes();
+        const key = `${path.split('/')[1]} ${answer.status}`;
+        answers[key] = (answers[key] ?? 0) + 1;
+        await Bun.sleep(50);
+      }
+    }),
+  );
+  const asked = await watch.ask<{ calls: number; query: string }>(
+    'safe',
+    `SELECT calls, left(regexp_replace(query, '\\s+', ' ', 'g'), 110) AS query FROM pg_stat_statements
+     WHERE query ~ 'picpool' ORDER BY calls DESC LIMIT 8`,
+  );
+  console.log(`answers in ${seconds} s over 4 copies: ${JSON.stringify(answers)}`);
+  for (const { calls, query } of asked)
+    console.log(`${(calls / seconds / 4).toFixed(2)} a second a copy: ${query}`);
+  await fleet.stop();
+  await watch.close();
+  await postgres.stop();
+}
+
+const [what = 'pool', first] = process.argv.slice(2);
+if (what === 'copy') await copy();
+else if (what === 'uploads') await uploads(Number(first ?? 15));
+else if (what === 'hot') await hot(Number(first ?? 10));
+else await pool(Number(first ?? 200_000));
+console.log(`load of the machine: ${loadavg()[0]?.toFixed(1)}`);
