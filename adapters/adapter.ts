@@ -47,6 +47,8 @@ export interface OpenContext {
   runtime: Runtime;
   /** Without them the adapter asks its surroundings, as the tools of its provider do. */
   credentials: Credentials | undefined;
+  /** A server that may answer lists and searches in place of the one of the URL. */
+  readUrl?: string | undefined;
   /** For copies of what a server holds, which end with the process. */
   folder: string;
   /** Hears of what an operator should know. */
@@ -81,6 +83,8 @@ export interface Adapter<Store> {
 }
 
 export interface RecordsAdapter extends Adapter<RecordStores> {
+  /** True where `readUrl` is understood. */
+  readsElsewhere?: boolean;
   /** A limiter alone, which connects when it is first asked. Missing where copies share none, or it is no quicker. */
   openLimiter?(url: string): Promise<OpenLimiter>;
   /**

@@ -16,6 +16,8 @@ export interface OpenOptions {
   runtime: Runtime;
   /** When not given, the adapter asks its surroundings. */
   credentials?: Credentials | undefined;
+  /** A replica that may answer lists and searches. */
+  readUrl?: string | undefined;
   /** Where copies count requests together; with the records when not given. */
   limitsUrl?: string | undefined;
   /** For temporary files; that of the system when not given. */
@@ -61,8 +63,14 @@ export async function risksOf(url: string, options: OpenOptions): Promise<Risk[]
   return adapterOf(url).risks(url, contextOf(options));
 }
 
-function contextOf({ runtime, credentials, folder = tmpdir(), log = () => {} }: OpenOptions): OpenContext {
-  return { runtime, credentials, folder, log };
+function contextOf({
+  runtime,
+  credentials,
+  readUrl,
+  folder = tmpdir(),
+  log = () => {},
+}: OpenOptions): OpenContext {
+  return { runtime, credentials, readUrl, folder, log };
 }
 
 /** Whether two URLs name one store in other words. */

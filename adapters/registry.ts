@@ -14,6 +14,8 @@ const schemesOf = (adapters: readonly Adapter<unknown>[]) => adapters.flatMap(({
 
 /** How `METADATA_URL` may begin. */
 export const RECORD_SCHEMES = schemesOf(RECORDS);
+/** How `METADATA_READ_URL` may begin. */
+export const READ_SCHEMES = schemesOf(RECORDS.filter(({ readsElsewhere }) => readsElsewhere));
 /** How `LIMITS_URL` may begin. */
 export const LIMIT_SCHEMES = schemesOf(RECORDS.filter(({ openLimiter }) => openLimiter !== undefined));
 /** How `BLOBS_URL` may begin. */

@@ -1,6 +1,6 @@
 import { type StaticDecode, Type } from '@sinclair/typebox';
 import { Value } from '@sinclair/typebox/value';
-import { FILE_SCHEMES, LIMIT_SCHEMES, RECORD_SCHEMES } from '../adapters/registry.ts';
+import { FILE_SCHEMES, LIMIT_SCHEMES, READ_SCHEMES, RECORD_SCHEMES } from '../adapters/registry.ts';
 import {
   baseUrl,
   bytes,
@@ -47,6 +47,9 @@ export const settings = Type.Object({
   ),
   METADATA_URL: url('sqlite:$DATA_DIR/picpool.db', RECORD_SCHEMES, 'Where records live.'),
   BLOBS_URL: url('file:$DATA_DIR/images', FILE_SCHEMES, 'Where image files live.'),
+  METADATA_READ_URL: optional(
+    url(undefined, READ_SCHEMES, 'Replica of Postgres that answers lists and searches while it is fresh.'),
+  ),
   LIMITS_URL: optional(
     url(
       undefined,
@@ -252,6 +255,7 @@ export const settings = Type.Object({
 /** Settings that can stand in a file instead, which `NAME_FILE` names. */
 export const SECRETS = [
   'METADATA_URL',
+  'METADATA_READ_URL',
   'LIMITS_URL',
   'AWS_SECRET_ACCESS_KEY',
   'AWS_SESSION_TOKEN',
@@ -299,6 +303,13 @@ export function parseConfig(env: Environment): Config {
     faults.push({
       variable: 'TRUSTED_PROXIES',
       message: 'must name the nearest proxy where TRUSTED_HOPS is set',
+    });
+  }
+  const [records, replica] = [String(decoded.METADATA_URL), decoded.METADATA_READ_URL];
+  if (replica !== undefined && !READ_SCHEMES.some((scheme) => records.startsWith(scheme))) {
+    faults.push({
+      variable: 'METADATA_READ_URL',
+      message: 'is of use with METADATA_URL=postgres://... alone',
     });
   }
   if (faults.length > 0) throw new ConfigError(faults);

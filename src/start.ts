@@ -87,6 +87,7 @@ async function openHouse({ runtime, config, log, env, system }: Foundation): Pro
   const access = { runtime, credentials: credentialsOf(config), folder: temporaryFolder(config), log };
   const opened = await openStores(config.METADATA_URL, config.BLOBS_URL, {
     ...access,
+    readUrl: config.METADATA_READ_URL,
     limitsUrl: config.LIMITS_URL,
   });
   const stopping = new AbortController();

@@ -1,9 +1,12 @@
+import type { ImageStore } from '../../src/image/store.ts';
 import type { RecordsAdapter } from '../adapter.ts';
+import type { PostgresConnection } from './connection.ts';
 
 /** Records in a database that many copies share, and that may grow beyond memory: `postgres://db:5432/picpool`. */
 export const postgres: RecordsAdapter = {
   schemes: ['postgres:', 'postgresql:'],
   shared: true,
+  readsElsewhere: true,
   advice: 'Look at the address, the password and the database in METADATA_URL, and whether the server runs.',
   path: () => null,
 
@@ -13,7 +16,7 @@ export const postgres: RecordsAdapter = {
     return [host.toLowerCase(), port, database, schema];
   },
 
-  async open(url, { runtime, folder }) {
+  async open(url, { runtime, folder, readUrl }) {
     const { openPostgres } = await import('./connection.ts');
     const { migrate } = await import('./migrate.ts');
     const { createPostgresProxies } = await import('./proxies.ts');
@@ -30,11 +33,13 @@ export const postgres: RecordsAdapter = {
       await connection.close();
       throw error;
     });
+    const images = createPostgresImages(connection);
+    const elsewhere = readUrl === undefined ? null : await openReads(connection, readUrl, images);
     const copy = () => openCopy(runtime.openSqlite, folder, runtime.openSqliteThread);
     const proxies = createPostgresProxies(connection, async () => createProxyReplica(await copy()));
     return {
       proxies,
-      images: createPostgresImages(connection),
+      images: elsewhere?.images ?? images,
       state: createPostgresState(connection),
       locks: createPostgresLocks(connection),
       limiter: withFallback(createPostgresRateLimiter(connection), createLocalRateLimiter({ now: Date.now })),
@@ -42,7 +47,9 @@ export const postgres: RecordsAdapter = {
         unreadable: { proxy: 0, image: 0 },
         lagMs: { proxy: proxies.lagMs(), image: 0 },
       }),
-      close: () => connection.close(),
+      async close() {
+        await Promise.all([connection.close(), elsewhere?.close()]);
+      },
     };
   },
 
@@ -53,3 +60,17 @@ export const postgres: RecordsAdapter = {
     return postgresRisks(connection).finally(() => connection.close());
   },
 };
+
+/** Images whose lists are answered by the server at `url`, which may be away at the start. */
+async function openReads(
+  primary: PostgresConnection,
+  url: string,
+  images: ImageStore,
+): Promise<{ images: ImageStore; close(): Promise<void> }> {
+  const { createReplicaConnection } = await import('./connection.ts');
+  const { createImageList } = await import('./image-list.ts');
+  const { createReadsElsewhere, withListElsewhere } = await import('./read-elsewhere.ts');
+  const replica = createReplicaConnection(url);
+  const reads = createReadsElsewhere(primary, replica);
+  return { images: withListElsewhere(images, createImageList(replica), reads), close: () => replica.close() };
+}

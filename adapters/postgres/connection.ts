@@ -67,6 +67,12 @@ export async function openPostgres(
   }
 }
 
+/** A connection to a server that takes no writes and may be away; it is made when it is first needed. */
+export function createReplicaConnection(url: string): PostgresConnection {
+  const { servers, ...address } = parsePostgresUrl(url);
+  return createConnection({ ...address, servers: [servers[0]] }, Math.random, COMMAND_TIMEOUT_MS);
+}
+
 interface Statement {
   cancel(): unknown;
 }

@@ -7,9 +7,8 @@ import type { PostgresConnection } from './connection.ts';
 import { createFences } from './fence.ts';
 import { createImageCare } from './image-care.ts';
 import { createImageEnds } from './image-ends.ts';
-import { behind, createImageRows, placeOf, RECORD } from './image-rows.ts';
-import { createImageSearch } from './image-search.ts';
-import { LISTED } from './schema.ts';
+import { createImageList } from './image-list.ts';
+import { createImageRows, RECORD } from './image-rows.ts';
 
 /** Ids in one statement. */
 const BATCH = 5000;
@@ -26,16 +25,16 @@ const LOOKS = 10_000;
 
 /**
  * `ImageStore` over Postgres. Each question is one statement, and no list or number reads all images. A write is acknowledged when the
- * server says that it is committed: how safely, `synchronous_commit` and `synchronous_standby_names` say there.
+ * server says that it is committed: how safely, `synchronous_commit` and `synchronous_standby_names` say there. `list`: where
+ * lists and searches are answered, if not by the same server.
  */
 export function createPostgresImages(
   connection: PostgresConnection,
-  searchOptions?: Parameters<typeof createImageSearch>[1],
+  list: ImageStore['list'] = createImageList(connection),
 ): ImageStore {
   const { table, ask, transaction } = connection;
   const [images, counts] = [table('images'), table('image_counts')];
   const rows = createImageRows(connection);
-  const search = createImageSearch(connection, searchOptions);
   const checkFence = createFences(connection, 'images');
   const removeOne = rows.remove('id = $1', false);
   const removeIdle = rows.remove('id = $1 AND ends_at IS NULL AND last_access < $2', false);
@@ -69,26 +68,7 @@ export function createPostgresImages(
 
     get: async (id) => (await ask<ImageRecord>('safe', select('WHERE i.id = $1'), [id]))[0] ?? null,
 
-    async list(query) {
-      const { text = '', after, offset, limit } = query;
-      if (text !== '') return search(query);
-      const place = after ? [after.createdAt, after.id] : [];
-      const found = await ask<ImageRecord & { total: number }>(
-        'safe',
-        `WITH p AS MATERIALIZED (
-           SELECT id FROM ${images} WHERE ${LISTED} ${after ? `AND ${behind(3)}` : ''}
-           ORDER BY created_at DESC, id LIMIT $1 OFFSET $2
-         ), c AS (SELECT coalesce(sum(count), 0)::bigint AS total FROM ${counts} WHERE visibility = 'public')
-         SELECT c.total, ${RECORD} FROM c LEFT JOIN p ON true LEFT JOIN ${images} i ON i.id = p.id
-         ORDER BY i.created_at DESC, i.id`,
-        [limit + 1, offset, ...place],
-      );
-      const total = found[0]?.total ?? 0;
-      const records = found.flatMap(({ total: _, ...record }) => (record.id === null ? [] : record));
-      const items = records.slice(0, limit);
-      const last = items.at(-1);
-      return { items, total, exact: true, next: last && records.length > limit ? placeOf(last) : null };
-    },
+    list,
 
     async touch(accesses) {
       const entries = [...accesses];

@@ -1,10 +1,15 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test';
 import { openStores } from '../../adapters/open.ts';
+import { createReplicaConnection, openPostgres } from '../../adapters/postgres/connection.ts';
+import { createImageList } from '../../adapters/postgres/image-list.ts';
+import { createPostgresImages } from '../../adapters/postgres/images.ts';
+import { migrate } from '../../adapters/postgres/migrate.ts';
+import { createReadsElsewhere, withListElsewhere } from '../../adapters/postgres/read-elsewhere.ts';
 import { bunRuntime } from '../../src/runtime/bun.ts';
 import { json } from '../support/json.ts';
 import { withSchema } from '../support/postgres.ts';
 import { type PostgresPair, startPostgres, startPostgresPair } from '../support/postgres-server.ts';
-import { drafts } from '../support/records.ts';
+import { drafts, image } from '../support/records.ts';
 import { startRelay } from '../support/relay.ts';
 import { PNG } from '../support/running-server.ts';
 import { type ServerProcess, startServer } from '../support/server-process.ts';
@@ -77,6 +82,57 @@ beforeAll(async () => {
   pair = await startPostgresPair();
 });
 afterAll(() => pair?.stop());
+
+test('a replica answers lists while it is fresh, the primary else, and the replica alone while the primary is away', async () => {
+  const own = await startPostgresPair();
+  const url = withSchema(own.primary.url);
+  const replicaUrl = new URL(url);
+  replicaUrl.port = String(own.replica.port);
+  const primary = await openPostgres(url);
+  await migrate(primary);
+  const watched = createReplicaConnection(replicaUrl.href);
+  let asked = 0;
+  const list = createImageList(watched);
+  const images = withListElsewhere(
+    createPostgresImages(primary),
+    (query) => {
+      asked++;
+      return list(query);
+    },
+    createReadsElsewhere(primary, watched),
+  );
+  const total = async (text = '') => (await images.list({ text, offset: 0, limit: 5 })).total;
+  const replay = (what: 'pause' | 'resume') => watched.ask('safe', `SELECT pg_wal_replay_${what}()`);
+  try {
+    for (let count = 1; count <= 5; count++) {
+      await images.insert(image({ id: `a${count}` }));
+      expect([await total(), await total('png')]).toEqual([count, count]);
+    }
+    await until(async () => {
+      await total();
+      return asked > 0;
+    });
+    await replay('pause');
+    await until(async () => {
+      const rows = await watched.ask<{ state: string }>(
+        'safe',
+        'SELECT pg_get_wal_replay_pause_state() AS state',
+      );
+      return rows[0]?.state === 'paused';
+    });
+    await images.insert(image({ id: 'late' }));
+    const before = asked;
+    expect([await total(), asked]).toEqual([6, before]);
+    await replay('resume');
+    await until(async () => (await total()) === 6 && asked > before);
+    await own.primary.kill();
+    expect(await total('png')).toBe(6);
+    await expect(images.insert(image({ id: 'none' }))).rejects.toMatchObject({ code: 'unavailable' });
+  } finally {
+    await Promise.all([primary.close(), watched.close()]);
+    await own.stop();
+  }
+});
 
 test('when the primary dies and its replica is promoted, copies follow, and nothing acknowledged is lost', async () => {
   const server = await startServer('bun', { ...QUIET, METADATA_URL: pair.url });

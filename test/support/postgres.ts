@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { tmpdir } from 'node:os';
 import { openPostgres, type PostgresConnection } from '../../adapters/postgres/connection.ts';
+import { createImageList } from '../../adapters/postgres/image-list.ts';
 import { createPostgresImages } from '../../adapters/postgres/images.ts';
 import { createPostgresLocks } from '../../adapters/postgres/locks.ts';
 import { migrate } from '../../adapters/postgres/migrate.ts';
@@ -124,6 +125,6 @@ export function smallStepsConformance(test: Test, tables: TestTables): void {
   const steps = { window: 2, countMs: 10_000 };
   imageSearchConformance(
     test,
-    openerOf(tables)((connection) => createPostgresImages(connection, steps)),
+    openerOf(tables)((connection) => createPostgresImages(connection, createImageList(connection, steps))),
   );
 }

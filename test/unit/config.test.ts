@@ -160,3 +160,13 @@ test('the base of links is scheme, host and a path, and nothing else', () => {
     expect([wrong, faultOf(wrong)]).toEqual([wrong, fault]);
   }
 });
+
+test('a replica for lists is refused where the records are in no Postgres', () => {
+  const METADATA_READ_URL = 'postgres://replica/x';
+  expect(Object.keys(faultsOf({ METADATA_READ_URL, METADATA_URL: 'redis://db' }))).toEqual([
+    'METADATA_READ_URL',
+  ]);
+  expect(parseConfig({ METADATA_READ_URL, METADATA_URL: 'postgres://db/x' }).METADATA_READ_URL).toBe(
+    METADATA_READ_URL,
+  );
+});

@@ -33,7 +33,8 @@ test('every setting that is shown masked can stand in a file', () => {
 
 test('each secret is read from the file that NAME_FILE names, without the line end', async () => {
   const values: Record<string, string> = {
-    METADATA_URL: 'redis://user:secret@db:6379',
+    METADATA_URL: 'postgres://user:secret@db:5432/x',
+    METADATA_READ_URL: 'postgres://user:secret@replica:5432/x',
     LIMITS_URL: 'redis://user:other@limits:6379',
     AWS_SECRET_ACCESS_KEY: 'secret/key+',
     AWS_SESSION_TOKEN: 'session-token',

@@ -1,0 +1,37 @@
+import type { ImageRecord } from '../../src/image/image.ts';
+import type { ImageStore } from '../../src/image/store.ts';
+import type { PostgresConnection } from './connection.ts';
+import { behind, placeOf, RECORD } from './image-rows.ts';
+import { createImageSearch } from './image-search.ts';
+import { LISTED } from './schema.ts';
+
+/** Lists and searches of the public images, as the server of this connection knows them. */
+export function createImageList(
+  connection: PostgresConnection,
+  searchOptions?: Parameters<typeof createImageSearch>[1],
+): ImageStore['list'] {
+  const { table, ask } = connection;
+  const [images, counts] = [table('images'), table('image_counts')];
+  const search = createImageSearch(connection, searchOptions);
+
+  return async (query) => {
+    const { text = '', after, offset, limit } = query;
+    if (text !== '') return search(query);
+    const place = after ? [after.createdAt, after.id] : [];
+    const found = await ask<ImageRecord & { total: number }>(
+      'safe',
+      `WITH p AS MATERIALIZED (
+         SELECT id FROM ${images} WHERE ${LISTED} ${after ? `AND ${behind(3)}` : ''}
+         ORDER BY created_at DESC, id LIMIT $1 OFFSET $2
+       ), c AS (SELECT coalesce(sum(count), 0)::bigint AS total FROM ${counts} WHERE visibility = 'public')
+       SELECT c.total, ${RECORD} FROM c LEFT JOIN p ON true LEFT JOIN ${images} i ON i.id = p.id
+       ORDER BY i.created_at DESC, i.id`,
+      [limit + 1, offset, ...place],
+    );
+    const total = found[0]?.total ?? 0;
+    const records = found.flatMap(({ total: _, ...record }) => (record.id === null ? [] : record));
+    const items = records.slice(0, limit);
+    const last = items.at(-1);
+    return { items, total, exact: true, next: last && records.length > limit ? placeOf(last) : null };
+  };
+}

@@ -1,0 +1,115 @@
+import { AppError } from '../../src/errors.ts';
+import type { ImageStore } from '../../src/image/store.ts';
+import type { PostgresConnection } from './connection.ts';
+
+/** How old what a replica answers may be, beside the time of the answer, in ms. */
+const AGE_MS = 500;
+/** Pause after a replica did not answer, during which the primary is asked. */
+const PAUSE_MS = 2000;
+
+/** Reads that a replica of the server may answer. */
+export interface ReadsElsewhere {
+  /**
+   * Answers what the replica does, where it has all that this copy has written and all that was written half a second ago or
+   * earlier; else what the primary does. While the primary is away, the replica answers as it is.
+   */
+  read<T>(work: { primary: () => Promise<T>; replica: () => Promise<T> }): Promise<T>;
+  /** To be called after this copy has written. */
+  wrote(): void;
+}
+
+/** `now` in ms; only differences count. */
+export function createReadsElsewhere(
+  primary: Pick<PostgresConnection, 'ask'>,
+  replica: Pick<PostgresConnection, 'ask'>,
+  now: () => number = () => performance.now(),
+): ReadsElsewhere {
+  /** How far the log of the primary was at the time. */
+  let wanted = { place: '0/0', at: Number.NEGATIVE_INFINITY };
+  let replayed = '0/0';
+  let writes = 0;
+  let seenWrites = 0;
+  let failedAt = Number.NEGATIVE_INFINITY;
+
+  async function look(): Promise<void> {
+    if (seenWrites === writes && now() - wanted.at < AGE_MS) return;
+    const [at, counted] = [now(), writes];
+    const [row] = await primary.ask<{ place: string }>('safe', 'SELECT pg_current_wal_lsn()::text AS place');
+    wanted = { place: row?.place ?? wanted.place, at };
+    seenWrites = counted;
+  }
+
+  async function isCaughtUp(): Promise<boolean> {
+    if (isBefore(replayed, wanted.place)) {
+      const text = 'SELECT pg_last_wal_replay_lsn()::text AS place';
+      const [row] = await replica.ask<{ place: string | null }>('safe', text);
+      // A replica that was promoted replays nothing; it is asked as a primary then.
+      replayed = row?.place ?? '0/0';
+    }
+    return !isBefore(replayed, wanted.place);
+  }
+
+  async function mayReplica(): Promise<boolean> {
+    try {
+      return await isCaughtUp();
+    } catch (error) {
+      if (isAway(error)) failedAt = now();
+      return false;
+    }
+  }
+
+  return {
+    async read(work) {
+      try {
+        await look();
+      } catch (error) {
+        if (isAway(error)) return work.replica();
+        throw error;
+      }
+      if (now() - failedAt < PAUSE_MS || !(await mayReplica())) return work.primary();
+      return work.replica().catch((error: unknown) => {
+        if (!isAway(error)) throw error;
+        failedAt = now();
+        return work.primary();
+      });
+    },
+
+    wrote() {
+      writes++;
+    },
+  };
+}
+
+const isAway = (error: unknown) => error instanceof AppError && error.code === 'unavailable';
+
+/** Whether a place in the log, two hexadecimal numbers, comes before another. */
+function isBefore(one: string, other: string): boolean {
+  const [left, right] = [one, other].map((place) =>
+    place.split('/').map((part) => Number.parseInt(part, 16)),
+  );
+  const [a = 0, b = 0] = left ?? [];
+  const [c = 0, d = 0] = right ?? [];
+  return a < c || (a === c && b < d);
+}
+
+/** The store, with its lists and searches answered elsewhere where that may be. */
+export function withListElsewhere(
+  store: ImageStore,
+  list: ImageStore['list'],
+  reads: ReadsElsewhere,
+): ImageStore {
+  const noted =
+    <Args extends unknown[], T>(write: (...args: Args) => Promise<T>) =>
+    (...args: Args) =>
+      write(...args).finally(reads.wrote);
+  return {
+    ...store,
+    insert: noted(store.insert),
+    change: noted(store.change),
+    remove: noted(store.remove),
+    removeIdle: noted(store.removeIdle),
+    removeEnded: noted(store.removeEnded),
+    endView: noted(store.endView),
+    list: (query) => reads.read({ primary: () => store.list(query), replica: () => list(query) }),
+  };
+}
