@@ -3,6 +3,7 @@ import { bunRuntime } from '../../src/runtime/bun.ts';
 import {
   createTestTables,
   postgresConformance,
+  postgresImagesConformance,
   postgresPoolConformance,
   smallStepsConformance,
 } from '../support/postgres.ts';
@@ -21,6 +22,7 @@ afterAll(async () => {
 });
 
 postgresConformance(test, tables, test.concurrent);
+postgresImagesConformance(test, tables);
 postgresPoolConformance(test, tables, bunRuntime.openSqlite);
 
 describe('in steps so small that few rows take many', () => {

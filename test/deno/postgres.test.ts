@@ -2,7 +2,7 @@ import { after, before, test } from 'node:test';
 import { createTestTables, postgresConformance } from '../support/postgres.ts';
 import { sharedPostgres } from '../support/postgres-server.ts';
 
-// The suite of the pool takes longer: see `test/deno/whole/postgres-pool.ts`.
+// Images and pool take longer: see `test/deno/whole/postgres.ts`.
 const server = sharedPostgres();
 const tables = createTestTables(async () => (await server).url);
 before(() => server);

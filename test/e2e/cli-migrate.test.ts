@@ -106,17 +106,14 @@ test('everything is copied to Redis and S3, where a server goes on with it', asy
   expect((await fetch(locked, { headers: { 'x-image-password': PASSWORD } })).status).toBe(200);
 });
 
-test('records go to Postgres, on to Redis, and back from there', async () => {
+test('records go to Postgres, and on from there to Redis', async () => {
   const [postgres, redis] = await Promise.all([sharedPostgres(), sharedRedis()]);
   ends.push(postgres.stop, redis.stop);
   const files = `file:${env.DATA_DIR}/images`;
   const [there, further] = [withSchema(postgres.url), withPrefix(redis.url)];
-  const own = `sqlite:${join(folder, 'back')}/new.db`;
   const steps = [
     [`sqlite:${env.DATA_DIR}/picpool.db`, there],
     [there, further],
-    [further, withSchema(postgres.url)],
-    [there, own],
   ] as const;
   for (const [from, to] of steps) {
     const args = ['migrate', '--from-metadata', from, '--from-blobs', files, '--to-metadata', to];
@@ -128,7 +125,7 @@ test('records go to Postgres, on to Redis, and back from there', async () => {
     ]);
   }
   const [old, now] = await Promise.all(
-    [steps[0][0], own].map(async (url) => {
+    [steps[0][0], further].map(async (url) => {
       const stores = await openStores(url, files, { runtime: bunRuntime });
       const images = await stores.images.recent({ offset: 0, limit: 100 });
       await stores.close();

@@ -56,7 +56,7 @@ export async function startPostgres(
       `${port}`,
       ...all,
     ],
-    async () => {},
+    (port) => untilReady(join(bin, 'pg_isready'), port),
     async (folder) => {
       const data = join(folder, 'data');
       await chmod(folder, 0o755);
@@ -67,6 +67,16 @@ export async function startPostgres(
     'SIGQUIT',
   );
   return { ...service, url: `postgres://postgres@127.0.0.1:${service.port}/postgres` };
+}
+
+/** It takes connections before it takes statements. */
+async function untilReady(program: string, port: number): Promise<void> {
+  await until(() =>
+    run(program, ['-q', '-h', '127.0.0.1', '-p', String(port)]).then(
+      () => true,
+      () => false,
+    ),
+  );
 }
 
 async function requireBin(): Promise<string> {

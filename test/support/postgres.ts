@@ -12,6 +12,7 @@ import { openCopy } from '../../adapters/sqlite/database.ts';
 import { createProxyReplica } from '../../adapters/sqlite/proxy-replica.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import type { Runtime } from '../../src/runtime/runtime.ts';
+import { imageEndsConformance } from '../conformance/image-ends.ts';
 import { imageSearchConformance } from '../conformance/image-search.ts';
 import { imageStoreConformance } from '../conformance/image-store.ts';
 import { locksConformance } from '../conformance/locks.ts';
@@ -86,13 +87,9 @@ function openerOf(tables: TestTables) {
     };
 }
 
-/** All suites for Postgres but that of the pool. `timed`: for those that wait for most of their time. */
+/** The suites of all that is small. `timed`: for those that wait for most of their time. */
 export function postgresConformance(test: Test, tables: TestTables, timed: Test = test): void {
   const opener = openerOf(tables);
-  imageStoreConformance(
-    test,
-    opener((connection) => createPostgresImages(connection)),
-  );
   stateStoreConformance(test, opener(createPostgresState));
   locksConformance(
     timed,
@@ -104,6 +101,17 @@ export function postgresConformance(test: Test, tables: TestTables, timed: Test 
       limiter: createPostgresRateLimiter(connection),
       advance: (ms: number) => systemClock.sleep(ms),
     })),
+  );
+  imageEndsConformance(
+    test,
+    opener((connection) => createPostgresImages(connection)),
+  );
+}
+
+export function postgresImagesConformance(test: Test, tables: TestTables): void {
+  imageStoreConformance(
+    test,
+    openerOf(tables)((connection) => createPostgresImages(connection)),
   );
 }
 

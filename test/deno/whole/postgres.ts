@@ -1,7 +1,11 @@
-/** The pool over Postgres on Deno, beside the gate: `deno test -A --no-check test/deno/whole/postgres-pool.ts`. */
+/** Images and pool over Postgres on Deno, beside the gate: `deno test -A --no-check test/deno/whole/postgres.ts`. */
 import { after, before, test } from 'node:test';
 import { denoRuntime } from '../../../src/runtime/deno.ts';
-import { createTestTables, postgresPoolConformance } from '../../support/postgres.ts';
+import {
+  createTestTables,
+  postgresImagesConformance,
+  postgresPoolConformance,
+} from '../../support/postgres.ts';
 import { sharedPostgres } from '../../support/postgres-server.ts';
 
 const server = sharedPostgres();
@@ -12,4 +16,5 @@ after(async () => {
   await (await server).stop();
 });
 
+postgresImagesConformance(test, tables);
 postgresPoolConformance(test, tables, denoRuntime.openSqlite);
