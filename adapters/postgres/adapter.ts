@@ -21,6 +21,7 @@ export const postgres: RecordsAdapter = {
     const { migrate } = await import('./migrate.ts');
     const { createPostgresProxies } = await import('./proxies.ts');
     const { createPostgresImages } = await import('./images.ts');
+    const { withKeptLists } = await import('./kept-lists.ts');
     const { createPostgresState } = await import('./state.ts');
     const { createPostgresLocks } = await import('./locks.ts');
     const { createPostgresRateLimiter } = await import('./rate-limiter.ts');
@@ -39,7 +40,7 @@ export const postgres: RecordsAdapter = {
     const proxies = createPostgresProxies(connection, async () => createProxyReplica(await copy()));
     return {
       proxies,
-      images: elsewhere?.images ?? images,
+      images: withKeptLists(elsewhere?.images ?? images),
       state: createPostgresState(connection),
       locks: createPostgresLocks(connection),
       limiter: withFallback(createPostgresRateLimiter(connection), createLocalRateLimiter({ now: Date.now })),

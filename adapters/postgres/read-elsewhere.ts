@@ -1,6 +1,7 @@
 import { AppError } from '../../src/errors.ts';
 import type { ImageStore } from '../../src/image/store.ts';
 import type { PostgresConnection } from './connection.ts';
+import { onWrites } from './kept-lists.ts';
 
 /** How old what a replica answers may be, beside the time of the answer, in ms. */
 const AGE_MS = 500;
@@ -98,18 +99,8 @@ export function withListElsewhere(
   list: ImageStore['list'],
   reads: ReadsElsewhere,
 ): ImageStore {
-  const noted =
-    <Args extends unknown[], T>(write: (...args: Args) => Promise<T>) =>
-    (...args: Args) =>
-      write(...args).finally(reads.wrote);
   return {
-    ...store,
-    insert: noted(store.insert),
-    change: noted(store.change),
-    remove: noted(store.remove),
-    removeIdle: noted(store.removeIdle),
-    removeEnded: noted(store.removeEnded),
-    endView: noted(store.endView),
+    ...onWrites(store, reads.wrote),
     list: (query) => reads.read({ primary: () => store.list(query), replica: () => list(query) }),
   };
 }

@@ -20,11 +20,30 @@ export function createRecordCache(images: Pick<ImageStore, 'get'>, now: () => nu
   const entries = new BoundedMap<string, { record: ImageRecord; at: number }>(MAX_ENTRIES);
   /** Grows when anything is forgotten: what was being read meanwhile may be out of date. */
   let changes = 0;
+  /** What is being read: however many ask for one image, the store is asked once. */
+  const reads = new Map<string, Promise<ImageRecord | null>>();
 
   function cached(id: string): ImageRecord | undefined {
     const entry = entries.get(id);
     // A clock that is set back must not keep a record for longer.
     return entry && Math.abs(now() - entry.at) < LIFE_MS ? entry.record : undefined;
+  }
+
+  async function read(id: string): Promise<ImageRecord | null> {
+    const seen = changes;
+    const record = await images.get(id);
+    if (record !== null && seen === changes) entries.set(id, { record, at: now() });
+    return record;
+  }
+
+  function shared(id: string): Promise<ImageRecord | null> {
+    const running = reads.get(id);
+    if (running) return running;
+    const reading = read(id).finally(() => {
+      if (reads.get(id) === reading) reads.delete(id);
+    });
+    reads.set(id, reading);
+    return reading;
   }
 
   return {
@@ -33,15 +52,12 @@ export function createRecordCache(images: Pick<ImageStore, 'get'>, now: () => nu
       const kept = cached(id);
       if (kept) return kept;
       entries.delete(id);
-      const seen = changes;
-      const record = await images.get(id);
-      if (record === null || seen !== changes) return record;
-      entries.set(id, { record, at: now() });
-      return record;
+      return shared(id);
     },
     forget(id) {
       changes++;
       entries.delete(id);
+      reads.delete(id);
     },
   };
 }
