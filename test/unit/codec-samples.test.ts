@@ -1,0 +1,34 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { AppError } from '../../src/errors.ts';
+import type { Format } from '../../src/image/image.ts';
+import { type CodecBench, startCodec } from '../support/codec.ts';
+import { judgeSample, type Outcome } from '../support/judge-sample.ts';
+import { SAMPLES, type Sample } from '../support/samples.ts';
+
+let bench: CodecBench;
+beforeAll(async () => {
+  bench = await startCodec({ sandbox: 'require' });
+});
+afterAll(() => bench.stop());
+
+async function convert({ make, ask }: Sample): Promise<Outcome> {
+  const { format = 'png', stripExif = true } = ask ?? {};
+  try {
+    const made = await bench.convert(await make(), { format: format as Format | 'auto', stripExif });
+    return { ...made, warnings: made.warnings.map(({ code }) => code) };
+  } catch (error) {
+    if (error instanceof AppError) return { refused: error.code };
+    throw error;
+  }
+}
+
+// All of them, on Bun, on Deno and in the binary: `bun scripts/formats.ts`.
+test('every third sample of the documented formats becomes what it must', async () => {
+  const faults: Record<string, string[]> = {};
+  for (const sample of SAMPLES.filter((_, place) => place % 3 === 0)) {
+    const found = await judgeSample(sample, await convert(sample));
+    if (found.length > 0) faults[sample.name] = found;
+  }
+  expect(faults).toEqual({});
+  expect(SAMPLES.length).toBeGreaterThanOrEqual(60);
+});
