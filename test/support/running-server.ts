@@ -13,6 +13,8 @@ export const PNG = Uint8Array.fromBase64(
 
 export interface RunningServer {
   url: string;
+  /** Its data. */
+  folder: string;
   logged: { message: string; facts: Facts }[];
   /** A request as from the client with that address; the test's own when none is given. */
   send(path: string, init?: RequestInit & { from?: string }): Promise<Response>;
@@ -53,6 +55,7 @@ export async function runServer(env: Record<string, string> = {}): Promise<Runni
 
   return {
     url: server.url,
+    folder,
     logged,
     send,
     post: (path, body, headers = {}) =>
