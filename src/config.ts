@@ -243,6 +243,40 @@ export const settings = Type.Object({
   ),
   IMAGE_RETENTION: duration('90d', 'The clean-up removes images that nobody has opened for this long.', '1s'),
   IMAGE_CLEANUP_INTERVAL: duration('24h', 'Time between clean-ups.', '1s'),
+  IMAGE_SCAN_URL: optional(
+    url(
+      undefined,
+      ['http:', 'https:'],
+      'Service that is asked about each picture before it is stored, signed; it answers `allow`, `block` or `review`.',
+    ),
+  ),
+  IMAGE_SCAN_SECRET: optional(
+    text(
+      undefined,
+      'Key of the signatures of these questions; needed with `IMAGE_SCAN_URL`.',
+      /^(whsec_[A-Za-z0-9+/]{32,86}={0,2}|(?!whsec_)\S{16,})$/,
+      'whsec_ and 24 to 64 bytes in Base64, or 16 or more other characters without spaces',
+    ),
+  ),
+  IMAGE_SCAN_SEND: choice(
+    ['hash', 'preview', 'file'],
+    'hash',
+    'What the service gets besides facts and hashes: nothing, a JPEG of at most 512 pixels, or the picture.',
+  ),
+  IMAGE_SCAN_TIMEOUT: duration('10s', 'How long an answer may take.', '100ms'),
+  IMAGE_SCAN_FAILURE: choice(
+    ['refuse', 'allow'],
+    'refuse',
+    'Without an answer an upload is refused (503), or stored as if there were no service.',
+  ),
+  IMAGE_ACCESS_TOKEN: optional(
+    text(
+      undefined,
+      'Bearer token for `POST /api/accesses`, where a cache in front tells what it has sent; off without one.',
+      /^\S{16,}$/,
+      '16 or more characters without spaces',
+    ),
+  ),
   IMAGE_STRAY_RETENTION: duration('7d', 'How long files without a record are kept in quarantine.', '1s'),
 
   LOG_LEVEL: choice(['debug', 'info', 'warn', 'error'], 'info', 'Least level that is logged.'),
@@ -261,12 +295,15 @@ export const SECRETS = [
   'AWS_SESSION_TOKEN',
   'ADMIN_TOKEN',
   'METRICS_TOKEN',
+  'IMAGE_ACCESS_TOKEN',
+  'IMAGE_SCAN_SECRET',
   'WEBHOOK_SECRET',
 ] as const satisfies (keyof Config)[];
 
 /** Settings that need another one. */
 const COMPANIONS: readonly [given: keyof Config, needed: keyof Config][] = [
   ['WEBHOOK_URLS', 'WEBHOOK_SECRET'],
+  ['IMAGE_SCAN_URL', 'IMAGE_SCAN_SECRET'],
   ['AWS_ACCESS_KEY_ID', 'AWS_SECRET_ACCESS_KEY'],
   ['AWS_SECRET_ACCESS_KEY', 'AWS_ACCESS_KEY_ID'],
   ['AWS_SESSION_TOKEN', 'AWS_ACCESS_KEY_ID'],

@@ -61,6 +61,10 @@ export const details = {
         example: uploadAnswer.example,
         headers: { Location: { description: 'Page of the image.', schema: text } },
       },
+      202: {
+        description: 'The picture is kept, but nobody sees it until the administrator has: `review` is true.',
+        ...uploadAnswer,
+      },
       303: {
         description: 'The same for a form that a browser sends: with `text/html` in `Accept`.',
         headers: { Location: { description: 'Page of the image.', schema: text } },

@@ -59,7 +59,9 @@ export function createPages({ service, site, basePath }: PagesOptions): Pages {
   }
 
   return {
-    uploaded(context, { image, deleteToken, warnings }) {
+    uploaded(context, uploaded) {
+      const { image, deleteToken, warnings } = uploaded;
+      if (uploaded.inReview) return this.uploadedSeveral(context, [{ uploaded }]);
       const flash = { token: deleteToken, notes: warnings.map(({ message }) => message) };
       const headers = [
         ...redirectTo(`${basePath}/i/${image.id}`),
@@ -77,6 +79,7 @@ export function createPages({ service, site, basePath }: PagesOptions): Pages {
               filename: outcome.uploaded.image.filename,
               url: linksOf(base, outcome.uploaded.image).url,
               deleteLink: deleteUrl(base, outcome.uploaded.image.id, outcome.uploaded.deleteToken),
+              inReview: outcome.uploaded.inReview === true,
             }
           : { filename: outcome.filename, fault: outcome.fault.message },
       );

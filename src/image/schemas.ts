@@ -109,6 +109,12 @@ export const uploadAnswer = answer(
     success,
     ...facts,
     ...snippets,
+    review: Type.Optional(
+      Type.Literal(true, {
+        description:
+          'There where the administrator looks at the picture first: until then its links lead nowhere.',
+      }),
+    ),
     delete_token: Type.String({ description: 'Deletes the image from any address; shown only here.' }),
     delete_url: Type.String({ description: 'Page that asks for confirmation and deletes the image.' }),
     warnings: Type.Array(

@@ -67,6 +67,8 @@ export interface ImageServiceOptions {
   quota?: Pick<Quota, 'admit' | 'reserve'>;
   /** Rejects with `forbidden` for a file, by its SHA-256 or by its looks, that must not be stored. */
   mayStore?: (hash: string, phash?: string | null) => Promise<void>;
+  /** Asked about each picture, in the file at `path`, before it is stored: true where it was taken over, to be reviewed. Rejects where it is refused. */
+  holdBack?: (image: ImageRecord, path: string, payer: string) => Promise<boolean>;
   /** Hears of what was stored and what has gone. */
   onEvent?: (event: ImageEvent) => void;
   /** Hears why no file is removed, or, with no reason, that files are removed again. */
@@ -86,6 +88,8 @@ export interface Uploaded {
   deleteToken: string;
   /** What the conversion has lost. */
   warnings: readonly Warning[];
+  /** True: nobody sees it until the administrator has. */
+  inReview?: boolean;
 }
 
 /** The image host without HTTP. */
@@ -284,6 +288,8 @@ export async function createImageService(options: ImageServiceOptions): Promise<
           ...(look ?? { thumbhash: null, phash: null }),
         };
         await options.mayStore?.(hash, look?.phash);
+        if (await options.holdBack?.(image, output, payer))
+          return { image, deleteToken, warnings, inReview: true };
         const release = await options.quota?.reserve(size);
         await store(image, output).finally(release);
         log('info', 'image stored', () => ({ id, format, size, hash, source, peer }));
@@ -336,7 +342,6 @@ export async function createImageService(options: ImageServiceOptions): Promise<
     },
 
     accessed: accesses.note,
-
     mayRemove: rights.mayRemove,
 
     async remove(id, by) {

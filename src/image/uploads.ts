@@ -22,7 +22,7 @@ export function createUploads({ intake, contextOf, pages, basePath }: UploadsOpt
     if (acceptsHtml(request)) return pages.uploaded(context, uploaded);
     const base = context.origin + basePath;
     return Response.json(uploadView(base, uploaded), {
-      status: 201,
+      status: uploaded.inReview ? 202 : 201,
       headers: { location: linksOf(base, uploaded.image).url, 'cache-control': 'no-store' },
     });
   }

@@ -17,13 +17,14 @@ function facts({ id, filename, format, width, height, frames, size, createdAt }:
 /** The answer to an upload. `base`: scheme, host and base path. */
 export function uploadView(
   base: string,
-  { image, deleteToken, warnings }: Uploaded,
+  { image, deleteToken, warnings, inReview }: Uploaded,
 ): Static<typeof uploadAnswer.schema> {
   return {
     success: true,
     ...facts(image),
     ...linksOf(base, image),
     protected: image.passwordHash !== null,
+    ...(inReview && { review: true as const }),
     delete_token: deleteToken,
     delete_url: deleteUrl(base, image.id, deleteToken),
     warnings: warnings.map(({ code, message }) => ({ code, message })),

@@ -5,6 +5,7 @@ import { filesAdapter, recordsAdapter } from '../../adapters/registry.ts';
 import type { Config } from '../config.ts';
 import { AppError } from '../errors.ts';
 import { createRecount } from '../http/limits.ts';
+import { imageAccessRoutes } from '../image/access-routes.ts';
 import { imageAdminRoutes } from '../image/admin-routes.ts';
 import { removeOldBays } from '../image/codec/bay.ts';
 import { createBudget } from '../image/codec/budget.ts';
@@ -17,6 +18,8 @@ import { pairLater, pairStores } from '../image/maintenance/store-identity.ts';
 import { describeImages, observeCodec } from '../image/metrics.ts';
 import { imagePageRoutes } from '../image/page-routes.ts';
 import { createQuota } from '../image/quota.ts';
+import { imageReviewRoutes } from '../image/review-routes.ts';
+import { createReviews } from '../image/reviews.ts';
 import { imageRoutes } from '../image/routes.ts';
 import { statsAnswer } from '../image/schemas.ts';
 import { createVersionBytes } from '../image/serve/version-bytes.ts';
@@ -29,6 +32,7 @@ import { conditionFaults } from './condition.ts';
 import { temporaryFolder } from './data-folder.ts';
 import type { Parts, RunningFeature } from './feature.ts';
 import { fileChecks, recordChecks } from './readiness.ts';
+import { openScanning } from './scanning.ts';
 import { openUrlUploads } from './url-uploads.ts';
 
 /** Puts the image host together. */
@@ -106,6 +110,12 @@ export async function startImages({
       webhooks.send(change.on ? 'images.doubtful' : 'images.trusted', { reasons }),
     ).catch((cause) => log('warn', 'event not told', { cause }));
   };
+  const reviews = createReviews({
+    ...stores,
+    clock: systemClock,
+    onStored: (image) => webhooks?.send('image.stored', eventView(image)),
+  });
+  const holdBack = openScanning({ config, codec, reviews, folder, log });
   const service = await createImageService({
     ...stores,
     codec,
@@ -115,6 +125,7 @@ export async function startImages({
     folder,
     quota,
     mayStore: blocks.mayStore,
+    ...(holdBack && { holdBack }),
     onDoubt: (reasons) => void tellDoubt(reasons),
     onEvent: ({ type, image }) => webhooks?.send(`image.${type}`, eventView(image)),
     limits,
@@ -130,6 +141,7 @@ export async function startImages({
   const { onRefused } = operations;
   const fromUrl = openUrlUploads({ config, limiter, folder, onRefused });
   const basePath = site.path + config.IMAGE_BASE_PATH;
+  const accessToken = config.IMAGE_ACCESS_TOKEN;
   return {
     name: 'Image host',
     basePath: config.IMAGE_BASE_PATH,
@@ -151,7 +163,9 @@ export async function startImages({
       }),
     })
       .use(imagePageRoutes({ service, contextOf, basePath, site }))
-      .use(imageAdminRoutes({ service, contextOf, basePath, looks: createLookIndex(stores.images, now) })),
+      .use(imageAdminRoutes({ service, contextOf, basePath, looks: createLookIndex(stores.images, now) }))
+      .use(imageReviewRoutes(reviews))
+      .use(imageAccessRoutes({ images: stores.images, token: accessToken, now: Date.now })),
     home: () => imageHome({ service, basePath, needsToken: config.UPLOAD === 'token' }),
     stats: async () => statsView(await service.summary(), limits, config.ABUSE_CONTACT),
     statsAnswer,

@@ -6,7 +6,7 @@ import { counted } from './words.ts';
 
 /** What became of one of several files: its links, or what was wrong. */
 export type UploadedItem =
-  | { filename: string; url: string; deleteLink: string }
+  | { filename: string; url: string; deleteLink: string; inReview: boolean }
   | { filename: string | null; fault: string };
 
 /** The answer to a form that has brought several files, for a browser without scripts. */
@@ -15,7 +15,7 @@ export function uploadedPage(site: Site, items: readonly UploadedItem[]): string
   return site.render({
     title: 'Uploaded',
     scripts: ['copy.js'],
-    content: html`<h1>${counted(stored, 'picture')} online</h1>
+    content: html`<h1>${counted(stored, 'picture')} uploaded</h1>
 <p>Keep the delete links if you may want to delete them from somewhere else. They are shown only this once.</p>
 ${items.map(itemOf)}
 <p class="actions"><a class="button" href="${site.path}/">Upload more</a></p>`,
@@ -28,6 +28,7 @@ function itemOf(item: UploadedItem, index: number): Html {
 `;
   }
   return html`<section class="banner good"><h2>${icon('check')}<a href="${item.url}">${item.filename}</a></h2>
+${item.inReview && html`<p>The operator looks at it before anybody else can. Until then its links lead nowhere.</p>`}
 ${snippet(`page-${index}`, 'Page', item.url)}
 ${snippet(`delete-${index}`, 'Delete link', item.deleteLink)}
 </section>

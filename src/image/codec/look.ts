@@ -17,7 +17,7 @@ export interface Pixels {
 }
 
 /** Samples of each cell across and down: pictures have more pixels than are needed to tell their mean. */
-const SAMPLES = 6;
+const SAMPLES = 4;
 /** ThumbHash keeps seven waves across: this many samples of each are plenty. */
 const PREVIEW_SIDE = 48;
 /** Cells of the grid of the perceptual hash across and down. */
@@ -113,8 +113,10 @@ const COSINES = Array.from({ length: SHORTEST + 1 }, (_, wave) =>
  */
 function perceptualHash(grid: Uint8Array): string | null {
   const brightness = Float64Array.from({ length: GRID * GRID }, (_, cell) => {
-    const [red = 0, green = 0, blue = 0, alpha = 0] = grid.subarray(cell * 4, cell * 4 + 4);
-    return ((0.299 * red + 0.587 * green + 0.114 * blue) * alpha) / 255 + 255 - alpha;
+    const at = cell * 4;
+    const alpha = grid[at + 3] ?? 0;
+    const tone = 0.299 * (grid[at] ?? 0) + 0.587 * (grid[at + 1] ?? 0) + 0.114 * (grid[at + 2] ?? 0);
+    return (tone * alpha) / 255 + 255 - alpha;
   });
   const strengths = strengthsOf(brightness);
   const faint = strengths.filter((strength) => Math.abs(strength) < FAINTEST).length;

@@ -1,0 +1,99 @@
+import { createHash, timingSafeEqual } from 'node:crypto';
+import { type Static, Type } from '@sinclair/typebox';
+import { Elysia } from 'elysia';
+import { AppError } from '../errors.ts';
+import { bearerOf } from '../http/context.ts';
+import { describe } from '../http/describe.ts';
+import { readJson } from '../http/read-json.ts';
+import { ID_PATTERN } from './ids.ts';
+import type { ImageStore } from './store.ts';
+
+/** Of one request: some 60 KB. */
+const MOST_ACCESSES = 1000;
+
+const accessesBody = Type.Object({
+  accesses: Type.Array(
+    Type.Object({
+      id: Type.String({
+        pattern: ID_PATTERN.source,
+        description: 'Of an image; unknown ones are passed over.',
+      }),
+      at: Type.Optional(
+        Type.Number({
+          minimum: 0,
+          maximum: 1e11,
+          description: 'When it was sent, in seconds since 1970; now where it is missing, and at most now.',
+        }),
+      ),
+    }),
+    { maxItems: MOST_ACCESSES },
+  ),
+});
+
+export interface AccessRoutesOptions {
+  images: Pick<ImageStore, 'touch'>;
+  /** What who tells accesses has to bring; not given: nobody can. */
+  token: string | undefined;
+  /** Ms since 1970. */
+  now: () => number;
+}
+
+/**
+ * Where a cache in front tells which images it has sent by itself, so that they are not taken for idle. A last access moves
+ * forward alone, and never beyond now: with the token nobody can remove an image, or find out whether there is one.
+ */
+export function imageAccessRoutes({ images, token, now }: AccessRoutesOptions) {
+  if (token === undefined) return new Elysia();
+  const expected = sha256(token);
+
+  function demandToken({ headers }: Request): void {
+    const given = bearerOf(headers.get('authorization'));
+    if (given !== null && timingSafeEqual(sha256(given), expected)) return;
+    throw new AppError('unauthorized', 'This needs the header Authorization: Bearer <IMAGE_ACCESS_TOKEN>.');
+  }
+
+  async function note({ accesses }: Static<typeof accessesBody>): Promise<void> {
+    const latest = new Map<string, number>();
+    const present = now();
+    for (const { id, at } of accesses) {
+      const time = Math.min(present, at === undefined ? present : Math.floor(at * 1000));
+      latest.set(id, Math.max(time, latest.get(id) ?? 0));
+    }
+    await images.touch(latest);
+  }
+
+  return new Elysia().post(
+    '/api/accesses',
+    async ({ body }) => {
+      await note(body);
+      return Response.json({ success: true }, { headers: { 'cache-control': 'no-store' } });
+    },
+    {
+      body: accessesBody,
+      parse: ({ request }) => {
+        demandToken(request);
+        return readJson(request);
+      },
+      detail: describe({
+        id: 'noteAccesses',
+        tag: 'Image host',
+        summary: 'Tell which images a cache in front has sent',
+        description:
+          `Keeps them from being removed as idle. At most ${MOST_ACCESSES} at once; a last access moves forward alone. Needs ` +
+          '`Authorization: Bearer` with the value of `IMAGE_ACCESS_TOKEN`.',
+        answers: {
+          200: {
+            description: 'They are noted, as far as there are such images.',
+            schema: Type.Object({ success: Type.Literal(true) }),
+            example: { success: true },
+          },
+        },
+        errors: [400, 401, 413],
+      }),
+    },
+  );
+}
+
+function sha256(text: string): Buffer {
+  return createHash('sha256').update(text).digest();
+}

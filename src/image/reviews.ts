@@ -1,0 +1,121 @@
+import { AppError } from '../errors.ts';
+import type { Clock } from '../lib/clock.ts';
+import type { Lease, Locks } from '../lib/locks.ts';
+import type { StateStore } from '../lib/state.ts';
+import { originalKey } from './blob-keys.ts';
+import { type ImageRecord, MEDIA_TYPES } from './image.ts';
+import type { BlobStore, ImageStore } from './store.ts';
+
+/**
+ * Pictures that the administrator looks at before anybody else does. Their records are not among those of images, and their files
+ * lie in a folder of their own, so that no way leads to them.
+ */
+export interface Reviews {
+  /** Keeps a picture, and takes over its file. Rejects with `unavailable` where too many are kept already. */
+  hold(image: ImageRecord, path: string): Promise<void>;
+  /** The oldest first. */
+  list(): Promise<readonly ImageRecord[]>;
+  /** Its file; rejects with `not_found`. */
+  file(id: string): Promise<{ image: ImageRecord; body: Blob | ReadableStream<Uint8Array> }>;
+  /** Makes it an image like others, or removes it. Rejects with `not_found`. */
+  decide(id: string, verdict: 'allow' | 'block'): Promise<void>;
+}
+
+export interface ReviewsOptions {
+  state: Pick<StateStore, 'get' | 'set'>;
+  locks: Locks;
+  blobs: BlobStore;
+  images: Pick<ImageStore, 'insert' | 'confirm'>;
+  clock: Pick<Clock, 'sleep'>;
+  /** Hears of what was let through. */
+  onStored: (image: ImageRecord) => void;
+}
+
+const KEY = 'image-reviews';
+const LOCK_TTL_MS = 10_000;
+/** A change takes some milliseconds; others may want one at the same time. */
+const TRIES = 200;
+const PAUSE_MS = 25;
+/** Some 800 KB. */
+const MAX_HELD = 1000;
+
+const heldKey = (image: ImageRecord) => `review/${originalKey(image)}`;
+
+export function createReviews({ state, locks, blobs, images, clock, onStored }: ReviewsOptions): Reviews {
+  async function list(): Promise<ImageRecord[]> {
+    const text = await state.get(KEY);
+    return text === null ? [] : (JSON.parse(text) as ImageRecord[]);
+  }
+
+  async function acquire(): Promise<Lease> {
+    for (let tries = 0; tries < TRIES; tries++) {
+      const lease = await locks.acquire('image-reviews', LOCK_TTL_MS);
+      if (lease) return lease;
+      await clock.sleep(PAUSE_MS);
+    }
+    throw new AppError('unavailable', 'Too much of what is in review changes at once.', {
+      retryAfterMs: 5000,
+    });
+  }
+
+  async function change(work: (held: ImageRecord[]) => ImageRecord[]): Promise<void> {
+    const lease = await acquire();
+    try {
+      await state.set(KEY, JSON.stringify(work(await list())));
+    } finally {
+      await lease.release();
+    }
+  }
+
+  async function find(id: string): Promise<ImageRecord> {
+    const image = (await list()).find((one) => one.id === id);
+    if (image) return image;
+    throw new AppError('not_found', 'No such picture is in review.');
+  }
+
+  /** The file first: what ends in between is done again by the next try. */
+  async function letThrough(image: ImageRecord): Promise<void> {
+    await blobs.move(heldKey(image), originalKey(image));
+    if ((await blobs.stat(originalKey(image))) === null) {
+      throw new AppError('not_found', 'The file of this picture is gone.');
+    }
+    try {
+      await images.insert(image);
+    } catch (error) {
+      if (!(error instanceof AppError && error.code === 'conflict')) throw error;
+    }
+    await images.confirm(image.id);
+  }
+
+  return {
+    list,
+
+    async hold(image, path) {
+      await blobs.put(heldKey(image), path, MEDIA_TYPES[image.format]);
+      try {
+        await change((held) => {
+          if (held.length < MAX_HELD) return [...held, image];
+          throw new AppError('unavailable', 'Too many pictures wait for the administrator to look at them.');
+        });
+      } catch (error) {
+        await blobs.remove(heldKey(image)).catch(() => {});
+        throw error;
+      }
+    },
+
+    async file(id) {
+      const image = await find(id);
+      const body = await blobs.get(heldKey(image));
+      if (body === null) throw new AppError('not_found', 'The file of this picture is gone.');
+      return { image, body };
+    },
+
+    async decide(id, verdict) {
+      const image = await find(id);
+      if (verdict === 'allow') await letThrough(image);
+      await change((held) => held.filter((one) => one.id !== id));
+      if (verdict === 'allow') onStored(image);
+      else await blobs.remove(heldKey(image));
+    },
+  };
+}

@@ -1,0 +1,42 @@
+import type { Config } from '../config.ts';
+import type { Codec } from '../image/codec/codec.ts';
+import type { ImageRecord } from '../image/image.ts';
+import type { Reviews } from '../image/reviews.ts';
+import { createScanner } from '../image/scan.ts';
+import { systemClock } from '../lib/clock.ts';
+import type { Log } from '../lib/logger.ts';
+import { signedHeaders } from '../webhooks/signature.ts';
+import { lazySafeFetch } from './lazy-fetch.ts';
+
+export interface ScanningOptions {
+  config: Config;
+  codec: Pick<Codec, 'convert'>;
+  reviews: Reviews;
+  /** For temporary files. */
+  folder: string;
+  log: Log;
+}
+
+/** What is asked about each picture before it is stored; `null` where `IMAGE_SCAN_URL` is not set. */
+export function openScanning({ config, codec, reviews, folder, log }: ScanningOptions) {
+  const { IMAGE_SCAN_URL: url, IMAGE_SCAN_SECRET: secret } = config;
+  if (url === undefined || secret === undefined) return null;
+  const scanner = createScanner({
+    url,
+    send: config.IMAGE_SCAN_SEND,
+    timeoutMs: config.IMAGE_SCAN_TIMEOUT,
+    onFailure: config.IMAGE_SCAN_FAILURE,
+    // The operator names it, and has it at home as a rule. No redirect leads away: a POST follows none.
+    fetch: lazySafeFetch(true),
+    sign: (message) => signedHeaders(secret, message),
+    codec,
+    folder,
+    clock: systemClock,
+    log,
+  });
+  return async (image: ImageRecord, path: string, payer: string): Promise<boolean> => {
+    if ((await scanner.scan(image, path, payer)) === 'allow') return false;
+    await reviews.hold(image, path);
+    return true;
+  };
+}

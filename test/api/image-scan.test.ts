@@ -1,0 +1,179 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
+import { createHash, createHmac } from 'node:crypto';
+import sharp from 'sharp';
+import { ADMIN, ADMIN_TOKEN } from '../support/admin.ts';
+import { quarters } from '../support/images.ts';
+import { json } from '../support/json.ts';
+import { type RunningServer, withServer } from '../support/running-server.ts';
+
+const SECRET = 'a-secret-of-the-scanner';
+
+interface Asked {
+  type: string;
+  data: { filename: string; hash: string; width: number; picture?: { media_type: string; base64: string } };
+}
+
+/** The operator's service: its verdict is in the name of the file. */
+let service: ReturnType<typeof Bun.serve>;
+const asked: Asked[] = [];
+beforeAll(() => {
+  service = Bun.serve({
+    port: 0,
+    hostname: '127.0.0.1',
+    async fetch(request) {
+      const body = await request.text();
+      const id = request.headers.get('webhook-id');
+      const signed = `${id}.${request.headers.get('webhook-timestamp')}.${body}`;
+      const expected = `v1,${createHmac('sha256', SECRET).update(signed).digest('base64')}`;
+      if (request.headers.get('webhook-signature') !== expected) return new Response(null, { status: 401 });
+      const message = JSON.parse(body) as Asked;
+      asked.push(message);
+      const [verdict] = message.data.filename.split('.');
+      if (verdict === 'silent') return new Promise(() => {});
+      if (verdict === 'broken') return new Response('not JSON');
+      return Response.json({ verdict });
+    },
+  });
+});
+afterAll(() => service.stop(true));
+beforeEach(() => void asked.splice(0));
+
+const withScan = (env: Record<string, string>, work: (server: RunningServer) => Promise<void>) =>
+  withServer(
+    {
+      SERVICES: 'image',
+      ADMIN_TOKEN,
+      IMAGE_SCAN_URL: `http://127.0.0.1:${service.port}/scan`,
+      IMAGE_SCAN_SECRET: SECRET,
+      ...env,
+    },
+    work,
+  );
+
+async function upload({ send }: RunningServer, verdict: string, headers: Record<string, string> = {}) {
+  const body = new Uint8Array(await quarters(900, 600).png().toBuffer());
+  return send(`/api/upload?format=png&filename=${verdict}.png`, { method: 'POST', body, headers });
+}
+
+const admin = ({ send }: RunningServer, path: string) => send(path, { headers: ADMIN });
+
+describe('a picture is asked about before it is stored', () => {
+  test('by its hash alone unless more is to be sent: allowed ones are stored, blocked ones are not', () =>
+    withScan({}, async (server) => {
+      const allowed = await upload(server, 'allow');
+      expect(allowed.status).toBe(201);
+      const blocked = await upload(server, 'block');
+      expect([blocked.status, (await json(blocked)).code]).toEqual([403, 'forbidden']);
+      expect(asked.map(({ type }) => type)).toEqual(['image.scan', 'image.scan']);
+      const file = await server.send(`/i/${(await json(allowed)).id}.png`);
+      const hash = createHash('sha256')
+        .update(Buffer.from(await file.arrayBuffer()))
+        .digest('hex');
+      expect(asked[0]?.data).toMatchObject({ filename: 'allow.png', hash, width: 900 });
+      expect(asked[0]?.data).not.toHaveProperty('picture');
+      expect((await json(await server.send('/api/list'))).total).toBe(1);
+    }));
+
+  test('with a small version, or the whole', async () => {
+    await withScan({ IMAGE_SCAN_SEND: 'preview' }, async (server) => {
+      expect((await upload(server, 'allow')).status).toBe(201);
+      const { media_type, base64 = '' } = asked[0]?.data.picture ?? {};
+      const { format, width } = await sharp(Buffer.from(base64, 'base64')).metadata();
+      expect([media_type, format, width]).toEqual(['image/jpeg', 'jpeg', 512]);
+    });
+    await withScan({ IMAGE_SCAN_SEND: 'file' }, async (server) => {
+      expect((await upload(server, 'allow')).status).toBe(201);
+      const { media_type, base64 = '' } = asked[1]?.data.picture ?? {};
+      const hash = createHash('sha256').update(Buffer.from(base64, 'base64')).digest('hex');
+      expect([media_type, hash]).toEqual(['image/png', String(asked[1]?.data.hash)]);
+    });
+  });
+
+  test('and is refused without an answer, or stored where the operator wants that', async () => {
+    await withScan({ IMAGE_SCAN_TIMEOUT: '300ms' }, async (server) => {
+      for (const verdict of ['broken', 'silent', 'perhaps']) {
+        const refused = await upload(server, verdict);
+        expect([verdict, refused.status]).toEqual([verdict, 503]);
+      }
+      expect((await json(await server.send('/api/list'))).total).toBe(0);
+    });
+    await withScan({ IMAGE_SCAN_FAILURE: 'allow' }, async (server) => {
+      expect((await upload(server, 'broken')).status).toBe(201);
+      expect((await upload(server, 'block')).status).toBe(403);
+    });
+    await withScan({ IMAGE_SCAN_SECRET: 'another-secret-than-that' }, async (server) => {
+      expect((await upload(server, 'allow')).status).toBe(503);
+    });
+  });
+});
+
+describe('a picture in review', () => {
+  /** Every way that leads to an image. */
+  async function seen({ send }: RunningServer, id: string): Promise<number[]> {
+    const url = encodeURIComponent(`http://localhost/i/${id}`);
+    const ways = [`/i/${id}`, `/i/${id}.png`, `/i/${id}.png?w=320`, `/api/info/${id}`, `/oembed?url=${url}`];
+    return Promise.all(ways.map(async (path) => (await send(path)).status));
+  }
+
+  test('is shown to nobody but the administrator, who lets it through', () =>
+    withScan({ PUBLIC_URL: 'http://localhost' }, async (server) => {
+      const answer = await upload(server, 'review');
+      expect(answer.status).toBe(202);
+      const { id, review } = await json(answer);
+      expect(review).toBe(true);
+      expect(await seen(server, String(id))).toEqual([404, 404, 404, 404, 404]);
+      expect((await json(await server.send('/api/list'))).total).toBe(0);
+      expect((await json(await server.send('/api/search?q=review'))).total).toBe(0);
+      expect((await json(await server.send('/api/stats'))).images).toBe(0);
+
+      expect((await server.send('/api/admin/reviews')).status).toBe(401);
+      expect((await server.send(`/api/admin/reviews/${id}`)).status).toBe(401);
+      const { images } = await json(await admin(server, '/api/admin/reviews'));
+      expect(images).toMatchObject([{ id, filename: 'review.png', width: 900 }]);
+      const file = await admin(server, `/api/admin/reviews/${id}`);
+      expect([file.headers.get('content-type'), file.headers.get('cache-control')]).toEqual([
+        'image/png',
+        'private, no-store',
+      ]);
+      const bytes = await file.arrayBuffer();
+
+      const decide = (body: object) => server.post('/api/admin/reviews', body, ADMIN);
+      expect((await decide({ id: 'nobody000000', verdict: 'allow' })).status).toBe(404);
+      expect((await decide({ id, verdict: 'perhaps' })).status).toBe(400);
+      expect((await json(await decide({ id, verdict: 'allow' }))).images).toEqual([]);
+      expect(await seen(server, String(id))).toEqual([200, 200, 200, 200, 200]);
+      expect(
+        Buffer.from(await (await server.send(`/i/${id}.png`)).arrayBuffer()).equals(Buffer.from(bytes)),
+      ).toBe(true);
+      expect((await json(await server.send('/api/list'))).total).toBe(1);
+      expect((await decide({ id, verdict: 'block' })).status).toBe(404);
+    }));
+
+  test('is gone for good when the administrator blocks it', () =>
+    withScan({}, async (server) => {
+      const { id } = await json(await upload(server, 'review'));
+      const other = await json(await upload(server, 'review'));
+      const after = await server.post('/api/admin/reviews', { id, verdict: 'block' }, ADMIN);
+      expect((await json(after)).images).toMatchObject([{ id: other.id }]);
+      expect((await admin(server, `/api/admin/reviews/${id}`)).status).toBe(404);
+      expect((await server.send(`/i/${id}.png`)).status).toBe(404);
+    }));
+
+  test('is one of many that came at once, and each is kept', () =>
+    withScan({}, async (server) => {
+      const body = new FormData();
+      const bytes = new Uint8Array(await quarters(90, 60).png().toBuffer());
+      for (let count = 0; count < 6; count++) body.append('image', new File([bytes], `review.${count}.png`));
+      const answer = await server.send('/api/upload', { method: 'POST', body });
+      const { stored, results } = (await json(answer)) as { stored: number; results: { review: boolean }[] };
+      expect([stored, results.every(({ review }) => review)]).toEqual([6, true]);
+      expect((await json(await admin(server, '/api/admin/reviews'))).images).toHaveLength(6);
+    }));
+
+  test('is told of to a browser without scripts on a page', () =>
+    withScan({}, async (server) => {
+      const answer = await upload(server, 'review', { accept: 'text/html' });
+      expect(answer.headers.get('content-type')).toContain('text/html');
+      expect(await answer.text()).toContain('The operator looks at it before anybody else can.');
+    }));
+});
