@@ -1,4 +1,7 @@
+import { readFile } from 'node:fs/promises';
 import { crc32, deflateSync } from 'node:zlib';
+import { apng } from './apng-files.ts';
+import { bitmap, icon } from './bitmap-files.ts';
 import { animation, privatePhoto, transparent } from './images.ts';
 import { createRandom } from './random.ts';
 
@@ -82,6 +85,14 @@ async function goodFiles(): Promise<HostileFile[]> {
     { name: 'gif', bytes: await animation('gif') },
     { name: 'animated webp', bytes: await animation('webp') },
     { name: 'alpha png', bytes: await transparent('png') },
+    { name: 'bmp', bytes: bitmap({ depth: 8, packed: true }) },
+    { name: 'icon', bytes: icon() },
+    {
+      name: 'animated png',
+      bytes: await apng([{ colour: [9, 9, 9, 255] }, { colour: [8, 8, 8, 99], over: true }]),
+    },
+    { name: 'jpeg xl', bytes: await readFile(new URL('../fixtures/moving.jxl', import.meta.url)) },
+    { name: 'heic', bytes: await readFile(new URL('../fixtures/turned.heic', import.meta.url)) },
   ];
 }
 

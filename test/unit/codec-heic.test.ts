@@ -62,6 +62,17 @@ test('a HEIC picture that is cut short is refused', async () => {
   });
 });
 
+test('a HEIC picture that is damaged is refused, and costs no worker', async () => {
+  await bench.convert(displayP3);
+  const { crashes, started } = bench.codec.stats();
+  // The length of the first piece of the stream, of which libheif complains on standard output.
+  const damaged = Buffer.from(displayP3);
+  damaged[damaged.indexOf('mdat') + 6] = 0xff;
+  await expect(bench.convert(damaged)).rejects.toMatchObject({ code: 'undecodable_image' });
+  expect((await bench.convert(displayP3)).width).toBe(64);
+  expect(bench.codec.stats()).toMatchObject({ crashes, started });
+});
+
 test('where HEIC is switched off, a picture is refused by the name of its format', async () => {
   const without = await startCodec({ heic: false });
   try {

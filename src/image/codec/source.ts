@@ -81,7 +81,8 @@ export async function openSource(
   sharp: SharpConstructor,
 ): Promise<Source> {
   const kind = (await readHeader(path))?.kind ?? 'jpeg';
-  const decoded = await DECODERS.get(kind)?.(await readFile(path), limits, sharp);
+  const decode = DECODERS.get(kind);
+  const decoded = decode && (await decoding(async () => decode(await readFile(path), limits, sharp)));
   const input = decoded?.png ?? path;
   const heif = kind === 'heif' ? await readHeifParts(path) : null;
   const header = await decoding(() => sharp(input, INPUT).metadata()).catch((error) => {
@@ -128,11 +129,12 @@ async function isFlat(
   return isLossless && bytes < width * height * FLAT_BYTES_PER_PIXEL;
 }
 
-/** Takes what a decoder throws for a fault of the file. */
+/** Takes whatever a decoder throws for a fault of the file, where it is not said better. */
 export async function decoding<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (cause) {
+    if (cause instanceof AppError) throw cause;
     const message = 'The image is damaged, cut short or of an unknown kind.';
     throw new AppError('undecodable_image', message, { cause });
   }

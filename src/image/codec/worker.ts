@@ -30,6 +30,8 @@ export interface Jail {
 export async function runConvertWorker(jail: Jail | null = null): Promise<void> {
   volunteerForOutOfMemory();
   letTheServerGoFirst();
+  // libheif complains of damaged pictures; standard output is for replies alone.
+  console.log = console.error;
   await loadSharp();
   const missing = jail ? [...jail.missing, ...confine(jail.system, jail.memoryBytes)] : undefined;
   // A jailed worker is on Linux, where the server sees it.
