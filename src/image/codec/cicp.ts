@@ -36,8 +36,8 @@ export function isPlain({ primaries, transfer }: Cicp): boolean {
 }
 
 /**
- * Turns RGBA of 8 or 16 bits into sRGB of 8 bits. Colours beyond sRGB become the nearest in each channel, as browsers do
- * it; what is brighter than white is compressed (as Chromium does on a screen without HDR), and all else keeps its hue.
+ * Turns RGBA of 8 or 16 bits into sRGB of 8 bits. Colours beyond sRGB become the nearest in each channel; light of HDR is
+ * compressed by an extended Reinhard curve over the brightest channel, which keeps hues.
  */
 export function toSrgb(
   pixels: Uint8Array | Uint8ClampedArray | Uint16Array,

@@ -23,7 +23,7 @@ export interface Prices {
 /** CPU time in ms a megapixel on the machine that bench/encoders.ts ran on; another machine is learned in a few jobs. */
 const DECODE: Record<Header['kind'], number> = {
   ...{ jpeg: 8, png: 12, webp: 12, gif: 8, heif: 40, tiff: 8 },
-  ...{ bmp: 40, ico: 40, jxl: 500 },
+  ...{ bmp: 40, ico: 40, jxl: 700 },
 };
 const ENCODE = { webp: 45, jpeg: 95, png: 60, gif: 200 };
 /** Of a job, whatever its size: reading, writing, messages. */
