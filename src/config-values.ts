@@ -1,6 +1,7 @@
 import { type TSchema, type TString, type TTransform, Type } from '@sinclair/typebox';
 import { Value } from '@sinclair/typebox/value';
 import { createNetworkList } from './lib/address.ts';
+import { EXPIRY_FORM, parseExpiry } from './lib/expiry.ts';
 import { parseRates, readRate } from './lib/rates.ts';
 
 /** A setting: text from the environment that decodes to a value of type `T`, or throws what would be right. */
@@ -94,6 +95,15 @@ export function period(fallback: string, description: string) {
     } catch {
       throw new Error(`must be always, off, or a duration such as 30m, 1h or 7d, but is "${value}"`);
     }
+  });
+}
+
+/** The longest time that may be asked for: as uploaders write it, or infinite for `never`. */
+export function expiry(fallback: string, description: string) {
+  return setting(fallback, description, (value) => {
+    const ms = parseExpiry(value);
+    if (ms === null) throw new Error(`${EXPIRY_FORM}, but is "${value}"`);
+    return ms;
   });
 }
 

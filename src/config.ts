@@ -7,6 +7,7 @@ import {
   choice,
   choices,
   duration,
+  expiry,
   flag,
   hosts,
   integer,
@@ -240,6 +241,20 @@ export const settings = Type.Object({
   IMAGE_CORS: flag(
     'on',
     'Scripts and canvases of every site may read the files of public images (`Access-Control-Allow-Origin: *`).',
+  ),
+  IMAGE_LISTING: choice(
+    ['public', 'unlisted', 'off'],
+    'public',
+    'What uploads are that do not say: `public` in the gallery, or `unlisted`; `off`: there is no gallery, and lists are empty.',
+  ),
+  IMAGE_MAX_EXPIRY: expiry(
+    '10y',
+    'Longest time that uploaders may keep a picture for, such as 30d or 1y; `never`: for ever, if they ask for that.',
+  ),
+  IMAGE_CACHE_MAX_AGE: duration(
+    '24h',
+    'How long caches may keep a public file; of one that expires, no longer than that.',
+    '0s',
   ),
   IMAGE_RETENTION: duration('90d', 'The clean-up removes images that nobody has opened for this long.', '1s'),
   IMAGE_CLEANUP_INTERVAL: duration('24h', 'Time between clean-ups.', '1s'),

@@ -7,6 +7,7 @@ export type ErrorCode =
   | 'wrong_password'
   | 'forbidden'
   | 'not_found'
+  | 'gone'
   | 'method_not_allowed'
   | 'conflict'
   | 'too_large'

@@ -2,7 +2,8 @@ import { createReadStream } from 'node:fs';
 import { basename } from 'node:path';
 import process from 'node:process';
 import { choice, integer, text } from '../config-values.ts';
-import { FORMATS } from '../image/image.ts';
+import { MOST_VIEWS } from '../image/audience.ts';
+import { FORMATS, VISIBILITIES } from '../image/image.ts';
 import { type Call, createClient, readAnswer, reasonOf, ServerAway, serverOptions } from './client.ts';
 import { defineCommand } from './command.ts';
 import { CommandError, EXIT, usageError } from './exit.ts';
@@ -43,6 +44,19 @@ Exit code 0: all are uploaded; 1: at least one is not, and standard error says w
     ...serverOptions,
     format: value('FORMAT', format),
     password: value('TEXT', text(undefined, 'Needed to see the images.')),
+    visibility: value(
+      'WHO',
+      choice(
+        VISIBILITIES,
+        undefined,
+        'Who sees the images: public, unlisted (by the link) or protected (with --password).',
+      ),
+    ),
+    'expires-in': value(
+      'TIME',
+      text(undefined, 'When they go, such as 1h, 7d or never. [when nobody opens them]'),
+    ),
+    'max-views': value('COUNT', integer(undefined, 'How often each is shown before it goes.', 1, MOST_VIEWS)),
     'max-width': value('PIXELS', integer(undefined, 'Wider images are scaled down. [4096]', 1, MAX_SIDE)),
     'max-height': value('PIXELS', integer(undefined, 'Higher images are scaled down. [4096]', 1, MAX_SIDE)),
     'keep-exif': flag('Keeps EXIF metadata, place included, and the colour profile.'),
@@ -64,6 +78,9 @@ Exit code 0: all are uploaded; 1: at least one is not, and standard error says w
     const fields = {
       format: options.format,
       password: options.password,
+      visibility: options.visibility,
+      expires_in: options['expires-in'],
+      max_views: options['max-views'],
       max_width: options['max-width'],
       max_height: options['max-height'],
       strip_exif: options['keep-exif'] ? 'false' : undefined,

@@ -34,6 +34,7 @@ const ERROR_MEANINGS: Record<number, string> = {
   403: 'Not allowed to this caller.',
   404: 'There is no such thing.',
   409: 'In conflict with what is stored or running.',
+  410: 'It was there, and has come to its end.',
   413: 'The body is larger than allowed.',
   415: 'Not an image of a format that is accepted.',
   416: 'The range lies outside the file.',

@@ -79,7 +79,7 @@ export const details = {
     summary: 'Facts and links of an image',
     parameters: password,
     answers: { 200: { description: 'The image.', ...infoAnswer } },
-    errors: [401, 404],
+    errors: [401, 404, 410],
   }),
 
   list: describe({
@@ -129,7 +129,7 @@ export const details = {
     tag,
     summary: 'An image, or its page',
     description:
-      '`/i/<id>` is the page, `/i/<id>.<extension>` the file itself, with `ETag`, `Range` and a year in caches. ' +
+      '`/i/<id>` is the page, `/i/<id>.<extension>` the file itself, with `ETag`, `Range` and a day in caches. ' +
       'A protected image needs its password: in the header, the query, as Basic authentication with any user name, ' +
       'or as the cookie that the form on the page sets.',
     parameters: [
@@ -158,10 +158,12 @@ export const details = {
       },
       206: { description: 'A part of the file.', content: { 'image/*': { schema: file } } },
       304: { description: 'The file is known already.' },
+      303: { description: 'A direct link without the password, in a browser: to the page.' },
       401: page,
+      410: page,
       429: page,
     },
-    errors: [400, 401, 404, 416],
+    errors: [400, 401, 404, 410, 416],
   }),
 
   unlock: describe({

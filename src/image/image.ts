@@ -87,4 +87,9 @@ export interface UploadOptions {
   password: string | null;
   maxWidth: number;
   maxHeight: number;
+  /** `null`: as the operator and the password have it. */
+  visibility: Visibility | null;
+  /** In ms; infinite: it never expires; `null`: it goes when nobody has opened it for long. */
+  expiresIn: number | null;
+  maxViews: number | null;
 }

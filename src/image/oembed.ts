@@ -26,14 +26,23 @@ const photo = Type.Object({
   provider_url: Type.String(),
 });
 
+/** For a picture that may be seen only so often: whoever embeds it would use its views up. */
+const link = Type.Object({
+  version: Type.Literal('1.0'),
+  type: Type.Literal('link'),
+  title: Type.String(),
+  provider_name: Type.String(),
+  provider_url: Type.String(),
+});
+
 export const oembedDetail = describe({
   id: 'getOembed',
   tag: 'Images',
   summary: 'What to embed for a link (oEmbed)',
   answers: {
     200: {
-      description: 'A photo, as oEmbed 1.0 has it.',
-      schema: photo,
+      description: 'A photo, as oEmbed 1.0 has it; a link without the picture where that has `max_views`.',
+      schema: Type.Union([photo, link]),
       example: {
         version: '1.0',
         type: 'photo',
@@ -46,7 +55,7 @@ export const oembedDetail = describe({
       },
     },
   },
-  errors: [400, 401, 404],
+  errors: [400, 401, 404, 410],
 });
 
 /** The id in a page or direct link of this server, or `null`. `base`: scheme, host and base path. */
@@ -61,8 +70,10 @@ export function oembedOf(
   base: string,
   { maxwidth, maxheight }: OembedQuery,
   home: string,
-): Static<typeof photo> {
+): Static<typeof photo> | Static<typeof link> {
   const { width, height, filename } = image;
+  const provider = { provider_name: 'picpool', provider_url: home };
+  if (image.maxViews !== null) return { version: '1.0', type: 'link', title: 'A picture', ...provider };
   const heightAt = (one: number) => Math.max(1, Math.round((height * one) / width));
   const widths = [width, ...THUMBNAIL_WIDTHS.filter((one) => one < width).reverse()];
   const fits = (one: number) => one <= (maxwidth ?? one) && heightAt(one) <= (maxheight ?? heightAt(one));
@@ -74,7 +85,6 @@ export function oembedOf(
     url: rawUrl(base, image) + (chosen === width ? '' : `?w=${chosen}`),
     width: chosen,
     height: heightAt(chosen),
-    provider_name: 'picpool',
-    provider_url: home,
+    ...provider,
   };
 }

@@ -4,6 +4,7 @@ import type { RequestContext } from '../http/request-context.ts';
 import { formatTimestamp } from '../lib/clock.ts';
 import { deletedPage, deletePage } from '../web/delete-page.ts';
 import { type ImagePage, imagePage } from '../web/image-page.ts';
+import { limitedPage } from '../web/limited-page.ts';
 import { acceptsHtml } from '../web/navigation.ts';
 import { pageResponse } from '../web/page-response.ts';
 import { passwordPage } from '../web/password-page.ts';
@@ -13,12 +14,13 @@ import { credentialsOf } from './access/credentials.ts';
 import { deleterOf } from './access/deleter.ts';
 import type { Deleter } from './access/deletion-rights.ts';
 import { createFlashCookie } from './access/flash-cookie.ts';
-import { EXTENSIONS, type ImageRecord, MEDIA_TYPES } from './image.ts';
+import { EXTENSIONS, type ImageRecord, MEDIA_TYPES, visibilityOf } from './image.ts';
 import { deleteUrl, linksOf } from './links.ts';
 import { PRIVATE_CACHE } from './serve/serve.ts';
 import type { ImageService, Uploaded } from './service.ts';
 import { readForm } from './upload/form.ts';
 import type { Outcome } from './upload/outcome.ts';
+import { expiryText } from './views.ts';
 
 /** The pages of single images, as answers to requests. */
 export interface Pages {
@@ -28,6 +30,8 @@ export interface Pages {
   uploadedSeveral(context: RequestContext, outcomes: readonly Outcome[]): Response;
   /** The page of an image; for a protected one without its password the form, with status 401. */
   show(request: Request, context: RequestContext, id: string): Promise<Response>;
+  /** Leads a browser that has opened a direct link without the password to the form, on the page; any other error goes on. */
+  leadToForm(error: unknown, request: Request, id: string): Response;
   /** Takes the form's password: back to the page with a cookie (programs get JSON with it), or the form again. */
   unlock(request: Request, context: RequestContext, id: string): Promise<Response>;
   /** Takes the cookie that `unlock` gave from the browser, and leads it to the page, which asks for the password. */
@@ -100,16 +104,27 @@ export function createPages({ service, site, basePath }: PagesOptions): Pages {
       const flash = flashCookie.read(request);
       const token = flash?.token ?? null;
       if (token !== null) headers.push(asCookie(flashCookie.clear(id, context.origin)));
-      const deletable = service.mayRemove(image, deleterOf(request, context));
-      const page = imagePage(site, {
+      const view = {
         ...viewOf(image, context.origin, basePath),
-        deletable: deletable || token !== null,
+        deletable: service.mayRemove(image, deleterOf(request, context)) || token !== null,
         deleteLink: token === null ? null : deleteUrl(context.origin + basePath, id, token),
         notes: flash?.notes ?? [],
-      });
+      };
+      if (visibilityOf(image) !== 'public') headers.push(['x-robots-tag', 'noindex']);
+      if (image.maxViews !== null) {
+        const page = limitedPage(site, { ...view, viewsLeft: image.viewsLeft ?? 0 });
+        return pageResponse(page, { cache: PRIVATE_CACHE, headers });
+      }
+      const page = imagePage(site, view);
       // It may hold what is for this visitor alone: a link, or a button.
       const isPublic = image.passwordHash === null && token === null;
       return pageResponse(page, { cache: isPublic ? 'private, no-cache' : PRIVATE_CACHE, headers });
+    },
+
+    leadToForm(error, request, id) {
+      const isMended = error instanceof AppError && MENDED_BY_FORM.includes(error.code);
+      if (!isMended || !acceptsHtml(request)) throw error;
+      return new Response(null, { status: 303, headers: redirectTo(`${basePath}/i/${id}`) });
     },
 
     async unlock(request, context, id) {
@@ -204,7 +219,7 @@ function viewOf(
   origin: string,
   basePath: string,
 ): Omit<ImagePage, 'deletable' | 'deleteLink' | 'notes'> {
-  const { id, filename, format, width, height, frames, size, createdAt, passwordHash } = image;
+  const { id, filename, format, width, height, frames, size, createdAt } = image;
   return {
     basePath,
     id,
@@ -216,7 +231,8 @@ function viewOf(
     frames,
     size,
     created: formatTimestamp(createdAt),
-    protected: passwordHash !== null,
+    visibility: visibilityOf(image),
+    expires: expiryText(image),
     links: linksOf(origin + basePath, image),
     oembed: `${origin}${basePath}/oembed`,
   };

@@ -32,7 +32,9 @@ export function createRecordCache(images: Pick<ImageStore, 'get'>, now: () => nu
   async function read(id: string): Promise<ImageRecord | null> {
     const seen = changes;
     const record = await images.get(id);
-    if (record !== null && seen === changes) entries.set(id, { record, at: now() });
+    // The views that are left change with each of them, on any copy.
+    const keeps = record !== null && record.maxViews === null && seen === changes;
+    if (keeps) entries.set(id, { record, at: now() });
     return record;
   }
 

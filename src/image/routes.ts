@@ -23,6 +23,7 @@ import {
   parseFileName,
 } from './serve/direct-link.ts';
 import { createDirectLinkCache } from './serve/direct-link-cache.ts';
+import { isPreview } from './serve/limited.ts';
 import { type ErrorHeaders, PRIVATE_CACHE } from './serve/serve.ts';
 import type { ImageService } from './service.ts';
 import type { FromUrl } from './upload/fetch-ordered.ts';
@@ -94,11 +95,16 @@ export function imageRoutes(options: ImageRoutesOptions) {
     const asked = parseFileName(name);
     if (asked === null) throw new AppError('not_found', 'There is no such image.');
     const { id, extension } = asked;
-    if (extension === null && asksForAuto(request)) {
-      return answerAutoLink(service, request, contextOf, { id, cors }, errorHeaders);
+    const isPage = extension === null && !asksForAuto(request);
+    // Programs that show previews of links must not use up a view.
+    if (isPage || (isPreview(request) && (await service.find(id)).maxViews !== null)) {
+      return pages.show(request, contextOf(request), id);
     }
-    if (extension === null) return pages.show(request, contextOf(request), id);
-    return answerDirectLink(service, request, contextOf, { id, extension, cors }, errorHeaders);
+    const answer =
+      extension === null
+        ? answerAutoLink(service, request, contextOf, { id, cors }, errorHeaders)
+        : answerDirectLink(service, request, contextOf, { id, extension, cors }, errorHeaders);
+    return answer.catch((error) => pages.leadToForm(error, request, id));
   }
 
   return new Elysia()

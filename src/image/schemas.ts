@@ -2,7 +2,7 @@ import { type TObject, type TProperties, Type } from '@sinclair/typebox';
 import { oneOf } from '../lib/schema.ts';
 import { WARNING_CODES } from './codec/warnings.ts';
 import { CURSOR_PATTERN } from './cursor.ts';
-import { FORMATS } from './image.ts';
+import { FORMATS, VISIBILITIES } from './image.ts';
 import { MOST_COUNTED } from './store.ts';
 
 /** More than this many a page are served as this many. */
@@ -57,12 +57,25 @@ const addresses = {
   raw_url: Type.String({ description: 'Direct link.' }),
 };
 
+const audience = {
+  visibility: oneOf(VISIBILITIES, { description: 'Who sees it.' }),
+  expires_at: Type.Union([Type.String(), Type.Null()], {
+    description:
+      '`YYYY-MM-DD HH:MM:SS`, UTC, or `never`; null: it goes when nobody has opened it for `retention_days`.',
+  }),
+  max_views: Type.Union([Type.Integer(), Type.Null()], {
+    description: 'How often its file may be sent; null: always.',
+  }),
+  views_left: Type.Union([Type.Integer(), Type.Null()], { description: 'How often it may still be sent.' }),
+};
+
 const snippets = {
   ...addresses,
   markdown: Type.String(),
   html: Type.String(),
   bbcode: Type.String(),
   protected: Type.Boolean({ description: 'Whether a password is needed to see it.' }),
+  ...audience,
 };
 
 const preview = {
@@ -86,6 +99,7 @@ const exampleFacts = {
   size: 184_220,
   created_at: '2026-01-31 08:05:09',
 };
+const exampleAudience = { visibility: 'public', expires_at: null, max_views: null, views_left: null };
 const exampleLinks = {
   url: 'https://img.example/i/Zk3vQ8mT1xYb',
   raw_url: 'https://img.example/i/Zk3vQ8mT1xYb.webp',
@@ -93,6 +107,7 @@ const exampleLinks = {
   html: '<img src="https://img.example/i/Zk3vQ8mT1xYb.webp" alt="harbour.jpg">',
   bbcode: '[img]https://img.example/i/Zk3vQ8mT1xYb.webp[/img]',
   protected: false,
+  ...exampleAudience,
 };
 const exampleToken = 'x4Jb0QmZr7TnYc2LkW9sVd6HfG3aPe1U';
 
@@ -234,6 +249,7 @@ export const statsAnswer = {
     {
       images: Type.Integer({ description: 'Stored images, protected ones included.' }),
       protected: Type.Integer({ description: 'How many of them have a password.' }),
+      unlisted: Type.Integer({ description: 'How many of them have none and are in no list.' }),
       bytes: Type.Integer({ description: 'Bytes of all of them.' }),
       formats: Type.Record(Type.String(), Type.Integer(), { description: 'Images by stored format.' }),
       accepted_formats: Type.Array(Type.String()),
@@ -247,6 +263,7 @@ export const statsAnswer = {
     {
       images: 120,
       protected: 3,
+      unlisted: 8,
       bytes: 22_106_400,
       formats: { webp: 110, gif: 10 },
       accepted_formats: ['jpeg', 'png', 'webp', 'gif', 'avif', 'heic', 'tiff', 'jxl', 'bmp', 'ico'],

@@ -2,6 +2,7 @@ import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { AppError } from '../errors.ts';
 import type { Clock } from '../lib/clock.ts';
+import { MOST_EXPIRY_MS } from '../lib/expiry.ts';
 import { openKeyRing } from '../lib/key-ring.ts';
 import type { Locks } from '../lib/locks.ts';
 import type { Log } from '../lib/logger.ts';
@@ -14,38 +15,26 @@ import { createDeletionRights, type Deleter, hashOf, type Uploader } from './acc
 import { createGuessLimits } from './access/guess-limits.ts';
 import { createPasswordHasher, type PasswordHasher } from './access/password.ts';
 import { createPasswordGuard, type PasswordGuard } from './access/password-guard.ts';
-import { keysOf, originalKey, type Shape, shapeKey, strayKey } from './blob-keys.ts';
+import { audienceOf, isOver } from './audience.ts';
+import type { Shape } from './blob-keys.ts';
 import type { Codec } from './codec/codec.ts';
 import type { Warning } from './codec/warnings.ts';
 import { createDeleteToken, createId, ID_PATTERN, type RandomBytes } from './ids.ts';
-import { EXTENSIONS, type ImageRecord, MEDIA_TYPES, type UploadOptions } from './image.ts';
+import { EXTENSIONS, type ImageRecord, type UploadOptions } from './image.ts';
+import { createImageFiles } from './image-files.ts';
+import { createLimitedViews, gone, type View } from './limited-views.ts';
+import type { ImageLimits } from './limits.ts';
 import { createAccessLog } from './maintenance/accesses.ts';
 import { createAskedCleanup } from './maintenance/asked-cleanup.ts';
 import { type CleanupReport, createCleanup } from './maintenance/cleanup.ts';
 import { createDoubts } from './maintenance/doubts.ts';
+import { removeEnded } from './maintenance/ends.ts';
 import { startMaintenance } from './maintenance/maintenance.ts';
-import { createRemovals } from './maintenance/removals.ts';
 import type { Quota } from './quota.ts';
 import { createRecordCache } from './records.ts';
-import { createSmallFiles } from './serve/small-files.ts';
 import { createThumbnails, type Version } from './serve/thumbnails.ts';
 import { createVersionBytes } from './serve/version-bytes.ts';
 import type { BlobStore, ByteRange, ImageStore, ImageSummary, Page, Place } from './store.ts';
-
-/** What the image host may take and for how long it keeps it. */
-export interface ImageLimits {
-  maxUploadBytes: number;
-  maxPixels: number;
-  maxFrames: number;
-  /** Whether HEIC is accepted, which it is when not given. */
-  heic?: boolean;
-  retentionMs: number;
-  cleanupIntervalMs: number;
-  /** How long files without a record stay in quarantine. */
-  strayRetentionMs: number;
-  /** How long the uploader's address gives the right to delete; always when not given. */
-  deleteByAddressMs?: number;
-}
 
 export interface ImageServiceOptions {
   images: ImageStore;
@@ -108,12 +97,14 @@ export interface ImageService extends PasswordGuard {
     from: Uploader,
     signal?: AbortSignal,
   ): Promise<Uploaded>;
-  /** The record; rejects with `not_found`. Up to two seconds old where another copy of the server deleted it. */
+  /** The record; rejects with `not_found`, or with `gone` where it has come to its end. Up to two seconds old where another copy of the server deleted it. */
   find(id: string): Promise<ImageRecord>;
   /** The record, where it is at hand. */
   cached(id: string): ImageRecord | undefined;
   /** The file as stored, where it is at hand. */
   cachedFile(image: ImageRecord): Blob | undefined;
+  /** For how many seconds caches may keep the file of an image that needs no password. */
+  cacheSeconds(image: ImageRecord): number;
   /** Public images, newest first; with `text`, those whose name, id or format contains it. */
   list(query: ListQuery): Promise<Page<ImageRecord>>;
   summary(): Promise<ImageSummary>;
@@ -123,6 +114,8 @@ export interface ImageService extends PasswordGuard {
   read(image: ImageRecord, shape: Shape, range?: ByteRange): Promise<Blob | ReadableStream<Uint8Array>>;
   /** Which file to send for that shape; a version that does not exist yet is made, which the payer pays for. */
   version(image: ImageRecord, shape: Shape, payer: string): Promise<Version>;
+  /** Takes a view of an image that has only so many. Rejects with `gone`, or with `busy` while the last one is being sent. */
+  takeView(image: ImageRecord): Promise<View>;
   /** Notes that a person or program has looked at the image. */
   accessed(image: ImageRecord): void;
   /** True where `remove` would not be forbidden. */
@@ -134,6 +127,8 @@ export interface ImageService extends PasswordGuard {
    * told within ten minutes of such a clean-up that nothing was removed.
    */
   cleanup(budgetMs: number, admin: boolean): Promise<CleanupReport>;
+  /** Removes images that have come to their end; the server does so by itself every 15 seconds. */
+  removeEnded(signal?: AbortSignal): Promise<void>;
   /** Why no file is removed at the moment, in sentences; none where all is well. At most ten seconds old. */
   doubts(): Promise<readonly string[]>;
   /** Begins to write accesses and to clean up in the background. */
@@ -152,6 +147,8 @@ export interface ListQuery {
   after?: Place;
 }
 
+const DAY_MS = 86_400_000;
+
 /** Passwords of one client that are hashed or wait for it; `createPasswordHasher` takes some more of all together. */
 const HASHES = { each: 8, fullMessage: 'Eight passwords of yours are being checked; wait for one.' };
 
@@ -168,8 +165,34 @@ export async function createImageService(options: ImageServiceOptions): Promise<
   const rights = createDeletionRights(limits.deleteByAddressMs ?? Number.POSITIVE_INFINITY, now);
   const records = createRecordCache(images, now);
   const versionBytes = createVersionBytes(state);
-  const thumbnails = createThumbnails({ blobs, codec, folder, quota: options.quota, bytes: versionBytes });
-  const smallFiles = createSmallFiles();
+  const thumbnails = createThumbnails({
+    blobs,
+    images,
+    codec,
+    folder,
+    quota: options.quota,
+    bytes: versionBytes,
+  });
+  let changed = false;
+  const files = createImageFiles({
+    images,
+    blobs,
+    thumbnails,
+    log,
+    onChange() {
+      changed = true;
+    },
+  });
+  const views = createLimitedViews({
+    images,
+    limiter,
+    random,
+    now,
+    sleep: clock.sleep,
+    onRemoved,
+    log,
+  });
+  const rules = { listing: limits.listing ?? 'public', maxExpiryMs: limits.maxExpiryMs ?? MOST_EXPIRY_MS };
   const accesses = createAccessLog({
     images,
     now,
@@ -192,10 +215,8 @@ export async function createImageService(options: ImageServiceOptions): Promise<
     doubts,
     retentionMs: limits.retentionMs,
     now,
-    onRemoved: removeFiles,
+    onRemoved,
   });
-  const removals = createRemovals(blobs, log);
-  let changed = false;
   const stopping = new AbortController();
   let maintenance: Repetition | null = null;
   let followingKeys: Repetition | null = null;
@@ -207,42 +228,12 @@ export async function createImageService(options: ImageServiceOptions): Promise<
     }
   }
 
-  /** The record is gone already: a file that cannot be removed now is removed later. */
-  async function removeFiles(image: ImageRecord): Promise<void> {
+  /** To be called when the record is gone. */
+  async function onRemoved(image: ImageRecord): Promise<void> {
     records.forget(image.id);
-    changed = true;
     log('info', 'image removed', { id: image.id });
     options.onEvent?.({ type: 'removed', image });
-    for (const key of keysOf(image)) {
-      thumbnails.forget(key);
-      smallFiles.forget(key);
-      await removals.remove(key);
-    }
-  }
-
-  /** File first, then record: a crash in between leaves a file without a link, never a dead link. */
-  async function store(image: ImageRecord, path: string): Promise<void> {
-    await blobs.put(originalKey(image), path, MEDIA_TYPES[image.format]);
-    changed = true;
-    try {
-      await images.insert(image);
-    } catch (cause) {
-      const stored = await images.get(image.id).catch(() => undefined);
-      if (stored?.deleteTokenHash !== image.deleteTokenHash) {
-        if (stored === null) await blobs.remove(originalKey(image)).catch(() => undefined);
-        throw cause;
-      }
-    }
-    await images.confirm(image.id).catch(async (cause) => {
-      // The uploader is told that it failed: it is taken back, as far as that is possible now.
-      if (await images.remove(image.id).catch(() => false)) await removals.remove(originalKey(image));
-      throw cause;
-    });
-  }
-
-  function reportMissing(image: ImageRecord, key: string): AppError {
-    log('warn', 'file of an image is missing', { id: image.id, key });
-    return notFound();
+    await files.remove(image);
   }
 
   const service: ImageService = {
@@ -256,14 +247,24 @@ export async function createImageService(options: ImageServiceOptions): Promise<
       await options.quota?.admit(bytes);
     },
 
-    async upload({ path, filename, hash: source }, { password, ...wanted }, from, signal) {
+    async upload({ path, filename, hash: source }, wanted, from, signal) {
+      const { password } = wanted;
+      const audience = audienceOf(wanted, rules, now());
       if (source !== undefined) await options.mayStore?.(source);
       const { peer, payer } = from;
       const id = await freshId();
       const output = join(folder, `${id}.out`);
       try {
         const { format, width, height, frames, size, hash, look, warnings } = await codec.convert(
-          { input: path, output, ...wanted, look: true },
+          {
+            input: path,
+            output,
+            format: wanted.format,
+            stripExif: wanted.stripExif,
+            maxWidth: wanted.maxWidth,
+            maxHeight: wanted.maxHeight,
+            look: true,
+          },
           { client: payer, ...(signal && { signal }) },
         );
         const deleteToken = createDeleteToken(random);
@@ -281,17 +282,14 @@ export async function createImageService(options: ImageServiceOptions): Promise<
           deleteTokenHash: hashOf(deleteToken),
           createdAt: now(),
           lastAccess: now(),
-          unlisted: 0,
-          expiresAt: null,
-          maxViews: null,
-          viewsLeft: null,
           ...(look ?? { thumbhash: null, phash: null }),
+          ...audience,
         };
         await options.mayStore?.(hash, look?.phash);
         if (await options.holdBack?.(image, output, payer))
           return { image, deleteToken, warnings, inReview: true };
         const release = await options.quota?.reserve(size);
-        await store(image, output).finally(release);
+        await files.store(image, output).finally(release);
         log('info', 'image stored', () => ({ id, format, size, hash, source, peer }));
         options.onEvent?.({ type: 'stored', image });
         return { image, deleteToken, warnings };
@@ -302,44 +300,37 @@ export async function createImageService(options: ImageServiceOptions): Promise<
 
     async find(id) {
       const image = ID_PATTERN.test(id) ? await records.get(id) : null;
+      if (image ? isOver(image, now()) : ID_PATTERN.test(id) && (await images.hasEnded(id))) throw gone();
       if (image === null) throw notFound();
       return image;
     },
 
     cached: records.cached,
-    cachedFile: (image) => smallFiles.get(originalKey(image)),
+    cacheSeconds: ({ expiresAt }) => {
+      const leftMs = expiresAt === null ? Number.POSITIVE_INFINITY : expiresAt - now();
+      return Math.max(0, Math.floor(Math.min(limits.cacheMaxAgeMs ?? DAY_MS, leftMs) / 1000));
+    },
+    cachedFile: files.cached,
 
-    list: ({ text, page, perPage, after }) =>
-      images.list({
+    async list({ text, page, perPage, after }) {
+      if (rules.listing === 'off') return { items: [], total: 0, exact: true, next: null };
+      const found = await images.list({
         offset: after === undefined ? (page - 1) * perPage : 0,
         limit: perPage,
         ...(after && { after }),
         ...(text !== undefined && { text }),
-      }),
+      });
+      // What has just expired is counted until it is removed.
+      return { ...found, items: found.items.filter((image) => !isOver(image, now())) };
+    },
 
     summary: () => images.summary(),
 
     recent: ({ page, perPage }) => images.recent({ offset: (page - 1) * perPage, limit: perPage }),
 
-    async read(image, shape, range) {
-      const key = shapeKey(image, shape);
-      const kept = smallFiles.get(key);
-      if (kept) return range ? kept.slice(range.start, range.end) : kept;
-      // A record that was away for a while finds its file in quarantine.
-      const body =
-        (await blobs.get(key, range)) ??
-        ((await blobs.move(strayKey(key), key)) ? await blobs.get(key, range) : null);
-      if (body !== null) {
-        return range || key !== originalKey(image) ? body : smallFiles.offer(key, image.size, body);
-      }
-      thumbnails.forget(key);
-      throw reportMissing(image, key);
-    },
-
-    async version(image, shape, payer) {
-      if (shapeKey(image, shape) === originalKey(image)) return { ...shape, size: image.size };
-      return thumbnails.provide(image, shape, payer);
-    },
+    read: files.read,
+    version: files.version,
+    takeView: views.take,
 
     accessed: accesses.note,
     mayRemove: rights.mayRemove,
@@ -351,8 +342,10 @@ export async function createImageService(options: ImageServiceOptions): Promise<
         throw new AppError('forbidden', 'Only the uploader may delete an image.');
       }
       if (!(await images.remove(id))) throw notFound();
-      await removeFiles(image);
+      await onRemoved(image);
     },
+
+    removeEnded: (signal = stopping.signal) => removeEnded({ images, now, onRemoved }, signal),
 
     cleanup: createAskedCleanup({ cleanup, accesses, state, now }),
 
@@ -375,7 +368,8 @@ export async function createImageService(options: ImageServiceOptions): Promise<
         cleanup,
         doubts,
         onVersionBytes: versionBytes.recount,
-        retryRemovals: removals.retry,
+        retryRemovals: files.retry,
+        removeEnded: service.removeEnded,
         takeChanged() {
           const was = changed;
           changed = false;

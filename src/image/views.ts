@@ -2,16 +2,35 @@ import type { Static } from '@sinclair/typebox';
 import { formatTimestamp } from '../lib/clock.ts';
 import { acceptedFormats } from './codec/formats.ts';
 import { formatCursor } from './cursor.ts';
-import { FORMATS, type ImageRecord } from './image.ts';
+import { FORMATS, type ImageRecord, NEVER, visibilityOf } from './image.ts';
+import type { ImageLimits } from './limits.ts';
 import { deleteUrl, linksOf, pageUrl, rawUrl } from './links.ts';
 import type { infoAnswer, listAnswer, statsAnswer, uploadAnswer, uploadsAnswer } from './schemas.ts';
-import type { ImageLimits, Uploaded } from './service.ts';
+import type { Uploaded } from './service.ts';
 import type { ImageSummary, Page } from './store.ts';
 import type { Outcome } from './upload/outcome.ts';
 
 /** What the public may know of an image: never the uploader's address, never a hash. */
 function facts({ id, filename, format, width, height, frames, size, createdAt }: ImageRecord) {
   return { id, filename, format, width, height, frames, size, created_at: formatTimestamp(createdAt) };
+}
+
+/** When an image expires: a time, `never`, or `null` where it goes when nobody opens it for long. */
+export function expiryText({ expiresAt }: Pick<ImageRecord, 'expiresAt'>): string | null {
+  if (expiresAt === null) return null;
+  return expiresAt === NEVER ? 'never' : formatTimestamp(expiresAt);
+}
+
+/** Who sees an image, and for how long. */
+function audience(image: ImageRecord) {
+  const { maxViews, viewsLeft } = image;
+  return {
+    protected: image.passwordHash !== null,
+    visibility: visibilityOf(image),
+    expires_at: expiryText(image),
+    max_views: maxViews,
+    views_left: viewsLeft,
+  };
 }
 
 /** The answer to an upload. `base`: scheme, host and base path. */
@@ -23,7 +42,7 @@ export function uploadView(
     success: true,
     ...facts(image),
     ...linksOf(base, image),
-    protected: image.passwordHash !== null,
+    ...audience(image),
     ...(inReview && { review: true as const }),
     delete_token: deleteToken,
     delete_url: deleteUrl(base, image.id, deleteToken),
@@ -53,8 +72,9 @@ export function infoView(base: string, image: ImageRecord): Static<typeof infoAn
     success: true,
     ...facts(image),
     ...linksOf(base, image),
-    protected: image.passwordHash !== null,
-    thumbhash: image.thumbhash,
+    ...audience(image),
+    // What may be seen only so often must not be seen in small here.
+    thumbhash: image.maxViews === null ? image.thumbhash : null,
     last_access: formatTimestamp(image.lastAccess),
   };
 }
@@ -93,6 +113,7 @@ export function statsView(
   return {
     images: summary.images,
     protected: summary.protected,
+    unlisted: summary.unlisted,
     bytes: summary.bytes,
     formats: Object.fromEntries(summary.formats.map(({ format, count }) => [format, count])),
     accepted_formats: acceptedFormats(limits.heic ?? true),
@@ -107,5 +128,5 @@ export function statsView(
 
 /** What webhooks tell of an image. */
 export function eventView(image: ImageRecord) {
-  return { ...facts(image), protected: image.passwordHash !== null };
+  return { ...facts(image), ...audience(image) };
 }

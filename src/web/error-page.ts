@@ -7,6 +7,7 @@ import type { Site } from './site.ts';
 /** What to say first, and what to do about it. */
 const WORDS: Partial<Record<ErrorCode, [title: string, advice: string]>> = {
   not_found: ['Nothing is here', 'The link may be mistyped, or what was here has been deleted.'],
+  gone: ['This picture is gone', 'Its time is over, or it was seen as often as its uploader allowed.'],
   forbidden: ['This is not allowed', 'Only who uploaded a picture may delete it.'],
   rate_limited: ['That was too fast', 'This server limits how much one address may ask for.'],
   busy: ['The server is busy', 'It does as much as it can at the moment.'],

@@ -17,8 +17,10 @@ export interface ImagePage {
   size: number;
   /** UTC. */
   created: string;
-  /** True: search engines and link previews get nothing. */
-  protected: boolean;
+  /** Search engines get the public ones alone; previews of links get nothing of the protected ones. */
+  visibility: 'public' | 'unlisted' | 'protected';
+  /** When it expires: a time (UTC), `never`, or `null` where it goes when nobody opens it for long. */
+  expires: string | null;
   /** True where the visitor may delete it without a token. */
   deletable: boolean;
   /** Shown once, to whom has just uploaded it. */
@@ -44,12 +46,12 @@ ${facts(image)}
 <p class="actions">
 <a class="button" href="${path}?download=1">${icon('download')}Download</a>
 <a class="button quiet danger" href="${basePath}/i/${id}/delete" data-delete="${id}"${!image.deletable && html` hidden`}>${icon('trash')}Delete</a>${
-    image.protected &&
+    image.visibility === 'protected' &&
     html`
 <button class="quiet" form="lock">${icon('lock')}Lock again</button>`
   }
 </p>
-${image.protected && html`<form id="lock" method="post" action="${basePath}/i/${id}/lock"></form>`}
+${image.visibility === 'protected' && html`<form id="lock" method="post" action="${basePath}/i/${id}/lock"></form>`}
 <section aria-labelledby="share">
 <h2 id="share">Share</h2>
 ${[
@@ -63,23 +65,33 @@ ${[
 </article>`;
   return site.render({
     title: filename,
-    ...(!image.protected && { summary: `${filename}, ${width} × ${height} pixels.`, head: preview(image) }),
+    ...(image.visibility === 'public' && { summary: `${filename}, ${width} × ${height} pixels.` }),
+    ...(image.visibility !== 'protected' && { head: preview(image) }),
     scripts: ['copy.js', 'image.js'],
     content,
   });
 }
 
-function facts({ width, height, frames, size, extension, created, ...image }: ImagePage): Html {
+const SEEN_BY: Record<ImagePage['visibility'], string> = {
+  public: 'everybody',
+  unlisted: 'who has the link',
+  protected: 'who knows the password',
+};
+
+/** What is known of it, as a list. */
+export function facts({ width, height, frames, size, extension, created, ...image }: ImagePage): Html {
   return html`<dl class="facts">
 <div><dt>Dimensions</dt><dd>${width} × ${height}</dd></div>
 <div><dt>Size</dt><dd>${readableBytes(size)}</dd></div>
 <div><dt>Format</dt><dd>${extension}${frames > 1 && `, ${frames} frames`}</dd></div>
 <div><dt>Uploaded</dt><dd><time datetime="${created.replace(' ', 'T')}Z">${created.slice(0, 16)}</time></dd></div>
-${image.protected && html`<div><dt>Seen by</dt><dd>${icon('lock')}who knows the password</dd></div>`}
+<div><dt>Seen by</dt><dd>${image.visibility === 'protected' && icon('lock')}${SEEN_BY[image.visibility]}</dd></div>
+${image.expires !== null && html`<div><dt>Expires</dt><dd>${image.expires === 'never' ? 'never' : html`<time datetime="${image.expires.replace(' ', 'T')}Z">${image.expires.slice(0, 16)}</time>`}</dd></div>`}
 </dl>`;
 }
 
-function created(deleteLink: string, notes: readonly string[]): Html {
+/** Tells who has just uploaded it, once, how to delete it, and what of it was lost. */
+export function created(deleteLink: string, notes: readonly string[]): Html {
   return html`<section class="banner good" aria-labelledby="created">
 <h2 id="created">${icon('check')}Your picture is online</h2>
 ${notes.map((note) => html`<p>${note}</p>`)}

@@ -149,6 +149,7 @@ describe('the scheduled clean-up', () => {
             doubts,
             onVersionBytes: async (bytes) => void counted.push(bytes),
             takeChanged: () => false,
+            removeEnded: async () => {},
             retryRemovals: async () => {},
           },
           new AbortController().signal,

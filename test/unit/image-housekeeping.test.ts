@@ -5,7 +5,13 @@ import { createAccessLog } from '../../src/image/maintenance/accesses.ts';
 import { createRecordCache } from '../../src/image/records.ts';
 
 const HOUR_MS = 3_600_000;
-const image = { id: 'abcDEF123456', format: 'jpeg', width: 700, lastAccess: 0 } as ImageRecord;
+const image = {
+  id: 'abcDEF123456',
+  format: 'jpeg',
+  width: 700,
+  lastAccess: 0,
+  maxViews: null,
+} as ImageRecord;
 
 describe('the keys of an image', () => {
   test('are its own file, the versions smaller than it, and the other formats', () => {

@@ -8,6 +8,9 @@ const DEFAULTS = {
   password: null,
   maxWidth: 4096,
   maxHeight: 4096,
+  visibility: null,
+  expiresIn: null,
+  maxViews: null,
   filename: null,
 } as const;
 

@@ -8,13 +8,15 @@ import type { Deleter } from './deletion-rights.ts';
 export function deleterOf(request: Request, { identity, origin, admin }: RequestContext): Deleter {
   const { headers } = request;
   const query = new URL(request.url).searchParams;
-  const token =
-    query.get('delete_token') ||
-    // The links that people are given have it under this name.
-    query.get('token') ||
-    headers.get('x-delete-token') ||
-    /^Bearer (\S+)$/i.exec(headers.get('authorization') ?? '')?.[1];
-  return { peer: isForeignPage(headers, origin) ? null : identity, token: token ?? null, admin };
+  // The links that people are given have it under the second name.
+  const token = query.get('delete_token') || query.get('token') || tokenOf(request);
+  return { peer: isForeignPage(headers, origin) ? null : identity, token, admin };
+}
+
+/** The delete token that a header carries: `X-Delete-Token`, or a bearer token. */
+export function tokenOf({ headers }: Request): string | null {
+  const bearer = /^Bearer (\S+)$/i.exec(headers.get('authorization') ?? '')?.[1];
+  return headers.get('x-delete-token') || (bearer ?? null);
 }
 
 /**

@@ -10,6 +10,8 @@ import { type SweepOptions, sweep } from './sweep.ts';
 
 /** What a crash can lose of the last accesses, in ms. */
 const FLUSH_INTERVAL_MS = 10_000;
+/** How often what has expired is removed, in ms. */
+const ENDS_INTERVAL_MS = 15_000;
 /** How often it is looked up whether a clean-up is due, in ms: restarts must not put it off for ever. */
 const MAX_POLL_MS = 60_000;
 /** Those who ask for a clean-up meanwhile wait for it; what is left is done at the next look. In ms. */
@@ -27,6 +29,8 @@ export interface MaintenanceOptions extends Omit<SweepOptions, 'now' | 'strayRet
   onVersionBytes: (bytes: number) => Promise<void>;
   /** Whether this copy has stored or removed an image since it was asked last. */
   takeChanged: () => boolean;
+  /** Removes images that have come to their end. */
+  removeEnded: (signal: AbortSignal) => Promise<void>;
   /** Removes files that could not be removed when their images were. */
   retryRemovals: () => Promise<void>;
 }
@@ -44,9 +48,12 @@ export function startMaintenance(options: MaintenanceOptions): Repetition {
     (signal) => turn(options, signal),
     fail,
   );
+  const ending = every(ENDS_INTERVAL_MS, options.removeEnded, (cause) =>
+    log('warn', 'expired images not removed', { cause }),
+  );
   return {
     async stop() {
-      await Promise.all([flushing.stop(), cleaning.stop()]);
+      await Promise.all([flushing.stop(), cleaning.stop(), ending.stop()]);
     },
   };
 }

@@ -1,6 +1,6 @@
 import { KeptHeaders } from '../../http/kept-headers.ts';
 import type { AnswerCache, Asked } from '../../http/policy.ts';
-import { EXTENSIONS, type ImageRecord } from '../image.ts';
+import { EXTENSIONS, type ImageRecord, NEVER } from '../image.ts';
 import type { ImageService } from '../service.ts';
 import { isNotModified, type Validators } from './conditional.ts';
 import { headersOf, validatorsOf } from './serve.ts';
@@ -21,7 +21,7 @@ interface Prepared {
  * the router and the store cost. Everything else is left to the route, which answers in the same way.
  */
 export function createDirectLinkCache(
-  service: Pick<ImageService, 'cached' | 'cachedFile' | 'accessed'>,
+  service: Pick<ImageService, 'cached' | 'cachedFile' | 'accessed' | 'cacheSeconds'>,
   cors: boolean,
 ): AnswerCache {
   /** Goes with the record, which is read anew after a short while. */
@@ -29,7 +29,14 @@ export function createDirectLinkCache(
 
   function prepare(image: ImageRecord): Prepared {
     const shape = { width: null, format: image.format };
-    const { notModified, file } = headersOf(image, { shape, vary: false, download: false, cors });
+    const cacheSeconds = service.cacheSeconds(image);
+    const { notModified, file } = headersOf(image, {
+      shape,
+      vary: false,
+      download: false,
+      cors,
+      cacheSeconds,
+    });
     // What every answer carries; see the application.
     const common = { 'x-content-type-options': 'nosniff', 'referrer-policy': 'no-referrer' };
     const made = {
@@ -48,7 +55,7 @@ export function createDirectLinkCache(
     const { request, url } = asked;
     const nameAt = url.lastIndexOf('/') + 1;
     const image = service.cached(url.slice(nameAt, nameAt + ID_LENGTH));
-    if (!image || image.passwordHash !== null) return null;
+    if (!image || image.passwordHash !== null || isEnding(image)) return null;
     const { name, validators, whole, notModified } = prepared.get(image) ?? prepare(image);
     if (url.length !== nameAt + name.length || !url.endsWith(name)) return null;
     if (isNotModified(request.headers, validators)) {
@@ -60,6 +67,9 @@ export function createDirectLinkCache(
     service.accessed(image);
     return new Response(file, { headers: asked.stamp(whole) });
   }
+
+  /** The headers of what expires change with the time. */
+  const isEnding = ({ expiresAt }: ImageRecord) => expiresAt !== null && expiresAt !== NEVER;
 
   return { answer: (asked, make) => kept(asked) ?? make(asked) };
 }

@@ -1,8 +1,10 @@
 import { AppError, invalidParameter } from '../../errors.ts';
 import type { RequestContext } from '../../http/request-context.ts';
 import { credentialsOf } from '../access/credentials.ts';
+import { tokenOf } from '../access/deleter.ts';
 import { EXTENSIONS, type ImageRecord } from '../image.ts';
 import type { ImageService } from '../service.ts';
+import { serveLimited } from './limited.ts';
 import { negotiated } from './negotiation.ts';
 import { type ErrorHeaders, PRIVATE_CACHE, serveImage } from './serve.ts';
 import { thumbnailWidth } from './thumbnails.ts';
@@ -57,10 +59,11 @@ export async function answerDirectLink(
   // Before the extension, which would tell the format of a protected image.
   await openImage(service, request, () => contextOf(request).peer, image, errorHeaders);
   if (extension !== EXTENSIONS[image.format]) throw new AppError('not_found', 'There is no such image.');
+  if (image.maxViews !== null) return answerLimited(service, request, contextOf(request), image);
+  const { head, payer } = contextOf(request);
   const query = request.url.includes('?') ? new URL(request.url).searchParams : null;
   const width = thumbnailWidth(query?.get('w') ?? null, image);
-  const download = ['1', 'true'].includes(query?.get('download') ?? '');
-  const { head, payer } = contextOf(request);
+  const download = isDownload(request);
   const shape = { width, format: image.format };
   return serveImage(
     service,
@@ -86,18 +89,34 @@ export async function answerAutoLink(
   errorHeaders.vary = 'Accept';
   const image = await service.find(id);
   await openImage(service, request, () => contextOf(request).peer, image, errorHeaders);
-  const query = new URL(request.url).searchParams;
-  if (query.has('w')) throw invalidParameter('w', 'w goes with the direct link, and not with auto.');
+  if (image.maxViews !== null) return answerLimited(service, request, contextOf(request), image);
+  if (new URL(request.url).searchParams.has('w'))
+    throw invalidParameter('w', 'w goes with the direct link, and not with auto.');
   const { head, payer } = contextOf(request);
   const shape = {
     width: null,
     format: await negotiated(service, image, request.headers.get('accept'), payer),
   };
-  const download = ['1', 'true'].includes(query.get('download') ?? '');
+  const download = isDownload(request);
   return serveImage(
     service,
     request,
     { image, shape, vary: true, download, cors, head, payer },
     errorHeaders,
   );
+}
+
+function answerLimited(
+  service: ImageService,
+  request: Request,
+  { head, admin }: RequestContext,
+  image: ImageRecord,
+): Promise<Response> {
+  const free = service.mayRemove(image, { peer: null, token: tokenOf(request), admin });
+  return serveLimited(service, request, { image, download: isDownload(request), head, free });
+}
+
+function isDownload(request: Request): boolean {
+  if (!request.url.includes('?')) return false;
+  return ['1', 'true'].includes(new URL(request.url).searchParams.get('download') ?? '');
 }

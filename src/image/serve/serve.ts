@@ -1,14 +1,14 @@
 import { AppError } from '../../errors.ts';
 import type { Shape } from '../blob-keys.ts';
-import { EXTENSIONS, type ImageRecord, MEDIA_TYPES } from '../image.ts';
+import { EXTENSIONS, type ImageRecord, MEDIA_TYPES, visibilityOf } from '../image.ts';
 import type { ImageService } from '../service.ts';
 import { httpDate, isNotModified, requestedRange, type Validators } from './conditional.ts';
 import { contentDisposition } from './disposition.ts';
 
 /** A browser that opens the file by itself runs nothing in it. */
-const SANDBOX = "default-src 'none'; sandbox";
-/** An id is never given to another file. A year is the most that caches believe. */
-const PUBLIC_CACHE = 'public, max-age=31536000, immutable';
+export const SANDBOX = "default-src 'none'; sandbox";
+/** After their time caches may answer once more while they ask again, for so many seconds. */
+const STALE_S = 60;
 /** For whatever a password protects. */
 export const PRIVATE_CACHE = 'private, no-store';
 
@@ -43,7 +43,8 @@ export async function serveImage(
   errorHeaders: ErrorHeaders,
 ): Promise<Response> {
   if (!head) service.accessed(image);
-  const asked = headersOf(image, { shape, vary, download, cors });
+  const cacheSeconds = service.cacheSeconds(image);
+  const asked = headersOf(image, { shape, vary, download, cors, cacheSeconds });
   if (isNotModified(request.headers, validatorsOf(image, shape))) {
     return new Response(null, { status: 304, headers: asked.notModified });
   }
@@ -51,7 +52,7 @@ export async function serveImage(
   const version = await service.version(image, shape, payer);
   const { size } = version;
   const validators = validatorsOf(image, version);
-  const { notModified, file } = headersOf(image, { shape: version, vary, download, cors });
+  const { notModified, file } = headersOf(image, { shape: version, vary, download, cors, cacheSeconds });
   if (isNotModified(request.headers, validators)) {
     return new Response(null, { status: 304, headers: notModified });
   }
@@ -86,16 +87,21 @@ export function validatorsOf(image: ImageRecord, { width, format }: Shape): Vali
 /** The headers of an image's file: those that a 304 repeats, and the others. */
 export function headersOf(
   image: ImageRecord,
-  { shape, vary, download, cors }: Pick<ServeRequest, 'shape' | 'vary' | 'download' | 'cors'>,
+  asked: Pick<ServeRequest, 'shape' | 'vary' | 'download' | 'cors'> & { cacheSeconds: number },
 ): Record<'notModified' | 'file', Record<string, string>> {
-  const { filename, createdAt, passwordHash } = image;
+  const { shape, vary, download, cors, cacheSeconds } = asked;
+  const { id, filename, createdAt, passwordHash } = image;
   const { format } = shape;
-  const isPublic = passwordHash === null;
+  const isOpen = passwordHash === null;
   const notModified = {
     etag: validatorsOf(image, shape).etag,
-    'cache-control': isPublic ? PUBLIC_CACHE : PRIVATE_CACHE,
+    'cache-control': isOpen
+      ? `public, max-age=${cacheSeconds}, stale-while-revalidate=${STALE_S}`
+      : PRIVATE_CACHE,
     ...(vary && { vary: 'Accept' }),
-    ...(isPublic && cors && { 'access-control-allow-origin': '*' }),
+    ...(isOpen && { 'cache-tag': id }),
+    ...(isOpen && cors && { 'access-control-allow-origin': '*' }),
+    ...(visibilityOf(image) !== 'public' && { 'x-robots-tag': 'noindex' }),
   };
   const file = {
     'content-type': MEDIA_TYPES[format],

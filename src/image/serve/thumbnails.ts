@@ -6,7 +6,7 @@ import { originalKey, type Shape, shapeKey, THUMBNAIL_WIDTHS, thumbnailKey } fro
 import type { Codec } from '../codec/codec.ts';
 import { type ImageRecord, MEDIA_TYPES } from '../image.ts';
 import type { Quota } from '../quota.ts';
-import type { BlobStore } from '../store.ts';
+import type { BlobStore, ImageStore } from '../store.ts';
 import type { VersionBytes } from './version-bytes.ts';
 
 const MAX_KNOWN_SIZES = 20_000;
@@ -32,7 +32,8 @@ export interface Thumbnails {
 }
 
 export interface ThumbnailOptions {
-  blobs: Pick<BlobStore, 'get' | 'put' | 'stat'>;
+  blobs: Pick<BlobStore, 'get' | 'put' | 'stat' | 'remove'>;
+  images: Pick<ImageStore, 'existing'>;
   codec: Pick<Codec, 'convert'>;
   /** Folder for temporary files. */
   folder: string;
@@ -42,7 +43,14 @@ export interface ThumbnailOptions {
   bytes: Pick<VersionBytes, 'add'>;
 }
 
-export function createThumbnails({ blobs, codec, folder, quota, bytes }: ThumbnailOptions): Thumbnails {
+export function createThumbnails({
+  blobs,
+  images,
+  codec,
+  folder,
+  quota,
+  bytes,
+}: ThumbnailOptions): Thumbnails {
   /** Bytes by key; 0 where the file as stored takes the place of the version, as an empty file says in the store. */
   const sizes = new Map<string, number>();
   const making = new Map<string, Promise<number>>();
@@ -76,6 +84,11 @@ export function createThumbnails({ blobs, codec, folder, quota, bytes }: Thumbna
       try {
         if (size === 0) await truncate(output);
         await blobs.put(key, output, MEDIA_TYPES[format]);
+        // An image that went meanwhile leaves nothing behind.
+        if ((await images.existing([image.id])).size === 0) {
+          await blobs.remove(key);
+          throw new AppError('not_found', 'There is no such image.');
+        }
         await bytes.add(size);
       } finally {
         release?.();

@@ -1,9 +1,11 @@
 import { type Static, Type } from '@sinclair/typebox';
 import { Value } from '@sinclair/typebox/value';
 import { AppError, type ErrorDetail } from '../../errors.ts';
+import { EXPIRY_FORM, parseExpiry } from '../../lib/expiry.ts';
 import { coerce, oneOf } from '../../lib/schema.ts';
 import { MAX_PASSWORD_BYTES } from '../access/password.ts';
-import { FORMATS, type UploadOptions } from '../image.ts';
+import { MOST_VIEWS } from '../audience.ts';
+import { FORMATS, type UploadOptions, VISIBILITIES } from '../image.ts';
 
 /** Neither WebP nor JPEG can be much larger: 16383 and 65535 pixels. */
 const MAX_SIDE = 16_384;
@@ -26,6 +28,28 @@ export const uploadOptions = Type.Object({
   ),
   max_width: Type.Optional(side('A wider image is scaled down.')),
   max_height: Type.Optional(side('A higher image is scaled down.')),
+  visibility: Type.Optional(
+    oneOf(VISIBILITIES, {
+      description:
+        'Who sees it: `public`, everybody, in the lists; `unlisted`, who has the link; `protected`, who has the password, ' +
+        'too. When not given: protected with a password, else as the server is set up.',
+    }),
+  ),
+  expires_in: Type.Optional(
+    Type.String({
+      description:
+        'When it goes: `never` where the server allows it, or a time from `10m` to `10y` (m, h, d, w, y; seconds without a ' +
+        'unit). When not given: when nobody has opened it for as long as the server keeps such images.',
+    }),
+  ),
+  max_views: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      maximum: MOST_VIEWS,
+      description:
+        'How often its file is sent before it goes. Such an image is in no list, has no smaller versions, and answers no `Range`.',
+    }),
+  ),
   filename: Type.Optional(Type.String({ description: 'Name of the file, in place of the uploaded one.' })),
 });
 
@@ -41,6 +65,8 @@ const EXPECTATIONS: Record<string, string> = {
   strip_exif: 'must be true or false',
   max_width: `must be an integer from 1 to ${MAX_SIDE}`,
   max_height: `must be an integer from 1 to ${MAX_SIDE}`,
+  visibility: `must be one of ${VISIBILITIES.join(', ')}`,
+  max_views: `must be an integer from 1 to ${MOST_VIEWS}`,
 };
 
 /**
@@ -61,6 +87,8 @@ export function parseUploadOptions(
   if (Buffer.byteLength(fields.password ?? '') > MAX_PASSWORD_BYTES) {
     details.push({ field: 'password', message: `must be at most ${MAX_PASSWORD_BYTES} bytes` });
   }
+  const expiresIn = options.expires_in === undefined ? undefined : parseExpiry(options.expires_in);
+  if (expiresIn === null) details.push({ field: 'expires_in', message: EXPIRY_FORM });
   const faults = details.filter(
     (detail, index) => details.findIndex(({ field }) => field === detail.field) === index,
   );
@@ -74,6 +102,9 @@ export function parseUploadOptions(
     password: options.password ?? null,
     maxWidth: options.max_width ?? DEFAULT_SIDE,
     maxHeight: options.max_height ?? DEFAULT_SIDE,
+    visibility: options.visibility ?? null,
+    expiresIn: expiresIn ?? null,
+    maxViews: options.max_views ?? null,
     filename: options.filename ?? null,
   };
 }

@@ -1,0 +1,96 @@
+import { invalidParameter } from '../errors.ts';
+import { formatExpiry } from '../lib/expiry.ts';
+import { type ImageRecord, NEVER, type Visibility } from './image.ts';
+
+/** Most views that can be counted. */
+export const MOST_VIEWS = 10_000;
+
+/** Whether there is a gallery, and what pictures are where their uploaders do not say. */
+export const LISTINGS = ['public', 'unlisted', 'off'] as const;
+export type Listing = (typeof LISTINGS)[number];
+
+/** What the operator allows. */
+export interface AudienceRules {
+  listing: Listing;
+  /** Longest time that may be asked for; infinite where pictures may be kept for ever. */
+  maxExpiryMs: number;
+}
+
+/** Who may see a picture and for how long, as its uploader asks; `null`: not said. */
+export interface AudienceWish {
+  visibility: Visibility | null;
+  password: string | null;
+  /** In ms; infinite: it never expires. */
+  expiresIn: number | null;
+  maxViews: number | null;
+}
+
+/** The same as it is stored, but for the password. */
+export type Audience = Pick<ImageRecord, 'unlisted' | 'expiresAt' | 'maxViews' | 'viewsLeft'>;
+
+/**
+ * Decides who may see a new picture. Without a word it is as the operator has it; with a password it is protected; with a limit of
+ * views it is in no list, where strangers would use them up.
+ * @throws {AppError} `invalid_parameter` for wishes that contradict each other, or that the operator does not allow.
+ */
+export function audienceOf(wish: AudienceWish, rules: AudienceRules, now: number): Audience {
+  const { visibility, password, expiresIn, maxViews } = wish;
+  demandAgreement(visibility, password !== null);
+  demandListed(visibility, rules, maxViews !== null);
+  const byDefault = rules.listing === 'public' && maxViews === null ? 'public' : 'unlisted';
+  const unlisted = password === null && (visibility ?? byDefault) === 'unlisted';
+  return {
+    unlisted: unlisted ? 1 : 0,
+    expiresAt: expiresIn === null ? null : expiryOf(expiresIn, rules, now),
+    maxViews,
+    viewsLeft: maxViews,
+  };
+}
+
+/** @throws {AppError} `invalid_parameter` where the visibility needs a password and there is none, or the other way round. */
+export function demandAgreement(visibility: Visibility | null, hasPassword: boolean): void {
+  if (visibility === 'protected' && !hasPassword) {
+    throw invalidParameter('visibility', 'visibility=protected needs a password.');
+  }
+  if (visibility !== null && visibility !== 'protected' && hasPassword) {
+    throw invalidParameter(
+      'visibility',
+      `A picture with a password is protected: leave out the password, or visibility=${visibility}.`,
+    );
+  }
+}
+
+/** @throws {AppError} `invalid_parameter` where a picture must not be in the lists. */
+export function demandListed(
+  visibility: Visibility | null,
+  { listing }: AudienceRules,
+  limited: boolean,
+): void {
+  if (visibility !== 'public') return;
+  if (listing === 'off') {
+    throw invalidParameter(
+      'visibility',
+      'This server lists no pictures; visibility must be unlisted or protected.',
+    );
+  }
+  if (limited) {
+    throw invalidParameter(
+      'visibility',
+      'A picture with max_views is in no list, where strangers would use them up; visibility must be unlisted or protected.',
+    );
+  }
+}
+
+/** @throws {AppError} `invalid_parameter` for a time that the operator does not allow. */
+export function expiryOf(expiresIn: number, { maxExpiryMs }: AudienceRules, now: number): number {
+  if (expiresIn > maxExpiryMs) {
+    const most = `at most ${formatExpiry(maxExpiryMs)} on this server`;
+    throw invalidParameter('expires_in', `expires_in must be ${most}.`);
+  }
+  return Number.isFinite(expiresIn) ? now + expiresIn : NEVER;
+}
+
+/** Whether nobody may see an image any more, though its record is still there. */
+export function isOver({ expiresAt }: Pick<ImageRecord, 'expiresAt'>, now: number): boolean {
+  return expiresAt !== null && expiresAt <= now;
+}

@@ -1,0 +1,101 @@
+import { AppError } from '../errors.ts';
+import type { Log } from '../lib/logger.ts';
+import { keysOf, originalKey, type Shape, shapeKey, strayKey } from './blob-keys.ts';
+import { type ImageRecord, MEDIA_TYPES } from './image.ts';
+import { createRemovals, type Removals } from './maintenance/removals.ts';
+import { createSmallFiles } from './serve/small-files.ts';
+import type { Thumbnails, Version } from './serve/thumbnails.ts';
+import type { BlobStore, ByteRange, ImageStore } from './store.ts';
+
+type Body = Blob | ReadableStream<Uint8Array>;
+
+/** The files of images. */
+export interface ImageFiles extends Pick<Removals, 'retry'> {
+  /** Stores the file at `path`, which is taken over, and then the record. */
+  store(image: ImageRecord, path: string): Promise<void>;
+  /** The file of an image in that shape; rejects with `not_found` where it is missing. */
+  read(image: ImageRecord, shape: Shape, range?: ByteRange): Promise<Body>;
+  /** The file as stored, where it is at hand. */
+  cached(image: ImageRecord): Blob | undefined;
+  /** Which file to send for that shape; a version that does not exist yet is made, which the payer pays for. */
+  version(image: ImageRecord, shape: Shape, payer: string): Promise<Version>;
+  /** Removes all files. The record is gone already: what cannot be removed now is removed later. */
+  remove(image: ImageRecord): Promise<void>;
+}
+
+export interface ImageFilesOptions {
+  images: Pick<ImageStore, 'insert' | 'get' | 'confirm' | 'remove'>;
+  blobs: BlobStore;
+  thumbnails: Thumbnails;
+  /** Hears that there are other files than before. */
+  onChange: () => void;
+  log: Log;
+}
+
+export function createImageFiles({
+  images,
+  blobs,
+  thumbnails,
+  onChange,
+  log,
+}: ImageFilesOptions): ImageFiles {
+  const smallFiles = createSmallFiles();
+  const removals = createRemovals(blobs, log);
+
+  return {
+    retry: removals.retry,
+    cached: (image) => smallFiles.get(originalKey(image)),
+
+    // File first, then record: a crash in between leaves a file without a link, never a dead link.
+    async store(image, path) {
+      await blobs.put(originalKey(image), path, MEDIA_TYPES[image.format]);
+      onChange();
+      try {
+        await images.insert(image);
+      } catch (cause) {
+        const stored = await images.get(image.id).catch(() => undefined);
+        if (stored?.deleteTokenHash !== image.deleteTokenHash) {
+          if (stored === null) await blobs.remove(originalKey(image)).catch(() => undefined);
+          throw cause;
+        }
+      }
+      await images.confirm(image.id).catch(async (cause) => {
+        // The uploader is told that it failed: it is taken back, as far as that is possible now.
+        if (await images.remove(image.id).catch(() => false)) await removals.remove(originalKey(image));
+        throw cause;
+      });
+    },
+
+    async read(image, shape, range) {
+      const key = shapeKey(image, shape);
+      const kept = smallFiles.get(key);
+      if (kept) return range ? kept.slice(range.start, range.end) : kept;
+      // A record that was away for a while finds its file in quarantine.
+      const body =
+        (await blobs.get(key, range)) ??
+        ((await blobs.move(strayKey(key), key)) ? await blobs.get(key, range) : null);
+      if (body !== null) {
+        // What goes after some views, or soon, must not stay in memory.
+        const keeps = image.maxViews === null && image.expiresAt === null;
+        return range || key !== originalKey(image) || !keeps ? body : smallFiles.offer(key, image.size, body);
+      }
+      thumbnails.forget(key);
+      log('warn', 'file of an image is missing', { id: image.id, key });
+      throw new AppError('not_found', 'There is no such image.');
+    },
+
+    async version(image, shape, payer) {
+      if (shapeKey(image, shape) === originalKey(image)) return { ...shape, size: image.size };
+      return thumbnails.provide(image, shape, payer);
+    },
+
+    async remove(image) {
+      onChange();
+      for (const key of keysOf(image)) {
+        thumbnails.forget(key);
+        smallFiles.forget(key);
+        await removals.remove(key);
+      }
+    },
+  };
+}

@@ -1,0 +1,33 @@
+import type { ImageRecord } from '../image.ts';
+import type { ImageStore } from '../store.ts';
+
+const BATCH = 100;
+
+export interface EndsOptions {
+  images: Pick<ImageStore, 'endedBy' | 'removeEnded'>;
+  now: () => number;
+  /** Removes what belongs to a record that is gone. */
+  onRemoved: (image: ImageRecord) => Promise<void>;
+}
+
+/**
+ * Removes images that have expired, or whose last view counts as seen. Each copy of the server may do so at the same time: of two
+ * that meet at an image one removes it. It is done whatever doubts there are, as a deletion by an uploader is.
+ */
+export async function removeEnded(
+  { images, now, onRemoved }: EndsOptions,
+  signal: AbortSignal,
+): Promise<void> {
+  while (!signal.aborted) {
+    const ended = await images.endedBy(now(), BATCH);
+    let some = false;
+    for (const image of ended) {
+      if (signal.aborted) return;
+      if (!(await images.removeEnded(image.id, now()))) continue;
+      await onRemoved(image);
+      some = true;
+    }
+    // Another copy has them, or their end was put off.
+    if (!some) break;
+  }
+}

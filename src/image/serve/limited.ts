@@ -1,0 +1,76 @@
+import { AppError, invalidParameter } from '../../errors.ts';
+import { EXTENSIONS, type ImageRecord, MEDIA_TYPES } from '../image.ts';
+import type { ImageService } from '../service.ts';
+import { countedBody } from './counted-body.ts';
+import { contentDisposition } from './disposition.ts';
+import { PRIVATE_CACHE, SANDBOX } from './serve.ts';
+
+export interface LimitedRequest {
+  image: ImageRecord;
+  /** Sends it to be saved and not to be shown. */
+  download: boolean;
+  /** True for HEAD: no body, and no view. */
+  head: boolean;
+  /** The uploader's own looks do not count. */
+  free: boolean;
+}
+
+/**
+ * Answers GET and HEAD of the file of an image with a limit of views: always the whole of it, whatever part or version is asked for
+ * or known.
+ * @throws {AppError} `invalid_parameter` for a smaller version; `gone`, `busy`, `not_found`.
+ */
+export async function serveLimited(
+  service: Pick<ImageService, 'read' | 'takeView' | 'accessed'>,
+  request: Request,
+  { image, download, head, free }: LimitedRequest,
+): Promise<Response> {
+  if (new URL(request.url).searchParams.get('w')) {
+    throw invalidParameter('w', 'A picture with max_views has no smaller versions; leave out w.');
+  }
+  const headers = headersOf(image, download);
+  const asStored = { width: null, format: image.format };
+  if (head) return new Response(null, { headers: { ...headers, 'content-length': String(image.size) } });
+  if (free) return new Response(await service.read(image, asStored), { headers });
+  const view = await service.takeView(image);
+  try {
+    const body = await service.read(image, asStored);
+    if (request.signal.aborted)
+      throw new AppError('invalid_body', 'The connection was closed before the answer.');
+    service.accessed(image);
+    return new Response(countedBody(body, view), { headers });
+  } catch (error) {
+    await view.end(false);
+    throw error;
+  }
+}
+
+function headersOf({ filename, format, size }: ImageRecord, download: boolean): Record<string, string> {
+  return {
+    'content-type': MEDIA_TYPES[format],
+    'content-length': String(size),
+    'content-disposition': contentDisposition(
+      download ? 'attachment' : 'inline',
+      filename,
+      EXTENSIONS[format],
+    ),
+    'cache-control': PRIVATE_CACHE,
+    'accept-ranges': 'none',
+    'x-robots-tag': 'noindex',
+    // A proxy that took it all in at once would hide that the transfer breaks.
+    'x-accel-buffering': 'no',
+    'content-security-policy': SANDBOX,
+    'cross-origin-resource-policy': 'cross-origin',
+    'x-content-type-options': 'nosniff',
+  };
+}
+
+/** Programs that look at links to show what is behind them, by what they call themselves. */
+const PREVIEWERS =
+  /bot\b|facebookexternalhit|facebot|slack|discord|telegram|whatsapp|twitter|linkedin|skypeuripreview|mastodon|pleroma|misskey|embedly|iframely|preview|crawl|spider|pinterest|vkshare|snapchat|viber|google-read-aloud|bingpreview|headlesschrome/i;
+
+/** True for a program that shows a preview of a link, and for a browser that fetches what nobody has asked for yet. */
+export function isPreview({ headers }: Request): boolean {
+  const purpose = `${headers.get('sec-purpose') ?? ''} ${headers.get('purpose') ?? ''}`;
+  return /prefetch|preview|prerender/i.test(purpose) || PREVIEWERS.test(headers.get('user-agent') ?? '');
+}

@@ -1,0 +1,44 @@
+import { html } from './html.ts';
+import { icon } from './icons.ts';
+import { created, facts, type ImagePage } from './image-page.ts';
+import type { Site } from './site.ts';
+import { snippet } from './snippet.ts';
+import { counted } from './words.ts';
+
+export interface LimitedPage extends ImagePage {
+  viewsLeft: number;
+}
+
+/**
+ * The page of an image that may be seen only so often. It does not show it: whoever opens a link, or shows a preview of it, must not
+ * use a view up without meaning to.
+ */
+export function limitedPage(site: Site, image: LimitedPage): string {
+  const { basePath, id, filename, extension, links, viewsLeft } = image;
+  return site.render({
+    title: filename,
+    scripts: ['copy.js', 'image.js'],
+    content: html`${image.deleteLink !== null && created(image.deleteLink, image.notes)}<article class="picture-page">
+<div class="notice-page">
+<p class="notice-icon">${icon('picture')}</p>
+<p>This picture can be seen ${counted(viewsLeft, 'more time', 'more times')}. Showing it takes one of them.</p>
+<p><a class="button" href="${basePath}/i/${id}.${extension}" rel="nofollow">Show the picture</a></p>
+</div>
+<div class="picture-side">
+<h1>${filename}</h1>
+${facts(image)}
+<p class="actions">
+<a class="button quiet danger" href="${basePath}/i/${id}/delete" data-delete="${id}"${!image.deletable && html` hidden`}>${icon('trash')}Delete</a>${
+      image.visibility === 'protected' &&
+      html`
+<button class="quiet" form="lock">${icon('lock')}Lock again</button>`
+    }
+</p>
+${image.visibility === 'protected' && html`<form id="lock" method="post" action="${basePath}/i/${id}/lock"></form>`}
+<section aria-labelledby="share">
+<h2 id="share">Share</h2>
+${snippet('copy-page', 'Page', links.url)}</section>
+</div>
+</article>`,
+  });
+}

@@ -1,0 +1,321 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
+import { type CodecBench, startCodec } from '../support/codec.ts';
+import {
+  DAY_MS,
+  HOUR_MS,
+  type ImageHost,
+  pathOf,
+  startImageHost,
+  type UploadAnswer,
+} from '../support/image-host.ts';
+import { photo } from '../support/images.ts';
+import { json } from '../support/json.ts';
+
+let bench: CodecBench;
+let host: ImageHost;
+let picture: Uint8Array<ArrayBuffer>;
+beforeAll(async () => {
+  bench = await startCodec();
+  picture = new Uint8Array(await photo(200, 100));
+});
+afterAll(() => bench.stop());
+
+/** A host for one test, with what it changes. */
+async function withHost(
+  change: Partial<ImageHost['limits']>,
+  work: (host: ImageHost) => Promise<void>,
+): Promise<void> {
+  const own = await startImageHost({
+    codec: bench.codec,
+    change: ({ limits }) => ({ limits: { ...limits, ...change } }),
+  });
+  await work(own).finally(() => own.stop());
+}
+
+interface Fault {
+  error: string;
+  code: string;
+  details: { field: string }[];
+}
+
+/** What the tests read of an answer. */
+interface Answer extends UploadAnswer {
+  visibility: string;
+  expires_at: string | null;
+  max_views: number | null;
+  views_left: number | null;
+}
+
+const upload = async (query: string, on = host) =>
+  json<Answer>(await on.send(`/api/upload?${query}`, { method: 'POST', body: picture }));
+const listed = async (on = host) => {
+  const { images } = (await json(await on.send('/api/list'))) as { images: { id: string }[] };
+  const found = await json(await on.send('/api/search?q=webp'));
+  expect(found.images).toEqual(images);
+  return images.map(({ id }) => id);
+};
+
+beforeEach(async () => {
+  host = await startImageHost({ codec: bench.codec });
+});
+afterEach(() => host.stop());
+
+describe('who sees a picture', () => {
+  test('without a word everybody does, in the lists; with a password who has it', async () => {
+    const open = await upload('');
+    const locked = await upload('password=secret');
+    expect([open.visibility, locked.visibility]).toEqual(['public', 'protected']);
+    expect(await listed()).toEqual([open.id]);
+  });
+
+  test('an unlisted one opens to who has the link, is in no list, and asks search engines to leave it out', async () => {
+    const { id, url, raw_url, visibility } = await upload('visibility=unlisted');
+    expect(visibility).toBe('unlisted');
+    expect(await listed()).toEqual([]);
+    const page = await host.send(pathOf(url));
+    expect(page.status).toBe(200);
+    expect(page.headers.get('x-robots-tag')).toBe('noindex');
+    const html = await page.text();
+    expect(html).toContain('<meta name="robots" content="noindex">');
+    expect(html).toContain('who has the link');
+    expect(html).toContain('og:image');
+    const file = await host.send(pathOf(raw_url));
+    expect([file.status, file.headers.get('x-robots-tag')]).toEqual([200, 'noindex']);
+    expect((await json(await host.send(`/api/info/${id}`))).visibility).toBe('unlisted');
+    expect(await json(await host.send('/api/stats'))).toMatchObject({ images: 1, protected: 0, unlisted: 1 });
+  });
+
+  test.each([
+    ['visibility=protected', 'visibility', 'needs a password'],
+    ['visibility=public&password=x', 'visibility', 'A picture with a password is protected'],
+    ['visibility=unlisted&password=x', 'visibility', 'leave out the password'],
+    ['visibility=hidden', 'visibility', 'must be one of public, unlisted, protected'],
+    ['visibility=public&max_views=3', 'visibility', 'is in no list'],
+    ['max_views=0', 'max_views', 'from 1 to 10000'],
+    ['max_views=2.5', 'max_views', 'from 1 to 10000'],
+    ['expires_in=5m', 'expires_in', 'from 10m to 10y'],
+    ['expires_in=11y', 'expires_in', 'from 10m to 10y'],
+    ['expires_in=soon', 'expires_in', 'such as 30m'],
+    ['expires_in=never', 'expires_in', 'at most 10y on this server'],
+  ])('%s is refused in words, and nothing is stored', async (query, field, words) => {
+    const answer = await host.send(`/api/upload?${query}`, { method: 'POST', body: picture });
+    const body = await json<Fault>(answer);
+    expect([answer.status, body.code, body.details[0]?.field]).toEqual([400, 'invalid_parameter', field]);
+    expect(body.error).toContain(words);
+    expect(await host.files()).toEqual([]);
+  });
+
+  test('the options of a form count as those of a query do', async () => {
+    const body = new FormData();
+    body.set('image', new Blob([picture]), 'a.png');
+    body.set('visibility', 'Unlisted');
+    body.set('expires_in', '1h');
+    body.set('max_views', '');
+    const answer = await json<Answer>(await host.send('/api/upload', { method: 'POST', body }));
+    expect(answer).toMatchObject({ visibility: 'unlisted', max_views: null, views_left: null });
+    expect(answer.expires_at).toBe(
+      new Date(host.clock.ms + HOUR_MS).toISOString().slice(0, 19).replace('T', ' '),
+    );
+  });
+
+  test('where the operator says unlisted, only who asks for it is in the lists', () =>
+    withHost({ listing: 'unlisted' }, async (own) => {
+      expect((await upload('', own)).visibility).toBe('unlisted');
+      const shown = await upload('visibility=public', own);
+      expect(await listed(own)).toEqual([shown.id]);
+    }));
+
+  test('where there is no gallery, lists and searches are empty, and nothing becomes public', () =>
+    withHost({ listing: 'off' }, async (own) => {
+      const { visibility, url } = await upload('', own);
+      expect(visibility).toBe('unlisted');
+      const refused = await own.send('/api/upload?visibility=public', { method: 'POST', body: picture });
+      expect([refused.status, (await json(refused)).error]).toEqual([
+        400,
+        'This server lists no pictures; visibility must be unlisted or protected.',
+      ]);
+      for (const path of ['/api/list', '/api/search?q=w']) {
+        expect(await json(await own.send(path))).toMatchObject({
+          images: [],
+          total: 0,
+          pages: 0,
+          next: null,
+        });
+      }
+      expect((await own.send(pathOf(url))).status).toBe(200);
+    }));
+});
+
+describe('an expiry', () => {
+  test('ends a picture for every way to it at once, and its files with the next look', async () => {
+    const { id, url, raw_url } = await upload('expires_in=10m');
+    expect((await host.send(`${pathOf(raw_url)}?w=160`)).status).toBe(200);
+    expect(await host.files()).toHaveLength(2);
+    expect(await listed()).toEqual([id]);
+    host.clock.ms += 10 * 60_000 - 1;
+    expect((await host.send(pathOf(raw_url))).status).toBe(200);
+    host.clock.ms += 1;
+    const ways = [url, raw_url, `${raw_url}?w=160`].map((link) => pathOf(link));
+    for (const path of [...ways, `/api/info/${id}`, `/oembed?url=${encodeURIComponent(url)}`]) {
+      const answer = await host.send(path);
+      expect([path, answer.status, (await json(answer)).code]).toEqual([path, 410, 'gone']);
+    }
+    expect(await listed()).toEqual([]);
+    await host.service.removeEnded();
+    expect((await host.files()).filter((name) => name.startsWith(id))).toEqual([]);
+    expect((await host.send(pathOf(url))).status).toBe(410);
+    expect(await host.images.get(id)).toBeNull();
+  });
+
+  test('tells a person in a page', async () => {
+    const { raw_url } = await upload('expires_in=10m');
+    host.clock.ms += 10 * 60_000;
+    const page = await host.send(pathOf(raw_url), { headers: { accept: 'text/html' } });
+    expect([page.status, page.headers.get('content-type')]).toEqual([410, 'text/html; charset=utf-8']);
+    expect(await page.text()).toContain('This picture is gone');
+  });
+
+  test('takes the place of the clean-up, and lets caches keep the file no longer', async () => {
+    const year = await upload('expires_in=1y');
+    const idle = await upload('');
+    expect((await host.send(pathOf(year.raw_url))).headers.get('cache-control')).toBe(
+      'public, max-age=86400, stale-while-revalidate=60',
+    );
+    host.clock.ms += 100 * DAY_MS;
+    await host.service.cleanup(1000, true);
+    expect((await host.send(pathOf(idle.raw_url))).status).toBe(404);
+    host.clock.ms += 265 * DAY_MS - 90_500;
+    const late = await host.send(pathOf(year.raw_url));
+    expect([late.status, late.headers.get('cache-control')]).toEqual([
+      200,
+      'public, max-age=90, stale-while-revalidate=60',
+    ]);
+  });
+
+  test('of never needs the leave of the operator, and outlasts the clean-up', () =>
+    withHost({ maxExpiryMs: Number.POSITIVE_INFINITY }, async (own) => {
+      const { expires_at, raw_url } = await upload('expires_in=never', own);
+      expect(expires_at).toBe('never');
+      own.clock.ms += 5000 * DAY_MS;
+      await own.service.cleanup(1000, true);
+      expect((await own.send(pathOf(raw_url))).status).toBe(200);
+    }));
+
+  test('may be bounded by the operator', () =>
+    withHost({ maxExpiryMs: 7 * DAY_MS }, async (own) => {
+      const refused = await own.send('/api/upload?expires_in=8d', { method: 'POST', body: picture });
+      expect((await json(refused)).error).toBe('expires_in must be at most 7d on this server.');
+      expect((await upload('expires_in=1w', own)).expires_at).not.toBeNull();
+    }));
+});
+
+describe('a limit of views', () => {
+  const read = async (path: string, init?: RequestInit) => {
+    const answer = await host.send(path, init);
+    return { status: answer.status, bytes: (await answer.bytes()).length, headers: answer.headers };
+  };
+
+  test('lets so many see it whole, whatever they ask for, and then nobody', async () => {
+    const { id, url, raw_url, size, views_left, visibility } = await upload('max_views=3');
+    expect([views_left, visibility]).toEqual([3, 'unlisted']);
+    const path = pathOf(raw_url);
+    const asked: RequestInit[] = [
+      {},
+      { headers: { range: 'bytes=0-9' } },
+      { headers: { 'if-none-match': '*' } },
+    ];
+    for (const init of asked) {
+      const { status, bytes, headers } = await read(asked[0] === init ? `${pathOf(url)}?auto` : path, init);
+      expect([status, bytes, headers.get('cache-control'), headers.get('etag')]).toEqual([
+        200,
+        size,
+        'private, no-store',
+        null,
+      ]);
+    }
+    expect(await host.files()).toEqual([]);
+    for (const gone of [path, pathOf(url), `${pathOf(url)}?auto`, `/api/info/${id}`])
+      expect((await host.send(gone)).status).toBe(410);
+  });
+
+  test('does not count HEAD, the page, what is known of it, programs that show previews, and its uploader', async () => {
+    const { id, url, raw_url, size, delete_token } = await upload('max_views=1');
+    const path = pathOf(raw_url);
+    expect((await host.send(path, { method: 'HEAD' })).headers.get('content-length')).toBe(String(size));
+    const page = await (await host.send(pathOf(url))).text();
+    expect(page).toContain('1 more time.');
+    expect(page).not.toMatch(/<img|og:image|oembed/);
+    expect(await json(await host.send(`/oembed?url=${encodeURIComponent(url)}`))).toMatchObject({
+      type: 'link',
+      title: 'A picture',
+    });
+    for (const headers of [{ 'user-agent': 'Slackbot-LinkExpanding 1.0' }, { 'sec-purpose': 'prefetch' }]) {
+      const preview = await host.send(path, { headers });
+      expect([preview.status, preview.headers.get('content-type')]).toEqual([
+        200,
+        'text/html; charset=utf-8',
+      ]);
+    }
+    const version = await host.send(`${path}?w=160`);
+    expect([version.status, (await json<Fault>(version)).details[0]?.field]).toEqual([400, 'w']);
+    for (let look = 0; look < 3; look++) {
+      expect(await read(path, { headers: { 'x-delete-token': delete_token } })).toMatchObject({
+        status: 200,
+        bytes: size,
+      });
+    }
+    expect(await json(await host.send(`/api/info/${id}`))).toMatchObject({ max_views: 1, views_left: 1 });
+    expect((await read(path, { headers: { 'x-delete-token': 'x'.repeat(32) } })).bytes).toBe(size);
+    expect((await host.send(path)).status).toBe(410);
+  });
+
+  test('gives back the view of a transfer that breaks, and meanwhile says that it is being sent', async () => {
+    const { raw_url, size } = await upload('max_views=1');
+    const path = pathOf(raw_url);
+    for (let round = 0; round < 3; round++) {
+      const sending = await host.send(path);
+      const waiting = await host.send(path);
+      expect([waiting.status, waiting.headers.has('retry-after')]).toEqual([429, true]);
+      await sending.body?.cancel();
+    }
+    expect((await read(path)).bytes).toBe(size);
+    expect((await host.send(path)).status).toBe(410);
+  });
+
+  test('does not give back views without end to who breaks off nearly at the end', async () => {
+    const { raw_url } = await upload('max_views=2');
+    let answered = 0;
+    for (; answered < 100; answered++) {
+      const sending = await host.send(pathOf(raw_url));
+      if (sending.status !== 200) break;
+      await sending.body?.cancel();
+    }
+    expect(answered).toBe(32);
+  });
+
+  test('is not used up by a file that is missing', async () => {
+    const { id, raw_url } = await upload('max_views=1');
+    await host.blobs.remove(`${id}.webp`);
+    expect((await host.send(pathOf(raw_url))).status).toBe(404);
+    expect((await host.images.get(id))?.viewsLeft).toBe(1);
+  });
+
+  test('holds for a protected picture, too', async () => {
+    const { raw_url, size } = await upload('max_views=1&password=secret');
+    expect((await host.send(pathOf(raw_url))).status).toBe(401);
+    const headers = { 'x-image-password': 'secret' };
+    expect((await read(pathOf(raw_url), { headers })).bytes).toBe(size);
+    expect((await host.send(pathOf(raw_url), { headers })).status).toBe(410);
+  });
+});
+
+describe('a direct link to a protected picture', () => {
+  test('leads who opens it in a browser to the form, and tells programs in JSON', async () => {
+    const { url, raw_url } = await upload('password=secret');
+    const browser = await host.send(pathOf(raw_url), { headers: { accept: 'text/html,*/*' } });
+    expect([browser.status, browser.headers.get('location')]).toEqual([303, pathOf(url)]);
+    expect((await host.send(pathOf(raw_url))).status).toBe(401);
+    const embedded = await host.send(pathOf(raw_url), { headers: { accept: 'image/webp,*/*' } });
+    expect(embedded.status).toBe(401);
+  });
+});
