@@ -2,7 +2,9 @@ import { Type } from '@sinclair/typebox';
 import { type Answer, describe } from '../http/describe.ts';
 import { oneOf } from '../lib/schema.ts';
 import { THUMBNAIL_WIDTHS } from './blob-keys.ts';
+import { changeBody } from './change.ts';
 import {
+  changeAnswer,
   cleanupAnswer,
   deleteAnswer,
   infoAnswer,
@@ -96,6 +98,20 @@ export const details = {
     summary: 'Public images by file name, id or format',
     answers: { 200: { description: 'One page, newest first.', ...searchAnswer } },
     errors: [400],
+  }),
+
+  change: describe({
+    id: 'changeImage',
+    tag,
+    summary: 'Change who sees an image, for how long, or its name',
+    description:
+      'Allowed with its delete token in a header alone, and counted as an upload. A new password ends the cookies of the old one.',
+    parameters: [
+      { name: 'X-Delete-Token', in: 'header', description: 'Answer of the upload.', schema: text },
+    ],
+    requestBody: { required: true, content: { 'application/json': { schema: changeBody } } },
+    answers: { 200: { description: 'The image as it is now.', ...changeAnswer } },
+    errors: [400, 403, 404, 410, 413],
   }),
 
   remove: describe({

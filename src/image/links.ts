@@ -1,4 +1,5 @@
 import { escapeHtml } from '../lib/escape-html.ts';
+import { THUMBNAIL_WIDTHS } from './blob-keys.ts';
 import { EXTENSIONS, type ImageRecord } from './image.ts';
 
 /** The links and snippets of an image, as the public interface names them. */
@@ -20,6 +21,15 @@ export function pageUrl(base: string, id: string): string {
 /** The direct link. */
 export function rawUrl(base: string, { id, format }: Pick<ImageRecord, 'id' | 'format'>): string {
   return `${base}/i/${id}.${EXTENSIONS[format]}`;
+}
+
+/** Every URL of an image under which a cache may keep something of it. */
+export function cachedUrls(base: string, image: Pick<ImageRecord, 'id' | 'format' | 'width'>): string[] {
+  const [page, raw] = [pageUrl(base, image.id), rawUrl(base, image)];
+  const versions = THUMBNAIL_WIDTHS.filter((width) => width < image.width).map(
+    (width) => `${raw}?w=${width}`,
+  );
+  return [page, `${page}?auto`, raw, `${raw}?download=1`, ...versions];
 }
 
 /** The page that asks an uploader to confirm the deletion. */

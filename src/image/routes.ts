@@ -1,10 +1,12 @@
 import { Elysia } from 'elysia';
 import { AppError } from '../errors.ts';
 import { policy } from '../http/policy.ts';
+import { readJson } from '../http/read-json.ts';
 import type { ContextOf } from '../http/request-context.ts';
 import { coerce } from '../lib/schema.ts';
 import type { Site } from '../web/site.ts';
-import { deleterOf } from './access/deleter.ts';
+import { deleterOf, tokenOf } from './access/deleter.ts';
+import { parseChange } from './change.ts';
 import { clientRoutes } from './client-routes.ts';
 import { CLIENTS } from './clients/clients.ts';
 import { createHost } from './clients/host.ts';
@@ -29,7 +31,7 @@ import type { ImageService } from './service.ts';
 import type { FromUrl } from './upload/fetch-ordered.ts';
 import { createIntake } from './upload/intake.ts';
 import { createUploads } from './uploads.ts';
-import { infoView, listView } from './views.ts';
+import { changeView, infoView, listView } from './views.ts';
 
 /** How long a caller waits for a clean-up, in ms: less than proxies in front commonly wait. */
 const CLEANUP_BUDGET_MS = 20_000;
@@ -142,6 +144,18 @@ export function imageRoutes(options: ImageRoutesOptions) {
       transform: ({ query }) => coerce(searchQuery, query),
       detail: details.search,
     })
+    .patch(
+      '/api/image/:id',
+      async ({ request, params: { id } }) => {
+        const by = { peer: null, token: tokenOf(request), admin: contextOf(request).admin };
+        const wish = parseChange(await readJson(request));
+        const before = await service.find(id);
+        const image = await service.change(id, wish, by);
+        const view = changeView(baseOf(request), image, service.cachedUntil(before));
+        return Response.json(view, { headers: { 'cache-control': 'no-store' } });
+      },
+      { parse: 'none', detail: details.change, ...policy({ limit: 'upload' }) },
+    )
     .delete(
       '/api/delete/:id',
       async ({ request, params: { id } }) => {

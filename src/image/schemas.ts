@@ -195,6 +195,16 @@ export const infoAnswer = answer(
   },
 );
 
+export const changeAnswer = answer(
+  {
+    ...infoAnswer.schema.properties,
+    cached_until: Type.Union([Type.String(), Type.Null()], {
+      description: 'Until then caches may still have it as it was before; null: none may.',
+    }),
+  },
+  { ...infoAnswer.example, cached_until: '2026-02-02 10:00:00' },
+);
+
 const page = {
   page: Type.Integer(),
   per_page: Type.Integer(),

@@ -17,6 +17,7 @@ import { createPasswordHasher, type PasswordHasher } from './access/password.ts'
 import { createPasswordGuard, type PasswordGuard } from './access/password-guard.ts';
 import { audienceOf, isOver } from './audience.ts';
 import type { Shape } from './blob-keys.ts';
+import { type ChangeWish, changeOf } from './change.ts';
 import type { Codec } from './codec/codec.ts';
 import type { Warning } from './codec/warnings.ts';
 import { createDeleteToken, createId, ID_PATTERN, type RandomBytes } from './ids.ts';
@@ -24,6 +25,7 @@ import { EXTENSIONS, type ImageRecord, type UploadOptions } from './image.ts';
 import { createImageFiles } from './image-files.ts';
 import { createLimitedViews, gone, type View } from './limited-views.ts';
 import type { ImageLimits } from './limits.ts';
+import { createListing, type ListQuery } from './listing.ts';
 import { createAccessLog } from './maintenance/accesses.ts';
 import { createAskedCleanup } from './maintenance/asked-cleanup.ts';
 import { type CleanupReport, createCleanup } from './maintenance/cleanup.ts';
@@ -32,9 +34,10 @@ import { removeEnded } from './maintenance/ends.ts';
 import { startMaintenance } from './maintenance/maintenance.ts';
 import type { Quota } from './quota.ts';
 import { createRecordCache } from './records.ts';
+import { createCaching } from './serve/caching.ts';
 import { createThumbnails, type Version } from './serve/thumbnails.ts';
 import { createVersionBytes } from './serve/version-bytes.ts';
-import type { BlobStore, ByteRange, ImageStore, ImageSummary, Page, Place } from './store.ts';
+import type { BlobStore, ByteRange, ImageStore, ImageSummary, Page } from './store.ts';
 
 export interface ImageServiceOptions {
   images: ImageStore;
@@ -65,9 +68,9 @@ export interface ImageServiceOptions {
   log: Log;
 }
 
-/** An image was stored, or removed by its uploader, the administrator or the clean-up. */
+/** An image was stored, changed, or removed by its uploader, the administrator or the clean-up. */
 export interface ImageEvent {
-  type: 'stored' | 'removed';
+  type: 'stored' | 'changed' | 'removed';
   image: ImageRecord;
 }
 
@@ -105,6 +108,8 @@ export interface ImageService extends PasswordGuard {
   cachedFile(image: ImageRecord): Blob | undefined;
   /** For how many seconds caches may keep the file of an image that needs no password. */
   cacheSeconds(image: ImageRecord): number;
+  /** Until when caches may still have the file of an image as it is now; `null` where they may not keep it at all. */
+  cachedUntil(image: ImageRecord): number | null;
   /** Public images, newest first; with `text`, those whose name, id or format contains it. */
   list(query: ListQuery): Promise<Page<ImageRecord>>;
   summary(): Promise<ImageSummary>;
@@ -120,6 +125,11 @@ export interface ImageService extends PasswordGuard {
   accessed(image: ImageRecord): void;
   /** True where `remove` would not be forbidden. */
   mayRemove(image: ImageRecord, by: Deleter): boolean;
+  /**
+   * Changes an image for who brings its delete token, or the administrator. Rejects with `not_found`, `gone`, `forbidden`, also for a file
+   * that is blocked, and `invalid_parameter`.
+   */
+  change(id: string, wish: ChangeWish, by: Deleter): Promise<ImageRecord>;
   /** Rejects with `not_found` or `forbidden`. */
   remove(id: string, by: Deleter): Promise<void>;
   /**
@@ -136,18 +146,6 @@ export interface ImageService extends PasswordGuard {
   /** Ends that and writes the last accesses. Idempotent. */
   stop(): Promise<void>;
 }
-
-/** Which page of the public images is meant; with `text`, of those whose name, id or format contains it. */
-export interface ListQuery {
-  text?: string;
-  /** From 1. Does not count with `after`. */
-  page: number;
-  perPage: number;
-  /** The images behind this place. */
-  after?: Place;
-}
-
-const DAY_MS = 86_400_000;
 
 /** Passwords of one client that are hashed or wait for it; `createPasswordHasher` takes some more of all together. */
 const HASHES = { each: 8, fullMessage: 'Eight passwords of yours are being checked; wait for one.' };
@@ -192,6 +190,7 @@ export async function createImageService(options: ImageServiceOptions): Promise<
     onRemoved,
     log,
   });
+  const caching = createCaching(limits.cacheMaxAgeMs, now);
   const rules = { listing: limits.listing ?? 'public', maxExpiryMs: limits.maxExpiryMs ?? MOST_EXPIRY_MS };
   const accesses = createAccessLog({
     images,
@@ -306,23 +305,11 @@ export async function createImageService(options: ImageServiceOptions): Promise<
     },
 
     cached: records.cached,
-    cacheSeconds: ({ expiresAt }) => {
-      const leftMs = expiresAt === null ? Number.POSITIVE_INFINITY : expiresAt - now();
-      return Math.max(0, Math.floor(Math.min(limits.cacheMaxAgeMs ?? DAY_MS, leftMs) / 1000));
-    },
+    cacheSeconds: caching.seconds,
+    cachedUntil: caching.until,
     cachedFile: files.cached,
 
-    async list({ text, page, perPage, after }) {
-      if (rules.listing === 'off') return { items: [], total: 0, exact: true, next: null };
-      const found = await images.list({
-        offset: after === undefined ? (page - 1) * perPage : 0,
-        limit: perPage,
-        ...(after && { after }),
-        ...(text !== undefined && { text }),
-      });
-      // What has just expired is counted until it is removed.
-      return { ...found, items: found.items.filter((image) => !isOver(image, now())) };
-    },
+    list: createListing(images, rules, now),
 
     summary: () => images.summary(),
 
@@ -334,6 +321,20 @@ export async function createImageService(options: ImageServiceOptions): Promise<
 
     accessed: accesses.note,
     mayRemove: rights.mayRemove,
+
+    async change(id, wish, by) {
+      const image = await service.find(id);
+      if (!rights.mayRemove(image, { ...by, peer: null })) {
+        throw new AppError('forbidden', 'Only who brings the delete token of an image may change it.');
+      }
+      await options.mayStore?.(image.hash);
+      const changed = await images.change(id, await changeOf(image, wish, { rules, hasher, now: now() }));
+      records.forget(id);
+      if (changed === null) throw notFound();
+      log('info', 'image changed', { id });
+      options.onEvent?.({ type: 'changed', image: changed });
+      return changed;
+    },
 
     async remove(id, by) {
       const image = ID_PATTERN.test(id) ? await images.get(id) : null;

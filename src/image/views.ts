@@ -4,8 +4,15 @@ import { acceptedFormats } from './codec/formats.ts';
 import { formatCursor } from './cursor.ts';
 import { FORMATS, type ImageRecord, NEVER, visibilityOf } from './image.ts';
 import type { ImageLimits } from './limits.ts';
-import { deleteUrl, linksOf, pageUrl, rawUrl } from './links.ts';
-import type { infoAnswer, listAnswer, statsAnswer, uploadAnswer, uploadsAnswer } from './schemas.ts';
+import { cachedUrls, deleteUrl, linksOf, pageUrl, rawUrl } from './links.ts';
+import type {
+  changeAnswer,
+  infoAnswer,
+  listAnswer,
+  statsAnswer,
+  uploadAnswer,
+  uploadsAnswer,
+} from './schemas.ts';
 import type { Uploaded } from './service.ts';
 import type { ImageSummary, Page } from './store.ts';
 import type { Outcome } from './upload/outcome.ts';
@@ -79,6 +86,18 @@ export function infoView(base: string, image: ImageRecord): Static<typeof infoAn
   };
 }
 
+/** The answer to a change. `cachedUntil`: when the last cache forgets the image as it was before. */
+export function changeView(
+  base: string,
+  image: ImageRecord,
+  cachedUntil: number | null,
+): Static<typeof changeAnswer.schema> {
+  return {
+    ...infoView(base, image),
+    cached_until: cachedUntil === null ? null : formatTimestamp(cachedUntil),
+  };
+}
+
 /** One page of a list or of search results. */
 export function listView(
   base: string,
@@ -126,7 +145,7 @@ export function statsView(
   };
 }
 
-/** What webhooks tell of an image. */
-export function eventView(image: ImageRecord) {
-  return { ...facts(image), ...audience(image) };
+/** What webhooks tell of an image: `urls` are those that caches may have. `base`: as for links, or the path alone. */
+export function eventView(image: ImageRecord, base: string) {
+  return { ...facts(image), ...audience(image), urls: cachedUrls(base, image) };
 }

@@ -130,7 +130,14 @@ export async function startImages({
     mayStore: blocks.mayStore,
     ...(holdBack && { holdBack }),
     onDoubt: (reasons) => void tellDoubt(reasons),
-    onEvent: ({ type, image }) => webhooks?.send(`image.${type}`, eventView(image)),
+    onEvent: ({ type, image }) =>
+      webhooks?.send(
+        `image.${type}`,
+        eventView(
+          image,
+          config.PUBLIC_URL === undefined ? basePath : config.PUBLIC_URL + config.IMAGE_BASE_PATH,
+        ),
+      ),
     limits,
     log,
   });

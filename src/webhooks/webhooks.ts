@@ -6,6 +6,7 @@ import { signedHeaders } from './signature.ts';
 /** Everything that is told. */
 export type EventType =
   | 'image.stored'
+  | 'image.changed'
   | 'image.removed'
   | 'images.doubtful'
   | 'images.trusted'

@@ -2,13 +2,12 @@ import { AppError } from '../../errors.ts';
 import type { Shape } from '../blob-keys.ts';
 import { EXTENSIONS, type ImageRecord, MEDIA_TYPES, visibilityOf } from '../image.ts';
 import type { ImageService } from '../service.ts';
+import { STALE_S } from './caching.ts';
 import { httpDate, isNotModified, requestedRange, type Validators } from './conditional.ts';
 import { contentDisposition } from './disposition.ts';
 
 /** A browser that opens the file by itself runs nothing in it. */
 export const SANDBOX = "default-src 'none'; sandbox";
-/** After their time caches may answer once more while they ask again, for so many seconds. */
-const STALE_S = 60;
 /** For whatever a password protects. */
 export const PRIVATE_CACHE = 'private, no-store';
 

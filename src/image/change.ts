@@ -1,0 +1,79 @@
+import { type Static, Type } from '@sinclair/typebox';
+import { Value } from '@sinclair/typebox/value';
+import { AppError, invalidParameter } from '../errors.ts';
+import { EXPIRY_FORM, parseExpiry } from '../lib/expiry.ts';
+import type { PasswordHasher } from './access/password.ts';
+import { MAX_PASSWORD_BYTES } from './access/password.ts';
+import { type AudienceRules, demandAgreement, demandListed, expiryOf } from './audience.ts';
+import { type ImageChange, type ImageRecord, VISIBILITIES } from './image.ts';
+import { cleanFilename } from './upload/filename.ts';
+
+const nullable = (description: string) => Type.Union([Type.String(), Type.Null()], { description });
+
+/** What of a stored image may be asked to change. */
+export const changeBody = Type.Object(
+  {
+    visibility: Type.Optional(
+      Type.Union(
+        VISIBILITIES.map((one) => Type.Literal(one)),
+        { description: 'Who sees it. `public` and `unlisted` take a password away.' },
+      ),
+    ),
+    password: Type.Optional(Type.String({ description: 'A new one; it makes the image protected.' })),
+    expires_in: Type.Optional(
+      nullable('From now on, as for an upload; null: it goes when nobody has opened it for long.'),
+    ),
+    filename: Type.Optional(Type.String({ description: 'Name of the file.' })),
+  },
+  { additionalProperties: false },
+);
+
+export type ChangeWish = Static<typeof changeBody>;
+
+const EXPECTED = `{ "visibility": ${VISIBILITIES.map((one) => `"${one}"`).join(' | ')}, "password", "expires_in", "filename" }, of which at least one`;
+
+/** @throws {AppError} `invalid_body` for what is no such change, or is none at all. */
+export function parseChange(body: unknown): ChangeWish {
+  const isObject = typeof body === 'object' && body !== null && Object.keys(body).length > 0;
+  if (!isObject || !Value.Check(changeBody, body)) {
+    throw new AppError('invalid_body', `The body must be ${EXPECTED}.`);
+  }
+  return body;
+}
+
+/**
+ * What changes of a record.
+ * @throws {AppError} `invalid_parameter` for wishes that contradict each other or the image, or that the operator does not allow.
+ */
+export async function changeOf(
+  image: ImageRecord,
+  wish: ChangeWish,
+  { rules, hasher, now }: { rules: AudienceRules; hasher: Pick<PasswordHasher, 'hash'>; now: number },
+): Promise<ImageChange> {
+  const { visibility = null } = wish;
+  const password = wish.password || null;
+  if (Buffer.byteLength(password ?? '') > MAX_PASSWORD_BYTES) {
+    throw invalidParameter('password', `password must be at most ${MAX_PASSWORD_BYTES} bytes.`);
+  }
+  const keepsPassword = image.passwordHash !== null && visibility === 'protected';
+  demandAgreement(visibility, password !== null || keepsPassword);
+  demandListed(visibility, rules, image.maxViews !== null);
+  const change: ImageChange = {};
+  if (password !== null) change.passwordHash = await hasher.hash(password);
+  else if (visibility !== null && visibility !== 'protected') change.passwordHash = null;
+  if (visibility !== null || password !== null) change.unlisted = visibility === 'unlisted' ? 1 : 0;
+  if (wish.expires_in !== undefined) change.expiresAt = expiryIn(wish.expires_in, rules, now);
+  if (wish.filename !== undefined) {
+    const filename = cleanFilename(wish.filename);
+    if (filename === null) throw invalidParameter('filename', 'filename must be a name.');
+    change.filename = filename;
+  }
+  return change;
+}
+
+function expiryIn(text: string | null, rules: AudienceRules, now: number): number | null {
+  if (text === null) return null;
+  const ms = parseExpiry(text);
+  if (ms === null) throw invalidParameter('expires_in', `expires_in ${EXPIRY_FORM}.`);
+  return expiryOf(ms, rules, now);
+}

@@ -1,0 +1,28 @@
+import { type AudienceRules, isOver } from './audience.ts';
+import type { ImageRecord } from './image.ts';
+import type { ImageStore, Page, Place } from './store.ts';
+
+/** Which page of the public images is meant; with `text`, of those whose name, id or format contains it. */
+export interface ListQuery {
+  text?: string;
+  /** From 1. Does not count with `after`. */
+  page: number;
+  perPage: number;
+  /** The images behind this place. */
+  after?: Place;
+}
+
+/** The pages of public images, as visitors see them. */
+export function createListing(images: Pick<ImageStore, 'list'>, rules: AudienceRules, now: () => number) {
+  return async ({ text, page, perPage, after }: ListQuery): Promise<Page<ImageRecord>> => {
+    if (rules.listing === 'off') return { items: [], total: 0, exact: true, next: null };
+    const found = await images.list({
+      offset: after === undefined ? (page - 1) * perPage : 0,
+      limit: perPage,
+      ...(after && { after }),
+      ...(text !== undefined && { text }),
+    });
+    // What has just expired is counted until it is removed.
+    return { ...found, items: found.items.filter((image) => !isOver(image, now())) };
+  };
+}

@@ -1,0 +1,22 @@
+import type { ImageRecord } from '../image.ts';
+
+const DAY_MS = 86_400_000;
+/** After their time caches may answer once more while they ask again, for so many seconds. */
+export const STALE_S = 60;
+
+/** For how long caches may keep files of images that need no password. */
+export function createCaching(maxAgeMs: number | undefined, now: () => number) {
+  function seconds({ expiresAt }: Pick<ImageRecord, 'expiresAt'>): number {
+    const leftMs = expiresAt === null ? Number.POSITIVE_INFINITY : expiresAt - now();
+    return Math.max(0, Math.floor(Math.min(maxAgeMs ?? DAY_MS, leftMs) / 1000));
+  }
+
+  return {
+    seconds,
+    /** `null` where they may not keep it at all. */
+    until(image: ImageRecord): number | null {
+      if (image.passwordHash !== null || image.maxViews !== null) return null;
+      return now() + (seconds(image) + STALE_S) * 1000;
+    },
+  };
+}
