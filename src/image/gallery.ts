@@ -47,7 +47,7 @@ export async function imageHome({
     fault = error.message;
     return { items: [] };
   });
-  const { maxUploadBytes, retentionMs, heic = true } = service.limits;
+  const { maxUploadBytes, retentionMs, heic = true, listing = 'public' } = service.limits;
   return {
     content: uploadSection({
       basePath,
@@ -55,6 +55,7 @@ export async function imageHome({
       needsToken,
       accepted: acceptedWords(heic, 'or'),
       formats: FORMATS,
+      listing,
       retentionDays: retentionMs / 86_400_000,
       latest: latest.items.map(tileOf),
       fault,

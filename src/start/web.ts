@@ -14,15 +14,17 @@ export async function openWeb({
   SERVICES,
   PROXY_BASE_PATH,
   IMAGE_BASE_PATH,
+  IMAGE_LISTING,
   ABUSE_CONTACT,
   PUBLIC_URL,
 }: Pick<
   Config,
-  'PUBLIC_URL' | 'SERVICES' | 'PROXY_BASE_PATH' | 'IMAGE_BASE_PATH' | 'ABUSE_CONTACT'
+  'PUBLIC_URL' | 'SERVICES' | 'PROXY_BASE_PATH' | 'IMAGE_BASE_PATH' | 'IMAGE_LISTING' | 'ABUSE_CONTACT'
 >): Promise<Web> {
   const path = PUBLIC_URL === undefined ? '' : new URL(PUBLIC_URL).pathname.replace(/\/+$/, '');
   const links: NavLink[] = [{ href: `${path}/`, label: SERVICES.includes('image') ? 'Upload' : 'Start' }];
-  if (SERVICES.includes('image')) links.push({ href: `${path}${IMAGE_BASE_PATH}/gallery`, label: 'Gallery' });
+  if (SERVICES.includes('image') && IMAGE_LISTING !== 'off')
+    links.push({ href: `${path}${IMAGE_BASE_PATH}/gallery`, label: 'Gallery' });
   if (SERVICES.includes('proxy')) links.push({ href: `${path}${PROXY_BASE_PATH}/proxies`, label: 'Proxies' });
   links.push({ href: `${path}/docs`, label: 'API' });
   const assets = await readAssets();

@@ -14,6 +14,8 @@ export interface UploadForm {
   formats: readonly string[];
   /** Images that nobody opens for so long are removed. */
   retentionDays: number;
+  /** What pictures are that nothing is said of; `off`: they cannot be public. */
+  listing: 'public' | 'unlisted' | 'off';
   latest: readonly Tile[];
   /** What the store said where it does not answer. */
   fault: string | null;
@@ -21,7 +23,8 @@ export interface UploadForm {
 
 /** The image host on the first page: a place to drop pictures on, what this browser has uploaded, the latest ones. */
 export function uploadSection(form: UploadForm): Html {
-  const { basePath, maxUploadBytes, needsToken, accepted, formats, retentionDays, latest, fault } = form;
+  const { basePath, maxUploadBytes, needsToken, accepted, formats, retentionDays, latest, fault, listing } =
+    form;
   return html`<section class="hero" aria-labelledby="upload-title">
 <div class="pitch">
 <h1 id="upload-title">Drop a picture, get a link.</h1>
@@ -40,6 +43,7 @@ export function uploadSection(form: UploadForm): Html {
 <p class="small muted" id="file-hint">${accepted}, up to ${readableBytes(maxUploadBytes)} each. Kept until nobody has opened them for ${Math.round(retentionDays)} days.</p>
 <noscript><p class="no-script-file">The chosen files are sent by this button.</p><button type="submit">Upload</button></noscript>
 </div>
+${audience(listing)}
 ${needsToken && html`<p class="fields needs-script"><label for="token">Token</label> <input id="token" type="password" autocomplete="off" placeholder="Only holders of a token may upload here"></p>`}
 ${options(formats)}
 </form>
@@ -59,6 +63,33 @@ ${tileGrid(latest, basePath, 'below')}</section>`
 </section>`;
 }
 
+/** Who will see the picture, in plain words, beside the button. */
+function audience(listing: UploadForm['listing']): Html {
+  const others = listing === 'off' ? ['protected'] : ['public', 'unlisted', 'protected'];
+  const usual = listing === 'public' ? 'public' : 'unlisted';
+  const choices = others.filter((other) => other !== usual);
+  return html`<div class="fields">
+<p><label for="visibility">Who sees it</label>
+<select id="visibility" name="visibility"><option value="">${SEEN_BY[usual]}</option>${choices.map((one) => html`<option value="${one}">${SEEN_BY[one]}</option>`)}</select></p>
+<p><label for="password">Password</label>
+<input id="password" type="password" name="password" autocomplete="new-password" maxlength="256" placeholder="none"></p>
+</div>`;
+}
+
+const SEEN_BY: Record<string, string> = {
+  public: 'Everybody: it is shown in the gallery',
+  unlisted: 'Only who has the link',
+  protected: 'Only who has the link and the password',
+};
+
+const EXPIRIES = [
+  ['1h', 'An hour'],
+  ['1d', 'A day'],
+  ['1w', 'A week'],
+  ['30d', '30 days'],
+  ['1y', 'A year'],
+] as const;
+
 function options(formats: readonly string[]): Html {
   return html`<details class="options">
 <summary>${icon('options')}Options</summary>
@@ -69,8 +100,10 @@ function options(formats: readonly string[]): Html {
 <input id="max_width" name="max_width" inputmode="numeric" pattern="[0-9]*" placeholder="4096 pixels"></p>
 <p><label for="max_height">Highest</label>
 <input id="max_height" name="max_height" inputmode="numeric" pattern="[0-9]*" placeholder="4096 pixels"></p>
-<p><label for="password">Password</label>
-<input id="password" type="password" name="password" autocomplete="new-password" maxlength="256" placeholder="none: public"></p>
+<p><label for="expires_in">Kept</label>
+<select id="expires_in" name="expires_in"><option value="">As long as somebody opens it</option>${EXPIRIES.map(([value, words]) => html`<option value="${value}">${words}</option>`)}</select></p>
+<p><label for="max_views">Shown</label>
+<input id="max_views" name="max_views" inputmode="numeric" pattern="[0-9]*" placeholder="any number of times"></p>
 <p class="check"><input id="keep" type="checkbox" name="strip_exif" value="false"><label for="keep">Keep EXIF: place, time and camera</label></p>
 </div>
 </details>`;

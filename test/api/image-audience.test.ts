@@ -66,6 +66,7 @@ describe('who sees a picture', () => {
     const locked = await upload('password=secret');
     expect([open.visibility, locked.visibility]).toEqual(['public', 'protected']);
     expect(await listed()).toEqual([open.id]);
+    expect(await (await host.send('/')).text()).toContain('Everybody: it is shown in the gallery');
   });
 
   test('an unlisted one opens to who has the link, is in no list, and asks search engines to leave it out', async () => {
@@ -143,6 +144,9 @@ describe('who sees a picture', () => {
         });
       }
       expect((await own.send(pathOf(url))).status).toBe(200);
+      const form = await (await own.send('/')).text();
+      expect(form).toContain('<option value="">Only who has the link</option>');
+      expect(form).not.toContain('shown in the gallery');
     }));
 });
 

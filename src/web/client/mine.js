@@ -18,9 +18,11 @@ export function readMine() {
   }
 }
 
-/** @param {Mine} uploaded */
-export function addMine({ id, filename, url, raw_url, protected: isProtected, delete_token }) {
-  const one = { id, filename, url, raw_url, protected: isProtected, delete_token };
+/** @param {Mine & { max_views?: number | null }} uploaded */
+export function addMine({ id, filename, url, raw_url, protected: isProtected, max_views, delete_token }) {
+  // What may be shown only so often has no small version either.
+  const isHidden = isProtected || (max_views ?? null) !== null;
+  const one = { id, filename, url, raw_url, protected: isHidden, delete_token };
   write([one, ...readMine().filter((other) => other.id !== id)].slice(0, MOST));
 }
 
