@@ -147,5 +147,9 @@ export function statsView(
 
 /** What webhooks tell of an image: `urls` are those that caches may have. `base`: as for links, or the path alone. */
 export function eventView(image: ImageRecord, base: string) {
-  return { ...facts(image), ...audience(image), urls: cachedUrls(base, image) };
+  return {
+    ...facts(image),
+    ...audience(image),
+    urls: image.maxViews === null ? cachedUrls(base, image) : [],
+  };
 }
