@@ -81,6 +81,22 @@ export const CLAIMS: readonly Claim[] = [
     },
   },
   {
+    command: /-F visibility=unlisted -F expires_in=7d/,
+    says: 'stores an unlisted image that expires',
+    holds: ({ stdout }) =>
+      field(stdout, 'visibility') === 'unlisted' && typeof field(stdout, 'expires_at') === 'string',
+  },
+  {
+    command: /-F max_views=1 /,
+    says: 'stores an image that is shown once',
+    holds: ({ stdout }) => field(stdout, 'views_left') === 1,
+  },
+  {
+    command: /-X PATCH /,
+    says: 'puts the end of the image off',
+    holds: ({ stdout }) => typeof field(stdout, 'expires_at') === 'string',
+  },
+  {
     command: /search\?q=HARB/,
     says: 'finds the image by a part of its name',
     holds: ({ stdout }) => JSON.parse(stdout).images[0].filename === 'harbour.jpg',
