@@ -113,10 +113,13 @@ export async function startImages({
       webhooks.send(change.on ? 'images.doubtful' : 'images.trusted', { reasons }),
     ).catch((cause) => log('warn', 'event not told', { cause }));
   };
+  const basePath = site.path + config.IMAGE_BASE_PATH;
+  // Nobody asks when an event is told, so that without PUBLIC_URL the name of the server is not known.
+  const eventBase = config.PUBLIC_URL === undefined ? basePath : config.PUBLIC_URL + config.IMAGE_BASE_PATH;
   const reviews = createReviews({
     ...stores,
     clock: systemClock,
-    onStored: (image) => webhooks?.send('image.stored', eventView(image)),
+    onStored: (image) => webhooks?.send('image.stored', eventView(image, eventBase)),
   });
   const holdBack = openScanning({ config, codec, reviews, folder, log });
   const service = await createImageService({
@@ -130,14 +133,7 @@ export async function startImages({
     mayStore: blocks.mayStore,
     ...(holdBack && { holdBack }),
     onDoubt: (reasons) => void tellDoubt(reasons),
-    onEvent: ({ type, image }) =>
-      webhooks?.send(
-        `image.${type}`,
-        eventView(
-          image,
-          config.PUBLIC_URL === undefined ? basePath : config.PUBLIC_URL + config.IMAGE_BASE_PATH,
-        ),
-      ),
+    onEvent: ({ type, image }) => webhooks?.send(`image.${type}`, eventView(image, eventBase)),
     limits,
     log,
   });
@@ -150,7 +146,6 @@ export async function startImages({
   const { limiter } = stores;
   const { onRefused } = operations;
   const fromUrl = openUrlUploads({ config, limiter, folder, onRefused });
-  const basePath = site.path + config.IMAGE_BASE_PATH;
   const accessToken = config.IMAGE_ACCESS_TOKEN;
   return {
     name: 'Image host',
