@@ -25,9 +25,10 @@ const scratch = await mkdtemp(join(tmpdir(), 'picpool-check-'));
 const steps: Record<string, () => Promise<Counts>> = {
   'format and lint': () => command('bun', 'x', 'biome', 'ci', '.'),
   types: () => command('bun', 'x', 'tsc', '--noEmit'),
-  // Both see a browser's globals, which nothing else should.
+  // All three see a browser's globals, which nothing else should.
   'types of scripts in pages': () => command('bun', 'x', 'tsc', '--noEmit', '-p', 'src/web/client'),
   'types of tests of pages': () => command('bun', 'x', 'tsc', '--noEmit', '-p', 'test/web'),
+  'types of the client': () => command('bun', 'x', 'tsc', '--noEmit', '-p', 'clients/js'),
   'layers and sizes': async () => {
     const faults = await checkLayers();
     for (const fault of faults) console.log(fault);

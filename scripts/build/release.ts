@@ -14,6 +14,7 @@ import { fillTree, pack, releaseName } from './archive.ts';
 import { compile } from './compile.ts';
 import { DEBIAN_CPU, packDeb } from './deb.ts';
 import { installScript } from './install-script.ts';
+import { packJsClient } from './js-client.ts';
 import { billOfMaterials, licenceTexts } from './materials.ts';
 import { packLauncher, packPlatform } from './npm.ts';
 import { chooseTargets, TARGETS, type Target } from './targets.ts';
@@ -35,6 +36,7 @@ await packLauncher({
   folder: join(scratch, 'npm-picpool'),
   path: join(folder, `npm-picpool-${VERSION}.tgz`),
 });
+await packJsClient(root, join(scratch, 'npm-client'), join(folder, `npm-picpool-client-${VERSION}.tgz`));
 await writeFile(join(folder, 'install.sh'), await installScript(root, process.env), { mode: 0o755 });
 
 async function release(target: Target): Promise<void> {

@@ -35,9 +35,10 @@ const CALLS: [call: string, status: number][] = [
 
 /**
  * Asks a server that has just started for everything it offers, and stores and deletes a picture in every format.
- * Throws an `AssertionError` at the first answer that is not right.
+ * Throws an `AssertionError` at the first answer that is not right. `token`: of its
+ * administrator, where it has one.
  */
-export async function smoke(url: string): Promise<void> {
+export async function smoke(url: string, token?: string): Promise<void> {
   for (const [call, status] of CALLS) {
     const [method = '', path] = call.split(' ');
     const answer = await fetch(`${url}${path}`, { method });
@@ -53,9 +54,13 @@ export async function smoke(url: string): Promise<void> {
     64,
   );
   await storeAndDelete(url, 'webp', await readFile(new URL('../fixtures/quarters.jxl', import.meta.url)), 96);
-  const cleaned = await fetch(`${url}/api/cleanup`, { method: 'POST' });
+  const asked = {
+    method: 'POST',
+    ...(token !== undefined && { headers: { authorization: `Bearer ${token}` } }),
+  };
+  const cleaned = await fetch(`${url}/api/cleanup`, asked);
   assert.equal(cleaned.status, 200, await cleaned.text());
-  const refreshed = await fetch(`${url}/api/refresh`, { method: 'POST' });
+  const refreshed = await fetch(`${url}/api/refresh`, asked);
   assert.equal(refreshed.status, 202, await refreshed.text());
 }
 

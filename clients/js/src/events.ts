@@ -1,0 +1,68 @@
+import { type Http, PicpoolError, pause } from './http.ts';
+
+/** An event is never this long; what is longer is none. */
+const MAX_EVENT_CHARS = 16_000_000;
+
+/**
+ * The server-sent events of a path, each as JSON. Where the connection ends it is made again, from the last event on, until the
+ * caller leaves the loop or `signal` aborts. Rejects with `PicpoolError` where the server refuses.
+ */
+export async function* events<T>(
+  http: Http,
+  path: string,
+  signal?: AbortSignal,
+): AsyncGenerator<T, void, void> {
+  let lastId = '';
+  let retryMs = 3000;
+  for (;;) {
+    const leave = new AbortController();
+    const stop = () => leave.abort(signal?.reason);
+    if (signal?.aborted) stop();
+    signal?.addEventListener('abort', stop);
+    try {
+      const headers = { accept: 'text/event-stream', ...(lastId !== '' && { 'last-event-id': lastId }) };
+      const { body } = await http.call(path, { headers, signal: leave.signal });
+      for await (const fields of blocks(body)) {
+        lastId = fields.get('id') ?? lastId;
+        retryMs = Number(fields.get('retry') ?? retryMs);
+        const data = fields.get('data');
+        if (data !== undefined) yield JSON.parse(data) as T;
+      }
+    } catch (error) {
+      signal?.throwIfAborted();
+      if (error instanceof PicpoolError && error.status !== 0) throw error;
+    } finally {
+      signal?.removeEventListener('abort', stop);
+      leave.abort();
+    }
+    await pause(retryMs, signal);
+  }
+}
+
+/** The fields of each event, `data` lines joined. */
+async function* blocks(body: ReadableStream<Uint8Array> | null): AsyncGenerator<Map<string, string>> {
+  const reader = body?.getReader();
+  if (reader === undefined) return;
+  const decoder = new TextDecoder();
+  let pending = '';
+  for (;;) {
+    const piece = await reader.read();
+    if (piece.done) return;
+    pending += decoder.decode(piece.value, { stream: true });
+    const parts = pending.split(/\r?\n\r?\n/);
+    pending = parts.pop() ?? '';
+    if (pending.length > MAX_EVENT_CHARS) throw new PicpoolError('An event of the server is too long.');
+    for (const part of parts) yield fieldsOf(part);
+  }
+}
+
+function fieldsOf(block: string): Map<string, string> {
+  const fields = new Map<string, string>();
+  for (const line of block.split(/\r?\n/)) {
+    const [, name, value = ''] = /^([^:]+):? ?(.*)$/.exec(line) ?? [];
+    if (name === undefined) continue;
+    const before = name === 'data' ? fields.get(name) : undefined;
+    fields.set(name, before === undefined ? value : `${before}\n${value}`);
+  }
+  return fields;
+}

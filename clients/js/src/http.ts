@@ -1,0 +1,181 @@
+/** How to reach a server. */
+export interface PicpoolOptions {
+  /** A token of the server, or `ADMIN_TOKEN`; it goes with every call. */
+  token?: string;
+  /** Until an answer must begin, in ms; 30 s by default. Uploads and streams have no limit but their `signal`. */
+  timeoutMs?: number;
+  /** How often a GET is sent again that was answered 429 or 503; twice by default. */
+  retries?: number;
+  /** In place of the `fetch` of the runtime. */
+  fetch?: (url: string, init: RequestInit) => Response | Promise<Response>;
+}
+
+/** What the server refuses, in its own words. */
+export class PicpoolError extends Error {
+  /** The HTTP status; 0 where no answer came. */
+  readonly status: number;
+  /** For programs: `rate_limited`, `not_found`, `network` where no answer came... */
+  readonly code: string;
+  /** What the log of the server calls the request. */
+  readonly requestId: string | null;
+  /** Which fields are wrong, and why. */
+  readonly details: readonly { field: string; message: string }[];
+  /** Seconds after which the call may succeed, where the server has said so. */
+  readonly retryAfter: number | null;
+
+  constructor(message: string, facts: Partial<Omit<PicpoolError, 'message' | 'name'>> = {}, cause?: unknown) {
+    super(message, cause === undefined ? undefined : { cause });
+    this.name = 'PicpoolError';
+    this.status = facts.status ?? 0;
+    this.code = facts.code ?? 'network';
+    this.requestId = facts.requestId ?? null;
+    this.details = facts.details ?? [];
+    this.retryAfter = facts.retryAfter ?? null;
+  }
+}
+
+/** Values of a query; what is `undefined` or `null` is left out, and several values are joined by commas. */
+export type Query = Record<
+  string,
+  string | number | boolean | readonly (string | number)[] | null | undefined
+>;
+
+export interface Call {
+  method?: 'GET' | 'POST' | 'DELETE';
+  query?: Query;
+  /** Sent as JSON. */
+  json?: unknown;
+  body?: FormData | ReadableStream<Uint8Array>;
+  headers?: Record<string, string>;
+  signal?: AbortSignal | undefined;
+  /** False for what may take as long as it takes. */
+  timed?: boolean;
+}
+
+/** Calls of one server. */
+export interface Http {
+  readonly url: string;
+  readonly token: string | undefined;
+  /** The answer where it is a good one. Rejects with `PicpoolError`. */
+  call(path: string, call?: Call): Promise<Response>;
+  /** The same, read as JSON. */
+  json<T>(path: string, call?: Call): Promise<T>;
+  /** The URL of a path, with a query. */
+  urlOf(path: string, query?: Query): string;
+}
+
+export function createHttp(server: string | URL, options: PicpoolOptions): Http {
+  const { token, timeoutMs = 30_000, retries = 2 } = options;
+  const send = options.fetch ?? ((url: string, init: RequestInit) => fetch(url, init));
+  const url = String(server).replace(/\/+$/, '');
+
+  function urlOf(path: string, query: Query = {}): string {
+    const given = Object.entries(query).filter(([, value]) => value !== undefined && value !== null);
+    const search = new URLSearchParams(given.map(([name, value]): [string, string] => [name, String(value)]));
+    return `${url}${path}${given.length > 0 ? `?${search}` : ''}`;
+  }
+
+  async function once(
+    path: string,
+    { method = 'GET', query, json, body, headers, signal, timed = true }: Call,
+  ) {
+    const late = new AbortController();
+    const timer = timed ? setTimeout(() => late.abort(), timeoutMs) : undefined;
+    const stop = () => late.abort(signal?.reason);
+    if (signal?.aborted) stop();
+    signal?.addEventListener('abort', stop);
+    try {
+      const answer = await send(urlOf(path, query), {
+        method,
+        signal: late.signal,
+        headers: {
+          ...(token !== undefined && { authorization: `Bearer ${token}` }),
+          ...(json !== undefined && { 'content-type': 'application/json' }),
+          ...headers,
+        },
+        ...(json !== undefined ? { body: JSON.stringify(json) } : body !== undefined && { body }),
+        // Node asks for it, and the types of `fetch` do not know it yet.
+        ...(body instanceof ReadableStream && { duplex: 'half' }),
+      });
+      // From here on `signal` ends what is read of the body, and nothing else does.
+      return answer;
+    } catch (error) {
+      if (signal?.aborted) throw signal.reason;
+      const why = late.signal.aborted ? `no answer within ${timeoutMs / 1000} s` : messageOf(error);
+      throw new PicpoolError(`${url} does not answer: ${why}.`, {}, error);
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  async function call(path: string, asked: Call = {}): Promise<Response> {
+    for (let attempt = 0; ; attempt++) {
+      const answer = await once(path, asked);
+      if (answer.ok) return answer;
+      const error = await errorOf(answer);
+      const again = (asked.method ?? 'GET') === 'GET' && (error.status === 429 || error.status === 503);
+      if (!again || attempt >= retries) throw error;
+      await pause((error.retryAfter ?? 1) * 1000, asked.signal);
+    }
+  }
+
+  return {
+    url,
+    token,
+    call,
+    urlOf,
+    json: async <T>(path: string, asked?: Call) => (await call(path, asked)).json() as Promise<T>,
+  };
+}
+
+/** The server's envelope of errors; what is none comes from something in between. */
+export async function errorOf(answer: Response): Promise<PicpoolError> {
+  const text = await answer.text().catch(() => '');
+  return errorFrom(answer.status, text, answer.headers.get('retry-after'));
+}
+
+export function errorFrom(status: number, text: string, retryAfter: string | null): PicpoolError {
+  let told: {
+    error?: string;
+    code?: string;
+    request_id?: string;
+    details?: { field: string; message: string }[];
+  } = {};
+  try {
+    told = JSON.parse(text);
+  } catch {}
+  const message =
+    typeof told?.error === 'string' ? told.error : `The server answered ${status} without a reason.`;
+  return new PicpoolError(message, {
+    status,
+    code: told?.code ?? `http_${status}`,
+    requestId: told?.request_id ?? null,
+    details: told?.details ?? [],
+    retryAfter: retryAfter !== null && /^\d+$/.test(retryAfter) ? Number(retryAfter) : null,
+  });
+}
+
+function messageOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  return error.cause instanceof Error ? messageOf(error.cause) : error.message;
+}
+
+/** Resolves after that many ms; rejects with the reason of the signal. */
+export function pause(ms: number, signal?: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const done = () => {
+      clearTimeout(timer);
+      signal?.removeEventListener('abort', stop);
+    };
+    const stop = () => {
+      done();
+      reject(signal?.reason);
+    };
+    const timer = setTimeout(() => {
+      done();
+      resolve();
+    }, ms);
+    if (signal?.aborted) stop();
+    else signal?.addEventListener('abort', stop);
+  });
+}

@@ -1,0 +1,133 @@
+/**
+ * The client of picpool for browsers, Bun, Deno and Node.
+ *
+ *     const picpool = createPicpool('http://localhost:3000');
+ *     const { markdown } = await picpool.upload(file, { onProgress: (sent, total) => show(sent / total) });
+ *     for await (const proxy of picpool.proxies({ protocol: 'socks5', country: ['DE', 'FR'] })) use(proxyUrl(proxy));
+ */
+import { events } from './events.ts';
+import { createHttp, type PicpoolOptions, type Query } from './http.ts';
+import type {
+  ImageInfo,
+  PoolProxy,
+  ProxyFilter,
+  RefreshJob,
+  Report,
+  StoredImage,
+  TestResult,
+  Uploaded,
+} from './types.ts';
+import { type UploadOptions, upload } from './upload.ts';
+
+export { PicpoolError, type PicpoolOptions } from './http.ts';
+export type * from './types.ts';
+export type { UploadOptions } from './upload.ts';
+
+/** One server. Every call rejects with `PicpoolError` where the server refuses or does not answer. */
+export interface Picpool {
+  /** The base URL, without a slash at its end. */
+  readonly url: string;
+  /** Statistics of the services that run. */
+  stats(): Promise<Record<string, unknown>>;
+
+  /** All proxies that the filter leaves, in the order of the server, fetched in pages as the loop goes on. */
+  proxies(filter?: ProxyFilter): AsyncGenerator<PoolProxy, void, void>;
+  /** The first so many of them, 1 to 500. */
+  someProxies(count: number, filter?: ProxyFilter): Promise<PoolProxy[]>;
+  proxy(id: number): Promise<PoolProxy>;
+  /** Tests any proxy now, and waits for the result. */
+  testProxy(proxy: Pick<PoolProxy, 'ip' | 'port' | 'protocol'>): Promise<TestResult>;
+  /** Tells the server how a proxy has done. */
+  report(proxy: Pick<PoolProxy, 'id'>, report: Report): Promise<void>;
+  /** Starts a refresh of the pool, or answers the one that runs. */
+  refresh(): Promise<RefreshJob>;
+  /** The refresh as it stands, then each change, until the loop is left or `signal` aborts. */
+  refreshEvents(signal?: AbortSignal): AsyncGenerator<RefreshJob, void, void>;
+
+  /** Uploads a picture. */
+  upload(picture: Blob, options?: UploadOptions): Promise<Uploaded>;
+  /** What is known of a picture. */
+  image(id: string, password?: string): Promise<ImageInfo>;
+  /** The file of a picture, as it is stored. */
+  imageFile(image: Pick<StoredImage, 'id' | 'format'>, password?: string): Promise<Blob>;
+  /** All public pictures, newest first, fetched in pages as the loop goes on; those with the text in name, id or format. */
+  images(text?: string): AsyncGenerator<StoredImage, void, void>;
+  /** Deletes a picture that was uploaded from this address, or by its delete token. */
+  deleteImage(id: string, deleteToken?: string): Promise<void>;
+}
+
+interface ProxyPage {
+  proxies: PoolProxy[];
+}
+interface ImagePage {
+  images: StoredImage[];
+  next: string | null;
+}
+
+/** The most that one answer has. */
+const PROXIES_A_PAGE = 500;
+const IMAGES_A_PAGE = 100;
+
+export function createPicpool(server: string | URL, options: PicpoolOptions = {}): Picpool {
+  const http = createHttp(server, options);
+  const proxyPage = async (filter: ProxyFilter, more: Query) =>
+    (await http.json<ProxyPage>('/api/v1/proxies', { query: { ...filter, ...more } })).proxies;
+  const opened = (password: string | undefined) =>
+    password === undefined ? {} : { headers: { 'x-image-password': password } };
+
+  return {
+    url: http.url,
+    stats: () => http.json('/api/stats'),
+
+    async *proxies(filter = {}) {
+      // The pool changes meanwhile: what moves to a later page is not told twice.
+      const told = new Set<number>();
+      for (let offset = 0; ; offset += PROXIES_A_PAGE) {
+        const page = await proxyPage(filter, { offset, limit: PROXIES_A_PAGE });
+        for (const proxy of page) {
+          if (told.has(proxy.id)) continue;
+          told.add(proxy.id);
+          yield proxy;
+        }
+        if (page.length < PROXIES_A_PAGE || filter.random) return;
+      }
+    },
+    someProxies: (count, filter = {}) => proxyPage(filter, { limit: count }),
+    proxy: (id) => http.json(`/api/proxy/${id}`),
+    testProxy: ({ ip, port, protocol }) =>
+      http.json('/api/test_proxy_quick', { method: 'POST', json: { ip, port, protocol } }),
+    async report({ id }, report) {
+      await http.json(`/api/proxy/${id}/report`, { method: 'POST', json: report });
+    },
+    async refresh() {
+      const { job } = await http.json<{ job: RefreshJob }>('/api/refresh', { method: 'POST' });
+      return job;
+    },
+    refreshEvents: (signal) => events<RefreshJob>(http, '/api/refresh/events', signal),
+
+    upload: (picture, given = {}) => upload(http, picture, given),
+    image: (id, password) => http.json(`/api/info/${encodeURIComponent(id)}`, opened(password)),
+    async imageFile({ id, format }, password) {
+      const extension = format === 'jpeg' ? 'jpg' : format;
+      return (await http.call(`/i/${encodeURIComponent(id)}.${extension}`, opened(password))).blob();
+    },
+    async *images(text) {
+      const path = text === undefined ? '/api/list' : '/api/search';
+      let cursor: string | null = null;
+      do {
+        const query: Query = { q: text, per_page: IMAGES_A_PAGE, cursor };
+        const page: ImagePage = await http.json(path, { query });
+        yield* page.images;
+        cursor = page.next;
+      } while (cursor !== null);
+    },
+    async deleteImage(id, token) {
+      await http.json(`/api/delete/${encodeURIComponent(id)}`, { method: 'DELETE', query: { token } });
+    },
+  };
+}
+
+/** A proxy as clients take it: `socks5://203.0.113.9:1080`. An `https` proxy is asked over plain HTTP, by CONNECT. */
+export function proxyUrl({ protocol, ip, port }: Pick<PoolProxy, 'protocol' | 'ip' | 'port'>): string {
+  return `${protocol === 'https' ? 'http' : protocol}://${ip.includes(':') ? `[${ip}]` : ip}:${port}`;
+}

@@ -1,0 +1,130 @@
+export type Protocol = 'http' | 'https' | 'socks4' | 'socks5';
+export type ImageFormat = 'webp' | 'jpeg' | 'png' | 'avif' | 'gif';
+
+/** A proxy as lists show it. Times are UTC, `YYYY-MM-DD HH:MM:SS`. */
+export interface PoolProxy {
+  id: number;
+  ip: string;
+  port: number;
+  protocol: Protocol;
+  /** `ZZ`: not known. */
+  country: string;
+  /** Of the last passed check, in ms. */
+  response_time: number;
+  last_checked: string;
+  status: 'alive' | 'dead';
+  source: string;
+  anonymity: 'transparent' | 'anonymous' | 'elite' | null;
+  /** The address that targets see. */
+  exit_ip: string | null;
+  /** How it was proven: an `echoed` one could have made up what it showed. */
+  proof: 'tls' | 'signed' | 'relayed' | 'echoed' | null;
+  tampering: string[] | null;
+  /** Share of time known alive over 24 h, from 0 to 1. */
+  uptime: number | null;
+  /** What orders, from 0 to 1. */
+  score: number;
+  checks: number;
+  successes: number;
+  first_seen: string;
+  last_alive: string | null;
+  error: string | null;
+  /** `***` where it asks for a login. */
+  login: string | null;
+}
+
+/** Which proxies. Several values mean any of them. */
+export interface ProxyFilter {
+  protocol?: Protocol | Protocol[];
+  country?: string | string[];
+  exclude_country?: string | string[];
+  port?: number | number[];
+  status?: 'alive' | 'dead';
+  anonymity?: 'transparent' | 'anonymous' | 'elite';
+  tampering?: 'none' | 'some';
+  proof?: 'tls' | 'signed' | 'relayed' | 'echoed';
+  min_proof?: 'tls' | 'signed' | 'relayed' | 'echoed';
+  login?: 'none' | 'needed';
+  source?: string;
+  max_latency_ms?: number;
+  /** Checked within this many seconds. */
+  max_age?: number;
+  min_uptime?: number;
+  min_score?: number;
+  unique?: 'exit_ip';
+  /** Those first that most likely reach this site. */
+  target?: string;
+  sort?: 'dependable' | 'response_time' | 'last_checked' | 'first_seen';
+  random?: boolean;
+}
+
+/** What a test of one proxy has shown. */
+export interface TestResult {
+  success: true;
+  alive: boolean;
+  status: 'alive' | 'dead';
+  response_time: number;
+  country: string;
+  anonymity: string | null;
+  exit_ip: string | null;
+  proof: string | null;
+  error: string | null;
+}
+
+/** How a proxy has done for whoever used it. */
+export interface Report {
+  ok: boolean;
+  /** What was to be reached. */
+  target?: string;
+  error?: string;
+}
+
+/** A refresh of the pool. */
+export interface RefreshJob {
+  id: string;
+  state: 'idle' | 'running' | 'done' | 'failed';
+  stage: string | null;
+  error: string | null;
+  fetched: number;
+  candidates: number;
+  checked: number;
+  alive: number;
+  skipped: number;
+  removed: number;
+}
+
+/** A picture as lists show it. */
+export interface StoredImage {
+  id: string;
+  filename: string;
+  format: ImageFormat;
+  width: number;
+  height: number;
+  /** 1 for a still picture. */
+  frames: number;
+  /** Bytes of the stored file. */
+  size: number;
+  created_at: string;
+  /** Its page. */
+  url: string;
+  /** The file. */
+  raw_url: string;
+}
+
+export interface ImageInfo extends StoredImage {
+  markdown: string;
+  html: string;
+  bbcode: string;
+  protected: boolean;
+  last_access: string;
+}
+
+export interface Uploaded extends StoredImage {
+  markdown: string;
+  html: string;
+  bbcode: string;
+  protected: boolean;
+  /** Deletes the picture from any address; shown only here. */
+  delete_token: string;
+  delete_url: string;
+}

@@ -1,0 +1,116 @@
+import { errorFrom, type Http, PicpoolError } from './http.ts';
+import type { ImageFormat, Uploaded } from './types.ts';
+
+export interface UploadOptions {
+  /** Stored as this format; `webp` by default, `auto` keeps what it is. */
+  format?: ImageFormat | 'auto';
+  /** Needed to see the picture. */
+  password?: string;
+  /** Larger pictures are scaled down; 4096 by default. */
+  maxWidth?: number;
+  maxHeight?: number;
+  /** Keeps EXIF metadata, place included; they are removed by default. */
+  keepExif?: boolean;
+  /** In place of the file's own name. */
+  filename?: string;
+  /** Told how many bytes have gone out, of how many. */
+  onProgress?: (sent: number, total: number) => void;
+  signal?: AbortSignal;
+}
+
+/** What is used of `XMLHttpRequest`, which only browsers have. */
+interface BrowserRequest {
+  readonly status: number;
+  readonly responseText: string;
+  readonly upload: { onprogress: ((event: { loaded: number; total: number }) => void) | null };
+  onabort: (() => void) | null;
+  onerror: (() => void) | null;
+  onload: (() => void) | null;
+  onloadend: (() => void) | null;
+  abort(): void;
+  getResponseHeader(name: string): string | null;
+  open(method: string, url: string): void;
+  send(body: FormData): void;
+  setRequestHeader(name: string, value: string): void;
+}
+
+/** Uploads a picture as a form, so that the password is in no URL. */
+export async function upload(http: Http, picture: Blob, options: UploadOptions): Promise<Uploaded> {
+  const { onProgress, signal } = options;
+  signal?.throwIfAborted();
+  const form = formOf(picture, options);
+  if (onProgress === undefined) {
+    return http.json('/api/upload', { method: 'POST', body: form, signal, timed: false });
+  }
+  // Browsers tell of the progress of XMLHttpRequest alone; the others take a body as it is read.
+  const { XMLHttpRequest } = globalThis as { XMLHttpRequest?: new () => BrowserRequest };
+  if (XMLHttpRequest !== undefined) {
+    return sendFromBrowser(new XMLHttpRequest(), { http, form, onProgress, signal });
+  }
+  const whole = new Response(form);
+  const type = whole.headers.get('content-type') ?? '';
+  const body = await whole.blob();
+  return http.json('/api/upload', {
+    method: 'POST',
+    headers: { 'content-type': type },
+    body: counted(body, onProgress),
+    signal,
+    timed: false,
+  });
+}
+
+function formOf(picture: Blob, options: UploadOptions): FormData {
+  const { filename, format, password, maxWidth, maxHeight, keepExif } = options;
+  const form = new FormData();
+  const fields = {
+    format,
+    password,
+    max_width: maxWidth,
+    max_height: maxHeight,
+    strip_exif: keepExif ? 'false' : undefined,
+  };
+  for (const [name, value] of Object.entries(fields)) if (value !== undefined) form.set(name, String(value));
+  form.set('image', picture, filename ?? ('name' in picture ? String(picture.name) : 'image'));
+  return form;
+}
+
+function counted(body: Blob, onProgress: (sent: number, total: number) => void): ReadableStream<Uint8Array> {
+  let sent = 0;
+  return body.stream().pipeThrough(
+    new TransformStream<Uint8Array, Uint8Array>({
+      transform(piece, controller) {
+        sent += piece.byteLength;
+        onProgress(sent, body.size);
+        controller.enqueue(piece);
+      },
+    }),
+  );
+}
+
+interface BrowserUpload {
+  http: Http;
+  form: FormData;
+  onProgress: (sent: number, total: number) => void;
+  signal: AbortSignal | undefined;
+}
+
+function sendFromBrowser(
+  request: BrowserRequest,
+  { http, form, onProgress, signal }: BrowserUpload,
+): Promise<Uploaded> {
+  return new Promise((resolve, reject) => {
+    const stop = () => request.abort();
+    signal?.addEventListener('abort', stop);
+    request.upload.onprogress = ({ loaded, total }) => onProgress(loaded, total);
+    request.onabort = () => reject(signal?.reason);
+    request.onerror = () => reject(new PicpoolError(`${http.url} does not answer.`));
+    request.onload = () => {
+      if (request.status === 201) resolve(JSON.parse(request.responseText));
+      else reject(errorFrom(request.status, request.responseText, request.getResponseHeader('retry-after')));
+    };
+    request.onloadend = () => signal?.removeEventListener('abort', stop);
+    request.open('POST', http.urlOf('/api/upload'));
+    if (http.token !== undefined) request.setRequestHeader('authorization', `Bearer ${http.token}`);
+    request.send(form);
+  });
+}

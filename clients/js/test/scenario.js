@@ -1,0 +1,71 @@
+/**
+ * What a user of the client does with a server, in any runtime. Answers what was done; throws where something is not as it should be.
+ * The server has a pool of more than 500 dead proxies and some living ones, and takes `token` for the administrator's.
+ */
+export async function scenario({ createPicpool, PicpoolError, proxyUrl }, url, token) {
+  const picpool = createPicpool(url, { token });
+  const done = [];
+  const check = (name, fact) => {
+    if (!fact) throw new Error(`not as it should be: ${name}`);
+    done.push(name);
+  };
+
+  const { alive, total: known } = await picpool.stats();
+  const ids = new Set();
+  for await (const { id } of picpool.proxies({ status: 'dead' })) ids.add(id);
+  check('every proxy over pages', ids.size === known - alive && ids.size > 500);
+  const few = await picpool.someProxies(3, { protocol: ['socks4', 'socks5'], sort: 'response_time' });
+  check('filters', few.length === 3 && few.every(({ protocol }) => protocol.startsWith('socks')));
+  check('a line for clients', new URL(proxyUrl(few[0])).port === String(few[0].port));
+  check('one proxy', (await picpool.proxy(few[0].id)).ip === few[0].ip);
+  await picpool.report(few[0], { ok: false, target: 'example.com', error: 'timeout' });
+  check('a report', true);
+  const refused = await picpool.someProxies(-1).catch((error) => error);
+  check(
+    'a refusal in words',
+    refused instanceof PicpoolError && refused.status === 400 && refused.details[0].field === 'limit',
+  );
+
+  const picture = new Blob([new Uint8Array(70_000), pixels()].reverse(), { type: 'image/gif' });
+  const progress = [];
+  const onProgress = (sent, total) => progress.push([sent, total]);
+  const uploaded = await picpool.upload(picture, { format: 'gif', filename: 'client é.gif', onProgress });
+  const [sent, total] = progress.at(-1) ?? [];
+  check('an upload with progress', uploaded.filename === 'client é.gif' && sent === total && total > 70_000);
+  const hidden = await picpool.upload(picture, { format: 'png', password: 'tea', maxWidth: 100 });
+  const locked = await picpool.image(hidden.id).catch((error) => error);
+  check(
+    'a password',
+    locked.code === 'password_required' && (await picpool.image(hidden.id, 'tea')).format === 'png',
+  );
+  check('the file', (await picpool.imageFile(hidden, 'tea')).size === hidden.size);
+  const found = [];
+  for await (const image of picpool.images('client é')) found.push(image.id);
+  check('a search', found.includes(uploaded.id) && !found.includes(hidden.id));
+  const given = new AbortController();
+  given.abort(new Error('left'));
+  const left = await picpool.upload(picture, { signal: given.signal }).catch((error) => error);
+  check('an upload that is left', left.message === 'left');
+  await picpool.deleteImage(uploaded.id, uploaded.delete_token);
+  await picpool.deleteImage(hidden.id, hidden.delete_token);
+  check('deletion', (await picpool.image(uploaded.id).catch((error) => error)).status === 404);
+
+  const job = await picpool.refresh();
+  for await (const { id, state } of picpool.refreshEvents()) {
+    if (id === job.id && (state === 'done' || state === 'failed')) break;
+  }
+  check('events of a refresh to its end', job.id !== '');
+  const stopped = new AbortController();
+  const events = picpool.refreshEvents(stopped.signal);
+  await events.next();
+  const waiting = events.next().catch((error) => error);
+  stopped.abort(new Error('enough'));
+  check('events that are left', (await waiting).message === 'enough');
+  return done;
+}
+
+/** A GIF of one pixel. */
+function pixels() {
+  const base64 = 'R0lGODlhAQABAIAAAP///wAAACH5BAAAAAAALAAAAAABAAEAAAICRAEAOw==';
+  return Uint8Array.from(atob(base64), (letter) => letter.charCodeAt(0));
+}

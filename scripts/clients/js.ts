@@ -1,0 +1,60 @@
+import { strict as assert } from 'node:assert';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { startBrowser } from '../../test/support/browser.ts';
+import { buildJsClient } from '../build/js-client.ts';
+
+/** Where a client runs, and what it has done there. */
+export interface Row {
+  name: string;
+  run: () => Promise<string[]>;
+  /** A program without which it is not run. */
+  needs?: string;
+}
+
+/** The scenario of the JavaScript client against a server, as it is published, on every runtime that is here. */
+export async function jsRows(
+  server: { url: string; token: string },
+  pages: { url: string; folder: string },
+): Promise<Row[]> {
+  await buildJsClient('.', join(pages.folder, 'client'));
+  await Bun.write(join(pages.folder, 'scenario.js'), Bun.file('clients/js/test/scenario.js'));
+  const call = `scenario(client, ${JSON.stringify(server.url)}, ${JSON.stringify(server.token)})`;
+  const imports = `import * as client from './client/index.js';\nimport { scenario } from './scenario.js';\n`;
+  await writeFile(join(pages.folder, 'main.mjs'), `${imports}console.log(JSON.stringify(await ${call}));\n`);
+  const main = join(pages.folder, 'main.mjs');
+  return [
+    { name: `Bun ${Bun.version}`, run: () => output(['bun', main]) },
+    { name: 'Deno', needs: 'deno', run: () => output(['deno', 'run', '--allow-net=127.0.0.1', main]) },
+    { name: 'Node, this machine', needs: 'node', run: () => output(['node', main]) },
+    {
+      name: 'Node 22, of npm',
+      needs: 'npx',
+      run: () => output(['npx', '--yes', '--package=node@22', '--', 'node', main]),
+    },
+    {
+      name: 'Chromium, from another origin',
+      needs: 'chromium',
+      run: () => inChromium(`${pages.url}/blank.html`, call),
+    },
+  ];
+}
+
+async function output(command: string[]): Promise<string[]> {
+  const child = Bun.spawn(command, { stdio: ['ignore', 'pipe', 'pipe'] });
+  const [stdout, stderr] = await Promise.all([child.stdout.text(), child.stderr.text()]);
+  assert.equal(await child.exited, 0, stderr);
+  return JSON.parse(stdout);
+}
+
+async function inChromium(page: string, call: string): Promise<string[]> {
+  const { browser, close } = await startBrowser();
+  try {
+    const tab = await browser.newPage();
+    await tab.goto(page);
+    const modules = `Promise.all([import('/client/index.js'), import('/scenario.js')])`;
+    return await tab.evaluate(`${modules}.then(([client, { scenario }]) => ${call})`);
+  } finally {
+    await close();
+  }
+}

@@ -1,0 +1,51 @@
+/** Uses a real server through our own clients, on every runtime that is here, and prints what each has done. */
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { seedPool } from '../../test/support/seeded-pool.ts';
+import { startServer } from '../../test/support/server-process.ts';
+import { jsRows } from './js.ts';
+
+const TOKEN = 'the-administrator-of-this-test';
+const NOWHERE = 'http://127.0.0.1:9/';
+
+const scratch = await mkdtemp(join(tmpdir(), 'picpool-clients-'));
+const pages = join(scratch, 'pages');
+const web = Bun.serve({
+  hostname: '127.0.0.1',
+  port: 0,
+  fetch({ url }) {
+    const { pathname } = new URL(url);
+    if (pathname === '/blank.html') return new Response('', { headers: { 'content-type': 'text/html' } });
+    return new Response(Bun.file(join(pages, pathname)));
+  },
+  error: () => new Response('not found', { status: 404 }),
+});
+await seedPool(scratch, Date.now());
+const settings = { PROXY_JUDGES: NOWHERE, PROXY_SOURCES: 'file:/dev/null', ADMIN_TOKEN: TOKEN };
+const server = await startServer('bun', { ...settings, CORS_ORIGINS: web.url.origin }, scratch);
+
+let failed = 0;
+const words = process.argv.slice(2);
+const rows = [...(await jsRows({ url: server.url, token: TOKEN }, { url: web.url.origin, folder: pages }))];
+for (const { name, needs, run } of rows) {
+  if (words.length > 0 && !words.some((word) => name.includes(word))) continue;
+  if (needs !== undefined && Bun.which(needs) === null) {
+    console.log(`not run  ${name}: ${needs} is missing`);
+    continue;
+  }
+  const startedAt = performance.now();
+  try {
+    const done = await run();
+    console.log(
+      `passed   ${name}, ${((performance.now() - startedAt) / 1000).toFixed(1)} s: ${done.join('; ')}`,
+    );
+  } catch (error) {
+    failed++;
+    console.log(`FAILED   ${name}:`, error);
+  }
+}
+await server.stop();
+await web.stop(true);
+await rm(scratch, { recursive: true, force: true });
+process.exit(failed > 0 ? 1 : 0);
