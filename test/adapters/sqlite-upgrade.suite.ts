@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { readdirSync } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -19,10 +20,19 @@ import { withFolder } from '../support/temporary.ts';
 const FIRST_VERSION = fileURLToPath(new URL('../fixtures/first-version.sql', import.meta.url));
 const UPGRADER = fileURLToPath(new URL('../support/sqlite-upgrader.ts', import.meta.url));
 
-/** Makes the database that the first version left, with the program of SQLite: it may write tables of an index. */
-async function makeFirstVersion(path: string): Promise<void> {
-  await promisify(execFile)('sqlite3', ['-bail', path, `.read '${FIRST_VERSION}'`]);
+/** The databases that later versions left, by the version of their schema. */
+const LATER_VERSIONS = readdirSync(fileURLToPath(new URL('../fixtures', import.meta.url))).flatMap((name) => {
+  const [, version] = /^schema-(\d+)\.sql$/.exec(name) ?? [];
+  if (version === undefined) return [];
+  return [{ version, fixture: fileURLToPath(new URL(`../fixtures/${name}`, import.meta.url)) }];
+});
+
+/** Makes the database that an earlier version left, with the program of SQLite: it may write tables of an index. */
+async function makeDatabase(path: string, fixture: string): Promise<void> {
+  await promisify(execFile)('sqlite3', ['-bail', path, `.read '${fixture}'`]);
 }
+
+const makeFirstVersion = (path: string) => makeDatabase(path, FIRST_VERSION);
 
 const sizeOf = (path: string) =>
   stat(path).then(
@@ -96,6 +106,19 @@ export function sqliteUpgradeTests(
       });
     });
   });
+
+  for (const { version, fixture } of LATER_VERSIONS) {
+    test(`a database of schema version ${version} keeps its rows, and gets the schema of a new one`, async () => {
+      await withFolder(async (folder) => {
+        const path = join(folder, 'picpool.db');
+        await makeDatabase(path, fixture);
+        await withDatabase(path, async (old) => {
+          await assertRows(old);
+          await withDatabase(':memory:', async (fresh) => assert.deepEqual(schemaOf(old), schemaOf(fresh)));
+        });
+      });
+    });
+  }
 
   test('a step of the schema that is killed on its way leaves the database of the old version', async () => {
     await withFolder(async (folder) => {
