@@ -1,16 +1,8 @@
-import { strict as assert } from 'node:assert';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { startBrowser } from '../../test/support/browser.ts';
 import { buildJsClient } from '../build/js-client.ts';
-
-/** Where a client runs, and what it has done there. */
-export interface Row {
-  name: string;
-  run: () => Promise<string[]>;
-  /** A program without which it is not run. */
-  needs?: string;
-}
+import { output as outputOf, type Row } from './row.ts';
 
 /** The scenario of the JavaScript client against a server, as it is published, on every runtime that is here. */
 export async function jsRows(
@@ -41,10 +33,7 @@ export async function jsRows(
 }
 
 async function output(command: string[]): Promise<string[]> {
-  const child = Bun.spawn(command, { stdio: ['ignore', 'pipe', 'pipe'] });
-  const [stdout, stderr] = await Promise.all([child.stdout.text(), child.stderr.text()]);
-  assert.equal(await child.exited, 0, stderr);
-  return JSON.parse(stdout);
+  return JSON.parse(await outputOf(command));
 }
 
 async function inChromium(page: string, call: string): Promise<string[]> {

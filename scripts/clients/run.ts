@@ -2,9 +2,12 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { startTinyproxy } from '../../test/support/real-proxies.ts';
 import { seedPool } from '../../test/support/seeded-pool.ts';
 import { startServer } from '../../test/support/server-process.ts';
+import { freePort } from '../channels/channel.ts';
 import { jsRows } from './js.ts';
+import { pythonRows, seedHelpers } from './python.ts';
 
 const TOKEN = 'the-administrator-of-this-test';
 const NOWHERE = 'http://127.0.0.1:9/';
@@ -14,20 +17,27 @@ const pages = join(scratch, 'pages');
 const web = Bun.serve({
   hostname: '127.0.0.1',
   port: 0,
-  fetch({ url }) {
+  fetch({ url, headers }) {
     const { pathname } = new URL(url);
+    if (pathname === '/via') return new Response(`by ${headers.get('via') ?? 'nobody'}`);
     if (pathname === '/blank.html') return new Response('', { headers: { 'content-type': 'text/html' } });
     return new Response(Bun.file(join(pages, pathname)));
   },
   error: () => new Response('not found', { status: 404 }),
 });
 await seedPool(scratch, Date.now());
+const proxyPort = freePort();
+const proxy = await startTinyproxy('127.0.0.1', proxyPort);
+await seedHelpers(scratch, { ip: '127.0.0.1', port: proxyPort });
 const settings = { PROXY_JUDGES: NOWHERE, PROXY_SOURCES: 'file:/dev/null', ADMIN_TOKEN: TOKEN };
 const server = await startServer('bun', { ...settings, CORS_ORIGINS: web.url.origin }, scratch);
 
 let failed = 0;
 const words = process.argv.slice(2);
-const rows = [...(await jsRows({ url: server.url, token: TOKEN }, { url: web.url.origin, folder: pages }))];
+const rows = [
+  ...(await jsRows({ url: server.url, token: TOKEN }, { url: web.url.origin, folder: pages })),
+  ...pythonRows({ url: server.url, token: TOKEN }, `${web.url.origin}/via`, scratch),
+];
 for (const { name, needs, run } of rows) {
   if (words.length > 0 && !words.some((word) => name.includes(word))) continue;
   if (needs !== undefined && Bun.which(needs) === null) {
@@ -46,6 +56,7 @@ for (const { name, needs, run } of rows) {
   }
 }
 await server.stop();
+await proxy.stop();
 await web.stop(true);
 await rm(scratch, { recursive: true, force: true });
 process.exit(failed > 0 ? 1 : 0);

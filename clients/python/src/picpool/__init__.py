@@ -1,0 +1,33 @@
+"""The client of picpool, a proxy pool and an image host.
+
+    from picpool import Picpool
+
+    with Picpool("http://localhost:3000") as picpool:
+        print(picpool.upload("cat.jpg", format="avif")["markdown"])
+        for proxy in picpool.proxies(protocol="socks5", country=["DE", "FR"]):
+            print(proxy_url(proxy))
+
+``AsyncPicpool`` has the same methods to be awaited. ``picpool.rotation`` takes proxies from the pool and reports how they did;
+``picpool.for_requests``, ``picpool.for_scrapy`` and ``picpool.for_playwright`` do that for these libraries.
+"""
+
+from ._calls import PicpoolError
+from ._types import Image, Job, Proxy, TestResult, Uploaded, proxy_url
+from .client import AsyncPicpool, Picpool
+from .gateway import gateway_url
+from .rotation import Lease, Rotation
+
+__all__ = [
+    "AsyncPicpool",
+    "Image",
+    "Job",
+    "Lease",
+    "Picpool",
+    "PicpoolError",
+    "Proxy",
+    "Rotation",
+    "TestResult",
+    "Uploaded",
+    "gateway_url",
+    "proxy_url",
+]

@@ -1,0 +1,151 @@
+"""What is asked of the server, and what its answers mean, for both clients."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, BinaryIO, Dict, List, Mapping, Optional, Tuple, Union
+from urllib.parse import quote
+
+import httpx
+
+#: The most that one answer has.
+PROXIES_A_PAGE = 500
+IMAGES_A_PAGE = 100
+
+#: A picture: a path, its bytes, or an open file.
+Picture = Union[str, "os.PathLike[str]", bytes, BinaryIO]
+
+
+class PicpoolError(Exception):
+    """What the server refuses, in its own words, or that it does not answer.
+
+    ``status`` is 0 and ``code`` is ``network`` where no answer came; ``retry_after`` is the seconds that the server named.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        status: int = 0,
+        code: str = "network",
+        request_id: Optional[str] = None,
+        details: Optional[List[Dict[str, str]]] = None,
+        retry_after: Optional[float] = None,
+    ) -> None:
+        super().__init__(message)
+        self.status = status
+        self.code = code
+        self.request_id = request_id
+        self.details = details or []
+        self.retry_after = retry_after
+
+
+@dataclass
+class Call:
+    method: str
+    path: str
+    params: Mapping[str, Any] = field(default_factory=dict)
+    json: Any = None
+    data: Optional[Dict[str, str]] = None
+    files: Optional[Dict[str, Tuple[str, Any]]] = None
+    headers: Dict[str, str] = field(default_factory=dict)
+    timeout: Optional[float] = 30.0
+
+    def arguments(self) -> Dict[str, Any]:
+        """As ``httpx`` takes them."""
+        timeout = httpx.Timeout(self.timeout, connect=10.0)
+        arguments: Dict[str, Any] = {"headers": self.headers, "timeout": timeout, "params": _query(self.params)}
+        if self.json is not None:
+            arguments["json"] = self.json
+        if self.files is not None:
+            arguments["files"] = self.files
+            arguments["data"] = self.data
+        return arguments
+
+
+def _query(params: Mapping[str, Any]) -> Dict[str, str]:
+    def written(value: Any) -> str:
+        if isinstance(value, bool):
+            return "true" if value else "false"
+        if isinstance(value, (list, tuple, set, frozenset)):
+            return ",".join(str(one) for one in value)
+        return str(value)
+
+    return {name: written(value) for name, value in params.items() if value is not None}
+
+
+def check(answer: httpx.Response) -> httpx.Response:
+    """The answer, where it is a good one."""
+    if answer.is_success:
+        return answer
+    try:
+        told = answer.json()
+    except ValueError:
+        told = None
+    if not isinstance(told, dict) or not isinstance(told.get("error"), str):
+        told = {"error": f"The server answered {answer.status_code} without a reason."}
+    wait = answer.headers.get("retry-after", "")
+    raise PicpoolError(
+        told["error"],
+        status=answer.status_code,
+        code=told.get("code", f"http_{answer.status_code}"),
+        request_id=told.get("request_id"),
+        details=told.get("details"),
+        retry_after=float(wait) if wait.isdigit() else None,
+    )
+
+
+def pause_before_again(call: Call, error: PicpoolError) -> Optional[float]:
+    """Seconds until the call may be sent again; ``None`` where it must not be."""
+    if call.method != "GET" or error.status not in (429, 503):
+        return None
+    return 1.0 if error.retry_after is None else error.retry_after
+
+
+def no_answer(url: str, error: httpx.HTTPError) -> PicpoolError:
+    return PicpoolError(f"{url} does not answer: {error or type(error).__name__}.")
+
+
+def proxies_page(filter: Mapping[str, Any], **more: Any) -> Call:
+    return Call("GET", "/api/v1/proxies", params={**filter, **more})
+
+
+def images_page(text: Optional[str], cursor: Optional[str]) -> Call:
+    path = "/api/list" if text is None else "/api/search"
+    return Call("GET", path, params={"q": text, "per_page": IMAGES_A_PAGE, "cursor": cursor})
+
+
+def image_call(path: str, password: Optional[str]) -> Call:
+    return Call("GET", path, headers={} if password is None else {"x-image-password": password})
+
+
+def delete_call(id: str, token: Optional[str]) -> Call:
+    return Call("DELETE", f"/api/delete/{quote(id, safe='')}", params={"token": token})
+
+
+def test_call(ip: str, port: int, protocol: str) -> Call:
+    return Call("POST", "/api/test_proxy_quick", json={"ip": ip, "port": port, "protocol": protocol}, timeout=90.0)
+
+
+def report_call(id: int, ok: bool, target: Optional[str], error: Optional[str]) -> Call:
+    report: Dict[str, Any] = {"ok": ok}
+    if target is not None:
+        report["target"] = target[:2000]
+    if error is not None:
+        report["error"] = error[:2000]
+    return Call("POST", f"/api/proxy/{id}/report", json=report)
+
+
+def upload_call(picture: Picture, filename: Optional[str], fields: Mapping[str, Any]) -> Call:
+    """A form, so that the password is in no URL."""
+    content: Any
+    if isinstance(picture, (str, os.PathLike)):
+        content = Path(picture).read_bytes()
+        name = os.path.basename(os.fspath(picture))
+    else:
+        content = picture
+        name = os.path.basename(str(getattr(picture, "name", "image")))
+    files = {"image": (filename or name, content)}
+    return Call("POST", "/api/upload", data=_query(fields), files=files, timeout=600.0)

@@ -1,0 +1,230 @@
+from __future__ import annotations
+
+import asyncio
+import time
+from types import TracebackType
+from typing import Any, AsyncIterator, Dict, Iterator, List, Optional, Set, Type, cast
+from urllib.parse import quote
+
+import httpx
+
+from . import _calls as calls
+from ._calls import Call, Picture, PicpoolError
+from ._types import Image, Job, Proxy, TestResult, Uploaded
+
+
+class Picpool:
+    """One server. Each method raises ``PicpoolError`` where the server refuses or does not answer.
+
+    ``token`` is one of the server, or its ``ADMIN_TOKEN``. A GET that is answered 429 or 503 is sent again, ``retries`` times,
+    after the time that the server names; nothing else is repeated.
+    """
+
+    def __init__(self, url: str, *, token: Optional[str] = None, retries: int = 2, http: Optional[httpx.Client] = None) -> None:
+        self.url = url.rstrip("/")
+        self._retries = retries
+        # The settings for proxies in the environment are for other servers than this one.
+        self._http = http or httpx.Client(trust_env=False)
+        self._headers = {} if token is None else {"authorization": f"Bearer {token}"}
+
+    def __enter__(self) -> Picpool:
+        return self
+
+    def __exit__(
+        self, kind: Optional[Type[BaseException]], error: Optional[BaseException], trace: Optional[TracebackType]
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self._http.close()
+
+    def stats(self) -> Dict[str, Any]:
+        """Statistics of the services that run."""
+        return self._json(Call("GET", "/api/stats"))
+
+    def proxies(self, **filter: Any) -> Iterator[Proxy]:
+        """All proxies that the filter leaves, fetched in pages as the loop goes on. Filters are those of ``GET /api/v1/proxies``;
+        several values are given as a list."""
+        told: Set[int] = set()
+        offset = 0
+        while True:
+            page = self._page(calls.proxies_page(filter, offset=offset, limit=calls.PROXIES_A_PAGE))
+            for proxy in page:
+                # The pool changes meanwhile: what moves to a later page is not told twice.
+                if proxy["id"] not in told:
+                    told.add(proxy["id"])
+                    yield proxy
+            if len(page) < calls.PROXIES_A_PAGE or filter.get("random"):
+                return
+            offset += calls.PROXIES_A_PAGE
+
+    def some_proxies(self, count: int, **filter: Any) -> List[Proxy]:
+        """The first so many of them, 1 to 500."""
+        return self._page(calls.proxies_page(filter, limit=count))
+
+    def proxy(self, id: int) -> Proxy:
+        return cast(Proxy, self._json(Call("GET", f"/api/proxy/{id}")))
+
+    def test_proxy(self, ip: str, port: int, protocol: str = "http") -> TestResult:
+        """Tests any proxy now, and waits for the result."""
+        return cast(TestResult, self._json(calls.test_call(ip, port, protocol)))
+
+    def report(self, id: int, ok: bool, *, target: Optional[str] = None, error: Optional[str] = None) -> None:
+        """Tells the server how a proxy has done."""
+        self._send(calls.report_call(id, ok, target, error))
+
+    def refresh(self) -> Job:
+        """Starts a refresh of the pool, or answers the one that runs."""
+        return cast(Job, self._json(Call("POST", "/api/refresh"))["job"])
+
+    def current_refresh(self) -> Job:
+        return cast(Job, self._json(Call("GET", "/api/refresh"))["job"])
+
+    def upload(self, picture: Picture, *, filename: Optional[str] = None, **options: Any) -> Uploaded:
+        """Uploads a picture: a path, its bytes or an open file. Options are those of ``POST /api/upload``: ``format``, ``password``,
+        ``max_width``, ``max_height``, ``strip_exif``."""
+        return cast(Uploaded, self._json(calls.upload_call(picture, filename, options)))
+
+    def image(self, id: str, *, password: Optional[str] = None) -> Image:
+        """What is known of a picture."""
+        return cast(Image, self._json(calls.image_call(f"/api/info/{quote(id, safe='')}", password)))
+
+    def image_file(self, image: Image, *, password: Optional[str] = None) -> bytes:
+        """The file of a picture, as it is stored."""
+        path = f"/i/{image['id']}.{'jpg' if image['format'] == 'jpeg' else image['format']}"
+        return self._send(calls.image_call(path, password)).content
+
+    def images(self, text: Optional[str] = None) -> Iterator[Image]:
+        """All public pictures, newest first, fetched in pages as the loop goes on; those with the text in name, id or format."""
+        cursor: Optional[str] = None
+        while True:
+            page = self._json(calls.images_page(text, cursor))
+            yield from cast(List[Image], page["images"])
+            cursor = page["next"]
+            if cursor is None:
+                return
+
+    def delete_image(self, id: str, *, token: Optional[str] = None) -> None:
+        """Deletes a picture that was uploaded from this address, or by its delete token."""
+        self._send(calls.delete_call(id, token))
+
+    def _page(self, call: Call) -> List[Proxy]:
+        return cast(List[Proxy], self._json(call)["proxies"])
+
+    def _json(self, call: Call) -> Dict[str, Any]:
+        return cast(Dict[str, Any], self._send(call).json())
+
+    def _send(self, call: Call) -> httpx.Response:
+        call.headers.update(self._headers)
+        for attempt in range(self._retries + 1):
+            try:
+                return calls.check(self._http.request(call.method, self.url + call.path, **call.arguments()))
+            except httpx.HTTPError as error:
+                raise calls.no_answer(self.url, error) from error
+            except PicpoolError as error:
+                pause = calls.pause_before_again(call, error)
+                if pause is None or attempt == self._retries:
+                    raise
+                time.sleep(pause)
+        raise AssertionError("not reached")
+
+
+class AsyncPicpool:
+    """The same as ``Picpool``, to be awaited; loops are ``async for``."""
+
+    def __init__(
+        self, url: str, *, token: Optional[str] = None, retries: int = 2, http: Optional[httpx.AsyncClient] = None
+    ) -> None:
+        self.url = url.rstrip("/")
+        self._retries = retries
+        self._http = http or httpx.AsyncClient(trust_env=False)
+        self._headers = {} if token is None else {"authorization": f"Bearer {token}"}
+
+    async def __aenter__(self) -> AsyncPicpool:
+        return self
+
+    async def __aexit__(
+        self, kind: Optional[Type[BaseException]], error: Optional[BaseException], trace: Optional[TracebackType]
+    ) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        await self._http.aclose()
+
+    async def stats(self) -> Dict[str, Any]:
+        return await self._json(Call("GET", "/api/stats"))
+
+    async def proxies(self, **filter: Any) -> AsyncIterator[Proxy]:
+        told: Set[int] = set()
+        offset = 0
+        while True:
+            page = await self._page(calls.proxies_page(filter, offset=offset, limit=calls.PROXIES_A_PAGE))
+            for proxy in page:
+                if proxy["id"] not in told:
+                    told.add(proxy["id"])
+                    yield proxy
+            if len(page) < calls.PROXIES_A_PAGE or filter.get("random"):
+                return
+            offset += calls.PROXIES_A_PAGE
+
+    async def some_proxies(self, count: int, **filter: Any) -> List[Proxy]:
+        return await self._page(calls.proxies_page(filter, limit=count))
+
+    async def proxy(self, id: int) -> Proxy:
+        return cast(Proxy, await self._json(Call("GET", f"/api/proxy/{id}")))
+
+    async def test_proxy(self, ip: str, port: int, protocol: str = "http") -> TestResult:
+        return cast(TestResult, await self._json(calls.test_call(ip, port, protocol)))
+
+    async def report(self, id: int, ok: bool, *, target: Optional[str] = None, error: Optional[str] = None) -> None:
+        await self._send(calls.report_call(id, ok, target, error))
+
+    async def refresh(self) -> Job:
+        return cast(Job, (await self._json(Call("POST", "/api/refresh")))["job"])
+
+    async def current_refresh(self) -> Job:
+        return cast(Job, (await self._json(Call("GET", "/api/refresh")))["job"])
+
+    async def upload(self, picture: Picture, *, filename: Optional[str] = None, **options: Any) -> Uploaded:
+        call = await asyncio.to_thread(calls.upload_call, picture, filename, options)
+        return cast(Uploaded, await self._json(call))
+
+    async def image(self, id: str, *, password: Optional[str] = None) -> Image:
+        return cast(Image, await self._json(calls.image_call(f"/api/info/{quote(id, safe='')}", password)))
+
+    async def image_file(self, image: Image, *, password: Optional[str] = None) -> bytes:
+        path = f"/i/{image['id']}.{'jpg' if image['format'] == 'jpeg' else image['format']}"
+        return (await self._send(calls.image_call(path, password))).content
+
+    async def images(self, text: Optional[str] = None) -> AsyncIterator[Image]:
+        cursor: Optional[str] = None
+        while True:
+            page = await self._json(calls.images_page(text, cursor))
+            for image in cast(List[Image], page["images"]):
+                yield image
+            cursor = page["next"]
+            if cursor is None:
+                return
+
+    async def delete_image(self, id: str, *, token: Optional[str] = None) -> None:
+        await self._send(calls.delete_call(id, token))
+
+    async def _page(self, call: Call) -> List[Proxy]:
+        return cast(List[Proxy], (await self._json(call))["proxies"])
+
+    async def _json(self, call: Call) -> Dict[str, Any]:
+        return cast(Dict[str, Any], (await self._send(call)).json())
+
+    async def _send(self, call: Call) -> httpx.Response:
+        call.headers.update(self._headers)
+        for attempt in range(self._retries + 1):
+            try:
+                return calls.check(await self._http.request(call.method, self.url + call.path, **call.arguments()))
+            except httpx.HTTPError as error:
+                raise calls.no_answer(self.url, error) from error
+            except PicpoolError as error:
+                pause = calls.pause_before_again(call, error)
+                if pause is None or attempt == self._retries:
+                    raise
+                await asyncio.sleep(pause)
+        raise AssertionError("not reached")

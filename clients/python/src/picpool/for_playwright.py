@@ -1,0 +1,36 @@
+"""Playwright through the pool.
+
+    with sync_playwright() as playwright, browser_context(playwright.chromium.launch(), rotation) as context:
+        context.new_page().goto("https://example.com/")
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import Any, Dict, Iterator, Optional
+from urllib.parse import unquote, urlsplit
+
+from .rotation import Rotation
+
+
+def proxy_settings(url: str) -> Dict[str, str]:
+    """The URL of a proxy or a gateway as Playwright's ``proxy=`` takes it, with its login apart."""
+    parts = urlsplit(url)
+    host = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else parts.hostname
+    settings = {"server": f"{parts.scheme}://{host}:{parts.port}"}
+    if parts.username is not None:
+        settings["username"] = unquote(parts.username)
+        settings["password"] = unquote(parts.password or "")
+    return settings
+
+
+@contextmanager
+def browser_context(browser: Any, rotation: Rotation, *, target: Optional[str] = None, **options: Any) -> Iterator[Any]:
+    """A browser context behind the next proxy of the rotation, which hears how it did: an exception that leaves the block, such as
+    Playwright's at a page that does not load, counts as its failure."""
+    with rotation.take(target) as lease:
+        context = browser.new_context(proxy=proxy_settings(lease.url), **options)
+        try:
+            yield context
+        finally:
+            context.close()

@@ -1,0 +1,153 @@
+import { strict as assert } from 'node:assert';
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { smoke } from '../../test/support/smoke.ts';
+
+/** What somebody does with picpool from the day of the installation on, in that order. */
+export const STEPS = ['install', 'start', 'main job', 'upgrade', 'remove'] as const;
+export type Step = (typeof STEPS)[number];
+
+/** One way of installing picpool, and how each step is taken there. */
+export interface Channel {
+  name: string;
+  /** Programs that it takes; without them nothing of it is run. */
+  needs: readonly string[];
+  /** A step resolves with what was seen, in a few words. One that is absent makes no sense there. */
+  steps: Partial<Record<Step, () => Promise<string>>>;
+  /** Takes away what the steps have left behind, also where one of them failed. */
+  close(): Promise<void>;
+}
+
+/** Says that this machine cannot take a step, whatever the release is like. */
+export class CannotRun extends Error {}
+
+/** What channels share: the files of a release, and an older release of the same, for upgrades. */
+export interface World {
+  /** The folder of the release. */
+  release: string;
+  /** A folder of the test's own. */
+  scratch: string;
+  version: string;
+  /** The version of the older packages: the same program under a lower number. */
+  older: string;
+}
+
+/** Closed on every machine: no judge and no list is asked, and nothing leaves the machine. */
+const NOWHERE = 'http://127.0.0.1:9/';
+export const SETTINGS = {
+  HOST: '127.0.0.1',
+  PROXY_JUDGES: NOWHERE,
+  PROXY_SOURCES: NOWHERE,
+  PROXY_REFRESH_ON_START: 'false',
+};
+
+/** A picture of one pixel. */
+const PIXEL = Uint8Array.fromBase64('R0lGODlhAQABAIAAAP///wAAACH5BAAAAAAALAAAAAABAAEAAAICRAEAOw==');
+
+/** Runs a program to its end and answers its output. Rejects, with all that it has written, where it fails. */
+export async function run(
+  command: readonly string[],
+  options: { env?: Record<string, string>; cwd?: string } = {},
+) {
+  const child = Bun.spawn([...command], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: options.env ?? process.env,
+    ...(options.cwd !== undefined && { cwd: options.cwd }),
+  });
+  const [stdout, stderr] = await Promise.all([child.stdout.text(), child.stderr.text()]);
+  assert.equal(
+    await child.exited,
+    0,
+    `${command.join(' ')} ended with ${child.exitCode}:\n${stdout}${stderr}`,
+  );
+  return stdout.trim();
+}
+
+export interface Server {
+  url: string;
+  output(): string;
+  /** Ends it as a service manager does; rejects where that is no clean end. */
+  stop(): Promise<void>;
+  /** Ends it, and all that it has started, as Ctrl-C in a terminal does. */
+  interrupt(): Promise<void>;
+}
+
+/** Starts a command that runs the server in the foreground; resolves once it listens. */
+export async function serve(
+  command: readonly string[],
+  options: { env?: Record<string, string>; cwd?: string } = {},
+): Promise<Server> {
+  const [program = '', ...args] = command;
+  const child = spawn(program, args, { stdio: ['ignore', 'pipe', 'pipe'], detached: true, ...options });
+  let output = '';
+  const listening = Promise.withResolvers<string>();
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding('utf8').on('data', (text: string) => {
+      output += text;
+      const url = /listening\s+(\S+)/.exec(output)?.[1];
+      if (url !== undefined) listening.resolve(url);
+    });
+  }
+  child.on('error', listening.reject);
+  child.on('close', () => listening.reject(new Error(`it ended before it listened: ${output}`)));
+  const url = await listening.promise;
+  return {
+    url,
+    output: () => output,
+    async stop() {
+      child.kill('SIGTERM');
+      assert.equal(await exitCode(child), 0, output.slice(-2000));
+    },
+    async interrupt() {
+      process.kill(-(child.pid ?? 0), 'SIGINT');
+      await exitCode(child);
+      await assert.rejects(fetch(url));
+    },
+  };
+}
+
+async function exitCode(child: ChildProcess): Promise<number | null> {
+  if (child.exitCode === null && child.signalCode === null) await once(child, 'exit');
+  return child.exitCode;
+}
+
+/** Everything that a server offers, pictures in every format included. */
+export async function mainJob(url: string, token?: string): Promise<string> {
+  await smoke(url, token);
+  return 'every page, list and format';
+}
+
+/** Uploads a picture that is to be there after the upgrade, and answers the path of its file. */
+export async function keepPicture(url: string): Promise<string> {
+  const answer = await fetch(`${url}/api/upload?format=gif`, { method: 'POST', body: PIXEL });
+  const text = await answer.text();
+  assert.equal(answer.status, 201, text);
+  return new URL(JSON.parse(text).raw_url).pathname;
+}
+
+/** Asserts that the picture is still served. */
+export async function assertKept(url: string, path: string): Promise<void> {
+  const answer = await fetch(`${url}${path}`);
+  assert.deepEqual([answer.status, answer.headers.get('content-type')], [200, 'image/gif']);
+  assert.ok((await answer.bytes()).length > 0);
+}
+
+/** Resolves once the server says that it is ready; rejects after that many seconds. */
+export async function ready(url: string, seconds = 60): Promise<void> {
+  const end = Date.now() + seconds * 1000;
+  for (;;) {
+    const answer = await fetch(`${url}/readyz`).catch(() => null);
+    await answer?.body?.cancel();
+    if (answer?.status === 200) return;
+    assert.ok(Date.now() < end, `${url} is not ready after ${seconds} s`);
+    await Bun.sleep(100);
+  }
+}
+
+/** A port that nobody listens on at the moment. */
+export function freePort(): number {
+  const server = Bun.serve({ hostname: '127.0.0.1', port: 0, fetch: () => new Response() });
+  const { port = 0 } = server;
+  server.stop(true);
+  return port;
+}

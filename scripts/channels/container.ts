@@ -1,0 +1,137 @@
+import { strict as assert } from 'node:assert';
+import { chown, mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import {
+  assertKept,
+  CannotRun,
+  type Channel,
+  freePort,
+  keepPicture,
+  mainJob,
+  ready,
+  run,
+  SETTINGS,
+  type World,
+} from './channel.ts';
+
+/** The user of the image. */
+const USER = 65_532;
+
+/** The container of the release for one processor; one that is not this machine's is run by qemu. */
+export function containerChannel({ release, scratch, version }: World, cpu: 'amd64' | 'arm64'): Channel {
+  const folder = join(scratch, `container-${cpu}`);
+  const data = join(folder, 'data');
+  const storage = [
+    '--storage-driver',
+    'vfs',
+    '--root',
+    join(folder, 'store'),
+    '--runroot',
+    join(folder, 'run'),
+  ];
+  const image = (...command: string[]) => run(['buildah', ...storage, ...command]);
+  const port = freePort();
+  const url = `http://127.0.0.1:${port}`;
+  const emulated = cpu !== (process.arch === 'x64' ? 'amd64' : process.arch);
+  // qemu hands on neither Landlock nor filters of system calls.
+  const settings = {
+    ...SETTINGS,
+    PORT: port,
+    DATA_DIR: '/data',
+    IMAGE_SANDBOX: emulated ? 'auto' : 'require',
+  };
+  const engine = (name: string, ...options: string[]) => [
+    ...[
+      'podman',
+      '--runtime=runc',
+      'run',
+      '--rm',
+      `--name=${name}`,
+      '--network=host',
+      `--user=${USER}:${USER}`,
+      ...options,
+    ],
+    // As compose.simple.yaml has it.
+    ...[
+      '--read-only',
+      '--read-only-tmpfs=false',
+      '--tmpfs=/tmp',
+      '--cap-drop=all',
+      '--security-opt=no-new-privileges',
+    ],
+    ...['--memory=3g', `--volume=${data}:/data`, '--ulimit=nofile=1024:2048', '--ulimit=nproc=1024:1024'],
+    ...Object.entries(settings).map(([key, value]) => `--env=${key}=${value}`),
+  ];
+  let root: string;
+  let kept: string;
+  let running = '';
+  const start = async () => {
+    running = `picpool-${cpu}-${crypto.randomUUID()}`;
+    await run([...engine(running, '--detach'), '--rootfs', root, '/usr/local/bin/picpool']);
+    // An interpreter takes its time for half a million functions.
+    await ready(url, emulated ? 300 : 60);
+  };
+  const stop = async () => {
+    await run(['podman', 'stop', '--time', '40', running]);
+    running = '';
+  };
+
+  return {
+    name: `container, ${cpu}${emulated ? ' by qemu' : ''}`,
+    needs: ['podman', 'buildah', 'runc', ...(emulated ? ['qemu-aarch64-static'] : [])],
+    steps: {
+      async install() {
+        await mkdir(data, { recursive: true });
+        await chown(data, USER, USER);
+        const archive = `oci-archive:${join(release, `picpool-${version}-oci.tar`)}`;
+        const container = await image('from', '--arch', cpu, archive);
+        const config = JSON.parse(await image('inspect', '--type', 'container', container)).OCIv1;
+        assert.deepEqual(
+          [config.architecture, config.config.User, config.config.Entrypoint],
+          [cpu, `${USER}:${USER}`, ['/usr/local/bin/picpool']],
+        );
+        assert.equal(config.config.Labels['org.opencontainers.image.version'], version);
+        root = await image('mount', container);
+        if (emulated) await requireEmulation(root);
+        return 'taken from the OCI archive';
+      },
+      async start() {
+        await start();
+        assert.equal(
+          await run([...engine(`${running}-health`), '--rootfs', root, '/usr/local/bin/picpool', 'health']),
+          '',
+        );
+        return 'no root, no capabilities, nothing to write but the volume';
+      },
+      'main job': async () => {
+        kept = await keepPicture(url);
+        return mainJob(url);
+      },
+      async upgrade() {
+        await stop();
+        await start();
+        await assertKept(url, kept);
+        return 'a new container on the same volume';
+      },
+      async remove() {
+        await stop();
+        await assert.rejects(fetch(url));
+        return 'ends cleanly, the volume stays';
+      },
+    },
+    async close() {
+      if (running !== '') await run(['podman', 'rm', '--force', '--time', '0', running]).catch(() => {});
+      await image('umount', '--all').catch(() => {});
+      await image('rm', '--all').catch(() => {});
+    },
+  };
+}
+
+/** Asks the binary for its version: an emulator that cannot run Bun itself says nothing about picpool. */
+async function requireEmulation(root: string): Promise<void> {
+  await run(['chroot', root, '/usr/local/bin/picpool', '--version']).catch((error: Error) => {
+    if (/Bun has crashed|Exec format error/.test(error.message))
+      throw new CannotRun('Bun crashes in this qemu');
+    throw error;
+  });
+}

@@ -1,0 +1,67 @@
+import { readdirSync } from 'node:fs';
+import { homedir } from 'node:os';
+import { join } from 'node:path';
+import { openDatabase } from '../../adapters/sqlite/database.ts';
+import { createSqliteProxies } from '../../adapters/sqlite/proxies.ts';
+import type { ProxyDraft } from '../../src/proxy/store.ts';
+import { bunRuntime } from '../../src/runtime/bun.ts';
+import { draft } from '../../test/support/records.ts';
+import { output, type Row } from './row.ts';
+
+/** What the helpers for other libraries are tried with, once: they are large. */
+const LIBRARIES = ['requests', 'scrapy', 'playwright'];
+const PACKAGES = ['httpx', 'requests', 'PySocks'];
+
+/** Of the country QQ: one whose port is closed, which looks the better one, and one that works. */
+export async function seedHelpers(folder: string, working: { ip: string; port: number }): Promise<void> {
+  const database = await openDatabase(bunRuntime.openSqlite, join(folder, 'picpool.db'));
+  const fields = (more: Partial<ProxyDraft>) => draft({ protocol: 'http', country: 'QQ', ...more });
+  await createSqliteProxies(database).save([
+    fields({ ip: '127.0.0.1', port: 9, responseMs: 1 }),
+    fields({ ...working, responseMs: 2 }),
+  ]);
+  database.close();
+}
+
+/** The scenario of the Python client on every Python from 3.10 on that is here, each with packages of its own. */
+export function pythonRows(server: { url: string; token: string }, page: string, scratch: string): Row[] {
+  const [newest, ...others] = pythons();
+  if (newest === undefined)
+    return [
+      {
+        name: 'Python 3.10 or later',
+        needs: 'python3',
+        run: () => Promise.reject(new Error('none is here')),
+      },
+    ];
+  const row = (python: string, libraries: readonly string[]): Row => ({
+    name: `Python ${/(\d+\.\d+\.\d+)/.exec(python)?.[1] ?? python}${libraries.length > 1 ? ` with ${libraries.join(', ')}` : ''}`,
+    async run() {
+      const folder = join(scratch, `venv-${crypto.randomUUID()}`);
+      await output([python, '-m', 'venv', folder]);
+      const pip = [join(folder, 'bin/pip'), 'install', '--quiet', '--disable-pip-version-check'];
+      await output([...pip, ...PACKAGES, ...libraries.filter((name) => name !== 'requests')]);
+      const scenario = ['clients/python/tests/scenario.py', server.url, server.token, page, ...libraries];
+      const said = await output([join(folder, 'bin/python'), ...scenario], {
+        PYTHONPATH: 'clients/python/src',
+      });
+      return JSON.parse(said);
+    },
+  });
+  return [row(newest, LIBRARIES), ...others.map((python) => row(python, ['requests']))];
+}
+
+/** Those of pyenv, the newest first, or else the system's own. */
+function pythons(): string[] {
+  const folder = join(homedir(), '.pyenv/versions');
+  let names: string[] = [];
+  try {
+    names = readdirSync(folder);
+  } catch {}
+  const found = names
+    .filter((name) => /^3\.(1[0-9])\./.test(name))
+    .sort((a, b) => Bun.semver.order(b, a))
+    .map((name) => join(folder, name, 'bin/python'));
+  const own = Bun.which('python3');
+  return found.length > 0 || own === null ? found : [own];
+}
