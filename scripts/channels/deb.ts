@@ -12,7 +12,7 @@ import {
   SETTINGS,
   type World,
 } from './channel.ts';
-import { debianRoot } from './debian-root.ts';
+import { debianRoot } from './debian.ts';
 
 /** The Debian package, in a Debian of its own that systemd runs. */
 export function debChannel({ release, scratch, version, older }: World): Channel {

@@ -13,9 +13,10 @@ import {
   SETTINGS,
   type World,
 } from './channel.ts';
+import { debianMirror } from './debian.ts';
 
 /** musl of Debian, in the version that the binary needs or a later one. */
-const MUSL = 'http://deb.debian.org/debian/pool/main/m/musl/musl_1.2.5-3_amd64.deb';
+const MUSL = 'pool/main/m/musl/musl_1.2.5-3_amd64.deb';
 /** A wheel for Alpine, which brings Alpine's libstdc++ and libgcc with it. */
 const WHEEL = 'pyzmq==27.1.0';
 
@@ -79,7 +80,7 @@ export function muslChannel({ release, scratch }: World): Channel {
 
 async function libraries(parts: string, root: string): Promise<void> {
   await mkdir(parts, { recursive: true });
-  await run(['curl', '-fsSL', '-o', join(parts, 'musl.deb'), MUSL]);
+  await run(['curl', '-fsSL', '-o', join(parts, 'musl.deb'), `${await debianMirror()}/${MUSL}`]);
   await run(['dpkg-deb', '--extract', join(parts, 'musl.deb'), join(parts, 'musl')]);
   const from = join(parts, 'musl/usr/lib/x86_64-linux-musl/libc.so');
   const loader = join(root, 'lib/ld-musl-x86_64.so.1');

@@ -11,7 +11,14 @@ export async function debianRoot(): Promise<string> {
   await rm(made, { recursive: true, force: true });
   await mkdir(made, { recursive: true });
   const packages = '--include=libstdc++6,systemd,systemd-sysv,adduser,init-system-helpers';
-  await run(['debootstrap', '--variant=minbase', packages, 'bookworm', made, 'http://deb.debian.org/debian']);
+  await run(['debootstrap', '--variant=minbase', packages, 'bookworm', made, await debianMirror()]);
   await rename(made, folder);
   return folder;
+}
+
+/** Where this machine gets Debian's packages from. */
+export async function debianMirror(): Promise<string> {
+  const all = await run(['apt-get', 'indextargets', '--format', '$(REPO_URI)', 'Created-By: Packages']);
+  const [mirror = ''] = all.split('\n').filter((line) => !line.includes('security'));
+  return mirror.replace(/\/$/, '');
 }
