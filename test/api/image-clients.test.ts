@@ -55,6 +55,18 @@ const post = (
   headers: Record<string, string> = {},
 ) => server.send(path, { method: 'POST', body, headers, from: UPLOADER });
 
+/** What the server says of a picture. */
+async function info(link: string): Promise<{ expires_at: string | null; visibility: string }> {
+  const id = /\/i\/(\w+)/.exec(link)?.[1];
+  return read(await server.send(`/api/info/${id}`));
+}
+
+/** For how long a picture is kept from now on, in seconds. */
+async function lifetime(link: string): Promise<number> {
+  const { expires_at } = await info(link);
+  return (Date.parse(`${expires_at}Z`) - Date.now()) / 1000;
+}
+
 async function status(link: string): Promise<number> {
   return (await server.send(link.replace(/^http:\/\/[^/]+/, ''))).status;
 }
@@ -305,6 +317,26 @@ describe('catbox', () => {
     expect(await Promise.all(links.map(status))).toEqual([404, 404]);
   });
 
+  test('litterbox keeps a file for the time that its client says', async () => {
+    const box = '/catbox/resources/internals/api.php';
+    const sent = (time: string) =>
+      post(
+        box,
+        form([
+          ['reqtype', 'fileupload'],
+          ['time', time],
+          ['fileToUpload', PNG],
+        ]),
+      );
+    const link = (await (await sent('12h')).text()).trim();
+    expect(Math.abs((await lifetime(link)) - 12 * 3600)).toBeLessThan(120);
+    const refused = await sent('5d');
+    expect([refused.status, await refused.text()]).toEqual([
+      400,
+      'The field time must be 1h, 12h, 24h, 72h, but is "5d".\n',
+    ]);
+  });
+
   const wrong: [string, FormData, string][] = [
     ['no file', form([['reqtype', 'fileupload']]), 'The form has no file in the field fileToUpload.'],
     [
@@ -341,6 +373,26 @@ describe('catbox', () => {
 });
 
 describe('0x0', () => {
+  test('keeps a picture as long as expires says, in hours or until a time, and a secret one out of lists', async () => {
+    const sent = async (expires: string) => {
+      const answer = await post(
+        '/0x0',
+        form([
+          ['file', PNG],
+          ['expires', expires],
+          ['secret', ''],
+        ]),
+      );
+      return (await answer.text()).trim();
+    };
+    for (const expires of ['24', String(Date.now() + 24 * 3_600_000)]) {
+      const link = await sent(expires);
+      expect(Math.abs((await lifetime(link)) - 24 * 3600)).toBeLessThan(180);
+      expect((await info(link)).visibility).toBe('unlisted');
+    }
+    expect(await sent('soon')).toBe('The field expires must be hours, or a time to come in ms since 1970.');
+  });
+
   for (const path of ['/0x0', '/0x0/']) {
     test(`answers the link alone at ${path}, which takes the token to delete the picture`, async () => {
       const answer = await post(path, form([['file', PNG]]));
@@ -408,7 +460,7 @@ describe('PicGo', () => {
       200,
       { success: false, message: NOT_AN_IMAGE, msg: NOT_AN_IMAGE, result: [] },
     ]);
-    expect((await json(await server.send('/api/list?per_page=1'))).total).toBe(before);
+    expect((await json(await server.send('/api/stats'))).images).toBe(before);
   });
 
   test('is told to send files, not their paths', async () => {

@@ -120,7 +120,7 @@ export const CLAIMS: readonly Claim[] = [
       ['markdown', 'html', 'bbcode', 'delete_token'].every((name) => typeof field(stdout, name) === 'string'),
   },
   {
-    command: /(catbox\/user\/api\.php|\/0x0)$/,
+    command: /(catbox\/\S+\/api\.php|\/0x0)$/,
     says: 'prints the link alone',
     holds: ({ stdout }) => /^http:\/\/\S+\/i\/\w+\.webp\n?$/.test(stdout),
   },

@@ -2,6 +2,9 @@ import { invalidParameter } from '../../errors.ts';
 import type { Dialect } from '../../http/dialect.ts';
 import { type Client, type ClientRoute, type Fields, type Host, text } from './client.ts';
 
+/** How long litterbox keeps a file, as its clients say. */
+const TIMES = ['1h', '12h', '24h', '72h'];
+
 const spoken: Dialect = { refusal: ({ status, error }) => ({ status, body: `${error}\n` }) };
 const SHAPE = { names: ['fileToUpload'], most: 1, optional: true } as const;
 /** Most files of one request to delete. */
@@ -23,7 +26,26 @@ const api: ClientRoute = {
   },
 };
 
-export const catbox: Client = { name: 'catbox', routes: [api] };
+/** How litterbox, catbox for a while, takes a file. It has no way to delete; what would is in the header all the same. */
+const litterbox: ClientRoute = {
+  method: 'POST',
+  path: '/resources/internals/api.php',
+  limit: 'upload',
+  dialect: spoken,
+  async answer(request, host) {
+    const { shared, fields } = await host.store(request, { shape: SHAPE, optionsOf: withTime });
+    const [stored] = shared;
+    if (stored) return text(stored.links.raw_url, { 'x-delete-token': stored.deleteToken });
+    throw withoutFile(fields);
+  },
+};
+
+export const catbox: Client = { name: 'catbox', routes: [api, litterbox] };
+
+function withTime({ time = '1h', ...fields }: Fields): Record<string, string> {
+  if (TIMES.includes(time)) return { ...fields, expires_in: time };
+  throw invalidParameter('time', `The field time must be ${TIMES.join(', ')}, but is "${time}".`);
+}
 
 async function removeAll(request: Request, host: Host, { files = '', userhash }: Fields): Promise<Response> {
   const names = files.split(/\s+/).filter((name) => name !== '');

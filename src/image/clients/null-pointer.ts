@@ -1,7 +1,7 @@
 import { AppError, invalidParameter } from '../../errors.ts';
 import type { Dialect } from '../../http/dialect.ts';
 import { readFields } from '../upload/form.ts';
-import { type Client, type ClientRoute, text } from './client.ts';
+import { type Client, type ClientRoute, type Fields, text } from './client.ts';
 
 const dialect: Dialect = { refusal: ({ status, error }) => ({ status, body: `${error}\n` }) };
 
@@ -13,7 +13,7 @@ const upload: ClientRoute = {
   dialect,
   async answer(request, host) {
     const shape = { names: ['file'], most: 1, optional: true } as const;
-    const { shared, fields } = await host.store(request, { shape });
+    const { shared, fields } = await host.store(request, { shape, optionsOf });
     const [stored] = shared;
     if (stored) return text(stored.links.raw_url, { 'x-token': stored.deleteToken });
     const asked = ['url', 'shorten'].find((name) => fields[name] !== undefined);
@@ -22,6 +22,28 @@ const upload: ClientRoute = {
       : invalidParameter(asked, 'A URL is not taken here: send the picture itself.');
   },
 };
+
+const HOUR_MS = 3_600_000;
+/** `expires` above this is a time in ms since 1970, as 0x0 has it; else hours. */
+const MOST_HOURS = 1_000_000;
+
+/** `expires` is when the picture ends. `secret` asks for a link that nobody can guess; all are, and such a picture is in no list either. */
+function optionsOf({ expires, secret, ...fields }: Fields): Record<string, string> {
+  const options: Record<string, string> = { ...fields };
+  if (secret !== undefined) options.visibility = 'unlisted';
+  if (expires !== undefined) {
+    const number = Number(expires);
+    const hours = number > MOST_HOURS ? (number - Date.now()) / HOUR_MS : number;
+    if (!(hours > 0)) {
+      throw invalidParameter(
+        'expires',
+        'The field expires must be hours, or a time to come in ms since 1970.',
+      );
+    }
+    options.expires_in = `${Math.ceil(hours * 60)}m`;
+  }
+  return options;
+}
 
 /** What the link of a picture does with a form that has `token` and `delete`. */
 const manage: ClientRoute = {
