@@ -240,6 +240,15 @@ describe.each(['bun', 'deno'] as const)('the image host on %s', (runtime) => {
     expect((await call('DELETE', byToken, forwarded)).status).toBe(200);
   });
 
+  test('who holds the token may change who sees an image', async () => {
+    const { id, delete_token } = await upload(await transparent(), 'seen.png');
+    const answer = await call('PATCH', `/api/image/${id}`, {
+      headers: { 'content-type': 'application/json', 'x-delete-token': delete_token },
+      body: JSON.stringify({ visibility: 'unlisted' }),
+    });
+    expect([answer.status, await answer.json()]).toMatchObject([200, { id, visibility: 'unlisted' }]);
+  });
+
   test('a clean-up removes nothing that was just opened', async () => {
     const image = await upload(await transparent(), 'kept.png');
     expect(await json(await call('POST', '/api/cleanup'))).toMatchObject({

@@ -29,10 +29,17 @@ const WORDS: Record<Kept, RegExp> = { all: /^kept$/, some: /^lost, from/, none: 
 const SYNCED = ['`sqlite:`', '`file:`'];
 const REPLICATED = ['`redis:` with a replica', '`redis:` with a replica, `?wait=1`'];
 const WITH_S3 = '`s3:`';
+/** `postgres-away.test.ts` promotes a replica that confirms; `test/adapters/postgres-forms.test.ts` has the doctor name the risks of the others. */
+const POSTGRES = [
+  '`postgres:`',
+  '`postgres:`, `synchronous_commit off`',
+  '`postgres:` with a replica',
+  '`postgres:` with a replica in `synchronous_standby_names`',
+];
 
 test('every row of the table is held to something here', () => {
   expect([...rows.keys()].sort()).toEqual(
-    [...SYNCED, ...Object.keys(REDIS_SETTINGS), ...REPLICATED, WITH_S3].sort(),
+    [...SYNCED, ...Object.keys(REDIS_SETTINGS), ...REPLICATED, WITH_S3, ...POSTGRES].sort(),
   );
 });
 

@@ -21,7 +21,7 @@ export interface FuzzReport {
 }
 
 const AT_ONCE = 96;
-/** A connection that says nothing for so long is given up: the server waits for more. */
+/** A connection that says nothing for so long, while another one gets its answer, is given up: the server waits for more. */
 const QUIET_MS = 250;
 /** That of a whole case. */
 const MOST_MS = 5000;
@@ -85,7 +85,12 @@ function exchange(url: string, bytes: Buffer): Promise<string> {
     let text = '';
     const socket = connect(Number(port), hostname, () => socket.write(bytes));
     const late = setTimeout(() => socket.destroy(), MOST_MS);
-    socket.setTimeout(QUIET_MS, () => socket.destroy());
+    socket.once('timeout', async () => {
+      // A busy machine is silent, too.
+      await fetch(`${url}/livez`).catch(() => {});
+      socket.destroy();
+    });
+    socket.setTimeout(QUIET_MS);
     socket.on('data', (piece) => {
       // Pages are long, and their beginning says all.
       if (text.length < 100_000) text += piece.toString('latin1');
