@@ -4,6 +4,8 @@
  * `bun bench/postgres.ts copy`: a copy for images alone, over what `TEST_POSTGRES_URL` holds.
  * `bun bench/postgres.ts uploads [turns]`: a 6-megapixel photo, records in Postgres against records in SQLite.
  * `bun bench/postgres.ts hot [seconds]`: 1,000 clients on one image and one page of the list, 4 copies; what Postgres is asked.
+ * `bun bench/postgres.ts failover [kills]`: mixed requests to 4 copies that are killed in turn, while the primary is killed
+ * and its replica promoted.
  */
 import { readFile } from 'node:fs/promises';
 import { loadavg, tmpdir } from 'node:os';
@@ -18,10 +20,13 @@ import type { ProxyQuery, ProxyStore } from '../src/proxy/store.ts';
 import { bunRuntime } from '../src/runtime/bun.ts';
 import { startFleet } from '../test/support/fleet.ts';
 import { photo } from '../test/support/images.ts';
-import { sharedPostgres, startPostgres } from '../test/support/postgres-server.ts';
+import { runMixedLoad } from '../test/support/mixed-load.ts';
+import { sharedPostgres, startPostgres, startPostgresPair } from '../test/support/postgres-server.ts';
+import { createRandom } from '../test/support/random.ts';
 import { draft } from '../test/support/records.ts';
 import { PNG } from '../test/support/running-server.ts';
 import { type ServerProcess, startServer } from '../test/support/server-process.ts';
+import { S3_CREDENTIALS, startS3 } from '../test/support/services.ts';
 
 const QUIET = { PROXY_JUDGES: 'http://127.0.0.1:9/', PROXY_SOURCES: 'file:/dev/null', RATE_LIMITS: 'off' };
 const median = (numbers: number[]) => numbers.toSorted((a, b) => a - b)[numbers.length >> 1] ?? 0;
@@ -185,9 +190,32 @@ async function hot(seconds: number): Promise<void> {
   await postgres.stop();
 }
 
+async function failover(kills: number): Promise<void> {
+  const pair = await startPostgresPair();
+  const s3 = await startS3();
+  const env = {
+    ...QUIET,
+    METADATA_URL: pair.url,
+    BLOBS_URL: s3.url,
+    AWS_ACCESS_KEY_ID: S3_CREDENTIALS.accessKeyId,
+    AWS_SECRET_ACCESS_KEY: S3_CREDENTIALS.secretAccessKey,
+  };
+  const fleet = await startFleet(Array<'bun'>(4).fill('bun'), () => env);
+  const options = { concurrency: 8, clients: 8, kills, uploadsBetween: 60, random: createRandom(20_260_101) };
+  const load = runMixedLoad(fleet, options);
+  await Bun.sleep(15_000);
+  await pair.primary.kill();
+  await Bun.sleep(3000);
+  await pair.promote();
+  console.log(await load);
+  await fleet.stop();
+  await Promise.all([pair.stop(), s3.stop()]);
+}
+
 const [what = 'pool', first] = process.argv.slice(2);
 if (what === 'copy') await copy();
 else if (what === 'uploads') await uploads(Number(first ?? 15));
+else if (what === 'failover') await failover(Number(first ?? 4));
 else if (what === 'hot') await hot(Number(first ?? 10));
 else await pool(Number(first ?? 200_000));
 console.log(`load of the machine: ${loadavg()[0]?.toFixed(1)}`);
