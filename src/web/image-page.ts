@@ -43,15 +43,11 @@ export function imagePage(site: Site, image: ImagePage): string {
 <div class="picture-side">
 <h1>${filename}</h1>
 ${facts(image)}
-<p class="actions">
-<a class="button" href="${path}?download=1">${icon('download')}Download</a>
-<a class="button quiet danger" href="${basePath}/i/${id}/delete" data-delete="${id}"${!image.deletable && html` hidden`}>${icon('trash')}Delete</a>${
-    image.visibility === 'protected' &&
-    html`
-<button class="quiet" form="lock">${icon('lock')}Lock again</button>`
-  }
-</p>
-${image.visibility === 'protected' && html`<form id="lock" method="post" action="${basePath}/i/${id}/lock"></form>`}
+${actions(
+  image,
+  html`<a class="button" href="${path}?download=1">${icon('download')}Download</a>
+`,
+)}
 <section aria-labelledby="share">
 <h2 id="share">Share</h2>
 ${[
@@ -117,4 +113,17 @@ function preview({ filename, mediaType, width, height, links, oembed }: ImagePag
 <meta name="twitter:title" content="${filename}">
 <meta name="twitter:image" content="${links.raw_url}">
 <meta name="twitter:image:alt" content="${filename}">`;
+}
+
+/** What a visitor may do with an image: what stands first, deletion, and locking a protected one again. */
+export function actions({ basePath, id, deletable, visibility }: ImagePage, first: Html | null = null): Html {
+  const isProtected = visibility === 'protected';
+  return html`<p class="actions">
+${first}<a class="button quiet danger" href="${basePath}/i/${id}/delete" data-delete="${id}"${!deletable && html` hidden`}>${icon('trash')}Delete</a>${
+    isProtected &&
+    html`
+<button class="quiet" form="lock">${icon('lock')}Lock again</button>`
+  }
+</p>
+${isProtected && html`<form id="lock" method="post" action="${basePath}/i/${id}/lock"></form>`}`;
 }

@@ -1,6 +1,6 @@
 import { html } from './html.ts';
 import { icon } from './icons.ts';
-import { created, facts, type ImagePage } from './image-page.ts';
+import { actions, created, facts, type ImagePage } from './image-page.ts';
 import type { Site } from './site.ts';
 import { snippet } from './snippet.ts';
 import { counted } from './words.ts';
@@ -27,14 +27,7 @@ export function limitedPage(site: Site, image: LimitedPage): string {
 <div class="picture-side">
 <h1>${filename}</h1>
 ${facts(image)}
-<p class="actions">
-<a class="button quiet danger" href="${basePath}/i/${id}/delete" data-delete="${id}"${!image.deletable && html` hidden`}>${icon('trash')}Delete</a>${
-      image.visibility === 'protected' &&
-      html`
-<button class="quiet" form="lock">${icon('lock')}Lock again</button>`
-    }
-</p>
-${image.visibility === 'protected' && html`<form id="lock" method="post" action="${basePath}/i/${id}/lock"></form>`}
+${actions(image)}
 <section aria-labelledby="share">
 <h2 id="share">Share</h2>
 ${snippet('copy-page', 'Page', links.url)}</section>

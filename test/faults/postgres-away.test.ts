@@ -5,32 +5,16 @@ import { createPostgresImages } from '../../adapters/postgres/images.ts';
 import { migrate } from '../../adapters/postgres/migrate.ts';
 import { createReadsElsewhere, withListElsewhere } from '../../adapters/postgres/read-elsewhere.ts';
 import type { ImageStore } from '../../src/image/store.ts';
-import { json } from '../support/json.ts';
 import { withSchema } from '../support/postgres.ts';
 import { type PostgresPair, startPostgresPair } from '../support/postgres-server.ts';
+import { QUIET, upload } from '../support/quiet-server.ts';
 import { image } from '../support/records.ts';
-import { PNG } from '../support/running-server.ts';
-import { type ServerProcess, startServer } from '../support/server-process.ts';
+import { startServer } from '../support/server-process.ts';
 import { until } from '../support/services.ts';
 
 // That Postgres is away or hangs takes longer: see `test/faults/whole/postgres-away.ts`.
 
 setDefaultTimeout(120_000);
-
-const QUIET = {
-  PROXY_JUDGES: 'http://127.0.0.1:9/',
-  PROXY_SOURCES: 'file:/dev/null',
-  IMAGE_WORKERS: '1',
-  RATE_LIMITS: 'off',
-};
-
-async function upload({
-  url,
-}: ServerProcess): Promise<{ status: number; id: string; retryAfter: string | null }> {
-  const answer = await fetch(`${url}/api/upload`, { method: 'POST', body: PNG });
-  const { id = '' } = await json<{ id?: string }>(answer);
-  return { status: answer.status, id, retryAfter: answer.headers.get('retry-after') };
-}
 
 let pair: PostgresPair;
 beforeAll(async () => {

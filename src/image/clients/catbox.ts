@@ -1,11 +1,9 @@
 import { invalidParameter } from '../../errors.ts';
-import type { Dialect } from '../../http/dialect.ts';
-import { type Client, type ClientRoute, type Fields, type Host, text } from './client.ts';
+import { type Client, type ClientRoute, type Fields, type Host, plainRefusal, text } from './client.ts';
 
 /** How long litterbox keeps a file, as its clients say. */
 const TIMES = ['1h', '12h', '24h', '72h'];
 
-const spoken: Dialect = { refusal: ({ status, error }) => ({ status, body: `${error}\n` }) };
 const SHAPE = { names: ['fileToUpload'], most: 1, optional: true } as const;
 /** Most files of one request to delete. */
 const MOST_DELETED = 20;
@@ -15,7 +13,7 @@ const api: ClientRoute = {
   method: 'POST',
   path: '/user/api.php',
   limit: 'upload',
-  dialect: { ...spoken, tokenInBody: true },
+  dialect: { ...plainRefusal, tokenInBody: true },
   async answer(request, host) {
     const judge = ({ userhash }: Fields) => host.judgeToken(request, userhash || null);
     const { shared, fields } = await host.store(request, { shape: SHAPE, judge });
@@ -31,7 +29,7 @@ const litterbox: ClientRoute = {
   method: 'POST',
   path: '/resources/internals/api.php',
   limit: 'upload',
-  dialect: spoken,
+  dialect: plainRefusal,
   async answer(request, host) {
     const { shared, fields } = await host.store(request, { shape: SHAPE, optionsOf: withTime });
     const [stored] = shared;

@@ -59,6 +59,11 @@ export function json(body: object): Response {
   return Response.json(body, { headers: { 'cache-control': 'no-store' } });
 }
 
+/** Refusals for clients that show the body of an answer, whatever its status. */
+export const plainRefusal: Dialect = {
+  refusal: ({ status, error }) => ({ status, body: `${error}\n` }),
+};
+
 /** A line of text, for clients that show what they get; what deletes the image is in a header. */
 export function text(line: string, headers: Record<string, string> = {}): Response {
   return new Response(`${line}\n`, {

@@ -1,16 +1,13 @@
 import { AppError, invalidParameter } from '../../errors.ts';
-import type { Dialect } from '../../http/dialect.ts';
 import { readFields } from '../upload/form.ts';
-import { type Client, type ClientRoute, type Fields, text } from './client.ts';
-
-const dialect: Dialect = { refusal: ({ status, error }) => ({ status, body: `${error}\n` }) };
+import { type Client, type ClientRoute, type Fields, plainRefusal, text } from './client.ts';
 
 /** How 0x0 (The Null Pointer) takes a file: the answer is the link, and `X-Token` is what manages it. */
 const upload: ClientRoute = {
   method: 'POST',
   path: '',
   limit: 'upload',
-  dialect,
+  dialect: plainRefusal,
   async answer(request, host) {
     const shape = { names: ['file'], most: 1, optional: true } as const;
     const { shared, fields } = await host.store(request, { shape, optionsOf });
@@ -50,7 +47,7 @@ const manage: ClientRoute = {
   method: 'POST',
   path: '/:rest',
   limit: 'write',
-  dialect,
+  dialect: plainRefusal,
   async answer(request, host, file) {
     const { token, delete: asked } = await readFields(request);
     if (asked === undefined)

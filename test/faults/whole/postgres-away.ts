@@ -5,28 +5,13 @@ import { bunRuntime } from '../../../src/runtime/bun.ts';
 import { json } from '../../support/json.ts';
 import { withSchema } from '../../support/postgres.ts';
 import { startPostgres } from '../../support/postgres-server.ts';
+import { QUIET, upload } from '../../support/quiet-server.ts';
 import { drafts } from '../../support/records.ts';
 import { startRelay } from '../../support/relay.ts';
-import { PNG } from '../../support/running-server.ts';
 import { type ServerProcess, startServer } from '../../support/server-process.ts';
 import { until } from '../../support/services.ts';
 
 setDefaultTimeout(120_000);
-
-const QUIET = {
-  PROXY_JUDGES: 'http://127.0.0.1:9/',
-  PROXY_SOURCES: 'file:/dev/null',
-  IMAGE_WORKERS: '1',
-  RATE_LIMITS: 'off',
-};
-
-async function upload({
-  url,
-}: ServerProcess): Promise<{ status: number; id: string; retryAfter: string | null }> {
-  const answer = await fetch(`${url}/api/upload`, { method: 'POST', body: PNG });
-  const { id = '' } = await json<{ id?: string }>(answer);
-  return { status: answer.status, id, retryAfter: answer.headers.get('retry-after') };
-}
 
 const isReady = async ({ url }: ServerProcess) => (await fetch(`${url}/readyz`)).status === 200;
 
