@@ -22,7 +22,8 @@ export interface WriteOriginOptions {
 
 /**
  * Programs send neither header and pass. So do our own pages and origins that the operator has let in. Origins of programs
- * that are made of pages (`app://`, browser extensions) may upload.
+ * that are made of pages (`app://`, browser extensions) may upload, and so may a person who shares a file from the menu of
+ * the system, which browsers send for no page at all.
  */
 export function createWriteOrigin({ publicUrl, allowedHosts, isLetIn }: WriteOriginOptions): WriteOrigin {
   const own = publicUrl === undefined ? null : new URL(publicUrl).origin;
@@ -36,6 +37,7 @@ export function createWriteOrigin({ publicUrl, allowedHosts, isLetIn }: WriteOri
       }
       if (origin !== null && isOfProgram(origin)) return isUpload ? null : foreign(origin);
       if (headers.get('sec-fetch-site') === 'cross-site') return foreign(origin);
+      if (origin === 'null' && headers.get('sec-fetch-site') === 'none' && isUpload) return null;
       if (origin === null) return null;
       const host = hostOf(origin, reachedAt);
       if (host === null) return foreign(origin);

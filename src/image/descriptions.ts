@@ -201,6 +201,16 @@ export const details = {
     errors: [400, 401, 403, 404, 413],
   }),
 
+  qrCode: describe({
+    id: 'getImageQrCode',
+    tag,
+    summary: 'A QR code of the link to the page of an image',
+    answers: {
+      200: { description: 'Black on white.', content: { 'image/svg+xml': { schema: text } } },
+    },
+    errors: [404, 410],
+  }),
+
   lock: describe({
     id: 'lockImage',
     tag,

@@ -3,6 +3,7 @@ import { AppError } from '../errors.ts';
 import { policy } from '../http/policy.ts';
 import { readJson } from '../http/read-json.ts';
 import type { ContextOf } from '../http/request-context.ts';
+import { qrSvg } from '../lib/qr-code.ts';
 import { coerce } from '../lib/schema.ts';
 import type { Site } from '../web/site.ts';
 import { deleterOf, tokenOf } from './access/deleter.ts';
@@ -15,6 +16,7 @@ import { nullPointerAtLink } from './clients/null-pointer.ts';
 import { sharexUploader } from './clients/sharex.ts';
 import { parseCursor } from './cursor.ts';
 import { details } from './descriptions.ts';
+import { pageUrl } from './links.ts';
 import { createPages } from './pages.ts';
 import { DEFAULT_PER_PAGE, listQuery, MAX_PER_PAGE, searchQuery } from './schemas.ts';
 import {
@@ -91,6 +93,13 @@ export function imageRoutes(options: ImageRoutesOptions) {
     });
     const view = listView(baseOf(request), found, { page, perPage, ...(q !== undefined && { query: q }) });
     return Response.json(view, { headers: { 'cache-control': 'no-cache' } });
+  }
+
+  async function qrCode(request: Request, id: string): Promise<Response> {
+    await service.find(id);
+    return new Response(qrSvg(pageUrl(baseOf(request), id)), {
+      headers: { 'content-type': 'image/svg+xml', 'cache-control': 'private, max-age=3600' },
+    });
   }
 
   async function file(request: Request, name: string, errorHeaders: ErrorHeaders): Promise<Response> {
@@ -187,6 +196,7 @@ export function imageRoutes(options: ImageRoutesOptions) {
         ...policy({ dialect: (request) => linkClient(request)?.dialect ?? null }),
       },
     )
+    .get('/i/:file/qr.svg', ({ request, params }) => qrCode(request, params.file), { detail: details.qrCode })
     .post('/i/:file/lock', ({ request, params }) => pages.lock(request, contextOf(request), params.file), {
       parse: 'none',
       detail: details.lock,

@@ -1,5 +1,6 @@
 import { type TObject, type TProperties, Type } from '@sinclair/typebox';
 import { oneOf } from '../lib/schema.ts';
+import { PRIVATE_PARTS } from './codec/private-parts.ts';
 import { WARNING_CODES } from './codec/warnings.ts';
 import { CURSOR_PATTERN } from './cursor.ts';
 import { FORMATS, VISIBILITIES } from './image.ts';
@@ -132,6 +133,10 @@ export const uploadAnswer = answer(
     ),
     delete_token: Type.String({ description: 'Deletes the image from any address; shown only here.' }),
     delete_url: Type.String({ description: 'Page that asks for confirmation and deletes the image.' }),
+    removed: Type.Array(oneOf(PRIVATE_PARTS), {
+      description:
+        'What its metadata told and is not stored: `location`, where it was taken; `metadata`, anything. Empty with `strip_exif=false`.',
+    }),
     warnings: Type.Array(
       Type.Object({
         code: oneOf(WARNING_CODES, { description: 'For programs.' }),
@@ -146,6 +151,7 @@ export const uploadAnswer = answer(
     ...exampleLinks,
     delete_token: exampleToken,
     delete_url: `${exampleLinks.url}/delete?token=${exampleToken}`,
+    removed: ['location', 'metadata'],
     warnings: [],
   },
 );

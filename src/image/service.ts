@@ -19,6 +19,7 @@ import { audienceOf, isOver } from './audience.ts';
 import type { Shape } from './blob-keys.ts';
 import { type ChangeWish, changeOf } from './change.ts';
 import type { Codec } from './codec/codec.ts';
+import type { PrivatePart } from './codec/private-parts.ts';
 import type { Warning } from './codec/warnings.ts';
 import { createDeleteToken, createId, ID_PATTERN, type RandomBytes } from './ids.ts';
 import { EXTENSIONS, type ImageRecord, type UploadOptions } from './image.ts';
@@ -78,6 +79,8 @@ export interface Uploaded {
   image: ImageRecord;
   /** Known to nobody else: only its hash is stored. */
   deleteToken: string;
+  /** What its metadata told that is not stored. */
+  removed: readonly PrivatePart[];
   /** What the conversion has lost. */
   warnings: readonly Warning[];
   /** True: nobody sees it until the administrator has. */
@@ -254,7 +257,7 @@ export async function createImageService(options: ImageServiceOptions): Promise<
       const id = await freshId();
       const output = join(folder, `${id}.out`);
       try {
-        const { format, width, height, frames, size, hash, look, warnings } = await codec.convert(
+        const { format, width, height, frames, size, hash, look, removed, warnings } = await codec.convert(
           {
             input: path,
             output,
@@ -286,12 +289,12 @@ export async function createImageService(options: ImageServiceOptions): Promise<
         };
         await options.mayStore?.(hash, look?.phash);
         if (await options.holdBack?.(image, output, payer))
-          return { image, deleteToken, warnings, inReview: true };
+          return { image, deleteToken, removed, warnings, inReview: true };
         const release = await options.quota?.reserve(size);
         await files.store(image, output).finally(release);
         log('info', 'image stored', () => ({ id, format, size, hash, source, peer }));
         options.onEvent?.({ type: 'stored', image });
-        return { image, deleteToken, warnings };
+        return { image, deleteToken, removed, warnings };
       } finally {
         await rm(output, { force: true });
       }

@@ -43,7 +43,7 @@ function audience(image: ImageRecord) {
 /** The answer to an upload. `base`: scheme, host and base path. */
 export function uploadView(
   base: string,
-  { image, deleteToken, warnings, inReview }: Uploaded,
+  { image, deleteToken, removed, warnings, inReview }: Uploaded,
 ): Static<typeof uploadAnswer.schema> {
   return {
     success: true,
@@ -53,6 +53,7 @@ export function uploadView(
     ...(inReview && { review: true as const }),
     delete_token: deleteToken,
     delete_url: deleteUrl(base, image.id, deleteToken),
+    removed: [...removed],
     warnings: warnings.map(({ code, message }) => ({ code, message })),
   };
 }

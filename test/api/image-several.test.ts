@@ -73,7 +73,7 @@ describe('a form with several files', () => {
       code: 'not_an_image',
       details: [
         { field: 'image[0]', message: expect.stringContaining('no known picture format') },
-        { field: 'image[1]', message: 'No image was sent.' },
+        { field: 'image[1]', message: 'The file is empty: it has 0 bytes.' },
       ],
     });
   });

@@ -9,7 +9,7 @@ import {
   startImageHost,
   type UploadAnswer,
 } from '../support/image-host.ts';
-import { animation, quarters } from '../support/images.ts';
+import { animation, privatePhoto, quarters } from '../support/images.ts';
 import { json } from '../support/json.ts';
 
 let bench: CodecBench;
@@ -118,6 +118,28 @@ describe('an upload', () => {
     expect(await host.upload(gif, 'format=jpeg')).toMatchObject({
       warnings: [{ code: 'frames_dropped', message: expect.stringContaining('3 frames') }],
     });
+  });
+
+  test('tells what of its owner was in the file and is not stored', async () => {
+    const removed = async (file: Uint8Array, query = '') =>
+      (await host.upload(new Uint8Array(file), query)).removed;
+    for (const format of ['jpeg', 'png', 'webp', 'avif'] as const) {
+      expect(await removed(await privatePhoto(format))).toEqual(['location', 'metadata']);
+    }
+    const nameless = await quarters()
+      .withExif({ IFD0: { Make: 'Camera' } })
+      .jpeg()
+      .toBuffer();
+    expect(await removed(nameless)).toEqual(['metadata']);
+    expect(await removed(await privatePhoto('jpeg'), 'strip_exif=false')).toEqual([]);
+    expect(await removed(png)).toEqual([]);
+  });
+
+  test('of no bytes is called empty where it has a name, and missing where it has none', async () => {
+    const refusal = async (name: string) =>
+      json<{ error: string }>(await host.send('/api/upload', form({}, new Uint8Array(), name)));
+    expect((await refusal('empty.png')).error).toBe('The file is empty: it has 0 bytes.');
+    expect((await refusal('')).error).toBe('No image was sent.');
   });
 
   test('whose content type lies is judged by its bytes', async () => {

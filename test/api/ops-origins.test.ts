@@ -206,6 +206,17 @@ describe('a page of another site', () => {
     }
   });
 
+  test('may be none, where a person shares a file from the menu of the system', async () => {
+    const shared = { origin: 'null', 'sec-fetch-site': 'none' };
+    const hidden = { origin: 'null', 'sec-fetch-site': 'cross-site' };
+    const status = async (path: string, method: string, headers: Record<string, string>) =>
+      (await server.send(path, { method, headers, body: PNG })).status;
+    expect(await status('/api/upload', 'POST', shared)).toBe(201);
+    expect(await status('/api/upload', 'POST', hidden)).toBe(403);
+    expect(await status('/api/upload', 'POST', { origin: 'null' })).toBe(403);
+    expect(await status('/api/cleanup', 'POST', shared)).toBe(403);
+  });
+
   test('is told from our own by the host where no PUBLIC_URL is set, with TLS in front or not', async () => {
     await withServer({ SERVICES: 'image' }, async ({ url, send }) => {
       const upload = async (origin: string) =>

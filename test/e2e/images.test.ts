@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import sharp from 'sharp';
+import { qrSvg } from '../../src/lib/qr-code.ts';
 import { type Contract, loadContract } from '../support/contract.ts';
 import type { UploadAnswer } from '../support/image-host.ts';
 import { animation, privatePhoto, QUARTERS, quarterColours, SECRET, transparent } from '../support/images.ts';
@@ -195,6 +196,14 @@ describe.each(['bun', 'deno'] as const)('the image host on %s', (runtime) => {
       303,
       expect.stringContaining('Max-Age=0'),
     ]);
+  });
+
+  test('the QR code of an image holds the link to its page', async () => {
+    const image = await upload(await transparent(), 'x.png');
+    const answer = await call('GET', `${image.url}/qr.svg`);
+    expect([answer.status, answer.headers.get('content-type')]).toEqual([200, 'image/svg+xml']);
+    expect(await answer.text()).toBe(qrSvg(image.url));
+    expect((await call('GET', image.url.replace(/\w+$/, 'AAAAAAAAAAAA/qr.svg'))).status).toBe(404);
   });
 
   test('an image is found by any part of its name, and listed newest first', async () => {

@@ -163,6 +163,7 @@ export async function startImageHost({ codec, basePath = '', adminToken, change 
 export type ImageHost = Awaited<ReturnType<typeof startImageHost>>;
 
 export interface UploadAnswer {
+  removed: string[];
   success: boolean;
   id: string;
   url: string;

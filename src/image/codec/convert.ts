@@ -10,6 +10,7 @@ import { jpegWithGainMap } from './gain-map.ts';
 import { lookOf, type Pixels } from './look.ts';
 import { lossesOf } from './losses.ts';
 import { inOnePass, pixelsOf, smallPixelsOf } from './pixels.ts';
+import { privatePartsOf } from './private-parts.ts';
 import type { Converted, ConvertJob, InputLimits } from './protocol.ts';
 import { loadSharp, type Metadata, type Sharp, type SharpConstructor } from './sharp.ts';
 import { decoding, INPUT, openSource, type Source } from './source.ts';
@@ -65,6 +66,7 @@ export async function convert(job: ConvertJob, limits: InputLimits): Promise<Con
     size: data.length,
     hash: createHash('sha256').update(data).digest('hex'),
     look: job.look ? lookOf(made.pixels ?? (await smallPixelsOf(source, sharp))) : null,
+    removed: job.stripExif ? privatePartsOf(source.header) : [],
     warnings: lossesOf({
       ...source,
       ...made,

@@ -1,6 +1,7 @@
 import { type Static, Type } from '@sinclair/typebox';
 import { FORMATS, type Format } from '../image.ts';
 import type { Look } from './look.ts';
+import { PRIVATE_PARTS, type PrivatePart } from './private-parts.ts';
 import { WARNING_CODES, type Warning } from './warnings.ts';
 
 /** One conversion. Paths are absolute; the codec creates `output` and removes it when the conversion fails. */
@@ -54,6 +55,9 @@ const Converted = Type.Object({
       phash: Type.Union([Type.Null(), Type.String({ pattern: '^[0-9a-f]{16}$' })]),
     }),
   ]),
+  removed: Type.Array(Type.Enum(Object.fromEntries(PRIVATE_PARTS.map((part) => [part, part]))), {
+    maxItems: PRIVATE_PARTS.length,
+  }),
   warnings: Type.Array(
     Type.Object({
       code: Type.Enum(Object.fromEntries(WARNING_CODES.map((code) => [code, code]))),
@@ -105,6 +109,8 @@ export interface Converted {
   hash: string;
   /** Where it was asked for. */
   look: Look | null;
+  /** What its metadata told, where they were to be removed. */
+  removed: PrivatePart[];
   /** What was lost on the way. */
   warnings: Warning[];
 }

@@ -51,7 +51,7 @@ type Options = ReturnType<typeof parseUploadOptions>;
 export function createIntake({ service, contextOf, countUpload, fromUrl }: IntakeOptions): Intake {
   async function storeOne(file: ReceivedFile, options: Options, from: Uploader, signal: AbortSignal) {
     const { filename, ...wanted } = options;
-    if (file.size === 0) throw noImage('image');
+    if (file.size === 0) throw noImage('image', file.filename);
     const named = (filename && cleanFilename(filename)) || file.filename;
     return service.upload({ ...file, filename: named }, wanted, from, signal);
   }

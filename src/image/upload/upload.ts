@@ -72,7 +72,7 @@ export async function receiveUpload(
     const { files, fields } = isForm
       ? await readForm(body, { contentType, shape, maxBytes: sentBytes, store, beforePicture })
       : await readWithoutParts(body, shape.base64 === true && ENCODED.test(contentType), shape, store);
-    if (files.length === 1 && files[0]?.stored.size === 0) throw noImage(shape.names[0]);
+    if (files.length === 1 && files[0]?.stored.size === 0) throw noImage(shape.names[0], files[0].filename);
     const cleaned = files.map(({ filename, stored }) => ({
       ...stored,
       filename: filename === null ? null : cleanFilename(filename),
@@ -125,7 +125,8 @@ function createStore({ folder, maxBytes, shape }: StoreOptions): { paths: readon
   return { paths, store };
 }
 
-/** The file has no bytes. */
-export function noImage(field: string): AppError {
-  return invalidParameter(field, 'No image was sent.');
+/** The file has no bytes. A form whose field was left empty sends one without a name. */
+export function noImage(field: string, filename: string | null): AppError {
+  const isNamed = filename !== null && filename !== '';
+  return invalidParameter(field, isNamed ? 'The file is empty: it has 0 bytes.' : 'No image was sent.');
 }
