@@ -121,10 +121,16 @@ const looks: Migration = (table) => [
   `ALTER TABLE ${table('images')} ADD COLUMN thumbhash text, ADD COLUMN phash text`,
 ];
 
+/** The latest checks of proxies; of those that were known before, none is remembered. */
+const recentChecks: Migration = (table) => [
+  `ALTER TABLE ${table('proxies')} ADD COLUMN recent bigint NOT NULL DEFAULT 1`,
+];
+
 /** Every step there ever was, oldest first. */
 export const migrations: readonly Migration[] = [
   (table) => [...shared(table), ...proxies(table), ...images(table)],
   looks,
+  recentChecks,
 ];
 
 /** The oldest program, by the number of steps that it knows, that may use tables which this one has brought forward. */

@@ -196,6 +196,9 @@ const looks: Migration = [
   `ALTER TABLE images ADD COLUMN phash TEXT`,
 ];
 
+/** The latest checks of proxies; of those that were known before, none is remembered. */
+const recentChecks: Migration = [`ALTER TABLE proxies ADD COLUMN recent INTEGER NOT NULL DEFAULT 1`];
+
 /** Every step there ever was, oldest first. */
 export const migrations: readonly Migration[] = [
   [...proxies, ...images, ...state],
@@ -208,4 +211,5 @@ export const migrations: readonly Migration[] = [
   logins,
   imageEnds,
   looks,
+  recentChecks,
 ];

@@ -21,6 +21,7 @@ export const proxyExample = {
   last_alive: '2026-01-31 08:05:09',
   error: null,
   login: null,
+  recent_checks: '111111111111110111111111111111',
 };
 
 export const jobExample = {

@@ -30,4 +30,5 @@ export const PROXY_FIELDS: FieldsOf<ProxyDraft> = {
   tampering: { kind: 'text', nullable: true },
   reports: { kind: 'text', nullable: true },
   login: { kind: 'text', nullable: true },
+  recent: { kind: 'integer', added: 1 },
 };

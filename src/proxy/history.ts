@@ -70,7 +70,22 @@ export function observe(
     reports: record?.reports ?? null,
     // That of a known proxy changes with its list, not with a check, which may have begun before.
     login: record ? record.login : (endpoint.login ?? null),
+    recent: withCheck(record?.recent ?? NO_CHECKS, passed),
   };
+}
+
+/** `recent` before the first check. */
+const NO_CHECKS = 1;
+/** As many results as fit into a number of 31 bits behind the leading 1. */
+const RECENT_CHECKS = 30;
+
+function withCheck(recent: number, passed: boolean): number {
+  return Number.parseInt(`1${(recentChecks(recent) + (passed ? '1' : '0')).slice(-RECENT_CHECKS)}`, 2);
+}
+
+/** Up to 30 latest checks, oldest first: `1` passed, `0` failed. */
+export function recentChecks(recent: number): string {
+  return recent.toString(2).slice(1);
 }
 
 function uptimeAfter(

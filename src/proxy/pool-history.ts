@@ -10,17 +10,20 @@ export interface PoolSample {
   total: number;
 }
 
-/** How the pool has grown and shrunk over the last two days. */
+/** How the pool has grown and shrunk. */
 export interface PoolHistory {
   /** Notes the size of the pool, unless this, or another copy of the server, has done so within ten minutes. */
   note(): Promise<void>;
-  /** Oldest first, none older than two days. */
+  /** Of the last two days, one for each ten minutes, oldest first. */
   samples(): Promise<PoolSample[]>;
+  /** Of the last 30 days, one for each hour, oldest first. */
+  hourly(): Promise<PoolSample[]>;
 }
 
-const KEY = 'proxy:history';
-const GAP_MS = 10 * 60_000;
-const SPAN_MS = 48 * 3_600_000;
+const HOUR_MS = 3_600_000;
+const FINE = { key: 'proxy:history', gapMs: HOUR_MS / 6, spanMs: 48 * HOUR_MS };
+const COARSE = { key: 'proxy:history:hours', gapMs: HOUR_MS, spanMs: 30 * 24 * HOUR_MS };
+type Series = typeof FINE;
 
 export interface PoolHistoryOptions {
   store: Pick<ProxyStore, 'summary'>;
@@ -28,23 +31,39 @@ export interface PoolHistoryOptions {
   clock: Pick<Clock, 'now'>;
 }
 
-/** 288 samples of 40 bytes under one key: the whole is read and written, which is rare and small. */
+/** 288 and 720 samples of 45 bytes under two keys: each is read and written as a whole, which is rare and small. */
 export function createPoolHistory({ store, state, clock }: PoolHistoryOptions): PoolHistory {
-  async function samples(): Promise<PoolSample[]> {
-    const text = await state.get(KEY);
+  async function read({ key, spanMs }: Series): Promise<PoolSample[]> {
+    const text = await state.get(key);
     const stored = text === null ? [] : (JSON.parse(text) as PoolSample[]);
-    return stored.filter(({ at }) => clock.now() - at < SPAN_MS);
+    return stored.filter(({ at }) => clock.now() - at < spanMs);
+  }
+
+  // Slots of the clock and not gaps: samples of a timer that is late now and then do not drift apart.
+  const slotOf = ({ gapMs }: Series, at: number) => Math.floor(at / gapMs);
+
+  /** The first sample of each slot. */
+  function thinned(series: Series, samples: readonly PoolSample[]): PoolSample[] {
+    return samples.filter(
+      ({ at }, index) => slotOf(series, samples[index - 1]?.at ?? 0) !== slotOf(series, at),
+    );
   }
 
   return {
-    samples,
+    samples: () => read(FINE),
+    hourly: () => read(COARSE),
     async note() {
-      const known = await samples();
+      const known = await read(FINE);
       const last = known.at(-1);
-      // Slots of the clock and not gaps: samples of a timer that is late now and then do not drift apart.
-      if (last && Math.floor(last.at / GAP_MS) >= Math.floor(clock.now() / GAP_MS)) return;
+      if (last && slotOf(FINE, last.at) >= slotOf(FINE, clock.now())) return;
       const { alive, total } = await store.summary();
-      await state.set(KEY, JSON.stringify([...known, { at: clock.now(), alive, total }]));
+      const samples = [...known, { at: clock.now(), alive, total }];
+      await state.set(FINE.key, JSON.stringify(samples));
+      const hours = await read(COARSE);
+      const lastHour = hours.at(-1)?.at ?? 0;
+      const newer = samples.filter(({ at }) => slotOf(COARSE, at) > slotOf(COARSE, lastHour));
+      if (newer.length > 0)
+        await state.set(COARSE.key, JSON.stringify([...hours, ...thinned(COARSE, newer)]));
     },
   };
 }

@@ -81,6 +81,8 @@ export interface ProxyRecord extends Endpoint {
   reports: string | null;
   /** What it asks its users for, where the operator's own list says it. For nobody else's eyes. */
   login: Login | null;
+  /** The results of the latest checks, as bits behind a leading 1, the newest last; see `recentChecks`. */
+  recent: number;
 }
 
 const MEMORY_MS = 24 * 3_600_000;

@@ -1,5 +1,5 @@
 import { AppError } from '../errors.ts';
-import type { CountryCount } from './country-counts.ts';
+import type { Census } from './census.ts';
 import { createExitFilter, type ExportQuery, exportProxies } from './export.ts';
 import type { PoolHistory, PoolSample } from './pool-history.ts';
 import { PROTOCOLS, type ProxyFilter, type ProxyRecord, type Sort, STATUSES } from './proxy.ts';
@@ -11,15 +11,18 @@ export interface Found {
   total: number;
 }
 
-export interface PoolOverview {
+export interface PoolOverview extends Census {
   summary: PoolSummary;
-  countries: CountryCount[];
   samples: PoolSample[];
 }
 
+/** How far back samples go. */
+export type Span = 'day' | 'month';
+
 /** What can be asked about the pool. */
 export interface PoolReading {
-  list(query: ProxyQuery): Promise<Found>;
+  /** `reverse`: from the end of the order. */
+  list(query: ProxyQuery & { reverse?: boolean }): Promise<Found>;
   /** Like `list`, drawn at random. */
   sample(filter: ProxyFilter, limit: number): Promise<Found>;
   /** Of the matches with one exit address only the most dependable. */
@@ -27,8 +30,8 @@ export interface PoolReading {
   /** All matches as text, in pieces of some hundred. */
   export(query: ExportQuery): AsyncIterable<string>;
   stats(): Promise<{ alive: number; total: number; avg_response_time: number; countries: number }>;
-  /** What is drawn of the pool: its numbers, the living by country, and how it was over the last two days. */
-  overview(): Promise<PoolOverview>;
+  /** What is drawn of the pool: its numbers, the living by country and response time, and how it was. */
+  overview(span?: Span): Promise<PoolOverview>;
   filters(): Promise<{ protocols: readonly string[]; countries: string[]; statuses: readonly string[] }>;
   /** @throws {AppError} `not_found` */
   get(id: number): Promise<ProxyRecord>;
@@ -41,8 +44,8 @@ export interface PoolReadingOptions {
     ProxyStore,
     'find' | 'sample' | 'stream' | 'endpoints' | 'lookup' | 'get' | 'summary' | 'version'
   >;
-  countCountries: () => Promise<CountryCount[]>;
-  history: Pick<PoolHistory, 'samples'>;
+  census: () => Promise<Census>;
+  history: Pick<PoolHistory, 'samples' | 'hourly'>;
   /** 0 to 1. */
   random: () => number;
 }
@@ -62,14 +65,17 @@ function shuffle(records: ProxyRecord[], random: () => number): void {
   }
 }
 
-export function createPoolReading({
-  store,
-  countCountries,
-  history,
-  random,
-}: PoolReadingOptions): PoolReading {
+export function createPoolReading({ store, census, history, random }: PoolReadingOptions): PoolReading {
   return {
-    list: (query) => store.find(query),
+    async list({ reverse = false, ...query }) {
+      if (!reverse) return store.find(query);
+      const { total } = await store.find({ ...query, offset: 0, limit: 1 });
+      const end = Math.max(0, total - query.offset);
+      const offset = Math.max(0, end - query.limit);
+      if (end === 0) return { items: [], total };
+      const { items } = await store.find({ ...query, offset, limit: end - offset });
+      return { items: items.reverse(), total };
+    },
     sample: (filter, limit) => store.sample(filter, limit),
     export: (query) => exportProxies(store, query),
     version: () => store.version(),
@@ -93,13 +99,13 @@ export function createPoolReading({
       };
     },
 
-    async overview() {
-      const [summary, countries, samples] = await Promise.all([
+    async overview(span = 'day') {
+      const [summary, counts, samples] = await Promise.all([
         store.summary(),
-        countCountries(),
-        history.samples(),
+        census(),
+        span === 'day' ? history.samples() : history.hourly(),
       ]);
-      return { summary, countries, samples };
+      return { summary, ...counts, samples };
     },
 
     async filters() {

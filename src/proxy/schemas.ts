@@ -89,6 +89,9 @@ export const proxySchema = Type.Object(
           'Whether it asks for a login: `null` where it does not, else `***`. The export shows it to the administrator.',
       }),
     ),
+    recent_checks: Type.String({
+      description: 'The latest checks, 30 at most, oldest first: `1` passed, `0` failed.',
+    }),
   },
   { $id: 'Proxy' },
 );

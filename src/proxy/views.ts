@@ -1,7 +1,7 @@
 import type { Static } from '@sinclair/typebox';
 import { formatMinute, formatTimestamp } from '../lib/clock.ts';
 import type { TestOutcome } from './check/single-check.ts';
-import { uptimeOf } from './history.ts';
+import { recentChecks, uptimeOf } from './history.ts';
 import { MASKED } from './login.ts';
 import type { ProxyRecord } from './proxy.ts';
 import type { RefreshJob, SourceProgress } from './refresh/progress.ts';
@@ -46,6 +46,7 @@ export function proxyView(record: ProxyRecord): Static<typeof proxySchema> {
     last_alive: timeOrNull(record.lastAlive),
     error: record.error,
     login: record.login === null ? null : MASKED,
+    recent_checks: recentChecks(record.recent),
   };
 }
 

@@ -72,6 +72,7 @@ describe('GET /api/v1/proxies', () => {
       last_alive: '2026-01-31 08:00:00',
       error: null,
       login: null,
+      recent_checks: '',
     });
     expect(body.proxies.map(({ ip }) => ip)).toEqual(['192.0.2.1', '192.0.2.2', '192.0.2.3']);
   });

@@ -165,6 +165,7 @@ export function endpointOf(url: string): Dialled {
 export function draft(url: string, now: number, changes: Partial<ProxyDraft> = {}): ProxyDraft {
   return {
     login: null,
+    recent: 1,
     ...endpointOf(url),
     country: 'ZZ',
     source: 'a',

@@ -54,6 +54,7 @@ export function draft(fields: Partial<ProxyDraft> = {}): ProxyDraft {
     tampering: null,
     reports: null,
     login: null,
+    recent: 0b1110,
     ...fields,
   };
 }

@@ -15,13 +15,13 @@ const NETWORKS = ['192.0.2', '198.51.100', '203.0.113'];
 const PORTS = [8080, 3128, 1080, 80, 8888];
 const SLOT_MS = 600_000;
 
-/** Writes a pool as it is after weeks of work into the database of a server that does not run yet. */
-export async function seedPool(folder: string, now: number): Promise<void> {
+/** Writes a pool of `size` proxies, a quarter of them alive, as it is after weeks of work, into the database of a server that does not run yet. */
+export async function seedPool(folder: string, now: number, size = 1800): Promise<void> {
   const database = await openDatabase(bunRuntime.openSqlite, join(folder, 'picpool.db'));
   const store = createSqliteProxies(database);
   const state = createSqliteState(database);
   const random = createRandom(7);
-  const drafts = Array.from({ length: 1800 }, (_, index) => draftOf(index, now, random));
+  const drafts = Array.from({ length: size }, (_, index) => draftOf(index, now, random));
   await store.save(drafts);
   const alive = drafts.filter(({ status }) => status === 'alive').length;
   const history = Array.from({ length: 145 }, (_, index) => {
@@ -30,6 +30,15 @@ export async function seedPool(folder: string, now: number): Promise<void> {
     return {
       at: now - age * SLOT_MS,
       alive: Math.round(alive + (age === 0 ? 0 : wave)),
+      total: drafts.length,
+    };
+  });
+  const hours = Array.from({ length: 720 }, (_, index) => {
+    const age = 719 - index;
+    const wave = Math.sin(age / 3.8) * 25 + Math.sin(age / 55) * 60 - age * 0.2 + (random() - 0.5) * 14;
+    return {
+      at: now - age * 6 * SLOT_MS,
+      alive: Math.max(0, Math.round(alive * (1 + wave / 500))),
       total: drafts.length,
     };
   });
@@ -60,6 +69,7 @@ export async function seedPool(folder: string, now: number): Promise<void> {
     })),
   };
   await state.set('proxy:history', JSON.stringify(history));
+  await state.set('proxy:history:hours', JSON.stringify(hours));
   await state.set('proxy:refresh', JSON.stringify(job));
   await state.set('proxy:last-refresh', String(job.finishedAt));
   database.close();
@@ -96,7 +106,14 @@ function draftOf(index: number, now: number, random: () => number): ProxyDraft {
     tampering: null,
     reports: null,
     login: null,
+    recent: recentOf(uptime, alive, random),
   };
+}
+
+/** Thirty checks of a proxy that is alive for such a share of the time. */
+function recentOf(uptime: number, alive: boolean, random: () => number): number {
+  const before = Array.from({ length: 29 }, () => (random() < uptime ? '1' : '0')).join('');
+  return Number.parseInt(`1${before}${alive ? '1' : '0'}`, 2);
 }
 
 /** Numbers from 0 to 1 that are the same in every run. */

@@ -44,7 +44,7 @@ describe('records that the first version left in Redis', () => {
       ...{ source: 'a list', responseMs: 120.5, anonymity: 'elite', exitIp: '198.51.100.7', error: null },
       ...{ firstSeen: 1, lastChecked: 8, lastAlive: 8, nextCheck: 9, checks: 4, successes: 3, run: 2 },
       ...{ runSince: 5, uptime: 0.75, uptimeWeight: 0.5, proof: null },
-      ...{ tampering: null, reports: null, login: null },
+      ...{ tampering: null, reports: null, login: null, recent: 1 },
     });
   });
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test';
-import { observe } from '../../src/proxy/history.ts';
+import { observe, recentChecks } from '../../src/proxy/history.ts';
 import type { CheckResult, ProxyRecord } from '../../src/proxy/proxy.ts';
 import { failed, passed, undecided } from '../support/pool.ts';
 
@@ -53,6 +53,14 @@ describe('the history of a proxy', () => {
       lastAlive: HOUR,
     });
     expect(after([failed, failed, passed], HOUR)).toMatchObject({ run: 1, runSince: 2 * HOUR, error: null });
+  });
+
+  test('remembers the latest 30 checks, oldest first', () => {
+    expect(recentChecks(after([passed], HOUR).recent)).toBe('1');
+    expect(recentChecks(after([failed, passed, failed], HOUR).recent)).toBe('010');
+    const many = after([...times(25, failed), ...times(10, passed), failed], HOUR);
+    expect(recentChecks(many.recent)).toBe(`${'0'.repeat(19)}11111111110`);
+    expect(many.recent).toBeLessThan(2 ** 31);
   });
 
   test('keeps what was measured before when a check fails', () => {

@@ -3,6 +3,7 @@ import { createPoolHistory } from '../../src/proxy/pool-history.ts';
 import { createPool, draft } from '../support/pool.ts';
 
 const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
 
 async function createHistory() {
   const pool = await createPool();
@@ -47,6 +48,24 @@ describe('the history of the pool', () => {
     expect(samples.length).toBeLessThanOrEqual(288);
     expect(samples[0]?.at).toBeGreaterThan(startedAt);
     expect(clock.now() - (samples[0]?.at ?? 0)).toBeLessThan(48 * 60 * MINUTE_MS);
+    await close();
+  });
+
+  test('keeps one sample of each hour for 30 days, and takes over what is known when it begins', async () => {
+    const { history, state, clock, close } = await createHistory();
+    const startedAt = clock.now();
+    const older = { at: startedAt - 5 * HOUR_MS, alive: 7, total: 9 };
+    await state.set('proxy:history', JSON.stringify([older, { ...older, at: older.at + 1 }]));
+    await history.note();
+    expect((await history.hourly()).map(({ alive }) => alive)).toEqual([7, 0]);
+    for (let hour = 0; hour < 31 * 24; hour++) {
+      await clock.advance(HOUR_MS);
+      await history.note();
+      await history.note();
+    }
+    const hours = await history.hourly();
+    expect(hours.length).toBe(30 * 24);
+    expect(clock.now() - (hours[0]?.at ?? 0)).toBeLessThan(30 * 24 * HOUR_MS);
     await close();
   });
 

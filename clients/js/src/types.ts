@@ -31,6 +31,8 @@ export interface PoolProxy {
   error: string | null;
   /** `***` where it asks for a login. */
   login: string | null;
+  /** The latest checks, 30 at most, oldest first: `1` passed, `0` failed. */
+  recent_checks: string;
 }
 
 /** Which proxies. Several values mean any of them. */

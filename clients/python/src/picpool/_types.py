@@ -27,6 +27,7 @@ class Proxy(TypedDict):
     last_alive: Optional[str]
     error: Optional[str]
     login: Optional[str]
+    recent_checks: str
 
 
 class TestResult(TypedDict):
