@@ -7,7 +7,7 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { checkLayers } from './layers.ts';
-import { writeDescription } from './openapi.ts';
+import { writeDescriptions } from './openapi.ts';
 
 interface Counts {
   passed: number;
@@ -35,8 +35,7 @@ const steps: Record<string, () => Promise<Counts>> = {
     return outcome(faults.length === 0);
   },
   openapi: async () => {
-    const file = join(scratch, 'openapi.json');
-    await writeDescription(file);
+    const files = await writeDescriptions(scratch);
     return command(
       'bun',
       '--bun',
@@ -47,7 +46,7 @@ const steps: Record<string, () => Promise<Counts>> = {
       'recommended',
       '--max-problems',
       '50',
-      file,
+      ...files,
     );
   },
   'tests on bun': () =>

@@ -5,8 +5,11 @@ import { parseConfig } from '../src/config.ts';
 import { bunRuntime } from '../src/runtime/bun.ts';
 import { start } from '../src/start.ts';
 
-/** Writes the API description of a server with both services, as it is served, to `file`. */
-export async function writeDescription(file: string): Promise<void> {
+/** Under which names a server describes its API. */
+const DESCRIPTIONS = ['openapi.json', 'openapi-3.0.json'];
+
+/** Writes the API descriptions of a server with both services, as they are served, into `into`; answers the files. */
+export async function writeDescriptions(into: string): Promise<string[]> {
   const folder = await mkdtemp(join(tmpdir(), 'picpool-openapi-'));
   const config = parseConfig({
     HOST: '127.0.0.1',
@@ -17,8 +20,13 @@ export async function writeDescription(file: string): Promise<void> {
   });
   const server = await start(bunRuntime, config, () => {});
   try {
-    const answer = await fetch(`${server.url}/openapi.json`);
-    await writeFile(file, JSON.stringify(await answer.json(), null, 2));
+    return await Promise.all(
+      DESCRIPTIONS.map(async (name) => {
+        const answer = await fetch(`${server.url}/${name}`);
+        await writeFile(join(into, name), JSON.stringify(await answer.json(), null, 2));
+        return join(into, name);
+      }),
+    );
   } finally {
     await server.stop();
     await rm(folder, { recursive: true });

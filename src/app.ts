@@ -81,11 +81,16 @@ export function createApp(options: AppOptions): App {
     const { describeApi } = await import('./http/openapi.ts');
     return describeApi(described, options.version, options.publicUrl ?? '/');
   });
+  const olderDescription = memoize(async () => {
+    const { toOpenApi30 } = await import('./http/openapi-3-0.ts');
+    return toOpenApi30(await description());
+  });
   const described = publicRoutes(options);
   const router = new Elysia({ normalize: false, handler: { standardHostname: false } })
     .onError(({ error, request }) => failed(error, request, contexts.of(request).id))
     .use(described)
     .get('/openapi.json', async () => Response.json(await description()))
+    .get('/openapi-3.0.json', async () => Response.json(await olderDescription()))
     .use(docsRoutes(web.site, description, contexts.of))
     // Pictures come first: they are what most visitors come with.
     .use(webRoutes({ ...web, sections: options.features.toReversed().flatMap(({ home }) => home ?? []) }));

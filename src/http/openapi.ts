@@ -38,6 +38,7 @@ export async function describeApi(routes: AnyElysia, version: string, serverUrl:
           { name: 'Proxy pool', description: 'Free public proxies that were proven to work.' },
           { name: 'Image host', description: 'Upload a picture, get links.' },
           { name: 'Server', description: 'The server itself.' },
+          { name: 'Administration', description: 'For the holder of `ADMIN_TOKEN`.' },
         ],
       },
       // `/sharex.sxcu` is no static file, though its name has a dot.

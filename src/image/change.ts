@@ -2,6 +2,7 @@ import { type Static, Type } from '@sinclair/typebox';
 import { Value } from '@sinclair/typebox/value';
 import { AppError, invalidParameter } from '../errors.ts';
 import { EXPIRY_FORM, parseExpiry } from '../lib/expiry.ts';
+import { oneOf } from '../lib/schema.ts';
 import type { PasswordHasher } from './access/password.ts';
 import { MAX_PASSWORD_BYTES } from './access/password.ts';
 import { type AudienceRules, demandAgreement, demandListed, expiryOf } from './audience.ts';
@@ -14,10 +15,7 @@ const nullable = (description: string) => Type.Union([Type.String(), Type.Null()
 export const changeBody = Type.Object(
   {
     visibility: Type.Optional(
-      Type.Union(
-        VISIBILITIES.map((one) => Type.Literal(one)),
-        { description: 'Who sees it. `public` and `unlisted` take a password away.' },
-      ),
+      oneOf(VISIBILITIES, { description: 'Who sees it. `public` and `unlisted` take a password away.' }),
     ),
     password: Type.Optional(Type.String({ description: 'A new one; it makes the image protected.' })),
     expires_in: Type.Optional(

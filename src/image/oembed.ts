@@ -37,7 +37,7 @@ const link = Type.Object({
 
 export const oembedDetail = describe({
   id: 'getOembed',
-  tag: 'Images',
+  tag: 'Image host',
   summary: 'What to embed for a link (oEmbed)',
   answers: {
     200: {

@@ -4,6 +4,7 @@ import { describe } from '../http/describe.ts';
 import { policy } from '../http/policy.ts';
 import { readJson } from '../http/read-json.ts';
 import { formatTimestamp } from '../lib/clock.ts';
+import { oneOf } from '../lib/schema.ts';
 import { FORMATS, type ImageRecord, MEDIA_TYPES } from './image.ts';
 import type { Reviews } from './reviews.ts';
 
@@ -13,7 +14,7 @@ const id = Type.String({ description: '12 letters and digits.' });
 const held = Type.Object({
   id,
   filename: Type.String(),
-  format: Type.Union(FORMATS.map((format) => Type.Literal(format))),
+  format: oneOf(FORMATS),
   width: Type.Integer(),
   height: Type.Integer(),
   size: Type.Integer(),
@@ -26,7 +27,7 @@ const held = Type.Object({
 const answer = Type.Object({ success: Type.Literal(true), images: Type.Array(held) });
 const decision = Type.Object({
   id,
-  verdict: Type.Union([Type.Literal('allow'), Type.Literal('block')], {
+  verdict: oneOf(['allow', 'block'], {
     description: '`allow`: it becomes an image like others, under its id. `block`: it is removed.',
   }),
 });

@@ -112,15 +112,17 @@ const exampleLinks = {
 };
 const exampleToken = 'x4Jb0QmZr7TnYc2LkW9sVd6HfG3aPe1U';
 
-/** A shape of an answer with an example of it. */
+/** A shape of an answer, by its name in the API description, with an example of it. */
 function answer<T extends TProperties>(
+  $id: string,
   properties: T,
   example: object,
 ): { schema: TObject<T>; example: object } {
-  return { schema: Type.Object(properties), example };
+  return { schema: Type.Object(properties, { $id }), example };
 }
 
 export const uploadAnswer = answer(
+  'UploadedImage',
   {
     success,
     ...facts,
@@ -157,6 +159,7 @@ export const uploadAnswer = answer(
 );
 
 export const uploadsAnswer = answer(
+  'UploadResults',
   {
     success,
     stored: Type.Integer({ description: 'How many of the files are stored: at least one.' }),
@@ -164,12 +167,15 @@ export const uploadsAnswer = answer(
     results: Type.Array(
       Type.Union([
         uploadAnswer.schema,
-        Type.Object({
-          success: Type.Literal(false),
-          filename: Type.Union([Type.String(), Type.Null()], { description: 'As it was sent.' }),
-          error: Type.String({ description: 'What was wrong, in a sentence.' }),
-          code: Type.String({ description: 'The same for programs.' }),
-        }),
+        Type.Object(
+          {
+            success: Type.Literal(false),
+            filename: Type.Union([Type.String(), Type.Null()], { description: 'As it was sent.' }),
+            error: Type.String({ description: 'What was wrong, in a sentence.' }),
+            code: Type.String({ description: 'The same for programs.' }),
+          },
+          { $id: 'RefusedFile' },
+        ),
       ]),
       { description: 'One for each file, in their order.' },
     ),
@@ -191,6 +197,7 @@ export const uploadsAnswer = answer(
 );
 
 export const infoAnswer = answer(
+  'ImageInfo',
   { success, ...facts, ...snippets, ...preview, ...lastAccess },
   {
     success: true,
@@ -202,6 +209,7 @@ export const infoAnswer = answer(
 );
 
 export const changeAnswer = answer(
+  'ChangedImage',
   {
     ...infoAnswer.schema.properties,
     cached_until: Type.Union([Type.String(), Type.Null()], {
@@ -220,7 +228,9 @@ const page = {
   next: Type.Union([Type.String(), Type.Null()], {
     description: 'The `cursor` of the next page; null: this is the last one.',
   }),
-  images: Type.Array(Type.Object({ ...facts, ...addresses, ...preview, ...lastAccess })),
+  images: Type.Array(
+    Type.Object({ ...facts, ...addresses, ...preview, ...lastAccess }, { $id: 'ListedImage' }),
+  ),
 };
 const examplePage = {
   page: 1,
@@ -240,16 +250,22 @@ const examplePage = {
   ],
 };
 
-export const listAnswer = answer({ success, ...page }, { success: true, ...examplePage });
+export const listAnswer = answer('ImageList', { success, ...page }, { success: true, ...examplePage });
 
 export const searchAnswer = answer(
+  'ImageSearch',
   { success, query: Type.String(), ...page },
   { success: true, query: 'harbour', ...examplePage },
 );
 
-export const deleteAnswer = answer({ success, id: Type.String() }, { success: true, id: exampleFacts.id });
+export const deleteAnswer = answer(
+  'ImageDone',
+  { success, id: Type.String() },
+  { success: true, id: exampleFacts.id },
+);
 
 export const cleanupAnswer = answer(
+  'CleanUp',
   {
     success,
     removed: Type.Integer({ description: 'Images that were removed.' }),
@@ -262,6 +278,7 @@ export const cleanupAnswer = answer(
 export const statsAnswer = {
   description: 'The numbers of the image host.',
   ...answer(
+    'ImageStats',
     {
       images: Type.Integer({ description: 'Stored images, protected ones included.' }),
       protected: Type.Integer({ description: 'How many of them have a password.' }),

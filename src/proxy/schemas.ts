@@ -96,61 +96,73 @@ export const proxySchema = Type.Object(
   { $id: 'Proxy' },
 );
 
-export const listSchema = Type.Object({
-  success: Type.Literal(true),
-  total: Type.Integer({ description: 'All matches.' }),
-  count: Type.Integer({ description: 'The entries in this answer.' }),
-  proxies: Type.Array(proxySchema),
-  query: Type.Object(
-    {
-      protocol: nullable(Type.String()),
-      country: nullable(Type.String()),
-      status: Type.String(),
-      limit: Type.Integer(),
-    },
-    { additionalProperties: true, description: 'The filters that were applied.' },
-  ),
-});
+export const listSchema = Type.Object(
+  {
+    success: Type.Literal(true),
+    total: Type.Integer({ description: 'All matches.' }),
+    count: Type.Integer({ description: 'The entries in this answer.' }),
+    proxies: Type.Array(proxySchema),
+    query: Type.Object(
+      {
+        protocol: nullable(Type.String()),
+        country: nullable(Type.String()),
+        status: Type.String(),
+        limit: Type.Integer(),
+      },
+      { additionalProperties: true, description: 'The filters that were applied.' },
+    ),
+  },
+  { $id: 'ProxyList' },
+);
 
-export const statsSchema = Type.Object({
-  alive: Type.Integer({ description: 'Usable proxies.' }),
-  total: Type.Integer({ description: 'All proxies.' }),
-  avg_response_time: Type.Number({ description: 'Mean response time of the usable ones, in ms.' }),
-  countries: Type.Integer({ description: 'Countries of the usable ones.' }),
-});
+export const statsSchema = Type.Object(
+  {
+    alive: Type.Integer({ description: 'Usable proxies.' }),
+    total: Type.Integer({ description: 'All proxies.' }),
+    avg_response_time: Type.Number({ description: 'Mean response time of the usable ones, in ms.' }),
+    countries: Type.Integer({ description: 'Countries of the usable ones.' }),
+  },
+  { $id: 'PoolStats' },
+);
 
-export const filtersSchema = Type.Object({
-  protocols: Type.Array(Type.String()),
-  countries: Type.Array(Type.String()),
-  statuses: Type.Array(Type.String()),
-});
+export const filtersSchema = Type.Object(
+  {
+    protocols: Type.Array(Type.String()),
+    countries: Type.Array(Type.String()),
+    statuses: Type.Array(Type.String()),
+  },
+  { $id: 'ProxyFilters' },
+);
 
 const count = (description: string) => Type.Integer({ description });
 
-export const jobSchema = Type.Object({
-  id: Type.String({ description: 'Empty before the first refresh.' }),
-  state: oneOf(JOB_STATES),
-  stage: nullable(oneOf(STAGES, { description: 'The stage that runs, or ran last.' })),
-  error: nullable(
-    oneOf(JOB_ERRORS, {
-      description:
-        'Why it failed. `network_down`: most lists could not be reached, which is our fault rather than theirs.',
-    }),
-  ),
-  fetched: count('Entries of all lists, duplicates included.'),
-  candidates: count('Proxies that are up for a check: known ones, and new ones of lists.'),
-  checked: count('Of these, checked so far.'),
-  alive: count('Of these, alive.'),
-  skipped: count('Candidates for which the time was too short; they have their turn later.'),
-  removed: count('Proxies that the clean-up removed.'),
-  judge: oneOf(['unknown', 'up', 'down'], { description: 'Whether a judge answered.' }),
-  failures: count('Failed refreshes in a row, this one included.'),
-  retry_at: nullable(
-    Type.String({ description: `After a failure: when it is tried again by itself. ${TIMESTAMP}` }),
-  ),
-  started_at: nullable(Type.String({ description: TIMESTAMP })),
-  finished_at: nullable(Type.String({ description: TIMESTAMP })),
-});
+export const jobSchema = Type.Object(
+  {
+    id: Type.String({ description: 'Empty before the first refresh.' }),
+    state: oneOf(JOB_STATES),
+    stage: nullable(oneOf(STAGES, { description: 'The stage that runs, or ran last.' })),
+    error: nullable(
+      oneOf(JOB_ERRORS, {
+        description:
+          'Why it failed. `network_down`: most lists could not be reached, which is our fault rather than theirs.',
+      }),
+    ),
+    fetched: count('Entries of all lists, duplicates included.'),
+    candidates: count('Proxies that are up for a check: known ones, and new ones of lists.'),
+    checked: count('Of these, checked so far.'),
+    alive: count('Of these, alive.'),
+    skipped: count('Candidates for which the time was too short; they have their turn later.'),
+    removed: count('Proxies that the clean-up removed.'),
+    judge: oneOf(['unknown', 'up', 'down'], { description: 'Whether a judge answered.' }),
+    failures: count('Failed refreshes in a row, this one included.'),
+    retry_at: nullable(
+      Type.String({ description: `After a failure: when it is tried again by itself. ${TIMESTAMP}` }),
+    ),
+    started_at: nullable(Type.String({ description: TIMESTAMP })),
+    finished_at: nullable(Type.String({ description: TIMESTAMP })),
+  },
+  { $id: 'RefreshJob' },
+);
 
 const yieldSchema = Type.Union([Type.Number(), Type.Null()], {
   description: 'Share of its entries that work, 0 to 1, over its latest refreshes; first checks alone count.',
@@ -211,70 +223,88 @@ export const sourcesQuery = Type.Object(
   OPEN,
 );
 
-export const sourcesSchema = Type.Object({
-  success: Type.Literal(true),
-  total: Type.Integer({ description: 'All lists.' }),
-  count: Type.Integer({ description: 'The lists in this answer.' }),
-  sources: Type.Array(sourceSchema),
-});
+export const sourcesSchema = Type.Object(
+  {
+    success: Type.Literal(true),
+    total: Type.Integer({ description: 'All lists.' }),
+    count: Type.Integer({ description: 'The lists in this answer.' }),
+    sources: Type.Array(sourceSchema),
+  },
+  { $id: 'SourceList' },
+);
 
 export const sourceParams = Type.Object({
   name: Type.String({ minLength: 1, maxLength: 200, description: 'The name of a list.' }),
 });
-export const sourceRetrySchema = Type.Object({ success: Type.Literal(true), source: sourceSchema });
+export const sourceRetrySchema = Type.Object(
+  { success: Type.Literal(true), source: sourceSchema },
+  { $id: 'SourceRetried' },
+);
 
-export const statusSchema = Type.Object({
-  status: Type.String({ description: '`running`.' }),
-  last_refresh: Type.String({
-    description: 'End of the last good refresh, UTC, `YYYY-MM-DD HH:MM`; empty before the first.',
-  }),
-  judge: oneOf(['unknown', 'up', 'down'], {
-    description: 'While it is `down`, no proxy is tested and none is demoted.',
-  }),
-  judges: Type.Object(
-    { http: oneOf(JUDGE_STATES), https: oneOf(JUDGE_STATES) },
-    {
-      description:
-        'The same by kind: `http` proxies need judges without TLS, the others judges with it. `none`: there is no such judge.',
-    },
-  ),
-  witnesses: oneOf(JUDGE_STATES, {
-    description: 'While no witness can be had, new `http` proxies are listed with the proof `echoed`.',
-  }),
-  refresh: jobSchema,
-});
+export const statusSchema = Type.Object(
+  {
+    status: Type.String({ description: '`running`.' }),
+    last_refresh: Type.String({
+      description: 'End of the last good refresh, UTC, `YYYY-MM-DD HH:MM`; empty before the first.',
+    }),
+    judge: oneOf(['unknown', 'up', 'down'], {
+      description: 'While it is `down`, no proxy is tested and none is demoted.',
+    }),
+    judges: Type.Object(
+      { http: oneOf(JUDGE_STATES), https: oneOf(JUDGE_STATES) },
+      {
+        description:
+          'The same by kind: `http` proxies need judges without TLS, the others judges with it. `none`: there is no such judge.',
+      },
+    ),
+    witnesses: oneOf(JUDGE_STATES, {
+      description: 'While no witness can be had, new `http` proxies are listed with the proof `echoed`.',
+    }),
+    refresh: jobSchema,
+  },
+  { $id: 'PoolStatus' },
+);
 
-export const startedSchema = Type.Object({ success: Type.Literal(true), job: jobSchema });
+export const startedSchema = Type.Object({ success: Type.Literal(true), job: jobSchema }, { $id: 'Refresh' });
 
-export const testStartedSchema = Type.Object({
-  success: Type.Literal(true),
-  id,
-  message: Type.String(),
-});
+export const testStartedSchema = Type.Object(
+  {
+    success: Type.Literal(true),
+    id,
+    message: Type.String(),
+  },
+  { $id: 'TestStarted' },
+);
 
-export const quickTestSchema = Type.Object({
-  success: Type.Literal(true),
-  alive: Type.Boolean(),
-  status: oneOf(STATUSES),
-  response_time: Type.Union([Type.Number(), Type.Null()], { description: 'Of the whole check, in ms.' }),
-  connect_time: Type.Union([Type.Number(), Type.Null()], {
-    description: 'Until the proxy was connected, in ms.',
-  }),
-  first_byte_time: Type.Union([Type.Number(), Type.Null()], {
-    description: 'Until the first byte of the answer, in ms.',
-  }),
-  country: Type.String(),
-  anonymity: nullable(oneOf(ANONYMITIES)),
-  exit_ip: nullable(Type.String()),
-  tampering: Type.Union([Type.Array(Type.String()), Type.Null()], {
-    description: 'Names of request headers that the proxy added or changed; empty: none.',
-  }),
-  proof: nullable(oneOf(PROOFS)),
-  error: nullable(oneOf([...CHECK_ERRORS, 'not_working'])),
-});
+export const quickTestSchema = Type.Object(
+  {
+    success: Type.Literal(true),
+    alive: Type.Boolean(),
+    status: oneOf(STATUSES),
+    response_time: Type.Union([Type.Number(), Type.Null()], { description: 'Of the whole check, in ms.' }),
+    connect_time: Type.Union([Type.Number(), Type.Null()], {
+      description: 'Until the proxy was connected, in ms.',
+    }),
+    first_byte_time: Type.Union([Type.Number(), Type.Null()], {
+      description: 'Until the first byte of the answer, in ms.',
+    }),
+    country: Type.String(),
+    anonymity: nullable(oneOf(ANONYMITIES)),
+    exit_ip: nullable(Type.String()),
+    tampering: Type.Union([Type.Array(Type.String()), Type.Null()], {
+      description: 'Names of request headers that the proxy added or changed; empty: none.',
+    }),
+    proof: nullable(oneOf(PROOFS)),
+    error: nullable(oneOf([...CHECK_ERRORS, 'not_working'])),
+  },
+  { $id: 'ProxyTest' },
+);
 
-export const reportSchema = Type.Object({
-  success: Type.Literal(true),
-  id,
-  next_check: Type.String({ description: `When it is checked next. ${TIMESTAMP}` }),
-});
+export const reportSchema = Type.Object(
+  {
+    success: Type.Literal(true),
+    id,
+    next_check: Type.String({ description: `When it is checked next. ${TIMESTAMP}` }),
+  },
+  { $id: 'ReportNoted' },
+);

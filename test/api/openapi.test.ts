@@ -1,0 +1,103 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { Ajv } from 'ajv';
+import { json } from '../support/json.ts';
+import { type RunningServer, runServer } from '../support/running-server.ts';
+
+interface Media {
+  schema: object;
+  example?: unknown;
+}
+
+interface Operation {
+  operationId: string;
+  tags: string[];
+  requestBody?: { content: Record<string, Media> };
+  responses: Record<string, { content?: Record<string, Media> }>;
+}
+
+interface Description {
+  openapi: string;
+  tags: { name: string }[];
+  paths: Record<string, Record<string, Operation>>;
+  components: { schemas: Record<string, { example?: unknown; examples?: unknown[] }> };
+}
+
+let server: RunningServer;
+const read = async (path: string) => json<Description>(await server.send(path));
+const operationsOf = ({ paths }: Description) => Object.values(paths).flatMap((path) => Object.values(path));
+
+beforeAll(async () => {
+  server = await runServer({ ADMIN_TOKEN: 'the-administrator', IMAGE_ACCESS_TOKEN: 'the-cache-in-front' });
+});
+afterAll(() => server.stop());
+
+describe.each([
+  ['/openapi.json', '3.1.0'],
+  ['/openapi-3.0.json', '3.0.3'],
+])('the description at %s', (path, version) => {
+  test('says its version', async () => {
+    expect((await read(path)).openapi).toBe(version);
+  });
+
+  test('names each call, once, in lower camel case, under a tag that it declares', async () => {
+    const description = await read(path);
+    const operations = operationsOf(description);
+    const ids = operations.map(({ operationId }) => operationId);
+    expect(ids.filter((id) => !/^[a-z]+([A-Z][a-z]+|X)*$/.test(id))).toEqual([]);
+    expect(new Set(ids).size).toBe(ids.length);
+    const declared = new Set(description.tags.map(({ name }) => name));
+    expect(operations.filter(({ tags }) => !tags.every((tag) => declared.has(tag)))).toEqual([]);
+  });
+
+  test('has one schema for every error in JSON', async () => {
+    const errors = operationsOf(await read(path)).flatMap(({ responses }) =>
+      Object.entries(responses).flatMap(([status, { content }]) =>
+        status >= '400' && content?.['application/json'] ? [content['application/json'].schema] : [],
+      ),
+    );
+    expect(errors.length).toBeGreaterThan(100);
+    expect(errors.filter((schema) => !Bun.deepEquals(schema, ERROR))).toEqual([]);
+  });
+
+  test('gives examples that fit', async () => {
+    const { components, ...description } = await read(path);
+    // The one keyword of OpenAPI 3.0 that is not JSON Schema's, `nullable`, is known to ajv.
+    const ajv = new Ajv({ strict: false, allErrors: true });
+    const faults = ({ schema, example }: Media) =>
+      ajv.validate({ ...schema, components }, example) ? [] : [ajv.errorsText()];
+    const ofSchemas = Object.entries(components.schemas).flatMap(([name, { example, examples = [] }]) =>
+      [example, ...examples].flatMap((one) => {
+        const schema = { $ref: `#/components/schemas/${name}` };
+        return one === undefined ? [] : [{ schema, example: one }];
+      }),
+    );
+    const ofCalls = operationsOf({ ...description, components }).flatMap(({ requestBody, responses }) =>
+      [...Object.values(responses), ...(requestBody ? [requestBody] : [])].flatMap(({ content = {} }) =>
+        Object.values(content).filter(({ example }) => example !== undefined),
+      ),
+    );
+    expect(ofCalls.length).toBeGreaterThan(30);
+    expect([...ofSchemas, ...ofCalls].flatMap(faults)).toEqual([]);
+  });
+});
+
+const ERROR = { $ref: '#/components/schemas/Error' };
+
+test('both descriptions have the same calls, answers and names of schemas', async () => {
+  const [newer, older] = await Promise.all([read('/openapi.json'), read('/openapi-3.0.json')]);
+  const outline = (description: Description) => [
+    operationsOf(description).map(({ operationId, responses }) => [operationId, Object.keys(responses)]),
+    Object.keys(description.components.schemas),
+  ];
+  expect(outline(older)).toEqual(outline(newer));
+});
+
+test('uploads are described as a form and as bytes, and events as a stream of them', async () => {
+  const { paths } = await read('/openapi.json');
+  expect(Object.keys(paths['/api/upload']?.post?.requestBody?.content ?? {})).toEqual([
+    'multipart/form-data',
+    'application/octet-stream',
+    'application/json',
+  ]);
+  expect(paths['/api/refresh/events']?.get?.responses[200]?.content).toHaveProperty(['text/event-stream']);
+});
