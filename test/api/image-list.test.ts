@@ -154,7 +154,7 @@ describe('the info of an image', () => {
     const info = await json(answer);
     expect([...Value.Errors(infoAnswer.schema, info)]).toEqual([]);
     // What an upload alone answers.
-    const own = new Set(['delete_token', 'delete_url', 'warnings']);
+    const own = new Set(['delete_token', 'delete_url', 'warnings', 'removed']);
     const shared = Object.entries(first as UploadAnswer).filter(([name]) => !own.has(name));
     expect(info).toMatchObject(Object.fromEntries(shared));
     expect(info).not.toHaveProperty('delete_token');
