@@ -28,13 +28,13 @@ import { docsRoutes } from './web/docs-routes.ts';
 import { errorPage } from './web/error-page.ts';
 import { isForPerson } from './web/navigation.ts';
 import { webRoutes } from './web/routes.ts';
-import type { Site } from './web/site.ts';
+import type { SiteOf } from './web/site.ts';
 
 export interface AppOptions {
   version: string;
   features: readonly Feature[];
   /** What all pages share. */
-  web: { site: Site; assets: Assets };
+  web: { siteOf: SiteOf; path: string; assets: Assets };
   contexts: Contexts;
   /** `null`: nobody is limited. */
   limits: Limits | null;
@@ -91,9 +91,15 @@ export function createApp(options: AppOptions): App {
     .use(described)
     .get('/openapi.json', async () => Response.json(await description()))
     .get('/openapi-3.0.json', async () => Response.json(await olderDescription()))
-    .use(docsRoutes(web.site, description, contexts.of))
+    .use(docsRoutes(web.siteOf, description, contexts.of))
     // Pictures come first: they are what most visitors come with.
-    .use(webRoutes({ ...web, sections: options.features.toReversed().flatMap(({ home }) => home ?? []) }));
+    .use(
+      webRoutes({
+        ...web,
+        contextOf: contexts.of,
+        sections: options.features.toReversed().flatMap(({ home }) => home ?? []),
+      }),
+    );
   const targets = createTargets();
   const table = createRouteTable(router.routes);
   const meter = metrics && createRequestMeter(metrics.registry);
@@ -283,7 +289,7 @@ export function createApp(options: AppOptions): App {
     const envelope = errorResponse(error, requestId);
     const isForeign = table.match(request.method, pathOf(request.url)).dialect?.(request);
     if (envelope.status === 401 || isForeign || !isForPerson(request)) return envelope;
-    return errorPage(web.site, error, envelope, requestId);
+    return errorPage(web.siteOf(request), error, envelope, requestId);
   }
 
   function finish(exchange: Exchange, response: Response): Response | Promise<Response> {

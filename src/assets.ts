@@ -17,6 +17,7 @@ export const ASSETS = [
   './web/client/docs.js',
   './web/client/dom.js',
   './web/client/favicon.svg',
+  './web/client/frame.js',
   './web/client/image.js',
   './web/client/mine.js',
   './web/client/proxies.js',

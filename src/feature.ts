@@ -1,6 +1,7 @@
 import type { TSchema } from '@sinclair/typebox';
 import type { AnyElysia } from 'elysia';
 import type { HomeSection } from './web/home-page.ts';
+import type { Site } from './web/site.ts';
 
 /** One of the two services, as the application mounts it. */
 export interface Feature {
@@ -13,7 +14,7 @@ export interface Feature {
   /** Shape and example of that answer. */
   statsAnswer: { schema: TSchema; example: object };
   /** What it shows on the first page. */
-  home?: (request: Request) => Promise<HomeSection>;
+  home?: (site: Site, request: Request) => Promise<HomeSection>;
   /** Changes with the data of `stats`; where it is not given, they are counted anew every second. */
   version?: () => string | Promise<string>;
 }

@@ -112,7 +112,7 @@ async function openHouse({ runtime, config, log, env, system }: Foundation): Pro
     const operations = await startOperations(config, opened, log);
     const { stores, blocks, metrics, onRefused, now } = operations;
     const parts = {
-      site: web.site,
+      web,
       runtime,
       config,
       env,

@@ -32,15 +32,14 @@ export async function showGallery(
   });
   const pages = Math.ceil(total / PER_PAGE);
   const gallery = { basePath, tiles: items.map(tileOf), total, exact, page, pages, text };
-  return pageResponse(galleryPage(site, gallery), { cache: 'no-cache' });
+  return pageResponse(site, galleryPage(site, gallery), { cache: 'no-cache' });
 }
 
 /** What the image host shows on the first page, also where the store does not answer. */
-export async function imageHome({
-  service,
-  basePath,
-  needsToken = false,
-}: GalleryOptions): Promise<HomeSection> {
+export async function imageHome(
+  site: Site,
+  { service, basePath, needsToken = false }: GalleryOptions,
+): Promise<HomeSection> {
   let fault: string | null = null;
   const latest = await service.list({ page: 1, perPage: LATEST }).catch((error: unknown) => {
     if (!(error instanceof AppError)) throw error;
@@ -49,7 +48,7 @@ export async function imageHome({
   });
   const { maxUploadBytes, retentionMs, heic = true, listing = 'public' } = service.limits;
   return {
-    content: uploadSection({
+    content: uploadSection(site, {
       basePath,
       maxUploadBytes,
       needsToken,

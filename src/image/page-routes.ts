@@ -15,9 +15,9 @@ const galleryQuery = Type.Object({
 });
 
 /** The pages of the image host that are not of one image, and oEmbed. */
-export function imagePageRoutes({ service, contextOf, basePath, site }: ImageRoutesOptions) {
+export function imagePageRoutes({ service, contextOf, basePath, siteOf }: ImageRoutesOptions) {
   return new Elysia()
-    .get('/gallery', ({ query }) => showGallery({ service, basePath }, site, query), {
+    .get('/gallery', ({ request, query }) => showGallery({ service, basePath }, siteOf(request), query), {
       query: galleryQuery,
       transform: ({ query }) => coerce(galleryQuery, query),
       detail: { hide: true },
@@ -32,7 +32,7 @@ export function imagePageRoutes({ service, contextOf, basePath, site }: ImageRou
         const image = await service.find(id);
         await openImage(service, request, () => context.peer, image, set.headers as ErrorHeaders);
         const cache = image.passwordHash === null ? 'no-cache' : PRIVATE_CACHE;
-        return Response.json(oembedOf(image, base, query, `${context.origin}${site.path}/`), {
+        return Response.json(oembedOf(image, base, query, `${context.origin}${siteOf(request).path}/`), {
           headers: { 'cache-control': cache },
         });
       },

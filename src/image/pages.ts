@@ -1,5 +1,6 @@
 import { AppError, type ErrorCode } from '../errors.ts';
 import { errorResponse } from '../http/errors.ts';
+import { readForm } from '../http/read-form.ts';
 import type { RequestContext } from '../http/request-context.ts';
 import { formatTimestamp } from '../lib/clock.ts';
 import { deletedPage, deletePage } from '../web/delete-page.ts';
@@ -8,7 +9,7 @@ import { limitedPage } from '../web/limited-page.ts';
 import { acceptsHtml } from '../web/navigation.ts';
 import { pageResponse } from '../web/page-response.ts';
 import { passwordPage } from '../web/password-page.ts';
-import type { Site } from '../web/site.ts';
+import type { Site, SiteOf } from '../web/site.ts';
 import { uploadedPage } from '../web/uploaded-page.ts';
 import { credentialsOf } from './access/credentials.ts';
 import { deleterOf } from './access/deleter.ts';
@@ -18,16 +19,15 @@ import { EXTENSIONS, type ImageRecord, MEDIA_TYPES, visibilityOf } from './image
 import { deleteUrl, linksOf } from './links.ts';
 import { PRIVATE_CACHE } from './serve/serve.ts';
 import type { ImageService, Uploaded } from './service.ts';
-import { readForm } from './upload/form.ts';
 import type { Outcome } from './upload/outcome.ts';
 import { expiryText } from './views.ts';
 
 /** The pages of single images, as answers to requests. */
 export interface Pages {
   /** Sends a browser whose form has uploaded an image to its page, where the delete link is shown once. */
-  uploaded(context: RequestContext, uploaded: Uploaded): Response;
+  uploaded(request: Request, context: RequestContext, uploaded: Uploaded): Response;
   /** Answers a browser whose form has sent several images with a page of them, where their delete links are shown once. */
-  uploadedSeveral(context: RequestContext, outcomes: readonly Outcome[]): Response;
+  uploadedSeveral(request: Request, context: RequestContext, outcomes: readonly Outcome[]): Response;
   /** The page of an image; for a protected one without its password the form, with status 401. */
   show(request: Request, context: RequestContext, id: string): Promise<Response>;
   /** Leads a browser that has opened a direct link without the password to the form, on the page; any other error goes on. */
@@ -44,11 +44,11 @@ export interface Pages {
 
 export interface PagesOptions {
   service: ImageService;
-  site: Site;
+  siteOf: SiteOf;
   basePath: string;
 }
 
-export function createPages({ service, site, basePath }: PagesOptions): Pages {
+export function createPages({ service, siteOf, basePath }: PagesOptions): Pages {
   const flashCookie = createFlashCookie(basePath);
   const cookiesFor = (image: ImageRecord, { origin }: RequestContext) =>
     service.cookies.issue(image, { origin, basePath }).map(asCookie);
@@ -63,9 +63,9 @@ export function createPages({ service, site, basePath }: PagesOptions): Pages {
   }
 
   return {
-    uploaded(context, uploaded) {
+    uploaded(request, context, uploaded) {
       const { image, deleteToken, warnings } = uploaded;
-      if (uploaded.inReview) return this.uploadedSeveral(context, [{ uploaded }]);
+      if (uploaded.inReview) return this.uploadedSeveral(request, context, [{ uploaded }]);
       const flash = { token: deleteToken, notes: warnings.map(({ message }) => message) };
       const headers = [
         ...redirectTo(`${basePath}/i/${image.id}`),
@@ -75,7 +75,8 @@ export function createPages({ service, site, basePath }: PagesOptions): Pages {
       return new Response(null, { status: 303, headers });
     },
 
-    uploadedSeveral(context, outcomes) {
+    uploadedSeveral(request, context, outcomes) {
+      const site = siteOf(request);
       const base = context.origin + basePath;
       const items = outcomes.map((outcome) =>
         'uploaded' in outcome
@@ -87,12 +88,13 @@ export function createPages({ service, site, basePath }: PagesOptions): Pages {
             }
           : { filename: outcome.filename, fault: outcome.fault.message },
       );
-      return pageResponse(uploadedPage(site, items), { status: 201, cache: PRIVATE_CACHE });
+      return pageResponse(site, uploadedPage(site, items), { status: 201, cache: PRIVATE_CACHE });
     },
 
     async show(request, context, id) {
       const image = await service.find(id);
       const headers: [string, string][] = [];
+      const site = siteOf(request);
       try {
         const { byPassword } = await service.open(image, credentialsOf(request), context.peer);
         // The picture on the page is a request of its own, which brings no header and no query.
@@ -113,12 +115,12 @@ export function createPages({ service, site, basePath }: PagesOptions): Pages {
       if (visibilityOf(image) !== 'public') headers.push(['x-robots-tag', 'noindex']);
       if (image.maxViews !== null) {
         const page = limitedPage(site, { ...view, viewsLeft: image.viewsLeft ?? 0 });
-        return pageResponse(page, { cache: PRIVATE_CACHE, headers });
+        return pageResponse(site, page, { cache: PRIVATE_CACHE, headers });
       }
       const page = imagePage(site, view);
       // It may hold what is for this visitor alone: a link, or a button.
       const isPublic = image.passwordHash === null && token === null;
-      return pageResponse(page, { cache: isPublic ? 'private, no-cache' : PRIVATE_CACHE, headers });
+      return pageResponse(site, page, { cache: isPublic ? 'private, no-cache' : PRIVATE_CACHE, headers });
     },
 
     leadToForm(error, request, id) {
@@ -137,7 +139,7 @@ export function createPages({ service, site, basePath }: PagesOptions): Pages {
           context.peer,
         );
       } catch (error) {
-        return formAgain(error, site, basePath, id, context.id);
+        return formAgain(error, siteOf(request), basePath, id, context.id);
       }
       const cookies = image.passwordHash === null ? [] : cookiesFor(image, context);
       if (acceptsHtml(request)) {
@@ -168,8 +170,9 @@ export function createPages({ service, site, basePath }: PagesOptions): Pages {
       const { filename, passwordHash } = await removable(id, deleter(request, context, token));
       // Who has only the uploader's address need not know the password; the name stays hidden then.
       const shown = token === null && passwordHash !== null ? id : filename;
+      const site = siteOf(request);
       const page = deletePage(site, { basePath, id, filename: shown, token });
-      return pageResponse(page, { cache: PRIVATE_CACHE });
+      return pageResponse(site, page, { cache: PRIVATE_CACHE });
     },
 
     async confirmDelete(request, context, id) {
@@ -177,7 +180,8 @@ export function createPages({ service, site, basePath }: PagesOptions): Pages {
       const by = deleter(request, context, token);
       await removable(id, by);
       await service.remove(id, by);
-      return pageResponse(deletedPage(site, { basePath, id }), { cache: PRIVATE_CACHE });
+      const site = siteOf(request);
+      return pageResponse(site, deletedPage(site, { basePath, id }), { cache: PRIVATE_CACHE });
     },
   };
 }
@@ -198,6 +202,9 @@ function redirectTo(location: string): [string, string][] {
   ];
 }
 
+/** Where it is not known how long to wait. */
+const DEFAULT_WAIT_MS = 60_000;
+
 /** Errors that a password mends, or a wait. */
 const MENDED_BY_FORM: readonly ErrorCode[] = ['password_required', 'wrong_password', 'rate_limited'];
 
@@ -205,13 +212,23 @@ const MENDED_BY_FORM: readonly ErrorCode[] = ['password_required', 'wrong_passwo
 function formAgain(error: unknown, site: Site, basePath: string, id: string, requestId: string): Response {
   if (!(error instanceof AppError) || !MENDED_BY_FORM.includes(error.code)) throw error;
   const { status, headers } = errorResponse(error, requestId);
-  const fault = error.code === 'password_required' ? null : error.message;
+  const fault = faultWords(error, site);
   const retryAfter = headers.get('retry-after');
-  return pageResponse(passwordPage(site, { basePath, id, fault }), {
+  return pageResponse(site, passwordPage(site, { basePath, id, fault }), {
     status,
     cache: PRIVATE_CACHE,
     headers: retryAfter === null ? [] : [['retry-after', retryAfter]],
   });
+}
+
+/** What was wrong with a password; `null` where none was given yet. */
+function faultWords(
+  { code, retryAfterMs = DEFAULT_WAIT_MS }: AppError,
+  { words, formats }: Site,
+): string | null {
+  if (code === 'password_required') return null;
+  if (code === 'wrong_password') return words.pictures.wrongPassword;
+  return words.pictures.tooManyGuesses(formats.duration(retryAfterMs));
 }
 
 function viewOf(

@@ -5,7 +5,7 @@ import { readJson } from '../http/read-json.ts';
 import type { ContextOf } from '../http/request-context.ts';
 import { qrSvg } from '../lib/qr-code.ts';
 import { coerce } from '../lib/schema.ts';
-import type { Site } from '../web/site.ts';
+import type { SiteOf } from '../web/site.ts';
 import { deleterOf, tokenOf } from './access/deleter.ts';
 import { parseChange } from './change.ts';
 import { clientRoutes } from './client-routes.ts';
@@ -43,7 +43,7 @@ export interface ImageRoutesOptions {
   contextOf: ContextOf;
   /** Path under which browsers reach the routes, for links. */
   basePath: string;
-  site: Site;
+  siteOf: SiteOf;
   /** True where only holders of tokens may upload. */
   needsToken?: boolean;
   /** Which clients of other services are understood; all where it is not given. */
@@ -62,14 +62,14 @@ export function imageRoutes(options: ImageRoutesOptions) {
     service,
     contextOf,
     basePath,
-    site,
+    siteOf,
     needsToken = false,
     cors = true,
     countUpload,
     fromUrl = null,
   } = options;
   const clients = options.clients ?? CLIENTS.map(({ name }) => name);
-  const pages = createPages({ service, site, basePath });
+  const pages = createPages({ service, siteOf, basePath });
   const intake = createIntake({ service, contextOf, countUpload, fromUrl });
   const upload = createUploads({ intake, contextOf, pages, basePath });
   const baseOf = (request: Request) => contextOf(request).origin + basePath;

@@ -19,7 +19,7 @@ export interface UploadsOptions {
 export function createUploads({ intake, contextOf, pages, basePath }: UploadsOptions) {
   function answerOne(request: Request, context: RequestContext, uploaded: Uploaded): Response {
     // The form of a page, sent by a browser without scripts.
-    if (acceptsHtml(request)) return pages.uploaded(context, uploaded);
+    if (acceptsHtml(request)) return pages.uploaded(request, context, uploaded);
     const base = context.origin + basePath;
     return Response.json(uploadView(base, uploaded), {
       status: uploaded.inReview ? 202 : 201,
@@ -28,7 +28,7 @@ export function createUploads({ intake, contextOf, pages, basePath }: UploadsOpt
   }
 
   function answerSeveral(request: Request, context: RequestContext, outcomes: readonly Outcome[]): Response {
-    if (acceptsHtml(request)) return pages.uploadedSeveral(context, outcomes);
+    if (acceptsHtml(request)) return pages.uploadedSeveral(request, context, outcomes);
     return Response.json(uploadsView(context.origin + basePath, outcomes), {
       status: 201,
       headers: { 'cache-control': 'no-store' },

@@ -6,7 +6,7 @@ import { poolHome } from '../web/pool-home.ts';
 import type { PoolOverview } from '../web/pool-overview.ts';
 import { proxiesPage } from '../web/proxies-page.ts';
 import type { ProxyRow } from '../web/proxy-table.ts';
-import type { Site } from '../web/site.ts';
+import type { Site, SiteOf } from '../web/site.ts';
 import type { GatewayPanel } from '../web/use-it.ts';
 import { readableAge } from '../web/words.ts';
 import type { JudgesState, Scheme } from './check/judges.ts';
@@ -28,7 +28,7 @@ import type { ProxyService } from './service.ts';
 
 export interface ProxyPagesOptions {
   service: ProxyService;
-  site: Site;
+  siteOf: SiteOf;
   basePath: string;
   /** Time between refreshes. */
   refreshIntervalMs: number;
@@ -65,7 +65,8 @@ export async function showProxies(
   query: PageQuery,
   request: Request,
 ): Promise<Response> {
-  const { service, site, basePath, refreshIntervalMs, adminRequired } = options;
+  const { service, basePath, refreshIntervalMs, adminRequired } = options;
+  const site = options.siteOf(request);
   const now = options.now();
   const { page = 1, sort = 'dependable' } = query;
   const status = service.status();
@@ -116,7 +117,7 @@ export async function showProxies(
       poolEmpty: pool.summary.total === 0,
     },
   });
-  return pageResponse(markup, { cache: 'no-cache' });
+  return pageResponse(site, markup, { cache: 'no-cache' });
 }
 
 /** When proxies of each kind were checked last, where no judge of that kind answers: only then it may be long ago. */
@@ -144,6 +145,7 @@ function schemeProtocols(scheme: Scheme, hasTls: boolean): readonly Protocol[] {
 
 /** What the pool shows on the first page, also where the store does not answer. */
 export async function proxyHome(
+  site: Site,
   { service, basePath, now }: Pick<ProxyPagesOptions, 'service' | 'basePath' | 'now'>,
   alone: boolean,
 ): Promise<HomeSection> {
@@ -159,7 +161,7 @@ export async function proxyHome(
     fault = error.message;
   }
   return {
-    content: poolHome({ basePath, overview, fault, alone, refreshed }),
+    content: poolHome(site, { basePath, overview, fault, alone, refreshed }),
     scripts: [],
     summary: 'Free public proxies that were proven to work.',
   };

@@ -6,8 +6,8 @@ import type { Dependency } from '../http/system-routes.ts';
 import type { System } from '../lib/linux/system.ts';
 import type { Log } from '../lib/logger.ts';
 import type { Runtime } from '../runtime/runtime.ts';
-import type { Site } from '../web/site.ts';
 import type { Operations } from './operations.ts';
+import type { Web } from './web.ts';
 
 /** What a service is put together from. */
 export interface Parts {
@@ -21,7 +21,7 @@ export interface Parts {
   contextOf: ContextOf;
   log: Log;
   operations: Operations;
-  site: Site;
+  web: Pick<Web, 'siteOf' | 'path'>;
 }
 
 /** A service as the application mounts it, with its life. */

@@ -44,7 +44,7 @@ export async function startImages({
   stores,
   contextOf,
   log,
-  site,
+  web,
   operations,
 }: Parts): Promise<RunningFeature> {
   const limits = {
@@ -113,7 +113,7 @@ export async function startImages({
       webhooks.send(change.on ? 'images.doubtful' : 'images.trusted', { reasons }),
     ).catch((cause) => log('warn', 'event not told', { cause }));
   };
-  const basePath = site.path + config.IMAGE_BASE_PATH;
+  const basePath = web.path + config.IMAGE_BASE_PATH;
   // Nobody asks when an event is told, so that without PUBLIC_URL the name of the server is not known.
   const eventBase = config.PUBLIC_URL === undefined ? basePath : config.PUBLIC_URL + config.IMAGE_BASE_PATH;
   const reviews = createReviews({
@@ -155,7 +155,7 @@ export async function startImages({
       service,
       contextOf,
       basePath,
-      site,
+      siteOf: web.siteOf,
       needsToken: config.UPLOAD === 'token',
       cors: config.IMAGE_CORS,
       ...(fromUrl && { fromUrl }),
@@ -167,11 +167,11 @@ export async function startImages({
         ),
       }),
     })
-      .use(imagePageRoutes({ service, contextOf, basePath, site }))
+      .use(imagePageRoutes({ service, contextOf, basePath, siteOf: web.siteOf }))
       .use(imageAdminRoutes({ service, contextOf, basePath, looks: createLookIndex(stores.images, now) }))
       .use(imageReviewRoutes(reviews))
       .use(imageAccessRoutes({ images: stores.images, token: accessToken, now: Date.now })),
-    home: () => imageHome({ service, basePath, needsToken: config.UPLOAD === 'token' }),
+    home: (site) => imageHome(site, { service, basePath, needsToken: config.UPLOAD === 'token' }),
     stats: async () => statsView(await service.summary(), limits, config.ABUSE_CONTACT),
     statsAnswer,
     dependencies: [

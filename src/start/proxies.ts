@@ -38,10 +38,10 @@ export async function startProxies({
   contextOf,
   log,
   operations,
-  site,
+  web,
 }: Parts): Promise<RunningFeature> {
   const allowPrivate = config.PROXY_ALLOW_PRIVATE;
-  const basePath = site.path + config.PROXY_BASE_PATH;
+  const basePath = web.path + config.PROXY_BASE_PATH;
   const keys = await openKeyRing({
     state: stores.state,
     name: 'judge-secret',
@@ -139,7 +139,7 @@ export async function startProxies({
   let followingKeys: Repetition | null = null;
   const pages = {
     service,
-    site,
+    siteOf: web.siteOf,
     basePath,
     refreshIntervalMs: config.PROXY_REFRESH_INTERVAL,
     adminRequired: config.ADMIN_TOKEN !== undefined,
@@ -159,7 +159,7 @@ export async function startProxies({
       .use(targetRoutes({ targets, contextOf }))
       .use(proxyPageRoutes(pages))
       .use(gatewayRoutes({ contextOf, port: gateway?.port ?? null })),
-    home: () => proxyHome(pages, !config.SERVICES.includes('image')),
+    home: (site) => proxyHome(site, pages, !config.SERVICES.includes('image')),
     stats: service.stats,
     statsAnswer,
     version: service.version,

@@ -12,16 +12,17 @@ export interface DeletePage {
 
 /** Asks whether the image shall really be deleted: opening a link must not delete anything. */
 export function deletePage(site: Site, { basePath, id, filename, token }: DeletePage): string {
+  const { pictures } = site.words;
   return site.render({
-    title: 'Delete image',
+    title: pictures.deleteTitle,
     content: html`<section class="notice-page">
 <p class="notice-icon">${icon('trash')}</p>
-<h1>Delete this picture?</h1>
-<p><strong class="wrap">${filename}</strong> will be gone for everybody, and its links will be dead. This cannot be undone.</p>
+<h1>${pictures.deleteQuestion}</h1>
+<p>${pictures.deleteWarning(html`<strong class="wrap">${filename}</strong>`)}</p>
 <form class="actions" method="post" action="${basePath}/i/${id}/delete">
 ${token !== null && html`<input type="hidden" name="token" value="${token}">`}
-<button class="danger" type="submit">${icon('trash')}Delete</button>
-<a class="button quiet" href="${basePath}/i/${id}">Keep it</a>
+<button class="danger" type="submit">${icon('trash')}${pictures.delete}</button>
+<a class="button quiet" href="${basePath}/i/${id}">${pictures.keep}</a>
 </form>
 </section>`,
   });
@@ -29,14 +30,15 @@ ${token !== null && html`<input type="hidden" name="token" value="${token}">`}
 
 /** Says that it is done. */
 export function deletedPage(site: Site, { basePath, id }: { basePath: string; id: string }): string {
+  const { pictures, frame } = site.words;
   return site.render({
-    title: 'Image deleted',
+    title: pictures.deleted,
     scripts: ['image.js'],
     content: html`<section class="notice-page" data-deleted="${id}">
 <p class="notice-icon">${icon('check')}</p>
-<h1>Picture deleted</h1>
-<p>It is gone. Copies in caches of others may live a little longer.</p>
-<p class="actions"><a class="button" href="${site.path}/">Upload another one</a> <a class="button quiet" href="${basePath}/gallery">Gallery</a></p>
+<h1>${pictures.deleted}</h1>
+<p>${pictures.deletedNote}</p>
+<p class="actions"><a class="button" href="${site.path}/">${pictures.uploadAnother}</a> <a class="button quiet" href="${basePath}/gallery">${frame.nav.gallery}</a></p>
 </section>`,
   });
 }

@@ -44,14 +44,14 @@ ${icon('search')}<input id="q" type="search" name="q" value="${text}" maxlength=
 <noscript><button type="submit">Search</button></noscript>
 </form>
 </header>
-<div id="results">${results(gallery, path, site.path)}</div>`,
+<div id="results">${results(site, gallery, path)}</div>`,
   });
 }
 
 function results(
+  site: Site,
   { tiles, total, exact, page, pages, text, basePath }: GalleryPage,
   path: string,
-  home: string,
 ): Html {
   const query = (number: number) =>
     `${path}?${new URLSearchParams({ ...(text && { q: text }), page: String(number) })}`;
@@ -60,8 +60,8 @@ function results(
       ? counted(total, 'public picture')
       : `${exact ? '' : 'More than '}${counted(total, 'picture')} for “${text}”`;
   return html`<p class="muted" data-summary>${found}</p>
-${tiles.length > 0 ? tileGrid(tiles, basePath, 'above') : nothing(text, total, home)}
-${pagination({ page, pages, href: query })}`;
+${tiles.length > 0 ? tileGrid(tiles, basePath, 'above') : nothing(text, total, site.path)}
+${pagination(site, { page, pages, href: query })}`;
 }
 
 function nothing(text: string, total: number, home: string): Html {

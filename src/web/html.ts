@@ -21,3 +21,9 @@ function render(part: Part): string {
   if (typeof part === 'string' || typeof part === 'number') return escapeHtml(String(part));
   return 'markup' in part ? part.markup : part.map(({ markup }) => markup).join('');
 }
+
+/** Data for the scripts of a page. Browsers run nothing of it, so that the policy allows it. */
+export function jsonElement(id: string, value: object): Html {
+  const json = JSON.stringify(value).replaceAll('<', '\\u003c');
+  return { markup: `<script type="application/json" id="${escapeHtml(id)}">${json}</script>` };
+}

@@ -36,7 +36,7 @@ export interface ImagePage {
 export function imagePage(site: Site, image: ImagePage): string {
   const { basePath, id, filename, extension, width, height, links } = image;
   const path = `${basePath}/i/${id}.${extension}`;
-  const content = html`${image.deleteLink !== null && created(image.deleteLink, image.notes)}<article class="picture-page">
+  const content = html`${image.deleteLink !== null && created(site, image.deleteLink, image.notes)}<article class="picture-page">
 <figure class="picture">
 <a href="${path}"><img src="${path}" width="${width}" height="${height}" alt="${filename}"></a>
 </figure>
@@ -51,11 +51,11 @@ ${actions(
 <section aria-labelledby="share">
 <h2 id="share">Share</h2>
 ${[
-  snippet('copy-page', 'Page', links.url),
-  snippet('copy-direct', 'Direct link', links.raw_url),
-  snippet('copy-markdown', 'Markdown', links.markdown),
-  snippet('copy-html', 'HTML', links.html),
-  snippet('copy-bbcode', 'BBCode', links.bbcode),
+  snippet(site, 'copy-page', 'Page', links.url),
+  snippet(site, 'copy-direct', 'Direct link', links.raw_url),
+  snippet(site, 'copy-markdown', 'Markdown', links.markdown),
+  snippet(site, 'copy-html', 'HTML', links.html),
+  snippet(site, 'copy-bbcode', 'BBCode', links.bbcode),
 ]}</section>
 </div>
 </article>`;
@@ -87,12 +87,12 @@ ${image.expires !== null && html`<div><dt>Expires</dt><dd>${image.expires === 'n
 }
 
 /** Tells who has just uploaded it, once, how to delete it, and what of it was lost. */
-export function created(deleteLink: string, notes: readonly string[]): Html {
+export function created(site: Site, deleteLink: string, notes: readonly string[]): Html {
   return html`<section class="banner good" aria-labelledby="created">
 <h2 id="created">${icon('check')}Your picture is online</h2>
 ${notes.map((note) => html`<p>${note}</p>`)}
 <p>Keep this link if you may want to delete it from somewhere else. It is shown only this once.</p>
-${snippet('copy-delete', 'Delete link', deleteLink)}
+${snippet(site, 'copy-delete', 'Delete link', deleteLink)}
 </section>`;
 }
 

@@ -18,7 +18,7 @@ export function limitedPage(site: Site, image: LimitedPage): string {
   return site.render({
     title: filename,
     scripts: ['copy.js', 'image.js'],
-    content: html`${image.deleteLink !== null && created(image.deleteLink, image.notes)}<article class="picture-page">
+    content: html`${image.deleteLink !== null && created(site, image.deleteLink, image.notes)}<article class="picture-page">
 <div class="notice-page">
 <p class="notice-icon">${icon('picture')}</p>
 <p>This picture can be seen ${counted(viewsLeft, 'more time', 'more times')}. Showing it takes one of them.</p>
@@ -30,7 +30,7 @@ ${facts(image)}
 ${actions(image)}
 <section aria-labelledby="share">
 <h2 id="share">Share</h2>
-${snippet('copy-page', 'Page', links.url)}</section>
+${snippet(site, 'copy-page', 'Page', links.url)}</section>
 </div>
 </article>`,
   });

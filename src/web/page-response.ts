@@ -1,3 +1,6 @@
+import { PREFERENCES_VARY } from './preferences.ts';
+import type { Site } from './site.ts';
+
 /** Nothing from elsewhere, and nothing that stands in the page itself: no script, no style. */
 const PAGE_POLICY = [
   "default-src 'none'",
@@ -17,12 +20,18 @@ export interface PageAnswer {
   headers?: [string, string][];
 }
 
-/** An HTML answer. */
-export function pageResponse(page: string, { status = 200, cache, headers = [] }: PageAnswer): Response {
+/** An HTML answer with a page of that site. */
+export function pageResponse(
+  { language }: Pick<Site, 'language'>,
+  page: string,
+  { status = 200, cache, headers = [] }: PageAnswer,
+): Response {
   return new Response(page, {
     status,
     headers: [
       ['content-type', 'text/html; charset=utf-8'],
+      ['content-language', language],
+      ['vary', PREFERENCES_VARY],
       ['cache-control', cache],
       ['content-security-policy', PAGE_POLICY],
       // Not `no-referrer`: with that, browsers hide the origin of our own forms from us, too.

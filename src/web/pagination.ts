@@ -1,5 +1,5 @@
 import { type Html, html } from './html.ts';
-import { readableNumber } from './words.ts';
+import type { Site } from './site.ts';
 
 export interface Pagination {
   /** From 1. */
@@ -9,15 +9,18 @@ export interface Pagination {
 }
 
 /** Links to the pages around; nothing where there is only one. */
-export function pagination({ page, pages, href }: Pagination): Html | null {
+export function pagination(
+  { words: { frame }, formats }: Pick<Site, 'words' | 'formats'>,
+  { page, pages, href }: Pagination,
+): Html | null {
   if (pages <= 1) return null;
   const link = (to: number, label: string, rel: string, possible: boolean) =>
     possible
       ? html`<a class="button quiet" rel="${rel}" href="${href(to)}">${label}</a>`
       : html`<span class="button quiet off" aria-hidden="true">${label}</span>`;
-  return html`<nav class="pagination" aria-label="Pages">
-${link(Math.min(page - 1, pages), 'Previous', 'prev', page > 1)}
-<span>Page ${readableNumber(page)} of ${readableNumber(pages)}</span>
-${link(page + 1, 'Next', 'next', page < pages)}
+  return html`<nav class="pagination" aria-label="${frame.pages}">
+${link(Math.min(page - 1, pages), frame.previous, 'prev', page > 1)}
+<span>${frame.pageOf(formats.number(page), formats.number(pages))}</span>
+${link(page + 1, frame.next, 'next', page < pages)}
 </nav>`;
 }

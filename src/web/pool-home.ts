@@ -1,6 +1,7 @@
 import { type Html, html } from './html.ts';
 import { icon } from './icons.ts';
 import { type PoolOverview, poolNumbers } from './pool-overview.ts';
+import type { Site } from './site.ts';
 
 export interface PoolHome {
   basePath: string;
@@ -15,7 +16,7 @@ export interface PoolHome {
 }
 
 /** The proxy pool on the first page: how it is, and where it goes on. */
-export function poolHome({ basePath, overview, fault, alone, refreshed }: PoolHome): Html {
+export function poolHome(_site: Site, { basePath, overview, fault, alone, refreshed }: PoolHome): Html {
   const title = 'Proxies that were proven to work';
   return html`<section class="pool-band" aria-labelledby="pool-title">
 <div>${alone ? html`<h1 id="pool-title">${title}</h1>` : html`<h2 id="pool-title">${title}</h2>`}

@@ -34,11 +34,11 @@ export function proxiesPage(
 <div id="overview" class="pool-band">${poolWarnings(freshness)}${poolOverview(overview, path)}</div>
 <div id="refresh">${refreshPanel(freshness)}</div>
 </div>
-${gateway && useIt(gateway)}
+${gateway && useIt(site, gateway)}
 <section aria-labelledby="list-title">
 <header class="section-head"><h2 id="list-title">List</h2></header>
 ${proxyFilters(path, values, choices)}
-<div id="results">${proxyResults(list)}</div>
+<div id="results">${proxyResults(site, list)}</div>
 </section>
 <section aria-labelledby="sources-title">
 <header class="section-head"><h2 id="sources-title">Where they come from</h2></header>

@@ -2,6 +2,7 @@ import { type Html, html } from './html.ts';
 import { icon } from './icons.ts';
 import { pagination } from './pagination.ts';
 import type { FilterValues } from './proxy-filters.ts';
+import type { Site } from './site.ts';
 import { counted, countryName, readableAge, readableNumber } from './words.ts';
 
 export interface ProxyRow {
@@ -52,7 +53,7 @@ export const PROOF_WORDS: Readonly<Record<string, string>> = {
 };
 
 /** The matches, with what can be done to them. */
-export function proxyResults(list: ProxyList): Html {
+export function proxyResults(site: Site, list: ProxyList): Html {
   const { basePath, total, page, pages, rows, values } = list;
   const query = (changes: Record<string, string>) => {
     const all = Object.entries({ ...values, ...changes }).filter(([, value]) => value !== '');
@@ -68,7 +69,7 @@ ${status !== 'dead' && html`<a class="button quiet small" href="${basePath}/api/
 </p>
 </div>
 ${rows.length > 0 ? table(list, query) : nothing(list)}
-${pagination({ page, pages, href: (to) => `${list.path}?${query({ page: String(to) })}` })}`;
+${pagination(site, { page, pages, href: (to) => `${list.path}?${query({ page: String(to) })}` })}`;
 }
 
 function nothing({ poolEmpty, total, path }: ProxyList): Html {

@@ -1,9 +1,12 @@
 import { Elysia } from 'elysia';
 import { AppError } from '../errors.ts';
+import { readForm } from '../http/read-form.ts';
+import type { ContextOf } from '../http/request-context.ts';
 import type { Assets } from './assets.ts';
 import { type HomeSection, homePage } from './home-page.ts';
 import { pageResponse } from './page-response.ts';
-import type { Site } from './site.ts';
+import { preferenceCookies } from './preferences.ts';
+import type { Site, SiteOf } from './site.ts';
 
 function textResponse(text: string): Response {
   return new Response(text, {
@@ -12,20 +15,36 @@ function textResponse(text: string): Response {
 }
 
 export interface WebRoutesOptions {
-  site: Site;
+  siteOf: SiteOf;
+  path: string;
   assets: Assets;
   /** What the services show on the first page, in this order. */
-  sections: readonly ((request: Request) => Promise<HomeSection>)[];
+  sections: readonly ((site: Site, request: Request) => Promise<HomeSection>)[];
+  contextOf: ContextOf;
 }
 
 const hide = { detail: { hide: true } };
 
 /** What belongs to no single service: the first page, and the files that pages load. */
-export function webRoutes({ site, assets, sections }: WebRoutesOptions) {
+export function webRoutes({ siteOf, path, assets, sections, contextOf }: WebRoutesOptions) {
   function asset(request: Request, file: string, version: string): Response {
     const answer = assets.respond(file, version, request.headers.get('accept-encoding'));
     if (answer === null) throw new AppError('not_found', 'There is nothing at this path.');
     return answer;
+  }
+
+  /** Keeps the theme or language that the form at the end of each page has sent, and leads back to that page. */
+  async function keepPreferences(request: Request): Promise<Response> {
+    const { origin } = contextOf(request);
+    const cookies = preferenceCookies(await readForm(request), path, origin.startsWith('https:'));
+    return new Response(null, {
+      status: 303,
+      headers: [
+        ['location', pageBefore(request, origin) ?? `${path}/`],
+        ['cache-control', 'no-store'],
+        ...cookies.map((cookie): [string, string] => ['set-cookie', cookie]),
+      ],
+    });
   }
 
   return (
@@ -33,8 +52,9 @@ export function webRoutes({ site, assets, sections }: WebRoutesOptions) {
       .get(
         '/',
         async ({ request }) => {
-          const shown = await Promise.all(sections.map((section) => section(request)));
-          return pageResponse(homePage(site, shown), { cache: 'no-cache' });
+          const site = siteOf(request);
+          const shown = await Promise.all(sections.map((section) => section(site, request)));
+          return pageResponse(site, homePage(site, shown), { cache: 'no-cache' });
         },
         hide,
       )
@@ -43,8 +63,17 @@ export function webRoutes({ site, assets, sections }: WebRoutesOptions) {
         ({ request, params }) => asset(request, params.file, params.version),
         hide,
       )
+      .post('/preferences', ({ request }) => keepPreferences(request), { parse: 'none', ...hide })
       // Pages that are not to be found say so themselves, which only who may read them learns.
-      .get('/robots.txt', () => textResponse(`User-agent: *\nDisallow: ${site.path}/api/\n`), hide)
+      .get('/robots.txt', () => textResponse(`User-agent: *\nDisallow: ${path}/api/\n`), hide)
       .get('/favicon.ico', ({ request }) => asset(request, 'favicon.svg', ''), hide)
   );
+}
+
+/** The page of ours that a form was sent from; `null` where nothing tells, and for what was itself the answer to a form. */
+function pageBefore(request: Request, origin: string): string | null {
+  const referrer = request.headers.get('referer');
+  if (referrer === null || !URL.canParse(referrer)) return null;
+  const page = new URL(referrer);
+  return page.origin === origin && !page.pathname.includes('/api/') ? page.pathname + page.search : null;
 }

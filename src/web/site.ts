@@ -1,11 +1,15 @@
 import type { Assets } from './assets.ts';
-import { type Html, html } from './html.ts';
+import { type Html, html, jsonElement } from './html.ts';
 import { logo } from './icons.ts';
+import { type Preferences, preferencesOf, THEMES, type Theme } from './preferences.ts';
+import type { Words } from './words/en.ts';
+import type { Formats } from './words/formats.ts';
+import { LANGUAGE_TAGS, LANGUAGES, type Language } from './words/languages.ts';
 
 /** An entry of the navigation. */
 export interface NavLink {
   href: string;
-  label: string;
+  name: keyof Words['frame']['nav'];
 }
 
 export interface PageOptions {
@@ -14,21 +18,27 @@ export interface PageOptions {
   head?: Html;
   /** For search engines; pages without one are not to be found by them. */
   summary?: string;
-  /** Modules of `src/web/client`, such as `upload.js`, and those they import. */
+  /** Modules of `src/web/client`, such as `upload.js`, and those they import. What they say comes with them. */
   scripts?: readonly string[];
   /** `href` of the entry of the navigation that this page is. */
   current?: string;
   content: Html;
 }
 
-/** What all pages have around them. */
+/** What all pages of one visitor have around them, and what they are written with. */
 export interface Site {
   readonly version: string;
   /** Path under which browsers reach the server: empty, or that of `PUBLIC_URL`, such as `/pics`. */
   readonly path: string;
+  readonly language: Language;
+  readonly words: Words;
+  readonly formats: Formats;
   /** A whole page. */
   render(page: PageOptions): string;
 }
+
+/** The site as the visitor behind a request wants it. */
+export type SiteOf = (request: Request) => Site;
 
 export interface SiteOptions {
   assets: Pick<Assets, 'url'>;
@@ -40,52 +50,101 @@ export interface SiteOptions {
   abuseContact?: string | undefined;
 }
 
-export function createSite({ assets, links, version, path, abuseContact }: SiteOptions): Site {
+/** Makes one site for each language and theme, when somebody first wants it. */
+export function createSites(options: SiteOptions): SiteOf {
+  const sites = new Map<string, Site>();
+  return (request) => {
+    const preferences = preferencesOf(request);
+    const key = `${preferences.language} ${preferences.theme}`;
+    const known = sites.get(key) ?? createSite(options, preferences);
+    sites.set(key, known);
+    return known;
+  };
+}
+
+export function createSite(
+  { assets, links, version, path, abuseContact }: SiteOptions,
+  { language, theme }: Preferences,
+): Site {
+  const { words } = LANGUAGES[language];
+  const { frame } = words;
   const nav = (current: string | undefined) =>
     links.map(
-      ({ href, label }) =>
-        html`<li><a href="${href}"${href === current && html` aria-current="page"`}>${label}</a></li>`,
+      ({ href, name }) =>
+        html`<li><a href="${href}"${href === current && html` aria-current="page"`}>${frame.nav[name]}</a></li>`,
     );
-
   const fileUrl = (file: string) => path + assets.url(file);
+  const preferences = preferencesForm(`${path}/preferences`, words, { language, theme });
 
   return {
     version,
     path,
+    language,
+    words,
+    formats: words.formats,
     render: ({ title, head, summary, scripts = [], current, content }) =>
       html`<!doctype html>
-<html lang="en">
+<html lang="${language}"${theme !== 'system' && html` data-theme="${theme}"`}>
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<meta name="theme-color" content="#f6f8f8" media="(prefers-color-scheme: light)">
-<meta name="theme-color" content="#0e1517" media="(prefers-color-scheme: dark)">
+${themeElements(theme)}
 <title>${title === 'picpool' ? title : `${title} · picpool`}</title>
 ${summary === undefined ? html`<meta name="robots" content="noindex">` : html`<meta name="description" content="${summary}">`}
 <link rel="icon" href="${fileUrl('favicon.svg')}" type="image/svg+xml">
 <link rel="stylesheet" href="${fileUrl('style.css')}">
-${scripts.map((file) => html`<script type="module" src="${fileUrl(file)}"></script>\n`)}${head ?? null}
+${['frame.js', ...scripts].map((file) => html`<script type="module" src="${fileUrl(file)}"></script>\n`)}${jsonElement('words', wordsOf(words, scripts))}
+${head ?? null}
 </head>
 <body>
-<a class="skip" href="#main">Skip to the content</a>
+<a class="skip" href="#main">${frame.skip}</a>
 <header class="site-header">
 <a class="brand" href="${path}/">${logo}<span>picpool</span></a>
-<nav aria-label="Main"><ul>${nav(current)}</ul></nav>
+<nav aria-label="${frame.mainNavigation}"><ul>${nav(current)}</ul></nav>
 </header>
 <main id="main" tabindex="-1">
 ${content}
 </main>
 <footer class="site-footer">
-<p>picpool ${version} · times are UTC</p>
-<p><a href="${path}/openapi.json">OpenAPI</a></p>
-${abuseContact !== undefined && html`<p><a href="${contactUrl(abuseContact)}">Report abuse</a></p>`}
+<p>${frame.version(version)}</p>
+<p><a href="${path}/openapi.json">${frame.openapi}</a></p>
+${abuseContact !== undefined && html`<p><a href="${contactUrl(abuseContact)}">${frame.reportAbuse}</a></p>`}
+${preferences}
 </footer>
 <p id="announcer" class="visually-hidden" role="status"></p>
 </body>
 </html>
 `.markup,
   };
+}
+
+const THEME_COLORS = { light: '#f6f8f8', dark: '#0e1517' };
+
+/** What the browser paints before and around the page. */
+function themeElements(theme: Theme): Html {
+  if (theme !== 'system') {
+    return html`<meta name="color-scheme" content="${theme}">
+<meta name="theme-color" content="${THEME_COLORS[theme]}">`;
+  }
+  return html`<meta name="color-scheme" content="light dark">
+<meta name="theme-color" content="${THEME_COLORS.light}" media="(prefers-color-scheme: light)">
+<meta name="theme-color" content="${THEME_COLORS.dark}" media="(prefers-color-scheme: dark)">`;
+}
+
+/** Theme and language, each a button that works without a script. */
+function preferencesForm(action: string, { frame }: Words, chosen: Preferences): Html {
+  const button = (name: string, value: string, label: string, isChosen: boolean, lang: string | null) =>
+    html`<button class="choice" name="${name}" value="${value}" aria-pressed="${String(isChosen)}"${lang !== null && html` lang="${lang}"`}>${label}</button>`;
+  return html`<form class="preferences" method="post" action="${action}">
+<div role="group" aria-label="${frame.theme}">${THEMES.map((theme) => button('theme', theme, frame.themes[theme], theme === chosen.theme, null))}</div>
+<div role="group" aria-label="${frame.language}">${LANGUAGE_TAGS.map((tag) => button('language', tag, LANGUAGES[tag].name, tag === chosen.language, tag))}</div>
+</form>`;
+}
+
+/** What the scripts of a page say. */
+function wordsOf({ scripts }: Words, files: readonly string[]): object {
+  const byFile: Record<string, object> = scripts;
+  return Object.assign({}, scripts.every, ...files.map((file) => byFile[file]));
 }
 
 function contactUrl(contact: string): string {

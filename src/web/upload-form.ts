@@ -2,6 +2,7 @@ import { readableBytes } from '../lib/readable-bytes.ts';
 import { type Tile, tileGrid } from './gallery-page.ts';
 import { type Html, html } from './html.ts';
 import { icon } from './icons.ts';
+import type { Site } from './site.ts';
 
 export interface UploadForm {
   basePath: string;
@@ -22,7 +23,7 @@ export interface UploadForm {
 }
 
 /** The image host on the first page: a place to drop pictures on, what this browser has uploaded, the latest ones. */
-export function uploadSection(form: UploadForm): Html {
+export function uploadSection(_site: Site, form: UploadForm): Html {
   const { basePath, maxUploadBytes, needsToken, accepted, formats, retentionDays, latest, fault, listing } =
     form;
   return html`<section class="hero" aria-labelledby="upload-title">

@@ -17,20 +17,20 @@ export function uploadedPage(site: Site, items: readonly UploadedItem[]): string
     scripts: ['copy.js'],
     content: html`<h1>${counted(stored, 'picture')} uploaded</h1>
 <p>Keep the delete links if you may want to delete them from somewhere else. They are shown only this once.</p>
-${items.map(itemOf)}
+${items.map((item, index) => itemOf(site, item, index))}
 <p class="actions"><a class="button" href="${site.path}/">Upload more</a></p>`,
   });
 }
 
-function itemOf(item: UploadedItem, index: number): Html {
+function itemOf(site: Site, item: UploadedItem, index: number): Html {
   if ('fault' in item) {
     return html`<section class="banner bad"><h2>${icon('warning')}${item.filename ?? `File ${index + 1}`}</h2><p>${item.fault}</p></section>
 `;
   }
   return html`<section class="banner good"><h2>${icon('check')}<a href="${item.url}">${item.filename}</a></h2>
 ${item.inReview && html`<p>The operator looks at it before anybody else can. Until then its links lead nowhere.</p>`}
-${snippet(`page-${index}`, 'Page', item.url)}
-${snippet(`delete-${index}`, 'Delete link', item.deleteLink)}
+${snippet(site, `page-${index}`, 'Page', item.url)}
+${snippet(site, `delete-${index}`, 'Delete link', item.deleteLink)}
 </section>
 `;
 }

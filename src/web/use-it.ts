@@ -1,4 +1,5 @@
 import { type Html, html } from './html.ts';
+import type { Site } from './site.ts';
 import { snippet } from './snippet.ts';
 
 /** The gateway, as its users need to know it. */
@@ -15,7 +16,7 @@ export interface GatewayPanel {
 }
 
 /** How to send requests through the pool without picking proxies. */
-export function useIt({ place, closed, pac, requests, served, p95Ms }: GatewayPanel): Html {
+export function useIt(site: Site, { place, closed, pac, requests, served, p95Ms }: GatewayPanel): Html {
   const login = closed ? 'user:TOKEN@' : '';
   const url = `http://${login}${place}`;
   const lines: [string, string][] = [
@@ -34,7 +35,7 @@ export function useIt({ place, closed, pac, requests, served, p95Ms }: GatewayPa
   return html`<section aria-labelledby="use-title">
 <header class="section-head"><h2 id="use-title">Use it</h2></header>
 <p>One address stands for the whole pool: each request goes to proxies that work, until one brings the answer. ${figures(requests, served, p95Ms)}</p>
-${lines.map(([label, text], index) => snippet(`use-${index}`, label, text))}
+${lines.map(([label, text], index) => snippet(site, `use-${index}`, label, text))}
 <p>Another proxy is taken for each connection (over plain http: for each request), so a client that keeps its connection keeps its
 exit, too. Options stand in the user's name, such as <code>user-country-de-session-abc</code>.${closed && html` The operator gives out tokens.`}</p>
 </section>`;

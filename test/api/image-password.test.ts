@@ -182,7 +182,7 @@ describe('a wrong password', () => {
     const form = await submit('guess', peer);
     expect(form.status).toBe(401);
     expect(form.headers.getSetCookie()).toEqual([]);
-    expect(await expectNoMetadata(form)).toContain('The password is wrong.');
+    expect(await expectNoMetadata(form)).toContain('Wrong password.');
   });
 
   test('too often is 429 with Retry-After, on the page as well', async () => {

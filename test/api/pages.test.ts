@@ -40,7 +40,7 @@ describe('an error', () => {
     async (path) => {
       const page = await open(path);
       expect([page.status, page.headers.get('content-type')]).toEqual([404, 'text/html; charset=utf-8']);
-      expect(await page.text()).toContain('<h1>Nothing is here</h1>');
+      expect(await page.text()).toContain('<h1>Page not found</h1>');
       const envelope = await open(path, { accept: '*/*' });
       expect(await json(envelope)).toMatchObject({ success: false, code: 'not_found' });
     },
@@ -243,4 +243,56 @@ describe('what pages load', () => {
       expect(policy).not.toContain('unsafe');
     },
   );
+});
+
+describe('the words and the theme of a page', () => {
+  const CHINESE = { ...PERSON, 'accept-language': 'zh-CN,zh;q=0.9' };
+
+  test('are in the language that the browser asks for, and caches are told so', async () => {
+    for (const path of ['/', '/gallery', '/docs', '/nowhere']) {
+      const page = await open(path, CHINESE);
+      expect(page.headers.get('content-language')).toBe('zh-CN');
+      expect(page.headers.get('vary')).toContain('Accept-Language, Cookie');
+      const text = await page.text();
+      expect(text).toContain('<html lang="zh-CN">');
+      expect(text).toContain('跳到正文');
+      expect((await open(path)).headers.get('content-language')).toBe('en');
+    }
+  });
+
+  test('change by the form at the end of each page, which leads back to it', async () => {
+    const answer = await choose('language=zh-CN&theme=dark&other=1', `${ORIGIN}/gallery?q=cat`);
+    expect([answer.status, answer.headers.get('location')]).toEqual([303, '/gallery?q=cat']);
+    const cookies = answer.headers.getSetCookie();
+    expect(cookies).toEqual([
+      'picpool_language=zh-CN; Path=/; Max-Age=31536000; HttpOnly; SameSite=Lax',
+      'picpool_theme=dark; Path=/; Max-Age=31536000; HttpOnly; SameSite=Lax',
+    ]);
+    const cookie = cookies.map((one) => one.split(';')[0]).join('; ');
+    const text = await (await open('/gallery', { ...PERSON, cookie })).text();
+    expect(text).toContain('<html lang="zh-CN" data-theme="dark">');
+    expect(text).toContain('<meta name="color-scheme" content="dark">');
+  });
+
+  test.each([
+    ['https://evil.example/page', '/'],
+    [`${ORIGIN}/api/upload`, '/'],
+    ['nonsense', '/'],
+  ])('lead from %s to %s', async (referer, location) => {
+    expect((await choose('theme=dark', referer)).headers.get('location')).toBe(location);
+  });
+
+  test('stay as they are where a form or a cookie names what there is not', async () => {
+    const answer = await choose('language=xx&theme=<script>', `${ORIGIN}/`);
+    expect(answer.headers.getSetCookie()).toEqual([]);
+    const cookie = 'picpool_language=constructor; picpool_theme=__proto__';
+    expect(await (await open('/', { ...CHINESE, cookie })).text()).toContain('<html lang="zh-CN">');
+  });
+
+  const choose = (body: string, referer: string) =>
+    host.send('/preferences', {
+      method: 'POST',
+      body: new URLSearchParams(body),
+      headers: { referer, origin: ORIGIN },
+    });
 });

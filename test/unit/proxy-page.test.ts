@@ -1,6 +1,6 @@
 import { afterEach, expect, test } from 'bun:test';
 import { showProxies } from '../../src/proxy/pages.ts';
-import { createSite } from '../../src/web/site.ts';
+import { createSites } from '../../src/web/site.ts';
 import { createPool, draft, type Lists } from '../support/pool.ts';
 
 const MINUTE = 60_000;
@@ -22,11 +22,11 @@ async function open(lists: Lists = {}) {
 /** The words of the page, without its markup. */
 async function read(query = {}): Promise<{ html: string; words: string }> {
   const { service, clock } = pool;
-  const site = createSite({ assets: { url: (name) => name }, links: [], version: '1', path: '' });
+  const siteOf = createSites({ assets: { url: (name) => name }, links: [], version: '1', path: '' });
   const answer = await showProxies(
     {
       service,
-      site,
+      siteOf,
       basePath: '',
       refreshIntervalMs: 60 * MINUTE,
       adminRequired: false,

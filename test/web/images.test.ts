@@ -160,7 +160,7 @@ describe('uploading', () => {
         // Asked for early: the browser takes a moment to hand its choosers over.
         const chooser = page.waitForEvent('filechooser');
         await page.keyboard.press('Tab');
-        expect(await page.evaluate(() => document.activeElement?.textContent)).toBe('Skip to the content');
+        expect(await page.evaluate(() => document.activeElement?.textContent)).toBe('Skip to content');
         await page.keyboard.press('Enter');
         await page.keyboard.press('Tab');
         expect(await page.evaluate(() => document.activeElement?.id)).toBe('file');
@@ -193,7 +193,7 @@ describe('seeing and deleting', () => {
         await cardOf(page, 'hidden.png').getByText('Open').click();
         await page.getByLabel('Password').fill('wrong');
         await page.keyboard.press('Enter');
-        await page.getByText('The password is wrong.').waitFor();
+        await page.getByText('Wrong password.').waitFor();
         await page.getByLabel('Password').fill('open sesame');
         await page.keyboard.press('Enter');
         await page.getByRole('heading', { name: 'hidden.png' }).waitFor();
@@ -278,7 +278,7 @@ describe('without scripts', () => {
       async (page) => {
         await page.setInputFiles('#file', file('letter.png', Buffer.from('Dear all,')));
         await page.getByRole('button', { name: 'Upload' }).click();
-        await page.getByRole('heading', { name: 'This file is not accepted' }).waitFor();
+        await page.getByRole('heading', { name: 'This file type is not supported' }).waitFor();
       },
       { ...off, expected: /status of 415/ },
     );
@@ -290,7 +290,7 @@ describe('without scripts', () => {
       `/i/${id}`,
       async (page) => {
         await page.getByLabel('Password').fill('swordfish');
-        await page.getByRole('button', { name: 'Show the picture' }).click();
+        await page.getByRole('button', { name: 'Show picture' }).click();
         await page.getByRole('heading', { name: 'secret.png' }).waitFor();
         await page.goto(`${server.url}/gallery`);
         await page.getByRole('searchbox').fill('plain');

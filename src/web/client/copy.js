@@ -1,5 +1,5 @@
 // @ts-check
-import { announce, byId } from './dom.js';
+import { announce, byId, say } from './dom.js';
 
 const DONE_MS = 1600;
 
@@ -29,12 +29,12 @@ export async function copyBy(button, text) {
   button.dataset.label = before;
   try {
     await copyText(await text);
-    label.textContent = 'Copied';
+    label.textContent = say('copied');
     button.classList.add('done');
-    announce('Copied.');
+    announce(say('copied'));
   } catch {
-    label.textContent = 'Not copied';
-    announce('It could not be copied.');
+    label.textContent = say('notCopied');
+    announce(say('copyFailed'));
   }
   setTimeout(() => {
     label.textContent = before;

@@ -41,6 +41,40 @@ export function announce(text) {
 }
 
 /**
+ * @typedef {typeof import('../words/en/scripts.ts').scripts} Scripts
+ * @typedef {{ [File in keyof Scripts]: keyof Scripts[File] }[keyof Scripts]} Key
+ */
+
+/** @type {Record<string, string | Partial<Record<Intl.LDMLPluralRule, string>>>} */
+const words = JSON.parse(byId('words', HTMLElement).textContent ?? '{}');
+export const language = document.documentElement.lang;
+const plurals = new Intl.PluralRules(language);
+
+/**
+ * What the catalogue of this page's language says. Names in braces are replaced by the values, and of a text with plurals the
+ * one for `count` is taken, with that number in place of `#`.
+ * @param {Key} key
+ * @param {Record<string, string | number> & { count?: number }} [values]
+ */
+export function say(key, values = {}) {
+  const known = words[key];
+  if (known === undefined) throw new Error(`the page has no words for ${key}`);
+  const { count = 0 } = values;
+  const text = typeof known === 'string' ? known : (known[plurals.select(count)] ?? known.other ?? '');
+  return text
+    .replaceAll('#', readableNumber(count))
+    .replace(/\{(\w+)\}/g, (_, name) => String(values[name] ?? ''));
+}
+
+/**
+ * `1,234`, as the language of the page writes it.
+ * @param {number} value
+ */
+export function readableNumber(value) {
+  return value.toLocaleString(language);
+}
+
+/**
  * As `src/lib/readable-bytes.ts` says it; a test holds them together.
  * @param {number} bytes
  */
@@ -64,7 +98,7 @@ export function readableBytes(bytes) {
  */
 export function faultIn(status, body) {
   if (typeof body === 'object' && body !== null && 'error' in body) return String(body.error);
-  return status === 0 ? 'The server cannot be reached.' : `The server answered with the error ${status}.`;
+  return status === 0 ? say('unreachable') : say('errorStatus', { status });
 }
 
 /**

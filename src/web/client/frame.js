@@ -1,0 +1,22 @@
+// @ts-check
+
+// Without this the form sends the visitor through a page of its own, which an upload under way would not survive.
+const form = document.querySelector('form.preferences');
+if (form instanceof HTMLFormElement) form.addEventListener('submit', (event) => choose(event, form));
+
+/**
+ * @param {SubmitEvent} event
+ * @param {HTMLFormElement} form
+ */
+function choose(event, form) {
+  const { submitter } = event;
+  if (!(submitter instanceof HTMLButtonElement) || submitter.name !== 'theme') return;
+  event.preventDefault();
+  if (submitter.value === 'system') delete document.documentElement.dataset.theme;
+  else document.documentElement.dataset.theme = submitter.value;
+  for (const button of submitter.parentElement?.children ?? []) {
+    button.setAttribute('aria-pressed', String(button === submitter));
+  }
+  const body = new URLSearchParams({ theme: submitter.value });
+  void fetch(form.action, { method: 'POST', body, redirect: 'manual' }).catch(() => {});
+}

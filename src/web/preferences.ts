@@ -1,0 +1,48 @@
+import { isLanguage, type Language, preferredLanguage } from './words/languages.ts';
+
+export const THEMES = ['system', 'light', 'dark'] as const;
+export type Theme = (typeof THEMES)[number];
+
+/** How a visitor wants pages to be. */
+export interface Preferences {
+  language: Language;
+  theme: Theme;
+}
+
+const COOKIES = { language: 'picpool_language', theme: 'picpool_theme' } as const;
+const YEAR_S = 365 * 86_400;
+
+/** Headers that pages depend on. */
+export const PREFERENCES_VARY = 'Accept-Language, Cookie';
+
+/** What a visitor has chosen, or else what the browser asks for. */
+export function preferencesOf({ headers }: Request): Preferences {
+  const cookies = headers.get('cookie');
+  const language = cookie(cookies, COOKIES.language);
+  const theme = cookie(cookies, COOKIES.theme);
+  return {
+    language: isLanguage(language) ? language : preferredLanguage(headers.get('accept-language')),
+    theme: isTheme(theme) ? theme : 'system',
+  };
+}
+
+/** The cookies that keep what a form has chosen; what it does not name stays as it is. */
+export function preferenceCookies(form: URLSearchParams, path: string, secure: boolean): string[] {
+  const language = form.get('language') ?? undefined;
+  const theme = form.get('theme') ?? undefined;
+  const kept = (name: string, value: string) =>
+    `${name}=${value}; Path=${path}/; Max-Age=${YEAR_S}; HttpOnly; SameSite=Lax${secure ? '; Secure' : ''}`;
+  return [
+    ...(isLanguage(language) ? [kept(COOKIES.language, language)] : []),
+    ...(isTheme(theme) ? [kept(COOKIES.theme, theme)] : []),
+  ];
+}
+
+function isTheme(text: string | undefined): text is Theme {
+  return THEMES.some((theme) => theme === text);
+}
+
+function cookie(header: string | null, name: string): string | undefined {
+  const pairs = header?.split(';').map((pair) => pair.trim().split('=')) ?? [];
+  return pairs.find(([known]) => known === name)?.[1];
+}

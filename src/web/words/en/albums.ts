@@ -1,0 +1,2 @@
+/** Albums. */
+export const albums = {};

@@ -1,0 +1,2 @@
+/** The page of the API. */
+export const api = {};

@@ -1,0 +1,52 @@
+import type { ErrorCode } from '../../../errors.ts';
+
+/** What an error page says first, and what to do about it. */
+interface ErrorWords {
+  title: string;
+  advice: string;
+}
+
+const byCode: Partial<Record<ErrorCode, ErrorWords>> & { other: ErrorWords } = {
+  not_found: {
+    title: 'Page not found',
+    advice: 'Check the link for typos. If it worked before, what it led to has been deleted.',
+  },
+  gone: {
+    title: 'This picture is gone',
+    advice: 'It has expired, or it was viewed as often as its uploader allowed.',
+  },
+  forbidden: { title: 'Not allowed', advice: 'Only the uploader can delete a picture.' },
+  rate_limited: {
+    title: 'Too many requests',
+    advice: 'This server limits how much each address can ask for.',
+  },
+  busy: { title: 'The server is busy', advice: 'It is working at full capacity.' },
+  unavailable: {
+    title: 'Temporarily unavailable',
+    advice: 'Part of this server is not responding. It should be back soon.',
+  },
+  storage_full: { title: 'Storage is full', advice: 'Uploads will work again once there is space.' },
+  too_large: { title: 'This file is too large', advice: 'Choose a smaller one.' },
+  not_an_image: { title: 'This file type is not supported', advice: 'Choose a picture in a common format.' },
+  undecodable_image: {
+    title: 'This picture is damaged',
+    advice: 'It cannot be read. Save it again, or choose another one.',
+  },
+  image_limit: {
+    title: 'This picture has too many pixels',
+    advice: 'Its dimensions or number of frames exceed what this server accepts.',
+  },
+  conversion_timeout: {
+    title: 'This picture took too long to convert',
+    advice: 'Choose a smaller one, or another format.',
+  },
+  internal: { title: 'Something went wrong', advice: 'The server made a mistake, and has logged it.' },
+  other: { title: 'That did not work', advice: '' },
+};
+
+export const errors = {
+  byCode,
+  tryAgainIn: (time: string) => `Try again in ${time}.`,
+  home: 'Go to the home page',
+  request: (status: number) => `Error ${status}, request`,
+};

@@ -1,0 +1,2 @@
+/** The gallery. */
+export const gallery = {};

@@ -1,0 +1,2 @@
+/** The pages of the proxy pool. */
+export const proxies = {};

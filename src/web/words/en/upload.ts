@@ -1,0 +1,2 @@
+/** The form that uploads, and what became of it. */
+export const upload = {};

@@ -1,0 +1,97 @@
+const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
+const DAY_MS = 24 * HOUR_MS;
+
+/** A text for each number that its language tells apart, with `#` in place of the number. */
+export type Plural = Partial<Record<Intl.LDMLPluralRule, string>> & { other: string };
+
+/** How a language writes numbers, times, names and counts. Times are UTC. */
+export interface Formats {
+  /** `1,234`. */
+  number(value: number): string;
+  /** `41%`, of a share from 0 to 1, with one digit after the point where that says more. */
+  percent(share: number): string;
+  /** `1 picture`, `1,234 pictures`. */
+  plural(count: number, texts: Plural): string;
+  /** `5 minutes ago`; `just now` below a minute. */
+  age(ms: number): string;
+  /** `3 hours`, in the largest unit that is full at least once. */
+  duration(ms: number): string;
+  /** `Feb 1, 2026`. */
+  date(ms: number): string;
+  /** `Feb 1, 2026, 08:05`. */
+  dateTime(ms: number): string;
+  /** `08:05`. */
+  time(ms: number): string;
+  /** `JPEG, PNG, or GIF`. */
+  anyOf(items: readonly string[]): string;
+  /** The name of a country by its two letters; `ZZ` has none. */
+  country(code: string): string;
+}
+
+/** The formats of a language; `justNow` is what `Intl` has no word for. What is made for them takes some ms each, so each is made when it is first needed. */
+export function createFormats(language: string, justNow: string): Formats {
+  const number = once(() => new Intl.NumberFormat(language));
+  const percent = once(() => new Intl.NumberFormat(language, { style: 'percent', maximumFractionDigits: 1 }));
+  const rules = once(() => new Intl.PluralRules(language));
+  const ages = once(() => new Intl.RelativeTimeFormat(language, { numeric: 'auto' }));
+  const countries = once(() => new Intl.DisplayNames([language], { type: 'region' }));
+  const list = once(() => new Intl.ListFormat(language, { type: 'disjunction' }));
+  const units = new Map<string, Intl.NumberFormat>();
+  const times = (options: Intl.DateTimeFormatOptions) =>
+    once(() => new Intl.DateTimeFormat(language, { timeZone: 'UTC', hourCycle: 'h23', ...options }));
+  const date = times({ dateStyle: 'medium' });
+  const dateTime = times({ dateStyle: 'medium', timeStyle: 'short' });
+  const time = times({ hour: '2-digit', minute: '2-digit' });
+
+  function unitFormat(unit: string): Intl.NumberFormat {
+    let known = units.get(unit);
+    if (!known) {
+      known = new Intl.NumberFormat(language, { style: 'unit', unit, unitDisplay: 'long' });
+      units.set(unit, known);
+    }
+    return known;
+  }
+
+  return {
+    number: (value) => number().format(value),
+    percent: (share) => percent().format(share),
+    plural: (count, texts) =>
+      (texts[rules().select(count)] ?? texts.other).replaceAll('#', number().format(count)),
+    age(ms) {
+      if (ms < MINUTE_MS) return justNow;
+      const [value, unit] = inUnits(ms);
+      return ages().format(-value, unit);
+    },
+    duration(ms) {
+      const [value, unit] = inUnits(ms);
+      return unitFormat(unit).format(value);
+    },
+    date: (ms) => date().format(ms),
+    dateTime: (ms) => dateTime().format(ms),
+    time: (ms) => time().format(ms),
+    anyOf: (items) => list().format(items),
+    country(code) {
+      try {
+        return countries().of(code) ?? code;
+      } catch {
+        return code;
+      }
+    },
+  };
+}
+
+function inUnits(ms: number): [value: number, unit: 'second' | 'minute' | 'hour' | 'day'] {
+  if (ms < MINUTE_MS) return [Math.max(1, Math.ceil(ms / 1000)), 'second'];
+  if (ms < HOUR_MS) return [Math.floor(ms / MINUTE_MS), 'minute'];
+  if (ms < 2 * DAY_MS) return [Math.floor(ms / HOUR_MS), 'hour'];
+  return [Math.floor(ms / DAY_MS), 'day'];
+}
+
+function once<T>(make: () => T): () => T {
+  let made: T | undefined;
+  return () => {
+    made ??= make();
+    return made;
+  };
+}

@@ -1,0 +1,26 @@
+import type { Words } from '../en.ts';
+
+export const errors: Words['errors'] = {
+  byCode: {
+    not_found: {
+      title: '页面不存在',
+      advice: '请检查链接是否有误。如果之前可以打开，说明内容已被删除。',
+    },
+    gone: { title: '图片已失效', advice: '图片已过期，或已达到上传者允许的查看次数。' },
+    forbidden: { title: '没有权限', advice: '只有上传者才能删除图片。' },
+    rate_limited: { title: '请求过于频繁', advice: '服务器限制了每个地址的请求数量。' },
+    busy: { title: '服务器繁忙', advice: '服务器正在满负荷运行。' },
+    unavailable: { title: '暂时不可用', advice: '服务器的某个组件没有响应，应该很快会恢复。' },
+    storage_full: { title: '存储空间已满', advice: '腾出空间后即可继续上传。' },
+    too_large: { title: '文件太大', advice: '请选择小一些的文件。' },
+    not_an_image: { title: '不支持此文件类型', advice: '请选择常见格式的图片。' },
+    undecodable_image: { title: '图片已损坏', advice: '无法读取该图片。请重新保存，或换一张图片。' },
+    image_limit: { title: '图片像素过多', advice: '图片的尺寸或帧数超出了服务器的限制。' },
+    conversion_timeout: { title: '图片转换超时', advice: '请选择小一些的图片，或换一种格式。' },
+    internal: { title: '出错了', advice: '服务器内部出错，已记录到日志中。' },
+    other: { title: '操作失败', advice: '' },
+  },
+  tryAgainIn: (time) => `请在${time}后重试。`,
+  home: '返回首页',
+  request: (status) => `错误 ${status}，请求编号`,
+};

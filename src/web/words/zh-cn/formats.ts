@@ -1,0 +1,3 @@
+import { createFormats } from '../formats.ts';
+
+export const formats = createFormats('zh-CN', '刚刚');
