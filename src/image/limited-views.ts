@@ -15,8 +15,11 @@ const SPARE_MS = 60_000;
 /** So many transfers of an image may break without being counted: whoever breaks them off on purpose sees nearly all of it. */
 const BROKEN = { capacity: 30, perSecond: 30 / 86_400 };
 
-/** How long the last byte waits for the news that the transfer has broken, in ms: longer than it takes around the world. */
-const SETTLE_MS = 250;
+/**
+ * How long the last byte waits for the news that the transfer has broken: longer than that takes around the world. In many pauses, as one
+ * that a busy machine sleeps through would end before the client or this process had had its turn.
+ */
+const SETTLE = { pauses: 10, pauseMs: 25 };
 
 /** A view that is being sent. */
 export interface View {
@@ -64,9 +67,11 @@ export function createLimitedViews(options: LimitedViewsOptions): LimitedViews {
       let work: Promise<void> | null = null;
       return {
         async settle() {
-          await sleep(SETTLE_MS);
-          // What came in meanwhile is heard first.
-          await breathe();
+          for (let pause = 0; pause < SETTLE.pauses; pause++) {
+            await sleep(SETTLE.pauseMs);
+            // What came in meanwhile is heard first.
+            await breathe();
+          }
         },
         end(seen) {
           ended.abort();

@@ -5,6 +5,7 @@ import { json } from '../support/json.ts';
 import { type RefreshWorld, startRefreshWorld } from '../support/refresh-world.ts';
 import { PNG } from '../support/running-server.ts';
 import { S3_CREDENTIALS, type Service, startRedis, startS3, until } from '../support/services.ts';
+import { mixViews } from '../support/view-mix.ts';
 
 interface Stored {
   id: string;
@@ -118,6 +119,12 @@ describe.skipIf(absent('nginx', 'redis-server', 'versitygw')).each([
     expect(codes.slice(0, 10)).toEqual(Array(10).fill('wrong_password'));
     // Each copy alone would let ten pass. On a slow machine some of what was used has come back meanwhile.
     expect(codes.filter((code) => code === 'rate_limited').length).toBeGreaterThan(4);
+  });
+
+  test('pictures with few views come whole as often as allowed, whatever is asked and breaks meanwhile', async () => {
+    const { faults, counts } = await mixViews(fleet.copies, 400, 21);
+    expect(faults).toEqual([]);
+    expect(counts.broken).toBeGreaterThan(150);
   });
 
   test('a refresh is one job, whose progress every copy shows and tells', async () => {
