@@ -71,6 +71,10 @@ async function assertRows(database: Database): Promise<void> {
   assert.deepEqual(await found(), [2, 1, 4]);
   assert.deepEqual([await found('HARBOUR'), await found('katze_50%'), await found('猫 "')], [[1], [2], [4]]);
   assert.equal((await images.get('AAAAAAAAAAA3'))?.passwordHash, '$scrypt$made-up');
+  // Who sees a picture, and for how long, came later: each is as public, and lives as long, as it did.
+  for (const { unlisted, expiresAt, maxViews, viewsLeft } of await images.recent({ offset: 0, limit: 10 })) {
+    assert.deepEqual([unlisted, expiresAt, maxViews, viewsLeft], [0, null, null, null]);
+  }
   assert.equal((await images.recent({ offset: 0, limit: 10 })).length, 4);
   assert.equal((await images.summary()).images, 3 + 1);
   assert.equal(await createSqliteState(database).get('key'), 'value');
