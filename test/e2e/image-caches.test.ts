@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { cachedUrls } from '../../src/image/links.ts';
 import { absent } from '../support/absent.ts';
 import { type Balancer, readExample, startNginx } from '../support/balancer.ts';
+import { dayOfLooks, type Look } from '../support/day-of-looks.ts';
 import type { UploadAnswer } from '../support/image-host.ts';
 import { photo } from '../support/images.ts';
 import { type RunningServer, runServer } from '../support/running-server.ts';
@@ -43,6 +44,16 @@ async function withCache(
   }
 }
 
+function requestOf({ kind, accept }: Look, image: UploadAnswer, base: string): [string, RequestInit] {
+  const path =
+    {
+      auto: `/i/${image.id}?auto`,
+      version: `/i/${image.id}.${image.format}?w=160`,
+    }[String(kind)] ?? `/i/${image.id}.${image.format}`;
+  const more = { range: { range: 'bytes=0-99' }, known: { 'if-none-match': '"known"' } }[String(kind)];
+  return [base + path, { method: kind === 'head' ? 'HEAD' : 'GET', headers: { accept, ...more } }];
+}
+
 let picture: Uint8Array<ArrayBuffer>;
 beforeAll(async () => {
   picture = new Uint8Array(await photo(400, 200));
@@ -74,6 +85,25 @@ describe.skipIf(absent('nginx'))('a cache in front', () => {
       for (const url of urls) await look(url.replace('/i/', '/purge/i/'));
       for (const url of [raw, `${raw}?w=160`]) expect((await look(url))[0]).toBe(404);
       expect(await look(own)).toEqual([200, 'HIT']);
+    }));
+
+  test('answers 95 of 100 looks of a day itself', () =>
+    withCache({ RATE_LIMITS: 'off' }, async (cache, upload) => {
+      const images: UploadAnswer[] = [];
+      while (images.length < 60) images.push(await upload());
+      const looks = dayOfLooks(6000, images.length, 21);
+      const queue = looks.values();
+      const told: Record<string, number> = {};
+      const visitor = async () => {
+        for (const look of queue) {
+          const answer = await fetch(...requestOf(look, images[look.picture] as UploadAnswer, cache.url));
+          await answer.bytes();
+          const status = answer.headers.get('x-cache') ?? '';
+          told[status] = (told[status] ?? 0) + 1;
+        }
+      };
+      await Promise.all(Array.from({ length: 16 }, visitor));
+      expect((told.HIT ?? 0) / looks.length, JSON.stringify(told)).toBeGreaterThan(0.95);
     }));
 
   test('forgets by itself what is older than the server allows', () =>
