@@ -11,6 +11,9 @@ export interface Operands {
   most: number;
 }
 
+/** Options that are dealt with before those of a command. */
+const EVERYWHERE = ['help', 'version'];
+
 export interface Arguments<O extends Options> {
   options: Given<O>;
   operands: string[];
@@ -34,8 +37,8 @@ export function readArguments<O extends Options>(
       faults.push(`--${name} ${error instanceof Error ? error.message : error}`);
     }
   }
-  if (found.length < operands.least) faults.push(`${operands.form} is missing`);
-  for (const one of found.slice(operands.most)) faults.push(`"${one}" is one argument too many`);
+  if (found.length < operands.least) faults.push(`Missing argument: ${operands.form}`);
+  for (const one of found.slice(operands.most)) faults.push(`Unexpected argument "${one}"`);
   if (faults.length > 0) throw usageError(faults.map((fault) => fault.replace(/[^.?!]$/, '$&.')).join('\n'));
   return { options: given as Given<O>, operands: found };
 }
@@ -62,13 +65,13 @@ function sort(options: Options, args: readonly string[]) {
     const { name, rawName, value, inlineValue } = token;
     const option = Object.hasOwn(options, name) ? options[name] : undefined;
     if (!option) {
-      const meant = nearest(name, Object.keys(options));
-      faults.push(`${rawName} is no option here${meant === undefined ? '' : `; did you mean --${meant}?`}`);
+      const meant = nearest(name, [...Object.keys(options), ...EVERYWHERE]);
+      faults.push(`Unknown option ${rawName}.${meant === undefined ? '' : ` Did you mean --${meant}?`}`);
     } else if (option.placeholder === null) {
       if (value !== undefined) faults.push(`${rawName} takes no value`);
       texts.set(name, ['']);
     } else if (value === undefined || (!inlineValue && /^-./.test(value))) {
-      faults.push(`${rawName} needs a value, ${rawName}=${option.placeholder}`);
+      faults.push(`${rawName} needs a value: ${rawName}=${option.placeholder}`);
     } else {
       texts.set(name, [...(texts.get(name) ?? []), value]);
     }

@@ -3,12 +3,36 @@ import type { Runtime } from '../runtime/runtime.ts';
 
 /** What was seen, and what to do about it. */
 export interface Finding {
-  state: 'ok' | 'warn' | 'fail';
+  /** `open`: a choice rather than a fault. */
+  state: 'ok' | 'open' | 'warn' | 'fail';
   text: string;
+  /** Of which of several alike it is said; findings that differ in nothing else are shown as one. */
+  subject?: string;
   advice?: string;
 }
 
-export const STATES: Record<Finding['state'], string> = { ok: 'ok  ', warn: 'warn', fail: 'FAIL' };
+export const STATES: Record<Finding['state'], string> = {
+  ok: 'ok  ',
+  open: 'open',
+  warn: 'warn',
+  fail: 'FAIL',
+};
+
+/** How many subjects of one finding are named. */
+const MOST_NAMED = 3;
+
+/** Findings as they are shown: of those that differ in their subject alone, one that names some and counts the rest. */
+export function grouped(findings: readonly Finding[]): Finding[] {
+  const alike = Map.groupBy(findings, ({ state, text, advice }) => JSON.stringify([state, text, advice]));
+  return [...alike.values()].flatMap((group) => {
+    const [first] = group;
+    const subjects = group.flatMap(({ subject }) => (subject === undefined ? [] : [subject]));
+    if (first === undefined || subjects.length === 0) return group;
+    const more = subjects.length - MOST_NAMED;
+    const names = subjects.slice(0, MOST_NAMED).join(', ') + (more > 0 ? ` and ${more} more` : '');
+    return [{ ...first, text: `${names}: ${first.text}` }];
+  });
+}
 
 /** What the checks look at. */
 export interface Patient {

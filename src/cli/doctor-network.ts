@@ -19,7 +19,7 @@ export async function checkJudges({ config }: Patient): Promise<Finding[]> {
     const shown = masked('PROXY_JUDGES', url);
     return up
       ? { state: 'ok', text: `${shown} (${Math.round(latencyMs ?? 0)} ms)` }
-      : { state: 'warn', text: `${shown}: ${error ?? 'no answer'}` };
+      : { state: 'warn', subject: shown, text: error ?? 'no answer' };
   });
   const works = (scheme: string) => judges.some(({ url, up }) => up && url.startsWith(`${scheme}:`));
   const advice =
@@ -46,7 +46,7 @@ export async function checkSources({ config }: Patient): Promise<Finding[]> {
   const work = async (source: Source) => {
     const { found, error } = await read(source, { signal, onCandidate: () => {} });
     entries += found;
-    if (error !== null) findings.push({ state: 'warn', text: `${source.name}: ${error}` });
+    if (error !== null) findings.push({ state: 'warn', subject: source.name, text: error });
   };
   await inTurnsByHost(sources, { hostOf, work, clock: systemClock, random: Math.random, signal });
   const good = sources.length - findings.length;

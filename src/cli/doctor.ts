@@ -3,8 +3,9 @@ import { text } from '../config-values.ts';
 import { defineCommand, NO_OPERANDS } from './command.ts';
 import { misspelled } from './config.ts';
 import { demandServer, EXPOSED_CHECKS, exposedUrl } from './doctor-exposed.ts';
-import { type Finding, type Patient, STATES } from './doctor-finding.ts';
+import { type Finding, grouped, type Patient, STATES } from './doctor-finding.ts';
 import { checkJudges, checkSources } from './doctor-network.ts';
+import { checkOpenDoors } from './doctor-open.ts';
 import { checkPair } from './doctor-pair.ts';
 import { repair } from './doctor-repair.ts';
 import { checkRisks } from './doctor-risks.ts';
@@ -15,7 +16,7 @@ import { countOf } from './format.ts';
 import { flag, value } from './options.ts';
 import type { Terminal } from './terminal.ts';
 
-const COLORS = { ok: 'green', warn: 'yellow', fail: 'red' } as const;
+const COLORS = { ok: 'green', open: 'yellow', warn: 'yellow', fail: 'red' } as const;
 
 export const command = defineCommand({
   operands: NO_OPERANDS,
@@ -45,6 +46,7 @@ setting cannot be used.`,
     }
     const checks: [name: string, wanted: boolean, check: (patient: Patient) => Promise<Finding[]>][] = [
       ['settings', true, async () => settingsFindings(misspelled(env))],
+      ['open to all', true, checkOpenDoors],
       ['address', true, checkPort],
       ['data folder', true, checkFolder],
       ['open files', pool, checkOpenFiles],
@@ -74,7 +76,7 @@ async function examine(terminal: Terminal, examinations: readonly Examination[])
   for (const { name, look } of examinations) {
     terminal.status(`${name} ...`);
     const findings = await look().catch((error: unknown) => [failure(error)]);
-    for (const { state, text, advice } of findings) {
+    for (const { state, text, advice } of grouped(findings)) {
       if (state === 'fail') failures++;
       const lines = [text, ...(advice === undefined ? [] : [advice])].join(`\n${' '.repeat(25)}`);
       await terminal.print(`${terminal.paint(COLORS[state], STATES[state])}  ${name.padEnd(17)}  ${lines}\n`);

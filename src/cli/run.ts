@@ -10,6 +10,8 @@ import { CommandError, EXIT, type ExitCode, withCause } from './exit.ts';
 import { withSecretFiles } from './secret-files.ts';
 import { createTerminal, type Terminal } from './terminal.ts';
 
+const DEFAULT = 'serve';
+
 const HELP = `picpool ${VERSION}: a pool of verified free proxies, and an image host
 
 Usage: picpool [command] [options]
@@ -28,7 +30,7 @@ settings cannot be used, 130 interrupted.
 
 /** Runs the command that the arguments name and ends the program with its exit code. */
 export async function run(runtime: Runtime, args: readonly string[], env: Environment): Promise<void> {
-  const [first = 'serve', ...others] = args;
+  const [first = DEFAULT, ...others] = args;
   keepNewFilesPrivate();
   const { stdout, stderr } = process;
   const terminal = createTerminal({ stdout, stderr, env, onGone: () => process.exit(EXIT.done) });
@@ -47,13 +49,12 @@ async function dispatch(
     if (['--version', '-v', '-V', 'version'].includes(first)) return await print(terminal, `${VERSION}\n`);
     if (['--help', '-h'].includes(first) || (first === 'help' && others.length === 0))
       return await print(terminal, HELP);
-    const [name, args] = first === 'help' ? [others[0] ?? '', ['--help']] : [first, others];
+    const [name, args] = commandOf(first, others);
     const entry = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined;
     if (!entry) {
-      const option = name.startsWith('-');
-      const meant = nearest(name, option ? ['--help', '--version'] : Object.keys(COMMANDS));
-      const hint = meant === undefined ? '.' : `; did you mean ${meant}?`;
-      terminal.say(`picpool: "${name}" is no ${option ? 'option' : 'command'}${hint}\nSee picpool --help.`);
+      const meant = nearest(name, Object.keys(COMMANDS));
+      const hint = meant === undefined ? '' : ` Did you mean ${meant}?`;
+      terminal.say(`picpool: Unknown command "${name}".${hint}\nSee picpool --help.`);
       return EXIT.usage;
     }
     const { command } = await entry.load();
@@ -64,13 +65,20 @@ async function dispatch(
     return await command.run(args, { ...surroundings, env: await withSecretFiles(surroundings.env) });
   } catch (error) {
     if (error instanceof CommandError) {
-      const hint = error.exitCode === EXIT.usage ? `\nSee picpool ${first} --help.` : '';
+      const topic = first.startsWith('-') ? '' : `${first} `;
+      const hint = error.exitCode === EXIT.usage ? `\nSee picpool ${topic}--help.` : '';
       terminal.say(`picpool: ${error.message}${hint}`);
       return error.exitCode;
     }
     terminal.say(`picpool: ${sentenceOf(error)}`);
     return error instanceof ConfigError ? EXIT.usage : EXIT.failed;
   }
+}
+
+/** The command and what it is given. Options alone are those of the command that is the default. */
+function commandOf(first: string, others: readonly string[]): [name: string, args: readonly string[]] {
+  if (first === 'help') return [others[0] ?? '', ['--help']];
+  return first.startsWith('-') ? [DEFAULT, [first, ...others]] : [first, others];
 }
 
 async function print(terminal: Terminal, text: string): Promise<ExitCode> {

@@ -28,7 +28,8 @@ export async function withSecretFiles(env: Environment): Promise<Environment> {
   throw new ConfigError([...faults, ...otherFaults({ ...env, ...read }, faults)]);
 }
 
-async function readSecret(path: string): Promise<string> {
+/** The text of a small file, without space around it. Rejects with what the file must be. */
+export async function readSecret(path: string): Promise<string> {
   const file = await open(path).catch(({ code }: NodeJS.ErrnoException) => {
     throw new Error(`must name a file that can be read, but ${path} cannot (${code})`);
   });

@@ -1,13 +1,20 @@
+import { networkInterfaces } from 'node:os';
 import process from 'node:process';
 import { type Config, type Environment, parseConfig } from '../config.ts';
+import { integer } from '../config-values.ts';
 import { createLineWriter } from '../lib/line-writer.ts';
 import { createLogger } from '../lib/logger.ts';
 import type { Runtime } from '../runtime/runtime.ts';
+import { socketPath } from '../start/listen.ts';
+import { isContained } from '../start/shared-peers.ts';
 import type { RunningServer } from '../start/waiting.ts';
 import { start } from '../start.ts';
 import { VERSION } from '../version.ts';
 import { defineCommand, NO_OPERANDS } from './command.ts';
 import { EXIT, withCause } from './exit.ts';
+import { lanAddress } from './lan-address.ts';
+import { value } from './options.ts';
+import { welcome } from './welcome.ts';
 
 /** Signals that ask for a clean end. */
 const SIGNALS = ['SIGTERM', 'SIGINT'] as const;
@@ -16,9 +23,14 @@ export const command = defineCommand({
   operands: NO_OPERANDS,
   about: `Starts the server and keeps it running until SIGTERM or SIGINT. All settings come from the environment and
 from a .env file; \`picpool config\` lists them.`,
-  options: {},
-  async run({ runtime, env }) {
-    await serve(runtime, env);
+  options: {
+    port: value(
+      'PORT',
+      integer(undefined, 'Port to listen on; 0 lets the system choose. [PORT, else 3000]', 0, 65_535),
+    ),
+  },
+  async run({ options: { port }, runtime, env }) {
+    await serve(runtime, port === undefined ? env : { ...env, PORT: String(port) });
     return EXIT.done;
   },
 });
@@ -53,6 +65,8 @@ async function serve(runtime: Runtime, env: Environment): Promise<void> {
   const { promise: signalled, resolve } = Promise.withResolvers<string>();
   onSignal = resolve;
   process.stderr.write(banner(server, config, runtime));
+  const { stdout, stderr } = process;
+  if (stdout.isTTY && stderr.isTTY) stderr.write(await greeting(server, config, runtime, env));
   server.complete.catch(refuse);
 
   log('info', 'stopping', { signal: await signalled });
@@ -70,6 +84,42 @@ function banner({ url, addresses, sandbox, waits }: RunningServer, config: Confi
   images      ${withoutPassword(config.BLOBS_URL)}
 ${sandbox === null ? '' : `  sandbox     ${sandbox}\n`}  API         ${url}/docs (${url}/openapi.json)
 ${others.join('')}`;
+}
+
+async function greeting(
+  { url }: RunningServer,
+  config: Config,
+  runtime: Runtime,
+  env: Environment,
+): Promise<string> {
+  return welcome({
+    url,
+    shared: await sharedUrl(url, config, env),
+    config,
+    program: programOf(runtime),
+    room: { rows: process.stderr.rows || 24, columns: process.stderr.columns || 80 },
+    colored: !env.NO_COLOR && env.TERM !== 'dumb',
+  });
+}
+
+/** Where others reach the server; `null` where they cannot, or nobody here can know. */
+async function sharedUrl(
+  url: string,
+  { HOST, PUBLIC_URL }: Config,
+  env: Environment,
+): Promise<{ url: string; by: string } | null> {
+  if (PUBLIC_URL !== undefined) return { url: PUBLIC_URL, by: 'Public address' };
+  if (socketPath(HOST) !== null || (await isContained(env))) return null;
+  const { hostname, port } = new URL(url);
+  const address = ['0.0.0.0', '::'].includes(HOST) ? lanAddress(networkInterfaces()) : hostname;
+  if (address === null || /^(localhost|127\.|\[::1\])/.test(address)) return null;
+  return { url: `http://${address}:${port}`, by: 'On this network' };
+}
+
+/** How this program is called again, as far as it knows. */
+function programOf(runtime: Runtime): string {
+  if (runtime.selfCommand().length === 1) return 'picpool';
+  return runtime.name === 'bun' ? './scripts/start' : 'deno run -A src/main.deno.ts';
 }
 
 function withoutPassword(url: string): string {

@@ -4,6 +4,7 @@ import process from 'node:process';
 import { choice, integer, text } from '../config-values.ts';
 import { MOST_VIEWS } from '../image/audience.ts';
 import { FORMATS, VISIBILITIES } from '../image/image.ts';
+import { passwordOf } from './ask-password.ts';
 import { type Call, createClient, readAnswer, reasonOf, ServerAway, serverOptions } from './client.ts';
 import { defineCommand } from './command.ts';
 import { CommandError, EXIT, usageError } from './exit.ts';
@@ -43,13 +44,18 @@ Exit code 0: all are uploaded; 1: at least one is not, and standard error says w
   options: {
     ...serverOptions,
     format: value('FORMAT', format),
-    password: value('TEXT', text(undefined, 'Needed to see the images.')),
+    password: value(
+      'TEXT',
+      text(undefined, 'Password to protect the images with. Other users of this machine can read it here.'),
+    ),
+    'password-file': value('FILE', text(undefined, 'Reads the password from a file.')),
+    'ask-password': flag('Asks for the password on the terminal.'),
     visibility: value(
       'WHO',
       choice(
         VISIBILITIES,
         undefined,
-        'Who sees the images: public, unlisted (by the link) or protected (with --password).',
+        'Who sees the images: public, unlisted (by the link) or protected (with a password).',
       ),
     ),
     'expires-in': value(
@@ -75,9 +81,10 @@ Exit code 0: all are uploaded; 1: at least one is not, and standard error says w
       throw usageError('Standard input can be uploaded only once.');
     }
     const client = createClient(options.url, env);
+    const password = await passwordOf(options, terminal);
     const fields = {
       format: options.format,
-      password: options.password,
+      password,
       visibility: options.visibility,
       expires_in: options['expires-in'],
       max_views: options['max-views'],

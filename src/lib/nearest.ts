@@ -14,16 +14,19 @@ export function misspelt(word: string, known: readonly string[]): string | undef
   return closest?.one;
 }
 
-/** Levenshtein's distance. */
+/** How many letters were added, left out, mistaken, or swapped with their neighbour (optimal string alignment). */
 function distance(a: string, b: string): number {
+  let last: number[] = [];
   let row = Array.from({ length: b.length + 1 }, (_, j) => j);
   for (let i = 0; i < a.length; i++) {
     const next = [i + 1];
     for (let j = 0; j < b.length; j++) {
-      const swapped = (row[j] ?? 0) + (a[i] === b[j] ? 0 : 1);
-      next.push(Math.min(swapped, (row[j + 1] ?? 0) + 1, (next[j] ?? 0) + 1));
+      const replaced = (row[j] ?? 0) + (a[i] === b[j] ? 0 : 1);
+      const isSwap = i > 0 && j > 0 && a[i] === b[j - 1] && a[i - 1] === b[j];
+      const swapped = isSwap ? (last[j - 1] ?? 0) + 1 : replaced;
+      next.push(Math.min(replaced, swapped, (row[j + 1] ?? 0) + 1, (next[j] ?? 0) + 1));
     }
-    row = next;
+    [last, row] = [row, next];
   }
   return row[b.length] ?? 0;
 }

@@ -21,19 +21,21 @@ export async function findSharedPeers(
   readText: ReadText = readOrNull,
 ): Promise<ReadonlySet<string>> {
   const shared = new Set(await defaultGateways(readText));
-  const marks = await Promise.all(CONTAINER_MARKS.map(readText));
-  const isContained =
-    marks.some((mark) => mark !== null) ||
-    env.KUBERNETES_SERVICE_HOST !== undefined ||
-    env.container !== undefined;
   const isWide = socketPath(host) === null && !['127.0.0.1', '::1', 'localhost'].includes(host);
-  if (isContained && isWide) {
+  if (isWide && (await isContained(env, readText))) {
     for (const { address, cidr } of Object.values(networkInterfaces()).flatMap((all) => all ?? [])) {
       shared.add(canonicalAddress(address) ?? address);
       if (cidr?.includes('.')) shared.add(firstOf(cidr));
     }
   }
   return shared;
+}
+
+/** True in a container, whose own addresses are not those under which others reach it. */
+export async function isContained(env: Environment, readText: ReadText = readOrNull): Promise<boolean> {
+  if (env.KUBERNETES_SERVICE_HOST !== undefined || env.container !== undefined) return true;
+  const marks = await Promise.all(CONTAINER_MARKS.map(readText));
+  return marks.some((mark) => mark !== null);
 }
 
 /** Linux lists its routes: IPv4 in hexadecimal, the last byte first. */

@@ -154,7 +154,7 @@ test('check fails where nothing lives, where no judge answers, and where it cann
   const misused = await cli(['check', '--time=5s'], { env: world.env });
   expect([misused.code, misused.stderr]).toEqual([
     2,
-    'picpool: --time is no option here; did you mean --timeout?\nSee picpool check --help.\n',
+    'picpool: Unknown option --time. Did you mean --timeout?\nSee picpool check --help.\n',
   ]);
 });
 
@@ -404,12 +404,12 @@ test('version and help are quick to be had, and every command has its own', asyn
   expect([unknown.code, unknown.stdout, unknown.stderr]).toEqual([
     2,
     '',
-    'picpool: "uplaod" is no command; did you mean upload?\nSee picpool --help.\n',
+    'picpool: Unknown command "uplaod". Did you mean upload?\nSee picpool --help.\n',
   ]);
   const misspelled = await cli(['--verison']);
   expect([misspelled.code, misspelled.stderr]).toEqual([
     2,
-    'picpool: "--verison" is no option; did you mean --version?\nSee picpool --help.\n',
+    'picpool: Unknown option --verison. Did you mean --version?\nSee picpool --help.\n',
   ]);
 });
 

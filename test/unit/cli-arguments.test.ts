@@ -46,31 +46,32 @@ test('behind -- everything is an operand', () => {
 
 test('every fault is told at once, and what was probably meant', () => {
   expect(faultsOf('--formt=json', '--limit', '11', '--quiet=yes', '--wait')).toEqual([
-    '--formt is no option here; did you mean --format?',
+    'Unknown option --formt. Did you mean --format?',
     '--quiet takes no value.',
-    '--wait needs a value, --wait=TIME.',
+    '--wait needs a value: --wait=TIME.',
     '--limit must be an integer from 1 to 10, but is "11".',
-    'FILE... is missing.',
+    'Missing argument: FILE...',
   ]);
 });
 
 test('an option is not taken for the value of the one before', () => {
-  expect(faultsOf('a', '--format', '-q')).toEqual(['--format needs a value, --format=FORM.']);
+  expect(faultsOf('a', '--format', '-q')).toEqual(['--format needs a value: --format=FORM.']);
 });
 
 test('operands beyond the most are named', () => {
-  expect(faultsOf('a', 'b', 'c')).toEqual(['"c" is one argument too many.']);
-  expect(() => readArguments({}, NO_OPERANDS, ['x'])).toThrow('"x" is one argument too many.');
+  expect(faultsOf('a', 'b', 'c')).toEqual(['Unexpected argument "c".']);
+  expect(() => readArguments({}, NO_OPERANDS, ['x'])).toThrow('Unexpected argument "x".');
 });
 
 test('options that every object has are none', () => {
-  expect(faultsOf('a', '--constructor')).toEqual(['--constructor is no option here.']);
+  expect(faultsOf('a', '--constructor')).toEqual(['Unknown option --constructor.']);
 });
 
 test('a word is taken for another only where little is wrong with it', () => {
   const known = ['check', 'export', 'config'];
   expect(nearest('chek', known)).toBe('check');
   expect(nearest('exprot', known)).toBe('export');
+  expect(nearest('chekc', known)).toBe('check');
   expect(nearest('conf', known)).toBe('config');
   expect(nearest('sleep', known)).toBeUndefined();
   expect(nearest('x', known)).toBeUndefined();

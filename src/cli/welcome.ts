@@ -1,0 +1,58 @@
+import type { Config } from '../config.ts';
+import { qrBlocks } from '../lib/qr-code.ts';
+
+/** Lines and columns of a terminal. */
+interface Room {
+  rows: number;
+  columns: number;
+}
+
+export interface WelcomeOptions {
+  /** Where the server listens: `http://localhost:3000`, or a socket. */
+  url: string;
+  /** Where other devices reach it, and who they are; `null` where none does, or nobody knows. */
+  shared: { url: string; by: string } | null;
+  config: Pick<Config, 'SERVICES'>;
+  /** How this program is called. */
+  program: string;
+  room: Room;
+  colored: boolean;
+}
+
+/** Of the 256 colours the two that no theme changes. */
+const WHITE_ON_BLACK = '\u001b[38;5;231;48;5;16m';
+const PLAIN = '\u001b[0m';
+
+/** Lines that the words around a code take: the facts of the server, the address, the commands, and a prompt. */
+const WORDS_ROWS = 16;
+
+/** What a person at a terminal is told besides the facts: the address for other devices, and the commands to begin with. */
+export function welcome({ url, shared, config, program, room, colored }: WelcomeOptions): string {
+  const commands = usefulCommands(config.SERVICES, program, url === DEFAULT_URL ? '' : ` --url ${url}`);
+  const column = Math.max(...commands.map(([command]) => command.length)) + 3;
+  const lines = commands.map(([command, what]) => `  ${command.padEnd(column)}${what}`);
+  const parts = [`In another terminal:\n${lines.join('\n')}`];
+  if (shared !== null) {
+    const code = qrBlocks(shared.url);
+    const fits = code.length + WORDS_ROWS <= room.rows && (code[0]?.length ?? 0) <= room.columns;
+    if (fits) parts.unshift(code.map((line) => (colored ? WHITE_ON_BLACK + line + PLAIN : line)).join('\n'));
+    parts.unshift(`${shared.by}: ${shared.url}`);
+  }
+  return `\n${parts.join('\n\n')}\n\n`;
+}
+
+const DEFAULT_URL = 'http://localhost:3000';
+
+function usefulCommands(services: Config['SERVICES'], program: string, where: string): [string, string][] {
+  const images: [string, string] = [
+    `${program} upload${where} photo.jpg`,
+    'uploads a picture and prints its link',
+  ];
+  const proxies: [string, string] = [`${program} export${where}`, 'prints the working proxies'];
+  const refresh: [string, string] = [`${program} refresh${where}`, 'looks for proxies now'];
+  const remove: [string, string] = [`${program} delete LINK`, 'deletes what you uploaded'];
+  const doctor: [string, string] = [`${program} doctor`, 'finds what is wrong with this setup'];
+  if (!services.includes('proxy')) return [images, remove, doctor];
+  if (!services.includes('image')) return [proxies, refresh, doctor];
+  return [images, proxies, doctor];
+}

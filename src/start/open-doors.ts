@@ -1,0 +1,40 @@
+import type { Config } from '../config.ts';
+
+/** What a server may leave open to everybody who reaches it. */
+export type Door = 'listing' | 'upload' | 'deletion' | 'administrator' | 'public_url' | 'trusted_proxies';
+
+export interface OpenDoor {
+  door: Door;
+  /** The line for `.env` that closes it. */
+  setting: string;
+}
+
+type Settings = Pick<
+  Config,
+  | 'SERVICES'
+  | 'IMAGE_LISTING'
+  | 'UPLOAD'
+  | 'IMAGE_DELETE_BY_ADDRESS'
+  | 'ADMIN_TOKEN'
+  | 'PUBLIC_URL'
+  | 'TRUSTED_PROXIES'
+  | 'HOST'
+>;
+
+/** What these settings leave open, in the order in which it matters. `newToken` makes a token to suggest. */
+export function openDoors(config: Settings, newToken: () => string): OpenDoor[] {
+  const images = config.SERVICES.includes('image');
+  const doors: [open: boolean, door: Door, setting: string][] = [
+    [config.ADMIN_TOKEN === undefined, 'administrator', `ADMIN_TOKEN=${newToken()}`],
+    [images && config.UPLOAD === 'open', 'upload', 'UPLOAD=token'],
+    [images && config.IMAGE_LISTING === 'public', 'listing', 'IMAGE_LISTING=unlisted'],
+    [images && config.IMAGE_DELETE_BY_ADDRESS !== 0, 'deletion', 'IMAGE_DELETE_BY_ADDRESS=off'],
+    [config.PUBLIC_URL === undefined, 'public_url', 'PUBLIC_URL=https://img.example.com'],
+    [
+      config.TRUSTED_PROXIES === undefined && !config.HOST.startsWith('unix:'),
+      'trusted_proxies',
+      'TRUSTED_PROXIES=loopback',
+    ],
+  ];
+  return doors.flatMap(([open, door, setting]) => (open ? [{ door, setting }] : []));
+}

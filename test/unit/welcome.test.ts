@@ -1,0 +1,90 @@
+import { expect, test } from 'bun:test';
+import type { NetworkInterfaceInfo } from 'node:os';
+import { type Finding, grouped } from '../../src/cli/doctor-finding.ts';
+import { lanAddress } from '../../src/cli/lan-address.ts';
+import { type WelcomeOptions, welcome } from '../../src/cli/welcome.ts';
+import { parseConfig } from '../../src/config.ts';
+import { qrBlocks } from '../../src/lib/qr-code.ts';
+import { openDoors } from '../../src/start/open-doors.ts';
+
+const LAN = 'http://192.168.1.23:3000';
+
+const greeting = (options: Partial<WelcomeOptions> = {}) =>
+  welcome({
+    url: 'http://localhost:3000',
+    shared: { by: 'On this network', url: LAN },
+    config: { SERVICES: ['proxy', 'image'] },
+    program: 'picpool',
+    room: { rows: 50, columns: 80 },
+    colored: false,
+    ...options,
+  });
+
+test('a terminal is shown the address for other devices, its code, and three commands', () => {
+  const text = greeting();
+  expect(text).toContain(`On this network: ${LAN}\n\n${qrBlocks(LAN).join('\n')}\n`);
+  expect(text.match(/^ {2}picpool .*/gm)).toEqual([
+    '  picpool upload photo.jpg   uploads a picture and prints its link',
+    '  picpool export             prints the working proxies',
+    '  picpool doctor             finds what is wrong with this setup',
+  ]);
+});
+
+test('where there is no room for a code, or nothing to show in it, it is left out', () => {
+  for (const room of [
+    { rows: 24, columns: 80 },
+    { rows: 50, columns: 20 },
+  ]) {
+    expect(greeting({ room })).not.toContain('█');
+    expect(greeting({ room })).toContain(LAN);
+  }
+  expect(greeting({ shared: null })).toStartWith('\nIn another terminal:\n');
+});
+
+test('commands are those of the services, and name a server that is not where they look for one', () => {
+  const text = greeting({ config: { SERVICES: ['image'] }, url: 'http://localhost:8080' });
+  expect(text).toContain('picpool upload --url http://localhost:8080 photo.jpg ');
+  expect(text).not.toContain('export');
+});
+
+function face(address: string, internal = false): NetworkInterfaceInfo[] {
+  return [{ address, internal, family: 'IPv4', netmask: '', mac: '', cidr: null }];
+}
+
+test('the address of the local network is neither that of a bridge for containers nor one without a network', () => {
+  const home = face('192.168.1.23');
+  expect(lanAddress({ lo: face('127.0.0.1', true), docker0: face('172.17.0.1'), wlan0: home })).toBe(
+    '192.168.1.23',
+  );
+  expect(lanAddress({ eth0: face('203.0.113.7'), eth1: face('10.0.0.4') })).toBe('10.0.0.4');
+  expect(lanAddress({ eth0: face('169.254.3.4'), 'br-3f': face('172.18.0.1') })).toBeNull();
+});
+
+test('the doctor says once what is wrong with many', () => {
+  const away = (subject: string): Finding => ({ state: 'warn', subject, text: 'could not be reached' });
+  expect(grouped([away('a'), { state: 'ok', text: 'fine' }, ...['b', 'c', 'd', 'e'].map(away)])).toEqual([
+    { state: 'warn', subject: 'a', text: 'a, b, c and 2 more: could not be reached' },
+    { state: 'ok', text: 'fine' },
+  ]);
+});
+
+test('each door that the settings leave open comes with the setting that closes it', () => {
+  const token = 'a-token-of-sixteen';
+  const doors = (env: Record<string, string>) => openDoors(parseConfig(env), () => token);
+  const all = doors({});
+  expect(all.map(({ door }) => door)).toEqual([
+    'administrator',
+    'upload',
+    'listing',
+    'deletion',
+    'public_url',
+    'trusted_proxies',
+  ]);
+  const closed = Object.fromEntries(all.map(({ setting }) => setting.split('=') as [string, string]));
+  expect(doors(closed)).toEqual([]);
+  expect(doors({ SERVICES: 'proxy' }).map(({ door }) => door)).toEqual([
+    'administrator',
+    'public_url',
+    'trusted_proxies',
+  ]);
+});
