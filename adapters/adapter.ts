@@ -1,3 +1,4 @@
+import type { AlbumStore } from '../src/image/albums/store.ts';
 import type { BlobStore, ImageStore } from '../src/image/store.ts';
 import type { Locks } from '../src/lib/locks.ts';
 import type { Log } from '../src/lib/logger.ts';
@@ -11,6 +12,7 @@ import type { Runtime } from '../src/runtime/runtime.ts';
 export interface RecordStores {
   proxies: ProxyStore;
   images: ImageStore;
+  albums: AlbumStore;
   state: StateStore;
   locks: Locks;
   limiter: RateLimiter;

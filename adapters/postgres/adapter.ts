@@ -22,6 +22,7 @@ export const postgres: RecordsAdapter = {
     const { createPostgresProxies } = await import('./proxies.ts');
     const { createPostgresImages } = await import('./images.ts');
     const { withKeptLists } = await import('./kept-lists.ts');
+    const { createPostgresAlbums } = await import('./albums.ts');
     const { createPostgresState } = await import('./state.ts');
     const { createPostgresLocks } = await import('./locks.ts');
     const { createPostgresRateLimiter } = await import('./rate-limiter.ts');
@@ -41,6 +42,7 @@ export const postgres: RecordsAdapter = {
     return {
       proxies,
       images: withKeptLists(elsewhere?.images ?? images),
+      albums: createPostgresAlbums(connection),
       state: createPostgresState(connection),
       locks: createPostgresLocks(connection),
       limiter: withFallback(createPostgresRateLimiter(connection), createLocalRateLimiter({ now: Date.now })),

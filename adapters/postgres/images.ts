@@ -68,6 +68,17 @@ export function createPostgresImages(
 
     get: async (id) => (await ask<ImageRecord>('safe', select('WHERE i.id = $1'), [id]))[0] ?? null,
 
+    async getMany(ids) {
+      const found = new Map<string, ImageRecord>();
+      for (let first = 0; first < ids.length; first += BATCH) {
+        const batch = arrayOf(ids.slice(first, first + BATCH));
+        for (const image of await ask<ImageRecord>('safe', select('WHERE i.id = ANY($1::text[])'), [batch])) {
+          found.set(image.id, image);
+        }
+      }
+      return found;
+    },
+
     list,
 
     async touch(accesses) {

@@ -1,3 +1,4 @@
+import { ALBUM_FIELDS } from '../../src/image/albums/album.ts';
 import { IMAGE_FIELDS } from '../../src/image/fields.ts';
 import { columnOf, type Field } from '../../src/lib/fields.ts';
 import { PROXY_FIELDS } from '../../src/proxy/fields.ts';
@@ -44,6 +45,10 @@ const FIRST_PROXY_FIELDS = [
   ...['nextCheck', 'protocol', 'ip', 'port', 'status', 'lastAlive', 'firstSeen', 'country', 'source'],
   ...['responseMs', 'anonymity', 'exitIp', 'error', 'lastChecked', 'checks', 'successes', 'run', 'runSince'],
   ...['uptime', 'uptimeWeight', 'proof', 'tampering', 'reports', 'login'],
+];
+
+const FIRST_ALBUM_FIELDS = [
+  ...['revision', 'title', 'unlisted', 'tokenHash', 'createdAt', 'empty', 'dueAt', 'pictures'],
 ];
 
 /** Values of state, locks, fences and the buckets of limits. */
@@ -126,11 +131,18 @@ const recentChecks: Migration = (table) => [
   `ALTER TABLE ${table('proxies')} ADD COLUMN recent bigint NOT NULL DEFAULT 1`,
 ];
 
+/** Albums. Their pictures stand in one text, so that a change is that of one row. */
+const albums: Migration = (table) => [
+  `CREATE TABLE ${table('albums')} (id text COLLATE "C" PRIMARY KEY, ${columnsOf(ALBUM_FIELDS, FIRST_ALBUM_FIELDS)})`,
+  `CREATE INDEX albums_due ON ${table('albums')} (due_at, id)`,
+];
+
 /** Every step there ever was, oldest first. */
 export const migrations: readonly Migration[] = [
   (table) => [...shared(table), ...proxies(table), ...images(table)],
   looks,
   recentChecks,
+  albums,
 ];
 
 /** The oldest program, by the number of steps that it knows, that may use tables which this one has brought forward. */

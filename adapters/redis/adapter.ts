@@ -18,6 +18,7 @@ export const redis: RecordsAdapter = {
     const { createRedisProxies } = await import('./proxies.ts');
     const { createRedisImages } = await import('./images.ts');
     const { agreeOnSchema } = await import('./schema.ts');
+    const { createRedisAlbums } = await import('./albums.ts');
     const { createRedisState } = await import('./state.ts');
     const { createRedisLocks } = await import('./locks.ts');
     const { createRedisRateLimiter } = await import('./rate-limiter.ts');
@@ -38,6 +39,7 @@ export const redis: RecordsAdapter = {
     return {
       proxies,
       images,
+      albums: createRedisAlbums(connection, log),
       state: createRedisState(connection),
       locks: createRedisLocks(connection),
       limiter: withFallback(createRedisRateLimiter(connection), createLocalRateLimiter({ now: Date.now })),

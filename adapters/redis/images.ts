@@ -176,6 +176,15 @@ export function createRedisImages(
 
     get: async (id) => (await find(id))?.image ?? null,
 
+    async getMany(ids) {
+      const found = new Map<string, ImageRecord>();
+      for (let first = 0; first < ids.length; first += BATCH) {
+        const batch = ids.slice(first, first + BATCH);
+        for (const image of toRecords(await read(READ, ...batch))) found.set(image.id, image);
+      }
+      return found;
+    },
+
     async list(query) {
       const { text = '', after, offset, limit } = query;
       if (text !== '') return search(query);

@@ -17,6 +17,7 @@ export const sqlite: RecordsAdapter = {
     const { openChecked } = await import('./damage.ts');
     const { createSqliteProxies } = await import('./proxies.ts');
     const { createSqliteImages } = await import('./images.ts');
+    const { createSqliteAlbums } = await import('./albums.ts');
     const { createSqliteState } = await import('./state.ts');
     const { createLocalLocks } = await import('../local/locks.ts');
     const { createLocalRateLimiter } = await import('../local/rate-limiter.ts');
@@ -27,6 +28,7 @@ export const sqlite: RecordsAdapter = {
     return {
       proxies: createSqliteProxies(database),
       images: createSqliteImages(database),
+      albums: createSqliteAlbums(database),
       state: createSqliteState(database),
       locks: createLocalLocks(),
       limiter: createLocalRateLimiter({ now: Date.now }),

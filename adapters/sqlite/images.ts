@@ -21,6 +21,9 @@ const TOP = Number.MAX_SAFE_INTEGER;
  */
 export function createSqliteImages(database: Database, searchSteps?: SearchSteps): ImageStore {
   const byId = database.prepare<ImageRecord>(`SELECT ${RECORD} FROM images WHERE id = ?`);
+  const byIds = database.prepare<ImageRecord>(
+    `SELECT ${RECORD} FROM images WHERE id IN (SELECT value FROM json_each(?))`,
+  );
   const publicPage = database.prepare<{ pos: number }>(
     `SELECT pos FROM images INDEXED BY images_listed WHERE ${LISTED} AND pos < ?
      ORDER BY pos DESC LIMIT ? OFFSET ?`,
@@ -109,6 +112,8 @@ export function createSqliteImages(database: Database, searchSteps?: SearchSteps
     confirm: async () => {},
 
     get: async (id) => byId.get(id),
+
+    getMany: async (ids) => new Map(byIds.all(JSON.stringify(ids)).map((image) => [image.id, image])),
 
     async list(query) {
       const { text = '', after, offset, limit } = query;

@@ -10,6 +10,7 @@ const MOST_FRUITLESS = 10;
 const TABLES = [
   { name: 'state', key: 'key', least: '' },
   { name: 'images', key: 'pos', least: Number.MIN_SAFE_INTEGER },
+  { name: 'albums', key: 'id', least: '' },
   { name: 'tombstones', key: 'id', least: '' },
   { name: 'proxies', key: 'id', least: Number.MIN_SAFE_INTEGER },
 ] as const;

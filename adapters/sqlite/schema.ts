@@ -199,6 +199,16 @@ const looks: Migration = [
 /** The latest checks of proxies; of those that were known before, none is remembered. */
 const recentChecks: Migration = [`ALTER TABLE proxies ADD COLUMN recent INTEGER NOT NULL DEFAULT 1`];
 
+/** Albums. Their pictures stand in one text, so that a change is that of one row. */
+const albums: Migration = [
+  `CREATE TABLE albums (
+    id TEXT PRIMARY KEY, revision INTEGER NOT NULL, title TEXT NOT NULL, unlisted INTEGER NOT NULL,
+    token_hash TEXT NOT NULL, created_at INTEGER NOT NULL, empty INTEGER NOT NULL, due_at INTEGER NOT NULL,
+    pictures TEXT NOT NULL
+  ) STRICT`,
+  `CREATE INDEX albums_due ON albums (due_at, id)`,
+];
+
 /** Every step there ever was, oldest first. */
 export const migrations: readonly Migration[] = [
   [...proxies, ...images, ...state],
@@ -212,4 +222,5 @@ export const migrations: readonly Migration[] = [
   imageEnds,
   looks,
   recentChecks,
+  albums,
 ];

@@ -64,6 +64,8 @@ export interface ImageStore {
   confirm(id: string): Promise<void>;
   /** The record, or `null`. */
   get(id: string): Promise<ImageRecord | null>;
+  /** The records of those ids that have one, by id. */
+  getMany(ids: readonly string[]): Promise<Map<string, ImageRecord>>;
   /** A page of the public images (no password, not unlisted), newest first, ties by id. */
   list(query: PageQuery): Promise<Page<ImageRecord>>;
   /** Moves last accesses forward, never back; unknown ids are passed over. */

@@ -43,6 +43,7 @@ export async function startOperations(config: Config, stores: Stores, log: Log):
       ...stores,
       proxies: observe('proxies', stores.proxies),
       images: observe('images', stores.images),
+      albums: observe('albums', stores.albums),
       state: observe('state', stores.state),
       blobs: observe('blobs', stores.blobs),
       limiter: instrumentLimiter(stores.limiter, onRefused),

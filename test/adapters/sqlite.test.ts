@@ -1,9 +1,11 @@
 import { describe, test } from 'bun:test';
+import { createSqliteAlbums } from '../../adapters/sqlite/albums.ts';
 import { openDatabase } from '../../adapters/sqlite/database.ts';
 import { createSqliteImages } from '../../adapters/sqlite/images.ts';
 import { createSqliteProxies } from '../../adapters/sqlite/proxies.ts';
 import { createSqliteState } from '../../adapters/sqlite/state.ts';
 import { bunRuntime } from '../../src/runtime/bun.ts';
+import { albumStoreConformance } from '../conformance/album-store.ts';
 import { imageStoreConformance } from '../conformance/image-store.ts';
 import { proxyStoreConformance } from '../conformance/proxy-store.ts';
 import { stateStoreConformance } from '../conformance/state-store.ts';
@@ -19,6 +21,7 @@ imageStoreConformance(
   test,
   opener((database) => createSqliteImages(database)),
 );
+albumStoreConformance(test, opener(createSqliteAlbums));
 stateStoreConformance(test, opener(createSqliteState));
 
 describe('in steps so small that few rows take many', () => {

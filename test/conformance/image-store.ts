@@ -28,6 +28,20 @@ export function imageStoreConformance(runner: Test, open: Open<ImageStore>): voi
     }
   });
 
+  test('many records are read at once, by their ids, and what is missing is left out', async (store) => {
+    const records = ['aaaaaaaaaaaa', 'bbbbbbbbbbbb', 'cccccccccccc'].map((id) => image({ id }));
+    const limited = image({ id: 'dddddddddddd', passwordHash: 'scrypt$1$x', maxViews: 3, viewsLeft: 3 });
+    for (const record of [...records, limited]) await store.insert(record);
+    await store.takeView(limited.id, 'token', 1);
+    const found = await store.getMany(['dddddddddddd', 'nothing00000', 'bbbbbbbbbbbb', 'bbbbbbbbbbbb']);
+    assert.deepEqual([...found.keys()].sort(), ['bbbbbbbbbbbb', 'dddddddddddd']);
+    assert.deepEqual(found.get('bbbbbbbbbbbb'), records[1]);
+    assert.deepEqual(found.get('dddddddddddd'), { ...limited, viewsLeft: 2 });
+    assert.equal((await store.getMany([])).size, 0);
+    const many = Array.from({ length: 2500 }, (_, index) => `${100_000_000_000 + index}`);
+    assert.deepEqual([...(await store.getMany([...many, 'aaaaaaaaaaaa'])).keys()], ['aaaaaaaaaaaa']);
+  });
+
   test('the looks of all images that have any are read, also of those that no list has', async (store) => {
     const looks: Record<string, string | null> = {
       aaaaaaaaaaaa: '0123456789abcdef',

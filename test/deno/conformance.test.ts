@@ -1,4 +1,5 @@
 import { test } from 'node:test';
+import { createSqliteAlbums } from '../../adapters/sqlite/albums.ts';
 import { openDatabase } from '../../adapters/sqlite/database.ts';
 import { createSqliteImages } from '../../adapters/sqlite/images.ts';
 import { createSqliteProxies } from '../../adapters/sqlite/proxies.ts';
@@ -6,6 +7,7 @@ import { createSqliteState } from '../../adapters/sqlite/state.ts';
 import { denoRuntime } from '../../src/runtime/deno.ts';
 import { sqliteFileTests } from '../adapters/sqlite-file.suite.ts';
 import { sqliteUpgradeTests } from '../adapters/sqlite-upgrade.suite.ts';
+import { albumStoreConformance } from '../conformance/album-store.ts';
 import { blobStoreConformance } from '../conformance/blob-store.ts';
 import { imageStoreConformance } from '../conformance/image-store.ts';
 import { locksConformance } from '../conformance/locks.ts';
@@ -25,6 +27,7 @@ imageStoreConformance(
   test,
   opener((database) => createSqliteImages(database)),
 );
+albumStoreConformance(test, opener(createSqliteAlbums));
 stateStoreConformance(test, opener(createSqliteState));
 blobStoreConformance(test, folderOpener(denoRuntime.fileBody));
 locksConformance(test, openLocalLocks);

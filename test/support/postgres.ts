@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { tmpdir } from 'node:os';
+import { createPostgresAlbums } from '../../adapters/postgres/albums.ts';
 import { openPostgres, type PostgresConnection } from '../../adapters/postgres/connection.ts';
 import { createImageList } from '../../adapters/postgres/image-list.ts';
 import { createPostgresImages } from '../../adapters/postgres/images.ts';
@@ -12,6 +13,7 @@ import { openCopy } from '../../adapters/sqlite/database.ts';
 import { createProxyReplica } from '../../adapters/sqlite/proxy-replica.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import type { Runtime } from '../../src/runtime/runtime.ts';
+import { albumStoreConformance } from '../conformance/album-store.ts';
 import { imageEndsConformance } from '../conformance/image-ends.ts';
 import { imageSearchConformance } from '../conformance/image-search.ts';
 import { imageStoreConformance } from '../conformance/image-store.ts';
@@ -24,7 +26,7 @@ import type { Open, Test } from './runner.ts';
 /** All that holds rows from one test to the next. */
 const TABLES = [
   ...['state', 'fences', 'locks', 'limits', 'proxies', 'proxies_gone'],
-  ...['images', 'image_text', 'image_counts', 'image_views', 'tombstones'],
+  ...['images', 'image_text', 'image_counts', 'image_views', 'tombstones', 'albums'],
 ];
 
 const newSchema = () => `t${randomBytes(8).toString('hex')}`;
@@ -90,6 +92,7 @@ function openerOf(tables: TestTables) {
 /** The suites of all that is small. `timed`: for those that wait for most of their time. */
 export function postgresConformance(test: Test, tables: TestTables, timed: Test = test): void {
   const opener = openerOf(tables);
+  albumStoreConformance(test, opener(createPostgresAlbums));
   stateStoreConformance(test, opener(createPostgresState));
   locksConformance(
     timed,

@@ -1,3 +1,4 @@
+import type { AlbumRecord } from '../../src/image/albums/album.ts';
 import type { ImageRecord } from '../../src/image/image.ts';
 import type { ProxyDraft } from '../../src/proxy/store.ts';
 
@@ -23,6 +24,22 @@ export function image(fields: Partial<ImageRecord> = {}): ImageRecord {
     viewsLeft: null,
     thumbhash: null,
     phash: null,
+    ...fields,
+  };
+}
+
+/** An album record without pictures; what is not given is the same in all of them. */
+export function album(fields: Partial<AlbumRecord> = {}): AlbumRecord {
+  return {
+    id: '000000000000',
+    revision: 1,
+    title: 'Harbour',
+    unlisted: 0,
+    tokenHash: 'c'.repeat(64),
+    createdAt: 1_700_000_000_000,
+    empty: 1,
+    dueAt: 1_700_000_500_000,
+    pictures: '',
     ...fields,
   };
 }

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { tmpdir } from 'node:os';
+import { createRedisAlbums } from '../../adapters/redis/albums.ts';
 import { openRedis, type RedisConnection } from '../../adapters/redis/connection.ts';
 import { createRedisImages } from '../../adapters/redis/images.ts';
 import { createRedisLocks } from '../../adapters/redis/locks.ts';
@@ -11,6 +12,7 @@ import { createImageReplica } from '../../adapters/sqlite/image-replica.ts';
 import { createProxyReplica } from '../../adapters/sqlite/proxy-replica.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import type { Runtime } from '../../src/runtime/runtime.ts';
+import { albumStoreConformance } from '../conformance/album-store.ts';
 import { imageStoreConformance } from '../conformance/image-store.ts';
 import { locksConformance } from '../conformance/locks.ts';
 import { proxyStoreConformance } from '../conformance/proxy-store.ts';
@@ -51,6 +53,10 @@ export function redisConformance(
   imageStoreConformance(
     test,
     opener((redis) => createRedisImages(redis, async () => createImageReplica(await copy()))),
+  );
+  albumStoreConformance(
+    test,
+    opener((redis) => createRedisAlbums(redis)),
   );
   stateStoreConformance(test, opener(createRedisState));
   locksConformance(test, async () => {

@@ -1,0 +1,102 @@
+import { AppError } from '../../src/errors.ts';
+import { ALBUM_FIELDS, type AlbumRecord } from '../../src/image/albums/album.ts';
+import type { AlbumStore } from '../../src/image/albums/store.ts';
+import { accepts, namesOf, reader } from '../../src/lib/fields.ts';
+import type { Log } from '../../src/lib/logger.ts';
+import { type RedisConnection, script } from './connection.ts';
+import { pairs } from './log.ts';
+import { parseRecord } from './schema.ts';
+import { createUnreadable } from './unreadable.ts';
+
+/** KEYS of every script about albums: records (id to record, which begins with its revision), due (ids by when they are). */
+const REVISION = `
+local function revision(id)
+  local text = redis.call('HGET', KEYS[1], id)
+  return text and tonumber(string.match(text, '^%[(%d+)'))
+end`;
+
+/** ARGV: id, record, due at. Answers 0 where the id is taken. */
+const INSERT = script(`
+local taken = redis.call('HGET', KEYS[1], ARGV[1])
+if taken then return taken == ARGV[2] and 1 or 0 end
+redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
+redis.call('ZADD', KEYS[2], ARGV[3], ARGV[1])
+return 1`);
+
+/** ARGV: id, record, due at, revision that it replaces. Answers 0 where that is not the one there. */
+const REPLACE = script(`${REVISION}
+if revision(ARGV[1]) ~= tonumber(ARGV[4]) then return 0 end
+redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
+redis.call('ZADD', KEYS[2], ARGV[3], ARGV[1])
+return 1`);
+
+/** ARGV: id, revision or nothing. Answers 0 where there is none. */
+const REMOVE = script(`${REVISION}
+if ARGV[2] ~= '' and revision(ARGV[1]) ~= tonumber(ARGV[2]) then return 0 end
+redis.call('ZREM', KEYS[2], ARGV[1])
+return redis.call('HDEL', KEYS[1], ARGV[1])`);
+
+/** ARGV: time, most. Answers ids and records one behind the other. */
+const DUE = script(`
+local found = {}
+for _, id in ipairs(redis.call('ZRANGE', KEYS[2], '-inf', ARGV[1], 'BYSCORE', 'LIMIT', 0, ARGV[2])) do
+  local text = redis.call('HGET', KEYS[1], id)
+  if text then found[#found + 1] = id; found[#found + 1] = text end
+end
+return found`);
+
+const FIELDS = namesOf(ALBUM_FIELDS);
+const read = reader(ALBUM_FIELDS);
+const BATCH = 200;
+
+/** `AlbumStore` in a hash and a sorted set. A record that cannot be read is passed over where many are asked for. */
+export function createRedisAlbums(redis: RedisConnection, log: Log = () => {}): AlbumStore {
+  const unreadable = createUnreadable('album', log);
+  const keys = [redis.key('albums', 'records'), redis.key('albums', 'due')];
+  const [records = ''] = keys;
+  const encode = (album: AlbumRecord) => JSON.stringify(FIELDS.map((field) => album[field]));
+  const decode = (id: string, text: string) => unreadable.read(id, () => ({ id, ...decodeFacts(text) }));
+  const readable = (flat: string[]) => pairs(flat).flatMap(([id, text]) => decode(id, text ?? '') ?? []);
+
+  return {
+    async insert(album) {
+      const done = await redis.run('safe', INSERT, keys, [album.id, encode(album), album.dueAt]);
+      if (done === 0) throw new AppError('conflict', `There is an album ${album.id} already.`);
+    },
+
+    async get(id) {
+      const text = (await redis.call('safe', 'HGET', records, id)) as string | null;
+      const album = text === null ? null : decode(id, text);
+      if (text === null || album) return album;
+      throw new AppError('unavailable', 'The record of this album cannot be read.');
+    },
+
+    async replace(album) {
+      const args = [album.id, encode(album), album.dueAt, album.revision - 1];
+      return (await redis.run('safe', REPLACE, keys, args)) === 1;
+    },
+
+    remove: async (id, revision) => (await redis.run('safe', REMOVE, keys, [id, revision ?? ''])) === 1,
+
+    dueBy: async (time, limit) => readable((await redis.run('safe', DUE, keys, [time, limit])) as string[]),
+
+    async *all() {
+      for (let cursor = '0'; ; ) {
+        const answer = await redis.call('safe', 'HSCAN', records, cursor, 'COUNT', BATCH);
+        const [next, flat] = answer as [string, string[]];
+        const batch = readable(flat);
+        if (batch.length > 0) yield batch;
+        if (next === '0') return;
+        cursor = next;
+      }
+    },
+  };
+}
+
+/** @throws {TypeError} where it is none that this program can read. */
+function decodeFacts(text: string): Omit<AlbumRecord, 'id'> {
+  const facts = read(parseRecord(text));
+  const wrong = FIELDS.find((field) => !accepts(ALBUM_FIELDS[field], facts[field]));
+  if (wrong) throw new TypeError(`${wrong} of an album cannot be ${facts[wrong]}`);
+  return facts;
+}
