@@ -27,6 +27,13 @@ const password = [
   { name: 'password', in: 'query', description: 'The same; but it may end up in logs.', schema: text },
 ] satisfies Parameters<typeof describe>[0]['parameters'];
 
+const albumToken = {
+  name: 'X-Album-Token',
+  in: 'header' as const,
+  description: 'Token of the album that `album` names.',
+  schema: text,
+};
+
 /** How the routes of the image host are described, by route. */
 export const details = {
   upload: describe({
@@ -50,12 +57,15 @@ export const details = {
         },
       },
     },
-    parameters: Object.entries(uploadOptions.properties).map(([name, schema]) => ({
-      name,
-      in: 'query' as const,
-      description: schema.description ?? name,
-      schema,
-    })),
+    parameters: [
+      ...Object.entries(Type.Omit(uploadOptions, ['album_token']).properties).map(([name, schema]) => ({
+        name,
+        in: 'query' as const,
+        description: schema.description ?? name,
+        schema,
+      })),
+      albumToken,
+    ],
     answers: {
       201: {
         description: 'The image is stored; `Location` is its page. Of several, at least one is stored.',
@@ -72,7 +82,7 @@ export const details = {
         headers: { Location: { description: 'Page of the image.', schema: text } },
       },
     },
-    errors: [400, 401, 403, 413, 415, 422, 507],
+    errors: [400, 401, 403, 404, 409, 413, 415, 422, 507],
   }),
 
   info: describe({

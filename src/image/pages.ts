@@ -18,8 +18,9 @@ import { createFlashCookie } from './access/flash-cookie.ts';
 import { EXTENSIONS, type ImageRecord, MEDIA_TYPES, visibilityOf } from './image.ts';
 import { deleteUrl, linksOf } from './links.ts';
 import { PRIVATE_CACHE } from './serve/serve.ts';
-import type { ImageService, Uploaded } from './service.ts';
+import type { ImageService } from './service.ts';
 import type { Outcome } from './upload/outcome.ts';
+import type { Uploaded } from './upload/uploaded.ts';
 import { expiryText } from './views.ts';
 
 /** The pages of single images, as answers to requests. */

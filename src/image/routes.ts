@@ -7,6 +7,8 @@ import { qrSvg } from '../lib/qr-code.ts';
 import { coerce } from '../lib/schema.ts';
 import type { SiteOf } from '../web/site.ts';
 import { deleterOf, tokenOf } from './access/deleter.ts';
+import { albumRoutes } from './album-routes.ts';
+import type { Albums } from './albums/albums.ts';
 import { parseChange } from './change.ts';
 import { clientRoutes } from './client-routes.ts';
 import { CLIENTS } from './clients/clients.ts';
@@ -40,6 +42,7 @@ const CLEANUP_BUDGET_MS = 20_000;
 
 export interface ImageRoutesOptions {
   service: ImageService;
+  albums: Albums;
   contextOf: ContextOf;
   /** Path under which browsers reach the routes, for links. */
   basePath: string;
@@ -60,6 +63,7 @@ export interface ImageRoutesOptions {
 export function imageRoutes(options: ImageRoutesOptions) {
   const {
     service,
+    albums,
     contextOf,
     basePath,
     siteOf,
@@ -70,7 +74,7 @@ export function imageRoutes(options: ImageRoutesOptions) {
   } = options;
   const clients = options.clients ?? CLIENTS.map(({ name }) => name);
   const pages = createPages({ service, siteOf, basePath });
-  const intake = createIntake({ service, contextOf, countUpload, fromUrl });
+  const intake = createIntake({ service, albums, contextOf, countUpload, fromUrl });
   const upload = createUploads({ intake, contextOf, pages, basePath });
   const baseOf = (request: Request) => contextOf(request).origin + basePath;
 
@@ -120,6 +124,7 @@ export function imageRoutes(options: ImageRoutesOptions) {
 
   return new Elysia()
     .use(clientRoutes({ host, names: clients }))
+    .use(albumRoutes({ albums, contextOf, basePath }))
     .post(
       '/api/upload',
       ({ request }) => uploadingClient(request)?.answer(request, host, '') ?? upload(request),

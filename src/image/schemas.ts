@@ -1,7 +1,7 @@
 import { type TObject, type TProperties, Type } from '@sinclair/typebox';
 import { oneOf } from '../lib/schema.ts';
 import { PRIVATE_PARTS } from './codec/private-parts.ts';
-import { WARNING_CODES } from './codec/warnings.ts';
+import { UPLOAD_WARNING_CODES } from './codec/warnings.ts';
 import { CURSOR_PATTERN } from './cursor.ts';
 import { FORMATS, VISIBILITIES } from './image.ts';
 import { MOST_COUNTED } from './store.ts';
@@ -40,9 +40,9 @@ export const searchQuery = Type.Object({
   ...paging,
 });
 
-const success = Type.Literal(true);
+export const success = Type.Literal(true);
 
-const facts = {
+export const facts = {
   id: Type.String({ description: '12 letters and digits.' }),
   filename: Type.String({ description: 'As uploaded.' }),
   format: oneOf(FORMATS, { description: 'Stored format.' }),
@@ -53,12 +53,12 @@ const facts = {
   created_at: Type.String({ description: '`YYYY-MM-DD HH:MM:SS`, UTC.' }),
 };
 
-const addresses = {
+export const addresses = {
   url: Type.String({ description: 'Page link.' }),
   raw_url: Type.String({ description: 'Direct link.' }),
 };
 
-const audience = {
+export const audience = {
   visibility: oneOf(VISIBILITIES, { description: 'Who sees it.' }),
   expires_at: Type.Union([Type.String(), Type.Null()], {
     description:
@@ -79,18 +79,18 @@ const snippets = {
   ...audience,
 };
 
-const preview = {
+export const preview = {
   thumbhash: Type.Union([Type.String(), Type.Null()], {
     description: 'A blurred preview: a ThumbHash in Base64. Null for images of older versions.',
   }),
 };
-const exampleHash = 'HBkSHYSIeHiPiHh8eJd4eTN0EEQG';
+export const exampleHash = 'HBkSHYSIeHiPiHh8eJd4eTN0EEQG';
 
 const lastAccess = {
   last_access: Type.String({ description: '`YYYY-MM-DD HH:MM:SS`, UTC; exact to an hour.' }),
 };
 
-const exampleFacts = {
+export const exampleFacts = {
   id: 'Zk3vQ8mT1xYb',
   filename: 'harbour.jpg',
   format: 'webp',
@@ -100,8 +100,8 @@ const exampleFacts = {
   size: 184_220,
   created_at: '2026-01-31 08:05:09',
 };
-const exampleAudience = { visibility: 'public', expires_at: null, max_views: null, views_left: null };
-const exampleLinks = {
+export const exampleAudience = { visibility: 'public', expires_at: null, max_views: null, views_left: null };
+export const exampleLinks = {
   url: 'https://img.example/i/Zk3vQ8mT1xYb',
   raw_url: 'https://img.example/i/Zk3vQ8mT1xYb.webp',
   markdown: '![harbour.jpg](https://img.example/i/Zk3vQ8mT1xYb.webp)',
@@ -110,10 +110,10 @@ const exampleLinks = {
   protected: false,
   ...exampleAudience,
 };
-const exampleToken = 'x4Jb0QmZr7TnYc2LkW9sVd6HfG3aPe1U';
+export const exampleToken = 'x4Jb0QmZr7TnYc2LkW9sVd6HfG3aPe1U';
 
 /** A shape of an answer, by its name in the API description, with an example of it. */
-function answer<T extends TProperties>(
+export function answer<T extends TProperties>(
   $id: string,
   properties: T,
   example: object,
@@ -133,6 +133,7 @@ export const uploadAnswer = answer(
           'There where the administrator looks at the picture first: until then its links lead nowhere.',
       }),
     ),
+    album: Type.Optional(Type.String({ description: 'Id of the album that it was put into.' })),
     delete_token: Type.String({ description: 'Deletes the image from any address; shown only here.' }),
     delete_url: Type.String({ description: 'Page that asks for confirmation and deletes the image.' }),
     removed: Type.Array(oneOf(PRIVATE_PARTS), {
@@ -141,10 +142,13 @@ export const uploadAnswer = answer(
     }),
     warnings: Type.Array(
       Type.Object({
-        code: oneOf(WARNING_CODES, { description: 'For programs.' }),
+        code: oneOf(UPLOAD_WARNING_CODES, { description: 'For programs.' }),
         message: Type.String({ description: 'For people.' }),
       }),
-      { description: 'What the stored image has lost without being asked to; empty as a rule.' },
+      {
+        description:
+          'What went otherwise than asked, such as what the stored image has lost; empty as a rule.',
+      },
     ),
   },
   {

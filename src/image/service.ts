@@ -19,8 +19,6 @@ import { audienceOf, isOver } from './audience.ts';
 import type { Shape } from './blob-keys.ts';
 import { type ChangeWish, changeOf } from './change.ts';
 import type { Codec } from './codec/codec.ts';
-import type { PrivatePart } from './codec/private-parts.ts';
-import type { Warning } from './codec/warnings.ts';
 import { createDeleteToken, createId, ID_PATTERN, type RandomBytes } from './ids.ts';
 import { EXTENSIONS, type ImageRecord, type UploadOptions } from './image.ts';
 import { createImageFiles } from './image-files.ts';
@@ -39,6 +37,7 @@ import { createCaching } from './serve/caching.ts';
 import { createThumbnails, type Version } from './serve/thumbnails.ts';
 import { createVersionBytes } from './serve/version-bytes.ts';
 import type { BlobStore, ByteRange, ImageStore, ImageSummary, Page } from './store.ts';
+import type { Uploaded } from './upload/uploaded.ts';
 
 export interface ImageServiceOptions {
   images: ImageStore;
@@ -64,6 +63,8 @@ export interface ImageServiceOptions {
   holdBack?: (image: ImageRecord, path: string, payer: string) => Promise<boolean>;
   /** Hears of what was stored and what has gone. */
   onEvent?: (event: ImageEvent) => void;
+  /** Called after each clean-up of this copy that was complete. */
+  onCleaned?: (signal: AbortSignal) => Promise<void>;
   /** Hears why no file is removed, or, with no reason, that files are removed again. */
   onDoubt?: (reasons: readonly string[]) => void;
   log: Log;
@@ -73,18 +74,6 @@ export interface ImageServiceOptions {
 export interface ImageEvent {
   type: 'stored' | 'changed' | 'removed';
   image: ImageRecord;
-}
-
-export interface Uploaded {
-  image: ImageRecord;
-  /** Known to nobody else: only its hash is stored. */
-  deleteToken: string;
-  /** What its metadata told that is not stored. */
-  removed: readonly PrivatePart[];
-  /** What the conversion has lost. */
-  warnings: readonly Warning[];
-  /** True: nobody sees it until the administrator has. */
-  inReview?: boolean;
 }
 
 /** The image host without HTTP. */
@@ -368,6 +357,7 @@ export async function createImageService(options: ImageServiceOptions): Promise<
         folder,
         log,
         mayStore: options.mayStore,
+        onCleaned: options.onCleaned,
         accesses,
         cleanup,
         doubts,

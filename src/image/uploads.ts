@@ -2,9 +2,9 @@ import type { ContextOf, RequestContext } from '../http/request-context.ts';
 import { acceptsHtml } from '../web/navigation.ts';
 import { linksOf } from './links.ts';
 import type { Pages } from './pages.ts';
-import type { Uploaded } from './service.ts';
 import type { Intake } from './upload/intake.ts';
 import type { Outcome } from './upload/outcome.ts';
+import type { Uploaded } from './upload/uploaded.ts';
 import { uploadsView, uploadView } from './views.ts';
 
 export interface UploadsOptions {

@@ -13,12 +13,12 @@ import type {
   uploadAnswer,
   uploadsAnswer,
 } from './schemas.ts';
-import type { Uploaded } from './service.ts';
 import type { ImageSummary, Page } from './store.ts';
 import type { Outcome } from './upload/outcome.ts';
+import type { Uploaded } from './upload/uploaded.ts';
 
 /** What the public may know of an image: never the uploader's address, never a hash. */
-function facts({ id, filename, format, width, height, frames, size, createdAt }: ImageRecord) {
+export function facts({ id, filename, format, width, height, frames, size, createdAt }: ImageRecord) {
   return { id, filename, format, width, height, frames, size, created_at: formatTimestamp(createdAt) };
 }
 
@@ -29,7 +29,7 @@ export function expiryText({ expiresAt }: Pick<ImageRecord, 'expiresAt'>): strin
 }
 
 /** Who sees an image, and for how long. */
-function audience(image: ImageRecord) {
+export function audience(image: ImageRecord) {
   const { maxViews, viewsLeft } = image;
   return {
     protected: image.passwordHash !== null,
@@ -43,7 +43,7 @@ function audience(image: ImageRecord) {
 /** The answer to an upload. `base`: scheme, host and base path. */
 export function uploadView(
   base: string,
-  { image, deleteToken, removed, warnings, inReview }: Uploaded,
+  { image, deleteToken, removed, warnings, inReview, album }: Uploaded,
 ): Static<typeof uploadAnswer.schema> {
   return {
     success: true,
@@ -51,6 +51,7 @@ export function uploadView(
     ...linksOf(base, image),
     ...audience(image),
     ...(inReview && { review: true as const }),
+    ...(album !== undefined && { album }),
     delete_token: deleteToken,
     delete_url: deleteUrl(base, image.id, deleteToken),
     removed: [...removed],

@@ -7,6 +7,7 @@ import { AppError } from '../errors.ts';
 import { createRecount } from '../http/limits.ts';
 import { imageAccessRoutes } from '../image/access-routes.ts';
 import { imageAdminRoutes } from '../image/admin-routes.ts';
+import { createAlbums } from '../image/albums/albums.ts';
 import { removeOldBays } from '../image/codec/bay.ts';
 import { createBudget } from '../image/codec/budget.ts';
 import { createCodec } from '../image/codec/codec.ts';
@@ -132,9 +133,19 @@ export async function startImages({
     quota,
     mayStore: blocks.mayStore,
     ...(holdBack && { holdBack }),
+    onCleaned: async (signal) => void (await albums.sweep(signal)),
     onDoubt: (reasons) => void tellDoubt(reasons),
     onEvent: ({ type, image }) => webhooks?.send(`image.${type}`, eventView(image, eventBase)),
     limits,
+    log,
+  });
+  const albums = createAlbums({
+    ...stores,
+    service,
+    rules: { listing: limits.listing, maxExpiryMs: limits.maxExpiryMs },
+    retentionMs: limits.retentionMs,
+    clock: systemClock,
+    random: randomBytes,
     log,
   });
   describeImages(metrics, stores.images, {
@@ -153,6 +164,7 @@ export async function startImages({
     sandbox: expectedSandbox(config.IMAGE_SANDBOX, system),
     routes: imageRoutes({
       service,
+      albums,
       contextOf,
       basePath,
       siteOf: web.siteOf,
@@ -167,7 +179,7 @@ export async function startImages({
         ),
       }),
     })
-      .use(imagePageRoutes({ service, contextOf, basePath, siteOf: web.siteOf }))
+      .use(imagePageRoutes({ service, albums, contextOf, basePath, siteOf: web.siteOf }))
       .use(imageAdminRoutes({ service, contextOf, basePath, looks: createLookIndex(stores.images, now) }))
       .use(imageReviewRoutes(reviews))
       .use(imageAccessRoutes({ images: stores.images, token: accessToken, now: Date.now })),

@@ -316,6 +316,36 @@ describe.each(['bun', 'deno'] as const)('the image host on %s', (runtime) => {
     expect((await call('GET', '/readyz')).status).toBe(200);
   });
 
+  test('an album takes pictures in, gives them out in its order, and goes', async () => {
+    const made = await call('POST', '/api/albums', {
+      body: JSON.stringify({ title: 'Harbour' }),
+      headers: { 'content-type': 'application/json' },
+    });
+    const { id, token } = await json<{ id: string; token: string }>(made);
+    const headers = { 'x-album-token': token };
+    const body = (value: unknown) => ({
+      body: JSON.stringify(value),
+      headers: { ...headers, 'content-type': 'application/json' },
+    });
+    const path = `/api/albums/${id}`;
+    const first = await upload(await transparent(), 'first.png', { album: id, album_token: token });
+    const secret = await upload(await transparent(), 'secret.png', {
+      ...{ album: id, album_token: token, password: 'x' },
+    });
+    const other = await upload(await transparent(), 'other.png');
+    const added = { images: [{ id: other.id, delete_token: other.delete_token }] };
+    expect((await call('POST', `${path}/images`, body(added))).status).toBe(200);
+    expect((await call('PATCH', path, body({ images: [other.id] }))).status).toBe(200);
+    expect(await json(await call('GET', path))).toMatchObject({
+      title: 'Harbour',
+      images: [{ id: other.id }, { id: first.id }, { id: secret.id, locked: true }],
+    });
+    expect((await call('DELETE', `${path}/images/${other.id}`, { headers })).status).toBe(200);
+    expect((await call('DELETE', path, { headers })).status).toBe(200);
+    expect((await call('GET', path)).status).toBe(404);
+    expect((await call('GET', first.url)).status).toBe(200);
+  });
+
   test('a wrong extension is no link to the image', async () => {
     const image = await upload(await transparent(), 'e.png', { format: 'jpeg' });
     expect(image.raw_url).toEndWith('.jpg');

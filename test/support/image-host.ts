@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { createFolderBlobs } from '../../adapters/filesystem/blobs.ts';
 import { createLocalLocks } from '../../adapters/local/locks.ts';
 import { createLocalRateLimiter } from '../../adapters/local/rate-limiter.ts';
+import { createSqliteAlbums } from '../../adapters/sqlite/albums.ts';
 import { openDatabase } from '../../adapters/sqlite/database.ts';
 import { createSqliteImages } from '../../adapters/sqlite/images.ts';
 import { createSqliteState } from '../../adapters/sqlite/state.ts';
@@ -13,6 +14,7 @@ import { createClients } from '../../src/http/client/clients.ts';
 import { createProxyTrust } from '../../src/http/client/proxy-trust.ts';
 import { createContexts } from '../../src/http/context.ts';
 import { createPasswordHasher } from '../../src/image/access/password.ts';
+import { createAlbums } from '../../src/image/albums/albums.ts';
 import type { Codec } from '../../src/image/codec/codec.ts';
 import { imageHome } from '../../src/image/gallery.ts';
 import { pairStores } from '../../src/image/maintenance/store-identity.ts';
@@ -83,6 +85,13 @@ export async function startImageHost({ codec, basePath = '', adminToken, change 
   const options = { ...parts, ...change?.(parts) };
   await pairStores({ ...options, shared: { records: false, files: false }, clock: systemClock });
   const service = await createImageService(options);
+  const albums = createAlbums({
+    ...options,
+    albums: createSqliteAlbums(database),
+    service,
+    rules: { listing: options.limits.listing ?? 'public', maxExpiryMs: Number.POSITIVE_INFINITY },
+    retentionMs: options.limits.retentionMs,
+  });
   const contexts = createContexts({
     clients: createClients({ trust: createProxyTrust([]), log: () => {}, now: Date.now }),
     publicUrl: undefined,
@@ -98,10 +107,11 @@ export async function startImageHost({ codec, basePath = '', adminToken, change 
         basePath,
         routes: imageRoutes({
           service,
+          albums,
           contextOf: contexts.of,
           basePath,
           siteOf: web.siteOf,
-        }).use(imagePageRoutes({ service, contextOf: contexts.of, basePath, siteOf: web.siteOf })),
+        }).use(imagePageRoutes({ service, albums, contextOf: contexts.of, basePath, siteOf: web.siteOf })),
         home: (site) => imageHome(site, { service, basePath }),
         stats: async () => statsView(await service.summary(), service.limits),
         statsAnswer,
@@ -123,6 +133,7 @@ export async function startImageHost({ codec, basePath = '', adminToken, change 
   return {
     ...options,
     service,
+    albums,
     clock,
     logged,
     app,

@@ -12,6 +12,8 @@ const DEFAULTS = {
   expiresIn: null,
   maxViews: null,
   filename: null,
+  album: null,
+  albumToken: null,
 } as const;
 
 function faultsOf(fields: Record<string, string>): string[] {

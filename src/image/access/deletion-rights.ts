@@ -47,6 +47,7 @@ export function hashOf(token: string): string {
   return createHash('sha256').update(token).digest('hex');
 }
 
-function sameHash(one: string, other: string): boolean {
+/** Takes the same time wherever they differ. */
+export function sameHash(one: string, other: string): boolean {
   return one.length === other.length && timingSafeEqual(Buffer.from(one), Buffer.from(other));
 }

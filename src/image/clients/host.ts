@@ -1,8 +1,9 @@
 import type { ContextOf } from '../../http/request-context.ts';
 import { deleterOf } from '../access/deleter.ts';
 import { deleteUrl, linksOf } from '../links.ts';
-import type { ImageService, Uploaded } from '../service.ts';
+import type { ImageService } from '../service.ts';
 import type { Intake } from '../upload/intake.ts';
+import type { Uploaded } from '../upload/uploaded.ts';
 import type { Host, Shared } from './client.ts';
 
 /** The width of what clients show in their lists. */

@@ -7,3 +7,11 @@ export interface Warning {
   code: WarningCode;
   message: string;
 }
+
+/** What went otherwise than the uploader asked: a loss, or that the picture is not in its album. */
+export const UPLOAD_WARNING_CODES = [...WARNING_CODES, 'not_in_album'] as const;
+
+export interface UploadWarning {
+  code: (typeof UPLOAD_WARNING_CODES)[number];
+  message: string;
+}

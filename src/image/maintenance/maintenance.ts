@@ -27,6 +27,8 @@ export interface MaintenanceOptions extends Omit<SweepOptions, 'now' | 'strayRet
   cleanup: Cleanup;
   /** Hears how many bytes the smaller versions take. */
   onVersionBytes: (bytes: number) => Promise<void>;
+  /** Called when nothing is left to clean up; not while there are doubts. */
+  onCleaned?: ((signal: AbortSignal) => Promise<void>) | undefined;
   /** Whether this copy has stored or removed an image since it was asked last. */
   takeChanged: () => boolean;
   /** Removes images that have come to their end. */
@@ -83,6 +85,7 @@ async function runWhenDue(options: MaintenanceOptions, signal: AbortSignal): Pro
   await accesses.flush();
   const { removed, freedBytes, complete } = await cleanup.run(CLEANUP_BUDGET_MS, signal);
   if (!complete) return;
+  await options.onCleaned?.(signal);
   const { strayRetentionMs } = limits;
   const swept = await sweep(
     { images, blobs, state, locks, doubts, mayStore, folder, log, strayRetentionMs, now },

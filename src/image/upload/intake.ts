@@ -2,12 +2,15 @@ import { AppError, invalidParameter } from '../../errors.ts';
 import type { ContextOf } from '../../http/request-context.ts';
 import { forEachBounded } from '../../lib/for-each-bounded.ts';
 import type { Uploader } from '../access/deletion-rights.ts';
+import type { Albums } from '../albums/albums.ts';
 import type { ImageService } from '../service.ts';
 import { type FromUrl, fetchOrdered } from './fetch-ordered.ts';
 import { cleanFilename } from './filename.ts';
+import { createJoining } from './joining.ts';
+import type { BeforePicture } from './multipart.ts';
 import { demandOne, type Outcome } from './outcome.ts';
 import { noImage, type ReceivedFile, receiveUpload, type UploadShape } from './upload.ts';
-import { parseUploadOptions } from './upload-options.ts';
+import { type ParsedOptions, parseUploadOptions } from './upload-options.ts';
 
 /** Files of one form that are converted at once: the others of the client wait for none of them long. */
 const AT_ONCE = 4;
@@ -39,6 +42,7 @@ export interface Taking {
 
 export interface IntakeOptions {
   service: Pick<ImageService, 'limits' | 'folder' | 'admit' | 'upload'>;
+  albums: Pick<Albums, 'demandRoom' | 'append'>;
   contextOf: ContextOf;
   /** Counts one more upload of a client, by its address; rejects with `rate_limited`. Not given: nobody is limited. */
   countUpload?: ((peer: string) => Promise<void>) | undefined;
@@ -46,11 +50,9 @@ export interface IntakeOptions {
   fromUrl: FromUrl | null;
 }
 
-type Options = ReturnType<typeof parseUploadOptions>;
-
-export function createIntake({ service, contextOf, countUpload, fromUrl }: IntakeOptions): Intake {
-  async function storeOne(file: ReceivedFile, options: Options, from: Uploader, signal: AbortSignal) {
-    const { filename, ...wanted } = options;
+export function createIntake({ service, albums, contextOf, countUpload, fromUrl }: IntakeOptions): Intake {
+  async function storeOne(file: ReceivedFile, options: ParsedOptions, from: Uploader, signal: AbortSignal) {
+    const { filename, album: _, albumToken: __, ...wanted } = options;
     if (file.size === 0) throw noImage('image', file.filename);
     const named = (filename && cleanFilename(filename)) || file.filename;
     return service.upload({ ...file, filename: named }, wanted, from, signal);
@@ -59,7 +61,7 @@ export function createIntake({ service, contextOf, countUpload, fromUrl }: Intak
   /** One that fails takes no other with it. */
   async function storeAll(
     files: readonly ReceivedFile[],
-    options: Options,
+    options: ParsedOptions,
     from: Uploader,
     signal: AbortSignal,
   ): Promise<Outcome[]> {
@@ -88,15 +90,22 @@ export function createIntake({ service, contextOf, countUpload, fromUrl }: Intak
       const context = contextOf(request);
       const { peer, identity, payer, admin, holder } = context;
       const query = Object.fromEntries(new URL(request.url).searchParams);
+      const optionsIn = (fields: Readonly<Record<string, string>>) =>
+        parseUploadOptions({ ...query, ...(optionsOf?.(fields) ?? fields) });
       // Faults in the query are told before the body comes.
-      parseUploadOptions(query);
+      const joining = createJoining(albums, request, admin);
+      await joining.look(parseUploadOptions(query));
       // A body that announces too much is refused for that, not for want of room.
       const announced = Number(request.headers.get('content-length')) || maxBytes;
       await service.admit(Math.min(announced, maxBytes), payer);
       const { signal } = request;
       const judgeOnce = onlyOnce(judge);
+      const beforePicture: BeforePicture = async (fields) => {
+        await judgeOnce?.(fields);
+        await joining.look(optionsIn(fields));
+      };
       const limits = { maxBytes, folder: service.folder, signal };
-      const received = await receiveUpload(request, limits, shape, judgeOnce);
+      const received = await receiveUpload(request, limits, shape, beforePicture);
       let taken = received;
       try {
         // What other clients send is never an order of ours.
@@ -107,14 +116,18 @@ export function createIntake({ service, contextOf, countUpload, fromUrl }: Intak
             service,
           });
         const { files, fields } = taken;
-        const options = parseUploadOptions({ ...query, ...(optionsOf?.(fields) ?? fields) });
+        const options = optionsIn(fields);
         const [only, ...others] = files;
         if (!only) return { outcomes: [], fields };
         await judgeOnce?.(fields);
+        await joining.demand(options);
         // Judged by now: a token may pay.
         const from = { peer, identity, payer: context.payer };
-        if (others.length > 0) return { outcomes: await storeAll(files, options, from, signal), fields };
-        return { outcomes: [{ uploaded: await storeOne(only, options, from, signal) }], fields };
+        const outcomes =
+          others.length > 0
+            ? await storeAll(files, options, from, signal)
+            : [{ uploaded: await storeOne(only, options, from, signal) }];
+        return { outcomes: await joining.join(outcomes, options.album), fields };
       } catch (error) {
         if (!signal.aborted) throw error;
         throw new AppError('invalid_body', 'The connection was closed before the answer.', { cause: error });

@@ -1,5 +1,5 @@
 import { AppError } from '../../errors.ts';
-import type { Uploaded } from '../service.ts';
+import type { Uploaded } from './uploaded.ts';
 
 /** What became of one file of a form. */
 export type Outcome = { uploaded: Uploaded } | { filename: string | null; fault: AppError };

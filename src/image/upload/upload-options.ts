@@ -51,6 +51,15 @@ export const uploadOptions = Type.Object({
     }),
   ),
   filename: Type.Optional(Type.String({ description: 'Name of the file, in place of the uploaded one.' })),
+  album: Type.Optional(
+    Type.String({
+      description:
+        'Id of an album to put the image into; needs its token, in `X-Album-Token` or as `album_token`.',
+    }),
+  ),
+  album_token: Type.Optional(
+    Type.String({ description: 'Token of the album; as a field alone, for URLs end up in logs.' }),
+  ),
 });
 
 type Raw = Static<typeof uploadOptions>;
@@ -69,13 +78,17 @@ const EXPECTATIONS: Record<string, string> = {
   max_views: `must be an integer from 1 to ${MOST_VIEWS}`,
 };
 
+export interface ParsedOptions extends UploadOptions {
+  filename: string | null;
+  album: string | null;
+  albumToken: string | null;
+}
+
 /**
  * Reads the options of an upload out of text fields. An empty field counts as not given; unknown ones are ignored.
  * @throws {AppError} `invalid_parameter` with every fault at once.
  */
-export function parseUploadOptions(
-  fields: Readonly<Record<string, string>>,
-): UploadOptions & { filename: string | null } {
+export function parseUploadOptions(fields: Readonly<Record<string, string>>): ParsedOptions {
   const raw: Record<string, unknown> = { ...fields };
   if (fields.format?.toLowerCase() === 'jpg') raw.format = 'jpeg';
   coerce(uploadOptions, raw);
@@ -106,5 +119,7 @@ export function parseUploadOptions(
     expiresIn: expiresIn ?? null,
     maxViews: options.max_views ?? null,
     filename: options.filename ?? null,
+    album: options.album ?? null,
+    albumToken: options.album_token ?? null,
   };
 }

@@ -1,0 +1,134 @@
+import { Type } from '@sinclair/typebox';
+import { Elysia } from 'elysia';
+import { policy } from '../http/policy.ts';
+import { readJson } from '../http/read-json.ts';
+import type { ContextOf } from '../http/request-context.ts';
+import { coerce, oneOf } from '../lib/schema.ts';
+import { tokenOf } from './access/deleter.ts';
+import type { AlbumRecord } from './albums/album.ts';
+import type { Albums } from './albums/albums.ts';
+import { albumDetails } from './albums/descriptions.ts';
+import { albumFactsView, albumPageView, newAlbumView } from './albums/views.ts';
+import { type AlbumWish, parseAddition, parseAlbum, parseAlbumChange } from './albums/wishes.ts';
+import { listQuery, MAX_PER_PAGE } from './schemas.ts';
+import { readFields } from './upload/form.ts';
+import { albumTokenOf } from './upload/joining.ts';
+
+const pageQuery = Type.Object({
+  page: listQuery.properties.page,
+  per_page: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      default: MAX_PER_PAGE,
+      description: `Pictures on a page; above ${MAX_PER_PAGE}, ${MAX_PER_PAGE} are served.`,
+    }),
+  ),
+});
+
+const removeQuery = Type.Object({
+  images: Type.Optional(
+    oneOf(['keep', 'delete'], { default: 'keep', description: '`delete`: its pictures go, too.' }),
+  ),
+});
+
+export interface AlbumRoutesOptions {
+  albums: Albums;
+  contextOf: ContextOf;
+  /** Path under which browsers reach the routes, for links. */
+  basePath: string;
+}
+
+/** Albums over HTTP. */
+export function albumRoutes({ albums, contextOf, basePath }: AlbumRoutesOptions) {
+  const baseOf = (request: Request) => contextOf(request).origin + basePath;
+  const keeperOf = (request: Request) => ({
+    token: albumTokenOf(request),
+    admin: contextOf(request).admin,
+  });
+
+  async function factsAnswer(request: Request, album: AlbumRecord): Promise<Response> {
+    const { length } = await albums.pictures(album);
+    const headers = { 'cache-control': 'no-store' };
+    return Response.json(albumFactsView(baseOf(request), album, length), { headers });
+  }
+
+  return new Elysia()
+    .post(
+      '/api/albums',
+      async ({ request }) => {
+        const base = baseOf(request);
+        const view = newAlbumView(base, await albums.create(await readWish(request)));
+        const headers = { location: view.url, 'cache-control': 'no-store' };
+        return Response.json(view, { status: 201, headers });
+      },
+      { parse: 'none', detail: albumDetails.create, ...policy({ limit: 'upload' }) },
+    )
+    .get(
+      '/api/albums/:id',
+      async ({ request, params, query: { page = 1, per_page = MAX_PER_PAGE } }) => {
+        const album = await albums.find(params.id);
+        const view = albumPageView(baseOf(request), album, await albums.pictures(album), {
+          page,
+          perPage: Math.min(per_page, MAX_PER_PAGE),
+          isLocked: ({ passwordHash }) => passwordHash !== null,
+        });
+        return Response.json(view, { headers: { 'cache-control': 'no-store' } });
+      },
+      {
+        query: pageQuery,
+        transform: ({ query }) => coerce(pageQuery, query),
+        detail: albumDetails.show,
+      },
+    )
+    .patch(
+      '/api/albums/:id',
+      async ({ request, params }) => {
+        const by = keeperOf(request);
+        const wish = parseAlbumChange(await readJson(request));
+        return factsAnswer(request, await albums.change(params.id, wish, by));
+      },
+      { parse: 'none', detail: albumDetails.change, ...policy({ limit: 'upload' }) },
+    )
+    .delete(
+      '/api/albums/:id',
+      async ({ request, params: { id }, query }) => {
+        const removed = await albums.remove(id, query.images === 'delete', keeperOf(request));
+        return Response.json({ success: true, id, removed_images: removed });
+      },
+      {
+        parse: 'none',
+        query: removeQuery,
+        transform: ({ query }) => coerce(removeQuery, query),
+        detail: albumDetails.remove,
+      },
+    )
+    .post(
+      '/api/albums/:id/images',
+      async ({ request, params }) => {
+        const by = keeperOf(request);
+        const additions = parseAddition(await readJson(request));
+        return factsAnswer(request, await albums.add(params.id, additions, by));
+      },
+      { parse: 'none', detail: albumDetails.add, ...policy({ limit: 'upload' }) },
+    )
+    .delete(
+      '/api/albums/:id/images/:image',
+      async ({ request, params }) => {
+        const by = { ...keeperOf(request), deleteToken: tokenOf(request) };
+        return factsAnswer(request, await albums.takeOut(params.id, params.image, by));
+      },
+      { parse: 'none', detail: albumDetails.takeOut },
+    );
+}
+
+/** What a new album shall be: JSON, a form of either type, or no body at all. */
+async function readWish(request: Request): Promise<AlbumWish> {
+  const type = request.headers.get('content-type');
+  if (type === null && !request.body) return {};
+  if (type?.startsWith('application/json')) return parseAlbum(await readJson(request));
+  const { title, visibility } = await readFields(request);
+  return parseAlbum({
+    ...(title && { title }),
+    ...(visibility && { visibility: visibility.toLowerCase() }),
+  });
+}

@@ -1,0 +1,104 @@
+import { Type } from '@sinclair/typebox';
+import { describe } from '../../http/describe.ts';
+import { MOST_PICTURES } from './album.ts';
+import { albumAnswer, albumDeleteAnswer, albumFactsAnswer, newAlbumAnswer } from './schemas.ts';
+import { additionBody, albumBody, albumChangeBody, MOST_ADDED } from './wishes.ts';
+
+const tag = 'Image host';
+const text = Type.String();
+const token = {
+  name: 'X-Album-Token',
+  in: 'header',
+  description: 'Token of the album.',
+  schema: text,
+} as const;
+const json = (schema: typeof albumBody | typeof albumChangeBody | typeof additionBody) => ({
+  required: true,
+  content: { 'application/json': { schema } },
+});
+
+/** How the routes of albums are described, by route. */
+export const albumDetails = {
+  create: describe({
+    id: 'createAlbum',
+    tag,
+    summary: 'Make an album',
+    description:
+      'It has a link of its own, under which its pictures stand in their order. They are put into it with `album` at their ' +
+      `upload, at most ${MOST_PICTURES} of them. Each keeps its own visibility, password, views and expiry. An album ` +
+      'goes when it has been without a picture for as long as the server keeps pictures that nobody opens. Counted as an upload.',
+    requestBody: {
+      content: {
+        'application/json': { schema: albumBody, example: { title: 'Harbour in winter' } },
+        'application/x-www-form-urlencoded': { schema: albumBody },
+        'multipart/form-data': { schema: albumBody },
+      },
+    },
+    answers: {
+      201: {
+        description: 'The album is there; `Location` is its page.',
+        ...newAlbumAnswer,
+        headers: { Location: { description: 'Page of the album.', schema: text } },
+      },
+    },
+    errors: [400, 401, 403, 413, 507],
+  }),
+
+  show: describe({
+    id: 'getAlbum',
+    tag,
+    summary: 'The pictures of an album',
+    description:
+      'Those that are still there. A picture that needs a password is `locked`: nothing but its link is told.',
+    answers: { 200: { description: 'One page; past the end an empty one.', ...albumAnswer } },
+    errors: [400, 404],
+  }),
+
+  change: describe({
+    id: 'changeAlbum',
+    tag,
+    summary: 'Change the title, visibility or order of an album',
+    description: 'Allowed with its token. Counted as an upload.',
+    parameters: [token],
+    requestBody: json(albumChangeBody),
+    answers: { 200: { description: 'The album as it is now.', ...albumFactsAnswer } },
+    errors: [400, 403, 404, 413],
+  }),
+
+  remove: describe({
+    id: 'deleteAlbum',
+    tag,
+    summary: 'Delete an album',
+    description:
+      'Allowed with its token and to the administrator. Its pictures stay, unless `images=delete` asks for them to be ' +
+      'deleted, too: the token of an album gives that right.',
+    parameters: [token],
+    answers: { 200: { description: 'It is gone.', ...albumDeleteAnswer } },
+    errors: [400, 403, 404],
+  }),
+
+  add: describe({
+    id: 'addToAlbum',
+    tag,
+    summary: 'Put stored pictures into an album',
+    description: `Allowed with the token of the album and the delete token of each picture; up to ${MOST_ADDED} at once, all or none. Counted as an upload.`,
+    parameters: [token],
+    requestBody: json(additionBody),
+    answers: { 200: { description: 'The album as it is now.', ...albumFactsAnswer } },
+    errors: [400, 403, 404, 409, 410, 413],
+  }),
+
+  takeOut: describe({
+    id: 'takeOutOfAlbum',
+    tag,
+    summary: 'Take a picture out of an album',
+    description:
+      'The picture itself stays. Allowed with the token of the album, with the delete token of the picture, and to the administrator.',
+    parameters: [
+      token,
+      { name: 'X-Delete-Token', in: 'header', description: 'Token of the picture.', schema: text },
+    ],
+    answers: { 200: { description: 'The album as it is now.', ...albumFactsAnswer } },
+    errors: [403, 404],
+  }),
+};

@@ -1,0 +1,127 @@
+import { Type } from '@sinclair/typebox';
+import { oneOf } from '../../lib/schema.ts';
+import {
+  addresses,
+  answer,
+  audience,
+  exampleAudience,
+  exampleFacts,
+  exampleHash,
+  exampleLinks,
+  exampleToken,
+  facts,
+  MAX_PER_PAGE,
+  preview,
+  success,
+} from '../schemas.ts';
+import { MAX_TITLE, MOST_PICTURES } from './album.ts';
+
+const album = {
+  id: Type.String({ description: '12 letters and digits.' }),
+  url: Type.String({ description: 'Page of the album.' }),
+  zip_url: Type.String({ description: 'Its pictures in one ZIP file.' }),
+  title: Type.String({ description: `At most ${MAX_TITLE} characters; may be empty.` }),
+  visibility: oneOf(['public', 'unlisted'], { description: 'Whether search engines may list its page.' }),
+  created_at: Type.String({ description: '`YYYY-MM-DD HH:MM:SS`, UTC.' }),
+};
+
+const exampleAlbum = {
+  id: 'b7Qm2KxP9sLd',
+  url: 'https://img.example/a/b7Qm2KxP9sLd',
+  zip_url: 'https://img.example/a/b7Qm2KxP9sLd.zip',
+  title: 'Harbour in winter',
+  visibility: 'unlisted',
+  created_at: '2026-01-31 08:05:09',
+};
+
+const total = Type.Integer({
+  description: `Its pictures that are still there; at most ${MOST_PICTURES}.`,
+});
+
+export const newAlbumAnswer = answer(
+  'NewAlbum',
+  {
+    success,
+    ...album,
+    token: Type.String({
+      description:
+        'Whoever has it may put pictures into the album, change it and delete it; shown only here.',
+    }),
+  },
+  { success: true, ...exampleAlbum, token: exampleToken },
+);
+
+export const albumFactsAnswer = answer(
+  'AlbumFacts',
+  { success, ...album, total },
+  { success: true, ...exampleAlbum, total: 2 },
+);
+
+const open = Type.Object(
+  {
+    locked: Type.Literal(false),
+    ...facts,
+    ...addresses,
+    protected: Type.Boolean(),
+    ...audience,
+    ...preview,
+  },
+  { $id: 'AlbumPicture', description: 'A picture that the caller may see.' },
+);
+const locked = Type.Object(
+  {
+    locked: Type.Literal(true),
+    id: facts.id,
+    url: addresses.url,
+    visibility: Type.Literal('protected'),
+  },
+  { $id: 'LockedPicture', description: 'One that asks for its password first.' },
+);
+
+export const albumAnswer = answer(
+  'Album',
+  {
+    success,
+    ...album,
+    total,
+    page: Type.Integer(),
+    per_page: Type.Integer({ description: `At most ${MAX_PER_PAGE}.` }),
+    pages: Type.Integer(),
+    images: Type.Array(Type.Union([open, locked]), { description: 'In their order.' }),
+  },
+  {
+    success: true,
+    ...exampleAlbum,
+    total: 2,
+    page: 1,
+    per_page: MAX_PER_PAGE,
+    pages: 1,
+    images: [
+      {
+        locked: false,
+        ...exampleFacts,
+        url: exampleLinks.url,
+        raw_url: exampleLinks.raw_url,
+        protected: false,
+        ...exampleAudience,
+        thumbhash: exampleHash,
+      },
+      {
+        locked: true,
+        id: 'Hd83kQpZ1mWc',
+        url: 'https://img.example/i/Hd83kQpZ1mWc',
+        visibility: 'protected',
+      },
+    ],
+  },
+);
+
+export const albumDeleteAnswer = answer(
+  'AlbumDone',
+  {
+    success,
+    id: Type.String(),
+    removed_images: Type.Integer({ description: 'Pictures that were deleted with it.' }),
+  },
+  { success: true, id: exampleAlbum.id, removed_images: 0 },
+);

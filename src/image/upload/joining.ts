@@ -1,0 +1,83 @@
+import { AppError, invalidParameter } from '../../errors.ts';
+import type { Albums } from '../albums/albums.ts';
+import type { Outcome } from './outcome.ts';
+import type { ParsedOptions } from './upload-options.ts';
+import type { Uploaded } from './uploaded.ts';
+
+type Named = Pick<ParsedOptions, 'album' | 'albumToken'>;
+
+/** Puts the pictures of one request into the album that it names. */
+export interface Joining {
+  /** As `demand`, where both the album and its token are known already. */
+  look(options: Named): Promise<void>;
+  /** Rejects where the album is not there, is full, or is not the client's; an album is asked for once. */
+  demand(options: Named): Promise<void>;
+  /** Puts what was stored into the album, in its order. What does not get in after all is an image without one, which its answer says. */
+  join(outcomes: readonly Outcome[], album: string | null): Promise<Outcome[]>;
+}
+
+/** The token of an album that a header carries. */
+export function albumTokenOf({ headers }: Request): string | null {
+  return headers.get('x-album-token') || null;
+}
+
+/** @throws {AppError} `invalid_parameter` where the token of an album stands in the URL. */
+export function createJoining(
+  albums: Pick<Albums, 'demandRoom' | 'append'>,
+  request: Request,
+  admin: boolean,
+): Joining {
+  if (new URL(request.url).searchParams.has('album_token')) {
+    throw invalidParameter(
+      'album_token',
+      'album_token must not stand in a URL, which ends up in logs: send it as a field, or in the header X-Album-Token.',
+    );
+  }
+  const inHeader = albumTokenOf(request);
+  let asked: string | null = null;
+
+  function joined(outcome: Outcome, album: string, fault: AppError | null): Outcome {
+    if (!('uploaded' in outcome)) return outcome;
+    const { uploaded } = outcome;
+    if (fault === null) return { uploaded: { ...uploaded, album } };
+    const warning: Uploaded['warnings'][number] = { code: 'not_in_album', message: fault.message };
+    return { uploaded: { ...uploaded, warnings: [...uploaded.warnings, warning] } };
+  }
+
+  async function demand({ album, albumToken }: Named): Promise<void> {
+    if (album === null) return;
+    const token = albumToken ?? inHeader;
+    if (token === null && !admin) {
+      throw invalidParameter(
+        'album_token',
+        'album needs its token: send the header X-Album-Token or the field album_token.',
+      );
+    }
+    const known = `${album} ${token}`;
+    if (asked !== known) await albums.demandRoom(album, { token, admin });
+    asked = known;
+  }
+
+  return {
+    demand,
+
+    async look(options) {
+      if (options.albumToken !== null || inHeader !== null) await demand(options);
+    },
+
+    async join(outcomes, album) {
+      const stored = outcomes.flatMap((outcome) =>
+        'uploaded' in outcome ? [outcome.uploaded.image.id] : [],
+      );
+      if (album === null || stored.length === 0) return [...outcomes];
+      const fault = await albums.append(album, stored).then(
+        () => null,
+        (error: unknown) => {
+          if (error instanceof AppError) return error;
+          throw error;
+        },
+      );
+      return outcomes.map((outcome) => joined(outcome, album, fault));
+    },
+  };
+}

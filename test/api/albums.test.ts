@@ -1,0 +1,336 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { MOST_PICTURES } from '../../src/image/albums/album.ts';
+import { type CodecBench, startCodec } from '../support/codec.ts';
+import { DAY_MS, type ImageHost, startImageHost, type UploadAnswer } from '../support/image-host.ts';
+import { photo } from '../support/images.ts';
+import { json } from '../support/json.ts';
+import { image } from '../support/records.ts';
+
+let bench: CodecBench;
+let host: ImageHost;
+let picture: Uint8Array<ArrayBuffer>;
+
+beforeAll(async () => {
+  bench = await startCodec();
+  picture = new Uint8Array(await photo(60, 40));
+  host = await startImageHost({ codec: bench.codec, adminToken: 'admin-token' });
+});
+afterAll(async () => {
+  await host.stop();
+  await bench.stop();
+});
+
+interface Album {
+  id: string;
+  token: string;
+}
+type Headers = Record<string, string>;
+
+const send = (method: string, path: string, body?: unknown, headers: Headers = {}) =>
+  host.send(path, {
+    method,
+    ...(body !== undefined && { body: JSON.stringify(body) }),
+    headers: { ...(body !== undefined && { 'content-type': 'application/json' }), ...headers },
+  });
+const withToken = ({ token }: Album) => ({ 'x-album-token': token });
+const make = async (wish: object = {}) => json<Album>(await send('POST', '/api/albums', wish));
+const idsIn = async ({ id }: Album) => {
+  const { images } = await json<{ images: { id: string }[] }>(await host.send(`/api/albums/${id}`));
+  return images.map((one) => one.id);
+};
+const uploadInto = async (album: Album) => {
+  const answer = await host.send(`/api/upload?album=${album.id}`, {
+    method: 'POST',
+    body: picture,
+    headers: withToken(album),
+  });
+  expect(answer.status).toBe(201);
+  return json<UploadAnswer & { album: string }>(answer);
+};
+const formOf = (fields: Headers, files = 1) => {
+  const form = new FormData();
+  for (const [name, value] of Object.entries(fields)) form.set(name, value);
+  for (let file = 0; file < files; file++) form.append('image', new File([picture], `${file}.jpg`));
+  return form;
+};
+const refused = async (answer: Response) => {
+  const { code, error } = await json<{ code: string; error: string }>(answer);
+  return [answer.status, code, error];
+};
+
+test('an album is made with JSON, with a form and with nothing, and has a link and a token', async () => {
+  const answer = await send('POST', '/api/albums', { title: ' Harbour\nin winter ', visibility: 'unlisted' });
+  expect(answer.status).toBe(201);
+  const album = await json<Album>(answer);
+  const { id } = album;
+  expect(album).toMatchObject({
+    success: true,
+    id: expect.stringMatching(/^[0-9A-Za-z]{12}$/),
+    url: `http://img.example/a/${id}`,
+    zip_url: `http://img.example/a/${id}.zip`,
+    title: 'Harbour in winter',
+    visibility: 'unlisted',
+    token: expect.stringMatching(/^[0-9A-Za-z]{32}$/),
+  });
+  expect(answer.headers.get('location')).toBe(`http://img.example/a/${id}`);
+  const form = new FormData();
+  form.set('title', 'Quay');
+  for (const body of [form, new URLSearchParams({ title: 'Quay', visibility: '' })]) {
+    const made = await json(await host.send('/api/albums', { method: 'POST', body }));
+    expect(made).toMatchObject({ title: 'Quay', visibility: 'public' });
+  }
+  const bare = await json(await host.send('/api/albums', { method: 'POST' }));
+  expect(bare).toMatchObject({ title: '', visibility: 'public' });
+});
+
+test('a title that is too long, an unknown field and an unknown visibility are refused by name', async () => {
+  expect(await refused(await send('POST', '/api/albums', { title: '猫'.repeat(201) }))).toEqual([
+    400,
+    'invalid_parameter',
+    'title must be at most 200 characters.',
+  ]);
+  for (const body of [{ visibility: 'protected' }, { name: 'x' }, [], 'x', { title: 3 }]) {
+    const [status, code, error] = await refused(await send('POST', '/api/albums', body));
+    expect([status, code]).toEqual([400, 'invalid_body']);
+    expect(error).toContain('"title", "visibility": "public" | "unlisted"');
+  }
+  expect((await send('POST', '/api/albums', { title: '猫'.repeat(200) })).status).toBe(201);
+});
+
+test('pictures get into an album by query and header, by fields in any order, and several at once', async () => {
+  const album = await make();
+  const first = await uploadInto(album);
+  expect(first.album).toBe(album.id);
+  const before = await host.send('/api/upload', {
+    method: 'POST',
+    body: formOf({ album: album.id, album_token: album.token }, 2),
+  });
+  const { results } = await json<{ results: UploadAnswer[] }>(before);
+  const late = new FormData();
+  late.append('image', new File([picture], 'late.jpg'));
+  late.set('album', album.id);
+  late.set('album_token', album.token);
+  const last = await json<UploadAnswer>(await host.send('/api/upload', { method: 'POST', body: late }));
+  const expected = [first.id, ...results.map(({ id }) => id), last.id];
+  expect(await idsIn(album)).toEqual(expected);
+});
+
+test('an upload into an album that is not there, or not the client’s, stores nothing', async () => {
+  const album = await make();
+  const other = await make();
+  const images = (await host.service.summary()).images;
+  const tries: [Headers, Headers, number, string][] = [
+    [{ album: album.id }, {}, 400, 'invalid_parameter'],
+    [{ album: album.id, album_token: other.token }, {}, 403, 'forbidden'],
+    [{ album: album.id }, withToken(other), 403, 'forbidden'],
+    [{ album: 'nothing00000', album_token: album.token }, {}, 404, 'not_found'],
+    [{ album: '../x', album_token: album.token }, {}, 404, 'not_found'],
+  ];
+  for (const [fields, headers, status, code] of tries) {
+    const answer = await host.send('/api/upload', { method: 'POST', body: formOf(fields), headers });
+    expect((await refused(answer)).slice(0, 2)).toEqual([status, code]);
+    const late = new FormData();
+    late.append('image', new File([picture], 'late.jpg'));
+    for (const [name, value] of Object.entries(fields)) late.set(name, value);
+    expect((await host.send('/api/upload', { method: 'POST', body: late, headers })).status).toBe(status);
+  }
+  const inUrl = await host.send(`/api/upload?album=${album.id}&album_token=${album.token}`, {
+    method: 'POST',
+    body: picture,
+  });
+  expect((await refused(inUrl))[2]).toContain('must not stand in a URL');
+  expect((await host.service.summary()).images).toBe(images);
+  expect(await host.temporaryFiles()).toEqual([]);
+});
+
+test('many uploads at once all get into the album', async () => {
+  const album = await make();
+  const uploads = await Promise.all(Array.from({ length: 20 }, () => uploadInto(album)));
+  expect((await idsIn(album)).sort()).toEqual(uploads.map(({ id }) => id).sort());
+});
+
+test('a picture that is there already gets in with both tokens, once', async () => {
+  const album = await make();
+  const [one, two] = [await host.upload(picture), await host.upload(picture)];
+  const add = (images: { id: string; delete_token: string }[], headers = withToken(album)) =>
+    send('POST', `/api/albums/${album.id}/images`, { images }, headers);
+  const named = ({ id, delete_token }: UploadAnswer) => ({ id, delete_token });
+  expect((await add([named(one)], { 'x-album-token': 'x'.repeat(32) })).status).toBe(403);
+  const [status, , error] = await refused(
+    await add([named(one), { id: two.id, delete_token: one.delete_token }]),
+  );
+  expect([status, error]).toEqual([403, `The delete token of image ${two.id} is wrong.`]);
+  expect((await add([{ id: 'nothing00000', delete_token: one.delete_token }])).status).toBe(404);
+  expect(await idsIn(album)).toEqual([]);
+  const added = await add([named(two), named(one), named(two)]);
+  expect([added.status, (await json(added)).total]).toEqual([200, 2]);
+  await add([named(one)]);
+  expect(await idsIn(album)).toEqual([two.id, one.id]);
+  expect((await add([])).status).toBe(400);
+});
+
+test('title, visibility and order change with the token alone', async () => {
+  const album = await make({ title: 'Before' });
+  const pictures = [await uploadInto(album), await uploadInto(album), await uploadInto(album)];
+  const [a = '', b = '', c = ''] = pictures.map(({ id }) => id);
+  const change = (body: unknown, headers: Headers = withToken(album)) =>
+    send('PATCH', `/api/albums/${album.id}`, body, headers);
+  expect((await change({ title: 'x' }, {})).status).toBe(403);
+  expect(await json(await change({ title: 'After', visibility: 'unlisted' }))).toMatchObject({
+    title: 'After',
+    visibility: 'unlisted',
+    total: 3,
+  });
+  await change({ images: [c, a] });
+  expect(await idsIn(album)).toEqual([c, a, b]);
+  expect(await refused(await change({ images: [a, 'nothing00000'] }))).toEqual([
+    400,
+    'invalid_parameter',
+    'Image nothing00000 is not in this album.',
+  ]);
+  expect((await change({})).status).toBe(400);
+  expect(await json(await change({ title: '' }, { authorization: 'Bearer admin-token' }))).toMatchObject({
+    title: '',
+  });
+});
+
+test('a picture is taken out by the token of the album or its own, and stays an image', async () => {
+  const album = await make();
+  const [one, two] = [await uploadInto(album), await uploadInto(album)];
+  const takeOut = (id: string, headers: Headers) =>
+    send('DELETE', `/api/albums/${album.id}/images/${id}`, undefined, headers);
+  expect((await takeOut(one.id, {})).status).toBe(403);
+  expect((await takeOut(one.id, { 'x-delete-token': two.delete_token })).status).toBe(403);
+  expect((await takeOut(one.id, { 'x-delete-token': one.delete_token })).status).toBe(200);
+  expect((await takeOut(one.id, withToken(album))).status).toBe(404);
+  expect((await json(await takeOut(two.id, withToken(album)))).total).toBe(0);
+  expect((await host.send(`/api/info/${one.id}`)).status).toBe(200);
+});
+
+test('a deleted album leaves its pictures, unless they are asked to go, too', async () => {
+  for (const [query, status, removed] of [
+    ['', 200, 0],
+    ['?images=delete', 404, 1],
+  ] as const) {
+    const album = await make();
+    const { id } = await uploadInto(album);
+    const remove = (headers: Headers) =>
+      send('DELETE', `/api/albums/${album.id}${query}`, undefined, headers);
+    expect((await remove({})).status).toBe(403);
+    expect(await json(await remove(withToken(album)))).toMatchObject({ removed_images: removed });
+    expect((await host.send(`/api/albums/${album.id}`)).status).toBe(404);
+    expect((await host.send(`/api/info/${id}`)).status).toBe(status);
+  }
+  const album = await make();
+  const answer = await send('DELETE', `/api/albums/${album.id}`, undefined, {
+    authorization: 'Bearer admin-token',
+  });
+  expect(answer.status).toBe(200);
+});
+
+test('an album tells nothing of protected pictures but their links, and no preview of such as may be seen a few times', async () => {
+  const album = await make();
+  const open = await uploadInto(album);
+  const { id: secret } = await json<UploadAnswer>(
+    await host.send('/api/upload', {
+      method: 'POST',
+      body: formOf({ password: 'x', album: album.id, album_token: album.token }),
+    }),
+  );
+  const { id: limited } = await json<UploadAnswer>(
+    await host.send('/api/upload', {
+      method: 'POST',
+      body: formOf({ max_views: '2', album: album.id, album_token: album.token }),
+    }),
+  );
+  const { images } = await json<{ images: Record<string, unknown>[] }>(
+    await host.send(`/api/albums/${album.id}`),
+  );
+  expect(images[0]).toMatchObject({ locked: false, id: open.id, thumbhash: expect.any(String) });
+  expect(images[1]).toEqual({
+    locked: true,
+    id: secret,
+    url: `http://img.example/i/${secret}`,
+    visibility: 'protected',
+  });
+  expect(images[2]).toMatchObject({ locked: false, id: limited, thumbhash: null, views_left: 2 });
+});
+
+test('a picture that is deleted or expired is in its album no more', async () => {
+  const album = await make();
+  const [gone, stays] = [await uploadInto(album), await uploadInto(album)];
+  const { id: brief } = await json<UploadAnswer>(
+    await host.send('/api/upload', {
+      method: 'POST',
+      body: formOf({ expires_in: '10m', album: album.id, album_token: album.token }),
+    }),
+  );
+  expect(await idsIn(album)).toContain(brief);
+  await host.send(`/api/delete/${gone.id}`, { method: 'DELETE' });
+  host.clock.ms += 11 * 60_000;
+  expect(await idsIn(album)).toEqual([stays.id]);
+});
+
+test('pages of an album are cut from all of its pictures', async () => {
+  const album = await make();
+  const uploads = [await uploadInto(album), await uploadInto(album), await uploadInto(album)];
+  const page = await json(await host.send(`/api/albums/${album.id}?page=2&per_page=2`));
+  expect(page).toMatchObject({ total: 3, page: 2, per_page: 2, pages: 2, images: [{ id: uploads[2]?.id }] });
+  expect((await host.send(`/api/albums/${album.id}?page=0`)).status).toBe(400);
+});
+
+test(`an album has at most ${MOST_PICTURES} pictures, of which those that are gone do not count`, async () => {
+  const album = await make();
+  const ids = Array.from({ length: MOST_PICTURES }, (_, index) => `${100_000_000_000 + index}`);
+  await Promise.all(ids.map((id) => host.images.insert(image({ id }))));
+  await host.albums.append(album.id, ids);
+  const upload = () =>
+    host.send(`/api/upload?album=${album.id}`, { method: 'POST', body: picture, headers: withToken(album) });
+  expect(await refused(await upload())).toEqual([
+    409,
+    'conflict',
+    'An album has at most 1,000 pictures; make another one.',
+  ]);
+  await host.images.remove(ids[5] ?? '');
+  expect((await upload()).status).toBe(201);
+  expect((await upload()).status).toBe(409);
+});
+
+test('an upload whose album goes meanwhile is stored, and says so', async () => {
+  const album = await make();
+  const { demandRoom } = host.albums;
+  host.albums.demandRoom = async (id, by) => {
+    await demandRoom(id, by);
+    await host.albums.remove(id, false, { token: null, admin: true });
+  };
+  const upload = await uploadInto(album).finally(() => {
+    host.albums.demandRoom = demandRoom;
+  });
+  expect(upload.album).toBeUndefined();
+  expect(upload).toMatchObject({
+    warnings: [{ code: 'not_in_album', message: 'There is no such album.' }],
+  });
+});
+
+test('an album goes when it was without a picture for as long as pictures are kept', async () => {
+  const { signal } = new AbortController();
+  const [bare, filled] = [await make(), await make()];
+  const { id } = await uploadInto(filled);
+  const exists = async ({ id }: Album) => (await host.send(`/api/albums/${id}`)).status === 200;
+  host.clock.ms += 89 * DAY_MS;
+  await host.albums.sweep(signal);
+  expect([await exists(bare), await exists(filled)]).toEqual([true, true]);
+  host.clock.ms += 2 * DAY_MS;
+  await host.albums.sweep(signal);
+  expect([await exists(bare), await exists(filled)]).toEqual([false, true]);
+  await host.images.remove(id);
+  host.clock.ms += 89 * DAY_MS;
+  await host.albums.sweep(signal);
+  expect(await exists(filled)).toBe(true);
+  host.clock.ms += 2 * DAY_MS;
+  await host.albums.sweep(signal);
+  expect(await exists(filled)).toBe(true);
+  host.clock.ms += 91 * DAY_MS;
+  await host.albums.sweep(signal);
+  expect(await exists(filled)).toBe(false);
+});
