@@ -1,4 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
+import { createImageService, type ImageEvent } from '../../src/image/service.ts';
 import { type CodecBench, startCodec } from '../support/codec.ts';
 import {
   DAY_MS,
@@ -169,6 +170,23 @@ describe('an expiry', () => {
     expect((await host.files()).filter((name) => name.startsWith(id))).toEqual([]);
     expect((await host.send(pathOf(url))).status).toBe(410);
     expect(await host.images.get(id)).toBeNull();
+  });
+
+  test('of many is carried out once by copies that meet at it, smaller versions too', async () => {
+    const removed: string[] = [];
+    const onEvent = ({ type, image }: ImageEvent) => type === 'removed' && removed.push(image.id);
+    const copies = await Promise.all(
+      Array.from({ length: 2 }, () => createImageService({ ...host, onEvent })),
+    );
+    const images: Answer[] = [];
+    while (images.length < 30) images.push(await upload('expires_in=10m'));
+    for (const { raw_url } of images) await (await host.send(`${pathOf(raw_url)}?w=160`)).bytes();
+    expect(await host.files()).toHaveLength(60);
+    host.clock.ms += 10 * 60_000;
+    await Promise.all(copies.map((copy) => copy.removeEnded()));
+    expect(await host.files()).toEqual([]);
+    expect(removed.sort()).toEqual(images.map(({ id }) => id).sort());
+    await Promise.all(copies.map((copy) => copy.stop()));
   });
 
   test('tells a person in a page', async () => {
