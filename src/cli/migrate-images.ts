@@ -5,6 +5,7 @@ import type { Stores } from '../../adapters/open.ts';
 import { AppError } from '../errors.ts';
 import { originalKey } from '../image/blob-keys.ts';
 import { type ImageRecord, MEDIA_TYPES } from '../image/image.ts';
+import { heldKey, readReviews } from '../image/reviews.ts';
 import type { BlobStore } from '../image/store.ts';
 import { forEachBounded } from '../lib/for-each-bounded.ts';
 
@@ -43,7 +44,9 @@ export async function copyImages(
     const known = to.metadata === null ? new Set<string>() : await to.metadata.images.existing(ids);
     await forEachBounded(records, AT_ONCE, async (image) => {
       try {
-        const bytes = to.blobs === null ? 0 : await copyFile(image, from.blobs, to.blobs, folder, verify);
+        const { blobs } = to;
+        const file = { from: from.blobs, key: originalKey(image), folder, verify };
+        const bytes = blobs === null ? 0 : await copyFile(image, { ...file, to: blobs });
         const added = to.metadata !== null && !known.has(image.id) && (await add(to.metadata.images, image));
         if (bytes > 0 || added) result.copied++;
         result.bytes += bytes;
@@ -55,6 +58,33 @@ export async function copyImages(
     });
   }
   return result;
+}
+
+/**
+ * Copies the files of pictures in review, whose records are copied with the other values; removes those that are decided since they
+ * were copied. Answers how many there are.
+ */
+export async function copyReviewed(
+  from: Pick<Stores, 'state' | 'blobs'>,
+  to: { state: Stores['state'] | null; blobs: BlobStore | null },
+  { verify, folder }: { verify: boolean; folder: string },
+): Promise<{ seen: number; faults: string[] }> {
+  const held = await readReviews(from.state);
+  const faults: string[] = [];
+  const { blobs } = to;
+  if (blobs === null) return { seen: held.length, faults };
+  const ids = new Set(held.map(({ id }) => id));
+  const decided = to.state === null ? [] : (await readReviews(to.state)).filter(({ id }) => !ids.has(id));
+  for (const image of decided) await blobs.remove(heldKey(image));
+  for (const image of held) {
+    try {
+      await copyFile(image, { from: from.blobs, to: blobs, key: heldKey(image), folder, verify });
+    } catch (error) {
+      if (!(error instanceof CopyFault)) throw error;
+      faults.push(`image ${image.id}, in review, ${error.message}`);
+    }
+  }
+  return { seen: held.length, faults };
 }
 
 /**
@@ -100,12 +130,14 @@ async function add(images: Stores['images'], image: ImageRecord): Promise<boolea
 /** Answers the bytes that were copied; 0 where the file is there already, for it is published whole or not at all. */
 async function copyFile(
   image: ImageRecord,
-  from: BlobStore,
-  to: BlobStore,
-  folder: string,
-  verify: boolean,
+  {
+    from,
+    to,
+    key,
+    folder,
+    verify,
+  }: { from: BlobStore; to: BlobStore; key: string; folder: string; verify: boolean },
 ): Promise<number> {
-  const key = originalKey(image);
   const isThere = (await to.stat(key))?.size === image.size;
   if (isThere && (!verify || (await hashOf(to, key)) === image.hash)) return 0;
   const path = join(folder, randomUUID());

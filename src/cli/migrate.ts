@@ -11,7 +11,7 @@ import { EXIT, type ExitCode, usageError } from './exit.ts';
 import { countOf, formatCount } from './format.ts';
 import { masked } from './masked.ts';
 import { withWorkFolder } from './migrate-folder.ts';
-import { copyImages, removeDeleted } from './migrate-images.ts';
+import { copyImages, copyReviewed, removeDeleted } from './migrate-images.ts';
 import { bringToEpoch, claim } from './migrate-pair.ts';
 import { copyProxies, copyState } from './migrate-records.ts';
 import { flag, value } from './options.ts';
@@ -108,6 +108,14 @@ async function copyAll(
   done.push(
     `${countOf(images.seen, 'image')} (${formatCount(images.copied)} copied now, ${readableBytes(images.bytes)})`,
   );
+
+  const reviewed = await copyReviewed(
+    source,
+    { state: target.metadata?.state ?? null, blobs: target.blobs },
+    { verify, folder },
+  );
+  faults.push(...reviewed.faults);
+  if (reviewed.seen > 0) done.push(`${countOf(reviewed.seen, 'image')} in review`);
 
   if (target.metadata !== null) {
     const pool = await source.proxies.summary();

@@ -55,7 +55,7 @@ export function createPages({ service, siteOf, basePath }: PagesOptions): Pages 
     service.cookies.issue(image, { origin, basePath }).map(asCookie);
 
   async function removable(id: string, by: Deleter): Promise<ImageRecord> {
-    const image = await service.find(id);
+    const image = (await service.inReview(id)) ?? (await service.find(id));
     if (service.mayRemove(image, by)) return image;
     throw new AppError(
       'forbidden',

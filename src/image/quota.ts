@@ -26,6 +26,8 @@ export interface QuotaOptions {
   maxBytes: number | undefined;
   /** Bytes of files in quarantine, which take room, too. */
   strayBytes: () => Promise<number>;
+  /** Bytes of pictures in review. */
+  heldBytes: () => Promise<number>;
   /** Free bytes that uploads leave. */
   reserveBytes: number;
   /** On whose file systems there must be room; made where they are missing. */
@@ -41,6 +43,7 @@ export function createQuota(options: QuotaOptions): Quota {
     images,
     versionBytes,
     strayBytes,
+    heldBytes,
     maxBytes,
     reserveBytes,
     folders,
@@ -64,12 +67,13 @@ export function createQuota(options: QuotaOptions): Quota {
 
   async function checkStore(bytes: number): Promise<void> {
     if (maxBytes === undefined) return;
-    const [{ bytes: stored }, versions, strays] = await Promise.all([
+    const [{ bytes: stored }, versions, strays, held] = await Promise.all([
       images.summary(),
       versionBytes(),
       strayBytes(),
+      heldBytes(),
     ]);
-    if (stored + versions + strays + pending + bytes <= maxBytes) return;
+    if (stored + versions + strays + held + pending + bytes <= maxBytes) return;
     throw new AppError('storage_full', 'The storage for images is full; uploads are stopped.');
   }
 

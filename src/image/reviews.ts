@@ -19,6 +19,12 @@ export interface Reviews {
   file(id: string): Promise<{ image: ImageRecord; body: Blob | ReadableStream<Uint8Array> }>;
   /** Makes it an image like others, or removes it. Rejects with `not_found`. */
   decide(id: string, verdict: 'allow' | 'block'): Promise<void>;
+  /** The record, or `null` where no such picture is in review. */
+  find(id: string): Promise<ImageRecord | null>;
+  /** Removes it; false where it is not in review any more. */
+  withdraw(id: string): Promise<boolean>;
+  /** Of all files. */
+  bytes(): Promise<number>;
 }
 
 export interface ReviewsOptions {
@@ -39,13 +45,21 @@ const PAUSE_MS = 25;
 /** Some 800 KB. */
 const MAX_HELD = 1000;
 
-const heldKey = (image: ImageRecord) => `review/${originalKey(image)}`;
+/** Where the file of a picture in review lies. */
+export const heldKey = (image: Pick<ImageRecord, 'id' | 'format'>) => `review/${originalKey(image)}`;
 
+/** What is in review, the oldest first. */
+export async function readReviews(state: Pick<StateStore, 'get'>): Promise<ImageRecord[]> {
+  const text = await state.get(KEY);
+  return text === null ? [] : (JSON.parse(text) as ImageRecord[]);
+}
+
+/**
+ * A file in review has a record for as long as it is there: the record comes first and goes last, so that a crash in between leaves an
+ * entry that the administrator can remove, and no file that nobody knows.
+ */
 export function createReviews({ state, locks, blobs, images, clock, onStored }: ReviewsOptions): Reviews {
-  async function list(): Promise<ImageRecord[]> {
-    const text = await state.get(KEY);
-    return text === null ? [] : (JSON.parse(text) as ImageRecord[]);
-  }
+  const list = () => readReviews(state);
 
   async function acquire(): Promise<Lease> {
     for (let tries = 0; tries < TRIES; tries++) {
@@ -58,17 +72,22 @@ export function createReviews({ state, locks, blobs, images, clock, onStored }: 
     });
   }
 
-  async function change(work: (held: ImageRecord[]) => ImageRecord[]): Promise<void> {
+  /** One change after the other: what is withdrawn is not let through meanwhile. */
+  async function change(
+    work: (held: ImageRecord[]) => ImageRecord[] | Promise<ImageRecord[]>,
+  ): Promise<void> {
     const lease = await acquire();
     try {
-      await state.set(KEY, JSON.stringify(work(await list())));
+      await state.set(KEY, JSON.stringify(await work(await list())));
     } finally {
       await lease.release();
     }
   }
 
-  async function find(id: string): Promise<ImageRecord> {
-    const image = (await list()).find((one) => one.id === id);
+  const without = (held: ImageRecord[], id: string) => held.filter((one) => one.id !== id);
+
+  function demand(held: readonly ImageRecord[], id: string): ImageRecord {
+    const image = held.find((one) => one.id === id);
     if (image) return image;
     throw new AppError('not_found', 'No such picture is in review.');
   }
@@ -89,33 +108,55 @@ export function createReviews({ state, locks, blobs, images, clock, onStored }: 
 
   return {
     list,
+    find: async (id) => (await list()).find((one) => one.id === id) ?? null,
 
     async hold(image, path) {
-      await blobs.put(heldKey(image), path, MEDIA_TYPES[image.format]);
+      await change((held) => {
+        if (held.length < MAX_HELD) return [...held, image];
+        throw new AppError('unavailable', 'Too many pictures wait for the administrator to look at them.');
+      });
       try {
-        await change((held) => {
-          if (held.length < MAX_HELD) return [...held, image];
-          throw new AppError('unavailable', 'Too many pictures wait for the administrator to look at them.');
-        });
+        await blobs.put(heldKey(image), path, MEDIA_TYPES[image.format]);
       } catch (error) {
-        await blobs.remove(heldKey(image)).catch(() => {});
+        await change((held) => without(held, image.id)).catch(() => {});
         throw error;
       }
     },
 
     async file(id) {
-      const image = await find(id);
+      const image = demand(await list(), id);
       const body = await blobs.get(heldKey(image));
       if (body === null) throw new AppError('not_found', 'The file of this picture is gone.');
       return { image, body };
     },
 
     async decide(id, verdict) {
-      const image = await find(id);
-      if (verdict === 'allow') await letThrough(image);
-      await change((held) => held.filter((one) => one.id !== id));
-      if (verdict === 'allow') onStored(image);
-      else await blobs.remove(heldKey(image));
+      let stored: ImageRecord | null = null;
+      await change(async (held) => {
+        const image = demand(held, id);
+        if (verdict === 'allow') {
+          await letThrough(image);
+          stored = image;
+        } else await blobs.remove(heldKey(image));
+        return without(held, id);
+      });
+      if (stored) onStored(stored);
+    },
+
+    async withdraw(id) {
+      let isThere = false;
+      await change(async (held) => {
+        const image = held.find((one) => one.id === id);
+        if (!image) return held;
+        await blobs.remove(heldKey(image));
+        isThere = true;
+        return without(held, id);
+      });
+      return isThere;
+    },
+
+    async bytes() {
+      return (await list()).reduce((sum, { size }) => sum + size, 0);
     },
   };
 }

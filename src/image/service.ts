@@ -33,6 +33,7 @@ import { removeEnded } from './maintenance/ends.ts';
 import { startMaintenance } from './maintenance/maintenance.ts';
 import type { Quota } from './quota.ts';
 import { createRecordCache } from './records.ts';
+import type { Reviews } from './reviews.ts';
 import { createCaching } from './serve/caching.ts';
 import { createThumbnails, type Version } from './serve/thumbnails.ts';
 import { createVersionBytes } from './serve/version-bytes.ts';
@@ -61,6 +62,8 @@ export interface ImageServiceOptions {
   mayStore?: (hash: string, phash?: string | null) => Promise<void>;
   /** Asked about each picture, in the file at `path`, before it is stored: true where it was taken over, to be reviewed. Rejects where it is refused. */
   holdBack?: (image: ImageRecord, path: string, payer: string) => Promise<boolean>;
+  /** What was taken over. */
+  reviews?: Pick<Reviews, 'find' | 'withdraw'>;
   /** Hears of what was stored and what has gone. */
   onEvent?: (event: ImageEvent) => void;
   /** Called after each clean-up of this copy that was complete. */
@@ -124,6 +127,8 @@ export interface ImageService extends PasswordGuard {
   change(id: string, wish: ChangeWish, by: Deleter): Promise<ImageRecord>;
   /** Rejects with `not_found` or `forbidden`. */
   remove(id: string, by: Deleter): Promise<void>;
+  /** The record of a picture that nobody may see before the administrator has, or `null`. */
+  inReview(id: string): Promise<ImageRecord | null>;
   /**
    * Removes images that nobody has opened for long, for at most `budgetMs`; rejects with `conflict`. Who is no administrator is
    * told within ten minutes of such a clean-up that nothing was removed.
@@ -277,10 +282,14 @@ export async function createImageService(options: ImageServiceOptions): Promise<
           ...audience,
         };
         await options.mayStore?.(hash, look?.phash);
-        if (await options.holdBack?.(image, output, payer))
-          return { image, deleteToken, removed, warnings, inReview: true };
         const release = await options.quota?.reserve(size);
-        await files.store(image, output).finally(release);
+        try {
+          if (await options.holdBack?.(image, output, payer))
+            return { image, deleteToken, removed, warnings, inReview: true };
+          await files.store(image, output);
+        } finally {
+          release?.();
+        }
         log('info', 'image stored', () => ({ id, format, size, hash, source, peer }));
         options.onEvent?.({ type: 'stored', image });
         return { image, deleteToken, removed, warnings };
@@ -329,14 +338,21 @@ export async function createImageService(options: ImageServiceOptions): Promise<
     },
 
     async remove(id, by) {
-      const image = ID_PATTERN.test(id) ? await images.get(id) : null;
+      const stored = ID_PATTERN.test(id) ? await images.get(id) : null;
+      const image = stored ?? (await service.inReview(id));
       if (image === null) throw notFound();
       if (!rights.mayRemove(image, by)) {
         throw new AppError('forbidden', 'Only the uploader may delete an image.');
       }
-      if (!(await images.remove(id))) throw notFound();
-      await onRemoved(image);
+      if (stored) {
+        if (!(await images.remove(id))) throw notFound();
+        return onRemoved(stored);
+      }
+      if (!(await options.reviews?.withdraw(id))) throw notFound();
+      log('info', 'image in review removed', { id });
     },
+
+    inReview: async (id) => (ID_PATTERN.test(id) && (await options.reviews?.find(id))) || null,
 
     removeEnded: (signal = stopping.signal) => removeEnded({ images, now, onRemoved }, signal),
 

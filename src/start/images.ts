@@ -87,11 +87,20 @@ export async function startImages({
   const files = filesAdapter(config.BLOBS_URL);
   const localFiles = files.path(config.BLOBS_URL);
   const versionBytes = createVersionBytes(stores.state);
+  const basePath = web.path + config.IMAGE_BASE_PATH;
+  // Nobody asks when an event is told, so that without PUBLIC_URL the name of the server is not known.
+  const eventBase = config.PUBLIC_URL === undefined ? basePath : config.PUBLIC_URL + config.IMAGE_BASE_PATH;
+  const reviews = createReviews({
+    ...stores,
+    clock: systemClock,
+    onStored: (image) => webhooks?.send('image.stored', eventView(image, eventBase)),
+  });
   const quota = createQuota({
     images: stores.images,
     versionBytes: versionBytes.total,
     maxBytes: config.IMAGE_MAX_STORAGE,
     strayBytes: async () => (await readStrayCount(stores.state)).bytes,
+    heldBytes: reviews.bytes,
     reserveBytes: config.IMAGE_MIN_FREE,
     folders: localFiles === null ? [folder] : [folder, localFiles],
     now,
@@ -114,14 +123,6 @@ export async function startImages({
       webhooks.send(change.on ? 'images.doubtful' : 'images.trusted', { reasons }),
     ).catch((cause) => log('warn', 'event not told', { cause }));
   };
-  const basePath = web.path + config.IMAGE_BASE_PATH;
-  // Nobody asks when an event is told, so that without PUBLIC_URL the name of the server is not known.
-  const eventBase = config.PUBLIC_URL === undefined ? basePath : config.PUBLIC_URL + config.IMAGE_BASE_PATH;
-  const reviews = createReviews({
-    ...stores,
-    clock: systemClock,
-    onStored: (image) => webhooks?.send('image.stored', eventView(image, eventBase)),
-  });
   const holdBack = openScanning({ config, codec, reviews, folder, log });
   const service = await createImageService({
     ...stores,
@@ -134,6 +135,7 @@ export async function startImages({
     mayStore: blocks.mayStore,
     ...(holdBack && { holdBack }),
     onCleaned: async (signal) => void (await albums.sweep(signal)),
+    reviews,
     onDoubt: (reasons) => void tellDoubt(reasons),
     onEvent: ({ type, image }) => webhooks?.send(`image.${type}`, eventView(image, eventBase)),
     limits,

@@ -1,9 +1,16 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
 import { createHash, createHmac } from 'node:crypto';
+import { readdir } from 'node:fs/promises';
+import { join } from 'node:path';
 import sharp from 'sharp';
+import { createLocalLocks } from '../../adapters/local/locks.ts';
+import { createReviews } from '../../src/image/reviews.ts';
+import type { BlobStore } from '../../src/image/store.ts';
+import { systemClock } from '../../src/lib/clock.ts';
 import { ADMIN, ADMIN_TOKEN } from '../support/admin.ts';
 import { quarters } from '../support/images.ts';
 import { json } from '../support/json.ts';
+import { image } from '../support/records.ts';
 import { type RunningServer, withServer } from '../support/running-server.ts';
 
 const SECRET = 'a-secret-of-the-scanner';
@@ -158,6 +165,65 @@ describe('a picture in review', () => {
       expect((await admin(server, `/api/admin/reviews/${id}`)).status).toBe(404);
       expect((await server.send(`/i/${id}.png`)).status).toBe(404);
     }));
+
+  test('can be withdrawn by who uploaded it, by token or by the link to delete it', () =>
+    withScan({}, async (server) => {
+      const { id, delete_token } = await json(await upload(server, 'review'));
+      const other = await json(await upload(server, 'review'));
+      const withdraw = (token: unknown) =>
+        server.send(`/api/delete/${id}`, { method: 'DELETE', headers: { 'x-delete-token': String(token) } });
+      expect((await withdraw('x'.repeat(32))).status).toBe(403);
+      expect((await withdraw(delete_token)).status).toBe(200);
+      expect((await withdraw(delete_token)).status).toBe(404);
+      const link = new URL(String(other.delete_url));
+      expect((await server.send(link.pathname + link.search)).status).toBe(200);
+      const body = new URLSearchParams({ token: String(other.delete_token) });
+      expect((await server.send(link.pathname, { method: 'POST', body })).status).toBe(200);
+      expect((await json(await admin(server, '/api/admin/reviews'))).images).toEqual([]);
+      const files = await readdir(join(server.folder, 'images'), { recursive: true });
+      expect(files.filter((file) => file.includes(String(id)) || file.includes(String(other.id)))).toEqual(
+        [],
+      );
+    }));
+
+  test('counts for the room that there is', () =>
+    withScan({ IMAGE_MAX_STORAGE: '20KB' }, async (server) => {
+      const statuses: number[] = [];
+      while (statuses.length < 8) statuses.push((await upload(server, 'review')).status);
+      expect([statuses[0], statuses.at(-1)]).toEqual([202, 507]);
+    }));
+
+  test('has a record for as long as there is a file, wherever it ends in between', async () => {
+    const state = new Map<string, string>();
+    const known: [what: string, ids: string[]][] = [];
+    const note = (what: string) => async () => {
+      known.push([what, (await reviews.list()).map(({ id }) => id)]);
+      throw new Error('the end');
+    };
+    const reviews = createReviews({
+      state: {
+        get: async (key) => state.get(key) ?? null,
+        set: async (key, value) => void state.set(key, value),
+      },
+      locks: createLocalLocks(),
+      blobs: { put: note('put'), remove: note('remove') } as unknown as BlobStore,
+      images: { insert: async () => {}, confirm: async () => {} },
+      clock: systemClock,
+      onStored: () => {},
+    });
+    const held = image({ id: 'a' });
+    await expect(reviews.hold(held, 'file')).rejects.toThrow('the end');
+    expect(await reviews.list()).toEqual([]);
+    state.set('image-reviews', JSON.stringify([held]));
+    await expect(reviews.decide('a', 'block')).rejects.toThrow('the end');
+    await expect(reviews.withdraw('a')).rejects.toThrow('the end');
+    expect(await reviews.list()).toEqual([held]);
+    expect(known).toEqual([
+      ['put', ['a']],
+      ['remove', ['a']],
+      ['remove', ['a']],
+    ]);
+  });
 
   test('is one of many that came at once, and each is kept', () =>
     withScan({}, async (server) => {

@@ -40,6 +40,7 @@ describe('the quota', () => {
   const options = {
     versionBytes: async () => 0,
     strayBytes: async () => 0,
+    heldBytes: async () => 0,
     reserveBytes: 100,
     folders: ['/a', '/b'],
     now: () => 0,

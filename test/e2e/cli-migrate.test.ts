@@ -1,15 +1,18 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { createHash } from 'node:crypto';
 import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openStores, type Stores } from '../../adapters/open.ts';
+import { createReviews } from '../../src/image/reviews.ts';
+import { systemClock } from '../../src/lib/clock.ts';
 import { bunRuntime } from '../../src/runtime/bun.ts';
 import { cli } from '../support/cli.ts';
 import { photo } from '../support/images.ts';
 import { json } from '../support/json.ts';
 import { withSchema } from '../support/postgres.ts';
 import { sharedPostgres } from '../support/postgres-server.ts';
-import { drafts } from '../support/records.ts';
+import { drafts, image } from '../support/records.ts';
 import { withPrefix } from '../support/redis.ts';
 import { withFolderOfItsOwn } from '../support/s3.ts';
 import { startServer } from '../support/server-process.ts';
@@ -20,6 +23,13 @@ const PASSWORD = 'tea';
 const PROXIES = 1500;
 /** Closed on every machine. */
 const NOBODY = 'http://127.0.0.1:9/';
+
+/** In review. */
+const HELD = image({
+  id: 'InReview0001',
+  size: 19,
+  hash: createHash('sha256').update('a picture in review').digest('hex'),
+});
 
 let folder: string;
 let ids: string[];
@@ -37,6 +47,9 @@ beforeAll(async () => {
   await server.stop();
   const old = await openStores(`sqlite:${data}/picpool.db`, `file:${data}/images`, { runtime: bunRuntime });
   await old.proxies.save(drafts(PROXIES));
+  const held = join(folder, 'held');
+  await writeFile(held, 'a picture in review');
+  await createReviews({ ...old, clock: systemClock, onStored: () => {} }).hold(HELD, held);
   await old.close();
 }, 60_000);
 
@@ -83,7 +96,7 @@ test('everything is copied to Redis and S3, where a server goes on with it', asy
   const { code, stdout, stderr } = await cli(args, { env: { ...env, ...credentials } });
   expect(stderr).not.toContain('fault');
   expect(stdout).toMatch(
-    /^6 images \(6 copied now, [\d.]+ KB\), 1,500 proxies, \d+ other values: all there\n$/,
+    /^6 images \(6 copied now, [\d.]+ KB\), 1 image in review, 1,500 proxies, \d+ other values: all there\n$/,
   );
   expect(code).toBe(0);
 
@@ -120,7 +133,9 @@ test('records go to Postgres, and on from there to Redis', async () => {
     const { code, stdout, stderr } = await cli(args, { env });
     expect([code, stdout, stderr.includes('fault')]).toEqual([
       0,
-      expect.stringMatching(/^6 images \(.*\), 1,500 proxies, \d+ other values: all there\n$/),
+      expect.stringMatching(
+        /^6 images \(.*\), 1 image in review, 1,500 proxies, \d+ other values: all there\n$/,
+      ),
       false,
     ]);
   }
@@ -211,9 +226,10 @@ test('files alone can move, and nothing is copied onto itself', async () => {
   const { code, stdout } = await cli(['migrate', '--to-blobs', `file:${target}`], { env });
   expect([code, stdout]).toEqual([
     0,
-    expect.stringMatching(/^6 images \(6 copied now, [\d.]+ KB\): all there\n$/),
+    expect.stringMatching(/^6 images \(6 copied now, [\d.]+ KB\), 1 image in review: all there\n$/),
   ]);
-  expect((await readdir(target)).length).toBeGreaterThan(0);
+  const names = (await readdir(target, { recursive: true })).map((name) => name.split('/').at(-1));
+  expect(names).toContain('review_InReview0001.png');
   const same = await cli(['migrate', '--to-blobs', `file:${env.DATA_DIR}/images`], { env });
   expect([same.code, same.stderr]).toEqual([2, expect.stringContaining('must be others than the old ones')]);
   const none = await cli(['migrate'], { env });
