@@ -145,7 +145,7 @@ describe('the page that deletes', () => {
 
     const done = await submit(image.id, image.delete_token);
     expect(done.status).toBe(200);
-    expect(await done.text()).toContain('Image deleted');
+    expect(await done.text()).toContain('Picture deleted');
     await expectGone(image);
     expect((await submit(image.id, image.delete_token)).status).toBe(404);
   });
