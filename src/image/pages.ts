@@ -2,7 +2,6 @@ import { AppError, type ErrorCode } from '../errors.ts';
 import { errorResponse } from '../http/errors.ts';
 import { readForm } from '../http/read-form.ts';
 import type { RequestContext } from '../http/request-context.ts';
-import { formatTimestamp } from '../lib/clock.ts';
 import { deletedPage, deletePage } from '../web/delete-page.ts';
 import { type ImagePage, imagePage } from '../web/image-page.ts';
 import { limitedPage } from '../web/limited-page.ts';
@@ -15,13 +14,14 @@ import { credentialsOf } from './access/credentials.ts';
 import { deleterOf } from './access/deleter.ts';
 import type { Deleter } from './access/deletion-rights.ts';
 import { createFlashCookie } from './access/flash-cookie.ts';
-import { EXTENSIONS, type ImageRecord, MEDIA_TYPES, visibilityOf } from './image.ts';
+import { THUMBNAIL_WIDTHS } from './blob-keys.ts';
+import { EXTENSIONS, type ImageRecord, MEDIA_TYPES, NEVER, visibilityOf } from './image.ts';
 import { deleteUrl, linksOf } from './links.ts';
+import { placeholderOf } from './placeholder.ts';
 import { PRIVATE_CACHE } from './serve/serve.ts';
 import type { ImageService } from './service.ts';
 import type { Outcome } from './upload/outcome.ts';
 import type { Uploaded } from './upload/uploaded.ts';
-import { expiryText } from './views.ts';
 
 /** The pages of single images, as answers to requests. */
 export interface Pages {
@@ -63,11 +63,19 @@ export function createPages({ service, siteOf, basePath }: PagesOptions): Pages 
     );
   }
 
+  /** The picture after it in the gallery. */
+  async function olderThan(image: ImageRecord): Promise<ImageRecord | null> {
+    if (visibilityOf(image) !== 'public') return null;
+    const { items } = await service.list({ page: 1, perPage: 1, after: image });
+    return items[0] ?? null;
+  }
+
   return {
     uploaded(request, context, uploaded) {
       const { image, deleteToken, warnings } = uploaded;
       if (uploaded.inReview) return this.uploadedSeveral(request, context, [{ uploaded }]);
-      const flash = { token: deleteToken, notes: warnings.map(({ message }) => message) };
+      const { pictures } = siteOf(request).words;
+      const flash = { token: deleteToken, notes: warnings.map(({ code }) => pictures.losses[code]) };
       const headers = [
         ...redirectTo(`${basePath}/i/${image.id}`),
         asCookie(flashCookie.write(image.id, flash, context.origin)),
@@ -115,10 +123,15 @@ export function createPages({ service, siteOf, basePath }: PagesOptions): Pages 
       };
       if (visibilityOf(image) !== 'public') headers.push(['x-robots-tag', 'noindex']);
       if (image.maxViews !== null) {
-        const page = limitedPage(site, { ...view, viewsLeft: image.viewsLeft ?? 0 });
+        const page = limitedPage(site, {
+          ...view,
+          viewsLeft: image.viewsLeft ?? 0,
+          newer: null,
+          older: null,
+        });
         return pageResponse(site, page, { cache: PRIVATE_CACHE, headers });
       }
-      const page = imagePage(site, view);
+      const page = imagePage(site, { ...view, newer: null, older: await olderThan(image) });
       // It may hold what is for this visitor alone: a link, or a button.
       const isPublic = image.passwordHash === null && token === null;
       return pageResponse(site, page, { cache: isPublic ? 'private, no-cache' : PRIVATE_CACHE, headers });
@@ -203,6 +216,9 @@ function redirectTo(location: string): [string, string][] {
   ];
 }
 
+/** Versions for a page: of those that are offered, what screens are wide. */
+const PAGE_WIDTHS = THUMBNAIL_WIDTHS.filter((width) => width >= 640);
+
 /** Where it is not known how long to wait. */
 const DEFAULT_WAIT_MS = 60_000;
 
@@ -236,21 +252,24 @@ function viewOf(
   image: ImageRecord,
   origin: string,
   basePath: string,
-): Omit<ImagePage, 'deletable' | 'deleteLink' | 'notes'> {
-  const { id, filename, format, width, height, frames, size, createdAt } = image;
+): Omit<ImagePage, 'deletable' | 'deleteLink' | 'notes' | 'newer' | 'older'> {
+  const { id, filename, format, width, height, frames, size, createdAt, expiresAt } = image;
   return {
     basePath,
     id,
     filename,
     extension: EXTENSIONS[format],
     mediaType: MEDIA_TYPES[format],
+    path: `${basePath}/i/${id}.${EXTENSIONS[format]}`,
+    placeholder: placeholderOf(image.thumbhash),
+    widths: frames === 1 ? PAGE_WIDTHS.filter((one) => one < width) : [],
     width,
     height,
     frames,
     size,
-    created: formatTimestamp(createdAt),
+    createdAt,
     visibility: visibilityOf(image),
-    expires: expiryText(image),
+    expires: expiresAt === NEVER ? 'never' : expiresAt,
     links: linksOf(origin + basePath, image),
     oembed: `${origin}${basePath}/oembed`,
   };

@@ -1,26 +1,32 @@
 import { readableBytes } from '../lib/readable-bytes.ts';
 import { type Html, html } from './html.ts';
 import { icon } from './icons.ts';
+import { linkPreview } from './link-preview.ts';
+import { pictureElement, type Shown } from './picture.ts';
 import type { Site } from './site.ts';
 import { snippet } from './snippet.ts';
 
+/** Another picture beside this one. */
+export interface Neighbour {
+  id: string;
+  filename: string;
+}
+
 /** What the page of an image shows. */
-export interface ImagePage {
+export interface ImagePage extends Shown {
   basePath: string;
   id: string;
   filename: string;
   extension: string;
   mediaType: string;
-  width: number;
-  height: number;
   frames: number;
   size: number;
-  /** UTC. */
-  created: string;
+  /** Ms since 1970. */
+  createdAt: number;
   /** Search engines get the public ones alone; previews of links get nothing of the protected ones. */
   visibility: 'public' | 'unlisted' | 'protected';
-  /** When it expires: a time (UTC), `never`, or `null` where it goes when nobody opens it for long. */
-  expires: string | null;
+  /** When it expires, in ms since 1970; `null` where it goes when nobody opens it for long. */
+  expires: number | 'never' | null;
   /** True where the visitor may delete it without a token. */
   deletable: boolean;
   /** Shown once, to whom has just uploaded it. */
@@ -30,99 +36,109 @@ export interface ImagePage {
   links: { url: string; raw_url: string; markdown: string; html: string; bbcode: string };
   /** Where programs ask for what to embed. */
   oembed: string;
+  /** Of a public picture, those beside it in the gallery. */
+  newer: Neighbour | null;
+  older: Neighbour | null;
 }
 
 /** The page of one image: the picture, its facts, and snippets to copy. */
 export function imagePage(site: Site, image: ImagePage): string {
-  const { basePath, id, filename, extension, width, height, links } = image;
-  const path = `${basePath}/i/${id}.${extension}`;
+  const { pictures } = site.words;
+  const { filename, path, width, height, visibility } = image;
   const content = html`${image.deleteLink !== null && created(site, image.deleteLink, image.notes)}<article class="picture-page">
 <figure class="picture">
-<a href="${path}"><img src="${path}" width="${width}" height="${height}" alt="${filename}"></a>
+<a href="${path}" class="frame" data-zoom="${pictures.fullSize}"><svg class="sizer" width="${width}" height="${height}" aria-hidden="true"></svg>${pictureElement(image, { alt: filename, sizes: sizesOf(image), eager: true })}</a>
+${neighbours(site, image)}
 </figure>
 <div class="picture-side">
 <h1>${filename}</h1>
-${facts(image)}
+${facts(site, image)}
 ${actions(
+  site,
   image,
-  html`<a class="button" href="${path}?download=1">${icon('download')}Download</a>
+  html`<a class="button" href="${path}?download=1">${icon('download')}${pictures.download}</a>
 `,
 )}
-<section aria-labelledby="share">
-<h2 id="share">Share</h2>
-${[
-  snippet(site, 'copy-page', 'Page', links.url),
-  snippet(site, 'copy-direct', 'Direct link', links.raw_url),
-  snippet(site, 'copy-markdown', 'Markdown', links.markdown),
-  snippet(site, 'copy-html', 'HTML', links.html),
-  snippet(site, 'copy-bbcode', 'BBCode', links.bbcode),
-]}</section>
+${share(site, image)}
 </div>
 </article>`;
   return site.render({
     title: filename,
-    ...(image.visibility === 'public' && { summary: `${filename}, ${width} × ${height} pixels.` }),
-    ...(image.visibility !== 'protected' && { head: preview(image) }),
+    ...(visibility === 'public' && { summary: pictures.summary(filename, width, height) }),
+    ...(visibility !== 'protected' && { head: linkPreview(image) }),
     scripts: ['copy.js', 'image.js'],
     content,
   });
 }
 
-const SEEN_BY: Record<ImagePage['visibility'], string> = {
-  public: 'everybody',
-  unlisted: 'who has the link',
-  protected: 'who knows the password',
-};
+/** As wide as its place beside or above the facts, and no wider than its height allows (`images.css`). */
+function sizesOf({ width, height }: Shown): string {
+  const byHeight = `calc(78vh * ${(width / height).toFixed(3)})`;
+  return `(min-width: 60rem) min(52rem, 100vw - 27rem, ${byHeight}), min(100vw - 2rem, ${byHeight})`;
+}
+
+function neighbours({ words: { pictures, frame } }: Site, { basePath, visibility, newer, older }: ImagePage) {
+  if (visibility !== 'public') return null;
+  const link = (to: Neighbour | null, rel: 'prev' | 'next', label: string) =>
+    to &&
+    html`<a class="button quiet small" rel="${rel}" href="${basePath}/i/${to.id}" title="${to.filename}">${label}</a>`;
+  return html`<nav class="neighbours" aria-label="${pictures.around}">${link(newer, 'prev', pictures.newer)}<a class="button quiet small" href="${basePath}/gallery">${frame.nav.gallery}</a>${link(older, 'next', pictures.older)}</nav>`;
+}
+
+function share(site: Site, { links, visibility, expires }: ImagePage): Html {
+  const { pictures } = site.words;
+  const page = snippet(site, 'copy-page', pictures.page, links.url);
+  const direct = snippet(site, 'copy-direct', pictures.directLink, links.raw_url);
+  const embeds = [
+    snippet(site, 'copy-markdown', pictures.markdown, links.markdown),
+    snippet(site, 'copy-html', pictures.html, links.html),
+    snippet(site, 'copy-bbcode', pictures.bbcode, links.bbcode),
+  ];
+  const expiring = typeof expires === 'number' && html`<p class="small muted">${pictures.embedExpires}</p>`;
+  const isProtected = visibility === 'protected';
+  return html`<section aria-labelledby="share">
+<h2 id="share">${pictures.share}</h2>
+${page}${direct}${isProtected ? html`<p class="small muted">${pictures.embedProtected}</p>` : embeds}${!isProtected && expiring}</section>`;
+}
 
 /** What is known of it, as a list. */
-export function facts({ width, height, frames, size, extension, created, ...image }: ImagePage): Html {
+export function facts({ words: { pictures }, formats }: Site, image: ImagePage): Html {
+  const { width, height, frames, size, extension, createdAt, expires, visibility } = image;
+  const time = (ms: number) =>
+    html`<time datetime="${new Date(ms).toISOString()}">${formats.dateTime(ms)}</time>`;
   return html`<dl class="facts">
-<div><dt>Dimensions</dt><dd>${width} × ${height}</dd></div>
-<div><dt>Size</dt><dd>${readableBytes(size)}</dd></div>
-<div><dt>Format</dt><dd>${extension}${frames > 1 && `, ${frames} frames`}</dd></div>
-<div><dt>Uploaded</dt><dd><time datetime="${created.replace(' ', 'T')}Z">${created.slice(0, 16)}</time></dd></div>
-<div><dt>Seen by</dt><dd>${image.visibility === 'protected' && icon('lock')}${SEEN_BY[image.visibility]}</dd></div>
-${image.expires !== null && html`<div><dt>Expires</dt><dd>${image.expires === 'never' ? 'never' : html`<time datetime="${image.expires.replace(' ', 'T')}Z">${image.expires.slice(0, 16)}</time>`}</dd></div>`}
+<div><dt>${pictures.dimensions}</dt><dd>${width} × ${height}</dd></div>
+<div><dt>${pictures.fileSize}</dt><dd>${readableBytes(size)}</dd></div>
+<div><dt>${pictures.format}</dt><dd>${extension}${frames > 1 && `, ${pictures.frames(frames)}`}</dd></div>
+<div><dt>${pictures.uploaded}</dt><dd>${time(createdAt)}</dd></div>
+<div><dt>${pictures.visibleTo}</dt><dd>${visibility === 'protected' && icon('lock')}${pictures.audiences[visibility]}</dd></div>
+${expires !== null && html`<div><dt>${pictures.expires}</dt><dd>${expires === 'never' ? pictures.never : time(expires)}</dd></div>`}
 </dl>`;
 }
 
 /** Tells who has just uploaded it, once, how to delete it, and what of it was lost. */
 export function created(site: Site, deleteLink: string, notes: readonly string[]): Html {
+  const { pictures } = site.words;
   return html`<section class="banner good" aria-labelledby="created">
-<h2 id="created">${icon('check')}Your picture is online</h2>
+<h2 id="created">${icon('check')}${pictures.online}</h2>
 ${notes.map((note) => html`<p>${note}</p>`)}
-<p>Keep this link if you may want to delete it from somewhere else. It is shown only this once.</p>
-${snippet(site, 'copy-delete', 'Delete link', deleteLink)}
+<p>${pictures.keepDeleteLink}</p>
+${snippet(site, 'copy-delete', pictures.deleteLink, deleteLink)}
 </section>`;
 }
 
-/** What chats and forums show of a link to the page: OpenGraph, Twitter card, oEmbed. */
-function preview({ filename, mediaType, width, height, links, oembed }: ImagePage): Html {
-  return html`<link rel="canonical" href="${links.url}">
-<link rel="alternate" type="application/json+oembed" href="${oembed}?url=${encodeURIComponent(links.url)}" title="${filename}">
-<meta property="og:type" content="website">
-<meta property="og:site_name" content="picpool">
-<meta property="og:title" content="${filename}">
-<meta property="og:url" content="${links.url}">
-<meta property="og:image" content="${links.raw_url}">
-<meta property="og:image:type" content="${mediaType}">
-<meta property="og:image:width" content="${width}">
-<meta property="og:image:height" content="${height}">
-<meta property="og:image:alt" content="${filename}">
-<meta name="twitter:card" content="summary_large_image">
-<meta name="twitter:title" content="${filename}">
-<meta name="twitter:image" content="${links.raw_url}">
-<meta name="twitter:image:alt" content="${filename}">`;
-}
-
 /** What a visitor may do with an image: what stands first, deletion, and locking a protected one again. */
-export function actions({ basePath, id, deletable, visibility }: ImagePage, first: Html | null = null): Html {
+export function actions(
+  { words: { pictures } }: Site,
+  { basePath, id, deletable, visibility }: ImagePage,
+  first: Html | null = null,
+): Html {
   const isProtected = visibility === 'protected';
   return html`<p class="actions">
-${first}<a class="button quiet danger" href="${basePath}/i/${id}/delete" data-delete="${id}"${!deletable && html` hidden`}>${icon('trash')}Delete</a>${
+${first}<a class="button quiet danger" href="${basePath}/i/${id}/delete" data-delete="${id}"${!deletable && html` hidden`}>${icon('trash')}${pictures.delete}</a>${
     isProtected &&
     html`
-<button class="quiet" form="lock">${icon('lock')}Lock again</button>`
+<button class="quiet" form="lock">${icon('lock')}${pictures.lockAgain}</button>`
   }
 </p>
 ${isProtected && html`<form id="lock" method="post" action="${basePath}/i/${id}/lock"></form>`}`;

@@ -3,7 +3,6 @@ import { icon } from './icons.ts';
 import { actions, created, facts, type ImagePage } from './image-page.ts';
 import type { Site } from './site.ts';
 import { snippet } from './snippet.ts';
-import { counted } from './words.ts';
 
 export interface LimitedPage extends ImagePage {
   viewsLeft: number;
@@ -14,23 +13,24 @@ export interface LimitedPage extends ImagePage {
  * use a view up without meaning to.
  */
 export function limitedPage(site: Site, image: LimitedPage): string {
-  const { basePath, id, filename, extension, links, viewsLeft } = image;
+  const { filename, path, links, viewsLeft } = image;
+  const { pictures } = site.words;
   return site.render({
     title: filename,
     scripts: ['copy.js', 'image.js'],
     content: html`${image.deleteLink !== null && created(site, image.deleteLink, image.notes)}<article class="picture-page">
 <div class="notice-page">
 <p class="notice-icon">${icon('picture')}</p>
-<p>This picture can be seen ${counted(viewsLeft, 'more time', 'more times')}. Showing it takes one of them.</p>
-<p><a class="button" href="${basePath}/i/${id}.${extension}" rel="nofollow">Show the picture</a></p>
+<p>${pictures.viewsLeft(viewsLeft)}</p>
+<p><a class="button" href="${path}" rel="nofollow">${pictures.showPicture}</a></p>
 </div>
 <div class="picture-side">
 <h1>${filename}</h1>
-${facts(image)}
-${actions(image)}
+${facts(site, image)}
+${actions(site, image)}
 <section aria-labelledby="share">
-<h2 id="share">Share</h2>
-${snippet(site, 'copy-page', 'Page', links.url)}</section>
+<h2 id="share">${pictures.share}</h2>
+${snippet(site, 'copy-page', pictures.page, links.url)}</section>
 </div>
 </article>`,
   });

@@ -79,7 +79,7 @@ describe('who sees a picture', () => {
     expect(page.headers.get('x-robots-tag')).toBe('noindex');
     const html = await page.text();
     expect(html).toContain('<meta name="robots" content="noindex">');
-    expect(html).toContain('who has the link');
+    expect(html).toContain('Anyone with the link');
     expect(html).toContain('og:image');
     const file = await host.send(pathOf(raw_url));
     expect([file.status, file.headers.get('x-robots-tag')]).toEqual([200, 'noindex']);

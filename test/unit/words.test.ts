@@ -11,8 +11,6 @@ const TO_BE_MOVED = [
   'docs-operation.ts',
   'docs-page.ts',
   'gallery-page.ts',
-  'image-page.ts',
-  'limited-page.ts',
   'pool-chart.ts',
   'pool-home.ts',
   'pool-overview.ts',

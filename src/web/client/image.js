@@ -1,4 +1,5 @@
 // @ts-check
+import { make, say } from './dom.js';
 import { readMine, removeMine } from './mine.js';
 
 // Who has uploaded it with this browser may delete it, whatever the address is by now.
@@ -13,3 +14,63 @@ if (link instanceof HTMLAnchorElement) {
 
 const deleted = document.querySelector('[data-deleted]');
 if (deleted instanceof HTMLElement) removeMine(deleted.dataset.deleted ?? '');
+
+const frame = document.querySelector('a[data-zoom]');
+if (frame instanceof HTMLAnchorElement) frame.addEventListener('click', (event) => zoom(event, frame));
+
+/**
+ * Shows the picture alone, as large as the window; a click or Enter changes to its own size and back.
+ * @param {MouseEvent} event
+ * @param {HTMLAnchorElement} frame
+ */
+function zoom(event, frame) {
+  if (event.ctrlKey || event.metaKey || event.shiftKey) return;
+  event.preventDefault();
+  const alt = frame.querySelector('img:not(.blur)')?.getAttribute('alt') ?? '';
+  const picture = make('img', { src: frame.href, alt });
+  const dialog = make(
+    'dialog',
+    { class: 'zoom', tabindex: '0', 'aria-label': frame.dataset.zoom ?? '' },
+    picture,
+    make('button', { type: 'button', class: 'quiet small', click: () => dialog.close() }, say('close')),
+  );
+  /** @param {MouseEvent} [at] */
+  const toggle = (at) => {
+    const { left, top, width, height } = picture.getBoundingClientRect();
+    const across = at ? (at.clientX - left) / width : 0.5;
+    const down = at ? (at.clientY - top) / height : 0.5;
+    dialog.classList.toggle('full');
+    // What was under the pointer stays there.
+    dialog.scrollTo(
+      picture.offsetWidth * across - (at?.clientX ?? innerWidth / 2),
+      picture.offsetHeight * down - (at?.clientY ?? innerHeight / 2),
+    );
+  };
+  picture.addEventListener('click', toggle);
+  dialog.addEventListener('click', ({ target }) => target === dialog && dialog.close());
+  dialog.addEventListener('keydown', (key) => {
+    if (key.target === dialog && (key.key === 'Enter' || key.key === ' ')) {
+      key.preventDefault();
+      toggle();
+    }
+  });
+  dialog.addEventListener('close', () => {
+    dialog.remove();
+    frame.focus();
+  });
+  document.body.append(dialog);
+  dialog.showModal();
+  dialog.focus();
+}
+
+/** @type {Record<string, string>} */
+const NEIGHBOURS = { ArrowLeft: 'prev', ArrowRight: 'next' };
+
+document.addEventListener('keydown', ({ key, target, altKey, ctrlKey, metaKey }) => {
+  const rel = NEIGHBOURS[key];
+  const isTyping =
+    target instanceof HTMLElement && target.closest('input, select, textarea, dialog') !== null;
+  if (rel === undefined || isTyping || altKey || ctrlKey || metaKey) return;
+  const neighbour = document.querySelector(`.neighbours a[rel="${rel}"]`);
+  if (neighbour instanceof HTMLAnchorElement) neighbour.click();
+});

@@ -12,4 +12,7 @@ export const scripts = {
     notCopied: 'Not copied',
     copyFailed: 'This browser does not allow copying.',
   },
+  'image.js': {
+    close: 'Close',
+  },
 };

@@ -10,4 +10,7 @@ export const scripts: Words['scripts'] = {
     notCopied: '复制失败',
     copyFailed: '此浏览器不允许复制。',
   },
+  'image.js': {
+    close: '关闭',
+  },
 };

@@ -1,0 +1,38 @@
+import { Buffer } from 'node:buffer';
+import { thumbHashToRGBA } from 'thumbhash';
+import { BoundedMap } from '../lib/bounded-map.ts';
+import { writePng } from './codec/png.ts';
+
+/** Of the longer side, in pixels: what is stretched over a whole picture is blurred anyhow. */
+const SIDE = 8;
+/** Some pages of a gallery; to make one takes a millisecond. */
+const made = new BoundedMap<string, string | null>(1000);
+
+/**
+ * A blurred preview as a `data:` URL of about 250 characters, from a ThumbHash in Base64. `null` for a picture that is partly
+ * transparent: the preview would go on showing through.
+ */
+export function placeholderOf(thumbhash: string | null): string | null {
+  if (thumbhash === null) return null;
+  const known = made.get(thumbhash);
+  if (known !== undefined) return known;
+  const placeholder = draw(thumbhash);
+  made.set(thumbhash, placeholder);
+  return placeholder;
+}
+
+function draw(thumbhash: string): string | null {
+  const { w, h, rgba } = thumbHashToRGBA(Buffer.from(thumbhash, 'base64'));
+  if (rgba.some((value, at) => at % 4 === 3 && value < 255)) return null;
+  const scale = SIDE / Math.max(w, h);
+  const [width, height] = [Math.max(1, Math.round(w * scale)), Math.max(1, Math.round(h * scale))];
+  const pixels = new Uint8ClampedArray(width * height * 4);
+  for (let y = 0; y < height; y++) {
+    for (let x = 0; x < width; x++) {
+      const from = 4 * (Math.floor(((y + 0.5) * h) / height) * w + Math.floor(((x + 0.5) * w) / width));
+      pixels.set(rgba.subarray(from, from + 4), 4 * (y * width + x));
+    }
+  }
+  const png = writePng({ pixels, width, height, hasAlpha: false, level: 9 });
+  return `data:image/png;base64,${png.toString('base64')}`;
+}

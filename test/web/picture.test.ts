@@ -1,0 +1,134 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { startBrowser, type TestBrowser } from '../support/browser.ts';
+import { photo } from '../support/images.ts';
+import { json } from '../support/json.ts';
+import { type ServerProcess, startServer } from '../support/server-process.ts';
+import { checkLooks, createVisitor } from './visitor.ts';
+
+const PHONE = { viewport: { width: 390, height: 844 }, deviceScaleFactor: 2 };
+
+let server: ServerProcess;
+let browser: TestBrowser;
+const ids: string[] = [];
+const visit = createVisitor(
+  () => browser,
+  () => server.url,
+);
+
+beforeAll(async () => {
+  [server, browser] = await Promise.all([
+    startServer('bun', { RATE_LIMITS: 'off', SERVICES: 'image' }),
+    startBrowser(),
+  ]);
+  for (const [width, height] of [
+    [800, 1600],
+    [2400, 1500],
+    [300, 200],
+  ] as const) {
+    const answer = await fetch(`${server.url}/api/upload?filename=${width}.jpg`, {
+      method: 'POST',
+      body: new Uint8Array(await photo(width, height)),
+    });
+    ids.push((await json<{ id: string }>(answer)).id);
+  }
+}, 60_000);
+
+afterAll(async () => {
+  await browser?.close();
+  expect(await server?.stop()).toBe(0);
+});
+
+describe('the page of a picture', () => {
+  test('sends a telephone the version that fits it', async () => {
+    await visit(
+      `/i/${ids[1]}`,
+      async (page) => {
+        const shown = await page.locator('.frame img:not(.blur)').evaluate(async (img: HTMLImageElement) => {
+          await img.decode();
+          return { src: img.currentSrc, ratio: img.clientWidth / img.clientHeight };
+        });
+        expect(shown.src).toMatch(/\?w=(640|960)$/);
+        expect(shown.ratio).toBeCloseTo(2400 / 1500, 1);
+      },
+      PHONE,
+    );
+  });
+
+  test.each([
+    [0, 800 / 1600],
+    [2, 300 / 200],
+  ])('keeps the proportions of picture %d and never enlarges it', async (index, ratio) => {
+    await visit(`/i/${ids[index]}`, async (page) => {
+      const box = await page.locator('.frame').boundingBox();
+      expect((box?.width ?? 0) / (box?.height ?? 1)).toBeCloseTo(ratio, 1);
+      expect(box?.width).toBeLessThanOrEqual([800, 2400, 300][index] ?? 0);
+    });
+  });
+
+  test('is zoomed by the mouse and by keys alone', async () => {
+    await visit(`/i/${ids[1]}`, async (page) => {
+      const dialog = page.getByRole('dialog', { name: 'View full size' });
+      const width = () => dialog.locator('img').evaluate((img: HTMLImageElement) => img.clientWidth);
+      await page.locator('.frame').click();
+      await dialog.locator('img').evaluate((img: HTMLImageElement) => img.decode());
+      expect(await width()).toBeLessThanOrEqual(1280);
+      await dialog.locator('img').click();
+      expect(await width()).toBe(2400);
+      await page.keyboard.press('Escape');
+      expect(await dialog.count()).toBe(0);
+      await page.keyboard.press('Enter');
+      await dialog.waitFor();
+      await page.keyboard.press('Enter');
+      expect(await width()).toBe(2400);
+      await dialog.getByRole('button', { name: 'Close' }).click();
+      expect(await page.evaluate(() => document.activeElement?.className)).toBe('frame');
+    });
+  });
+
+  test('leads to the older picture by a link and by a key', async () => {
+    await visit(`/i/${ids[2]}`, async (page) => {
+      await page.getByRole('link', { name: 'Older' }).click();
+      await page.getByRole('heading', { name: '2400.jpg' }).waitFor();
+      await page.keyboard.press('ArrowRight');
+      await page.getByRole('heading', { name: '800.jpg' }).waitFor();
+      expect(await page.getByRole('link', { name: 'Older' }).count()).toBe(0);
+    });
+  });
+});
+
+describe('the theme', () => {
+  test('changes at once, without leaving the page, and stays', async () => {
+    await visit('/', async (page) => {
+      await page.evaluate(() => Object.assign(globalThis, { still: true }));
+      const background = () =>
+        page.evaluate(() => getComputedStyle(document.documentElement).backgroundColor);
+      const light = await background();
+      const kept = page.waitForResponse(/\/preferences$/);
+      await page.getByRole('button', { name: 'Dark' }).click();
+      await kept;
+      expect(await background()).not.toBe(light);
+      expect(await page.evaluate(() => 'still' in globalThis)).toBe(true);
+      await page.reload();
+      expect(await page.getByRole('button', { name: 'Dark' }).getAttribute('aria-pressed')).toBe('true');
+      expect(await background()).not.toBe(light);
+    });
+  });
+
+  test('and the language change without scripts, on the page where they are chosen', async () => {
+    await visit(
+      `/i/${ids[0]}`,
+      async (page) => {
+        await page.getByRole('button', { name: '简体中文' }).click();
+        await page.getByRole('link', { name: '下载' }).waitFor();
+        await page.getByRole('button', { name: '深色' }).click();
+        expect(await page.locator('html').getAttribute('data-theme')).toBe('dark');
+        expect(new URL(page.url()).pathname).toBe(`/i/${ids[0]}`);
+      },
+      { javaScriptEnabled: false },
+    );
+  });
+});
+
+test.each(['en', 'zh-CN'])('a picture with a word in %s has nothing serious against it', async (locale) => {
+  await visit(`/i/${ids[1]}`, checkLooks, { ...PHONE, locale });
+});
