@@ -197,7 +197,7 @@ describe('seeing and deleting', () => {
         await page.getByLabel('Password').fill('open sesame');
         await page.keyboard.press('Enter');
         await page.getByRole('heading', { name: 'hidden.png' }).waitFor();
-        const shown = page.locator('.picture img');
+        const shown = page.locator('.picture img:not(.blur)');
         await shown.evaluate((img: HTMLImageElement) => img.decode());
         await page.reload();
         await page.getByRole('heading', { name: 'hidden.png' }).waitFor();

@@ -82,7 +82,7 @@ async function seriousFaults(page: Page, rules?: string[]): Promise<string[]> {
 /** When the largest element was painted, in ms, and how much has moved by itself. */
 function paintOf(page: Page): Promise<{ largestMs: number; shift: number }> {
   return page.evaluate(async () => {
-    const entries = (type: string) =>
+    const entries = (type: string, patienceMs: number) =>
       new Promise<PerformanceEntryList>((resolve) => {
         const observer = new PerformanceObserver((list) => {
           observer.disconnect();
@@ -90,9 +90,12 @@ function paintOf(page: Page): Promise<{ largestMs: number; shift: number }> {
         });
         observer.observe({ type, buffered: true });
         // Where nothing of that kind has happened, nothing is reported.
-        setTimeout(() => resolve([]), 150);
+        setTimeout(() => resolve([]), patienceMs);
       });
-    const [paints, moved] = await Promise.all([entries('largest-contentful-paint'), entries('layout-shift')]);
+    const [paints, moved] = await Promise.all([
+      entries('largest-contentful-paint', 3000),
+      entries('layout-shift', 150),
+    ]);
     const shifts = moved as (PerformanceEntry & { value: number })[];
     return {
       largestMs: paints.at(-1)?.startTime ?? 0,
