@@ -16,6 +16,7 @@ export const ASSETS = [
   './web/client/copy.js',
   './web/client/docs.js',
   './web/client/dom.js',
+  './web/client/examples.js',
   './web/client/favicon.svg',
   './web/client/frame.js',
   './web/client/image.js',

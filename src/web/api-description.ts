@@ -10,6 +10,8 @@ export interface Operation {
   summary: string;
   description?: string;
   tags?: string[];
+  /** Ways to show who one is; an empty one: nobody asks. */
+  security?: Record<string, string[]>[];
   parameters?: Parameter[];
   requestBody?: { content: Record<string, Media> };
   responses: Record<string, { description: string; content?: Record<string, Media> }>;

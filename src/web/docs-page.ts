@@ -1,6 +1,6 @@
 import type { ApiDescription, Call } from './api-description.ts';
 import { operationCard } from './docs-operation.ts';
-import { html } from './html.ts';
+import { type Html, html } from './html.ts';
 import { icon } from './icons.ts';
 import type { Site } from './site.ts';
 
@@ -8,43 +8,70 @@ import type { Site } from './site.ts';
 const ABOUT_THE_SERVER = ['Server', 'Administration'];
 const METHODS = ['get', 'post', 'put', 'patch', 'delete'];
 
-/** The API: every call with its parameters, an example for curl, and a form that sends it. */
+type Group = [tag: string, calls: Call[]];
+
+/** The API: every call with its parameters, an example, and a form that sends it, folded by tag and by call. */
 export function docsPage(site: Site, { info, paths, components }: ApiDescription, origin: string): string {
+  const { api } = site.words;
+  const groups = groupsOf(paths);
+  const place = { origin, path: site.path };
+  return site.render({
+    title: api.title,
+    summary: api.summary,
+    current: `${site.path}/docs`,
+    scripts: ['copy.js', 'docs.js'],
+    content: html`<header class="page-head">
+<div><h1>${api.title}</h1>
+<p class="lead">${api.lead(info.version)}</p></div>
+<p class="actions"><a class="button quiet" href="${site.path}/openapi.json" download="openapi.json">${icon('download')}OpenAPI</a></p>
+</header>
+<div class="docs">
+<div class="docs-side">
+${searchAndToken(site)}
+${navigation(site, groups)}
+</div>
+<div class="docs-calls">
+<section class="prose" aria-labelledby="errors-title"><h2 id="errors-title">${api.errors}</h2>
+<p>${api.errorsAre}</p>
+<pre tabindex="0" aria-label="${api.errors}"><code>{ "success": false, "error": "…", "code": "not_found", "request_id": "…" }</code></pre></section>
+${groups.map(
+  ([tag, calls], index) => html`<details class="tag"${index === 0 && html` open`}>
+<summary><h2 lang="en">${tag}</h2></summary>
+<div class="tag-calls" id="${anchorOf(tag)}">
+${calls.map((call) => operationCard(site, call, components.schemas, place))}</div></details>\n`,
+)}</div>
+</div>`,
+  });
+}
+
+function groupsOf(paths: ApiDescription['paths']): Group[] {
   const calls: Call[] = Object.entries(paths).flatMap(([path, operations]) =>
     METHODS.flatMap((method) => {
       const operation = operations[method];
       return operation ? [{ method: method.toUpperCase(), path, operation }] : [];
     }),
   );
-  const groups = [...Map.groupBy(calls, ({ operation }) => operation.tags?.[0] ?? 'Other')].sort(
+  return [...Map.groupBy(calls, ({ operation }) => operation.tags?.[0] ?? 'Other')].sort(
     ([one], [other]) => Number(ABOUT_THE_SERVER.includes(one)) - Number(ABOUT_THE_SERVER.includes(other)),
   );
-  const anchor = (tag: string) => tag.toLowerCase().replace(/\W+/g, '-');
+}
 
-  return site.render({
-    title: 'API',
-    summary: 'The interface of this server for programs, with examples that run here.',
-    current: `${site.path}/docs`,
-    scripts: ['copy.js', 'docs.js'],
-    content: html`<header class="page-head">
-<div><h1>API</h1>
-<p class="lead">${info.description ?? ''} Version ${info.version}; every example runs against this server.</p></div>
-<p class="actions"><a class="button quiet" href="${site.path}/openapi.json" download="openapi.json">${icon('download')}OpenAPI</a></p>
-</header>
-<div class="docs">
-<nav class="docs-nav" aria-label="Calls"><ul>
+function anchorOf(tag: string): string {
+  return tag.toLowerCase().replace(/\W+/g, '-');
+}
+
+function searchAndToken({ words: { api } }: Site): Html {
+  return html`<form class="docs-tools needs-script" role="search">
+<p><label for="docs-search">${api.search}</label><input id="docs-search" type="search" placeholder="${api.searchHint}" autocomplete="off" spellcheck="false"></p>
+<p id="docs-found" class="muted small" role="status"></p>
+<p><label for="docs-token">${api.token}</label><input id="docs-token" type="password" autocomplete="off" spellcheck="false" aria-describedby="docs-token-hint"><span id="docs-token-hint" class="muted small">${api.tokenHint}</span></p>
+</form>`;
+}
+
+function navigation({ words: { api } }: Site, groups: readonly Group[]): Html {
+  return html`<nav class="docs-nav" aria-label="${api.calls}"><ul>
 ${groups.map(
-  ([tag, members]) => html`<li><a href="#${anchor(tag)}">${tag}</a>
-<ul>${members.map(({ method, path, operation }) => html`<li><a href="#${operation.operationId}"><span class="method ${method.toLowerCase()}">${method}</span> ${path}</a></li>`)}</ul></li>\n`,
-)}</ul></nav>
-<div class="docs-calls">
-<section class="prose" aria-labelledby="errors-title"><h2 id="errors-title">Errors</h2>
-<p>Every error is JSON with a sentence, a code for programs, and the id of the request: <code>{"success": false, "error": "…", "code": "not_found", "request_id": "…"}</code>. After 429 and 503, <code>Retry-After</code> says when to come back.</p></section>
-${groups.map(
-  ([tag, members]) => html`<section aria-labelledby="${anchor(tag)}">
-<h2 id="${anchor(tag)}">${tag}</h2>
-${members.map((call) => operationCard(call, components.schemas, { origin, path: site.path }))}</section>\n`,
-)}</div>
-</div>`,
-  });
+  ([tag, calls]) => html`<li><a href="#${anchorOf(tag)}" lang="en">${tag}</a>
+<ul>${calls.map(({ method, path, operation }) => html`<li><a href="#${operation.operationId}"><span class="method ${method.toLowerCase()}">${method}</span> ${path}</a></li>`)}</ul></li>\n`,
+)}</ul></nav>`;
 }

@@ -312,13 +312,3 @@ test.each(PAGES)(
     await visit(path, checkLooks, { viewport: { width: 360, height: 740 }, expected: /status of 40[14]/ });
   },
 );
-
-test('an example of the API runs against this server', async () => {
-  await visit('/docs', async (page) => {
-    const call = page.locator('#listImages');
-    await call.getByText('Try it').click();
-    await call.getByLabel('per_page').fill('1');
-    await call.getByRole('button', { name: 'Send' }).click();
-    await call.getByText('"per_page": 1').waitFor();
-  });
-});

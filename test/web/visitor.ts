@@ -96,10 +96,11 @@ function paintOf(page: Page): Promise<{ largestMs: number; shift: number }> {
       entries('largest-contentful-paint', 3000),
       entries('layout-shift', 150),
     ]);
-    const shifts = moved as (PerformanceEntry & { value: number })[];
+    const shifts = moved as (PerformanceEntry & { value: number; hadRecentInput: boolean })[];
     return {
       largestMs: paints.at(-1)?.startTime ?? 0,
-      shift: shifts.reduce((sum, { value }) => sum + value, 0),
+      // What a visitor has just asked for may move things.
+      shift: shifts.reduce((sum, { value, hadRecentInput }) => sum + (hadRecentInput ? 0 : value), 0),
     };
   });
 }

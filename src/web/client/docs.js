@@ -1,84 +1,297 @@
 // @ts-check
-import { make, readableBytes } from './dom.js';
+import { byId, make, readableBytes, say } from './dom.js';
+import { exampleOf, LANGUAGES } from './examples.js';
+
+/** @typedef {import('./examples.js').ExampleRequest} ExampleRequest */
+/** @typedef {import('./examples.js').ExampleLanguage} ExampleLanguage */
+/** @typedef {HTMLInputElement | HTMLSelectElement | HTMLTextAreaElement} Control */
 
 const MOST_SHOWN = 20_000;
+const TOKEN_KEY = 'picpool-token';
+const LANGUAGE_KEY = 'picpool-example';
 
-for (const form of document.querySelectorAll('form.try')) {
-  if (form instanceof HTMLFormElement) form.addEventListener('submit', (event) => void send(event, form));
+const search = byId('docs-search', HTMLInputElement);
+const token = byId('docs-token', HTMLInputElement);
+const calls = [...document.querySelectorAll('details.call')].filter(
+  (one) => one instanceof HTMLDetailsElement,
+);
+
+let language = languageOf(recall('localStorage', LANGUAGE_KEY));
+token.value = recall('sessionStorage', TOKEN_KEY) ?? '';
+token.addEventListener('input', () => {
+  keep('sessionStorage', TOKEN_KEY, token.value.trim());
+  writeExamples();
+});
+search.addEventListener('input', filter);
+search.form?.addEventListener('submit', (event) => event.preventDefault());
+addEventListener('hashchange', reveal);
+addEventListener('keydown', (event) => {
+  const isTyping = event.target instanceof Element && event.target.matches('input, textarea, select');
+  if (event.key !== '/' || isTyping || event.ctrlKey || event.metaKey || event.altKey) return;
+  event.preventDefault();
+  search.focus();
+});
+for (const call of calls) {
+  call.addEventListener('toggle', () => writeExample(call));
+  begin(call);
+}
+reveal();
+
+/**
+ * What was kept; `null` for nothing, and where the browser refuses.
+ * @param {'localStorage' | 'sessionStorage'} area
+ * @param {string} key
+ */
+function recall(area, key) {
+  try {
+    return window[area].getItem(key);
+  } catch {
+    return null;
+  }
 }
 
 /**
- * @param {Event} event
+ * @param {'localStorage' | 'sessionStorage'} area
+ * @param {string} key
+ * @param {string} value
+ */
+function keep(area, key, value) {
+  try {
+    window[area].setItem(key, value);
+  } catch {
+    // It is kept for as long as the page is open.
+  }
+}
+
+/** Opens what the link leads to, for browsers that do not by themselves, and goes there again: what opened has moved it. */
+function reveal() {
+  const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  if (!target?.closest('details')) return;
+  for (const fold of document.querySelectorAll('details')) if (fold.contains(target)) fold.open = true;
+  if (target.getBoundingClientRect().top < 0 || target.getBoundingClientRect().top > innerHeight)
+    target.scrollIntoView();
+}
+
+/** Shows only calls that have all the words, wherever they have them. */
+function filter() {
+  const words = search.value.toLowerCase().split(/\s+/).filter(Boolean);
+  let found = 0;
+  for (const call of calls) {
+    const isFound = words.every((word) => textOf(call).includes(word));
+    if (isFound) found++;
+    call.hidden = !isFound;
+    const link = document.querySelector(`.docs-nav a[href="#${call.querySelector('.call-body')?.id}"]`);
+    link?.parentElement?.toggleAttribute('hidden', !isFound);
+  }
+  for (const tag of document.querySelectorAll('details.tag')) {
+    const isEmpty = !tag.querySelector('.call:not([hidden])');
+    tag.toggleAttribute('hidden', isEmpty);
+    if (words.length > 0 && tag instanceof HTMLDetailsElement) tag.open = true;
+  }
+  const result = words.length === 0 ? '' : found === 0 ? say('nothingFound') : say('found', { count: found });
+  byId('docs-found', HTMLElement).textContent = result;
+}
+
+/** @type {WeakMap<Element, string>} */
+const texts = new WeakMap();
+
+/**
+ * What a call is found by: its path, its summary, and the names of its parameters.
+ * @param {Element} call
+ */
+function textOf(call) {
+  const known = texts.get(call);
+  if (known !== undefined) return known;
+  const parts = [...call.querySelectorAll(':scope > summary, :scope > .call-body > .parameters dt code')];
+  const id = call.querySelector('.call-body')?.id ?? '';
+  const text = [id, ...parts.map(({ textContent }) => textContent)].join(' ').toLowerCase();
+  texts.set(call, text);
+  return text;
+}
+
+/**
+ * Makes a call come alive: its form is sent, and its example follows the form while it is open.
+ * @param {HTMLDetailsElement} call
+ */
+function begin(call) {
+  const form = formOf(call);
+  const choice = call.querySelector('.example-language');
+  if (!form || !(choice instanceof HTMLSelectElement)) return;
+  choice.addEventListener('change', () => {
+    language = languageOf(choice.value);
+    keep('localStorage', LANGUAGE_KEY, language);
+    writeExamples();
+  });
+  form.addEventListener('submit', (event) => {
+    event.preventDefault();
+    void send(form);
+  });
+  form.addEventListener('input', () => writeExample(call));
+  if (call.open) writeExample(call);
+}
+
+/** @param {Element} call */
+function formOf(call) {
+  const form = call.querySelector('form.try');
+  return form instanceof HTMLFormElement ? form : null;
+}
+
+function writeExamples() {
+  for (const call of calls) if (call.open) writeExample(call);
+}
+
+/** @param {HTMLDetailsElement} call */
+function writeExample(call) {
+  const [form, choice] = [formOf(call), call.querySelector('.example-language')];
+  const [pre, code] = [call.querySelector('.code pre'), call.querySelector('.code code')];
+  if (!form || !(choice instanceof HTMLSelectElement) || !pre || !code) return;
+  choice.value = language;
+  pre.setAttribute('aria-label', say('exampleFor', { language: LANGUAGES[language] }));
+  code.textContent = exampleOf(language, exampleRequest(form));
+}
+
+/**
+ * @param {string | null} text
+ * @returns {ExampleLanguage}
+ */
+function languageOf(text) {
+  return text === 'javascript' || text === 'python' || text === 'go' ? text : 'curl';
+}
+
+/**
+ * What the form says, sorted by where it goes.
  * @param {HTMLFormElement} form
  */
-async function send(event, form) {
-  event.preventDefault();
+function valuesOf(form) {
+  const controls = /** @type {Control[]} */ ([...form.elements].filter((one) => 'name' in one && one.name));
+  const at = (/** @type {string} */ place) => controls.filter(({ dataset }) => dataset.in === place);
+  const filled = (/** @type {string} */ place) => at(place).filter(({ value }) => value !== '');
+  const query = new URLSearchParams(filled('query').map(({ name, value }) => [name, value]));
+  /** @type {[string, string][]} */
+  const headers = filled('header').map(({ name, value }) => [name, value]);
+  const text = form.querySelector('textarea')?.value;
+  return {
+    path: at('path'),
+    missing: at('query').filter(({ required, value }) => required && !value),
+    query,
+    headers,
+    text,
+    fields: at('body'),
+  };
+}
+
+/**
+ * The request in words: capitals stand for what is still to be filled in.
+ * @param {HTMLFormElement} form
+ * @returns {ExampleRequest}
+ */
+function exampleRequest(form) {
+  const { method = 'GET', path: target = '', type, answer, token: needed } = form.dataset;
+  const { path, missing, query, headers, text, fields } = valuesOf(form);
+  const filled = path.reduce(
+    (url, { name, value }) =>
+      url.replace(`{${name}}`, value ? encodeURIComponent(value) : name.toUpperCase()),
+    target,
+  );
+  for (const { name } of missing) query.append(name, name.toUpperCase());
+  const given = fields
+    .map((field) => ({ name: field.name, value: field.value, isFile: field.type === 'file', field }))
+    .filter(({ value, isFile }) => value !== '' || isFile)
+    .map(({ name, value, isFile, field }) => ({ name, isFile, value: isFile ? fileNameOf(field) : value }));
+  const kind = type === 'multipart/form-data' ? 'multipart' : 'urlencoded';
+  return {
+    method,
+    url: location.origin + filled + (query.size > 0 ? `?${query}` : ''),
+    headers,
+    token: needed !== undefined || token.value.trim() !== '',
+    body:
+      text === undefined
+        ? type === undefined
+          ? null
+          : { kind, fields: given }
+        : { kind: 'json', text: compact(text) },
+    answer: /** @type {ExampleRequest['answer']} */ (answer ?? 'json'),
+  };
+}
+
+/** @param {Control} field */
+function fileNameOf(field) {
+  return (field instanceof HTMLInputElement && field.files?.[0]?.name) || 'photo.jpg';
+}
+
+/**
+ * JSON in one line; what is none as it stands.
+ * @param {string} text
+ */
+function compact(text) {
+  try {
+    return JSON.stringify(JSON.parse(text));
+  } catch {
+    return text;
+  }
+}
+
+/**
+ * The request that the form makes.
+ * @param {HTMLFormElement} form
+ * @returns {{ url: string, init: RequestInit }}
+ */
+function requestOf(form) {
+  const { method = 'GET', path: target = '', type } = form.dataset;
+  const { path, query, headers: given, text, fields } = valuesOf(form);
+  const url = path.reduce(
+    (url, { name, value }) => url.replace(`{${name}}`, encodeURIComponent(value)),
+    target,
+  );
+  const headers = new Headers(given);
+  const bearer = token.value.trim();
+  if (bearer !== '') headers.set('authorization', `Bearer ${bearer}`);
+  /** @type {RequestInit} */
+  const init = { method, headers };
+  if (text !== undefined) {
+    headers.set('content-type', 'application/json');
+    init.body = text;
+  } else if (type !== undefined) {
+    const body = new FormData();
+    for (const field of fields) {
+      const file = field instanceof HTMLInputElement ? field.files?.[0] : undefined;
+      if (field.value !== '') body.set(field.name, file ?? field.value);
+    }
+    const pairs = [...body].map(([name, value]) => [name, String(value)]);
+    init.body = type === 'multipart/form-data' ? body : new URLSearchParams(pairs);
+  }
+  return { url: query.size > 0 ? `${url}?${query}` : url, init };
+}
+
+/** @param {HTMLFormElement} form */
+async function send(form) {
   const output = /** @type {HTMLElement} */ (form.querySelector('.try-answer'));
-  output.replaceChildren(make('p', { class: 'muted' }, 'Sent; waiting for the answer …'));
+  output.replaceChildren(make('p', { class: 'muted' }, say('sending')));
   const startedAt = performance.now();
   try {
     const { url, init } = requestOf(form);
     const answer = await fetch(url, init);
     const ms = Math.round(performance.now() - startedAt);
+    const type = answer.headers.get('content-type') ?? say('noBody');
+    const facts = say('answered', { status: answer.status, ms, type });
     const shown = await show(answer);
-    output.replaceChildren(
-      make(
-        'p',
-        {},
-        make('span', { class: `status s${String(answer.status)[0]}` }, String(answer.status)),
-        ` in ${ms} ms, ${answer.headers.get('content-type') ?? 'without a body'}`,
-      ),
-      shown,
-    );
+    output.replaceChildren(make('p', { class: `status s${String(answer.status)[0]}` }, facts), shown);
   } catch (error) {
-    output.replaceChildren(
-      make('p', { class: 'fault' }, `Not sent: ${error instanceof Error ? error.message : error}`),
-    );
+    const why = error instanceof Error ? error.message : String(error);
+    output.replaceChildren(make('p', { class: 'fault' }, say('notSent', { why })));
   }
-}
-
-/** @param {HTMLFormElement} form */
-function requestOf(form) {
-  const { method = 'GET', path = '', type } = form.dataset;
-  const query = new URLSearchParams();
-  const fields = new FormData();
-  const headers = new Headers();
-  let target = path;
-  for (const control of form.elements) {
-    if (!(control instanceof HTMLInputElement || control instanceof HTMLSelectElement)) continue;
-    const { name, value } = control;
-    const place = control.dataset.in;
-    const file = control instanceof HTMLInputElement ? control.files?.[0] : undefined;
-    if (value === '') continue;
-    if (place === 'path') target = target.replace(`{${name}}`, encodeURIComponent(value));
-    else if (place === 'query') query.append(name, value);
-    else if (place === 'header') headers.set(name, value);
-    else if (file) fields.set(name, file);
-    else fields.set(name, value);
-  }
-  /** @type {RequestInit} */
-  const init = { method, headers };
-  const text = form.querySelector('textarea')?.value;
-  if (text !== undefined) {
-    headers.set('content-type', 'application/json');
-    init.body = text;
-  } else if (type === 'multipart/form-data') init.body = fields;
-  else if (type !== undefined) {
-    init.body = new URLSearchParams([...fields].map(([name, value]) => [name, String(value)]));
-  }
-  const search = query.toString();
-  return { url: search === '' ? target : `${target}?${search}`, init };
 }
 
 /** @param {Response} answer */
 async function show(answer) {
   const type = answer.headers.get('content-type') ?? '';
   const blob = await answer.blob();
-  if (type.startsWith('image/'))
-    return make('img', { src: URL.createObjectURL(blob), alt: 'The picture that was answered' });
+  if (type.startsWith('image/')) return make('img', { src: URL.createObjectURL(blob), alt: say('picture') });
   const text = await blob.text();
   const pretty = type.startsWith('application/json') ? JSON.stringify(JSON.parse(text), null, 2) : text;
   const cut =
-    pretty.length > MOST_SHOWN ? `${pretty.slice(0, MOST_SHOWN)}\n… of ${readableBytes(blob.size)}` : pretty;
-  return make('pre', { tabindex: '0', 'aria-label': 'Answer' }, make('code', {}, cut));
+    pretty.length > MOST_SHOWN
+      ? `${pretty.slice(0, MOST_SHOWN)}\n${say('cut', { size: readableBytes(blob.size) })}`
+      : pretty;
+  return make('pre', { tabindex: '0', 'aria-label': say('response') }, make('code', {}, cut));
 }

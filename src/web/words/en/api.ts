@@ -1,2 +1,26 @@
-/** The page of the API. */
-export const api = {};
+/** The page of the API. What it says of single calls stands in the API description, in English. */
+export const api = {
+  title: 'API',
+  summary: 'The API of this server, with examples that you can run here.',
+  lead: (version: string) => `Version ${version}. Every example runs against this server.`,
+  calls: 'Operations',
+  search: 'Search the API',
+  searchHint: 'such as upload, country, delete',
+  token: 'Access token',
+  tokenHint: 'Kept in this tab only. “Send” uses it; examples read it from PICPOOL_TOKEN.',
+  errors: 'Errors',
+  errorsAre:
+    'Every error is JSON: a sentence for people, a code for programs, and the ID of the request. After 429 and 503, Retry-After says how many seconds to wait.',
+  link: (name: string) => `Link to ${name}`,
+  exampleLanguage: 'Language of the examples',
+  exampleIn: (language: string) => `Example for ${language}`,
+  copyExample: 'Copy the example',
+  tryIt: 'Try it',
+  send: 'Send',
+  body: 'Body',
+  places: { path: 'path', query: 'query', header: 'header', cookie: 'cookie', body: 'body' },
+  required: 'required',
+  preset: (value: string) => `default \`${value}\``,
+  responses: 'Responses',
+  exampleOf: (status: string) => `Example of response ${status}`,
+};

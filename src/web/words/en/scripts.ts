@@ -1,3 +1,5 @@
+import type { Plural } from '../formats.ts';
+
 /**
  * What scripts of pages say, by the file that a page loads; `every` is there on each page. A name in braces stands for what a
  * script puts in: `{name}`. A text with a number in it is a `Plural`, with `#` in place of the number.
@@ -14,5 +16,17 @@ export const scripts = {
   },
   'image.js': {
     close: 'Close',
+  },
+  'docs.js': {
+    exampleFor: 'Example for {language}',
+    found: { one: '# operation found', other: '# operations found' } as Plural,
+    nothingFound: 'No operation matches.',
+    sending: 'Sending…',
+    answered: '{status} in {ms} ms, {type}',
+    noBody: 'no body',
+    notSent: 'Not sent: {why}',
+    response: 'Response',
+    picture: 'The picture in the response',
+    cut: '… {size} in all',
   },
 };

@@ -13,4 +13,16 @@ export const scripts: Words['scripts'] = {
   'image.js': {
     close: '关闭',
   },
+  'docs.js': {
+    exampleFor: '{language} 示例',
+    found: { other: '找到 # 个接口' },
+    nothingFound: '没有匹配的接口。',
+    sending: '正在发送…',
+    answered: '{status}，用时 {ms} 毫秒，{type}',
+    noBody: '无响应体',
+    notSent: '未能发送：{why}',
+    response: '响应',
+    picture: '响应中的图片',
+    cut: '… 共 {size}',
+  },
 };

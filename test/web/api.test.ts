@@ -1,0 +1,149 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test';
+import type { Page } from 'playwright-core';
+import { startBrowser, type TestBrowser } from '../support/browser.ts';
+import { type RunningServer, runServer } from '../support/running-server.ts';
+import { checkLooks, createVisitor } from './visitor.ts';
+
+const ADMIN_TOKEN = 'a-token-of-sixteen';
+/** All scripts of the page, as they are written. */
+const MOST_SCRIPT_BYTES = 30_000;
+/** WCAG 2.2, 2.5.8. */
+const LEAST_TARGET_PX = 24;
+
+let server: RunningServer;
+let browser: TestBrowser;
+const visit = createVisitor(
+  () => browser,
+  () => server.url,
+);
+
+beforeAll(async () => {
+  [server, browser] = await Promise.all([runServer({ ADMIN_TOKEN }), startBrowser()]);
+}, 60_000);
+
+afterAll(async () => {
+  await browser?.close();
+  await server?.stop();
+});
+
+const call = (page: Page, id: string) => page.locator(`details.call:has(> #${id})`);
+const example = (page: Page, id: string) => page.locator(`#example-${id}`);
+
+test('a call that is open has nothing serious against it', async () => {
+  const viewport = { width: 390, height: 844 };
+  await visit(
+    '/docs',
+    async (page) => {
+      await call(page, 'listProxies').locator('summary').first().click();
+      await call(page, 'listProxies').getByText('Try it').click();
+      await checkLooks(page);
+    },
+    { viewport },
+  );
+});
+
+test('calls are folded, and a link to one opens it, with a script and without', async () => {
+  for (const javaScriptEnabled of [true, false]) {
+    await visit(
+      '/docs',
+      async (page) => {
+        const height = await page.locator('main').evaluate((main) => main.scrollHeight);
+        expect(height).toBeLessThan(3000);
+        expect(await page.locator('#deleteImage').isVisible()).toBe(false);
+        await page.goto(`${server.url}/docs#deleteImage`);
+        await page.locator('#deleteImage').waitFor();
+        await page.getByText('Responses').and(page.locator('#deleteImage summary')).click();
+        await page.locator('#deleteImage .answer').first().waitFor();
+      },
+      { javaScriptEnabled },
+    );
+  }
+});
+
+test('a search leaves the calls that have all its words, wherever they are folded', async () => {
+  await visit('/docs', async (page) => {
+    await page.keyboard.press('/');
+    await page.keyboard.type('delete token');
+    await call(page, 'deleteImage').waitFor();
+    expect(await call(page, 'listProxies').isVisible()).toBe(false);
+    expect(await page.locator('.docs-nav a[href="#listProxies"]').isVisible()).toBe(false);
+    expect(await page.locator('#docs-found').textContent()).toMatch(/^\d operations? found$/);
+    await page.getByRole('searchbox').fill('no such thing');
+    await page.getByText('No operation matches.').waitFor();
+    await page.getByRole('searchbox').fill('');
+    await call(page, 'listProxies').waitFor();
+  });
+});
+
+test('examples follow the form, in the language that was chosen last, without the token', async () => {
+  await visit('/docs#listImages', async (page) => {
+    const shown = example(page, 'listImages');
+    await call(page, 'listImages').getByText('Try it').click();
+    await call(page, 'listImages').getByLabel('per_page').fill('7');
+    expect(await shown.textContent()).toBe(`curl '${server.url}/api/list?per_page=7'`);
+    await page.getByLabel('Access token').fill(ADMIN_TOKEN);
+    await call(page, 'listImages').getByLabel('Language of the examples').selectOption('Python');
+    expect(await shown.textContent()).toContain(`requests.get(\n    "${server.url}/api/list?per_page=7",`);
+    expect(await shown.textContent()).toContain('os.environ["PICPOOL_TOKEN"]');
+    expect(await page.content()).not.toContain(ADMIN_TOKEN);
+    await page.reload();
+    expect(await shown.textContent()).toContain('os.environ["PICPOOL_TOKEN"]');
+  });
+});
+
+test('an example runs against this server, with the token that was given', async () => {
+  const refused = { expected: /status of 401/ };
+  await visit(
+    '/docs',
+    async (page) => {
+      const form = page.locator('form.try[data-path="/api/cleanup"]');
+      const id = await form.evaluate((one) => one.closest('.call-body')?.id ?? '');
+      await page.goto(`${server.url}/docs#${id}`);
+      await call(page, id).getByText('Try it').click();
+      await form.getByRole('button', { name: 'Send' }).click();
+      await form.getByText(/^401 in \d+ ms/).waitFor();
+      await page.getByLabel('Access token').fill(ADMIN_TOKEN);
+      await form.getByRole('button', { name: 'Send' }).click();
+      await form.getByText(/^200 in \d+ ms/).waitFor();
+      await form.getByText('"freed_bytes": 0').waitFor();
+    },
+    refused,
+  );
+});
+
+test('the page loads little script, and nothing on it is too small to be hit', async () => {
+  for (const viewport of [
+    { width: 390, height: 844 },
+    { width: 1440, height: 900 },
+  ]) {
+    await visit(
+      '/docs#uploadImage',
+      async (page) => {
+        await call(page, 'uploadImage').getByText('Try it').click();
+        const bytes = await page.evaluate(async () => {
+          const scripts = performance.getEntriesByType('resource').filter(({ name }) => name.endsWith('.js'));
+          const texts = await Promise.all(scripts.map(async ({ name }) => (await fetch(name)).text()));
+          return texts.reduce((sum, text) => sum + new TextEncoder().encode(text).length, 0);
+        });
+        expect(bytes).toBeGreaterThan(10_000);
+        expect(bytes).toBeLessThan(MOST_SCRIPT_BYTES);
+        expect(await smallTargets(page)).toEqual([]);
+      },
+      { viewport },
+    );
+  }
+});
+
+/** What can be hit and is smaller than it must be; links within a sentence may be. */
+function smallTargets(page: Page): Promise<string[]> {
+  return page.evaluate((least) => {
+    const targets = [...document.querySelectorAll('main :is(a, button, summary, input, select, textarea)')];
+    return targets
+      .filter((one) => one.checkVisibility() && !(one.matches('a') && one.closest('p:not(.actions), dd')))
+      .map((one) => ({ one, box: one.getBoundingClientRect() }))
+      .filter(({ box }) => box.width > 0 && Math.min(box.width, box.height) < least)
+      .map(
+        ({ one, box }) => `${one.tagName} ${one.textContent?.trim().slice(0, 30)} ${box.width}x${box.height}`,
+      );
+  }, LEAST_TARGET_PX);
+}
