@@ -109,11 +109,14 @@ export function createPostgresImages(
         [before, limit],
       ),
 
-    recent: ({ offset, limit }) =>
-      ask<ImageRecord>('safe', select('ORDER BY i.last_access DESC, i.id DESC LIMIT $1 OFFSET $2'), [
-        limit,
-        offset,
-      ]),
+    recent({ offset, limit, after }) {
+      const behind = after ? 'WHERE (i.last_access, i.id) < ($3, $4)' : '';
+      return ask<ImageRecord>(
+        'safe',
+        select(`${behind} ORDER BY i.last_access DESC, i.id DESC LIMIT $1 OFFSET $2`),
+        [limit, offset, ...(after ? [after.lastAccess, after.id] : [])],
+      );
+    },
 
     async *looks() {
       for (let last = ''; ; ) {

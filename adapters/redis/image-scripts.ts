@@ -121,23 +121,32 @@ while passed < #ids and #idle < tonumber(ARGV[3]) do
 end
 return {passed, load(idle)}`);
 
-/** ARGV: first and last place, the last accessed first. */
-export const RECENT = script(`${LOAD}
-return load(redis.call('ZRANGE', KEYS[3], ARGV[1], ARGV[2], 'REV'))`);
-
-/**
- * ARGV: creation time and id of a place, how many to leave out behind it, most. Answers the number of all public images
- * and the records, newest first.
- */
-export const AFTER = script(`${LOAD}
--- Strings compare by the locale of the server, ids by their bytes.
+/** Lua: `isBehind(one, other)` by their bytes: strings compare by the locale of the server. */
+const IS_BEHIND = `
 local function isBehind(one, other)
   for i = 1, math.min(#one, #other) do
     local a, b = one:byte(i), other:byte(i)
     if a ~= b then return a > b end
   end
   return #one > #other
+end`;
+
+/** ARGV: first and last place, the last accessed first; then, where only those behind a place count, its time and id. */
+export const RECENT = script(`${LOAD}${IS_BEHIND}
+local rank = 0
+if ARGV[3] then
+  rank = redis.call('ZCOUNT', KEYS[3], '(' .. ARGV[3], '+inf')
+  for _, id in ipairs(redis.call('ZRANGE', KEYS[3], ARGV[3], ARGV[3], 'BYSCORE')) do
+    if not isBehind(ARGV[4], id) then rank = rank + 1 end
+  end
 end
+return load(redis.call('ZRANGE', KEYS[3], rank + ARGV[1], rank + ARGV[2], 'REV'))`);
+
+/**
+ * ARGV: creation time and id of a place, how many to leave out behind it, most. Answers the number of all public images
+ * and the records, newest first.
+ */
+export const AFTER = script(`${LOAD}${IS_BEHIND}
 local rank = redis.call('ZCOUNT', KEYS[2], '-inf', '(' .. -ARGV[1])
 for _, id in ipairs(redis.call('ZRANGE', KEYS[2], -ARGV[1], -ARGV[1], 'BYSCORE')) do
   if not isBehind(id, ARGV[2]) then rank = rank + 1 end

@@ -246,8 +246,11 @@ export function createRedisImages(
       return records;
     },
 
-    recent: ({ offset, limit }) =>
-      readable(limit, (passed, most) => read(RECENT, offset + passed, offset + passed + most - 1)),
+    recent: ({ offset, limit, after }) =>
+      readable(limit, (passed, most) => {
+        const first = offset + passed;
+        return read(RECENT, first, first + most - 1, ...(after ? [after.lastAccess, after.id] : []));
+      }),
 
     async existing(ids) {
       const known = new Set<string>();

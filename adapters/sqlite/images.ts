@@ -48,6 +48,9 @@ export function createSqliteImages(database: Database, searchSteps?: SearchSteps
   const recent = database.prepare<ImageRecord>(
     `SELECT ${RECORD} FROM images ORDER BY last_access DESC, id DESC LIMIT ? OFFSET ?`,
   );
+  const recentBehind = database.prepare<ImageRecord>(
+    `SELECT ${RECORD} FROM images WHERE (last_access, id) < (?, ?) ORDER BY last_access DESC, id DESC LIMIT ? OFFSET ?`,
+  );
   const known = database.prepare<{ id: string }>(
     'SELECT id FROM images WHERE id IN (SELECT value FROM json_each(?))',
   );
@@ -155,7 +158,8 @@ export function createSqliteImages(database: Database, searchSteps?: SearchSteps
 
     idleSince: async (before, limit) => idle.all(before, limit),
 
-    recent: async ({ offset, limit }) => recent.all(limit, offset),
+    recent: async ({ offset, limit, after }) =>
+      after ? recentBehind.all(after.lastAccess, after.id, limit, offset) : recent.all(limit, offset),
 
     async *looks() {
       for (let last = Number.MIN_SAFE_INTEGER; ; ) {

@@ -5,10 +5,13 @@ import { policy } from '../http/policy.ts';
 import type { ContextOf } from '../http/request-context.ts';
 import { ALIKE_BITS } from '../lib/bits.ts';
 import { coerce } from '../lib/schema.ts';
+import { formatAccessCursor, parseAccessCursor } from './cursor.ts';
 import { ID_PATTERN } from './ids.ts';
-import type { LookIndex } from './look-index.ts';
+import type { ImageRecord } from './image.ts';
+import type { Likeness, LookIndex } from './look-index.ts';
 import { DEFAULT_PER_PAGE, infoAnswer, listQuery, MAX_PER_PAGE } from './schemas.ts';
-import type { ImageService } from './service.ts';
+import type { ImageService, RecentQuery } from './service.ts';
+import type { AccessPlace } from './store.ts';
 import { infoView } from './views.ts';
 
 const image = Type.Composite([
@@ -44,8 +47,14 @@ const answer = Type.Object({
   success: Type.Literal(true),
   page: Type.Integer(),
   per_page: Type.Integer(),
+  next: Type.Union([Type.String(), Type.Null()], {
+    description: 'The `cursor` of the next page; null: this is the last one.',
+  }),
   images: Type.Array(image),
 });
+
+/** An image, and with `near` how far it is from that one. */
+type Found = { image: ImageRecord } & Partial<Pick<Likeness, 'distance'>>;
 
 /** What the administrator sees of the images. Deleting any of them goes through `DELETE /api/delete/<id>`. */
 export function imageAdminRoutes({
@@ -59,23 +68,28 @@ export function imageAdminRoutes({
   contextOf: ContextOf;
   basePath: string;
 }) {
+  async function recent(query: RecentQuery): Promise<{ found: Found[]; next: AccessPlace | null }> {
+    const { items, next } = await service.recent(query);
+    return { found: items.map((image) => ({ image })), next };
+  }
+
   return new Elysia().get(
     '/api/admin/images',
     async ({ request, query }) => {
       const { origin } = contextOf(request);
-      const { page = 1, per_page = DEFAULT_PER_PAGE, near } = query;
+      const { page = 1, per_page = DEFAULT_PER_PAGE, cursor, near } = query;
       const perPage = Math.min(per_page, MAX_PER_PAGE);
-      const found =
+      const { found, next } =
         near === undefined
-          ? (await service.recent({ page, perPage })).map((image) => ({ image }))
-          : await looks.alike(await service.find(near), perPage);
+          ? await recent({ page, perPage, ...(cursor && { after: parseAccessCursor(cursor) }) })
+          : { found: await looks.alike(await service.find(near), perPage), next: null };
       const images = found.map(({ image, ...likeness }) => {
         const { success, ...facts } = infoView(origin + basePath, image);
         const { uploader, hash, phash } = image;
         return { ...facts, uploader, hash, phash, ...likeness };
       });
       return Response.json(
-        { success: true, page, per_page: perPage, images },
+        { success: true, page, per_page: perPage, next: next && formatAccessCursor(next), images },
         { headers: { 'cache-control': 'no-store' } },
       );
     },

@@ -37,7 +37,7 @@ import type { Reviews } from './reviews.ts';
 import { createCaching } from './serve/caching.ts';
 import { createThumbnails, type Version } from './serve/thumbnails.ts';
 import { createVersionBytes } from './serve/version-bytes.ts';
-import type { BlobStore, ByteRange, ImageStore, ImageSummary, Page } from './store.ts';
+import type { AccessPlace, BlobStore, ByteRange, ImageStore, ImageSummary, Page } from './store.ts';
 import type { Uploaded } from './upload/uploaded.ts';
 
 export interface ImageServiceOptions {
@@ -79,6 +79,15 @@ export interface ImageEvent {
   image: ImageRecord;
 }
 
+/** Which page of all images is meant. */
+export interface RecentQuery {
+  /** From 1. Does not count with `after`. */
+  page: number;
+  perPage: number;
+  /** The images behind this place. */
+  after?: AccessPlace;
+}
+
 /** The image host without HTTP. */
 export interface ImageService extends PasswordGuard {
   readonly limits: ImageLimits;
@@ -109,7 +118,7 @@ export interface ImageService extends PasswordGuard {
   list(query: ListQuery): Promise<Page<ImageRecord>>;
   summary(): Promise<ImageSummary>;
   /** All images, the last accessed or stored first. */
-  recent(page: { page: number; perPage: number }): Promise<ImageRecord[]>;
+  recent(query: RecentQuery): Promise<{ items: ImageRecord[]; next: AccessPlace | null }>;
   /** The file of an image in that shape; rejects with `not_found` where it is missing. */
   read(image: ImageRecord, shape: Shape, range?: ByteRange): Promise<Blob | ReadableStream<Uint8Array>>;
   /** Which file to send for that shape; a version that does not exist yet is made, which the payer pays for. */
@@ -314,7 +323,12 @@ export async function createImageService(options: ImageServiceOptions): Promise<
 
     summary: () => images.summary(),
 
-    recent: ({ page, perPage }) => images.recent({ offset: (page - 1) * perPage, limit: perPage }),
+    async recent({ page, perPage, after }) {
+      const offset = after === undefined ? (page - 1) * perPage : 0;
+      const found = await images.recent({ offset, limit: perPage + 1, ...(after && { after }) });
+      const items = found.slice(0, perPage);
+      return { items, next: found.length > perPage ? (items.at(-1) ?? null) : null };
+    },
 
     read: files.read,
     version: files.version,

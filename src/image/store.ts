@@ -10,6 +10,9 @@ export const END_REMEMBERED_MS = 30 * 86_400_000;
 /** Where an image stands in the list: newest first, ties by id. */
 export type Place = Pick<ImageRecord, 'createdAt' | 'id'>;
 
+/** Where it stands among those that were accessed: the last one first, ties by id, the highest first. */
+export type AccessPlace = Pick<ImageRecord, 'lastAccess' | 'id'>;
+
 export interface Page<T> {
   items: T[];
   /** All matches, on every page; of a search no more than `MOST_COUNTED`. */
@@ -98,8 +101,8 @@ export interface ImageStore {
   removeEnded(id: string, time: number): Promise<boolean>;
   /** Whether an image with this id came to its end, by `endView` or `removeEnded`, in the last `END_REMEMBERED_MS`. */
   hasEnded(id: string): Promise<boolean>;
-  /** Records, protected ones too, last accessed (or stored) first. */
-  recent(query: { offset: number; limit: number }): Promise<ImageRecord[]>;
+  /** Records, protected ones too, last accessed (or stored) first; with `after`, those behind that place. */
+  recent(query: { offset: number; limit: number; after?: AccessPlace }): Promise<ImageRecord[]>;
   /** The looks of all images that have any, in batches of id and `phash`; what changes meanwhile may or may not be seen. */
   looks(): AsyncIterable<[id: string, phash: string][]>;
   /** Which of the ids have a record. */

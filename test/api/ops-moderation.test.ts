@@ -43,6 +43,27 @@ describe('the administrator', () => {
     const asAdmin = { method: 'DELETE', from: '198.51.100.99', headers: ADMIN };
     expect((await server.send(path, asAdmin)).status).toBe(200);
   });
+
+  test('walks through all images by cursor, however many come meanwhile', async () => {
+    interface Page {
+      images: { id: string }[];
+      next: string | null;
+    }
+    const pageAt = async (cursor: string) =>
+      json<Page>(await server.send(`/api/admin/images?per_page=2&cursor=${cursor}`, { headers: ADMIN }));
+    const stored: string[] = [];
+    while (stored.length < 5) stored.push(String((await json(await server.upload())).id));
+    const seen: string[] = [];
+    for (let cursor: string | null = ''; cursor !== null; ) {
+      const { images, next }: Page = await pageAt(cursor);
+      seen.push(...images.map(({ id }) => id));
+      cursor = next;
+      await server.upload();
+    }
+    expect(new Set(seen).size).toBe(seen.length);
+    expect(seen).toEqual(expect.arrayContaining(stored));
+    expect((await server.send('/api/admin/images?cursor=!', { headers: ADMIN })).status).toBe(400);
+  });
 });
 
 describe('looks', () => {

@@ -254,6 +254,22 @@ export function imageStoreConformance(runner: Test, open: Open<ImageStore>): voi
     assert.deepEqual(await store.recent({ offset: 4, limit: 3 }), []);
   });
 
+  test('the recent behind a place follow it, whatever came before it meanwhile', async (store) => {
+    const all = ['B', 'a', 'Z0', 'Z', '9', 'y'];
+    for (const id of all) await store.insert(image({ id, lastAccess: id === 'y' ? 10 : 20 }));
+    await store.insert(image({ id: 'gone', lastAccess: 30 }));
+    const behind = async (id: string, lastAccess: number, more = {}) =>
+      ids(await store.recent({ offset: 0, limit: 9, after: { id, lastAccess }, ...more }));
+    assert.deepEqual(await behind('gone', 30), ['a', 'Z0', 'Z', 'B', '9', 'y']);
+    await store.remove('gone');
+    assert.deepEqual(await behind('gone', 30, { limit: 2 }), ['a', 'Z0']);
+    await store.insert(image({ id: 'new', lastAccess: 40 }));
+    assert.deepEqual(await behind('Z0', 20), ['Z', 'B', '9', 'y']);
+    assert.deepEqual(await behind('Z0', 20, { offset: 1, limit: 2 }), ['B', '9']);
+    assert.deepEqual(await behind('9', 20), ['y']);
+    assert.deepEqual(await behind('y', 10), []);
+  });
+
   test('existing answers which ids have a record', async (store) => {
     for (let index = 0; index < 50; index++) await store.insert(image({ id: `e${index}` }));
     const asked = Array.from({ length: 2000 }, (_, index) => `e${index}`);
