@@ -29,7 +29,7 @@ import { createAccessLog } from './maintenance/accesses.ts';
 import { createAskedCleanup } from './maintenance/asked-cleanup.ts';
 import { type CleanupReport, createCleanup } from './maintenance/cleanup.ts';
 import { createDoubts } from './maintenance/doubts.ts';
-import { removeEnded } from './maintenance/ends.ts';
+import { createEnds } from './maintenance/ends.ts';
 import { startMaintenance } from './maintenance/maintenance.ts';
 import type { Quota } from './quota.ts';
 import { createRecordCache } from './records.ts';
@@ -241,6 +241,8 @@ export async function createImageService(options: ImageServiceOptions): Promise<
     await files.remove(image);
   }
 
+  const removeEnded = createEnds({ images, now, onRemoved, log });
+
   const service: ImageService = {
     limits,
     folder,
@@ -368,7 +370,7 @@ export async function createImageService(options: ImageServiceOptions): Promise<
 
     inReview: async (id) => (ID_PATTERN.test(id) && (await options.reviews?.find(id))) || null,
 
-    removeEnded: (signal = stopping.signal) => removeEnded({ images, now, onRemoved }, signal),
+    removeEnded: (signal = stopping.signal) => removeEnded(signal),
 
     cleanup: createAskedCleanup({ cleanup, accesses, state, now }),
 

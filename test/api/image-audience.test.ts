@@ -1,5 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
+import { AppError } from '../../src/errors.ts';
 import { createImageService, type ImageEvent } from '../../src/image/service.ts';
+import type { ImageStore } from '../../src/image/store.ts';
 import { type CodecBench, startCodec } from '../support/codec.ts';
 import {
   DAY_MS,
@@ -187,6 +189,24 @@ describe('an expiry', () => {
     expect(await host.files()).toEqual([]);
     expect(removed.sort()).toEqual(images.map(({ id }) => id).sort());
     await Promise.all(copies.map((copy) => copy.stop()));
+  });
+
+  test('takes the files also where the answer of the store was lost', async () => {
+    const images = {
+      ...host.images,
+      async removeEnded(...asked: Parameters<ImageStore['removeEnded']>): Promise<boolean> {
+        await host.images.removeEnded(...asked);
+        throw new AppError('unavailable', 'The answer was lost.');
+      },
+    };
+    const service = await createImageService({ ...host, images });
+    await upload('expires_in=10m');
+    host.clock.ms += 10 * 60_000;
+    await service.removeEnded();
+    expect(await host.files()).toHaveLength(1);
+    await service.removeEnded();
+    expect(await host.files()).toEqual([]);
+    await service.stop();
   });
 
   test('tells a person in a page', async () => {
