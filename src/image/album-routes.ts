@@ -4,13 +4,17 @@ import { policy } from '../http/policy.ts';
 import { readJson } from '../http/read-json.ts';
 import type { ContextOf } from '../http/request-context.ts';
 import { coerce, oneOf } from '../lib/schema.ts';
+import type { SiteOf } from '../web/site.ts';
 import { tokenOf } from './access/deleter.ts';
 import type { AlbumRecord } from './albums/album.ts';
 import type { Albums } from './albums/albums.ts';
 import { albumDetails } from './albums/descriptions.ts';
+import { createDownloads } from './albums/download.ts';
+import { createAlbumPages } from './albums/pages.ts';
 import { albumFactsView, albumPageView, newAlbumView } from './albums/views.ts';
 import { type AlbumWish, parseAddition, parseAlbum, parseAlbumChange } from './albums/wishes.ts';
 import { listQuery, MAX_PER_PAGE } from './schemas.ts';
+import type { ImageService } from './service.ts';
 import { readFields } from './upload/form.ts';
 import { albumTokenOf } from './upload/joining.ts';
 
@@ -25,6 +29,11 @@ const pageQuery = Type.Object({
   ),
 });
 
+const shownQuery = Type.Object({ page: listQuery.properties.page });
+
+/** `<id>` is the page, `<id>.zip` the file. */
+const FILE = /^([0-9A-Za-z]{12})(\.zip)?$/;
+
 const removeQuery = Type.Object({
   images: Type.Optional(
     oneOf(['keep', 'delete'], { default: 'keep', description: '`delete`: its pictures go, too.' }),
@@ -33,13 +42,20 @@ const removeQuery = Type.Object({
 
 export interface AlbumRoutesOptions {
   albums: Albums;
+  service: Pick<ImageService, 'find' | 'read' | 'accessed' | 'cookies'>;
   contextOf: ContextOf;
+  siteOf: SiteOf;
   /** Path under which browsers reach the routes, for links. */
   basePath: string;
+  /** Counts the files of a ZIP file; see `createDownloads`. */
+  countReads?: ((peer: string, files: number) => Promise<void>) | undefined;
 }
 
 /** Albums over HTTP. */
-export function albumRoutes({ albums, contextOf, basePath }: AlbumRoutesOptions) {
+export function albumRoutes(options: AlbumRoutesOptions) {
+  const { albums, service, contextOf, siteOf, basePath, countReads } = options;
+  const download = createDownloads({ service, countReads });
+  const pages = createAlbumPages({ albums, service, download, siteOf, basePath });
   const baseOf = (request: Request) => contextOf(request).origin + basePath;
   const keeperOf = (request: Request) => ({
     token: albumTokenOf(request),
@@ -118,6 +134,19 @@ export function albumRoutes({ albums, contextOf, basePath }: AlbumRoutesOptions)
         return factsAnswer(request, await albums.takeOut(params.id, params.image, by));
       },
       { parse: 'none', detail: albumDetails.takeOut },
+    )
+    .get(
+      '/a/:file',
+      async ({ request, params, query: { page = 1 } }) => {
+        const [, id = '', isZip] = FILE.exec(params.file) ?? [];
+        const context = contextOf(request);
+        return isZip ? pages.zip(request, context, id) : pages.show(request, context, id, page);
+      },
+      {
+        query: shownQuery,
+        transform: ({ query }) => coerce(shownQuery, query),
+        detail: albumDetails.page,
+      },
     );
 }
 

@@ -64,6 +64,7 @@ export async function imageHome(
   };
 }
 
-function tileOf({ id, format, filename, width, height, frames }: ImageRecord): Tile {
+/** What a grid shows of an image. */
+export function tileOf({ id, format, filename, width, height, frames }: ImageRecord): Tile {
   return { id, extension: EXTENSIONS[format], filename, width, height, frames };
 }

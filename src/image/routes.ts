@@ -53,6 +53,8 @@ export interface ImageRoutesOptions {
   clients?: readonly string[];
   /** Counts each further file of a form; see `createIntake`. */
   countUpload?: (peer: string) => Promise<void>;
+  /** Counts the files of a ZIP file as reads; see `createDownloads`. */
+  countReads?: (peer: string, files: number) => Promise<void>;
   /** How pictures are uploaded by their URL; not given: they are not. */
   fromUrl?: FromUrl;
   /** True, the default, where scripts of every site may read the files of public images. */
@@ -124,7 +126,7 @@ export function imageRoutes(options: ImageRoutesOptions) {
 
   return new Elysia()
     .use(clientRoutes({ host, names: clients }))
-    .use(albumRoutes({ albums, contextOf, basePath }))
+    .use(albumRoutes({ albums, service, contextOf, siteOf, basePath, countReads: options.countReads }))
     .post(
       '/api/upload',
       ({ request }) => uploadingClient(request)?.answer(request, host, '') ?? upload(request),

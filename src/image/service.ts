@@ -94,7 +94,7 @@ export interface ImageService extends PasswordGuard {
   /** The folder for temporary files; made when it is first needed. */
   readonly folder: string;
   /** The signer of the cookies that `open` accepts. */
-  readonly cookies: Pick<CookieSigner, 'issue' | 'clear'>;
+  readonly cookies: Pick<CookieSigner, 'issue' | 'clear' | 'opener'>;
   /** Before a body of at most so many bytes is taken in: rejects with `storage_full`, `busy` or `unavailable`. */
   admit(bytes: number, payer: string): Promise<void>;
   /** Converts and stores the file at `path`, which stays. Rejects with `forbidden` for a file that is blocked. Rejects as the codec does, with `busy` or `storage_full`. */

@@ -28,6 +28,7 @@ import { createImageService } from '../image/service.ts';
 import { eventView, statsView } from '../image/views.ts';
 import { systemClock } from '../lib/clock.ts';
 import type { System } from '../lib/linux/system.ts';
+import type { Rates } from '../lib/rates.ts';
 import { tellOnce } from '../webhooks/tell-once.ts';
 import { conditionFaults } from './condition.ts';
 import { temporaryFolder } from './data-folder.ts';
@@ -159,6 +160,7 @@ export async function startImages({
   const { limiter } = stores;
   const { onRefused } = operations;
   const fromUrl = openUrlUploads({ config, limiter, folder, onRefused });
+  const recounted = (rates: Rates) => ({ limiter, rates, maxUploadBytes: limits.maxUploadBytes, onRefused });
   const accessToken = config.IMAGE_ACCESS_TOKEN;
   return {
     name: 'Image host',
@@ -175,10 +177,8 @@ export async function startImages({
       ...(fromUrl && { fromUrl }),
       clients: config.IMAGE_CLIENTS,
       ...(config.RATE_LIMITS && {
-        countUpload: createRecount(
-          { limiter, rates: config.RATE_LIMITS, maxUploadBytes: limits.maxUploadBytes, onRefused },
-          'upload',
-        ),
+        countUpload: createRecount(recounted(config.RATE_LIMITS), 'upload'),
+        countReads: createRecount(recounted(config.RATE_LIMITS), 'read'),
       }),
     })
       .use(imagePageRoutes({ service, albums, contextOf, basePath, siteOf: web.siteOf }))

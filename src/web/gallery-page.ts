@@ -74,10 +74,11 @@ function nothing(text: string, total: number, home: string): Html {
 /** Thumbnails of equal size, so that nothing moves while they load. `fold`: where the grid begins on the screen. */
 export function tileGrid(tiles: readonly Tile[], basePath: string, fold: 'above' | 'below'): Html {
   return html`<ul class="tiles">
-${tiles.map((tile, index) => tileOf(tile, basePath, fold === 'above' && index < 8))}</ul>`;
+${tiles.map((tile, index) => pictureTile(tile, basePath, fold === 'above' && index < 8))}</ul>`;
 }
 
-function tileOf(
+/** A picture in small, which leads to its page. `eager`: it is on the screen at once. */
+export function pictureTile(
   { id, extension, filename, width, height, frames }: Tile,
   basePath: string,
   eager: boolean,

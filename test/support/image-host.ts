@@ -40,12 +40,20 @@ export interface ImageHostOptions {
   codec: Pick<Codec, 'convert'>;
   basePath?: string;
   adminToken?: string;
+  /** Counts the files of ZIP files. */
+  countReads?: (peer: string, files: number) => Promise<void>;
   /** Changes parts, to make them fail. */
   change?: (parts: ImageServiceOptions) => Partial<ImageServiceOptions>;
 }
 
 /** An image host of real parts: SQLite in memory, a temporary folder, the whole application, a clock of its own. */
-export async function startImageHost({ codec, basePath = '', adminToken, change }: ImageHostOptions) {
+export async function startImageHost({
+  codec,
+  basePath = '',
+  adminToken,
+  countReads,
+  change,
+}: ImageHostOptions) {
   const root = await mkdtemp(join(tmpdir(), 'picpool-host-'));
   const folder = join(root, 'tmp');
   const blobFolder = join(root, 'blobs');
@@ -108,6 +116,7 @@ export async function startImageHost({ codec, basePath = '', adminToken, change 
         routes: imageRoutes({
           service,
           albums,
+          ...(countReads && { countReads }),
           contextOf: contexts.of,
           basePath,
           siteOf: web.siteOf,

@@ -23,6 +23,8 @@ export interface CookieSigner {
   clear(image: Protected, place: Place): string[];
   /** True where a `Cookie` header carries a proof for this image that has not expired. */
   accepts(cookieHeader: string | null, image: Protected): boolean;
+  /** The same for the pages of albums, whose header carries proofs for many images, each under a name of its own: it is read once. */
+  opener(cookieHeader: string | null): (image: Protected) => boolean;
 }
 
 /** `keys`: the same on all copies of the server. */
@@ -33,13 +35,27 @@ export function createCookieSigner(
   const sign = ({ id, passwordHash }: Protected, expires: string, key: string) =>
     createHmac('sha256', key).update(`${id}\n${expires}\n${passwordHash}`).digest();
 
-  // A path of /i/<id> covers what lies below it, but not /i/<id>.webp: each link gets its own cookie.
+  // A path of /i/<id> covers what lies below it, but not /i/<id>.webp: each link gets its own cookie, and so do the albums.
   function cookies(image: Protected, value: string, seconds: number, { origin, basePath }: Place): string[] {
     const secure = origin.startsWith('https:') ? '; Secure' : '';
     const page = `${basePath}/i/${image.id}`;
-    return [page, `${page}.${EXTENSIONS[image.format]}`].map(
-      (path) => `${NAME}=${value}; Path=${path}; Max-Age=${seconds}; HttpOnly; SameSite=Lax${secure}`,
+    return [
+      [NAME, page],
+      [NAME, `${page}.${EXTENSIONS[image.format]}`],
+      [`${NAME}_${image.id}`, `${basePath}/a`],
+    ].map(
+      ([name, path]) => `${name}=${value}; Path=${path}; Max-Age=${seconds}; HttpOnly; SameSite=Lax${secure}`,
     );
+  }
+
+  function isProof(value: string | undefined, image: Protected): boolean {
+    const [, expires, signature] = /^(\d{1,16})\.([\w-]{43})$/.exec(value ?? '') ?? [];
+    if (expires === undefined || signature === undefined || Number(expires) <= now()) return false;
+    const given = Buffer.from(signature, 'base64url');
+    return keys.verifying().some((key) => {
+      const expected = sign(image, expires, key);
+      return given.length === expected.length && timingSafeEqual(given, expected);
+    });
   }
 
   return {
@@ -54,14 +70,18 @@ export function createCookieSigner(
     accepts(cookieHeader, image) {
       if (cookieHeader === null) return false;
       return cookieHeader.split(';').some((pair) => {
-        const [, expires, signature] = /^\s*picpool_image=(\d{1,16})\.([\w-]{43})\s*$/.exec(pair) ?? [];
-        if (expires === undefined || signature === undefined || Number(expires) <= now()) return false;
-        const given = Buffer.from(signature, 'base64url');
-        return keys.verifying().some((key) => {
-          const expected = sign(image, expires, key);
-          return given.length === expected.length && timingSafeEqual(given, expected);
-        });
+        const [, value] = /^\s*picpool_image=(\S+)\s*$/.exec(pair) ?? [];
+        return isProof(value, image);
       });
+    },
+
+    opener(cookieHeader) {
+      const proofs = new Map<string, string>();
+      for (const pair of cookieHeader?.split(';') ?? []) {
+        const [, id, value] = /^\s*picpool_image_([0-9A-Za-z]{12})=(\S+)\s*$/.exec(pair) ?? [];
+        if (id !== undefined && value !== undefined) proofs.set(id, value);
+      }
+      return (image) => isProof(proofs.get(image.id), image);
     },
   };
 }

@@ -6,6 +6,7 @@ import { additionBody, albumBody, albumChangeBody, MOST_ADDED } from './wishes.t
 
 const tag = 'Image host';
 const text = Type.String();
+const file = Type.String({ format: 'binary' });
 const token = {
   name: 'X-Album-Token',
   in: 'header',
@@ -100,5 +101,21 @@ export const albumDetails = {
     ],
     answers: { 200: { description: 'The album as it is now.', ...albumFactsAnswer } },
     errors: [403, 404],
+  }),
+  page: describe({
+    id: 'getAlbumPage',
+    tag,
+    summary: 'Page of an album, or its pictures as a ZIP file',
+    description:
+      '`<id>` is a page for people, `<id>.zip` a file with all pictures that the visitor may see, as they are stored and in ' +
+      'their order. Protected pictures are shown, and are in the file, where the browser has opened them with their passwords; ' +
+      'those with `max_views` are never. Each picture in the file counts as a read of the client.',
+    answers: {
+      200: {
+        description: 'The page, or the file, which is made while it is sent.',
+        content: { 'text/html': { schema: text }, 'application/zip': { schema: file } },
+      },
+    },
+    errors: [400, 404],
   }),
 };

@@ -1,2 +1,19 @@
+import type { Plural } from '../formats.ts';
+
 /** Albums. */
-export const albums = {};
+export const albums = {
+  untitled: 'Album',
+  pictures: { one: '# picture', other: '# pictures' } as Plural,
+  locked: {
+    one: '# picture needs a password. Open it once, then come back.',
+    other: '# pictures need a password. Open each once, then come back.',
+  } as Plural,
+  download: 'Download all',
+  empty: 'No pictures here yet.',
+  noSuchPage: 'This album has fewer pages.',
+  share: 'Share',
+  link: 'Link to this album',
+  lockedTile: 'Protected',
+  lockedFacts: 'Password required',
+  viewsLeft: { one: '# view left', other: '# views left' } as Plural,
+};

@@ -1,3 +1,15 @@
 import type { Words } from '../en.ts';
 
-export const albums: Words['albums'] = {};
+export const albums: Words['albums'] = {
+  untitled: '相册',
+  pictures: { other: '# 张图片' },
+  locked: { other: '有 # 张图片需要密码。请逐张输入密码打开，再返回此处。' },
+  download: '全部下载',
+  empty: '还没有图片。',
+  noSuchPage: '此相册没有这一页。',
+  share: '分享',
+  link: '相册链接',
+  lockedTile: '受密码保护',
+  lockedFacts: '需要密码',
+  viewsLeft: { other: '还可查看 # 次' },
+};

@@ -1,0 +1,138 @@
+import { AppError } from '../../errors.ts';
+import { createShares } from '../../lib/shares.ts';
+import { timedStream } from '../../lib/timed-stream.ts';
+import { type ZipEntry, zipOf } from '../../lib/zip.ts';
+import { EXTENSIONS, type ImageRecord } from '../image.ts';
+import { contentDisposition, storedName } from '../serve/disposition.ts';
+import { PRIVATE_CACHE } from '../serve/serve.ts';
+import type { ImageService } from '../service.ts';
+import type { AlbumRecord } from './album.ts';
+
+/** ZIP files of a client, and of all, that are on their way: each holds a connection and a file. */
+const DOWNLOADS = {
+  each: 2,
+  all: 32,
+  fullMessage: 'Two of your ZIP files are on their way; wait for one to end.',
+  busyMessage: 'Too many ZIP files are on their way; try again in a moment.',
+};
+/** A reader that takes nothing for so long is given up. */
+const STALL_MS = 60_000;
+/** For the whole of it: 32 GB at 9 MB/s. */
+const LIFE_MS = 3_600_000;
+/** File systems take 255 bytes. */
+const MAX_NAME_BYTES = 200;
+
+/** Who downloads, and what they see. */
+export interface Downloader {
+  peer: string;
+  payer: string;
+  /** True for HEAD: nothing is read. */
+  head: boolean;
+  /** True where the visitor may not see a picture as it is now. */
+  isHidden: (image: ImageRecord) => boolean;
+}
+
+export interface DownloadOptions {
+  service: Pick<ImageService, 'find' | 'read' | 'accessed'>;
+  /** Counts the files that are sent as reads of the client; rejects with `rate_limited`. Not given: nobody is limited. */
+  countReads?: ((peer: string, files: number) => Promise<void>) | undefined;
+}
+
+/** Sends pictures of albums as one ZIP file. */
+export function createDownloads({ service, countReads }: DownloadOptions) {
+  const shares = createShares(DOWNLOADS);
+
+  async function* entriesOf(
+    pictures: readonly ImageRecord[],
+    { isHidden }: Downloader,
+  ): AsyncGenerator<ZipEntry, void> {
+    const digits = Math.max(2, String(pictures.length).length);
+    for (const [index, { id }] of pictures.entries()) {
+      // It may have gone, or got a password, since the ZIP was begun.
+      const image = await service.find(id).catch(passOver);
+      if (image === null || isHidden(image)) continue;
+      const file = await service.read(image, { width: null, format: image.format }).catch(passOver);
+      if (file === null) continue;
+      service.accessed(image);
+      yield {
+        name: zipName(image, index + 1, digits),
+        modified: image.createdAt,
+        body: file instanceof Blob ? file.stream() : file,
+      };
+    }
+  }
+
+  /**
+   * The ZIP file of what of an album the visitor may see, as it comes. Rejects with `not_found` where that is nothing, with
+   * `rate_limited` and `busy`.
+   */
+  return async function download(
+    album: AlbumRecord,
+    all: readonly ImageRecord[],
+    downloader: Downloader,
+  ): Promise<Response> {
+    const pictures = all.filter((image) => !downloader.isHidden(image));
+    if (pictures.length === 0) throw new AppError('not_found', 'This album has no pictures to download.');
+    const headers = headersOf(album);
+    if (downloader.head) return new Response(null, { headers });
+    const leave = shares.enter(downloader.payer);
+    try {
+      await countReads?.(downloader.peer, pictures.length);
+      const pieces = zipOf(entriesOf(pictures, downloader));
+      const body = timedStream(pieces, { stallMs: STALL_MS, lifeMs: LIFE_MS, onEnd: leave });
+      return new Response(body, { headers });
+    } catch (error) {
+      leave();
+      throw error;
+    }
+  };
+}
+
+export type Download = ReturnType<typeof createDownloads>;
+
+function headersOf({ title }: Pick<AlbumRecord, 'title'>): Record<string, string> {
+  return {
+    'content-type': 'application/zip',
+    'content-disposition': contentDisposition('attachment', `${title || 'album'}.zip`, 'zip'),
+    'cache-control': PRIVATE_CACHE,
+    'x-robots-tag': 'noindex',
+    // A proxy that took it all in at once would read the pictures faster than the client does.
+    'x-accel-buffering': 'no',
+    'x-content-type-options': 'nosniff',
+  };
+}
+
+/**
+ * The name of a picture in a ZIP file. The number keeps the order of the album and makes it unique, whatever case and form of letters a
+ * file system tells apart; it is none that Windows keeps for itself.
+ */
+export function zipName(
+  { filename, format }: Pick<ImageRecord, 'filename' | 'format'>,
+  place: number,
+  digits: number,
+): string {
+  const extension = EXTENSIONS[format];
+  const stem = storedName(filename, extension)
+    .slice(0, -extension.length - 1)
+    .normalize('NFC')
+    .replace(/[<>:"/\\|?*\p{Cc}]/gu, '_');
+  const number = String(place).padStart(digits, '0');
+  return `${number} ${cut(stem, MAX_NAME_BYTES).trim()}.${extension}`;
+}
+
+/** As many whole characters as fit. */
+function cut(text: string, bytes: number): string {
+  let length = 0;
+  let kept = '';
+  for (const character of text) {
+    length += Buffer.byteLength(character);
+    if (length > bytes) break;
+    kept += character;
+  }
+  return kept;
+}
+
+function passOver(error: unknown): null {
+  if (error instanceof AppError && (error.code === 'not_found' || error.code === 'gone')) return null;
+  throw error;
+}

@@ -1,0 +1,99 @@
+import type { RequestContext } from '../../http/request-context.ts';
+import { type AlbumTile, albumPage } from '../../web/album-page.ts';
+import { pageResponse } from '../../web/page-response.ts';
+import type { SiteOf } from '../../web/site.ts';
+import { tileOf } from '../gallery.ts';
+import { type ImageRecord, MEDIA_TYPES, visibilityOf } from '../image.ts';
+import { rawUrl } from '../links.ts';
+import { PRIVATE_CACHE } from '../serve/serve.ts';
+import type { ImageService } from '../service.ts';
+import type { AlbumRecord } from './album.ts';
+import type { Albums } from './albums.ts';
+import type { Download } from './download.ts';
+import { albumUrl } from './views.ts';
+
+/** Fills the rows of a grid of 2, 3, 4 and 6 columns. */
+const PER_PAGE = 48;
+
+/** The pages of albums, and their ZIP files. */
+export interface AlbumPages {
+  /** Rejects with `not_found`. */
+  show(request: Request, context: RequestContext, id: string, page: number): Promise<Response>;
+  /** What of it the visitor may see, as one file. Rejects as the download does. */
+  zip(request: Request, context: RequestContext, id: string): Promise<Response>;
+}
+
+export interface AlbumPagesOptions {
+  albums: Pick<Albums, 'find' | 'pictures'>;
+  service: Pick<ImageService, 'cookies'>;
+  download: Download;
+  siteOf: SiteOf;
+  basePath: string;
+}
+
+export function createAlbumPages(options: AlbumPagesOptions): AlbumPages {
+  const { albums, service, download, siteOf, basePath } = options;
+
+  /** What of an album is not shown to the visitor. */
+  function eyesOf(request: Request) {
+    const opens = service.cookies.opener(request.headers.get('cookie'));
+    const isLocked = (image: ImageRecord) => image.passwordHash !== null && !opens(image);
+    // A page or a ZIP file must not use up views, nor show for nothing what they are for.
+    return { isLocked, isHidden: (image: ImageRecord) => image.maxViews !== null || isLocked(image) };
+  }
+
+  return {
+    async show(request, { origin }, id, page) {
+      const site = siteOf(request);
+      const album = await albums.find(id);
+      const pictures = await albums.pictures(album);
+      const { isLocked, isHidden } = eyesOf(request);
+      const shown = pictures.filter((image) => !isHidden(image));
+      const isListed = album.unlisted === 0 && pictures.every((image) => visibilityOf(image) === 'public');
+      const view = albumPage(site, {
+        basePath,
+        id,
+        title: album.title,
+        tiles: pictures
+          .slice((page - 1) * PER_PAGE, page * PER_PAGE)
+          .map((image) => placeOf(image, isLocked)),
+        total: pictures.length,
+        locked: pictures.filter(isLocked).length,
+        page,
+        pages: Math.ceil(pictures.length / PER_PAGE),
+        download: { pictures: shown.length, bytes: shown.reduce((sum, { size }) => sum + size, 0) },
+        url: albumUrl(origin + basePath, id),
+        listed: isListed,
+        cover: coverOf(origin + basePath, pictures),
+      });
+      const isOpen = pictures.every(
+        ({ passwordHash, maxViews }) => passwordHash === null && maxViews === null,
+      );
+      return pageResponse(site, view, {
+        cache: isOpen ? 'private, no-cache' : PRIVATE_CACHE,
+        headers: isListed ? [] : [['x-robots-tag', 'noindex']],
+      });
+    },
+
+    async zip(request, { peer, payer, head }, id) {
+      const album: AlbumRecord = await albums.find(id);
+      const { isHidden } = eyesOf(request);
+      return download(album, await albums.pictures(album), { peer, payer, head, isHidden });
+    },
+  };
+}
+
+function placeOf(image: ImageRecord, isLocked: (image: ImageRecord) => boolean): AlbumTile {
+  const { id, filename, maxViews, viewsLeft } = image;
+  if (isLocked(image)) return { kind: 'locked', id };
+  if (maxViews !== null) return { kind: 'limited', id, filename, viewsLeft: viewsLeft ?? 0 };
+  return { kind: 'open', tile: tileOf(image) };
+}
+
+/** The first picture that whoever has the link may see, whatever this visitor has unlocked. */
+function coverOf(base: string, pictures: readonly ImageRecord[]) {
+  const image = pictures.find(({ passwordHash, maxViews }) => passwordHash === null && maxViews === null);
+  if (!image) return null;
+  const { format, width, height } = image;
+  return { url: rawUrl(base, image), mediaType: MEDIA_TYPES[format], width, height };
+}

@@ -1,0 +1,71 @@
+export interface TimedStreamOptions {
+  /** Longest pause of the reader, in ms. */
+  stallMs: number;
+  /** Longest time of the whole, in ms. */
+  lifeMs: number;
+  /** Called once, when the stream is over in any way. */
+  onEnd: () => void;
+}
+
+/** Looks at the time in each of them. */
+const LOOKS = 4;
+
+/**
+ * Gives out pieces as the reader asks for them, one by one. Where the reader goes, stalls, or takes too long, the stream breaks off
+ * and the generator is told to return.
+ */
+export function timedStream(
+  pieces: AsyncGenerator<Uint8Array, void>,
+  { stallMs, lifeMs, onEnd }: TimedStreamOptions,
+): ReadableStream<Uint8Array> {
+  const startedAt = performance.now();
+  /** Since when the reader takes nothing; `null` while it waits for us. */
+  let idleSince: number | null = startedAt;
+  let isOver = false;
+  let watch: ReturnType<typeof setInterval> | undefined;
+
+  function end(): void {
+    if (isOver) return;
+    isOver = true;
+    clearInterval(watch);
+    onEnd();
+  }
+
+  function isLate(): boolean {
+    const now = performance.now();
+    return now - startedAt > lifeMs || (idleSince !== null && now - idleSince > stallMs);
+  }
+
+  return new ReadableStream<Uint8Array>(
+    {
+      start(controller) {
+        watch = setInterval(() => {
+          if (!isLate()) return;
+          end();
+          controller.error(new Error('The reader is too slow.'));
+          void pieces.return();
+        }, Math.min(stallMs, lifeMs) / LOOKS);
+        watch.unref();
+      },
+      async pull(controller) {
+        idleSince = null;
+        try {
+          const { done, value } = await pieces.next();
+          idleSince = performance.now();
+          if (isOver) return;
+          if (!done) return controller.enqueue(value);
+          end();
+          controller.close();
+        } catch (error) {
+          end();
+          throw error;
+        }
+      },
+      async cancel() {
+        end();
+        await pieces.return();
+      },
+    },
+    { highWaterMark: 0 },
+  );
+}

@@ -1,0 +1,228 @@
+import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { sightOf, zipFiles } from '../support/album-sights.ts';
+import { type CodecBench, startCodec } from '../support/codec.ts';
+import { type ImageHost, pathOf, startImageHost, type UploadAnswer } from '../support/image-host.ts';
+import { photo } from '../support/images.ts';
+import { json } from '../support/json.ts';
+import { until } from '../support/services.ts';
+
+let bench: CodecBench;
+let host: ImageHost;
+let picture: Uint8Array<ArrayBuffer>;
+const reads: number[] = [];
+
+beforeAll(async () => {
+  bench = await startCodec();
+  picture = new Uint8Array(await photo(60, 40));
+  host = await startImageHost({
+    codec: bench.codec,
+    countReads: async (_peer, files) => void reads.push(files),
+  });
+});
+afterAll(async () => {
+  await host.stop();
+  await bench.stop();
+});
+
+interface Album {
+  id: string;
+  token: string;
+}
+
+const make = async (wish: object = {}) =>
+  json<Album>(
+    await host.send('/api/albums', {
+      method: 'POST',
+      body: JSON.stringify(wish),
+      headers: { 'content-type': 'application/json' },
+    }),
+  );
+
+async function uploadInto({ id, token }: Album, filename: string, fields: Record<string, string> = {}) {
+  const form = new FormData();
+  for (const [name, value] of Object.entries({ ...fields, album: id, album_token: token }))
+    form.set(name, value);
+  form.set('image', new File([picture], filename));
+  const answer = await host.send('/api/upload', { method: 'POST', body: form });
+  expect(answer.status).toBe(201);
+  return json<UploadAnswer>(answer);
+}
+
+async function unlock({ id }: UploadAnswer, password: string): Promise<string> {
+  const answer = await host.send(`/i/${id}`, {
+    method: 'POST',
+    body: new URLSearchParams({ password }),
+  });
+  const cookie = answer.headers.getSetCookie().find((one) => one.includes('Path=/a;'));
+  return cookie?.split(';')[0] ?? '';
+}
+
+const NOTHING_SPECIAL = { page: 'shown', json: 'shown', zip: true, preview: true };
+
+test('public pictures of a public album are shown, listed, sent and previewed', async () => {
+  const album = await make({ title: 'Harbour' });
+  const image = await uploadInto(album, 'quay.jpg');
+  expect(await sightOf(host.send, album.id, image)).toEqual({
+    ...{ page: 'shown', json: 'shown', zip: true, preview: true },
+    ...{ indexed: true, kept: true },
+  });
+});
+
+test('an unlisted album, or one with an unlisted picture, is not for search engines', async () => {
+  const hidden = await make({ visibility: 'unlisted' });
+  expect(await sightOf(host.send, hidden.id, await uploadInto(hidden, 'quay.jpg'))).toMatchObject({
+    ...NOTHING_SPECIAL,
+    indexed: false,
+  });
+  const album = await make();
+  const image = await uploadInto(album, 'quay.jpg', { visibility: 'unlisted' });
+  expect(await sightOf(host.send, album.id, image)).toMatchObject({ ...NOTHING_SPECIAL, indexed: false });
+});
+
+test('a protected picture is a lock, until its password was given; then it is shown and sent, but never previewed', async () => {
+  const album = await make();
+  await uploadInto(album, 'open.jpg');
+  const secret = await uploadInto(album, 'secret-name.jpg', { password: 'x' });
+  const locked = { page: 'locked', json: 'locked', zip: false, preview: false, indexed: false, kept: false };
+  expect((await sightOf(host.send, album.id, secret)) as object).toEqual(locked);
+  expect(await (await host.send(`/a/${album.id}`)).text()).not.toContain('secret-name');
+  const cookie = await unlock(secret, 'x');
+  expect(await sightOf(host.send, album.id, secret, cookie)).toMatchObject({
+    ...{ page: 'shown', zip: true, preview: false, indexed: false, kept: false },
+  });
+  for (const forged of [cookie.replace(/.$/, '!'), cookie.replace(secret.id, 'AAAAAAAAAAAA'), 'x=y']) {
+    expect(await sightOf(host.send, album.id, secret, forged)).toMatchObject({ page: 'locked', zip: false });
+  }
+  const changed = await host.send(`/api/image/${secret.id}`, {
+    method: 'PATCH',
+    body: JSON.stringify({ password: 'other' }),
+    headers: { 'content-type': 'application/json', 'x-delete-token': secret.delete_token },
+  });
+  expect(changed.status).toBe(200);
+  expect(await sightOf(host.send, album.id, secret, cookie)).toMatchObject({ page: 'locked', zip: false });
+});
+
+test('a picture that may be seen a few times loses no view to its album, which gives no bytes of it', async () => {
+  const album = await make();
+  await uploadInto(album, 'open.jpg');
+  const limited = await uploadInto(album, 'limited.jpg', { max_views: '1' });
+  for (let look = 0; look < 3; look++) {
+    expect((await sightOf(host.send, album.id, limited)) as object).toEqual({
+      ...{ page: 'limited', json: 'limited', zip: false, preview: false, indexed: false, kept: false },
+    });
+  }
+  const info = await json(await host.send(`/api/info/${limited.id}`));
+  expect(info).toMatchObject({ views_left: 1 });
+  const seen = await host.send(pathOf(limited.raw_url));
+  await seen.bytes();
+  await until(async () => (await host.send(`/i/${limited.id}`)).status === 410);
+  expect(await sightOf(host.send, album.id, limited)).toMatchObject({ page: 'absent', json: 'absent' });
+});
+
+test('a picture that has expired or was deleted is in no form of the album', async () => {
+  const album = await make();
+  await uploadInto(album, 'open.jpg');
+  const brief = await uploadInto(album, 'brief.jpg', { expires_in: '10m' });
+  const gone = await uploadInto(album, 'gone.jpg');
+  await host.send(`/api/delete/${gone.id}`, { method: 'DELETE' });
+  host.clock.ms += 11 * 60_000;
+  for (const image of [brief, gone]) {
+    expect(await sightOf(host.send, album.id, image)).toMatchObject({
+      ...{ page: 'absent', json: 'absent', zip: false, preview: false },
+    });
+  }
+});
+
+test('the page works without a script and in both languages, and says what the ZIP file weighs', async () => {
+  const album = await make({ title: '<b>Harbour</b> & "quay"' });
+  const image = await uploadInto(album, 'one.jpg');
+  await uploadInto(album, 'two.jpg', { password: 'x' });
+  const page = await (await host.send(`/a/${album.id}`)).text();
+  expect(page).toContain('<h1>&lt;b&gt;Harbour&lt;/b&gt; &amp; &quot;quay&quot;</h1>');
+  expect(page).toContain('2 pictures');
+  expect(page).toContain('1 picture needs a password');
+  expect(page).toContain(`href="/a/${album.id}.zip"`);
+  expect(page).toContain(`${image.size} B`);
+  const chinese = await host.send(`/a/${album.id}`, { headers: { 'accept-language': 'zh-CN' } });
+  expect(await chinese.text()).toContain('2 张图片');
+});
+
+test('a long album has pages, and an album that is not there is not found', async () => {
+  const album = await make();
+  for (let count = 0; count < 50; count++) await uploadInto(album, `${count}.jpg`);
+  const tiles = async (query: string) =>
+    (await (await host.send(`/a/${album.id}${query}`)).text()).split('class="tile"').length - 1;
+  expect([await tiles(''), await tiles('?page=2'), await tiles('?page=3')]).toEqual([48, 2, 0]);
+  for (const path of ['/a/AAAAAAAAAAAA', '/a/AAAAAAAAAAAA.zip', '/a/x', `/a/${album.id}.tar`]) {
+    expect((await host.send(path)).status).toBe(404);
+  }
+});
+
+test('the ZIP file has the stored files in the order of the album, under names of their own', async () => {
+  const album = await make({ title: 'Größe 1.5' });
+  const images = [
+    await uploadInto(album, 'same.jpg'),
+    await uploadInto(album, 'same.jpg', { format: 'png' }),
+    await uploadInto(album, '猫.jpg', { visibility: 'unlisted' }),
+  ];
+  reads.length = 0;
+  const answer = await host.send(`/a/${album.id}.zip`);
+  expect(Object.fromEntries(answer.headers)).toMatchObject({
+    'content-type': 'application/zip',
+    'content-disposition': `attachment; filename="Gr__e 1.5.zip"; filename*=UTF-8''Gr%C3%B6%C3%9Fe%201.5.zip`,
+    'cache-control': 'private, no-store',
+    'x-robots-tag': 'noindex',
+  });
+  const files = zipFiles(await answer.bytes());
+  expect([...files.keys()]).toEqual(['01 same.webp', '02 same.png', '03 猫.webp']);
+  for (const [index, bytes] of [...files.values()].entries()) {
+    const stored = await (await host.send(pathOf(images[index]?.raw_url ?? ''))).bytes();
+    expect(Buffer.compare(bytes, stored)).toBe(0);
+  }
+  expect(reads).toEqual([3]);
+});
+
+test('HEAD of a ZIP file reads nothing, and an album with nothing to send has none', async () => {
+  const album = await make();
+  expect((await host.send(`/a/${album.id}.zip`)).status).toBe(404);
+  await uploadInto(album, 'one.jpg', { max_views: '3' });
+  expect((await host.send(`/a/${album.id}.zip`)).status).toBe(404);
+  await uploadInto(album, 'two.jpg');
+  reads.length = 0;
+  const head = await host.send(`/a/${album.id}.zip`, { method: 'HEAD' });
+  expect([head.status, (await head.bytes()).length, reads]).toEqual([200, 0, []]);
+});
+
+test('what goes while a ZIP file is sent is left out of it', async () => {
+  const album = await make();
+  const images = [];
+  for (const name of ['one', 'two', 'three', 'four']) images.push(await uploadInto(album, `${name}.jpg`));
+  const [, deleted, protectedLater] = images;
+  const answer = await host.send(`/a/${album.id}.zip`);
+  const reader = answer.body?.getReader();
+  const pieces = [(await reader?.read())?.value ?? new Uint8Array()];
+  await host.send(`/api/delete/${deleted?.id}`, { method: 'DELETE' });
+  await host.send(`/api/image/${protectedLater?.id}`, {
+    method: 'PATCH',
+    body: JSON.stringify({ password: 'x' }),
+    headers: { 'content-type': 'application/json', 'x-delete-token': protectedLater?.delete_token ?? '' },
+  });
+  for (;;) {
+    const { done = true, value } = (await reader?.read()) ?? {};
+    if (done || !value) break;
+    pieces.push(value);
+  }
+  expect([...zipFiles(Buffer.concat(pieces)).keys()]).toEqual(['01 one.webp', '04 four.webp']);
+});
+
+test('a client has two ZIP files on their way, and a place again when it breaks one off', async () => {
+  const album = await make();
+  await uploadInto(album, 'one.jpg');
+  const download = () => host.send(`/a/${album.id}.zip`);
+  const [first, second] = [await download(), await download()];
+  const third = await download();
+  expect([third.status, (await json(third)).code]).toEqual([429, 'rate_limited']);
+  await first.body?.cancel();
+  expect((await (await download()).bytes()).length).toBeGreaterThan(100);
+  await second.bytes();
+});

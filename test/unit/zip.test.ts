@@ -1,0 +1,85 @@
+import { expect, test } from 'bun:test';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { zipName } from '../../src/image/albums/download.ts';
+import { type ZipEntry, zipOf } from '../../src/lib/zip.ts';
+import { withFolder } from '../support/temporary.ts';
+
+async function* entries(files: Record<string, string>): AsyncGenerator<ZipEntry, void> {
+  for (const [name, text] of Object.entries(files)) {
+    yield { name, modified: Date.UTC(2026, 0, 31, 8, 5, 9), body: new Blob([text]).stream() };
+  }
+}
+
+async function run(command: string[]): Promise<{ code: number; text: string }> {
+  const child = Bun.spawn(command, { stdout: 'pipe', stderr: 'pipe' });
+  const [text, errors] = await Promise.all([
+    new Response(child.stdout).text(),
+    new Response(child.stderr).text(),
+  ]);
+  return { code: await child.exited, text: text + errors };
+}
+
+const LIST = `
+import json, sys, zipfile
+archive = zipfile.ZipFile(sys.argv[1])
+assert archive.testzip() is None
+print(json.dumps([[i.filename, archive.read(i).decode(), i.date_time, i.compress_type, i.external_attr >> 16] for i in archive.infolist()]))
+`;
+
+test('other programs find every file, its name, its time and its bytes', async () => {
+  const files = { '01 harbour.webp': 'first', '02 猫 é.png': '', '03 long.jpg': 'x'.repeat(300_000) };
+  await withFolder(async (folder) => {
+    const path = join(folder, 'album.zip');
+    await writeFile(path, Buffer.concat(await Array.fromAsync(zipOf(entries(files)))));
+    const { code, text } = await run(['python3', '-c', LIST, path]);
+    expect([code, text.slice(0, 100)]).toEqual([0, expect.any(String)]);
+    expect(JSON.parse(text)).toEqual(
+      Object.entries(files).map(([name, content]) => [name, content, [2026, 1, 31, 8, 5, 8], 0, 0o100644]),
+    );
+  });
+});
+
+test('an archive without files is one all the same', async () => {
+  const bytes = Buffer.concat(await Array.fromAsync(zipOf(entries({}))));
+  expect([bytes.length, bytes.readUInt32LE(0)]).toEqual([22, 0x06054b50]);
+});
+
+test('a file is not read before its turn, and no more once nobody asks', async () => {
+  const events: string[] = [];
+  async function* watched(): AsyncGenerator<ZipEntry, void> {
+    try {
+      for (const name of ['one', 'two', 'three']) {
+        events.push(`open ${name}`);
+        const body = new ReadableStream<Uint8Array>(
+          {
+            pull: (controller) => controller.enqueue(new Uint8Array(10)),
+            cancel: () => void events.push(`leave ${name}`),
+          },
+          { highWaterMark: 0 },
+        );
+        yield { name, modified: 0, body };
+      }
+    } finally {
+      events.push('end');
+    }
+  }
+  const pieces = zipOf(watched());
+  expect(events).toEqual([]);
+  for (let count = 0; count < 5; count++) await pieces.next();
+  await pieces.return();
+  expect(events).toEqual(['open one', 'leave one', 'end']);
+});
+
+test.each([
+  ['harbour.jpg', '007 harbour.webp'],
+  ['../../etc/passwd', '007 .._.._etc_passwd.webp'],
+  ['C:\\Windows\\x.png', '007 C__Windows_x.webp'],
+  ['CON', '007 CON.webp'],
+  ['a<b>:"|?*.png', '007 a_b______.webp'],
+  ['e\u0301.png', '007 é.webp'],
+  ['.hidden', '007 .hidden.webp'],
+  ['猫'.repeat(255), `007 ${'猫'.repeat(66)}.webp`],
+])('a picture named %p is %p in a ZIP file', (filename, name) => {
+  expect(zipName({ filename, format: 'webp' }, 7, 3)).toBe(name);
+});
