@@ -51,11 +51,11 @@ export function albumPage(site: Site, album: AlbumPage): string {
     scripts: ['copy.js'],
     content: html`<header class="page-head">
 <h1>${title}</h1>
-${download.pictures > 0 && html`<p class="actions"><a class="button" href="${basePath}/a/${id}.zip" rel="nofollow" download>${icon('download')}${words.albums.download} (${readableBytes(download.bytes)})</a></p>`}
+${download.pictures > 0 && downloadButton(site, album)}
 </header>
 <div id="results">
 <p class="muted">${count}</p>
-${album.locked > 0 && html`<p class="muted">${icon('lock')}${formats.plural(album.locked, words.albums.locked)}</p>`}
+${album.locked > 0 && html`<p class="muted">${formats.plural(album.locked, words.albums.locked)}</p>`}
 ${album.total === 0 ? html`<p class="empty">${icon('picture')}${words.albums.empty}</p>` : grid(site, album)}
 ${pagination(site, {
   page: album.page,
@@ -63,11 +63,21 @@ ${pagination(site, {
   href: (page) => `${basePath}/a/${id}?page=${page}`,
 })}
 </div>
-<section class="album-share" aria-labelledby="share">
-<h2 id="share">${words.albums.share}</h2>
+<div class="album-link">
 ${snippet(site, 'copy-page', words.albums.link, album.url)}
-</section>`,
+</div>`,
   });
+}
+
+function downloadButton(
+  { words: { albums }, formats }: Site,
+  { basePath, id, total, download: { pictures, bytes } }: AlbumPage,
+): Html {
+  const label =
+    pictures === total
+      ? albums.downloadAll
+      : albums.downloadSome(formats.number(pictures), formats.number(total));
+  return html`<p class="actions"><a class="button" href="${basePath}/a/${id}.zip" rel="nofollow" download>${icon('download')}${label} (${readableBytes(bytes)})</a></p>`;
 }
 
 function grid(site: Site, { tiles, basePath }: AlbumPage): Html {

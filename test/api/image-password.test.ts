@@ -97,7 +97,7 @@ describe('who locks an image again', () => {
   const lock = (headers: Record<string, string> = {}) =>
     host.send(`${page}/lock`, { method: 'POST', headers, redirect: 'manual' }, newPeer());
 
-  test('has the cookies taken away for page and file, and finds the button on the page', async () => {
+  test('has the cookies taken away for page, file and albums, and finds the button on the page', async () => {
     const cookies = (await submit(PASSWORD)).headers.getSetCookie();
     const cookie = cookies[0]?.split(';')[0] ?? '';
     const shown = await (await host.send(page, { headers: { cookie } })).text();
@@ -108,8 +108,13 @@ describe('who locks an image again', () => {
     expect(cleared.map((one) => /Path=[^;]+; Max-Age=\d+/.exec(one)?.[0])).toEqual([
       `Path=${page}; Max-Age=0`,
       `Path=${file}; Max-Age=0`,
+      'Path=/a; Max-Age=0',
     ]);
-    expect(cleared.every((one) => one.startsWith('picpool_image=;'))).toBe(true);
+    expect(cleared.map((one) => one.split(';')[0])).toEqual([
+      'picpool_image=',
+      'picpool_image=',
+      `picpool_image_${image.id}=`,
+    ]);
   });
 
   test('learns nothing of the picture without having opened it', async () => {
@@ -140,15 +145,15 @@ describe('the password opens an image', () => {
   test('in the form by a program, which gets JSON with the cookie', async () => {
     const answer = await submit(PASSWORD, newPeer(), '*/*');
     expect(await json(answer)).toEqual({ success: true, id: image.id });
-    expect(answer.headers.getSetCookie()).toHaveLength(2);
+    expect(answer.headers.getSetCookie()).toHaveLength(3);
   });
 
-  test('in the form, which sets a cookie for page and file', async () => {
+  test('in the form, which sets a cookie for page, file and albums', async () => {
     const answer = await submit(PASSWORD);
     expect(answer.status).toBe(303);
     expect(answer.headers.get('location')).toBe(page);
     const cookies = answer.headers.getSetCookie();
-    expect(cookies.map((cookie) => /Path=([^;]+)/.exec(cookie)?.[1])).toEqual([page, file]);
+    expect(cookies.map((cookie) => /Path=([^;]+)/.exec(cookie)?.[1])).toEqual([page, file, '/a']);
     for (const cookie of cookies) expect(cookie).toMatch(/; HttpOnly; SameSite=Lax$/);
 
     const headers = { cookie: cookies[0]?.split(';')[0] ?? '' };

@@ -3,6 +3,7 @@ import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import sharp from 'sharp';
 import { qrSvg } from '../../src/lib/qr-code.ts';
+import { zipFiles } from '../support/album-sights.ts';
 import { type Contract, loadContract } from '../support/contract.ts';
 import type { UploadAnswer } from '../support/image-host.ts';
 import { animation, privatePhoto, QUARTERS, quarterColours, SECRET, transparent } from '../support/images.ts';
@@ -340,6 +341,9 @@ describe.each(['bun', 'deno'] as const)('the image host on %s', (runtime) => {
       title: 'Harbour',
       images: [{ id: other.id }, { id: first.id }, { id: secret.id, locked: true }],
     });
+    expect(await (await call('GET', `/a/${id}`)).text()).toContain('Harbour');
+    const zip = await call('GET', `/a/${id}.zip`);
+    expect([...zipFiles(await zip.bytes()).keys()]).toEqual(['01 other.webp', '02 first.webp']);
     expect((await call('DELETE', `${path}/images/${other.id}`, { headers })).status).toBe(200);
     expect((await call('DELETE', path, { headers })).status).toBe(200);
     expect((await call('GET', path)).status).toBe(404);
