@@ -1,3 +1,4 @@
+import type { AlbumStore } from '../image/albums/store.ts';
 import type { StateStore } from '../lib/state.ts';
 import { formatUrl } from '../proxy/proxy.ts';
 import type { ProxyStore } from '../proxy/store.ts';
@@ -22,6 +23,24 @@ export async function copyProxies(
     onCopied(count);
   }
   return count;
+}
+
+/**
+ * Copies albums; one that has changed since it was copied is replaced, and what the new store knows in a later revision stays. Answers how
+ * many there were.
+ */
+export async function copyAlbums(from: Pick<AlbumStore, 'all'>, to: AlbumStore): Promise<number> {
+  const seen = new Set<string>();
+  for await (const albums of from.all()) {
+    for (const album of albums) {
+      const known = await to.get(album.id);
+      if (known !== null && known.revision >= album.revision) continue;
+      if (known !== null) await to.remove(album.id);
+      await to.insert(album);
+    }
+    for (const { id } of albums) seen.add(id);
+  }
+  return seen.size;
 }
 
 /** Copies secrets, blocks and reports of jobs. Answers how many there were. */

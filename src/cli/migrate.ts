@@ -13,7 +13,7 @@ import { masked } from './masked.ts';
 import { withWorkFolder } from './migrate-folder.ts';
 import { copyImages, copyReviewed, removeDeleted } from './migrate-images.ts';
 import { bringToEpoch, claim } from './migrate-pair.ts';
-import { copyProxies, copyState } from './migrate-records.ts';
+import { copyAlbums, copyProxies, copyState } from './migrate-records.ts';
 import { flag, value } from './options.ts';
 import { createProgress } from './progress.ts';
 import type { Terminal } from './terminal.ts';
@@ -127,6 +127,8 @@ async function copyAll(
     done.push(countOf(proxies, 'proxy', 'proxies'));
     const deleted = await removeDeleted(source, { metadata: target.metadata, blobs: target.blobs });
     if (deleted > 0) done.push(`${countOf(deleted, 'image')} removed, deleted since`);
+    const albums = await copyAlbums(source.albums, target.metadata.albums);
+    if (albums > 0) done.push(countOf(albums, 'album'));
     done.push(countOf(await copyState(source.state, target.metadata.state), 'other value'));
     faults.push(...(await compareCounts(source, target.metadata)));
   }

@@ -12,7 +12,7 @@ import { photo } from '../support/images.ts';
 import { json } from '../support/json.ts';
 import { withSchema } from '../support/postgres.ts';
 import { sharedPostgres } from '../support/postgres-server.ts';
-import { drafts, image } from '../support/records.ts';
+import { album, drafts, image } from '../support/records.ts';
 import { withPrefix } from '../support/redis.ts';
 import { withFolderOfItsOwn } from '../support/s3.ts';
 import { startServer } from '../support/server-process.ts';
@@ -31,6 +31,9 @@ const HELD = image({
   hash: createHash('sha256').update('a picture in review').digest('hex'),
 });
 
+/** With pictures, of which one is missing. */
+const ALBUM = album({ id: 'Album0000001', pictures: 'InReview0001 nothing00000', revision: 3 });
+
 let folder: string;
 let ids: string[];
 /** Of a program that has the old stores. */
@@ -47,6 +50,7 @@ beforeAll(async () => {
   await server.stop();
   const old = await openStores(`sqlite:${data}/picpool.db`, `file:${data}/images`, { runtime: bunRuntime });
   await old.proxies.save(drafts(PROXIES));
+  await old.albums.insert(ALBUM);
   const held = join(folder, 'held');
   await writeFile(held, 'a picture in review');
   await createReviews({ ...old, clock: systemClock, onStored: () => {} }).hold(HELD, held);
@@ -96,7 +100,7 @@ test('everything is copied to Redis and S3, where a server goes on with it', asy
   const { code, stdout, stderr } = await cli(args, { env: { ...env, ...credentials } });
   expect(stderr).not.toContain('fault');
   expect(stdout).toMatch(
-    /^6 images \(6 copied now, [\d.]+ KB\), 1 image in review, 1,500 proxies, \d+ other values: all there\n$/,
+    /^6 images \(6 copied now, [\d.]+ KB\), 1 image in review, 1,500 proxies, 1 album, \d+ other values: all there\n$/,
   );
   expect(code).toBe(0);
 
@@ -134,7 +138,7 @@ test('records go to Postgres, and on from there to Redis', async () => {
     expect([code, stdout, stderr.includes('fault')]).toEqual([
       0,
       expect.stringMatching(
-        /^6 images \(.*\), 1 image in review, 1,500 proxies, \d+ other values: all there\n$/,
+        /^6 images \(.*\), 1 image in review, 1,500 proxies, 1 album, \d+ other values: all there\n$/,
       ),
       false,
     ]);
@@ -142,6 +146,7 @@ test('records go to Postgres, and on from there to Redis', async () => {
   const [old, now] = await Promise.all(
     [steps[0][0], further].map(async (url) => {
       const stores = await openStores(url, files, { runtime: bunRuntime });
+      expect(await stores.albums.get(ALBUM.id)).toEqual(ALBUM);
       const images = await stores.images.recent({ offset: 0, limit: 100 });
       await stores.close();
       return images.toSorted((a, b) => (a.id < b.id ? -1 : 1));
@@ -157,7 +162,9 @@ test.each(['bun', 'deno'] as const)(
     const first = await cli(toNew(name), { runtime, env });
     expect([first.code, first.stdout.slice(0, 8)]).toEqual([0, '6 images']);
     const [lost = '', unrecorded = ''] = ids;
-    await withNew(name, async ({ blobs, images }) => {
+    await withNew(name, async ({ blobs, images, albums }) => {
+      await albums.remove(ALBUM.id);
+      await albums.insert({ ...ALBUM, revision: 2, title: 'as it was before' });
       await blobs.remove(`${lost}.webp`);
       await images.remove(unrecorded);
     });
@@ -165,7 +172,8 @@ test.each(['bun', 'deno'] as const)(
     expect([again.code, again.stdout]).toEqual([0, expect.stringContaining('6 images (2 copied now, ')]);
     const nothing = await cli(toNew(name), { runtime, env });
     expect(nothing.stdout).toContain('6 images (0 copied now, 0 B)');
-    await withNew(name, async ({ proxies, images, state, blobs }) => {
+    await withNew(name, async ({ proxies, images, state, blobs, albums }) => {
+      expect(await albums.get(ALBUM.id)).toEqual(ALBUM);
       expect((await proxies.summary()).total).toBe(PROXIES);
       expect((await images.summary()).images).toBe(IMAGES);
       expect(await state.keys()).toContain('cookie-secret');
