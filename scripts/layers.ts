@@ -12,6 +12,7 @@ const ONE_PLACE: { what: string; uses: RegExp; allowed: RegExp }[] = [
     allowed: /^src\/((app|feature)\.ts$|http\/|\w+\/routes\.ts$|\w+\/\w+-routes\.ts$)/,
   },
   { what: 'sharp', uses: /(from|import\()\s*'sharp'/, allowed: /^src\/image\/codec\// },
+  { what: 'the SDK for agents', uses: /from '@modelcontextprotocol\//, allowed: /^src\/mcp\/server\.ts$/ },
   { what: 'ioredis', uses: /from 'ioredis'/, allowed: /^adapters\/redis\// },
   { what: 'postgres', uses: /from 'postgres'/, allowed: /^adapters\/postgres\// },
   { what: 'the S3 client', uses: /from '@(aws-sdk|smithy)\//, allowed: /^adapters\/s3\// },
@@ -37,6 +38,7 @@ const MAY_IMPORT: [from: RegExp, to: RegExp][] = [
   [/^src\/feature\.ts$/, /^src\/(lib|web)\//],
   [/^src\/web\//, /^src\/(lib\/|http\/|errors\.ts$|assets\.ts$)/],
   [/^src\/(proxy|image|moderation)\//, /^src\/(lib\/|http\/|web\/|errors\.ts$|assets\.ts$)/],
+  [/^src\/mcp\//, /^src\/(lib\/|http\/|errors\.ts$)/],
   [/^src\/access\//, /^src\/(lib\/|http\/|errors\.ts$)/],
   [
     /^src\/gateway\//,

@@ -28,6 +28,9 @@ import { ConfigError, type ConfigFault } from './errors.ts';
 
 const BASE_PATH = /^(\/[\w.-]+)*$/;
 
+const bearerToken = (description: string) =>
+  optional(text(undefined, description, /^\S{16,}$/, '16 or more characters without spaces'));
+
 /** Every variable, its default and what it is for. The table in `docs/settings.md` follows this order. */
 export const settings = Type.Object({
   HOST: text(
@@ -86,21 +89,13 @@ export const settings = Type.Object({
       10,
     ),
   ),
-  ADMIN_TOKEN: optional(
-    text(
-      undefined,
-      'Bearer token of the administrator: refresh, clean-up, deletion, blocks.',
-      /^\S{16,}$/,
-      '16 or more characters without spaces',
-    ),
+  ADMIN_TOKEN: bearerToken('Bearer token of the administrator: refresh, clean-up, deletion, blocks.'),
+  METRICS_TOKEN: bearerToken('Bearer token for `/metrics`, which is open without one.'),
+  MCP_READ_TOKEN: bearerToken(
+    'Bearer token with which agents find proxies and images at `/mcp` (`docs/mcp.md`); off without one.',
   ),
-  METRICS_TOKEN: optional(
-    text(
-      undefined,
-      'Bearer token for `/metrics`, which is open without one.',
-      /^\S{16,}$/,
-      '16 or more characters without spaces',
-    ),
+  MCP_WRITE_TOKEN: bearerToken(
+    'The same for agents that may test and report proxies and upload, too, also with `UPLOAD=token`.',
   ),
   CORS_ORIGINS: optional(origins('Origins, or `*`, whose scripts may call the API; none when not set.')),
   ABUSE_CONTACT: optional(
@@ -284,13 +279,8 @@ export const settings = Type.Object({
     'refuse',
     'Without an answer an upload is refused (503), or stored as if there were no service.',
   ),
-  IMAGE_ACCESS_TOKEN: optional(
-    text(
-      undefined,
-      'Bearer token for `POST /api/accesses`, where a cache in front tells what it has sent; off without one.',
-      /^\S{16,}$/,
-      '16 or more characters without spaces',
-    ),
+  IMAGE_ACCESS_TOKEN: bearerToken(
+    'Bearer token for `POST /api/accesses`, where a cache in front tells what it has sent; off without one.',
   ),
   IMAGE_STRAY_RETENTION: duration('7d', 'How long files without a record are kept in quarantine.', '1s'),
 
@@ -310,6 +300,8 @@ export const SECRETS = [
   'AWS_SESSION_TOKEN',
   'ADMIN_TOKEN',
   'METRICS_TOKEN',
+  'MCP_READ_TOKEN',
+  'MCP_WRITE_TOKEN',
   'IMAGE_ACCESS_TOKEN',
   'IMAGE_SCAN_SECRET',
   'WEBHOOK_SECRET',
@@ -356,6 +348,9 @@ export function parseConfig(env: Environment): Config {
       variable: 'TRUSTED_PROXIES',
       message: 'must name the nearest proxy where TRUSTED_HOPS is set',
     });
+  }
+  if (decoded.MCP_READ_TOKEN !== undefined && decoded.MCP_READ_TOKEN === decoded.MCP_WRITE_TOKEN) {
+    faults.push({ variable: 'MCP_READ_TOKEN', message: 'must differ from MCP_WRITE_TOKEN' });
   }
   const [records, replica] = [String(decoded.METADATA_URL), decoded.METADATA_READ_URL];
   if (replica !== undefined && !READ_SCHEMES.some((scheme) => records.startsWith(scheme))) {

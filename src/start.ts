@@ -3,7 +3,7 @@ import { openStores } from '../adapters/open.ts';
 import { recordsAdapter } from '../adapters/registry.ts';
 import { createHolders } from './access/holders.ts';
 import { createTokens } from './access/tokens.ts';
-import { type AppOptions, createApp } from './app.ts';
+import { type App, type AppOptions, createApp } from './app.ts';
 import type { Config, Environment } from './config.ts';
 import { AppError } from './errors.ts';
 import { createClients } from './http/client/clients.ts';
@@ -25,6 +25,7 @@ import { credentialsOf } from './start/credentials.ts';
 import { openDataFolder, temporaryFolder } from './start/data-folder.ts';
 import type { RunningFeature } from './start/feature.ts';
 import { listen, socketPath } from './start/listen.ts';
+import { startMcp } from './start/mcp.ts';
 import { type Operations, startOperations } from './start/operations.ts';
 import { tellRisks } from './start/risks.ts';
 import { findSharedPeers } from './start/shared-peers.ts';
@@ -110,7 +111,7 @@ async function openHouse({ runtime, config, log, env, system }: Foundation): Pro
     });
     const web = await openWeb(config);
     const operations = await startOperations(config, opened, log);
-    const { stores, blocks, metrics, onRefused, now } = operations;
+    const { stores, blocks, metrics, now } = operations;
     const parts = {
       web,
       runtime,
@@ -128,7 +129,12 @@ async function openHouse({ runtime, config, log, env, system }: Foundation): Pro
     if (config.SERVICES.includes('image')) {
       features.push(await (await import('./start/images.ts')).startImages(parts));
     }
-    const app = createApp({
+    const mcp = await startMcp(config, {
+      contextOf: contexts.of,
+      log,
+      handle: (request, peerOf) => app.handle(request, peerOf),
+    });
+    const app: App = createApp({
       version: VERSION,
       web,
       features,
@@ -145,15 +151,9 @@ async function openHouse({ runtime, config, log, env, system }: Foundation): Pro
       now,
       metrics: { registry: metrics, token: config.METRICS_TOKEN },
       cors: config.CORS_ORIGINS && createCors(config.CORS_ORIGINS),
-      holders: createHolders({
-        tokens: createTokens({ state: stores.state, random: randomBytes, now: Date.now }),
-        limiter: opened.limiter,
-        mostBytes: config.IMAGE_MAX_UPLOAD,
-        now,
-        onWrong: () => onRefused('wrong_token'),
-      }),
+      holders: holdersOf(config, opened.limiter, operations),
       uploadNeedsToken: config.UPLOAD === 'token',
-      routes: adminRoutes(blocks),
+      routes: mcp ? adminRoutes(blocks).use(mcp) : adminRoutes(blocks),
       mayWrite: blocks.mayWrite,
     });
     return {
@@ -178,6 +178,18 @@ async function openHouse({ runtime, config, log, env, system }: Foundation): Pro
     await opened.close();
     throw error;
   }
+}
+
+/** Who has been given a token. */
+function holdersOf(config: Config, limiter: RateLimiter, { stores, onRefused, now }: Operations) {
+  return createHolders({
+    tokens: createTokens({ state: stores.state, random: randomBytes, now: Date.now }),
+    limiter,
+    mostBytes: config.IMAGE_MAX_UPLOAD,
+    now,
+    onWrong: () => onRefused('wrong_token'),
+    uploader: config.MCP_WRITE_TOKEN,
+  });
 }
 
 /** What keeps one client from taking the server from the others. */

@@ -1,5 +1,6 @@
-import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import { clientNetwork } from '../lib/address.ts';
+import { isSecret } from '../lib/secret.ts';
 import type { Clients } from './client/clients.ts';
 import type { ContextOf, RequestContext } from './request-context.ts';
 
@@ -29,11 +30,8 @@ const REQUEST_ID = /^[\w.-]{1,64}$/;
 export function createContexts({ clients, publicUrl, adminToken }: ContextOptions): Contexts {
   const contexts = new WeakMap<Request, RequestContext>();
   const publicOrigin = publicUrl === undefined ? undefined : new URL(publicUrl).origin;
-  const expected = adminToken === undefined ? null : sha256(adminToken);
   const nextId = createIds();
-
-  const isAdminToken = (token: string | null) =>
-    expected !== null && token !== null && timingSafeEqual(sha256(token), expected);
+  const isAdminToken = isSecret(adminToken);
 
   /** What most requests never ask for is worked out when it is asked for. A class, as accessors of a literal cost ten times that. */
   class LazyContext implements RequestContext {
@@ -92,7 +90,7 @@ export function createContexts({ clients, publicUrl, adminToken }: ContextOption
   }
 
   return {
-    adminIsSet: expected !== null,
+    adminIsSet: adminToken !== undefined,
     open: (request, incoming, peerOf) => new LazyContext(request, incoming, peerOf),
     bind: (request, context) => void contexts.set(request, context),
     of(request) {
@@ -129,8 +127,4 @@ function createIds(): () => string {
   const prefix = randomBytes(6).toString('hex');
   let count = 0;
   return () => `${prefix}-${++count}`;
-}
-
-function sha256(text: string): Buffer {
-  return createHash('sha256').update(text).digest();
 }

@@ -1,20 +1,20 @@
-import { createHash, timingSafeEqual } from 'node:crypto';
 import { Type } from '@sinclair/typebox';
 import { Elysia } from 'elysia';
 import { AppError } from '../errors.ts';
 import type { Metrics } from '../lib/metrics.ts';
+import { isSecret } from '../lib/secret.ts';
+import { bearerOf } from './context.ts';
 import { describe } from './describe.ts';
 import { policy } from './policy.ts';
 import { PROMETHEUS_TYPE, prometheusText } from './prometheus.ts';
 
 /** `GET /metrics`, open to all or, with a token, to those who bring it. */
 export function metricsRoutes(metrics: Pick<Metrics, 'collect'>, token: string | undefined) {
-  const expected = token === undefined ? null : sha256(`Bearer ${token}`);
+  const isToken = isSecret(token);
   return new Elysia().get(
     '/metrics',
     async ({ request }) => {
-      const given = sha256(request.headers.get('authorization') ?? '');
-      if (expected && !timingSafeEqual(given, expected)) {
+      if (token !== undefined && !isToken(bearerOf(request.headers.get('authorization')))) {
         throw new AppError(
           'unauthorized',
           'The numbers need the header Authorization: Bearer <METRICS_TOKEN>.',
@@ -38,8 +38,4 @@ export function metricsRoutes(metrics: Pick<Metrics, 'collect'>, token: string |
       ...policy({ queued: false }),
     },
   );
-}
-
-function sha256(text: string): Buffer {
-  return createHash('sha256').update(text).digest();
 }

@@ -8,7 +8,7 @@ export const MAX_JSON_BYTES = 64 * 1024;
  * Reads a JSON body with a limit in bytes.
  * @throws {AppError} `invalid_body` for another media type, what is not JSON, or comes too slowly; `too_large` past the limit.
  */
-export async function readJson(request: Request): Promise<unknown> {
+export async function readJson(request: Request, maxBytes = MAX_JSON_BYTES): Promise<unknown> {
   const type = request.headers.get('content-type')?.split(';')[0]?.trim().toLowerCase();
   if (type !== 'application/json') {
     throw new AppError(
@@ -16,7 +16,7 @@ export async function readJson(request: Request): Promise<unknown> {
       'The body must be JSON with the header Content-Type: application/json.',
     );
   }
-  const text = await readSmallBody(request, { maxBytes: MAX_JSON_BYTES, name: 'The body' });
+  const text = await readSmallBody(request, { maxBytes, name: 'The body' });
   try {
     return JSON.parse(text);
   } catch (error) {

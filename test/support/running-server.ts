@@ -23,9 +23,16 @@ export interface RunningServer {
   stop(): Promise<void>;
 }
 
-/** The whole server in this process, on a free port, with a folder of its own; no judge answers, and nothing is fetched. */
-export async function runServer(env: Record<string, string> = {}): Promise<RunningServer> {
+/**
+ * The whole server in this process, on a free port, with a folder of its own; no judge answers, and nothing is fetched.
+ * `prepare` may write data before it starts.
+ */
+export async function runServer(
+  env: Record<string, string> = {},
+  prepare?: (folder: string) => Promise<void>,
+): Promise<RunningServer> {
   const folder = await mkdtemp(join(tmpdir(), 'picpool-ops-'));
+  await prepare?.(folder);
   const logged: RunningServer['logged'] = [];
   const config = parseConfig({
     HOST: '127.0.0.1',

@@ -1,0 +1,176 @@
+import { type Static, type TObject, Type } from '@sinclair/typebox';
+import { AppError } from '../errors.ts';
+
+/** A request to the API of this server, and what of its answer is JSON. Rejects with what the API refuses it with. */
+export type Ask = (asked: Asked) => Promise<Answer>;
+
+export type Answer = Record<string, unknown>;
+
+export interface Asked {
+  service: Service;
+  method: 'GET' | 'POST';
+  /** Under the base path of the service. */
+  path: string;
+  /** What is `undefined` is left out. */
+  query?: Record<string, string | number | boolean | undefined>;
+  body?: object | Uint8Array<ArrayBuffer>;
+}
+
+export type Service = 'proxy' | 'image';
+
+/** Something that agents can do with this server. */
+export interface Tool {
+  name: string;
+  title: string;
+  /** For the agent: what it does, and what comes back. */
+  description: string;
+  service: Service;
+  /** True where it needs the token for writing. */
+  writes: boolean;
+  /** JSON Schema of its arguments. */
+  input: TObject;
+  /** `given` has passed `input`. */
+  run(given: unknown, ask: Ask): Promise<Answer>;
+}
+
+/** Bytes of a picture that comes as Base64; a larger one goes through `POST /api/upload`. */
+export const MAX_PICTURE_BYTES = 4 * 1024 * 1024;
+const MAX_BASE64 = Math.ceil(MAX_PICTURE_BYTES / 3) * 4;
+
+function tool<T extends TObject>(
+  facts: Omit<Tool, 'input' | 'run'> & { input: T; run: (given: Static<T>, ask: Ask) => Promise<Answer> },
+): Tool {
+  return { ...facts, run: (given, ask) => facts.run(given as Static<T>, ask) };
+}
+
+const text = (description: string, maxLength = 2000) =>
+  Type.Optional(Type.String({ maxLength, description }));
+
+export const TOOLS: readonly Tool[] = [
+  tool({
+    name: 'get_proxy',
+    title: 'Get a proxy',
+    description:
+      'Public proxies that were checked lately, the most dependable first, or drawn at random. Nobody vouches for their owners: send no ' +
+      'secrets through those that are not spoken to over TLS from end to end. Tell with report_proxy how they did.',
+    service: 'proxy',
+    writes: false,
+    input: Type.Object({
+      count: Type.Optional(Type.Integer({ minimum: 1, maximum: 50, default: 1, description: 'How many.' })),
+      protocol: text('http, https, socks4, socks5, or several with commas.'),
+      country: text('Codes of two letters, with commas.'),
+      anonymity: text('transparent, anonymous or elite.'),
+      target: text('Site that you want to reach, as a domain or URL: those first that most likely reach it.'),
+      max_latency_ms: Type.Optional(Type.Integer({ minimum: 1, description: 'Longest response time.' })),
+      random: Type.Optional(
+        Type.Boolean({ description: 'Draws them, so that not everybody gets the same.' }),
+      ),
+    }),
+    run: ({ count = 1, ...query }, ask) =>
+      ask({ service: 'proxy', method: 'GET', path: '/api/v1/proxies', query: { ...query, limit: count } }),
+  }),
+
+  tool({
+    name: 'test_proxy',
+    title: 'Test a proxy',
+    description:
+      'Checks a proxy now, which takes some seconds: whether it works, how fast, and what targets see of you. With id, the proxy of the ' +
+      'pool is meant, and the result is kept.',
+    service: 'proxy',
+    writes: true,
+    input: Type.Object({
+      ip: Type.String({ maxLength: 64, description: 'A literal address, no name.' }),
+      port: Type.Integer({ minimum: 1, maximum: 65_535 }),
+      protocol: text('http, https, socks4 or socks5; http when not given.'),
+      id: Type.Optional(Type.Integer({ minimum: 1, description: 'Its id in the pool.' })),
+    }),
+    run: ({ id, ...proxy }, ask) =>
+      ask({
+        service: 'proxy',
+        method: 'POST',
+        path: '/api/test_proxy_quick',
+        body: { ...proxy, ...(id !== undefined && { proxy_id: id }) },
+      }),
+  }),
+
+  tool({
+    name: 'report_proxy',
+    title: 'Report on a proxy',
+    description: 'Tells the pool whether a proxy worked for you. One that did not is checked again soon.',
+    service: 'proxy',
+    writes: true,
+    input: Type.Object({
+      id: Type.Integer({ minimum: 1, description: 'Its id in the pool.' }),
+      ok: Type.Boolean({ description: 'Whether it worked.' }),
+      target: text('What you wanted to reach.'),
+      error: text('What went wrong.'),
+    }),
+    run: ({ id, ...body }, ask) =>
+      ask({ service: 'proxy', method: 'POST', path: `/api/proxy/${id}/report`, body }),
+  }),
+
+  tool({
+    name: 'upload_image',
+    title: 'Upload a picture',
+    description:
+      'Stores a picture and answers its links. It is in no list: who has the link sees it, or, with a password, who has that, too. ' +
+      'delete_url deletes it, and is shown this once.',
+    service: 'image',
+    writes: true,
+    input: Type.Object({
+      image: Type.Optional(
+        Type.String({
+          maxLength: MAX_BASE64,
+          description: `The file in Base64, at most ${MAX_PICTURE_BYTES} bytes of it.`,
+        }),
+      ),
+      url: text('In place of image: where the picture is, if this server fetches pictures.'),
+      filename: text('Its name.', 255),
+      format: text('webp, jpeg, png, avif, gif, or auto; webp when not given.'),
+      password: text('Needed to see it.', 1024),
+      expires_in: text('When it goes, such as 1h or 30d.', 20),
+      max_views: Type.Optional(Type.Integer({ minimum: 1, description: 'How often it may be seen.' })),
+    }),
+    run: ({ image, url, ...options }, ask) => {
+      const query = { ...options, visibility: options.password ? 'protected' : 'unlisted' };
+      const upload = { service: 'image', method: 'POST', path: '/api/upload' } as const;
+      if ((image === undefined) === (url === undefined)) {
+        throw new AppError('invalid_parameter', 'Give either image or url.');
+      }
+      return url === undefined
+        ? ask({ ...upload, query, body: bytesOf(image ?? '') })
+        : ask({ ...upload, body: { url, ...query } });
+    },
+  }),
+
+  tool({
+    name: 'find_images',
+    title: 'Find pictures',
+    description: 'Public pictures, newest first: all, or those whose name, id or format contains a text.',
+    service: 'image',
+    writes: false,
+    input: Type.Object({
+      text: text('What to look for.', 255),
+      count: Type.Optional(
+        Type.Integer({ minimum: 1, maximum: 100, default: 20, description: 'Most that are answered.' }),
+      ),
+      cursor: text('The next of an answer: the pictures behind it.'),
+    }),
+    run: ({ text: q, count = 20, cursor }, ask) =>
+      ask({
+        service: 'image',
+        method: 'GET',
+        path: q ? '/api/search' : '/api/list',
+        query: { q: q || undefined, per_page: count, cursor },
+      }),
+  }),
+];
+
+function bytesOf(base64: string): Uint8Array<ArrayBuffer> {
+  const body = base64.replace(/^data:[^,]*;base64,/, '');
+  try {
+    return Uint8Array.fromBase64(body);
+  } catch (cause) {
+    throw new AppError('invalid_parameter', 'image must be Base64.', { cause });
+  }
+}
