@@ -27,6 +27,7 @@ import type { Assets } from './web/assets.ts';
 import { docsRoutes } from './web/docs-routes.ts';
 import { errorPage } from './web/error-page.ts';
 import { isForPerson } from './web/navigation.ts';
+import type { OpenDoor } from './web/open-panel.ts';
 import { webRoutes } from './web/routes.ts';
 import type { SiteOf } from './web/site.ts';
 
@@ -34,7 +35,7 @@ export interface AppOptions {
   version: string;
   features: readonly Feature[];
   /** What all pages share. */
-  web: { siteOf: SiteOf; path: string; assets: Assets };
+  web: { siteOf: SiteOf; path: string; assets: Assets; openDoors: () => OpenDoor[] };
   contexts: Contexts;
   /** `null`: nobody is limited. */
   limits: Limits | null;

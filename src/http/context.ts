@@ -71,6 +71,11 @@ export function createContexts({ clients, publicUrl, adminToken }: ContextOption
       return clients.identityOf(this.socketPeer, this.#request.headers);
     }
 
+    get direct(): boolean {
+      const isOwnName = (publicUrl === undefined || isLocal(publicUrl)) && isLocal(this.#request.url);
+      return isOwnName && clients.isDirect(this.socketPeer, this.#request.headers);
+    }
+
     get payer(): string {
       return this.holder ? `token ${this.holder.id}` : clientNetwork(this.peer);
     }
@@ -99,6 +104,11 @@ export function createContexts({ clients, publicUrl, adminToken }: ContextOption
       return context;
     },
   };
+}
+
+/** True for a URL of which the host names the machine itself. */
+function isLocal(url: string): boolean {
+  return /^(localhost|127(\.\d+){3}|\[::1\])$/.test(new URL(url).hostname);
 }
 
 /** The token of a header `Authorization: Bearer`, or `null`. */

@@ -15,6 +15,8 @@ export interface RequestContext {
   origin: string;
   /** The same as the request names it, whatever `PUBLIC_URL` says. */
   reachedAt: string;
+  /** True for a visitor on this machine with nothing in between, as far as anything tells. Never a reason to allow a change. */
+  direct: boolean;
   /** True where the request carries `ADMIN_TOKEN`, or a token of an administrator. */
   admin: boolean;
   /** Whose token the request carries, once it is known; `null` for none. */

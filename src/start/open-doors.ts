@@ -1,15 +1,7 @@
 import type { Config } from '../config.ts';
+import type { Door, OpenDoor } from '../web/open-panel.ts';
 
-/** What a server may leave open to everybody who reaches it. */
-export type Door = 'listing' | 'upload' | 'deletion' | 'administrator' | 'public_url' | 'trusted_proxies';
-
-export interface OpenDoor {
-  door: Door;
-  /** The line for `.env` that closes it. */
-  setting: string;
-}
-
-type Settings = Pick<
+export type DoorSettings = Pick<
   Config,
   | 'SERVICES'
   | 'IMAGE_LISTING'
@@ -21,8 +13,8 @@ type Settings = Pick<
   | 'HOST'
 >;
 
-/** What these settings leave open, in the order in which it matters. `newToken` makes a token to suggest. */
-export function openDoors(config: Settings, newToken: () => string): OpenDoor[] {
+/** What these settings leave open, what matters most first. `newToken` makes a token to suggest. */
+export function openDoors(config: DoorSettings, newToken: () => string): OpenDoor[] {
   const images = config.SERVICES.includes('image');
   const doors: [open: boolean, door: Door, setting: string][] = [
     [config.ADMIN_TOKEN === undefined, 'administrator', `ADMIN_TOKEN=${newToken()}`],

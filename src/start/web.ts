@@ -1,7 +1,10 @@
+import { randomBytes } from 'node:crypto';
 import type { Config } from '../config.ts';
 import { VERSION } from '../version.ts';
 import { type Assets, readAssets } from '../web/assets.ts';
+import type { OpenDoor } from '../web/open-panel.ts';
 import { createSites, type NavLink, type SiteOf } from '../web/site.ts';
+import { type DoorSettings, openDoors } from './open-doors.ts';
 
 /** What all pages share. */
 export interface Web {
@@ -9,20 +12,15 @@ export interface Web {
   /** Path under which browsers reach the server: empty, or that of `PUBLIC_URL`, such as `/pics`. */
   path: string;
   assets: Assets;
+  /** What the settings leave open to everybody. */
+  openDoors: () => OpenDoor[];
 }
 
 /** Reads what pages load, and knows which pages there are with these settings. */
-export async function openWeb({
-  SERVICES,
-  PROXY_BASE_PATH,
-  IMAGE_BASE_PATH,
-  IMAGE_LISTING,
-  ABUSE_CONTACT,
-  PUBLIC_URL,
-}: Pick<
-  Config,
-  'PUBLIC_URL' | 'SERVICES' | 'PROXY_BASE_PATH' | 'IMAGE_BASE_PATH' | 'IMAGE_LISTING' | 'ABUSE_CONTACT'
->): Promise<Web> {
+export async function openWeb(
+  config: DoorSettings & Pick<Config, 'PROXY_BASE_PATH' | 'IMAGE_BASE_PATH' | 'ABUSE_CONTACT'>,
+): Promise<Web> {
+  const { SERVICES, PROXY_BASE_PATH, IMAGE_BASE_PATH, IMAGE_LISTING, ABUSE_CONTACT, PUBLIC_URL } = config;
   const path = PUBLIC_URL === undefined ? '' : new URL(PUBLIC_URL).pathname.replace(/\/+$/, '');
   const links: NavLink[] = [{ href: `${path}/`, name: SERVICES.includes('image') ? 'upload' : 'start' }];
   if (SERVICES.includes('image') && IMAGE_LISTING !== 'off')
@@ -31,5 +29,6 @@ export async function openWeb({
   links.push({ href: `${path}/docs`, name: 'api' });
   const assets = await readAssets();
   const siteOf = createSites({ assets, links, version: VERSION, path, abuseContact: ABUSE_CONTACT });
-  return { assets, path, siteOf };
+  const newToken = () => randomBytes(24).toString('base64url');
+  return { assets, path, siteOf, openDoors: () => openDoors(config, newToken) };
 }

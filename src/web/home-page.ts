@@ -10,13 +10,13 @@ export interface HomeSection {
   summary: string;
 }
 
-/** The first page: what this server is, and each service that it offers. */
-export function homePage(site: Site, sections: readonly HomeSection[]): string {
+/** The first page: what this server is, and each service that it offers; `panel` is for who runs it. */
+export function homePage(site: Site, sections: readonly HomeSection[], panel: Html | null): string {
   return site.render({
     title: 'picpool',
     current: `${site.path}/`,
     summary: sections.map(({ summary }) => summary).join(' '),
-    scripts: sections.flatMap(({ scripts }) => scripts),
-    content: html`${sections.map(({ content }) => content)}`,
+    scripts: [...new Set(['copy.js', 'open-panel.js', ...sections.flatMap(({ scripts }) => scripts)])],
+    content: html`${sections.map(({ content }) => content)}${panel}`,
   });
 }

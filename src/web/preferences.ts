@@ -9,7 +9,9 @@ export interface Preferences {
   theme: Theme;
 }
 
-const COOKIES = { language: 'picpool_language', theme: 'picpool_theme' } as const;
+const COOKIES = { language: 'picpool_language', theme: 'picpool_theme', hidden: 'picpool_hidden' } as const;
+/** Names of what is hidden, with dots between them. */
+const HIDDEN = /^[a-z_.]{1,200}$/;
 const YEAR_S = 365 * 86_400;
 
 /** Headers that pages depend on. */
@@ -26,15 +28,22 @@ export function preferencesOf({ headers }: Request): Preferences {
   };
 }
 
+/** What of the panel for who runs the server this visitor has hidden. */
+export function hiddenDoors({ headers }: Request): string[] {
+  return cookie(headers.get('cookie'), COOKIES.hidden)?.split('.') ?? [];
+}
+
 /** The cookies that keep what a form has chosen; what it does not name stays as it is. */
 export function preferenceCookies(form: URLSearchParams, path: string, secure: boolean): string[] {
   const language = form.get('language') ?? undefined;
   const theme = form.get('theme') ?? undefined;
+  const hidden = form.get('hidden') ?? '';
   const kept = (name: string, value: string) =>
     `${name}=${value}; Path=${path}/; Max-Age=${YEAR_S}; HttpOnly; SameSite=Lax${secure ? '; Secure' : ''}`;
   return [
     ...(isLanguage(language) ? [kept(COOKIES.language, language)] : []),
     ...(isTheme(theme) ? [kept(COOKIES.theme, theme)] : []),
+    ...(HIDDEN.test(hidden) ? [kept(COOKIES.hidden, hidden)] : []),
   ];
 }
 

@@ -4,8 +4,9 @@ import { readForm } from '../http/read-form.ts';
 import type { ContextOf } from '../http/request-context.ts';
 import type { Assets } from './assets.ts';
 import { type HomeSection, homePage } from './home-page.ts';
+import { type OpenDoor, openPanel } from './open-panel.ts';
 import { pageResponse } from './page-response.ts';
-import { preferenceCookies } from './preferences.ts';
+import { hiddenDoors, preferenceCookies } from './preferences.ts';
 import type { Site, SiteOf } from './site.ts';
 
 function textResponse(text: string): Response {
@@ -18,6 +19,8 @@ export interface WebRoutesOptions {
   siteOf: SiteOf;
   path: string;
   assets: Assets;
+  /** What the settings leave open to everybody, for who runs the server. */
+  openDoors: () => OpenDoor[];
   /** What the services show on the first page, in this order. */
   sections: readonly ((site: Site, request: Request) => Promise<HomeSection>)[];
   contextOf: ContextOf;
@@ -26,7 +29,7 @@ export interface WebRoutesOptions {
 const hide = { detail: { hide: true } };
 
 /** What belongs to no single service: the first page, and the files that pages load. */
-export function webRoutes({ siteOf, path, assets, sections, contextOf }: WebRoutesOptions) {
+export function webRoutes({ siteOf, path, assets, openDoors, sections, contextOf }: WebRoutesOptions) {
   function asset(request: Request, file: string, version: string): Response {
     const answer = assets.respond(file, version, request.headers.get('accept-encoding'));
     if (answer === null) throw new AppError('not_found', 'There is nothing at this path.');
@@ -54,7 +57,11 @@ export function webRoutes({ siteOf, path, assets, sections, contextOf }: WebRout
         async ({ request }) => {
           const site = siteOf(request);
           const shown = await Promise.all(sections.map((section) => section(site, request)));
-          return pageResponse(site, homePage(site, shown), { cache: 'no-cache' });
+          const { admin, direct } = contextOf(request);
+          const panel = admin || direct ? openPanel(site, openDoors(), hiddenDoors(request)) : null;
+          return pageResponse(site, homePage(site, shown, panel), {
+            cache: panel === null ? 'no-cache' : 'no-store',
+          });
         },
         hide,
       )

@@ -28,3 +28,20 @@ test('strangers who send such headers, and proxies that are named, change nothin
   clients.addressOf('10.0.0.9', forwarded);
   expect(await clients.faults()).toEqual([]);
 });
+
+test('a visitor on this machine is direct until anything hints at a proxy, from then on for all', () => {
+  const { clients } = create();
+  const plain = new Headers();
+  expect(['127.0.0.1', '::1', '::ffff:127.0.0.1'].map((peer) => clients.isDirect(peer, plain))).toEqual(
+    Array(3).fill(true),
+  );
+  expect(['10.0.0.9', '203.0.113.9', ''].map((peer) => clients.isDirect(peer, plain))).toEqual(
+    Array(3).fill(false),
+  );
+  expect(clients.isDirect('127.0.0.1', new Headers({ connection: 'close' }))).toBe(false);
+  expect(clients.isDirect('127.0.0.1', new Headers({ via: '1.1 caddy' }))).toBe(false);
+  expect(clients.isDirect('127.0.0.1', plain)).toBe(false);
+  const trusting = create(['127.0.0.1']).clients;
+  expect(trusting.isDirect('127.0.0.1', plain)).toBe(false);
+  expect(trusting.isDirect('127.0.0.1', new Headers({ 'x-forwarded-for': '127.0.0.1' }))).toBe(false);
+});

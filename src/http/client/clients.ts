@@ -18,6 +18,8 @@ export interface Clients {
    * anything hints that others come from the same address.
    */
   identityOf(socketPeer: string, headers: Headers): string | null;
+  /** True for a client on this machine of which nothing hints that it brings others' requests. */
+  isDirect(socketPeer: string, headers: Headers): boolean;
   /** What the operator should put right, in sentences. Strangers cannot bring it about. */
   faults(): Promise<readonly string[]>;
 }
@@ -46,6 +48,8 @@ const SHARED_BEHIND_PROXY = createNetworkList([
   'fe80::/10',
 ]);
 
+const LOOPBACK = createNetworkList(['127.0.0.0/8', '::1']);
+
 /** How long an address that a proxy was seen at gives no right, in ms, and how many are remembered. */
 const REMEMBER_MS = 24 * 3_600_000;
 const MAX_REMEMBERED = 10_000;
@@ -54,8 +58,21 @@ const WARN_EVERY_MS = 3_600_000;
 export function createClients({ trust, hops, isShared = () => false, log, now }: ClientsOptions): Clients {
   const unnamed = createUnnamedProxies(log, now);
 
+  const identityOf: Clients['identityOf'] = (socketPeer, headers) => {
+    const { address, believed, sure } = findClient(socketPeer, headers.get('x-forwarded-for'), trust, hops);
+    if (!believed) {
+      const header = forwardedBy(headers);
+      if (header !== null) unnamed.note(address, header);
+      return unnamed.has(address) || isShared(address) ? null : address;
+    }
+    const isKnown = (other: string) => other === address || trust.has(other);
+    const isEvidence = sure && !trust.has(address) && !SHARED_BEHIND_PROXY.has(address) && !isShared(address);
+    return isEvidence && reportedClients(headers).every(isKnown) ? address : null;
+  };
+
   return {
     trustNobody: trust.isEmpty,
+    identityOf,
     isTrusted: (socketPeer) => trust.has(findClient(socketPeer, null, trust).address),
 
     addressOf(socketPeer, headers) {
@@ -65,17 +82,11 @@ export function createClients({ trust, hops, isShared = () => false, log, now }:
       return address;
     },
 
-    identityOf(socketPeer, headers) {
-      const { address, believed, sure } = findClient(socketPeer, headers.get('x-forwarded-for'), trust, hops);
-      if (!believed) {
-        const header = forwardedBy(headers);
-        if (header !== null) unnamed.note(address, header);
-        return unnamed.has(address) || isShared(address) ? null : address;
-      }
-      const isKnown = (other: string) => other === address || trust.has(other);
-      const isEvidence =
-        sure && !trust.has(address) && !SHARED_BEHIND_PROXY.has(address) && !isShared(address);
-      return isEvidence && reportedClients(headers).every(isKnown) ? address : null;
+    isDirect(socketPeer, headers) {
+      const { address, believed } = findClient(socketPeer, null, trust);
+      // What nginx sends to a server behind it unless told otherwise, and browsers never do.
+      const isRelayed = headers.get('connection')?.toLowerCase() === 'close';
+      return LOOPBACK.has(address) && !believed && !isRelayed && identityOf(socketPeer, headers) === address;
     },
 
     async faults() {

@@ -4,12 +4,25 @@ import { errors } from './en/errors.ts';
 import { formats } from './en/formats.ts';
 import { frame } from './en/frame.ts';
 import { gallery } from './en/gallery.ts';
+import { openPanel } from './en/open-panel.ts';
 import { pictures } from './en/pictures.ts';
 import { proxies } from './en/proxies.ts';
 import { scripts } from './en/scripts.ts';
 import { upload } from './en/upload.ts';
 
 /** Everything that pages say, in English. The other languages have the same shape: a key that one lacks fails the compiler. */
-export const en = { formats, frame, errors, pictures, gallery, upload, albums, proxies, api, scripts };
+export const en = {
+  formats,
+  frame,
+  errors,
+  pictures,
+  gallery,
+  upload,
+  albums,
+  proxies,
+  api,
+  openPanel,
+  scripts,
+};
 
 export type Words = typeof en;

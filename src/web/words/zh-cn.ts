@@ -5,6 +5,7 @@ import { errors } from './zh-cn/errors.ts';
 import { formats } from './zh-cn/formats.ts';
 import { frame } from './zh-cn/frame.ts';
 import { gallery } from './zh-cn/gallery.ts';
+import { openPanel } from './zh-cn/open-panel.ts';
 import { pictures } from './zh-cn/pictures.ts';
 import { proxies } from './zh-cn/proxies.ts';
 import { scripts } from './zh-cn/scripts.ts';
@@ -21,5 +22,6 @@ export const zhCn: Words = {
   albums,
   proxies,
   api,
+  openPanel,
   scripts,
 };

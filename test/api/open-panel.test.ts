@@ -1,0 +1,67 @@
+import { expect, test } from 'bun:test';
+import { type RunningServer, withServer } from '../support/running-server.ts';
+
+const TITLE = 'What this server leaves open';
+const TOKEN = 'a-token-of-sixteen';
+/** As somebody starts it at home. */
+const FRESH = { TRUSTED_PROXIES: '' };
+
+async function home({ send }: RunningServer, headers: Record<string, string> = {}) {
+  const answer = await send('/', { headers });
+  return { page: await answer.text(), cache: answer.headers.get('cache-control') };
+}
+
+test('who sits at the machine is shown what is open, each with the line that closes it, and nobody keeps that page', async () => {
+  await withServer(FRESH, async (server) => {
+    const { page, cache } = await home(server);
+    expect(page).toContain(TITLE);
+    for (const line of ['UPLOAD=token', 'IMAGE_LISTING=unlisted', 'IMAGE_DELETE_BY_ADDRESS=off']) {
+      expect(page).toContain(`>${line}</code>`);
+    }
+    expect(page).toMatch(/>ADMIN_TOKEN=[\w-]{32}<\/code>/);
+    expect(cache).toBe('no-store');
+    const chinese = await home(server, { 'accept-language': 'zh-CN' });
+    expect(chinese.page).toContain('本服务器对外开放的内容');
+  });
+});
+
+test('a visitor through a proxy, or of another name, is not, and from then on nobody is who might be one', async () => {
+  await withServer(FRESH, async (server) => {
+    const named = await home(server, { host: 'pics.example' });
+    expect([named.page.includes(TITLE), named.cache]).toEqual([false, 'no-cache']);
+    expect((await home(server)).page).toContain(TITLE);
+    expect((await home(server, { 'x-forwarded-for': '203.0.113.9' })).page).not.toContain(TITLE);
+    expect((await home(server)).page).not.toContain(TITLE);
+  });
+  await withServer({ ...FRESH, PUBLIC_URL: 'https://pics.example' }, async (server) => {
+    expect((await home(server)).page).not.toContain(TITLE);
+  });
+});
+
+test('the administrator is shown it from everywhere, others with a token are not', async () => {
+  await withServer({ ADMIN_TOKEN: TOKEN }, async (server) => {
+    const from = { 'x-forwarded-for': '203.0.113.9' };
+    const { page, cache } = await home(server, { ...from, authorization: `Bearer ${TOKEN}` });
+    expect(page).toContain(TITLE);
+    expect(page).not.toContain('ADMIN_TOKEN=');
+    expect(cache).toBe('no-store');
+    expect((await home(server, from)).page).not.toContain(TITLE);
+  });
+});
+
+test('it is hidden until something else is open', async () => {
+  await withServer(FRESH, async (server) => {
+    const { page } = await home(server);
+    const value = /name="hidden" value="([^"]+)"/.exec(page)?.[1] ?? '';
+    const answer = await server.send('/preferences', {
+      method: 'POST',
+      body: new URLSearchParams({ hidden: value }),
+      headers: { origin: server.url, referer: `${server.url}/` },
+    });
+    expect([answer.status, answer.headers.get('location')]).toEqual([303, '/']);
+    const [cookie = ''] = answer.headers.get('set-cookie')?.split(';') ?? [];
+    expect((await home(server, { cookie })).page).not.toContain(TITLE);
+    const fewer = cookie.replace('.upload', '');
+    expect((await home(server, { cookie: fewer })).page).toContain(TITLE);
+  });
+});
