@@ -1,20 +1,19 @@
 import type { Socket } from 'node:net';
 import process from 'node:process';
-import { createSecureContext, rootCertificates } from 'node:tls';
+import { createSecureContext, rootCertificates, type SecureContext } from 'node:tls';
 import { canonicalAddress } from '../../lib/address.ts';
 import type { Log } from '../../lib/logger.ts';
 import { resolveHost } from '../../lib/resolve-host.ts';
 import type { CheckResult, Dialled, Endpoint } from '../proxy.ts';
 import { createDialler } from './dialler.ts';
-import { askDirectly, type Target } from './exchange.ts';
+import { createDirect } from './direct.ts';
 import { CheckFault } from './fault.ts';
-import { answerReader, type FileRange, type HttpAnswer, rangeReader } from './http.ts';
 import { createInterrogation } from './interrogation.ts';
 import { createJudges, type JudgesState } from './judges.ts';
 import { createOverload } from './overload.ts';
 import { refusalOf } from './policy.ts';
 import { createRelays } from './relays.ts';
-import { BLOCK_BYTES, createWitnesses, type WitnessesState } from './witnesses.ts';
+import { createWitnesses, type WitnessesState } from './witnesses.ts';
 
 /** Our judge answers in about 1 KB; what is longer was tampered with. */
 const MAX_ANSWER_BYTES = 16 * 1024;
@@ -91,26 +90,15 @@ export interface Checker {
 
 /** Makes a checker; nothing is dialled before the first call. */
 export function createChecker(options: CheckerOptions): Checker {
-  const { timeoutMs, allowPrivate, questionGapMs, now, log } = options;
+  const { timeoutMs, allowPrivate, questionGapMs, randomToken, now, log } = options;
   const monotonic = options.monotonic ?? (() => performance.now());
   const maxBytes = options.maxBytes ?? MAX_ANSWER_BYTES;
   const connectTimeoutMs = options.connectTimeoutMs ?? Math.ceil(timeoutMs * CONNECT_SHARE);
-  // Made with the first check that needs it, so that no start waits for it; at once where it could fail.
-  let context =
-    options.ca === undefined ? undefined : createSecureContext({ ca: [...rootCertificates, options.ca] });
-  const secureContext = () => {
-    context ??= createSecureContext();
-    return context;
-  };
+  const secureContext = lazySecureContext(options.ca);
   const secrets = options.secrets ?? (() => []);
   let closed = false;
-  let warnedAt = Number.NEGATIVE_INFINITY;
-  const dialler = createDialler({
-    dial: options.dial,
-    connectTimeoutMs,
-    timeoutMs,
-    monotonic,
-  });
+  const dialler = createDialler({ dial: options.dial, connectTimeoutMs, timeoutMs, monotonic });
+  const note = createFaultLog(log, monotonic);
   const overload = createOverload({ timeoutMs, monotonic, cpuMs });
   const remotes = {
     allowPrivate,
@@ -122,37 +110,17 @@ export function createChecker(options: CheckerOptions): Checker {
     // What breaks off because of `close` is no news about the judges.
     log: ((...event) => closed || log(...event)) as Log,
   };
-
-  function ask(target: Target, path: string): Promise<HttpAnswer> {
-    const hear = answerReader(maxBytes);
-    return dialler.hold(
-      target.address ?? '',
-      target.port,
-      askDirectly({ target, path, hear, secureContext }),
-    );
-  }
-
-  function fetchPart(target: Target, from: number, to: number): Promise<FileRange> {
-    const request = {
-      target,
-      path: target.path,
-      extra: `Range: bytes=${from}-${to}\r\n`,
-      hear: rangeReader(from, BLOCK_BYTES),
-      secureContext,
-    };
-    return dialler.hold(target.address ?? '', target.port, askDirectly(request));
-  }
-
+  const direct = createDirect({ dialler, secureContext, maxBytes });
   const judges = createJudges({
-    ...remotes,
+    remotes,
     urls: options.judges,
     maxPerSecond: options.maxPerSecond,
     ownAddresses: options.ownAddresses ?? [],
-    ask,
-    randomToken: options.randomToken,
+    ask: direct.ask,
+    randomToken,
     secrets,
   });
-  const witnesses = createWitnesses({ ...remotes, urls: options.witnesses ?? [], fetchPart });
+  const witnesses = createWitnesses({ remotes, urls: options.witnesses ?? [], fetchPart: direct.fetchPart });
   for (const scheme of ['http', 'https'] as const) {
     if (!judges.has(scheme)) log('warn', 'no judge for this scheme', { scheme });
   }
@@ -164,25 +132,10 @@ export function createChecker(options: CheckerOptions): Checker {
     allowPrivate,
     secureContext,
     maxBytes,
-    randomToken: options.randomToken,
+    randomToken,
     secrets,
     monotonic,
   });
-
-  /** Of what a check has failed with that is not the proxy's fault. */
-  function note(error: unknown): void {
-    if (!(error instanceof CheckFault)) log('error', 'check failed unexpectedly', { error });
-    else if (error.code === 'exhausted') warnExhausted();
-  }
-
-  function warnExhausted(): void {
-    if (monotonic() - warnedAt < WARN_GAP_MS) return;
-    warnedAt = monotonic();
-    log(
-      'error',
-      'no sockets left for checks: lower PROXY_CHECK_CONCURRENCY or raise the limit of open files',
-    );
-  }
 
   function refuses(endpoint: Endpoint): boolean {
     const rules = { allowPrivate, own: allowPrivate ? NO_ADDRESSES : judges.ownAddresses() };
@@ -229,6 +182,31 @@ export function createChecker(options: CheckerOptions): Checker {
       closed = true;
       dialler.close();
     },
+  };
+}
+
+/** Tells the log of what a check has failed with that is not the proxy's fault. */
+function createFaultLog(log: Log, monotonic: () => number): (error: unknown) => void {
+  let warnedAt = Number.NEGATIVE_INFINITY;
+  return (error) => {
+    if (!(error instanceof CheckFault)) {
+      log('error', 'check failed unexpectedly', { error });
+    } else if (error.code === 'exhausted' && monotonic() - warnedAt >= WARN_GAP_MS) {
+      warnedAt = monotonic();
+      log(
+        'error',
+        'no sockets left for checks: lower PROXY_CHECK_CONCURRENCY or raise the limit of open files',
+      );
+    }
+  };
+}
+
+/** Made with the first check that needs it, so that no start waits for it; at once where it could fail. */
+function lazySecureContext(ca: string | undefined): () => SecureContext {
+  let context = ca === undefined ? undefined : createSecureContext({ ca: [...rootCertificates, ca] });
+  return () => {
+    context ??= createSecureContext();
+    return context;
   };
 }
 

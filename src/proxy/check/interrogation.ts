@@ -1,14 +1,11 @@
 import type { SecureContext } from 'node:tls';
-import { isGloballyRoutable } from '../../lib/address.ts';
-import { type CheckError, type CheckResult, type Dialled, formatUrl } from '../proxy.ts';
-import { compareHeaders, showsUsualHeaders } from './compare.ts';
-import type { Connection } from './connection.ts';
+import { type CheckResult, type Dialled, formatUrl } from '../proxy.ts';
 import type { Dialler, Held } from './dialler.ts';
-import { type Echo, readEcho } from './echo.ts';
 import { askThrough, pathWith } from './exchange.ts';
 import { CheckFault, type FaultCode } from './fault.ts';
 import { answerReader, type HttpAnswer } from './http.ts';
 import type { Judge, Judges, Scheme } from './judges.ts';
+import { createOpinions, type Failed, type Opinion } from './opinion.ts';
 import { createRelayProof } from './relay-proof.ts';
 import type { Relays } from './relays.ts';
 import type { Witnesses } from './witnesses.ts';
@@ -36,25 +33,6 @@ export interface InterrogationOptions {
   monotonic: () => number;
 }
 
-/** What a judge has said about a proxy. */
-interface Passed {
-  judge: Judge;
-  /** Proven by no more than that. */
-  result: Extract<CheckResult, { verdict: 'alive' }>;
-}
-
-/** A proxy failed, and that was neither the judge's nor our fault. */
-interface Failed {
-  judge: Judge;
-  error: CheckError;
-  /** Another judge may see it otherwise. */
-  doubtful: boolean;
-}
-
-type Opinion = Passed | Failed;
-
-type Times = ReturnType<Connection['times']>;
-
 const UNKNOWN: CheckResult = { verdict: 'unknown', error: 'judge_down' };
 
 /**
@@ -64,8 +42,9 @@ const UNKNOWN: CheckResult = { verdict: 'unknown', error: 'judge_down' };
 export function createInterrogation(
   options: InterrogationOptions,
 ): (endpoint: Dialled, signal?: AbortSignal) => Promise<CheckResult> {
-  const { dialler, judges, relays, allowPrivate, secureContext, monotonic } = options;
+  const { dialler, judges, relays, secureContext, monotonic } = options;
   const prove = createRelayProof(options);
+  const opinionOf = createOpinions(options);
 
   function ask(
     endpoint: Dialled,
@@ -80,54 +59,6 @@ export function createInterrogation(
       secureContext,
     };
     return dialler.holdWith(endpoint, askThrough(endpoint, request), signal);
-  }
-
-  function opinionOf(endpoint: Dialled, judge: Judge, echo: Echo | null, times: Times): Opinion {
-    if (echo === null) return { judge, error: 'bad_answer', doubtful: true };
-    if (isOwnExit(endpoint, echo)) return { judge, error: 'wrong_exit', doubtful: false };
-    const { anonymity, tampering } = seen(judge, echo);
-    const { connectMs, firstByteMs, totalMs } = times;
-    const proof = judge.scheme === 'https' ? 'tls' : echo.proven ? 'signed' : 'echoed';
-    const exitIp = echo.address;
-    return {
-      judge,
-      result: { verdict: 'alive', connectMs, firstByteMs, totalMs, exitIp, anonymity, tampering, proof },
-    };
-  }
-
-  /** The judge's page, or `null` where it is another one: a judge changes neither its form nor its proof because a proxy asks. */
-  function readAnswer(
-    { scheme, remote, sent }: Judge,
-    answer: HttpAnswer,
-    token: string | null,
-  ): Echo | null {
-    const direct = remote.said;
-    const echo = answer.status === 200 ? readEcho(answer.body, token, options.secrets()) : null;
-    if (echo === null || direct === null || echo.format !== direct.format) return null;
-    // Nobody between can have changed what came over TLS.
-    if (scheme === 'https') return echo;
-    if (echo.proven !== direct.proven || echo.frame !== direct.frame) return null;
-    if (echo.headers === null || direct.headers === null) return null;
-    const arrived = { address: direct.address, headers: direct.headers };
-    const proxied = { address: echo.address, chain: echo.chain, headers: echo.headers };
-    return showsUsualHeaders({ sent, direct: arrived, proxied }) ? echo : null;
-  }
-
-  /** What the proxy did to the request; it cannot touch one that is made over TLS. */
-  function seen({ scheme, remote, sent }: Judge, { address, chain, headers }: Echo) {
-    const direct = remote.said;
-    if (scheme === 'https' || !direct?.headers || !headers)
-      return { anonymity: 'elite' as const, tampering: [] };
-    const own = judges.ownAddresses();
-    const arrived = { address: direct.address, headers: direct.headers };
-    return compareHeaders({ sent, direct: arrived, proxied: { address, chain, headers }, own });
-  }
-
-  /** The judge saw us, not the proxy. That is right only for a proxy on our own machine or network. */
-  function isOwnExit(endpoint: Dialled, { address }: Echo): boolean {
-    if (!isGloballyRoutable(address)) return !allowPrivate;
-    const own = judges.ownAddresses();
-    return own.has(address) && isGloballyRoutable(endpoint.ip) && !own.has(endpoint.ip);
   }
 
   /** True when a failure is the proxy's: our network and, where the proxy was waiting for it, the judge have worked meanwhile. */
@@ -158,7 +89,7 @@ export function createInterrogation(
       const startedAt = monotonic();
       const held = await ask(endpoint, judge, token, signal);
       if ('said' in held) {
-        const opinion = opinionOf(endpoint, judge, readAnswer(judge, held.said, token), held.times);
+        const opinion = opinionOf({ endpoint, judge, token }, held.said, held.times);
         if ('result' in opinion) judges.accepted(judge, startedAt);
         return opinion;
       }

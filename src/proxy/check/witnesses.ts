@@ -2,8 +2,16 @@ import { randomInt } from 'node:crypto';
 import { deflateRawSync } from 'node:zlib';
 import type { Target } from './exchange.ts';
 import type { FileRange } from './http.ts';
-import { isSoon, type RemotesOptions, remoteOptions, type SchemeState } from './judges.ts';
 import { createRemote, type Remote, type RemoteState } from './remote.ts';
+import {
+  confirm,
+  firstUp,
+  probe,
+  type RemotesOptions,
+  type RemotesState,
+  renew,
+  stateOf,
+} from './remotes.ts';
 
 /** How much of a file is fetched directly at a time: thousands of questions can be made of it. */
 export const BLOCK_BYTES = 256 * 1024;
@@ -32,7 +40,7 @@ interface Block {
 
 /** What is known of the witnesses. */
 export interface WitnessesState {
-  state: SchemeState;
+  state: RemotesState;
   witnesses: RemoteState[];
 }
 
@@ -51,8 +59,9 @@ export interface Witness {
   readonly remote: Remote<Block>;
 }
 
-export interface WitnessesOptions extends RemotesOptions {
+export interface WitnessesOptions {
   urls: readonly string[];
+  remotes: RemotesOptions;
   /** Fetches a part of the file without a proxy; rejects when that fails. */
   fetchPart: (target: Target, from: number, to: number) => Promise<FileRange>;
 }
@@ -72,17 +81,17 @@ export interface Witnesses {
 }
 
 export function createWitnesses(options: WitnessesOptions): Witnesses {
-  const { fetchPart, monotonic } = options;
+  const { fetchPart, remotes } = options;
   const witnesses = options.urls.map((url): Witness => {
     const question = (target: Target, before: Block | null) => look(target, before);
-    const remote = createRemote<Block>({ ...remoteOptions(options), kind: 'witness', url, question });
+    const remote = createRemote<Block>({ ...remotes, kind: 'witness', url, question });
     return { host: remote.target.host, remote };
   });
   let turn = 0;
 
   /** Looks whether a piece of the file is as it was, and fetches another block now and then. */
   async function look(target: Target, before: Block | null): Promise<Block> {
-    const now = monotonic();
+    const now = remotes.monotonic();
     if (before && now - before.fetchedAt < BLOCK_MS) return compare(target, before);
     const size = before?.size ?? (await fetchPart(target, 0, 0)).size;
     if (size < BLOCK_BYTES) throw new Error(`is a file of only ${size} bytes`);
@@ -113,52 +122,23 @@ export function createWitnesses(options: WitnessesOptions): Witnesses {
     return trusted.length > 0 ? trusted : up;
   }
 
-  function renew(): void {
-    const found = witnesses.some(({ remote }) => remote.up);
-    for (const { remote } of witnesses) {
-      const dueMs = remote.up ? BLOCK_MS : found ? LEFT_OUT_MS : 0;
-      const isDue = monotonic() - remote.askedAt >= dueMs && remote.waitMs() === 0;
-      if (isDue && !remote.isBusy()) void remote.ask();
-    }
-  }
-
   return {
     async challenge(avoid) {
       if (witnesses.length === 0) return null;
-      renew();
-      if (usable(avoid).length === 0) {
-        const asked = witnesses.filter(({ remote, host }) => remote.isBusy() && host !== avoid);
-        const hopes = asked.map(async ({ remote }) => {
-          await remote.settled();
-          if (!remote.up) throw new Error('down');
-        });
-        // Of none, it would make an error with a stack for each check.
-        if (hopes.length > 0) await Promise.any(hopes).catch(() => {});
-      }
+      renew(witnesses, remotes.monotonic(), BLOCK_MS, LEFT_OUT_MS);
+      if (usable(avoid).length === 0) await firstUp(witnesses.filter(({ host }) => host !== avoid));
       const fitting = usable(avoid);
       const witness = fitting[turn++ % fitting.length];
       const block = witness?.remote.said;
       return witness && block ? challengeOf(witness, block) : null;
     },
 
-    async confirm({ remote }, since) {
-      if (remote.provenUpAt < since && isSoon(remote)) await remote.ask();
-      return remote.provenUpAt >= since;
-    },
-
-    async probe() {
-      const asked = witnesses.map(({ remote }) =>
-        remote.waitMs() === 0 && !remote.isBusy() ? remote.ask() : remote.settled(),
-      );
-      await Promise.all(asked);
-    },
+    confirm: ({ remote }, since) => confirm(remote, since),
+    probe: () => probe(witnesses),
 
     state() {
       const states = witnesses.map(({ remote }) => remote.state());
-      const asked = states.some(({ checkedAt }) => checkedAt !== null);
-      const up = states.some((one) => one.up);
-      const state = states.length === 0 ? 'none' : up ? 'up' : asked ? 'down' : 'unknown';
-      return { state, witnesses: states };
+      return { state: stateOf(states), witnesses: states };
     },
   };
 }

@@ -1,0 +1,39 @@
+import type { SecureContext } from 'node:tls';
+import type { Dialler } from './dialler.ts';
+import { askDirectly, type Target } from './exchange.ts';
+import { answerReader, type FileRange, type HttpAnswer, rangeReader } from './http.ts';
+import { BLOCK_BYTES } from './witnesses.ts';
+
+export interface DirectOptions {
+  dialler: Pick<Dialler, 'hold'>;
+  secureContext: () => SecureContext;
+  /** Most bytes of an answer to `ask`. */
+  maxBytes: number;
+}
+
+/** Questions to judges and witnesses without a proxy. Both reject where no answer comes, or another than was asked for. */
+export interface Direct {
+  ask(target: Target, path: string): Promise<HttpAnswer>;
+  /** The bytes `from` to `to` of the file that the target is. */
+  fetchPart(target: Target, from: number, to: number): Promise<FileRange>;
+}
+
+export function createDirect({ dialler, secureContext, maxBytes }: DirectOptions): Direct {
+  return {
+    ask(target, path) {
+      const request = { target, path, hear: answerReader(maxBytes), secureContext };
+      return dialler.hold(target.address ?? '', target.port, askDirectly(request));
+    },
+    fetchPart(target, from, to) {
+      const extra = `Range: bytes=${from}-${to}\r\n`;
+      const request = {
+        target,
+        path: target.path,
+        extra,
+        hear: rangeReader(from, BLOCK_BYTES),
+        secureContext,
+      };
+      return dialler.hold(target.address ?? '', target.port, askDirectly(request));
+    },
+  };
+}

@@ -1,0 +1,62 @@
+import type { Remote, RemoteOptions, RemoteState } from './remote.ts';
+
+/** Who has to wait for a question longer than this times the gap between two does without the answer. */
+const PATIENCE = 1.5;
+
+/** `none`: there are none; `unknown` before the first question; `up` when at least one answers. */
+export type RemotesState = 'none' | 'unknown' | 'up' | 'down';
+
+/** What judges and witnesses have in common. */
+export type RemotesOptions = Pick<
+  RemoteOptions<unknown>,
+  'allowPrivate' | 'questionGapMs' | 'resolve' | 'watch' | 'now' | 'monotonic' | 'log'
+>;
+
+interface Owner {
+  readonly remote: Remote<unknown>;
+}
+
+/** Whether a question may begin soon enough to wait for its answer. */
+export function isSoon(remote: Remote<unknown>): boolean {
+  return remote.waitMs() <= remote.gapMs() * PATIENCE;
+}
+
+/** True when it is known to have worked at `since` (monotonic) or later; asks it where that is possible soon. */
+export async function confirm(remote: Remote<unknown>, since: number): Promise<boolean> {
+  if (remote.provenUpAt < since && isSoon(remote)) await remote.ask();
+  return remote.provenUpAt >= since;
+}
+
+/** Asks again, in the background, those whose answer is older than `freshMs` and, while another one works, `leftOutMs`. */
+export function renew(owners: readonly Owner[], now: number, freshMs: number, leftOutMs: number): void {
+  const found = owners.some(({ remote }) => remote.up);
+  for (const { remote } of owners) {
+    const dueMs = remote.up ? freshMs : found ? leftOutMs : 0;
+    if (now - remote.askedAt >= dueMs && remote.waitMs() === 0 && !remote.isBusy()) void remote.ask();
+  }
+}
+
+/** Asks those that may be asked now, and waits for all answers. */
+export async function probe(owners: readonly Owner[]): Promise<void> {
+  await Promise.all(
+    owners.map(({ remote }) => (remote.waitMs() === 0 && !remote.isBusy() ? remote.ask() : remote.settled())),
+  );
+}
+
+/** Resolves as soon as one of those that are being asked is up, or all have failed. */
+export async function firstUp(owners: readonly Owner[]): Promise<void> {
+  const asked = owners.filter(({ remote }) => remote.isBusy());
+  // Of none, it would make an error with a stack for each check.
+  if (asked.length === 0) return;
+  const hopes = asked.map(async ({ remote }) => {
+    await remote.settled();
+    if (!remote.up) throw new Error('down');
+  });
+  await Promise.any(hopes).catch(() => {});
+}
+
+export function stateOf(states: readonly RemoteState[]): RemotesState {
+  if (states.length === 0) return 'none';
+  if (states.some(({ up }) => up)) return 'up';
+  return states.some(({ checkedAt }) => checkedAt !== null) ? 'down' : 'unknown';
+}

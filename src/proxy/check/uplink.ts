@@ -1,0 +1,52 @@
+import type { Remote } from './remote.ts';
+import { isSoon } from './remotes.ts';
+
+/** Who asks whether our own network works is content with any judge, so that all together are asked this much less often. */
+const SHARE = 5;
+
+/** Judges that are asked in turn before our own network counts as down. */
+const TRIES = 3;
+
+/**
+ * Tells whether our own network is known to have worked at `since` (monotonic) or later, for which any judge's word will
+ * do; asks the judges where it has to.
+ */
+export function createUplink(
+  judges: readonly { readonly remote: Remote<unknown> }[],
+  monotonic: () => number,
+): (since: number) => Promise<boolean> {
+  let askedAt = Number.NEGATIVE_INFINITY;
+  let question: Promise<void> | null = null;
+
+  /** A question to the judge that may be asked soonest; all who doubt our network at the time share it. */
+  function askAnyone(): Promise<void> {
+    question ??= (async () => {
+      const gapMs = Math.min(...judges.map(({ remote }) => remote.gapMs())) / SHARE;
+      await pause(askedAt + gapMs - monotonic());
+      askedAt = monotonic();
+      question = null;
+      const [soonest] = judges
+        .filter(({ remote }) => isSoon(remote))
+        .sort(
+          (a, b) =>
+            Number(b.remote.up) - Number(a.remote.up) ||
+            a.remote.waitMs() - b.remote.waitMs() ||
+            a.remote.askedAt - b.remote.askedAt,
+        );
+      await soonest?.remote.ask();
+    })();
+    return question;
+  }
+
+  const lastGood = () => Math.max(...judges.map(({ remote }) => remote.provenUpAt));
+
+  return async (since) => {
+    for (let n = 0; n < TRIES && lastGood() < since; n++) await askAnyone();
+    return lastGood() >= since;
+  };
+}
+
+/** Resolves in the next turn at the earliest. */
+export async function pause(ms: number): Promise<void> {
+  if (ms > 0) await new Promise((done) => setTimeout(done, ms));
+}
