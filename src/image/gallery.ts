@@ -4,9 +4,11 @@ import type { HomeSection } from '../web/home-page.ts';
 import { pageResponse } from '../web/page-response.ts';
 import type { Site } from '../web/site.ts';
 import { uploadSection } from '../web/upload-form.ts';
-import { acceptedWords } from './codec/formats.ts';
+import { MOST_VIEWS } from './audience.ts';
+import { acceptedNames } from './codec/formats.ts';
 import { EXTENSIONS, FORMATS, type ImageRecord } from './image.ts';
 import type { ImageService } from './service.ts';
+import { DEFAULT_SIDE, MAX_SIDE } from './upload/upload-options.ts';
 
 /** Fills the rows of a grid of 2, 3, 4 and 6 columns. */
 const PER_PAGE = 24;
@@ -38,6 +40,7 @@ export async function showGallery(
 /** What the image host shows on the first page, also where the store does not answer. */
 export async function imageHome(
   site: Site,
+  request: Request,
   { service, basePath, needsToken = false }: GalleryOptions,
 ): Promise<HomeSection> {
   let fault: string | null = null;
@@ -50,17 +53,18 @@ export async function imageHome(
   return {
     content: uploadSection(site, {
       basePath,
-      maxUploadBytes,
+      most: { bytes: maxUploadBytes, side: MAX_SIDE, usualSide: DEFAULT_SIDE, views: MOST_VIEWS },
       needsToken,
-      accepted: acceptedWords(heic, 'or'),
+      accepted: acceptedNames(heic),
       formats: FORMATS,
       listing,
-      retentionDays: retentionMs / 86_400_000,
+      retentionMs,
       latest: latest.items.map(tileOf),
       fault,
+      hasCommandKey: /\bMac OS X\b/.test(request.headers.get('user-agent') ?? ''),
     }),
     scripts: ['copy.js', 'upload.js'],
-    summary: 'Upload a picture and get a link to share.',
+    summary: site.words.upload.summary,
   };
 }
 

@@ -185,7 +185,8 @@ export async function startImages({
       .use(imageAdminRoutes({ service, contextOf, basePath, looks: createLookIndex(stores.images, now) }))
       .use(imageReviewRoutes(reviews))
       .use(imageAccessRoutes({ images: stores.images, token: accessToken, now: Date.now })),
-    home: (site) => imageHome(site, { service, basePath, needsToken: config.UPLOAD === 'token' }),
+    home: (site, request) =>
+      imageHome(site, request, { service, basePath, needsToken: config.UPLOAD === 'token' }),
     stats: async () => statsView(await service.summary(), limits, config.ABUSE_CONTACT),
     statsAnswer,
     dependencies: [

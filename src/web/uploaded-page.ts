@@ -2,7 +2,6 @@ import { type Html, html } from './html.ts';
 import { icon } from './icons.ts';
 import type { Site } from './site.ts';
 import { snippet } from './snippet.ts';
-import { counted } from './words.ts';
 
 /** What became of one of several files: its links, or what was wrong. */
 export type UploadedItem =
@@ -11,26 +10,29 @@ export type UploadedItem =
 
 /** The answer to a form that has brought several files, for a browser without scripts. */
 export function uploadedPage(site: Site, items: readonly UploadedItem[]): string {
+  const { upload: words } = site.words;
   const stored = items.filter((item) => 'url' in item).length;
   return site.render({
-    title: 'Uploaded',
+    title: words.uploadedTitle,
     scripts: ['copy.js'],
-    content: html`<h1>${counted(stored, 'picture')} uploaded</h1>
-<p>Keep the delete links if you may want to delete them from somewhere else. They are shown only this once.</p>
+    content: html`<h1>${site.formats.plural(stored, words.picturesUploaded)}</h1>
+<p>${words.keepDeleteLinks}</p>
 ${items.map((item, index) => itemOf(site, item, index))}
-<p class="actions"><a class="button" href="${site.path}/">Upload more</a></p>`,
+<p class="actions"><a class="button" href="${site.path}/">${words.uploadMore}</a></p>`,
   });
 }
 
 function itemOf(site: Site, item: UploadedItem, index: number): Html {
+  const { upload: words } = site.words;
   if ('fault' in item) {
-    return html`<section class="banner bad"><h2>${icon('warning')}${item.filename ?? `File ${index + 1}`}</h2><p>${item.fault}</p></section>
+    const name = item.filename ?? words.fileNumber(site.formats.number(index + 1));
+    return html`<section class="banner bad"><h2>${icon('warning')}${name}</h2><p>${item.fault}</p></section>
 `;
   }
   return html`<section class="banner good"><h2>${icon('check')}<a href="${item.url}">${item.filename}</a></h2>
-${item.inReview && html`<p>The operator looks at it before anybody else can. Until then its links lead nowhere.</p>`}
-${snippet(site, `page-${index}`, 'Page', item.url)}
-${snippet(site, `delete-${index}`, 'Delete link', item.deleteLink)}
+${item.inReview && html`<p>${words.inReview}</p>`}
+${snippet(site, `page-${index}`, words.page, item.url)}
+${snippet(site, `delete-${index}`, words.deleteLink, item.deleteLink)}
 </section>
 `;
 }

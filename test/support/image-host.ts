@@ -121,7 +121,7 @@ export async function startImageHost({
           basePath,
           siteOf: web.siteOf,
         }).use(imagePageRoutes({ service, albums, contextOf: contexts.of, basePath, siteOf: web.siteOf })),
-        home: (site) => imageHome(site, { service, basePath }),
+        home: (site, request) => imageHome(site, request, { service, basePath }),
         stats: async () => statsView(await service.summary(), service.limits),
         statsAnswer,
       },

@@ -5,7 +5,7 @@ import { LANGUAGES, preferredLanguage } from '../../src/web/words/languages.ts';
 import { htmlTemplates, wordsOf } from '../support/templates.ts';
 
 /** Names, which are the same in every language, and what is typed or pressed as it stands there. */
-const NAMES = ['picpool', 'ms'];
+const NAMES = ['picpool', 'ms', 'Ctrl'];
 /** Pages whose words are still to be moved into the catalogue. */
 const TO_BE_MOVED = [
   'docs-operation.ts',
@@ -18,11 +18,9 @@ const TO_BE_MOVED = [
   'proxy-filters.ts',
   'proxy-table.ts',
   'refresh-panel.ts',
-  'upload-form.ts',
-  'uploaded-page.ts',
   'use-it.ts',
 ];
-const SCRIPTS_TO_BE_MOVED = ['docs.js', 'proxies.js', 'upload-card.js', 'upload.js'];
+const SCRIPTS_TO_BE_MOVED = ['docs.js', 'proxies.js'];
 
 const read = (path: string) => Bun.file(path).text();
 const filesOf = (pattern: string) => [...new Glob(pattern).scanSync('src/web')].sort();

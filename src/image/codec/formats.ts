@@ -21,10 +21,15 @@ export function acceptedFormats(heic: boolean): AcceptedFormat[] {
   return heic ? all : all.filter((format) => format !== 'heic');
 }
 
-/** The same for people: `JPEG, PNG and TIFF`. */
-export function acceptedWords(heic: boolean, last: 'and' | 'or' = 'and'): string {
-  const names = acceptedFormats(heic).map((format) => ACCEPTED[format]);
-  return `${names.slice(0, -1).join(', ')} ${last} ${names.at(-1)}`;
+/** The same for people. */
+export function acceptedNames(heic: boolean): string[] {
+  return acceptedFormats(heic).map((format) => ACCEPTED[format]);
+}
+
+/** `JPEG, PNG and TIFF`. */
+export function acceptedWords(heic: boolean): string {
+  const names = acceptedNames(heic);
+  return `${names.slice(0, -1).join(', ')} and ${names.at(-1)}`;
 }
 
 /** What people send that is not accepted, by its first bytes; the first that fits counts. */

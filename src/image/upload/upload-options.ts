@@ -8,8 +8,8 @@ import { MOST_VIEWS } from '../audience.ts';
 import { FORMATS, type UploadOptions, VISIBILITIES } from '../image.ts';
 
 /** Neither WebP nor JPEG can be much larger: 16383 and 65535 pixels. */
-const MAX_SIDE = 16_384;
-const DEFAULT_SIDE = 4096;
+export const MAX_SIDE = 16_384;
+export const DEFAULT_SIDE = 4096;
 
 /** The options of an upload: fields of the multipart form, or query parameters. */
 export const uploadOptions = Type.Object({

@@ -9,13 +9,27 @@ const DONE_MS = 1600;
  */
 export async function copyText(text) {
   if (navigator.clipboard) return navigator.clipboard.writeText(text);
+  const focused = document.activeElement;
   const area = document.createElement('textarea');
   area.value = text;
   document.body.append(area);
   area.select();
   const done = document.execCommand('copy');
   area.remove();
+  if (focused instanceof HTMLElement) focused.focus();
   if (!done) throw new Error('this browser does not let pages copy');
+}
+
+/**
+ * Puts a text that is still to come into the clipboard. Asked for while the visitor presses something, it is allowed for longer
+ * than that in browsers that let a promise stand in.
+ * @param {Promise<string>} text
+ */
+export async function copyLater(text) {
+  if (!navigator.clipboard || typeof ClipboardItem === 'undefined') return copyText(await text);
+  const type = 'text/plain';
+  const blob = text.then((known) => new Blob([known], { type }));
+  return navigator.clipboard.write([new ClipboardItem({ [type]: blob })]);
 }
 
 /**
@@ -24,20 +38,29 @@ export async function copyText(text) {
  * @param {string | Promise<string>} text
  */
 export async function copyBy(button, text) {
+  try {
+    await copyText(await text);
+    showForAWhile(button, say('copied'), true);
+    announce(say('copied'));
+  } catch {
+    showForAWhile(button, say('notCopied'), false);
+    announce(say('copyFailed'));
+  }
+}
+
+/**
+ * @param {HTMLElement} button
+ * @param {string} words in place of its label
+ * @param {boolean} done
+ */
+export function showForAWhile(button, words, done) {
   const label = button.querySelector('span') ?? button;
   const before = button.dataset.label ?? label.textContent ?? '';
   button.dataset.label = before;
-  try {
-    await copyText(await text);
-    label.textContent = say('copied');
-    button.classList.add('done');
-    announce(say('copied'));
-  } catch {
-    label.textContent = say('notCopied');
-    announce(say('copyFailed'));
-  }
+  label.textContent = words;
+  button.classList.toggle('done', done);
   setTimeout(() => {
-    label.textContent = before;
+    label.textContent = button.dataset.label ?? before;
     button.classList.remove('done');
   }, DONE_MS);
 }

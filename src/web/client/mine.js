@@ -2,27 +2,50 @@
 
 /**
  * What this browser has uploaded, and may delete.
- * @typedef {{ id: string, filename: string, url: string, raw_url: string, protected: boolean, delete_token: string }} Mine
+ * @typedef {{ id: string, filename: string, url: string, raw_url: string, protected: boolean, delete_token: string, expires_at?: string | null }} Mine
  */
 
-const KEY = 'picpool:mine';
+export const MINE_KEY = 'picpool:mine';
 const MOST = 200;
 
-/** @returns {Mine[]} newest first */
+/** @returns {Mine[]} newest first, without those whose time is over */
 export function readMine() {
   try {
-    const list = JSON.parse(localStorage.getItem(KEY) ?? '[]');
-    return Array.isArray(list) ? list.filter((one) => typeof one?.id === 'string') : [];
+    const list = JSON.parse(localStorage.getItem(MINE_KEY) ?? '[]');
+    return Array.isArray(list) ? list.filter((one) => typeof one?.id === 'string' && !isOver(one)) : [];
   } catch {
     return [];
   }
 }
 
+/** @param {Mine} one */
+function isOver({ expires_at }) {
+  if (!expires_at || expires_at === 'never') return false;
+  return Date.parse(`${expires_at.replace(' ', 'T')}Z`) <= Date.now();
+}
+
 /** @param {Mine & { max_views?: number | null }} uploaded */
-export function addMine({ id, filename, url, raw_url, protected: isProtected, max_views, delete_token }) {
+export function addMine({
+  id,
+  filename,
+  url,
+  raw_url,
+  protected: isProtected,
+  max_views,
+  delete_token,
+  expires_at,
+}) {
   // What may be shown only so often has no small version either.
   const isHidden = isProtected || (max_views ?? null) !== null;
-  const one = { id, filename, url, raw_url, protected: isHidden, delete_token };
+  const one = {
+    id,
+    filename,
+    url,
+    raw_url,
+    protected: isHidden,
+    delete_token,
+    expires_at: expires_at ?? null,
+  };
   write([one, ...readMine().filter((other) => other.id !== id)].slice(0, MOST));
 }
 
@@ -38,7 +61,7 @@ export function forgetMine() {
 /** @param {Mine[]} list */
 function write(list) {
   try {
-    localStorage.setItem(KEY, JSON.stringify(list));
+    localStorage.setItem(MINE_KEY, JSON.stringify(list));
   } catch {
     // A browser that stores nothing only loses the list.
   }

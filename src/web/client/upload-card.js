@@ -1,97 +1,230 @@
 // @ts-check
-import { make, readableBytes } from './dom.js';
-
-/** Snippets to copy: what the button says, and the field of the answer. */
-const SNIPPETS = [
-  ['Link', 'url'],
-  ['Direct link', 'raw_url'],
-  ['Markdown', 'markdown'],
-  ['HTML', 'html'],
-  ['BBCode', 'bbcode'],
-];
+import { copyBy, showForAWhile } from './copy.js';
+import { announce, language, make, readableBytes, say } from './dom.js';
+import { chosenForm, formMenu, nameOf } from './link-forms.js';
+import { showQrCode } from './qr-code.js';
 
 /**
  * What the server says about a stored picture.
- * @typedef {import('./mine.js').Mine & { width: number, height: number, size: number, format: string, warnings: { message: string }[] } & Record<string, unknown>} Uploaded
+ * @typedef {import('./mine.js').Mine & {
+ *   raw_url: string, markdown: string, html: string, bbcode: string,
+ *   width: number, height: number, size: number, format: string,
+ *   visibility: 'public' | 'unlisted' | 'protected', expires_at: string | null, max_views: number | null,
+ *   review?: true, removed: string[], warnings: { code: string, message: string }[],
+ * }} Uploaded
  */
 
 /**
- * A picture on its way, as the visitor sees it.
- * @typedef {{
- *   element: HTMLElement,
- *   sent(share: number): void,
- *   done(image: Uploaded, onDelete: () => void): void,
- *   failed(words: string, onRetry: (() => void) | null): void,
- * }} Card
+ * What the page says of losses, by their codes.
+ * @type {Record<string, () => string>}
  */
+const WARNINGS = {
+  frames_dropped: () => say('framesDropped'),
+  gain_map_dropped: () => say('gainMapDropped'),
+  truncated: () => say('truncated'),
+  metadata_dropped: () => say('metadataDropped'),
+};
+
+const SEEN_BY = {
+  public: () => say('seenByAll'),
+  unlisted: () => say('seenByLink'),
+  protected: () => say('seenByPassword'),
+};
+
+/** A file that became this much smaller is worth a word. */
+const SMALLER = 0.95;
+
+/** A picture on its way, as the visitor sees it. */
+export class UploadCard {
+  /** @type {Uploaded | null} */
+  image = null;
+
+  /**
+   * @param {File} file
+   * @param {() => void} onCancel
+   */
+  constructor(file, onCancel) {
+    this.file = file;
+    const picture = make('img', { src: URL.createObjectURL(file), alt: '' });
+    // Browsers show less than the server takes.
+    picture.addEventListener('error', () => picture.remove());
+    this.thumb = make('span', { class: 'thumb' }, picture);
+    this.name = make('span', { class: 'upload-name' }, file.name);
+    this.facts = make('p', { class: 'small muted' }, say('waiting', { size: readableBytes(file.size) }));
+    this.progress = make('progress', {
+      max: '1',
+      value: '0',
+      'aria-label': say('sending', { name: file.name }),
+    });
+    this.actions = make('div', { class: 'chips' }, button(say('cancel'), 'quiet small', onCancel));
+    const body = make('div', { class: 'upload-body' }, this.name, this.facts, this.progress, this.actions);
+    this.element = make('li', { class: 'upload-card' }, this.thumb, body);
+  }
+
+  /** @param {number} share */
+  sent(share) {
+    if (share < 1) {
+      this.progress.value = share;
+      const percent = new Intl.NumberFormat(language, { style: 'percent' }).format(share);
+      this.facts.textContent = say('sent', { percent, size: readableBytes(this.file.size) });
+    } else {
+      this.progress.removeAttribute('value');
+      this.facts.textContent = say('converting');
+    }
+  }
+
+  /** The connection is gone, and will be tried again by itself. */
+  lost() {
+    this.progress.removeAttribute('value');
+    this.facts.textContent = say('reconnecting');
+  }
+
+  /**
+   * @param {Uploaded} image
+   * @param {() => void} onDelete
+   */
+  done(image, onDelete) {
+    this.image = image;
+    const link = make('a', { class: 'upload-name', href: image.url }, image.filename);
+    this.name.replaceWith(link);
+    this.name = link;
+    this.facts.textContent = factsOf(image, this.file.size);
+    const lines = [audienceOf(image), ...(image.review ? [say('inReview')] : [])];
+    this.progress.replaceWith(
+      ...lines.map((line) => make('p', { class: 'small seen-by' }, line)),
+      ...image.warnings.map((warning) => make('p', { class: 'small warned' }, wordsFor(warning))),
+    );
+    this.copy = make(
+      'button',
+      { type: 'button', class: 'copy-link', click: () => void this.copyLink() },
+      make('span', {}),
+    );
+    this.shared = make('p', { class: 'share-text' });
+    this.actions.before(this.shared);
+    this.actions.replaceChildren(
+      this.copy,
+      formMenu(say('copyAs')),
+      button(say('qrCode'), 'quiet small extra', () => showQrCode(image)),
+      button(say('delete'), 'quiet danger small', onDelete, say('deleteOf', { name: image.filename })),
+    );
+    this.showForm();
+  }
+
+  /** Shows the link in the form that is chosen. */
+  showForm() {
+    if (!this.image || !this.copy) return;
+    const form = chosenForm();
+    const text = this.image[form];
+    const isLink = form === 'url' || form === 'raw_url';
+    this.shared?.replaceChildren(isLink ? make('a', { href: text }, text) : make('code', {}, text));
+    const label = say('copyWhat', { what: nameOf(form) });
+    const span = /** @type {HTMLElement} */ (this.copy.firstElementChild);
+    span.textContent = label;
+    this.copy.dataset.label = label;
+    this.copy.setAttribute(
+      'aria-label',
+      say('copyWhatOf', { what: nameOf(form), name: this.image.filename }),
+    );
+  }
+
+  async copyLink() {
+    if (this.image && this.copy) await copyBy(this.copy, this.image[chosenForm()]);
+  }
+
+  /** The link was copied by itself. */
+  copied() {
+    if (this.copy) showForAWhile(this.copy, say('copied'), true);
+    announce(say('copiedByItself'));
+    this.shared?.after(make('p', { class: 'small good' }, say('copiedByItself')));
+  }
+
+  /**
+   * What was asked of a stored picture could not be done.
+   * @param {string} words
+   */
+  complain(words) {
+    this.element.querySelector('.fault')?.remove();
+    this.actions.after(make('p', { class: 'fault', role: 'alert' }, words));
+  }
+
+  /**
+   * @param {string} words
+   * @param {(() => void) | null} onRetry
+   * @param {() => void} onDismiss
+   */
+  failed(words, onRetry, onDismiss) {
+    this.progress.remove();
+    this.facts.textContent = readableBytes(this.file.size);
+    this.element.classList.add('failed');
+    this.actions.before(make('p', { class: 'fault' }, words));
+    this.actions.replaceChildren(
+      ...(onRetry ? [button(say('tryAgain'), 'small', onRetry)] : []),
+      button(say('dismiss'), 'quiet small', onDismiss),
+    );
+  }
+}
 
 /**
- * @param {File} file
- * @param {() => void} onCancel
- * @returns {Card}
+ * @param {string} label
+ * @param {string} style
+ * @param {() => void} click
+ * @param {string} [spoken]
  */
-export function createCard(file, onCancel) {
-  const preview = URL.createObjectURL(file);
-  const picture = make('img', { src: preview, alt: '' });
-  picture.addEventListener('error', () => picture.remove());
-  const progress = make('progress', { max: '1', value: '0', 'aria-label': `Sending ${file.name}` });
-  const state = make('span', { class: 'small muted' }, `${readableBytes(file.size)}, waiting`);
-  const actions = make(
-    'div',
-    { class: 'chips' },
-    make('button', { type: 'button', class: 'quiet small', click: onCancel }, 'Cancel'),
+function button(label, style, click, spoken) {
+  return make(
+    'button',
+    { type: 'button', class: style, click, ...(spoken !== undefined && { 'aria-label': spoken }) },
+    label,
   );
-  const body = make(
-    'div',
-    { class: 'upload-body' },
-    make('p', { class: 'upload-head' }, make('span', { class: 'upload-name' }, file.name), state),
-    progress,
-    actions,
-  );
-  const element = make('li', { class: 'upload-card' }, make('span', { class: 'thumb' }, picture), body);
+}
 
-  return {
-    element,
-    sent(share) {
-      if (share < 1) {
-        progress.value = share;
-        state.textContent = `${Math.round(share * 100)} % of ${readableBytes(file.size)}`;
-      } else {
-        progress.removeAttribute('value');
-        state.textContent = 'Sent; the server converts it';
-      }
-    },
-    done(image, onDelete) {
-      progress.remove();
-      state.textContent = `${image.width} × ${image.height}, ${image.format}, ${readableBytes(image.size)}`;
-      actions.before(...image.warnings.map(({ message }) => make('p', { class: 'small warned' }, message)));
-      actions.replaceChildren(
-        ...SNIPPETS.map(([label = '', field = '']) =>
-          make(
-            'button',
-            {
-              type: 'button',
-              class: 'copy',
-              'data-copy': String(image[field]),
-              'aria-label': `Copy ${label} of ${image.filename}`,
-            },
-            make('span', {}, label),
-          ),
-        ),
-        make('a', { class: 'button quiet small', href: image.url }, 'Open'),
-        make('button', { type: 'button', class: 'quiet danger small', click: onDelete }, 'Delete'),
-      );
-    },
-    failed(words, onRetry) {
-      progress.remove();
-      state.textContent = readableBytes(file.size);
-      const retry =
-        onRetry && make('button', { type: 'button', class: 'quiet small', click: onRetry }, 'Try again');
-      actions.replaceChildren(
-        make('p', { class: 'fault' }, words),
-        ...(retry ? [retry] : []),
-        make('button', { type: 'button', class: 'quiet small', click: () => element.remove() }, 'Dismiss'),
-      );
-    },
-  };
+/**
+ * `3.8 MB to 210 KB, location removed · 1600 × 1200 · WebP`
+ * @param {Uploaded} image
+ * @param {number} before its size as it was sent
+ */
+function factsOf({ size, removed, width, height, format }, before) {
+  const sizes = { before: readableBytes(before), after: readableBytes(size) };
+  const parts = [size < before * SMALLER ? say('becameSmaller', sizes) : sizes.after];
+  if (removed.includes('location')) parts.push(say('locationRemoved'));
+  else if (removed.includes('metadata')) parts.push(say('metadataRemoved'));
+  return [parts.join(say('comma')), `${width}\u00a0×\u00a0${height}`, FORMAT_NAMES[format] ?? format].join(
+    ' · ',
+  );
+}
+
+/** @type {Record<string, string>} */
+const FORMAT_NAMES = { webp: 'WebP', jpeg: 'JPEG', png: 'PNG', avif: 'AVIF', gif: 'GIF' };
+
+/** @param {Uploaded} image */
+function audienceOf({ visibility, expires_at, max_views }) {
+  const parts = [SEEN_BY[visibility]()];
+  if (max_views !== null) parts.push(say('viewsLimited', { count: max_views }));
+  if (expires_at !== null && expires_at !== 'never') {
+    parts.push(say('expires', { when: fromNow(Date.parse(`${expires_at.replace(' ', 'T')}Z`)) }));
+  }
+  return parts.join(' · ');
+}
+
+const UNITS = /** @type {const} */ ([
+  ['year', 365 * 86_400_000],
+  ['day', 86_400_000],
+  ['hour', 3_600_000],
+  ['minute', 60_000],
+]);
+
+/**
+ * `in 30 days`
+ * @param {number} time
+ */
+function fromNow(time) {
+  // The server's clock and the way back take a little of it.
+  const ms = time - Date.now() + 30_000;
+  const [unit, length] = UNITS.find((one) => ms >= one[1]) ?? UNITS[3];
+  return new Intl.RelativeTimeFormat(language).format(Math.max(1, Math.floor(ms / length)), unit);
+}
+
+/** @param {{ code: string, message: string }} warning */
+function wordsFor({ code, message }) {
+  return WARNINGS[code]?.() ?? message;
 }

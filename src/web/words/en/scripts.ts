@@ -1,4 +1,5 @@
 import type { Plural } from '../formats.ts';
+import { uploadScripts } from './upload-scripts.ts';
 
 /**
  * What scripts of pages say, by the file that a page loads; `every` is there on each page. A name in braces stands for what a
@@ -29,4 +30,5 @@ export const scripts = {
     picture: 'The picture in the response',
     cut: '… {size} in all',
   },
+  'upload.js': uploadScripts,
 };

@@ -1,4 +1,5 @@
 import type { Words } from '../en.ts';
+import { uploadScripts } from './upload-scripts.ts';
 
 export const scripts: Words['scripts'] = {
   every: {
@@ -25,4 +26,5 @@ export const scripts: Words['scripts'] = {
     picture: '响应中的图片',
     cut: '… 共 {size}',
   },
+  'upload.js': uploadScripts,
 };

@@ -1,0 +1,100 @@
+// @ts-check
+import { faultIn, readableBytes, readableNumber, say } from './dom.js';
+
+/** Statuses after which the same may work later; 0: the connection was lost. */
+const PASSING = [0, 408, 429, 500, 502, 503, 504, 507];
+
+/**
+ * What the page says of errors, by the code of the server.
+ * @type {Record<string, (form: HTMLFormElement) => string>}
+ */
+const WORDS = {
+  not_an_image: (form) => say('notAPicture', { accepted: form.dataset.accepted ?? '' }),
+  undecodable_image: () => say('damagedPicture'),
+  image_limit: () => say('tooManyPixels'),
+  conversion_timeout: () => say('tookTooLong'),
+  rate_limited: () => say('tooManyUploads'),
+  busy: () => say('serverBusy'),
+  unavailable: () => say('serverBusy'),
+  storage_full: () => say('storageFull'),
+  unauthorized: () => say('tokenRefused'),
+};
+/** Fields of the form that the server judges. */
+const FIELDS = /** @type {const} */ (['max_width', 'max_height', 'max_views', 'expires_in', 'password']);
+
+/**
+ * Why a file is not sent at all, or `null`.
+ * @param {File} file
+ * @param {HTMLFormElement} form
+ */
+export function faultOfFile(file, form) {
+  if (file.size === 0) return say('emptyFile');
+  const most = Number(form.dataset.maxBytes);
+  if (file.size <= most) return null;
+  return say('tooLarge', { size: readableBytes(file.size), most: readableBytes(most) });
+}
+
+/**
+ * The fields of the form that cannot be right, each with the words for it.
+ * @param {HTMLFormElement} form
+ * @returns {[field: HTMLInputElement, words: string][]}
+ */
+export function faultsOfForm(form) {
+  const faulty = [...form.querySelectorAll('input')].filter(
+    (input) => input.type !== 'file' && !input.validity.valid,
+  );
+  const faults = faulty.map((input) => /** @type {[HTMLInputElement, string]} */ ([input, ruleOf(input)]));
+  const [visibility, password] = ['visibility', 'password'].map((name) => form.elements.namedItem(name));
+  const isProtected = visibility instanceof HTMLSelectElement && visibility.value === 'protected';
+  if (isProtected && password instanceof HTMLInputElement && password.value === '') {
+    faults.push([password, say('passwordMissing')]);
+  }
+  return faults;
+}
+
+/**
+ * What the server has against an upload, in the words and with the labels of the page.
+ * @param {number} status
+ * @param {any} body
+ * @param {HTMLFormElement} form
+ * @returns {{ words: string, mayWorkLater: boolean }}
+ */
+export function faultOfAnswer(status, body, form) {
+  const mayWorkLater = PASSING.includes(status);
+  return { words: wordsFor(status, body, form), mayWorkLater };
+}
+
+/**
+ * @param {number} status
+ * @param {any} body
+ * @param {HTMLFormElement} form
+ */
+function wordsFor(status, body, form) {
+  if (status === 0) return say('connectionLost');
+  if (status === 413) return say('tooLargeForServer', { most: readableBytes(Number(form.dataset.maxBytes)) });
+  const known = WORDS[body?.code];
+  if (known) return known(form);
+  const details = Array.isArray(body?.details) ? body.details : [];
+  const told = details.map((/** @type {{ field: string, message: string }} */ { field, message }) => {
+    const input = form.elements.namedItem(field);
+    if (!(input instanceof HTMLInputElement || input instanceof HTMLSelectElement)) return message;
+    return FIELDS.some((known) => known === field) ? ruleOf(input) : `${labelOf(input)}: ${message}`;
+  });
+  return told.length > 0 ? told.join(' ') : faultIn(status, body);
+}
+
+/** @param {HTMLInputElement | HTMLSelectElement} input */
+function labelOf(input) {
+  return input.labels?.[0]?.textContent?.trim() ?? input.name;
+}
+
+/**
+ * What would be right in a field, by its own bounds.
+ * @param {HTMLInputElement | HTMLSelectElement} input
+ */
+function ruleOf(input) {
+  const label = labelOf(input);
+  const { max } = input instanceof HTMLInputElement ? input : { max: '' };
+  if (max !== '') return say('wholeNumber', { label, most: readableNumber(Number(max)) });
+  return input.name === 'password' ? say('passwordTooLong', { label }) : say('notAllowed', { label });
+}

@@ -1,0 +1,273 @@
+// @ts-check
+import { copyBy, copyLater } from './copy.js';
+import { announce, byId, say } from './dom.js';
+import { faultOfFile } from './faults.js';
+import { chosenForm, formMenu } from './link-forms.js';
+import { addMine, MINE_KEY } from './mine.js';
+import { checkMine, showMine } from './mine-list.js';
+import { checkPicture, deletePicture, GONE, takeOut } from './removal.js';
+import { bodyOf, sendFile } from './sending.js';
+import { UploadCard } from './upload-card.js';
+
+/** At once; the server has few cores. */
+const MOST_AT_ONCE = 2;
+/** More cards than that are shown as lines. */
+const MOST_LARGE = 3;
+
+/**
+ * A file on its way, or what became of it.
+ * @typedef {{
+ *   card: UploadCard,
+ *   state: 'waiting' | 'sending' | 'done' | 'failed',
+ *   start(): void,
+ *   stop(): void,
+ *   retry: (() => void) | null,
+ *   settle(link: string | null): void,
+ * }} Upload
+ */
+
+const stage = byId('uploader', HTMLElement);
+const section = byId('uploads', HTMLElement);
+const title = byId('uploads-title', HTMLElement);
+const cards = byId('cards', HTMLUListElement);
+const together = byId('uploads-actions', HTMLElement);
+const file = byId('file', HTMLInputElement);
+
+/** As they are shown.
+ * @type {Upload[]} */
+let uploads = [];
+/** @param {Upload['state']} state */
+const inState = (state) => uploads.filter((one) => one.state === state);
+
+/**
+ * Sends files with the form as it is now, and shows what becomes of them.
+ * @param {HTMLFormElement} form
+ * @param {readonly File[]} files
+ * @param {boolean} pasted
+ */
+export function addFiles(form, files, pasted) {
+  const added = files.map((one) => uploadOf(form, one));
+  uploads = [...uploads, ...added];
+  withoutJump(() => {
+    cards.append(...added.map(({ card }) => card.element));
+    show();
+  });
+  const [only, ...others] = added;
+  only?.card.element.scrollIntoView({ block: 'nearest' });
+  if (pasted && only && others.length === 0) copyWhenDone(only);
+  startNext();
+}
+
+/**
+ * @param {HTMLFormElement} form
+ * @param {File} file
+ * @returns {Upload}
+ */
+function uploadOf(form, file) {
+  const body = bodyOf(form, file);
+  const card = new UploadCard(file, () => cancel(upload));
+  /** @type {Upload} */
+  const upload = {
+    card,
+    state: 'waiting',
+    stop() {},
+    retry: null,
+    settle() {},
+    start() {
+      const fault = faultOfFile(file, form);
+      if (fault !== null) return failed(fault, false);
+      upload.state = 'sending';
+      upload.stop = sendFile(form, body, { ...progress, done, failed });
+    },
+  };
+  const progress = {
+    /** @param {number} share */
+    sent: (share) => card.sent(share),
+    lost: () => card.lost(),
+  };
+
+  /** @param {import('./upload-card.js').Uploaded} image */
+  function done(image) {
+    upload.state = 'done';
+    const takesFocus = uploads.length === 1 && mayTakeFocus(card.element);
+    card.done(image, () => void remove(upload, image));
+    addMine(image);
+    settled(upload, say('online', { name: image.filename }));
+    if (takesFocus) card.copy?.focus();
+    upload.settle(image[chosenForm()]);
+  }
+
+  /**
+   * @param {string} words
+   * @param {boolean} mayWorkLater
+   */
+  function failed(words, mayWorkLater) {
+    upload.state = 'failed';
+    upload.retry = mayWorkLater ? () => replace(upload, uploadOf(form, file)) : null;
+    card.failed(words, upload.retry, () => drop(upload));
+    settled(upload, say('notUploadedWhy', { name: file.name, why: words }));
+    upload.settle(null);
+  }
+  return upload;
+}
+
+function startNext() {
+  while (inState('sending').length < MOST_AT_ONCE) {
+    const [next] = inState('waiting');
+    if (!next) break;
+    next.start();
+  }
+  show();
+}
+
+/**
+ * Says what became of a file: each by itself where they are few, else all together.
+ * @param {Upload} upload
+ * @param {string} words
+ */
+function settled(upload, words) {
+  startNext();
+  const isOver = inState('waiting').length + inState('sending').length === 0;
+  if (uploads.length <= MOST_LARGE || upload.state === 'failed') announce(words);
+  else if (isOver) announce(title.textContent ?? '');
+}
+
+/** @param {Upload} upload */
+function cancel(upload) {
+  upload.stop();
+  upload.settle(null);
+  announce(say('cancelled', { name: upload.card.file.name }));
+  drop(upload);
+}
+
+/** @param {Upload} upload */
+function drop(upload) {
+  uploads = uploads.filter((one) => one !== upload);
+  takeOut(upload.card.element, uploads.length === 0 ? file : title);
+  startNext();
+  if (uploads.length === 0 && document.activeElement === document.body) file.focus();
+}
+
+/**
+ * @param {Upload} upload
+ * @param {Upload} again
+ */
+function replace(upload, again) {
+  uploads = uploads.map((one) => (one === upload ? again : one));
+  upload.card.element.replaceWith(again.card.element);
+  startNext();
+  again.card.element.querySelector('button')?.focus();
+}
+
+/**
+ * @param {Upload} upload
+ * @param {import('./upload-card.js').Uploaded} image
+ */
+async function remove(upload, image) {
+  const fault = await deletePicture(image);
+  if (fault !== null) upload.card.complain(fault);
+}
+
+document.addEventListener(GONE, (event) => {
+  const { detail: id } = /** @type {CustomEvent<string>} */ (event);
+  for (const upload of uploads) if (upload.card.image?.id === id) drop(upload);
+});
+
+/** Whether nobody is at work elsewhere on the page.
+ * @param {HTMLElement} element */
+function mayTakeFocus(element) {
+  const { activeElement } = document;
+  return activeElement === document.body || activeElement === file || element.contains(activeElement);
+}
+
+/** @param {Upload} upload */
+function copyWhenDone(upload) {
+  /** @type {Promise<string>} */
+  const link = new Promise((resolve, reject) => {
+    upload.settle = (text) => (text === null ? reject(new Error('there is no link')) : resolve(text));
+  });
+  // What the browser does not allow is done by the button.
+  copyLater(link).then(
+    () => upload.card.copied(),
+    () => {},
+  );
+}
+
+/** Shows the state of all. */
+function show() {
+  const total = uploads.length;
+  const done = inState('done').length;
+  const busy = inState('waiting').length + inState('sending').length;
+  stage.classList.toggle('has-uploads', total > 0);
+  section.hidden = total === 0;
+  cards.classList.toggle('compact', total > MOST_LARGE);
+  title.textContent = titleOf(total, done, busy);
+  together.hidden = total < 2;
+  byId('copy-all', HTMLButtonElement).hidden = done < 2;
+  byId('retry-all', HTMLButtonElement).hidden = uploads.filter(({ retry }) => retry).length < 2;
+  if (busy > 0) addEventListener('beforeunload', askBeforeLeaving);
+  else removeEventListener('beforeunload', askBeforeLeaving);
+}
+
+/**
+ * @param {number} total
+ * @param {number} done
+ * @param {number} busy
+ */
+function titleOf(total, done, busy) {
+  if (busy > 0) return total === 1 ? say('uploading') : say('uploadingMany', { done, total });
+  if (done === total) return say('uploaded', { count: total });
+  return say('uploadedSome', { done, total });
+}
+
+/** @param {BeforeUnloadEvent} event */
+function askBeforeLeaving(event) {
+  event.preventDefault();
+}
+
+/**
+ * Changes the page and lets what is below appear anew in its place, so that nothing jumps under anybody's finger.
+ * @param {() => void} change
+ */
+function withoutJump(change) {
+  const moved = [...stage.children, ...document.querySelectorAll('#uploader ~ *, main ~ footer')].filter(
+    (element) => element !== section && element instanceof HTMLElement && !element.hidden,
+  );
+  for (const element of moved) element.classList.add('moving');
+  change();
+  requestAnimationFrame(() =>
+    requestAnimationFrame(() => {
+      for (const element of moved) element.classList.remove('moving');
+    }),
+  );
+}
+
+together.prepend(formMenu(say('copyAs')));
+document.addEventListener('formchange', () => {
+  for (const { card } of uploads) card.showForm();
+});
+byId('copy-all', HTMLButtonElement).addEventListener('click', ({ currentTarget }) => {
+  const images = inState('done').flatMap(({ card }) => card.image ?? []);
+  const text = images.map((image) => image[chosenForm()]).join('\n');
+  void copyBy(/** @type {HTMLElement} */ (currentTarget), text);
+});
+byId('retry-all', HTMLButtonElement).addEventListener('click', () => {
+  for (const { retry } of inState('failed')) retry?.();
+});
+
+/** What this browser has uploaded before. */
+function showOthers() {
+  showMine(uploads.flatMap(({ card }) => card.image?.id ?? []));
+}
+
+/** What another page may have deleted. */
+function checkAll() {
+  showOthers();
+  void checkMine();
+  for (const { card } of uploads) if (card.image) void checkPicture(card.image);
+}
+addEventListener('pageshow', ({ persisted }) => persisted && checkAll());
+addEventListener('storage', ({ key }) => key === MINE_KEY && checkAll());
+showOthers();
+void checkMine();
+document.documentElement.classList.add('knows-mine');

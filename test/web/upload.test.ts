@@ -1,0 +1,560 @@
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import type { CDPSession, Page } from 'playwright-core';
+import { startBrowser, type TestBrowser } from '../support/browser.ts';
+import { animation, photo, privatePhoto, quarters } from '../support/images.ts';
+import { json } from '../support/json.ts';
+import { type Relay, startRelay } from '../support/relay.ts';
+import { type ServerProcess, startServer } from '../support/server-process.ts';
+import { checkLooks, createVisitor } from './visitor.ts';
+
+const SETTINGS = { RATE_LIMITS: 'off', IMAGE_MAX_UPLOAD: '2MiB' };
+const CLIPBOARD = { permissions: ['clipboard-read', 'clipboard-write'] };
+const PHONE = { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true };
+/** What Chromium writes about answers and connections that a test spoils on purpose. */
+const SPOILT = /status of 4\d\d|net::ERR_/;
+
+let server: ServerProcess;
+let browser: TestBrowser;
+let relay: Relay;
+let picture: Buffer;
+let large: Buffer;
+const visit = createVisitor(
+  () => browser,
+  () => server.url,
+);
+/** By way of a link that can be cut. */
+const visitFar = createVisitor(
+  () => browser,
+  () => `http://127.0.0.1:${relay.port}`,
+);
+
+beforeAll(async () => {
+  [picture, large] = await Promise.all([quarters(900, 600).png().toBuffer(), photo(1400, 1100)]);
+  [server, browser] = await Promise.all([startServer('bun', SETTINGS), startBrowser()]);
+  relay = await startRelay(Number(new URL(server.url).port));
+}, 60_000);
+
+afterAll(async () => {
+  await browser?.close();
+  await relay?.stop();
+  expect(await server?.stop()).toBe(0);
+});
+
+const file = (name: string, buffer = picture) => ({ name, mimeType: 'image/png', buffer });
+const choose = (page: Page, ...files: ReturnType<typeof file>[]) => page.setInputFiles('#file', files);
+const cardOf = (page: Page, name: string) => page.locator('.upload-card').filter({ hasText: name });
+const copyButton = (page: Page, name: string) => cardOf(page, name).locator('.copy-link');
+const clipboard = (page: Page) => page.evaluate(() => navigator.clipboard.readText());
+const focused = (page: Page) =>
+  page.evaluate(() => document.activeElement?.getAttribute('aria-label') ?? document.activeElement?.id);
+const status = async (path: string) => (await fetch(server.url + path)).status;
+
+async function found(name: string): Promise<number> {
+  const answer = await fetch(`${server.url}/api/search?q=${encodeURIComponent(name)}`);
+  return (await json<{ total: number }>(answer)).total;
+}
+
+/** Hands a picture to the page as a drop or a paste of the system would. */
+async function hand(page: Page, event: 'drop' | 'paste', name: string): Promise<void> {
+  await page.evaluate(
+    ({ base64, event, name }) => {
+      const bytes = Uint8Array.from(atob(base64), (letter) => letter.charCodeAt(0));
+      const data = new DataTransfer();
+      data.items.add(new File([bytes], name, { type: 'image/png' }));
+      const init = { bubbles: true, cancelable: true };
+      const target = document.querySelector('.dropzone');
+      if (event === 'paste')
+        target?.dispatchEvent(new ClipboardEvent('paste', { ...init, clipboardData: data }));
+      else target?.dispatchEvent(new DragEvent('drop', { ...init, dataTransfer: data }));
+    },
+    { base64: picture.toString('base64'), event, name },
+  );
+}
+
+/** So slow that a test can do something while a picture is on its way. */
+async function slowDown(page: Page): Promise<(offline: boolean) => Promise<void>> {
+  const session: CDPSession = await page.context().newCDPSession(page);
+  const emulate = (offline: boolean, uploadThroughput: number) =>
+    session
+      .send('Network.emulateNetworkConditions', {
+        offline,
+        latency: 0,
+        downloadThroughput: -1,
+        uploadThroughput,
+      })
+      .then(() => {});
+  await emulate(false, 60_000);
+  return (offline) => emulate(offline, -1);
+}
+
+const isUnderWay = (page: Page) =>
+  page.waitForFunction(() => {
+    const { value = 0 } = document.querySelector('progress') ?? {};
+    return value > 0 && value < 1;
+  });
+
+describe('a picture that is chosen', () => {
+  test('is shown with its link in full, which one button copies', async () => {
+    await visit(
+      '/',
+      async (page) => {
+        await choose(page, file('one.png'));
+        await page.getByRole('heading', { name: 'Your picture is online' }).waitFor();
+        const card = cardOf(page, 'one.png');
+        expect(await card.locator('img').evaluate((img: HTMLImageElement) => img.naturalWidth)).toBe(900);
+        const link = (await card.locator('.share-text').textContent()) ?? '';
+        expect(link).toMatch(new RegExp(`^${server.url}/i/\\w{12}$`));
+        await copyButton(page, 'one.png').click();
+        await card.getByText('Copied').waitFor();
+        expect(await clipboard(page)).toBe(link);
+      },
+      CLIPBOARD,
+    );
+  });
+
+  test('is copied in the form that was chosen last', async () => {
+    await visit(
+      '/',
+      async (page) => {
+        await choose(page, file('form.png'));
+        await cardOf(page, 'form.png').getByLabel('What to copy').selectOption('Markdown');
+        await cardOf(page, 'form.png').getByText('Copy Markdown').click();
+        expect(await clipboard(page)).toMatch(/^!\[form\.png\]\(http.*\/i\/\w{12}\.webp\)$/);
+        await page.reload();
+        await choose(page, file('again.png'));
+        await cardOf(page, 'again.png').getByText('Copy Markdown').waitFor();
+      },
+      CLIPBOARD,
+    );
+  });
+
+  test('tells how much smaller it became, what was taken out, and who sees it until when', async () => {
+    await visit('/', async (page) => {
+      await page.getByLabel('Who can see it').selectOption('unlisted');
+      await page.getByLabel('Expires after').selectOption('1h');
+      await page.getByLabel('Views').fill('3');
+      await choose(page, file('where.jpg', await privatePhoto('jpeg', 1, [1600, 900])));
+      const card = cardOf(page, 'where.jpg');
+      await card.getByText(/^\d+ KB to [\d.]+ KB, location removed · 1600/).waitFor();
+      await card.getByText('Anyone with the link · 3 views · expires in 1 hour').waitFor();
+    });
+  });
+
+  test('tells what it has lost', async () => {
+    await visit('/', async (page) => {
+      await page.getByText('More options').click();
+      await page.getByLabel('Format').selectOption('jpeg');
+      await choose(page, file('moving.gif', await animation('gif')));
+      await cardOf(page, 'moving.gif')
+        .getByText(/only its first picture was kept/)
+        .waitFor();
+    });
+  });
+
+  test('has a QR code, and the focus comes back from it', async () => {
+    await visit('/', async (page) => {
+      await choose(page, file('code.png'));
+      await cardOf(page, 'code.png').getByRole('button', { name: 'QR code' }).click();
+      const code = page.getByRole('dialog').getByRole('img');
+      await code.evaluate((img: HTMLImageElement) => img.decode());
+      await page.keyboard.press('Escape');
+      await page.getByRole('dialog').waitFor({ state: 'detached' });
+      expect(await page.evaluate(() => document.activeElement?.textContent)).toBe('QR code');
+    });
+  });
+
+  test.each(['drop', 'paste'] as const)('may come by a %s', async (event) => {
+    await visit('/', async (page) => {
+      await hand(page, event, `by-${event}.png`);
+      await cardOf(page, `by-${event}.png`)
+        .getByRole('link', { name: `by-${event}.png` })
+        .click();
+      await page.getByRole('heading', { name: `by-${event}.png` }).waitFor();
+    });
+  });
+
+  test('is copied by itself after a paste, and that is said', async () => {
+    await visit(
+      '/',
+      async (page) => {
+        await page.mouse.click(5, 5);
+        await hand(page, 'paste', 'pasted.png');
+        await cardOf(page, 'pasted.png').getByText('The link is in your clipboard.').waitFor();
+        expect(await clipboard(page)).toBe(
+          (await cardOf(page, 'pasted.png').locator('.share-text').textContent()) ?? '',
+        );
+      },
+      CLIPBOARD,
+    );
+  });
+
+  test('is a shared link with two taps on a phone, and nothing has jumped', async () => {
+    await visit(
+      '/',
+      async (page) => {
+        await page.evaluate(() => {
+          new PerformanceObserver((list) => {
+            for (const entry of list.getEntries()) {
+              const { value } = entry as PerformanceEntry & { value: number };
+              document.body.dataset.shift = String(Number(document.body.dataset.shift ?? 0) + value);
+            }
+          }).observe({ type: 'layout-shift', buffered: true });
+        });
+        expect(await page.getByText('paste with').isVisible()).toBe(false);
+        const chooser = page.waitForEvent('filechooser');
+        await page.getByText('Choose pictures').tap();
+        await (await chooser).setFiles(file('tap.png'));
+        await page.getByRole('heading', { name: 'Your picture is online' }).waitFor();
+        expect(
+          await copyButton(page, 'tap.png').evaluate(
+            (one) => one.getBoundingClientRect().bottom <= window.innerHeight,
+          ),
+        ).toBe(true);
+        await copyButton(page, 'tap.png').tap();
+        await cardOf(page, 'tap.png').getByText('Copied').waitFor();
+        expect(await clipboard(page)).toContain('/i/');
+        expect(Number(await page.evaluate(() => document.body.dataset.shift ?? 0))).toBeLessThan(0.02);
+      },
+      { ...CLIPBOARD, ...PHONE },
+    );
+  });
+
+  test('needs nothing but the keyboard', async () => {
+    await visit(
+      '/',
+      async (page) => {
+        // Asked for early: the browser takes a moment to hand its choosers over.
+        const chooser = page.waitForEvent('filechooser');
+        await page.keyboard.press('Tab');
+        expect(await page.evaluate(() => document.activeElement?.textContent)).toBe('Skip to content');
+        await page.keyboard.press('Enter');
+        await page.keyboard.press('Tab');
+        expect(await focused(page)).toBe('file');
+        const outline = await page
+          .locator('.dropzone')
+          .evaluate((zone) => getComputedStyle(zone).outlineStyle);
+        expect(outline).toBe('solid');
+        await page.keyboard.press('Space');
+        await (await chooser).setFiles(file('keys.png'));
+        await page.waitForFunction(() => document.activeElement?.classList.contains('copy-link'));
+        await page.keyboard.press('Enter');
+        await cardOf(page, 'keys.png').getByText('Copied').waitFor();
+        page.on('dialog', (dialog) => void dialog.accept());
+        for (let stop = 0; stop < 3; stop++) await page.keyboard.press('Tab');
+        expect(await focused(page)).toBe('Delete keys.png');
+        await page.keyboard.press('Enter');
+        await page.getByRole('heading', { name: 'Drop a picture' }).waitFor();
+        await page.waitForFunction(() => document.activeElement?.id === 'file');
+      },
+      CLIPBOARD,
+    );
+  });
+});
+
+describe('many pictures', () => {
+  test('are one list, copied all at once, with one failure among them', async () => {
+    await visit(
+      '/',
+      async (page) => {
+        const names = ['a.png', 'b.png', 'c.png', 'd.png'];
+        await choose(page, ...names.map((name) => file(name)), file('letter.png', Buffer.from('Dear all,')));
+        await page.getByRole('heading', { name: '4 of 5 uploaded' }).waitFor();
+        await cardOf(page, 'letter.png')
+          .getByText(/not a picture in a supported format: JPEG/)
+          .waitFor();
+        await page.locator('#uploads-actions').getByLabel('What to copy').selectOption('BBCode');
+        await page.getByRole('button', { name: 'Copy all' }).click();
+        await page.getByRole('button', { name: 'Copied' }).waitFor();
+        const lines = (await clipboard(page)).split('\n');
+        expect(lines).toHaveLength(4);
+        for (const line of lines) expect(line).toMatch(/^\[img\].*\/i\/\w{12}\.webp\[\/img\]$/);
+        const heights = await page
+          .locator('.upload-card')
+          .evaluateAll((cards) => cards.map((card) => card.clientHeight));
+        expect(Math.max(...heights)).toBeLessThan(120);
+      },
+      { ...CLIPBOARD, expected: SPOILT },
+    );
+  });
+
+  test('are sent with the form as it was when they were chosen', async () => {
+    await visit('/', async (page) => {
+      const reset = await slowDown(page);
+      await page.getByLabel('Who can see it').selectOption('unlisted');
+      await choose(page, ...['u1', 'u2', 'u3'].map((name) => file(`${name}.png`)));
+      await page.getByLabel('Who can see it').selectOption('');
+      await reset(false);
+      await page.getByRole('heading', { name: '3 pictures are online' }).waitFor();
+      expect(await page.getByText('Anyone with the link').count()).toBe(3 + 2);
+      expect(await page.getByText('Public, in the gallery').count()).toBe(0);
+    });
+  });
+});
+
+describe('what cannot be uploaded', () => {
+  test('is refused in words before it is sent, and can be put away', async () => {
+    await visit('/', async (page) => {
+      await choose(page, file('huge.png', Buffer.alloc(3_000_000)), file('nothing.png', Buffer.alloc(0)));
+      await cardOf(page, 'huge.png').getByText('This file is 3 MB. The limit is 2 MiB.').waitFor();
+      await cardOf(page, 'nothing.png').getByText('This file is empty.').waitFor();
+      await cardOf(page, 'huge.png').getByText('Dismiss').click();
+      expect(await cardOf(page, 'huge.png').count()).toBe(0);
+      await cardOf(page, 'nothing.png').getByText('Dismiss').click();
+      await page.getByRole('heading', { name: 'Drop a picture' }).waitFor();
+    });
+  });
+
+  test('waits for a field that is wrong, which is named by its label', async () => {
+    await visit('/', async (page) => {
+      await page.getByText('More options').click();
+      await page.getByLabel('Maximum width').fill('0');
+      await page.getByText('More options').click();
+      await choose(page, file('patient.png'));
+      await page.getByText('Correct the marked field, and your picture will be uploaded.').waitFor();
+      expect(await focused(page)).toBe('max_width');
+      const said = await page
+        .getByLabel('Maximum width')
+        .evaluate((field: HTMLInputElement) => field.validationMessage);
+      expect(said).toBe('Maximum width must be a whole number from 1 to 16,384.');
+      await page.getByLabel('Maximum width').fill('100');
+      await page.keyboard.press('Enter');
+      await cardOf(page, 'patient.png').getByText('100').first().waitFor();
+    });
+  });
+
+  test('is told in the words of the form where the server alone knows it', async () => {
+    await visit(
+      '/',
+      async (page) => {
+        await page.route('**/api/upload', (route) =>
+          route.fulfill({
+            status: 400,
+            json: {
+              success: false,
+              code: 'invalid_parameter',
+              error: 'max_height must be an integer from 1 to 16384.',
+              details: [{ field: 'max_height', message: 'must be an integer from 1 to 16384' }],
+            },
+          }),
+        );
+        await choose(page, file('option.png'));
+        await cardOf(page, 'option.png')
+          .getByText('Maximum height must be a whole number from 1 to 16,384.')
+          .waitFor();
+      },
+      { expected: SPOILT },
+    );
+  });
+
+  test('is asked for its password where only that opens it', async () => {
+    await visit('/', async (page) => {
+      expect(await page.getByLabel('Password').isVisible()).toBe(false);
+      await page.getByLabel('Who can see it').selectOption('protected');
+      await choose(page, file('secret.png'));
+      await page.getByText('Correct the marked field').waitFor();
+      await page.getByLabel('Password').fill('open sesame');
+      await page.keyboard.press('Tab');
+      await cardOf(page, 'secret.png').getByText('Anyone with the link and the password').waitFor();
+    });
+  });
+});
+
+describe('an upload under way', () => {
+  test('shows what has really been sent, and can be cancelled', async () => {
+    await visit('/', async (page) => {
+      await slowDown(page);
+      await choose(page, file('slow.jpg', large));
+      await isUnderWay(page);
+      await cardOf(page, 'slow.jpg').getByText('Cancel').click();
+      expect(await cardOf(page, 'slow.jpg').count()).toBe(0);
+      expect(await focused(page)).toBe('file');
+      await page.reload();
+      expect(await page.locator('#mine-list li').count()).toBe(0);
+    });
+    expect(await found('slow.jpg')).toBe(0);
+  });
+
+  test('is not lost by leaving the page without a question', async () => {
+    await visit('/', async (page) => {
+      await slowDown(page);
+      await page.mouse.click(5, 5);
+      await choose(page, file('leaving.jpg', large));
+      await isUnderWay(page);
+      const asked = page.waitForEvent('dialog');
+      await page.close({ runBeforeUnload: true });
+      const dialog = await asked;
+      expect(dialog.type()).toBe('beforeunload');
+      await dialog.dismiss();
+      await cardOf(page, 'leaving.jpg').getByText('Cancel').click();
+      await page.close({ runBeforeUnload: true });
+      await page.waitForEvent('close');
+    });
+  });
+
+  test('goes on by itself when the network is back', async () => {
+    await visit(
+      '/',
+      async (page) => {
+        const setOffline = await slowDown(page);
+        await choose(page, file('cut.jpg', large));
+        await isUnderWay(page);
+        await setOffline(true);
+        await cardOf(page, 'cut.jpg').getByText('Connection lost. Trying again').waitFor();
+        await setOffline(false);
+        await cardOf(page, 'cut.jpg').locator('.copy-link').waitFor();
+      },
+      { expected: SPOILT },
+    );
+    expect(await found('cut.jpg')).toBe(1);
+  });
+
+  test('is tried again by a button where the server stays away', async () => {
+    await visitFar(
+      '/',
+      async (page) => {
+        await slowDown(page);
+        await choose(page, file('far.jpg', large));
+        await isUnderWay(page);
+        relay.cut();
+        await cardOf(page, 'far.jpg').getByText('The connection was lost.').waitFor();
+        relay.open();
+        await cardOf(page, 'far.jpg').getByRole('button', { name: 'Try again' }).click();
+        await cardOf(page, 'far.jpg').locator('.copy-link').waitFor({ timeout: 20_000 });
+      },
+      { expected: SPOILT },
+    );
+    expect(await found('far.jpg')).toBe(1);
+  });
+});
+
+describe('the list of this browser', () => {
+  test('stands first, and leads the focus on when one is deleted', async () => {
+    await visit(
+      '/',
+      async (page) => {
+        page.on('dialog', (dialog) => void dialog.accept());
+        await choose(page, file('old.png'), file('new.png'));
+        await page.getByRole('heading', { name: '2 pictures are online' }).waitFor();
+        await page.reload();
+        const titles = await page.locator('main h2:visible').allInnerTexts();
+        expect(titles.indexOf('From this browser')).toBeLessThan(titles.indexOf('Latest pictures'));
+        const items = page.locator('#mine-list li');
+        const [first = '', second = ''] = await items.locator('a').allInnerTexts();
+        const path = new URL((await items.locator('a').first().getAttribute('href')) ?? '').pathname;
+        await items.getByRole('button', { name: `Delete ${first}` }).click();
+        await page.waitForFunction(() => document.querySelectorAll('#mine-list li').length === 1);
+        expect(await focused(page)).toBe(`Copy link of ${second}`);
+        await items.getByRole('button', { name: `Delete ${second}` }).click();
+        await page.locator('#mine').waitFor({ state: 'hidden' });
+        expect(await focused(page)).toBe('file');
+        expect(await status(path)).toBe(404);
+      },
+      // Small versions that were still asked for.
+      { expected: SPOILT },
+    );
+  });
+
+  test('drops what is gone, and the card with it', async () => {
+    await visit(
+      '/',
+      async (page) => {
+        page.on('dialog', (dialog) => void dialog.accept());
+        await choose(page, file('gone.png'));
+        await page.getByRole('heading', { name: 'Your picture is online' }).waitFor();
+        const other = await page.context().newPage();
+        await other.goto(server.url);
+        other.on('dialog', (dialog) => void dialog.accept());
+        await other.getByRole('button', { name: 'Delete gone.png' }).click();
+        await page.getByRole('heading', { name: 'Drop a picture' }).waitFor();
+        await choose(page, file('lost.png'));
+        await page.getByRole('heading', { name: 'Your picture is online' }).waitFor();
+        const known = await page.evaluate(() => JSON.parse(localStorage.getItem('picpool:mine') ?? '[]'));
+        await fetch(`${server.url}/api/delete/${known[0].id}?token=${known[0].delete_token}`, {
+          method: 'DELETE',
+        });
+        await page.reload();
+        await page.locator('#mine').waitFor({ state: 'hidden' });
+      },
+      { expected: SPOILT },
+    );
+  });
+
+  test('drops what has expired without asking for it', async () => {
+    await visit('/', async (page) => {
+      await choose(page, file('short.png'));
+      await page.getByRole('heading', { name: 'Your picture is online' }).waitFor();
+      await page.evaluate(() => {
+        const [one] = JSON.parse(localStorage.getItem('picpool:mine') ?? '[]');
+        const over = { ...one, expires_at: '2020-01-01 00:00:00', protected: true };
+        localStorage.setItem('picpool:mine', JSON.stringify([over]));
+      });
+      await page.reload();
+      await page.locator('#mine').waitFor({ state: 'hidden' });
+    });
+  });
+});
+
+describe('without scripts', () => {
+  const off = { javaScriptEnabled: false };
+
+  test('a picture is uploaded, and its delete link is shown once', async () => {
+    await visit(
+      '/',
+      async (page) => {
+        await page.setInputFiles('#file', file('plain.png'));
+        await page.getByRole('button', { name: 'Upload' }).click();
+        await page.getByRole('heading', { name: 'plain.png' }).waitFor();
+        expect(await page.locator('#copy-delete').inputValue()).toMatch(/\/i\/\w{12}\/delete\?token=\w{32}$/);
+        expect(await page.locator('.needs-script:visible').count()).toBe(0);
+        await page.reload();
+        expect(await page.locator('#copy-delete').count()).toBe(0);
+      },
+      off,
+    );
+  });
+
+  test('what cannot be taken is said on a page', async () => {
+    await visit(
+      '/',
+      async (page) => {
+        await page.setInputFiles('#file', file('letter.png', Buffer.from('Dear all,')));
+        await page.getByRole('button', { name: 'Upload' }).click();
+        await page.getByRole('heading', { name: 'This file type is not supported' }).waitFor();
+      },
+      { ...off, expected: SPOILT },
+    );
+  });
+});
+
+test.each([390, 768, 1440])('uploads look right at a width of %d', async (width) => {
+  await visit(
+    '/',
+    async (page) => {
+      await choose(page, file('look.png'));
+      await page.getByRole('heading', { name: 'Your picture is online' }).waitFor();
+      await checkLooks(page, { painted: false });
+      await choose(
+        page,
+        ...['p', 'q', 'r'].map((name) => file(`${name}.png`)),
+        file('no.png', Buffer.from('x')),
+      );
+      await page.getByRole('heading', { name: '4 of 5 uploaded' }).waitFor();
+      await checkLooks(page, { painted: false });
+    },
+    { viewport: { width, height: 900 }, expected: SPOILT },
+  );
+});
+
+test('the whole flow is in Chinese where the browser asks for it', async () => {
+  await visit(
+    '/',
+    async (page) => {
+      await choose(page, file('zh.png'), file('zh-no.png', Buffer.alloc(0)));
+      await cardOf(page, 'zh.png').getByText('复制链接').waitFor();
+      await cardOf(page, 'zh-no.png').getByText('此文件是空的。').waitFor();
+      const english = page.locator('#uploader').getByText(/[A-Za-z]{2,} [a-z]{2,}/);
+      expect(await english.filter({ visible: true }).allTextContents()).toEqual([]);
+    },
+    { locale: 'zh-CN' },
+  );
+});
