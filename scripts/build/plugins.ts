@@ -17,10 +17,16 @@ export function bundledAssets(): BunPlugin {
   return {
     name: 'assets',
     setup(build) {
+      // Under a path of its own, as what a browser gets may be a module of the program, too.
+      build.onResolve({ filter: /^\/asset\// }, ({ path }) => ({ path, namespace: 'asset' }));
+      build.onLoad({ filter: /./, namespace: 'asset' }, async ({ path }) => ({
+        contents: await readFile(path.slice('/asset'.length)),
+        loader: 'file',
+      }));
       build.onLoad({ filter: /[\\/]src[\\/]assets\.ts$/ }, ({ path }) => {
         const files = ASSETS.map((name) => Bun.resolveSync(name, join(path, '..')));
         const contents = `
-          ${files.map((file, index) => importFile(`file${index}`, file)).join('\n')}
+          ${files.map((file, index) => `import file${index} from ${JSON.stringify(`/asset${file}`)};`).join('\n')}
           export const ASSETS = ${JSON.stringify(ASSETS)};
           const places = { ${ASSETS.map((name, index) => `${JSON.stringify(name)}: file${index}`).join(', ')} };
           export const assetPath = (name) => places[name];
