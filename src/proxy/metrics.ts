@@ -1,7 +1,7 @@
 import type { Metrics } from '../lib/metrics.ts';
 import type { Checker } from './check/checker.ts';
 import { PROTOCOLS, type Protocol, STATUSES, type Status } from './proxy.ts';
-import type { RefreshObserver } from './refresh/refresh.ts';
+import type { RefreshObserver } from './refresh/run.ts';
 import type { ProxyService } from './service.ts';
 import type { ProxyStore } from './store.ts';
 

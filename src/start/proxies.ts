@@ -13,7 +13,7 @@ import { createExits } from '../proxy/exits.ts';
 import { describePool, observeChecker, observeRefreshes } from '../proxy/metrics.ts';
 import { proxyPageRoutes } from '../proxy/page-routes.ts';
 import { proxyHome } from '../proxy/pages.ts';
-import type { RefreshObserver } from '../proxy/refresh/refresh.ts';
+import type { RefreshObserver } from '../proxy/refresh/run.ts';
 import { proxyRoutes } from '../proxy/routes.ts';
 import { createProxyService } from '../proxy/service.ts';
 import { loadSources } from '../proxy/sources/load.ts';

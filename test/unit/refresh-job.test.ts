@@ -1,7 +1,7 @@
 import { afterEach, expect, test } from 'bun:test';
 import { AppError } from '../../src/errors.ts';
 import type { RefreshJob } from '../../src/proxy/refresh/progress.ts';
-import type { RefreshObserver } from '../../src/proxy/refresh/refresh.ts';
+import type { RefreshObserver } from '../../src/proxy/refresh/run.ts';
 import type { ProxyServiceOptions } from '../../src/proxy/service.ts';
 import { createPool, draft, type Lists } from '../support/pool.ts';
 

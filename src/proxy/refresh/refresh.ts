@@ -1,29 +1,12 @@
 import { AppError } from '../../errors.ts';
 import type { Lease, Locks } from '../../lib/locks.ts';
-import type { StateStore } from '../../lib/state.ts';
-import type { ProxyStore } from '../store.ts';
-import { type JobError, NO_JOB, type Progress, type RefreshJob, type Stage } from './progress.ts';
-import { type Recorder, rightOf } from './recorder.ts';
-import { RefreshFault, type Round, type RoundOptions, type Scope } from './round.ts';
-import { openSourceBook } from './source-health.ts';
-import { goThroughStages } from './stages.ts';
+import { NO_JOB, type RefreshJob } from './progress.ts';
+import type { Scope } from './round.ts';
+import { createRun, LAST_KEY, LOCK, type RunOptions } from './run.ts';
 
-export interface RefreshOptions extends Omit<RoundOptions, 'store' | 'recorder'> {
-  store: ProxyStore;
-  recorder: Recorder;
-  state: StateStore;
+export interface RefreshOptions extends RunOptions {
   locks: Locks;
-  progress: Progress;
   newId: () => string;
-  observers?: readonly RefreshObserver[] | undefined;
-}
-
-/** Hears of the refreshes of this process. */
-export interface RefreshObserver {
-  stageEnded?(stage: Stage, ms: number): void;
-  ended?(job: RefreshJob): void;
-  /** Called for each refresh in one copy only: the one that ran it, or else the one that found out that it broke off. */
-  settled?(job: RefreshJob): void;
 }
 
 /** Brings the pool up to date: fetch, verify, store, clean up. One refresh runs in the whole fleet. */
@@ -38,29 +21,17 @@ export interface Refresh {
   stop(): Promise<void>;
 }
 
-const LOCK = 'refresh';
 /** The next refresh begins this long, and one turn of the timer, after the one whose process died. */
 const LEASE_MS = 10_000;
 /** A running job is saved every two seconds; one that was not for this long may have died. */
 const SILENT_MS = 6_000;
 /** The time between two refreshes varies by this share. */
 const JITTER = 0.1;
-const LAST_KEY = 'proxy:last-refresh';
 
 export function createRefresh(options: RefreshOptions): Refresh {
-  const {
-    state,
-    locks,
-    progress,
-    clock,
-    random,
-    log,
-    newId,
-    sources,
-    refreshIntervalMs,
-    observers = [],
-  } = options;
+  const { state, locks, progress, clock, random, newId, sources } = options;
   const stopping = new AbortController();
+  const { run, settle } = createRun(options, stopping.signal);
   let work: Promise<void> = Promise.resolve();
   let starting: Promise<RefreshJob> | null = null;
 
@@ -93,60 +64,6 @@ export function createRefresh(options: RefreshOptions): Refresh {
     await progress.begin(job, lease.token);
     work = run(job, lease, scope);
     return job;
-  }
-
-  async function run(job: RefreshJob, lease: Lease, scope: Scope): Promise<void> {
-    const signal = AbortSignal.any([stopping.signal, lease.lost]);
-    log('info', 'refresh started', { job: job.id });
-    let error: JobError | null = null;
-    try {
-      const book = await openSourceBook(state, lease.token);
-      const right = rightOf(LOCK, lease);
-      const round: Round = { job, book, scope, right, signal, listsAway: false };
-      await goThroughStages(options, round, inStage);
-    } catch (cause) {
-      error = stopping.signal.aborted ? 'stopped' : lease.lost.aborted ? 'interrupted' : codeOf(cause);
-      if (error === 'internal') log('error', 'refresh failed', { job: job.id, error: cause });
-    }
-    job.state = error ? 'failed' : 'done';
-    job.error = error;
-    job.finishedAt = clock.now();
-    job.failures = error ? job.failures + 1 : 0;
-    job.retryAt = error && job.finishedAt + retryDelayMs(job, error, refreshIntervalMs);
-    if (!error) {
-      await state
-        .setFenced(LAST_KEY, String(job.finishedAt), lease.token)
-        .catch((cause) => log('warn', 'time of refresh not saved', { cause }));
-    }
-    const { id, fetched, candidates, checked, alive, skipped, removed } = job;
-    log(error ? 'warn' : 'info', 'refresh ended', {
-      job: id,
-      error,
-      fetched,
-      candidates,
-      checked,
-      alive,
-      skipped,
-      removed,
-    });
-    for (const observer of observers) observer.ended?.(job);
-    await settle(job);
-    await lease.release().catch((cause) => log('warn', 'lease not released', { cause }));
-  }
-
-  async function settle(job: RefreshJob): Promise<void> {
-    if (!(await progress.end())) return;
-    for (const observer of observers) observer.settled?.(job);
-  }
-
-  async function inStage<T>(job: RefreshJob, stage: Stage, work: () => Promise<T>): Promise<T> {
-    job.stage = stage;
-    const startedAt = clock.now();
-    try {
-      return await work();
-    } finally {
-      for (const observer of observers) observer.stageEnded?.(stage, clock.now() - startedAt);
-    }
   }
 
   return {
@@ -201,26 +118,6 @@ export function createRefresh(options: RefreshOptions): Refresh {
     await settle(dead);
     return dead;
   }
-}
-
-function codeOf(cause: unknown): JobError {
-  if (cause instanceof RefreshFault) return cause.code;
-  return cause instanceof AppError && cause.code === 'unavailable' ? 'interrupted' : 'internal';
-}
-
-const MINUTE_MS = 60_000;
-const RETRIES_MS = [MINUTE_MS, 2 * MINUTE_MS, 5 * MINUTE_MS] as const;
-
-/**
- * How long to wait after a failed refresh. Where a judge answers and only the lists are away, it is not our network
- * alone: from the fourth time on they are asked half as often each time.
- */
-function retryDelayMs({ failures, judge }: RefreshJob, error: JobError, intervalMs: number): number {
-  if (error === 'stopped' || error === 'interrupted') return 0;
-  const last = RETRIES_MS.length - 1;
-  const delayMs = RETRIES_MS[Math.min(failures - 1, last)] ?? MINUTE_MS;
-  const slower = judge === 'up' ? 2 ** Math.min(10, Math.max(0, failures - 1 - last)) : 1;
-  return Math.min(intervalMs, delayMs * slower);
 }
 
 const NOT_READ = {

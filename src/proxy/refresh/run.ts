@@ -1,0 +1,114 @@
+import { AppError } from '../../errors.ts';
+import type { Lease } from '../../lib/locks.ts';
+import type { StateStore } from '../../lib/state.ts';
+import type { JobError, Progress, RefreshJob, Stage } from './progress.ts';
+import { rightOf } from './recorder.ts';
+import { RefreshFault, type Round, type RoundOptions, type Scope } from './round.ts';
+import { openSourceBook } from './source-health.ts';
+import { goThroughStages } from './stages.ts';
+
+export interface RunOptions extends RoundOptions {
+  state: StateStore;
+  progress: Progress;
+  observers?: readonly RefreshObserver[] | undefined;
+}
+
+/** Hears of the refreshes of this process. */
+export interface RefreshObserver {
+  stageEnded?(stage: Stage, ms: number): void;
+  ended?(job: RefreshJob): void;
+  /** Called for each refresh in one copy only: the one that ran it, or else the one that found out that it broke off. */
+  settled?(job: RefreshJob): void;
+}
+
+/** The lock that whoever runs a refresh holds. */
+export const LOCK = 'refresh';
+/** In the state store: when the last refresh that went well ended. */
+export const LAST_KEY = 'proxy:last-refresh';
+
+/** Takes a refresh that has begun to its end. */
+export interface Run {
+  /** Goes through the stages, notes how that ended, and gives the lease back. Never rejects. */
+  run(job: RefreshJob, lease: Lease, scope: Scope): Promise<void>;
+  /** Publishes the job as it ended; tells the observers where no other copy does. */
+  settle(job: RefreshJob): Promise<void>;
+}
+
+export function createRun(options: RunOptions, stopping: AbortSignal): Run {
+  const { state, progress, clock, log, refreshIntervalMs, observers = [] } = options;
+
+  async function inStage<T>(job: RefreshJob, stage: Stage, work: () => Promise<T>): Promise<T> {
+    job.stage = stage;
+    const startedAt = clock.now();
+    try {
+      return await work();
+    } finally {
+      for (const observer of observers) observer.stageEnded?.(stage, clock.now() - startedAt);
+    }
+  }
+
+  /** Answers what it failed with, or `null`. */
+  async function attempt(job: RefreshJob, lease: Lease, scope: Scope): Promise<JobError | null> {
+    const signal = AbortSignal.any([stopping, lease.lost]);
+    try {
+      const book = await openSourceBook(state, lease.token);
+      const right = rightOf(LOCK, lease);
+      const round: Round = { job, book, scope, right, signal, listsAway: false };
+      await goThroughStages(options, round, inStage);
+      return null;
+    } catch (cause) {
+      const error = stopping.aborted ? 'stopped' : lease.lost.aborted ? 'interrupted' : codeOf(cause);
+      if (error === 'internal') log('error', 'refresh failed', { job: job.id, error: cause });
+      return error;
+    }
+  }
+
+  async function settle(job: RefreshJob): Promise<void> {
+    if (!(await progress.end())) return;
+    for (const observer of observers) observer.settled?.(job);
+  }
+
+  return {
+    settle,
+    async run(job, lease, scope) {
+      log('info', 'refresh started', { job: job.id });
+      const error = await attempt(job, lease, scope);
+      job.state = error ? 'failed' : 'done';
+      job.error = error;
+      job.finishedAt = clock.now();
+      job.failures = error ? job.failures + 1 : 0;
+      job.retryAt = error && job.finishedAt + retryDelayMs(job, error, refreshIntervalMs);
+      if (!error) {
+        await state
+          .setFenced(LAST_KEY, String(job.finishedAt), lease.token)
+          .catch((cause) => log('warn', 'time of refresh not saved', { cause }));
+      }
+      const { id, fetched, candidates, checked, alive, skipped, removed } = job;
+      const numbers = { fetched, candidates, checked, alive, skipped, removed };
+      log(error ? 'warn' : 'info', 'refresh ended', { job: id, error, ...numbers });
+      for (const observer of observers) observer.ended?.(job);
+      await settle(job);
+      await lease.release().catch((cause) => log('warn', 'lease not released', { cause }));
+    },
+  };
+}
+
+function codeOf(cause: unknown): JobError {
+  if (cause instanceof RefreshFault) return cause.code;
+  return cause instanceof AppError && cause.code === 'unavailable' ? 'interrupted' : 'internal';
+}
+
+const MINUTE_MS = 60_000;
+const RETRIES_MS = [MINUTE_MS, 2 * MINUTE_MS, 5 * MINUTE_MS] as const;
+
+/**
+ * How long to wait after a failed refresh. Where a judge answers and only the lists are away, it is not our network
+ * alone: from the fourth time on they are asked half as often each time.
+ */
+function retryDelayMs({ failures, judge }: RefreshJob, error: JobError, intervalMs: number): number {
+  if (error === 'stopped' || error === 'interrupted') return 0;
+  const last = RETRIES_MS.length - 1;
+  const delayMs = RETRIES_MS[Math.min(failures - 1, last)] ?? MINUTE_MS;
+  const slower = judge === 'up' ? 2 ** Math.min(10, Math.max(0, failures - 1 - last)) : 1;
+  return Math.min(intervalMs, delayMs * slower);
+}
