@@ -7,6 +7,7 @@ import { createHedges, type Hedges } from './hedges.ts';
 import { Lane, type Suits } from './lane.ts';
 import type { Meter } from './meter.ts';
 import { type Race, type RaceResult, race } from './race.ts';
+import { type OnFound, raceForSession, type Ways } from './session-race.ts';
 import type { Session } from './sessions.ts';
 import type { Target } from './target.ts';
 import type { Failure, Kind, Upstream } from './upstream.ts';
@@ -37,9 +38,6 @@ export interface Wish {
   /** Several may be tried at once from the start. */
   wide: boolean;
 }
-
-/** `lost`: the exit of a locked session has died. */
-export type OnFound = (result: RaceResult | null, tries: number, lost: boolean) => void;
 
 /** Knows the upstreams and finds one that answers. */
 export interface Engine {
@@ -131,58 +129,20 @@ export function createEngine(options: EngineOptions): Engine {
     return contest(wish, { lane, suits, width, tries, timeoutMs }, onEnd);
   }
 
-  /** Through the exit of the session; where there is none yet, or it has died, through one that becomes it. */
   function findForSession(wish: Wish, session: Session, onFound: OnFound): Race {
-    let running: Race | null = null;
-    let cancelled = false;
-
-    function pinNew(triedBefore: number): void {
-      // An exit must carry whatever comes next.
-      const suits: Suits = (upstream, kind) =>
-        upstream.carries.tunnel && wish.admission.suits(upstream, kind);
-      running = findAny(wish, suits, (result, tried) => {
-        if (result) session.pin(result.member.upstream);
-        session.leave();
-        onFound(result, triedBefore + tried, false);
-      });
-    }
-
-    session.enter(() => {
-      if (cancelled) {
-        session.leave();
-        return;
-      }
-      const { pinned } = session;
-      const lane =
-        pinned === null
-          ? undefined
-          : [lanes[wish.kind], lanes.tunnel].find(({ members }) => members.has(pinned));
-      if (lane === undefined) {
-        if (pinned === null || !session.locked) pinNew(0);
-        else {
-          session.leave();
-          onFound(null, 0, true);
-        }
-        return;
-      }
-      const suits: Suits = ({ key }) => key === pinned;
-      const limits = { lane, suits, width: 1, tries: 1, timeoutMs: timeoutMs * SESSION_SHARE };
-      running = contest(wish, limits, (result, tried) => {
-        if (result || session.locked) {
-          session.leave();
-          onFound(result, tried, result === null);
-        } else pinNew(tried);
-      });
-    });
-    return {
-      cancel() {
-        if (cancelled) return;
-        cancelled = true;
-        if (running === null) return;
-        running.cancel();
-        session.leave();
+    // An exit must carry whatever comes next.
+    const suits: Suits = (upstream, kind) => upstream.carries.tunnel && wish.admission.suits(upstream, kind);
+    const ways: Ways = {
+      again(pinned, onEnd) {
+        const lane = [lanes[wish.kind], lanes.tunnel].find(({ members }) => members.has(pinned));
+        if (lane === undefined) return null;
+        const isPinned: Suits = ({ key }) => key === pinned;
+        const limits = { width: 1, tries: 1, timeoutMs: timeoutMs * SESSION_SHARE };
+        return contest(wish, { lane, suits: isPinned, ...limits }, onEnd);
       },
+      anew: (onEnd) => findAny(wish, suits, onEnd),
     };
+    return raceForSession(session, ways, onFound);
   }
 
   return {

@@ -1,0 +1,63 @@
+import type { Race, RaceResult } from './race.ts';
+import type { Session } from './sessions.ts';
+
+type OnEnd = (result: RaceResult | null, tries: number) => void;
+
+/** `lost`: the exit of a locked session has died. */
+export type OnFound = (result: RaceResult | null, tries: number, lost: boolean) => void;
+
+/** The two ways to an exit. */
+export interface Ways {
+  /** Through the one that the session has; `null` where it is gone. */
+  again(pinned: string, onEnd: OnEnd): Race | null;
+  /** Through any that can be the exit of a session. */
+  anew(onEnd: OnEnd): Race;
+}
+
+/** Through the exit of the session; where there is none yet, or it has died, through one that becomes it. */
+export function raceForSession(session: Session, { again, anew }: Ways, onFound: OnFound): Race {
+  let running: Race | null = null;
+  let cancelled = false;
+
+  function pinNew(triedBefore: number): void {
+    running = anew((result, tried) => {
+      if (result) session.pin(result.member.upstream);
+      session.leave();
+      onFound(result, triedBefore + tried, false);
+    });
+  }
+
+  function begin(): void {
+    const { pinned, locked } = session;
+    if (pinned === null) {
+      pinNew(0);
+      return;
+    }
+    const race = again(pinned, (result, tried) => {
+      if (result || locked) {
+        session.leave();
+        onFound(result, tried, result === null);
+      } else pinNew(tried);
+    });
+    // It may have ended already, and another have begun in its place.
+    if (race) running ??= race;
+    else if (locked) {
+      session.leave();
+      onFound(null, 0, true);
+    } else pinNew(0);
+  }
+
+  session.enter(() => {
+    if (cancelled) session.leave();
+    else begin();
+  });
+  return {
+    cancel() {
+      if (cancelled) return;
+      cancelled = true;
+      if (running === null) return;
+      running.cancel();
+      session.leave();
+    },
+  };
+}
