@@ -6,7 +6,7 @@ import type { Plan } from './attempt.ts';
 import { createHedges, type Hedges } from './hedges.ts';
 import { Lane, type Suits } from './lane.ts';
 import type { Meter } from './meter.ts';
-import { type Race, type RaceResult, race } from './race.ts';
+import { type OnEnd, type Race, type RaceOptions, race } from './race.ts';
 import { type OnFound, raceForSession, type Ways } from './session-race.ts';
 import type { Session } from './sessions.ts';
 import type { Target } from './target.ts';
@@ -54,6 +54,9 @@ const COLD_WIDTH = 3;
 /** The exit of a session gets so much of the time, so that another one can still be found. */
 const SESSION_SHARE = 0.5;
 
+/** Among which upstreams a race is run, and how far. */
+type Limits = Pick<RaceOptions, 'lane' | 'suits' | 'width' | 'tries' | 'timeoutMs'>;
+
 export function createEngine(options: EngineOptions): Engine {
   const { tcp, sites, random, monotonic, meter, tries, timeoutMs, onFailure } = options;
   const lanes = {
@@ -69,19 +72,7 @@ export function createEngine(options: EngineOptions): Engine {
     return width;
   }
 
-  interface Limits {
-    lane: Lane;
-    suits: Suits;
-    width: number;
-    tries: number;
-    timeoutMs: number;
-  }
-
-  function contest(
-    { kind, target, planFor, idleFor, admission }: Wish,
-    limits: Limits,
-    onEnd: (result: RaceResult | null, tries: number) => void,
-  ) {
+  function contest({ kind, target, planFor, idleFor, admission }: Wish, limits: Limits, onEnd: OnEnd) {
     const hedge = hedges[kind];
     const startedAt = monotonic();
     return race(
@@ -117,11 +108,7 @@ export function createEngine(options: EngineOptions): Engine {
   }
 
   /** Among all that suit. */
-  function findAny(
-    wish: Wish,
-    suits: Suits,
-    onEnd: (result: RaceResult | null, tries: number) => void,
-  ): Race {
+  function findAny(wish: Wish, suits: Suits, onEnd: OnEnd): Race {
     const lane = lanes[wish.kind];
     const hedge = hedges[wish.kind];
     hedge.request();

@@ -41,6 +41,9 @@ export interface RaceResult {
   doubtful: boolean;
 }
 
+/** Told of the winner, or of nobody, and how many were tried. */
+export type OnEnd = (result: RaceResult | null, tries: number) => void;
+
 export interface Race {
   /** Gives everything up; nobody is told any more. */
   cancel(): void;
@@ -53,7 +56,7 @@ const ALIKE = 2;
  * Tries upstreams until one brings an answer, and calls back once: with the winner, or with `null` and how many were tried.
  * A failed attempt is replaced at once; as long as nothing is heard, one more is added from time to time.
  */
-export function race(options: RaceOptions, onEnd: (result: RaceResult | null, tries: number) => void): Race {
+export function race(options: RaceOptions, onEnd: OnEnd): Race {
   const contest = new Contest(options, onEnd);
   contest.begin();
   return contest;
@@ -61,7 +64,7 @@ export function race(options: RaceOptions, onEnd: (result: RaceResult | null, tr
 
 class Contest implements Race {
   readonly #options: RaceOptions;
-  readonly #onEnd: (result: RaceResult | null, tries: number) => void;
+  readonly #onEnd: OnEnd;
   readonly #running = new Map<Attempt, Member>();
   /** Answers that may be the proxy's own, with what they look like. */
   readonly #doubtful: { attempt: Attempt; member: Member; look: string }[] = [];
@@ -71,7 +74,7 @@ class Contest implements Race {
   #deadline = 0;
   #over = false;
 
-  constructor(options: RaceOptions, onEnd: (result: RaceResult | null, tries: number) => void) {
+  constructor(options: RaceOptions, onEnd: OnEnd) {
     this.#options = options;
     this.#onEnd = onEnd;
   }

@@ -1,7 +1,5 @@
-import type { Race, RaceResult } from './race.ts';
+import type { OnEnd, Race, RaceResult } from './race.ts';
 import type { Session } from './sessions.ts';
-
-type OnEnd = (result: RaceResult | null, tries: number) => void;
 
 /** `lost`: the exit of a locked session has died. */
 export type OnFound = (result: RaceResult | null, tries: number, lost: boolean) => void;

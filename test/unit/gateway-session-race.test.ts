@@ -1,10 +1,8 @@
 import { expect, test } from 'bun:test';
-import type { RaceResult } from '../../src/gateway/race.ts';
+import type { OnEnd, RaceResult } from '../../src/gateway/race.ts';
 import { raceForSession, type Ways } from '../../src/gateway/session-race.ts';
 import { createSessions } from '../../src/gateway/sessions.ts';
 import type { Upstream } from '../../src/gateway/upstream.ts';
-
-type OnEnd = Parameters<Ways['anew']>[0];
 
 /** A race that ends when the test says so. */
 class Running {
