@@ -122,6 +122,21 @@ describe('Lsky Pro 2', () => {
     (await json(await post('/lsky/api/v1/upload', form([['file', PNG]]), { accept: 'application/json' })))
       .data;
 
+  test('keeps a picture with permission 0 out of the lists, but not from who has the link', async () => {
+    const listed = async (permission: string) => {
+      const body = form([
+        ['file', PNG],
+        ['permission', permission],
+        ['strategy_id', '1'],
+      ]);
+      const { data } = await json(await post('/lsky/api/v1/upload', body));
+      expect(await status(data.links.url)).toBe(200);
+      const { images } = (await (await server.send('/api/list')).json()) as { images: { id: string }[] };
+      return images.some(({ id }) => data.name.startsWith(id));
+    };
+    expect([await listed('0'), await listed('1')]).toEqual([false, true]);
+  });
+
   test('takes the field file, answers links, and deletes by the key', async () => {
     const data = await upload();
     // A copy, for Bun 1.4.5 puts the matchers into what it compares.

@@ -1,6 +1,6 @@
 import type { Dialect } from '../../http/dialect.ts';
 import { EXTENSIONS, MEDIA_TYPES } from '../image.ts';
-import { type Client, type ClientRoute, json } from './client.ts';
+import { type Client, type ClientRoute, type Fields, json } from './client.ts';
 
 /** Clients of Lsky Pro look at `code` or `status` and give up on any other status than 200. */
 const v1: Dialect = {
@@ -41,7 +41,10 @@ const uploadV2: ClientRoute = {
   limit: 'upload',
   dialect: v2,
   async answer(request, host) {
-    const shared = await host.storeOne(request, { shape: { names: ['file'], most: 1 } });
+    const shared = await host.storeOne(request, {
+      shape: { names: ['file'], most: 1 },
+      optionsOf,
+    });
     const { image, links, key } = shared;
     const { raw_url: url, html, bbcode, markdown } = links;
     const stored = `${image.id}.${EXTENSIONS[image.format]}`;
@@ -66,6 +69,11 @@ const uploadV2: ClientRoute = {
     return json({ status: true, message: 'success', data });
   },
 };
+
+/** `permission` is 1 for public and 0 for private, by which Lsky keeps a picture out of its gallery; who has the link sees it all the same. */
+function optionsOf({ permission, ...fields }: Fields): Record<string, string> {
+  return permission === '0' ? { visibility: 'unlisted', ...fields } : fields;
+}
 
 const removeV2: ClientRoute = {
   method: 'DELETE',
