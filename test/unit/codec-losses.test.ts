@@ -72,6 +72,24 @@ describe('nothing is lost in silence', () => {
     expect(await warningsOf(photo, { format: 'gif' })).toEqual([]);
   });
 
+  test.each(['jpeg', 'png', 'webp', 'avif'] as const)(
+    'XMP that was to be kept is in %s, with the picture upright',
+    async (format) => {
+      const note = '<d tiff:Orientation="6">XMP-of-the-test</d>';
+      const photo = await sharp(await privatePhoto('jpeg', 6))
+        .keepExif()
+        .withXmp(note)
+        .jpeg()
+        .toBuffer();
+      const { bytes, warnings } = await bench.convert(photo, { format, stripExif: false });
+      expect(warnings).toEqual([]);
+      const { xmpAsString, orientation } = await sharp(bytes).metadata();
+      expect([xmpAsString, orientation ?? 1]).toEqual(['<d tiff:Orientation="1">XMP-of-the-test</d>', 1]);
+      const stripped = await bench.convert(photo, { format });
+      expect((await sharp(stripped.bytes).metadata()).xmp).toBeUndefined();
+    },
+  );
+
   test('a GIF, which holds no colour profile, has the colours of the photo all the same', async () => {
     const { bytes } = await bench.convert(await privatePhoto('jpeg'), { format: 'gif', stripExif: false });
     const [[red = 0, green = 0, blue = 0] = []] = await quarterColours(bytes);

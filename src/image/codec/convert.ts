@@ -12,7 +12,7 @@ import { lossesOf } from './losses.ts';
 import { inOnePass, pixelsOf, smallPixelsOf } from './pixels.ts';
 import { privatePartsOf } from './private-parts.ts';
 import type { Converted, ConvertJob, InputLimits } from './protocol.ts';
-import { loadSharp, type Metadata, type Sharp, type SharpConstructor } from './sharp.ts';
+import { loadSharp, type Sharp, type SharpConstructor } from './sharp.ts';
 import { decoding, INPUT, openSource, type Source } from './source.ts';
 
 /** Those that hold an animation here. */
@@ -26,6 +26,7 @@ interface Made {
   height: number;
   frames: number;
   exifKept: boolean;
+  xmpKept: boolean;
   gainMapKept: boolean;
   /** Where they were taken out. */
   pixels?: Pixels | null;
@@ -107,12 +108,11 @@ async function convertWhole(
   job: ConvertJob,
   sharp: SharpConstructor,
 ): Promise<Made> {
-  const { header } = source;
   const { format, animated, box, scale } = plan;
   const opened = sharp(source.input, { ...INPUT, animated });
   const turned = animated ? opened : opened.autoOrient();
   const fitted = scale < 1 ? turned.resize({ ...box, fit: 'inside', withoutEnlargement: true }) : turned;
-  const picture = job.stripExif ? fitted : keepMetadata(fitted, header, format);
+  const picture = job.stripExif ? fitted : keepMetadata(fitted, source, format);
   const encoding = encodingOf(source, plan);
   const pixels = inOnePass(source, { ...encoding, animated }, job) ? await pixelsOf(picture) : null;
   const encodable = pixels ? sharp(pixels.data, { raw: pixels }) : picture;
@@ -131,6 +131,8 @@ async function convertWhole(
     height: animated ? (info.pageHeight ?? info.height) : info.height,
     frames: animated ? await framesIn(data, format, sharp) : 1,
     exifKept: format !== 'gif',
+    // Asked of the file itself: what sharp was given may be a picture that code of ours has decoded.
+    xmpKept: !job.stripExif && holdsXmp(source) && (await sharp(data).metadata()).xmp !== undefined,
     gainMapKept: withGainMap !== null,
     pixels,
   };
@@ -151,7 +153,7 @@ async function convertFrames(source: Source, plan: Plan, sharp: SharpConstructor
           { ...encodingOf(source, plan), motion: { delay, loop } },
         ).toBuffer();
   const frames = await framesIn(data, plan.format, sharp);
-  return { data, width, height, frames, exifKept: false, gainMapKept: false };
+  return { data, width, height, frames, exifKept: false, xmpKept: false, gainMapKept: false };
 }
 
 async function stripOf(
@@ -188,9 +190,19 @@ async function framesIn(data: Buffer, format: Format, sharp: SharpConstructor): 
 }
 
 /** The output is RGB or grey, so that a profile of another colour space would be false on it; and GIF holds none. */
-function keepMetadata(pipeline: Sharp, { space }: Metadata, format: Format): Sharp {
+function keepMetadata(pipeline: Sharp, source: Source, format: Format): Sharp {
   const withExif = pipeline.keepExif();
-  return space === 'cmyk' || format === 'gif' ? withExif : withExif.keepIccProfile();
+  const { space, xmpAsString } = source.header;
+  const isTrue = space !== 'cmyk' && format !== 'gif';
+  const withProfile = isTrue ? withExif.keepIccProfile() : withExif;
+  if (!holdsXmp(source) || xmpAsString === undefined) return withProfile;
+  // As in EXIF: the pixels are turned already.
+  return withProfile.withXmp(xmpAsString.replace(/(tiff:Orientation(?:="|>))[2-8]/, '$11'));
+}
+
+/** Whether there is XMP that may stay. That of gain maps, motion photos and stereo pictures says where in the file parts lie that are gone. */
+function holdsXmp({ header, parts }: Source): boolean {
+  return header.xmp !== undefined && !parts?.gainMap && !parts?.video && (parts?.pictures ?? 1) === 1;
 }
 
 function storing(cause: unknown): never {

@@ -23,6 +23,8 @@ export interface Passage {
   keeps: boolean;
   /** Whether the result has the EXIF of the source. */
   exifKept: boolean;
+  /** Whether the result has the XMP of the source. */
+  xmpKept: boolean;
   /** Whether the result has the gain map. */
   gainMapKept: boolean;
 }
@@ -63,11 +65,11 @@ function gainMapLost({ parts, gainMapKept }: Passage): Warning | null {
   return { code: 'gain_map_dropped', message };
 }
 
-function metadataLost({ keeps, header, format, exifKept }: Passage): Warning | null {
+function metadataLost({ keeps, header, format, exifKept, xmpKept }: Passage): Warning | null {
   if (!keeps) return null;
   const lost = [
     ...(header.exif && !exifKept ? ['EXIF'] : []),
-    ...(header.xmp ? ['XMP'] : []),
+    ...(header.xmp && !xmpKept ? ['XMP'] : []),
     ...(header.iptc ? ['IPTC'] : []),
     ...(header.comments?.length ? ['texts'] : []),
   ];
