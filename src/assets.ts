@@ -21,6 +21,7 @@ export const ASSETS = [
   './web/client/faults.js',
   './web/client/favicon.svg',
   './web/client/frame.js',
+  './web/client/gallery.js',
   './web/client/image.js',
   './web/client/link-forms.js',
   './web/client/mine-list.js',

@@ -1,18 +1,27 @@
-import { AppError } from '../errors.ts';
-import { galleryPage, type Tile } from '../web/gallery-page.ts';
+import { type Static, Type } from '@sinclair/typebox';
+import { AppError, invalidParameter } from '../errors.ts';
+import { EXPECTS, oneOf } from '../lib/schema.ts';
+import { galleryPage } from '../web/gallery-page.ts';
 import type { HomeSection } from '../web/home-page.ts';
 import { pageResponse } from '../web/page-response.ts';
+import type { Tile } from '../web/picture-rows.ts';
 import type { Site } from '../web/site.ts';
 import { uploadSection } from '../web/upload-form.ts';
 import { MOST_VIEWS } from './audience.ts';
 import { acceptedNames } from './codec/formats.ts';
+import { formatCursor, parseCursor } from './cursor.ts';
+import { listFiltered } from './filtered-list.ts';
 import { EXTENSIONS, FORMATS, type ImageRecord } from './image.ts';
+import { placeholderOf } from './placeholder.ts';
+import { listQuery } from './schemas.ts';
 import type { ImageService } from './service.ts';
 import { DEFAULT_SIDE, MAX_SIDE } from './upload/upload-options.ts';
 
-/** Fills the rows of a grid of 2, 3, 4 and 6 columns. */
-const PER_PAGE = 24;
+const PER_PAGE = 40;
+const DAY_MS = 86_400_000;
 const LATEST = 6;
+
+const day = Type.String({ pattern: '^\\d{4}-\\d{2}-\\d{2}$', [EXPECTS]: 'a day, as in 2026-01-31' });
 
 export interface GalleryOptions {
   service: Pick<ImageService, 'list' | 'limits'>;
@@ -21,20 +30,47 @@ export interface GalleryOptions {
   needsToken?: boolean;
 }
 
-/** The page of public images; with `text`, of those that match. */
+/** What the page of public images can be asked for; days are UTC. */
+export const galleryQuery = Type.Object({
+  q: Type.Optional(Type.String({ maxLength: 255 })),
+  format: Type.Optional(oneOf(FORMATS)),
+  from: Type.Optional(day),
+  to: Type.Optional(day),
+  cursor: listQuery.properties.cursor,
+});
+
+/** The page of public images that fit. */
 export async function showGallery(
   { service, basePath }: GalleryOptions,
   site: Site,
-  { page = 1, q: text = '' }: { page?: number; q?: string },
+  { q: text = '', format, from, to, cursor }: Static<typeof galleryQuery>,
 ): Promise<Response> {
-  const { items, total, exact } = await service.list({
-    page,
-    perPage: PER_PAGE,
-    ...(text !== '' && { text }),
-  });
-  const pages = Math.ceil(total / PER_PAGE);
-  const gallery = { basePath, tiles: items.map(tileOf), total, exact, page, pages, text };
+  const filter = {
+    text,
+    format: format ?? null,
+    from: from === undefined ? null : startOf('from', from),
+    until: to === undefined ? null : startOf('to', to) + DAY_MS,
+  };
+  const after = cursor === undefined || cursor === '' ? null : parseCursor(cursor);
+  const { items, next, total } = await listFiltered(service, filter, { after, perPage: PER_PAGE });
+  const gallery = {
+    basePath,
+    tiles: items.map(tileOf),
+    total,
+    query: { q: text, format: format ?? '', from: from ?? '', to: to ?? '' },
+    formats: FORMATS,
+    isFirst: after === null,
+    next: next && formatCursor(next),
+  };
   return pageResponse(site, galleryPage(site, gallery), { cache: 'no-cache' });
+}
+
+/** When a day begins, in ms since 1970. */
+function startOf(name: string, text: string): number {
+  const ms = Date.parse(text);
+  if (Number.isNaN(ms))
+    throw invalidParameter(name, `${name} must be a day of the calendar, as in 2026-01-31.`);
+  return ms;
 }
 
 /** What the image host shows on the first page, also where the store does not answer. */
@@ -69,6 +105,7 @@ export async function imageHome(
 }
 
 /** What a grid shows of an image. */
-export function tileOf({ id, format, filename, width, height, frames }: ImageRecord): Tile {
-  return { id, extension: EXTENSIONS[format], filename, width, height, frames };
+export function tileOf({ id, format, filename, width, height, frames, thumbhash }: ImageRecord): Tile {
+  const placeholder = placeholderOf(thumbhash);
+  return { id, extension: EXTENSIONS[format], filename, width, height, frames, placeholder };
 }

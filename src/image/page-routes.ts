@@ -1,18 +1,11 @@
-import { Type } from '@sinclair/typebox';
 import { Elysia } from 'elysia';
 import { AppError } from '../errors.ts';
 import { coerce } from '../lib/schema.ts';
-import { showGallery } from './gallery.ts';
+import { galleryQuery, showGallery } from './gallery.ts';
 import { idInUrl, oembedDetail, oembedOf, oembedQuery } from './oembed.ts';
 import type { ImageRoutesOptions } from './routes.ts';
-import { listQuery } from './schemas.ts';
 import { openImage } from './serve/direct-link.ts';
 import { type ErrorHeaders, PRIVATE_CACHE } from './serve/serve.ts';
-
-const galleryQuery = Type.Object({
-  page: listQuery.properties.page,
-  q: Type.Optional(Type.String({ maxLength: 255 })),
-});
 
 /** The pages of the image host that are not of one image, and oEmbed. */
 export function imagePageRoutes({ service, contextOf, basePath, siteOf }: ImageRoutesOptions) {

@@ -1,8 +1,8 @@
 import { readableBytes } from '../lib/readable-bytes.ts';
-import { pictureTile, type Tile } from './gallery-page.ts';
 import { type Html, html } from './html.ts';
 import { icon } from './icons.ts';
 import { pagination } from './pagination.ts';
+import { pictureTile, type Tile } from './picture-rows.ts';
 import type { Site } from './site.ts';
 import { snippet } from './snippet.ts';
 

@@ -1,94 +1,84 @@
 import { type Html, html } from './html.ts';
 import { icon } from './icons.ts';
-import { pagination } from './pagination.ts';
+import { pictureRows, type Tile } from './picture-rows.ts';
 import type { Site } from './site.ts';
-import { counted } from './words.ts';
-
-/** One picture in a grid. */
-export interface Tile {
-  id: string;
-  extension: string;
-  filename: string;
-  width: number;
-  height: number;
-  frames: number;
-}
 
 export interface GalleryPage {
   basePath: string;
   tiles: readonly Tile[];
-  total: number;
-  /** False where there are more than `total`. */
-  exact: boolean;
-  /** From 1. */
-  page: number;
-  pages: number;
-  /** What is searched for; empty: everything. */
-  text: string;
+  /** How many fit in all, where that is known; not `exact`: there are more. */
+  total: { total: number; exact: boolean } | null;
+  /** What is looked for, as it stands in the URL; empty: anything. */
+  query: { q: string; format: string; from: string; to: string };
+  /** To choose from. */
+  formats: readonly string[];
+  /** False behind the newest ones. */
+  isFirst: boolean;
+  /** Cursor of what follows. */
+  next: string | null;
 }
 
-/** The public images, newest first, with a search that also works without a script. */
+/** The public images, newest first, with filters that also work without a script. */
 export function galleryPage(site: Site, gallery: GalleryPage): string {
-  const { basePath, text } = gallery;
+  const { basePath } = gallery;
+  const { words } = site;
   const path = `${basePath}/gallery`;
   return site.render({
-    title: 'Gallery',
-    summary: 'Public pictures on this server, newest first.',
+    title: words.frame.nav.gallery,
+    summary: words.gallery.summary,
     current: path,
-    scripts: ['results.js'],
+    scripts: ['results.js', 'gallery.js'],
     content: html`<header class="page-head">
-<h1>Gallery</h1>
-<form class="search" role="search" action="${path}" data-results="results">
-<label class="visually-hidden" for="q">Search by name, id or format</label>
-${icon('search')}<input id="q" type="search" name="q" value="${text}" maxlength="255" placeholder="Search by name, id or format" autocomplete="off" enterkeyhint="search">
-<noscript><button type="submit">Search</button></noscript>
-</form>
+<h1>${words.frame.nav.gallery}</h1>
+${filters(site, gallery, path)}
 </header>
 <div id="results">${results(site, gallery, path)}</div>`,
   });
 }
 
-function results(
-  site: Site,
-  { tiles, total, exact, page, pages, text, basePath }: GalleryPage,
-  path: string,
-): Html {
-  const query = (number: number) =>
-    `${path}?${new URLSearchParams({ ...(text && { q: text }), page: String(number) })}`;
-  const found =
-    text === ''
-      ? counted(total, 'public picture')
-      : `${exact ? '' : 'More than '}${counted(total, 'picture')} for “${text}”`;
-  return html`<p class="muted" data-summary>${found}</p>
-${tiles.length > 0 ? tileGrid(tiles, basePath, 'above') : nothing(text, total, site.path)}
-${pagination(site, { page, pages, href: query })}`;
+function filters({ words: { gallery } }: Site, { query, formats }: GalleryPage, path: string): Html {
+  const choice = (value: string) =>
+    html`<option${value === query.format && html` selected`}>${value}</option>`;
+  const isOpen = query.format !== '' || query.from !== '' || query.to !== '';
+  return html`<form class="filters" role="search" action="${path}" data-results="results">
+<p class="search"><label class="visually-hidden" for="q">${gallery.search}</label>
+${icon('search')}<input id="q" type="search" name="q" value="${query.q}" maxlength="255" placeholder="${gallery.search}" autocomplete="off" enterkeyhint="search"></p>
+<details${isOpen && html` open`}><summary>${icon('options')}${gallery.filters}</summary>
+<div class="fields">
+<p><label for="format">${gallery.format}</label> <select id="format" name="format"><option value="">${gallery.anyFormat}</option>${formats.map(choice)}</select></p>
+<p><label for="from">${gallery.from}</label> <input id="from" type="date" name="from" value="${query.from}"></p>
+<p><label for="to">${gallery.to}</label> <input id="to" type="date" name="to" value="${query.to}"></p>
+</div></details>
+<noscript><button type="submit">${gallery.show}</button></noscript>
+</form>`;
 }
 
-function nothing(text: string, total: number, home: string): Html {
-  if (total > 0) return html`<p class="empty">There are not so many pages.</p>`;
-  if (text !== '')
-    return html`<p class="empty">${icon('search')}No picture has this in its name, id or format.</p>`;
-  return html`<p class="empty">${icon('picture')}No public pictures yet. <a href="${home}/">Upload the first one.</a></p>`;
+function results(site: Site, gallery: GalleryPage, path: string): Html {
+  const { tiles, basePath, next, query, isFirst } = gallery;
+  const { words } = site;
+  const given = Object.fromEntries(Object.entries(query).filter(([, value]) => value !== ''));
+  const isFiltered = Object.keys(given).length > 0;
+  const href = (cursor: string | null) => {
+    const fields = new URLSearchParams({ ...given, ...(cursor !== null && { cursor }) }).toString();
+    return fields === '' ? path : `${path}?${fields}`;
+  };
+  return html`<p class="muted" data-summary>${summaryOf(site, gallery, isFiltered)}${!isFirst && html` <a href="${href(null)}">${words.gallery.newest}</a>`}</p>
+${tiles.length > 0 ? pictureRows(tiles, basePath) : nothing(site, gallery, isFiltered)}
+${next !== null && html`<p class="more"><a class="button quiet" rel="next" href="${href(next)}" data-more>${words.gallery.more}</a></p>`}`;
 }
 
-/** Thumbnails of equal size, so that nothing moves while they load. `fold`: where the grid begins on the screen. */
-export function tileGrid(tiles: readonly Tile[], basePath: string, fold: 'above' | 'below'): Html {
-  return html`<ul class="tiles">
-${tiles.map((tile, index) => pictureTile(tile, basePath, fold === 'above' && index < 8))}</ul>`;
+function summaryOf(
+  { words: { gallery } }: Site,
+  { total, query, tiles, next, isFirst }: GalleryPage,
+  filtered: boolean,
+) {
+  if (total === null) return next === null && isFirst ? gallery.found(tiles.length) : gallery.newestFirst;
+  if (!filtered) return gallery.pictures(total.total);
+  return total.exact ? gallery.foundFor(total.total, query.q) : gallery.foundMore(total.total, query.q);
 }
 
-/** A picture in small, which leads to its page. `eager`: it is on the screen at once. */
-export function pictureTile(
-  { id, extension, filename, width, height, frames }: Tile,
-  basePath: string,
-  eager: boolean,
-): Html {
-  const path = `${basePath}/i/${id}`;
-  const file = `${path}.${extension}`;
-  return html`<li><a class="tile" href="${path}">
-<img src="${file}?w=320" srcset="${file}?w=320 320w, ${file}?w=640 640w" sizes="(min-width: 40rem) 15rem, 45vw" width="${width}" height="${height}" alt=""${!eager && html` loading="lazy"`} decoding="async">
-<span class="tile-name">${filename}</span>
-<span class="tile-facts">${width} × ${height}${frames > 1 && ' · animated'}</span>
-</a></li>
-`;
+function nothing({ words: { gallery }, path }: Site, { next }: GalleryPage, filtered: boolean): Html {
+  if (next !== null) return html`<p class="empty">${icon('search')}${gallery.noneYet}</p>`;
+  if (filtered) return html`<p class="empty">${icon('search')}${gallery.none}</p>`;
+  return html`<p class="empty">${icon('picture')}${gallery.empty} <a href="${path}/">${gallery.uploadFirst}</a></p>`;
 }

@@ -1,7 +1,7 @@
 import { readableBytes } from '../lib/readable-bytes.ts';
-import { type Tile, tileGrid } from './gallery-page.ts';
 import { type Html, html } from './html.ts';
 import { icon } from './icons.ts';
+import { type Tile, tileGrid } from './picture-rows.ts';
 import type { Site } from './site.ts';
 
 const HOUR_MS = 3_600_000;

@@ -320,9 +320,12 @@ describe('the page of an image', () => {
     expect(page).toContain(`<meta property="og:image" content="${image.raw_url}">`);
     expect(page).toContain(`<meta property="og:title" content="гавань.png">`);
     expect(page).toContain('<meta name="twitter:card" content="summary_large_image">');
-    expect(page).toContain(`<img src="/i/${image.id}.webp" width="900" height="600"`);
+    expect(page).toContain(`srcset="/i/${image.id}.webp?w=640 640w, /i/${image.id}.webp 900w"`);
+    expect(page).toContain('width="900" height="600" alt="гавань.png"');
     expect(page).toContain(`value="${image.bbcode}"`);
-    expect(page).not.toMatch(/<script(?! type="module" src="\/assets\/)|<style|style=|onclick/);
+    expect(page).not.toMatch(
+      /<script(?! type="(module" src="\/assets\/|application\/json" id="words"))|<style|style=|onclick/,
+    );
     const style = /rel="stylesheet" href="([^"]+)"/.exec(page)?.[1] ?? '';
     const sheet = await host.send(style);
     expect(sheet.headers.get('content-type')).toStartWith('text/css');

@@ -8,9 +8,8 @@ import { htmlTemplates, wordsOf } from '../support/templates.ts';
 const NAMES = ['picpool', 'ms', 'Ctrl'];
 /** Pages whose words are still to be moved into the catalogue. */
 const TO_BE_MOVED = [
-  'docs-operation.ts',
+  'docs-form.ts',
   'docs-page.ts',
-  'gallery-page.ts',
   'pool-chart.ts',
   'pool-home.ts',
   'pool-overview.ts',
@@ -20,7 +19,7 @@ const TO_BE_MOVED = [
   'refresh-panel.ts',
   'use-it.ts',
 ];
-const SCRIPTS_TO_BE_MOVED = ['docs.js', 'proxies.js'];
+const SCRIPTS_TO_BE_MOVED = ['proxies.js'];
 
 const read = (path: string) => Bun.file(path).text();
 const filesOf = (pattern: string) => [...new Glob(pattern).scanSync('src/web')].sort();

@@ -98,19 +98,15 @@ describe('seeing and deleting', () => {
     expect(await status(`/i/${id}`)).toBe(404);
   });
 
-  test('the gallery finds while one types, and has pages', async () => {
-    for (let count = 0; count < 26; count += 2) {
-      await Promise.all([upload(`row ${count}.png`), upload(`row ${count + 1}.png`)]);
-    }
+  test('the gallery finds while one types', async () => {
+    await upload('row 25.png');
     await visit('/gallery', async (page) => {
-      await page.getByText('Next').click();
-      expect(await page.locator('.pagination').textContent()).toContain('Page 2 of');
       await page.getByRole('searchbox').pressSequentially('row 25');
       await page.locator('#results').getByText('1 picture for “row 25”').waitFor();
       expect(new URL(page.url()).search).toBe('?q=row+25');
-      expect(await page.locator('.tile').count()).toBe(1);
+      expect(await page.locator('.shot').count()).toBe(1);
       await page.getByRole('searchbox').fill('nothing like it');
-      await page.getByText('No picture has this').waitFor();
+      await page.locator('#results').getByText('No pictures match.').waitFor();
     });
   });
 });
@@ -129,7 +125,7 @@ describe('without scripts', () => {
         await page.goto(`${server.url}/gallery`);
         await page.getByRole('searchbox').fill('row 25');
         await page.getByRole('button', { name: 'Search' }).click();
-        expect(await page.locator('.tile').count()).toBe(1);
+        expect(await page.locator('.shot').count()).toBe(1);
       },
       { ...off, expected: ANSWERED_401 },
     );

@@ -25,6 +25,7 @@ export async function replaceParts(url, ids) {
     for (const part of parts) {
       part.replaceChildren(...(page.getElementById(part.id)?.childNodes ?? []));
     }
+    document.dispatchEvent(new Event('replaced'));
     announce(byId(ids[0] ?? '', HTMLElement).querySelector('[data-summary]')?.textContent ?? '');
   } catch (error) {
     if (current.signal.aborted) return;

@@ -15,6 +15,10 @@ export const scripts = {
     notCopied: 'Not copied',
     copyFailed: 'This browser does not allow copying.',
   },
+  'gallery.js': {
+    added: { one: '# more picture.', other: '# more pictures.' } as Plural,
+    loading: 'Loading …',
+  },
   'image.js': {
     close: 'Close',
   },

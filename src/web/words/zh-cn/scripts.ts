@@ -11,6 +11,10 @@ export const scripts: Words['scripts'] = {
     notCopied: '复制失败',
     copyFailed: '此浏览器不允许复制。',
   },
+  'gallery.js': {
+    added: { other: '又加载了 # 张图片。' },
+    loading: '加载中…',
+  },
   'image.js': {
     close: '关闭',
   },

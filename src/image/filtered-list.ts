@@ -1,0 +1,57 @@
+import type { Format, ImageRecord } from './image.ts';
+import type { ImageService } from './service.ts';
+import type { Page, Place } from './store.ts';
+
+/** Which public images a visitor of the gallery wants to see. */
+export interface GalleryFilter {
+  /** Part of the name, id or format; empty: any. */
+  text: string;
+  format: Format | null;
+  /** Ms since 1970: not older than `from`, and older than `until`. */
+  from: number | null;
+  until: number | null;
+}
+
+/** Read at once, and so many times at most: stores have no index for what is looked for here. */
+const SLICE = 100;
+const MOST_SLICES = 20;
+
+export type FilteredPage = Pick<Page<ImageRecord>, 'items' | 'next'> & {
+  /** All matches, where that is known. */
+  total: Pick<Page<ImageRecord>, 'total' | 'exact'> | null;
+};
+
+/**
+ * Public images that fit, newest first, behind `after`. Looks at 2,000 at most: then it may answer fewer than `perPage`, with the
+ * `next` from where it goes on.
+ */
+export async function listFiltered(
+  { list }: Pick<ImageService, 'list'>,
+  { text, format, from, until }: GalleryFilter,
+  { after, perPage }: { after: Place | null; perPage: number },
+): Promise<FilteredPage> {
+  const begin = after ?? (until === null ? null : { createdAt: until, id: '' });
+  const read = (limit: number, behind: Place | null) =>
+    list({ page: 1, perPage: limit, ...(behind && { after: behind }), ...(text !== '' && { text }) });
+  if (format === null && from === null) {
+    const { items, next, total, exact } = await read(perPage, begin);
+    return { items, next, total: until === null ? { total, exact } : null };
+  }
+  const items: ImageRecord[] = [];
+  let behind = begin;
+  for (let slice = 0; slice < MOST_SLICES; slice++) {
+    const found = await read(SLICE, behind);
+    for (const image of found.items) {
+      if (from !== null && image.createdAt < from) return { items, next: null, total: null };
+      if (format !== null && image.format !== format) continue;
+      items.push(image);
+      if (items.length === perPage) {
+        const isLast = image === found.items.at(-1) && found.next === null;
+        return { items, next: isLast ? null : { createdAt: image.createdAt, id: image.id }, total: null };
+      }
+    }
+    behind = found.next;
+    if (behind === null) break;
+  }
+  return { items, next: behind, total: null };
+}

@@ -1,0 +1,64 @@
+import { type Html, html } from './html.ts';
+import { icon } from './icons.ts';
+import { pictureElement } from './picture.ts';
+
+/** One picture among others. */
+export interface Tile {
+  id: string;
+  extension: string;
+  filename: string;
+  width: number;
+  height: number;
+  frames: number;
+  /** A `data:` URL of a blurred preview, or `null`. */
+  placeholder: string | null;
+}
+
+/** Offered by the server, and wide enough for a tile on any screen. */
+const WIDTHS = [320, 640];
+/** Of a tile, beyond which its picture has room around it. */
+const RATIOS = { least: 0.5, most: 3 };
+/** Height of a row on wide screens, and what rows grow by to fill the line (`images.css`), in rem. */
+const ROW_REM = 14;
+const USUAL_GROWTH = 1.2;
+/** So many may stand above the fold. */
+const EAGER = 8;
+
+/** Pictures in rows of one height, each in its own proportions; nothing moves while they load. */
+export function pictureRows(tiles: readonly Tile[], basePath: string): Html {
+  return html`<ul class="rows">
+${tiles.map((tile, index) => tileOf(tile, basePath, index < EAGER))}</ul>`;
+}
+
+function tileOf(tile: Tile, basePath: string, eager: boolean): Html {
+  const { id, extension, filename, width, height, frames } = tile;
+  const path = `${basePath}/i/${id}`;
+  const ratio = Math.min(RATIOS.most, Math.max(RATIOS.least, width / height));
+  const wide = Math.round(ratio * ROW_REM * USUAL_GROWTH);
+  const shown = { ...tile, path: `${path}.${extension}`, widths: WIDTHS.filter((one) => one < width) };
+  return html`<li data-ratio="${ratio.toFixed(3)}"><a class="shot" href="${path}">${pictureElement(shown, {
+    alt: '',
+    sizes: `(min-width: 40rem) ${wide}rem, ${Math.round(wide * 0.7)}rem`,
+    eager,
+  })}<span class="shot-words"><b>${filename}</b> ${width} × ${height}</span>${frames > 1 && icon('play')}</a></li>
+`;
+}
+
+/** Thumbnails of equal size. `fold`: where the grid begins on the screen. */
+export function tileGrid(tiles: readonly Tile[], basePath: string, fold: 'above' | 'below'): Html {
+  return html`<ul class="tiles">
+${tiles.map((tile, index) => pictureTile(tile, basePath, fold === 'above' && index < EAGER))}</ul>`;
+}
+
+/** A picture in small, which leads to its page. `eager`: it is on the screen at once. */
+export function pictureTile(tile: Tile, basePath: string, eager: boolean): Html {
+  const { id, extension, filename, width, height, frames } = tile;
+  const path = `${basePath}/i/${id}`;
+  const file = `${path}.${extension}`;
+  return html`<li><a class="tile" href="${path}">
+<img src="${file}?w=320" srcset="${file}?w=320 320w, ${file}?w=640 640w" sizes="(min-width: 40rem) 15rem, 45vw" width="${width}" height="${height}" alt=""${!eager && html` loading="lazy"`} decoding="async">
+<span class="tile-name">${filename}</span>
+<span class="tile-facts">${width} × ${height}${frames > 1 && icon('play')}</span>
+</a></li>
+`;
+}
