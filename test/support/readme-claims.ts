@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { zipFiles } from './album-sights.ts';
 
 /** What an upload has answered, as far as later commands need it. */
 export interface Upload {
@@ -92,7 +93,43 @@ export const CLAIMS: readonly Claim[] = [
     holds: ({ stdout }) => field(stdout, 'views_left') === 1,
   },
   {
-    command: /-X PATCH /,
+    command: /-F album=<album> /,
+    says: 'puts the upload into the album',
+    holds: ({ stdout }) => typeof field(stdout, 'album') === 'string',
+  },
+  {
+    command: /^curl \S+\/api\/albums\/<album>$/,
+    says: 'lists the pictures of the album',
+    holds: ({ stdout, upload }) => JSON.parse(stdout).images[0].id === upload?.id,
+  },
+  {
+    command: /-OJ \S+\/a\/<album>\.zip$/,
+    says: 'writes the pictures into a file named like the album',
+    holds: async ({ folder }) =>
+      zipFiles(await readFile(join(folder, 'Harbour in winter.zip'))).has('01 IMG_2041.webp'),
+  },
+  {
+    command: /-X PATCH \S+\/api\/albums\/<album> /,
+    says: 'changes title and visibility',
+    holds: ({ stdout }) => field(stdout, 'title') === 'Harbour' && field(stdout, 'visibility') === 'unlisted',
+  },
+  {
+    command: /\/api\/albums\/<album>\/images -H /,
+    says: 'adds a picture, once',
+    holds: ({ stdout }) => field(stdout, 'total') === 1,
+  },
+  {
+    command: /-X DELETE \S+\/images\/<id> /,
+    says: 'takes it out',
+    holds: ({ stdout }) => field(stdout, 'total') === 0,
+  },
+  {
+    command: /-X DELETE \S+\/api\/albums\/<album> /,
+    says: 'deletes the album alone',
+    holds: ({ stdout }) => field(stdout, 'removed_images') === 0,
+  },
+  {
+    command: /-X PATCH \S+\/api\/image\//,
     says: 'puts the end of the image off',
     holds: ({ stdout }) => typeof field(stdout, 'expires_at') === 'string',
   },

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 
 /** Fields whose text is another one with every answer, wherever it appears. */
-const OWN = ['id', 'delete_token', 'request_id'];
+const OWN = ['id', 'delete_token', 'token', 'request_id'];
 /** Any list may have named the proxy that comes first. */
 const ANY = 'source';
 

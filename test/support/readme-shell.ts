@@ -23,19 +23,20 @@ const ELSEWHERE = 'curl() { command curl --interface 127.0.0.77 "$@"; }; ';
  * Runs commands in a folder, one after the other. A command must end well (or be refused, where the README prints a
  * refusal), print something or write a file, print what has the shape of what the README prints, and do what the README
  * says in words. Addresses that the README printed stand for those that were printed here, and the last upload that still
- * stands is what `<id>` and `<delete_token>` mean.
+ * stands is what `<id>` and `<delete_token>` mean, the last album `<album>` and `<album_token>`.
  */
 export function createReadmeShell(folder: string, { env, ports }: Pick<ReadmeWorld, 'env' | 'ports'>) {
   const uploads: Upload[] = [];
+  let album: Album | undefined;
   const replaced = new Map(Object.entries(ports));
 
   function filled(text: string): string {
     let result = text;
     for (const [printed, found] of replaced) result = result.replaceAll(printed, found);
-    return result.replace(
-      /<(id|delete_token)>/g,
-      (_, name: keyof Upload) => uploads.at(-1)?.[name] ?? '<none>',
-    );
+    return result
+      .replace(/<(id|delete_token)>/g, (_, name: keyof Upload) => uploads.at(-1)?.[name] ?? '<none>')
+      .replaceAll('<album>', album?.id ?? '<none>')
+      .replaceAll('<album_token>', album?.token ?? '<none>');
   }
 
   /** Answers what is wrong with it, or `null`. */
@@ -89,10 +90,11 @@ export function createReadmeShell(folder: string, { env, ports }: Pick<ReadmeWor
   }
 
   function remember(text: string, printed: string, stdout: string): void {
-    if (/ -X DELETE /.test(text)) uploads.pop();
+    if (/ -X DELETE \S*\/api\/delete\//.test(text)) uploads.pop();
     if (!stdout.startsWith('{')) return;
     const answer: unknown = JSON.parse(stdout);
     if (isUpload(answer)) uploads.push(answer);
+    if (isAlbum(answer)) album = answer;
     if (printed.startsWith('{')) pair(JSON.parse(printed.replaceAll('\n', '')), answer);
   }
 
@@ -110,4 +112,14 @@ export function createReadmeShell(folder: string, { env, ports }: Pick<ReadmeWor
 
 function isUpload(answer: unknown): answer is Upload {
   return typeof answer === 'object' && answer !== null && 'id' in answer && 'delete_token' in answer;
+}
+
+/** An album that was just made. */
+interface Album {
+  id: string;
+  token: string;
+}
+
+function isAlbum(answer: unknown): answer is Album {
+  return typeof answer === 'object' && answer !== null && 'zip_url' in answer && 'token' in answer;
 }
