@@ -5,7 +5,15 @@ import { choice, integer, text } from '../config-values.ts';
 import { MOST_VIEWS } from '../image/audience.ts';
 import { FORMATS, VISIBILITIES } from '../image/image.ts';
 import { passwordOf } from './ask-password.ts';
-import { type Call, createClient, readAnswer, reasonOf, ServerAway, serverOptions } from './client.ts';
+import {
+  type Call,
+  type Client,
+  createClient,
+  readAnswer,
+  reasonOf,
+  ServerAway,
+  serverOptions,
+} from './client.ts';
 import { defineCommand } from './command.ts';
 import { CommandError, EXIT, usageError } from './exit.ts';
 import { countOf } from './format.ts';
@@ -40,6 +48,7 @@ Their delete tokens are kept in ~/.config/picpool/tokens, for \`picpool delete\`
 Exit code 0: all are uploaded; 1: at least one is not, and standard error says why.
 
   picpool upload --print markdown *.png
+  picpool upload --album 'Harbour in winter' *.jpg
   grim - | picpool upload --filename screenshot.png -`,
   options: {
     ...serverOptions,
@@ -67,6 +76,13 @@ Exit code 0: all are uploaded; 1: at least one is not, and standard error says w
     'max-height': value('PIXELS', integer(undefined, 'Higher images are scaled down. [4096]', 1, MAX_SIDE)),
     'keep-exif': flag('Keeps EXIF metadata, place included, and the colour profile.'),
     filename: value('NAME', text(undefined, 'Name of the file, in place of its own; for a single one.')),
+    album: value(
+      'TITLE',
+      text(
+        undefined,
+        'Makes an album of the images and prints its link last; may be "". Standard error has its token.',
+      ),
+    ),
     print: valueOr(
       'WHAT',
       choice(SHOWN, 'url', `What is printed: ${SHOWN.join(', ')}. json has the delete token, too.`),
@@ -82,7 +98,10 @@ Exit code 0: all are uploaded; 1: at least one is not, and standard error says w
     }
     const client = createClient(options.url, env);
     const password = await passwordOf(options, terminal);
+    const album = options.album === undefined ? null : await makeAlbum(client, options.album);
     const fields = {
+      album: album?.id,
+      album_token: album?.token,
       format: options.format,
       password,
       visibility: options.visibility,
@@ -117,12 +136,29 @@ Exit code 0: all are uploaded; 1: at least one is not, and standard error says w
       progress.update({ done: index + 1, total: operands.length });
     }
     progress.end();
+    if (album) {
+      await terminal.print(`${options.print === 'json' ? JSON.stringify(album) : album.url}\n`);
+      terminal.say(`Token of the album, which changes and deletes it: ${album.token}`);
+    }
     if (failed > 0 && operands.length > 1) {
       terminal.say(`${countOf(failed, 'file')} of ${operands.length} not uploaded`);
     }
     return failed > 0 ? EXIT.failed : EXIT.done;
   },
 });
+
+/** As the server has answered, which alone knows all of it. */
+interface NewAlbum {
+  id: string;
+  url: string;
+  token: string;
+}
+
+async function makeAlbum(client: Pick<Client, 'call'>, title: string): Promise<NewAlbum> {
+  const body = JSON.stringify({ title });
+  const headers = { 'content-type': 'application/json' };
+  return readAnswer<NewAlbum>(await client.call('POST', '/api/albums', { body, headers }));
+}
 
 type Fields = Readonly<Record<string, string | number | undefined>>;
 

@@ -247,6 +247,20 @@ test('upload prints the link that is asked for', async () => {
   expect([misused.code, misused.stdout]).toEqual([2, '']);
 });
 
+test('upload makes an album of what it uploads, and prints its link last and its token aside', async () => {
+  const files = ['one.jpg', 'two.jpg'].map((name) => join(folder, name));
+  for (const file of files) await writeFile(file, await photo(40, 30));
+  const { code, stdout, stderr } = await cli(['upload', '--album', 'Harbour', ...files], { env });
+  expect(code).toBe(0);
+  const [one, two, album = ''] = stdout.trim().split('\n');
+  const id = /\/a\/(\w{12})$/.exec(album)?.[1];
+  expect(await json(await fetch(`${server.url}/api/albums/${id}`))).toMatchObject({
+    title: 'Harbour',
+    images: [{ url: one }, { url: two }],
+  });
+  expect(stderr).toMatch(/^Token of the album, which changes and deletes it: \w{32}$/m);
+});
+
 test('upload has the server fetch what is a URL', async () => {
   const site = Bun.serve({
     port: 0,

@@ -50,6 +50,16 @@ const SEEDS: readonly ((file: Buffer) => Draft)[] = [
   () => get('/api/export?format=csv'),
   () => get(`/i/${ID}.webp?w=320`, 'Range: bytes=0-99', 'If-None-Match: "x"'),
   () => get(`/i/${ID}`, 'Accept: text/html', 'Cookie: picpool_image=1.x'),
+  () => get(`/a/${ID}?page=2`, 'Accept: text/html', `Cookie: picpool_image_${ID}=9.x`),
+  () => get(`/a/${ID}.zip`),
+  () => get(`/api/albums/${ID}?per_page=5`),
+  () =>
+    draft(
+      'PATCH',
+      `/api/albums/${ID}`,
+      ['Content-Type: application/json', 'X-Album-Token: x'],
+      `{"images":["${ID}"]}`,
+    ),
   () => get('/metrics', 'Authorization: Bearer x'),
   () => draft('HEAD', '/api/list', [], ''),
   () =>
@@ -168,7 +178,8 @@ const HEADERS = [
   'Accept-Encoding: \u0001',
   'Authorization: Basic ====',
   'Authorization: Bearer \u00fc',
-  'Cookie: =;;=; picpool_image=; picpool_image=9.x',
+  'Cookie: =;;=; picpool_image=; picpool_image=9.x; picpool_image_=; picpool_image_x=9.x',
+  'X-Album-Token: \u00ff',
   `Cookie: ${'a=b; '.repeat(800)}`,
   'Origin: null',
   'Origin: http://[',

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { zipFiles } from '../support/album-sights.ts';
 import { startBrowser, type TestBrowser } from '../support/browser.ts';
 import { photo } from '../support/images.ts';
 import { json } from '../support/json.ts';
@@ -131,4 +132,57 @@ describe('the theme', () => {
 
 test.each(['en', 'zh-CN'])('a picture with a word in %s has nothing serious against it', async (locale) => {
   await visit(`/i/${ids[1]}`, checkLooks, { ...PHONE, locale });
+});
+
+describe('the page of an album', () => {
+  const PASSWORD = 'open sesame';
+  let album: { id: string; token: string };
+
+  async function put(name: string, fields: Record<string, string>): Promise<void> {
+    const form = new FormData();
+    for (const [field, value] of Object.entries(fields)) form.set(field, value);
+    form.set('album', album.id);
+    form.set('album_token', album.token);
+    form.set('image', new File([new Uint8Array(await photo(400, 300))], name));
+    expect((await fetch(`${server.url}/api/upload`, { method: 'POST', body: form })).status).toBe(201);
+  }
+
+  beforeAll(async () => {
+    const body = new URLSearchParams({ title: 'Harbour in winter' });
+    album = await json(await fetch(`${server.url}/api/albums`, { method: 'POST', body }));
+    await put('quay.jpg', {});
+    await put('a very long name of a picture that nobody would ever type.jpg', {});
+    await put('secret.jpg', { password: PASSWORD });
+    await put('twice.jpg', { max_views: '2' });
+  }, 30_000);
+
+  test('looks well on a telephone and on a screen, in light and in dark', async () => {
+    await visit(`/a/${album.id}`, checkLooks, PHONE);
+  });
+
+  test.each([true, false])(
+    'shows a protected picture once its password was given, with scripts (%p)',
+    async (javaScriptEnabled) => {
+      await visit(
+        `/a/${album.id}`,
+        async (page) => {
+          expect(await page.locator('.tiles img').count()).toBe(2);
+          await page.getByRole('link', { name: 'Protected' }).click();
+          await page.getByLabel('Password').fill(PASSWORD);
+          await page.getByLabel('Password').press('Enter');
+          await page.getByRole('heading', { name: 'secret.jpg' }).waitFor();
+          await page.goto(`${server.url}/a/${album.id}`);
+          expect(await page.locator('.tiles img').count()).toBe(3);
+          const [download] = await Promise.all([
+            page.waitForEvent('download'),
+            page.getByRole('link', { name: 'Download 3 of 4' }).click(),
+          ]);
+          expect(download.suggestedFilename()).toBe('Harbour in winter.zip');
+          const names = [...zipFiles(await Bun.file(await download.path()).bytes()).keys()];
+          expect(names.at(-1)).toBe('03 secret.webp');
+        },
+        { javaScriptEnabled, expected: /401/ },
+      );
+    },
+  );
 });
