@@ -35,7 +35,7 @@ export interface AppOptions {
   version: string;
   features: readonly Feature[];
   /** What all pages share. */
-  web: { siteOf: SiteOf; path: string; assets: Assets; openDoors: () => OpenDoor[] };
+  web: { siteOf: SiteOf; path: string; assets: Assets; shareTo: string | null; openDoors: () => OpenDoor[] };
   contexts: Contexts;
   /** `null`: nobody is limited. */
   limits: Limits | null;

@@ -99,7 +99,7 @@ export async function imageHome(
       fault,
       hasCommandKey: /\bMac OS X\b/.test(request.headers.get('user-agent') ?? ''),
     }),
-    scripts: ['copy.js', 'upload.js'],
+    scripts: ['copy.js', 'upload.js', 'install.js'],
     summary: site.words.upload.summary,
   };
 }

@@ -12,6 +12,8 @@ export interface Web {
   /** Path under which browsers reach the server: empty, or that of `PUBLIC_URL`, such as `/pics`. */
   path: string;
   assets: Assets;
+  /** Path that takes pictures shared with the installed app; `null`: there is none. */
+  shareTo: string | null;
   /** What the settings leave open to everybody. */
   openDoors: () => OpenDoor[];
 }
@@ -30,5 +32,7 @@ export async function openWeb(
   const assets = await readAssets();
   const siteOf = createSites({ assets, links, version: VERSION, path, abuseContact: ABUSE_CONTACT });
   const newToken = () => randomBytes(24).toString('base64url');
-  return { assets, path, siteOf, openDoors: () => openDoors(config, newToken) };
+  const canShare = SERVICES.includes('image') && config.UPLOAD !== 'token';
+  const shareTo = canShare ? `${path}${IMAGE_BASE_PATH}/api/upload` : null;
+  return { assets, path, siteOf, shareTo, openDoors: () => openDoors(config, newToken) };
 }

@@ -26,7 +26,10 @@ const TYPES: Record<string, string> = {
   '.css': 'text/css; charset=utf-8',
   '.js': 'text/javascript; charset=utf-8',
   '.svg': 'image/svg+xml',
+  '.png': 'image/png',
 };
+/** Holds compressed data already. */
+const PACKED = TYPES['.png'];
 /** Best first. */
 const ENCODERS: [name: string, encode: (bytes: Uint8Array) => Uint8Array][] = [
   ['br', (bytes) => brotliCompressSync(bytes, { params: { [constants.BROTLI_PARAM_QUALITY]: 11 } })],
@@ -58,7 +61,8 @@ export async function readAssets(): Promise<Assets> {
     respond(file, version, accepted) {
       const found = files.get(file);
       if (!found) return null;
-      const encoder = ENCODERS.find(([name]) => new RegExp(`\\b${name}\\b`).test(accepted ?? ''));
+      const encoder =
+        found.type !== PACKED && ENCODERS.find(([name]) => new RegExp(`\\b${name}\\b`).test(accepted ?? ''));
       const body = encoder ? encoded(found, encoder) : found.plain;
       // A page of a version before, still open, gets what there is now, and asks again the next time.
       const isCurrent = version === current;

@@ -4,9 +4,11 @@ import { readForm } from '../http/read-form.ts';
 import type { ContextOf } from '../http/request-context.ts';
 import type { Assets } from './assets.ts';
 import { type HomeSection, homePage } from './home-page.ts';
+import { webManifest } from './manifest.ts';
+import { offlinePage } from './offline-page.ts';
 import { type OpenDoor, openPanel } from './open-panel.ts';
 import { pageResponse } from './page-response.ts';
-import { hiddenDoors, preferenceCookies } from './preferences.ts';
+import { hiddenDoors, PREFERENCES_VARY, preferenceCookies } from './preferences.ts';
 import type { Site, SiteOf } from './site.ts';
 
 function textResponse(text: string): Response {
@@ -24,12 +26,22 @@ export interface WebRoutesOptions {
   /** What the services show on the first page, in this order. */
   sections: readonly ((site: Site, request: Request) => Promise<HomeSection>)[];
   contextOf: ContextOf;
+  /** Path that takes pictures shared with the installed app; `null`: there is none. */
+  shareTo: string | null;
 }
 
 const hide = { detail: { hide: true } };
 
 /** What belongs to no single service: the first page, and the files that pages load. */
-export function webRoutes({ siteOf, path, assets, openDoors, sections, contextOf }: WebRoutesOptions) {
+export function webRoutes({
+  siteOf,
+  path,
+  assets,
+  openDoors,
+  sections,
+  contextOf,
+  shareTo,
+}: WebRoutesOptions) {
   function asset(request: Request, file: string, version: string): Response {
     const answer = assets.respond(file, version, request.headers.get('accept-encoding'));
     if (answer === null) throw new AppError('not_found', 'There is nothing at this path.');
@@ -73,6 +85,33 @@ export function webRoutes({ siteOf, path, assets, openDoors, sections, contextOf
       .post('/preferences', ({ request }) => keepPreferences(request), { parse: 'none', ...hide })
       // Pages that are not to be found say so themselves, which only who may read them learns.
       .get('/robots.txt', () => textResponse(`User-agent: *\nDisallow: ${path}/api/\n`), hide)
+      .get(
+        '/manifest.webmanifest',
+        ({ request }) => {
+          const manifest = webManifest(siteOf(request), {
+            fileUrl: (file) => path + assets.url(file),
+            shareTo,
+          });
+          return Response.json(manifest, {
+            headers: {
+              'content-type': 'application/manifest+json',
+              'cache-control': 'no-cache',
+              vary: PREFERENCES_VARY,
+            },
+          });
+        },
+        hide,
+      )
+      // At the root of the site, which is as far as it may reach.
+      .get('/service-worker.js', ({ request }) => asset(request, 'service-worker.js', ''), hide)
+      .get(
+        '/offline',
+        ({ request }) => {
+          const site = siteOf(request);
+          return pageResponse(site, offlinePage(site), { cache: 'no-cache' });
+        },
+        hide,
+      )
       .get('/favicon.ico', ({ request }) => asset(request, 'favicon.svg', ''), hide)
   );
 }

@@ -92,6 +92,8 @@ ${themeElements(theme)}
 <title>${title === 'picpool' ? title : `${title} · picpool`}</title>
 ${summary === undefined ? html`<meta name="robots" content="noindex">` : html`<meta name="description" content="${summary}">`}
 <link rel="icon" href="${fileUrl('favicon.svg')}" type="image/svg+xml">
+<link rel="apple-touch-icon" href="${fileUrl('icon-maskable-512.png')}">
+<link rel="manifest" href="${path}/manifest.webmanifest" crossorigin="use-credentials">
 <link rel="stylesheet" href="${fileUrl('style.css')}">
 ${['frame.js', ...scripts].map((file) => html`<script type="module" src="${fileUrl(file)}"></script>\n`)}${jsonElement('words', wordsOf(words, scripts))}
 ${head ?? null}

@@ -46,7 +46,9 @@ ${words.promises.map((promise) => html`<li>${icon('check')}${promise}</li>\n`)}<
 <div class="actions" id="uploads-actions" hidden>
 <button class="quiet small" type="button" id="retry-all" hidden>${words.retryAll}</button>
 <button type="button" class="copy-link" id="copy-all" hidden>${icon('copy')}<span>${words.copyAll}</span></button>
+<button type="button" class="quiet" id="make-album" hidden>${icon('picture')}${words.makeAlbum}</button>
 </div></header>
+<div class="album-made" id="album" hidden></div>
 <ul class="cards" id="cards"></ul>
 </section>
 ${uploadForm(site, form)}

@@ -134,3 +134,33 @@ test.skipIf(absent('nginx'))(
     expect(places).toEqual([place, `${place}.webp`, '/pics/img/a']);
   },
 );
+
+test.skipIf(absent('nginx'))('below a path, the app is installed there', async () => {
+  const manifest = (await (await visit('/manifest.webmanifest')).json()) as {
+    start_url: string;
+    scope: string;
+    share_target: { action: string };
+    icons: { src: string }[];
+  };
+  expect([manifest.start_url, manifest.scope, manifest.share_target.action]).toEqual([
+    '/pics/',
+    '/pics/',
+    '/pics/img/api/upload',
+  ]);
+  for (const { src } of manifest.icons) {
+    const icon = await fetch(new URL(src, front.url));
+    expect([icon.status, icon.headers.get('content-type')]).toEqual([200, 'image/png']);
+  }
+  const worker = await visit('/service-worker.js');
+  expect([worker.status, worker.headers.get('cache-control')]).toEqual([200, 'no-cache']);
+});
+
+test('where only holders of tokens upload, nothing is shared with the app', async () => {
+  const closed = await runServer({ UPLOAD: 'token', ADMIN_TOKEN: 'a-token-of-the-administrator' });
+  try {
+    const answer = await fetch(`${closed.url}/manifest.webmanifest`);
+    expect(await answer.json()).not.toHaveProperty('share_target');
+  } finally {
+    await closed.stop();
+  }
+});

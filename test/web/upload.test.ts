@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import type { CDPSession, Page } from 'playwright-core';
+import sharp from 'sharp';
 import { startBrowser, type TestBrowser } from '../support/browser.ts';
 import { animation, photo, privatePhoto, quarters } from '../support/images.ts';
 import { json } from '../support/json.ts';
@@ -274,6 +275,23 @@ describe('many pictures', () => {
         expect(Math.max(...heights)).toBeLessThan(120);
       },
       { ...CLIPBOARD, expected: SPOILT },
+    );
+  });
+
+  test('become an album, whose link is copied', async () => {
+    await visit(
+      '/',
+      async (page) => {
+        await choose(page, file('m1.png'), file('m2.png'));
+        await page.getByRole('heading', { name: '2 pictures are online' }).waitFor();
+        await page.getByRole('button', { name: 'Make an album' }).click();
+        await page.getByText('Album with 2 pictures').waitFor();
+        await page.getByRole('button', { name: 'Copy link to album' }).click();
+        await page.getByRole('button', { name: 'Copied' }).waitFor();
+        await page.goto(await clipboard(page));
+        expect(await page.locator('.tile').count()).toBe(2);
+      },
+      CLIPBOARD,
     );
   });
 
@@ -557,4 +575,63 @@ test('the whole flow is in Chinese where the browser asks for it', async () => {
     },
     { locale: 'zh-CN' },
   );
+});
+
+describe('as an app', () => {
+  test('it can be installed, and keeps one page and nothing of anybody for the time without a network', async () => {
+    await visit(
+      '/',
+      async (page) => {
+        const session = await page.context().newCDPSession(page);
+        const manifest = await session.send('Page.getAppManifest');
+        expect([manifest.url, manifest.errors]).toEqual([`${server.url}/manifest.webmanifest`, []]);
+        const { icons } = JSON.parse(manifest.data ?? '') as { icons: { src: string; sizes: string }[] };
+        for (const { src, sizes } of icons) {
+          const { width, height } = await sharp(
+            await (await fetch(server.url + src)).arrayBuffer(),
+          ).metadata();
+          expect(`${width}x${height}`).toBe(sizes);
+        }
+        await choose(page, file('kept-by-nobody.png'));
+        await page.getByRole('heading', { name: 'Your picture is online' }).waitFor();
+        await page.evaluate(async () => void (await navigator.serviceWorker.ready));
+        await page.reload();
+        await page.goto(`${server.url}/gallery`);
+        const kept = await page.evaluate(async () => {
+          const names = await caches.keys();
+          const requests = await Promise.all(names.map(async (name) => (await caches.open(name)).keys()));
+          return requests.flat().map(({ url }) => new URL(url).pathname);
+        });
+        expect(kept.filter((path) => path !== '/offline' && !path.startsWith('/assets/'))).toEqual([]);
+        await page.context().setOffline(true);
+        await page.goto(`${server.url}/`);
+        await page.getByRole('heading', { name: 'You are offline' }).waitFor();
+        expect(await page.locator('.notice-page').evaluate((one) => getComputedStyle(one).display)).toBe(
+          'grid',
+        );
+        await page.context().setOffline(false);
+        await page.getByRole('link', { name: 'Try again' }).click();
+        await page.getByRole('heading', { name: 'Drop a picture' }).waitFor();
+      },
+      { expected: SPOILT },
+    );
+  });
+
+  test('it takes what is shared with it, and leads to the page of the picture', async () => {
+    const { share_target: target } = await json<{
+      share_target: { action: string; params: { files: [{ name: string }] } };
+    }>(await fetch(`${server.url}/manifest.webmanifest`));
+    const body = new FormData();
+    body.set(target.params.files[0].name, new File([new Uint8Array(picture)], 'shared.png'));
+    const answer = await fetch(server.url + target.action, {
+      method: 'POST',
+      headers: { accept: 'text/html', origin: 'null', 'sec-fetch-site': 'none' },
+      body,
+      redirect: 'manual',
+    });
+    expect([answer.status, answer.headers.get('location')]).toEqual([
+      303,
+      expect.stringMatching(/^\/i\/\w{12}$/),
+    ]);
+  });
 });

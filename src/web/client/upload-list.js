@@ -1,4 +1,5 @@
 // @ts-check
+import { makeAlbum } from './album.js';
 import { copyBy, copyLater } from './copy.js';
 import { announce, byId, say } from './dom.js';
 import { faultOfFile } from './faults.js';
@@ -204,6 +205,8 @@ function show() {
   title.textContent = titleOf(total, done, busy);
   together.hidden = total < 2;
   byId('copy-all', HTMLButtonElement).hidden = done < 2;
+  byId('make-album', HTMLButtonElement).hidden = done < 2;
+  if (total === 0) byId('album', HTMLElement).hidden = true;
   byId('retry-all', HTMLButtonElement).hidden = uploads.filter(({ retry }) => retry).length < 2;
   if (busy > 0) addEventListener('beforeunload', askBeforeLeaving);
   else removeEventListener('beforeunload', askBeforeLeaving);
@@ -242,13 +245,19 @@ function withoutJump(change) {
   );
 }
 
+const stored = () => inState('done').flatMap(({ card }) => card.image ?? []);
+const albumButton = byId('make-album', HTMLButtonElement);
+albumButton.addEventListener('click', () => {
+  void makeAlbum(albumButton, byId('upload', HTMLFormElement), stored());
+});
 together.prepend(formMenu(say('copyAs')));
 document.addEventListener('formchange', () => {
   for (const { card } of uploads) card.showForm();
 });
 byId('copy-all', HTMLButtonElement).addEventListener('click', ({ currentTarget }) => {
-  const images = inState('done').flatMap(({ card }) => card.image ?? []);
-  const text = images.map((image) => image[chosenForm()]).join('\n');
+  const text = stored()
+    .map((image) => image[chosenForm()])
+    .join('\n');
   void copyBy(/** @type {HTMLElement} */ (currentTarget), text);
 });
 byId('retry-all', HTMLButtonElement).addEventListener('click', () => {

@@ -10,6 +10,8 @@ export const uploadScripts = {
   copyLinkOf: 'Copy link of {name}',
   copyAs: 'What to copy',
   copiedByItself: 'The link is in your clipboard.',
+  copyAlbumLink: 'Copy link to album',
+  albumMade: { one: 'Album with # picture', other: 'Album with # pictures' } as Plural,
   qrCode: 'QR code',
   qrCodeOf: 'QR code of the link to {name}',
   close: 'Close',

@@ -15,6 +15,7 @@ export const upload = {
   uploads: 'Uploads',
   retryAll: 'Try all again',
   copyAll: 'Copy all',
+  makeAlbum: 'Make an album',
   mine: 'From this browser',
   mineNote: 'This list, and what it takes to delete these pictures, is stored in this browser only.',
   forget: 'Clear this list',

@@ -9,6 +9,8 @@ export const uploadScripts: Words['scripts']['upload.js'] = {
   copyLinkOf: '复制 {name} 的链接',
   copyAs: '复制内容',
   copiedByItself: '链接已复制到剪贴板。',
+  copyAlbumLink: '复制相册链接',
+  albumMade: { other: '相册共 # 张图片' },
   qrCode: '二维码',
   qrCodeOf: '{name} 的链接二维码',
   close: '关闭',

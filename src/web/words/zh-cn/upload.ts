@@ -14,6 +14,7 @@ export const upload: Words['upload'] = {
   uploads: '上传',
   retryAll: '全部重试',
   copyAll: '全部复制',
+  makeAlbum: '创建相册',
   mine: '此浏览器上传的图片',
   mineNote: '此列表和删除凭证只保存在此浏览器中。',
   forget: '清空列表',

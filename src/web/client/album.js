@@ -1,0 +1,65 @@
+// @ts-check
+import { ask, byId, make, say } from './dom.js';
+import { tokenOf } from './sending.js';
+
+/** The API takes so many pictures at once. */
+const MOST_AT_ONCE = 100;
+
+/**
+ * Puts pictures into a new album. Never rejects: a fault comes as `{ fault }`.
+ * @param {HTMLFormElement} form
+ * @param {readonly import('./upload-card.js').Uploaded[]} images
+ * @returns {Promise<{ url: string, fault: string | null }>}
+ */
+async function createAlbum(form, images) {
+  const albums = form.action.replace(/upload$/, 'albums');
+  const token = tokenOf(form);
+  const post = (/** @type {string} */ path, /** @type {object} */ body, /** @type {object} */ headers) =>
+    ask(path, {
+      method: 'POST',
+      headers: {
+        'content-type': 'application/json',
+        ...(token !== '' && { authorization: `Bearer ${token}` }),
+        ...headers,
+      },
+      body: JSON.stringify(body),
+    });
+  const isPublic = images.every(({ visibility }) => visibility === 'public');
+  const { body: album, fault } = await post(albums, { visibility: isPublic ? 'public' : 'unlisted' }, {});
+  if (fault !== null) return { url: '', fault };
+  for (let first = 0; first < images.length; first += MOST_AT_ONCE) {
+    const some = images
+      .slice(first, first + MOST_AT_ONCE)
+      .map(({ id, delete_token }) => ({ id, delete_token }));
+    const headers = { 'x-album-token': album.token };
+    const added = await post(`${albums}/${album.id}/images`, { images: some }, headers);
+    if (added.fault !== null) return { url: '', fault: added.fault };
+  }
+  return { url: album.url, fault: null };
+}
+
+/**
+ * Makes an album of pictures and shows its link, or why there is none.
+ * @param {HTMLButtonElement} button
+ * @param {HTMLFormElement} form
+ * @param {readonly import('./upload-card.js').Uploaded[]} images
+ */
+export async function makeAlbum(button, form, images) {
+  const place = byId('album', HTMLElement);
+  button.disabled = true;
+  const { url, fault } = await createAlbum(form, images);
+  button.disabled = false;
+  place.hidden = false;
+  if (fault !== null) return place.replaceChildren(make('p', { class: 'fault', role: 'alert' }, fault));
+  const copy = make(
+    'button',
+    { type: 'button', class: 'copy-link', 'data-copy': url },
+    make('span', {}, say('copyAlbumLink')),
+  );
+  place.replaceChildren(
+    make('p', { class: 'upload-name' }, say('albumMade', { count: images.length })),
+    make('p', { class: 'share-text' }, make('a', { href: url }, url)),
+    make('div', { class: 'chips' }, copy),
+  );
+  copy.focus();
+}
