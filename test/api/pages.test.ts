@@ -72,6 +72,32 @@ describe('an error', () => {
     await away.stop();
   });
 
+  test('speaks of the labels of a page, and not of the names of fields', async () => {
+    const answer = await post(formOf({ max_width: 'wide' }));
+    expect(answer.status).toBe(400);
+    const text = await answer.text();
+    expect(text).toContain('<p>Maximum width must be ');
+    expect(text).not.toContain('max_width');
+    const chinese = await post(formOf({ max_width: 'wide' }), { ...PERSON, 'accept-language': 'zh' });
+    expect(await chinese.text()).toContain('<p>“最大宽度”的值无效。</p>');
+    const gallery = await open('/gallery?from=soon');
+    expect(await gallery.text()).toContain('<p>Uploaded from must be a day, as in 2026-01-31');
+  });
+
+  test('is told in the language of the page alone, but for figures that only the message has', async () => {
+    const headers = { ...PERSON, 'accept-language': 'zh' };
+    const missing = await (await open('/i/AAAAAAAAAAAA', headers)).text();
+    expect(missing).toContain('<h1>页面不存在</h1>');
+    expect(missing).not.toContain('There is no such image');
+    const large = await host.send('/api/upload', {
+      method: 'POST',
+      body: new Uint8Array(300 * 1024),
+      headers,
+    });
+    expect(large.status).toBe(413);
+    expect(await large.text()).toMatch(/<h1>文件太大<\/h1>\s*<p class="small" lang="en">[^<]*262 KB/);
+  });
+
   test('names the request and runs nothing that a path says', async () => {
     const page = await open('/<script>alert(1)</script>');
     const text = await page.text();

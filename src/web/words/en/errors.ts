@@ -6,7 +6,13 @@ interface ErrorWords {
   advice: string;
 }
 
+const wrong = { title: 'Check what you entered', advice: 'Go back and correct it.' };
+
 const byCode: Partial<Record<ErrorCode, ErrorWords>> & { other: ErrorWords } = {
+  invalid_parameter: wrong,
+  invalid_body: wrong,
+  unauthorized: { title: 'A token is required', advice: 'The operator of this server gives them out.' },
+  conflict: { title: 'Something else is under way', advice: 'Try again in a moment.' },
   not_found: {
     title: 'Page not found',
     advice: 'Check the link for typos. If it worked before, what it led to has been deleted.',
@@ -46,6 +52,10 @@ const byCode: Partial<Record<ErrorCode, ErrorWords>> & { other: ErrorWords } = {
 
 export const errors = {
   byCode,
+  file: 'File',
+  /** What a field must be, in English as the API says it: “must be …”, or a sentence. */
+  faultyField: (label: string, rule: string) => (/^[A-Z]/.test(rule) ? rule : `${label} ${rule}`),
+  wrongField: (label: string) => `${label} is not valid.`,
   tryAgainIn: (time: string) => `Try again in ${time}.`,
   home: 'Go to the home page',
   request: (status: number) => `Error ${status}, request`,

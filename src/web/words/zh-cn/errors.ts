@@ -2,6 +2,10 @@ import type { Words } from '../en.ts';
 
 export const errors: Words['errors'] = {
   byCode: {
+    invalid_parameter: { title: '请检查输入内容', advice: '请返回修改。' },
+    invalid_body: { title: '请检查输入内容', advice: '请返回修改。' },
+    unauthorized: { title: '需要令牌', advice: '令牌由本服务器的管理员发放。' },
+    conflict: { title: '另一项操作正在进行', advice: '请稍后重试。' },
     not_found: {
       title: '页面不存在',
       advice: '请检查链接是否有误。如果之前可以打开，说明内容已被删除。',
@@ -20,6 +24,9 @@ export const errors: Words['errors'] = {
     internal: { title: '出错了', advice: '服务器内部出错，已记录到日志中。' },
     other: { title: '操作失败', advice: '' },
   },
+  file: '文件',
+  faultyField: (label, rule) => `${label}：${rule}`,
+  wrongField: (label) => `“${label}”的值无效。`,
   tryAgainIn: (time) => `请在${time}后重试。`,
   home: '返回首页',
   request: (status) => `错误 ${status}，请求编号`,
