@@ -1,6 +1,6 @@
 import { mkdir, mkdtemp, rename, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join, relative, resolve } from 'node:path';
-import { bundledAssets, bundledSharp } from './plugins.ts';
+import { bundledAssets, bundledSharp, fileOfInput } from './plugins.ts';
 import { packagesFor, type Target } from './targets.ts';
 
 export interface CompileOptions {
@@ -56,7 +56,7 @@ export async function compile(options: CompileOptions): Promise<Compiled> {
   await rename(made, path);
   await rm(scratch, { recursive: true });
   const { size } = await stat(path);
-  const inputs = Object.keys(metafile?.inputs ?? {}).map((file) => relative('.', resolve(file)));
+  const inputs = Object.keys(metafile?.inputs ?? {}).map((file) => relative('.', resolve(fileOfInput(file))));
   return { path, bytes: size, packages: packageFolders(inputs) };
 }
 

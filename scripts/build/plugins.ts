@@ -12,6 +12,12 @@ const COMPRESSION = { params: { [constants.ZSTD_c_compressionLevel]: 9 } };
 
 const PLACE = fileURLToPath(new URL('place.ts', import.meta.url));
 
+/** Before the paths of files that are put into the binary as they are. */
+const ASSET = '/asset';
+
+/** The file that an input of the bundler stands for. */
+export const fileOfInput = (input: string): string => input.replace(`asset:${ASSET}`, '');
+
 /** Puts the files that `src/assets.ts` names into the binary. */
 export function bundledAssets(): BunPlugin {
   return {
@@ -20,13 +26,13 @@ export function bundledAssets(): BunPlugin {
       // Under a path of its own, as what a browser gets may be a module of the program, too.
       build.onResolve({ filter: /^\/asset\// }, ({ path }) => ({ path, namespace: 'asset' }));
       build.onLoad({ filter: /./, namespace: 'asset' }, async ({ path }) => ({
-        contents: await readFile(path.slice('/asset'.length)),
+        contents: await readFile(path.slice(ASSET.length)),
         loader: 'file',
       }));
       build.onLoad({ filter: /[\\/]src[\\/]assets\.ts$/ }, ({ path }) => {
         const files = ASSETS.map((name) => Bun.resolveSync(name, join(path, '..')));
         const contents = `
-          ${files.map((file, index) => `import file${index} from ${JSON.stringify(`/asset${file}`)};`).join('\n')}
+          ${files.map((file, index) => `import file${index} from ${JSON.stringify(ASSET + file)};`).join('\n')}
           export const ASSETS = ${JSON.stringify(ASSETS)};
           const places = { ${ASSETS.map((name, index) => `${JSON.stringify(name)}: file${index}`).join(', ')} };
           export const assetPath = (name) => places[name];

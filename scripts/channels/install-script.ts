@@ -14,16 +14,22 @@ import {
   type World,
 } from './channel.ts';
 
-/** `install.sh`, piped into a shell as the handbook says, from a server of the release, signed with a key of the test's own. */
-export async function installScriptChannel({ release, scratch, version }: World): Promise<Channel> {
-  const [files, prefix, data] = ['signed', 'prefix', 'prefix-data'].map((name) => join(scratch, name)) as [
-    string,
-    string,
-    string,
-  ];
-  const key = join(scratch, 'release-key');
+export interface SignedRelease {
+  /** Runs `install.sh`, piped into a shell as the handbook says; answers what it has said. */
+  install(...args: string[]): Promise<string>;
+  /** What it has installed. */
+  binary: string;
+  stop(): Promise<void>;
+}
+
+/** A server of the release, signed with a key of the test's own, from which `install.sh` installs into `prefix`. */
+export async function serveSigned(
+  { release, scratch }: Pick<World, 'release' | 'scratch'>,
+  prefix: string,
+): Promise<SignedRelease> {
+  const files = `${prefix}-signed`;
+  const key = `${prefix}-key`;
   await mkdir(files, { recursive: true });
-  await mkdir(data, { recursive: true });
   await run(['ssh-keygen', '-q', '-t', 'ed25519', '-N', '', '-f', key]);
   await run([
     'sh',
@@ -44,10 +50,19 @@ export async function installScriptChannel({ release, scratch, version }: World)
     PICPOOL_KEYS: `${key}.pub`,
     PICPOOL_RELEASE: base,
   };
-  const install = (...args: string[]) =>
-    run(['sh', '-c', `curl -fsSL ${base}/install.sh | sh -s -- ${args.join(' ')} 2>&1`], { env });
-  const start = () =>
-    serve([join(prefix, 'bin/picpool')], { env: { ...SETTINGS, PORT: '0', DATA_DIR: data }, cwd: '/' });
+  return {
+    install: (...args) =>
+      run(['sh', '-c', `curl -fsSL ${base}/install.sh | sh -s -- ${args.join(' ')} 2>&1`], { env }),
+    binary: join(prefix, 'bin/picpool'),
+    stop: () => web.stop(true),
+  };
+}
+
+export async function installScriptChannel(world: World): Promise<Channel> {
+  const [prefix, data] = [join(world.scratch, 'prefix'), join(world.scratch, 'prefix-data')];
+  await mkdir(data, { recursive: true });
+  const { install, binary, stop } = await serveSigned(world, prefix);
+  const start = () => serve([binary], { env: { ...SETTINGS, PORT: '0', DATA_DIR: data }, cwd: '/' });
   let server: Server;
   let kept: string;
   return {
@@ -55,8 +70,8 @@ export async function installScriptChannel({ release, scratch, version }: World)
     needs: ['curl', 'ssh-keygen', 'sha256sum'],
     steps: {
       async install() {
-        assert.match(await install(), new RegExp(`picpool ${RegExp.escape(version)} is installed`));
-        assert.equal(await run([join(prefix, 'bin/picpool'), '--version']), version);
+        assert.match(await install(), new RegExp(`picpool ${RegExp.escape(world.version)} is installed`));
+        assert.equal(await run([binary, '--version']), world.version);
         return 'signature and sum checked';
       },
       async start() {
@@ -81,13 +96,13 @@ export async function installScriptChannel({ release, scratch, version }: World)
       async remove() {
         await server.stop();
         await install('--remove');
-        assert.ok(!existsSync(join(prefix, 'bin/picpool')) && existsSync(join(data, 'picpool.db')));
+        assert.ok(!existsSync(binary) && existsSync(join(data, 'picpool.db')));
         return 'data are kept';
       },
     },
     async close() {
       await server?.stop().catch(() => {});
-      await web.stop(true);
+      await stop();
     },
   };
 }

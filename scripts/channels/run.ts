@@ -10,6 +10,7 @@ import { VERSION } from '../../src/version.ts';
 import { CannotRun, type Channel, STEPS, type World } from './channel.ts';
 import { containerChannel } from './container.ts';
 import { debChannel } from './deb.ts';
+import { firstUse } from './first-use.ts';
 import { installScriptChannel } from './install-script.ts';
 import { muslChannel } from './musl.ts';
 import { npmChannels } from './npm.ts';
@@ -42,10 +43,16 @@ for (const [names, make] of makers) {
     await channel.close();
   }
 }
+const uses = chosen('first use') ? await firstUse(world) : [];
 await rm(scratch, { recursive: true, force: true });
-console.log(
-  `\n| channel | ${STEPS.join(' | ')} |\n|---|${STEPS.map(() => '---|').join('')}\n${table.join('\n')}`,
-);
+if (table.length > 0)
+  console.log(
+    `\n| channel | ${STEPS.join(' | ')} |\n|---|${STEPS.map(() => '---|').join('')}\n${table.join('\n')}`,
+  );
+for (const { what, seconds, allowed } of uses) {
+  if (seconds > allowed) failed++;
+  console.log(`From the install line to ${what}: ${seconds.toFixed(1)} s; ${allowed} s are allowed`);
+}
 process.exit(failed > 0 ? 1 : 0);
 
 /** Takes the steps one after the other up to the first that fails; answers the row of the table. */

@@ -22,7 +22,8 @@ export async function openDataFolder(
     .map((url) => adapterOf(url).path(url))
     .filter((path) => path !== null && dirname(path) === resolve(DATA_DIR))
     .map((path) => basename(path ?? ''));
-  const names = [TEMPORARY, 'work', 'images', 'picpool.db', ...stores];
+  // `native` is where the binary keeps libraries that only load from files.
+  const names = [TEMPORARY, 'work', 'native', 'images', 'picpool.db', ...stores];
   const refused = await closeDataFolder({
     path: await realpath(DATA_DIR),
     // SQLite keeps files beside the database: picpool.db-wal, picpool.db-shm.

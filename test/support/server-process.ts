@@ -4,9 +4,12 @@ import { join } from 'node:path';
 
 export type RuntimeName = 'bun' | 'deno';
 
+/** A packaged program that takes the place of the source on Bun: scripts/release-test. */
+const PACKAGED = process.env.PICPOOL_BINARY;
+
 /** How the program is started from source. */
 export const COMMANDS: Record<RuntimeName, string[]> = {
-  bun: [process.execPath, 'src/main.ts'],
+  bun: PACKAGED ? [PACKAGED] : [process.execPath, 'src/main.ts'],
   deno: ['deno', 'run', '-A', '--no-check', 'src/main.deno.ts'],
 };
 
