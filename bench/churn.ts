@@ -129,7 +129,7 @@ async function run(model: Model, randomSeed: number, scheduled: boolean) {
 
   await service.refresh({ all: !scheduled });
   await clock.advance(HOUR);
-  // The first refresh has used up the checks of the first hour, so the re-checks begin with the second.
+  // The first refresh has used up the checks of the first hour, so the rechecks begin with the second.
   if (scheduled) service.start();
   const seen = { listed: 0, listedWorking: 0, working: 0, first: 0, firstWorking: 0, leastWorking: 1 };
   let outage = {};

@@ -24,7 +24,7 @@ import { takeOver } from '../test/support/takeover.ts';
 const SEED = 20_260_101;
 /** Fleets side by side, each with two copies. */
 const FLEETS = 4;
-/** A new fleet after so many rounds: two minutes after its first check a proxy is re-checked, which is no refresh. */
+/** A new fleet after so many rounds: two minutes after its first check a proxy is rechecked, which is no refresh. */
 const ROUNDS_A_FLEET = 4;
 
 const median = (numbers: number[]) => numbers.toSorted((a, b) => a - b)[numbers.length >> 1] ?? 0;

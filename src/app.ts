@@ -190,7 +190,7 @@ export function createApp(options: AppOptions): App {
 
   function demandRoute({ route: { found, allow } }: Exchange): undefined {
     if (found) return;
-    if (allow !== '') throw new AppError('method_not_allowed', `This path answers ${allow} only.`);
+    if (allow !== '') throw new AppError('method_not_allowed', `This path accepts only ${allow}.`);
     throw new AppError('not_found', 'There is nothing at this path.');
   }
 

@@ -230,7 +230,7 @@ export function targets(description: string) {
     });
     if (found.length > MOST_TARGETS) throw new Error(`must be at most ${MOST_TARGETS} targets`);
     const names = new Set(found.map(({ name }) => name.toLowerCase()));
-    if (names.size < found.length) throw new Error('must give each target a name of its own');
+    if (names.size < found.length) throw new Error('must give each target a different name');
     return found;
   });
 }

@@ -44,7 +44,7 @@ export const settings = Type.Object({
   RUN_AS: optional(
     text(
       undefined,
-      'User that the server becomes at its start, where root starts it.',
+      'User that the server switches to at start, when root starts it.',
       /^[\w.][\w.-]*$/,
       'the name or number of a user',
     ),
@@ -72,7 +72,7 @@ export const settings = Type.Object({
   PUBLIC_URL: optional(baseUrl('Base of all links, with a path or without; from the request when not set.')),
   ALLOWED_HOSTS: optional(
     hosts(
-      'Host names besides that of PUBLIC_URL, or `*`, at which pages may upload and delete; local ones without both.',
+      'Host names besides that of PUBLIC_URL, or `*`, where pages may upload and delete; only local ones when neither is set.',
     ),
   ),
   SERVICES: choices(['proxy', 'image'], 'proxy,image', 'Which services run.'),
@@ -84,12 +84,12 @@ export const settings = Type.Object({
   TRUSTED_HOPS: optional(
     integer(
       undefined,
-      'How many proxies are in front, where they are counted and not recognised by address.',
+      'Number of proxies in front, if they are counted instead of recognised by address.',
       1,
       10,
     ),
   ),
-  ADMIN_TOKEN: bearerToken('Bearer token of the administrator: refresh, clean-up, deletion, blocks.'),
+  ADMIN_TOKEN: bearerToken('Bearer token of the administrator: refresh, cleanup, deletion, blocks.'),
   METRICS_TOKEN: bearerToken('Bearer token for `/metrics`, which is open without one.'),
   MCP_READ_TOKEN: bearerToken(
     'Bearer token with which agents find proxies and images at `/mcp` (`docs/mcp.md`); off without one.',
@@ -101,30 +101,30 @@ export const settings = Type.Object({
   ABUSE_CONTACT: optional(
     text(
       undefined,
-      'Mail address or web page for reports of abuse, shown on the pages and in the statistics.',
+      'Mail address or web page for abuse reports, shown on the pages and in the statistics.',
       /^(https?:\/\/\S+|[^\s@<>"]+@[^\s@<>"]+)$/,
       'a mail address or a URL',
     ),
   ),
-  WEBHOOK_URLS: optional(urls(['http:', 'https:'], 'Where events are posted, signed.')),
+  WEBHOOK_URLS: optional(urls(['http:', 'https:'], 'Where signed events are posted.')),
   WEBHOOK_SECRET: optional(
     text(
       undefined,
-      'Key of the signatures of events; needed with `WEBHOOK_URLS`.',
+      'Key that signs events; needed with `WEBHOOK_URLS`.',
       /^(whsec_[A-Za-z0-9+/]{32,86}={0,2}|(?!whsec_)\S{16,})$/,
       'whsec_ and 24 to 64 bytes in Base64, or 16 or more other characters without spaces',
     ),
   ),
-  WEBHOOK_POOL_BELOW: integer('10', 'Fewer working proxies than this are an event.', 0, 1_000_000),
+  WEBHOOK_POOL_BELOW: integer('10', 'Fewer working proxies than this trigger an event.', 0, 1_000_000),
   SHUTDOWN_DELAY: duration(
     '0s',
-    'After SIGTERM the server says for so long that it is not ready before it takes nothing new.',
+    'After SIGTERM the server reports for this long that it is not ready, before it stops taking requests.',
     '0s',
   ),
-  SHUTDOWN_GRACE: duration('25s', 'How long requests may go on after that.', '0s'),
+  SHUTDOWN_GRACE: duration('25s', 'How long requests may continue after that.', '0s'),
   RATE_LIMITS: rates(
     'on',
-    'Limits per client: `on`, `off`, or own figures such as `upload=60/1m,read=2000/10s`.',
+    'Limits per client: `on`, `off`, or your own, such as `upload=60/1m,read=2000/10s`.',
   ),
 
   PROXY_SOURCES: optional(text(undefined, 'A JSON file, or a comma-separated list of URLs, of proxy lists.')),
@@ -133,7 +133,7 @@ export const settings = Type.Object({
   PROXY_WITNESSES: optional(
     urlsOrNone(
       ['http:'],
-      'URLs of large files that do not change and can be fetched in parts: a proxy without TLS has to bring a part of one. `none`: no proof.',
+      'URLs of large files that never change and can be fetched in parts: a proxy without TLS has to deliver a part of one. `none`: no such test.',
     ),
   ),
   PROXY_REFRESH_INTERVAL: duration('1h', 'Time between refreshes.', '1s'),
@@ -144,7 +144,7 @@ export const settings = Type.Object({
   PROXY_REFRESH_BUDGET: duration('3m', 'How long one refresh may check.', '1s'),
   PROXY_CHECKS_PER_HOUR: integer(
     '100000',
-    'Most checks an hour, all together, of all copies of the server.',
+    'Most checks an hour, by all copies of the server together.',
     1000,
     10_000_000,
   ),
@@ -152,28 +152,30 @@ export const settings = Type.Object({
   PROXY_CHECK_TIMEOUT: duration('8s', 'Time limit of one check.', '100ms'),
   PROXY_DEAD_RETENTION: duration('7d', 'How long a dead proxy is remembered.', '1s'),
   PROXY_MAX_POOL: integer('200000', 'Most proxies remembered.', 1, 5_000_000),
-  PROXY_ALLOW_PRIVATE: flag('false', 'Dial private and loopback addresses too. For tests only.'),
+  PROXY_ALLOW_PRIVATE: flag('false', 'Also dials private and loopback addresses. For tests only.'),
   PROXY_TARGETS: optional(
     targets(
-      'Sites with which proxies are tried, one each 5 s: `search=https://www.example.com/#200`, with the statuses that are right after `#`.',
+      'Sites that proxies are tried with, one every 5 s: `search=https://www.example.com/#200`, with the expected statuses after `#`.',
     ),
   ),
   PROXY_COUNTRY_DB: optional(text(undefined, 'Country database (.mmdb) to use instead of the built-in one.')),
 
   GATEWAY_PORT: optional(
-    integer(undefined, 'Port of the gateway, one proxy in front of the pool; off when not set.', 0, 65_535),
+    integer(
+      undefined,
+      'Port of the gateway, a single proxy in front of the pool; off when not set.',
+      0,
+      65_535,
+    ),
   ),
-  GATEWAY_TRIES: integer('12', 'Most proxies that the gateway tries for one request.', 1, 100),
-  GATEWAY_TIMEOUT: duration('10s', 'Until then one of them must have brought an answer.', '100ms'),
-  GATEWAY_IDLE: duration('5m', 'A tunnel in which nothing moves for so long is cut.', '1s'),
-  GATEWAY_PORTS: ports(
-    '80,443',
-    'Ports of targets that may be reached through the gateway: a list, or `any`.',
-  ),
-  GATEWAY_CONNECTIONS: integer('256', 'Connections to the gateway of one user, or one address.', 1, 100_000),
+  GATEWAY_TRIES: integer('12', 'Most proxies that the gateway tries per request.', 1, 100),
+  GATEWAY_TIMEOUT: duration('10s', 'Time within which one of them must deliver a response.', '100ms'),
+  GATEWAY_IDLE: duration('5m', 'A tunnel that carries nothing for this long is closed.', '1s'),
+  GATEWAY_PORTS: ports('80,443', 'Target ports that can be reached through the gateway: a list, or `any`.'),
+  GATEWAY_CONNECTIONS: integer('256', 'Connections to the gateway per user or address.', 1, 100_000),
   GATEWAY_LIFETIME: duration(
     '24h',
-    'A connection to the gateway is cut after so long, whatever passes.',
+    'A connection to the gateway is closed after this long, even if it is in use.',
     '1s',
   ),
   GATEWAY_STRICT_CONNECT: flag(
@@ -184,45 +186,36 @@ export const settings = Type.Object({
   UPLOAD: choice(
     ['open', 'token'],
     'open',
-    'Who may upload: everybody, or holders of tokens (`picpool token create`).',
+    'Who may upload: anyone, or only holders of tokens (`picpool token create`).',
   ),
   IMAGE_FROM_URL: choice(
     ['off', 'token', 'open'],
     'off',
-    'Who may upload a picture by its URL, which the server then fetches: nobody, holders of tokens, or who may upload.',
+    'Who may have the server fetch a picture from a URL: nobody, holders of tokens, or anyone who may upload.',
   ),
   IMAGE_MAX_UPLOAD: bytes('32MiB', 'Largest upload.', '1KiB'),
   IMAGE_MAX_STORAGE: optional(
     bytes(
       undefined,
-      'Most bytes of all images and their smaller versions; uploads beyond are answered 507.',
+      'Most bytes of all images and their smaller versions; uploads beyond that get 507.',
       '1KiB',
     ),
   ),
-  IMAGE_MIN_FREE: bytes(
-    '256MiB',
-    'Free disk space that uploads leave; with less they are answered 507.',
-    '0',
-  ),
+  IMAGE_MIN_FREE: bytes('256MiB', 'Free disk space that uploads leave; with less, they get 507.', '0'),
   IMAGE_MAX_PIXELS: integer('100000000', 'Most pixels of an upload, all frames together.', 1, 1_000_000_000),
   IMAGE_MAX_FRAMES: integer('500', 'Most frames of an animation.', 1, 100_000),
   IMAGE_WORKERS: optional(
-    integer(
-      undefined,
-      'Conversions at once, besides one more for cheap ones; one per core when not set.',
-      1,
-      256,
-    ),
+    integer(undefined, 'Conversions at once, plus one for cheap ones; one per core when not set.', 1, 256),
   ),
   IMAGE_WORKER_MEMORY: bytes('2GiB', 'Memory of one conversion; what needs more is refused.', '128MiB'),
   IMAGE_SANDBOX: choice(
     ['on', 'require', 'off'],
     'on',
-    'Jail of the conversion processes, on Linux: as far as the kernel has the means, wholly or not at all, or none.',
+    'Sandbox of the conversion processes, on Linux: as much as the kernel supports, all or nothing, or none.',
   ),
   IMAGE_HEIC: flag(
     'on',
-    'HEIC pictures, as phones make them, are accepted. Their compression is under patents in some countries.',
+    'Accepts HEIC pictures, as phones take them. Their compression is patented in some countries.',
   ),
   IMAGE_CONVERT_TIMEOUT: duration('30s', 'Time limit of one conversion.', '100ms'),
   IMAGE_DELETE_BY_ADDRESS: period(
@@ -235,35 +228,39 @@ export const settings = Type.Object({
   ),
   IMAGE_CORS: flag(
     'on',
-    'Scripts and canvases of every site may read the files of public images (`Access-Control-Allow-Origin: *`).',
+    'Scripts and canvases of any site may read public images (`Access-Control-Allow-Origin: *`).',
   ),
   IMAGE_LISTING: choice(
     ['public', 'unlisted', 'off'],
     'public',
-    'What uploads are that do not say: `public` in the gallery, or `unlisted`; `off`: there is no gallery, and lists are empty.',
+    'Visibility of uploads that do not ask for one: `public` (in the gallery) or `unlisted`. `off`: no gallery, and empty lists.',
   ),
   IMAGE_MAX_EXPIRY: expiry(
     '10y',
-    'Longest time that uploaders may keep a picture for, such as 30d or 1y; `never`: for ever, if they ask for that.',
+    'Longest time that uploaders may keep a picture, such as 30d or 1y; `never`: they may keep it forever.',
   ),
   IMAGE_CACHE_MAX_AGE: duration(
     '24h',
-    'How long caches may keep a public file; of one that expires, no longer than that.',
+    'How long caches may keep a public file, and at most until it expires.',
     '0s',
   ),
-  IMAGE_RETENTION: duration('90d', 'The clean-up removes images that nobody has opened for this long.', '1s'),
-  IMAGE_CLEANUP_INTERVAL: duration('24h', 'Time between clean-ups.', '1s'),
+  IMAGE_RETENTION: duration(
+    '90d',
+    'The cleanup removes images that have not been opened for this long.',
+    '1s',
+  ),
+  IMAGE_CLEANUP_INTERVAL: duration('24h', 'Time between cleanups.', '1s'),
   IMAGE_SCAN_URL: optional(
     url(
       undefined,
       ['http:', 'https:'],
-      'Service that is asked about each picture before it is stored, signed; it answers `allow`, `block` or `review`.',
+      'Service that is asked about each picture before it is stored, in a signed request; it answers `allow`, `block` or `review`.',
     ),
   ),
   IMAGE_SCAN_SECRET: optional(
     text(
       undefined,
-      'Key of the signatures of these questions; needed with `IMAGE_SCAN_URL`.',
+      'Key that signs these requests; needed with `IMAGE_SCAN_URL`.',
       /^(whsec_[A-Za-z0-9+/]{32,86}={0,2}|(?!whsec_)\S{16,})$/,
       'whsec_ and 24 to 64 bytes in Base64, or 16 or more other characters without spaces',
     ),
@@ -271,20 +268,20 @@ export const settings = Type.Object({
   IMAGE_SCAN_SEND: choice(
     ['hash', 'preview', 'file'],
     'hash',
-    'What the service gets besides facts and hashes: nothing, a JPEG of at most 512 pixels, or the picture.',
+    'What the service gets besides facts and hashes: nothing more, a JPEG of at most 512 pixels, or the picture.',
   ),
   IMAGE_SCAN_TIMEOUT: duration('10s', 'How long an answer may take.', '100ms'),
   IMAGE_SCAN_FAILURE: choice(
     ['refuse', 'allow'],
     'refuse',
-    'Without an answer an upload is refused (503), or stored as if there were no service.',
+    'Without an answer, uploads are refused (503), or stored as if there were no service.',
   ),
   IMAGE_ACCESS_TOKEN: bearerToken(
-    'Bearer token for `POST /api/accesses`, where a cache in front tells what it has sent; off without one.',
+    'Bearer token for `POST /api/accesses`, where a cache in front reports what it has sent; off without one.',
   ),
   IMAGE_STRAY_RETENTION: duration('7d', 'How long files without a record are kept in quarantine.', '1s'),
 
-  LOG_LEVEL: choice(['debug', 'info', 'warn', 'error'], 'info', 'Least level that is logged.'),
+  LOG_LEVEL: choice(['debug', 'info', 'warn', 'error'], 'info', 'Lowest level that is logged.'),
   LOG_ADDRESSES: choice(['full', 'hashed', 'off'], 'full', 'How addresses of clients are logged.'),
   LOG_FORMAT: optional(
     choice(['pretty', 'json'], undefined, 'When not set: pretty on a terminal, else json.'),
@@ -346,7 +343,7 @@ export function parseConfig(env: Environment): Config {
   if (decoded.TRUSTED_HOPS !== undefined && !hasDoor) {
     faults.push({
       variable: 'TRUSTED_PROXIES',
-      message: 'must name the nearest proxy where TRUSTED_HOPS is set',
+      message: 'must name the nearest proxy when TRUSTED_HOPS is set',
     });
   }
   if (decoded.MCP_READ_TOKEN !== undefined && decoded.MCP_READ_TOKEN === decoded.MCP_WRITE_TOKEN) {
@@ -356,7 +353,7 @@ export function parseConfig(env: Environment): Config {
   if (replica !== undefined && !READ_SCHEMES.some((scheme) => records.startsWith(scheme))) {
     faults.push({
       variable: 'METADATA_READ_URL',
-      message: 'is of use with METADATA_URL=postgres://... alone',
+      message: 'needs METADATA_URL=postgres://...',
     });
   }
   if (faults.length > 0) throw new ConfigError(faults);

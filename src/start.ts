@@ -55,7 +55,7 @@ export async function start(
   if (system) forbidDumps(system);
   const files = await lowFileLimit();
   if (files !== null) {
-    log('warn', 'few files and sockets may be open at once: allow 65536 (ulimit -n, LimitNOFILE=)', {
+    log('warn', 'the limit of open files is low: allow 65536 (ulimit -n, LimitNOFILE=)', {
       limit: files,
     });
   }
@@ -143,7 +143,7 @@ async function openHouse({ runtime, config, log, env, system }: Foundation): Pro
       dependencies: [
         shutdown.dependency,
         ...features.flatMap(({ dependencies }) => dependencies),
-        { fault: 'The way here is not known.', check: async () => {}, degraded: clients.faults },
+        { fault: 'How requests arrive is not known.', check: async () => {}, degraded: clients.faults },
       ],
       publicUrl: config.PUBLIC_URL,
       allowedHosts: config.ALLOWED_HOSTS,

@@ -69,7 +69,7 @@ export function unavailable(cause: unknown): AppError {
 
 /** `unavailable` for good: a password, a certificate or a right that is not there. */
 function refused(cause: unknown): AppError {
-  return new AppError('unavailable', 'The database does not let this server in.', { cause });
+  return new AppError('unavailable', 'The database refuses the credentials of this server.', { cause });
 }
 
 /** The code of SQL, of the system or of the driver; empty where there is none. */

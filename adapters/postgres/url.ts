@@ -53,7 +53,9 @@ export function parsePostgresUrl(text: string): PostgresAddress {
   const given = url.searchParams;
   for (const name of given.keys()) {
     if (!PARAMETERS.includes(name))
-      throw new RangeError(`${name} is no parameter of a postgres: URL; there are ${PARAMETERS.join(', ')}`);
+      throw new RangeError(
+        `${name} is not a parameter of a postgres: URL; the parameters are ${PARAMETERS.join(', ')}`,
+      );
   }
   const schema = given.get('schema') ?? 'picpool';
   if (!/^[a-z_][a-z0-9_]{0,47}$/.test(schema)) {

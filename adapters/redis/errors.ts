@@ -39,7 +39,7 @@ export function unavailable(cause: unknown): AppError {
 
 /** `unavailable` for good: a password or a certificate that is not accepted. */
 export function refused(cause: unknown): AppError {
-  return new AppError('unavailable', 'The database does not let this server in.', { cause });
+  return new AppError('unavailable', 'The database refuses the credentials of this server.', { cause });
 }
 
 function codeOf(error: Error): string {

@@ -34,9 +34,9 @@ export function createUnreadable(kind: string, log: Log): Unreadable {
     if (known.has(id) || known.size >= MOST_KNOWN) return;
     known.add(id);
     named++;
-    if (named <= MOST_NAMED) log('error', 'record cannot be read and is passed over', { kind, id, cause });
+    if (named <= MOST_NAMED) log('error', 'unreadable record skipped', { kind, id, cause });
     else if (named === MOST_NAMED + 1)
-      log('error', 'more records cannot be read; they are only counted', { kind });
+      log('error', 'more unreadable records, which are only counted', { kind });
   }
 
   return {

@@ -53,7 +53,7 @@ async function checkPages(database: Database, path: string): Promise<void> {
 function damaged(path: string, cause: unknown): AppError {
   return new AppError(
     'unavailable',
-    `The database ${path} is damaged. Put a backup in its place, or let \`picpool doctor --repair\` bring into a new file what can still be read.`,
+    `The database ${path} is damaged. Restore a backup, or run \`picpool doctor --repair\`, which saves what can still be read to a new file.`,
     { cause },
   );
 }

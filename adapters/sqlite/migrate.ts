@@ -23,7 +23,7 @@ function step(database: Migratable, migrations: readonly Migration[]): boolean {
     if (version > migrations.length) {
       throw new AppError(
         'unavailable',
-        `The database has schema version ${version}, but this picpool knows no newer one than ${migrations.length}. Start the newer picpool that wrote it.`,
+        `The database has schema version ${version}, but this picpool only knows versions up to ${migrations.length}. Start the newer picpool that wrote it.`,
       );
     }
     const migration = migrations[version];

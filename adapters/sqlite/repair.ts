@@ -32,7 +32,7 @@ export async function repairDatabase(
   }
   if (Object.values(salvaged.rows).every((count) => count === 0)) {
     for (const end of ENDS) await rm(fresh + end, { force: true });
-    throw new AppError('unavailable', `Nothing can be read of ${path}. Put a backup in its place.`);
+    throw new AppError('unavailable', `Nothing in ${path} can be read. Restore a backup.`);
   }
   const kept = `${path}-damaged-${now.toISOString().replace(/[-:]|\..*/g, '')}`;
   for (const end of ENDS) {
@@ -53,7 +53,7 @@ async function openAlone(openSqlite: Runtime['openSqlite'], path: string): Promi
     const fault = translate(error);
     if (fault instanceof AppError && /is (busy|locked)/.test(fault.message)) {
       database.close();
-      throw new AppError('unavailable', `A server uses ${path}: stop it first.`);
+      throw new AppError('unavailable', `A server is using ${path}; stop it first.`);
     }
   }
   return database;

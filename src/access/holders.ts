@@ -95,7 +95,7 @@ export function createHolders(options: HoldersOptions): Holders {
 }
 
 function tooMany(retryAfterMs: number): AppError {
-  return new AppError('rate_limited', 'Too many wrong tokens came from your address; try again later.', {
+  return new AppError('rate_limited', 'Too many wrong tokens from your address; try again later.', {
     retryAfterMs,
   });
 }

@@ -108,10 +108,10 @@ export function createTokens({ state, random, now }: TokensOptions): Tokens {
     async create({ name, role, rate, quota }) {
       const standing = await all();
       if (standing.some(({ token }) => token.name === name)) {
-        throw new AppError('conflict', `There is a token named ${name} already.`);
+        throw new AppError('conflict', `There is already a token named ${name}.`);
       }
       if (standing.length >= MAX_TOKENS) {
-        throw new AppError('conflict', `There are ${MAX_TOKENS} tokens already; revoke some.`);
+        throw new AppError('conflict', `There are already ${MAX_TOKENS} tokens; revoke some.`);
       }
       const token = PREFIX + Buffer.from(random(32)).toString('base64url');
       const facts: Omit<Token, 'id'> = { name, role, rate, quota, createdAt: now() };

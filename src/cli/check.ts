@@ -20,25 +20,29 @@ const settingOf = (name: string) => `[${name}]`;
 
 export const command = defineCommand({
   operands: { form: '[FILE|-]...', least: 0, most: Number.POSITIVE_INFINITY },
-  about: `Tests the proxies of lists, or of standard input, and prints the living as they are found. It needs no
-server and no store, and holds no list, however long. Entries look like 203.0.113.9:8080 or
-socks5://203.0.113.9:1080, or have a blank before the port; what follows them on the line is ignored. A login
-stands as in http://user:password@203.0.113.9:8080 or 203.0.113.9:8080:user:password, and is printed again.
-Ctrl-C ends it with the summary so far. Exit code 0: something lives; 1: nothing does; 130: interrupted.
+  about: `Tests the proxies of lists, or of standard input, and prints those that work as they are found. It needs no
+server and no store, and lists of any length. Entries look like 203.0.113.9:8080 or socks5://203.0.113.9:1080,
+or have a space before the port; the rest of the line is ignored. A login is written as in
+http://user:password@203.0.113.9:8080 or 203.0.113.9:8080:user:password, and is printed with the proxy.
+Ctrl-C stops it and prints the summary so far. Exit code 0: at least one works; 1: none does; 130: interrupted.
 
   picpool check proxies.txt > living.txt
   curl -s https://example.com/socks5.txt | picpool check --protocol socks5 --format json | jq .exit_ip`,
   options: {
     protocol: values(
       'NAME',
-      choice(PROTOCOLS, undefined, `What entries are that do not say it: ${PROTOCOLS.join(', ')}. [http]`),
+      choice(
+        PROTOCOLS,
+        undefined,
+        `Protocol of entries that do not name one: ${PROTOCOLS.join(', ')}. [http]`,
+      ),
     ),
     input: valueOr(
       'FORM',
       choice(
         SOURCE_FORMATS,
         'lines',
-        `How lists are written that do not show it: ${SOURCE_FORMATS.join(', ')}.`,
+        `Format of the lists, if it cannot be told from them: ${SOURCE_FORMATS.join(', ')}.`,
       ),
     ),
     format: valueOr(
@@ -46,10 +50,16 @@ Ctrl-C ends it with the summary so far. Exit code 0: something lives; 1: nothing
       choice(
         CHECK_FORMATS,
         'standard',
-        'How the living are written: standard (protocol://ip:port), text (ip:port), json (an object a line), csv.',
+        'Output format: standard (protocol://ip:port), text (ip:port), json (one object per line), csv.',
       ),
     ),
-    judge: values('URL', urls(['http:', 'https:'], `Asked through each proxy. ${settingOf('PROXY_JUDGES')}`)),
+    judge: values(
+      'URL',
+      urls(
+        ['http:', 'https:'],
+        `Page that is fetched through each proxy to test it. ${settingOf('PROXY_JUDGES')}`,
+      ),
+    ),
     'judge-ca': value(
       'FILE',
       text(undefined, `Certificate authority of TLS judges, PEM. ${settingOf('PROXY_JUDGE_CA')}`),
@@ -60,9 +70,13 @@ Ctrl-C ends it with the summary so far. Exit code 0: something lives; 1: nothing
     ),
     timeout: value(
       'TIME',
-      duration(undefined, `Limit of one check, such as 5s. ${settingOf('PROXY_CHECK_TIMEOUT, 8s')}`, '100ms'),
+      duration(
+        undefined,
+        `Time limit of one check, such as 5s. ${settingOf('PROXY_CHECK_TIMEOUT, 8s')}`,
+        '100ms',
+      ),
     ),
-    'allow-private': flag(`Dials private and loopback addresses too. ${settingOf('PROXY_ALLOW_PRIVATE')}`),
+    'allow-private': flag(`Also dials private and loopback addresses. ${settingOf('PROXY_ALLOW_PRIVATE')}`),
     quiet: flag('Shows neither progress nor the summary.', 'q'),
   },
 
@@ -84,7 +98,7 @@ Ctrl-C ends it with the summary so far. Exit code 0: something lives; 1: nothing
     const concurrency = await affordableSockets(wanted);
     if (concurrency < wanted && !options.quiet) {
       terminal.say(
-        `picpool: ${formatCount(concurrency)} checks at once: more files may not be open (ulimit -n).`,
+        `picpool: ${formatCount(concurrency)} checks at once: the limit of open files allows no more (ulimit -n).`,
       );
     }
     const source = await openCandidates({
@@ -138,7 +152,7 @@ async function requireJudge(checker: Checker): Promise<void> {
   if (state === 'up') return;
   checker.close();
   const reasons = judges.map(({ url, error }) => `  ${url}: ${error ?? 'no answer'}`);
-  throw new CommandError(`No judge answers, so that nothing can be tested.\n${reasons.join('\n')}`);
+  throw new CommandError(`No judge responds, so nothing can be tested.\n${reasons.join('\n')}`);
 }
 
 function summarize(
@@ -147,11 +161,11 @@ function summarize(
   { rejected, repeated }: { rejected: number; repeated: number },
 ): void {
   const rest = [
-    rejected > 0 && `${countOf(rejected, 'entry was', 'entries were')} no proxy`,
-    repeated > 0 && `${formatCount(repeated)} came again`,
+    rejected > 0 && `${countOf(rejected, 'entry was', 'entries were')} not a proxy`,
+    repeated > 0 && countOf(repeated, 'duplicate'),
   ].filter((part) => part !== false);
   terminal.say([`${formatCount(alive)} of ${formatCount(checked)} alive`, ...rest].join('; '));
   for (const [protocol, count] of untested) {
-    terminal.say(`${formatCount(count)} ${protocol} not tested: no judge of their kind answers`);
+    terminal.say(`${formatCount(count)} ${protocol} not tested: no judge of their kind responds`);
   }
 }

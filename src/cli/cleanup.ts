@@ -10,8 +10,8 @@ const TIMEOUT_MS = 60_000;
 
 export const command = defineCommand({
   operands: NO_OPERANDS,
-  about: `Has a server remove the images that nobody has opened for IMAGE_RETENTION, and prints how many they were.
-Where the server has an ADMIN_TOKEN, the same must be set here.`,
+  about: `Removes the images from a server that have not been opened for IMAGE_RETENTION, and prints how many there were.
+If the server has an ADMIN_TOKEN, set the same one here.`,
   options: { ...serverOptions, json: flag('Prints the result as JSON.') },
 
   async run({ options, env, terminal }) {

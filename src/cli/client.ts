@@ -56,7 +56,7 @@ export function createClient(given: string | undefined, env: Environment): Clien
         if (error instanceof CommandError) throw error;
         const why = late.signal.aborted ? `no answer within ${timeoutMs / 1000} s` : reasonOf(error);
         throw new ServerAway(
-          `${url} does not answer (${why}). Is the server running? --url or PICPOOL_URL name another.`,
+          `${url} does not respond (${why}). Is the server running? Use --url or PICPOOL_URL to name another one.`,
         );
       } finally {
         clearTimeout(timer);
@@ -74,7 +74,7 @@ export async function readAnswer<T>(answer: Response): Promise<T> {
   try {
     return JSON.parse(text) as T;
   } catch {
-    throw new CommandError(`What answers at ${new URL(answer.url).origin} is no picpool server.`);
+    throw new CommandError(`What answers at ${new URL(answer.url).origin} is not a picpool server.`);
   }
 }
 
@@ -83,7 +83,7 @@ async function readText(answer: Response): Promise<string> {
   let text = '';
   for await (const piece of answer.body ?? []) {
     text += decoder.decode(piece, { stream: true });
-    if (text.length > MAX_ANSWER_BYTES) throw new CommandError('The answer of the server is too long.');
+    if (text.length > MAX_ANSWER_BYTES) throw new CommandError("The server's response is too long.");
   }
   return text + decoder.decode();
 }
@@ -93,11 +93,13 @@ async function sentenceOf(answer: Response, hasToken: boolean): Promise<string> 
   const facts = await readText(answer)
     .then((text) => JSON.parse(text) as { error?: unknown; request_id?: unknown } | null)
     .catch(() => null);
-  if (typeof facts?.error !== 'string') return `The server answered ${answer.status} without a reason.`;
+  if (typeof facts?.error !== 'string')
+    return `The server responded with status ${answer.status} and no reason.`;
   const wait = answer.headers.get('retry-after');
   return [
     `The server refused (${answer.status}): ${facts.error}`,
-    answer.status === 401 && (hasToken ? 'ADMIN_TOKEN is another here.' : 'Set ADMIN_TOKEN to its token.'),
+    answer.status === 401 &&
+      (hasToken ? 'ADMIN_TOKEN does not match.' : "Set ADMIN_TOKEN to the server's token."),
     wait !== null && `Try again in ${wait} s.`,
     answer.status >= 500 && typeof facts.request_id === 'string' && `Request ${facts.request_id}.`,
   ]

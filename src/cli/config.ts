@@ -20,8 +20,8 @@ interface Row {
 
 export const command = defineCommand({
   operands: NO_OPERANDS,
-  about: `Prints every setting, its value and where that came from: default, environment, or a .env file. Secrets are
-masked. Exit code 2: a setting cannot be used; all faults are named.`,
+  about: `Prints every setting with its value and where it comes from: default, environment, or a .env file. Secrets are
+masked. Exit code 2: a setting is invalid; all faults are listed.`,
   options: { json: flag('Prints an array of objects with name, value and source.') },
 
   async run({ options, env, terminal }) {
@@ -78,6 +78,6 @@ export function misspelled(env: Environment): string[] {
   return Object.keys(env).flatMap((name) => {
     if (known.includes(name) || ![...prefixes].some((prefix) => name.startsWith(prefix))) return [];
     const meant = nearest(name, known);
-    return meant === undefined ? [] : [`${name} is no setting; did you mean ${meant}?`];
+    return meant === undefined ? [] : [`${name} is not a setting. Did you mean ${meant}?`];
   });
 }

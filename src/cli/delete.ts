@@ -9,10 +9,10 @@ const IMAGE = /^(?:\S*\/i\/)?([A-Za-z0-9]{12})(?:\.[a-z]+)?(?:[/?#]\S*)?$/;
 
 export const command = defineCommand({
   operands: { form: 'LINK|ID...', least: 1, most: Number.POSITIVE_INFINITY },
-  about: `Deletes images from a server, and prints the ids of those that are gone. The tokens for it are those that
-\`picpool upload\` has kept in ~/.config/picpool/tokens. Without one, an image is deleted where the server
-lets this address or ADMIN_TOKEN do so. Exit code 0: all are gone; 1: at least one is not, and standard error
-says why.
+  about: `Deletes images from a server, and prints the IDs of those that are gone. It uses the delete tokens that
+\`picpool upload\` has kept in ~/.config/picpool/tokens. Without a token, an image is deleted if the server allows
+that for this address or for ADMIN_TOKEN. Exit code 0: all are deleted; 1: at least one is not, and standard
+error says why.
 
   picpool delete http://localhost:3000/i/m1xu77XIQXo8`,
   options: serverOptions,

@@ -34,7 +34,7 @@ interface Answer {
 export function exposedUrl(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : null;
   if (url === null || !/^https?:$/.test(url.protocol) || url.username || url.search || url.hash) {
-    throw usageError(`--exposed wants the URL at which strangers reach the server, but is "${text}".`);
+    throw usageError(`--exposed takes the public URL of the server, but is "${text}".`);
   }
   return url.href.replace(/\/+$/, '');
 }
@@ -46,12 +46,12 @@ async function ask(url: string, init: RequestInit = {}): Promise<Answer> {
     let text = '';
     for await (const piece of answer.body ?? []) {
       text += decoder.decode(piece, { stream: true });
-      if (text.length > MAX_ANSWER_BYTES) throw new CommandError(`The answer of ${url} is too long.`);
+      if (text.length > MAX_ANSWER_BYTES) throw new CommandError(`The response of ${url} is too long.`);
     }
     return { status: answer.status, headers: answer.headers, text };
   } catch (error) {
     if (error instanceof CommandError) throw error;
-    throw new CommandError(`${url} does not answer (${reasonOf(error)}).`);
+    throw new CommandError(`${url} does not respond (${reasonOf(error)}).`);
   }
 }
 
@@ -59,7 +59,7 @@ async function ask(url: string, init: RequestInit = {}): Promise<Answer> {
 export async function demandServer({ url }: Exposed): Promise<void> {
   const { status, text } = await ask(`${url}/livez`);
   if (status === 200 && fieldOf(text, 'success') === true) return;
-  throw new CommandError(`What answers at ${url} is no picpool server that works (${status}).`);
+  throw new CommandError(`What answers at ${url} is not a working picpool server (${status}).`);
 }
 
 function fieldOf(text: string, name: string): unknown {
@@ -76,15 +76,16 @@ const fail = (text: string, advice: string): Finding[] => [{ state: 'fail', text
 
 async function checkTls({ url }: Exposed): Promise<Finding[]> {
   if (!url.startsWith('https:')) {
-    const advice = 'Put a proxy with a certificate in front; examples/Caddyfile fetches one by itself.';
-    return fail('passwords and tokens cross the network in the clear', advice);
+    const advice =
+      'Put a reverse proxy with a certificate in front; with examples/Caddyfile it gets one by itself.';
+    return fail('passwords and tokens travel unencrypted', advice);
   }
   await ask(`${url}/livez`);
-  if (new URL(url).port !== '') return ok('the certificate is good');
+  if (new URL(url).port !== '') return ok('the certificate is valid');
   const plain = await ask(url.replace(/^https:/, 'http:')).catch(() => null);
   const leads = plain === null || plain.headers.get('location')?.startsWith('https:');
-  if (leads) return ok('the certificate is good, and plain HTTP leads there or nowhere');
-  return warn('plain HTTP is answered, too', 'Redirect it to HTTPS in the proxy.');
+  if (leads) return ok('the certificate is valid, and plain HTTP redirects to it or is closed');
+  return warn('plain HTTP is answered as well', 'Redirect it to HTTPS in the proxy.');
 }
 
 async function checkProxy({ url }: Exposed): Promise<Finding[]> {
@@ -94,24 +95,24 @@ async function checkProxy({ url }: Exposed): Promise<Finding[]> {
   const degraded = fieldOf(text, 'degraded');
   const unnamed = Array.isArray(degraded) && degraded.find((one) => String(one).includes('TRUSTED_PROXIES'));
   if (unnamed) return fail(String(unnamed), 'Name its address in TRUSTED_PROXIES.');
-  return ok('no proxy is seen that no setting names');
+  return ok('every proxy in front is named in the settings');
 }
 
 async function checkForged({ url }: Exposed): Promise<Finding[]> {
   const forged = { 'x-forwarded-for': FORGED, 'x-real-ip': FORGED, forwarded: `for=${FORGED}` };
   const { status, text } = await ask(`${url}/api/judge?token=exposed`, { headers: forged });
   if (status !== 200) return ok('cannot be seen from outside: the proxy pool is off');
-  if (fieldOf(text, 'address') !== FORGED) return ok('an address that a visitor makes up is not believed');
-  const advice = 'TRUSTED_PROXIES must name the proxy in front alone, and that must replace X-Forwarded-For.';
-  return fail('a visitor is believed to have any address that it names', advice);
+  if (fieldOf(text, 'address') !== FORGED) return ok('a forged address is not believed');
+  const advice = 'TRUSTED_PROXIES must name only the proxy in front, which must replace X-Forwarded-For.';
+  return fail('a visitor can forge any address', advice);
 }
 
 async function checkPastProxy({ url, port }: Exposed): Promise<Finding[]> {
   const { hostname, port: own, protocol } = new URL(url);
   if (Number(own || (protocol === 'https:' ? 443 : 80)) === port) {
     return warn(
-      `strangers reach the server itself, at port ${port}`,
-      'Put a proxy in front, and set HOST=127.0.0.1.',
+      `port ${port} of the server itself is open to everyone`,
+      'Put a reverse proxy in front, and set HOST=127.0.0.1.',
     );
   }
   const isThere = await new Promise<boolean>((resolve) => {
@@ -120,10 +121,10 @@ async function checkPastProxy({ url, port }: Exposed): Promise<Finding[]> {
     socket.once('error', () => resolve(false)).once('close', () => resolve(false));
     socket.once('connect', () => socket.destroy()).once('timeout', () => socket.destroy());
   });
-  if (!isThere) return ok(`port ${port} is not reached past the proxy`);
+  if (!isThere) return ok(`port ${port} cannot be reached past the proxy`);
   return fail(
-    `port ${port} is reached past the proxy`,
-    'Set HOST=127.0.0.1, or close the port for strangers.',
+    `port ${port} can be reached past the proxy`,
+    'Set HOST=127.0.0.1, or close the port to the outside.',
   );
 }
 
@@ -131,47 +132,47 @@ async function checkLinks({ url }: Exposed): Promise<Finding[]> {
   const { text } = await ask(`${url}/openapi.json`);
   const [server] = (fieldOf(text, 'servers') as { url?: string }[] | undefined) ?? [];
   const base = server?.url ?? '/';
-  if (base === '/') return fail('links follow the host that a visitor names', `Set PUBLIC_URL=${url}.`);
+  if (base === '/') return fail('links follow whatever host name a visitor uses', `Set PUBLIC_URL=${url}.`);
   if (base.replace(/\/+$/, '') === url) return ok(`links begin with ${base}`);
   return warn(`links begin with ${base}, not with ${url}`, 'Is PUBLIC_URL right?');
 }
 
 async function checkAdmin({ url }: Exposed): Promise<Finding[]> {
   const { status } = await ask(`${url}/api/sources/-/retry`, { method: 'POST' });
-  if (status === 401) return ok('refresh and clean-up want a token');
+  if (status === 401) return ok('refresh and cleanup need a token');
   const { status: other } = await ask(`${url}/api/status`);
   if (other === 404) return ok('cannot be seen from outside: the proxy pool is off');
-  return fail('anybody may start a refresh or a clean-up, and nobody can moderate', 'Set ADMIN_TOKEN.');
+  return fail('anyone can start a refresh or a cleanup, and nobody can moderate', 'Set ADMIN_TOKEN.');
 }
 
 async function checkMetrics({ url }: Exposed): Promise<Finding[]> {
   const { status, text } = await ask(`${url}/metrics`);
-  if (status !== 200 || !text.includes('picpool_')) return ok('strangers do not read them');
-  return fail('anybody reads them', 'Set METRICS_TOKEN, or refuse /metrics in the proxy.');
+  if (status !== 200 || !text.includes('picpool_')) return ok('not open to everyone');
+  return fail('open to everyone', 'Set METRICS_TOKEN, or refuse /metrics in the proxy.');
 }
 
 async function checkPages({ url }: Exposed): Promise<Finding[]> {
   const { status } = await ask(`${url}/api/upload`, { method: 'POST', headers: { origin: FOREIGN } });
-  if (status === 403 || status === 404) return ok('pages of other sites change nothing');
-  const advice = 'The proxy must pass Origin and Sec-Fetch-Site on; is CORS_ORIGINS * ?';
-  return fail('pages of other sites upload and delete for their visitors', advice);
+  if (status === 403 || status === 404) return ok('pages of other sites cannot change anything');
+  const advice = 'The proxy must pass on Origin and Sec-Fetch-Site. Is CORS_ORIGINS set to *?';
+  return fail('pages of other sites can upload and delete on behalf of their visitors', advice);
 }
 
 async function checkLimits({ url }: Exposed): Promise<Finding[]> {
   const { headers } = await ask(`${url}/livez`);
-  if (headers.has('ratelimit-limit')) return ok('requests are counted');
-  return fail('nobody is limited', 'Set RATE_LIMITS=on.');
+  if (headers.has('ratelimit-limit')) return ok('requests are limited');
+  return fail('requests are not limited', 'Set RATE_LIMITS=on.');
 }
 
 async function checkUploads({ url }: Exposed): Promise<Finding[]> {
   const { status } = await ask(`${url}/api/upload`, { method: 'POST' });
-  if (status === 404) return ok('there are none: the image host is off');
-  if (status === 401) return ok('only holders of a token upload');
+  if (status === 404) return ok('not possible: the image host is off');
+  if (status === 401) return ok('only holders of a token can upload');
   const { text } = await ask(`${url}/api/stats`);
   if (typeof fieldOf(text, 'abuse_contact') === 'string')
-    return ok('anybody uploads, and whom to tell of abuse is shown');
+    return ok('anyone can upload, and a contact for abuse reports is shown');
   return warn(
-    'anybody uploads, and nobody is named for reports of abuse',
+    'anyone can upload, and no contact for abuse reports is shown',
     'Set ABUSE_CONTACT, or UPLOAD=token.',
   );
 }

@@ -23,13 +23,17 @@ export async function checkJudges({ config }: Patient): Promise<Finding[]> {
   });
   const works = (scheme: string) => judges.some(({ url, up }) => up && url.startsWith(`${scheme}:`));
   const advice =
-    'Set PROXY_JUDGES, or PUBLIC_URL where this server can be reached from outside: it is a judge itself.';
+    'A judge is a page that shows what a proxy sends on. Set PROXY_JUDGES, or PUBLIC_URL if this server can be reached from outside: it is a judge itself.';
   if (!works('http') && !works('https')) {
-    findings.push({ state: 'fail', text: 'none answers: no proxy can be tested', advice });
+    findings.push({ state: 'fail', text: 'none responds: no proxy can be tested', advice });
   } else {
     for (const scheme of ['http', 'https'] as const) {
       if (works(scheme)) continue;
-      findings.push({ state: 'warn', text: `none of ${scheme}: ${scheme} proxies cannot be tested`, advice });
+      findings.push({
+        state: 'warn',
+        text: `none over ${scheme}: ${scheme} proxies cannot be tested`,
+        advice,
+      });
     }
   }
   return findings;
@@ -52,6 +56,6 @@ export async function checkSources({ config }: Patient): Promise<Finding[]> {
   const good = sources.length - findings.length;
   const text = `${good} of ${countOf(sources.length, 'list')} can be read, ${formatCount(entries)} entries`;
   if (good > 0) return [...findings, { state: 'ok', text }];
-  const advice = 'Is this machine in the network, and does PROXY_SOURCES name lists?';
+  const advice = 'Is this machine online, and does PROXY_SOURCES name lists?';
   return [...findings, { state: 'fail', text, advice }];
 }

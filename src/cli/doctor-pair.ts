@@ -10,7 +10,7 @@ import { missingPath } from './doctor-stores.ts';
 const LIMIT_MS = 15_000;
 
 const ADVICE =
-  'Until that is put right, no file is removed. Put back what was lost; where all is there, picpool sweep says what to do.';
+  'Until this is fixed, no file is removed. Restore what was lost; if nothing is missing, picpool sweep says what to do.';
 
 /**
  * Whether records and files belong together beyond doubt. Before the first start there is nothing to compare, and a store
@@ -32,6 +32,6 @@ async function compare(stores: Stores): Promise<Finding[]> {
   const { images } = await stores.images.summary();
   if (images === 0 && marks.every((mark) => mark === null)) return [];
   const reasons = await createDoubts({ ...stores, now: Date.now, log: () => {} }).look();
-  if (reasons.length === 0) return [{ state: 'ok', text: 'belong together' }];
+  if (reasons.length === 0) return [{ state: 'ok', text: 'they belong together' }];
   return reasons.map((text) => ({ state: 'fail', text, advice: ADVICE }));
 }

@@ -13,6 +13,6 @@ export async function repair({ config, runtime }: Patient, terminal: Terminal): 
   const { rows, torn, kept } = await adapter.repair(config.METADATA_URL, { runtime });
   const counts = Object.entries(rows).map(([name, count]) => `${name} ${formatCount(count)}`);
   await terminal.print(`read: ${counts.join(', ')}\nthe damaged file is ${kept}\n`);
-  if (torn.length > 0) terminal.say(`Not all could be read of: ${torn.join(', ')}.`);
+  if (torn.length > 0) terminal.say(`Could not be read completely: ${torn.join(', ')}.`);
   return EXIT.done;
 }

@@ -18,5 +18,5 @@ export async function checkRisks({ config, runtime }: Patient): Promise<Finding[
     (risks ?? []).map(({ kind, text, advice }): Finding => ({ state: STATE[kind], text, advice })),
   );
   if (findings.length > 0 || answers.includes(null)) return findings;
-  return [{ state: 'ok', text: 'no setting of the stores is known to lose what was acknowledged' }];
+  return [{ state: 'ok', text: 'no store setting is known to lose acknowledged writes' }];
 }

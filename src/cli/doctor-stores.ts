@@ -35,7 +35,7 @@ export async function checkRecords(patient: Patient): Promise<Finding[]> {
     if (unreadable === 0) return [{ state: 'ok', text }];
     const found = `${text}, ${countOf(unreadable, 'record')} cannot be read`;
     const advice =
-      'A newer picpool wrote them, or they are damaged. They are passed over; the log of the server names them.';
+      "A newer picpool wrote them, or they are damaged. They are skipped; the server's log names them.";
     return [{ state: 'warn', text: found, advice }];
   });
 }
@@ -58,7 +58,7 @@ export async function checkBlobs(patient: Patient): Promise<Finding[]> {
     const body = await blobs.get(key);
     const text = body === null ? null : await new Response(body).text();
     await blobs.remove(key);
-    if (text !== key) throw new Error('what was stored does not read back');
+    if (text !== key) throw new Error('what was stored cannot be read back');
     return [{ state: 'ok', text: shown }];
   });
 }
@@ -69,7 +69,7 @@ export async function checkConversion(patient: Patient): Promise<Finding[]> {
     return await withFolder(patient.config, (folder) => convertPixel(patient, folder));
   } catch (error) {
     const advice =
-      'Is sharp installed for this machine (bun install)? The start of picpool convert-worker says more.';
+      'Is sharp installed for this machine (bun install)? Starting picpool convert-worker says more.';
     return [{ state: 'fail', text: error instanceof Error ? error.message : String(error), advice }];
   }
 }
@@ -104,8 +104,8 @@ function jailFinding({ IMAGE_SANDBOX }: Config, missing: readonly string[] | nul
   const needed = Object.entries(PARTS).flatMap(([part, means]) => (missing?.includes(part) ? means : []));
   const advice =
     IMAGE_SANDBOX === 'off'
-      ? 'A fault in a decoder could read the data and the keys: set IMAGE_SANDBOX=on.'
-      : `A fault in a decoder could do more than it should. This needs ${[...new Set(needed)].join('; ') || 'Linux'}.`;
+      ? 'A bug in a decoder could read data and keys; set IMAGE_SANDBOX=on.'
+      : `A bug in a decoder could do more than it should. This needs ${[...new Set(needed)].join('; ') || 'Linux'}.`;
   return { state: 'warn', text: `sandbox: ${text}`, advice };
 }
 
@@ -135,8 +135,8 @@ async function withStores(
 
 async function toBeMade(path: string, shown: string, advice: string): Promise<Finding> {
   return (await mayBeMade(dirname(path)))
-    ? { state: 'ok', text: `${shown} (made by the server)` }
-    : { state: 'fail', text: `${shown} cannot be made`, advice };
+    ? { state: 'ok', text: `${shown} (created by the server)` }
+    : { state: 'fail', text: `${shown} cannot be created`, advice };
 }
 
 /** The path, where nothing is there; else `null`. */

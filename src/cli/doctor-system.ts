@@ -19,23 +19,23 @@ export async function checkPort({ config: { HOST, PORT } }: Patient): Promise<Fi
   });
   if (code === null) return [{ state: 'ok', text: `${HOST} port ${PORT} is free` }];
   if (code === 'EADDRINUSE') {
-    const advice = 'Well if that is picpool itself; picpool health asks it. Else choose another PORT.';
+    const advice = 'Fine if that is picpool itself (picpool health tells). Otherwise, choose another PORT.';
     return [{ state: 'warn', text: `${HOST} port ${PORT} is taken`, advice }];
   }
   const advice =
     code === 'EACCES'
-      ? 'Ports below 1024 are for root: choose a higher PORT.'
+      ? 'Ports below 1024 are reserved for root; choose a higher PORT.'
       : 'Set HOST to an address of this machine.';
-  return [{ state: 'fail', text: `${HOST} port ${PORT} cannot be listened on (${code})`, advice }];
+  return [{ state: 'fail', text: `cannot listen on ${HOST} port ${PORT} (${code})`, advice }];
 }
 
 async function checkSocket(path: string): Promise<Finding[]> {
-  if (await mayBeMade(dirname(path))) return [{ state: 'ok', text: `a socket can be made at ${path}` }];
+  if (await mayBeMade(dirname(path))) return [{ state: 'ok', text: `a socket can be created at ${path}` }];
   return [
     {
       state: 'fail',
-      text: `${dirname(path)} may not be written`,
-      advice: 'Give it to the user of the server.',
+      text: `${dirname(path)} is not writable`,
+      advice: "Make the server's user its owner.",
     },
   ];
 }
@@ -45,14 +45,14 @@ export async function checkFolder({ config }: Patient): Promise<Finding[]> {
   const folder = resolve(config.DATA_DIR);
   const standing = await nearestStanding(folder);
   if (!(await mayBeMade(folder))) {
-    const advice = 'Give it to the user of the server (chown), or set DATA_DIR to another folder.';
-    return [{ state: 'fail', text: `${standing} may not be written`, advice }];
+    const advice = "Make the server's user its owner (chown), or set DATA_DIR to another folder.";
+    return [{ state: 'fail', text: `${standing} is not writable`, advice }];
   }
   const { bavail, bsize } = await statfs(standing);
   const free = bavail * bsize;
-  const text = `${folder}${standing === folder ? '' : ' (made at the first start)'}, ${readableBytes(free)} free`;
+  const text = `${folder}${standing === folder ? '' : ' (created at the first start)'}, ${readableBytes(free)} free`;
   if (!config.SERVICES.includes('image') || free >= config.IMAGE_MIN_FREE) return [{ state: 'ok', text }];
-  const advice = `Uploads are refused below IMAGE_MIN_FREE, ${readableBytes(config.IMAGE_MIN_FREE)}: make room.`;
+  const advice = `Uploads are refused below IMAGE_MIN_FREE (${readableBytes(config.IMAGE_MIN_FREE)}); free some space.`;
   return [{ state: 'fail', text, advice }];
 }
 

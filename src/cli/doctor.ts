@@ -20,14 +20,14 @@ const COLORS = { ok: 'green', open: 'yellow', warn: 'yellow', fail: 'red' } as c
 
 export const command = defineCommand({
   operands: NO_OPERANDS,
-  about: `Looks at all that a server with these settings needs (stores, disk, limits, image conversion, judges, lists),
-and says what to do about what is wrong. Run it as the user of the server. With --exposed it looks at a running
-server from outside instead, as docs/exposing.md has it. Exit code 0: it can run; 1: something is wrong; 2: a
-setting cannot be used.`,
+  about: `Checks everything that a server with these settings needs (stores, disk, limits, image conversion, judges,
+lists), lists what the settings leave open, and says how to fix problems. Run it as the server's user. With
+--exposed, it tests a running server from outside instead; docs/exposing.md explains each line.
+Exit code 0: the server can run; 1: there is a problem; 2: a setting is invalid.`,
   options: {
-    exposed: value('URL', text(undefined, 'Only tests what strangers reach at this URL.')),
-    offline: flag('Leaves out judges and lists, which are asked over the network.'),
-    repair: flag('Only brings what can be read of a damaged database into a new one; the old file is kept.'),
+    exposed: value('URL', text(undefined, 'Only tests what can be reached from outside at this URL.')),
+    offline: flag('Skips judges and lists, which need the network.'),
+    repair: flag('Only saves what can be read of a damaged database to a new one; the old file is kept.'),
   },
 
   async run({ options, env, runtime, terminal }) {
@@ -83,7 +83,7 @@ async function examine(terminal: Terminal, examinations: readonly Examination[])
     }
   }
   terminal.status('');
-  if (failures > 0) terminal.say(`\n${countOf(failures, 'thing')} to be put right`);
+  if (failures > 0) terminal.say(`\n${countOf(failures, 'problem')} to fix`);
   return failures > 0 ? EXIT.failed : EXIT.done;
 }
 

@@ -23,37 +23,37 @@ const passed = {
       'standard (protocol://ip:port), text (ip:port), url (what clients take), csv, json.',
     ),
   ),
-  'remote-dns': flag('In lines of --format url socks5h:// and socks4a://: the proxy looks names up.'),
+  'remote-dns': flag('With --format url: socks5h:// and socks4a://, so that the proxy resolves names.'),
   protocol: value('NAMES', choices(PROTOCOLS, undefined, `Only these: ${PROTOCOLS.join(', ')}.`)),
   country: value('CODES', text(undefined, 'Only these countries, two letters each.', ...COUNTRIES)),
-  'exclude-country': value('CODES', text(undefined, 'All but these countries.', ...COUNTRIES)),
+  'exclude-country': value('CODES', text(undefined, 'All countries except these.', ...COUNTRIES)),
   port: value('PORTS', text(undefined, 'Only these ports.', ...PORTS)),
   anonymity: value('NAME', choice(ANONYMITIES, undefined, `Only this one: ${ANONYMITIES.join(', ')}.`)),
   tampering: value(
     'NAME',
     choice(['none', 'some'], undefined, 'none: those that leave headers as they are.'),
   ),
-  proof: value('NAME', choice(PROOFS, undefined, `Only what is proven so: ${PROOFS.join(', ')}.`)),
-  'min-proof': value('NAME', choice(PROOFS, undefined, 'Only what is proven so or better.')),
+  proof: value('NAME', choice(PROOFS, undefined, `Only those with this proof: ${PROOFS.join(', ')}.`)),
+  'min-proof': value('NAME', choice(PROOFS, undefined, 'Only those with this proof or better.')),
   login: value(
     'NAME',
     choice(['none', 'needed'], undefined, 'needed: those with a login, for the administrator.'),
   ),
-  source: value('NAME', text(undefined, 'Only what this list named first.')),
+  source: value('NAME', text(undefined, 'Only those that this list was the first to name.')),
   'min-uptime': value('SHARE', text(undefined, 'Least share of time alive, from 0 to 1.', ...SHARE)),
   'min-score': value('SHARE', text(undefined, 'Least score, from 0 to 1.', ...SHARE)),
-  unique: value('FIELD', choice(['exit_ip'], undefined, 'exit_ip: one of those that targets see alike.')),
-  target: value('SITE', text(undefined, 'Those first that most likely reach it: a domain, or a name.')),
+  unique: value('FIELD', choice(['exit_ip'], undefined, 'exit_ip: only one proxy per exit address.')),
+  target: value('SITE', text(undefined, 'Those most likely to reach it first: a domain, or a name.')),
   sort: valueOr('ORDER', choice(SORTS, 'dependable', `One of ${SORTS.join(', ')}.`)),
   random: flag('In random order.'),
-  offset: value('N', integer(undefined, 'Entries to leave out at the start.', 0, 1e9)),
-  limit: value('N', integer(undefined, 'Most entries; all where it is not given.', 1, 1e9)),
+  offset: value('N', integer(undefined, 'Entries to skip at the start.', 0, 1e9)),
+  limit: value('N', integer(undefined, 'Most entries; all by default.', 1, 1e9)),
 };
 
 export const command = defineCommand({
   operands: NO_OPERANDS,
-  about: `Prints the living proxies of a server, the most dependable first unless told otherwise. With the token of
-its administrator (ADMIN_TOKEN) those that ask for a login are among them, with it.
+  about: `Prints the working proxies of a server, the most dependable first unless told otherwise. With the server's
+ADMIN_TOKEN, the list includes proxies that need a login, with the login.
 
   picpool export --protocol socks5,http --max-latency 2s --limit 100 > proxies.txt`,
   options: {
@@ -81,7 +81,7 @@ its administrator (ADMIN_TOKEN) those that ask for a login are among them, with 
       }
     } catch (error) {
       if (error instanceof CommandError) throw error;
-      throw new CommandError(`The export broke off (${reasonOf(error)}): the list is not complete.`);
+      throw new CommandError(`The export was cut off (${reasonOf(error)}); the list is incomplete.`);
     }
     return EXIT.done;
   },

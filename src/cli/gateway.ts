@@ -35,19 +35,19 @@ const lists = {
   list: values('FILE', text(undefined, 'A list of proxies; - is standard input.')),
   protocol: values(
     'NAME',
-    choice(PROTOCOLS, undefined, `What entries are that do not say it: ${PROTOCOLS.join(', ')}. [http]`),
+    choice(PROTOCOLS, undefined, `Protocol of entries that do not name one: ${PROTOCOLS.join(', ')}. [http]`),
   ),
   input: valueOr(
     'FORM',
-    choice(SOURCE_FORMATS, 'lines', `How the lists are written: ${SOURCE_FORMATS.join(', ')}.`),
+    choice(SOURCE_FORMATS, 'lines', `Format of the lists: ${SOURCE_FORMATS.join(', ')}.`),
   ),
 };
 
 export const command = defineCommand({
   operands: NO_OPERANDS,
-  about: `Serves one proxy in front of the proxies of a list, for HTTP, CONNECT and SOCKS5 on the same port of
-127.0.0.1. A request goes to several of them until one brings the target's answer; what works is remembered. The
-list is checked meanwhile, and what passes is preferred. It needs no server and no store.
+  about: `Runs one proxy in front of the proxies of a list, for HTTP, CONNECT and SOCKS5 on the same port of 127.0.0.1.
+A request goes to several of them until one delivers the target's response; what works is remembered. The list
+is checked at the same time, and proxies that pass are preferred. It needs no server and no store.
 
   picpool gateway --list proxies.txt --port 8899
   curl -x http://127.0.0.1:8899 https://example.com/`,
@@ -59,12 +59,15 @@ list is checked meanwhile, and what passes is preferred. It needs no server and 
     idle: valueOr('TIME', settings.properties.GATEWAY_IDLE),
     lifetime: valueOr('TIME', settings.properties.GATEWAY_LIFETIME),
     ports: valueOr('PORTS', settings.properties.GATEWAY_PORTS),
-    'strict-connect': flag('Answers CONNECT only once a proxy has answered it.'),
-    'no-check': flag('Leaves out the checks of the list.'),
-    judge: values('URL', urls(['http:', 'https:'], 'Asked through each proxy. [PROXY_JUDGES]')),
+    'strict-connect': flag('Answers CONNECT only after a proxy has.'),
+    'no-check': flag('Does not check the list.'),
+    judge: values(
+      'URL',
+      urls(['http:', 'https:'], 'Page that is fetched through each proxy to test it. [PROXY_JUDGES]'),
+    ),
     'judge-ca': value('FILE', text(undefined, 'Certificate authority of TLS judges, PEM. [PROXY_JUDGE_CA]')),
-    'allow-private': flag('Reaches private and loopback addresses, too. [PROXY_ALLOW_PRIVATE]'),
-    quiet: flag('Says nothing.', 'q'),
+    'allow-private': flag('Also reaches private and loopback addresses. [PROXY_ALLOW_PRIVATE]'),
+    quiet: flag('Prints nothing.', 'q'),
   },
 
   async run({ options, runtime, env, terminal }) {
@@ -115,7 +118,7 @@ list is checked meanwhile, and what passes is preferred. It needs no server and 
         return prover === null ? admission : prover.ready.then(() => admission);
       },
     }).catch((error: NodeJS.ErrnoException) => {
-      throw new CommandError(`Port ${options.port} cannot be listened on (${error.code ?? error.message}).`);
+      throw new CommandError(`Cannot listen on port ${options.port} (${error.code ?? error.message}).`);
     });
     for (const upstream of upstreams.values()) gateway.engine.set(upstream);
     say(
@@ -140,9 +143,7 @@ list is checked meanwhile, and what passes is preferred. It needs no server and 
         async judged() {
           const up = (await checker.probe()).state === 'up';
           if (!up)
-            say(
-              'no judge answers, so that the list is not checked; what carries traffic is learned all the same',
-            );
+            say('no judge responds, so the list is not checked; the gateway still learns from traffic');
           return up;
         },
         set: gateway.engine.set,
@@ -181,7 +182,7 @@ async function readUpstreams(
     if (!known) upstreams.set(upstream.key, upstream);
     else known.carries.plain ||= upstream.carries.plain;
   }
-  if (upstreams.size === 0) throw new CommandError('The list holds no proxy.');
+  if (upstreams.size === 0) throw new CommandError('There are no proxies in the list.');
   return upstreams;
 }
 

@@ -13,8 +13,8 @@ const REACHED_AT: Record<string, string> = { '0.0.0.0': '127.0.0.1', '::': '::1'
 
 export const command = defineCommand({
   operands: NO_OPERANDS,
-  about: `Asks the server of the same settings, on this machine, whether it is ready. Made for the health checks of
-containers without shell and curl. Exit code 0: it is ready; 1: it is not, and standard error says why.`,
+  about: `Asks the local server with these settings whether it is ready. Made for health checks in containers without a
+shell or curl. Exit code 0: it is ready; 1: it is not, and standard error says why.`,
   options: {},
   async run({ env }) {
     return (await health(env)) ? EXIT.done : EXIT.failed;

@@ -10,10 +10,10 @@ import { requireRecords } from './require-records.ts';
 
 export const command = defineCommand({
   operands: { form: 'rotate', least: 1, most: 1 },
-  about: `Gives the server of these settings new keys for what it signs: the cookies that open protected
-pictures, and the answers of its own judge. Running copies take notice within seconds. A new key signs
-after a minute and a half, when all copies know it; older ones still verify, so that nobody has to give
-a password again. Tokens are not signed.`,
+  about: `Gives the local server new signing keys, for the cookies that open protected pictures and for the
+responses of its own judge. Running copies pick them up within seconds. A new key signs after a minute and a
+half, when all copies know it; older ones stay valid, so that nobody has to enter a password again. Tokens are
+not signed.`,
   options: {
     forget: flag(
       'The new keys sign at once and older ones end: where a key has leaked. Passwords are asked for again.',

@@ -143,7 +143,7 @@ async function copyFile(
   const path = join(folder, randomUUID());
   try {
     if ((await hashOf(from, key, path)) !== image.hash) {
-      throw new CopyFault('has a file that is not what was stored: its SHA-256 is another');
+      throw new CopyFault('has a file that differs from what was stored: the SHA-256 does not match');
     }
     await to.put(key, path, MEDIA_TYPES[image.format]);
   } finally {
@@ -151,7 +151,7 @@ async function copyFile(
   }
   if ((await hashOf(to, key)) !== image.hash) {
     await to.remove(key);
-    throw new CopyFault('does not read back from the new store as it was written');
+    throw new CopyFault('cannot be read back from the new store unchanged');
   }
   return image.size;
 }

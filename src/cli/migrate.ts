@@ -20,13 +20,13 @@ import type { Terminal } from './terminal.ts';
 
 export const command = defineCommand({
   operands: NO_OPERANDS,
-  about: `Copies all records, images and secrets to other stores, and leaves the old ones as they are. What is there
-already is not copied again, so that a copy that broke off is taken up by the same command. The server may go on
-while most is copied. Then stop it, run the command once more, which also removes what was deleted within the
-last hour, and start it with METADATA_URL and BLOBS_URL set to the new stores. Each image is compared with its
-SHA-256 when it is read, and again as the new store gives it back. Proxies get new ids; smaller versions of
-images are made again when they are asked for. Credentials for S3 are those of the server. Exit code 0: all is
-there; 1: something is missing, and standard error says what.
+  about: `Copies all records, images and secrets to other stores, and leaves the old ones unchanged. What has already
+been copied is skipped, so an interrupted copy is continued by the same command. The server can keep running
+while most is copied. Then stop it and run the command once more, which also removes what was deleted within
+the last hour; then start the server with METADATA_URL and BLOBS_URL set to the new stores. Each image is
+compared with its SHA-256 when it is read, and again when it is read back from the new store. Proxies get new
+IDs; smaller versions of images are made again on request. Credentials for S3 are those of the server.
+Exit code 0: everything is copied; 1: something is missing, and standard error says what.
 
   picpool migrate --to-metadata redis://db:6379 --to-blobs 's3://bucket?endpoint=https://s3.example'`,
   options: {
@@ -34,13 +34,13 @@ there; 1: something is missing, and standard error says what.
     'from-blobs': value('URL', url(undefined, FILE_SCHEMES, 'Image files to copy. [BLOBS_URL]')),
     'to-metadata': value(
       'URL',
-      url(undefined, RECORD_SCHEMES, 'Where records go; they stay where they are when not given.'),
+      url(undefined, RECORD_SCHEMES, 'Where records go; without it, they stay where they are.'),
     ),
     'to-blobs': value(
       'URL',
-      url(undefined, FILE_SCHEMES, 'Where image files go; they stay where they are when not given.'),
+      url(undefined, FILE_SCHEMES, 'Where image files go; without it, they stay where they are.'),
     ),
-    verify: flag('Compares the SHA-256 of files that are there already, too, and copies anew what differs.'),
+    verify: flag('Also compares the SHA-256 of files that are already there, and copies those that differ.'),
   },
 
   async run({ options, env, runtime, terminal }) {
@@ -55,7 +55,7 @@ there; 1: something is missing, and standard error says what.
     }
     for (const part of ['metadata', 'blobs'] as const) {
       if (to[part] !== undefined && (await isSameStore(from[part], to[part]))) {
-        throw usageError('The new stores must be others than the old ones.');
+        throw usageError('The new stores must differ from the old ones.');
       }
     }
     const credentials = credentialsOf(config);
@@ -135,7 +135,9 @@ async function copyAll(
   await bringToEpoch(source, target, folder);
   for (const fault of faults) terminal.say(`picpool: ${fault}`);
   if (faults.length > 0) {
-    terminal.say(`${countOf(faults.length, 'fault')}. What is there stays; the same command goes on.`);
+    terminal.say(
+      `${countOf(faults.length, 'fault')}. What has been copied stays; run the same command to continue.`,
+    );
     return EXIT.failed;
   }
   await terminal.print(`${done.join(', ')}: all there\n`);

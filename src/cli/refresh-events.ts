@@ -32,7 +32,7 @@ export async function followJob(client: Client, id: string, onChange: (job: Job)
     try {
       for await (const job of listen(client)) {
         failures = 0;
-        if (job.id !== id) throw new CommandError('Another refresh has begun meanwhile.');
+        if (job.id !== id) throw new CommandError('Another refresh has started.');
         if (job.state === 'done' || job.state === 'failed') return job;
         onChange(job);
       }
@@ -42,7 +42,7 @@ export async function followJob(client: Client, id: string, onChange: (job: Job)
     }
     await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
   }
-  throw new CommandError(`The refresh goes on, but cannot be followed (${reason}).`);
+  throw new CommandError(`The refresh continues, but cannot be followed (${reason}).`);
 }
 
 async function* listen(client: Client): AsyncGenerator<Job> {
@@ -58,7 +58,7 @@ async function* listen(client: Client): AsyncGenerator<Job> {
       pending += decoder.decode(piece.value, { stream: true });
       const events = pending.split('\n\n');
       pending = events.pop() ?? '';
-      if (pending.length > MAX_EVENT_CHARS) throw new CommandError('An event of the server is too long.');
+      if (pending.length > MAX_EVENT_CHARS) throw new CommandError('An event from the server is too long.');
       for (const event of events) {
         const data = /^data: (.*)$/m.exec(event)?.[1];
         if (data !== undefined) yield JSON.parse(data) as Job;

@@ -8,34 +8,34 @@ import { followJob, type Job } from './refresh-events.ts';
 
 const REASONS: Record<string, string> = {
   network_down: 'most lists could not be reached; picpool doctor shows why',
-  judge_down: 'no judge answers, so that nothing can be tested; picpool doctor shows why',
-  interrupted: 'the server ended meanwhile',
+  judge_down: 'no judge responds, so nothing can be tested; picpool doctor shows why',
+  interrupted: 'the server stopped during the refresh',
   stopped: 'the server was stopped',
-  internal: "something broke; the server's log says what",
+  internal: "something went wrong; the server's log says what",
 };
 
 export const command = defineCommand({
   operands: NO_OPERANDS,
-  about: `Has a server refresh its proxies, follows the work and prints what came out. Where a refresh is running
-already, that one is followed. Where the server has an ADMIN_TOKEN, the same must be set here.
+  about: `Starts a refresh of the server's pool, follows it and prints the result. If a refresh is already running, it
+follows that one. If the server has an ADMIN_TOKEN, set the same one here.
 Exit code 0: the refresh is done; 1: it failed, or could not be followed.`,
   options: {
     ...serverOptions,
     detach: flag('Prints the id of the refresh and does not wait for it.'),
-    json: flag('Prints the result as JSON, as the server tells it.'),
+    json: flag('Prints the result as JSON.'),
   },
 
   async run({ options, env, terminal }) {
     const client = createClient(options.url, env);
     const { job: begun } = await readAnswer<{ job: Job }>(await client.call('POST', '/api/refresh'));
-    if (typeof begun?.id !== 'string') throw new CommandError(`${client.url} is no picpool server.`);
+    if (typeof begun?.id !== 'string') throw new CommandError(`${client.url} is not a picpool server.`);
     if (options.detach) {
       await terminal.print(`${options.json ? JSON.stringify(begun) : begun.id}\n`);
       return EXIT.done;
     }
     if (begun.state === 'done') {
       terminal.say(
-        'The pool was refreshed less than ten minutes ago; with its ADMIN_TOKEN the server would start again.',
+        'The pool was refreshed less than ten minutes ago; only with ADMIN_TOKEN would the server start again.',
       );
     }
     const progress = createProgress(terminal, 'checked', () => performance.now());

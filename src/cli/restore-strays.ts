@@ -8,9 +8,9 @@ import { withStores } from './image-stores.ts';
 
 export const command = defineCommand({
   operands: NO_OPERANDS,
-  about: `Takes all image files out of quarantine, to their places. Put their records back within an hour: after that time
-files without a record are swept again. Where a record is there again, the server takes its file back by itself.
-What was deleted or blocked is removed instead.`,
+  about: `Takes all image files out of quarantine. Restore their records within an hour: after that, files without a
+record are swept again. A file whose record is back is restored by the server itself. What was deleted or
+blocked is removed instead.`,
   options: {},
 
   run: (surroundings) =>

@@ -21,8 +21,8 @@ const SIGNALS = ['SIGTERM', 'SIGINT'] as const;
 
 export const command = defineCommand({
   operands: NO_OPERANDS,
-  about: `Starts the server and keeps it running until SIGTERM or SIGINT. All settings come from the environment and
-from a .env file; \`picpool config\` lists them.`,
+  about: `Starts the server and keeps it running until SIGTERM or SIGINT. Settings come from the environment and from a
+.env file; \`picpool config\` lists them.`,
   options: {
     port: value(
       'PORT',
@@ -53,7 +53,7 @@ async function serve(runtime: Runtime, env: Environment): Promise<void> {
   });
   // Before all else: what a signal ends by itself loses the lines that wait to be written.
   let onSignal = (signal: string): void => {
-    log('info', 'stopped before the start was over', { signal });
+    log('info', 'stopped before the start was complete', { signal });
     process.exit(0);
   };
   for (const signal of SIGNALS) process.on(signal, () => onSignal(signal));
@@ -80,7 +80,7 @@ function banner({ url, addresses, sandbox, waits }: RunningServer, config: Confi
   return `picpool ${VERSION} on ${runtime.name} ${runtime.version}
   listening   ${url}
   services    ${config.SERVICES.join(', ')}
-  records     ${withoutPassword(config.METADATA_URL)}${waits ? ' (does not answer; waiting for it)' : ''}
+  records     ${withoutPassword(config.METADATA_URL)}${waits ? ' (not responding; waiting for it)' : ''}
   images      ${withoutPassword(config.BLOBS_URL)}
 ${sandbox === null ? '' : `  sandbox     ${sandbox}\n`}  API         ${url}/docs (${url}/openapi.json)
 ${others.join('')}`;

@@ -14,8 +14,8 @@ import { flag } from './options.ts';
 
 export const command = defineCommand({
   operands: NO_OPERANDS,
-  about: `Prints the lists that the pool is filled from: name and URL, with a tab between. With --check it reads each
-of them once and prints only those that need a change, and why. Exit code 1: some do.`,
+  about: `Prints the lists that fill the pool: name and URL, separated by a tab. With --check, it reads each list once
+and prints only those that need a change, and why. Exit code 1: some do.`,
   options: { check: flag('Reads all lists and prints what a maintainer must change.') },
 
   async run({ options, env, terminal }) {
@@ -38,7 +38,7 @@ of them once and prints only those that need a change, and why. Exit code 1: som
       await terminal.print(`${source.name}\t${shown(source.url)}\t${faults.join('; ')}\n`);
     };
     await inTurnsByHost(sources, { hostOf, work, clock: systemClock, random: Math.random, signal });
-    terminal.say(`${sources.length - faulty} of ${countOf(sources.length, 'list')} need no change`);
+    terminal.say(`${sources.length - faulty} of ${countOf(sources.length, 'list')} are fine`);
     return faulty > 0 ? EXIT.failed : EXIT.done;
   },
 });

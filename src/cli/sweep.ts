@@ -18,12 +18,12 @@ const SHOWN = 10;
 
 export const command = defineCommand({
   operands: NO_OPERANDS,
-  about: `Shows what the clean-up would put away: image files that have no record and are older than an hour. The server
-asks for this where they are too many for a mishap, or where records and files may not belong together.
-First put back what was lost, if anything was: then the files have their records again.
+  about: `Shows what the cleanup would quarantine: image files that have no record and are older than an hour. The
+server asks for this when there are too many of them to be an accident, or when records and files may not belong
+together. First restore what was lost, if anything was: then the files have their records again.
 
-With --confirm the records count as all there are. Files without one go to quarantine, from which
-picpool restore-strays takes them back until IMAGE_STRAY_RETENTION is over; lost indices are built anew, and
+With --confirm, the records are taken to be complete. Files without one go to quarantine, from which
+picpool restore-strays takes them back until IMAGE_STRAY_RETENTION is over; lost indexes are rebuilt, and
 records and files belong together from then on. Exit code 1: there is something to confirm.`,
   options: { confirm: flag('Does it.') },
 

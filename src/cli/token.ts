@@ -14,14 +14,14 @@ const NAME = /^[\w.@-]{1,64}$/;
 
 export const command = defineCommand({
   operands: { form: 'create NAME | list | revoke NAME', least: 1, most: 2 },
-  about: `Makes, lists and revokes tokens for the server of these settings, which takes notice within a second. A new
-token is printed once and stored nowhere: the records hold its SHA-256.
+  about: `Creates, lists and revokes tokens for the local server, which picks up changes within a second. A new token
+is printed once and stored nowhere: the records hold only its SHA-256.
 
   picpool token create laptop --role upload --rate 60/1h --quota 1GiB/1d`,
   options: {
     role: valueOr(
       'ROLE',
-      choice(ROLES, 'upload', 'upload: may upload; admin: may do all; gateway: may use the gateway.'),
+      choice(ROLES, 'upload', 'upload: may upload; admin: may do everything; gateway: may use the gateway.'),
     ),
     rate: value('COUNT/TIME', rate('How often it may be used, such as 60/1h.')),
     quota: value('BYTES/TIME', rate('How many bytes may pass under it, such as 1GiB/1d.')),
@@ -30,10 +30,10 @@ token is printed once and stored nowhere: the records hold its SHA-256.
   async run({ options, operands: [verb = '', name], env, runtime, terminal }) {
     const { METADATA_URL } = parseConfig(env);
     if (verb === 'list' ? name !== undefined : !['create', 'revoke'].includes(verb)) {
-      throw usageError('Say create NAME, list, or revoke NAME.');
+      throw usageError('Use create NAME, list, or revoke NAME.');
     }
     if (verb !== 'list' && !NAME.test(name ?? '')) {
-      throw usageError('A name has up to 64 letters, digits and the signs . _ @ -');
+      throw usageError('A name has up to 64 letters, digits and the characters . _ @ -');
     }
     await requireRecords(METADATA_URL);
     const records = await openRecords(METADATA_URL, { runtime });

@@ -29,7 +29,7 @@ const TIMEOUT_MS = 10 * 60_000;
 const UNREADABLE: Record<string, string> = {
   ENOENT: 'There is no such file.',
   EISDIR: 'It is a folder.',
-  EACCES: 'It may not be read.',
+  EACCES: 'It is not readable.',
 };
 const MAX_SIDE = 16_384;
 const URL_FORM = /^https?:\/\//i;
@@ -42,9 +42,9 @@ const format = choice(
 
 export const command = defineCommand({
   operands: { form: 'FILE|URL|-...', least: 1, most: Number.POSITIVE_INFINITY },
-  about: `Uploads images to a server and prints a link for each, in the order of the files; - is standard input, and
-a URL is fetched by the server where its IMAGE_FROM_URL allows it.
-Their delete tokens are kept in ~/.config/picpool/tokens, for \`picpool delete\`.
+  about: `Uploads images to a server and prints a link for each, in the order of the files; - is standard input. A URL
+is fetched by the server, if its IMAGE_FROM_URL allows that.
+The delete tokens are kept in ~/.config/picpool/tokens, for \`picpool delete\`.
 Exit code 0: all are uploaded; 1: at least one is not, and standard error says why.
 
   picpool upload --print markdown *.png
@@ -69,23 +69,26 @@ Exit code 0: all are uploaded; 1: at least one is not, and standard error says w
     ),
     'expires-in': value(
       'TIME',
-      text(undefined, 'When they go, such as 1h, 7d or never. [when nobody opens them]'),
+      text(undefined, 'When they expire, such as 1h, 7d or never. [when no longer opened]'),
     ),
-    'max-views': value('COUNT', integer(undefined, 'How often each is shown before it goes.', 1, MOST_VIEWS)),
+    'max-views': value(
+      'COUNT',
+      integer(undefined, 'How many views each has before it is gone.', 1, MOST_VIEWS),
+    ),
     'max-width': value('PIXELS', integer(undefined, 'Wider images are scaled down. [4096]', 1, MAX_SIDE)),
-    'max-height': value('PIXELS', integer(undefined, 'Higher images are scaled down. [4096]', 1, MAX_SIDE)),
-    'keep-exif': flag('Keeps EXIF metadata, place included, and the colour profile.'),
-    filename: value('NAME', text(undefined, 'Name of the file, in place of its own; for a single one.')),
+    'max-height': value('PIXELS', integer(undefined, 'Taller images are scaled down. [4096]', 1, MAX_SIDE)),
+    'keep-exif': flag('Keeps EXIF metadata, including the location, and the colour profile.'),
+    filename: value('NAME', text(undefined, 'File name to use instead of its own; for a single file.')),
     album: value(
       'TITLE',
       text(
         undefined,
-        'Makes an album of the images and prints its link last; may be "". Standard error has its token.',
+        'Puts the images into a new album, prints its link last, and its token on standard error. May be "".',
       ),
     ),
     print: valueOr(
       'WHAT',
-      choice(SHOWN, 'url', `What is printed: ${SHOWN.join(', ')}. json has the delete token, too.`),
+      choice(SHOWN, 'url', `What is printed: ${SHOWN.join(', ')}. json includes the delete token.`),
     ),
   },
 

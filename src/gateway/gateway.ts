@@ -17,7 +17,7 @@ export interface GatewayOptions extends Omit<EngineOptions, 'tcp'> {
   admit: Admit;
   /** CONNECT is answered only once an upstream has answered it. */
   strict: boolean;
-  /** A tunnel in which nothing moves for so long is cut. */
+  /** A tunnel that carries nothing for this long is closed. */
   idleMs: number;
   /** A connection of a client is cut after so long, whatever it does. */
   lifetimeMs: number;

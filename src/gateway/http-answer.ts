@@ -20,7 +20,7 @@ export function readAnswer(bytes: Buffer, method: string): (Answer & { bytes: nu
     if (head === undefined) return undefined;
     const status = Number(/^HTTP\/1\.[01] ([1-5]\d\d)(?: |$)/.exec(head.line)?.[1]);
     // Switching protocols was not asked for.
-    if (!(status >= 100) || status === 101) throw malformed('This is no HTTP/1.1 answer.');
+    if (!(status >= 100) || status === 101) throw malformed('This is not an HTTP/1.1 response.');
     start += head.bytes;
     if (status >= 200) {
       const bodiless = method === 'HEAD' || status === 204 || status === 304;

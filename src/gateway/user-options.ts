@@ -103,7 +103,10 @@ export function readUser(text: string, named: NamedSites): { user: string; optio
     const reader = Object.hasOwn(READERS, name) ? READERS[name] : undefined;
     if (!reader) {
       const known = [...Object.keys(READERS), 'sesslock'].join(', ');
-      throw new GatewayFault('bad_request', `"${word}" is no option of a user's name; there are ${known}.`);
+      throw new GatewayFault(
+        'bad_request',
+        `"${word}" is not an option of the user name; the options are ${known}.`,
+      );
     }
     let value = words[++at] ?? '';
     // A domain may hold hyphens itself.

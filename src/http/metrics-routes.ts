@@ -15,10 +15,7 @@ export function metricsRoutes(metrics: Pick<Metrics, 'collect'>, token: string |
     '/metrics',
     async ({ request }) => {
       if (token !== undefined && !isToken(bearerOf(request.headers.get('authorization')))) {
-        throw new AppError(
-          'unauthorized',
-          'The numbers need the header Authorization: Bearer <METRICS_TOKEN>.',
-        );
+        throw new AppError('unauthorized', 'Metrics need the header Authorization: Bearer <METRICS_TOKEN>.');
       }
       return new Response(prometheusText(await metrics.collect()), {
         headers: { 'content-type': PROMETHEUS_TYPE, 'cache-control': 'no-store' },

@@ -92,5 +92,8 @@ function afterMs(ms: number, signal: AbortSignal): Promise<boolean> {
 }
 
 export function gone(): AppError {
-  return new AppError('gone', 'This picture has expired, or was seen as often as its uploader allowed.');
+  return new AppError(
+    'gone',
+    'This picture has expired, or has been viewed as often as its uploader allowed.',
+  );
 }

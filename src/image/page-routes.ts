@@ -21,7 +21,8 @@ export function imagePageRoutes({ service, contextOf, basePath, siteOf }: ImageR
         const context = contextOf(request);
         const base = context.origin + basePath;
         const id = idInUrl(query.url, base);
-        if (id === null) throw new AppError('not_found', 'The URL is not of an image on this server.');
+        if (id === null)
+          throw new AppError('not_found', 'The URL is not the link of an image on this server.');
         const image = await service.find(id);
         await openImage(service, request, () => context.peer, image, set.headers as ErrorHeaders);
         const cache = image.passwordHash === null ? 'no-cache' : PRIVATE_CACHE;

@@ -62,7 +62,7 @@ export function createQuota(options: QuotaOptions): Quota {
   async function checkDisk(bytes: number): Promise<void> {
     const free = await freeBytes();
     if (free === null || free - bytes >= reserveBytes) return;
-    throw new AppError('storage_full', 'The disk of the server is nearly full; uploads are stopped.');
+    throw new AppError('storage_full', 'The server is almost out of disk space; uploads are paused.');
   }
 
   async function checkStore(bytes: number): Promise<void> {
@@ -74,7 +74,7 @@ export function createQuota(options: QuotaOptions): Quota {
       heldBytes(),
     ]);
     if (stored + versions + strays + held + pending + bytes <= maxBytes) return;
-    throw new AppError('storage_full', 'The storage for images is full; uploads are stopped.');
+    throw new AppError('storage_full', 'The image storage is full; uploads are paused.');
   }
 
   return {

@@ -67,7 +67,7 @@ export function createReviews({ state, locks, blobs, images, clock, onStored }: 
       if (lease) return lease;
       await clock.sleep(PAUSE_MS);
     }
-    throw new AppError('unavailable', 'Too much of what is in review changes at once.', {
+    throw new AppError('unavailable', 'Too many decisions at once; try again in a moment.', {
       retryAfterMs: 5000,
     });
   }
@@ -89,7 +89,7 @@ export function createReviews({ state, locks, blobs, images, clock, onStored }: 
   function demand(held: readonly ImageRecord[], id: string): ImageRecord {
     const image = held.find((one) => one.id === id);
     if (image) return image;
-    throw new AppError('not_found', 'No such picture is in review.');
+    throw new AppError('not_found', 'This picture is not in review.');
   }
 
   /** The file first: what ends in between is done again by the next try. */
@@ -113,7 +113,7 @@ export function createReviews({ state, locks, blobs, images, clock, onStored }: 
     async hold(image, path) {
       await change((held) => {
         if (held.length < MAX_HELD) return [...held, image];
-        throw new AppError('unavailable', 'Too many pictures wait for the administrator to look at them.');
+        throw new AppError('unavailable', 'Too many pictures are waiting for review.');
       });
       try {
         await blobs.put(heldKey(image), path, MEDIA_TYPES[image.format]);

@@ -37,7 +37,7 @@ import { createIntake } from './upload/intake.ts';
 import { createUploads } from './uploads.ts';
 import { changeView, infoView, listView } from './views.ts';
 
-/** How long a caller waits for a clean-up, in ms: less than proxies in front commonly wait. */
+/** How long a caller waits for a cleanup, in ms: less than proxies in front commonly wait. */
 const CLEANUP_BUDGET_MS = 20_000;
 
 export interface ImageRoutesOptions {

@@ -66,14 +66,14 @@ export interface ImageServiceOptions {
   reviews?: Pick<Reviews, 'find' | 'withdraw'>;
   /** Hears of what was stored and what has gone. */
   onEvent?: (event: ImageEvent) => void;
-  /** Called after each clean-up of this copy that was complete. */
+  /** Called after each cleanup of this copy that was complete. */
   onCleaned?: (signal: AbortSignal) => Promise<void>;
   /** Hears why no file is removed, or, with no reason, that files are removed again. */
   onDoubt?: (reasons: readonly string[]) => void;
   log: Log;
 }
 
-/** An image was stored, changed, or removed by its uploader, the administrator or the clean-up. */
+/** An image was stored, changed, or removed by its uploader, the administrator or the cleanup. */
 export interface ImageEvent {
   type: 'stored' | 'changed' | 'removed';
   image: ImageRecord;
@@ -140,7 +140,7 @@ export interface ImageService extends PasswordGuard {
   inReview(id: string): Promise<ImageRecord | null>;
   /**
    * Removes images that nobody has opened for long, for at most `budgetMs`; rejects with `conflict`. Who is no administrator is
-   * told within ten minutes of such a clean-up that nothing was removed.
+   * told within ten minutes of such a cleanup that nothing was removed.
    */
   cleanup(budgetMs: number, admin: boolean): Promise<CleanupReport>;
   /** Removes images that have come to their end; the server does so by itself every 15 seconds. */
@@ -342,7 +342,7 @@ export async function createImageService(options: ImageServiceOptions): Promise<
     async change(id, wish, by) {
       const image = await service.find(id);
       if (!rights.mayRemove(image, { ...by, peer: null })) {
-        throw new AppError('forbidden', 'Only who brings the delete token of an image may change it.');
+        throw new AppError('forbidden', 'Changing an image needs its delete token.');
       }
       await options.mayStore?.(image.hash);
       const changed = await images.change(id, await changeOf(image, wish, { rules, hasher, now: now() }));

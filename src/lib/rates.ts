@@ -25,7 +25,7 @@ export const DEFAULT_RATES = {
   target_network: per(40, MINUTE_S),
   targets: per(600, MINUTE_S),
   report: per(60, MINUTE_S),
-  /** Refreshes and clean-ups. */
+  /** Refreshes and cleanups. */
   job: per(10, 5 * MINUTE_S),
   /** Wrong ones, from an IPv4 /24, or from an IPv6 /56 and /48. */
   password: per(30, MINUTE_S),

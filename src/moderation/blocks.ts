@@ -91,10 +91,7 @@ export function createBlocks({ state, locks, now }: BlocksOptions): Blocks {
       const list = await read();
       const answer = work(list);
       if (Object.values(list).some((entries) => entries.length > MAX_ENTRIES)) {
-        throw new AppError(
-          'conflict',
-          `There are ${MAX_ENTRIES} blocks of that kind, the most that are kept.`,
-        );
+        throw new AppError('conflict', `There are already ${MAX_ENTRIES} blocks of that kind, the maximum.`);
       }
       await state.set(KEY, JSON.stringify(list));
       knownAt = now();

@@ -82,7 +82,7 @@ export function adminRoutes(blocks: Blocks) {
       '/api/admin/blocks',
       async ({ body: { network, hash, phash, reason = '' } }) => {
         if (network === undefined && hash === undefined && phash === undefined) {
-          throw new AppError('invalid_body', 'Name a network, a hash or a phash.');
+          throw new AppError('invalid_body', 'Give a network, a hash or a phash.');
         }
         await blocks.add({ network, hash, phash }, reason);
         return list();

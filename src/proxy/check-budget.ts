@@ -17,7 +17,7 @@ export interface Lane {
  * copies of the server one.
  */
 export interface CheckBudget {
-  /** In ms of a wrong listing; the re-check loop moves it, the recorder reads it. */
+  /** In ms of a wrong listing; the recheck loop moves it, the recorder reads it. */
   checkCostMs: number;
   /** Checks an hour, all together. */
   readonly perHour: number;
@@ -25,11 +25,11 @@ export interface CheckBudget {
   readonly rechecks: Lane;
   /** For what lists name besides. */
   readonly discovery: Lane;
-  /** This copy of the server re-checks for all of them. */
+  /** This copy of the server rechecks for all of them. */
   isRechecking: boolean;
-  /** Gives discovery so much of all, four fifths at most, and the rest to the re-checks. */
+  /** Gives discovery so much of all, four fifths at most, and the rest to the rechecks. */
   discover(perHour: number): void;
-  /** Leaves so many to another copy of the server, out of the share of the re-checks. */
+  /** Leaves so many to another copy of the server, out of the share of the rechecks. */
   leave(perHour: number): void;
 }
 

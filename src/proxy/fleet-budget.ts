@@ -11,7 +11,7 @@ export interface FleetBudgetOptions {
 }
 
 /**
- * Makes the budgets of all copies of the server one. One copy re-checks, another one may refresh and discover: it tells what it
+ * Makes the budgets of all copies of the server one. One copy rechecks, another one may refresh and discover: it tells what it
  * takes, and the first leaves that much out. What a check costs, which the first finds out, holds for all.
  */
 export interface FleetBudget {
@@ -19,14 +19,14 @@ export interface FleetBudget {
   sync(): Promise<void>;
 }
 
-/** What a copy takes that does not re-check. */
+/** What a copy takes that does not recheck. */
 interface Taken {
   copy: string;
   /** Grows with each time that it is told. */
   beat: number;
   /** Checks an hour that it gives discovery. */
   discovery: number;
-  /** Re-checks that its refreshes have made since its start. */
+  /** Rechecks that its refreshes have made since its start. */
   rechecks: number;
 }
 
@@ -63,7 +63,7 @@ export function createFleetBudget({ state, budget, clock, copy }: FleetBudgetOpt
     budget.leave(isCurrent ? taken.discovery : 0);
   }
 
-  /** Re-checks that were made since the copy was heard last. */
+  /** Rechecks that were made since the copy was heard last. */
   function newChecks({ copy: teller, beat, rechecks }: Taken): number {
     const known = heard.taken?.copy === teller ? heard.taken.rechecks : beat === 1 ? 0 : rechecks;
     return Math.max(0, rechecks - known);
@@ -84,7 +84,7 @@ export function createFleetBudget({ state, budget, clock, copy }: FleetBudgetOpt
 
   return {
     async sync() {
-      // Who begins to re-check goes on with the price that was found before.
+      // Who begins to recheck goes on with the price that was found before.
       if (toldCost === null || !budget.isRechecking) await hearCost();
       if (budget.isRechecking) {
         await tellCost();

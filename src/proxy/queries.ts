@@ -30,7 +30,7 @@ const filters = {
   country: Type.Optional(
     countries('Only these countries: codes of two letters, separated by commas; `ZZ` is "not known".'),
   ),
-  exclude_country: Type.Optional(countries('All but these countries.')),
+  exclude_country: Type.Optional(countries('All countries except these.')),
   port: Type.Optional(
     several('[1-9][0-9]{0,4}', 'port numbers, separated by commas', {
       description: 'Only these ports, separated by commas.',
@@ -85,7 +85,7 @@ const target = Type.Optional(
 
 const order = {
   offset: Type.Optional(
-    Type.Integer({ minimum: 0, maximum: 1e9, default: 0, description: 'Entries to leave out at the start.' }),
+    Type.Integer({ minimum: 0, maximum: 1e9, default: 0, description: 'Entries to skip at the start.' }),
   ),
   sort: Type.Optional(
     oneOf(SORTS, {
@@ -139,7 +139,7 @@ export const exportQuery = Type.Object(
     ...order,
     target,
     limit: Type.Optional(
-      Type.Integer({ minimum: 1, maximum: 1e9, description: 'Most entries; all where it is not given.' }),
+      Type.Integer({ minimum: 1, maximum: 1e9, description: 'Most entries; all by default.' }),
     ),
     format: Type.Optional(
       oneOf(EXPORT_FORMATS, {

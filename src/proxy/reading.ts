@@ -115,7 +115,7 @@ export function createPoolReading({ store, census, history, random }: PoolReadin
 
     async get(id) {
       const record = await store.get(id);
-      if (!record) throw new AppError('not_found', `There is no proxy with the id ${id}.`);
+      if (!record) throw new AppError('not_found', `There is no proxy with the ID ${id}.`);
       return record;
     },
   };

@@ -152,7 +152,7 @@ export const jobSchema = Type.Object(
     checked: count('Of these, checked so far.'),
     alive: count('Of these, alive.'),
     skipped: count('Candidates for which the time was too short; they have their turn later.'),
-    removed: count('Proxies that the clean-up removed.'),
+    removed: count('Proxies that the cleanup removed.'),
     judge: oneOf(['unknown', 'up', 'down'], { description: 'Whether a judge answered.' }),
     failures: count('Failed refreshes in a row, this one included.'),
     retry_at: nullable(

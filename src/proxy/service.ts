@@ -66,7 +66,7 @@ export interface ProxyService extends PoolReading {
   readonly stopping: AbortSignal;
   /** Ends endless answers; everything else goes on. */
   endStreams(): void;
-  /** Starts the hourly refresh and the re-checks. */
+  /** Starts the hourly refresh and the rechecks. */
   start(): void;
   /** Stops all that runs; what was checked is saved. */
   stop(): Promise<void>;
@@ -117,7 +117,7 @@ export function createProxyService(options: ProxyServiceOptions): ProxyService {
       [5000, createEchoedRecall(store, checker.judges)],
       [60_000, history.note],
     ],
-    onError: (error) => log('error', 'timer failed', { error }),
+    onError: (error) => log('error', 'timer task failed', { error }),
   });
   let loops: Promise<unknown> = Promise.resolve();
 
@@ -195,7 +195,7 @@ function listsOf({
 
     async retrySource(name) {
       const source = sources.find((one) => one.name === name);
-      if (!source) throw new AppError('not_found', `There is no list with the name ${name}.`);
+      if (!source) throw new AppError('not_found', `There is no list named ${name}.`);
       await retrySource(state, name);
       const healthOf = await lookUpHealth(state);
       return { source, health: healthOf(name) };

@@ -44,14 +44,14 @@ export interface UpkeepOptions {
   observers?: readonly RefreshObserver[] | undefined;
 }
 
-/** What keeps the pool true: refreshes, re-checks and discovery, within one budget. */
+/** What keeps the pool true: refreshes, rechecks and discovery, within one budget. */
 export interface Upkeep {
   recorder: Recorder;
   refresh: Refresh;
   progress: Progress;
   /** Tells other copies of the server what this one takes of the budget, and hears the same of them. */
   shareBudget(): Promise<void>;
-  /** Re-checks and discovers until the signal aborts; resolves when what runs has ended. */
+  /** Rechecks and discovers until the signal aborts; resolves when what runs has ended. */
   run(signal: AbortSignal): Promise<unknown>;
 }
 
@@ -80,7 +80,7 @@ export function createUpkeep(options: UpkeepOptions): Upkeep {
     pass,
     clock,
     log,
-    // The re-checks of the same process have as many.
+    // The rechecks of the same process have as many.
     concurrency: Math.ceil(concurrency / 2),
     isLatest: async (id) => (await progress.saved()).id === id,
   });

@@ -32,8 +32,7 @@ export function conditionFaults(condition: RecordStores['condition'], kind: Reco
   const { unreadable, lagMs } = condition();
   const faults: string[] = [];
   const count = unreadable[kind];
-  if (count > 0)
-    faults.push(`Records that cannot be read are passed over (${kind}: ${count}); the log names them.`);
+  if (count > 0) faults.push(`Unreadable records are skipped (${kind}: ${count}); the log names them.`);
   const seconds = Math.round(lagMs[kind] / 1000);
   if (lagMs[kind] > LATE_MS)
     faults.push(`${NAMES[kind]} as they were ${seconds} s ago: the record store could not be read since.`);

@@ -30,6 +30,6 @@ export async function openDataFolder(
     isOwn: (entry) => names.some((name) => entry === name || entry.startsWith(`${name}-`)),
   });
   if (refused.length > 0) {
-    log('warn', 'others may read the data: the mode cannot be changed', { paths: refused.slice(0, 10) });
+    log('warn', 'other users can read the data: the mode cannot be changed', { paths: refused.slice(0, 10) });
   }
 }

@@ -122,7 +122,7 @@ export async function startImages({
     const change = { key: 'webhooks:images-doubtful', on: reasons.length > 0 };
     await tellOnce({ ...stores, ...change }, () =>
       webhooks.send(change.on ? 'images.doubtful' : 'images.trusted', { reasons }),
-    ).catch((cause) => log('warn', 'event not told', { cause }));
+    ).catch((cause) => log('warn', 'event not published', { cause }));
   };
   const holdBack = openScanning({ config, codec, reviews, folder, log });
   const service = await createImageService({

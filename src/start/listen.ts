@@ -49,8 +49,9 @@ export async function listen(
 async function removeStale(path: string): Promise<void> {
   const found = await lstat(path).catch(() => null);
   if (found === null) return;
-  if (!found.isSocket()) throw new AppError('unavailable', `${path}, which HOST names, is no socket.`);
-  if (await isAnswered(path)) throw new AppError('unavailable', `Another server listens at ${path}.`);
+  if (!found.isSocket()) throw new AppError('unavailable', `HOST names ${path}, which is not a socket.`);
+  if (await isAnswered(path))
+    throw new AppError('unavailable', `Another server is already listening at ${path}.`);
   await rm(path, { force: true });
 }
 

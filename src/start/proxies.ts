@@ -118,7 +118,7 @@ export async function startProxies({
     ask: asker.ask,
     mayAsk: () => checker.judges().state !== 'down',
     now: Date.now,
-    onError: (error) => log('warn', 'what is known of targets was not shared', { error }),
+    onError: (error) => log('warn', 'what is known about targets was not shared', { error }),
   });
   const gateway =
     config.GATEWAY_PORT === undefined

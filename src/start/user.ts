@@ -85,5 +85,5 @@ function mayReturn(): boolean {
 }
 
 function unable(why: string): AppError {
-  return new AppError('unavailable', `RUN_AS cannot be followed: ${why}.`);
+  return new AppError('unavailable', `RUN_AS cannot be applied: ${why}.`);
 }

@@ -53,7 +53,7 @@ export async function whenStoresAnswer(options: WaitingOptions): Promise<Running
   const { open, listen, isAway, log } = options;
   const house = await open().catch((error: unknown) => {
     if (!isAway(error)) throw error;
-    log('warn', 'the record store does not answer; waiting for it', { cause: causeOf(error) });
+    log('warn', 'the record store does not respond; waiting for it', { cause: causeOf(error) });
     return null;
   });
   if (house === null) return wait(options);
@@ -92,7 +92,7 @@ async function wait({ open, listen, isAway, clock, log }: WaitingOptions): Promi
       house = found;
       handle = found.handle;
       found.begin();
-      return log('info', 'the record store answers', { ...found.addresses });
+      return log('info', 'the record store responds', { ...found.addresses });
     }
   }
 
@@ -119,7 +119,7 @@ const askToComeAgain: Handler = (request) => {
   const alive = pathname === '/livez';
   const response = alive
     ? Response.json({ success: true, status: 'alive' })
-    : errorResponse(new AppError('unavailable', 'The record store does not answer yet.'), id);
+    : errorResponse(new AppError('unavailable', 'The record store does not respond yet.'), id);
   response.headers.set('x-content-type-options', 'nosniff');
   response.headers.set('x-request-id', id);
   return request.method === 'HEAD' ? new Response(null, response) : response;

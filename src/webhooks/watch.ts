@@ -21,7 +21,7 @@ export interface PoolWatchOptions {
   state: Pick<StateStore, 'get' | 'setFenced'>;
   locks: Locks;
   look: () => Promise<PoolState>;
-  /** Fewer working proxies than this are an event. */
+  /** Fewer working proxies than this trigger an event. */
   low: number;
   send: Webhooks['send'];
   log: Log;

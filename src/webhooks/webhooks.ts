@@ -84,7 +84,7 @@ export function createWebhooks(options: WebhooksOptions): Webhooks {
         log('error', 'webhook not delivered', facts);
         return false;
       }
-      log('warn', 'webhook failed, to be tried again', facts);
+      log('warn', 'webhook failed; will be tried again', facts);
       // Spread, so that many senders do not come back together.
       await clock.sleep(waitMs * (0.75 + random() / 2), signal).catch(() => {});
     }
@@ -135,7 +135,7 @@ export function createWebhooks(options: WebhooksOptions): Webhooks {
       stopping.abort(new Error('the server is stopping'));
       await Promise.all(targets.map(({ work }) => work));
       const lost = targets.reduce((sum, { waiting }) => sum + waiting.length, 0);
-      if (lost > 0) log('warn', 'webhooks not delivered before the stop', { count: lost });
+      if (lost > 0) log('warn', 'webhooks not delivered before the server stopped', { count: lost });
     },
   };
 }

@@ -61,7 +61,7 @@ test('TLS verifies who vouches for the server and for which name, whatever the m
   for (const sslmode of ['require', 'verify-ca', 'verify-full']) {
     const good = { sslmode, sslrootcert: join(folder, 'ca.pem') };
     expect(await one(variant(good, { host: 'localhost' }))).toEqual([{ one: 1 }]);
-    const refused = { code: 'unavailable', message: 'The database does not let this server in.' };
+    const refused = { code: 'unavailable', message: 'The database refuses the credentials of this server.' };
     await expect(one(variant({ sslmode, sslrootcert: join(folder, 'other.pem') }))).rejects.toMatchObject(
       refused,
     );

@@ -94,10 +94,10 @@ describe.skipIf(absent('redis-server'))('records of another version', () => {
       expect((await store.summary()).total).toBe(0);
       expect(store.unreadable()).toBe(30);
       expect(named.filter((name) => name.startsWith('proxy '))).toHaveLength(20);
-      expect(named.slice(20)).toEqual(['more records cannot be read; they are only counted']);
+      expect(named.slice(20)).toEqual(['more unreadable records, which are only counted']);
     }));
 
-  test('images that cannot be read are passed over by lists, searches and the clean-up, and may be deleted', () =>
+  test('images that cannot be read are passed over by lists, searches and the cleanup, and may be deleted', () =>
     withRedis(async (redis, log, named) => {
       const ids = ['a', 'b', 'c', 'd', 'e', 'f'];
       const older = openImages(redis);

@@ -217,7 +217,7 @@ describe('an expiry', () => {
     expect(await page.text()).toContain('This picture is gone');
   });
 
-  test('takes the place of the clean-up, and lets caches keep the file no longer', async () => {
+  test('takes the place of the cleanup, and lets caches keep the file no longer', async () => {
     const year = await upload('expires_in=1y');
     const idle = await upload('');
     expect((await host.send(pathOf(year.raw_url))).headers.get('cache-control')).toBe(
@@ -234,7 +234,7 @@ describe('an expiry', () => {
     ]);
   });
 
-  test('of never needs the leave of the operator, and outlasts the clean-up', () =>
+  test('of never needs the leave of the operator, and outlasts the cleanup', () =>
     withHost({ maxExpiryMs: Number.POSITIVE_INFINITY }, async (own) => {
       const { expires_at, raw_url } = await upload('expires_in=never', own);
       expect(expires_at).toBe('never');

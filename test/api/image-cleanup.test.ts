@@ -32,7 +32,7 @@ async function withHost(
 const cleanUp = (host: ImageHost, headers: Record<string, string> = {}) =>
   host.send('/api/cleanup', { method: 'POST', headers });
 
-describe('the clean-up', () => {
+describe('the cleanup', () => {
   test('removes what nobody has opened for 90 days, and says how much', () =>
     withHost(async (host) => {
       const old = await host.upload(png);
@@ -126,7 +126,7 @@ describe('the clean-up', () => {
     }));
 });
 
-describe('the scheduled clean-up', () => {
+describe('the scheduled cleanup', () => {
   test('runs when it is due, whichever server was the last to do it', () =>
     withHost(async (host) => {
       const image = await host.upload(png);

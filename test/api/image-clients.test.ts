@@ -368,7 +368,7 @@ describe('catbox', () => {
         ['reqtype', 'createalbum'],
         ['title', 'x'],
       ]),
-      'The field reqtype must be fileupload or deletefiles; there are no albums.',
+      'The field reqtype must be fileupload or deletefiles; albums are not supported.',
     ],
     [
       'nothing to delete',

@@ -313,7 +313,7 @@ export function imageStoreConformance(runner: Test, open: Open<ImageStore>): voi
     assert.equal((await store.list({ offset: 0, limit: 9 })).total, 1);
   });
 
-  test('a clean-up that another has followed removes nothing', async (store) => {
+  test('a cleanup that another has followed removes nothing', async (store) => {
     const [old, young] = [1_763_000_000_000_000, 1_763_000_000_000_001];
     const fence = (token: number) => ({ name: 'cleanup', token });
     for (const id of ['a', 'b', 'c']) await store.insert(image({ id, lastAccess: 10 }));

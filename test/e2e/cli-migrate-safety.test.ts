@@ -196,7 +196,7 @@ test.each([
   await symlink(join(folder, 'same'), join(folder, 'link')).catch(() => {});
   const from = ['--from-metadata', metadataOf('same'), '--from-blobs', blobsOf('same')];
   const { code, stderr } = await cli(['migrate', ...from, option, path()]);
-  expect([code, stderr]).toEqual([2, expect.stringContaining('must be others than the old ones')]);
+  expect([code, stderr]).toEqual([2, expect.stringContaining('must differ from the old ones')]);
 });
 
 test.each([

@@ -201,7 +201,7 @@ test('a damaged and a missing file are named, and all others are copied', async 
   const { code, stdout, stderr } = await cli([...toNew('rest'), ...from], { env: {} });
   expect([code, stdout]).toEqual([1, '']);
   expect(stderr).toContain(
-    `picpool: image ${damaged} has a file that is not what was stored: its SHA-256 is another\n`,
+    `picpool: image ${damaged} has a file that differs from what was stored: the SHA-256 does not match\n`,
   );
   expect(stderr).toContain(`picpool: image ${missing} has no file\n`);
   expect(stderr).toContain('picpool: 4 of 6 images are in the new store\n');
@@ -239,7 +239,7 @@ test('files alone can move, and nothing is copied onto itself', async () => {
   const names = (await readdir(target, { recursive: true })).map((name) => name.split('/').at(-1));
   expect(names).toContain('review_InReview0001.png');
   const same = await cli(['migrate', '--to-blobs', `file:${env.DATA_DIR}/images`], { env });
-  expect([same.code, same.stderr]).toEqual([2, expect.stringContaining('must be others than the old ones')]);
+  expect([same.code, same.stderr]).toEqual([2, expect.stringContaining('must differ from the old ones')]);
   const none = await cli(['migrate'], { env });
   expect(none.code).toBe(2);
   const nowhere = join(folder, 'nowhere');

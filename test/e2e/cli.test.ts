@@ -40,7 +40,7 @@ describe.each(['bun', 'deno'] as const)('check on %s', (runtime) => {
   test('prints the living of standard input and nothing else, and tells the rest apart', async () => {
     const { code, stdout, stderr } = await cli(['check'], { runtime, env: world.env, stdin: list() });
     expect(sortedLines(stdout)).toEqual([...world.working].sort());
-    expect(stderr).toEndWith('9 of 12 alive; 1 entry was no proxy; 1 came again\n');
+    expect(stderr).toEndWith('9 of 12 alive; 1 entry was not a proxy; 1 duplicate\n');
     expect(code).toBe(0);
   });
 
@@ -145,7 +145,7 @@ test('check fails where nothing lives, where no judge answers, and where it cann
   expect([dead.code, dead.stdout]).toEqual([1, '']);
   const unjudged = await cli(['check', '--judge', `${NOBODY}/`], { env: world.env, stdin: list() });
   expect(unjudged.code).toBe(1);
-  expect(unjudged.stderr).toContain('No judge answers, so that nothing can be tested.');
+  expect(unjudged.stderr).toContain('No judge responds, so nothing can be tested.');
   const missing = await cli(['check', '/nowhere'], { env: world.env });
   expect([missing.code, missing.stderr]).toEqual([
     2,
@@ -280,7 +280,7 @@ test('upload has the server fetch what is a URL', async () => {
   }
 });
 
-test('a clean-up tells what it removed', async () => {
+test('a cleanup tells what it removed', async () => {
   const [told, machine] = await Promise.all([cli(['cleanup'], { env }), cli(['cleanup', '--json'], { env })]);
   expect([told.code, told.stdout]).toEqual([0, '0 images removed, 0 B freed\n']);
   expect(JSON.parse(machine.stdout)).toEqual({ removed: 0, freed_bytes: 0 });
@@ -290,15 +290,17 @@ test('a server that is away, refuses, or is none is told in a sentence', async (
   const away = await cli(['export', '--url', NOBODY]);
   expect([away.code, away.stderr]).toEqual([
     1,
-    `picpool: ${NOBODY} does not answer (ECONNREFUSED). Is the server running? --url or PICPOOL_URL name another.\n`,
+    `picpool: ${NOBODY} does not respond (ECONNREFUSED). Is the server running? Use --url or PICPOOL_URL to name another one.\n`,
   ]);
   const refused = await cli(['refresh', '--url', server.url]);
   expect(refused.code).toBe(1);
-  expect(refused.stderr).toMatch(/^picpool: The server refused \(401\): .*Set ADMIN_TOKEN to its token\.\n$/);
+  expect(refused.stderr).toMatch(
+    /^picpool: The server refused \(401\): .*Set ADMIN_TOKEN to the server's token\.\n$/,
+  );
   const stranger = await cli(['cleanup', '--url', world.page]);
   expect([stranger.code, stranger.stderr]).toEqual([
     1,
-    `picpool: What answers at ${new URL(world.page).origin} is no picpool server.\n`,
+    `picpool: What answers at ${new URL(world.page).origin} is not a picpool server.\n`,
   ]);
   const noUrl = await cli(['cleanup', '--url', 'localhost:3000']);
   expect(noUrl.code).toBe(2);
@@ -354,7 +356,7 @@ test('the sources are printed, and checked: a maintainer reads only what must ch
       `${path(gone)}\t${gone}\tanswered 404`,
       `${path(old)}\t${old}\thas moved to ${good}`,
     ]);
-    expect([checked.code, checked.stderr]).toEqual([1, '1 of 3 lists need no change\n']);
+    expect([checked.code, checked.stderr]).toEqual([1, '1 of 3 lists are fine\n']);
     const sound = await cli(['sources', '--check'], { env: settings(good) });
     expect([sound.code, sound.stdout]).toEqual([0, '']);
   } finally {

@@ -67,7 +67,7 @@ test.skipIf(absent('nginx', 'openssl'))(
         // Without the authority the certificate is nobody's.
         const unverified = await examine(url, { PORT: unused });
         expect([unverified.code, unverified.stdout]).toEqual([1, '']);
-        expect(unverified.stderr).toMatch(/does not answer \(\w*(VERIFY|CERT|ISSUER)\w*\)/);
+        expect(unverified.stderr).toMatch(/does not respond \(\w*(VERIFY|CERT|ISSUER)\w*\)/);
       } finally {
         await proxy.stop();
         await server.stop();
@@ -96,7 +96,7 @@ test.skipIf(absent('nginx'))(
         limits: 'FAIL',
         uploads: 'warn',
       });
-      expect([code, stderr]).toEqual([1, '\n8 things to be put right\n']);
+      expect([code, stderr]).toEqual([1, '\n8 problems to fix\n']);
     } finally {
       await proxy.stop();
       await server.stop();

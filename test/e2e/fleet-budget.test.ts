@@ -25,7 +25,7 @@ function rateOf(times: readonly number[], since: number): number {
 }
 
 describe.skipIf(absent('redis-server'))('two copies over Redis', () => {
-  test('re-check and discover within one budget', async () => {
+  test('recheck and discover within one budget', async () => {
     const server = await startRedis();
     const url = withPrefix(server.url);
     const checks: Record<string, number[]> = { one: [], two: [] };

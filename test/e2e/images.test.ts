@@ -259,7 +259,7 @@ describe.each(['bun', 'deno'] as const)('the image host on %s', (runtime) => {
     expect([answer.status, await answer.json()]).toMatchObject([200, { id, visibility: 'unlisted' }]);
   });
 
-  test('a clean-up removes nothing that was just opened', async () => {
+  test('a cleanup removes nothing that was just opened', async () => {
     const image = await upload(await transparent(), 'kept.png');
     expect(await json(await call('POST', '/api/cleanup'))).toMatchObject({
       success: true,

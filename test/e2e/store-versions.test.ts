@@ -39,7 +39,7 @@ describe.skipIf(absent('redis-server'))('a server over Redis', () => {
       expect(await json(await fetch(`${older.url}/readyz`))).toEqual({
         success: true,
         status: 'degraded',
-        degraded: ['Records that cannot be read are passed over (proxy: 1); the log names them.'],
+        degraded: ['Unreadable records are skipped (proxy: 1); the log names them.'],
       });
       const metrics = await (await fetch(`${older.url}/metrics`)).text();
       expect(metrics).toContain('\npicpool_store_unreadable_records{kind="proxy"} 1\n');

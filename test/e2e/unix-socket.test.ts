@@ -65,7 +65,7 @@ for (const runtime of ['bun', 'deno'] as RuntimeName[]) {
       expect(await next.stop()).toBe(0);
       await expect(lstat(path)).rejects.toThrow('ENOENT');
       await writeFile(path, 'a letter');
-      expect(await startServer(runtime, env).catch(String)).toContain('is no socket');
+      expect(await startServer(runtime, env).catch(String)).toContain('is not a socket');
     });
   }, 60_000);
 }

@@ -97,7 +97,7 @@ describe('a database with damaged pages', () => {
         const server = await startServer('bun', ENV, folder);
         expect(await run()).toMatchObject({
           code: 1,
-          stderr: `picpool: A server uses ${path}: stop it first.\n`,
+          stderr: `picpool: A server is using ${path}; stop it first.\n`,
         });
         await server.stop();
         await writeFile(path, '');

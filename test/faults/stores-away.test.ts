@@ -56,12 +56,12 @@ test.concurrent.skipIf(absent('redis-server'))(
     ]);
     try {
       for (const server of [onBun, onDeno]) {
-        expect(server.stderr()).toContain('(does not answer; waiting for it)');
+        expect(server.stderr()).toContain('(not responding; waiting for it)');
         expect((await fetch(`${server.url}/livez`)).status).toBe(200);
         expect((await readiness(server)).status).toBe(503);
         const early = await fetch(`${server.url}/i/abcdefghijkl`);
         expect([early.status, early.headers.get('retry-after')]).toEqual([503, '5']);
-        expect(await json(early)).toMatchObject({ error: 'The record store does not answer yet.' });
+        expect(await json(early)).toMatchObject({ error: 'The record store does not respond yet.' });
       }
       expect(await stopped.stop()).toBe(0);
       await redis.start();

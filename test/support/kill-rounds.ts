@@ -19,7 +19,7 @@ interface Known {
   raw_url: string;
   size: number;
   delete_token: string;
-  /** `leaving`: its deletion was asked for, and not answered, or the clean-up may take it. */
+  /** `leaving`: its deletion was asked for, and not answered, or the cleanup may take it. */
   state: 'kept' | 'leaving' | 'gone';
 }
 
@@ -38,7 +38,7 @@ const TWO_HOURS_S = 7200;
 const FORMATS = ['webp', 'jpeg', 'png', 'avif', 'gif'];
 
 /**
- * Kills a server with SIGKILL at random moments of uploads, deletions and clean-ups, starts it again on the same
+ * Kills a server with SIGKILL at random moments of uploads, deletions and cleanups, starts it again on the same
  * folder, and checks after every start that what was acknowledged holds, and that nothing is listed that cannot be read.
  * Rejects with an `AssertionError` where that is not so. The same seed gives the same moments.
  */
@@ -129,7 +129,7 @@ export async function killRounds(runtime: RuntimeName, folder: string, rounds: n
   }
 }
 
-/** Lets some images become so old that the next clean-up takes them. */
+/** Lets some images become so old that the next cleanup takes them. */
 async function grow(folder: string, known: Map<string, Known>, random: () => number): Promise<void> {
   const database = await openDatabase(bunRuntime.openSqlite, join(folder, 'picpool.db'));
   try {
@@ -199,7 +199,7 @@ async function filesIn(folder: string): Promise<string[]> {
   return entries.filter((entry) => entry.isFile()).map(({ parentPath, name }) => join(parentPath, name));
 }
 
-/** Resolves when the clean-up that runs every second has left nothing but files of records outside of the quarantine. */
+/** Resolves when the cleanup that runs every second has left nothing but files of records outside of the quarantine. */
 async function swept(server: ServerProcess, folder: string): Promise<void> {
   const deadline = Date.now() + 30_000;
   for (;;) {

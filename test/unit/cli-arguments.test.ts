@@ -10,7 +10,7 @@ const OPTIONS = {
   format: valueOr('FORM', choice(['text', 'json'], 'text', 'How.')),
   limit: value('N', integer(undefined, 'How many.', 1, 10)),
   wait: values('TIME', duration(undefined, 'How long.', '1s')),
-  quiet: flag('Says nothing.', 'q'),
+  quiet: flag('Prints nothing.', 'q'),
 };
 const FILES = { form: 'FILE...', least: 1, most: 2 };
 const read = (...args: string[]) => readArguments(OPTIONS, FILES, args);

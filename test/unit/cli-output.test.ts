@@ -129,7 +129,7 @@ test('secrets are masked wherever they hide', () => {
 
 test('a slip of the pen in a variable is seen, other programs are left alone', () => {
   expect(misspelled({ IMAGE_MAX_UPLOADS: '1', IMAGE_TAG: 'x', PROXY_JUDGES: 'y', LANG: 'z' })).toEqual([
-    'IMAGE_MAX_UPLOADS is no setting; did you mean IMAGE_MAX_UPLOAD?',
+    'IMAGE_MAX_UPLOADS is not a setting. Did you mean IMAGE_MAX_UPLOAD?',
   ]);
 });
 

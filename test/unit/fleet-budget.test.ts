@@ -24,7 +24,7 @@ function open(copy: string, isRechecking: boolean) {
   return { budget, ...createFleetBudget({ state, budget, clock, copy }) };
 }
 
-test('what one copy gives discovery another one leaves out of its re-checks, for as long as it is told', async () => {
+test('what one copy gives discovery another one leaves out of its rechecks, for as long as it is told', async () => {
   const [one, two] = [open('one', true), open('two', false)];
   two.budget.discover(PER_HOUR);
   await two.sync();
@@ -56,7 +56,7 @@ test('a copy that has died takes nothing any more', async () => {
   expect(one.budget.rechecks.perHour).toBe(PER_HOUR);
 });
 
-test('re-checks of a refresh are paid back by the copy that re-checks, each once', async () => {
+test('rechecks of a refresh are paid back by the copy that rechecks, each once', async () => {
   const [one, two] = [open('one', true), open('two', false)];
   for (const checks of [300, 0, 200]) {
     two.budget.rechecks.spend(checks);

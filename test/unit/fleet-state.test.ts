@@ -28,7 +28,7 @@ test('a copy that lost its lease does not write its job over that of its success
   await young?.begin(job('young'), 2);
   await old?.end();
   expect((await young?.saved())?.id).toBe('young');
-  expect(logged).toEqual(['another copy has taken the refresh over']);
+  expect(logged).toEqual(['another copy has taken over the refresh']);
   await young?.end();
 });
 

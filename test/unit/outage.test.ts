@@ -94,7 +94,7 @@ describe('when lists are away, but judges answer', () => {
   });
 });
 
-test('what lives is re-checked before the dead, however long those are due', async () => {
+test('what lives is rechecked before the dead, however long those are due', async () => {
   await open({}, { checksPerHour: 3600, concurrency: 1 });
   const hourAgo = pool.clock.now() - 60 * MINUTE;
   const dead = { status: 'dead', run: -1, nextCheck: hourAgo - 60 * MINUTE } as const;

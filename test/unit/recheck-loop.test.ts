@@ -156,10 +156,10 @@ test('while no judge answers they are asked after 5, 10, 20, 40, 60 and 60 secon
   loop.start();
   await loop.clock.advance(200_000);
   expect(asked).toEqual([0, 5, 15, 35, 75, 135, 195]);
-  expect(loop.logged).toEqual(['no judge answers: proxies are not re-checked until one does']);
+  expect(loop.logged).toEqual(['no judge responds: proxies are not rechecked until one does']);
 });
 
-test('a store that fails interrupts the checks for ten seconds, and the right to re-check is given back', async () => {
+test('a store that fails interrupts the checks for ten seconds, and the right to recheck is given back', async () => {
   let failures = 1;
   const locks = createLocalLocks();
   const loop = await open({
@@ -174,7 +174,7 @@ test('a store that fails interrupts the checks for ten seconds, and the right to
   const [url = ''] = await loop.due(1, 'alive');
   loop.start();
   await loop.clock.advance(1_500);
-  expect(loop.logged).toEqual(['re-checks interrupted']);
+  expect(loop.logged).toEqual(['rechecks interrupted']);
   expect(loop.budget.isRechecking).toBe(false);
   const lease = await locks.acquire('recheck', 1000);
   expect(lease).not.toBeNull();
@@ -199,7 +199,7 @@ test('an outcome that cannot be saved interrupts the checks, too', async () => {
   fails = true;
   loop.start();
   await loop.clock.advance(5_000);
-  expect(loop.logged).toEqual(['re-checks interrupted']);
+  expect(loop.logged).toEqual(['rechecks interrupted']);
   fails = false;
   await loop.clock.advance(20_000);
   const [record] = (await loop.store.lookup([{ protocol: 'http', ip: '192.0.1.1', port: 80 }])) as [
@@ -238,7 +238,7 @@ test('what was checked is saved when the loop has ended, and the loop ends after
   expect(order).toEqual(['check', 'loop']);
 });
 
-test('while a judge answers nobody asks it for the re-checks', async () => {
+test('while a judge answers nobody asks it for the rechecks', async () => {
   const loop = await open();
   await loop.due(3, 'dead');
   let probes = 0;

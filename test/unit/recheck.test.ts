@@ -81,7 +81,7 @@ describe('between refreshes', () => {
     expect(new Set(pool.network.asked).size).toBe(3);
   });
 
-  test('only one copy re-checks', async () => {
+  test('only one copy rechecks', async () => {
     await open(3, { checksPerHour: 3600 });
     const lease = await pool.locks.acquire('recheck', 1000);
     pool.service.start();

@@ -79,6 +79,6 @@ test('the other faults are told in one go, but none that follows from the file',
 
 test('the variable of a file is not taken for a misspelled setting', () => {
   expect(misspelled({ ADMIN_TOKEN_FILE: '/run/secrets/admin', ADMIN_TOKEN_FIL: 'x' })).toEqual([
-    'ADMIN_TOKEN_FIL is no setting; did you mean ADMIN_TOKEN_FILE?',
+    'ADMIN_TOKEN_FIL is not a setting. Did you mean ADMIN_TOKEN_FILE?',
   ]);
 });

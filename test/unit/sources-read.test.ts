@@ -269,7 +269,10 @@ describe('a file', () => {
 
   test('that is none, a folder or a device is an error', async () => {
     for (const path of [join(folder, 'none'), folder, '/dev/zero']) {
-      expect(await read(pathToFileURL(path).href)).toMatchObject({ found: 0, error: 'is no readable file' });
+      expect(await read(pathToFileURL(path).href)).toMatchObject({
+        found: 0,
+        error: 'is not a readable file',
+      });
     }
   });
 });

@@ -15,7 +15,7 @@ test('a proxy in our own network that no setting names makes the server say so f
   expect(await clients.faults()).toEqual([]);
   expect(clients.addressOf('10.0.0.9', forwarded)).toBe('10.0.0.9');
   expect(await clients.faults()).toEqual([
-    'A proxy at 10.0.0.9 is not in TRUSTED_PROXIES: its visitors share its address.',
+    'A proxy at 10.0.0.9 is not in TRUSTED_PROXIES: all its visitors share its address.',
   ]);
   clock.ms += 24 * 3_600_000;
   expect(await clients.faults()).toEqual([]);

@@ -225,7 +225,7 @@ describe('limits', () => {
     const headers = { 'content-type': 'multipart/form-data; boundary=x', 'content-length': '40000000' };
     await expectRefused(receive(streamed(new ReadableStream(), headers), { maxBytes: 32 * 2 ** 20 }), {
       code: 'too_large',
-      message: 'The upload is larger than 32 MiB, the most that is taken.',
+      message: 'The upload is larger than the limit of 32 MiB.',
     });
   });
 

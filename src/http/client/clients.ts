@@ -93,7 +93,9 @@ export function createClients({ trust, hops, isShared = () => false, log, now }:
       return unnamed
         .addresses()
         .filter((address) => SHARED_BEHIND_PROXY.has(address))
-        .map((address) => `A proxy at ${address} is not in TRUSTED_PROXIES: its visitors share its address.`);
+        .map(
+          (address) => `A proxy at ${address} is not in TRUSTED_PROXIES: all its visitors share its address.`,
+        );
     },
   };
 }
@@ -111,7 +113,7 @@ function createUnnamedProxies(log: Log, now: () => number) {
       seen.set(network, { address, at: now() });
       if (now() - warnedAt < WARN_EVERY_MS) return;
       warnedAt = now();
-      log('warn', 'a proxy that TRUSTED_PROXIES does not name: its visitors share its address', {
+      log('warn', 'a proxy in front is not named in TRUSTED_PROXIES: all its visitors share its address', {
         peer: address,
         header,
       });

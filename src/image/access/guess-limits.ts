@@ -118,7 +118,7 @@ export function createGuessLimits({
 }
 
 function tooMany(retryAfterMs: number): AppError {
-  return new AppError('rate_limited', 'Too many wrong passwords came from your network; try again later.', {
+  return new AppError('rate_limited', 'Too many wrong passwords from your network; try again later.', {
     retryAfterMs,
   });
 }

@@ -66,6 +66,6 @@ function withoutFile({ reqtype = '' }: Fields) {
   }
   return invalidParameter(
     'reqtype',
-    'The field reqtype must be fileupload or deletefiles; there are no albums.',
+    'The field reqtype must be fileupload or deletefiles; albums are not supported.',
   );
 }

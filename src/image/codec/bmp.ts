@@ -238,5 +238,5 @@ function profileOf(dib: Buffer, { headerBytes }: Layout): Buffer | undefined {
 }
 
 function damaged(): AppError {
-  return new AppError('undecodable_image', 'The bitmap is damaged, cut short or of an unknown kind.');
+  return new AppError('undecodable_image', 'The BMP file is damaged, truncated or of an unknown kind.');
 }

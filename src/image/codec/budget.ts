@@ -20,7 +20,7 @@ export function createBudget(limiter: RateLimiter, bucket: Bucket): Budget {
       const seconds = Math.ceil(retryAfterMs / 1000);
       throw new AppError(
         'rate_limited',
-        `Your conversions have used up their computing time; this one can be made in ${seconds} s.`,
+        `Your conversions have used up their computing time; try again in ${seconds} s.`,
         { retryAfterMs },
       );
     },

@@ -173,7 +173,7 @@ export function createCodec(options: CodecOptions): Codec {
     const seconds = Math.max(1, Math.ceil(wait / 1000));
     return new AppError(
       'busy',
-      `Too many of your images wait for their conversion; one more would wait ${seconds} s. Try again later.`,
+      `Too many of your images are waiting to be converted; another one would wait ${seconds} s. Try again later.`,
       { retryAfterMs },
     );
   }

@@ -67,4 +67,4 @@ async function loadDecoder(): Promise<HeifDecoder> {
   return new HeifDecoder();
 }
 
-const undecodable = () => new AppError('undecodable_image', 'The HEIC picture is damaged or cut short.');
+const undecodable = () => new AppError('undecodable_image', 'The HEIC picture is damaged or truncated.');

@@ -15,7 +15,7 @@ export function iconAsPng(file: Buffer, limits: InputLimits): Buffer {
   const [largest] = entriesOf(file).sort(
     (a, b) => b.width * b.height - a.width * a.height || b.depth - a.depth,
   );
-  if (!largest) throw new AppError('undecodable_image', 'The icon is damaged, cut short or empty.');
+  if (!largest) throw new AppError('undecodable_image', 'The icon is damaged, truncated or empty.');
   const { data } = largest;
   if (data.subarray(0, PNG_SIGNATURE.length).equals(PNG_SIGNATURE)) return data;
   return writePng({ ...decodeIconBitmap(data, limits), level: 1 });

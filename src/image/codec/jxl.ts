@@ -83,7 +83,7 @@ async function reading<T>(work: () => T): Promise<T> {
 }
 
 function damaged(cause?: unknown): AppError {
-  return new AppError('undecodable_image', 'The JPEG XL picture is damaged or cut short.', { cause });
+  return new AppError('undecodable_image', 'The JPEG XL picture is damaged or truncated.', { cause });
 }
 
 /** The box of that name, behind four bytes that say where in it the TIFF header stands (ISO/IEC 18181-2, section 9.4). */

@@ -15,18 +15,18 @@ export function checkLimits(
   if (Math.max(width, height) > MAX_SIDE) {
     throw new AppError(
       'image_limit',
-      `The image is ${width} x ${height} pixels; a side may have ${MAX_SIDE} at most.`,
+      `The image is ${width} x ${height} pixels; neither side may exceed ${MAX_SIDE}.`,
     );
   }
   if (frames > maxFrames) {
-    throw new AppError('image_limit', `The image has ${frames} frames; ${maxFrames} are allowed.`);
+    throw new AppError('image_limit', `The image has ${frames} frames; at most ${maxFrames} are allowed.`);
   }
   const pixels = width * height * frames;
   if (pixels > maxPixels) {
     const each = frames > 1 ? ` in each of ${frames} frames` : '';
     throw new AppError(
       'image_limit',
-      `The image has ${width} x ${height} pixels${each}, ${pixels} in all; ${maxPixels} are allowed.`,
+      `The image has ${width} x ${height} pixels${each}, ${pixels} in all; at most ${maxPixels} are allowed.`,
     );
   }
 }

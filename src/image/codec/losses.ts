@@ -54,7 +54,7 @@ function cutShort({ complete }: Passage): Warning | null {
   if (complete) return null;
   return {
     code: 'truncated',
-    message: 'The file is cut short: frames may be missing, or parts of the last one.',
+    message: 'The file is truncated: frames may be missing, or parts of the last one.',
   };
 }
 

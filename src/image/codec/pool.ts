@@ -176,7 +176,7 @@ export function createPool<T extends Task>(options: PoolOptions<T>): Pool<T> {
   /** Logs what is missing, once. */
   function noteJail(found: readonly string[] | null): void {
     if (jail && found?.length !== 0 && String(found) !== String(missing)) {
-      log('warn', 'conversion processes are not wholly jailed', { missing: found });
+      log('warn', 'conversion processes are not fully sandboxed', { missing: found });
     }
     missing = found;
   }
@@ -350,7 +350,7 @@ export function createPool<T extends Task>(options: PoolOptions<T>): Pool<T> {
   return {
     wake,
     abandon(task) {
-      const verdict = new AppError('unavailable', 'Nobody waits for the image any more.');
+      const verdict = new AppError('unavailable', 'The client is no longer waiting for the image.');
       for (const worker of workers) if (worker.run?.task === task) condemn(worker, worker.run, verdict);
     },
     unableForMs: () => (backOff && workers.size === 0 ? Math.max(1, backOff.until - performance.now()) : 0),

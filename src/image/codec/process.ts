@@ -36,7 +36,7 @@ export async function runConversionProcess(
 /** Where there are no system calls, as outside Linux. */
 async function runWithoutJail(must: boolean): Promise<void> {
   if (must) {
-    process.stderr.write('There is no jail for conversions here.\n');
+    process.stderr.write('Conversions cannot be sandboxed here.\n');
     process.exit(1);
   }
   const { runConvertWorker } = await import('./worker.ts');

@@ -58,5 +58,5 @@ export function unpackRunLengths(
 }
 
 function damaged(): AppError {
-  return new AppError('undecodable_image', 'The run lengths of the bitmap are damaged or cut short.');
+  return new AppError('undecodable_image', 'The compressed data of the BMP file is damaged or truncated.');
 }

@@ -135,7 +135,7 @@ export async function decoding<T>(work: () => Promise<T>): Promise<T> {
     return await work();
   } catch (cause) {
     if (cause instanceof AppError) throw cause;
-    const message = 'The image is damaged, cut short or of an unknown kind.';
+    const message = 'The image is damaged, truncated or of an unknown kind.';
     throw new AppError('undecodable_image', message, { cause });
   }
 }

@@ -2,9 +2,9 @@ import type { StateStore } from '../../lib/state.ts';
 import type { AccessLog } from './accesses.ts';
 import type { Cleanup, CleanupReport } from './cleanup.ts';
 
-/** After a clean-up that went through, strangers find nothing to remove for this long. */
+/** After a cleanup that went through, strangers find nothing to remove for this long. */
 const REST_MS = 10 * 60_000;
-/** State: when the last such clean-up ended, in ms since 1970. */
+/** State: when the last such cleanup ended, in ms since 1970. */
 const LAST_ASKED = 'image-cleanup-asked-at';
 
 export interface AskedCleanupOptions {
@@ -15,7 +15,7 @@ export interface AskedCleanupOptions {
 }
 
 /**
- * A clean-up that somebody has asked for. Who is no administrator is told that nothing was removed where one of the last ten
+ * A cleanup that somebody has asked for. Who is no administrator is told that nothing was removed where one of the last ten
  * minutes was complete, so that strangers cannot keep the server busy with them.
  */
 export function createAskedCleanup({ cleanup, accesses, state, now }: AskedCleanupOptions) {

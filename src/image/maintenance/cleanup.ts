@@ -7,13 +7,13 @@ import type { Doubts } from './doubts.ts';
 const BATCH = 100;
 /** What removes files holds this lock, so that one copy of the server does so at a time. */
 export const CLEANUP_LOCK = 'cleanup';
-/** A copy that dies during a clean-up holds the others up for so long, in ms. */
+/** A copy that dies during a cleanup holds the others up for so long, in ms. */
 export const CLEANUP_LOCK_TTL_MS = 60_000;
 
 export interface CleanupReport {
   removed: number;
   freedBytes: number;
-  /** False when time ran out first; the next clean-up goes on. */
+  /** False when time ran out first; the next cleanup goes on. */
   complete: boolean;
 }
 
@@ -31,7 +31,7 @@ export interface CleanupOptions {
 /** Removes images that nobody has opened for long. */
 export interface Cleanup {
   /**
-   * One clean-up of at most `budgetMs`. Within the process a second caller shares the running one; while another copy
+   * One cleanup of at most `budgetMs`. Within the process a second caller shares the running one; while another copy
    * of the server runs one it rejects with `conflict`, and while it is doubtful whether records and files belong together with `unavailable`. May be killed at any point and run again.
    */
   run(budgetMs: number, signal?: AbortSignal): Promise<CleanupReport>;
@@ -49,7 +49,7 @@ export function createCleanup({
 
   async function clean(budgetMs: number, signal: AbortSignal | undefined): Promise<CleanupReport> {
     const lease = await locks.acquire(CLEANUP_LOCK, CLEANUP_LOCK_TTL_MS);
-    if (!lease) throw new AppError('conflict', 'A clean-up is running already.');
+    if (!lease) throw new AppError('conflict', 'A cleanup is already running.');
     try {
       const [doubt] = await doubts.look();
       if (doubt !== undefined) throw new AppError('unavailable', `Nothing is removed. ${doubt}`);

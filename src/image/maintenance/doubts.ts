@@ -111,7 +111,7 @@ export function createDoubts({ state, blobs, images, now, log, onChange }: Doubt
     async mend() {
       const { grave, mendable } = await find();
       if (grave.length > 0 || mendable.length === 0) return false;
-      log('warn', 'indices of the images are built anew', { reasons: mendable });
+      log('warn', 'rebuilding the indexes of images', { reasons: mendable });
       await images.repair();
       return true;
     },

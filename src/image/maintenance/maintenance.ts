@@ -12,11 +12,11 @@ import { type SweepOptions, sweep } from './sweep.ts';
 const FLUSH_INTERVAL_MS = 10_000;
 /** How often what has expired is removed, in ms. */
 const ENDS_INTERVAL_MS = 15_000;
-/** How often it is looked up whether a clean-up is due, in ms: restarts must not put it off for ever. */
+/** How often it is looked up whether a cleanup is due, in ms: restarts must not put it off for ever. */
 const MAX_POLL_MS = 60_000;
-/** Those who ask for a clean-up meanwhile wait for it; what is left is done at the next look. In ms. */
+/** Those who ask for a cleanup meanwhile wait for it; what is left is done at the next look. In ms. */
 const CLEANUP_BUDGET_MS = 20_000;
-/** State: when the last scheduled clean-up ended, in ms since 1970. */
+/** State: when the last scheduled cleanup ended, in ms since 1970. */
 const LAST_RUN = 'image-cleanup-at';
 
 export interface MaintenanceOptions extends Omit<SweepOptions, 'now' | 'strayRetentionMs'> {
@@ -42,7 +42,7 @@ export function startMaintenance(options: MaintenanceOptions): Repetition {
   const { limits, log, accesses } = options;
   const fail = (cause: unknown) => {
     const elsewhere = cause instanceof AppError && cause.code === 'conflict';
-    if (!elsewhere) log('error', 'clean-up failed', { cause });
+    if (!elsewhere) log('error', 'cleanup failed', { cause });
   };
   const flushing = every(FLUSH_INTERVAL_MS, accesses.flush, fail);
   const cleaning = every(
@@ -68,7 +68,7 @@ export async function turn(options: MaintenanceOptions, signal: AbortSignal): Pr
   const { doubts, log, takeChanged, retryRemovals } = options;
   let reasons = await doubts.look();
   if (reasons.length > 0 && (await healed(options, signal))) reasons = await doubts.look();
-  log('debug', 'clean-up looked', { doubts: reasons.length });
+  log('debug', 'cleanup looked', { doubts: reasons.length });
   if (reasons.length > 0) return;
   await retryRemovals();
   if (takeChanged()) await advanceEpoch(options, options.folder);

@@ -119,7 +119,7 @@ export function createQuarantine(options: QuarantineOptions): Quarantine {
     }
     report.quarantined++;
     takenBytes += file.blob.size;
-    log('warn', 'file without a record put into quarantine', { key: file.key, size: file.blob.size });
+    log('warn', 'file without a record quarantined', { key: file.key, size: file.blob.size });
   }
 
   return {
@@ -128,7 +128,7 @@ export function createQuarantine(options: QuarantineOptions): Quarantine {
       each(files, async (file, hasRecord) => {
         if (!hasRecord || !(await blobs.move(strayKey(file.key), file.key))) return;
         report.restored++;
-        log('warn', 'file taken out of quarantine: its record is there again', { key: file.key });
+        log('warn', 'file taken out of quarantine: its record is back', { key: file.key });
       }),
     remove: (files) => each(files, async (file, hasRecord) => (hasRecord ? undefined : discard(file))),
     stopped: () => stopped,

@@ -32,14 +32,14 @@ export interface StoreIdentityOptions {
 }
 
 /**
- * Makes sure that the files belong to the records, so that no clean-up takes another installation's files for its own
+ * Makes sure that the files belong to the records, so that no cleanup takes another installation's files for its own
  * leavings, and no copy keeps files where the others cannot see them. Both carry the same id; the first start gives it.
  * Returns false where a store does not answer, so that it is not known: then `pairLater` goes on.
  * @throws {AppError} `conflict` in words for the operator.
  */
 export async function pairStores(options: StoreIdentityOptions): Promise<boolean> {
   const cause = await tryToPair(options);
-  if (cause) options.log('warn', 'not known whether the image files belong to the records', { cause });
+  if (cause) options.log('warn', 'cannot tell whether the image files belong to the records', { cause });
   return cause === null;
 }
 
@@ -125,7 +125,7 @@ export async function agreeOnIdentity(
 function foreign(): AppError {
   return new AppError(
     'conflict',
-    `The files at BLOBS_URL belong to other records than those at METADATA_URL, and a clean-up would remove them. Use a folder, bucket or prefix of its own; or, to give the files to these records, remove ${IDENTITY_BLOB} from them.`,
+    `The files at BLOBS_URL belong to other records than those at METADATA_URL, and a cleanup would remove them. Use a folder, bucket or prefix of its own; or, to give the files to these records, remove ${IDENTITY_BLOB} from them.`,
   );
 }
 

@@ -41,7 +41,7 @@ export interface SweepOptions {
  */
 export async function sweep(options: SweepOptions, signal: AbortSignal): Promise<SweepReport> {
   const lease = await options.locks.acquire(CLEANUP_LOCK, CLEANUP_LOCK_TTL_MS);
-  if (!lease) throw new AppError('conflict', 'A clean-up is running already.');
+  if (!lease) throw new AppError('conflict', 'A cleanup is already running.');
   try {
     return await sweepAlone(options, lease, AbortSignal.any([signal, lease.lost]));
   } finally {

@@ -66,7 +66,7 @@ export async function serveImage(
   const range = requestedRange(request.headers, size, validators);
   if (range === 'unsatisfiable') {
     errorHeaders['content-range'] = `bytes */${size}`;
-    throw new AppError('range_not_satisfiable', `The range lies outside the ${size} bytes of the file.`);
+    throw new AppError('range_not_satisfiable', `The range is outside the file, which has ${size} bytes.`);
   }
   if (range === null) {
     headers['content-length'] = String(size);

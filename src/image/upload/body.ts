@@ -85,8 +85,5 @@ function createGuard(client: AbortSignal, { idleMs, totalMs, signal }: BodyLimit
 
 /** The upload is above the limit, in bytes. */
 export function tooLarge(maxBytes: number): AppError {
-  return new AppError(
-    'too_large',
-    `The upload is larger than ${readableBytes(maxBytes)}, the most that is taken.`,
-  );
+  return new AppError('too_large', `The upload is larger than the limit of ${readableBytes(maxBytes)}.`);
 }

@@ -33,7 +33,7 @@ export async function fetchOrdered(
   const [file] = received.files;
   const order = file === undefined ? null : await readUrlOrder(request, file);
   if (order === null) return received;
-  if (fromUrl === null) throw new AppError('forbidden', 'This server fetches no pictures from URLs.');
+  if (fromUrl === null) throw new AppError('forbidden', 'This server does not fetch pictures from URLs.');
   if (fromUrl.needsToken) demandToken(from);
   await service.admit(service.limits.maxUploadBytes, from.payer);
   const fetched = await fromUrl.fetch(order.url, from.payer, request.signal);
@@ -51,6 +51,6 @@ function demandToken({ admin, holder }: Orderer): void {
   if (admin || holder?.role === 'upload') return;
   throw new AppError(
     'unauthorized',
-    'To have a URL fetched, send the header Authorization: Bearer <token>, with a token that the operator has given out.',
+    'Uploads by URL need the header Authorization: Bearer <token>, with a token from the operator.',
   );
 }

@@ -16,6 +16,6 @@ export async function readFields(request: Request): Promise<Partial<Record<strin
       [...form].flatMap(([name, value]) => (typeof value === 'string' ? [[name, value]] : [])),
     );
   } catch (cause) {
-    throw new AppError('invalid_body', 'The multipart form is broken.', { cause });
+    throw new AppError('invalid_body', 'The multipart form is malformed.', { cause });
   }
 }

@@ -102,7 +102,7 @@ async function* picturesOnly(pieces: AsyncIterable<Uint8Array>): AsyncGenerator<
 
 function demandPicture(head: Buffer): void {
   if (parseHeader(head) !== null) return;
-  throw new AppError('not_an_image', 'What the URL leads to is of no known picture format.');
+  throw new AppError('not_an_image', 'The URL leads to a file that is not a known picture format.');
 }
 
 function nameIn(url: string): string | null {

@@ -155,5 +155,5 @@ function createParser(contentType: string, maxBytes: number, names: readonly str
 }
 
 function broken(cause: unknown): AppError {
-  return new AppError('invalid_body', 'The multipart form is broken.', { cause });
+  return new AppError('invalid_body', 'The multipart form is malformed.', { cause });
 }

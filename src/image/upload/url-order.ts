@@ -36,7 +36,7 @@ function parseOrder(text: string): UrlOrder {
   for (const [name, value] of Object.entries(parseJson(text))) {
     if (value === null) continue;
     if (typeof value === 'object') {
-      throw new AppError('invalid_body', `${name} must be a text, a number or a boolean.`);
+      throw new AppError('invalid_body', `${name} must be a string, a number or a boolean.`);
     }
     fields[name] = String(value);
   }

@@ -33,11 +33,9 @@ const JUDGE_RETRY_MS = 30_000;
 
 /** What is said while nothing can be learnt about any proxy. */
 export function noJudge(): AppError {
-  return new AppError(
-    'unavailable',
-    'No judge answers at the moment, so nothing can be said about proxies.',
-    { retryAfterMs: JUDGE_RETRY_MS },
-  );
+  return new AppError('unavailable', 'No judge responds at the moment, so proxies cannot be tested.', {
+    retryAfterMs: JUDGE_RETRY_MS,
+  });
 }
 
 export function createBlindTests({ checker, clock, signal }: BlindTestOptions): BlindTests {
@@ -55,7 +53,7 @@ export function createBlindTests({ checker, clock, signal }: BlindTestOptions): 
     const notWorking = end.then(
       (): BlindResult => ({ verdict: 'dead', error: 'not_working' }),
       () => {
-        throw new AppError('unavailable', 'The server is ending.');
+        throw new AppError('unavailable', 'The server is stopping.');
       },
     );
     const checked = checker.check(endpoint, over.signal);
@@ -68,7 +66,7 @@ export function createBlindTests({ checker, clock, signal }: BlindTestOptions): 
       if (checker.refuses(endpoint)) return { verdict: 'dead', error: 'refused_address' };
       const before = running.get(payer) ?? 0;
       if (before >= MOST_PER_CLIENT) {
-        throw new AppError('rate_limited', `At most ${MOST_PER_CLIENT} tests of one client run at once.`, {
+        throw new AppError('rate_limited', `At most ${MOST_PER_CLIENT} tests per client run at once.`, {
           retryAfterMs: ANSWER_MS,
         });
       }

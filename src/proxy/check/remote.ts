@@ -86,7 +86,7 @@ export function createRemote<T>(options: RemoteOptions<T>): Remote<T> {
   const { kind, url, question, now, monotonic, log } = options;
   const politeness = createPoliteness(gapMs, monotonic);
   const standing = createStanding(monotonic, (forMs) =>
-    log('warn', `${kind} refuses what others accept: left out`, { [kind]: url, minutes: forMs / 60_000 }),
+    log('warn', `${kind} refuses what others accept; not used`, { [kind]: url, minutes: forMs / 60_000 }),
   );
   const place = createPlace(options);
   let said: T | null = null;

@@ -81,7 +81,7 @@ export function createSingleChecks(options: SingleCheckOptions): SingleChecks {
 
   async function known(id: number): Promise<ProxyRecord> {
     const record = await store.get(id);
-    if (!record) throw new AppError('not_found', `There is no proxy with the id ${id}.`);
+    if (!record) throw new AppError('not_found', `There is no proxy with the ID ${id}.`);
     return record;
   }
 
@@ -114,7 +114,10 @@ export function createSingleChecks(options: SingleCheckOptions): SingleChecks {
       if (address === null) throw invalidParameter('ip', 'must be a literal IPv4 or IPv6 address');
       const record = proxyId === undefined ? null : await known(proxyId);
       if (record && (record.ip !== address || record.port !== port || record.protocol !== protocol)) {
-        throw new AppError('conflict', `The proxy with the id ${record.id} has another address or protocol.`);
+        throw new AppError(
+          'conflict',
+          `The proxy with the ID ${record.id} has a different address or protocol.`,
+        );
       }
       await countTarget?.(address);
       // Only who names the record has it tried with its login: nobody learns of logins by guessing addresses.

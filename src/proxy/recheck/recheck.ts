@@ -46,7 +46,7 @@ export async function runRechecks(options: RecheckOptions, signal: AbortSignal):
         }
       }
     } catch (error) {
-      if (!signal.aborted) log('error', 're-checks interrupted', { error });
+      if (!signal.aborted) log('error', 'rechecks interrupted', { error });
     }
     await clock.sleep(10_000, signal).catch(() => {});
   }
@@ -128,7 +128,7 @@ async function untilJudge({ checker, clock, log }: RecheckOptions, signal: Abort
   let waitMs: number = JUDGE_RETRY.first;
   while (!signal.aborted && (await checker.probe()).state !== 'up') {
     if (waitMs === JUDGE_RETRY.first)
-      log('warn', 'no judge answers: proxies are not re-checked until one does');
+      log('warn', 'no judge responds: proxies are not rechecked until one does');
     await clock.sleep(waitMs, signal).catch(() => {});
     waitMs = Math.min(JUDGE_RETRY.most, waitMs * 2);
   }

@@ -30,7 +30,7 @@ export type Scheduled = Pick<
  *
  * The model: a proxy works for a while and fails for a while, both without memory, at rates that its own history
  * tells. Being listed while it fails, or not listed while it works, costs its duration; a check costs `checkCostMs`,
- * which the re-check loop moves until the checks fit its budget.
+ * which the recheck loop moves until the checks fit its budget.
  *
  * - Alive, failing after u on average: checking every t costs checkCostMs/t + t/(2u) per unit of time, which is least at
  *   t = sqrt(2 * checkCostMs * u).
@@ -97,7 +97,7 @@ function between(least: number, value: number, most: number): number {
 /** What a check costs in ms of a wrong listing: where it begins, and between which bounds the budget moves it. */
 export const CHECK_COST_MS = { first: 20_000, least: 500, most: 20 * MINUTE_MS } as const;
 
-/** How one minute of re-checking went. */
+/** How one minute of rechecking went. */
 export interface Load {
   /** How long the check that has waited longest has been due, in ms. */
   lagMs: number;

@@ -127,7 +127,7 @@ function isMost(readings: readonly Reading[]): boolean {
 const isRemote = ({ url }: Source) => !url.startsWith('file:');
 
 function rankOf({ status, lastChecked, nextCheck }: ProxyRecord, now: number, { all }: Scope): Rank {
-  // What is not due is left to the re-checks, which know best when a look at it is worth its price.
+  // What is not due is left to the rechecks, which know best when a look at it is worth its price.
   if (!all && (lastChecked > now - RECENT_MS || nextCheck > now)) return 'none';
   if (status === 'alive') return 'good';
   if (nextCheck <= now) return 'due';

@@ -44,7 +44,7 @@ export interface RefreshJob {
   alive: number;
   /** Candidates for which the time was too short; they have their turn later. */
   skipped: number;
-  /** Removed by the clean-up. */
+  /** Removed by the cleanup. */
   removed: number;
   judge: 'unknown' | 'up' | 'down';
   /** Failed refreshes in a row, this one included. */
@@ -126,7 +126,7 @@ export function createProgress({ state, clock, log }: ProgressOptions): Progress
     job.updatedAt = clock.now();
     try {
       const saved = await state.setFenced(KEY, JSON.stringify(job), fence);
-      if (!saved) log('warn', 'another copy has taken the refresh over', { job: job.id });
+      if (!saved) log('warn', 'another copy has taken over the refresh', { job: job.id });
       return saved;
     } catch (error) {
       log('warn', 'progress not saved', { error });

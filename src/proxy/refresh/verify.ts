@@ -45,7 +45,7 @@ export async function verify(options: RoundOptions, round: Round, work: Work): P
       yield { turn };
     }
     for (const known of dead) {
-      // Of the hourly refresh the re-check loop takes the rest, at its own budget.
+      // Of the hourly refresh the recheck loop takes the rest, at its own budget.
       if (!scope.all && budget.rechecks.allowance() < 1) return;
       yield { known };
     }

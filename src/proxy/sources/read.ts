@@ -208,6 +208,6 @@ function createFeed(parser: Parser) {
 async function* openFile(url: URL): AsyncGenerator<Uint8Array> {
   const found = await stat(url).catch(() => null);
   // A device or a pipe need never end.
-  if (!found?.isFile()) throw new Error('is no readable file');
+  if (!found?.isFile()) throw new Error('is not a readable file');
   yield* createReadStream(url);
 }

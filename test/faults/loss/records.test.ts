@@ -5,7 +5,7 @@ import { type RedisWorld, startRedisWorld } from '../../support/loss/redis-world
 import { until } from '../../support/services.ts';
 
 const REFUSED = 'image files are not removed';
-const REBUILT = 'indices of the images are built anew';
+const REBUILT = 'rebuilding the indexes of images';
 
 describe.skipIf(absent('redis-server', 'versitygw'))('two copies whose records vanish', () => {
   let world: RedisWorld;

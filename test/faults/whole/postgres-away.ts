@@ -26,7 +26,7 @@ test('while Postgres is away or hangs, lists of the pool go on, and the rest is 
   await postgres.kill();
   const server = await startServer('bun', { ...QUIET, METADATA_URL: own.href });
   try {
-    expect(server.stderr()).toContain('(does not answer; waiting for it)');
+    expect(server.stderr()).toContain('(not responding; waiting for it)');
     expect((await fetch(`${server.url}/livez`)).status).toBe(200);
     await postgres.start();
     await until(() => isReady(server));

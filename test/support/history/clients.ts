@@ -55,7 +55,7 @@ export function createClients({ fleet, files }: Pick<HistoryWorld, 'fleet' | 'fi
     const { id, raw_url, delete_token: token } = JSON.parse(answer.text) as Record<string, string>;
     calls.push({ kind: 'upload', id: id ?? '', start, end: now() });
     images.push({ id: id ?? '', path: new URL(raw_url ?? '').pathname, token: token ?? '' });
-    // What is an hour old is at the mercy of the clean-up.
+    // What is an hour old is at the mercy of the cleanup.
     const then = Date.now() / 1000 - TWO_HOURS_S;
     await utimes(join(files.folder, `${id}.png`), then, then).catch(() => {});
   }

@@ -30,7 +30,7 @@ export async function confirm({ env }: Pick<Copies, 'env'>): Promise<void> {
   if (code !== 0) throw new Error(`sweep --confirm: ${code} ${stdout} ${stderr}`);
 }
 
-/** What happens between yesterday and today: images come and go, and the clean-up runs. */
+/** What happens between yesterday and today: images come and go, and the cleanup runs. */
 export async function aDay(world: Copies, ledger: Ledger): Promise<void> {
   const [first] = ledger.stored.values();
   await ledger.tryUpload(3);

@@ -5,7 +5,7 @@ import { until } from '../services.ts';
 import type { RedisWorld } from './redis-world.ts';
 
 const DATA = 'appendonlydir';
-/** What the clean-up holds. */
+/** What the cleanup holds. */
 const LOCKS = ['cleanup', 'image-epoch'];
 const LOG = 'appendonly.aof.1.incr.aof';
 
@@ -27,7 +27,7 @@ export async function withRedisDown(
   await endLeases({ command, env });
 }
 
-/** A minute later: the leases of the clean-up have run out that could not be given back. */
+/** A minute later: the leases of the cleanup have run out that could not be given back. */
 export async function endLeases({ command, env }: Pick<RedisWorld, 'command' | 'env'>): Promise<void> {
   await until(async () => !(await command('PING')).startsWith('-LOADING'));
   const prefix = new URL(env.METADATA_URL ?? '').searchParams.get('prefix');

@@ -30,7 +30,7 @@ export interface Copies {
   readiness(server: LossServer): Promise<Readiness>;
   /** Resolves when each copy has logged the message after the call. */
   eachLogs(message: string): Promise<void>;
-  /** Resolves when each copy has begun two more turns of its clean-up. */
+  /** Resolves when each copy has begun two more turns of its cleanup. */
   twoTurns(): Promise<void>;
   /** Stops all copies for the work. */
   stopped(work: () => Promise<unknown>): Promise<void>;
@@ -83,7 +83,7 @@ export async function startCopies(
 
     async twoTurns() {
       const turns = (server: LossServer) =>
-        server.logged.filter(({ message }) => message === 'clean-up looked').length;
+        server.logged.filter(({ message }) => message === 'cleanup looked').length;
       const seen = servers.map(turns);
       await until(() => servers.every((server, index) => turns(server) >= (seen[index] ?? 0) + 2));
     },
