@@ -51,7 +51,7 @@ async function removeStale(path: string): Promise<void> {
   if (found === null) return;
   if (!found.isSocket()) throw new AppError('unavailable', `HOST names ${path}, which is not a socket.`);
   if (await isAnswered(path))
-    throw new AppError('unavailable', `Another server is already listening at ${path}.`);
+    throw new AppError('unavailable', `Another server already listens at ${path}.`);
   await rm(path, { force: true });
 }
 

@@ -56,7 +56,7 @@ for (const runtime of ['bun', 'deno'] as RuntimeName[]) {
       expect((await remove(from('198.51.100.7'))).status).toBe(200);
       expect((await cli(['health'], { env, runtime })).code).toBe(0);
       const second = await startServer(runtime, env).catch(String);
-      expect(second).toContain('Another server listens');
+      expect(second).toContain('Another server already listens');
       // A socket that was left behind is replaced.
       server.kill('SIGKILL');
       await server.exited;
