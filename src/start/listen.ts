@@ -50,8 +50,7 @@ async function removeStale(path: string): Promise<void> {
   const found = await lstat(path).catch(() => null);
   if (found === null) return;
   if (!found.isSocket()) throw new AppError('unavailable', `HOST names ${path}, which is not a socket.`);
-  if (await isAnswered(path))
-    throw new AppError('unavailable', `Another server already listens at ${path}.`);
+  if (await isAnswered(path)) throw new AppError('unavailable', `Another server already listens at ${path}.`);
   await rm(path, { force: true });
 }
 
