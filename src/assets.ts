@@ -3,6 +3,7 @@ import { fileURLToPath } from 'node:url';
 /** Files that are read as they are: data of packages, and what browsers get. `scripts/build.ts` puts each into the binary. */
 export const ASSETS = [
   '@ip-location-db/geo-whois-asn-country-mmdb/geo-whois-asn-country.mmdb',
+  'country-flag-icons/3x2/flags.css',
   // By its path: the package names it otherwise, which a jailed Bun does not know.
   '../node_modules/jxl-oxide-wasm/jxl_oxide_wasm_bg.wasm',
   'libheif-js/libheif-wasm/libheif.wasm',
@@ -15,6 +16,7 @@ export const ASSETS = [
   './web/client/docs.css',
   './web/client/open-panel.css',
   './web/client/album.js',
+  './web/client/chart.js',
   './web/client/copy.js',
   './web/client/docs.js',
   './web/client/dom.js',
@@ -32,12 +34,15 @@ export const ASSETS = [
   './web/client/mine-list.js',
   './web/client/mine.js',
   './web/client/open-panel.js',
+  './web/client/live.js',
+  './web/client/page-parts.js',
   './web/client/proxies.js',
   './web/client/qr-code.js',
   './web/client/removal.js',
   './web/client/results.js',
   './web/client/sending.js',
   './web/client/service-worker.js',
+  './web/client/selection.js',
   './web/client/upload-card.js',
   './web/client/upload-list.js',
   './web/client/upload.js',

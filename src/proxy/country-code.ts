@@ -1,3 +1,5 @@
+import { nearest } from '../lib/nearest.ts';
+
 /** ISO 3166-1 alpha-2, and `XK` (Kosovo), which lists and databases use alike. */
 const CODES = new Set(
   (
@@ -14,4 +16,33 @@ const CODES = new Set(
 /** True for the upper-case two-letter code of a country; not for `ZZ`, `EU` and other codes that name none. */
 export function isCountryCode(text: string): boolean {
   return CODES.has(text);
+}
+
+/** Languages in which the names of countries are understood. */
+const NAMING = ['en', 'zh-CN'];
+/** What people say besides. */
+const NICKNAMES = { usa: 'US', uk: 'GB', uae: 'AE', korea: 'KR', russia: 'RU', czechia: 'CZ', holland: 'NL' };
+let codeByName: Map<string, string> | undefined;
+
+/** The code of a country by its name in English or Chinese, in any letter case; `undefined` where nobody has that name. */
+export function countryNamed(name: string): string | undefined {
+  return names().get(name.trim().toLowerCase());
+}
+
+/** The code of the country whose name is spelled alike. */
+export function countrySpelledLike(name: string): string | undefined {
+  const wanted = name.trim().toLowerCase();
+  return names().get(nearest(wanted, [...names().keys()]) ?? '');
+}
+
+/** Made when first needed: that takes some ms. */
+function names(): Map<string, string> {
+  codeByName ??= new Map([
+    ...NAMING.flatMap((language) => {
+      const display = new Intl.DisplayNames([language], { type: 'region' });
+      return [...CODES].map((code): [string, string] => [(display.of(code) ?? code).toLowerCase(), code]);
+    }),
+    ...Object.entries(NICKNAMES),
+  ]);
+  return codeByName;
 }

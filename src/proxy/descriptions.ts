@@ -77,7 +77,9 @@ export const status = describe({
   summary: 'How the service is doing',
   answers: ok('The state of the service and of its refresh.', schemas.statusSchema, {
     status: 'running',
+    condition: 'refreshing',
     last_refresh: '2026-01-31 08:02',
+    next_refresh: null,
     judge: 'up',
     judges: { http: 'up', https: 'up' },
     witnesses: 'up',
@@ -196,7 +198,7 @@ export const events = describe({
   tag,
   summary: 'The progress of refreshes as server-sent events',
   description:
-    'Each event `progress` carries the job as JSON, at most four a second, and those of its lists that changed since the event before.',
+    'Each event `progress` carries the job as JSON, at most four a second, and those of its lists that changed since the event before. With `pool=true`, each event `pool` carries the statistics of the pool, at most one in five seconds.',
   answers: {
     200: {
       description: 'An endless stream.',

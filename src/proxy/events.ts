@@ -1,3 +1,4 @@
+import { every, type Repetition } from '../lib/schedule.ts';
 import type { RefreshJob } from './refresh/progress.ts';
 import type { ProxyService } from './service.ts';
 import { jobView, sourceProgressView } from './views.ts';
@@ -5,19 +6,22 @@ import { jobView, sourceProgressView } from './views.ts';
 /** Below the 30 to 60 s after which proxies in between give up on silent connections. */
 const HEARTBEAT_MS = 15_000;
 
+/** How often it is looked up whether the pool has changed, where somebody wants to know. */
+const POOL_MS = 5_000;
+
 /** How long a client should wait before it comes back. */
 const RETRY_MS = 3_000;
 
 /**
  * The refresh as server-sent events: where it stands now, then each change, for as long as the client listens. Of the
  * lists an event has those that changed since the event before; a client that comes back with the id of an event is
- * told nothing until there is more to tell. One that reads slowly gets fewer events, the latest always among them. Ends
- * when `signal` aborts.
+ * told nothing until there is more to tell. One that reads slowly gets fewer events, the latest always among them. With
+ * `pool`, further events tell the size of the pool when it has changed. Ends when `signal` aborts.
  */
 export function refreshEvents(
   service: Pick<ProxyService, 'subscribe'>,
   current: RefreshJob,
-  { lastId, signal, onEnd }: { lastId: string | null; signal: AbortSignal; onEnd: () => void },
+  { lastId, signal, pool, poolMs = POOL_MS, onEnd }: RefreshEventsOptions,
 ): ReadableStream<Uint8Array> {
   const encoder = new TextEncoder();
   const eventOf = createEvents();
@@ -34,6 +38,13 @@ export function refreshEvents(
     wake();
   });
   const heartbeat = setInterval(() => wake(), HEARTBEAT_MS);
+  let stats: object | null = null;
+  const watch =
+    pool &&
+    watchPool(pool, poolMs, (changed) => {
+      stats = changed;
+      wake();
+    });
   const onAbort = () => wake();
   signal.addEventListener('abort', onAbort, { once: true });
   let ended = false;
@@ -42,6 +53,7 @@ export function refreshEvents(
     ended = true;
     unsubscribe();
     clearInterval(heartbeat);
+    watch?.stop();
     signal.removeEventListener('abort', onAbort);
     onEnd();
   };
@@ -49,7 +61,7 @@ export function refreshEvents(
   return new ReadableStream<Uint8Array>(
     {
       async pull(controller) {
-        if (!latest && opening === '' && !signal.aborted) {
+        if (!latest && !stats && opening === '' && !signal.aborted) {
           await new Promise<void>((resolve) => {
             wake = resolve;
           });
@@ -60,10 +72,12 @@ export function refreshEvents(
           controller.close();
           return;
         }
-        const event = latest ? eventOf.next(latest) : opening === '' ? ': still here\n\n' : '';
-        controller.enqueue(encoder.encode(opening + event));
+        const event = latest ? eventOf.next(latest) : '';
+        const size = stats ? `event: pool\ndata: ${JSON.stringify(stats)}\n\n` : '';
+        controller.enqueue(encoder.encode(opening + event + size || ': still here\n\n'));
         opening = '';
         latest = null;
+        stats = null;
       },
       cancel() {
         end();
@@ -71,6 +85,36 @@ export function refreshEvents(
       },
     },
     { highWaterMark: 0 },
+  );
+}
+
+export interface RefreshEventsOptions {
+  /** Of the event that the client had last. */
+  lastId: string | null;
+  signal: AbortSignal;
+  /** Where the size of the pool is told, too. */
+  pool?: Pick<ProxyService, 'version' | 'stats'> | null;
+  /** How often the pool is looked at; every five seconds when not given. */
+  poolMs?: number;
+  onEnd: () => void;
+}
+
+/** Calls back with the statistics of the pool whenever they may have changed since the last time. */
+function watchPool(
+  { version, stats }: Pick<ProxyService, 'version' | 'stats'>,
+  everyMs: number,
+  tell: (stats: object) => void,
+): Repetition {
+  let told: string | null = null;
+  return every(
+    everyMs,
+    async () => {
+      const current = await version();
+      if (told !== null && current !== told) tell(await stats());
+      told = current;
+    },
+    // A store that is away is told elsewhere.
+    () => {},
   );
 }
 

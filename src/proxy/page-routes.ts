@@ -1,31 +1,17 @@
-import { Type } from '@sinclair/typebox';
 import { Elysia } from 'elysia';
-import { coerce } from '../lib/schema.ts';
-import { type ProxyPagesOptions, showProxies } from './pages.ts';
-import { listQuery } from './queries.ts';
+import { policy } from '../http/policy.ts';
+import { copyProxies, type ProxyPagesOptions, showProxies, testProxy } from './pages.ts';
 
-const {
-  limit: _limit,
-  offset: _offset,
-  random: _random,
-  target: _target,
-  format: _format,
-  ...filters
-} = listQuery.properties;
+const hide = { detail: { hide: true } };
 
-const pageQuery = Type.Object(
-  {
-    ...filters,
-    page: Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000_000, description: 'Counted from 1.' })),
-  },
-  { additionalProperties: true },
-);
-
-/** The page of the proxy pool. */
+/** The page of the proxy pool, and what its forms lead to. */
 export function proxyPageRoutes(options: ProxyPagesOptions) {
-  return new Elysia().get('/proxies', ({ query, request }) => showProxies(options, query, request), {
-    query: pageQuery,
-    transform: ({ query }) => coerce(pageQuery, query),
-    detail: { hide: true },
-  });
+  return new Elysia()
+    .get('/proxies', ({ request }) => showProxies(options, request), hide)
+    .get('/proxies/copy', ({ request }) => copyProxies(options, request), hide)
+    .post('/proxies/test', ({ request }) => testProxy(options, request), {
+      parse: 'none',
+      ...hide,
+      ...policy({ limit: 'test' }),
+    });
 }

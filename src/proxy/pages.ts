@@ -1,37 +1,44 @@
-import { AppError } from '../errors.ts';
+import { AppError, invalidParameter } from '../errors.ts';
+import { readForm } from '../http/read-form.ts';
 import type { ContextOf } from '../http/request-context.ts';
+import type { Flags } from '../web/flags.ts';
 import type { HomeSection } from '../web/home-page.ts';
 import { pageResponse } from '../web/page-response.ts';
+import type { ChartRange } from '../web/pool-chart.ts';
 import { poolHome } from '../web/pool-home.ts';
 import type { PoolOverview } from '../web/pool-overview.ts';
+import type { Freshness } from '../web/pool-state.ts';
 import { proxiesPage } from '../web/proxies-page.ts';
+import { createLinks } from '../web/proxy-links.ts';
 import type { ProxyRow } from '../web/proxy-table.ts';
 import type { Site, SiteOf } from '../web/site.ts';
-import type { GatewayPanel } from '../web/use-it.ts';
-import { readableAge } from '../web/words.ts';
+import type { CodeSample, GatewayPanel } from '../web/use-it.ts';
+import { LATENCY_BOUNDS } from './census.ts';
 import type { JudgesState, Scheme } from './check/judges.ts';
-import { uptimeOf } from './history.ts';
+import { CODE_FORMATS, SPEAKS } from './code-samples.ts';
+import { COPY_FORMATS, type CopyFormat, codeFetching, codeWith, isCode } from './copies.ts';
+import { visible } from './export.ts';
+import { recentChecks, uptimeOf } from './history.ts';
+import { type PageQuery, readPageQuery } from './page-query.ts';
 import {
   ANONYMITIES,
   formatAddress,
-  formatUrl,
   PROOFS,
   PROTOCOLS,
   type Protocol,
   type ProxyFilter,
   type ProxyRecord,
-  SORTS,
   STATUSES,
 } from './proxy.ts';
-import { type ListQuery, toFilter } from './queries.ts';
+import { toFilter } from './queries.ts';
 import type { ProxyService } from './service.ts';
+import type { PoolStatus } from './status.ts';
 
 export interface ProxyPagesOptions {
   service: ProxyService;
   siteOf: SiteOf;
   basePath: string;
-  /** Time between refreshes. */
-  refreshIntervalMs: number;
+  flags: () => Promise<Flags>;
   /** True where only the administrator may start a refresh. */
   adminRequired: boolean;
   /** What users of the gateway need to know, given the origin of the request; `null` where it is off. */
@@ -42,82 +49,201 @@ export interface ProxyPagesOptions {
 }
 
 const PER_PAGE = 50;
-/** Filters that the page offers, as they stand in its URL. */
-const FIELDS = [
-  'protocol',
-  'country',
-  'anonymity',
-  'status',
-  'sort',
-  'min_proof',
-  'exclude_country',
-  'source',
-  'max_latency_ms',
-  'max_age',
-  'min_uptime',
-] as const;
-
-export type PageQuery = Omit<ListQuery, 'limit' | 'offset' | 'random' | 'format'> & { page?: number };
+const MOST_COPIED = 500;
 
 /** The page of the pool. */
-export async function showProxies(
-  options: ProxyPagesOptions,
-  query: PageQuery,
-  request: Request,
-): Promise<Response> {
-  const { service, basePath, refreshIntervalMs, adminRequired } = options;
+export async function showProxies(options: ProxyPagesOptions, request: Request): Promise<Response> {
+  const { service, basePath, adminRequired, contextOf } = options;
   const site = options.siteOf(request);
   const now = options.now();
-  const { page = 1, sort = 'dependable' } = query;
+  const query = readPageQuery(new URL(request.url).searchParams);
+  const { values, range, page, sort, reverse, problems } = query;
   const status = service.status();
-  const [pool, { lastRefresh, refresh, judges }, checkedAt, { items, total }] = await Promise.all([
-    service.overview(),
+  const [pool, poolStatus, freshness, { items, total }, flags] = await Promise.all([
+    service.overview(range === '1d' ? 'day' : 'month'),
     status,
-    status.then(({ judges: { schemes } }) => latestChecks(service, schemes)),
-    service.list({ filter: toFilter(query, now), sort, offset: (page - 1) * PER_PAGE, limit: PER_PAGE }),
+    status.then((known) => freshnessOf(options, known, now)),
+    matches(service, query, now),
+    options.flags(),
   ]);
   const path = `${basePath}/proxies`;
-  const values = Object.fromEntries(FIELDS.map((name) => [name, String(query[name] ?? '')]));
+  const order = `${reverse ? '-' : ''}${sort}`;
+  const parameters = {
+    ...values,
+    ...(order !== 'dependable' && { sort: order }),
+    ...(range !== '1d' && { range }),
+  };
+  const linkTo = createLinks(path, parameters);
+  const { origin } = contextOf(request);
+  const { sources } = poolStatus.refresh;
+  const { status: wanted, ...exported } = query.filter;
   const markup = proxiesPage(site, {
-    gateway: options.gateway?.(options.contextOf(request).origin) ?? null,
-    overview: viewOf(pool, now),
-    freshness: {
-      job: refresh,
-      judge: judges.state,
-      judges: judges.schemes,
-      checkedAt,
-      provable: judges.witnesses.state !== 'down',
-      lastRefresh,
-      intervalMs: refreshIntervalMs,
-      now,
-      startable: !adminRequired,
-    },
-    choices: {
+    gateway: options.gateway?.(origin) ?? null,
+    flags,
+    overview: overviewOf(pool, range, now),
+    freshness,
+    filters: {
+      path,
+      values,
+      entered: query.entered,
+      problems,
+      sort: order,
+      range: range === '1d' ? '' : range,
+      linkTo,
       protocols: PROTOCOLS,
       countries: pool.summary.countries,
       anonymities: ANONYMITIES,
       proofs: PROOFS,
-      sources: refresh.sources.map(({ name }) => name),
-      sorts: SORTS,
+      sources: sources.map(({ name }) => name),
       statuses: STATUSES,
     },
     list: {
       path,
       basePath,
+      linkTo,
       rows: items.map(rowOf),
       total,
       page,
       pages: Math.ceil(total / PER_PAGE),
-      values: {
-        ...values,
-        country: (query.country ?? '').toUpperCase(),
-        exclude_country: (query.exclude_country ?? '').toUpperCase(),
-      },
+      values: parameters,
+      exported: Object.fromEntries(Object.entries(exported).map(([name, value]) => [name, String(value)])),
+      exportable: wanted !== 'dead' && query.ids === null,
+      sort: order,
       now,
       poolEmpty: pool.summary.total === 0,
     },
+    sources: { sources, basePath, retryable: adminRequired ? 'admin' : 'open' },
+    samples: samplesFor(`${origin}${basePath}/api/v1/proxies`, query),
   });
   return pageResponse(site, markup, { cache: 'no-cache' });
+}
+
+/** The page of the list that was asked for, or the proxies that were named. */
+async function matches(
+  service: Pick<ProxyService, 'list' | 'get'>,
+  { filter, ids, page, sort, reverse }: PageQuery,
+  now: number,
+): Promise<{ items: ProxyRecord[]; total: number }> {
+  if (ids === null)
+    return service.list({
+      filter: toFilter(filter, now),
+      sort,
+      reverse,
+      offset: (page - 1) * PER_PAGE,
+      limit: PER_PAGE,
+    });
+  const items = await known(service, ids);
+  return { items, total: items.length };
+}
+
+/** Those of the proxies that are still there. */
+async function known(service: Pick<ProxyService, 'get'>, ids: readonly number[]): Promise<ProxyRecord[]> {
+  const found = await Promise.all(
+    ids.map((id) =>
+      service.get(id).catch((error: unknown) => {
+        if (error instanceof AppError && error.code === 'not_found') return null;
+        throw error;
+      }),
+    ),
+  );
+  return found.filter((record) => record !== null);
+}
+
+/** Code for each program, which fetches what the filters match. */
+function samplesFor(api: string, { filter }: PageQuery): CodeSample[] {
+  return CODE_FORMATS.map((format) => {
+    const code = codeFetching(format, api, filter);
+    return code === null ? { format, needs: SPEAKS[format] } : { format, code };
+  });
+}
+
+/**
+ * Proxies to be copied: those that are named, or the matches of the filters, as lines, records or code.
+ * @throws {AppError} `invalid_parameter`, `unauthorized`
+ */
+export async function copyProxies(options: ProxyPagesOptions, request: Request): Promise<Response> {
+  const { service, basePath, contextOf } = options;
+  const { searchParams } = new URL(request.url);
+  const as = searchParams.get('as') ?? 'standard';
+  searchParams.delete('as');
+  const format = COPY_FORMATS.find((one) => one === as);
+  if (format === undefined) throw invalidParameter('as', `as must be one of ${COPY_FORMATS.join(', ')}.`);
+  const query = readPageQuery(searchParams);
+  const [problem] = query.problems;
+  if (problem) throw invalidParameter(problem.field, `${problem.field} cannot be ${problem.value}.`);
+  const { origin, admin } = contextOf(request);
+  const text = await textOf({ service, query, format, admin, now: options.now() }, `${origin}${basePath}`);
+  return new Response(text, {
+    headers: { 'content-type': 'text/plain; charset=utf-8', 'cache-control': 'no-store' },
+  });
+}
+
+interface Copying {
+  service: Pick<ProxyService, 'get' | 'export'>;
+  query: PageQuery;
+  format: CopyFormat;
+  admin: boolean;
+  now: number;
+}
+
+async function textOf({ service, query, format, admin, now }: Copying, base: string): Promise<string> {
+  const { ids, filter, sort } = query;
+  const records = ids && (await known(service, ids)).filter(({ login }) => login === null || admin);
+  if (isCode(format)) {
+    const code = records
+      ? codeWith(format, records, admin)
+      : codeFetching(format, `${base}/api/v1/proxies`, filter);
+    if (code !== null) return code;
+    throw invalidParameter('as', `${format} speaks to ${SPEAKS[format].join(', ')} proxies only.`);
+  }
+  const pieces = service.export({
+    filter: visible(toFilter(filter, now), format, admin),
+    order: sort,
+    ...(records && { ranked: batchOf(records) }),
+    offset: 0,
+    limit: MOST_COPIED,
+    format,
+    remoteDns: false,
+    uniqueExit: false,
+    logins: admin,
+  });
+  return (await Array.fromAsync(pieces)).join('');
+}
+
+async function* batchOf(records: ProxyRecord[]): AsyncIterable<ProxyRecord[]> {
+  yield records;
+}
+
+/** Tests a proxy for a form, and leads back to its row. */
+export async function testProxy(options: ProxyPagesOptions, request: Request): Promise<Response> {
+  const { service, basePath, contextOf } = options;
+  const id = Number((await readForm(request)).get('id'));
+  if (!Number.isSafeInteger(id) || id < 1) throw invalidParameter('id', 'id must be the id of a proxy.');
+  const { ip, port, protocol } = await service.get(id);
+  await service.testQuick({ ip, port, protocol, proxyId: id }, contextOf(request));
+  return new Response(null, {
+    status: 303,
+    headers: { location: `${basePath}/proxies?id=${id}#p-${id}`, 'cache-control': 'no-store' },
+  });
+}
+
+/** How the pool is doing, with what visitors should know where a judge is away. */
+async function freshnessOf(
+  { service, adminRequired }: Pick<ProxyPagesOptions, 'service' | 'adminRequired'>,
+  { condition, refresh, judges, lastRefresh, nextRefresh }: PoolStatus,
+  now: number,
+): Promise<Freshness> {
+  return {
+    condition,
+    job: refresh,
+    judges: judges.schemes,
+    checkedAt: await latestChecks(service, judges.schemes),
+    provable: judges.witnesses.state !== 'down',
+    lastRefresh,
+    nextRefresh,
+    now,
+    startable: adminRequired ? 'admin' : 'open',
+  };
 }
 
 /** When proxies of each kind were checked last, where no judge of that kind answers: only then it may be long ago. */
@@ -146,29 +272,42 @@ function schemeProtocols(scheme: Scheme, hasTls: boolean): readonly Protocol[] {
 /** What the pool shows on the first page, also where the store does not answer. */
 export async function proxyHome(
   site: Site,
-  { service, basePath, now }: Pick<ProxyPagesOptions, 'service' | 'basePath' | 'now'>,
+  options: Pick<ProxyPagesOptions, 'service' | 'basePath' | 'now' | 'adminRequired'>,
   alone: boolean,
 ): Promise<HomeSection> {
-  let overview: PoolOverview | null = null;
-  let refreshed: string | null = null;
-  let fault: string | null = null;
+  const { service, basePath } = options;
+  const now = options.now();
+  const home = { basePath, alone, overview: null, freshness: null, fault: null, command: null };
+  const section = (content: HomeSection['content']) => ({
+    content,
+    scripts: ['copy.js'],
+    summary: site.words.proxies.summary,
+  });
   try {
-    const [pool, { lastRefresh }] = await Promise.all([service.overview(), service.status()]);
-    overview = viewOf(pool, now());
-    if (lastRefresh !== null) refreshed = readableAge(now() - lastRefresh);
+    const best = {
+      filter: { status: 'alive', login: false },
+      sort: 'dependable',
+      offset: 0,
+      limit: 1,
+    } as const;
+    const [pool, status, { items }] = await Promise.all([
+      service.overview(),
+      service.status(),
+      service.list(best),
+    ]);
+    const overview = overviewOf(pool, '1d', now);
+    const freshness = await freshnessOf(options, status, now);
+    const command = codeWith('curl', items, false)?.trim() ?? null;
+    return section(poolHome(site, { ...home, overview, freshness, command }));
   } catch (error) {
     if (!(error instanceof AppError)) throw error;
-    fault = error.message;
+    return section(poolHome(site, { ...home, fault: error.message }));
   }
-  return {
-    content: poolHome(site, { basePath, overview, fault, alone, refreshed }),
-    scripts: [],
-    summary: 'Free public proxies that were proven to work.',
-  };
 }
 
-function viewOf(
-  { summary, countries, samples }: Awaited<ReturnType<ProxyService['overview']>>,
+function overviewOf(
+  { summary, countries, latencies, samples }: Awaited<ReturnType<ProxyService['overview']>>,
+  range: ChartRange,
   now: number,
 ): PoolOverview {
   const { alive, total, averageResponseMs, counts } = summary;
@@ -180,26 +319,26 @@ function viewOf(
     averageMs: averageResponseMs,
     protocols: PROTOCOLS.map((protocol) => ({ protocol, count: countOf(protocol) })),
     countries,
+    latencies: latencies.map((count, index) => ({ upTo: LATENCY_BOUNDS[index] ?? null, count })),
     samples: [...samples, { at: now, alive }],
+    range,
     now,
   };
 }
 
 function rowOf(record: ProxyRecord): ProxyRow {
-  const { id, ip, port, protocol, country, responseMs, anonymity, status, error, lastChecked } = record;
+  const { id, protocol, country, responseMs, anonymity, proof, status, error, lastChecked } = record;
   return {
     id,
-    ip,
-    port,
     protocol,
     address: formatAddress(record),
-    url: formatUrl(record),
     country,
     responseMs,
     anonymity,
-    proof: record.proof,
+    proof,
     login: record.login !== null,
     uptime: uptimeOf(record),
+    recent: recentChecks(record.recent),
     alive: status === 'alive',
     error,
     lastChecked,

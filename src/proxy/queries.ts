@@ -1,5 +1,6 @@
 import { type Static, type TSchema, Type } from '@sinclair/typebox';
-import { oneOf, several } from '../lib/schema.ts';
+import { HINT, oneOf, several } from '../lib/schema.ts';
+import { countryNamed, countrySpelledLike } from './country-code.ts';
 import {
   ANONYMITIES,
   PROOFS,
@@ -17,7 +18,17 @@ const MAX_ID = Number.MAX_SAFE_INTEGER;
 const OPEN = { additionalProperties: true };
 
 const countries = (description: string) =>
-  several('[a-z]{2}', 'country codes of two letters, separated by commas', { description });
+  several('[a-z]{2}', 'country codes of two letters, separated by commas', {
+    description,
+    [HINT]: countryHint,
+  });
+
+/** For who writes the name of a country in place of its code. */
+function countryHint(text: string): string | null {
+  const name = text.split(',').find((one) => one.length !== 2);
+  const code = name === undefined ? undefined : (countryNamed(name) ?? countrySpelledLike(name));
+  return code === undefined ? null : `takes codes of two letters: ${code} instead of “${name}”.`;
+}
 
 const share = (description: string) => Type.Number({ minimum: 0, maximum: 1, description });
 
@@ -131,6 +142,18 @@ export const listQuery = Type.Object(
   OPEN,
 );
 export type ListQuery = Static<typeof listQuery>;
+
+export const eventsQuery = Type.Object(
+  {
+    pool: Type.Optional(
+      Type.Boolean({
+        default: false,
+        description: 'Also tells the statistics of the pool when they change, as events `pool`.',
+      }),
+    ),
+  },
+  OPEN,
+);
 
 export const EXPORT_FORMATS = ['standard', 'text', 'url', 'csv', 'json'] as const;
 export const exportQuery = Type.Object(

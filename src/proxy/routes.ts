@@ -11,7 +11,7 @@ import { judgeAnswer } from './check/judge.ts';
 import * as described from './descriptions.ts';
 import { refreshEvents } from './events.ts';
 import { createLineFormat, visible } from './export.ts';
-import { exportQuery, type ListQuery, listQuery, queryView, toFilter } from './queries.ts';
+import { eventsQuery, exportQuery, type ListQuery, listQuery, queryView, toFilter } from './queries.ts';
 import { idParams, quickTestBody, reportBody, sourceParams, sourcesQuery } from './schemas.ts';
 import type { ProxyService } from './service.ts';
 import type { Targets } from './targets/targets.ts';
@@ -194,7 +194,11 @@ export function proxyRoutes(options: ProxyRoutesOptions) {
         ...policy({ limit: 'job', admin: 'once set' }),
       },
     )
-    .get('/api/refresh/events', ({ request }) => events(request), { detail: described.events })
+    .get('/api/refresh/events', ({ query, request }) => events(request, query.pool ?? false), {
+      query: eventsQuery,
+      transform: coerced(eventsQuery),
+      detail: described.events,
+    })
     .get(
       '/api/judge',
       ({ request }) => {
@@ -237,15 +241,18 @@ export function proxyRoutes(options: ProxyRoutesOptions) {
     return json(listView({ items, total }, queryView(query, filter, limit)), caching);
   }
 
-  async function events(request: Request): Promise<Response> {
+  async function events(request: Request, pool: boolean): Promise<Response> {
     const onEnd = listeners.enter(contextOf(request).payer);
     try {
       const current = await service.currentRefresh();
       const signal = AbortSignal.any([request.signal, service.stopping]);
       const lastId = request.headers.get('last-event-id');
-      return new Response(refreshEvents(service, current, { lastId, signal, onEnd }), {
-        headers: { ...NO_STORE, 'content-type': 'text/event-stream', 'x-accel-buffering': 'no' },
-      });
+      return new Response(
+        refreshEvents(service, current, { lastId, signal, onEnd, pool: pool ? service : null }),
+        {
+          headers: { ...NO_STORE, 'content-type': 'text/event-stream', 'x-accel-buffering': 'no' },
+        },
+      );
     } catch (error) {
       onEnd();
       throw error;

@@ -1,5 +1,6 @@
 import { Type } from '@sinclair/typebox';
 import { oneOf } from '../lib/schema.ts';
+import { CONDITIONS } from './condition.ts';
 import { ANONYMITIES, CHECK_ERRORS, PROOFS, PROTOCOLS, STATUSES } from './proxy.ts';
 import { JOB_ERRORS, JOB_STATES, SOURCE_STATES, STAGES } from './refresh/progress.ts';
 
@@ -244,9 +245,18 @@ export const sourceRetrySchema = Type.Object(
 export const statusSchema = Type.Object(
   {
     status: Type.String({ description: '`running`.' }),
+    condition: oneOf(CONDITIONS, {
+      description:
+        'How the pool is doing. `starting`, `waiting`: no refresh has run; `filling`: the first one runs; `refreshing`; `ready`; `network_down`: neither lists nor judges can be reached; `lists_failing`: no list could be read; `no_judge`: nothing can be tested; `failed`: see `refresh.error`; `stale`: the last good refresh was too long ago.',
+    }),
     last_refresh: Type.String({
       description: 'End of the last good refresh, UTC, `YYYY-MM-DD HH:MM`; empty before the first.',
     }),
+    next_refresh: nullable(
+      Type.String({
+        description: `When the next refresh begins by itself; \`null\` while one runs. ${TIMESTAMP}`,
+      }),
+    ),
     judge: oneOf(['unknown', 'up', 'down'], {
       description: 'While it is `down`, no proxy is tested and none is demoted.',
     }),

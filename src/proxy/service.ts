@@ -6,6 +6,7 @@ import { createBlindTests } from './check/blind-test.ts';
 import type { Checker } from './check/checker.ts';
 import { createSharedJudges } from './check/shared-judges.ts';
 import { createSingleChecks, type SingleCheckOptions, type SingleChecks } from './check/single-check.ts';
+import { conditionOf } from './condition.ts';
 import { createPoolHistory } from './pool-history.ts';
 import type { ProxyRecord } from './proxy.ts';
 import { createPoolReading, type PoolReading } from './reading.ts';
@@ -139,7 +140,10 @@ export function createProxyService(options: ProxyServiceOptions): ProxyService {
         refresh.current(),
         judges.latest(),
       ]);
-      return { lastRefresh, refresh: job, judges: latest };
+      const nextRefresh = timers.nextRefresh(job);
+      const facts = { job, judges: latest, lastRefresh, nextRefresh };
+      const condition = conditionOf({ ...facts, intervalMs: refreshIntervalMs, now: clock.now() });
+      return { condition, lastRefresh, nextRefresh, refresh: job, judges: latest };
     },
 
     async refreshUnlessFresh() {
@@ -223,11 +227,13 @@ function createTimers({ upkeep, startedAt, refreshIntervalMs, now, others, onErr
   let repetitions: Repetition[] = [];
   let first: Promise<unknown> = Promise.resolve();
 
+  const nextRefresh = (job: RefreshJob) =>
+    nextRefreshAt(job, { startedAt, intervalMs: refreshIntervalMs, onStart: due.refreshOnStart });
+
   async function refreshWhenDue(): Promise<void> {
     const job = await refresh.current();
     if (job.state === 'running') return;
-    const rules = { startedAt, intervalMs: refreshIntervalMs, onStart: due.refreshOnStart };
-    if (now() >= nextRefreshAt(job, rules)) await refresh.start({ all: false });
+    if (now() >= nextRefresh(job)) await refresh.start({ all: false });
   }
 
   /** A refresh in another copy is known by what that saves. */
@@ -240,6 +246,7 @@ function createTimers({ upkeep, startedAt, refreshIntervalMs, now, others, onErr
   }
 
   return {
+    nextRefresh,
     start() {
       const tickMs = Math.min(MOST_TICK_MS, Math.max(250, refreshIntervalMs / 60));
       // The slow ones would else have their first turn late.

@@ -95,10 +95,18 @@ export function sourceView({ source, health }: SourceStatus): Static<typeof sour
   };
 }
 
-export function statusView({ lastRefresh, refresh, judges }: PoolStatus): Static<typeof statusSchema> {
+export function statusView({
+  condition,
+  lastRefresh,
+  nextRefresh,
+  refresh,
+  judges,
+}: PoolStatus): Static<typeof statusSchema> {
   return {
     status: 'running',
+    condition,
     last_refresh: lastRefresh === null ? '' : formatMinute(lastRefresh),
+    next_refresh: refresh.state === 'running' ? null : formatTimestamp(nextRefresh),
     judge: judges.state,
     judges: judges.schemes,
     witnesses: judges.witnesses.state,

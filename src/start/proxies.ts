@@ -23,6 +23,7 @@ import { createAsker } from '../proxy/targets/ask.ts';
 import { createSites } from '../proxy/targets/sites.ts';
 import { createTargets } from '../proxy/targets/targets.ts';
 import { jobView } from '../proxy/views.ts';
+import { type Flags, readFlags } from '../web/flags.ts';
 import { watchPool } from '../webhooks/watch.ts';
 import { openChecker, readAuthority } from './checker.ts';
 import { conditionFaults } from './condition.ts';
@@ -137,11 +138,12 @@ export async function startProxies({
           log,
         });
   let followingKeys: Repetition | null = null;
+  let flags: Promise<Flags> | undefined;
   const pages = {
     service,
     siteOf: web.siteOf,
     basePath,
-    refreshIntervalMs: config.PROXY_REFRESH_INTERVAL,
+    flags: () => (flags ??= readFlags()),
     adminRequired: config.ADMIN_TOKEN !== undefined,
     gateway: gateway?.panel ?? null,
     contextOf,

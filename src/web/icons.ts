@@ -16,6 +16,7 @@ const PATHS = {
   picture: ['M4 5h16v14H4z', 'M4 16l5-5 4 4 2.5-2.5L20 17', 'M15.5 9.2v.1'],
   globe: ['M12 3a9 9 0 1 0 0 18 9 9 0 0 0 0-18z', 'M3 12h18', 'M12 3c3 3 3 15 0 18', 'M12 3c-3 3-3 15 0 18'],
   play: ['M7 5l12 7-12 7z'],
+  close: ['M6 6l12 12', 'M18 6L6 18'],
 } as const;
 
 export type IconName = keyof typeof PATHS;

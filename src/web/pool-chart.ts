@@ -1,5 +1,5 @@
 import { type Html, html } from './html.ts';
-import { readableNumber } from './words.ts';
+import type { Site } from './site.ts';
 
 /** The size of the pool at a moment, in ms since 1970. */
 export interface Sample {
@@ -7,37 +7,91 @@ export interface Sample {
   alive: number;
 }
 
-const DAY_MS = 86_400_000;
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
 const WIDTH = 600;
 const HEIGHT = 150;
 
-/** How many were alive over the last day, as a line that is described in words, too. */
-export function poolChart(samples: readonly Sample[], now: number): Html {
-  const shown = samples.filter(({ at }) => now - at <= DAY_MS);
+/** How far back, how many points are drawn, and the time between two rows of the table. */
+const SPANS = {
+  '1d': { ms: DAY_MS, points: 145, rowMs: 2 * HOUR_MS },
+  '7d': { ms: 7 * DAY_MS, points: 169, rowMs: 12 * HOUR_MS },
+  '30d': { ms: 30 * DAY_MS, points: 181, rowMs: 2 * DAY_MS },
+} as const;
+export type ChartRange = keyof typeof SPANS;
+
+/** How many were alive, as a line with axes whose values are read by pointer or arrow keys, and as a table. */
+export function poolChart(site: Site, samples: readonly Sample[], range: ChartRange, now: number): Html {
+  const { words, formats } = site;
+  const { proxies } = words;
+  const { ms: span, points, rowMs } = SPANS[range];
+  const shown = thinned(
+    samples.filter(({ at }) => now - at <= span),
+    points,
+  );
   const first = shown[0];
   const last = shown.at(-1);
-  if (!first || !last || shown.length < 2) {
-    return html`<p class="muted small">The line begins with the next sample; one is taken every ten minutes.</p>`;
-  }
+  if (!first || !last || shown.length < 2)
+    return html`<p class="chart-soon muted small">${proxies.chartSoon}</p>`;
   const counts = shown.map(({ alive }) => alive);
   const most = Math.max(...counts);
-  const top = niceTop(most);
-  const x = (at: number) => Math.round(10 * WIDTH * (1 - (now - at) / DAY_MS)) / 10;
+  const { top, step } = niceScale(most);
+  const x = (at: number) => Math.round(10 * WIDTH * (1 - (now - at) / span)) / 10;
   const y = (alive: number) => Math.round(10 * (HEIGHT - (HEIGHT * alive) / top)) / 10;
   const line = shown.map(({ at, alive }) => `${x(at)},${y(alive)}`).join(' L');
-  const words = `${readableNumber(last.alive)} alive now; least ${readableNumber(Math.min(...counts))}, most ${readableNumber(most)} in the last 24 hours.`;
-  return html`<div>
-<svg class="chart" role="img" aria-label="${words}" preserveAspectRatio="none" viewBox="0 0 ${WIDTH} ${HEIGHT}">
-<path class="grid" d="M0 ${HEIGHT}H${WIDTH}M0 ${HEIGHT / 2}H${WIDTH}M0 0H${WIDTH}"/>
+  const ticks = Array.from({ length: Math.round(top / step) + 1 }, (_, index) => index * step);
+  const summary = proxies.chartWords(
+    formats.number(last.alive),
+    formats.number(Math.min(...counts)),
+    formats.number(most),
+  );
+  const values = shown.map(({ at, alive }) => `${x(at)} ${alive} ${Math.round(at / 1000)}`).join(',');
+  return html`<div class="chart-frame">
+<ol class="chart-y" aria-hidden="true">${ticks.toReversed().map((value) => html`<li>${formats.number(value)}</li>`)}</ol>
+<div class="chart-plot" data-chart="${values}" data-top="${top}" role="img" aria-label="${proxies.aliveOver}: ${summary}">
+<svg class="chart" preserveAspectRatio="none" viewBox="0 0 ${WIDTH} ${HEIGHT}" aria-hidden="true">
+<path class="grid" d="${ticks.map((value) => `M0 ${y(value)}H${WIDTH}`).join('')}"/>
 <path class="area" d="M${x(first.at)},${HEIGHT} L${line} L${x(last.at)},${HEIGHT}Z"/>
 <path class="line" d="M${line}"/>
-</svg>
-<p class="chart-axis" aria-hidden="true"><span>24 h ago</span><span>0 to ${readableNumber(top)}</span><span>now</span></p>
-</div>`;
+</svg></div>
+<ol class="chart-x" aria-hidden="true">${timeTicks(site, range, now).map((text) => html`<li>${text}</li>`)}</ol>
+</div>
+<details class="chart-values"><summary class="small">${proxies.values}</summary>
+<table><thead><tr><th scope="col">${proxies.time}</th><th scope="col" class="number-cell">${proxies.aliveOver}</th></tr></thead>
+<tbody>${everyMs(shown, rowMs).map(({ at, alive }) => html`<tr><td>${formats.dateTime(at)}</td><td class="number-cell">${formats.number(alive)}</td></tr>`)}</tbody></table></details>`;
 }
 
-/** The next of 1, 2, 5, 10, 20 ... above. */
-function niceTop(most: number): number {
-  const power = 10 ** Math.floor(Math.log10(Math.max(1, most)));
-  return [1, 2, 5, 10].map((step) => step * power).find((top) => top >= most) ?? 10 * power;
+/** Five moments along the axis, the last one now. */
+function timeTicks({ formats }: Site, range: ChartRange, now: number): string[] {
+  const { ms } = SPANS[range];
+  return [4, 3, 2, 1, 0].map((part) => {
+    const at = now - (ms * part) / 4;
+    return range === '1d' ? formats.time(at) : formats.day(at);
+  });
+}
+
+/** As many samples as are drawn, evenly, the last one among them. */
+function thinned(samples: readonly Sample[], most: number): readonly Sample[] {
+  const step = Math.ceil(samples.length / most);
+  return samples.filter((_, index) => (samples.length - 1 - index) % step === 0);
+}
+
+/** The newest sample, and those before it that are so far apart; newest first. */
+function everyMs(samples: readonly Sample[], gapMs: number): Sample[] {
+  const rows: Sample[] = [];
+  for (const sample of samples.toReversed()) {
+    const before = rows.at(-1);
+    if (!before || before.at - sample.at >= gapMs) rows.push(sample);
+  }
+  return rows;
+}
+
+/** A scale of two to five steps of 1, 2 or 5 times a power of ten, of whole proxies. */
+function niceScale(most: number): { top: number; step: number } {
+  const power = 10 ** Math.floor(Math.log10(Math.max(1, most)) - 1);
+  const step =
+    [1, 2, 5, 10, 20, 50]
+      .map((factor) => Math.max(1, Math.round(factor * power)))
+      .find((one) => most <= 4 * one) ?? 50 * power;
+  return { top: step * Math.max(2, Math.ceil(most / step)), step };
 }

@@ -1,28 +1,34 @@
 import { type Html, html } from './html.ts';
 import { icon } from './icons.ts';
 import { type PoolOverview, poolNumbers } from './pool-overview.ts';
+import { type Freshness, poolState } from './pool-state.ts';
 import type { Site } from './site.ts';
+import { snippet } from './snippet.ts';
 
 export interface PoolHome {
   basePath: string;
   /** `null` where the store does not answer. */
   overview: PoolOverview | null;
+  freshness: Freshness | null;
   /** What the store said then. */
   fault: string | null;
   /** True where this is all that the server offers. */
   alone: boolean;
-  /** `5 min ago`, or `null` before the first refresh. */
-  refreshed: string | null;
+  /** A command that uses the most dependable proxy; `null` where there is none. */
+  command: string | null;
 }
 
 /** The proxy pool on the first page: how it is, and where it goes on. */
-export function poolHome(_site: Site, { basePath, overview, fault, alone, refreshed }: PoolHome): Html {
-  const title = 'Proxies that were proven to work';
+export function poolHome(site: Site, home: PoolHome): Html {
+  const { proxies } = site.words;
+  const { basePath, overview, freshness, fault, alone, command } = home;
   return html`<section class="pool-band" aria-labelledby="pool-title">
-<div>${alone ? html`<h1 id="pool-title">${title}</h1>` : html`<h2 id="pool-title">${title}</h2>`}
-<p class="muted">Gathered from public lists and each one made to fetch something. ${refreshed === null ? 'The first refresh has not ended yet.' : `Refreshed ${refreshed}.`}</p></div>
+<div>${alone ? html`<h1 id="pool-title">${proxies.poolTitle}</h1>` : html`<h2 id="pool-title">${proxies.poolTitle}</h2>`}
+<p class="muted">${proxies.intro}</p></div>
+${freshness && poolState(site, freshness)}
 ${fault !== null && html`<p class="banner bad" role="alert">${icon('warning')}${fault}</p>`}
-${overview && poolNumbers(overview)}
-<p class="actions"><a class="button" href="${basePath}/proxies">Browse proxies${icon('arrow')}</a> <a class="button quiet" href="${basePath}/api/export">${icon('download')}Download the list</a></p>
+${overview && poolNumbers(site, overview)}
+${command !== null && snippet(site, 'try-one', proxies.tryOne, command)}
+<p class="actions"><a class="button" href="${basePath}/proxies">${proxies.browse}${icon('arrow')}</a> <a class="button quiet" href="${basePath}/api/export">${icon('download')}${proxies.downloadList}</a></p>
 </section>`;
 }

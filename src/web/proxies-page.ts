@@ -1,48 +1,69 @@
-import { html } from './html.ts';
-import { type PoolOverview, poolOverview } from './pool-overview.ts';
-import { type FilterChoices, proxyFilters } from './proxy-filters.ts';
+import type { Flags } from './flags.ts';
+import { type Html, html } from './html.ts';
+import { type PoolOverview, poolNumbers, poolOverview } from './pool-overview.ts';
+import { type Freshness, statePanel } from './pool-state.ts';
+import { activeFilters, type FilterBar, proxyFilters } from './proxy-filters.ts';
 import { type ProxyList, proxyResults } from './proxy-table.ts';
-import { type Freshness, poolWarnings, refreshPanel, sourceTable } from './refresh-panel.ts';
 import type { Site } from './site.ts';
-import { type GatewayPanel, useIt } from './use-it.ts';
+import { type SourceList, sourceTable } from './source-table.ts';
+import { type CodeSample, codeSamples, type GatewayPanel, gatewayUse } from './use-it.ts';
 
 export interface ProxiesPage {
   overview: PoolOverview;
   freshness: Freshness;
-  choices: FilterChoices;
+  filters: FilterBar;
   list: ProxyList;
+  sources: SourceList;
+  samples: readonly CodeSample[];
   /** `null` where the gateway is off. */
   gateway: GatewayPanel | null;
+  flags: Flags;
 }
 
-/** The pool: how it is, what it holds, where that comes from. The parts with an id are what the script replaces. */
-export function proxiesPage(
-  site: Site,
-  { overview, freshness, choices, list, gateway }: ProxiesPage,
-): string {
-  const { path, basePath, values } = list;
+/** The pool: what it holds, how it is, where that comes from. The parts with an id are what the script replaces. */
+export function proxiesPage(site: Site, page: ProxiesPage): string {
+  const { proxies } = site.words;
+  const { overview, freshness, filters, list, sources, samples, gateway, flags } = page;
+  const { path, basePath, linkTo } = list;
+  const countries = [...overview.countries, ...list.rows].map(({ country }) => country);
   return site.render({
-    title: 'Proxies',
-    summary: 'Free public proxies that were proven to work, by protocol, country and speed.',
+    title: proxies.title,
+    summary: proxies.summary,
     current: path,
-    scripts: ['copy.js', 'results.js', 'proxies.js'],
-    content: html`<header class="page-head"><div>
-<h1>Proxies that were proven to work</h1>
-<p class="lead">Gathered from public lists, each one dialled and made to fetch something before it shows up here.</p>
-</div></header>
-<div class="pool-band" data-api="${basePath}/api/">
-<div id="overview" class="pool-band">${poolWarnings(freshness)}${poolOverview(overview, path)}</div>
-<div id="refresh">${refreshPanel(freshness)}</div>
+    scripts: ['copy.js', 'chart.js', 'selection.js', 'proxies.js', 'live.js'],
+    content: html`<div class="pool-head" data-api="${basePath}/api/">
+<h1>${proxies.title}</h1>
+${poolNumbers(site, overview)}
+<div id="state">${statePanel(site, freshness)}</div>
 </div>
-${gateway && useIt(site, gateway)}
-<section aria-labelledby="list-title">
-<header class="section-head"><h2 id="list-title">List</h2></header>
-${proxyFilters(path, values, choices)}
+<section id="list" aria-label="${proxies.title}">
+${proxyFilters(site, filters)}
+<div id="active">${activeFilters(site, filters)}</div>
 <div id="results">${proxyResults(site, list)}</div>
 </section>
+<section aria-labelledby="use-title">
+<header class="section-head"><div><h2 id="use-title">${proxies.use}</h2><p class="muted">${proxies.useMeans}</p></div></header>
+<div id="samples">${codeSamples(site, samples)}</div>
+</section>
+${gateway && gatewayUse(site, gateway)}
+<section aria-labelledby="charts">
+<header class="section-head"><h2 id="charts">${proxies.charts}</h2></header>
+<div id="overview">${poolOverview(site, overview, linkTo, path)}</div>
+</section>
 <section aria-labelledby="sources-title">
-<header class="section-head"><h2 id="sources-title">Where they come from</h2></header>
-<div id="sources">${sourceTable(freshness.job.sources)}</div>
-</section>`,
+<header class="section-head"><h2 id="sources-title">${proxies.sources}</h2></header>
+<div id="sources">${sourceTable(site, sources)}</div>
+</section>
+${sources.retryable === 'admin' && adminDialog(site)}
+<div id="flags">${flags.outlines(countries)}</div>`,
   });
+}
+
+/** Asks for the token that refreshing and retrying need. */
+function adminDialog({ words: { proxies } }: Site): Html {
+  return html`<dialog id="admin" aria-labelledby="admin-why"><form method="dialog" class="stack">
+<p id="admin-why">${proxies.adminWhy}</p>
+<p><label for="admin-token">${proxies.adminToken}</label><input id="admin-token" type="password" autocomplete="current-password"></p>
+<button>${proxies.unlock}</button>
+</form></dialog>`;
 }

@@ -1,55 +1,192 @@
 import { type Html, html } from './html.ts';
 import { icon } from './icons.ts';
-import { countryName } from './words.ts';
+import type { LinkTo } from './proxy-links.ts';
+import type { Site } from './site.ts';
+import { wordFor } from './word-for.ts';
 
-/** What the visitor asked for, as it stands in the URL; empty where nothing was chosen. */
-export type FilterValues = Readonly<Record<string, string>>;
+/** A parameter of the page that was not taken; see `src/proxy/page-query.ts`. */
+export interface FilterProblem {
+  field: string;
+  value: string;
+  kind: 'unknown' | 'choice' | 'country' | 'percent' | 'number' | 'text';
+  meant?: string;
+  choices?: readonly string[];
+}
 
-export interface FilterChoices {
+export interface FilterBar {
+  path: string;
+  /** What was taken, what fields are to show, and what was not taken. */
+  values: Readonly<Record<string, string>>;
+  entered: Readonly<Record<string, string>>;
+  problems: readonly FilterProblem[];
+  sort: string;
+  range: string;
+  linkTo: LinkTo;
   protocols: readonly string[];
   /** Codes. */
   countries: readonly string[];
   anonymities: readonly string[];
   proofs: readonly string[];
   sources: readonly string[];
-  sorts: readonly string[];
   statuses: readonly string[];
 }
 
-const SORT_WORDS: Record<string, string> = {
-  dependable: 'Most dependable',
-  response_time: 'Fastest',
-  last_checked: 'Checked last',
-  first_seen: 'Newest',
-};
+type Option = [value: string, text: string];
+
+/** Fields that are behind a button. */
+const MORE = [
+  'anonymity',
+  'max_latency_ms',
+  'uptime',
+  'within',
+  'min_proof',
+  'exclude_country',
+  'source',
+  'status',
+];
+const OTHER_FIELDS = ['protocol', 'country', 'sort', 'range', 'page', 'id'];
 
 /** The filters of the list. Without a script a button applies them. */
-export function proxyFilters(path: string, values: FilterValues, choices: FilterChoices): Html {
-  const countries = choices.countries.map((code): [string, string] => [
-    code,
-    `${countryName(code)} (${code})`,
-  ]);
-  const plain = (list: readonly string[]) => list.map((value): [string, string] => [value, value]);
-  const select = (name: string, label: string, options: [string, string][], none: string | null) =>
-    html`<p><label for="f-${name}">${label}</label><select id="f-${name}" name="${name}">${none !== null && html`<option value="">${none}</option>`}${options.map(
-      ([value, text]) =>
-        html`<option value="${value}"${value === values[name] && html` selected`}>${text}</option>`,
-    )}</select></p>\n`;
-  const number = (name: string, label: string, hint: string, max: number) =>
-    html`<p><label for="f-${name}">${label}</label><input id="f-${name}" name="${name}" type="number" min="0" max="${max}" step="any" placeholder="${hint}" value="${values[name] ?? ''}"></p>\n`;
-  const more = ['min_proof', 'exclude_country', 'source', 'max_latency_ms', 'max_age', 'min_uptime'];
-  const open = more.some((name) => values[name]);
-  return html`<form class="filters" action="${path}" data-results="results" aria-label="Filters">
-<div class="fields">
-${select('protocol', 'Protocol', plain(choices.protocols), 'All')}${select('country', 'Country', countries, 'All')}${select('anonymity', 'Anonymity', plain(choices.anonymities), 'All')}${select('status', 'Status', plain(choices.statuses), null)}${select(
-  'sort',
-  'Order',
-  choices.sorts.map((sort): [string, string] => [sort, SORT_WORDS[sort] ?? sort]),
-  null,
-)}</div>
-<details${open && html` open`}><summary>${icon('options')}More filters</summary>
-<div class="fields">
-${select('min_proof', 'Proof, at least', plain(choices.proofs), 'Any')}${select('exclude_country', 'Not from', countries, 'None left out')}${select('source', 'Found in list', plain(choices.sources), 'All')}${number('max_latency_ms', 'Slowest response, ms', 'any', 1_000_000)}${number('max_age', 'Checked within, seconds', 'any', 1_000_000_000)}${number('min_uptime', 'Least uptime, 0 to 1', 'any', 1)}</div></details>
-<noscript><p><button type="submit">Show</button></p></noscript>
+export function proxyFilters(site: Site, bar: FilterBar): Html {
+  const { words, formats } = site;
+  const { proxies } = words;
+  const { path, entered, problems, sort, range } = bar;
+  const chosen = (entered.protocol ?? '').split(',');
+  const countries = bar.countries
+    .filter((code) => code !== 'ZZ')
+    .map((code): Option => [code, formats.country(code)])
+    .sort((a, b) => a[1].localeCompare(b[1], site.language));
+  const several = entered.country ?? '';
+  if (several !== '' && !bar.countries.includes(several))
+    countries.unshift([several, countryNames(site, several)]);
+  const open = MORE.some((name) => problems.some(({ field }) => field === name));
+  const isKnown = (name: string) => MORE.includes(name) || OTHER_FIELDS.includes(name);
+  const kept = Object.entries({ ...bar.values, range }).filter(
+    ([name]) => name === 'range' || !isKnown(name),
+  );
+  const active = MORE.filter((name) => bar.values[name]).length;
+  return html`<form class="filters" id="filters" action="${path}#list" aria-label="${proxies.filters}" data-path="${path}">
+<div class="filter-row">
+<fieldset class="chips"><legend class="visually-hidden">${proxies.protocol}</legend>${bar.protocols.map(
+    (protocol) =>
+      html`<label class="chip"><input type="checkbox" name="protocol" value="${protocol}"${chosen.includes(protocol) && html` checked`}>${protocol}</label>`,
+  )}</fieldset>
+${select('country', proxies.country, several, [['', proxies.anyCountry], ...countries])}
+${select('sort', proxies.sortBy, sort, Object.entries(proxies.sorts))}
+</div>
+<details${open && html` open`}><summary>${icon('options')}${proxies.moreFilters}${active > 0 && html` <b class="badge">${formats.number(active)}</b>`}</summary>
+${moreFields(site, bar)}</details>
+${kept.map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`)}
+<noscript><p><button type="submit">${proxies.apply}</button></p></noscript>
 </form>`;
+}
+
+function select(name: string, label: string, value: string, options: readonly Option[]): Html {
+  return html`<select class="chip-select" name="${name}" aria-label="${label}">${options.map(
+    ([one, text]) => html`<option value="${one}"${one === value && html` selected`}>${text}</option>`,
+  )}</select>`;
+}
+
+function moreFields({ words: { proxies } }: Site, bar: FilterBar): Html {
+  const { entered, problems } = bar;
+  const faulty = (name: string) =>
+    problems.some(({ field }) => field === name) &&
+    html` aria-invalid="true" aria-describedby="problem-${name}"`;
+  const choice = (name: string, label: string, options: Option[]) =>
+    html`<p><label for="f-${name}">${label}</label><select id="f-${name}" name="${name}"${faulty(name)}>${options.map(
+      ([value, text]) =>
+        html`<option value="${value}"${value === (entered[name] ?? '') && html` selected`}>${text}</option>`,
+    )}</select></p>\n`;
+  const field = (name: string, label: string, { unit = '', hint = '' }) =>
+    html`<p><label for="f-${name}">${label}</label><span class="with-unit"><input id="f-${name}" name="${name}" inputmode="${unit === '' ? 'text' : 'decimal'}" autocomplete="off" placeholder="${hint}" value="${entered[name] ?? ''}"${faulty(name)}>${unit !== '' && html`<span class="unit">${unit}</span>`}</span></p>\n`;
+  const named = (names: readonly string[], texts: Readonly<Record<string, string>>) =>
+    names.map((name): Option => [name, wordFor(texts, name)]);
+  const any: Option = ['', proxies.any];
+  return html`<div class="fields">
+${field('max_latency_ms', proxies.latencyAtMost, { unit: 'ms' })}${field('uptime', proxies.uptimeAtLeast, { unit: '%' })}${field('within', proxies.testedWithin, { unit: proxies.minutes })}${choice('anonymity', proxies.anonymity, [any, ...named(bar.anonymities, proxies.anonymities)])}${choice('min_proof', proxies.proofAtLeast, [any, ...named(bar.proofs, proxies.proofs)])}${field('exclude_country', proxies.notFrom, { hint: proxies.notFromHint })}${choice('source', proxies.source, [any, ...bar.sources.map((name): Option => [name, name])])}${choice(
+  'status',
+  proxies.status,
+  [
+    ['', proxies.statuses.alive],
+    ...named(
+      bar.statuses.filter((one) => one !== 'alive'),
+      proxies.statuses,
+    ),
+  ],
+)}</div>`;
+}
+
+/** What the filters say, each as a link that takes it away, and what was not understood. */
+export function activeFilters(site: Site, bar: FilterBar): Html {
+  const { proxies } = site.words;
+  const { values, linkTo, path, problems } = bar;
+  const chips = Object.entries(values)
+    .filter(([name]) => name !== 'protocol')
+    .map(([name, value]) => ({ name, text: chipText(site, name, value) }));
+  return html`${problems.map((problem) => problemNote(site, bar, problem))}${
+    chips.length > 0 &&
+    html`<ul class="chips active-filters">${chips.map(
+      ({ name, text }) =>
+        html`<li><a class="chip" href="${linkTo({ [name]: null, page: null }, 'list')}" aria-label="${proxies.remove(text)}">${text}${icon('close')}</a></li>`,
+    )}<li><a class="chip-clear" href="${path}#list">${proxies.clearAll}</a></li></ul>`
+  }`;
+}
+
+function chipText(site: Site, name: string, value: string): string {
+  const { words, formats } = site;
+  const { chips, ...proxies } = words.proxies;
+  const texts: Record<string, () => string> = {
+    country: () => countryNames(site, value),
+    exclude_country: () => chips.notFrom(countryNames(site, value)),
+    max_latency_ms: () => chips.latency(formats.number(Number(value))),
+    uptime: () => chips.uptime(formats.percent(Number(value) / 100)),
+    within: () => chips.within(formats.duration(Number(value) * 60_000)),
+    min_proof: () => chips.proof(wordFor(proxies.proofs, value)),
+    anonymity: () => wordFor(proxies.anonymities, value),
+    status: () => wordFor(proxies.statuses, value),
+  };
+  return texts[name]?.() ?? chips.other(name, value);
+}
+
+function countryNames({ words, formats }: Site, codes: string): string {
+  const nameOf = (code: string) => (code === 'ZZ' ? words.proxies.unknownCountry : formats.country(code));
+  return codes.split(',').map(nameOf).join(', ');
+}
+
+function problemNote(
+  site: Site,
+  { linkTo }: FilterBar,
+  { field, value, kind, meant, choices = [] }: FilterProblem,
+) {
+  const { words, formats } = site;
+  const { problems, ...proxies } = words.proxies;
+  const labels: Record<string, string> = {
+    protocol: proxies.protocol,
+    country: proxies.country,
+    exclude_country: proxies.notFrom,
+    anonymity: proxies.anonymity,
+    max_latency_ms: proxies.latencyAtMost,
+    uptime: proxies.uptimeAtLeast,
+    within: proxies.testedWithin,
+    min_proof: proxies.proofAtLeast,
+    source: proxies.source,
+    status: proxies.status,
+    sort: proxies.sortBy,
+    page: problems.page,
+    id: problems.id,
+    range: problems.range,
+  };
+  const label = labels[field] ?? field;
+  const texts = {
+    unknown: () => problems.unknown(field),
+    choice: () => problems.choice(label, formats.anyOf(choices)),
+    country: () => problems.country(value),
+    percent: () => problems.percent(label),
+    number: () => problems.number(label, value),
+    text: () => problems.text(label, value),
+  };
+  const right =
+    meant === undefined ? null : kind === 'country' ? { [field]: meant } : { [meant]: value, [field]: null };
+  const name = meant === undefined ? '' : kind === 'country' ? formats.country(meant) : meant;
+  return html`<p class="notice" id="problem-${field}" role="alert">${icon('warning')}<span>${texts[kind]()} ${right === null ? problems.leftOut : html`<a href="${linkTo(right, 'list')}">${problems.meant(name)}</a>`}</span></p>`;
 }

@@ -1,18 +1,18 @@
+import { flag } from './flags.ts';
 import { type Html, html } from './html.ts';
 import { icon } from './icons.ts';
 import { pagination } from './pagination.ts';
-import type { FilterValues } from './proxy-filters.ts';
+import type { LinkTo } from './proxy-links.ts';
 import type { Site } from './site.ts';
-import { counted, countryName, readableAge, readableNumber } from './words.ts';
+import { uptimeBar } from './uptime-bar.ts';
+import { wordFor } from './word-for.ts';
+import type { Words } from './words/en.ts';
 
 export interface ProxyRow {
   id: number;
-  ip: string;
-  port: number;
-  protocol: string;
-  /** `203.0.113.9:8080` and `http://203.0.113.9:8080`. */
+  /** `203.0.113.9:8080`. */
   address: string;
-  url: string;
+  protocol: string;
   country: string;
   /** `null`: never alive. */
   responseMs: number | null;
@@ -23,6 +23,8 @@ export interface ProxyRow {
   login: boolean;
   /** Share of time known alive; `null` before enough is known. */
   uptime: number | null;
+  /** The latest checks, oldest first: `1` passed, `0` failed. */
+  recent: string;
   alive: boolean;
   /** Why it is dead. */
   error: string | null;
@@ -38,78 +40,111 @@ export interface ProxyList {
   total: number;
   page: number;
   pages: number;
-  values: FilterValues;
+  /** The filters as the page has them, and as programs name them. */
+  values: Readonly<Record<string, string>>;
+  exported: Readonly<Record<string, string>>;
+  /** Whether there is an export of these matches: it has the living alone. */
+  exportable: boolean;
+  sort: string;
+  linkTo: LinkTo;
   now: number;
   /** True where the pool has nothing at all. */
   poolEmpty: boolean;
 }
 
-/** What each proof means, the strongest first. */
-export const PROOF_WORDS: Readonly<Record<string, string>> = {
-  tls: 'A page came through it over TLS with a verified certificate',
-  signed: 'It brought a signed answer of our own judge',
-  relayed: 'It brought a part of a file that it could not know',
-  echoed: 'It showed a page that it could have made up',
-};
+type ProxyWords = Words['proxies'];
+
+/** Lists and code, as the menu has them. */
+const FORMATS = {
+  lists: ['standard', 'text', 'url', 'csv', 'json'],
+  code: ['curl', 'python', 'node', 'scrapy', 'playwright'],
+} as const;
+/** As many are copied at once. */
+const MOST_COPIED = 500;
 
 /** The matches, with what can be done to them. */
 export function proxyResults(site: Site, list: ProxyList): Html {
-  const { basePath, total, page, pages, rows, values } = list;
-  const query = (changes: Record<string, string>) => {
-    const all = Object.entries({ ...values, ...changes }).filter(([, value]) => value !== '');
-    return new URLSearchParams(all).toString();
-  };
-  const lines = `${basePath}/api/v1/proxies?${query({ format: 'standard', limit: '500' })}`;
-  const { status, sort: _, ...exported } = values;
-  return html`<div class="section-head">
-<p><strong data-summary>${counted(total, 'proxy matches', 'proxies match')}</strong></p>
-<p class="actions">
-<button class="copy needs-script" type="button" data-copy-lines="${lines}"${total === 0 && html` disabled`}>${icon('copy')}<span>${total > 500 ? 'Copy the first 500' : 'Copy all'}</span></button>
-${status !== 'dead' && html`<a class="button quiet small" href="${basePath}/api/export?${new URLSearchParams(exported).toString()}">${icon('download')}Download</a>`}
+  const { rows, page, pages, linkTo } = list;
+  const href = (to: number) => linkTo({ page: to === 1 ? null : String(to) }, 'list');
+  return html`${copyBar(site, list)}
+${rows.length > 0 ? table(site, list) : nothing(site, list)}
+${pagination(site, { page, pages, href })}`;
+}
+
+function copyBar({ words: { proxies: words }, formats }: Site, list: ProxyList): Html {
+  const { path, basePath, total, values, exported, exportable } = list;
+  const label = total > MOST_COPIED ? words.copyFirst(formats.number(MOST_COPIED)) : words.copyAll;
+  const options = (group: keyof typeof FORMATS) =>
+    html`<optgroup label="${words[group]}">${FORMATS[group].map((format) => html`<option value="${format}">${words.formats[format]}</option>`)}</optgroup>`;
+  return html`<form id="copying" class="list-bar" action="${path}/copy">
+<p><strong data-summary>${formats.plural(total, words.matches)}</strong> <button class="link" type="button" data-reload hidden>${words.showUpdated}</button></p>
+${Object.entries(values).map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`)}<p class="actions">
+<select name="as" aria-label="${words.copyAs}">${options('lists')}${options('code')}</select>
+<button class="copy" data-copy-matches="${label}"${total === 0 && html` disabled`}>${icon('copy')}<span>${label}</span></button>
+${exportable && html`<a class="button quiet small" href="${basePath}/api/export?${new URLSearchParams(exported).toString()}">${icon('download')}<span>${words.download}</span></a>`}
 </p>
-</div>
-${rows.length > 0 ? table(list, query) : nothing(list)}
-${pagination(site, { page, pages, href: (to) => `${list.path}?${query({ page: String(to) })}` })}`;
+</form>
+<p id="copy-note" class="notice" role="alert" hidden></p>
+<form id="testing" method="post" action="${path}/test"></form>`;
 }
 
-function nothing({ poolEmpty, total, path }: ProxyList): Html {
-  if (poolEmpty)
-    return html`<p class="empty">${icon('globe')}No proxy is known yet. The first refresh fetches and proves them; that takes minutes.</p>`;
-  if (total > 0) return html`<p class="empty">There are not so many pages.</p>`;
-  return html`<p class="empty">${icon('search')}No proxy fits all filters. <a href="${path}">Show all</a></p>`;
+function nothing({ words: { proxies: words } }: Site, { poolEmpty, total, path, linkTo }: ProxyList): Html {
+  if (poolEmpty) return html`<p class="empty">${icon('globe')}${words.empty}</p>`;
+  if (total > 0)
+    return html`<p class="empty">${words.pastEnd} <a href="${linkTo({ page: null })}">${words.goToFirst}</a></p>`;
+  return html`<p class="empty">${icon('search')}${words.noMatch} <a href="${path}">${words.showAll}</a></p>`;
 }
 
-function table(
-  { rows, path, values, now }: ProxyList,
-  query: (changes: Record<string, string>) => string,
-): Html {
-  const sorted = (name: string, label: string, order: 'ascending' | 'descending') => {
-    const current = (values.sort ?? 'dependable') === name;
-    const href = `${path}?${query({ sort: name })}`;
-    return html`<th scope="col" class="number-cell"${current && html` aria-sort="${order}"`}><a href="${href}">${label}</a></th>`;
+function table(site: Site, list: ProxyList): Html {
+  const { words } = site;
+  const { proxies } = words;
+  const heading = (sort: string, label: string, natural: 'ascending' | 'descending') => {
+    const opposite = natural === 'ascending' ? 'descending' : 'ascending';
+    const order = list.sort === sort ? natural : list.sort === `-${sort}` ? opposite : null;
+    const next = list.sort === sort ? `-${sort}` : sort;
+    const href = list.linkTo({ sort: next === 'dependable' ? null : next, page: null }, 'list');
+    return html`<th scope="col" class="number-cell"${order !== null && html` aria-sort="${order}"`}><a href="${href}" data-sort="${sort}">${label}</a></th>`;
   };
   return html`<div class="table-wrap"><table class="proxies">
-<caption class="visually-hidden">Proxies</caption>
-<thead><tr><th scope="col">Address</th><th scope="col">Protocol</th><th scope="col">Country</th><th scope="col">Anonymity</th><th scope="col">Proof</th>${sorted('response_time', 'Response', 'ascending')}${sorted('dependable', 'Uptime', 'descending')}${sorted('last_checked', 'Checked', 'descending')}<th scope="col"><span class="visually-hidden">Actions</span></th></tr></thead>
+<caption class="visually-hidden">${proxies.title}</caption>
+<thead><tr><th scope="col" class="select-cell"><input type="checkbox" class="needs-script" data-select-all aria-label="${proxies.selectAll}"></th><th scope="col">${proxies.address}</th><th scope="col">${proxies.protocol}</th><th scope="col">${proxies.country}</th>${heading('response_time', proxies.latency, 'ascending')}${heading('dependable', proxies.uptime, 'descending')}${heading('last_checked', proxies.tested, 'descending')}<th scope="col"><span class="visually-hidden">${proxies.actions}</span></th></tr></thead>
 <tbody>
-${rows.map((row) => rowOf(row, now))}</tbody>
+${list.rows.map((row) => rowOf(site, row, list.now))}</tbody>
 </table></div>`;
 }
 
-function rowOf(row: ProxyRow, now: number): Html {
-  const { id, ip, port, protocol, address, url, country, anonymity, proof, login } = row;
-  const { responseMs, uptime, alive, error } = row;
-  const reason = error?.replaceAll('_', ' ') ?? 'dead';
-  return html`<tr>
-<th scope="row" class="address">${address}${login && html` <span class="tag" title="It asks for a login, which only the administrator is told">login</span>`}</th>
-<td><span class="tag">${protocol}</span></td>
-<td title="${countryName(country)}">${country === 'ZZ' ? '–' : country}</td>
-<td class="wide-only">${anonymity ?? '–'}</td>
-<td class="wide-only" title="${PROOF_WORDS[proof ?? ''] ?? 'Not known yet'}">${proof === 'echoed' ? html`<span class="tag bad">echoed</span>` : (proof ?? '–')}</td>
-<td class="number-cell">${alive ? `${readableNumber(Math.round(responseMs ?? 0))} ms` : html`<span class="tag bad">${reason}</span>`}</td>
-<td class="number-cell">${uptime === null ? '–' : `${Math.round(uptime * 100)} %`}</td>
-<td class="number-cell wide-only">${readableAge(now - row.lastChecked)}</td>
-<td class="row-end"><div class="row-actions needs-script"><span class="result" role="status"></span>${!login && html`<button class="copy" type="button" data-copy="${url}" aria-label="Copy ${address}"><span>Copy</span></button>`}<button class="quiet" type="button" data-test="${JSON.stringify({ ip, port, protocol, proxy_id: id })}" aria-label="Test now: ${address}">Test now</button></div></td>
+function rowOf(site: Site, row: ProxyRow, now: number): Html {
+  const { words, formats } = site;
+  const { proxies, frame } = words;
+  const { id, address, login } = row;
+  return html`<tr id="p-${id}" data-id="${id}"${!row.alive && html` class="dead"`}>
+<td class="select-cell"><input type="checkbox" name="id" value="${id}" form="copying" aria-label="${proxies.select(address)}"></td>
+<th scope="row" class="address">${address}${login && html` <span class="tag" title="${proxies.loginMeans}">${proxies.login}</span>`}</th>
+<td class="kind">${kindOf(proxies, row)}</td>
+<td class="country">${placeOf(site, row.country)}</td>
+<td class="number-cell latency">${latencyOf(site, row)}</td>
+<td class="number-cell uptime">${uptimeBar(site, row.recent)}<span class="percent">${row.uptime === null ? '–' : formats.percent(Math.round(row.uptime * 100) / 100)}</span></td>
+<td class="number-cell tested">${formats.age(now - row.lastChecked)}</td>
+<td class="row-end"><div class="row-actions">${!login && html`<button class="copy needs-script" type="button" data-copy-row="${id}" aria-label="${proxies.copyWhat(address)}"><span>${frame.copy}</span></button>`}<button class="quiet small" form="testing" name="id" value="${id}" aria-label="${proxies.testWhat(address)}">${proxies.test}</button></div></td>
 </tr>
 `;
+}
+
+function kindOf(words: ProxyWords, { protocol, anonymity, proof }: ProxyRow): Html {
+  const means = wordFor(words.proofMeans, proof ?? '');
+  const proven =
+    proof === 'echoed' ? html` <span class="tag warn" title="${means}">${words.proofs.echoed}</span>` : null;
+  return html`<span class="tag"${proof !== null && html` title="${means}"`}>${protocol}</span>${anonymity !== null && html` <span class="muted small anonymity" title="${wordFor(words.anonymityMeans, anonymity)}">${wordFor(words.anonymities, anonymity)}</span>`}${proven}`;
+}
+
+/** A country with its flag; `ZZ` has none. */
+export function placeOf({ words, formats }: Site, country: string): Html {
+  if (country === 'ZZ') return html`<span class="muted">${words.proxies.unknownCountry}</span>`;
+  const name = formats.country(country);
+  return html`${flag(country)} <span class="country-name" title="${name}">${name}</span>`;
+}
+
+function latencyOf({ words: { proxies }, formats }: Site, { alive, responseMs, error }: ProxyRow): Html {
+  if (alive) return html`${formats.number(Math.round(responseMs ?? 0))} <small>ms</small>`;
+  return html`<span class="tag bad">${wordFor(proxies.errors, error ?? 'dead')}</span>`;
 }

@@ -1,4 +1,5 @@
 import { type Html, html } from './html.ts';
+import { icon } from './icons.ts';
 import type { Site } from './site.ts';
 import { snippet } from './snippet.ts';
 
@@ -15,34 +16,56 @@ export interface GatewayPanel {
   p95Ms: number | null;
 }
 
+/** Code for one program; `needs` instead where the filters leave nothing that it speaks to. */
+export type CodeSample = { format: CodeFormat } & ({ code: string } | { needs: readonly string[] });
+export type CodeFormat = 'curl' | 'python' | 'node' | 'scrapy' | 'playwright';
+
+const USER_EXAMPLE = 'user-country-de-session-abc';
+
+/** Code that uses the proxies of the list. */
+export function codeSamples(site: Site, samples: readonly CodeSample[]): Html {
+  const { words, formats } = site;
+  const { proxies, frame } = words;
+  return html`<div class="samples">${samples.map((sample, index) => {
+    const { format } = sample;
+    const name = proxies.formats[format];
+    return html`<details name="sample"${index === 0 && html` open`}><summary>${name}</summary>${
+      'code' in sample
+        ? html`<div class="sample"><pre tabindex="0" aria-label="${name}"><code id="code-${format}">${sample.code}</code></pre><button class="copy needs-script" type="button" data-copy-from="code-${format}" aria-label="${frame.copyWhat(name)}">${icon('copy')}<span>${frame.copy}</span></button></div>`
+        : html`<p class="muted">${proxies.useNone(name, formats.anyOf(sample.needs))}</p>`
+    }</details>\n`;
+  })}</div>`;
+}
+
 /** How to send requests through the pool without picking proxies. */
-export function useIt(site: Site, { place, closed, pac, requests, served, p95Ms }: GatewayPanel): Html {
+export function gatewayUse(site: Site, { place, closed, pac, requests, served, p95Ms }: GatewayPanel): Html {
+  const { words, formats } = site;
+  const { proxies } = words;
   const login = closed ? 'user:TOKEN@' : '';
   const url = `http://${login}${place}`;
   const lines: [string, string][] = [
-    ['curl', `curl -x ${url} https://example.com/`],
+    [proxies.formats.curl, `curl -x ${url} https://example.com/`],
     ['SOCKS', `curl -x socks5h://${login}${place} https://example.com/`],
-    ['requests', `requests.get('https://example.com/', proxies={'https': '${url}', 'http': '${url}'})`],
-    ['httpx', `httpx.get('https://example.com/', proxy='${url}')`],
-    ['Scrapy', `yield scrapy.Request('https://example.com/', meta={'proxy': '${url}'})`],
     [
-      'Playwright',
+      proxies.formats.python,
+      `requests.get('https://example.com/', proxies={'https': '${url}', 'http': '${url}'})`,
+    ],
+    [proxies.formats.node, `fetch('https://example.com/', { dispatcher: new ProxyAgent('${url}') })`],
+    [proxies.formats.scrapy, `yield scrapy.Request('https://example.com/', meta={'proxy': '${url}'})`],
+    [
+      proxies.formats.playwright,
       `playwright.chromium.launch(proxy={'server': 'http://${place}'${closed ? ", 'username': 'user', 'password': 'TOKEN'" : ''}})`,
     ],
-    ['Node', `fetch('https://example.com/', { dispatcher: new (require('undici').ProxyAgent)('${url}') })`],
-    ['Browsers', pac],
+    [proxies.browsers, pac],
   ];
-  return html`<section aria-labelledby="use-title">
-<header class="section-head"><h2 id="use-title">Use it</h2></header>
-<p>One address stands for the whole pool: each request goes to proxies that work, until one brings the answer. ${figures(requests, served, p95Ms)}</p>
-${lines.map(([label, text], index) => snippet(site, `use-${index}`, label, text))}
-<p>Another proxy is taken for each connection (over plain http: for each request), so a client that keeps its connection keeps its
-exit, too. Options stand in the user's name, such as <code>user-country-de-session-abc</code>.${closed && html` The operator gives out tokens.`}</p>
+  const figures =
+    requests === 0 || p95Ms === null
+      ? ''
+      : ` ${proxies.gatewayFigures(formats.percent(Math.floor((served / requests) * 1000) / 1000), formats.number(requests), formats.number(Math.round(p95Ms)))}`;
+  return html`<section aria-labelledby="gateway-title">
+<header class="section-head"><h2 id="gateway-title">${proxies.gateway}</h2></header>
+<p>${proxies.gatewayMeans}${figures}</p>
+${lines.map(([label, text], index) => snippet(site, `gateway-${index}`, label, text))}
+<p>${proxies.gatewayNotes} <code>${USER_EXAMPLE}</code>.${closed && ` ${proxies.gatewayTokens}`}</p>
 </section>`;
-}
-
-function figures(requests: number, served: number, p95Ms: number | null): string {
-  if (requests === 0 || p95Ms === null) return '';
-  const share = Math.floor((served / requests) * 1000) / 10;
-  return `Since the start ${share} % of ${requests} were answered, 95 of 100 within ${Math.round(p95Ms)} ms.`;
 }

@@ -263,7 +263,7 @@ describe('GET /api/export', () => {
   test('what a parameter must be is said in words', async () => {
     const said = async (query: string) => (await server.get<Body>(`/api/v1/proxies?${query}`)).error;
     expect(await said('country=Germany')).toBe(
-      'country must be country codes of two letters, separated by commas, but is "germany".',
+      'country takes codes of two letters: DE instead of “germany”.',
     );
     expect(await said('port=x')).toBe('port must be port numbers, separated by commas, but is "x".');
   });

@@ -1,49 +1,73 @@
 import { describe, expect, test } from 'bun:test';
-import { poolChart } from '../../src/web/pool-chart.ts';
+import { type ChartRange, poolChart, type Sample } from '../../src/web/pool-chart.ts';
+import { createSite } from '../../src/web/site.ts';
 
 const HOUR_MS = 3_600_000;
-const NOW = 100 * HOUR_MS;
+const NOW = Date.UTC(2026, 1, 1, 12);
+const site = createSite(
+  { assets: { url: (name) => name }, links: [], version: '1', path: '' },
+  { language: 'en', theme: 'system' },
+);
+const chart = (samples: Sample[], range: ChartRange = '1d') => poolChart(site, samples, range, NOW).markup;
+const listed = (markup: string, name: string) =>
+  [...(new RegExp(`<ol class="${name}".*?</ol>`).exec(markup)?.[0] ?? '').matchAll(/<li>(.*?)<\/li>/g)].map(
+    ([, text]) => text,
+  );
 
 describe('the chart of the pool', () => {
-  test('says in words what it draws', () => {
-    const { markup } = poolChart(
-      [
-        { at: NOW - 20 * HOUR_MS, alive: 1200 },
-        { at: NOW - 10 * HOUR_MS, alive: 900 },
-        { at: NOW, alive: 1100 },
-      ],
-      NOW,
-    );
-    expect(markup).toContain('aria-label="1,100 alive now; least 900, most 1,200 in the last 24 hours."');
-    expect(markup).toContain('d="M100,60 L');
+  test('says in words what it draws, and has axes and a table of values', () => {
+    const markup = chart([
+      { at: NOW - 20 * HOUR_MS, alive: 1200 },
+      { at: NOW - 10 * HOUR_MS, alive: 900 },
+      { at: NOW, alive: 1100 },
+    ]);
+    expect(markup).toContain('Working proxies: 1,100 now, between 900 and 1,200.');
+    expect(markup).toContain('d="M100,30 L');
+    expect(listed(markup, 'chart-y')).toEqual(['1,500', '1,000', '500', '0']);
+    expect(listed(markup, 'chart-x')).toEqual(['12:00', '18:00', '00:00', '06:00', '12:00']);
+    expect(markup).toContain('<td>Feb 1, 2026, 02:00</td><td class="number-cell">900</td>');
     expect(markup).not.toContain('NaN');
   });
 
-  test('leaves out what is older than a day', () => {
-    const { markup } = poolChart(
-      [
-        { at: NOW - 25 * HOUR_MS, alive: 7 },
-        { at: NOW - HOUR_MS, alive: 2 },
-        { at: NOW, alive: 1 },
-      ],
-      NOW,
-    );
-    expect(markup).toContain('most 2 in');
+  test('leaves out what is older than its range', () => {
+    const samples = [
+      { at: NOW - 25 * HOUR_MS, alive: 7 },
+      { at: NOW - HOUR_MS, alive: 2 },
+      { at: NOW, alive: 1 },
+    ];
+    expect(chart(samples)).toContain('1 now, between 1 and 2.');
+    expect(chart(samples, '7d')).toContain('1 now, between 1 and 7.');
+    expect(listed(chart(samples, '30d'), 'chart-x')).toEqual([
+      'Jan 2',
+      'Jan 10',
+      'Jan 17',
+      'Jan 25',
+      'Feb 1',
+    ]);
   });
 
-  test('draws a pool in which nothing is alive', () => {
-    const { markup } = poolChart(
-      [
-        { at: NOW - HOUR_MS, alive: 0 },
-        { at: NOW, alive: 0 },
-      ],
-      NOW,
-    );
-    expect(markup).toContain('0 alive now');
+  test('draws no more points of a month than can be told apart, the last one among them', () => {
+    const samples = Array.from({ length: 720 }, (_, hour) => ({
+      at: NOW - (719 - hour) * HOUR_MS,
+      alive: hour,
+    }));
+    const values = /data-chart="(.*?)"/.exec(chart(samples, '30d'))?.[1]?.split(',') ?? [];
+    expect(values.length).toBeLessThan(182);
+    expect(values.at(-1)).toBe(`600 719 ${NOW / 1000}`);
+  });
+
+  test('draws a pool in which nothing is alive, on a scale of whole proxies', () => {
+    const markup = chart([
+      { at: NOW - HOUR_MS, alive: 0 },
+      { at: NOW, alive: 0 },
+    ]);
+    expect(listed(markup, 'chart-y')).toEqual(['2', '1', '0']);
     expect(markup).not.toMatch(/NaN|Infinity/);
   });
 
   test('waits for a second sample', () => {
-    expect(poolChart([{ at: NOW, alive: 5 }], NOW).markup).not.toContain('<svg');
+    const markup = chart([{ at: NOW, alive: 5 }]);
+    expect(markup).not.toContain('<svg');
+    expect(markup).toContain('second measurement');
   });
 });

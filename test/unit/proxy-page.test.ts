@@ -1,6 +1,8 @@
-import { afterEach, expect, test } from 'bun:test';
-import { showProxies } from '../../src/proxy/pages.ts';
-import { createSites } from '../../src/web/site.ts';
+import { afterEach, describe, expect, test } from 'bun:test';
+import { copyProxies, proxyHome, showProxies } from '../../src/proxy/pages.ts';
+import { readFlags } from '../../src/web/flags.ts';
+import { createSite } from '../../src/web/site.ts';
+import type { Language } from '../../src/web/words/languages.ts';
 import { createPool, draft, type Lists } from '../support/pool.ts';
 
 const MINUTE = 60_000;
@@ -12,88 +14,244 @@ async function open(lists: Lists = {}) {
   pool = await createPool(lists);
   const now = pool.clock.now();
   await pool.store.save([
-    draft('http://192.0.2.1:80', now - 5 * MINUTE, { proof: 'echoed' }),
-    draft('https://192.0.2.2:80', now - 50 * MINUTE, { proof: 'tls' }),
+    draft('http://192.0.2.1:80', now - 5 * MINUTE, { proof: 'echoed', country: 'DE', recent: 0b11101 }),
+    draft('https://192.0.2.2:80', now - 50 * MINUTE, { proof: 'tls', country: 'FR' }),
     draft('socks5://192.0.2.3:80', now - 40 * MINUTE, { proof: 'tls', login: 'me:secret' }),
     draft('socks4://192.0.2.4:80', now - 45 * MINUTE, { proof: 'signed' }),
   ]);
 }
 
-/** The words of the page, without its markup. */
-async function read(query = {}): Promise<{ html: string; words: string }> {
-  const { service, clock } = pool;
-  const siteOf = createSites({ assets: { url: (name) => name }, links: [], version: '1', path: '' });
-  const answer = await showProxies(
-    {
-      service,
-      siteOf,
-      basePath: '',
-      refreshIntervalMs: 60 * MINUTE,
-      adminRequired: false,
-      gateway: null,
-      contextOf: () => {
-        throw new Error('is not asked for');
-      },
-      now: clock.now,
-    },
-    query,
-    new Request('http://pool.example/proxies'),
+function optionsIn(language: Language = 'en') {
+  const site = createSite(
+    { assets: { url: (name) => name }, links: [], version: '1', path: '' },
+    { language, theme: 'system' },
   );
-  const html = await answer.text();
-  return { html, words: html.replace(/<[^>]*>/g, ' ').replace(/\s+/g, ' ') };
+  const { service, clock } = pool;
+  return {
+    site,
+    service,
+    siteOf: () => site,
+    basePath: '',
+    flags: readFlags,
+    adminRequired: false,
+    gateway: null,
+    contextOf: () => ({ origin: 'http://pool.example', admin: false }) as never,
+    now: clock.now,
+  };
 }
 
-test('each proxy is shown with its proof, and the weakest is marked', async () => {
-  await open();
-  const { html, words } = await read();
-  expect(words).toContain('Anonymity Proof');
-  expect(html).toContain('<span class="tag bad">echoed</span>');
-  expect(words).toMatch(/192\.0\.2\.2:80 https .* tls /);
-  expect(words).toMatch(/192\.0\.2\.4:80 socks4 .* signed /);
+const wordsIn = (html: string) =>
+  html
+    .replace(/<script.*?<\/script>|<[^>]*>/gs, ' ')
+    .replace(/&#39;|&quot;/g, "'")
+    .replace(/\s+/g, ' ');
+
+/** The page, and its words without their markup. */
+async function read(query = '', language?: Language): Promise<{ html: string; words: string }> {
+  const request = new Request(`http://pool.example/proxies${query}`);
+  const html = await (await showProxies(optionsIn(language), request)).text();
+  return { html, words: wordsIn(html) };
+}
+
+/** What the first page says about the pool. */
+async function readHome(): Promise<string> {
+  const { site, ...options } = optionsIn();
+  return wordsIn((await proxyHome(site, options, true)).content.markup);
+}
+
+const copy = async (query: string) =>
+  (await copyProxies(optionsIn(), new Request(`http://pool.example/proxies/copy${query}`))).text();
+
+describe('the list', () => {
+  test('shows each proxy with its country, its flag and its last checks, and marks what is not verified', async () => {
+    await open();
+    const { html, words } = await read();
+    expect(words).toMatch(/192\.0\.2\.1:80 http Elite unverified Germany 100 ms/);
+    expect(words).toMatch(/192\.0\.2\.2:80 https Elite France /);
+    expect(html).toContain('<use href="#flag-DE"/>');
+    expect(html).toContain('<symbol id="flag-FR"');
+    expect(html).toContain('aria-label="3 of the last 4 tests passed"');
+  });
+
+  test('is filtered in the units that it shows, and each filter can be taken away', async () => {
+    await open();
+    const { html, words } = await read(
+      '?uptime=40&max_latency_ms=150&within=45&min_proof=signed&country=germany,FR',
+    );
+    expect(words).toContain('≥ 40% uptime ≤ 150 ms');
+    expect(words).toContain('tested within 45 minutes');
+    expect(words).toContain('Germany, France');
+    expect(html).toContain('aria-label="Remove filter: ≤ 150 ms"');
+    expect(html).toContain('min_uptime=0.4&amp;');
+    expect(words).toContain('No proxy matches these filters.');
+    expect((await read('?min_proof=signed')).words).toContain('3 proxies');
+    expect((await read('?min_uptime=0.4&max_age=2700')).words).toMatch(
+      /≥ 40% uptime tested within 45 minutes/,
+    );
+  });
+
+  test.each([
+    ['?uptime=950', 'Uptime at least is a percentage from 0 to 100. This filter was not applied.'],
+    ['?max_latency_ms=fast', 'Latency at most must be a number, not “fast”.'],
+    ['?protcol=http', '“protcol” is not a filter. Did you mean “protocol”?'],
+    ['?colour=red', '“colour” is not a filter.'],
+    [
+      '?country=Germny',
+      '“Germny” is not a country. Use a name or a two-letter code, such as DE. Did you mean “Germany”?',
+    ],
+    ['?protocol=ftp', 'Protocol must be http, https, socks4, or socks5.'],
+    ['?anonymity=high', 'Anonymity must be transparent, anonymous, or elite.'],
+    ['?sort=size', 'Sort by must be'],
+    ['?page=0', 'Page must be a number, not “0”.'],
+  ])('says what does not fit in %p', async (query, message) => {
+    await open();
+    const { words } = await read(query);
+    expect(words).toContain(message);
+    expect(words).toContain('4 proxies');
+  });
+
+  test('is sorted both ways by its headings', async () => {
+    await open();
+    const up = await read('?sort=last_checked');
+    expect(up.html).toContain('aria-sort="descending"><a href="/proxies?sort=-last_checked#list"');
+    const down = await read('?sort=-last_checked');
+    expect(down.html).toContain('aria-sort="ascending"><a href="/proxies?sort=last_checked#list"');
+    expect(down.words.indexOf('192.0.2.2:80')).toBeLessThan(down.words.indexOf('192.0.2.1:80'));
+  });
+
+  test('has those alone that are named', async () => {
+    await open();
+    const { words } = await read('?id=2,99');
+    expect(words).toContain('1 proxy');
+    expect(words).not.toContain('192.0.2.1:80');
+  });
+
+  test('says what asks for a login, and does not copy it without', async () => {
+    await open();
+    const { html } = await read('?protocol=socks5');
+    expect(html).toContain('192.0.2.3:80 <span class="tag" title="Requires a login');
+    expect(html).not.toContain('data-copy-row');
+    expect(html).not.toContain('secret');
+    expect((await read('?protocol=https')).html).toContain('data-copy-row="2"');
+  });
+
+  test('is in Chinese for who wants that', async () => {
+    await open();
+    const { words } = await read('', 'zh-CN');
+    expect(words).toContain('4 个代理');
+    expect(words).toContain('德国');
+  });
 });
 
-test('the list can be had from a proof upwards', async () => {
-  await open();
-  const { html, words } = await read({ min_proof: 'signed' });
-  expect(words).toContain('3 proxies match');
-  expect(words).not.toContain('192.0.2.1:80');
-  expect(html).toContain('<option value="signed" selected>signed</option>');
-  expect(html).toContain('/api/v1/proxies?min_proof=signed');
+describe('copies', () => {
+  test('are lines, records or code, of those that are named or of all that match', async () => {
+    await open();
+    expect(await copy('?as=text&id=1,2')).toBe('192.0.2.1:80\n192.0.2.2:80\n');
+    expect(await copy('?as=standard&protocol=socks4')).toBe('socks4://192.0.2.4:80\n');
+    expect(JSON.parse(await copy('?as=json&id=2'))).toMatchObject([{ ip: '192.0.2.2', protocol: 'https' }]);
+    expect(await copy('?as=csv&id=4')).toContain('socks4,192.0.2.4,80');
+    expect(await copy('?as=curl&id=2')).toBe('curl -x http://192.0.2.2:80 https://example.com/\n');
+    expect(await copy('?as=curl&id=1')).toBe('curl -x http://192.0.2.1:80 http://example.com/\n');
+    expect(await copy('?as=python&country=DE&uptime=40')).toContain(
+      'http://pool.example/api/v1/proxies?country=DE&min_uptime=0.4&protocol=https,socks4,socks5&format=url&remote_dns=true&limit=20',
+    );
+  });
+
+  test('leave out what asks for a login, and say what a program cannot use', async () => {
+    await open();
+    expect(await copy('?as=standard&id=3')).toBe('');
+    expect(copy('?as=node&id=4')).rejects.toThrow('node speaks to https proxies only.');
+    expect(copy('?as=perl')).rejects.toThrow('as must be one of standard, text');
+    expect(copy('?as=text&uptime=many')).rejects.toThrow('uptime cannot be many.');
+    expect((await read('?protocol=socks5')).words).toContain('Node.js (undici) needs https proxies');
+  });
 });
 
-test('what asks for a login says so, and is not copied without it', async () => {
-  await open();
-  const { html } = await read({ protocol: 'socks5' });
-  expect(html).toContain('192.0.2.3:80 <span class="tag" title="It asks for a login');
-  expect(html).not.toContain('data-copy="socks5');
-  expect(html).not.toContain('secret');
-  expect((await read({ protocol: 'https' })).html).toContain('data-copy="https://192.0.2.2:80"');
-});
-
-test('where no judge of a kind answers, its age is told', async () => {
-  await open();
-  pool.network.kinds = { http: 'up', https: 'down' };
-  expect((await read()).words).toContain(
-    'No judge for https answers at the moment: https and SOCKS proxies are listed as they were found 40 min ago at the latest.',
-  );
-  pool.network.kinds = { http: 'down', https: 'up' };
-  const { words } = await read();
-  expect(words).toContain('http proxies are listed as they were found 5 min ago at the latest.');
-  expect(words).not.toContain('SOCKS proxies');
-  pool.network.judge = 'down';
-  pool.network.kinds = { http: 'down', https: 'none' };
-  const all = (await read()).words;
-  expect(all).toContain('The judge does not answer at the moment');
-  expect(all).toContain('The http proxies were checked 5 min ago at the latest.');
-});
-
-test('an outage of our own network is told, with the time of the next attempt', async () => {
+describe('the state', () => {
   const away = () => new Error('could not be reached');
-  await open({ a: away(), b: away(), c: away() });
-  pool.network.judge = 'down';
-  const { retryAt } = await pool.refresh();
-  const at = new Date(retryAt ?? 0).toISOString().slice(11, 16);
-  expect((await read()).words).toContain(
-    `The last refresh did not end well: most lists could not be reached; it is tried again at ${at} UTC.`,
-  );
+
+  /** Both pages tell it, and none of the sentences that were false. */
+  async function both(expected: string[]): Promise<void> {
+    const pages = [await readHome(), (await read()).words];
+    for (const words of pages) {
+      for (const text of expected) expect(words).toContain(text);
+      expect(words).not.toContain('Up to date');
+      expect(words).not.toMatch(/has not ended yet|No refresh has run yet|The judge does not answer/);
+    }
+    const status = await pool.service.status();
+    expect(status.condition).not.toBe('ready');
+  }
+  const time = (ms: number | null) => new Date(ms ?? 0).toISOString().slice(11, 16);
+
+  test('of a pool that has just begun is told, and that of one that is well', async () => {
+    pool = await createPool({ a: ['http://192.0.2.1:80'] });
+    await both(['Starting The first refresh is about to start.']);
+    await pool.refresh();
+    expect((await read()).words).toMatch(/Up to date Refreshed just now\. Next refresh at \d\d:\d\d UTC\./);
+    expect(await readHome()).toContain('Up to date Refreshed just now.');
+  });
+
+  test('of our own network that is down is told, with the time of the next attempt', async () => {
+    await open({ a: away(), b: away(), c: away() });
+    pool.network.judge = 'down';
+    const { retryAt } = await pool.refresh();
+    await both([
+      'No network This server cannot reach the internet',
+      'none is removed. No refresh has succeeded yet.',
+      `Next attempt at ${time(retryAt)} UTC.`,
+    ]);
+  });
+
+  test('of lists that are away while judges answer is told, though the known proxies were checked', async () => {
+    await open({ a: away(), b: away() });
+    expect((await pool.refresh()).state).toBe('done');
+    await both(['Lists unreachable None of the proxy lists could be read', 'Next attempt at']);
+  });
+
+  test('without a judge is told in plain words', async () => {
+    await open({ a: ['http://192.0.2.9:80'] });
+    pool.network.judge = 'down';
+    await pool.refresh();
+    await both([
+      'Testing paused The test pages – the pages that we fetch through a proxy',
+      'No refresh has succeeded yet.',
+    ]);
+  });
+
+  test('of a first refresh that failed is told, and why', async () => {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    await open({ a: ['http://192.0.2.9:80'] });
+    pool.network.before = () => promise;
+    await pool.service.refresh();
+    await pool.clock.advance(1000);
+    await both(['Filling the pool The first refresh is running.']);
+    pool.store.removeDead = () => Promise.reject(new Error('cannot be read'));
+    resolve();
+    const { retryAt } = await pool.ended();
+    await both([
+      'Refresh failed The first refresh failed. The server hit an internal error; see its log.',
+      `Next attempt at ${time(retryAt)} UTC.`,
+    ]);
+  });
+
+  test('of a list that was refreshed too long ago is told', async () => {
+    await open({ a: ['http://192.0.2.1:80'] });
+    await pool.refresh();
+    await pool.clock.advance(150 * MINUTE);
+    await both(['Out of date Scheduled refreshes have not been completed. Refreshed 2 hours ago.']);
+  });
+
+  test('of judges for one kind alone is told with the age of what they cannot test', async () => {
+    await open();
+    pool.network.kinds = { http: 'up', https: 'down' };
+    expect((await read()).words).toContain(
+      'The test pages for HTTPS and SOCKS proxies do not respond. These proxies were last tested 40 minutes ago.',
+    );
+    pool.network.kinds = { http: 'down', https: 'up' };
+    const { words } = await read();
+    expect(words).toContain(
+      'The test pages for HTTP proxies do not respond. These proxies were last tested 5 minutes ago.',
+    );
+    expect(words).not.toContain('SOCKS proxies do not');
+  });
 });

@@ -72,7 +72,33 @@ test('who comes back with the id of the last event hears of nothing until there 
   expect(told(await listen({ ...job, fetched: 1 }, id).next()).sources.length).toBe(85);
 });
 
+test('who asks for it hears of the size of the pool when that has changed', async () => {
+  const versions = ['a', 'a', 'b'];
+  const pool = {
+    version: () => versions.shift() ?? 'b',
+    stats: async () => ({ alive: 7, total: 9, avg_response_time: 12.5, countries: 2 }),
+  };
+  const service = { subscribe: () => () => {} };
+  const stream = refreshEvents(service, job, {
+    lastId: null,
+    signal: leaving.signal,
+    pool,
+    poolMs: 5,
+    onEnd: () => {},
+  });
+  const reader = stream.getReader();
+  await reader.read();
+  const text = new TextDecoder().decode((await reader.read()).value);
+  expect(text).toBe('event: pool\ndata: {"alive":7,"total":9,"avg_response_time":12.5,"countries":2}\n\n');
+});
+
 test('the status has less than 2 kB, however many lists there are', () => {
-  const view = statusView({ lastRefresh: 0, refresh: job, judges: judgeState('up') });
+  const view = statusView({
+    condition: 'ready',
+    nextRefresh: 0,
+    lastRefresh: 0,
+    refresh: job,
+    judges: judgeState('up'),
+  });
   expect(JSON.stringify(view).length).toBeLessThan(2000);
 });

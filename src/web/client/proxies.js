@@ -1,124 +1,188 @@
 // @ts-check
-import { copyBy } from './copy.js';
-import { announce, ask, byId } from './dom.js';
-import { replaceParts } from './results.js';
+import { announce, byId, say } from './dom.js';
+import { fetchPage, REPLACED, replaceFrom } from './page-parts.js';
+
+const filters = byId('filters', HTMLFormElement);
+export const path = filters.dataset.path ?? location.pathname;
+/** What changes with the filters. */
+const LIST_PARTS = ['active', 'results', 'samples', 'flags'];
+const TYPING_MS = 300;
+
+/** @type {AbortController | null} */
+let asking = null;
 
 /**
- * A refresh as the server tells it.
- * @typedef {{ name: string, state: string, found: number, fresh: number, checked: number, alive: number }} Source
- * @typedef {{ id: string, state: string, stage: string | null, candidates: number, checked: number, sources: Source[] } & Record<string, unknown>} Job
+ * Shows another state of the page in place. Only the latest of several counts.
+ * @param {string} url
+ * @param {readonly string[]} parts
  */
+export async function go(url, parts = LIST_PARTS) {
+  asking?.abort();
+  const current = new AbortController();
+  asking = current;
+  const results = byId('results', HTMLElement);
+  results.setAttribute('aria-busy', 'true');
+  try {
+    replaceFrom(await fetchPage(url, { signal: current.signal }), parts);
+    if (parts.includes('results')) announce(results.querySelector('[data-summary]')?.textContent ?? '');
+  } catch (error) {
+    if (current.signal.aborted) return;
+    fail(error);
+  }
+  results.removeAttribute('aria-busy');
+}
 
-const api = document.querySelector('[data-api]')?.getAttribute('data-api') ?? '/api/';
+/** @param {unknown} error */
+function fail(error) {
+  const text = error instanceof Error ? error.message : String(error);
+  const note = byId('copy-note', HTMLElement);
+  note.textContent = text;
+  note.hidden = false;
+  announce(text);
+}
 
-document.addEventListener('click', ({ target }) => {
-  const button = target instanceof Element ? target.closest('button') : null;
-  if (!button) return;
-  const { test, copyLines } = button.dataset;
-  if (test !== undefined) void testNow(button, test);
-  else if (copyLines !== undefined) void copyBy(button, fetchText(copyLines));
-  else if ('refresh' in button.dataset) void startRefresh(button);
+/** Where the filters lead to, with several values of a field in one parameter, and without what says nothing. */
+function filtersUrl() {
+  /** @type {Map<string, string>} */
+  const fields = new Map();
+  for (const [name, value] of new FormData(filters)) {
+    if (typeof value !== 'string' || value.trim() === '') continue;
+    if (name === 'sort' && value === 'dependable') continue;
+    const before = fields.get(name);
+    fields.set(name, before === undefined ? value : `${before},${value}`);
+  }
+  const query = new URLSearchParams([...fields]).toString().replaceAll('%2C', ',');
+  return path + (query && `?${query}`);
+}
+
+/** Makes the fields say what the address of the page says. */
+function readFilters() {
+  const params = new URLSearchParams(location.search);
+  for (const field of filters.elements) {
+    if (field instanceof HTMLInputElement && field.type === 'checkbox') {
+      field.checked = (params.get(field.name) ?? '').split(',').includes(field.value);
+    } else if (field instanceof HTMLSelectElement) {
+      field.value = params.get(field.name) ?? (field.name === 'sort' ? 'dependable' : '');
+      if (field.selectedIndex < 0) field.selectedIndex = 0;
+    } else if (field instanceof HTMLInputElement) field.value = params.get(field.name) ?? '';
+  }
+}
+
+/** @type {ReturnType<typeof setTimeout> | undefined} */
+let typing;
+function applyFilters() {
+  clearTimeout(typing);
+  const url = filtersUrl();
+  history.replaceState(null, '', url);
+  void go(url);
+}
+filters.addEventListener('input', ({ target }) => {
+  clearTimeout(typing);
+  const isTyped = target instanceof HTMLInputElement && target.type !== 'checkbox';
+  typing = setTimeout(applyFilters, isTyped ? TYPING_MS : 0);
+});
+filters.addEventListener('submit', (event) => {
+  event.preventDefault();
+  applyFilters();
 });
 
-/** @param {string} path */
-async function fetchText(path) {
-  const answer = await fetch(path);
-  if (!answer.ok) throw new Error(String(answer.status));
-  return answer.text();
+/** Fields whose value was not taken say so. */
+document.addEventListener(REPLACED, () => {
+  for (const field of filters.querySelectorAll('input, select')) {
+    const problem = `problem-${field.getAttribute('name')}`;
+    const isWrong = document.getElementById(problem) !== null;
+    field.toggleAttribute('aria-invalid', isWrong);
+    if (isWrong) field.setAttribute('aria-invalid', 'true');
+    if (isWrong) field.setAttribute('aria-describedby', problem);
+    else field.removeAttribute('aria-describedby');
+  }
+});
+
+/**
+ * Links to other states of this page lead there in place. Who turns a page sees its first row.
+ * @param {MouseEvent} event
+ * @param {HTMLAnchorElement} link
+ */
+function follow(event, link) {
+  const isPlain = event.button === 0 && !(event.metaKey || event.ctrlKey || event.shiftKey || event.altKey);
+  const url = new URL(link.href);
+  if (!isPlain || url.pathname !== path || !link.closest('#list, #overview')) return;
+  event.preventDefault();
+  const range = 'range' in link.dataset;
+  const parts = range ? ['overview', 'flags'] : LIST_PARTS;
+  url.hash = '';
+  history.pushState(null, '', url);
+  readFilters();
+  void go(url.href, parts).then(() => {
+    const list = byId(link.closest('.pagination') ? 'results' : 'list', HTMLElement);
+    const isAbove = list.getBoundingClientRect().top < 0;
+    if (!range && (isAbove || link.closest('#overview'))) list.scrollIntoView();
+  });
+}
+addEventListener('popstate', () => {
+  readFilters();
+  void go(location.href, [...LIST_PARTS, 'overview']);
+});
+
+document.addEventListener('click', (event) => {
+  const { target } = event;
+  if (!(target instanceof Element)) return;
+  const link = target.closest('a');
+  if (link) return follow(event, link);
+  if (target.closest('[data-reload]')) void go(location.href);
+});
+
+document.addEventListener('submit', (event) => {
+  const { target, submitter } = event;
+  // Not by its property `id`, which is a button of that name.
+  if (!(target instanceof HTMLFormElement) || !target.matches('#testing')) return;
+  event.preventDefault();
+  if (submitter instanceof HTMLButtonElement) void testNow(target.action, submitter);
+});
+
+/**
+ * Tests a proxy, and shows its row as it is then.
+ * @param {string} action
+ * @param {HTMLButtonElement} button
+ */
+async function testNow(action, button) {
+  if (button.getAttribute('aria-disabled') === 'true') return;
+  const label = button.textContent;
+  button.setAttribute('aria-disabled', 'true');
+  button.textContent = say('testing');
+  const body = new URLSearchParams({ id: button.value });
+  try {
+    const page = await fetchPage(action, { method: 'POST', body, headers: { accept: 'application/json' } });
+    updateRows(page);
+    const row = document.getElementById(`p-${button.value}`);
+    announce(
+      `${row?.querySelector('.address')?.textContent}: ${row?.querySelector('.latency')?.textContent}`,
+    );
+  } catch (error) {
+    fail(error);
+  }
+  button.removeAttribute('aria-disabled');
+  button.textContent = label;
 }
 
 /**
- * @param {HTMLButtonElement} button
- * @param {string} body
+ * Rows that are shown become what they are on another page; none moves.
+ * @param {Document} page
  */
-async function testNow(button, body) {
-  const result = button.parentElement?.querySelector('.result');
-  if (!(result instanceof HTMLElement)) return;
-  button.disabled = true;
-  result.className = 'result muted';
-  result.textContent = 'Testing …';
-  const headers = { 'content-type': 'application/json' };
-  const { body: outcome, fault } = await ask(`${api}test_proxy_quick`, { method: 'POST', headers, body });
-  result.className = `result ${fault === null && outcome.alive ? 'good' : 'bad'}`;
-  if (fault !== null) result.textContent = fault;
-  else if (outcome.alive) result.textContent = `Alive, ${outcome.response_time} ms`;
-  else result.textContent = `Dead: ${outcome.error.replaceAll('_', ' ')}`;
-  button.disabled = false;
-  button.focus();
-}
-
-/** @param {HTMLButtonElement} button */
-async function startRefresh(button) {
-  button.disabled = true;
-  const { body, fault } = await ask(`${api}refresh`, { method: 'POST' });
-  const obstacle = fault ?? (body.job.state === 'done' ? 'Refreshed a moment ago' : null);
-  announce(obstacle ?? 'The refresh has started.');
-  if (obstacle === null) return;
-  button.disabled = false;
-  button.textContent = obstacle;
-}
-
-let shown = {
-  id: '',
-  state: byId('refresh', HTMLElement).querySelector('[data-state]')?.getAttribute('data-state'),
-};
-
-/** @param {Job} job */
-async function show(job) {
-  const ended = shown.state === 'running' && job.state !== 'running';
-  const began = shown.state !== 'running' && job.state === 'running';
-  shown = { id: job.id, state: job.state };
-  // What the server renders is asked for where the page changes its shape; in between only numbers change.
-  if (began) await replaceParts(location.href, ['refresh', 'sources']);
-  if (ended) {
-    const results = byId('results', HTMLElement);
-    const isUsed = results.contains(document.activeElement);
-    await replaceParts(location.href, ['refresh', 'sources', 'overview', ...(isUsed ? [] : ['results'])]);
-    announce('The refresh has ended.');
+export function updateRows(page) {
+  const flags = byId('flags', HTMLElement);
+  for (const symbol of page.querySelectorAll('#flags symbol')) {
+    if (!document.getElementById(symbol.id)) flags.firstElementChild?.append(symbol);
   }
-  if (job.state === 'running') showNumbers(job);
-}
-
-/** @param {Job} job */
-function showNumbers(job) {
-  const panel = byId('refresh', HTMLElement);
-  for (const element of panel.querySelectorAll('[data-job]')) {
-    element.textContent = Number(job[element.getAttribute('data-job') ?? '']).toLocaleString('en-US');
-  }
-  const progress = panel.querySelector('progress');
-  if (progress) progress.value = job.candidates > 0 ? job.checked / job.candidates : 0;
-  let past = true;
-  for (const stage of panel.querySelectorAll('[data-stage]')) {
-    const isNow = stage.getAttribute('data-stage') === job.stage;
-    if (isNow) past = false;
-    stage.className = isNow ? 'now' : past ? 'past' : '';
-    if (isNow) stage.setAttribute('aria-current', 'step');
-    else stage.removeAttribute('aria-current');
-  }
-  const rows = new Map(
-    [...document.querySelectorAll('tr[data-source]')].map((row) => [row.getAttribute('data-source'), row]),
-  );
-  for (const source of job.sources ?? []) {
-    for (const cell of rows.get(source.name)?.querySelectorAll('[data-field]') ?? []) {
-      const value = /** @type {Record<string, unknown>} */ (source)[cell.getAttribute('data-field') ?? ''];
-      cell.textContent = typeof value === 'number' ? value.toLocaleString('en-US') : String(value);
+  for (const fresh of page.querySelectorAll('tr[data-id]')) {
+    const row = document.getElementById(fresh.id);
+    if (!row) continue;
+    row.className = fresh.className;
+    for (const [index, cell] of [...fresh.children].entries()) {
+      const shown = row.children[index];
+      // What can be selected or pressed stays as it is.
+      if (!shown || shown.matches('.select-cell, .row-end') || shown.innerHTML === cell.innerHTML) continue;
+      shown.replaceChildren(...cell.childNodes);
     }
   }
 }
-
-/** @type {EventSource | null} */
-let events = null;
-/** Events are taken one after the other, though some wait for the server. */
-let showing = Promise.resolve();
-
-/** A page that nobody looks at holds no connection. */
-function listen() {
-  events?.close();
-  events = document.hidden ? null : new EventSource(`${api}refresh/events`);
-  events?.addEventListener('progress', ({ data }) => {
-    showing = showing.then(() => show(JSON.parse(data)));
-  });
-}
-document.addEventListener('visibilitychange', listen);
-addEventListener('pagehide', () => events?.close());
-listen();

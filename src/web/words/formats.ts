@@ -21,6 +21,8 @@ export interface Formats {
   date(ms: number): string;
   /** `Feb 1, 2026, 08:05`. */
   dateTime(ms: number): string;
+  /** `Feb 1`. */
+  day(ms: number): string;
   /** `08:05`. */
   time(ms: number): string;
   /** `JPEG, PNG, or GIF`. */
@@ -42,6 +44,7 @@ export function createFormats(language: string, justNow: string): Formats {
     once(() => new Intl.DateTimeFormat(language, { timeZone: 'UTC', hourCycle: 'h23', ...options }));
   const date = times({ dateStyle: 'medium' });
   const dateTime = times({ dateStyle: 'medium', timeStyle: 'short' });
+  const day = times({ month: 'short', day: 'numeric' });
   const time = times({ hour: '2-digit', minute: '2-digit' });
 
   function unitFormat(unit: string): Intl.NumberFormat {
@@ -69,6 +72,7 @@ export function createFormats(language: string, justNow: string): Formats {
     },
     date: (ms) => date().format(ms),
     dateTime: (ms) => dateTime().format(ms),
+    day: (ms) => day().format(ms),
     time: (ms) => time().format(ms),
     anyOf: (items) => list().format(items),
     country(code) {

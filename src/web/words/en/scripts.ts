@@ -10,6 +10,19 @@ export const scripts = {
     unreachable: 'The server cannot be reached.',
     errorStatus: 'The server responded with error {status}.',
   },
+  'proxies.js': {
+    testing: 'Testing…',
+  },
+  'live.js': {
+    refreshStarted: 'Refresh started.',
+    refreshEnded: 'Refresh finished.',
+    refreshedRecently: 'Refreshed a moment ago',
+    retried: 'Will be retried',
+  },
+  'selection.js': {
+    copySelected: { other: 'Copy # selected' },
+    selected: { other: '# selected' },
+  },
   'copy.js': {
     copied: 'Copied',
     notCopied: 'Not copied',

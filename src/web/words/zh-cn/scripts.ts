@@ -6,6 +6,19 @@ export const scripts: Words['scripts'] = {
     unreachable: '无法连接服务器。',
     errorStatus: '服务器返回错误 {status}。',
   },
+  'proxies.js': {
+    testing: '检测中…',
+  },
+  'live.js': {
+    refreshStarted: '已开始刷新。',
+    refreshEnded: '刷新完成。',
+    refreshedRecently: '刚刚刷新过',
+    retried: '将会重试',
+  },
+  'selection.js': {
+    copySelected: { other: '复制所选 # 个' },
+    selected: { other: '已选 # 个' },
+  },
   'copy.js': {
     copied: '已复制',
     notCopied: '复制失败',

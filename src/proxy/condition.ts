@@ -1,0 +1,58 @@
+import type { JudgesState } from './check/judges.ts';
+import type { RefreshJob } from './refresh/progress.ts';
+
+/** How the pool is doing, in one word; the gravest that holds. */
+export const CONDITIONS = [
+  /** The first refresh is about to begin. */
+  'starting',
+  /** No refresh has run, and none is due yet. */
+  'waiting',
+  /** The first refresh that may fill the pool runs. */
+  'filling',
+  'refreshing',
+  /** Refreshed, and not too long ago. */
+  'ready',
+  /** Neither the lists nor a judge could be reached. */
+  'network_down',
+  /** None of the lists could be read, though judges answer or have answered. */
+  'lists_failing',
+  /** Nothing can be proven at the moment. */
+  'no_judge',
+  /** The last refresh failed for another reason. */
+  'failed',
+  /** Refreshed too long ago. */
+  'stale',
+] as const;
+export type Condition = (typeof CONDITIONS)[number];
+
+/** The list is stale when it missed a refresh. */
+const STALE_INTERVALS = 2;
+
+export interface ConditionOptions {
+  job: RefreshJob;
+  judges: Pick<JudgesState, 'state'>;
+  /** When a refresh went well last; ms since 1970. */
+  lastRefresh: number | null;
+  /** When the next one is due. */
+  nextRefresh: number;
+  intervalMs: number;
+  now: number;
+}
+
+/** What the facts come to. */
+export function conditionOf(options: ConditionOptions): Condition {
+  const { job, judges, lastRefresh, nextRefresh, intervalMs, now } = options;
+  const failed = job.state === 'failed';
+  if (failed && job.error === 'network_down') return judges.state === 'up' ? 'lists_failing' : 'network_down';
+  if (judges.state === 'down' || (failed && job.error === 'judge_down')) return 'no_judge';
+  if (job.state === 'running') return lastRefresh === null ? 'filling' : 'refreshing';
+  if (failed) return 'failed';
+  if (job.state === 'done' && noListRead(job)) return 'lists_failing';
+  if (lastRefresh === null) return nextRefresh <= now ? 'starting' : 'waiting';
+  return now - lastRefresh > STALE_INTERVALS * intervalMs ? 'stale' : 'ready';
+}
+
+/** A refresh may go well for the proxies that are known while nothing new can be had. */
+function noListRead({ sources }: RefreshJob): boolean {
+  return sources.length > 0 && sources.every(({ state }) => state === 'failed' || state === 'paused');
+}

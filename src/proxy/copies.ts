@@ -1,0 +1,63 @@
+import { CODE_FORMATS, type CodeFormat, codeFor, SPEAKS } from './code-samples.ts';
+import { createLineFormat } from './export.ts';
+import { PROTOCOLS, type Protocol, type ProxyRecord } from './proxy.ts';
+import { EXPORT_FORMATS, type ListQuery } from './queries.ts';
+
+/** What proxies are copied as: lines and records, or code that uses them. */
+export const COPY_FORMATS = [...EXPORT_FORMATS, ...CODE_FORMATS] as const;
+export type CopyFormat = (typeof COPY_FORMATS)[number];
+
+export const isCode = (format: CopyFormat): format is CodeFormat =>
+  CODE_FORMATS.some((code) => code === format);
+
+/** Most proxies that code tries. */
+const TRIES = 20;
+
+/** Playwright looks names up at SOCKS proxies anyway, and knows no scheme that says so. */
+const hasRemoteDns = (format: CodeFormat) => format === 'curl' || format === 'python';
+
+/** A page that every proxy of those protocols reaches: plain `http` ones reach nothing over TLS. */
+function targetFor(protocols: readonly Protocol[]): string {
+  return protocols.includes('http') ? 'http://example.com/' : 'https://example.com/';
+}
+
+/** Of what a program speaks, what reaches the most: plain `http` proxies are left out where there are others. */
+function usable(format: CodeFormat, protocols: readonly Protocol[]): readonly Protocol[] {
+  const spoken = SPEAKS[format].filter((one) => protocols.includes(one));
+  const tunnels = spoken.filter((one) => one !== 'http');
+  return tunnels.length > 0 ? tunnels : spoken;
+}
+
+/** Code that uses these proxies; `null` where the program can use none of them. */
+export function codeWith(
+  format: CodeFormat,
+  records: readonly ProxyRecord[],
+  logins: boolean,
+): string | null {
+  const protocols = usable(format, [...new Set(records.map(({ protocol }) => protocol))]);
+  const used = records.filter(({ protocol }) => protocols.includes(protocol));
+  if (used.length === 0) return null;
+  const write = createLineFormat('url', { remoteDns: hasRemoteDns(format), logins });
+  const urls = used.map((record) => write(record).trim()).filter((line) => line !== '');
+  return codeFor(format, { urls }, targetFor(protocols));
+}
+
+/**
+ * Code that fetches the matches of a filter anew whenever it runs; `null` where the program can use none of them. `api`: URL of the
+ * list for programs.
+ */
+export function codeFetching(format: CodeFormat, api: string, filter: Partial<ListQuery>): string | null {
+  const wanted = filter.protocol === undefined ? PROTOCOLS : (filter.protocol.split(',') as Protocol[]);
+  const protocols = usable(format, wanted);
+  if (protocols.length === 0) return null;
+  const query = new URLSearchParams({
+    ...Object.fromEntries(Object.entries(filter).map(([name, value]) => [name, String(value)])),
+    protocol: protocols.join(','),
+    format: 'url',
+    ...(hasRemoteDns(format) && { remote_dns: 'true' }),
+    limit: String(TRIES),
+  });
+  // Commas may stand as they are, and are easier to read and change.
+  const list = `${api}?${query.toString().replaceAll('%2C', ',')}`;
+  return codeFor(format, { list }, targetFor(protocols));
+}

@@ -1,0 +1,187 @@
+import type { TSchema } from '@sinclair/typebox';
+import { Value } from '@sinclair/typebox/value';
+import { misspelt } from '../lib/nearest.ts';
+import { countryNamed, countrySpelledLike, isCountryCode } from './country-code.ts';
+import { PROTOCOLS, SORTS, type Sort, UNKNOWN_COUNTRY } from './proxy.ts';
+import { type ListQuery, listQuery } from './queries.ts';
+
+/** A parameter of the page that was not taken, and why. */
+export interface Problem {
+  field: string;
+  value: string;
+  /** `unknown`: there is no such parameter; else what the value would have to be. */
+  kind: 'unknown' | 'choice' | 'country' | 'percent' | 'number' | 'text';
+  /** What was probably meant: a parameter, or the code of a country. */
+  meant?: string;
+  choices?: readonly string[];
+}
+
+/** How far back the chart goes, in days. */
+export const RANGES = ['1d', '7d', '30d'] as const;
+export type Range = (typeof RANGES)[number];
+
+/** What the page was asked for. */
+export interface PageQuery {
+  filter: Partial<ListQuery>;
+  sort: Sort;
+  reverse: boolean;
+  /** From 1. */
+  page: number;
+  /** Only these, whatever the filters say. */
+  ids: number[] | null;
+  range: Range;
+  /** The filters that were taken, as they stand in the address of the page. */
+  values: Readonly<Record<string, string>>;
+  /** What fields are to show, right or wrong. */
+  entered: Readonly<Record<string, string>>;
+  problems: Problem[];
+}
+
+const MOST_IDS = 100;
+const MOST_PAGES = 1_000_000;
+const MINUTE_S = 60;
+
+const {
+  limit: _l,
+  offset: _o,
+  random: _r,
+  target: _t,
+  format: _f,
+  remote_dns: _d,
+  sort: _s,
+  ...schemas
+} = listQuery.properties;
+type FilterName = keyof typeof schemas;
+
+/** Filters that the page has in the units that it shows, and their names in the interface for programs. */
+const OWN = {
+  uptime: { name: 'min_uptime', of: (value: number) => value / 100, kind: 'percent', most: 100 },
+  within: { name: 'max_age', of: (value: number) => Math.round(value * MINUTE_S), kind: 'number', most: 1e7 },
+} as const;
+const OTHERS = ['sort', 'page', 'id', 'range'];
+const KNOWN = [...Object.keys(schemas), ...Object.keys(OWN), ...OTHERS];
+
+/** Reads the query of the page. What does not fit is left out and told, so that one wrong field does not cost the page. */
+export function readPageQuery(params: URLSearchParams): PageQuery {
+  const problems: Problem[] = [];
+  const filter: Record<string, unknown> = {};
+  const values: Record<string, string> = {};
+  const entered: Record<string, string> = {};
+  const given = inPageUnits(params);
+
+  for (const [field, value] of given) {
+    entered[field] = value;
+    const taken = take(field, value);
+    if ('problem' in taken) problems.push({ field, value, ...taken.problem });
+    else if (taken.name !== null) {
+      filter[taken.name] = taken.value;
+      values[field] = taken.shown ?? value;
+      entered[field] = values[field] ?? '';
+    }
+  }
+  const sort = given.get('sort') ?? 'dependable';
+  const page = Number(given.get('page') ?? 1);
+  const ids = given.get('id');
+  return {
+    filter,
+    sort: sort.replace(/^-/, '') as Sort,
+    reverse: sort.startsWith('-'),
+    page,
+    ids: ids === undefined ? null : ids.split(',').map(Number),
+    range: (given.get('range') ?? '1d') as Range,
+    values,
+    entered,
+    problems,
+  };
+
+  function take(field: string, value: string): Taken {
+    const taken = OTHERS.includes(field) ? takeOther(field, value) : takeFilter(field, value);
+    if ('problem' in taken && OTHERS.includes(field)) given.delete(field);
+    return taken;
+  }
+}
+
+type Taken =
+  | { name: string | null; value: unknown; shown?: string }
+  | { problem: Omit<Problem, 'field' | 'value'> };
+
+/** The parameters by name: several of one name are a list, empty ones are none, and those of the interface come in the page's units. */
+function inPageUnits(params: URLSearchParams): Map<string, string> {
+  const given = new Map<string, string>();
+  for (const name of new Set(params.keys())) {
+    const value = params
+      .getAll(name)
+      .map((one) => one.trim())
+      .filter((one) => one !== '')
+      .join(',')
+      .slice(0, 500);
+    if (value !== '') given.set(name, value);
+  }
+  const move = (from: string, to: string, factor: number) => {
+    const value = given.get(from);
+    if (value === undefined) return;
+    given.delete(from);
+    const number = Number(value) * factor;
+    if (!given.has(to))
+      given.set(to, Number.isFinite(number) ? String(Math.round(number * 1e4) / 1e4) : value);
+  };
+  move('min_uptime', 'uptime', 100);
+  move('max_age', 'within', 1 / MINUTE_S);
+  return given;
+}
+
+function takeFilter(field: string, value: string): Taken {
+  if (field in OWN) {
+    const { name, of, kind, most } = OWN[field as keyof typeof OWN];
+    const number = numberOf(value);
+    return number >= 0 && number <= most ? { name, value: of(number) } : { problem: { kind } };
+  }
+  if (!(field in schemas)) {
+    const meant = misspelt(field, KNOWN);
+    return { problem: { kind: 'unknown', ...(meant !== undefined && { meant }) } };
+  }
+  if (field === 'country' || field === 'exclude_country') return takeCountries(field, value);
+  const schema: TSchema = schemas[field as FilterName];
+  if (schema.type === 'integer' || schema.type === 'number') {
+    const number = numberOf(value);
+    return Value.Check(schema, number) ? { name: field, value: number } : { problem: { kind: 'number' } };
+  }
+  const text = field === 'source' ? value : value.toLowerCase().replace(/\s*,\s*/g, ',');
+  if (Value.Check(schema, text)) return { name: field, value: text, shown: text };
+  const choices: unknown = field === 'protocol' ? PROTOCOLS : schema.enum;
+  return Array.isArray(choices) ? { problem: { kind: 'choice', choices } } : { problem: { kind: 'text' } };
+}
+
+/** Codes and names, separated by commas. */
+function takeCountries(field: string, value: string): Taken {
+  const codes: string[] = [];
+  for (const word of value.split(',').filter((one) => one.trim() !== '')) {
+    const upper = word.trim().toUpperCase();
+    const code = isCountryCode(upper) || upper === UNKNOWN_COUNTRY ? upper : countryNamed(word);
+    if (code === undefined) {
+      const meant = countrySpelledLike(word);
+      return { problem: { kind: 'country', ...(meant !== undefined && { meant }) } };
+    }
+    codes.push(code);
+  }
+  const shown = [...new Set(codes)].join(',');
+  return { name: field, value: shown, shown };
+}
+
+/** Of what says how the list is shown only the faults count here. */
+function takeOther(field: string, value: string): Taken {
+  const fine: Taken = { name: null, value: null };
+  if (field === 'sort')
+    return SORTS.includes(value.replace(/^-/, '') as Sort)
+      ? fine
+      : { problem: { kind: 'choice', choices: SORTS } };
+  if (field === 'range')
+    return RANGES.includes(value as Range) ? fine : { problem: { kind: 'choice', choices: RANGES } };
+  const numbers = field === 'page' ? [numberOf(value)] : value.split(',').map(numberOf);
+  const most = field === 'page' ? MOST_PAGES : Number.MAX_SAFE_INTEGER;
+  const isFine =
+    numbers.length <= MOST_IDS && numbers.every((n) => Number.isInteger(n) && n >= 1 && n <= most);
+  return isFine ? fine : { problem: { kind: 'number' } };
+}
+
+const numberOf = (text: string) => (/^\d{1,16}(\.\d{1,6})?$/.test(text) ? Number(text) : Number.NaN);

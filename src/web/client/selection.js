@@ -1,0 +1,123 @@
+// @ts-check
+import { copyBy } from './copy.js';
+import { announce, byId, faultIn, say } from './dom.js';
+import { REPLACED } from './page-parts.js';
+
+const FORMAT_KEY = 'picpool:copy-as';
+
+const list = byId('list', HTMLElement);
+const boxes = () =>
+  [...list.querySelectorAll('input[name="id"]')].filter((box) => box instanceof HTMLInputElement);
+const selected = () => boxes().filter(({ checked }) => checked);
+/** @type {Set<string>} */
+let ids = new Set();
+/** The box that was clicked last, from which a click with Shift reaches. */
+let anchor = '';
+
+/** Shows what is selected. */
+function show() {
+  const count = selected().length;
+  ids = new Set(selected().map(({ value }) => value));
+  const all = list.querySelector('[data-select-all]');
+  if (all instanceof HTMLInputElement) {
+    all.checked = count > 0 && count === boxes().length;
+    all.indeterminate = count > 0 && !all.checked;
+  }
+  const button = list.querySelector('[data-copy-matches]');
+  const label = button?.querySelector('span');
+  if (!(button instanceof HTMLElement) || !label) return;
+  label.textContent = count === 0 ? (button.dataset.copyMatches ?? '') : say('copySelected', { count });
+  button.dataset.label = label.textContent;
+}
+
+/** After rows were replaced, those that are still there stay selected, and the format is what it was. */
+function restore() {
+  for (const box of boxes()) box.checked = ids.has(box.value);
+  const format = list.querySelector('select[name="as"]');
+  const remembered = localStorage.getItem(FORMAT_KEY);
+  if (format instanceof HTMLSelectElement && remembered !== null) {
+    format.value = remembered;
+    if (format.selectedIndex < 0) format.selectedIndex = 0;
+  }
+  show();
+}
+
+/**
+ * Copies these proxies, or what the filters match, in the format that is chosen.
+ * @param {HTMLElement} button
+ * @param {readonly string[]} chosen
+ */
+async function copy(button, chosen) {
+  const form = byId('copying', HTMLFormElement);
+  const fields = new URLSearchParams();
+  for (const [name, value] of new FormData(form)) {
+    if (typeof value === 'string' && (name === 'as' || (chosen.length === 0 && name !== 'id')))
+      fields.append(name, value);
+  }
+  if (chosen.length > 0) fields.set('id', chosen.join(','));
+  const text = fetchText(`${form.getAttribute('action')}?${fields}`);
+  void copyBy(
+    button,
+    text.then((copied) => (chosen.length === 1 ? copied.trimEnd() : copied)),
+  );
+  note(await text.then(() => '', String));
+}
+
+/** @param {string} url */
+async function fetchText(url) {
+  const answer = await fetch(url, { headers: { accept: 'application/json' } }).catch(() => null);
+  if (answer?.ok) return answer.text();
+  throw faultIn(answer?.status ?? 0, await answer?.json().catch(() => null));
+}
+
+/** @param {string} text */
+function note(text) {
+  const place = byId('copy-note', HTMLElement);
+  place.textContent = text;
+  place.hidden = text === '';
+  if (text !== '') announce(text);
+}
+
+list.addEventListener('click', (event) => {
+  const { target } = event;
+  if (!(target instanceof Element)) return;
+  const button = target.closest('[data-copy-row]');
+  if (button instanceof HTMLElement) return void copy(button, [button.dataset.copyRow ?? '']);
+  if (!(target instanceof HTMLInputElement) || target.name !== 'id') return;
+  const all = boxes();
+  const from = all.findIndex(({ value }) => value === anchor);
+  const to = all.indexOf(target);
+  if (event.shiftKey && from >= 0) {
+    for (const box of all.slice(Math.min(from, to), Math.max(from, to) + 1)) box.checked = target.checked;
+  }
+  anchor = target.value;
+});
+
+list.addEventListener('change', ({ target }) => {
+  if (target instanceof HTMLSelectElement && target.name === 'as')
+    localStorage.setItem(FORMAT_KEY, target.value);
+  if (!(target instanceof HTMLInputElement)) return;
+  if ('selectAll' in target.dataset) for (const box of boxes()) box.checked = target.checked;
+  if ('selectAll' in target.dataset || target.name === 'id') {
+    show();
+    announce(say('selected', { count: ids.size }));
+  }
+});
+
+list.addEventListener('keydown', ({ key }) => {
+  if (key !== 'Escape' || ids.size === 0) return;
+  for (const box of boxes()) box.checked = false;
+  show();
+  announce(say('selected', { count: 0 }));
+});
+
+list.addEventListener('submit', (event) => {
+  const { target, submitter } = event;
+  // Not by its property `id`, which is a box of that name.
+  if (!(target instanceof HTMLFormElement) || !target.matches('#copying')) return;
+  event.preventDefault();
+  if (submitter) void copy(submitter, [...ids]);
+});
+
+document.addEventListener(REPLACED, restore);
+restore();

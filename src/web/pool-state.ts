@@ -1,0 +1,133 @@
+import { type Html, html } from './html.ts';
+import { icon } from './icons.ts';
+import type { Site } from './site.ts';
+import { wordFor } from './word-for.ts';
+import type { Words } from './words/en.ts';
+
+/** A refresh as it stands; its names are those of the events that follow. */
+export interface RefreshView {
+  state: string;
+  stage: string | null;
+  error: string | null;
+  candidates: number;
+  checked: number;
+  alive: number;
+}
+
+/** How the pool is doing; see `src/proxy/condition.ts`. */
+export type Condition = keyof Words['proxies']['conditions'];
+
+export interface Freshness {
+  condition: Condition;
+  job: RefreshView;
+  /** By kind: `none` where there is no such judge. */
+  judges: Readonly<Record<'http' | 'https', string>>;
+  /** When the latest check of such proxies was, where no judge of their kind answers; `null` where there are none. */
+  checkedAt: Readonly<Partial<Record<'http' | 'https', number | null>>>;
+  /** Whether anything can prove a new `http` proxy. */
+  provable: boolean;
+  /** Ms since 1970, `null` before the first. */
+  lastRefresh: number | null;
+  nextRefresh: number;
+  now: number;
+  /** True where visitors may start a refresh, or might after they have shown the administrator's token. */
+  startable: 'open' | 'admin';
+}
+
+const TONES: Record<Condition, 'good' | 'busy' | 'idle' | 'bad'> = {
+  ready: 'good',
+  starting: 'busy',
+  filling: 'busy',
+  refreshing: 'busy',
+  waiting: 'idle',
+  network_down: 'bad',
+  lists_failing: 'bad',
+  no_judge: 'bad',
+  failed: 'bad',
+  stale: 'bad',
+};
+
+/** How the pool is doing and why, in a line; the same words on every page. */
+export function poolState(site: Site, freshness: Freshness): Html {
+  const { proxies } = site.words;
+  const { condition } = freshness;
+  return html`<p class="state ${TONES[condition]}"><b>${proxies.conditions[condition]}</b> <span>${stateSentences(site, freshness).join(' ')}</span></p>`;
+}
+
+/** What is the matter, what that means for the list, and when it goes on. */
+export function stateSentences(site: Site, freshness: Freshness): string[] {
+  const { words, formats } = site;
+  const { explained } = words.proxies;
+  const { condition, job, lastRefresh, nextRefresh, now } = freshness;
+  const age =
+    lastRefresh === null ? explained.neverRefreshed : explained.refreshedAge(formats.age(now - lastRefresh));
+  const runs = job.state === 'running';
+  const again = runs ? [] : [explained.retryAt(formats.time(Math.max(now, nextRefresh)))];
+  switch (condition) {
+    case 'starting':
+      return [explained.starting];
+    case 'filling':
+      return [explained.filling];
+    case 'waiting':
+      return [explained.waitingUntil(formats.time(nextRefresh))];
+    case 'refreshing':
+      return [age];
+    case 'ready':
+      return [age, explained.nextAt(formats.time(Math.max(now, nextRefresh)))];
+    case 'network_down':
+      return [explained.network_down, explained.kept, age, ...again];
+    case 'no_judge':
+      return [explained.no_judge, explained.kept, age, ...again];
+    case 'lists_failing':
+      return [explained.lists_failing, ...(job.state === 'done' ? [] : [age]), ...again];
+    case 'stale':
+      return [explained.stale, age, ...again];
+    case 'failed':
+      return [
+        lastRefresh === null ? explained.firstFailed : explained.lastFailed,
+        wordFor(words.proxies.failures, job.error ?? 'internal'),
+        ...(lastRefresh === null ? [] : [age]),
+        ...again,
+      ];
+  }
+}
+
+/** The state, what the refresh does right now or did last, and what else a visitor should know before relying on the list. */
+export function statePanel(site: Site, freshness: Freshness): Html {
+  const { words } = site;
+  const { proxies } = words;
+  const { job, startable } = freshness;
+  const running = job.state === 'running';
+  const share = job.candidates > 0 ? job.checked / job.candidates : 0;
+  return html`<div class="state-panel" data-state="${job.state}">
+<div class="state-head">${poolState(site, freshness)}
+<button class="quiet small needs-script" type="button" data-refresh${startable === 'admin' && html` data-admin`}${running && html` disabled`}>${icon('refresh')}<span>${proxies.refreshNow}</span></button></div>
+<div class="progress-line"${!running && html` hidden`}><progress max="1" value="${share}" aria-label="${proxies.progress}"></progress>
+<p class="small muted"><span data-stages="${JSON.stringify(proxies.stages)}">${wordFor(proxies.stages, job.stage ?? '')}</span> · <span data-counts="${countWords(proxies, '{checked}', '{candidates}', '{alive}')}">${checkedWords(site, job)}</span></p></div>
+${partWarnings(site, freshness).map((text) => html`<p class="notice">${icon('warning')}<span>${text}</span></p>\n`)}</div>`;
+}
+
+function checkedWords(
+  { words: { proxies }, formats }: Site,
+  { checked, candidates, alive }: RefreshView,
+): string {
+  return countWords(proxies, formats.number(checked), formats.number(candidates), formats.number(alive));
+}
+
+function countWords(words: Words['proxies'], checked: string, candidates: string, alive: string): string {
+  return `${words.checkedOf(checked, candidates)} · ${words.foundAlive(alive)}`;
+}
+
+/** What holds for some of the proxies alone. */
+function partWarnings(site: Site, { condition, judges, checkedAt, provable, now }: Freshness): string[] {
+  const { explained } = site.words.proxies;
+  if (condition === 'no_judge' || condition === 'network_down') return [];
+  const parts = (['http', 'https'] as const)
+    .filter((scheme) => judges[scheme] === 'down')
+    .map((scheme) => {
+      const at = checkedAt[scheme] ?? null;
+      const age = at === null ? '' : ` ${explained.partChecked(site.formats.age(now - at))}`;
+      return explained.partJudge[scheme] + age;
+    });
+  return provable ? parts : [...parts, explained.unprovable];
+}
