@@ -33,7 +33,7 @@ export function proxiesPage(site: Site, page: ProxiesPage): string {
     scripts: ['copy.js', 'chart.js', 'selection.js', 'proxies.js', 'live.js'],
     content: html`<div class="pool-head" data-api="${basePath}/api/">
 <h1>${proxies.title}</h1>
-${poolNumbers(site, overview)}
+<div id="numbers">${poolNumbers(site, overview)}</div>
 <div id="state">${statePanel(site, freshness)}</div>
 </div>
 <section id="list" aria-label="${proxies.title}">

@@ -109,7 +109,7 @@ async function show(job) {
     const parts = [
       'state',
       'sources',
-      ...(ended ? ['overview', 'flags', ...(isEmpty ? ['results'] : [])] : []),
+      ...(ended ? ['numbers', 'overview', 'flags', ...(isEmpty ? ['results'] : [])] : []),
     ];
     if (page) replaceFrom(page, parts);
     if (ended) announce(say('refreshEnded'));
