@@ -127,7 +127,7 @@ export function activeFilters(site: Site, bar: FilterBar): Html {
     chips.length > 0 &&
     html`<ul class="chips active-filters">${chips.map(
       ({ name, text }) =>
-        html`<li><a class="chip" href="${linkTo({ [name]: null, page: null }, 'list')}" aria-label="${proxies.remove(text)}">${text}${icon('close')}</a></li>`,
+        html`<li><a class="chip" href="${linkTo({ [name]: null, page: null }, 'list')}" data-remove="${name}" aria-label="${proxies.remove(text)}">${text}${icon('close')}</a></li>`,
     )}<li><a class="chip-clear" href="${path}#list">${proxies.clearAll}</a></li></ul>`
   }`;
 }

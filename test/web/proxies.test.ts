@@ -122,12 +122,15 @@ describe('a pool that cannot be refreshed says why on each page', () => {
       for (const path of ['/proxies', '/'])
         await visitOwn(path, async (page) => {
           const state = page.locator('.state');
-          while (!(await state.textContent())?.startsWith(words)) {
+          const isSaid = async () => {
+            const text = (await state.textContent()) ?? '';
+            return text.startsWith(words) && /Next attempt at \d\d:\d\d UTC\./.test(text);
+          };
+          while (!(await isSaid())) {
             await page.waitForTimeout(100);
             await page.reload();
           }
           const text = (await state.textContent()) ?? '';
-          expect(text).toMatch(/Next attempt at \d\d:\d\d UTC\./);
           expect(text).not.toMatch(/just now|Up to date|minutes\./);
           const answer = await page.request.get(new URL('/api/status', page.url()).href);
           expect(((await answer.json()) as { condition: string }).condition).toBe(condition);
@@ -401,15 +404,16 @@ describe('a pool of 20,000 proxies', () => {
       const session = await page.context().newCDPSession(page);
       await session.send('Emulation.setCPUThrottlingRate', { rate: 4 });
       const steps: Record<string, () => Promise<void>> = {
+        nothing: () => page.locator('h1').click(),
         selecting: () => page.getByLabel('Select all on this page').check(),
         filtering: () => toggle(page, 'https'),
         opening: () => page.getByText('More filters').click(),
         typing: () => page.getByLabel('Latency at most').pressSequentially('900'),
       };
-      // The best of a few attempts at each: a busy machine tells about itself and not about the page.
+      // The best of a few attempts at each, less what a click costs that does nothing: a busy machine tells about itself.
       const best = Object.fromEntries(Object.keys(steps).map((name) => [name, Number.POSITIVE_INFINITY]));
-      const slow = () => Object.entries(best).filter(([, ms]) => ms >= 100);
-      for (let attempt = 0; attempt < 6 && slow().length > 0; attempt++) {
+      const slow = () => Object.entries(best).filter(([, ms]) => ms - (best.nothing ?? 0) >= 100);
+      for (let attempt = 0; attempt < 6 && (attempt === 0 || slow().length > 0); attempt++) {
         await page.goto(`${large.url}/proxies`);
         for (const [name, step] of Object.entries(steps)) {
           best[name] = Math.min(best[name] ?? 0, await slowestEvent(page, step));

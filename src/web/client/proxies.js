@@ -105,11 +105,17 @@ document.addEventListener(REPLACED, () => {
  */
 function follow(event, link) {
   const isPlain = event.button === 0 && !(event.metaKey || event.ctrlKey || event.shiftKey || event.altKey);
-  const url = new URL(link.href);
+  let url = new URL(link.href);
   if (!isPlain || url.pathname !== path || !link.closest('#list, #overview')) return;
   event.preventDefault();
   const range = 'range' in link.dataset;
   const parts = range ? ['overview', 'flags'] : LIST_PARTS;
+  // What has changed since this part of the page came stays changed.
+  if (link.dataset.remove !== undefined) {
+    url = new URL(location.href);
+    url.searchParams.delete(link.dataset.remove);
+    url.searchParams.delete('page');
+  }
   url.hash = '';
   history.pushState(null, '', url);
   readFilters();
