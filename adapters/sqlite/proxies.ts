@@ -1,21 +1,19 @@
 import { setImmediate } from 'node:timers/promises';
 import type { Fence } from '../../src/lib/locks.ts';
-import type { Endpoint, ProxyFilter, ProxyRecord, Sort } from '../../src/proxy/proxy.ts';
+import type { ProxyRecord } from '../../src/proxy/proxy.ts';
 import type { ProxyStore } from '../../src/proxy/store.ts';
-import type { SqliteValue } from '../../src/runtime/runtime.ts';
 import type { Database } from './database.ts';
 import { createFences } from './fences.ts';
-import { createIdSet } from './id-set.ts';
+import { createProxyQueries } from './proxy-queries.ts';
 import { createSaver, RECORD } from './proxy-rows.ts';
 import { drawIds } from './proxy-sample.ts';
-import { type Cursor, countQuery, pageQuery, type Sql, walkQuery, where } from './proxy-sql.ts';
+import { type Cursor, pageQuery, walkQuery } from './proxy-sql.ts';
 import { type CountRow, summarise } from './proxy-summary.ts';
+import { createProxyVersion } from './proxy-version.ts';
+import { createProxyWalks } from './proxy-walks.ts';
 
 /** Rows that are read or removed before other work gets its turn: a few milliseconds. */
 const STEPS = { ids: 5000, records: 1000, endpoints: 500, lookups: 500, removals: 250 };
-
-/** How long it may take until the write of another process is noticed. */
-const VERSION_MS = 20;
 
 export interface SqliteProxiesOptions {
   /** 0 <= random() < 1; for samples. */
@@ -47,85 +45,12 @@ export function createSqliteProxies(
      WHERE status = 'dead' AND ifnull(last_alive, first_seen) < ? LIMIT ?`,
   );
   const removeIds = database.prepare('DELETE FROM proxies WHERE id IN (SELECT value FROM json_each(?))');
-  const anyLogin = database.prepare<{ id: number }>('SELECT id FROM proxies WHERE login IS NOT NULL LIMIT 1');
   const counts = database.prepare<CountRow>('SELECT * FROM proxy_counts WHERE count > 0');
-  const storedVersion = database.prepare<{ value: number }>('SELECT value FROM proxy_version');
-  const incrementVersion = database.prepare('UPDATE proxy_version SET value = value + 1');
-  /** The version as it was read a moment ago; `null` after an own write. */
-  let knownVersion: string | null = null;
   const saveOne = createSaver(database, { keepNewer: true });
   const checkFence = createFences(database, 'proxies');
-
-  /** Leaves out a condition that every record of a pool without logins meets: it could not be counted without a walk. */
-  function simplified(filter: ProxyFilter): ProxyFilter {
-    if (filter.login !== false || anyLogin.get() !== null) return filter;
-    const { login: _, ...rest } = filter;
-    return rest;
-  }
-
-  function select<Row>({ text, values }: Sql): Row[] {
-    return database.prepare<Row>(text).all(...values);
-  }
-
-  function count(filter: ProxyFilter): number {
-    return select<{ total: number }>(countQuery(filter))[0]?.total ?? 0;
-  }
-
-  /** The records of the ids, in batches, as far as they still match when it is their turn. */
-  async function* loadInSteps(ids: readonly number[], filter: ProxyFilter, size: number) {
-    for (let first = 0; first < ids.length; first += size) {
-      if (first > 0) await setImmediate();
-      const records = load(ids.slice(first, first + size), filter);
-      if (records.length > 0) yield records;
-    }
-  }
-
-  /** Every matching id in an order that no index has. */
-  function sortedIds(filter: ProxyFilter, order: Sort | 'random'): number[] {
-    if (order === 'random') return drawIds(database, { filter, total: count(filter), random });
-    return select<{ id: number }>(pageQuery(filter, order, -1, 0)).map(({ id }) => id);
-  }
-
-  /** The records of the ids, in their order, as far as they exist and match. */
-  function load(ids: readonly number[], filter: ProxyFilter): ProxyRecord[] {
-    const { text, values } = where(filter);
-    const rows: SqliteValue[] = [JSON.stringify(ids), ...values];
-    return select({
-      // json_each has an id, too.
-      text: `SELECT ${RECORD} FROM (SELECT key, value FROM json_each(?)) AS wanted CROSS JOIN proxies p ON p.id = wanted.value
-        WHERE ${text} ORDER BY wanted.key`,
-      values: rows,
-    });
-  }
-
-  function bumpVersion(): void {
-    knownVersion = null;
-    incrementVersion.run();
-  }
-
-  /** A read of the file costs as much as all else in the answer to a request, so that it serves for a moment. */
-  function readVersion(): string {
-    if (knownVersion === null) {
-      knownVersion = String(storedVersion.get()?.value ?? 0);
-      setTimeout(() => {
-        knownVersion = null;
-      }, VERSION_MS);
-    }
-    return knownVersion;
-  }
-
-  /** Every matching id, most dependable first, gathered in short steps. A row that moves meanwhile counts once. */
-  async function gather(filter: ProxyFilter): Promise<Set<number>> {
-    const ids = new Set<number>();
-    let cursor: Cursor | null = null;
-    for (;;) {
-      const step: Cursor[] = select(walkQuery(filter, steps.ids, cursor));
-      for (const { id } of step) ids.add(id);
-      cursor = step.at(-1) ?? null;
-      if (step.length < steps.ids) return ids;
-      await setImmediate();
-    }
-  }
+  const poolVersion = createProxyVersion(database);
+  const queries = createProxyQueries(database);
+  const { select, count, load, simplified } = queries;
 
   function worst(limit: number): number[] {
     const ids: number[] = [];
@@ -144,7 +69,7 @@ export function createSqliteProxies(
         const ids = next(steps.removals);
         if (ids.length === 0) return 0;
         removeIds.run(JSON.stringify(ids));
-        bumpVersion();
+        poolVersion.advance();
         return ids.length;
       });
       removed += step;
@@ -173,35 +98,7 @@ export function createSqliteProxies(
       });
     },
 
-    async *stream(filter) {
-      yield* loadInSteps([...(await gather(filter))], filter, steps.records);
-    },
-
-    async *endpoints(wanted, order = 'dependable') {
-      const filter = simplified(wanted);
-      if (order !== 'dependable') {
-        yield* loadInSteps(sortedIds(filter, order), filter, steps.endpoints);
-        return;
-      }
-      const columns = ', protocol, ip, port';
-      const seen = createIdSet();
-      let cursor: Cursor | null = null;
-      const reader = await database.openReader();
-      try {
-        for (;;) {
-          const { text, values } = walkQuery(filter, steps.endpoints, cursor, { columns });
-          const step: (Cursor & Endpoint)[] = reader.prepare<Cursor & Endpoint>(text).all(...values);
-          cursor = step.at(-1) ?? null;
-          // A row that moved down the order since it was seen comes by again.
-          const fresh = step.filter(({ id }) => seen.add(id));
-          if (fresh.length > 0) yield fresh;
-          if (step.length < steps.endpoints) return;
-          await setImmediate();
-        }
-      } finally {
-        reader.close();
-      }
-    },
+    ...createProxyWalks(database, { queries, random, steps }),
 
     get: async (id) => byId.get(id),
 
@@ -219,7 +116,7 @@ export function createSqliteProxies(
       if (drafts.length === 0) return [];
       const ids = database.transaction(() => {
         checkFence(fence);
-        bumpVersion();
+        poolVersion.advance();
         return drafts.map(saveOne);
       });
       const saved = new Map(drafts.map((draft, index) => [ids[index], draft]));
@@ -230,7 +127,7 @@ export function createSqliteProxies(
       return database.transaction(() => {
         checkFence(fence);
         if (setNextCheck.all(at, id).length === 0) return false;
-        bumpVersion();
+        poolVersion.advance();
         return true;
       });
     },
@@ -247,7 +144,7 @@ export function createSqliteProxies(
 
     version() {
       try {
-        return readVersion();
+        return poolVersion.read();
       } catch (error) {
         return Promise.reject(error);
       }

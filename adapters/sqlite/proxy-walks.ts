@@ -1,0 +1,84 @@
+import { setImmediate } from 'node:timers/promises';
+import type { Endpoint, ProxyFilter, Sort } from '../../src/proxy/proxy.ts';
+import type { ProxyStore } from '../../src/proxy/store.ts';
+import type { Database } from './database.ts';
+import { createIdSet } from './id-set.ts';
+import type { ProxyQueries } from './proxy-queries.ts';
+import { drawIds } from './proxy-sample.ts';
+import { type Cursor, pageQuery, walkQuery } from './proxy-sql.ts';
+
+export interface ProxyWalksOptions {
+  queries: ProxyQueries;
+  /** 0 <= random() < 1. */
+  random: () => number;
+  /** Rows that are read before other work gets its turn. */
+  steps: { ids: number; records: number; endpoints: number };
+}
+
+/** Reads of all that match, in short steps. */
+export function createProxyWalks(
+  database: Database,
+  { queries: { select, count, load, simplified }, random, steps }: ProxyWalksOptions,
+): Pick<ProxyStore, 'stream' | 'endpoints'> {
+  /** The records of the ids, in batches, as far as they still match when it is their turn. */
+  async function* loadInSteps(ids: readonly number[], filter: ProxyFilter, size: number) {
+    for (let first = 0; first < ids.length; first += size) {
+      if (first > 0) await setImmediate();
+      const records = load(ids.slice(first, first + size), filter);
+      if (records.length > 0) yield records;
+    }
+  }
+
+  /** Every matching id in an order that no index has. */
+  function sortedIds(filter: ProxyFilter, order: Sort | 'random'): number[] {
+    if (order === 'random') return drawIds(database, { filter, total: count(filter), random });
+    return select<{ id: number }>(pageQuery(filter, order, -1, 0)).map(({ id }) => id);
+  }
+
+  /** Every matching id, most dependable first. A row that moves meanwhile counts once. */
+  async function gather(filter: ProxyFilter): Promise<Set<number>> {
+    const ids = new Set<number>();
+    let cursor: Cursor | null = null;
+    for (;;) {
+      const step: Cursor[] = select(walkQuery(filter, steps.ids, cursor));
+      for (const { id } of step) ids.add(id);
+      cursor = step.at(-1) ?? null;
+      if (step.length < steps.ids) return ids;
+      await setImmediate();
+    }
+  }
+
+  /** Every match, most dependable first, in the pool as it is when its turn comes. */
+  async function* walk(filter: ProxyFilter): AsyncGenerator<Endpoint[]> {
+    const columns = ', protocol, ip, port';
+    const seen = createIdSet();
+    let cursor: Cursor | null = null;
+    const reader = await database.openReader();
+    try {
+      for (;;) {
+        const { text, values } = walkQuery(filter, steps.endpoints, cursor, { columns });
+        const step: (Cursor & Endpoint)[] = reader.prepare<Cursor & Endpoint>(text).all(...values);
+        cursor = step.at(-1) ?? null;
+        // A row that moved down the order since it was seen comes by again.
+        const fresh = step.filter(({ id }) => seen.add(id));
+        if (fresh.length > 0) yield fresh;
+        if (step.length < steps.endpoints) return;
+        await setImmediate();
+      }
+    } finally {
+      reader.close();
+    }
+  }
+
+  return {
+    async *stream(filter) {
+      yield* loadInSteps([...(await gather(filter))], filter, steps.records);
+    },
+
+    async *endpoints(wanted, order = 'dependable') {
+      const filter = simplified(wanted);
+      if (order === 'dependable') yield* walk(filter);
+      else yield* loadInSteps(sortedIds(filter, order), filter, steps.endpoints);
+    },
+  };
+}
