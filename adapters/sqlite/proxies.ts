@@ -1,13 +1,13 @@
 import { setImmediate } from 'node:timers/promises';
-import type { Fence } from '../../src/lib/locks.ts';
 import type { ProxyRecord } from '../../src/proxy/proxy.ts';
 import type { ProxyStore } from '../../src/proxy/store.ts';
 import type { Database } from './database.ts';
 import { createFences } from './fences.ts';
 import { createProxyQueries } from './proxy-queries.ts';
+import { createProxyRemoval } from './proxy-removal.ts';
 import { createSaver, RECORD } from './proxy-rows.ts';
 import { drawIds } from './proxy-sample.ts';
-import { type Cursor, pageQuery, walkQuery } from './proxy-sql.ts';
+import { pageQuery } from './proxy-sql.ts';
 import { type CountRow, summarise } from './proxy-summary.ts';
 import { createProxyVersion } from './proxy-version.ts';
 import { createProxyWalks } from './proxy-walks.ts';
@@ -40,42 +40,13 @@ export function createSqliteProxies(
   const setNextCheck = database.prepare<{ id: number }>(
     'UPDATE proxies SET next_check = ? WHERE id = ? RETURNING id',
   );
-  const deadSince = database.prepare<{ id: number }>(
-    `SELECT id FROM proxies INDEXED BY proxies_dead
-     WHERE status = 'dead' AND ifnull(last_alive, first_seen) < ? LIMIT ?`,
-  );
-  const removeIds = database.prepare('DELETE FROM proxies WHERE id IN (SELECT value FROM json_each(?))');
   const counts = database.prepare<CountRow>('SELECT * FROM proxy_counts WHERE count > 0');
   const saveOne = createSaver(database, { keepNewer: true });
   const checkFence = createFences(database, 'proxies');
-  const poolVersion = createProxyVersion(database);
+  const version = createProxyVersion(database);
   const queries = createProxyQueries(database);
   const { select, count, load, simplified } = queries;
-
-  function worst(limit: number): number[] {
-    const ids: number[] = [];
-    for (const status of ['dead', 'alive'] as const) {
-      const rows = select<Cursor>(walkQuery({ status }, limit - ids.length, null, { direction: 'DESC' }));
-      ids.push(...rows.map(({ id }) => id));
-    }
-    return ids;
-  }
-
-  /** Removes what `next` names, one transaction at a time, until it names nothing. */
-  async function removeInSteps(next: (limit: number) => number[], fence: Fence | undefined): Promise<number> {
-    for (let removed = 0; ; await setImmediate()) {
-      const step = database.transaction(() => {
-        checkFence(fence);
-        const ids = next(steps.removals);
-        if (ids.length === 0) return 0;
-        removeIds.run(JSON.stringify(ids));
-        poolVersion.advance();
-        return ids.length;
-      });
-      removed += step;
-      if (step < steps.removals) return removed;
-    }
-  }
+  const removal = { queries, version, checkFence, step: steps.removals };
 
   return {
     async find({ filter: wanted, sort, offset, limit }) {
@@ -99,6 +70,7 @@ export function createSqliteProxies(
     },
 
     ...createProxyWalks(database, { queries, random, steps }),
+    ...createProxyRemoval(database, removal),
 
     get: async (id) => byId.get(id),
 
@@ -116,7 +88,7 @@ export function createSqliteProxies(
       if (drafts.length === 0) return [];
       const ids = database.transaction(() => {
         checkFence(fence);
-        poolVersion.advance();
+        version.advance();
         return drafts.map(saveOne);
       });
       const saved = new Map(drafts.map((draft, index) => [ids[index], draft]));
@@ -127,24 +99,18 @@ export function createSqliteProxies(
       return database.transaction(() => {
         checkFence(fence);
         if (setNextCheck.all(at, id).length === 0) return false;
-        poolVersion.advance();
+        version.advance();
         return true;
       });
     },
 
     due: async (now, limit, status) => dueNow.all(status, now, limit),
 
-    removeDead: (before, fence) =>
-      removeInSteps((limit) => deadSince.all(before, limit).map(({ id }) => id), fence),
-
-    evict: (keep, fence) =>
-      removeInSteps((limit) => worst(Math.max(0, Math.min(limit, count({}) - keep))), fence),
-
     summary: async () => summarise(counts.all()),
 
     version() {
       try {
-        return poolVersion.read();
+        return version.read();
       } catch (error) {
         return Promise.reject(error);
       }
