@@ -52,7 +52,7 @@ const MAY_IMPORT: [from: RegExp, to: RegExp][] = [
   [/^adapters\/([\w-]+|\w+\/adapter)\.ts$/, /^(adapters|src)\//],
   [
     /^adapters\//,
-    /^src\/(lib\/|errors\.ts$|runtime\/runtime\.ts$|(proxy|image)\/(proxy|image|store|fields|searched)\.ts$|image\/albums\/(album|store)\.ts$)/,
+    /^src\/(lib\/|errors\.ts$|runtime\/runtime\.ts$|(proxy|image)\/(proxy|image|store|fields|searched|summary)\.ts$|image\/albums\/(album|store)\.ts$)/,
   ],
 ];
 

@@ -1,16 +1,13 @@
 import type { Sql, TransactionSql } from 'postgres';
 import { AppError } from '../../src/errors.ts';
-import { systemClock } from '../../src/lib/clock.ts';
 import { LateError, within } from '../../src/lib/deadline.ts';
 import { classify, failure, isCancelled, isMoved, isUnprepared } from './errors.ts';
 import { createPool, type Pool } from './pool.ts';
 import { findPrimary } from './primary.ts';
+import { createRetry, type Repeat } from './retry.ts';
 import { type PostgresAddress, parsePostgresUrl } from './url.ts';
 
 export type Value = string | number | boolean | null;
-
-/** `safe`: done twice is as good as done once, so it may be sent again after its answer was lost. */
-export type Repeat = 'safe' | 'never';
 
 /** Asks the server; `$1` in the text stands for the first value. */
 export type Ask = <Row extends object>(text: string, values?: readonly Value[]) => Promise<Row[]>;
@@ -37,11 +34,6 @@ const OPEN_TIMEOUT_MS = 4500;
 const COMMAND_TIMEOUT_MS = 3000;
 /** A statement that is told to stop is over by then, or the server hangs. */
 const CANCEL_TIMEOUT_MS = 500;
-/** A call ends within `RETRY_FOR_MS + COMMAND_TIMEOUT_MS` and one pause, which is less than 5 s. */
-const RETRY_FOR_MS = 1500;
-const MAX_TRIES = 8;
-const FIRST_PAUSE_MS = 20;
-
 export interface OpenOptions {
   /** 0 <= random() < 1; for pauses. */
   random?: () => number;
@@ -85,6 +77,12 @@ function createConnection(
   let { prepare } = address;
   let opening: Promise<Pool> | null = null;
   let closed = false;
+  const persist = createRetry({
+    random,
+    onFailure(error) {
+      if (isUnprepared(error)) prepare = false;
+    },
+  });
 
   async function open(): Promise<Pool> {
     const { servers } = address;
@@ -145,23 +143,6 @@ function createConnection(
       else if (isMoved(error) && address.servers.length > 1) leave(used);
       else if (classify(error) === 'refused' && isMoved(error)) leave(used);
       throw error;
-    }
-  }
-
-  async function persist<T>(repeat: Repeat, attempt: () => Promise<T>): Promise<T> {
-    const startedAt = performance.now();
-    for (let tries = 1; ; tries++) {
-      try {
-        return await attempt();
-      } catch (error) {
-        if (isUnprepared(error)) prepare = false;
-        const kind = classify(error);
-        if (kind === 'fault') throw error;
-        const mayRepeat = kind === 'refused' || (kind === 'unclear' && repeat === 'safe');
-        if (!mayRepeat || tries >= MAX_TRIES || performance.now() - startedAt > RETRY_FOR_MS)
-          throw failure(error);
-      }
-      await systemClock.sleep(FIRST_PAUSE_MS * 2 ** (tries - 1) * (0.5 + random()));
     }
   }
 

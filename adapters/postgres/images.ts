@@ -1,7 +1,8 @@
 import { randomBytes, randomInt } from 'node:crypto';
 import { AppError } from '../../src/errors.ts';
-import type { Format, ImageRecord, Visibility } from '../../src/image/image.ts';
+import type { ImageRecord } from '../../src/image/image.ts';
 import type { ImageStore } from '../../src/image/store.ts';
+import { type ImageGroup, summarise } from '../../src/image/summary.ts';
 import { arrayOf } from './arrays.ts';
 import type { PostgresConnection } from './connection.ts';
 import { createFences } from './fence.ts';
@@ -12,13 +13,6 @@ import { createImageRows, RECORD } from './image-rows.ts';
 
 /** Ids in one statement. */
 const BATCH = 5000;
-
-interface Counted {
-  format: Format;
-  visibility: Visibility;
-  count: number;
-  bytes: number;
-}
 
 /** Looks that are read at once. */
 const LOOKS = 10_000;
@@ -134,32 +128,12 @@ export function createPostgresImages(
     existing: (ids) => idsOf(`SELECT id FROM ${images} WHERE id = ANY($1::text[])`, ids),
 
     async summary() {
-      const groups = await ask<Counted>(
+      const groups = await ask<ImageGroup>(
         'safe',
         `SELECT format, visibility, sum(count)::bigint AS count, sum(bytes)::bigint AS bytes
          FROM ${counts} GROUP BY format, visibility ORDER BY format`,
       );
-      const sum = (some: readonly Counted[], field: 'count' | 'bytes') =>
-        some.reduce((total, row) => total + row[field], 0);
-      const formats = [...new Set(groups.map(({ format }) => format))].map((format) => ({
-        format,
-        count: sum(
-          groups.filter((group) => group.format === format),
-          'count',
-        ),
-      }));
-      const countOf = (kind: Visibility) =>
-        sum(
-          groups.filter(({ visibility }) => visibility === kind),
-          'count',
-        );
-      return {
-        images: sum(groups, 'count'),
-        protected: countOf('protected'),
-        unlisted: countOf('unlisted'),
-        bytes: sum(groups, 'bytes'),
-        formats: formats.filter(({ count }) => count > 0),
-      };
+      return summarise(groups);
     },
 
     // The index is changed together with the images.

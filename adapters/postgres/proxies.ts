@@ -1,12 +1,12 @@
 import { createFollower } from '../../src/lib/follower.ts';
-import type { Fence } from '../../src/lib/locks.ts';
 import type { ProxyRecord } from '../../src/proxy/proxy.ts';
 import type { ProxyStore } from '../../src/proxy/store.ts';
 import { arrayOf } from './arrays.ts';
-import type { PostgresConnection, Value } from './connection.ts';
+import type { PostgresConnection } from './connection.ts';
 import { unavailable } from './errors.ts';
 import { createFences } from './fence.ts';
 import { type Change, createProxyLog, createProxyVersions } from './proxy-log.ts';
+import { createProxyRemoval } from './proxy-removal.ts';
 import { createProxyRows, endpointKey, RECORD, requireWhole } from './proxy-rows.ts';
 
 /** Records in one statement: some milliseconds of the server's time. */
@@ -56,28 +56,6 @@ export function createPostgresProxies(
     },
   });
   const recent = async () => (await follower.recent()).view;
-
-  /** Removes what the statement names, at most a batch in one transaction, until it names nothing. `$1` is the most. */
-  async function removeInSteps(
-    named: string,
-    values: readonly Value[],
-    fence: Fence | undefined,
-  ): Promise<number> {
-    const text = `DELETE FROM ${proxies} WHERE id IN (${named}) RETURNING id`;
-    for (let removed = 0; ; ) {
-      const step = await transaction('never', async (ask) => {
-        await checkFence(ask, fence);
-        await versions.lock(ask);
-        const gone = await ask<{ id: number }>(text, [batch, ...values]);
-        if (gone.length > 0) await versions.bury(ask, arrayOf(gone.map(({ id }) => id)));
-        return gone.length;
-      });
-      removed += step;
-      if (step === batch) continue;
-      if (removed > 0) await follower.catchUp();
-      return removed;
-    }
-  }
 
   return {
     lagMs: follower.lagMs,
@@ -155,21 +133,7 @@ export function createPostgresProxies(
         [status, now, limit],
       ),
 
-    removeDead: (before, fence) =>
-      removeInSteps(
-        `SELECT id FROM ${proxies} WHERE status = 'dead' AND coalesce(last_alive, first_seen) < $2 LIMIT $1`,
-        [before],
-        fence,
-      ),
-
-    // Worst first: the dead, then by what a list puts last.
-    evict: (keep, fence) =>
-      removeInSteps(
-        `SELECT id FROM ${proxies} ORDER BY status = 'alive', uptime, response_ms DESC NULLS FIRST, id DESC
-         LIMIT least($1::bigint, greatest(0, (SELECT count(*) FROM ${proxies}) - $2::bigint))`,
-        [keep],
-        fence,
-      ),
+    ...createProxyRemoval(connection, { versions, checkFence, batch, catchUp: follower.catchUp }),
 
     summary: async () => (await recent()).summary(),
 

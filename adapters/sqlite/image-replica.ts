@@ -1,9 +1,9 @@
 import type { ImageRecord } from '../../src/image/image.ts';
 import type { ImageStore } from '../../src/image/store.ts';
 import type { Database } from './database.ts';
+import { createImageList } from './image-list.ts';
 import { createImageRows } from './image-rows.ts';
 import { createImageSearch } from './image-search.ts';
-import { createSqliteImages } from './images.ts';
 
 /** A private copy of the public images that another store holds. */
 export interface SqliteImageReplica extends Pick<ImageStore, 'list' | 'prepare' | 'preparing'> {
@@ -24,7 +24,7 @@ export function createImageReplica(database: Database): SqliteImageReplica {
   database.prepare('UPDATE image_index SET below = ?').run(Number.MAX_SAFE_INTEGER);
 
   return {
-    ...createSqliteImages(database),
+    ...createImageList(database, search),
 
     apply(images, removed) {
       database.transaction(() => {

@@ -1,0 +1,40 @@
+import { systemClock } from '../../src/lib/clock.ts';
+import { classify, failure } from './errors.ts';
+
+/** `safe`: done twice is as good as done once, so it may be sent again after its answer was lost. */
+export type Repeat = 'safe' | 'never';
+
+/** No attempt begins later: a call ends within this, the time limit of a statement and one pause, which is less than 5 s. */
+const RETRY_FOR_MS = 1500;
+const MAX_TRIES = 8;
+const FIRST_PAUSE_MS = 20;
+
+export interface RetryOptions {
+  /** 0 <= random() < 1; for pauses. */
+  random: () => number;
+  /** Hears of each failure before the next attempt. */
+  onFailure: (error: unknown) => void;
+}
+
+/** A function that tries again what failed for a moment. */
+export function createRetry({
+  random,
+  onFailure,
+}: RetryOptions): <T>(repeat: Repeat, attempt: () => Promise<T>) => Promise<T> {
+  return async (repeat, attempt) => {
+    const startedAt = performance.now();
+    for (let tries = 1; ; tries++) {
+      try {
+        return await attempt();
+      } catch (error) {
+        onFailure(error);
+        const kind = classify(error);
+        if (kind === 'fault') throw error;
+        const mayRepeat = kind === 'refused' || (kind === 'unclear' && repeat === 'safe');
+        if (!mayRepeat || tries >= MAX_TRIES || performance.now() - startedAt > RETRY_FOR_MS)
+          throw failure(error);
+      }
+      await systemClock.sleep(FIRST_PAUSE_MS * 2 ** (tries - 1) * (0.5 + random()));
+    }
+  };
+}
