@@ -27,6 +27,11 @@ const BITS = 64;
 const SHORTEST = 9;
 /** Where most waves are weaker, in steps of brightness, noise would decide, and plain pictures be taken for each other. */
 const FAINTEST = 0.3;
+/**
+ * The least share of the cells that must differ from the ground by so many steps of brightness: what is only in a corner of an even ground
+ * gives all waves the same signs, whatever it is.
+ */
+const PLAINEST = { share: 0.1, steps: 16 };
 /** Drawings are symmetric, and lack many waves: what encoders put in their place must not decide. */
 const NOISE = 0.1;
 
@@ -118,12 +123,21 @@ function perceptualHash(grid: Uint8Array): string | null {
     const tone = 0.299 * (grid[at] ?? 0) + 0.587 * (grid[at + 1] ?? 0) + 0.114 * (grid[at + 2] ?? 0);
     return (tone * alpha) / 255 + 255 - alpha;
   });
+  if (isPlain(brightness)) return null;
   const strengths = strengthsOf(brightness);
   const faint = strengths.filter((strength) => Math.abs(strength) < FAINTEST).length;
   if (faint > BITS / 2) return null;
   let bits = 0n;
   for (const strength of strengths) bits = (bits << 1n) | (strength > NOISE ? 1n : 0n);
   return bits.toString(16).padStart(BITS / 4, '0');
+}
+
+/** Whether nearly all is of one brightness, that of the median. */
+function isPlain(brightness: Float64Array): boolean {
+  const ground = brightness.toSorted()[brightness.length >> 1] ?? 0;
+  let others = 0;
+  for (const tone of brightness) if (Math.abs(tone - ground) > PLAINEST.steps) others++;
+  return others < brightness.length * PLAINEST.share;
 }
 
 /** How strong each of the waves is, in steps of brightness. */
