@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import type { ImageEvent } from '../../src/image/service.ts';
 import { eventView } from '../../src/image/views.ts';
+import { type AlbumSight, sightOf } from '../support/album-sights.ts';
 import { type CodecBench, startCodec } from '../support/codec.ts';
 import { type ImageHost, pathOf, startImageHost, type UploadAnswer } from '../support/image-host.ts';
 import { photo } from '../support/images.ts';
@@ -8,29 +9,30 @@ import { json } from '../support/json.ts';
 
 /**
  * Who finds what of a picture, whose link is known to everybody: `all`; `pass`: who has the password; `-`: nobody. The uploader, with the
- * delete token, finds no more than others do. Under `stats` it is counted as what it says; under `hook` stand the URLs that the
- * operator is told of when it is stored.
+ * delete token, finds no more than others do. It is in an album, too: `album` is the page of that, where a `card` tells of the picture
+ * without showing it, `zip` its file, and `preview` what other sites show of the album. Under `stats` it is counted as what it says; under
+ * `hook` stand the URLs that the operator is told of when it is stored.
  */
 const WHO_SEES_WHAT = `
-                             page name og   file save ?w=  auto info oembed list search gallery stats     hook
-public                       all  all  all  all  all  all  all  all  all    all  all    all     public    urls
-unlisted                     all  all  all  all  all  all  all  all  all    -    -      -       unlisted  urls
-protected                    pass pass -    pass pass pass pass pass pass   -    -      -       protected urls
-public, expires              all  all  all  all  all  all  all  all  all    all  all    all     public    urls
-unlisted, expires            all  all  all  all  all  all  all  all  all    -    -      -       unlisted  urls
-protected, expires           pass pass -    pass pass pass pass pass pass   -    -      -       protected urls
-public, expired              -    -    -    -    -    -    -    -    -      -    -      -       public    urls
-unlisted, expired            -    -    -    -    -    -    -    -    -      -    -      -       unlisted  urls
-protected, expired           -    -    -    -    -    -    -    -    -      -    -      -       protected urls
-public, removed              -    -    -    -    -    -    -    -    -      -    -      -       -         urls
-few views                    all  all  -    all  all  -    all  all  -      -    -      -       unlisted  none
-few views, protected         pass pass -    pass pass -    pass pass -      -    -      -       protected none
-few views, expired           -    -    -    -    -    -    -    -    -      -    -      -       unlisted  none
-few views, burnt             -    -    -    -    -    -    -    -    -      -    -      -       -         none
-few views, protected, burnt  -    -    -    -    -    -    -    -    -      -    -      -       -         none
-public, now unlisted         all  all  all  all  all  all  all  all  all    -    -      -       unlisted  urls
-public, now protected        pass pass -    pass pass pass pass pass pass   -    -      -       protected urls
-protected, now public        all  all  all  all  all  all  all  all  all    all  all    all     public    urls
+                             page name og   file save ?w=  auto info oembed list search gallery album zip  preview stats     hook
+public                       all  all  all  all  all  all  all  all  all    all  all    all     all   all  all     public    urls
+unlisted                     all  all  all  all  all  all  all  all  all    -    -      -       all   all  all     unlisted  urls
+protected                    pass pass -    pass pass pass pass pass pass   -    -      -       pass  pass -       protected urls
+public, expires              all  all  all  all  all  all  all  all  all    all  all    all     all   all  all     public    urls
+unlisted, expires            all  all  all  all  all  all  all  all  all    -    -      -       all   all  all     unlisted  urls
+protected, expires           pass pass -    pass pass pass pass pass pass   -    -      -       pass  pass -       protected urls
+public, expired              -    -    -    -    -    -    -    -    -      -    -      -       -     -    -       public    urls
+unlisted, expired            -    -    -    -    -    -    -    -    -      -    -      -       -     -    -       unlisted  urls
+protected, expired           -    -    -    -    -    -    -    -    -      -    -      -       -     -    -       protected urls
+public, removed              -    -    -    -    -    -    -    -    -      -    -      -       -     -    -       -         urls
+few views                    all  all  -    all  all  -    all  all  -      -    -      -       card  -    -       unlisted  none
+few views, protected         pass pass -    pass pass -    pass pass -      -    -      -       -     -    -       protected none
+few views, expired           -    -    -    -    -    -    -    -    -      -    -      -       -     -    -       unlisted  none
+few views, burnt             -    -    -    -    -    -    -    -    -      -    -      -       -     -    -       -         none
+few views, protected, burnt  -    -    -    -    -    -    -    -    -      -    -      -       -     -    -       -         none
+public, now unlisted         all  all  all  all  all  all  all  all  all    -    -      -       all   all  all     unlisted  urls
+public, now protected        pass pass -    pass pass pass pass pass pass   -    -      -       pass  pass -       protected urls
+protected, now public        all  all  all  all  all  all  all  all  all    all  all    all     all   all  all     public    urls
 `;
 
 let bench: CodecBench;
@@ -40,6 +42,9 @@ beforeAll(async () => {
   picture = new Uint8Array(await photo(200, 100));
 });
 afterAll(() => bench.stop());
+
+/** A picture in an album. */
+type Placed = UploadAnswer & { album: string };
 
 const NAME = 'quiet-harbour.png';
 const PASSWORD = 'open sesame';
@@ -71,7 +76,7 @@ const WAYS: Record<
 };
 
 /** The host, and a picture in it that has become what the words say. */
-async function becomes(words: readonly string[], events: ImageEvent[]): Promise<[ImageHost, UploadAnswer]> {
+async function becomes(words: readonly string[], events: ImageEvent[]): Promise<[ImageHost, Placed]> {
   const host = await startImageHost({
     codec: bench.codec,
     change: () => ({ onEvent: (event) => events.push(event) }),
@@ -83,7 +88,15 @@ async function becomes(words: readonly string[], events: ImageEvent[]): Promise<
   if (first === 'few views') query.set('max_views', words.includes('burnt') ? '1' : '50');
   else if (first !== 'protected') query.set('visibility', first);
   if (words.some((word) => word.startsWith('expire'))) query.set('expires_in', '10m');
-  const image = await host.upload(picture, `${query}`);
+  const album = await json<{ id: string; token: string }>(await host.send('/api/albums', { method: 'POST' }));
+  query.set('album', album.id);
+  const answer = await host.send(`/api/upload?${query}`, {
+    method: 'POST',
+    body: picture,
+    headers: { 'x-album-token': album.token },
+  });
+  expect(answer.status).toBe(201);
+  const image: Placed = { ...(await json<UploadAnswer>(answer)), album: album.id };
   const change = async (wish: object) => {
     const answer = await host.send(`/api/image/${image.id}`, {
       method: 'PATCH',
@@ -103,8 +116,25 @@ async function becomes(words: readonly string[], events: ImageEvent[]): Promise<
   return [host, image];
 }
 
+/** What the table should say of it in its album. */
+async function seenInAlbum(host: ImageHost, image: Placed): Promise<Record<string, string>> {
+  const stranger = await sightOf(host.send, image.album, image);
+  const opened = await host.send(pathOf(image.url), {
+    method: 'POST',
+    body: new URLSearchParams({ password: PASSWORD }),
+  });
+  const cookies = opened.headers.getSetCookie().map((cookie) => cookie.split(';')[0]);
+  const pass = await sightOf(host.send, image.album, image, cookies.join('; '));
+  const who = (sees: (sight: AlbumSight) => boolean) => (sees(stranger) ? 'all' : sees(pass) ? 'pass' : '-');
+  return {
+    album: stranger.page === 'limited' ? 'card' : who(({ page }) => page === 'shown'),
+    zip: who(({ zip }) => zip),
+    preview: who(({ preview }) => preview),
+  };
+}
+
 /** What the table should say of a picture. */
-async function seen(host: ImageHost, image: UploadAnswer): Promise<Record<string, string>> {
+async function seen(host: ImageHost, image: Placed): Promise<Record<string, string>> {
   const found: Record<string, string> = {};
   for (const [way, lookAt] of Object.entries(WAYS)) {
     const [path, shows] = lookAt(image);
@@ -118,6 +148,7 @@ async function seen(host: ImageHost, image: UploadAnswer): Promise<Record<string
     protected: locked,
     unlisted,
   } = await json<Record<string, number>>(await host.send('/api/stats'));
+  Object.assign(found, await seenInAlbum(host, image));
   found.stats = images === 0 ? '-' : locked ? 'protected' : unlisted ? 'unlisted' : 'public';
   return found;
 }
