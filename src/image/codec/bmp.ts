@@ -112,7 +112,9 @@ function known(bitmap: Bitmap): Bitmap {
     (compression === RLE8 && depth === 8) ||
     (compression === RLE4 && depth === 4) ||
     (compression >= BIT_FIELDS && (depth === 16 || depth === 32));
-  if (!DEPTHS.includes(depth) || !packs.includes(compression) || !fits) throw damaged();
+  // Others read the number of colours as signed, and refuse what is negative.
+  const isCounted = bitmap.colours < 2 ** 31;
+  if (!DEPTHS.includes(depth) || !packs.includes(compression) || !fits || !isCounted) throw damaged();
   return bitmap;
 }
 

@@ -17,6 +17,7 @@ import { readPngCicp } from './png-chunks.ts';
 import type { InputLimits } from './protocol.ts';
 import { recoloured } from './recolour.ts';
 import type { Metadata, SharpConstructor, SharpOptions } from './sharp.ts';
+import { decodeTiff } from './tiff.ts';
 
 /** A picture whose header is read and whose limits are checked. */
 export interface Source {
@@ -64,12 +65,19 @@ const still = (png: Buffer): Decoded => ({ png, frames: 1, animation: null });
 /** Those decoders. Each checks the limits of a picture before it makes room for its pixels. */
 const DECODERS = new Map<
   Header['kind'],
-  (file: Buffer, limits: InputLimits, sharp: SharpConstructor) => Decoded | Promise<Decoded>
+  (file: Buffer, limits: InputLimits, sharp: SharpConstructor) => Decoded | null | Promise<Decoded>
 >([
   ['bmp', (file, limits) => still(writePng({ ...decodeBmp(file, limits), level: 1 }))],
   ['ico', (file, limits) => still(iconAsPng(file, limits))],
   ['jxl', decodeJxl],
+  ['tiff', tiffAsPng],
 ]);
+
+/** `null` where sharp reads the form of TIFF itself. */
+function tiffAsPng(file: Buffer, limits: InputLimits): Decoded | null {
+  const decoded = decodeTiff(file, limits);
+  return decoded && still(writePng({ ...decoded, level: 1 }));
+}
 
 /**
  * Opens a file. Rejects with `image_limit`, `undecodable_image`, or `not_an_image` for HEIC where that is switched off and for

@@ -1,0 +1,48 @@
+/** Codes that empty the table, and that end the data; entries follow behind (TIFF 6.0, section 13). */
+const [CLEAR, END] = [256, 257];
+const MOST_BITS = 12;
+
+/** Unpacks the LZW of TIFF into so many bytes; `null` where the data are damaged or too few. */
+export function unpackLzw(packed: Uint8Array, bytes: number): Buffer | null {
+  const out = Buffer.alloc(bytes);
+  /** Where in `out` the text of each entry begins, and how long it is. */
+  const starts = new Uint32Array(1 << MOST_BITS);
+  const lengths = new Uint32Array(1 << MOST_BITS);
+  lengths.fill(1, 0, CLEAR);
+  let [next, bits, held, heldBits, written] = [END + 1, 9, 0, 0, 0];
+  let before = -1;
+  for (let from = 0; written < bytes; ) {
+    while (heldBits < bits) {
+      if (from >= packed.length) return null;
+      held = ((held << 8) | (packed[from++] ?? 0)) & 0xffffff;
+      heldBits += 8;
+    }
+    heldBits -= bits;
+    const code = (held >> heldBits) & ((1 << bits) - 1);
+    if (code === END) return null;
+    if (code === CLEAR) {
+      [next, bits, before] = [END + 1, 9, -1];
+      continue;
+    }
+    if (code > next || (code === next && before < 0)) return null;
+    const start = written;
+    if (code < CLEAR) out[written++] = code;
+    else {
+      // The entry that is just being made is the text before and the byte behind it, which stand there already.
+      const length = lengths[code === next ? before : code] ?? 0;
+      const at = code === next ? start - (lengths[before] ?? 0) : (starts[code] ?? 0);
+      const most = Math.min(bytes, written + length + (code === next ? 1 : 0));
+      for (let place = at; written < most; ) out[written++] = out[place++] ?? 0;
+    }
+    // An entry is the text before and the first byte of this one: as they stand side by side, it is a place in `out`.
+    if (before >= 0 && next < 1 << MOST_BITS) {
+      starts[next] = start - (lengths[before] ?? 0);
+      lengths[next] = (lengths[before] ?? 0) + 1;
+      next++;
+    }
+    before = code;
+    // Entries grow by a bit one code early.
+    if (next >= (1 << bits) - 1 && bits < MOST_BITS) bits++;
+  }
+  return out;
+}

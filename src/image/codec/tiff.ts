@@ -1,0 +1,265 @@
+import { inflateSync } from 'node:zlib';
+import { AppError } from '../../errors.ts';
+import { checkLimits } from './limits.ts';
+import { unpackLzw } from './lzw.ts';
+import type { Pixels } from './png.ts';
+import type { InputLimits } from './protocol.ts';
+
+/** Tags of TIFF 6.0. */
+const TAG = {
+  width: 256,
+  height: 257,
+  depth: 258,
+  compression: 259,
+  photometric: 262,
+  stripAt: 273,
+  turned: 274,
+  samples: 277,
+  stripRows: 278,
+  stripBytes: 279,
+  planes: 284,
+  predictor: 317,
+  tileWidth: 322,
+  tileRows: 323,
+  tileAt: 324,
+  tileBytes: 325,
+  extra: 338,
+  sampleFormat: 339,
+  icc: 34675,
+} as const;
+const TAGS = new Set<number>(Object.values(TAG));
+/** More than colours, alpha and one besides are not for pictures. */
+const MOST_SAMPLES = 5;
+/** Bytes of a value by its type: the unsigned ones alone, and bytes that mean nothing to TIFF. */
+const TYPE_BYTES: Record<number, 1 | 2 | 4> = { 1: 1, 3: 2, 4: 4, 7: 1 };
+const MOST_ENTRIES = 1000;
+
+const [GREY, RGB, LAB] = [1, 2, 8];
+const [RAW, LZW, DEFLATE, OLD_DEFLATE] = [1, 5, 8, 32946];
+const [PREMULTIPLIED, SEPARATE] = [1, 2];
+
+/** The first picture of a file. */
+interface Layout {
+  width: number;
+  height: number;
+  /** 8 or 16. */
+  depth: number;
+  compression: number;
+  photometric: number;
+  samples: number;
+  /** Each sample has blocks of its own. */
+  isPlanar: boolean;
+  isDifferenced: boolean;
+  /** What the sample behind the colours means, if there is any. */
+  extra: number | undefined;
+  icc: Buffer | undefined;
+  /** Strips count as tiles of the whole width. */
+  tile: { width: number; height: number; at: readonly number[]; bytes: readonly number[] };
+  isLittle: boolean;
+}
+
+/**
+ * Decodes forms of TIFF that libvips refuses: tiles of which each has one sample, and CIELab of 8 bits. `null` for every other
+ * form. Resolution beyond 8 bits is cut off.
+ * @throws {AppError} `undecodable_image`, `image_limit`.
+ */
+export function decodeTiff(file: Buffer, limits: InputLimits): Pixels | null {
+  const layout = readLayout(file);
+  if (layout === null) return null;
+  const { width, height, samples, isPlanar, tile } = layout;
+  checkLimits({ width, height, frames: 1 }, limits);
+  if (tile.width * tile.height > limits.maxPixels) throw damaged();
+  const planes = isPlanar ? samples : 1;
+  const across = Math.ceil(width / tile.width);
+  const blocks = across * Math.ceil(height / tile.height);
+  const pixels = new Uint8ClampedArray(width * height * 4).fill(255);
+  const seen = Math.min(planes, channelsOf(layout));
+  if (tile.at.length < blocks * seen || tile.bytes.length < blocks * seen) throw damaged();
+  for (let index = 0; index < blocks * seen; index++) {
+    const block = index % blocks;
+    const left = (block % across) * tile.width;
+    const top = Math.floor(block / across) * tile.height;
+    place(unpack(file, layout, index, top), layout, { left, top, plane: Math.floor(index / blocks) }, pixels);
+  }
+  finish(pixels, layout);
+  return { pixels, width, height, hasAlpha: hasAlpha(layout), icc: layout.icc };
+}
+
+const coloursOf = ({ photometric }: Layout) => (photometric === GREY ? 1 : 3);
+const hasAlpha = ({ extra }: Layout) => extra === PREMULTIPLIED || extra === SEPARATE;
+/** Samples that are looked at. */
+const channelsOf = (layout: Layout) => coloursOf(layout) + (hasAlpha(layout) ? 1 : 0);
+
+/** `null` where libvips reads it, or nobody does. */
+function readLayout(file: Buffer): Layout | null {
+  const order = file.toString('latin1', 0, 4);
+  const isLittle = order === 'II*\0';
+  if (!isLittle && order !== 'MM\0*') return null;
+  const values = readEntries(file, isLittle);
+  const one = (tag: number, missing: number) => values.get(tag)?.[0] ?? missing;
+  const isTiled = values.has(TAG.tileWidth);
+  const [width, height] = [one(TAG.width, 0), one(TAG.height, 0)];
+  const tile = isTiled
+    ? {
+        width: one(TAG.tileWidth, 0),
+        height: one(TAG.tileRows, 0),
+        at: values.get(TAG.tileAt) ?? [],
+        bytes: values.get(TAG.tileBytes) ?? [],
+      }
+    : {
+        width,
+        height: Math.min(one(TAG.stripRows, height), height),
+        at: values.get(TAG.stripAt) ?? [],
+        bytes: values.get(TAG.stripBytes) ?? [],
+      };
+  const samples = one(TAG.samples, 1);
+  const [depth, photometric] = [one(TAG.depth, 1), one(TAG.photometric, -1)];
+  const isPlanar = one(TAG.planes, 1) === 2;
+  const isOurs =
+    (isPlanar && isTiled && (photometric === RGB || photometric === GREY)) ||
+    (photometric === LAB && depth === 8);
+  const compression = one(TAG.compression, RAW);
+  const isReadable =
+    (values.get(TAG.depth) ?? []).every((bits) => bits === depth) &&
+    (depth === 8 || depth === 16) &&
+    [RAW, LZW, DEFLATE, OLD_DEFLATE].includes(compression) &&
+    one(TAG.predictor, 1) <= 2 &&
+    one(TAG.turned, 1) === 1 &&
+    one(TAG.sampleFormat, 1) === 1 &&
+    samples >= (photometric === GREY ? 1 : 3) &&
+    samples <= MOST_SAMPLES;
+  if (!isOurs || !isReadable) return null;
+  if (Math.min(width, height, tile.width, tile.height) < 1) throw damaged();
+  const icc = photometric === LAB ? undefined : values.get(TAG.icc);
+  return {
+    ...{ width, height, depth, compression, photometric, samples, isPlanar, tile, isLittle },
+    isDifferenced: one(TAG.predictor, 1) === 2,
+    extra: values.get(TAG.extra)?.[0],
+    icc: icc && Buffer.from(icc),
+  };
+}
+
+/** The first directory: its tags, with their values. What is no whole number, or not in the file, is left out. */
+function readEntries(file: Buffer, isLittle: boolean): Map<number, number[]> {
+  const short = (at: number) => (isLittle ? file.readUInt16LE(at) : file.readUInt16BE(at));
+  const long = (at: number) => (isLittle ? file.readUInt32LE(at) : file.readUInt32BE(at));
+  const entries = new Map<number, number[]>();
+  const directory = long(4);
+  if (directory + 2 > file.length) throw damaged();
+  const count = Math.min(short(directory), MOST_ENTRIES);
+  for (let at = directory + 2; at < directory + 2 + count * 12; at += 12) {
+    if (at + 12 > file.length) throw damaged();
+    const bytes = TYPE_BYTES[short(at + 2)];
+    const length = long(at + 4);
+    const tag = short(at);
+    if (bytes === undefined || !TAGS.has(tag) || entries.has(tag)) continue;
+    const from = length * bytes > 4 ? long(at + 8) : at + 8;
+    if (from + length * bytes > file.length) continue;
+    const read = bytes === 4 ? long : bytes === 2 ? short : (place: number) => file[place] ?? 0;
+    entries.set(
+      tag,
+      Array.from({ length }, (_, index) => read(from + index * bytes)),
+    );
+  }
+  return entries;
+}
+
+/** The bytes of a block, a row of whole samples after the other. The last strip has the rows that are left. */
+function unpack(file: Buffer, layout: Layout, index: number, top: number): Buffer {
+  const { tile, compression, depth, samples, isPlanar, height } = layout;
+  const isStrip = tile.width === layout.width;
+  const rows = isStrip ? Math.min(tile.height, height - top) : tile.height;
+  const rowBytes = tile.width * (isPlanar ? 1 : samples) * (depth / 8);
+  const bytes = rows * rowBytes;
+  const at = tile.at[index] ?? 0;
+  const packed = file.subarray(at, at + (tile.bytes[index] ?? 0));
+  const data =
+    compression === RAW
+      ? Buffer.from(packed)
+      : compression === LZW
+        ? unpackLzw(packed, bytes)
+        : inflateSync(packed, { maxOutputLength: bytes });
+  if (data === null || data.length < bytes) throw damaged();
+  if (layout.isDifferenced) add(data, layout, rowBytes);
+  return data;
+}
+
+/** Each sample stands as its difference from that of the pixel before (section 14). */
+function add(data: Buffer, { depth, samples, isPlanar, isLittle }: Layout, rowBytes: number): void {
+  const step = isPlanar ? 1 : samples;
+  if (depth === 16) {
+    if (isLittle) data.swap16();
+    for (let at = 0; at + 1 < data.length; at += 2) {
+      if (at % rowBytes < step * 2) continue;
+      data.writeUInt16BE((data.readUInt16BE(at) + data.readUInt16BE(at - step * 2)) & 0xffff, at);
+    }
+    if (isLittle) data.swap16();
+    return;
+  }
+  for (let at = 0; at < data.length; at++) {
+    if (at % rowBytes >= step) data[at] = (data[at] ?? 0) + (data[at - step] ?? 0);
+  }
+}
+
+/** Puts the samples of a block into their channels of the pixels, the upper 8 bits of each. */
+function place(
+  data: Buffer,
+  layout: Layout,
+  { left, top, plane }: { left: number; top: number; plane: number },
+  pixels: Uint8ClampedArray,
+): void {
+  const { width, height, tile, depth, samples, isPlanar, isLittle } = layout;
+  const sampleBytes = depth / 8;
+  const upper = depth === 16 && isLittle ? 1 : 0;
+  const colours = coloursOf(layout);
+  const each = isPlanar ? 1 : samples;
+  const [right, bottom] = [Math.min(width, left + tile.width), Math.min(height, top + tile.height)];
+  for (let y = top; y < bottom; y++) {
+    for (let x = left; x < right; x++) {
+      const from = ((y - top) * tile.width + (x - left)) * each * sampleBytes + upper;
+      for (let sample = 0; sample < each && plane + sample < channelsOf(layout); sample++) {
+        const channel = plane + sample < colours ? plane + sample : 3;
+        pixels[(y * width + x) * 4 + channel] = data[from + sample * sampleBytes] ?? 0;
+      }
+    }
+  }
+}
+
+/** Makes RGB of what the channels hold. */
+function finish(pixels: Uint8ClampedArray, layout: Layout): void {
+  for (let at = 0; at < pixels.length; at += 4) {
+    if (layout.photometric === GREY) pixels.fill(pixels[at] ?? 0, at + 1, at + 3);
+    if (layout.photometric === LAB) toRgb(pixels, at);
+    const alpha = pixels[at + 3] ?? 0;
+    if (layout.extra !== PREMULTIPLIED || alpha === 0) continue;
+    for (let channel = at; channel < at + 3; channel++) {
+      pixels[channel] = ((pixels[channel] ?? 0) * 255) / alpha;
+    }
+  }
+}
+
+/** The white of D50, in which TIFF has CIELab (section 23), and from there to linear sRGB (Bradford; B. Lindbloom). */
+const WHITE = [0.9642, 1, 0.8249] as const;
+const TO_SRGB = [
+  [3.1338561, -1.6168667, -0.4906146],
+  [-0.9787684, 1.9161415, 0.033454],
+  [0.0719453, -0.2289914, 1.4052427],
+] as const;
+
+function toRgb(pixels: Uint8ClampedArray, at: number): void {
+  const signed = (value = 0) => (value << 24) >> 24;
+  const middle = (((pixels[at] ?? 0) / 255) * 100 + 16) / 116;
+  const along = [middle + signed(pixels[at + 1]) / 500, middle, middle - signed(pixels[at + 2]) / 200];
+  const xyz = along.map(
+    (t, axis) => (WHITE[axis] ?? 0) * (t > 6 / 29 ? t ** 3 : (t - 4 / 29) * 3 * (6 / 29) ** 2),
+  );
+  for (const [channel, row] of TO_SRGB.entries()) {
+    const linear = row.reduce((sum, factor, axis) => sum + factor * (xyz[axis] ?? 0), 0);
+    const coded = linear <= 0.0031308 ? 12.92 * linear : 1.055 * linear ** (1 / 2.4) - 0.055;
+    pixels[at + channel] = coded * 255;
+  }
+}
+
+function damaged(): AppError {
+  return new AppError('undecodable_image', 'The TIFF file is damaged or cut short.');
+}

@@ -1,0 +1,108 @@
+import { describe, expect, test } from 'bun:test';
+import sharp from 'sharp';
+import { AppError } from '../../src/errors.ts';
+import { decodeTiff } from '../../src/image/codec/tiff.ts';
+import { startCodec } from '../support/codec.ts';
+import { photo } from '../support/images.ts';
+import { createRandom } from '../support/random.ts';
+import { planarTiff, tiffFile } from '../support/tiff-files.ts';
+
+const LIMITS = { maxPixels: 1e6, maxFrames: 10, heic: true };
+
+/** Pixels of both, and the most that any number differs. */
+async function mostOff(file: Buffer, picture: Buffer): Promise<number> {
+  const decoded = decodeTiff(file, LIMITS);
+  const wanted = await sharp(picture).ensureAlpha().raw().toBuffer();
+  expect(decoded?.pixels.length).toBe(wanted.length);
+  return wanted.reduce((most, value, at) => Math.max(most, Math.abs(value - (decoded?.pixels[at] ?? 0))), 0);
+}
+
+const lossless = async (width: number, height: number) =>
+  sharp(await photo(width, height))
+    .png()
+    .toBuffer();
+
+describe('TIFF with tiles of one sample each', () => {
+  test.each([
+    ['as they are', { compression: 'none' }, 8],
+    ['by LZW', { compression: 'lzw', predictor: 'none' }, 8],
+    ['by LZW, as differences', { compression: 'lzw', predictor: 'horizontal' }, 8],
+    ['by LZW, as differences of 16 bits', { compression: 'lzw', predictor: 'horizontal' }, 16],
+    ['by deflate', { compression: 'deflate', predictor: 'none' }, 8],
+  ] as const)('has the pixels of its picture, packed %s', async (_, options, depth) => {
+    const picture = await lossless(150, 100);
+    expect(await mostOff(await planarTiff(picture, options, { depth }), picture)).toBeLessThan(2);
+  });
+
+  test('has its transparency, whether the colours were multiplied by it or not', async () => {
+    const picture = await sharp(await lossless(70, 70))
+      .ensureAlpha(0.5)
+      .png()
+      .toBuffer();
+    expect(await mostOff(await planarTiff(picture, { compression: 'lzw', predictor: 'none' }), picture)).toBe(
+      0,
+    );
+    const half = await sharp(await sharp(picture).linear([0.5, 0.5, 0.5, 1], [0, 0, 0, 0]).png().toBuffer())
+      .png()
+      .toBuffer();
+    const multiplied = await planarTiff(half, { compression: 'none' }, { extra: 1 });
+    expect(await mostOff(multiplied, picture)).toBeLessThan(4);
+  });
+
+  test('is converted as any other picture', async () => {
+    const bench = await startCodec();
+    const picture = await lossless(150, 100);
+    const file = await planarTiff(picture, { compression: 'lzw', predictor: 'none' });
+    const { bytes, warnings } = await bench.convert(file, { format: 'png' }).finally(bench.stop);
+    expect(warnings).toEqual([]);
+    const pixels = await Promise.all(
+      [bytes, picture].map((one) => sharp(one).removeAlpha().raw().toBuffer()),
+    );
+    expect(pixels[0]?.equals(pixels[1] ?? Buffer.alloc(0))).toBe(true);
+  });
+
+  test('is refused beyond the limit of pixels before anything is unpacked', async () => {
+    const file = await planarTiff(await lossless(150, 100), { compression: 'lzw' });
+    expect(() => decodeTiff(file, { ...LIMITS, maxPixels: 14_999 })).toThrow('14999 are allowed');
+  });
+
+  test('is refused in words wherever it is damaged or cut short', async () => {
+    const file = await planarTiff(await lossless(150, 100), { compression: 'lzw' });
+    const random = createRandom(9);
+    for (let round = 0; round < 400; round++) {
+      const hurt = Buffer.from(
+        file.subarray(0, round % 2 ? file.length : Math.floor(random() * file.length)),
+      );
+      for (let count = 0; count < 3; count++)
+        hurt[Math.floor(random() * Math.min(400, hurt.length))] = Math.floor(random() * 256);
+      try {
+        decodeTiff(hurt, LIMITS);
+      } catch (error) {
+        // Others than ours become the same for the client, and are what reading beyond the end throws.
+        if (!(error instanceof AppError || error instanceof RangeError || (error as { code?: string }).code))
+          throw error;
+      }
+    }
+  });
+});
+
+test('TIFF in CIELab has the colours that it means', () => {
+  const colours = [54, 81, 70, 46, -51, 50, 83, -86, 83, 100, 0, 0].map((value, place) =>
+    place % 3 === 0 ? Math.round(value * 2.55) : value & 255,
+  );
+  const tags = { 256: [4], 257: [1], 258: [8, 8, 8], 259: [1], 262: [8], 277: [3], 278: [1] };
+  const { pixels } = decodeTiff(tiffFile(tags, [Buffer.from(colours)], 273), LIMITS) ?? {};
+  // Red, a green, the brightest green and white, by the same numbers in littleCMS.
+  const wanted = [[255, 0, 0], [0, 128, 0], null, [255, 255, 255]];
+  for (const [place, colour] of wanted.entries()) {
+    for (const [channel, value] of (colour ?? []).entries())
+      expect(Math.abs((pixels?.[place * 4 + channel] ?? 0) - value)).toBeLessThan(7);
+  }
+});
+
+test('what libvips reads itself is left to it', async () => {
+  const picture = sharp(await lossless(40, 40));
+  for (const tile of [true, false])
+    expect(decodeTiff(await picture.clone().tiff({ tile }).toBuffer(), LIMITS)).toBeNull();
+  expect(decodeTiff(Buffer.from('MM\0*\0\0\0\x08\0\0\0\0\0\0', 'latin1'), LIMITS)).toBeNull();
+});
