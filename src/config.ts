@@ -128,7 +128,12 @@ export const settings = Type.Object({
   ),
 
   PROXY_SOURCES: optional(text(undefined, 'A JSON file, or a comma-separated list of URLs, of proxy lists.')),
-  PROXY_JUDGES: optional(urls(['http:', 'https:'], 'URLs of judges.')),
+  PROXY_JUDGES: optional(
+    urls(
+      ['http:', 'https:'],
+      'URLs of judges: pages that show what a proxy sends on, fetched through each proxy to prove it.',
+    ),
+  ),
   PROXY_JUDGE_CA: optional(text(undefined, 'PEM file with the certificate authority of the TLS judges.')),
   PROXY_WITNESSES: optional(
     urlsOrNone(

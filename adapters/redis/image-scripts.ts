@@ -40,7 +40,7 @@ local function remove(id)
   if not text then return 0 end
   local image = decode(text)
   redis.call('HDEL', KEYS[1], id)
-  -- Of a record that cannot be read only the list knows whether it is public; its bytes stay counted until all are counted anew.
+  -- Of a record that cannot be read only the list knows whether it is public; its bytes stay counted until all are counted again.
   local isPublic = redis.call('ZREM', KEYS[2], id) == 1
   redis.call('ZREM', KEYS[3], id)
   redis.call('ZREM', KEYS[8], id)

@@ -19,7 +19,7 @@ export const changeBody = Type.Object(
     ),
     password: Type.Optional(Type.String({ description: 'A new one; it makes the image protected.' })),
     expires_in: Type.Optional(
-      nullable('From now on, as for an upload; null: it goes when nobody has opened it for long.'),
+      nullable('From now on, as for an upload; null: it is removed once it has not been opened for long.'),
     ),
     filename: Type.Optional(Type.String({ description: 'Name of the file.' })),
   },

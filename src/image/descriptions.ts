@@ -141,10 +141,10 @@ export const details = {
   cleanup: describe({
     id: 'cleanUpImages',
     tag,
-    summary: 'Remove images that nobody has opened for long',
+    summary: 'Remove images that have not been opened for long',
     description:
-      'The server does so by itself, too. Calls that come in meanwhile get the answer of the running one. Where `ADMIN_TOKEN` is ' +
-      'not set, nothing is removed within ten minutes of one that was complete.',
+      'The server also does so by itself. Calls during a cleanup get its result. If `ADMIN_TOKEN` is not set, nothing is removed ' +
+      'within ten minutes of a complete cleanup.',
     answers: { 200: { description: 'What was removed.', ...cleanupAnswer } },
     errors: [401, 409],
     admin: true,

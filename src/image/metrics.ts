@@ -136,7 +136,7 @@ export function describeImages(
   });
   metrics.gauge({
     name: 'picpool_image_versions_bytes',
-    help: 'Bytes of the smaller versions; counted anew by each cleanup.',
+    help: 'Bytes of the smaller versions; recounted by each cleanup.',
     read: async () => [{ labels: [], value: await versionBytes() }],
   });
   metrics.gauge({

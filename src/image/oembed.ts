@@ -9,8 +9,8 @@ const side = (description: string) => Type.Optional(Type.Integer({ minimum: 1, m
 
 export const oembedQuery = Type.Object({
   url: Type.String({ maxLength: 2000, description: 'Page or direct link of an image on this server.' }),
-  maxwidth: side('Widest picture that fits, in pixels.'),
-  maxheight: side('Highest picture that fits, in pixels.'),
+  maxwidth: side('Maximum width of the picture, in pixels.'),
+  maxheight: side('Maximum height of the picture, in pixels.'),
   format: Type.Optional(oneOf(['json'], { description: 'XML is not offered.' })),
 });
 export type OembedQuery = Static<typeof oembedQuery>;

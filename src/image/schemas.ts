@@ -62,7 +62,7 @@ export const audience = {
   visibility: oneOf(VISIBILITIES, { description: 'Who sees it.' }),
   expires_at: Type.Union([Type.String(), Type.Null()], {
     description:
-      '`YYYY-MM-DD HH:MM:SS`, UTC, or `never`; null: it goes when nobody has opened it for `retention_days`.',
+      '`YYYY-MM-DD HH:MM:SS`, UTC, or `never`; null: it is removed once it has not been opened for `retention_days`.',
   }),
   max_views: Type.Union([Type.Integer(), Type.Null()], {
     description: 'How often its file may be sent; null: always.',

@@ -113,7 +113,7 @@ export const TOOLS: readonly Tool[] = [
     name: 'upload_image',
     title: 'Upload a picture',
     description:
-      'Stores a picture and answers its links. It is in no list: who has the link sees it, or, with a password, who has that, too. ' +
+      'Stores a picture and returns its links. It is in no list: anyone with the link sees it; with a password, they need that as well. ' +
       'delete_url deletes it, and is shown this once.',
     service: 'image',
     writes: true,

@@ -129,8 +129,8 @@ export const quickTest = describe({
   summary: 'Tests a proxy and waits for the result',
   description:
     'Only public addresses are dialled. With `proxy_id` the result is written to that record, whose address must be the same. ' +
-    'Without it, whoever is no administrator learns of an address that is no working proxy nothing but `not_working`, after ' +
-    '5 seconds, whatever is there; a proxy that needs longer is `not_working`, too.',
+    'Without it, callers other than the administrator are told only `not_working` about an address that is not a working proxy, ' +
+    'after 5 seconds, whatever is there; a proxy that needs longer is `not_working` as well.',
   answers: ok('The test ran; `alive` says how it ended.', schemas.quickTestSchema, {
     success: true,
     alive: true,

@@ -99,7 +99,7 @@ export function describePool(
   });
   metrics.gauge({
     name: 'picpool_witnesses_up',
-    help: 'Witnesses that can be had.',
+    help: 'Witnesses that are available.',
     read: async () => [
       {
         labels: [],

@@ -268,7 +268,7 @@ export const statusSchema = Type.Object(
       },
     ),
     witnesses: oneOf(JUDGE_STATES, {
-      description: 'While no witness can be had, new `http` proxies are listed with the proof `echoed`.',
+      description: 'While no witness is available, new `http` proxies are listed with the proof `echoed`.',
     }),
     refresh: jobSchema,
   },

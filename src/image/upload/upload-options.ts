@@ -31,15 +31,15 @@ export const uploadOptions = Type.Object({
   visibility: Type.Optional(
     oneOf(VISIBILITIES, {
       description:
-        'Who sees it: `public`, everybody, in the lists; `unlisted`, who has the link; `protected`, who has the password, ' +
-        'too. When not given: protected with a password, else as the server is set up.',
+        'Who sees it: `public`, everyone, in the lists; `unlisted`, anyone with the link; `protected`, anyone with the link and the ' +
+        'password. When not given: protected with a password, else as the server is set up.',
     }),
   ),
   expires_in: Type.Optional(
     Type.String({
       description:
-        'When it goes: `never` where the server allows it, or a time from `10m` to `10y` (m, h, d, w, y; seconds without a ' +
-        'unit). When not given: when nobody has opened it for as long as the server keeps such images.',
+        'When it expires: `never` if the server allows it, or a time from `10m` to `10y` (m, h, d, w, y; seconds without a ' +
+        'unit). When not given: it is removed once it has not been opened for as long as the server keeps such images.',
     }),
   ),
   max_views: Type.Optional(

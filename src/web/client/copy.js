@@ -17,7 +17,7 @@ export async function copyText(text) {
   const done = document.execCommand('copy');
   area.remove();
   if (focused instanceof HTMLElement) focused.focus();
-  if (!done) throw new Error('this browser does not let pages copy');
+  if (!done) throw new Error('this browser does not allow copying');
 }
 
 /**

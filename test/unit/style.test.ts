@@ -1,0 +1,72 @@
+import { expect, test } from 'bun:test';
+import { Glob } from 'bun';
+
+/** What `docs/style.md` says that we never write, and its like. */
+const NEVER = [
+  // "There is no proxy named x" is fine; "the file is no JPEG" is not.
+  /(?<!\bthere )\b(?:is|are) no (?!longer\b|more\b|better\b|different\b|such\b|match\b)[a-z]/i,
+  /\bnot so many\b/i,
+  /\b(?:only|for|of|to|by|:) who (?:knows|has|brings|holds|may|wants)\b/i,
+  /\bwho knows the password\b/i,
+  /\buntil nobody\b|\bthat nobody has opened\b|\bwhen nobody has opened\b/i,
+  /\bmade small\b|\bturned upright\b|\bfreed of\b/i,
+  /\bnone left out\b|\bnot from:/i,
+  /\bWidest\b|\bHighest\b/,
+  /\bseen by:/i,
+  /\bwell if\b/i,
+  /\bto be put right\b/i,
+  /\b(?:can|could|to) be had\b/i,
+  /\bbe listened on\b/i,
+  /\bin force\b/i,
+  /\bthe most that (?:is|are)\b/i,
+  /\bcut short\b/i,
+  /\bmay not be (?:written|read)\b/i,
+  /\bdoes not let\b/i,
+  /\bset-ups?\b|\bclean-ups?\b|\bre-check/i,
+  /\b(?:is|are|built|counted|made|asks) anew\b/i,
+  /\bcame again\b/i,
+];
+
+/** Texts as they are read: documents whole, of programs what is not a comment. */
+async function* texts(): AsyncGenerator<[file: string, text: string]> {
+  const files = new Glob('{README,SECURITY,CONTRIBUTING}.md').scanSync('.');
+  const documents = new Glob('{docs,clients}/**/*.md').scanSync('.');
+  const sources = new Glob('{src,adapters}/**/*.{ts,js}').scanSync('.');
+  for (const file of [...files, ...documents, ...sources]) {
+    if (file.includes('node_modules') || file === 'docs/style.md' || file.includes('/zh-cn')) continue;
+    const text = await Bun.file(file).text();
+    yield [file, /\.[tj]s$/.test(file) ? withoutComments(text) : text];
+  }
+}
+
+/** Lines stay where they are. */
+function withoutComments(text: string): string {
+  return text
+    .replace(/\/\*[\s\S]*?\*\//g, (comment) => comment.replace(/[^\n]/g, ''))
+    .replace(/(^|\s)\/\/ .*$/gm, '$1');
+}
+
+function found(text: string): string[] {
+  const lines = text.split('\n');
+  return NEVER.flatMap((pattern) => {
+    const faulty = lines.findIndex((line) => pattern.test(line));
+    return faulty < 0 ? [] : [`${faulty + 1}: ${lines[faulty]?.trim()} (${pattern.source})`];
+  });
+}
+
+test('no text that a person reads has what the style guide says that we never write', async () => {
+  const faults: string[] = [];
+  for await (const [file, text] of texts()) faults.push(...found(text).map((fault) => `${file}:${fault}`));
+  expect(faults).toEqual([]);
+});
+
+test('each example of the style guide is caught, and what it gives instead is not', async () => {
+  const guide = await Bun.file('docs/style.md').text();
+  const table = guide.slice(guide.indexOf('| never | instead |')).split('\n').slice(2).filter(Boolean);
+  expect(table.length).toBeGreaterThan(15);
+  for (const row of table) {
+    const [, never = '', instead = ''] = row.split('|').map((cell) => cell.trim());
+    expect([never, found(never).length > 0]).toEqual([never, true]);
+    expect([instead, found(instead)]).toEqual([instead, []]);
+  }
+});
