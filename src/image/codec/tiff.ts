@@ -261,5 +261,5 @@ function toRgb(pixels: Uint8ClampedArray, at: number): void {
 }
 
 function damaged(): AppError {
-  return new AppError('undecodable_image', 'The TIFF file is damaged or cut short.');
+  return new AppError('undecodable_image', 'The TIFF file is damaged or truncated.');
 }
