@@ -1,5 +1,6 @@
 import { type AnyElysia, Elysia } from 'elysia';
 import type { Holders } from './access/holders.ts';
+import { createRights } from './access/rights.ts';
 import { AppError, invalidParameter } from './errors.ts';
 import type { Feature } from './feature.ts';
 import { createAdmissionQueue, Overloaded } from './http/admission-queue.ts';
@@ -14,9 +15,8 @@ import { KeptHeaders } from './http/kept-headers.ts';
 import type { Limited, Limits } from './http/limits.ts';
 import { metricsRoutes } from './http/metrics-routes.ts';
 import type { Patience } from './http/patience.ts';
-import type { RequestContext } from './http/request-context.ts';
 import { createRequestMeter } from './http/request-meter.ts';
-import { createRouteTable, type Route } from './http/route-table.ts';
+import { createRouteTable } from './http/route-table.ts';
 import { statsRoute } from './http/stats-route.ts';
 import { type Dependency, systemRoutes } from './http/system-routes.ts';
 import { createTargets, pathOf } from './http/target.ts';
@@ -76,52 +76,29 @@ export interface App {
 type Step = (exchange: Exchange) => Response | undefined | Promise<Response | undefined>;
 
 export function createApp(options: AppOptions): App {
-  const { contexts, limits, inFlight, patience, log, now, cors, metrics, mayWrite, web } = options;
-  // What describes the API is 2 MB of script, which no start should wait for.
-  const description = memoize(async () => {
-    const { describeApi } = await import('./http/openapi.ts');
-    return describeApi(described, options.version, options.publicUrl ?? '/');
-  });
-  const olderDescription = memoize(async () => {
-    const { toOpenApi30 } = await import('./http/openapi-3-0.ts');
-    return toOpenApi30(await description());
-  });
-  const described = publicRoutes(options);
-  const router = new Elysia({ normalize: false, handler: { standardHostname: false } })
-    .onError(({ error, request }) => failed(error, request, contexts.of(request).id))
-    .use(described)
-    .get('/openapi.json', async () => Response.json(await description()))
-    .get('/openapi-3.0.json', async () => Response.json(await olderDescription()))
-    .use(docsRoutes(web.siteOf, description, contexts.of))
-    // Pictures come first: they are what most visitors come with.
-    .use(
-      webRoutes({
-        ...web,
-        contextOf: contexts.of,
-        sections: options.features.toReversed().flatMap(({ home }) => home ?? []),
-      }),
-    );
+  const { contexts, patience, log, now, cors, metrics, web } = options;
+  const { router, describe } = createRouter(options, failed);
   const targets = createTargets();
   const table = createRouteTable(router.routes);
   const meter = metrics && createRequestMeter(metrics.registry);
-  const admission = createAdmissionQueue({ metrics: metrics?.registry });
-  const writeOrigin = createWriteOrigin({
-    publicUrl: options.publicUrl,
-    allowedHosts: options.allowedHosts,
-    isLetIn: (origin) => cors?.isLetIn(origin) ?? false,
+  const gates = createGates(options);
+  const rights = createRights({
+    holders: options.holders,
+    adminIsSet: contexts.adminIsSet,
+    uploadNeedsToken: options.uploadNeedsToken ?? false,
   });
 
   /** What a request goes through, in this order, after it was matched and before its answer is counted and logged. */
   const steps: readonly Step[] = [
-    countAgainstLimits,
-    demandHost,
-    answerPreflight,
-    refuseForeignPages,
-    demandRoute,
-    recognise,
-    refuseBlocked,
-    demandRole,
-    answer,
+    gates.countAgainstLimits,
+    gates.demandHost,
+    gates.answerPreflight,
+    gates.refuseForeignPages,
+    gates.demandRoute,
+    rights.recognise,
+    gates.refuseBlocked,
+    rights.demandRole,
+    createDispatch(options, router),
   ];
 
   function begin(incoming: Request, peerOf: PeerOf): Exchange {
@@ -157,119 +134,6 @@ export function createApp(options: AppOptions): App {
       return answer ? finish(exchange, answer) : run(exchange, next);
     } catch (error) {
       return fail(exchange, error);
-    }
-  }
-
-  function countAgainstLimits(exchange: Exchange): undefined | Promise<undefined> {
-    const limited = limits?.(exchange.request, exchange.route, exchange.context.peer);
-    const note = (known: Limited): undefined => {
-      exchange.rate = known.headers;
-      if (known.refusal) throw known.refusal;
-    };
-    if (limited instanceof Promise) return limited.then(note);
-    return limited && note(limited);
-  }
-
-  function demandHost({ malformed }: Exchange): undefined {
-    if (malformed) throw invalidParameter('Host', 'The header Host must name one host.');
-  }
-
-  function answerPreflight({ request }: Exchange): Response | undefined {
-    return cors?.preflight(request) ?? undefined;
-  }
-
-  function refuseForeignPages({ reading, request, context, route }: Exchange): undefined {
-    const refusal = reading ? null : writeOrigin.refusal(request, context, route.limit === 'upload');
-    if (refusal) throw refusal;
-  }
-
-  function refuseBlocked({ reading, context }: Exchange): undefined | Promise<undefined> {
-    if (!mayWrite || reading || context.admin) return;
-    return mayWrite(context.peer).then(() => undefined);
-  }
-
-  function demandRoute({ route: { found, allow } }: Exchange): undefined {
-    if (found) return;
-    if (allow !== '') throw new AppError('method_not_allowed', `This path accepts only ${allow}.`);
-    throw new AppError('not_found', 'There is nothing at this path.');
-  }
-
-  /** Delete tokens and passwords of proxies come the same way, so that a token which nobody knows is no fault yet. */
-  function recognise(exchange: Exchange): undefined | Promise<undefined> {
-    const { context, dialect, token } = exchange;
-    if (dialect?.tokenInBody && token === null) {
-      context.judgeToken = async (inBody) => {
-        await recogniseToken(exchange, inBody);
-        await demandRoleFor(exchange, inBody);
-      };
-      return;
-    }
-    return recogniseToken(exchange, token);
-  }
-
-  function recogniseToken(
-    { request, context, route }: Exchange,
-    token: string | null,
-  ): undefined | Promise<undefined> {
-    if (!options.holders || token === null) return;
-    if (roleOf(route) !== null) options.holders.demandCalm(context.peer);
-    return recogniseHolder(options.holders, token, context, route.bytes === null ? 0 : sizeOf(request));
-  }
-
-  async function recogniseHolder(
-    holders: Holders,
-    brought: string,
-    context: RequestContext,
-    bytes: number | null,
-  ) {
-    // Asked for now: the address is known only while the connection stands.
-    const token = await holders.identify(brought);
-    if (token === null) return undefined;
-    await holders.charge(token, bytes);
-    context.holder = { id: token.id, role: token.role };
-    return undefined;
-  }
-
-  /** What a request must be allowed for this route, beyond what everybody is. */
-  function roleOf({ admin, limit }: Route): 'admin' | 'upload' | null {
-    if (admin === 'always' || (admin === 'once set' && contexts.adminIsSet)) return 'admin';
-    return limit === 'upload' && options.uploadNeedsToken ? 'upload' : null;
-  }
-
-  function demandRole(exchange: Exchange): undefined | Promise<undefined> {
-    const { dialect, token } = exchange;
-    // The route asks for it, once the form has come to its token.
-    if (dialect?.tokenInBody && token === null) return;
-    return demandRoleFor(exchange, token);
-  }
-
-  function demandRoleFor({ route, context }: Exchange, token: string | null): undefined | Promise<undefined> {
-    const role = roleOf(route);
-    if (role === null || context.admin || context.holder?.role === role) return;
-    const name = role === 'admin' ? '<ADMIN_TOKEN>' : '<token>, with a token that the operator has given out';
-    const refusal = new AppError('unauthorized', `This needs the header Authorization: Bearer ${name}.`);
-    if (!options.holders || token === null) throw refusal;
-    return options.holders.countWrong(context.peer).then(() => {
-      throw refusal;
-    });
-  }
-
-  function answer(exchange: Exchange): Response | Promise<Response> {
-    const { cached } = exchange.route;
-    return cached ? cached.answer(exchange, answerAnew) : answerAnew(exchange);
-  }
-
-  async function answerAnew({ route, request, context }: Exchange): Promise<Response> {
-    const leave = inFlight?.(context.payer, route);
-    try {
-      if (route.queued) await admission.next();
-      const head = request.method === 'HEAD';
-      const asGet = head ? new Request(request, { method: 'GET' }) : request;
-      contexts.bind(asGet, context);
-      const response = sealed(await router.handle(asGet));
-      return head ? withoutBody(response) : response;
-    } finally {
-      leave?.();
     }
   }
 
@@ -315,9 +179,114 @@ export function createApp(options: AppOptions): App {
   }
 
   return {
-    describe: description,
+    describe,
     handle: (request, peerOf) => run(begin(request, peerOf)),
   };
+}
+
+/** What turns requests away, or lets them pass, before it matters who asks. */
+function createGates({ limits, cors, mayWrite, publicUrl, allowedHosts }: AppOptions) {
+  const writeOrigin = createWriteOrigin({
+    publicUrl,
+    allowedHosts,
+    isLetIn: (origin) => cors?.isLetIn(origin) ?? false,
+  });
+
+  return {
+    countAgainstLimits(exchange: Exchange): undefined | Promise<undefined> {
+      const limited = limits?.(exchange.request, exchange.route, exchange.context.peer);
+      const note = (known: Limited): undefined => {
+        exchange.rate = known.headers;
+        if (known.refusal) throw known.refusal;
+      };
+      if (limited instanceof Promise) return limited.then(note);
+      return limited && note(limited);
+    },
+
+    demandHost({ malformed }: Exchange): undefined {
+      if (malformed) throw invalidParameter('Host', 'The header Host must name one host.');
+    },
+
+    answerPreflight({ request }: Exchange): Response | undefined {
+      return cors?.preflight(request) ?? undefined;
+    },
+
+    refuseForeignPages({ reading, request, context, route }: Exchange): undefined {
+      const refusal = reading ? null : writeOrigin.refusal(request, context, route.limit === 'upload');
+      if (refusal) throw refusal;
+    },
+
+    demandRoute({ route: { found, allow } }: Exchange): undefined {
+      if (found) return;
+      if (allow !== '') throw new AppError('method_not_allowed', `This path accepts only ${allow}.`);
+      throw new AppError('not_found', 'There is nothing at this path.');
+    },
+
+    refuseBlocked({ reading, context }: Exchange): undefined | Promise<undefined> {
+      if (!mayWrite || reading || context.admin) return;
+      return mayWrite(context.peer).then(() => undefined);
+    },
+  };
+}
+
+/** The last step: the answer that was kept, or the router's, in its turn. */
+function createDispatch(
+  { inFlight, metrics, contexts }: AppOptions,
+  router: Pick<AnyElysia, 'handle'>,
+): Step {
+  const admission = createAdmissionQueue({ metrics: metrics?.registry });
+
+  async function answerAnew({ route, request, context }: Exchange): Promise<Response> {
+    const leave = inFlight?.(context.payer, route);
+    try {
+      if (route.queued) await admission.next();
+      const head = request.method === 'HEAD';
+      const asGet = head ? new Request(request, { method: 'GET' }) : request;
+      contexts.bind(asGet, context);
+      const response = sealed(await router.handle(asGet));
+      return head ? withoutBody(response) : response;
+    } finally {
+      leave?.();
+    }
+  }
+
+  return (exchange) => {
+    const { cached } = exchange.route;
+    return cached ? cached.answer(exchange, answerAnew) : answerAnew(exchange);
+  };
+}
+
+/** Everything that is answered, and how it is described. `failed`: the answer to what a handler has thrown. */
+function createRouter(
+  options: AppOptions,
+  failed: (error: unknown, request: Request, requestId: string) => Response,
+) {
+  const { contexts, web } = options;
+  // What describes the API is 2 MB of script, which no start should wait for.
+  const description = memoize(async () => {
+    const { describeApi } = await import('./http/openapi.ts');
+    return describeApi(described, options.version, options.publicUrl ?? '/');
+  });
+  const olderDescription = memoize(async () => {
+    const { toOpenApi30 } = await import('./http/openapi-3-0.ts');
+    return toOpenApi30(await description());
+  });
+  const described = publicRoutes(options);
+  const router = new Elysia({ normalize: false, handler: { standardHostname: false } })
+    .onError(({ error, request }) => failed(error, request, contexts.of(request).id))
+    .use(described)
+    .get('/openapi.json', async () => Response.json(await description()))
+    .get('/openapi-3.0.json', async () => Response.json(await olderDescription()))
+    .use(docsRoutes(web.siteOf, description, contexts.of))
+    // Pictures come first: they are what most visitors come with.
+    .use(
+      webRoutes({
+        ...web,
+        contextOf: contexts.of,
+        sections: options.features.toReversed().flatMap(({ home }) => home ?? []),
+      }),
+    );
+  return { router, describe: description };
 }
 
 /** Everything that the API description speaks of. */
@@ -343,12 +312,6 @@ function sealed(response: Response): Response {
     headers.set('cross-origin-resource-policy', 'same-origin');
   }
   return response;
-}
-
-/** What a body announces, or `null` for one that comes in pieces of which nobody knows how many there are. */
-function sizeOf({ headers }: Request): number | null {
-  const length = headers.get('content-length');
-  return length === null ? null : Number(length) || 0;
 }
 
 function memoize<T>(make: () => Promise<T>): () => Promise<T> {

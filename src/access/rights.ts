@@ -1,0 +1,90 @@
+import { AppError } from '../errors.ts';
+import type { Exchange } from '../http/exchange.ts';
+import type { RequestContext } from '../http/request-context.ts';
+import type { Route } from '../http/route-table.ts';
+import type { Holders } from './holders.ts';
+
+type Passed = undefined | Promise<undefined>;
+
+/** Steps of a request that find out who asks, and whether that is enough for its route. */
+export interface Rights {
+  /** Delete tokens and passwords of proxies come the same way, so that a token which nobody knows is no fault yet. */
+  recognise(exchange: Exchange): Passed;
+  /** Throws or rejects with `unauthorized` where the route is not for whoever asks. */
+  demandRole(exchange: Exchange): Passed;
+}
+
+export interface RightsOptions {
+  /** Not given: nobody has a token. */
+  holders: Holders | undefined;
+  /** An administrator can prove who they are. */
+  adminIsSet: boolean;
+  /** True where only holders of tokens may upload. */
+  uploadNeedsToken: boolean;
+}
+
+export function createRights({ holders, adminIsSet, uploadNeedsToken }: RightsOptions): Rights {
+  /** What a request must be allowed for this route, beyond what everybody is. */
+  function roleOf({ admin, limit }: Route): 'admin' | 'upload' | null {
+    if (admin === 'always' || (admin === 'once set' && adminIsSet)) return 'admin';
+    return limit === 'upload' && uploadNeedsToken ? 'upload' : null;
+  }
+
+  function recogniseToken({ request, context, route }: Exchange, token: string | null): Passed {
+    if (!holders || token === null) return;
+    if (roleOf(route) !== null) holders.demandCalm(context.peer);
+    return recogniseHolder(holders, token, context, route.bytes === null ? 0 : sizeOf(request));
+  }
+
+  function demandRoleFor({ route, context }: Exchange, token: string | null): Passed {
+    const role = roleOf(route);
+    if (role === null || context.admin || context.holder?.role === role) return;
+    const name = role === 'admin' ? '<ADMIN_TOKEN>' : '<token>, with a token that the operator has given out';
+    const refusal = new AppError('unauthorized', `This needs the header Authorization: Bearer ${name}.`);
+    if (!holders || token === null) throw refusal;
+    return holders.countWrong(context.peer).then(() => {
+      throw refusal;
+    });
+  }
+
+  return {
+    recognise(exchange) {
+      const { context, dialect, token } = exchange;
+      if (dialect?.tokenInBody && token === null) {
+        context.judgeToken = async (inBody) => {
+          await recogniseToken(exchange, inBody);
+          await demandRoleFor(exchange, inBody);
+        };
+        return;
+      }
+      return recogniseToken(exchange, token);
+    },
+
+    demandRole(exchange) {
+      const { dialect, token } = exchange;
+      // The route asks for it, once the form has come to its token.
+      if (dialect?.tokenInBody && token === null) return;
+      return demandRoleFor(exchange, token);
+    },
+  };
+}
+
+async function recogniseHolder(
+  holders: Holders,
+  brought: string,
+  context: RequestContext,
+  bytes: number | null,
+): Promise<undefined> {
+  // Asked for now: the address is known only while the connection stands.
+  const token = await holders.identify(brought);
+  if (token === null) return undefined;
+  await holders.charge(token, bytes);
+  context.holder = { id: token.id, role: token.role };
+  return undefined;
+}
+
+/** What a body announces, or `null` for one that comes in pieces of which nobody knows how many there are. */
+function sizeOf({ headers }: Request): number | null {
+  const length = headers.get('content-length');
+  return length === null ? null : Number(length) || 0;
+}
