@@ -5,6 +5,7 @@ import { createSqliteProxies } from '../../adapters/sqlite/proxies.ts';
 import type { Locks } from '../../src/lib/locks.ts';
 import { createCheckBudget } from '../../src/proxy/check-budget.ts';
 import { formatUrl, type ProxyRecord } from '../../src/proxy/proxy.ts';
+import { fittingCheckCost } from '../../src/proxy/recheck/price.ts';
 import { runRechecks } from '../../src/proxy/recheck/recheck.ts';
 import { CHECK_COST_MS } from '../../src/proxy/recheck/schedule.ts';
 import { createRecorder } from '../../src/proxy/refresh/recorder.ts';
@@ -62,10 +63,11 @@ async function open({ perHour = 3600, concurrency = 1000, locks, change }: Optio
       const own = { store, recorder, checker: network, clock, log, budget, concurrency };
       done = runRechecks({ ...own, locks: locks ?? createLocalLocks() }, stopping.signal);
     },
-    /** Saves living or dead proxies that have been due since an hour ago, or since then. */
+    /** Saves living or dead proxies, checked an hour ago, that have been due since then, or become due where that is negative. */
     async due(count: number, status: 'alive' | 'dead', third = 1, since = HOUR): Promise<string[]> {
       const at = clock.now() - since;
-      const changes = { status, nextCheck: at, run: status === 'alive' ? 1 : -5, lastAlive: null } as const;
+      const lastChecked = clock.now() - HOUR;
+      const changes = { status, lastChecked, run: status === 'alive' ? 1 : -5, lastAlive: null } as const;
       const drafts = Array.from({ length: count }, (_, n) =>
         draft(`http://192.0.${third}.${n + 1}:80`, at, { ...changes, nextCheck: at + n }),
       );
@@ -87,36 +89,52 @@ test('the living come first, and the dead have what is left of the budget', asyn
   expect(loop.budget.rechecks.spent).toBe(8);
 });
 
-test('the price of a check rises while checks queue, and falls while the budget is not used', async () => {
-  const loop = await open();
+test('where checks are scarce none is left unused: the dead that are due soonest come before their time', async () => {
+  const loop = await open({ perHour: 3600 });
+  const dead = await loop.due(20, 'dead', 1, -HOUR);
+  loop.start();
+  await loop.clock.advance(10_000);
+  expect(loop.network.asked.length).toBeGreaterThan(3);
+  expect(loop.network.asked).toEqual(dead.slice(0, loop.network.asked.length));
+});
+
+test('where checks are ample each waits until it is due', async () => {
+  const loop = await open({ perHour: 3600 });
+  await loop.due(20, 'dead', 1, -HOUR);
+  loop.budget.checkCostMs = CHECK_COST_MS.least;
+  loop.start();
+  await loop.clock.advance(10_000);
+  expect(loop.network.asked).toEqual([]);
+});
+
+test('nothing is checked again within two minutes, however few there are', async () => {
+  const loop = await open({ perHour: 3600 });
+  const dead = await loop.due(3, 'dead');
+  loop.start();
+  await loop.clock.advance(100_000);
+  expect(loop.network.asked).toEqual(dead);
+});
+
+test('every five minutes the price of a check goes half of the way to the one that fits the pool', async () => {
+  const loop = await open({ perHour: 60 });
   await loop.due(200, 'dead');
   loop.start();
+  await loop.clock.advance(4 * MINUTE);
+  expect(loop.budget.checkCostMs).toBe(FIRST);
   await loop.clock.advance(MINUTE + 1_000);
-  // What was due for an hour queues: the most that a minute may change.
-  expect(loop.budget.checkCostMs).toBeCloseTo(FIRST * 1.01);
-  const idle = await open();
-  idle.start();
-  await idle.clock.advance(MINUTE + 1_000);
-  expect(idle.budget.checkCostMs).toBeCloseTo(FIRST * 0.98);
+  const fitting = await fittingCheckCost(loop.store, 60);
+  expect(fitting).toBeGreaterThan(2 * FIRST);
+  expect(loop.budget.checkCostMs / Math.sqrt(FIRST * fitting)).toBeCloseTo(1, 1);
 });
 
-test('the price falls by what was not used alone', async () => {
-  const loop = await open({ perHour: 3600 });
-  await loop.due(30, 'dead');
-  loop.start();
-  await loop.clock.advance(MINUTE + 1_000);
-  // 30 of 60 checks.
-  expect(loop.budget.checkCostMs / FIRST).toBeCloseTo(1 - 0.02 * 0.5, 3);
-});
-
-test('while all places are taken the budget counts as used', async () => {
+test('while all places are taken the price is that of the checks that were made', async () => {
   const loop = await open({ perHour: 360_000, concurrency: 2 });
-  await loop.due(2, 'dead', 1, 2);
+  await loop.due(200, 'dead', 1, 2);
   loop.network.before = () => loop.clock.sleep(90_000);
   loop.start();
-  await loop.clock.advance(MINUTE + 1_000);
-  expect(loop.network.asked).toHaveLength(2);
-  expect(loop.budget.checkCostMs).toBe(FIRST);
+  await loop.clock.advance(5 * MINUTE + 1_000);
+  expect(loop.network.asked.length).toBeLessThan(10);
+  expect(loop.budget.checkCostMs).toBeGreaterThan(FIRST);
 });
 
 test('what no judge was there for is tried again in five minutes, unless none is there for anything', async () => {

@@ -1,10 +1,5 @@
 import { describe, expect, test } from 'bun:test';
-import {
-  CHECK_COST_MS,
-  nextCheckAt,
-  nextCheckCost,
-  type Scheduled,
-} from '../../src/proxy/recheck/schedule.ts';
+import { CHECK_COST_MS, nextCheckAt, type Scheduled } from '../../src/proxy/recheck/schedule.ts';
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
@@ -113,26 +108,5 @@ describe('the next check', () => {
         }
       }
     }
-  });
-});
-
-describe('the price of a check', () => {
-  test('rises while checks queue and falls while the budget is not used', () => {
-    expect(nextCheckCost(1000, { lagMs: 5 * MINUTE, used: 1 })).toBeGreaterThan(1000);
-    expect(nextCheckCost(1000, { lagMs: 0, used: 0.5 })).toBeLessThan(1000);
-    expect(nextCheckCost(1000, { lagMs: 0, used: 1 })).toBe(1000);
-  });
-
-  test('moves by at most 1 % up and 2 % down a minute', () => {
-    expect(nextCheckCost(1000, { lagMs: HOUR, used: 1 })).toBeCloseTo(1010);
-    expect(nextCheckCost(1000, { lagMs: 2.5 * MINUTE, used: 1 })).toBeCloseTo(1005);
-    expect(nextCheckCost(1000, { lagMs: 15_000, used: 0.5 })).toBeCloseTo(990);
-    expect(nextCheckCost(1000, { lagMs: 15_001, used: 0.5 })).toBeGreaterThan(1000);
-    expect(nextCheckCost(1000, { lagMs: 0, used: 0 })).toBeCloseTo(980);
-  });
-
-  test('stays within its bounds', () => {
-    expect(nextCheckCost(CHECK_COST_MS.most, { lagMs: HOUR, used: 1 })).toBe(CHECK_COST_MS.most);
-    expect(nextCheckCost(CHECK_COST_MS.least, { lagMs: 0, used: 0 })).toBe(CHECK_COST_MS.least);
   });
 });

@@ -6,10 +6,11 @@ import type { CheckBudget } from '../check-budget.ts';
 import type { ProxyRecord } from '../proxy.ts';
 import { type Recorder, rightOf } from '../refresh/recorder.ts';
 import type { ProxyStore } from '../store.ts';
-import { nextCheckCost } from './schedule.ts';
+import { fittingCheckCost } from './price.ts';
+import { CHECK_COST_MS, SOONEST_MS } from './schedule.ts';
 
 export interface RecheckOptions {
-  store: Pick<ProxyStore, 'due' | 'reschedule'>;
+  store: Pick<ProxyStore, 'due' | 'reschedule' | 'sample'>;
   recorder: Recorder;
   checker: Pick<Checker, 'check' | 'probe' | 'judges'>;
   locks: Locks;
@@ -25,6 +26,12 @@ const LEASE_MS = 15_000;
 const TICK_MS = 1_000;
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
+/** How often the price of a check is made anew. */
+const PRICE_MS = 5 * MINUTE_MS;
+/** Where there are fewer proxies than checks for them, each waits until it is due: it gets enough of them. */
+const AMPLE_COST_MS = 1.1 * CHECK_COST_MS.least;
+/** Where checks are scarce, none is left unused while anything is due within this time. */
+const AHEAD_MS = 24 * HOUR_MS;
 const JUDGE_RETRY = { first: 5_000, most: 60_000 } as const;
 /** When to try again what no judge was there for, although another judge works. */
 const UNKNOWN_RETRY_MS = 5 * MINUTE_MS;
@@ -58,7 +65,7 @@ async function recheck(options: RecheckOptions, lease: Lease, signal: AbortSigna
   const fence = { name: LOCK, token: lease.token };
   const running = new Map<number, Promise<void>>();
   const failures: unknown[] = [];
-  let minute = { startedAt: clock.now(), checks: 0, saturated: false, lagMs: 0 };
+  let term = { startedAt: clock.now(), checks: 0, saturated: false };
 
   async function check(record: ProxyRecord): Promise<void> {
     const result = await checker.check(record, signal);
@@ -70,18 +77,15 @@ async function recheck(options: RecheckOptions, lease: Lease, signal: AbortSigna
     } else await recorder.add({ endpoint: record, source: record.source, result, right });
   }
 
-  /**
-   * Starts checks of what is due, the living first: a list that is wrong costs more than one that is short. Answers for
-   * how long the last of them had been due; 0 where all that was due has had its turn. To wait until there is a queue beside
-   * it raises the price later, and `bench/churn.ts` then finds 0.005 less of what works.
-   */
-  async function checkDue(now: number, take: number): Promise<number> {
+  /** Starts checks, those of the living first: a list that is wrong costs more than one that is short. */
+  async function checkDue(now: number, take: number): Promise<void> {
     const isIdle = ({ id }: ProxyRecord) => !running.has(id);
     const living = (await store.due(now, take + running.size, 'alive')).filter(isIdle).slice(0, take);
     const left = take - living.length;
-    // One at least, so that it shows how long the dead have been waiting where the living take every turn.
-    const dead = (await store.due(now, left + running.size + 1, 'dead')).filter(isIdle);
-    const fresh = [...living, ...dead.slice(0, left)];
+    const ahead = budget.checkCostMs > AMPLE_COST_MS ? AHEAD_MS : 0;
+    const dead = left > 0 ? await store.due(now + ahead, left + running.size, 'dead') : [];
+    const rested = dead.filter((record) => isIdle(record) && now - record.lastChecked >= SOONEST_MS);
+    const fresh = [...living, ...rested.slice(0, left)];
     for (const record of fresh) {
       const task = check(record)
         .catch((error: unknown) => {
@@ -91,10 +95,15 @@ async function recheck(options: RecheckOptions, lease: Lease, signal: AbortSigna
       running.set(record.id, task);
     }
     budget.rechecks.spend(fresh.length);
-    minute.checks += fresh.length;
-    if (fresh.length < take) return 0;
-    const last = dead[Math.max(0, left - 1)] ?? living.at(-1);
-    return last ? now - last.nextCheck : 0;
+    term.checks += fresh.length;
+  }
+
+  /** Goes half of the way, as a sample is not the pool. */
+  async function price(now: number): Promise<void> {
+    const made = (term.checks * HOUR_MS) / (now - term.startedAt);
+    const perHour = term.saturated ? Math.min(made, budget.rechecks.perHour) : budget.rechecks.perHour;
+    budget.checkCostMs = Math.sqrt(budget.checkCostMs * (await fittingCheckCost(store, perHour)));
+    term = { startedAt: now, checks: 0, saturated: false };
   }
 
   budget.isRechecking = true;
@@ -103,16 +112,9 @@ async function recheck(options: RecheckOptions, lease: Lease, signal: AbortSigna
       if (checker.judges().state !== 'up') await untilJudge(options, signal);
       const now = clock.now();
       const take = Math.min(Math.floor(budget.rechecks.allowance()), concurrency - running.size);
-      if (take > 0) minute.lagMs = await checkDue(now, take);
-      if (running.size >= concurrency) minute.saturated = true;
-      if (now - minute.startedAt >= MINUTE_MS) {
-        const affordable = ((now - minute.startedAt) * budget.rechecks.perHour) / HOUR_MS;
-        budget.checkCostMs = nextCheckCost(budget.checkCostMs, {
-          lagMs: minute.lagMs,
-          used: minute.saturated ? 1 : minute.checks / affordable,
-        });
-        minute = { startedAt: now, checks: 0, saturated: false, lagMs: 0 };
-      }
+      if (take > 0) await checkDue(now, take);
+      if (running.size >= concurrency) term.saturated = true;
+      if (now - term.startedAt >= PRICE_MS) await price(now);
       await clock.sleep(TICK_MS, signal).catch(() => {});
     }
   } finally {

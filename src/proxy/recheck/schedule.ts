@@ -13,7 +13,7 @@ const PRIOR_DOWN_MS = 4.4 * HOUR_MS;
 /** A proven proxy that fails is looked at again after this time: most such failures are brief. */
 const SECOND_LOOK_MS = 2 * MINUTE_MS;
 const PROVEN_UPTIME = 0.5;
-const SOONEST_MS = 2 * MINUTE_MS;
+export const SOONEST_MS = 2 * MINUTE_MS;
 const LATEST_ALIVE_MS = HOUR_MS;
 const LATEST_DEAD_MS = 24 * HOUR_MS;
 /** Waits vary by this share, so that proxies found together are not checked together for ever. */
@@ -30,7 +30,7 @@ export type Scheduled = Pick<
  *
  * The model: a proxy works for a while and fails for a while, both without memory, at rates that its own history
  * tells. Being listed while it fails, or not listed while it works, costs its duration; a check costs `checkCostMs`,
- * which the recheck loop moves until the checks fit its budget.
+ * at which the checks of an hour fit the budget, see `price.ts`.
  *
  * - Alive, failing after u on average: checking every t costs checkCostMs/t + t/(2u) per unit of time, which is least at
  *   t = sqrt(2 * checkCostMs * u).
@@ -42,8 +42,12 @@ export type Scheduled = Pick<
  * @param random 0 to 1; spreads the checks.
  */
 export function nextCheckAt(record: Scheduled, checkCostMs: number, random: number): number {
-  const waitMs = record.status === 'alive' ? aliveWait(record, checkCostMs) : deadWait(record, checkCostMs);
-  return Math.round(record.lastChecked + waitMs * (1 + SPREAD * (random - 0.5)));
+  return Math.round(record.lastChecked + waitMs(record, checkCostMs) * (1 + SPREAD * (random - 0.5)));
+}
+
+/** How long to wait between two checks of a record: `nextCheckAt` without its spread. */
+export function waitMs(record: Scheduled, checkCostMs: number): number {
+  return record.status === 'alive' ? aliveWait(record, checkCostMs) : deadWait(record, checkCostMs);
 }
 
 function aliveWait(record: Scheduled, checkCostMs: number): number {
@@ -94,20 +98,5 @@ function between(least: number, value: number, most: number): number {
   return Math.min(most, Math.max(least, value));
 }
 
-/** What a check costs in ms of a wrong listing: where it begins, and between which bounds the budget moves it. */
+/** What a check costs in ms of a wrong listing: until the pool was looked at, and its bounds. */
 export const CHECK_COST_MS = { first: 20_000, least: 500, most: 20 * MINUTE_MS } as const;
-
-/** How one minute of rechecking went. */
-export interface Load {
-  /** How long the check that has waited longest has been due, in ms. */
-  lagMs: number;
-  /** Share of the minute's checks that were used, 0 to 1. */
-  used: number;
-}
-
-/** The price for the next minute: up while checks queue, down while the budget is not used, slowly enough not to swing. */
-export function nextCheckCost(checkCostMs: number, { lagMs, used }: Load): number {
-  const queueing = lagMs > 15_000;
-  const change = queueing ? 0.01 * Math.min(1, lagMs / (5 * MINUTE_MS)) : -0.02 * (1 - Math.min(1, used));
-  return between(CHECK_COST_MS.least, checkCostMs * (1 + change), CHECK_COST_MS.most);
-}

@@ -1,0 +1,37 @@
+import type { ProxyRecord } from '../proxy.ts';
+import type { ProxyStore } from '../store.ts';
+import { CHECK_COST_MS, waitMs } from './schedule.ts';
+
+const HOUR_MS = 3_600_000;
+/** Proxies that stand for all of their status. The dead differ more. */
+const SAMPLE = { alive: 500, dead: 1500 } as const;
+/** Halvings of the range in which the price lies: they leave less than 1 % of it. */
+const HALVINGS = 12;
+
+/**
+ * What a check has to cost, in ms of a wrong listing, so that the checks which all proxies of the pool are then worth are as many
+ * as can be made in an hour. It comes from a random part of the pool and not from how checks queue: what is done about a
+ * queue today is felt hours later, and such a price swings.
+ */
+export async function fittingCheckCost(store: Pick<ProxyStore, 'sample'>, perHour: number): Promise<number> {
+  const alive = await store.sample({ status: 'alive' }, SAMPLE.alive);
+  const dead = await store.sample({ status: 'dead' }, SAMPLE.dead);
+  const wanted = (costMs: number) => checksPerHour(alive, costMs) + checksPerHour(dead, costMs);
+  let [low, high] = [Math.log(CHECK_COST_MS.least), Math.log(CHECK_COST_MS.most)];
+  for (let halving = 0; halving < HALVINGS; halving++) {
+    const middle = (low + high) / 2;
+    if (wanted(Math.exp(middle)) > perHour) low = middle;
+    else high = middle;
+  }
+  return Math.exp((low + high) / 2);
+}
+
+interface Sample {
+  items: readonly ProxyRecord[];
+  total: number;
+}
+
+function checksPerHour({ items, total }: Sample, costMs: number): number {
+  const sum = items.reduce((checks, record) => checks + HOUR_MS / waitMs(record, costMs), 0);
+  return items.length === 0 ? 0 : (sum * total) / items.length;
+}
