@@ -1,0 +1,108 @@
+import { readFile } from 'node:fs/promises';
+import { systemClock } from '../lib/clock.ts';
+import { affordableSockets } from '../lib/open-files.ts';
+import type { JudgeState } from '../proxy/check/checker.ts';
+import { createTargetLimits } from '../proxy/check/target-limits.ts';
+import { openCountries } from '../proxy/country.ts';
+import { createExits } from '../proxy/exits.ts';
+import { describePool, observeChecker, observeRefreshes } from '../proxy/metrics.ts';
+import type { RefreshObserver } from '../proxy/refresh/run.ts';
+import { createProxyService, type ProxyService } from '../proxy/service.ts';
+import { loadSources } from '../proxy/sources/load.ts';
+import { createSourceReader } from '../proxy/sources/read.ts';
+import { jobView } from '../proxy/views.ts';
+import { watchPool } from '../webhooks/watch.ts';
+import { openChecker } from './checker.ts';
+import type { Parts } from './feature.ts';
+import { lazySafeFetch } from './lazy-fetch.ts';
+
+/** The pool over its store, and who looks at it. */
+export interface Pool {
+  service: ProxyService;
+  judges(): JudgeState;
+  /** True for an address from which a proxy of the pool goes out. */
+  isExit(address: string): boolean;
+  /** Begins its jobs. */
+  start(): void;
+  /** Idempotent. */
+  stop(): Promise<void>;
+}
+
+/** Puts the checks, the pool and its events together. `secrets`: with which our own judge proves its answers. */
+export async function openPool(
+  { config, stores, log, operations }: Pick<Parts, 'config' | 'stores' | 'log' | 'operations'>,
+  secrets: () => readonly string[],
+): Promise<Pool> {
+  const { metrics, webhooks, now } = operations;
+  const { PROXY_ALLOW_PRIVATE: allowPrivate, RATE_LIMITS: rates } = config;
+  const plainChecker = await openChecker(config, log, secrets);
+  const exits = createExits({
+    store: stores.proxies,
+    state: stores.state,
+    onError: (cause) => log('warn', 'the exits of the pool cannot be read', { cause }),
+  });
+  const checker = exits.watch(observeChecker(plainChecker, metrics, now));
+  const tell: RefreshObserver = {
+    settled: (job) => webhooks?.send('refresh.finished', jobView(job)),
+  };
+  const countryOf = await openCountries(config.PROXY_COUNTRY_DB);
+  const service = createProxyService({
+    store: stores.proxies,
+    state: stores.state,
+    locks: stores.locks,
+    checker,
+    uncounted: exits.watch(plainChecker),
+    readSource: createSourceReader({ fetch: lazySafeFetch(allowPrivate), allowPrivate }),
+    sources: await loadSources(config.PROXY_SOURCES, (path) => readFile(path, 'utf8')),
+    countryOf,
+    clock: systemClock,
+    random: Math.random,
+    log,
+    refreshIntervalMs: config.PROXY_REFRESH_INTERVAL,
+    refreshOnStart: config.PROXY_REFRESH_ON_START,
+    refreshBudgetMs: config.PROXY_REFRESH_BUDGET,
+    checksPerHour: config.PROXY_CHECKS_PER_HOUR,
+    concurrency: await affordableSockets(config.PROXY_CHECK_CONCURRENCY),
+    deadRetentionMs: config.PROXY_DEAD_RETENTION,
+    maxPool: config.PROXY_MAX_POOL,
+    observers: [observeRefreshes(metrics), tell],
+    ...(rates && {
+      countTarget: createTargetLimits({
+        limiter: stores.limiter,
+        target: rates.target,
+        network: rates.target_network,
+        overall: rates.targets,
+      }),
+    }),
+  });
+  describePool(metrics, service, stores.proxies);
+  const watching =
+    webhooks &&
+    watchPool({
+      state: stores.state,
+      locks: stores.locks,
+      low: config.WEBHOOK_POOL_BELOW,
+      send: webhooks.send,
+      log,
+      async look() {
+        const [{ alive }, { judges, lastRefresh }] = await Promise.all([service.stats(), service.status()]);
+        return { alive, refreshed: lastRefresh !== null, judges: judges.state, schemes: judges.schemes };
+      },
+    });
+
+  return {
+    service,
+    judges: checker.judges,
+    isExit: exits.has,
+    start() {
+      service.start();
+      exits.start();
+    },
+    async stop() {
+      await exits.stop();
+      await watching?.stop();
+      await service.stop();
+      checker.close();
+    },
+  };
+}

@@ -1,0 +1,45 @@
+import { createAsker } from '../proxy/targets/ask.ts';
+import { createSites, type Sites } from '../proxy/targets/sites.ts';
+import { createTargets, type Targets } from '../proxy/targets/targets.ts';
+import { readAuthority } from './checker.ts';
+import type { Parts } from './feature.ts';
+
+export interface TargetsParts extends Pick<Parts, 'config' | 'stores' | 'log'> {
+  /** False while our own network may be down, so that nothing is learned from failures. */
+  mayAsk: () => boolean;
+}
+
+/** What is known about who reaches which site, and what finds that out. */
+export async function openTargets({
+  config,
+  stores,
+  log,
+  mayAsk,
+}: TargetsParts): Promise<{ sites: Sites; targets: Targets; stop(): Promise<void> }> {
+  const sites = createSites({ random: Math.random, shared: true });
+  const asker = createAsker({
+    timeoutMs: config.PROXY_CHECK_TIMEOUT,
+    ca: await readAuthority(config.PROXY_JUDGE_CA),
+    monotonic: () => performance.now(),
+  });
+  const targets = createTargets({
+    sites,
+    named: config.PROXY_TARGETS ?? [],
+    store: stores.proxies,
+    state: stores.state,
+    locks: stores.locks,
+    ask: asker.ask,
+    mayAsk,
+    now: Date.now,
+    onError: (error) => log('warn', 'what is known about targets was not shared', { error }),
+  });
+
+  return {
+    sites,
+    targets,
+    async stop() {
+      await targets.stop();
+      asker.close();
+    },
+  };
+}
