@@ -1,0 +1,63 @@
+import { availableParallelism, platform } from 'node:os';
+import { join, resolve } from 'node:path';
+import type { Config } from '../config.ts';
+import { AppError } from '../errors.ts';
+import { removeOldBays } from '../image/codec/bay.ts';
+import { createBudget } from '../image/codec/budget.ts';
+import { type Codec, createCodec } from '../image/codec/codec.ts';
+import { lackingMeans, sandboxState } from '../image/codec/jail/report.ts';
+import { observeCodec } from '../image/metrics.ts';
+import type { System } from '../lib/linux/system.ts';
+import type { Parts } from './feature.ts';
+
+export type CodecParts = Pick<Parts, 'runtime' | 'config' | 'env' | 'stores' | 'log' | 'operations'>;
+
+/**
+ * The codec of the configuration, which is counted in the metrics. Rejects with `unavailable` where conversions cannot be jailed
+ * although they must be.
+ */
+export async function openCodec({
+  runtime,
+  config,
+  env,
+  stores,
+  log,
+  operations: { metrics, now },
+}: CodecParts): Promise<Codec> {
+  const workFolder = join(resolve(config.DATA_DIR), 'work');
+  await removeOldBays(workFolder);
+  const plainCodec = createCodec({
+    folder: workFolder,
+    sandbox: config.IMAGE_SANDBOX,
+    command: runtime.selfCommand(),
+    env,
+    workers: config.IMAGE_WORKERS ?? availableParallelism(),
+    timeoutMs: config.IMAGE_CONVERT_TIMEOUT,
+    maxPixels: config.IMAGE_MAX_PIXELS,
+    maxFrames: config.IMAGE_MAX_FRAMES,
+    heic: config.IMAGE_HEIC,
+    memoryLimitBytes: config.IMAGE_WORKER_MEMORY,
+    ...(config.RATE_LIMITS && {
+      budget: createBudget(stores.limiter, config.RATE_LIMITS.conversion),
+    }),
+    log,
+    now,
+  });
+  if (config.IMAGE_SANDBOX === 'require') await plainCodec.ready().catch(refuse);
+  return observeCodec(plainCodec, metrics, now);
+}
+
+/** The log has said before what is missing. */
+function refuse(cause: unknown): never {
+  const message =
+    'Conversions cannot be jailed as IMAGE_SANDBOX=require asks for; the log says what is missing.';
+  throw new AppError('unavailable', message, { cause });
+}
+
+/** What the start message says; the log tells where a worker finds it otherwise. */
+export function expectedSandbox(asked: Config['IMAGE_SANDBOX'], system: System | null): string {
+  if (asked === 'off') return 'none (IMAGE_SANDBOX=off)';
+  // On Deno the server itself may not make system calls; its workers may.
+  if (!system && platform() === 'linux') return 'asked for; the log tells what workers find missing';
+  return sandboxState(lackingMeans(system)).text;
+}

@@ -1,0 +1,141 @@
+import { randomBytes } from 'node:crypto';
+import { filesAdapter, recordsAdapter } from '../../adapters/registry.ts';
+import type { Config } from '../config.ts';
+import { createAlbums } from '../image/albums/albums.ts';
+import { readStrayCount } from '../image/maintenance/quarantine.ts';
+import { pairLater, pairStores } from '../image/maintenance/store-identity.ts';
+import { describeImages } from '../image/metrics.ts';
+import { createQuota } from '../image/quota.ts';
+import { createReviews } from '../image/reviews.ts';
+import { createVersionBytes } from '../image/serve/version-bytes.ts';
+import { createImageService } from '../image/service.ts';
+import { eventView } from '../image/views.ts';
+import { systemClock } from '../lib/clock.ts';
+import { tellOnce } from '../webhooks/tell-once.ts';
+import { openCodec } from './codec.ts';
+import { temporaryFolder } from './data-folder.ts';
+import type { Parts } from './feature.ts';
+import type { Operations } from './operations.ts';
+import { openScanning } from './scanning.ts';
+
+export type ImageHostParts = Pick<Parts, 'runtime' | 'config' | 'env' | 'stores' | 'log' | 'operations'>;
+
+/** Puts together what keeps images; `basePath`: under which browsers reach them. */
+export async function openImageHost(
+  { runtime, config, env, stores, log, operations }: ImageHostParts,
+  basePath: string,
+) {
+  const { metrics, blocks, webhooks, now } = operations;
+  const stopping = new AbortController();
+  const limits = limitsOf(config);
+  const codec = await openCodec({ runtime, config, env, stores, log, operations });
+  const folder = temporaryFolder(config);
+  const files = filesAdapter(config.BLOBS_URL);
+  const localFiles = files.path(config.BLOBS_URL);
+  const versionBytes = createVersionBytes(stores.state);
+  // Nobody asks when an event is told, so that without PUBLIC_URL the name of the server is not known.
+  const eventBase = config.PUBLIC_URL === undefined ? basePath : config.PUBLIC_URL + config.IMAGE_BASE_PATH;
+  const reviews = createReviews({
+    ...stores,
+    clock: systemClock,
+    onStored: (image) => webhooks?.send('image.stored', eventView(image, eventBase)),
+  });
+  const quota = createQuota({
+    images: stores.images,
+    versionBytes: versionBytes.total,
+    maxBytes: config.IMAGE_MAX_STORAGE,
+    strayBytes: async () => (await readStrayCount(stores.state)).bytes,
+    heldBytes: reviews.bytes,
+    reserveBytes: config.IMAGE_MIN_FREE,
+    folders: localFiles === null ? [folder] : [folder, localFiles],
+    now,
+  });
+  const pair = {
+    state: stores.state,
+    blobs: stores.blobs,
+    images: stores.images,
+    folder,
+    shared: { records: recordsAdapter(config.METADATA_URL).shared, files: files.shared },
+    clock: systemClock,
+    log,
+  };
+  const paired = await pairStores(pair);
+  const holdBack = openScanning({ config, codec, reviews, folder, log });
+  const service = await createImageService({
+    ...stores,
+    codec,
+    ...(config.RATE_LIMITS && { guesses: config.RATE_LIMITS.password }),
+    clock: systemClock,
+    random: randomBytes,
+    folder,
+    quota,
+    mayStore: blocks.mayStore,
+    ...(holdBack && { holdBack }),
+    onCleaned: async (signal) => void (await albums.sweep(signal)),
+    reviews,
+    onDoubt: (reasons) => void tellDoubt({ stores, log, webhooks }, reasons),
+    onEvent: ({ type, image }) => webhooks?.send(`image.${type}`, eventView(image, eventBase)),
+    limits,
+    log,
+  });
+  const albums = createAlbums({
+    ...stores,
+    service,
+    rules: { listing: limits.listing, maxExpiryMs: limits.maxExpiryMs },
+    retentionMs: limits.retentionMs,
+    clock: systemClock,
+    random: randomBytes,
+    log,
+  });
+  describeImages(metrics, stores.images, {
+    freeBytes: quota.freeBytes,
+    versionBytes: versionBytes.total,
+    strays: () => readStrayCount(stores.state),
+    doubts: service.doubts,
+  });
+
+  return {
+    service,
+    albums,
+    reviews,
+    limits,
+    folder,
+    start() {
+      if (!paired) void pairLater(pair, stopping.signal);
+      service.start();
+    },
+    async stop() {
+      stopping.abort();
+      await service.stop();
+      await codec.close();
+    },
+  };
+}
+
+function limitsOf(config: Config) {
+  return {
+    maxUploadBytes: config.IMAGE_MAX_UPLOAD,
+    maxPixels: config.IMAGE_MAX_PIXELS,
+    maxFrames: config.IMAGE_MAX_FRAMES,
+    heic: config.IMAGE_HEIC,
+    retentionMs: config.IMAGE_RETENTION,
+    listing: config.IMAGE_LISTING,
+    maxExpiryMs: config.IMAGE_MAX_EXPIRY,
+    cacheMaxAgeMs: config.IMAGE_CACHE_MAX_AGE,
+    cleanupIntervalMs: config.IMAGE_CLEANUP_INTERVAL,
+    deleteByAddressMs: config.IMAGE_DELETE_BY_ADDRESS,
+    strayRetentionMs: config.IMAGE_STRAY_RETENTION,
+  };
+}
+
+/** Tells of doubts whether records and files belong together, or that there are none any more. */
+async function tellDoubt(
+  { stores, log, webhooks }: Pick<Parts, 'stores' | 'log'> & Pick<Operations, 'webhooks'>,
+  reasons: readonly string[],
+): Promise<void> {
+  if (!webhooks) return;
+  const change = { key: 'webhooks:images-doubtful', on: reasons.length > 0 };
+  await tellOnce({ ...stores, ...change }, () =>
+    webhooks.send(change.on ? 'images.doubtful' : 'images.trusted', { reasons }),
+  ).catch((cause) => log('warn', 'event not published', { cause }));
+}
