@@ -9,6 +9,8 @@ export interface Sample {
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
+/** Less than this has no course yet. */
+const LEAST_MS = HOUR_MS / 6;
 const WIDTH = 600;
 const HEIGHT = 150;
 
@@ -24,14 +26,16 @@ export type ChartRange = keyof typeof SPANS;
 export function poolChart(site: Site, samples: readonly Sample[], range: ChartRange, now: number): Html {
   const { words, formats } = site;
   const { proxies } = words;
-  const { ms: span, points, rowMs } = SPANS[range];
+  const { ms, points, rowMs } = SPANS[range];
   const shown = thinned(
-    samples.filter(({ at }) => now - at <= span),
+    samples.filter(({ at }) => now - at <= ms),
     points,
   );
   const first = shown[0];
   const last = shown.at(-1);
-  if (!first || !last || shown.length < 2)
+  // A pool that is younger than the range fills the whole width.
+  const span = Math.min(ms, now - (first?.at ?? now));
+  if (!first || !last || span < LEAST_MS)
     return html`<p class="chart-soon muted small">${proxies.chartSoon}</p>`;
   const counts = shown.map(({ alive }) => alive);
   const most = Math.max(...counts);
@@ -54,19 +58,18 @@ export function poolChart(site: Site, samples: readonly Sample[], range: ChartRa
 <path class="area" d="M${x(first.at)},${HEIGHT} L${line} L${x(last.at)},${HEIGHT}Z"/>
 <path class="line" d="M${line}"/>
 </svg></div>
-<ol class="chart-x" aria-hidden="true">${timeTicks(site, range, now).map((text) => html`<li>${text}</li>`)}</ol>
+<ol class="chart-x" aria-hidden="true">${timeTicks(site, span, now).map((text) => html`<li>${text}</li>`)}</ol>
 </div>
 <details class="chart-values"><summary class="small">${proxies.values}</summary>
 <table><thead><tr><th scope="col">${proxies.time}</th><th scope="col" class="number-cell">${proxies.aliveOver}</th></tr></thead>
-<tbody>${everyMs(shown, rowMs).map(({ at, alive }) => html`<tr><td>${formats.dateTime(at)}</td><td class="number-cell">${formats.number(alive)}</td></tr>`)}</tbody></table></details>`;
+<tbody>${everyMs(shown, (rowMs * span) / ms).map(({ at, alive }) => html`<tr><td>${formats.dateTime(at)}</td><td class="number-cell">${formats.number(alive)}</td></tr>`)}</tbody></table></details>`;
 }
 
 /** Five moments along the axis, the last one now. */
-function timeTicks({ formats }: Site, range: ChartRange, now: number): string[] {
-  const { ms } = SPANS[range];
+function timeTicks({ formats }: Site, span: number, now: number): string[] {
   return [4, 3, 2, 1, 0].map((part) => {
-    const at = now - (ms * part) / 4;
-    return range === '1d' ? formats.time(at) : formats.day(at);
+    const at = now - (span * part) / 4;
+    return span <= DAY_MS ? formats.time(at) : formats.day(at);
   });
 }
 

@@ -51,7 +51,7 @@ const TONES: Record<Condition, 'good' | 'busy' | 'idle' | 'bad'> = {
 export function poolState(site: Site, freshness: Freshness): Html {
   const { proxies } = site.words;
   const { condition } = freshness;
-  return html`<p class="state ${TONES[condition]}"><b>${proxies.conditions[condition]}</b> <span>${stateSentences(site, freshness).join(' ')}</span></p>`;
+  return html`<p class="state ${TONES[condition]}"><b>${proxies.conditions[condition]}</b> <span>${stateSentences(site, freshness).join(proxies.betweenSentences)}</span></p>`;
 }
 
 /** What is the matter, what that means for the list, and when it goes on. */

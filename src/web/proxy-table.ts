@@ -119,7 +119,7 @@ function rowOf(site: Site, row: ProxyRow, now: number): Html {
   const { id, address, login } = row;
   return html`<tr id="p-${id}" data-id="${id}"${!row.alive && html` class="dead"`}>
 <td class="select-cell"><input type="checkbox" name="id" value="${id}" form="copying" aria-label="${proxies.select(address)}"></td>
-<th scope="row" class="address">${address}${login && html` <span class="tag" title="${proxies.loginMeans}">${proxies.login}</span>`}</th>
+<th scope="row" class="address">${address}${login && html` <span class="pill" title="${proxies.loginMeans}">${proxies.login}</span>`}</th>
 <td class="kind">${kindOf(proxies, row)}</td>
 <td class="country">${placeOf(site, row.country)}</td>
 <td class="number-cell latency">${latencyOf(site, row)}</td>
@@ -133,8 +133,8 @@ function rowOf(site: Site, row: ProxyRow, now: number): Html {
 function kindOf(words: ProxyWords, { protocol, anonymity, proof }: ProxyRow): Html {
   const means = wordFor(words.proofMeans, proof ?? '');
   const proven =
-    proof === 'echoed' ? html` <span class="tag warn" title="${means}">${words.proofs.echoed}</span>` : null;
-  return html`<span class="tag"${proof !== null && html` title="${means}"`}>${protocol}</span>${anonymity !== null && html` <span class="muted small anonymity" title="${wordFor(words.anonymityMeans, anonymity)}">${wordFor(words.anonymities, anonymity)}</span>`}${proven}`;
+    proof === 'echoed' ? html` <span class="pill warn" title="${means}">${words.proofs.echoed}</span>` : null;
+  return html`<span class="pill"${proof !== null && html` title="${means}"`}>${protocol}</span>${anonymity !== null && html` <span class="muted small anonymity" title="${wordFor(words.anonymityMeans, anonymity)}">${wordFor(words.anonymities, anonymity)}</span>`}${proven}`;
 }
 
 /** A country with its flag; `ZZ` has none. */
@@ -146,5 +146,5 @@ export function placeOf({ words, formats }: Site, country: string): Html {
 
 function latencyOf({ words: { proxies }, formats }: Site, { alive, responseMs, error }: ProxyRow): Html {
   if (alive) return html`${formats.number(Math.round(responseMs ?? 0))} <small>ms</small>`;
-  return html`<span class="tag bad">${wordFor(proxies.errors, error ?? 'dead')}</span>`;
+  return html`<span class="pill bad">${wordFor(proxies.errors, error ?? 'dead')}</span>`;
 }

@@ -29,7 +29,8 @@ test('a refresh while our own network is down is told as that, with the time of 
     const waitMs = Date.parse(`${at.replace(' ', 'T')}Z`) - Date.now();
     expect(waitMs).toBeWithin(30_000, 61_000);
     const page = await (await send('/proxies')).text();
-    expect(page).toContain(`most lists could not be reached; it is tried again at ${at.slice(11, 16)} UTC`);
+    expect(page).toContain('This server cannot reach the internet');
+    expect(page).toContain(`Next attempt at ${at.slice(11, 16)} UTC.`);
     const job = await (await send('/api/refresh')).json();
     expect(job).toMatchObject({ job: { state: 'failed', error: 'network_down', retry_at: at } });
   });

@@ -17,12 +17,12 @@ const listed = (markup: string, name: string) =>
 describe('the chart of the pool', () => {
   test('says in words what it draws, and has axes and a table of values', () => {
     const markup = chart([
-      { at: NOW - 20 * HOUR_MS, alive: 1200 },
+      { at: NOW - 24 * HOUR_MS, alive: 1200 },
       { at: NOW - 10 * HOUR_MS, alive: 900 },
       { at: NOW, alive: 1100 },
     ]);
     expect(markup).toContain('Working proxies: 1,100 now, between 900 and 1,200.');
-    expect(markup).toContain('d="M100,30 L');
+    expect(markup).toContain('d="M0,30 L');
     expect(listed(markup, 'chart-y')).toEqual(['1,500', '1,000', '500', '0']);
     expect(listed(markup, 'chart-x')).toEqual(['12:00', '18:00', '00:00', '06:00', '12:00']);
     expect(markup).toContain('<td>Feb 1, 2026, 02:00</td><td class="number-cell">900</td>');
@@ -37,13 +37,8 @@ describe('the chart of the pool', () => {
     ];
     expect(chart(samples)).toContain('1 now, between 1 and 2.');
     expect(chart(samples, '7d')).toContain('1 now, between 1 and 7.');
-    expect(listed(chart(samples, '30d'), 'chart-x')).toEqual([
-      'Jan 2',
-      'Jan 10',
-      'Jan 17',
-      'Jan 25',
-      'Feb 1',
-    ]);
+    const month = [{ at: NOW - 30 * 24 * HOUR_MS, alive: 3 }, ...samples];
+    expect(listed(chart(month, '30d'), 'chart-x')).toEqual(['Jan 2', 'Jan 10', 'Jan 17', 'Jan 25', 'Feb 1']);
   });
 
   test('draws no more points of a month than can be told apart, the last one among them', () => {
@@ -65,9 +60,15 @@ describe('the chart of the pool', () => {
     expect(markup).not.toMatch(/NaN|Infinity/);
   });
 
-  test('waits for a second sample', () => {
-    const markup = chart([{ at: NOW, alive: 5 }]);
-    expect(markup).not.toContain('<svg');
-    expect(markup).toContain('second measurement');
+  test('fills its width where the pool is younger than the range, and waits for ten minutes of it', () => {
+    const young = chart([
+      { at: NOW - HOUR_MS, alive: 0 },
+      { at: NOW, alive: 7 },
+    ]);
+    expect(listed(young, 'chart-x')).toEqual(['11:00', '11:15', '11:30', '11:45', '12:00']);
+    expect(young).toContain('d="M0,150 L');
+    const begun = [NOW - 1000, NOW].map((at) => ({ at, alive: 5 }));
+    expect(chart(begun)).not.toContain('<svg');
+    expect(chart(begun)).toContain('Not enough history yet.');
   });
 });

@@ -129,7 +129,7 @@ describe('the list', () => {
   test('says what asks for a login, and does not copy it without', async () => {
     await open();
     const { html } = await read('?protocol=socks5');
-    expect(html).toContain('192.0.2.3:80 <span class="tag" title="Requires a login');
+    expect(html).toContain('192.0.2.3:80 <span class="pill" title="Requires a login');
     expect(html).not.toContain('data-copy-row');
     expect(html).not.toContain('secret');
     expect((await read('?protocol=https')).html).toContain('data-copy-row="2"');

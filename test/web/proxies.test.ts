@@ -92,7 +92,7 @@ test('an empty pool says so, and a refresh fills the page while one looks', asyn
       expect(await page.locator('[data-stat="alive"]').textContent()).toBe(String(world.working.length));
       expect(await page.locator('.sources tbody tr').count()).toBe(world.lists.length + 1);
       const failed = page.locator('.sources tr').filter({ hasText: world.failingList });
-      expect(await failed.locator('.tag').textContent()).toBe('failed');
+      expect(await failed.locator('.pill').textContent()).toBe('failed');
       await failed.getByRole('button', { name: 'Retry' }).click();
       await failed.getByText('Will be retried').waitFor();
     }),
@@ -169,7 +169,7 @@ describe('the list', () => {
       await page.getByRole('link', { name: 'Clear all' }).click();
       await page.getByLabel('Status').selectOption('dead');
       await matches(page, `${world.broken.length} proxies`);
-      expect(await rows(page).first().locator('.tag.bad').textContent()).toMatch(/^[a-z ]+$/);
+      expect(await rows(page).first().locator('.pill.bad').textContent()).toMatch(/^[a-z ]+$/);
     });
   });
 

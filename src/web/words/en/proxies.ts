@@ -14,6 +14,7 @@ export const proxies = {
   downloadList: 'Download list',
   tryOne: 'Try one',
 
+  betweenSentences: ' ',
   conditions: {
     starting: 'Starting',
     waiting: 'No proxies yet',
@@ -186,7 +187,7 @@ export const proxies = {
   ranges: { '1d': '24 hours', '7d': '7 days', '30d': '30 days' },
   rangeNav: 'Time range',
   chartWords: (now: string, least: string, most: string) => `${now} now, between ${least} and ${most}.`,
-  chartSoon: 'The chart starts with the second measurement. One is taken every ten minutes.',
+  chartSoon: 'Not enough history yet. Check back in ten minutes.',
   values: 'Show values',
   time: 'Time (UTC)',
   latencies: 'Latency',

@@ -13,6 +13,7 @@ export const proxies: Words['proxies'] = {
   downloadList: '下载列表',
   tryOne: '试一个',
 
+  betweenSentences: '',
   conditions: {
     starting: '正在启动',
     waiting: '暂无代理',
@@ -184,7 +185,7 @@ export const proxies: Words['proxies'] = {
   ranges: { '1d': '24 小时', '7d': '7 天', '30d': '30 天' },
   rangeNav: '时间范围',
   chartWords: (now, least, most) => `当前 ${now}，介于 ${least} 与 ${most} 之间。`,
-  chartSoon: '第二次记录之后开始绘图，每十分钟记录一次。',
+  chartSoon: '历史数据还不够，十分钟后再来看看。',
   values: '查看数值',
   time: '时间 (UTC)',
   latencies: '延迟',
