@@ -9,6 +9,8 @@ import { ASSETS, assetPath } from '../assets.ts';
 export interface Assets {
   /** The path of a file, which changes with its content: `/assets/<version>/style.css`. */
   url(file: string): string;
+  /** The scripts that these import, theirs included: without being told, a browser finds them one after the other. */
+  imports(scripts: readonly string[]): string[];
   /** The answer to a request for a file, as small as the client takes it; `null` for what there is not. */
   respond(file: string, version: string, accepted: string | null): Response | null;
 }
@@ -53,10 +55,17 @@ export async function readAssets(): Promise<Assets> {
     const plain = new Uint8Array(Buffer.concat([before, bytes]));
     files.set(served, { type, plain, encodings: new Map() });
   }
+  const imports = new Map([...files].map(([name, { plain }]) => [name, importsOf(name, plain)]));
   const current = hash.digest('hex').slice(0, 12);
 
   return {
     url: (file) => `/assets/${current}/${file}`,
+
+    imports(scripts) {
+      const found = new Set(scripts);
+      for (const script of found) for (const one of imports.get(script) ?? []) found.add(one);
+      return [...found].filter((one) => !scripts.includes(one));
+    },
 
     respond(file, version, accepted) {
       const found = files.get(file);
@@ -78,6 +87,15 @@ export async function readAssets(): Promise<Assets> {
       });
     },
   };
+}
+
+/** What a script imports by a name of its own folder. */
+function importsOf(name: string, code: Uint8Array): string[] {
+  if (extname(name) !== '.js') return [];
+  const text = new TextDecoder().decode(code);
+  return [...text.matchAll(/^import [^']*'\.\/([\w-]+\.js)';$|^\} from '\.\/([\w-]+\.js)';$/gm)].map(
+    ([, one, other]) => one ?? other ?? '',
+  );
 }
 
 /** Compressed once, when it is first asked for, so that no start waits for it. */

@@ -23,7 +23,7 @@ async function open(lists: Lists = {}) {
 
 function optionsIn(language: Language = 'en') {
   const site = createSite(
-    { assets: { url: (name) => name }, links: [], version: '1', path: '' },
+    { assets: { url: (name) => name, imports: () => [] }, links: [], version: '1', path: '' },
     { language, theme: 'system' },
   );
   const { service, clock } = pool;

@@ -531,6 +531,21 @@ describe('without scripts', () => {
     );
   });
 
+  test('what is wrong with a field is said by its label', async () => {
+    await visit(
+      '/',
+      async (page) => {
+        await page.getByText('More options').click();
+        await page.getByLabel('Maximum width').evaluate((field) => field.removeAttribute('max'));
+        await page.getByLabel('Maximum width').fill('99999');
+        await page.setInputFiles('#file', file('wide.png'));
+        await page.getByRole('button', { name: 'Upload' }).click();
+        await page.getByText('Maximum width must be a whole number from 1 to 16,384.').waitFor();
+      },
+      { ...off, expected: SPOILT },
+    );
+  });
+
   test('what cannot be taken is said on a page', async () => {
     await visit(
       '/',

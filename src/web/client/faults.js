@@ -76,6 +76,7 @@ function wordsFor(status, body, form) {
   if (known) return known(form);
   const details = Array.isArray(body?.details) ? body.details : [];
   const told = details.map((/** @type {{ field: string, message: string }} */ { field, message }) => {
+    if (field === 'visibility' && message.includes('max_views')) return say('publicLimited');
     const input = form.elements.namedItem(field);
     if (!(input instanceof HTMLInputElement || input instanceof HTMLSelectElement)) return message;
     return FIELDS.some((known) => known === field) ? ruleOf(input) : `${labelOf(input)}: ${message}`;

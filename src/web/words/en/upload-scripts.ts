@@ -68,6 +68,7 @@ export const uploadScripts = {
   wholeNumber: '{label} must be a whole number from 1 to {most}.',
   passwordMissing: 'Enter a password, or choose who else can see the picture.',
   passwordTooLong: '{label} is too long.',
+  publicLimited: 'A picture with limited views cannot be in the gallery.',
   notAllowed: '{label}: this server does not allow that choice.',
   held: {
     one: 'Correct the marked field, and your picture will be uploaded.',

@@ -65,6 +65,7 @@ export const uploadScripts: Words['scripts']['upload.js'] = {
   wholeNumber: '{label}必须是 1 到 {most} 之间的整数。',
   passwordMissing: '请输入密码，或选择其他查看范围。',
   passwordTooLong: '{label}过长。',
+  publicLimited: '限制查看次数的图片不能显示在图库中。',
   notAllowed: '{label}：此服务器不允许该选项。',
   held: { other: '请更正标出的字段，随后将上传 # 张图片。' },
 };
