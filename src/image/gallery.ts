@@ -1,5 +1,6 @@
 import { type Static, Type } from '@sinclair/typebox';
 import { AppError, invalidParameter } from '../errors.ts';
+import { MOST_EXPIRY_MS } from '../lib/expiry.ts';
 import { EXPECTS, oneOf } from '../lib/schema.ts';
 import { galleryPage } from '../web/gallery-page.ts';
 import type { HomeSection } from '../web/home-page.ts';
@@ -85,11 +86,23 @@ export async function imageHome(
     fault = error.message;
     return { items: [] };
   });
-  const { maxUploadBytes, retentionMs, heic = true, listing = 'public' } = service.limits;
+  const {
+    maxUploadBytes,
+    retentionMs,
+    heic = true,
+    listing = 'public',
+    maxExpiryMs = MOST_EXPIRY_MS,
+  } = service.limits;
   return {
     content: uploadSection(site, {
       basePath,
-      most: { bytes: maxUploadBytes, side: MAX_SIDE, usualSide: DEFAULT_SIDE, views: MOST_VIEWS },
+      most: {
+        bytes: maxUploadBytes,
+        side: MAX_SIDE,
+        usualSide: DEFAULT_SIDE,
+        views: MOST_VIEWS,
+        expiryMs: maxExpiryMs,
+      },
       needsToken,
       accepted: acceptedNames(heic),
       formats: FORMATS,

@@ -120,6 +120,7 @@ export function createPages({ service, siteOf, basePath }: PagesOptions): Pages 
         deletable: service.mayRemove(image, deleterOf(request, context)) || token !== null,
         deleteLink: token === null ? null : deleteUrl(context.origin + basePath, id, token),
         notes: flash?.notes ?? [],
+        limited: image.maxViews !== null,
       };
       if (visibilityOf(image) !== 'public') headers.push(['x-robots-tag', 'noindex']);
       if (image.maxViews !== null) {
@@ -252,7 +253,7 @@ function viewOf(
   image: ImageRecord,
   origin: string,
   basePath: string,
-): Omit<ImagePage, 'deletable' | 'deleteLink' | 'notes' | 'newer' | 'older'> {
+): Omit<ImagePage, 'deletable' | 'deleteLink' | 'notes' | 'limited' | 'newer' | 'older'> {
   const { id, filename, format, width, height, frames, size, createdAt, expiresAt } = image;
   return {
     basePath,

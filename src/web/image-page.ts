@@ -31,6 +31,8 @@ export interface ImagePage extends Shown {
   deletable: boolean;
   /** Shown once, to whom has just uploaded it. */
   deleteLink: string | null;
+  /** True where it may be seen only so often. */
+  limited: boolean;
   /** What the picture has lost, shown with that link. */
   notes: readonly string[];
   links: { url: string; raw_url: string; markdown: string; html: string; bbcode: string };
@@ -45,7 +47,7 @@ export interface ImagePage extends Shown {
 export function imagePage(site: Site, image: ImagePage): string {
   const { pictures } = site.words;
   const { filename, path, width, height, visibility } = image;
-  const content = html`${image.deleteLink !== null && created(site, image.deleteLink, image.notes)}<article class="picture-page">
+  const content = html`${created(site, image)}<article class="picture-page">
 <figure class="picture">
 <a href="${path}" class="frame" data-zoom="${pictures.fullSize}"><svg class="sizer" width="${width}" height="${height}" aria-hidden="true"></svg>${pictureElement(image, { alt: filename, sizes: sizesOf(image), eager: true })}</a>
 ${neighbours(site, image)}
@@ -116,10 +118,21 @@ ${expires !== null && html`<div><dt>${pictures.expires}</dt><dd>${expires === 'n
 </dl>`;
 }
 
-/** Tells who has just uploaded it, once, how to delete it, and what of it was lost. */
-export function created(site: Site, deleteLink: string, notes: readonly string[]): Html {
+/** Tells who has just uploaded it, once, how to delete it, and what of it was lost. A script adds it to the list of the browser. */
+export function created(site: Site, image: ImagePage): Html | null {
+  const { id, filename, links, visibility, expires, deleteLink, notes, limited } = image;
+  if (deleteLink === null) return null;
   const { pictures } = site.words;
-  return html`<section class="banner good" aria-labelledby="created">
+  const mine = {
+    id,
+    filename,
+    url: links.url,
+    raw_url: links.raw_url,
+    protected: visibility === 'protected' || limited,
+    delete_token: new URL(deleteLink).searchParams.get('token'),
+    expires_at: typeof expires === 'number' ? new Date(expires).toISOString() : null,
+  };
+  return html`<section class="banner good" aria-labelledby="created" data-mine="${JSON.stringify(mine)}">
 <h2 id="created">${icon('check')}${pictures.online}</h2>
 ${notes.map((note) => html`<p>${note}</p>`)}
 <p>${pictures.keepDeleteLink}</p>

@@ -18,7 +18,7 @@ export function limitedPage(site: Site, image: LimitedPage): string {
   return site.render({
     title: filename,
     scripts: ['copy.js', 'image.js'],
-    content: html`${image.deleteLink !== null && created(site, image.deleteLink, image.notes)}<article class="picture-page">
+    content: html`${created(site, image)}<article class="picture-page">
 <div class="notice-page">
 <p class="notice-icon">${icon('picture')}</p>
 <p>${pictures.viewsLeft(viewsLeft)}</p>

@@ -9,8 +9,8 @@ const DAY_MS = 24 * HOUR_MS;
 
 export interface UploadForm {
   basePath: string;
-  /** Of a picture: bytes, pixels a side (most, and where nothing is said), and views that can be counted. */
-  most: { bytes: number; side: number; usualSide: number; views: number };
+  /** Of a picture: bytes, pixels a side (most, and where nothing is said), views that can be counted, and how long it may be kept, in ms. */
+  most: { bytes: number; side: number; usualSide: number; views: number; expiryMs: number };
   /** True where only holders of tokens may upload. */
   needsToken: boolean;
   /** Formats that may be uploaded, by their names. */
@@ -98,7 +98,7 @@ function audience({ words: { upload: words }, formats }: Site, { listing, retent
     listing === 'off' ? (['protected'] as const) : (['public', 'unlisted', 'protected'] as const);
   const usual = listing === 'public' ? 'public' : 'unlisted';
   const choices = others.filter((other) => other !== usual);
-  const expiries = Object.entries(EXPIRIES_MS).filter(([, ms]) => ms !== retentionMs);
+  const expiries = Object.entries(EXPIRIES_MS).filter(([, ms]) => ms !== retentionMs && ms <= most.expiryMs);
   return html`<div class="fields audience">
 <p class="wide"><label for="visibility">${words.whoSeesIt}</label>
 <select id="visibility" name="visibility"><option value="">${words.seenBy[usual]}</option>${choices.map((one) => html`<option value="${one}">${words.seenBy[one]}</option>`)}</select></p>

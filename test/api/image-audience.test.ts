@@ -69,7 +69,7 @@ describe('who sees a picture', () => {
     const locked = await upload('password=secret');
     expect([open.visibility, locked.visibility]).toEqual(['public', 'protected']);
     expect(await listed()).toEqual([open.id]);
-    expect(await (await host.send('/')).text()).toContain('Everybody: it is shown in the gallery');
+    expect(await (await host.send('/')).text()).toContain('Everyone: it appears in the gallery');
   });
 
   test('an unlisted one opens to who has the link, is in no list, and asks search engines to leave it out', async () => {
@@ -148,8 +148,8 @@ describe('who sees a picture', () => {
       }
       expect((await own.send(pathOf(url))).status).toBe(200);
       const form = await (await own.send('/')).text();
-      expect(form).toContain('<option value="">Only who has the link</option>');
-      expect(form).not.toContain('shown in the gallery');
+      expect(form).toContain('<option value="">Anyone with the link</option>');
+      expect(form).not.toContain('appears in the gallery');
     }));
 });
 
@@ -245,6 +245,8 @@ describe('an expiry', () => {
 
   test('may be bounded by the operator', () =>
     withHost({ maxExpiryMs: 7 * DAY_MS }, async (own) => {
+      const home = await (await own.send('/', { headers: { accept: 'text/html' } })).text();
+      expect(['1w', '30d'].map((time) => home.includes(`value="${time}"`))).toEqual([true, false]);
       const refused = await own.send('/api/upload?expires_in=8d', { method: 'POST', body: picture });
       expect((await json(refused)).error).toBe('expires_in must be at most 7d on this server.');
       expect((await upload('expires_in=1w', own)).expires_at).not.toBeNull();

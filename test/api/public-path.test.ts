@@ -47,7 +47,7 @@ async function upload(query = ''): Promise<Record<string, string>> {
 
 /** Where the links, forms, pictures, scripts and styles of a page lead to, as a browser resolves them. */
 function targetsOf(page: string, at: string): string[] {
-  const written = [...page.matchAll(/\s(?:href|src|action|data-api|data-path|data-pages)="([^"]*)"/g)];
+  const written = [...page.matchAll(/\s(?:href|src|action|data-api|data-path)="([^"]*)"/g)];
   return written
     .map(([, url = '']) => url.replaceAll('&amp;', '&'))
     .filter((url) => !url.startsWith('#') && !url.startsWith('data:'))

@@ -1,6 +1,10 @@
 // @ts-check
 import { make, say } from './dom.js';
-import { readMine, removeMine } from './mine.js';
+import { addMine, readMine, removeMine } from './mine.js';
+
+// What came by a form, or from the menu of a phone, belongs to this browser as well.
+const made = document.querySelector('[data-mine]');
+if (made instanceof HTMLElement) addMine(JSON.parse(made.dataset.mine ?? '{}'));
 
 // Who has uploaded it with this browser may delete it, whatever the address is by now.
 const link = document.querySelector('a[data-delete]');

@@ -18,10 +18,18 @@ export function readMine() {
   }
 }
 
+/**
+ * @param {string} text UTC, as the API or as ISO 8601 has it
+ * @returns {number} ms since 1970
+ */
+export function timeOf(text) {
+  return Date.parse(text.includes('T') ? text : `${text.replace(' ', 'T')}Z`);
+}
+
 /** @param {Mine} one */
 function isOver({ expires_at }) {
   if (!expires_at || expires_at === 'never') return false;
-  return Date.parse(`${expires_at.replace(' ', 'T')}Z`) <= Date.now();
+  return timeOf(expires_at) <= Date.now();
 }
 
 /** @param {Mine & { max_views?: number | null }} uploaded */

@@ -2,6 +2,7 @@
 import { copyBy, showForAWhile } from './copy.js';
 import { announce, language, make, readableBytes, say } from './dom.js';
 import { chosenForm, formMenu, nameOf } from './link-forms.js';
+import { timeOf } from './mine.js';
 import { showQrCode } from './qr-code.js';
 
 /**
@@ -201,7 +202,7 @@ function audienceOf({ visibility, expires_at, max_views }) {
   const parts = [SEEN_BY[visibility]()];
   if (max_views !== null) parts.push(say('viewsLimited', { count: max_views }));
   if (expires_at !== null && expires_at !== 'never') {
-    parts.push(say('expires', { when: fromNow(Date.parse(`${expires_at.replace(' ', 'T')}Z`)) }));
+    parts.push(say('expires', { when: fromNow(timeOf(expires_at)) }));
   }
   return parts.join(' · ');
 }
