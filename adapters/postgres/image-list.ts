@@ -35,3 +35,13 @@ export function createImageList(
     return { items, total, exact: true, next: last && records.length > limit ? placeOf(last) : null };
   };
 }
+
+/** Finds the image before one in the list. */
+export function createNewer({ table, ask }: PostgresConnection): ImageStore['newer'] {
+  const images = table('images');
+  const text = `SELECT ${RECORD} FROM ${images} i
+    WHERE ${LISTED} AND created_at >= $1 AND (created_at > $1 OR id < $2)
+      AND EXISTS (SELECT 1 FROM ${images} WHERE id = $2 AND ${LISTED})
+    ORDER BY created_at, id DESC LIMIT 1`;
+  return async ({ createdAt, id }) => (await ask<ImageRecord>('safe', text, [createdAt, id]))[0] ?? null;
+}

@@ -8,7 +8,7 @@ import type { PostgresConnection } from './connection.ts';
 import { createFences } from './fence.ts';
 import { createImageCare } from './image-care.ts';
 import { createImageEnds } from './image-ends.ts';
-import { createImageList } from './image-list.ts';
+import { createImageList, createNewer } from './image-list.ts';
 import { createImageRows, RECORD } from './image-rows.ts';
 
 /** Ids in one statement. */
@@ -61,6 +61,8 @@ export function createPostgresImages(
     confirm: async () => {},
 
     get: async (id) => (await ask<ImageRecord>('safe', select('WHERE i.id = $1'), [id]))[0] ?? null,
+
+    newer: createNewer(connection),
 
     async getMany(ids) {
       const found = new Map<string, ImageRecord>();

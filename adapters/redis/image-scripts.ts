@@ -106,6 +106,12 @@ return found`);
 export const PAGE = script(`${LOAD}
 return {redis.call('ZCARD', KEYS[2]), load(redis.call('ZRANGE', KEYS[2], ARGV[1], ARGV[2]))}`);
 
+/** ARGV: id. Answers the record before it in the list of public images. */
+export const NEWER = script(`${LOAD}
+local rank = redis.call('ZRANK', KEYS[2], ARGV[1])
+if not rank or rank == 0 then return {} end
+return load(redis.call('ZRANGE', KEYS[2], rank - 1, rank - 1))`);
+
 /**
  * ARGV: time, how many to leave out, most. Answers how many were looked at, which may be fewer than there are, and the
  * records of those that have no end of their own.

@@ -15,6 +15,7 @@ import {
   EXISTING,
   IDLE,
   INSERT,
+  NEWER,
   PAGE,
   READ,
   RECENT,
@@ -198,6 +199,8 @@ export function createRedisImages(
       const last = items.at(-1);
       return { items, total, exact: true, next: last && records.length > limit ? placeOf(last) : null };
     },
+
+    newer: async ({ id }) => toRecords(await read(NEWER, id))[0] ?? null,
 
     async prepare(signal) {
       signal.addEventListener('abort', () => stopping.abort(), { once: true });

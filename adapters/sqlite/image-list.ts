@@ -12,10 +12,14 @@ const TOP = Number.MAX_SAFE_INTEGER;
 export function createImageList(
   database: Database,
   index: Pick<ImageSearch, 'find' | 'build' | 'isBuilt'>,
-): Pick<ImageStore, 'list' | 'prepare' | 'preparing'> {
+): Pick<ImageStore, 'list' | 'newer' | 'prepare' | 'preparing'> {
   const publicPage = database.prepare<{ pos: number }>(
     `SELECT pos FROM images INDEXED BY images_listed WHERE ${LISTED} AND pos < ?
      ORDER BY pos DESC LIMIT ? OFFSET ?`,
+  );
+  const newer = database.prepare<{ pos: number }>(
+    `SELECT pos FROM images INDEXED BY images_listed
+     WHERE ${LISTED} AND pos > (SELECT pos FROM images WHERE id = ? AND ${LISTED}) ORDER BY pos LIMIT 1`,
   );
   const byPosition = database.prepare<ImageRecord>(
     `SELECT ${RECORD} FROM images WHERE pos IN (SELECT value FROM json_each(?)) AND ${LISTED}
@@ -57,6 +61,13 @@ export function createImageList(
         const page = publicPage.all(after ? positionBelow(after) : TOP, limit + 1, offset);
         const positions = page.map(({ pos }) => pos);
         return { ...pageOf(positions, limit), total: publicCount.get()?.total ?? 0, exact: true };
+      });
+    },
+
+    async newer({ id }) {
+      return database.snapshot(() => {
+        const found = newer.get(id);
+        return found && (pageOf([found.pos], 1).items[0] ?? null);
       });
     },
 

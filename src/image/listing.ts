@@ -1,5 +1,5 @@
 import { type AudienceRules, isOver } from './audience.ts';
-import type { ImageRecord } from './image.ts';
+import { type ImageRecord, visibilityOf } from './image.ts';
 import type { ImageStore, Page, Place } from './store.ts';
 
 /** Which page of the public images is meant; with `text`, of those whose name, id or format contains it. */
@@ -24,5 +24,22 @@ export function createListing(images: Pick<ImageStore, 'list'>, rules: AudienceR
     });
     // What has just expired is counted until it is removed.
     return { ...found, items: found.items.filter((image) => !isOver(image, now())) };
+  };
+}
+
+/** The images before and behind one in those pages; none for one that is in no list. */
+export function createNeighbours(
+  images: Pick<ImageStore, 'list' | 'newer'>,
+  rules: AudienceRules,
+  now: () => number,
+) {
+  const shown = (image: ImageRecord | null | undefined) => (image && !isOver(image, now()) ? image : null);
+  return async (image: ImageRecord) => {
+    if (rules.listing === 'off' || visibilityOf(image) !== 'public') return { newer: null, older: null };
+    const [newer, behind] = await Promise.all([
+      images.newer(image),
+      images.list({ offset: 0, limit: 1, after: image }),
+    ]);
+    return { newer: shown(newer), older: shown(behind.items[0]) };
   };
 }

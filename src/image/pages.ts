@@ -63,11 +63,12 @@ export function createPages({ service, siteOf, basePath }: PagesOptions): Pages 
     );
   }
 
-  /** The picture after it in the gallery. */
-  async function olderThan(image: ImageRecord): Promise<ImageRecord | null> {
-    if (visibilityOf(image) !== 'public') return null;
-    const { items } = await service.list({ page: 1, perPage: 1, after: image });
-    return items[0] ?? null;
+  /** The pictures beside it; a page stands without them where the store does not answer. */
+  async function beside(image: ImageRecord): ReturnType<ImageService['beside']> {
+    return service.beside(image).catch((error: unknown) => {
+      if (error instanceof AppError) return { newer: null, older: null };
+      throw error;
+    });
   }
 
   return {
@@ -132,7 +133,7 @@ export function createPages({ service, siteOf, basePath }: PagesOptions): Pages 
         });
         return pageResponse(site, page, { cache: PRIVATE_CACHE, headers });
       }
-      const page = imagePage(site, { ...view, newer: null, older: await olderThan(image) });
+      const page = imagePage(site, { ...view, ...(await beside(image)) });
       // It may hold what is for this visitor alone: a link, or a button.
       const isPublic = image.passwordHash === null && token === null;
       return pageResponse(site, page, { cache: isPublic ? 'private, no-cache' : PRIVATE_CACHE, headers });

@@ -24,7 +24,7 @@ import { EXTENSIONS, type ImageRecord, type UploadOptions } from './image.ts';
 import { createImageFiles } from './image-files.ts';
 import { createLimitedViews, gone, type View } from './limited-views.ts';
 import type { ImageLimits } from './limits.ts';
-import { createListing, type ListQuery } from './listing.ts';
+import { createListing, createNeighbours, type ListQuery } from './listing.ts';
 import { createAccessLog } from './maintenance/accesses.ts';
 import { createAskedCleanup } from './maintenance/asked-cleanup.ts';
 import { type CleanupReport, createCleanup } from './maintenance/cleanup.ts';
@@ -116,6 +116,8 @@ export interface ImageService extends PasswordGuard {
   cachedUntil(image: ImageRecord): number | null;
   /** Public images, newest first; with `text`, those whose name, id or format contains it. */
   list(query: ListQuery): Promise<Page<ImageRecord>>;
+  /** The images before and behind a public one in that list. */
+  beside(image: ImageRecord): Promise<{ newer: ImageRecord | null; older: ImageRecord | null }>;
   summary(): Promise<ImageSummary>;
   /** All images, the last accessed or stored first. */
   recent(query: RecentQuery): Promise<{ items: ImageRecord[]; next: AccessPlace | null }>;
@@ -322,6 +324,8 @@ export async function createImageService(options: ImageServiceOptions): Promise<
     cachedFile: files.cached,
 
     list: createListing(images, rules, now),
+
+    beside: createNeighbours(images, rules, now),
 
     summary: () => images.summary(),
 

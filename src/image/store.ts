@@ -71,6 +71,8 @@ export interface ImageStore {
   getMany(ids: readonly string[]): Promise<Map<string, ImageRecord>>;
   /** A page of the public images (no password, not unlisted), newest first, ties by id. */
   list(query: PageQuery): Promise<Page<ImageRecord>>;
+  /** The public image right before one in that list; `null` before the newest, and where the image is not in it. */
+  newer(image: Place): Promise<ImageRecord | null>;
   /** Moves last accesses forward, never back; unknown ids are passed over. */
   touch(accesses: ReadonlyMap<string, number>): Promise<void>;
   /** Removes a record and leaves a tombstone; false when there was none. */

@@ -129,6 +129,27 @@ export function imageStoreConformance(runner: Test, open: Open<ImageStore>): voi
     );
   });
 
+  test('each public image but the newest has a newer one, across ties and what is not listed', async (store) => {
+    const all = [
+      image({ id: 'a', createdAt: 1000 }),
+      image({ id: 'b', createdAt: 2000 }),
+      image({ id: 'hidden', createdAt: 2000, unlisted: 1 }),
+      image({ id: 'c', createdAt: 2000 }),
+      image({ id: 'd', createdAt: 3000 }),
+    ];
+    for (const one of all) await store.insert(one);
+    const listed = (await store.list({ offset: 0, limit: 9 })).items;
+    for (const [index, one] of listed.entries()) {
+      assert.deepEqual(await store.newer(one), listed[index - 1] ?? null);
+    }
+    for (const stranger of [
+      image({ id: 'hidden', createdAt: 2000 }),
+      image({ id: 'none', createdAt: 1000 }),
+    ]) {
+      assert.equal(await store.newer(stranger), null);
+    }
+  });
+
   for (const text of ['', 'match', 'm']) {
     const what = text === '' ? 'the list' : `a search for ${text}`;
 

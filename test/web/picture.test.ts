@@ -86,13 +86,18 @@ describe('the page of a picture', () => {
     });
   });
 
-  test('leads to the older picture by a link and by a key', async () => {
+  test('leads to the pictures beside it by links and by keys', async () => {
     await visit(`/i/${ids[2]}`, async (page) => {
       await page.getByRole('link', { name: 'Older' }).click();
       await page.getByRole('heading', { name: '2400.jpg' }).waitFor();
       await page.keyboard.press('ArrowRight');
       await page.getByRole('heading', { name: '800.jpg' }).waitFor();
       expect(await page.getByRole('link', { name: 'Older' }).count()).toBe(0);
+      await page.keyboard.press('ArrowLeft');
+      await page.getByRole('heading', { name: '2400.jpg' }).waitFor();
+      await page.getByRole('link', { name: 'Newer' }).click();
+      await page.getByRole('heading', { name: '300.jpg' }).waitFor();
+      expect(await page.getByRole('link', { name: 'Newer' }).count()).toBe(0);
     });
   });
 });
