@@ -9,8 +9,8 @@ import { tokenOf } from './access/deleter.ts';
 import type { AlbumRecord } from './albums/album.ts';
 import type { Albums } from './albums/albums.ts';
 import { albumDetails } from './albums/descriptions.ts';
-import { createDownloads } from './albums/download.ts';
-import { createAlbumPages } from './albums/pages.ts';
+import { type CountReads, createDownloads } from './albums/download.ts';
+import { createAlbumPages, createLookCounter } from './albums/pages.ts';
 import { albumFactsView, albumPageView, newAlbumView } from './albums/views.ts';
 import { type AlbumWish, parseAddition, parseAlbum, parseAlbumChange } from './albums/wishes.ts';
 import { listQuery, MAX_PER_PAGE } from './schemas.ts';
@@ -47,15 +47,16 @@ export interface AlbumRoutesOptions {
   siteOf: SiteOf;
   /** Path under which browsers reach the routes, for links. */
   basePath: string;
-  /** Counts the files of a ZIP file; see `createDownloads`. */
-  countReads?: ((peer: string, files: number) => Promise<void>) | undefined;
+  /** Counts what albums cost beyond the request. Not given: nobody is limited. */
+  countReads?: CountReads | undefined;
 }
 
 /** Albums over HTTP. */
 export function albumRoutes(options: AlbumRoutesOptions) {
   const { albums, service, contextOf, siteOf, basePath, countReads } = options;
   const download = createDownloads({ service, countReads });
-  const pages = createAlbumPages({ albums, service, download, siteOf, basePath });
+  const countLook = createLookCounter(countReads);
+  const pages = createAlbumPages({ albums, service, download, countLook, siteOf, basePath });
   const baseOf = (request: Request) => contextOf(request).origin + basePath;
   const keeperOf = (request: Request) => ({
     token: albumTokenOf(request),
@@ -83,6 +84,7 @@ export function albumRoutes(options: AlbumRoutesOptions) {
       '/api/albums/:id',
       async ({ request, params, query: { page = 1, per_page = MAX_PER_PAGE } }) => {
         const album = await albums.find(params.id);
+        await countLook(contextOf(request).peer, album);
         const view = albumPageView(baseOf(request), album, await albums.pictures(album), {
           page,
           perPage: Math.min(per_page, MAX_PER_PAGE),

@@ -9,6 +9,7 @@ import type { SiteOf } from '../web/site.ts';
 import { deleterOf, tokenOf } from './access/deleter.ts';
 import { albumRoutes } from './album-routes.ts';
 import type { Albums } from './albums/albums.ts';
+import type { CountReads } from './albums/download.ts';
 import { parseChange } from './change.ts';
 import { clientRoutes } from './client-routes.ts';
 import { CLIENTS } from './clients/clients.ts';
@@ -53,8 +54,8 @@ export interface ImageRoutesOptions {
   clients?: readonly string[];
   /** Counts each further file of a form; see `createIntake`. */
   countUpload?: (peer: string) => Promise<void>;
-  /** Counts the files of a ZIP file as reads; see `createDownloads`. */
-  countReads?: (peer: string, files: number) => Promise<void>;
+  /** Counts what albums cost beyond the request as reads of the client. */
+  countReads?: CountReads;
   /** How pictures are uploaded by their URL; not given: they are not. */
   fromUrl?: FromUrl;
   /** True, the default, where scripts of every site may read the files of public images. */

@@ -147,6 +147,17 @@ test('the page works without a script and in both languages, and says what the Z
   expect(await chinese.text()).toContain('2 张图片');
 });
 
+test('a look at a large album counts as more than one', async () => {
+  const album = await make();
+  const ids = Array.from({ length: 250 }, (_, index) => `${200_000_000_000 + index}`);
+  await host.albums.append(album.id, ids);
+  for (const path of [`/a/${album.id}`, `/api/albums/${album.id}`]) {
+    reads.length = 0;
+    await host.send(path);
+    expect(reads).toEqual([2]);
+  }
+});
+
 test('a long album has pages, and an album that is not there is not found', async () => {
   const album = await make();
   for (let count = 0; count < 50; count++) await uploadInto(album, `${count}.jpg`);

@@ -271,6 +271,14 @@ test('a picture that is deleted or expired is in its album no more', async () =>
   expect(await idsIn(album)).toEqual([stays.id]);
 });
 
+test('a picture that comes through a review later is in its album then', async () => {
+  const album = await make();
+  await host.albums.append(album.id, ['Reviewed0001']);
+  expect(await idsIn(album)).toEqual([]);
+  await host.images.insert(image({ id: 'Reviewed0001' }));
+  expect(await idsIn(album)).toEqual(['Reviewed0001']);
+});
+
 test('pages of an album are cut from all of its pictures', async () => {
   const album = await make();
   const uploads = [await uploadInto(album), await uploadInto(album), await uploadInto(album)];

@@ -50,7 +50,8 @@ export const albumDetails = {
     tag,
     summary: 'The pictures of an album',
     description:
-      'Those that are still there. A picture that needs a password is `locked`: nothing but its link is told.',
+      'Those that are still there. A picture that needs a password is `locked`: nothing but its link is told. Each full hundred ' +
+      'of pictures counts as one more read.',
     answers: { 200: { description: 'One page; past the end an empty one.', ...albumAnswer } },
     errors: [400, 404],
   }),

@@ -32,10 +32,13 @@ export interface Downloader {
   isHidden: (image: ImageRecord) => boolean;
 }
 
+/** Counts reads of a client; rejects with `rate_limited`. */
+export type CountReads = (peer: string, count: number) => Promise<void>;
+
 export interface DownloadOptions {
   service: Pick<ImageService, 'find' | 'read' | 'accessed'>;
-  /** Counts the files that are sent as reads of the client; rejects with `rate_limited`. Not given: nobody is limited. */
-  countReads?: ((peer: string, files: number) => Promise<void>) | undefined;
+  /** Counts the files that are sent. Not given: nobody is limited. */
+  countReads?: CountReads | undefined;
 }
 
 /** Sends pictures of albums as one ZIP file. */

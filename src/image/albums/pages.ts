@@ -7,13 +7,26 @@ import { type ImageRecord, MEDIA_TYPES, visibilityOf } from '../image.ts';
 import { rawUrl } from '../links.ts';
 import { PRIVATE_CACHE } from '../serve/serve.ts';
 import type { ImageService } from '../service.ts';
-import type { AlbumRecord } from './album.ts';
+import { type AlbumRecord, picturesOf } from './album.ts';
 import type { Albums } from './albums.ts';
-import type { Download } from './download.ts';
+import type { CountReads, Download } from './download.ts';
 import { albumUrl } from './views.ts';
 
 /** Fills the rows of a grid of 2, 3, 4 and 6 columns. */
 const PER_PAGE = 48;
+
+/** Pictures whose records cost as much as another request. */
+const PER_READ = 100;
+
+/** Counts what a look at an album costs beyond its request, since all of its records are read; rejects with `rate_limited`. */
+export type CountLook = (peer: string, album: AlbumRecord) => Promise<void>;
+
+export function createLookCounter(countReads: CountReads | undefined): CountLook {
+  return async (peer, album) => {
+    const more = Math.floor(picturesOf(album).length / PER_READ);
+    if (more > 0) await countReads?.(peer, more);
+  };
+}
 
 /** The pages of albums, and their ZIP files. */
 export interface AlbumPages {
@@ -27,12 +40,13 @@ export interface AlbumPagesOptions {
   albums: Pick<Albums, 'find' | 'pictures'>;
   service: Pick<ImageService, 'cookies'>;
   download: Download;
+  countLook: CountLook;
   siteOf: SiteOf;
   basePath: string;
 }
 
 export function createAlbumPages(options: AlbumPagesOptions): AlbumPages {
-  const { albums, service, download, siteOf, basePath } = options;
+  const { albums, service, download, countLook, siteOf, basePath } = options;
 
   /** What of an album is not shown to the visitor. */
   function eyesOf(request: Request) {
@@ -43,9 +57,10 @@ export function createAlbumPages(options: AlbumPagesOptions): AlbumPages {
   }
 
   return {
-    async show(request, { origin }, id, page) {
+    async show(request, { origin, peer }, id, page) {
       const site = siteOf(request);
       const album = await albums.find(id);
+      await countLook(peer, album);
       const pictures = await albums.pictures(album);
       const { isLocked, isHidden } = eyesOf(request);
       const shown = pictures.filter((image) => !isHidden(image));
