@@ -25,9 +25,9 @@ export const albumDetails = {
     tag,
     summary: 'Make an album',
     description:
-      'It has a link of its own, under which its pictures stand in their order. They are put into it with `album` at their ' +
-      `upload, at most ${MOST_PICTURES} of them. Each keeps its own visibility, password, views and expiry. An album ` +
-      'goes when it has been without a picture for as long as the server keeps pictures that nobody opens. Counted as an upload.',
+      'Puts pictures under one link, in order. Upload with `album` to add pictures, ' +
+      `at most ${MOST_PICTURES}. Each keeps its own visibility, password, views and expiry. An album without pictures ` +
+      'is removed after `retention_days`, or at most twice that. Counts as an upload.',
     requestBody: {
       content: {
         'application/json': { schema: albumBody, example: { title: 'Harbour in winter' } },
@@ -50,7 +50,7 @@ export const albumDetails = {
     tag,
     summary: 'The pictures of an album',
     description:
-      'Those that are still there. A picture that needs a password is `locked`: nothing but its link is told. Each full hundred ' +
+      'Lists the pictures that still exist. Protected ones are `locked`: only their link is shown. Every full hundred ' +
       'of pictures counts as one more read.',
     answers: { 200: { description: 'One page; past the end an empty one.', ...albumAnswer } },
     errors: [400, 404],
