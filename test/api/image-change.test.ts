@@ -86,11 +86,10 @@ test('a new password ends the cookies of the old one', async () => {
   const image = await host.upload(picture, 'password=old');
   const form = { method: 'POST', body: new URLSearchParams({ password: 'old' }) };
   const opened = await host.send(`/i/${image.id}`, form);
-  const cookie =
-    opened.headers
-      .getSetCookie()
-      .map((one) => one.split(';')[0])
-      .at(-1) ?? '';
+  const cookie = opened.headers
+    .getSetCookie()
+    .map((one) => one.split(';')[0])
+    .join('; ');
   const look = () => host.send(pathOf(image.raw_url), { headers: { cookie } });
   expect((await look()).status).toBe(200);
   await change(image.id, { password: 'new' }, withToken(image));

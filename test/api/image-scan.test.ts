@@ -240,6 +240,6 @@ describe('a picture in review', () => {
     withScan({}, async (server) => {
       const answer = await upload(server, 'review', { accept: 'text/html' });
       expect(answer.headers.get('content-type')).toContain('text/html');
-      expect(await answer.text()).toContain('The operator looks at it before anybody else can.');
+      expect(await answer.text()).toContain('The operator reviews it first.');
     }));
 });

@@ -34,7 +34,8 @@ export const proxies = {
     network_down:
       'This server cannot reach the internet: neither the proxy lists nor the test pages respond.',
     lists_failing: 'None of the proxy lists could be read, so no new proxies are coming in.',
-    no_judge: 'The test pages – the pages that we fetch through a proxy to prove it works – do not respond.',
+    no_judge:
+      'The test pages, which this server fetches through a proxy to prove that it works, do not respond.',
     stale: 'Scheduled refreshes have not been completed.',
     firstFailed: 'The first refresh failed.',
     lastFailed: 'The last refresh failed.',
@@ -89,7 +90,7 @@ export const proxies = {
   testedWithin: 'Tested within',
   minutes: 'minutes',
   proofAtLeast: 'Verified at least by',
-  notFrom: 'Not from',
+  notFrom: 'Exclude countries',
   notFromHint: 'CN, Russia',
   source: 'Source',
   anonymities: { transparent: 'Transparent', anonymous: 'Anonymous', elite: 'Elite' },
