@@ -39,6 +39,7 @@ export const ASSETS = [
   './web/client/proxies.js',
   './web/client/qr-code.js',
   './web/client/removal.js',
+  './web/client/readable-bytes.js',
   './web/client/results.js',
   './web/client/sending.js',
   './web/client/service-worker.js',

@@ -105,7 +105,7 @@ export function readUser(text: string, named: NamedSites): { user: string; optio
       const known = [...Object.keys(READERS), 'sesslock'].join(', ');
       throw new GatewayFault(
         'bad_request',
-        `"${word}" is not an option of the user name; the options are ${known}.`,
+        `"${word}" is not an option of the user's name; the options are ${known}.`,
       );
     }
     let value = words[++at] ?? '';

@@ -20,6 +20,8 @@ test.each([
   [2e12, '2 TB'],
   [5e18, '5000 PB'],
 ])('%d bytes are written as %s, on the pages as well', async (bytes, text) => {
-  const dom: { readableBytes(bytes: number): string } = await import('../../src/web/client/dom.js' as string);
+  const dom: { readableBytes(bytes: number): string } = await import(
+    '../../src/web/client/readable-bytes.js' as string
+  );
   expect([readableBytes(bytes), dom.readableBytes(bytes)]).toEqual([text, text]);
 });

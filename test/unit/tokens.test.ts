@@ -85,7 +85,7 @@ test('names are taken once, and free again after a revocation', async () => {
   const { one } = await world();
   const create = () => one.create({ name: 'laptop', role: 'upload', ...plain });
   const first = await create();
-  await expect(create()).rejects.toThrow('There is a token named laptop already.');
+  await expect(create()).rejects.toThrow('There is already a token named laptop.');
   await one.revoke('laptop');
   expect(await create()).not.toBe(first);
   expect((await one.list()).map(({ name }) => name)).toEqual(['laptop']);

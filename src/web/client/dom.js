@@ -1,4 +1,5 @@
 // @ts-check
+export { readableBytes } from './readable-bytes.js';
 
 /**
  * Makes an element. Texts become text, never markup.
@@ -72,23 +73,6 @@ export function say(key, values = {}) {
  */
 export function readableNumber(value) {
   return value.toLocaleString(language);
-}
-
-/**
- * As `src/lib/readable-bytes.ts` says it; a test holds them together.
- * @param {number} bytes
- */
-export function readableBytes(bytes) {
-  if (bytes >= 2 ** 30 && bytes % 2 ** 30 === 0) return `${bytes / 2 ** 30} GiB`;
-  if (bytes >= 2 ** 20 && bytes % 2 ** 20 === 0) return `${bytes / 2 ** 20} MiB`;
-  let value = bytes;
-  let unit = 'B';
-  for (const larger of ['KB', 'MB', 'GB', 'TB', 'PB']) {
-    if (value < 999.5) break;
-    value /= 1000;
-    unit = larger;
-  }
-  return `${value < 9.95 ? Math.round(value * 10) / 10 : Math.round(value)} ${unit}`;
 }
 
 /**
