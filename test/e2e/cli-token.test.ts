@@ -13,7 +13,7 @@ test('picpool token makes, lists and revokes tokens beside a running server', as
       const made = await cli(['token', 'create', 'laptop', '--rate', '60/1h', '--quota', '1GiB/1d'], { env });
       expect([made.code, made.stdout]).toEqual([0, expect.stringMatching(/^picpool_[\w-]{43}\n$/)]);
       const again = await cli(['token', 'create', 'laptop'], { env });
-      expect([again.code, again.stderr]).toEqual([1, 'picpool: There is a token named laptop already.\n']);
+      expect([again.code, again.stderr]).toEqual([1, 'picpool: There is already a token named laptop.\n']);
       const listed = await cli(['token', 'list'], { env, runtime: 'deno' });
       expect(listed.stdout).toMatch(
         /^[0-9a-f]{12} {2}upload {3}\S+ \S+ {2}laptop {2}rate 60\/3600s {2}quota 1073741824\/86400s\n$/,

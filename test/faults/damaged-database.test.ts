@@ -61,10 +61,10 @@ describe('a database with damaged pages', () => {
         await damage(path, 'images');
         const { size } = await stat(path);
         await expect(startServer('bun', ENV, folder)).rejects.toThrow(
-          `The database ${path} is damaged. Put a backup in its place, or let \`picpool doctor --repair\``,
+          `The database ${path} is damaged. Restore a backup, or run \`picpool doctor --repair\``,
         );
         const repaired = await cli(['doctor', '--repair'], { env: { ...ENV, DATA_DIR: folder } });
-        expect(repaired).toMatchObject({ code: 0, stderr: 'Not all could be read of: images.\n' });
+        expect(repaired).toMatchObject({ code: 0, stderr: 'Could not be read completely: images.\n' });
         const [kept = ''] = (await readdir(folder)).filter((name) => /-damaged-\w+$/.test(name));
         expect(repaired.stdout).toContain(`the damaged file is ${join(folder, kept)}`);
         expect((await stat(join(folder, kept))).size).toBeGreaterThanOrEqual(size);
@@ -101,7 +101,7 @@ describe('a database with damaged pages', () => {
         });
         await server.stop();
         await writeFile(path, '');
-        expect((await run()).stderr).toContain('Nothing can be read');
+        expect((await run()).stderr).toMatch(/Nothing in .* can be read/);
         expect(await readdir(folder)).not.toContainEqual(expect.stringContaining('repaired'));
       }),
     30_000,

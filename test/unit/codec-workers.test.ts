@@ -163,7 +163,7 @@ describe('the queue', () => {
     const refused = await convert(small).catch((error: unknown) => error);
     expect(refused).toMatchObject({
       code: 'busy',
-      message: expect.stringMatching(/one more would wait \d+ s/),
+      message: expect.stringMatching(/another one would wait \d+ s/),
       retryAfterMs: expect.any(Number),
     });
     expect(() => codec.admit('another')).not.toThrow();
