@@ -77,7 +77,9 @@ async function seriousFaults(page: Page, rules?: string[]): Promise<string[]> {
   await page.evaluate(axe.source);
   const { violations } = await page.evaluate(async (rules) => {
     const engine = (globalThis as unknown as { axe: typeof axe }).axe;
-    return engine.run(document, { resultTypes: ['violations'], ...(rules && { runOnly: rules }) });
+    // WCAG 2.2's rule of targets is off unless it is asked for.
+    const choice = rules ? { runOnly: rules } : { rules: { 'target-size': { enabled: true } } };
+    return engine.run(document, { resultTypes: ['violations'], ...choice });
   }, rules);
   return violations
     .filter(({ impact }) => impact === 'serious' || impact === 'critical')
