@@ -2,17 +2,17 @@ import { rm } from 'node:fs/promises';
 import { resolve as absolute } from 'node:path';
 import { AppError } from '../../errors.ts';
 import type { Log } from '../../lib/logger.ts';
+import { createAdmission, type Waiting } from './admission.ts';
 import type { Budget } from './budget.ts';
 import type { Environment } from './environment.ts';
-import { createFairQueue, type Purpose, type Queued } from './fair-queue.ts';
+import type { Purpose, Queued } from './fair-queue.ts';
 import { acceptedWords, formatName } from './formats.ts';
 import { countFrames } from './frames.ts';
 import { readHeader } from './header.ts';
 import { checkLimits } from './limits.ts';
 import { createPool, type PoolCounts, type Task } from './pool.ts';
 import { createPrices, type Estimate } from './price.ts';
-import type { Converted, ConvertJob } from './protocol.ts';
-import { mayRunBeside } from './seats.ts';
+import type { Converted, ConvertJob, InputLimits } from './protocol.ts';
 
 export type { Converted, ConvertJob } from './protocol.ts';
 
@@ -95,13 +95,10 @@ export interface CodecOptions {
   now: () => number;
 }
 
-interface Waiting extends Task, Queued {}
+interface Job extends Task, Waiting {}
 
 /** A worker costs 0.1 s to replace, so that a job nobody waits for is ended only when it runs on. */
 const ABANDONED_MS = 1000;
-/** How much longer jobs take than their CPU time: other programs want the cores, too. Smoothed over so many jobs. */
-const STRETCH_JOBS = 16;
-const MOST_STRETCH = 10;
 
 /** Makes the codec. Nothing is started before the first conversion. */
 export function createCodec(options: CodecOptions): Codec {
@@ -109,18 +106,20 @@ export function createCodec(options: CodecOptions): Codec {
   const limits = { maxPixels, maxFrames, heic };
   const jail = options.sandbox && options.sandbox !== 'off' ? { must: options.sandbox === 'require' } : null;
   const maxQueue = options.maxQueue ?? 64 * workers;
-  const maxClientQueue = options.maxClientQueue ?? Math.ceil(maxQueue / 4);
-  const maxWaitMs = options.maxWaitMs ?? 30_000;
-  const queue = createFairQueue<Waiting>();
-  const running = new Map<Waiting, number>();
+  const admission = createAdmission<Job>({
+    workers,
+    maxQueue,
+    maxClientQueue: options.maxClientQueue ?? Math.ceil(maxQueue / 4),
+    maxWaitMs: options.maxWaitMs ?? 30_000,
+    now,
+  });
   const prices = createPrices();
-  const totals = { converted: 0, failed: 0, refusedBusy: 0 };
+  const totals = { converted: 0, failed: 0 };
   const awaited = Promise.withResolvers<void>();
   awaited.promise.catch(() => {});
-  let stretch = 1;
   let closed = false;
 
-  const pool = createPool<Waiting>({
+  const pool = createPool<Job>({
     command: options.command,
     env: options.env ?? {},
     // One is kept for cheap jobs, and one stands by for the next client.
@@ -131,65 +130,25 @@ export function createCodec(options: CodecOptions): Codec {
     memoryLimitBytes: options.memoryLimitBytes ?? 2 * 1024 ** 3,
     limits,
     log: options.log,
-    next(beside) {
-      const task = queue.take(({ price }) => mayRunBeside(price, beside, workers));
-      if (task) running.set(task, now());
-      return task;
-    },
-    putBack(task) {
-      running.delete(task);
-      queue.putBack(task);
-    },
+    next: admission.take,
+    putBack: admission.putBack,
     onReady: () => awaited.resolve(),
     onUnable(retryAfterMs) {
       awaited.reject(unable(retryAfterMs));
-      rejectAll(unable(retryAfterMs));
+      admission.rejectAll(unable(retryAfterMs));
     },
   });
-
-  function rejectAll(error: AppError): void {
-    for (const task of queue.drain()) task.reject(error);
-  }
-
-  /** How long one more job of the client would wait. */
-  function waitMs(client: string, price: number): number {
-    const left = [...running].map(([task, since]) => Math.max(0, task.price * stretch - (now() - since)));
-    const soonest = mayRunBeside(price, [...running.keys()], workers) ? 0 : Math.min(...left);
-    return soonest + (queue.ahead(client, price) * stretch) / workers;
-  }
 
   function admit(client: string, price: number): void {
     if (closed) throw new AppError('unavailable', 'The server is stopping.');
     const unableForMs = pool.unableForMs();
     if (unableForMs > 0) throw unable(unableForMs);
-    const wait = waitMs(client, price);
-    if (queue.count(client) >= maxClientQueue || wait > maxWaitMs) throw busy(wait);
-  }
-
-  function busy(wait: number): AppError {
-    totals.refusedBusy++;
-    // By then a place is free, or the wait is short enough.
-    const retryAfterMs = Math.max(1000, wait - maxWaitMs, wait / maxClientQueue);
-    const seconds = Math.max(1, Math.ceil(wait / 1000));
-    return new AppError(
-      'busy',
-      `Too many of your images are waiting to be converted; another one would wait ${seconds} s. Try again later.`,
-      { retryAfterMs },
-    );
+    admission.demandRoom(client, price);
   }
 
   async function convert(job: ConvertJob, { client, purpose = 'upload', signal }: Order): Promise<Converted> {
     signal?.throwIfAborted();
-    const header = await readHeader(job.input);
-    if (!header) {
-      const name = await formatName(job.input);
-      const found = name ? `is ${name}` : 'is of no known picture format';
-      throw new AppError('not_an_image', `The file ${found}; ${acceptedWords(heic)} are accepted.`);
-    }
-    const { kind, size } = header;
-    const { count: frames } = await countFrames(job.input, kind, maxFrames + 1);
-    if (size) checkLimits({ ...size, frames: 1 }, limits);
-    const estimate = { kind, size, frames, job };
+    const estimate = await examine(job, limits);
     const price = prices.of(estimate);
     signal?.throwIfAborted();
     admit(client, price);
@@ -199,16 +158,11 @@ export function createCodec(options: CodecOptions): Codec {
   }
 
   /** Writes down what a job took, which is what its client pays in the end. */
-  function account(task: Waiting, estimate: Estimate, ms: number, done: boolean): void {
-    const since = running.get(task);
-    running.delete(task);
+  function account(task: Job, estimate: Estimate, ms: number, done: boolean): void {
     // Files that fail at once say nothing of what the others cost.
     if (done || ms > task.price) prices.learn(estimate, ms);
-    queue.charge(task.client, ms - task.price);
+    admission.ended(task, ms);
     void budget?.charge(task.client, ms - task.price);
-    if (since === undefined || ms <= 0) return;
-    const seen = Math.min(MOST_STRETCH, Math.max(1, (now() - since) / ms));
-    stretch += (seen - stretch) / STRETCH_JOBS;
   }
 
   function enqueue(
@@ -223,7 +177,7 @@ export function createCodec(options: CodecOptions): Codec {
         clearTimeout(kill);
         signal?.removeEventListener('abort', onAbort);
       };
-      const task: Waiting = {
+      const task: Job = {
         ...queued,
         job,
         misses: 0,
@@ -241,38 +195,44 @@ export function createCodec(options: CodecOptions): Codec {
         },
       };
       const onAbort = () => {
-        if (!queue.remove(task)) kill = setTimeout(() => pool.abandon(task), ABANDONED_MS);
+        if (!admission.remove(task)) kill = setTimeout(() => pool.abandon(task), ABANDONED_MS);
         reject(signal?.reason);
       };
       signal?.addEventListener('abort', onAbort, { once: true });
-      queue.push(task);
+      admission.push(task);
       pool.wake();
-      // Who has the most waiting makes room for the others.
-      const surplus = queue.count() > maxQueue ? queue.surplus() : undefined;
-      if (surplus && queue.remove(surplus)) surplus.reject(busy(waitMs(surplus.client, surplus.price)));
+      admission.relieve();
     });
   }
 
   return {
     convert,
     admit: (client) => admit(client, 0),
-    stats: () => ({
-      ...pool.counts(),
-      queued: queue.count(),
-      queuedMs: queue.price(),
-      waitMs: waitMs('', 0),
-      ...totals,
-    }),
+    stats: () => ({ ...pool.counts(), ...admission.counts(), ...totals }),
     ready() {
       pool.wake();
       return awaited.promise;
     },
     async close() {
       closed = true;
-      rejectAll(new AppError('unavailable', 'The server is stopping.'));
+      admission.rejectAll(new AppError('unavailable', 'The server is stopping.'));
       await pool.close();
     },
   };
+}
+
+/** What the head of a file tells about its conversion. Rejects with `not_an_image` or `image_limit`. */
+async function examine(job: ConvertJob, limits: InputLimits): Promise<Estimate> {
+  const header = await readHeader(job.input);
+  if (!header) {
+    const name = await formatName(job.input);
+    const found = name ? `is ${name}` : 'is of no known picture format';
+    throw new AppError('not_an_image', `The file ${found}; ${acceptedWords(limits.heic)} are accepted.`);
+  }
+  const { kind, size } = header;
+  const { count: frames } = await countFrames(job.input, kind, limits.maxFrames + 1);
+  if (size) checkLimits({ ...size, frames: 1 }, limits);
+  return { kind, size, frames, job };
 }
 
 function unable(retryAfterMs: number): AppError {
