@@ -199,6 +199,16 @@ describe('nobody comes in', () => {
     expect((await post(PING, { origin: server.url })).status).toBe(200);
   });
 
+  test('from a page, unless the operator lets its site in', () =>
+    withServer({ ...TOKENS, CORS_ORIGINS: 'https://app.example' }, async ({ send }) => {
+      const headers = { origin: 'https://app.example', 'access-control-request-method': 'POST' };
+      const preflight = await send('/mcp', { method: 'OPTIONS', headers });
+      const letThrough = preflight.headers.get('access-control-allow-headers')?.toLowerCase();
+      for (const name of ['authorization', 'content-type', 'mcp-protocol-version', 'mcp-method', 'mcp-name'])
+        expect(letThrough).toContain(name);
+      expect((await post(PING, { origin: 'https://app.example' })).status).toBe(403);
+    }));
+
   test('to a tool beyond the token for reading', async () => {
     const client = await connect(READ);
     const refused = client.callTool({ name: 'upload_image', arguments: { image: PNG.toBase64() } });
