@@ -87,7 +87,7 @@ export function readPageQuery(params: URLSearchParams): PageQuery {
     sort: sort.replace(/^-/, '') as Sort,
     reverse: sort.startsWith('-'),
     page,
-    ids: ids === undefined ? null : ids.split(',').map(Number),
+    ids: ids === undefined ? null : [...new Set(ids.split(',').map(Number))],
     range: (given.get('range') ?? '1d') as Range,
     values,
     entered,

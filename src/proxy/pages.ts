@@ -105,7 +105,7 @@ export async function showProxies(options: ProxyPagesOptions, request: Request):
       total,
       page,
       pages: Math.ceil(total / PER_PAGE),
-      values: parameters,
+      values: query.ids === null ? parameters : { id: query.ids.join(',') },
       exported: Object.fromEntries(Object.entries(exported).map(([name, value]) => [name, String(value)])),
       exportable: wanted !== 'dead' && query.ids === null,
       sort: order,

@@ -40,7 +40,7 @@ export interface ProxyList {
   total: number;
   page: number;
   pages: number;
-  /** The filters as the page has them, and as programs name them. */
+  /** What the list is of, as the page names it, and as programs do. */
   values: Readonly<Record<string, string>>;
   exported: Readonly<Record<string, string>>;
   /** Whether there is an export of these matches: it has the living alone. */

@@ -121,9 +121,10 @@ describe('the list', () => {
 
   test('has those alone that are named', async () => {
     await open();
-    const { words } = await read('?id=2,99');
+    const { html, words } = await read('?id=2,99,2');
     expect(words).toContain('1 proxy');
     expect(words).not.toContain('192.0.2.1:80');
+    expect(html).toContain('<input type="hidden" name="id" value="2,99">');
   });
 
   test('says what asks for a login, and does not copy it without', async () => {

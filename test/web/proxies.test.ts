@@ -393,7 +393,7 @@ describe('a pool of 20,000 proxies', () => {
         await failed.getByRole('button', { name: 'Retry' }).click();
         await page.getByRole('textbox', { name: 'Administrator token' }).fill(ADMIN_TOKEN);
         await page.getByRole('button', { name: 'Unlock' }).click();
-        await failed.getByText('There is no list with the name table-page.').waitFor();
+        await failed.getByText('There is no list named table-page.').waitFor();
       },
       { expected: /404/ },
     );

@@ -51,8 +51,7 @@ async function copy(button, chosen) {
   const form = byId('copying', HTMLFormElement);
   const fields = new URLSearchParams();
   for (const [name, value] of new FormData(form)) {
-    if (typeof value === 'string' && (name === 'as' || (chosen.length === 0 && name !== 'id')))
-      fields.append(name, value);
+    if (typeof value === 'string' && (name === 'as' || chosen.length === 0)) fields.append(name, value);
   }
   if (chosen.length > 0) fields.set('id', chosen.join(','));
   const text = fetchText(`${form.getAttribute('action')}?${fields}`);
