@@ -214,7 +214,7 @@ describe('the state', () => {
     pool.network.judge = 'down';
     await pool.refresh();
     await both([
-      'Testing paused The test pages – the pages that we fetch through a proxy',
+      'Testing paused The test pages, which this server fetches through a proxy to prove that it works,',
       'No refresh has succeeded yet.',
     ]);
   });
