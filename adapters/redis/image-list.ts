@@ -1,0 +1,159 @@
+import { type ImageRecord, visibilityOf } from '../../src/image/image.ts';
+import type { ImageStore, Page, PageQuery, Place } from '../../src/image/store.ts';
+import { systemClock } from '../../src/lib/clock.ts';
+import { createFollower } from '../../src/lib/follower.ts';
+import type { RedisConnection } from './connection.ts';
+import { unavailable } from './errors.ts';
+import { decodeImage } from './image-codec.ts';
+import { type ImageReader, type Read, rowsOf } from './image-reader.ts';
+import { AFTER, PAGE, READ } from './image-scripts.ts';
+import { type Change, createChangeLog } from './log.ts';
+import type { Unreadable } from './unreadable.ts';
+
+/** Records in one command: about a millisecond of the server's time. */
+const BATCH = 1000;
+
+/** Pause after the server could not be read, in ms. */
+const RETRY_MS = 1000;
+
+/** The public images within the process, where searches are answered. */
+export interface ImageReplica extends Pick<ImageStore, 'list' | 'prepare' | 'preparing'> {
+  /** Takes over images and removals, all at once. */
+  apply(images: readonly ImageRecord[], removed: readonly string[]): void;
+}
+
+export interface ImageListOptions {
+  redis: RedisConnection;
+  keys: { records: string; log: string };
+  read: Read;
+  reader: ImageReader;
+  unreadable: Unreadable;
+  openReplica: () => Promise<ImageReplica>;
+}
+
+export interface ImageList extends Pick<ImageStore, 'list' | 'prepare' | 'preparing'> {
+  /** Brings into the replica what the server has now. */
+  catchUp(): Promise<void>;
+  /** How old the replica is where it could not look at the server since, in ms. */
+  lagMs(): number;
+}
+
+/** Lists, which the server answers, and searches, which a replica does that follows the server's log of changes. */
+export function createImageList({
+  redis,
+  keys,
+  read,
+  reader: { toRecord, toRecords, readable },
+  unreadable,
+  openReplica,
+}: ImageListOptions): ImageList {
+  const stopping = new AbortController();
+
+  const follower = createFollower<ImageReplica, Change>({
+    log: createChangeLog(redis, keys),
+    late: unavailable,
+    open: openReplica,
+    scan: newestFirst,
+    async complete(replica) {
+      // Until then, and where the disk is full, searches read what is not in the index yet.
+      replica.prepare(stopping.signal).catch(() => {});
+    },
+    apply(replica, changes) {
+      const found: ImageRecord[] = [];
+      const removed: string[] = [];
+      for (const [id, value] of changes) {
+        const image = value === null ? null : unreadable.read(id, () => decodeImage(id, value, 0, 0));
+        if (image && visibilityOf(image) === 'public') found.push(image);
+        else removed.push(id);
+        if (value === null) unreadable.forget(id);
+      }
+      replica.apply(found, removed);
+    },
+  });
+
+  /** Up to `most` public images of the list, and how many there are of all. */
+  async function slice(after: Place | undefined, offset: number, most: number): Promise<[number, unknown]> {
+    const answer = after
+      ? await read(AFTER, after.createdAt, after.id, offset, most)
+      : await read(PAGE, offset, offset + most - 1);
+    return answer as [number, unknown];
+  }
+
+  /** All public images. One that comes or goes meanwhile moves none of the others out of sight. */
+  async function* newestFirst(): AsyncIterable<Change[]> {
+    let after: Place | undefined;
+    // Behind the last one that can be read: those that cannot have no place.
+    let offset = 0;
+    for (;;) {
+      const [, found] = await slice(after, offset, BATCH);
+      const batch = rowsOf(found);
+      if (batch.length === 0) return;
+      yield batch.map(([id, text]) => [id, text]);
+      offset += batch.length;
+      for (const [index, row] of batch.toReversed().entries()) {
+        const image = toRecord(row);
+        if (!image) continue;
+        after = placeOf(image);
+        offset = index;
+        break;
+      }
+    }
+  }
+
+  /** Images as the server knows them now, for the replica does not follow their accesses. */
+  async function fresh(page: Page<ImageRecord>): Promise<Page<ImageRecord>> {
+    if (page.items.length === 0) return page;
+    return { ...page, items: toRecords(await read(READ, ...page.items.map(({ id }) => id))) };
+  }
+
+  async function search(query: PageQuery): Promise<Page<ImageRecord>> {
+    const present = follower.present();
+    if (present && !present.complete) {
+      const page = await present.view.list(query);
+      const last = page.items.at(-1);
+      // The newest are there already; for what they do not fill, all must be.
+      if (last && page.items.length === query.limit)
+        return fresh({ ...page, exact: false, next: placeOf(last) });
+    }
+    const { view } = await follower.whole();
+    return fresh(await view.list(query));
+  }
+
+  return {
+    catchUp: follower.catchUp,
+    lagMs: follower.lagMs,
+
+    async list(query) {
+      const { text = '', after, offset, limit } = query;
+      if (text !== '') return search(query);
+      let total = 0;
+      const records = await readable(limit + 1, async (passed, most) => {
+        const [count, found] = await slice(after, offset + passed, most);
+        total = count;
+        return found;
+      });
+      const items = records.slice(0, limit);
+      const last = items.at(-1);
+      return { items, total, exact: true, next: last && records.length > limit ? placeOf(last) : null };
+    },
+
+    async prepare(signal) {
+      signal.addEventListener('abort', () => stopping.abort(), { once: true });
+      while (!signal.aborted) {
+        const followed = await follower.whole().catch(() => null);
+        if (followed) return followed.view.prepare(signal);
+        await systemClock.sleep(RETRY_MS, signal).catch(() => {});
+      }
+    },
+
+    preparing() {
+      const present = follower.present();
+      if (present?.complete) return present.view.preparing();
+      return present && 'The images are being read for the search.';
+    },
+  };
+}
+
+function placeOf({ createdAt, id }: ImageRecord): Place {
+  return { createdAt, id };
+}

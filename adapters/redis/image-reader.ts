@@ -1,0 +1,64 @@
+import { AppError } from '../../src/errors.ts';
+import type { ImageRecord } from '../../src/image/image.ts';
+import type { Arg, Script } from './connection.ts';
+import { decodeImage } from './image-codec.ts';
+import { READ } from './image-scripts.ts';
+import type { Unreadable } from './unreadable.ts';
+
+/** Runs a script over the keys of the images. */
+export type Read = (script: Script, ...args: Arg[]) => Promise<unknown>;
+
+/** Id, record, last access and views, as the scripts answer them one behind the other. */
+export type Row = [id: string, text: string, access: string, views: string];
+
+/** Records out of the answers of scripts. Those that cannot be read are noted and passed over. */
+export interface ImageReader {
+  /** The record, or `null` where it cannot be read. */
+  toRecord(row: Row): ImageRecord | null;
+  toRecords(answer: unknown): ImageRecord[];
+  /** The record as it is stored, and read; rejects with `unavailable` where it cannot be read. */
+  find(id: string): Promise<{ text: string; image: ImageRecord } | null>;
+  /** Up to `most` records that can be read, of a list that `fetch` answers slice by slice. */
+  readable(most: number, fetch: (offset: number, most: number) => Promise<unknown>): Promise<ImageRecord[]>;
+}
+
+export function createImageReader(read: Read, unreadable: Pick<Unreadable, 'read'>): ImageReader {
+  const toRecord = ([id, text, access, views]: Row) =>
+    unreadable.read(id, () => decodeImage(id, text, Number(access), Number.parseInt(views, 10)));
+
+  const toRecords = (answer: unknown) => rowsOf(answer).flatMap((row) => toRecord(row) ?? []);
+
+  async function find(id: string): Promise<{ text: string; image: ImageRecord } | null> {
+    const [found] = rowsOf(await read(READ, id));
+    if (!found) return null;
+    const image = toRecord(found);
+    if (image) return { text: found[1], image };
+    throw new AppError('unavailable', 'The record of this image cannot be read.');
+  }
+
+  async function readable(
+    most: number,
+    fetch: (offset: number, most: number) => Promise<unknown>,
+  ): Promise<ImageRecord[]> {
+    const records: ImageRecord[] = [];
+    for (let offset = 0; records.length < most; ) {
+      const batch = rowsOf(await fetch(offset, most - records.length));
+      const read = batch.flatMap((row) => toRecord(row) ?? []);
+      records.push(...read);
+      if (read.length === batch.length) break;
+      offset += batch.length;
+    }
+    return records;
+  }
+
+  return { toRecord, toRecords, find, readable };
+}
+
+export function rowsOf(answer: unknown): Row[] {
+  const flat = answer as string[];
+  const found: Row[] = [];
+  for (let index = 0; index < flat.length; index += 4) {
+    found.push([flat[index] ?? '', flat[index + 1] ?? '', flat[index + 2] ?? '', flat[index + 3] ?? '']);
+  }
+  return found;
+}
