@@ -5,7 +5,7 @@ export const api = {
   lead: (version: string) => `Version ${version}. Every example runs against this server.`,
   calls: 'Operations',
   search: 'Search the API',
-  searchHint: 'such as upload, country, delete',
+  searchHint: 'upload, country, token …',
   token: 'Access token',
   tokenHint: 'Kept in this tab only. “Send” uses it; examples read it from PICPOOL_TOKEN.',
   errors: 'Errors',
