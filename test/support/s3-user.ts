@@ -52,6 +52,6 @@ export async function createS3User(
 /** The policy that the operator's handbook gives, for this bucket and prefix. */
 export async function documentedPolicy(bucket: string, prefix: string): Promise<Policy> {
   const text = await Bun.file('docs/operations.md').text();
-  const [, json = ''] = /This policy is all that is needed:\n\n```json\n([\s\S]*?)```/.exec(text) ?? [];
+  const [, json = ''] = /This policy is enough:\n\n```json\n([\s\S]*?)```/.exec(text) ?? [];
   return JSON.parse(json.replaceAll('BUCKET', bucket).replaceAll('PREFIX', prefix));
 }

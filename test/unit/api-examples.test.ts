@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import type { ExampleLanguage, ExampleRequest } from '../../src/web/client/examples.js';
 import { exampleOf, LANGUAGES } from '../../src/web/client/examples.js';
 import { absent } from '../support/absent.ts';
+import { pythonWithRequests } from '../support/python.ts';
 
 const TOKEN = 'a-token-of-sixteen';
 const PHOTO = 'not quite a photo';
@@ -122,7 +123,7 @@ async function run(language: ExampleLanguage, program: string): Promise<string> 
   const command = {
     curl: ['sh', file],
     javascript: [process.execPath, file],
-    python: ['python3', file],
+    python: [pythonWithRequests ?? '', file],
     go: ['go', 'run', file],
   }[language];
   const child = Bun.spawn(command, {
@@ -144,7 +145,8 @@ const PROGRAMS: Record<ExampleLanguage, string> = {
 };
 
 for (const language of Object.keys(LANGUAGES) as ExampleLanguage[]) {
-  test.skipIf(absent(PROGRAMS[language]))(
+  const isMissing = language === 'python' ? !pythonWithRequests : absent(PROGRAMS[language]);
+  test.skipIf(isMissing)(
     `the examples in ${LANGUAGES[language]} send what the form says, and keep the token out`,
     async () => {
       for (const [what, make, expected] of CASES) {

@@ -7,6 +7,7 @@ import { absent } from '../support/absent.ts';
 import { startBrowser, type TestBrowser } from '../support/browser.ts';
 import { startJudge } from '../support/judge-server.ts';
 import { type ProxyWorld, startProxyWorld } from '../support/proxy-world.ts';
+import { pythonWithRequests } from '../support/python.ts';
 import { seedPool } from '../support/seeded-pool.ts';
 import { type ServerProcess, startServer } from '../support/server-process.ts';
 import { checkLooks, createVisitor, type Visitor } from './visitor.ts';
@@ -303,8 +304,6 @@ describe('code that the page gives runs as it is', () => {
     const text = await (await fetch(`${server.url}/pool/proxies/copy?${query}`)).text();
     return text.replaceAll(/https?:\/\/example\.com\//g, world.page);
   };
-  const hasRequests =
-    !absent('python3') && Bun.spawnSync(['python3', '-c', 'import requests']).exitCode === 0;
 
   test('curl, with the proxies of a filter and with those that are named', async () => {
     expect(await run(['sh', '-c', await codeOf('as=curl&protocol=socks5')])).toBe('a page');
@@ -325,8 +324,8 @@ describe('code that the page gives runs as it is', () => {
     }
   });
 
-  test.skipIf(!hasRequests && process.env.CI !== 'true')('Python with requests', async () => {
-    expect(await run(['python3', '-c', await codeOf('as=python&protocol=http')])).toMatch(
+  test.skipIf(pythonWithRequests === undefined)('Python with requests', async () => {
+    expect(await run([pythonWithRequests ?? '', '-c', await codeOf('as=python&protocol=http')])).toMatch(
       /^http:\/\/127\.\S+ a page\n$/,
     );
   });
