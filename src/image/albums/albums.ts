@@ -2,22 +2,18 @@ import { AppError, invalidParameter } from '../../errors.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { forEachBounded } from '../../lib/for-each-bounded.ts';
 import type { Log } from '../../lib/logger.ts';
-import { hashOf, sameHash } from '../access/deletion-rights.ts';
+import { hashOf } from '../access/deletion-rights.ts';
 import type { AudienceRules } from '../audience.ts';
 import { isOver } from '../audience.ts';
-import { createDeleteToken, createId, ID_PATTERN, type RandomBytes } from '../ids.ts';
+import { createDeleteToken, createId, type RandomBytes } from '../ids.ts';
 import type { ImageRecord } from '../image.ts';
 import type { ImageService } from '../service.ts';
 import type { ImageStore } from '../store.ts';
-import { type AlbumRecord, MOST_PICTURES, picturesOf } from './album.ts';
+import { type AlbumRecord, picturesOf } from './album.ts';
+import { type AlbumKeeper, createKept, notFound } from './kept.ts';
 import type { AlbumStore } from './store.ts';
+import { createSweep } from './sweep.ts';
 import { type Addition, type AlbumChangeWish, type AlbumWish, factsOf } from './wishes.ts';
-
-/** Who wants to change an album: its token or the administrator. */
-export interface AlbumKeeper {
-  token: string | null;
-  admin: boolean;
-}
 
 /** Pictures under one link. An album has no pictures of its own: each keeps its visibility, its password, its views and its life. */
 export interface Albums {
@@ -60,69 +56,19 @@ export interface AlbumsOptions {
   log: Log;
 }
 
-/** A change that meets others is made anew; each time one of them has been made. */
-const TRIES = 100;
-const PAUSE_MS = 2;
 /** Stands for a picture that has no id yet. */
 const NEXT = '';
-const SWEPT_AT_ONCE = 20;
 const REMOVED_AT_ONCE = 8;
 
 export function createAlbums(options: AlbumsOptions): Albums {
   const { albums, images, service, rules, retentionMs, clock, random, log } = options;
-
-  async function find(id: string): Promise<AlbumRecord> {
-    const album = ID_PATTERN.test(id) ? await albums.get(id) : null;
-    if (album === null) throw notFound();
-    return album;
-  }
-
-  async function kept(id: string, { token, admin }: AlbumKeeper): Promise<AlbumRecord> {
-    const album = await find(id);
-    if (admin || (token !== null && sameHash(hashOf(token), album.tokenHash))) return album;
-    throw new AppError('forbidden', 'This needs the token that was given out with the album.');
-  }
-
-  /** Makes a change of what stands; `work` answers `null` where nothing is to be changed. */
-  async function update(
-    id: string,
-    work: (album: AlbumRecord) => Partial<AlbumRecord> | null | Promise<Partial<AlbumRecord> | null>,
-  ): Promise<AlbumRecord> {
-    for (let tries = 1; tries <= TRIES; tries++) {
-      const album = await find(id);
-      const change = await work(album);
-      if (change === null) return album;
-      const changed = { ...album, ...change, revision: album.revision + 1 };
-      if (await albums.replace(changed)) return changed;
-      const [chance = 0] = random(1);
-      await clock.sleep((chance / 255) * PAUSE_MS * Math.min(tries, 10));
-    }
-    throw new AppError('busy', 'Too many change this album at once.', { retryAfterMs: 1000 });
-  }
-
-  /** Without those that are gone, where it would be too many with them. */
-  async function extended(album: AlbumRecord, added: readonly string[]): Promise<string[]> {
-    const present = picturesOf(album);
-    const all = new Set([...present, ...added]);
-    if (all.size <= MOST_PICTURES) return [...all];
-    const living = await images.existing(present);
-    const left = [...all].filter((id) => living.has(id) || added.includes(id));
-    if (left.length > MOST_PICTURES) throw full();
-    return left;
-  }
+  const { find, kept, update, extended } = createKept(options);
 
   const filled = () => ({ empty: 0 as const, dueAt: clock.now() + retentionMs });
 
-  async function sweepOne(album: AlbumRecord): Promise<boolean> {
-    const alive = (await images.existing(picturesOf(album))).size > 0;
-    if (!alive && album.empty === 1) return albums.remove(album.id, album.revision);
-    const dueAt = clock.now() + retentionMs;
-    await albums.replace({ ...album, empty: alive ? 0 : 1, dueAt, revision: album.revision + 1 });
-    return false;
-  }
-
   return {
     find,
+    sweep: createSweep(options),
 
     async create(wish) {
       const token = createDeleteToken(random);
@@ -209,36 +155,29 @@ export function createAlbums(options: AlbumsOptions): Albums {
       const album = await kept(id, by);
       if (!(await albums.remove(id))) throw notFound();
       log('info', 'album removed', { id, pictures: withPictures });
-      if (!withPictures) return 0;
-      let removed = 0;
-      await forEachBounded(picturesOf(album), REMOVED_AT_ONCE, async (picture) => {
-        // One that is gone already is what was asked for.
-        const done = await service.remove(picture, { peer: null, token: null, admin: true }).then(
-          () => 1,
-          (error: unknown) => {
-            if (error instanceof AppError && error.code === 'not_found') return 0;
-            throw error;
-          },
-        );
-        removed += done;
-      });
-      return removed;
-    },
-
-    async sweep(signal) {
-      let removed = 0;
-      while (!signal.aborted) {
-        const due = await albums.dueBy(clock.now(), SWEPT_AT_ONCE);
-        for (const album of due) {
-          if (signal.aborted) return removed;
-          if (await sweepOne(album)) removed++;
-        }
-        if (due.length < SWEPT_AT_ONCE) break;
-      }
-      if (removed > 0) log('info', 'albums without pictures removed', { removed });
-      return removed;
+      return withPictures ? removePictures(service, picturesOf(album)) : 0;
     },
   };
+}
+
+/** Answers how many there were. */
+async function removePictures(
+  service: Pick<ImageService, 'remove'>,
+  pictures: readonly string[],
+): Promise<number> {
+  let removed = 0;
+  await forEachBounded(pictures, REMOVED_AT_ONCE, async (picture) => {
+    // One that is gone already is what was asked for.
+    const done = await service.remove(picture, { peer: null, token: null, admin: true }).then(
+      () => 1,
+      (error: unknown) => {
+        if (error instanceof AppError && error.code === 'not_found') return 0;
+        throw error;
+      },
+    );
+    removed += done;
+  });
+  return removed;
 }
 
 /** Those that are named first, in their order. */
@@ -246,15 +185,4 @@ function reordered(present: readonly string[], wanted: readonly string[]): strin
   const strange = wanted.find((id) => !present.includes(id));
   if (strange !== undefined) throw invalidParameter('images', `Image ${strange} is not in this album.`);
   return [...new Set([...wanted, ...present])];
-}
-
-function full(): AppError {
-  return new AppError(
-    'conflict',
-    `An album has at most ${MOST_PICTURES.toLocaleString('en-US')} pictures; make another one.`,
-  );
-}
-
-function notFound(): AppError {
-  return new AppError('not_found', 'There is no such album.');
 }

@@ -1,0 +1,80 @@
+import { AppError } from '../../errors.ts';
+import type { Clock } from '../../lib/clock.ts';
+import { hashOf, sameHash } from '../access/deletion-rights.ts';
+import { ID_PATTERN, type RandomBytes } from '../ids.ts';
+import type { ImageStore } from '../store.ts';
+import { type AlbumRecord, MOST_PICTURES, picturesOf } from './album.ts';
+import type { AlbumStore } from './store.ts';
+
+/** Who wants to change an album: its token or the administrator. */
+export interface AlbumKeeper {
+  token: string | null;
+  admin: boolean;
+}
+
+export interface KeptOptions {
+  albums: AlbumStore;
+  images: Pick<ImageStore, 'existing'>;
+  clock: Pick<Clock, 'sleep'>;
+  random: RandomBytes;
+}
+
+/** A change that meets others is made anew; each time one of them has been made. */
+const TRIES = 100;
+const PAUSE_MS = 2;
+
+/** Albums as they are stored, and changes of them that lose none that was made at the same time. */
+export function createKept({ albums, images, clock, random }: KeptOptions) {
+  async function find(id: string): Promise<AlbumRecord> {
+    const album = ID_PATTERN.test(id) ? await albums.get(id) : null;
+    if (album === null) throw notFound();
+    return album;
+  }
+
+  async function kept(id: string, { token, admin }: AlbumKeeper): Promise<AlbumRecord> {
+    const album = await find(id);
+    if (admin || (token !== null && sameHash(hashOf(token), album.tokenHash))) return album;
+    throw new AppError('forbidden', 'This needs the token that was given out with the album.');
+  }
+
+  /** Makes a change of what stands; `work` answers `null` where nothing is to be changed. */
+  async function update(
+    id: string,
+    work: (album: AlbumRecord) => Partial<AlbumRecord> | null | Promise<Partial<AlbumRecord> | null>,
+  ): Promise<AlbumRecord> {
+    for (let tries = 1; tries <= TRIES; tries++) {
+      const album = await find(id);
+      const change = await work(album);
+      if (change === null) return album;
+      const changed = { ...album, ...change, revision: album.revision + 1 };
+      if (await albums.replace(changed)) return changed;
+      const [chance = 0] = random(1);
+      await clock.sleep((chance / 255) * PAUSE_MS * Math.min(tries, 10));
+    }
+    throw new AppError('busy', 'Too many change this album at once.', { retryAfterMs: 1000 });
+  }
+
+  /** Without those that are gone, where it would be too many with them. */
+  async function extended(album: AlbumRecord, added: readonly string[]): Promise<string[]> {
+    const present = picturesOf(album);
+    const all = new Set([...present, ...added]);
+    if (all.size <= MOST_PICTURES) return [...all];
+    const living = await images.existing(present);
+    const left = [...all].filter((id) => living.has(id) || added.includes(id));
+    if (left.length > MOST_PICTURES) throw full();
+    return left;
+  }
+
+  return { find, kept, update, extended };
+}
+
+function full(): AppError {
+  return new AppError(
+    'conflict',
+    `An album has at most ${MOST_PICTURES.toLocaleString('en-US')} pictures; make another one.`,
+  );
+}
+
+export function notFound(): AppError {
+  return new AppError('not_found', 'There is no such album.');
+}

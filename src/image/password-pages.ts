@@ -1,0 +1,105 @@
+import { AppError, type ErrorCode } from '../errors.ts';
+import { errorResponse } from '../http/errors.ts';
+import { readForm } from '../http/read-form.ts';
+import type { RequestContext } from '../http/request-context.ts';
+import { acceptsHtml } from '../web/navigation.ts';
+import { pageResponse } from '../web/page-response.ts';
+import { passwordPage } from '../web/password-page.ts';
+import type { Site } from '../web/site.ts';
+import { credentialsOf } from './access/credentials.ts';
+import { asCookie, type PagesOptions, redirectTo } from './page-parts.ts';
+import { PRIVATE_CACHE } from './serve/serve.ts';
+
+/** How a browser comes by the cookie that opens a protected image, and is rid of it. */
+export interface PasswordPages {
+  /** Leads a browser that has opened a direct link without the password to the form, on the page; any other error goes on. */
+  leadToForm(error: unknown, request: Request, id: string): Response;
+  /** Takes the form's password: back to the page with a cookie (programs get JSON with it), or the form again. */
+  unlock(request: Request, context: RequestContext, id: string): Promise<Response>;
+  /** Takes the cookie that `unlock` gave from the browser, and leads it to the page, which asks for the password. */
+  lock(request: Request, context: RequestContext, id: string): Promise<Response>;
+}
+
+export function createPasswordPages({ service, siteOf, basePath }: PagesOptions): PasswordPages {
+  return {
+    leadToForm(error, request, id) {
+      const isMended = error instanceof AppError && MENDED_BY_FORM.includes(error.code);
+      if (!isMended || !acceptsHtml(request)) throw error;
+      return new Response(null, { status: 303, headers: redirectTo(`${basePath}/i/${id}`) });
+    },
+
+    async unlock(request, context, id) {
+      const image = await service.find(id);
+      const password = (await readForm(request)).get('password') ?? '';
+      try {
+        await service.open(
+          image,
+          { passwords: password === '' ? [] : [password], cookie: null },
+          context.peer,
+        );
+      } catch (error) {
+        return formAgain(error, siteOf(request), basePath, id, context.id);
+      }
+      const cookies =
+        image.passwordHash === null
+          ? []
+          : service.cookies.issue(image, { origin: context.origin, basePath }).map(asCookie);
+      if (acceptsHtml(request)) {
+        const headers = [...redirectTo(`${basePath}/i/${id}`), ...cookies];
+        return new Response(null, { status: 303, headers });
+      }
+      return Response.json(
+        { success: true, id },
+        { headers: [['cache-control', PRIVATE_CACHE], ...cookies] },
+      );
+    },
+
+    async lock(request, { origin, peer }, id) {
+      const image = await service.find(id);
+      const { cookie } = credentialsOf(request);
+      const opens = await service.open(image, { passwords: [], cookie }, peer).then(
+        () => image.passwordHash !== null,
+        () => false,
+      );
+      // The path of a cookie tells the format, which is nobody's business without the password.
+      const cookies = opens ? service.cookies.clear(image, { origin, basePath }).map(asCookie) : [];
+      const headers = [...redirectTo(`${basePath}/i/${id}`), ...cookies];
+      return new Response(null, { status: 303, headers });
+    },
+  };
+}
+
+/** Where it is not known how long to wait. */
+const DEFAULT_WAIT_MS = 60_000;
+
+/** Errors that a password mends, or a wait. */
+const MENDED_BY_FORM: readonly ErrorCode[] = ['password_required', 'wrong_password', 'rate_limited'];
+
+/** The form, where an error can be mended by it; else the error goes on. */
+export function formAgain(
+  error: unknown,
+  site: Site,
+  basePath: string,
+  id: string,
+  requestId: string,
+): Response {
+  if (!(error instanceof AppError) || !MENDED_BY_FORM.includes(error.code)) throw error;
+  const { status, headers } = errorResponse(error, requestId);
+  const fault = faultWords(error, site);
+  const retryAfter = headers.get('retry-after');
+  return pageResponse(site, passwordPage(site, { basePath, id, fault }), {
+    status,
+    cache: PRIVATE_CACHE,
+    headers: retryAfter === null ? [] : [['retry-after', retryAfter]],
+  });
+}
+
+/** What was wrong with a password; `null` where none was given yet. */
+function faultWords(
+  { code, retryAfterMs = DEFAULT_WAIT_MS }: AppError,
+  { words, formats }: Site,
+): string | null {
+  if (code === 'password_required') return null;
+  if (code === 'wrong_password') return words.pictures.wrongPassword;
+  return words.pictures.tooManyGuesses(formats.duration(retryAfterMs));
+}
