@@ -58,7 +58,7 @@ describe.skipIf(absent('redis-server'))('what is acknowledged over Redis', () =>
     const [plain, waiting] = await Promise.all([afterFailover(''), afterFailover('wait=1')]);
     const cells = REPLICATED.map((row) => rows.get(row)?.[2]);
     expect(plain).toEqual({ answered: [201, 201], kept: 'some' });
-    expect(cells[0]).toBe('lost, where the replica had not got it yet');
+    expect(cells[0]).toBe('lost, if the replica had not received it yet');
     expect(waiting).toEqual({ answered: [201, 503], kept: 'all' });
     expect(cells[1]).toBe('kept');
   });

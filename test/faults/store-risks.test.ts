@@ -59,16 +59,16 @@ test.concurrent('the doctor says whether records and files belong together', asy
     const server = await startServer('bun', QUIET, folder);
     await fetch(`${server.url}/api/upload`, { method: 'POST', body: PNG });
     await server.stop();
-    expect(await doctor()).toMatch(/^ok {4}records and files +belong together$/m);
+    expect(await doctor()).toMatch(/^ok {4}records and files +they belong together$/m);
     const moved = { METADATA_URL: `sqlite:${folder}/new.db`, BLOBS_URL: `file:${folder}/new` };
     const to = ['--to-metadata', moved.METADATA_URL, '--to-blobs', moved.BLOBS_URL];
     expect((await cli(['migrate', ...to], { env })).code).toBe(0);
     Object.assign(env, moved);
-    expect(await doctor()).toMatch(/^ok {4}records and files +belong together$/m);
+    expect(await doctor()).toMatch(/^ok {4}records and files +they belong together$/m);
     const marks = await Array.fromAsync(new Bun.Glob('*/picpool-files-epoch').scan(join(folder, 'new')));
     await Promise.all(marks.map((path) => rm(join(folder, 'new', path))));
     expect(await doctor()).toMatch(
-      /^FAIL {2}records and files +The files have lost the mark .*\n +Until that/m,
+      /^FAIL {2}records and files +The files have lost the mark .*\n +Until this/m,
     );
   });
 });
