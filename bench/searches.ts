@@ -15,7 +15,7 @@ import { migrate } from '../adapters/postgres/migrate.ts';
 import { openRedis } from '../adapters/redis/connection.ts';
 import { encodeImage } from '../adapters/redis/image-codec.ts';
 import { createRedisImages } from '../adapters/redis/images.ts';
-import { openCopy, openDatabase } from '../adapters/sqlite/database.ts';
+import { openDatabase, openSearchedCopy } from '../adapters/sqlite/database.ts';
 import { createImageReplica } from '../adapters/sqlite/image-replica.ts';
 import { createSqliteImages } from '../adapters/sqlite/images.ts';
 import type { ImageRecord } from '../src/image/image.ts';
@@ -251,7 +251,8 @@ async function benchRedis(count: number): Promise<boolean> {
         redis.call('safe', 'ZADD', redis.key('images', 'idle'), ...idle),
       ]);
     }
-    const copy = () => openCopy(bunRuntime.openSqlite, tmpdir());
+    const thread = bunRuntime.openSqliteThread;
+    const copy = () => openSearchedCopy(bunRuntime.openSqlite, tmpdir(), thread);
     const images = createRedisImages(redis, async () => createImageReplica(await copy()));
     await build('redis', images);
     return await bench('redis', images);

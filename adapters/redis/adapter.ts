@@ -26,16 +26,16 @@ export const redis: RecordsAdapter = {
     const { createLocalRateLimiter } = await import('../local/rate-limiter.ts');
     const { createProxyReplica } = await import('../sqlite/proxy-replica.ts');
     const { createImageReplica } = await import('../sqlite/image-replica.ts');
-    const { openCopy } = await import('../sqlite/database.ts');
+    const { openCopy, openSearchedCopy } = await import('../sqlite/database.ts');
     const connection = await openRedis(url);
     await agreeOnSchema(connection).catch(async (error: unknown) => {
       await connection.close();
       throw error;
     });
-    const copy = () => openCopy(runtime.openSqlite, folder);
     const proxyCopy = () => openCopy(runtime.openSqlite, folder, runtime.openSqliteThread);
+    const imageCopy = () => openSearchedCopy(runtime.openSqlite, folder, runtime.openSqliteThread);
     const proxies = createRedisProxies(connection, async () => createProxyReplica(await proxyCopy()), log);
-    const images = createRedisImages(connection, async () => createImageReplica(await copy()), log);
+    const images = createRedisImages(connection, async () => createImageReplica(await imageCopy()), log);
     return {
       proxies,
       images,

@@ -92,13 +92,10 @@ const SETTINGS = [
 ];
 
 /** A copy is on the disk, where the system caches it as long as there is memory. */
-const COPY_SETTINGS = [
-  'locking_mode = EXCLUSIVE',
-  'journal_mode = MEMORY',
-  'synchronous = OFF',
-  'foreign_keys = OFF',
-  'cache_size = -8192',
-];
+const COPY_SETTINGS = ['synchronous = OFF', 'foreign_keys = OFF', 'cache_size = -8192'];
+
+/** Of a copy that one connection has for itself. */
+const SOLE_SETTINGS = ['locking_mode = EXCLUSIVE', 'journal_mode = MEMORY'];
 
 /** Of the thread that reads beside it. What of the indexes it does not keep is in the cache of the system. */
 const READ_ASIDE_SETTINGS = ['query_only = ON', 'cache_size = -4096'];
@@ -170,7 +167,7 @@ export async function openDatabase(
 /**
  * Opens an empty database for a copy of what another store holds: in a file in the folder that has no name and ends with
  * the process. Nothing of it survives a crash, so nothing is synced. With `openThread`, which has to find it, the file keeps its
- * name until `runLong` was called.
+ * name until `runLong` was called; see `openSearchedCopy` for one that is read aside.
  * @throws {AppError} `unavailable` where it cannot be opened.
  */
 export async function openCopy(
@@ -208,12 +205,57 @@ export async function openCopy(
         await hide();
       },
     };
-    for (const setting of [...SETTINGS, ...COPY_SETTINGS]) database.prepare(`PRAGMA ${setting}`).all();
+    for (const setting of [...SETTINGS, ...COPY_SETTINGS, ...SOLE_SETTINGS])
+      database.prepare(`PRAGMA ${setting}`).all();
     if (!openThread) await hide();
     migrate(database, migrations);
     return database;
   } catch (error) {
     driver.close();
+    throw error;
+  }
+}
+
+/**
+ * Opens a copy as `openCopy` does, whose `readAside` runs on a thread of its own. The file loses its name once the thread has
+ * opened it, so that a thread which has ended is not replaced: the connection itself answers from then on.
+ * @throws {AppError} `unavailable` where it cannot be opened.
+ */
+export async function openSearchedCopy(
+  openSqlite: Runtime['openSqlite'],
+  folder: string,
+  openThread: Runtime['openSqliteThread'],
+): Promise<Database> {
+  if (!openThread) return openCopy(openSqlite, folder);
+  const path = join(folder, `copy-${randomUUID()}.db`);
+  const driver = await openFile(openSqlite, path);
+  const own = wrap(driver);
+  let threads = 0;
+  // Another one would find no file of that name, and make an empty one.
+  const openFirst = (name: string) => {
+    if (threads++ > 0) throw new Error('The thread of a copy has ended.');
+    return openThread(name);
+  };
+  const aside = createAside(openFirst, path, READ_ASIDE_SETTINGS);
+  const database: Database = {
+    ...own,
+    openReader: async () => ({ ...database, close() {} }),
+    readAside: <Row>(sql: string, ...values: SqliteValue[]) =>
+      aside.all<Row>(sql, ...values).catch(() => own.readAside<Row>(sql, ...values)),
+    async close() {
+      await aside.close();
+      await own.close();
+    },
+  };
+  try {
+    for (const setting of [...SETTINGS, ...COPY_SETTINGS, 'journal_mode = WAL'])
+      own.prepare(`PRAGMA ${setting}`).all();
+    migrate(own, migrations);
+    await aside.all('SELECT name FROM sqlite_schema LIMIT 1');
+    for (const end of ['', '-wal', '-shm']) await unlink(path + end).catch(() => {});
+    return database;
+  } catch (error) {
+    await database.close();
     throw error;
   }
 }

@@ -1,17 +1,20 @@
-import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { afterEach, beforeEach, expect, test } from 'bun:test';
 import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { openCopy } from '../../adapters/sqlite/database.ts';
+import { setImmediate } from 'node:timers/promises';
+import { openCopy, openSearchedCopy } from '../../adapters/sqlite/database.ts';
 import { createProxyReplica } from '../../adapters/sqlite/proxy-replica.ts';
 import { bunRuntime } from '../../src/runtime/bun.ts';
+import type { SqliteThread } from '../../src/runtime/runtime.ts';
+import { openThread as openFile } from '../../src/runtime/sqlite-thread.ts';
 import { draft } from '../support/records.ts';
 
 let folder: string;
-beforeAll(async () => {
+beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), 'picpool-copy-'));
 });
-afterAll(() => rm(folder, { recursive: true }));
+afterEach(() => rm(folder, { recursive: true }));
 
 test('a copy gets its indexes on another thread; then its file has no name, and it answers and follows', async () => {
   const copy = await openCopy(bunRuntime.openSqlite, folder, bunRuntime.openSqliteThread);
@@ -52,4 +55,46 @@ test('what the database says on the other thread is what the caller hears', asyn
   const copy = await openCopy(bunRuntime.openSqlite, folder, bunRuntime.openSqliteThread);
   await expect(copy.runLong(['CREATE INDEX lost ON nowhere (at_all)'])).rejects.toThrow('no such table');
   copy.close();
+});
+
+const COUNT_LONG =
+  'WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1000000) SELECT count(*) AS count FROM n';
+
+test('a copy that is searched has no name, reads what was written, and lets other work go on meanwhile', async () => {
+  const copy = await openSearchedCopy(bunRuntime.openSqlite, folder, bunRuntime.openSqliteThread);
+  expect(await readdir(folder)).toEqual([]);
+  copy.prepare('CREATE TABLE written (value TEXT)').run();
+  copy.prepare('INSERT INTO written VALUES (?)').run('seen');
+  expect(await copy.readAside('SELECT value FROM written')).toEqual([{ value: 'seen' }]);
+
+  let turns = 0;
+  let isCounting = true;
+  const counted = copy.readAside<{ count: number }>(COUNT_LONG).finally(() => {
+    isCounting = false;
+  });
+  while (isCounting) {
+    await setImmediate();
+    copy.prepare('INSERT INTO written VALUES (?)').run('meanwhile');
+    turns++;
+  }
+  expect(await counted).toEqual([{ count: 1_000_000 }]);
+  expect(turns).toBeGreaterThan(10);
+  await copy.close();
+});
+
+test('a copy whose thread has ended answers by itself', async () => {
+  const threads: SqliteThread[] = [];
+  const openThread = (path: string) => {
+    const thread = openFile(new URL('../../src/runtime/bun-sqlite-thread.ts', import.meta.url), path);
+    threads.push(thread);
+    return thread;
+  };
+  const copy = await openSearchedCopy(bunRuntime.openSqlite, folder, openThread);
+  copy.prepare('CREATE TABLE written (value TEXT)').run();
+  await Promise.all(threads.map((thread) => thread.close()));
+  expect(await copy.readAside('SELECT value FROM written')).toEqual([]);
+  expect(await copy.readAside('SELECT value FROM written')).toEqual([]);
+  expect(threads).toHaveLength(1);
+  expect(await readdir(folder)).toEqual([]);
+  await copy.close();
 });
