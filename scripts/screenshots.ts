@@ -77,7 +77,7 @@ try {
             mimeType: 'image/jpeg',
             buffer: drawn[6] ?? Buffer.of(),
           });
-          await page.getByText('Open', { exact: true }).waitFor();
+          await page.getByText('Copy link').first().waitFor();
         }
         // The list of a refresh never ends, so the network of that page is never idle.
         await page.waitForLoadState(name === 'proxies' ? 'load' : 'networkidle');
