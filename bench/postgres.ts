@@ -12,9 +12,9 @@ import { loadavg, tmpdir } from 'node:os';
 import { openPostgres } from '../adapters/postgres/connection.ts';
 import { migrate } from '../adapters/postgres/migrate.ts';
 import { createPostgresProxies } from '../adapters/postgres/proxies.ts';
-import { openCopy, openDatabase } from '../adapters/sqlite/database.ts';
+import { openDatabase } from '../adapters/sqlite/database.ts';
 import { createSqliteProxies } from '../adapters/sqlite/proxies.ts';
-import { createProxyReplica } from '../adapters/sqlite/proxy-replica.ts';
+import { openProxyReplica } from '../adapters/sqlite/proxy-replica.ts';
 import type { Protocol } from '../src/proxy/proxy.ts';
 import type { ProxyQuery, ProxyStore } from '../src/proxy/store.ts';
 import { bunRuntime } from '../src/runtime/bun.ts';
@@ -73,9 +73,7 @@ async function pool(size: number): Promise<void> {
   const postgres = await startPostgres({ shared_buffers: '256MB', autovacuum: 'on' });
   const connection = await openPostgres(postgres.url);
   await migrate(connection);
-  const replica = async () =>
-    createProxyReplica(await openCopy(bunRuntime.openSqlite, tmpdir(), bunRuntime.openSqliteThread));
-  const shared = createPostgresProxies(connection, replica);
+  const shared = createPostgresProxies(connection, () => openProxyReplica(bunRuntime, tmpdir()));
   const local = createSqliteProxies(await openDatabase(bunRuntime.openSqlite, ':memory:'));
   const startedAt = performance.now();
   for (let first = 0; first < size; first += 1000) await shared.save(drafts.slice(first, first + 1000));

@@ -5,9 +5,9 @@
 import { tmpdir } from 'node:os';
 import { openRedis } from '../adapters/redis/connection.ts';
 import { createRedisProxies } from '../adapters/redis/proxies.ts';
-import { openCopy, openDatabase } from '../adapters/sqlite/database.ts';
+import { openDatabase } from '../adapters/sqlite/database.ts';
 import { createSqliteProxies } from '../adapters/sqlite/proxies.ts';
-import { createProxyReplica } from '../adapters/sqlite/proxy-replica.ts';
+import { openProxyReplica } from '../adapters/sqlite/proxy-replica.ts';
 import type { Protocol } from '../src/proxy/proxy.ts';
 import type { ProxyDraft, ProxyQuery, ProxyStore } from '../src/proxy/store.ts';
 import { bunRuntime } from '../src/runtime/bun.ts';
@@ -72,8 +72,7 @@ async function fill(store: ProxyStore, drafts: ProxyDraft[]): Promise<number> {
 async function benchProxies(url: string): Promise<void> {
   for (const size of SIZES) {
     const redis = await openRedis(`${url}?prefix=pool${size}`);
-    const openReplica = async () =>
-      createProxyReplica(await openCopy(bunRuntime.openSqlite, tmpdir(), bunRuntime.openSqliteThread));
+    const openReplica = () => openProxyReplica(bunRuntime, tmpdir());
     const local = createSqliteProxies(await openDatabase(bunRuntime.openSqlite, ':memory:'));
     const drafts = pool(size);
     const localMs = await fill(local, drafts);

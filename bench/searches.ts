@@ -15,8 +15,8 @@ import { migrate } from '../adapters/postgres/migrate.ts';
 import { openRedis } from '../adapters/redis/connection.ts';
 import { encodeImage } from '../adapters/redis/image-codec.ts';
 import { createRedisImages } from '../adapters/redis/images.ts';
-import { openDatabase, openSearchedCopy } from '../adapters/sqlite/database.ts';
-import { createImageReplica } from '../adapters/sqlite/image-replica.ts';
+import { openDatabase } from '../adapters/sqlite/database.ts';
+import { openImageReplica } from '../adapters/sqlite/image-replica.ts';
 import { createSqliteImages } from '../adapters/sqlite/images.ts';
 import type { ImageRecord } from '../src/image/image.ts';
 import type { ImageStore } from '../src/image/store.ts';
@@ -251,9 +251,7 @@ async function benchRedis(count: number): Promise<boolean> {
         redis.call('safe', 'ZADD', redis.key('images', 'idle'), ...idle),
       ]);
     }
-    const thread = bunRuntime.openSqliteThread;
-    const copy = () => openSearchedCopy(bunRuntime.openSqlite, tmpdir(), thread);
-    const images = createRedisImages(redis, async () => createImageReplica(await copy()));
+    const images = createRedisImages(redis, () => openImageReplica(bunRuntime, tmpdir()));
     await build('redis', images);
     return await bench('redis', images);
   } finally {

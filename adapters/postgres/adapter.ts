@@ -28,8 +28,7 @@ export const postgres: RecordsAdapter = {
     const { createPostgresRateLimiter } = await import('./rate-limiter.ts');
     const { withFallback } = await import('../../src/lib/fallback-limiter.ts');
     const { createLocalRateLimiter } = await import('../local/rate-limiter.ts');
-    const { createProxyReplica } = await import('../sqlite/proxy-replica.ts');
-    const { openCopy } = await import('../sqlite/database.ts');
+    const { openProxyReplica } = await import('../sqlite/proxy-replica.ts');
     const connection = await openPostgres(url);
     await migrate(connection).catch(async (error: unknown) => {
       await connection.close();
@@ -37,8 +36,7 @@ export const postgres: RecordsAdapter = {
     });
     const images = createPostgresImages(connection);
     const elsewhere = readUrl === undefined ? null : await openReads(connection, readUrl, images);
-    const copy = () => openCopy(runtime.openSqlite, folder, runtime.openSqliteThread);
-    const proxies = createPostgresProxies(connection, async () => createProxyReplica(await copy()));
+    const proxies = createPostgresProxies(connection, () => openProxyReplica(runtime, folder));
     return {
       proxies,
       images: withKeptLists(elsewhere?.images ?? images),

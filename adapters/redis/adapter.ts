@@ -24,18 +24,15 @@ export const redis: RecordsAdapter = {
     const { createRedisRateLimiter } = await import('./rate-limiter.ts');
     const { withFallback } = await import('../../src/lib/fallback-limiter.ts');
     const { createLocalRateLimiter } = await import('../local/rate-limiter.ts');
-    const { createProxyReplica } = await import('../sqlite/proxy-replica.ts');
-    const { createImageReplica } = await import('../sqlite/image-replica.ts');
-    const { openCopy, openSearchedCopy } = await import('../sqlite/database.ts');
+    const { openProxyReplica } = await import('../sqlite/proxy-replica.ts');
+    const { openImageReplica } = await import('../sqlite/image-replica.ts');
     const connection = await openRedis(url);
     await agreeOnSchema(connection).catch(async (error: unknown) => {
       await connection.close();
       throw error;
     });
-    const proxyCopy = () => openCopy(runtime.openSqlite, folder, runtime.openSqliteThread);
-    const imageCopy = () => openSearchedCopy(runtime.openSqlite, folder, runtime.openSqliteThread);
-    const proxies = createRedisProxies(connection, async () => createProxyReplica(await proxyCopy()), log);
-    const images = createRedisImages(connection, async () => createImageReplica(await imageCopy()), log);
+    const proxies = createRedisProxies(connection, () => openProxyReplica(runtime, folder), log);
+    const images = createRedisImages(connection, () => openImageReplica(runtime, folder), log);
     return {
       proxies,
       images,

@@ -1,6 +1,5 @@
-import { randomUUID } from 'node:crypto';
-import { mkdir, open, unlink } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { mkdir, open } from 'node:fs/promises';
+import { dirname } from 'node:path';
 import { AppError } from '../../src/errors.ts';
 import { BoundedMap } from '../../src/lib/bounded-map.ts';
 import { systemClock } from '../../src/lib/clock.ts';
@@ -58,12 +57,6 @@ export interface Reader extends Pick<Database, 'prepare'> {
   close(): void;
 }
 
-/** A database for a copy of what another store holds. */
-export interface Copy extends Database {
-  /** Runs statements that take long, so that other work gets its turn; nothing else may be asked meanwhile. */
-  runLong(statements: readonly string[]): Promise<void>;
-}
-
 /** How long a writer waits for another process. It stops the event loop, so it is short. */
 const BUSY_TIMEOUT_MS = 500;
 
@@ -82,7 +75,8 @@ const READER_CACHE_KIB = 1024;
 /** 16 MiB of log between checkpoints: a page that many transactions touch is copied and synced once for all. */
 const CHECKPOINT_PAGES = 4000;
 
-const SETTINGS = [
+/** Of every connection that writes. */
+export const SETTINGS = [
   `busy_timeout = ${BUSY_TIMEOUT_MS}`,
   'synchronous = NORMAL',
   'foreign_keys = ON',
@@ -91,22 +85,8 @@ const SETTINGS = [
   `wal_autocheckpoint = ${CHECKPOINT_PAGES}`,
 ];
 
-/** A copy is on the disk, where the system caches it as long as there is memory. */
-const COPY_SETTINGS = ['synchronous = OFF', 'foreign_keys = OFF', 'cache_size = -8192'];
-
-/** Of a copy that one connection has for itself. */
-const SOLE_SETTINGS = ['locking_mode = EXCLUSIVE', 'journal_mode = MEMORY'];
-
 /** Of the thread that reads beside it. What of the indexes it does not keep is in the cache of the system. */
-const READ_ASIDE_SETTINGS = ['query_only = ON', 'cache_size = -4096'];
-
-/** Of the connection beside it that runs what takes long. */
-const WRITE_ASIDE_SETTINGS = [
-  'journal_mode = OFF',
-  'synchronous = OFF',
-  'temp_store = MEMORY',
-  'cache_size = -8192',
-];
+export const READ_ASIDE_SETTINGS = ['query_only = ON', 'cache_size = -4096'];
 
 export interface OpenOptions {
   /** Room that is kept for deletions. */
@@ -165,102 +145,6 @@ export async function openDatabase(
 }
 
 /**
- * Opens an empty database for a copy of what another store holds: in a file in the folder that has no name and ends with
- * the process. Nothing of it survives a crash, so nothing is synced. With `openThread`, which has to find it, the file keeps its
- * name until `runLong` was called; see `openSearchedCopy` for one that is read aside.
- * @throws {AppError} `unavailable` where it cannot be opened.
- */
-export async function openCopy(
-  openSqlite: Runtime['openSqlite'],
-  folder: string,
-  openThread?: Runtime['openSqliteThread'],
-): Promise<Copy> {
-  const path = join(folder, `copy-${randomUUID()}.db`);
-  const driver = await openFile(openSqlite, path);
-  try {
-    // Where a file that is open keeps its name, the sweep removes it after an hour.
-    const hide = () => unlink(path).catch(() => {});
-    const own = wrap(driver);
-    /** The lock changes with the next look at the file. */
-    const lock = (mode: string) => {
-      own.prepare(`PRAGMA locking_mode = ${mode}`).all();
-      own.prepare('SELECT name FROM sqlite_schema LIMIT 1').all();
-    };
-    const database: Copy = {
-      ...own,
-      openReader: async () => ({ ...database, close() {} }),
-      async runLong(statements) {
-        if (!openThread) {
-          for (const sql of statements) own.prepare(sql).run();
-          return;
-        }
-        lock('NORMAL');
-        const aside = createAside(openThread, path, WRITE_ASIDE_SETTINGS);
-        try {
-          for (const sql of statements) await aside.all(sql);
-        } finally {
-          await aside.close();
-        }
-        lock('EXCLUSIVE');
-        await hide();
-      },
-    };
-    for (const setting of [...SETTINGS, ...COPY_SETTINGS, ...SOLE_SETTINGS])
-      database.prepare(`PRAGMA ${setting}`).all();
-    if (!openThread) await hide();
-    migrate(database, migrations);
-    return database;
-  } catch (error) {
-    driver.close();
-    throw error;
-  }
-}
-
-/**
- * Opens a copy as `openCopy` does, whose `readAside` runs on a thread of its own. The file loses its name once the thread has
- * opened it, so that a thread which has ended is not replaced: the connection itself answers from then on.
- * @throws {AppError} `unavailable` where it cannot be opened.
- */
-export async function openSearchedCopy(
-  openSqlite: Runtime['openSqlite'],
-  folder: string,
-  openThread: Runtime['openSqliteThread'],
-): Promise<Database> {
-  if (!openThread) return openCopy(openSqlite, folder);
-  const path = join(folder, `copy-${randomUUID()}.db`);
-  const driver = await openFile(openSqlite, path);
-  const own = wrap(driver);
-  let threads = 0;
-  // Another one would find no file of that name, and make an empty one.
-  const openFirst = (name: string) => {
-    if (threads++ > 0) throw new Error('The thread of a copy has ended.');
-    return openThread(name);
-  };
-  const aside = createAside(openFirst, path, READ_ASIDE_SETTINGS);
-  const database: Database = {
-    ...own,
-    openReader: async () => ({ ...database, close() {} }),
-    readAside: <Row>(sql: string, ...values: SqliteValue[]) =>
-      aside.all<Row>(sql, ...values).catch(() => own.readAside<Row>(sql, ...values)),
-    async close() {
-      await aside.close();
-      await own.close();
-    },
-  };
-  try {
-    for (const setting of [...SETTINGS, ...COPY_SETTINGS, 'journal_mode = WAL'])
-      own.prepare(`PRAGMA ${setting}`).all();
-    migrate(own, migrations);
-    await aside.all('SELECT name FROM sqlite_schema LIMIT 1');
-    for (const end of ['', '-wal', '-shm']) await unlink(path + end).catch(() => {});
-    return database;
-  } catch (error) {
-    await database.close();
-    throw error;
-  }
-}
-
-/**
  * Brings the file into WAL mode, and returns the mode that it then has. Where another process does so at this moment SQLite
  * calls the file busy at once, whatever `busy_timeout` says.
  */
@@ -276,7 +160,8 @@ async function beginLog(database: Pick<Database, 'prepare'>): Promise<string | u
   }
 }
 
-async function openFile(openSqlite: Runtime['openSqlite'], path: string): Promise<SqliteDatabase> {
+/** @throws {AppError} `unavailable` where it cannot be opened. */
+export async function openFile(openSqlite: Runtime['openSqlite'], path: string): Promise<SqliteDatabase> {
   try {
     if (path !== ':memory:') await makePrivate(path);
     return await openSqlite(path);
@@ -315,7 +200,7 @@ interface Surroundings {
 }
 
 /** A connection that is open and set up. */
-function wrap(
+export function wrap(
   driver: SqliteDatabase,
   { fileFault = inPlace, reserve, log }: Surroundings = {},
 ): Omit<Database, 'openReader'> {

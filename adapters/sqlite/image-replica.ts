@@ -1,5 +1,7 @@
 import type { ImageRecord } from '../../src/image/image.ts';
 import type { ImageStore } from '../../src/image/store.ts';
+import type { Runtime } from '../../src/runtime/runtime.ts';
+import { openSearchedCopy } from './copy.ts';
 import type { Database } from './database.ts';
 import { createImageList } from './image-list.ts';
 import { createImageRows } from './image-rows.ts';
@@ -12,8 +14,16 @@ export interface SqliteImageReplica extends Pick<ImageStore, 'list' | 'prepare' 
   close(): Promise<void>;
 }
 
+/** Opens an empty replica in the folder, which is searched on a thread where the runtime has one. */
+export async function openImageReplica(
+  { openSqlite, openSqliteThread }: Pick<Runtime, 'openSqlite' | 'openSqliteThread'>,
+  folder: string,
+): Promise<SqliteImageReplica> {
+  return createImageReplica(await openSearchedCopy(openSqlite, folder, openSqliteThread));
+}
+
 /** Makes an empty database a replica, which is filled best from the newest image on. */
-export function createImageReplica(database: Database): SqliteImageReplica {
+function createImageReplica(database: Database): SqliteImageReplica {
   const search = createImageSearch(database);
   const rows = createImageRows(database, search);
   const triggers = database.prepare<{ name: string }>(

@@ -1,7 +1,8 @@
 import { setImmediate } from 'node:timers/promises';
 import type { ProxyRecord } from '../../src/proxy/proxy.ts';
 import type { ProxyStore } from '../../src/proxy/store.ts';
-import type { Copy } from './database.ts';
+import type { Runtime } from '../../src/runtime/runtime.ts';
+import { type Copy, openCopy } from './copy.ts';
 import { createSqliteProxies } from './proxies.ts';
 import { createFiller, createImporter } from './proxy-rows.ts';
 
@@ -18,6 +19,14 @@ export interface SqliteProxyReplica extends ProxyStore {
 
 /** Ids that are counted before other work gets its turn: about 10 ms. */
 const COUNTED = 5000;
+
+/** Opens an empty replica in the folder, which makes its indexes on a thread where the runtime has one. */
+export async function openProxyReplica(
+  { openSqlite, openSqliteThread }: Pick<Runtime, 'openSqlite' | 'openSqliteThread'>,
+  folder: string,
+): Promise<SqliteProxyReplica> {
+  return createProxyReplica(await openCopy(openSqlite, folder, openSqliteThread));
+}
 
 /** Makes an empty database a replica. It answers exactly as the store over SQLite does, for it is one. */
 export function createProxyReplica(database: Copy): SqliteProxyReplica {

@@ -23,7 +23,7 @@ afterAll(async () => {
 
 postgresConformance(test, tables, test.concurrent);
 postgresImagesConformance(test, tables);
-postgresPoolConformance(test, tables, bunRuntime.openSqlite);
+postgresPoolConformance(test, tables, bunRuntime);
 
 describe('in steps so small that few rows take many', () => {
   smallStepsConformance(test, tables);

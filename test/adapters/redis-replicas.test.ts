@@ -4,8 +4,7 @@ import { openRedis, type RedisConnection } from '../../adapters/redis/connection
 import { createRedisImages } from '../../adapters/redis/images.ts';
 import { redisRisks } from '../../adapters/redis/risks.ts';
 import { createRedisState } from '../../adapters/redis/state.ts';
-import { openCopy } from '../../adapters/sqlite/database.ts';
-import { createImageReplica } from '../../adapters/sqlite/image-replica.ts';
+import { openImageReplica } from '../../adapters/sqlite/image-replica.ts';
 import { bunRuntime } from '../../src/runtime/bun.ts';
 import { absent } from '../support/absent.ts';
 import { image } from '../support/records.ts';
@@ -18,7 +17,7 @@ setDefaultTimeout(30_000);
 const withWait = (url: string) => `${withPrefix(url)}&wait=1`;
 
 const openImages = (redis: RedisConnection) =>
-  createRedisImages(redis, async () => createImageReplica(await openCopy(bunRuntime.openSqlite, tmpdir())));
+  createRedisImages(redis, () => openImageReplica(bunRuntime, tmpdir()));
 
 const UNCERTAIN = { code: 'unavailable', message: expect.stringContaining('not certain to stay') };
 

@@ -4,17 +4,14 @@ import { openRedis, type RedisConnection } from '../../adapters/redis/connection
 import { createRedisImages } from '../../adapters/redis/images.ts';
 import { createRedisProxies } from '../../adapters/redis/proxies.ts';
 import { agreeOnSchema } from '../../adapters/redis/schema.ts';
-import { openCopy } from '../../adapters/sqlite/database.ts';
-import { createImageReplica } from '../../adapters/sqlite/image-replica.ts';
-import { createProxyReplica } from '../../adapters/sqlite/proxy-replica.ts';
+import { openImageReplica } from '../../adapters/sqlite/image-replica.ts';
+import { openProxyReplica } from '../../adapters/sqlite/proxy-replica.ts';
 import type { Log } from '../../src/lib/logger.ts';
 import { bunRuntime } from '../../src/runtime/bun.ts';
 import { absent } from '../support/absent.ts';
 import { draft, drafts, image } from '../support/records.ts';
 import { withPrefix } from '../support/redis.ts';
 import { type Service, startRedis, until } from '../support/services.ts';
-
-const copy = () => openCopy(bunRuntime.openSqlite, tmpdir());
 
 describe.skipIf(absent('redis-server'))('records of another version', () => {
   let server: Service;
@@ -37,9 +34,9 @@ describe.skipIf(absent('redis-server'))('records of another version', () => {
   }
 
   const openProxies = (redis: RedisConnection, log?: Log) =>
-    createRedisProxies(redis, async () => createProxyReplica(await copy()), log);
+    createRedisProxies(redis, () => openProxyReplica(bunRuntime, tmpdir()), log);
   const openImages = (redis: RedisConnection, log?: Log) =>
-    createRedisImages(redis, async () => createImageReplica(await copy()), log);
+    createRedisImages(redis, () => openImageReplica(bunRuntime, tmpdir()), log);
 
   test('a program that cannot read them refuses to start in words; one that can goes on beside the newer', () =>
     withRedis(async (redis) => {

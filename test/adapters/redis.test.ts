@@ -27,6 +27,6 @@ for (const [kind, start] of [
       server = await start();
     });
     afterAll(() => server.stop());
-    redisConformance(test.concurrent, async () => server.url, bunRuntime.openSqlite, test);
+    redisConformance(test.concurrent, async () => server.url, bunRuntime, test);
   });
 }

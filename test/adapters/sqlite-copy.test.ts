@@ -3,7 +3,7 @@ import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
-import { openCopy, openSearchedCopy } from '../../adapters/sqlite/database.ts';
+import { openCopy, openSearchedCopy } from '../../adapters/sqlite/copy.ts';
 import { createProxyReplica } from '../../adapters/sqlite/proxy-replica.ts';
 import { bunRuntime } from '../../src/runtime/bun.ts';
 import type { SqliteThread } from '../../src/runtime/runtime.ts';

@@ -10,5 +10,5 @@ after(async () => {
   for (const server of await servers) await server.stop();
 });
 
-redisConformance(test, async () => (await servers)[0].url, denoRuntime.openSqlite);
+redisConformance(test, async () => (await servers)[0].url, denoRuntime);
 s3Conformance(test, async () => (await servers)[1]);

@@ -7,9 +7,8 @@ import { createRedisLocks } from '../../adapters/redis/locks.ts';
 import { createRedisProxies } from '../../adapters/redis/proxies.ts';
 import { createRedisRateLimiter } from '../../adapters/redis/rate-limiter.ts';
 import { createRedisState } from '../../adapters/redis/state.ts';
-import { openCopy } from '../../adapters/sqlite/database.ts';
-import { createImageReplica } from '../../adapters/sqlite/image-replica.ts';
-import { createProxyReplica } from '../../adapters/sqlite/proxy-replica.ts';
+import { openImageReplica } from '../../adapters/sqlite/image-replica.ts';
+import { openProxyReplica } from '../../adapters/sqlite/proxy-replica.ts';
 import { withFallback } from '../../src/lib/fallback-limiter.ts';
 import { bunRuntime } from '../../src/runtime/bun.ts';
 import { draft, drafts, image } from '../support/records.ts';
@@ -20,10 +19,9 @@ setDefaultTimeout(60_000);
 /** The stores of one copy of picpool. */
 async function openStores(url: string) {
   const redis = await openRedis(url);
-  const copy = () => openCopy(bunRuntime.openSqlite, tmpdir());
   return {
-    proxies: createRedisProxies(redis, async () => createProxyReplica(await copy())),
-    images: createRedisImages(redis, async () => createImageReplica(await copy())),
+    proxies: createRedisProxies(redis, () => openProxyReplica(bunRuntime, tmpdir())),
+    images: createRedisImages(redis, () => openImageReplica(bunRuntime, tmpdir())),
     state: createRedisState(redis),
     locks: createRedisLocks(redis),
     limiter: createRedisRateLimiter(redis),

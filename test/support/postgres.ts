@@ -9,8 +9,7 @@ import { migrate } from '../../adapters/postgres/migrate.ts';
 import { createPostgresProxies } from '../../adapters/postgres/proxies.ts';
 import { createPostgresRateLimiter } from '../../adapters/postgres/rate-limiter.ts';
 import { createPostgresState } from '../../adapters/postgres/state.ts';
-import { openCopy } from '../../adapters/sqlite/database.ts';
-import { createProxyReplica } from '../../adapters/sqlite/proxy-replica.ts';
+import { openProxyReplica } from '../../adapters/sqlite/proxy-replica.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import type { Runtime } from '../../src/runtime/runtime.ts';
 import { albumStoreConformance } from '../conformance/album-store.ts';
@@ -119,12 +118,8 @@ export function postgresImagesConformance(test: Test, tables: TestTables): void 
 }
 
 /** The suite of the pool, whose lists are answered by a copy in SQLite. */
-export function postgresPoolConformance(
-  test: Test,
-  tables: TestTables,
-  openSqlite: Runtime['openSqlite'],
-): void {
-  const openReplica = async () => createProxyReplica(await openCopy(openSqlite, tmpdir()));
+export function postgresPoolConformance(test: Test, tables: TestTables, runtime: Runtime): void {
+  const openReplica = () => openProxyReplica(runtime, tmpdir());
   proxyStoreConformance(
     test,
     openerOf(tables)((connection) => createPostgresProxies(connection, openReplica, { batch: 300 })),

@@ -7,9 +7,8 @@ import { createRedisLocks } from '../../adapters/redis/locks.ts';
 import { createRedisProxies } from '../../adapters/redis/proxies.ts';
 import { createRedisRateLimiter } from '../../adapters/redis/rate-limiter.ts';
 import { createRedisState } from '../../adapters/redis/state.ts';
-import { openCopy } from '../../adapters/sqlite/database.ts';
-import { createImageReplica } from '../../adapters/sqlite/image-replica.ts';
-import { createProxyReplica } from '../../adapters/sqlite/proxy-replica.ts';
+import { openImageReplica } from '../../adapters/sqlite/image-replica.ts';
+import { openProxyReplica } from '../../adapters/sqlite/proxy-replica.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import type { Runtime } from '../../src/runtime/runtime.ts';
 import { albumStoreConformance } from '../conformance/album-store.ts';
@@ -37,10 +36,9 @@ export async function openOwn<T>(url: string, create: (redis: RedisConnection) =
 export function redisConformance(
   test: Test,
   url: () => Promise<string>,
-  openSqlite: Runtime['openSqlite'],
+  runtime: Runtime,
   timed: Test = test,
 ): void {
-  const copy = () => openCopy(openSqlite, tmpdir());
   const opener =
     <T>(create: (redis: RedisConnection) => T): Open<T> =>
     async () =>
@@ -48,11 +46,11 @@ export function redisConformance(
 
   proxyStoreConformance(
     test,
-    opener((redis) => createRedisProxies(redis, async () => createProxyReplica(await copy()))),
+    opener((redis) => createRedisProxies(redis, () => openProxyReplica(runtime, tmpdir()))),
   );
   imageStoreConformance(
     test,
-    opener((redis) => createRedisImages(redis, async () => createImageReplica(await copy()))),
+    opener((redis) => createRedisImages(redis, () => openImageReplica(runtime, tmpdir()))),
   );
   albumStoreConformance(
     test,

@@ -17,4 +17,4 @@ after(async () => {
 });
 
 postgresImagesConformance(test, tables);
-postgresPoolConformance(test, tables, denoRuntime.openSqlite);
+postgresPoolConformance(test, tables, denoRuntime);
