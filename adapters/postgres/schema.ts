@@ -137,12 +137,16 @@ const albums: Migration = (table) => [
   `CREATE INDEX albums_due ON ${table('albums')} (due_at, id)`,
 ];
 
+/** How pictures were taken whose EXIF was kept. */
+const exif: Migration = (table) => [`ALTER TABLE ${table('images')} ADD COLUMN exif text`];
+
 /** Every step there ever was, oldest first. */
 export const migrations: readonly Migration[] = [
   (table) => [...shared(table), ...proxies(table), ...images(table)],
   looks,
   recentChecks,
   albums,
+  exif,
 ];
 
 /** The oldest program, by the number of steps that it knows, that may use tables which this one has brought forward. */

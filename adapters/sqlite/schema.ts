@@ -209,6 +209,9 @@ const albums: Migration = [
   `CREATE INDEX albums_due ON albums (due_at, id)`,
 ];
 
+/** How pictures were taken whose EXIF was kept. */
+const exif: Migration = [`ALTER TABLE images ADD COLUMN exif TEXT`];
+
 /** Every step there ever was, oldest first. */
 export const migrations: readonly Migration[] = [
   [...proxies, ...images, ...state],
@@ -223,4 +226,5 @@ export const migrations: readonly Migration[] = [
   looks,
   recentChecks,
   albums,
+  exif,
 ];

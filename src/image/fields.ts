@@ -25,4 +25,5 @@ export const IMAGE_FIELDS: FieldsOf<ImageFacts> = {
   maxViews: { kind: 'integer', nullable: true },
   thumbhash: { kind: 'text', nullable: true },
   phash: { kind: 'text', nullable: true },
+  exif: { kind: 'text', nullable: true },
 };

@@ -30,6 +30,23 @@ export type Visibility = (typeof VISIBILITIES)[number];
 /** The end of what never expires: the last moment that a date can name. */
 export const NEVER = 8_640_000_000_000_000;
 
+/** How a picture was taken, as its EXIF tells it. */
+export interface TakenWith {
+  camera?: string;
+  lens?: string;
+  /** Seconds. */
+  exposure?: number;
+  /** The f-number. */
+  aperture?: number;
+  iso?: number;
+  /** Millimetres. */
+  focalLength?: number;
+  /** By the clock of the camera, whose zone is not known: `2024-05-01T12:30:00`. */
+  taken?: string;
+  /** The file says where. */
+  place?: true;
+}
+
 /** Everything that is remembered about an image. Times are ms since 1970. */
 export interface ImageRecord {
   /** 12 random letters and digits. */
@@ -66,6 +83,8 @@ export interface ImageRecord {
   thumbhash: string | null;
   /** What it looks like, as 64 bits in hexadecimal; see `codec/look.ts`. `null` where there is little to see, and for older images. */
   phash: string | null;
+  /** What the stored file's EXIF tells, a `TakenWith` as JSON. `null` where none was kept, and for older images. */
+  exif: string | null;
 }
 
 /** What of a stored image can be changed. */

@@ -9,7 +9,7 @@ import { deleterOf } from './access/deleter.ts';
 import { createFlashCookie } from './access/flash-cookie.ts';
 import { THUMBNAIL_WIDTHS } from './blob-keys.ts';
 import { createDeletePages, type DeletePages } from './delete-pages.ts';
-import { EXTENSIONS, type ImageRecord, MEDIA_TYPES, NEVER, visibilityOf } from './image.ts';
+import { EXTENSIONS, type ImageRecord, MEDIA_TYPES, NEVER, type TakenWith, visibilityOf } from './image.ts';
 import { deleteUrl, linksOf } from './links.ts';
 import { asCookie, type PagesOptions, redirectTo } from './page-parts.ts';
 import { createPasswordPages, formAgain, type PasswordPages } from './password-pages.ts';
@@ -140,6 +140,7 @@ function viewOf(
     createdAt,
     visibility: visibilityOf(image),
     expires: expiresAt === NEVER ? 'never' : expiresAt,
+    taken: image.exif === null ? null : (JSON.parse(image.exif) as TakenWith),
     links: linksOf(origin + basePath, image),
     oembed: `${origin}${basePath}/oembed`,
   };

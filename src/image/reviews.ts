@@ -51,7 +51,9 @@ export const heldKey = (image: Pick<ImageRecord, 'id' | 'format'>) => `review/${
 /** What is in review, the oldest first. */
 export async function readReviews(state: Pick<StateStore, 'get'>): Promise<ImageRecord[]> {
   const text = await state.get(KEY);
-  return text === null ? [] : (JSON.parse(text) as ImageRecord[]);
+  const held: ImageRecord[] = text === null ? [] : JSON.parse(text);
+  // Those that an older version has put there lack what came later.
+  return held.map((image) => ({ ...image, exif: image.exif ?? null }));
 }
 
 /**

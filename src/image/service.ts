@@ -264,18 +264,19 @@ export async function createImageService(options: ImageServiceOptions): Promise<
       const id = await freshId();
       const output = join(folder, `${id}.out`);
       try {
-        const { format, width, height, frames, size, hash, look, removed, warnings } = await codec.convert(
-          {
-            input: path,
-            output,
-            format: wanted.format,
-            stripExif: wanted.stripExif,
-            maxWidth: wanted.maxWidth,
-            maxHeight: wanted.maxHeight,
-            look: true,
-          },
-          { client: payer, ...(signal && { signal }) },
-        );
+        const { format, width, height, frames, size, hash, look, exif, removed, warnings } =
+          await codec.convert(
+            {
+              input: path,
+              output,
+              format: wanted.format,
+              stripExif: wanted.stripExif,
+              maxWidth: wanted.maxWidth,
+              maxHeight: wanted.maxHeight,
+              look: true,
+            },
+            { client: payer, ...(signal && { signal }) },
+          );
         const deleteToken = createDeleteToken(random);
         const image: ImageRecord = {
           id,
@@ -292,6 +293,7 @@ export async function createImageService(options: ImageServiceOptions): Promise<
           createdAt: now(),
           lastAccess: now(),
           ...(look ?? { thumbhash: null, phash: null }),
+          exif: exif && JSON.stringify(exif),
           ...audience,
         };
         await options.mayStore?.(hash, look?.phash);

@@ -12,6 +12,23 @@ export interface Neighbour {
   filename: string;
 }
 
+/** How a picture was taken; what is not known is absent. */
+export interface Taken {
+  camera?: string;
+  lens?: string;
+  /** Seconds. */
+  exposure?: number;
+  /** The f-number. */
+  aperture?: number;
+  iso?: number;
+  /** Millimetres. */
+  focalLength?: number;
+  /** By the clock of the camera: `2024-05-01T12:30:00`. */
+  taken?: string;
+  /** The file says where. */
+  place?: true;
+}
+
 /** What the page of an image shows. */
 export interface ImagePage extends Shown {
   basePath: string;
@@ -27,6 +44,8 @@ export interface ImagePage extends Shown {
   visibility: 'public' | 'unlisted' | 'protected';
   /** When it expires, in ms since 1970; `null` where it goes when nobody opens it for long. */
   expires: number | 'never' | null;
+  /** What its file still says of that; `null` where it says nothing. */
+  taken: Taken | null;
   /** True where the visitor may delete it without a token. */
   deletable: boolean;
   /** Shown once, to whom has just uploaded it. */
@@ -55,6 +74,7 @@ ${neighbours(site, image)}
 <div class="picture-side">
 <h1>${filename}</h1>
 ${facts(site, image)}
+${takenFold(site, image)}
 ${actions(
   site,
   image,
@@ -116,6 +136,32 @@ export function facts({ words: { pictures }, formats }: Site, image: ImagePage):
 <div><dt>${pictures.visibleTo}</dt><dd>${visibility === 'protected' && icon('lock')}${pictures.audiences[visibility]}</dd></div>
 ${expires !== null && html`<div><dt>${pictures.expires}</dt><dd>${expires === 'never' ? pictures.never : time(expires)}</dd></div>`}
 </dl>`;
+}
+
+/** What its EXIF tells, folded. */
+function takenFold({ words: { pictures }, formats }: Site, { taken }: ImagePage): Html | null {
+  if (taken === null) return null;
+  const { camera, lens, exposure, aperture, iso, focalLength, place } = taken;
+  const rows: [label: string, value: string | number | undefined][] = [
+    [pictures.camera, camera],
+    [pictures.lens, lens],
+    [pictures.exposure, exposure && exposureText(exposure)],
+    [pictures.aperture, aperture && `f/${aperture}`],
+    [pictures.iso, iso],
+    [pictures.focalLength, focalLength && `${focalLength} mm`],
+    [pictures.taken, taken.taken && formats.dateTime(Date.parse(`${taken.taken}Z`))],
+    [pictures.place, place && pictures.placeKept],
+  ];
+  const known = rows.filter(([, value]) => value !== undefined);
+  return html`<details class="taken">
+<summary>${pictures.takenWith}</summary>
+<dl class="facts">${known.map(([label, value]) => html`<div><dt>${label}</dt><dd>${value}</dd></div>`)}</dl>
+</details>`;
+}
+
+/** `1/250 s`, `2.5 s`. */
+function exposureText(seconds: number): string {
+  return seconds < 0.3 ? `1/${Math.round(1 / seconds)} s` : `${Number(seconds.toFixed(1))} s`;
 }
 
 /** Tells who has just uploaded it, once, how to delete it, and what of it was lost. A script adds it to the list of the browser. */

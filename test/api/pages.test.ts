@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { AppError } from '../../src/errors.ts';
 import { type CodecBench, startCodec } from '../support/codec.ts';
 import { type ImageHost, pathOf, startImageHost } from '../support/image-host.ts';
-import { animation, quarters } from '../support/images.ts';
+import { animation, CAMERA_EXIF, quarters } from '../support/images.ts';
 import { json } from '../support/json.ts';
 
 /** What a browser sends when a person opens a page. */
@@ -135,6 +135,32 @@ describe('the form of a page without scripts', () => {
     expect(await (await open(path)).text()).not.toContain(lost);
     const broken = `${cookie}~%E0~<script>`;
     expect(await (await open(path, { ...PERSON, cookie: broken })).text()).not.toContain('<script>');
+  });
+
+  test('folds away how a picture was taken where its EXIF was kept, for those who may see the picture', async () => {
+    const photo = new Uint8Array(await quarters(60, 40).withExif(CAMERA_EXIF).jpeg().toBuffer());
+    const pageOf = async (query: string, headers: Record<string, string> = PERSON) =>
+      (await open(`/i/${(await host.upload(photo, query)).id}`, headers)).text();
+
+    const english = await pageOf('strip_exif=false&format=jpeg');
+    expect(english).toContain('<summary>Camera details</summary>');
+    for (const said of [
+      'Canon EOS R5',
+      'RF 50mm F1.2 &lt;L&gt;',
+      '1/250 s',
+      'f/2.8',
+      '50 mm',
+      '>400<',
+      'May 1, 2024, 12:30',
+    ])
+      expect(english).toContain(said);
+    expect(english).toContain('contains the place');
+
+    const chinese = await pageOf('strip_exif=false', { ...PERSON, 'accept-language': 'zh' });
+    for (const said of ['拍摄信息', '光圈', '2024年5月1日 12:30']) expect(chinese).toContain(said);
+
+    for (const query of ['', 'strip_exif=false&format=gif', 'strip_exif=false&password=x'])
+      expect(await pageOf(query)).not.toContain('Canon');
   });
 
   test('unlocks the picture for whom has just given its password', async () => {

@@ -36,6 +36,25 @@ const LAY: Record<number, (upright: Sharp) => Sharp[]> = {
   8: (upright) => [upright.rotate(90)],
 };
 
+/** What a camera writes of a photo, with a place. */
+export const CAMERA_EXIF = {
+  IFD0: { Make: 'Canon', Model: 'Canon EOS R5' },
+  IFD2: {
+    LensModel: 'RF 50mm F1.2 <L>',
+    ExposureTime: '1/250',
+    FNumber: '28/10',
+    ISOSpeedRatings: '400',
+    FocalLength: '50/1',
+    DateTimeOriginal: '2024:05:01 12:30:00',
+  },
+  IFD3: {
+    GPSLatitudeRef: 'N',
+    GPSLatitude: '51/1 30/1 0/1',
+    GPSLongitudeRef: 'E',
+    GPSLongitude: '0/1 7/1 0/1',
+  },
+};
+
 /** A picture in a file format, with the given EXIF orientation (1 to 8), GPS, XMP and a Display P3 profile. */
 export async function privatePhoto(
   format: 'jpeg' | 'png' | 'webp' | 'avif' | 'tiff',

@@ -24,6 +24,7 @@ export function image(fields: Partial<ImageRecord> = {}): ImageRecord {
     viewsLeft: null,
     thumbhash: null,
     phash: null,
+    exif: null,
     ...fields,
   };
 }

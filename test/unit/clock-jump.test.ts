@@ -29,6 +29,7 @@ const codec = {
       size: PNG.length,
       hash,
       look: null,
+      exif: null,
       removed: [],
       warnings: [],
     };

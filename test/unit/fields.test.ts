@@ -62,6 +62,7 @@ describe('records that the first version left in Redis', () => {
         viewsLeft: null,
         thumbhash: null,
         phash: null,
+        exif: null,
       },
     });
   });

@@ -6,6 +6,7 @@ import { drawStrip, type Strip } from './animation.ts';
 import { parseApng } from './apng.ts';
 import { writeApng } from './apng-write.ts';
 import { type Encoding, encode, MAX_OUTPUT_SIDE } from './encode.ts';
+import { takenWith } from './exif.ts';
 import { jpegWithGainMap } from './gain-map.ts';
 import { lookOf, type Pixels } from './look.ts';
 import { lossesOf } from './losses.ts';
@@ -67,6 +68,7 @@ export async function convert(job: ConvertJob, limits: InputLimits): Promise<Con
     size: data.length,
     hash: createHash('sha256').update(data).digest('hex'),
     look: job.look ? lookOf(made.pixels ?? (await smallPixelsOf(source, sharp))) : null,
+    exif: !job.stripExif && made.exifKept && source.header.exif ? takenWith(source.header.exif) : null,
     removed: job.stripExif ? privatePartsOf(source.header) : [],
     warnings: lossesOf({
       ...source,

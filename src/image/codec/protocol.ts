@@ -1,5 +1,5 @@
 import { type Static, Type } from '@sinclair/typebox';
-import { FORMATS, type Format } from '../image.ts';
+import { FORMATS, type Format, type TakenWith } from '../image.ts';
 import type { Look } from './look.ts';
 import { PRIVATE_PARTS, type PrivatePart } from './private-parts.ts';
 import { WARNING_CODES, type Warning } from './warnings.ts';
@@ -53,6 +53,19 @@ const Converted = Type.Object({
     Type.Object({
       thumbhash: Type.String({ pattern: '^[A-Za-z0-9+/]{6,40}={0,2}$' }),
       phash: Type.Union([Type.Null(), Type.String({ pattern: '^[0-9a-f]{16}$' })]),
+    }),
+  ]),
+  exif: Type.Union([
+    Type.Null(),
+    Type.Object({
+      camera: Type.Optional(Type.String({ maxLength: 200 })),
+      lens: Type.Optional(Type.String({ maxLength: 100 })),
+      exposure: Type.Optional(Type.Number()),
+      aperture: Type.Optional(Type.Number()),
+      iso: Type.Optional(Type.Integer()),
+      focalLength: Type.Optional(Type.Number()),
+      taken: Type.Optional(Type.String({ maxLength: 19 })),
+      place: Type.Optional(Type.Literal(true)),
     }),
   ]),
   removed: Type.Array(Type.Enum(Object.fromEntries(PRIVATE_PARTS.map((part) => [part, part]))), {
@@ -109,6 +122,8 @@ export interface Converted {
   hash: string;
   /** Where it was asked for. */
   look: Look | null;
+  /** What the EXIF of the output tells. */
+  exif: TakenWith | null;
   /** What its metadata told, where they were to be removed. */
   removed: PrivatePart[];
   /** What was lost on the way. */

@@ -1,0 +1,138 @@
+import type { TakenWith } from '../image.ts';
+
+/** EXIF 2.32, section 4.6: entries of the first directory, of EXIF's own, and of that of places. */
+const MAKE = 0x010f;
+const MODEL = 0x0110;
+const EXIF_POINTER = 0x8769;
+const GPS_POINTER = 0x8825;
+const EXPOSURE_TIME = 0x829a;
+const F_NUMBER = 0x829d;
+const ISO = 0x8827;
+const DATE_TIME_ORIGINAL = 0x9003;
+const FOCAL_LENGTH = 0x920a;
+const LENS_MODEL = 0xa434;
+/** Latitude and longitude. */
+const COORDINATES = [2, 4];
+
+/** TIFF 6.0, section 2: types of values. */
+const ASCII = 2;
+const SHORT = 3;
+const LONG = 4;
+const RATIONAL = 5;
+
+/** The longest text that is kept of a camera or a lens. */
+const MOST_LETTERS = 80;
+
+/** An entry of a directory: its type, how many values it has, and where they stand, or where it is said where. */
+interface Entry {
+  type: number;
+  count: number;
+  at: number;
+}
+
+/** Reads out of EXIF data; what is broken or of another type reads as absent. */
+interface Reader {
+  directory(at: number): Map<number, Entry>;
+  text(entry: Entry | undefined): string | undefined;
+  /** A whole number, as of ISO or of a place in the data. */
+  whole(entry: Entry | undefined): number | undefined;
+  /** A fraction above zero. */
+  fraction(entry: Entry | undefined): number | undefined;
+}
+
+/** Whether EXIF data name a place. What is broken counts as absent. */
+export function hasCoordinates(exif: Buffer): boolean {
+  return orNothing(() => namesPlace(readerOf(exif))) ?? false;
+}
+
+/** How a picture was taken, as far as its EXIF data tell; `null` where they tell nothing of that. Pure. */
+export function takenWith(exif: Buffer): TakenWith | null {
+  return orNothing(() => {
+    const reader = readerOf(exif);
+    const first = reader.directory(0);
+    const pointer = reader.whole(first.get(EXIF_POINTER));
+    const own = pointer === undefined ? new Map<number, Entry>() : reader.directory(pointer);
+    const found: { [K in keyof TakenWith]: TakenWith[K] | undefined } = {
+      camera: cameraOf(reader.text(first.get(MAKE)), reader.text(first.get(MODEL))),
+      lens: reader.text(own.get(LENS_MODEL)),
+      exposure: reader.fraction(own.get(EXPOSURE_TIME)),
+      aperture: reader.fraction(own.get(F_NUMBER)),
+      iso: reader.whole(own.get(ISO)),
+      focalLength: reader.fraction(own.get(FOCAL_LENGTH)),
+      taken: clockOf(reader.text(own.get(DATE_TIME_ORIGINAL))),
+      place: namesPlace(reader) || undefined,
+    };
+    const known = Object.entries(found).filter(([, value]) => value !== undefined);
+    return known.length > 0 ? (Object.fromEntries(known) as TakenWith) : null;
+  });
+}
+
+function namesPlace(reader: Reader): boolean {
+  const pointer = reader.whole(reader.directory(0).get(GPS_POINTER));
+  if (pointer === undefined) return false;
+  const gps = reader.directory(pointer);
+  return COORDINATES.every((tag) => gps.has(tag));
+}
+
+/** Most makers repeat their name in that of the model. */
+function cameraOf(make: string | undefined, model: string | undefined): string | undefined {
+  if (make === undefined || model === undefined) return model ?? make;
+  const [first = ''] = make.split(' ');
+  return model.toLowerCase().startsWith(first.toLowerCase()) ? model : `${make} ${model}`;
+}
+
+/** `2024:05:01 12:30:00` as `2024-05-01T12:30:00`; cameras that do not know the time write spaces or zeros. */
+function clockOf(text: string | undefined): string | undefined {
+  const [, day, time] = /^(\d{4}:\d{2}:\d{2}) (\d{2}:\d{2}:\d{2})$/.exec(text ?? '') ?? [];
+  if (day === undefined || time === undefined) return undefined;
+  const clock = `${day.replaceAll(':', '-')}T${time}`;
+  return Number.isNaN(Date.parse(`${clock}Z`)) ? undefined : clock;
+}
+
+/** The tables of TIFF 6.0 in it, behind the six bytes that JPEG puts before them. */
+function readerOf(exif: Buffer): Reader {
+  const tiff = exif.subarray(exif.toString('latin1', 0, 4) === 'Exif' ? 6 : 0);
+  const isLittle = tiff.toString('latin1', 0, 2) === 'II';
+  const short = (at: number) => (isLittle ? tiff.readUInt16LE(at) : tiff.readUInt16BE(at));
+  const long = (at: number) => (isLittle ? tiff.readUInt32LE(at) : tiff.readUInt32BE(at));
+  return {
+    directory(pointer) {
+      const start = pointer === 0 ? long(4) : pointer;
+      const entries = new Map<number, Entry>();
+      const end = start + 2 + short(start) * 12;
+      for (let at = start + 2; at < end; at += 12) {
+        entries.set(short(at), { type: short(at + 2), count: long(at + 4), at: at + 8 });
+      }
+      return entries;
+    },
+    text(entry) {
+      if (entry?.type !== ASCII) return undefined;
+      const start = entry.count > 4 ? long(entry.at) : entry.at;
+      const end = start + Math.min(entry.count, MOST_LETTERS);
+      const [text = ''] = tiff.toString('utf8', start, end).split('\0');
+      // Nothing that cannot be seen, or turns the direction of what follows.
+      return text.replace(/[\p{C}\ufffd]/gu, '').trim() || undefined;
+    },
+    whole(entry) {
+      if (entry?.count !== 1) return undefined;
+      if (entry.type === SHORT) return short(entry.at);
+      return entry.type === LONG ? long(entry.at) : undefined;
+    },
+    fraction(entry) {
+      if (entry?.type !== RATIONAL || entry.count !== 1) return undefined;
+      const start = long(entry.at);
+      const value = long(start) / long(start + 4);
+      return value > 0 && Number.isFinite(value) ? Number(value.toPrecision(6)) : undefined;
+    },
+  };
+}
+
+function orNothing<T>(read: () => T): T | null {
+  try {
+    return read();
+  } catch (error) {
+    // An offset that leads out of the data.
+    if (error instanceof RangeError) return null;
+    throw error;
+  }
+}
