@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'bun:test';
-import sharp from 'sharp';
+import sharp, { type Sharp } from 'sharp';
 import { takenWith } from '../../src/image/codec/exif.ts';
 import { privatePartsOf } from '../../src/image/codec/private-parts.ts';
 import { CAMERA_EXIF, quarters } from '../support/images.ts';
 import { createRandom } from '../support/random.ts';
 
-type Exif = NonNullable<Parameters<sharp.Sharp['withExif']>[0]>;
+type Exif = NonNullable<Parameters<Sharp['withExif']>[0]>;
 
 async function exifOf(exif: Exif): Promise<Buffer> {
   const file = await quarters().withExif(exif).jpeg().toBuffer();
