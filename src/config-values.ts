@@ -40,7 +40,7 @@ export function integer(fallback: string | undefined, description: string, min: 
   return setting(fallback, description, (value) => {
     const number = /^-?\d+$/.test(value) ? Number(value) : Number.NaN;
     if (!(number >= min && number <= max)) {
-      throw new Error(`must be an integer from ${min} to ${max}, but is "${value}"`);
+      throw new Error(`must be an integer from ${min} to ${max}, not "${value}"`);
     }
     return number;
   });
@@ -60,7 +60,7 @@ const FLAGS: Record<string, boolean> = {
 export function flag(fallback: string, description: string) {
   return setting(fallback, description, (value) => {
     const decoded = FLAGS[value.toLowerCase()];
-    if (decoded === undefined) throw new Error(`must be true or false (or on, off), but is "${value}"`);
+    if (decoded === undefined) throw new Error(`must be true or false (or on, off), not "${value}"`);
     return decoded;
   });
 }
@@ -77,7 +77,7 @@ export function duration(fallback: string | undefined, description: string, min:
   return setting(fallback, description, (value) => {
     const ms = parse(value);
     if (!(ms >= minMs && ms <= 36_500 * 86_400_000)) {
-      throw new Error(`must be a duration of at least ${min}, such as 30s, 5m, 1h or 7d, but is "${value}"`);
+      throw new Error(`must be a duration of at least ${min}, such as 30s, 5m, 1h or 7d, not "${value}"`);
     }
     return ms;
   });
@@ -93,7 +93,7 @@ export function period(fallback: string, description: string) {
     try {
       return Value.Decode(written, value);
     } catch {
-      throw new Error(`must be always, off, or a duration such as 30m, 1h or 7d, but is "${value}"`);
+      throw new Error(`must be always, off, or a duration such as 30m, 1h or 7d, not "${value}"`);
     }
   });
 }
@@ -102,7 +102,7 @@ export function period(fallback: string, description: string) {
 export function expiry(fallback: string, description: string) {
   return setting(fallback, description, (value) => {
     const ms = parseExpiry(value);
-    if (ms === null) throw new Error(`${EXPIRY_FORM}, but is "${value}"`);
+    if (ms === null) throw new Error(`${EXPIRY_FORM}, not "${value}"`);
     return ms;
   });
 }
@@ -127,7 +127,7 @@ export function bytes(fallback: string | undefined, description: string, min: st
   return setting(fallback, description, (value) => {
     const size = parse(value);
     if (!(size >= minBytes))
-      throw new Error(`must be a size of at least ${min}, such as 32MiB, but is "${value}"`);
+      throw new Error(`must be a size of at least ${min}, such as 32MiB, not "${value}"`);
     return size;
   });
 }
@@ -141,7 +141,7 @@ export function ports(fallback: string, description: string) {
       numbers.length === 0 ||
       !numbers.every((port) => Number.isInteger(port) && port >= 1 && port <= 65_535)
     ) {
-      throw new Error(`must be comma-separated ports such as 80,443, or any, but is "${value}"`);
+      throw new Error(`must be comma-separated ports such as 80,443, or any, not "${value}"`);
     }
     return new Set(numbers);
   });
@@ -154,7 +154,7 @@ export function choice<const T extends string>(
 ) {
   const decode = (value: string): T => {
     const found = choices.find((known) => known === value.toLowerCase());
-    if (!found) throw new Error(`must be one of ${choices.join(', ')}, but is "${value}"`);
+    if (!found) throw new Error(`must be one of ${choices.join(', ')}, not "${value}"`);
     return found;
   };
   return setting(fallback, description, decode, choices);
@@ -170,7 +170,7 @@ export function choices<const T extends string>(
     const chosen = splitList(value.toLowerCase());
     const stranger = chosen.find((item) => !(known as readonly string[]).includes(item));
     if (stranger !== undefined || chosen.length === 0) {
-      throw new Error(`must be a comma-separated list of ${known.join(', ')}, but is "${value}"`);
+      throw new Error(`must be a comma-separated list of ${known.join(', ')}, not "${value}"`);
     }
     return known.filter((item) => chosen.includes(item));
   });
@@ -184,7 +184,7 @@ export function someOf<const T extends string>(known: readonly T[], description:
     const chosen = splitList(word);
     const stranger = chosen.find((item) => !(known as readonly string[]).includes(item));
     if (stranger !== undefined || chosen.length === 0) {
-      throw new Error(`must be on, off, or a comma-separated list of ${known.join(', ')}, but is "${value}"`);
+      throw new Error(`must be on, off, or a comma-separated list of ${known.join(', ')}, not "${value}"`);
     }
     return known.filter((item) => chosen.includes(item));
   });
@@ -262,9 +262,7 @@ export function origins(description: string) {
     splitList(value).map((item) => {
       if (item === '*') return item;
       if (!/^https?:\/\//.test(item) || !URL.canParse(item) || new URL(item).origin !== item.toLowerCase()) {
-        throw new Error(
-          `must be comma-separated origins such as https://app.example, or *, but is "${value}"`,
-        );
+        throw new Error(`must be comma-separated origins such as https://app.example, or *, not "${value}"`);
       }
       return new URL(item).origin;
     }),
@@ -279,7 +277,7 @@ export function hosts(description: string) {
         item !== '*' &&
         (!URL.canParse(`http://${item}/`) || new URL(`http://${item}/`).hostname !== item)
       ) {
-        throw new Error(`must be comma-separated host names without ports, or *, but is "${value}"`);
+        throw new Error(`must be comma-separated host names without ports, or *, not "${value}"`);
       }
       return item;
     }),
@@ -310,7 +308,7 @@ export function rates(fallback: string, description: string) {
 export function rate(description: string) {
   return setting(undefined, description, (value) => {
     const bucket = readRate(value);
-    if (bucket === null) throw new Error(`must be a count and a time, such as 60/1m, but is "${value}"`);
+    if (bucket === null) throw new Error(`must be a count and a time, such as 60/1m, not "${value}"`);
     return bucket;
   });
 }

@@ -33,7 +33,7 @@ export interface Client {
 export function createClient(given: string | undefined, env: Environment): Client {
   const url = (given || env.PICPOOL_URL?.trim() || DEFAULT_URL).replace(/\/+$/, '');
   if (!/^https?:\/\//.test(url) || !URL.canParse(url)) {
-    throw usageError(`The URL of the server must begin with http:// or https://, but is "${url}".`);
+    throw usageError(`The URL of the server must begin with http:// or https://. "${url}" does not.`);
   }
   const token = env.PICPOOL_TOKEN?.trim() || env.ADMIN_TOKEN?.trim();
   const headers: Record<string, string> = { accept: 'application/json, text/plain, text/event-stream' };

@@ -34,7 +34,7 @@ interface Answer {
 export function exposedUrl(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : null;
   if (url === null || !/^https?:$/.test(url.protocol) || url.username || url.search || url.hash) {
-    throw usageError(`--exposed takes the public URL of the server, but is "${text}".`);
+    throw usageError(`--exposed takes the public URL of the server, not "${text}".`);
   }
   return url.href.replace(/\/+$/, '');
 }

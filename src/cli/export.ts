@@ -46,8 +46,8 @@ const passed = {
   target: value('SITE', text(undefined, 'Those most likely to reach it first: a domain, or a name.')),
   sort: valueOr('ORDER', choice(SORTS, 'dependable', `One of ${SORTS.join(', ')}.`)),
   random: flag('In random order.'),
-  offset: value('N', integer(undefined, 'Entries to skip at the start.', 0, 1e9)),
-  limit: value('N', integer(undefined, 'Most entries; all by default.', 1, 1e9)),
+  offset: value('N', integer(undefined, 'Number of proxies to skip.', 0, 1e9)),
+  limit: value('N', integer(undefined, 'Maximum number of proxies. All by default.', 1, 1e9)),
 };
 
 export const command = defineCommand({

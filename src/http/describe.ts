@@ -5,12 +5,12 @@ import type { OpenAPIV3 } from 'openapi-types';
 export const errorSchema: TSchema = Type.Object(
   {
     success: Type.Literal(false),
-    error: Type.String({ description: 'What was wrong, in a sentence.' }),
-    code: Type.String({ description: 'The same for programs.' }),
-    request_id: Type.String({ description: 'Names this request in the log of the server.' }),
+    error: Type.String({ description: 'The problem, as a sentence.' }),
+    code: Type.String({ description: 'The problem, as a code for programs.' }),
+    request_id: Type.String({ description: 'ID of this request in the log.' }),
     details: Type.Optional(
       Type.Array(Type.Object({ field: Type.String(), message: Type.String() }), {
-        description: 'One entry for each faulty field.',
+        description: 'One entry per invalid field.',
       }),
     ),
   },
@@ -19,29 +19,29 @@ export const errorSchema: TSchema = Type.Object(
     examples: [
       {
         success: false,
-        error: 'limit must be an integer of at least 1, but is "many".',
+        error: 'limit must be an integer of at least 1, not "many".',
         code: 'invalid_parameter',
         request_id: '5f3a9c1b2d4e',
-        details: [{ field: 'limit', message: 'must be an integer of at least 1, but is "many"' }],
+        details: [{ field: 'limit', message: 'must be an integer of at least 1, not "many"' }],
       },
     ],
   },
 );
 
 const ERROR_MEANINGS: Record<number, string> = {
-  400: 'A parameter or the body is not as it must be.',
-  401: 'A password or token is needed, or the one given is wrong.',
-  403: 'Not allowed to this caller.',
-  404: 'There is no such thing.',
-  409: 'In conflict with what is stored or running.',
-  410: 'It was there, and has come to its end.',
-  413: 'The body is larger than allowed.',
-  415: 'Not an image of a format that is accepted.',
-  416: 'The range lies outside the file.',
-  422: 'The image cannot be decoded, or passes a limit.',
-  429: 'Too many requests; `Retry-After` says when to come back.',
-  500: 'A fault of the server; the request id finds it in the log.',
-  503: 'A part that is needed is away or busy; `Retry-After` says when to come back.',
+  400: 'A parameter or the body is invalid.',
+  401: 'The password or token is missing or wrong.',
+  403: 'You are not allowed to do this.',
+  404: 'Not found.',
+  409: 'Conflicts with what is stored or running.',
+  410: 'The image has expired or has no views left.',
+  413: 'The body is too large.',
+  415: 'The file is not an image in an accepted format.',
+  416: 'The range is outside the file.',
+  422: 'The image cannot be decoded or exceeds a limit.',
+  429: 'Too many requests. `Retry-After` says how long to wait.',
+  500: 'The server failed. The log has the details under the request ID.',
+  503: 'The server is busy or a part of it is unavailable. `Retry-After` says how long to wait.',
   507: 'The storage is full.',
 };
 
@@ -102,7 +102,7 @@ export function describe({ id, tag, answers, errors = [], admin, ...rest }: Desc
       content: { 'application/json': { schema: errorSchema }, ...answers[status]?.content },
     };
   }
-  responses[431] = { description: 'The URL and the headers are larger than the server reads; no body.' };
+  responses[431] = { description: 'The URL and headers are too large. The response has no body.' };
   return {
     operationId: id,
     tags: [tag],

@@ -13,7 +13,7 @@ export interface SchemaFault {
 export function explainFault({ path, schema, value }: SchemaFault): ErrorDetail {
   const field = path.slice(1).replaceAll('/', '.') || 'body';
   if (value === undefined) return { field, message: `is required and must be ${expectation(schema)}` };
-  return { field, message: `must be ${expectation(schema)}, but is ${quote(value)}` };
+  return { field, message: `must be ${expectation(schema)}, not ${quote(value)}` };
 }
 
 function expectation(schema: TSchema): string {
@@ -29,9 +29,9 @@ function expectation(schema: TSchema): string {
     const limits = [
       schema.minLength > 1 && `at least ${schema.minLength} characters`,
       schema.maxLength !== undefined && `at most ${schema.maxLength} characters`,
-      schema.pattern !== undefined && `of the form ${schema.pattern}`,
+      schema.pattern !== undefined && `matching ${schema.pattern}`,
     ].filter(Boolean);
-    return ['a text', ...limits].join(', ');
+    return ['a string', ...limits].join(', ');
   }
   if (schema.type === 'boolean') return 'true or false';
   return schema.type === 'object' ? 'a JSON object' : `${schema.type ?? 'something else'}`;

@@ -25,10 +25,10 @@ export function metricsRoutes(metrics: Pick<Metrics, 'collect'>, token: string |
       detail: describe({
         id: 'getMetrics',
         tag: 'Server',
-        summary: 'Numbers about the server, for Prometheus',
-        description: 'Open, unless `METRICS_TOKEN` is set.',
+        summary: 'Get metrics for Prometheus',
+        description: 'Open to everyone unless `METRICS_TOKEN` is set.',
         answers: {
-          200: { description: 'All of them.', content: { 'text/plain': { schema: Type.String() } } },
+          200: { description: 'The metrics.', content: { 'text/plain': { schema: Type.String() } } },
         },
         errors: [401],
       }),

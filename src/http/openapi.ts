@@ -29,16 +29,16 @@ export async function describeApi(routes: AnyElysia, version: string, serverUrl:
         info: {
           title: 'picpool',
           version,
-          description: 'A pool of verified free proxies, and an image host.',
+          description: 'A pool of tested free proxies and an image host.',
           license: { name: 'MIT', url: 'https://opensource.org/license/mit' },
         },
         servers: [{ url: serverUrl }],
         security: [],
         tags: [
-          { name: 'Proxy pool', description: 'Free public proxies that were proven to work.' },
-          { name: 'Image host', description: 'Upload a picture, get links.' },
-          { name: 'Server', description: 'The server itself.' },
-          { name: 'Administration', description: 'For the holder of `ADMIN_TOKEN`.' },
+          { name: 'Proxy pool', description: 'Free public proxies that passed a test.' },
+          { name: 'Image host', description: 'Upload images and share links.' },
+          { name: 'Server', description: 'Health and numbers of the server.' },
+          { name: 'Administration', description: 'Needs `ADMIN_TOKEN`.' },
         ],
       },
       // `/sharex.sxcu` is no static file, though its name has a dot.
@@ -58,7 +58,7 @@ export async function describeApi(routes: AnyElysia, version: string, serverUrl:
   document.components = {
     schemas: hoist(document.paths),
     securitySchemes: {
-      adminToken: { type: 'http', scheme: 'bearer', description: 'The value of `ADMIN_TOKEN`.' },
+      adminToken: { type: 'http', scheme: 'bearer', description: 'The value of the setting `ADMIN_TOKEN`.' },
     },
   };
   return document;

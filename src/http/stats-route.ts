@@ -17,10 +17,10 @@ export function statsRoute(features: readonly Feature[], now: () => number) {
       detail: describe({
         id: features.length > 1 ? 'getStats' : `get${features[0]?.name}Stats`,
         tag: features.length > 1 ? 'Server' : `${features[0]?.name}`,
-        summary: 'Numbers about what is stored',
+        summary: 'Get statistics',
         answers: {
           200: {
-            description: 'The numbers of every service at this base path.',
+            description: 'The statistics of all services at this base path.',
             schema: { type: 'object', allOf: schemas } as never,
             example: Object.assign({}, ...features.map(({ statsAnswer }) => statsAnswer.example)),
           },

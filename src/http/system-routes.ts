@@ -38,9 +38,13 @@ export function systemRoutes(dependencies: readonly Dependency[]) {
       detail: describe({
         id: 'getLiveness',
         tag: 'Server',
-        summary: 'Whether the process answers',
+        summary: 'Check that the process is running',
         answers: {
-          200: { description: 'It does.', schema: health, example: { success: true, status: 'alive' } },
+          200: {
+            description: 'The process is running.',
+            schema: health,
+            example: { success: true, status: 'alive' },
+          },
         },
       }),
       ...WATCHING,
@@ -56,10 +60,10 @@ export function systemRoutes(dependencies: readonly Dependency[]) {
         detail: describe({
           id: 'getReadiness',
           tag: 'Server',
-          summary: 'Whether the server can serve anything',
+          summary: 'Check that the server can serve requests',
           answers: {
             200: {
-              description: 'It can; `degraded` says what does not work as it should.',
+              description: 'The server is ready. `degraded` lists the parts with problems.',
               schema: readiness,
               example: { success: true, status: 'ready' },
             },

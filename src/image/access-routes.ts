@@ -16,13 +16,13 @@ const accessesBody = Type.Object({
     Type.Object({
       id: Type.String({
         pattern: ID_PATTERN.source,
-        description: 'Of an image; unknown ones are passed over.',
+        description: 'ID of an image. Unknown IDs are skipped.',
       }),
       at: Type.Optional(
         Type.Number({
           minimum: 0,
           maximum: 1e11,
-          description: 'When it was sent, in seconds since 1970; now where it is missing, and at most now.',
+          description: 'Time of the access, in seconds since 1970. By default, and at most, now.',
         }),
       ),
     }),
@@ -76,13 +76,13 @@ export function imageAccessRoutes({ images, token, now }: AccessRoutesOptions) {
       detail: describe({
         id: 'noteAccesses',
         tag: 'Image host',
-        summary: 'Tell which images a cache in front has sent',
+        summary: 'Report images served by a cache',
         description:
-          `Keeps them from being removed as idle. At most ${MOST_ACCESSES} at once; a last access moves forward alone. Needs ` +
+          `Keeps images served by a cache in front from being deleted as idle. Takes at most ${MOST_ACCESSES} at once. Needs ` +
           '`Authorization: Bearer` with the value of `IMAGE_ACCESS_TOKEN`.',
         answers: {
           200: {
-            description: 'They are noted, as far as there are such images.',
+            description: 'The accesses of known images are recorded.',
             schema: Type.Object({ success: Type.Literal(true) }),
             example: { success: true },
           },

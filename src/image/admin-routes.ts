@@ -18,16 +18,16 @@ const image = Type.Composite([
   Type.Omit(infoAnswer.schema, ['success']),
   Type.Object({
     uploader: Type.String({
-      description: 'Address of the uploader; after "shared " where others have it, too.',
+      description: 'IP address of the uploader. It starts with "shared " if others use it too.',
     }),
-    hash: Type.String({ description: 'SHA-256 of the stored file, in hexadecimal.' }),
+    hash: Type.String({ description: 'SHA-256 of the stored file in hexadecimal.' }),
     phash: Type.Union([Type.String(), Type.Null()], {
       description:
-        'Looks, as 64 bits in hexadecimal; null: there is little to see, or the image is older than looks.',
+        'Perceptual hash: 64 bits in hexadecimal. null if the image has too little detail or comes from an old version.',
     }),
     distance: Type.Optional(
       Type.Integer({
-        description: `With \`near\`: in how many bits their looks differ, up to ${ALIKE_BITS}.`,
+        description: `With \`near\`: number of bits in which the perceptual hashes differ, at most ${ALIKE_BITS}.`,
       }),
     ),
   }),
@@ -38,7 +38,8 @@ const query = Type.Object({
   near: Type.Optional(
     Type.String({
       pattern: ID_PATTERN.source,
-      description: 'Id of an image: those that look like it, the most alike first, it included, on one page.',
+      description:
+        'ID of an image. Returns it and the images that look like it, the most similar first, on one page.',
     }),
   ),
 });
@@ -48,7 +49,7 @@ const answer = Type.Object({
   page: Type.Integer(),
   per_page: Type.Integer(),
   next: Type.Union([Type.String(), Type.Null()], {
-    description: 'The `cursor` of the next page; null: this is the last one.',
+    description: 'The `cursor` of the next page. null on the last page.',
   }),
   images: Type.Array(image),
 });
@@ -99,8 +100,10 @@ export function imageAdminRoutes({
       detail: describe({
         id: 'listAllImages',
         tag: 'Administration',
-        summary: 'All images with their uploaders, protected ones too, last stored or opened first',
-        answers: { 200: { description: 'One page; past the end an empty one.', schema: answer } },
+        summary: 'List all images with their uploaders',
+        answers: {
+          200: { description: 'One page of results. Pages past the end are empty.', schema: answer },
+        },
         errors: [400, 401, 404],
         admin: true,
       }),

@@ -15,13 +15,15 @@ const nullable = (description: string) => Type.Union([Type.String(), Type.Null()
 export const changeBody = Type.Object(
   {
     visibility: Type.Optional(
-      oneOf(VISIBILITIES, { description: 'Who sees it. `public` and `unlisted` take a password away.' }),
+      oneOf(VISIBILITIES, {
+        description: 'Who can see the image. `public` and `unlisted` remove the password.',
+      }),
     ),
-    password: Type.Optional(Type.String({ description: 'A new one; it makes the image protected.' })),
+    password: Type.Optional(Type.String({ description: 'A new password. It makes the image protected.' })),
     expires_in: Type.Optional(
-      nullable('From now on, as for an upload; null: it is removed once it has not been opened for long.'),
+      nullable('As for an upload, counted from now. null: deleted after `retention_days` without a view.'),
     ),
-    filename: Type.Optional(Type.String({ description: 'Name of the file.' })),
+    filename: Type.Optional(Type.String({ description: 'New file name.' })),
   },
   { additionalProperties: false },
 );

@@ -20,17 +20,22 @@ import { urlField } from './upload/url-order.ts';
 const tag = 'Image host';
 const file = Type.String({ format: 'binary', description: 'The image file.' });
 const text = Type.String();
-const page: Answer = { description: 'A page for people.', content: { 'text/html': { schema: text } } };
+const page: Answer = { description: 'An HTML page.', content: { 'text/html': { schema: text } } };
 
 const password = [
   { name: 'X-Image-Password', in: 'header', description: 'Password of a protected image.', schema: text },
-  { name: 'password', in: 'query', description: 'The same; but it may end up in logs.', schema: text },
+  {
+    name: 'password',
+    in: 'query',
+    description: 'The same in the query, where it may end up in logs.',
+    schema: text,
+  },
 ] satisfies Parameters<typeof describe>[0]['parameters'];
 
 const albumToken = {
   name: 'X-Album-Token',
   in: 'header' as const,
-  description: 'Token of the album that `album` names.',
+  description: 'Token of the album in `album`.',
   schema: text,
 };
 
@@ -39,13 +44,13 @@ export const details = {
   upload: describe({
     id: 'uploadImage',
     tag,
-    summary: 'Store an image',
+    summary: 'Upload an image',
     description:
-      'Takes a form with the file in the field `image`, or the bytes of the file as the body, whatever its ' +
-      'content type says; the options of a raw body are query parameters with the names of the fields. ' +
-      'Larger images are scaled down to `max_width` and `max_height`, never up. A form may bring up to ' +
-      `${MAX_FILES} files in fields named \`image\`, together as large as one may be; they are answered as \`results\`. A body in JSON has the \`url\` of a ` +
-      'picture, which the server fetches where `IMAGE_FROM_URL` allows it, and the options.',
+      'Send a form with the file in the field `image`, or the bytes of the file as the body with any ' +
+      'content type and the options in the query. ' +
+      'Images larger than `max_width` or `max_height` are scaled down. A form can have up to ' +
+      `${MAX_FILES} files named \`image\`, which share the size limit of one upload; the response then has \`results\`. ` +
+      'If `IMAGE_FROM_URL` allows it, the server can fetch the image itself: send JSON with `url` and the options.',
     requestBody: {
       required: true,
       content: {
@@ -68,18 +73,18 @@ export const details = {
     ],
     answers: {
       201: {
-        description: 'The image is stored; `Location` is its page. Of several, at least one is stored.',
+        description: 'The image is stored, or at least one of several. `Location` is its page.',
         schema: Type.Union([uploadAnswer.schema, uploadsAnswer.schema]),
         example: uploadAnswer.example,
-        headers: { Location: { description: 'Page of the image.', schema: text } },
+        headers: { Location: { description: 'URL of the page of the image.', schema: text } },
       },
       202: {
-        description: 'The picture is kept, but nobody sees it until the administrator has: `review` is true.',
+        description: 'The image is hidden until the administrator approves it: `review` is true.',
         ...uploadAnswer,
       },
       303: {
-        description: 'The same for a form that a browser sends: with `text/html` in `Accept`.',
-        headers: { Location: { description: 'Page of the image.', schema: text } },
+        description: 'The response to a form sent by a browser, with `text/html` in `Accept`.',
+        headers: { Location: { description: 'URL of the page of the image.', schema: text } },
       },
     },
     errors: [400, 401, 403, 404, 409, 413, 415, 422, 507],
@@ -88,7 +93,7 @@ export const details = {
   info: describe({
     id: 'getImageInfo',
     tag,
-    summary: 'Facts and links of an image',
+    summary: 'Get information about an image',
     parameters: password,
     answers: { 200: { description: 'The image.', ...infoAnswer } },
     errors: [401, 404, 410],
@@ -97,30 +102,35 @@ export const details = {
   list: describe({
     id: 'listImages',
     tag,
-    summary: 'Public images, newest first',
-    answers: { 200: { description: 'One page; past the end an empty one.', ...listAnswer } },
+    summary: 'List public images, newest first',
+    answers: { 200: { description: 'One page of results. Pages past the end are empty.', ...listAnswer } },
     errors: [400],
   }),
 
   search: describe({
     id: 'searchImages',
     tag,
-    summary: 'Public images by file name, id or format',
-    answers: { 200: { description: 'One page, newest first.', ...searchAnswer } },
+    summary: 'Search public images',
+    answers: { 200: { description: 'One page of matches, newest first.', ...searchAnswer } },
     errors: [400],
   }),
 
   change: describe({
     id: 'changeImage',
     tag,
-    summary: 'Change who sees an image, for how long, or its name',
+    summary: 'Change an image',
     description:
-      'Allowed with its delete token in a header alone, and counted as an upload. A new password ends the cookies of the old one.',
+      'Changes who can see the image, for how long, or its name. Needs the delete token in a header. Counts as an upload. Cookies for an old password stop working.',
     parameters: [
-      { name: 'X-Delete-Token', in: 'header', description: 'Answer of the upload.', schema: text },
+      {
+        name: 'X-Delete-Token',
+        in: 'header',
+        description: 'The `delete_token` of the upload.',
+        schema: text,
+      },
     ],
     requestBody: { required: true, content: { 'application/json': { schema: changeBody } } },
-    answers: { 200: { description: 'The image as it is now.', ...changeAnswer } },
+    answers: { 200: { description: 'The changed image.', ...changeAnswer } },
     errors: [400, 403, 404, 410, 413],
   }),
 
@@ -128,24 +138,29 @@ export const details = {
     id: 'deleteImage',
     tag,
     summary: 'Delete an image',
-    description: 'Allowed from the address that uploaded it, and from anywhere with its delete token.',
+    description: 'Allowed from the IP address of the upload, or from anywhere with the delete token.',
     parameters: [
-      { name: 'delete_token', in: 'query', description: 'Answer of the upload.', schema: text },
-      { name: 'token', in: 'query', description: 'The same.', schema: text },
-      { name: 'X-Delete-Token', in: 'header', description: 'The same.', schema: text },
+      { name: 'delete_token', in: 'query', description: 'The `delete_token` of the upload.', schema: text },
+      { name: 'token', in: 'query', description: 'The same under a shorter name.', schema: text },
+      {
+        name: 'X-Delete-Token',
+        in: 'header',
+        description: 'The same as a header, which stays out of logs.',
+        schema: text,
+      },
     ],
-    answers: { 200: { description: 'The image is gone.', ...deleteAnswer } },
+    answers: { 200: { description: 'The image is deleted.', ...deleteAnswer } },
     errors: [403, 404],
   }),
 
   cleanup: describe({
     id: 'cleanUpImages',
     tag,
-    summary: 'Remove images that have not been opened for long',
+    summary: 'Clean up idle images',
     description:
-      'The server also does so by itself. Calls during a cleanup get its result. If `ADMIN_TOKEN` is not set, nothing is removed ' +
+      'Deletes images without a view for `retention_days`. The server also does this on its own. Calls during a cleanup share its result. If `ADMIN_TOKEN` is not set, nothing is deleted ' +
       'within ten minutes of a complete cleanup.',
-    answers: { 200: { description: 'What was removed.', ...cleanupAnswer } },
+    answers: { 200: { description: 'The result of the cleanup.', ...cleanupAnswer } },
     errors: [401, 409],
     admin: true,
   }),
@@ -153,38 +168,48 @@ export const details = {
   file: describe({
     id: 'getImage',
     tag,
-    summary: 'An image, or its page',
+    summary: 'Get an image or its page',
     description:
-      '`/i/<id>` is the page, `/i/<id>.<extension>` the file itself, with `ETag`, `Range` and a day in caches. ' +
-      'A protected image needs its password: in the header, the query, as Basic authentication with any user name, ' +
-      'or as the cookie that the form on the page sets.',
+      '`/i/<id>` is the page. `/i/<id>.<extension>` is the file, with `ETag` and `Range`; caches may keep it for a day. ' +
+      'A protected image needs its password: in the header, in the query, as Basic authentication with any user name, ' +
+      'or as the cookie set by the form on its page.',
     parameters: [
       ...password,
       {
         name: 'w',
         in: 'query',
-        description: 'Width of a smaller version, in pixels; never larger than the image.',
+        description: 'Width of a smaller version, in pixels. Images are never enlarged.',
         schema: oneOf(THUMBNAIL_WIDTHS.map(String)),
       },
       {
         name: 'auto',
         in: 'query',
         description:
-          'With `/i/<id>`: the picture itself, as AVIF, WebP or JPEG, whichever `Accept` names and has the fewest bytes.',
+          'With `/i/<id>`: return the image itself, as AVIF, WebP or JPEG, whichever is smallest and in `Accept`.',
         schema: oneOf(['1']),
       },
-      { name: 'download', in: 'query', description: '`1`: to be saved.', schema: oneOf(['1']) },
-      { name: 'Range', in: 'header', description: 'One range of bytes.', schema: text },
-      { name: 'If-None-Match', in: 'header', description: 'A known `ETag`.', schema: text },
+      {
+        name: 'download',
+        in: 'query',
+        description: '`1`: let the browser save the file.',
+        schema: oneOf(['1']),
+      },
+      { name: 'Range', in: 'header', description: 'One byte range.', schema: text },
+      {
+        name: 'If-None-Match',
+        in: 'header',
+        description: 'The `ETag` of an earlier response.',
+        schema: text,
+      },
     ],
     answers: {
       200: {
-        description: 'The file or the page.',
+        description: 'The file, or the page.',
         content: { 'image/*': { schema: file }, 'text/html': { schema: text } },
       },
-      206: { description: 'A part of the file.', content: { 'image/*': { schema: file } } },
-      304: { description: 'The file is known already.' },
-      303: { description: 'A direct link without the password, in a browser: to the page.' },
+      206: { description: 'Part of the file.', content: { 'image/*': { schema: file } } },
+      304: { description: 'The file has not changed.' },
+      303: { description: 'Sends a browser without the password from the file to the page.' },
       401: page,
       410: page,
       429: page,
@@ -195,7 +220,7 @@ export const details = {
   unlock: describe({
     id: 'unlockImage',
     tag,
-    summary: 'Open a protected image from its page',
+    summary: 'Open a protected image with its password',
     requestBody: {
       required: true,
       content: {
@@ -203,8 +228,11 @@ export const details = {
       },
     },
     answers: {
-      200: { ...deleteAnswer, description: 'It is right; the answer brings a cookie that opens the image.' },
-      303: { description: 'The same for browsers: to the page, with the cookie.' },
+      200: {
+        ...deleteAnswer,
+        description: 'The password is correct. The response sets a cookie that opens the image.',
+      },
+      303: { description: 'The same for a browser, which is sent to the page.' },
       401: page,
       429: page,
     },
@@ -214,9 +242,9 @@ export const details = {
   qrCode: describe({
     id: 'getImageQrCode',
     tag,
-    summary: 'A QR code of the link to the page of an image',
+    summary: 'Get a QR code of the link to an image',
     answers: {
-      200: { description: 'Black on white.', content: { 'image/svg+xml': { schema: text } } },
+      200: { description: 'The QR code, black on white.', content: { 'image/svg+xml': { schema: text } } },
     },
     errors: [404, 410],
   }),
@@ -224,15 +252,17 @@ export const details = {
   lock: describe({
     id: 'lockImage',
     tag,
-    summary: 'Lock a protected image in this browser again',
-    answers: { 303: { description: 'To the page; the cookie that opened the image is taken away.' } },
+    summary: 'Lock a protected image again in this browser',
+    answers: {
+      303: { description: 'Removes the cookie that opened the image and sends the browser to its page.' },
+    },
     errors: [403, 404],
   }),
 
   askDelete: describe({
     id: 'askToDeleteImage',
     tag,
-    summary: 'Page that asks for confirmation',
+    summary: 'Get the page that confirms a deletion',
     parameters: [{ name: 'token', in: 'query', description: 'The delete token.', schema: text }],
     answers: { 200: page },
     errors: [403, 404],
@@ -241,7 +271,7 @@ export const details = {
   confirmDelete: describe({
     id: 'confirmDeleteImage',
     tag,
-    summary: 'Delete an image from that page',
+    summary: 'Delete an image from the confirmation page',
     requestBody: {
       required: true,
       content: {
@@ -255,7 +285,7 @@ export const details = {
   sharex: describe({
     id: 'getShareXUploader',
     tag,
-    summary: 'Custom uploader for ShareX',
+    summary: 'Get a custom uploader for ShareX',
     answers: {
       200: { description: 'A `.sxcu` file.', content: { 'application/json': { schema: Type.Object({}) } } },
     },

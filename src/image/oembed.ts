@@ -8,10 +8,10 @@ import { rawUrl } from './links.ts';
 const side = (description: string) => Type.Optional(Type.Integer({ minimum: 1, maximum: 1e9, description }));
 
 export const oembedQuery = Type.Object({
-  url: Type.String({ maxLength: 2000, description: 'Page or direct link of an image on this server.' }),
+  url: Type.String({ maxLength: 2000, description: 'Page link or direct link of an image on this server.' }),
   maxwidth: side('Maximum width of the picture, in pixels.'),
   maxheight: side('Maximum height of the picture, in pixels.'),
-  format: Type.Optional(oneOf(['json'], { description: 'XML is not offered.' })),
+  format: Type.Optional(oneOf(['json'], { description: 'Only JSON is available.' })),
 });
 export type OembedQuery = Static<typeof oembedQuery>;
 
@@ -19,7 +19,7 @@ const photo = Type.Object({
   version: Type.Literal('1.0'),
   type: Type.Literal('photo'),
   title: Type.String({ description: 'The file name.' }),
-  url: Type.String({ description: 'The picture in the size asked for.' }),
+  url: Type.String({ description: 'URL of the image in the requested size.' }),
   width: Type.Integer(),
   height: Type.Integer(),
   provider_name: Type.String(),
@@ -38,10 +38,10 @@ const link = Type.Object({
 export const oembedDetail = describe({
   id: 'getOembed',
   tag: 'Image host',
-  summary: 'What to embed for a link (oEmbed)',
+  summary: 'Get oEmbed data for a link',
   answers: {
     200: {
-      description: 'A photo, as oEmbed 1.0 has it; a link without the picture where that has `max_views`.',
+      description: 'oEmbed 1.0 data of type `photo`, or `link` without the image if it has `max_views`.',
       schema: Type.Union([photo, link]),
       example: {
         version: '1.0',

@@ -28,7 +28,7 @@ const answer = Type.Object({ success: Type.Literal(true), images: Type.Array(hel
 const decision = Type.Object({
   id,
   verdict: oneOf(['allow', 'block'], {
-    description: '`allow`: it becomes an image like others, under its id. `block`: it is removed.',
+    description: '`allow`: publish the image under its ID. `block`: delete it.',
   }),
 });
 
@@ -46,13 +46,13 @@ export function imageReviewRoutes(reviews: Reviews) {
   }
 
   const admin = policy({ admin: 'always' });
-  const answers = { 200: { description: 'What is in review now, the oldest first.', schema: answer } };
+  const answers = { 200: { description: 'The images in review, oldest first.', schema: answer } };
   return new Elysia()
     .get('/api/admin/reviews', list, {
       detail: describe({
         id: 'listReviews',
         tag,
-        summary: 'Pictures that wait for you, and that nobody sees until then',
+        summary: 'List images in review',
         answers,
         errors: [401],
         admin: true,
@@ -75,7 +75,7 @@ export function imageReviewRoutes(reviews: Reviews) {
         detail: describe({
           id: 'getReviewedImage',
           tag,
-          summary: 'The file of a picture in review',
+          summary: 'Get the file of an image in review',
           answers: { 200: { description: 'The file.', content: { 'image/*': { schema: Type.String() } } } },
           errors: [401, 404],
           admin: true,
@@ -95,7 +95,7 @@ export function imageReviewRoutes(reviews: Reviews) {
         detail: describe({
           id: 'decideReview',
           tag,
-          summary: 'Let a picture through, or remove it',
+          summary: 'Approve or delete an image in review',
           answers,
           errors: [400, 401, 404, 413],
           admin: true,

@@ -12,19 +12,19 @@ export const DEFAULT_PER_PAGE = 20;
 
 const paging = {
   page: Type.Optional(
-    Type.Integer({ minimum: 1, maximum: 1_000_000_000, default: 1, description: 'Counted from 1.' }),
+    Type.Integer({ minimum: 1, maximum: 1_000_000_000, default: 1, description: 'Page number, from 1.' }),
   ),
   per_page: Type.Optional(
     Type.Integer({
       minimum: 1,
       default: DEFAULT_PER_PAGE,
-      description: `Images on a page; above ${MAX_PER_PAGE}, ${MAX_PER_PAGE} are served.`,
+      description: `Images per page. Values above ${MAX_PER_PAGE} count as ${MAX_PER_PAGE}.`,
     }),
   ),
   cursor: Type.Optional(
     Type.String({
       pattern: CURSOR_PATTERN,
-      description: 'The `next` of an answer: the images behind it. `page` does not count then.',
+      description: 'The `next` of the last response, to get the page after it; `page` is ignored.',
     }),
   ),
 };
@@ -35,7 +35,7 @@ export const searchQuery = Type.Object({
   q: Type.String({
     minLength: 1,
     maxLength: 255,
-    description: 'Any part of the file name, id or format, in any letter case, with or without accents.',
+    description: 'Part of the file name, ID or format. Case and accents are ignored.',
   }),
   ...paging,
 });
@@ -44,30 +44,30 @@ export const success = Type.Literal(true);
 
 export const facts = {
   id: Type.String({ description: '12 letters and digits.' }),
-  filename: Type.String({ description: 'As uploaded.' }),
-  format: oneOf(FORMATS, { description: 'Stored format.' }),
-  width: Type.Integer({ description: 'In pixels.' }),
-  height: Type.Integer({ description: 'In pixels.' }),
-  frames: Type.Integer({ description: '1 for a still picture.' }),
-  size: Type.Integer({ description: 'Bytes of the stored file.' }),
+  filename: Type.String({ description: 'Name of the uploaded file.' }),
+  format: oneOf(FORMATS, { description: 'Format of the stored file.' }),
+  width: Type.Integer({ description: 'Width in pixels.' }),
+  height: Type.Integer({ description: 'Height in pixels.' }),
+  frames: Type.Integer({ description: 'Number of frames; 1 for a still image.' }),
+  size: Type.Integer({ description: 'Size of the stored file in bytes.' }),
   created_at: Type.String({ description: '`YYYY-MM-DD HH:MM:SS`, UTC.' }),
 };
 
 export const addresses = {
-  url: Type.String({ description: 'Page link.' }),
-  raw_url: Type.String({ description: 'Direct link.' }),
+  url: Type.String({ description: 'Link to the page.' }),
+  raw_url: Type.String({ description: 'Direct link to the file.' }),
 };
 
 export const audience = {
-  visibility: oneOf(VISIBILITIES, { description: 'Who sees it.' }),
+  visibility: oneOf(VISIBILITIES, { description: 'Who can see the image.' }),
   expires_at: Type.Union([Type.String(), Type.Null()], {
     description:
-      '`YYYY-MM-DD HH:MM:SS`, UTC, or `never`; null: it is removed once it has not been opened for `retention_days`.',
+      '`YYYY-MM-DD HH:MM:SS`, UTC, or `never`. null: deleted after `retention_days` without a view.',
   }),
   max_views: Type.Union([Type.Integer(), Type.Null()], {
-    description: 'How often its file may be sent; null: always.',
+    description: 'Number of views after which the image is deleted. null: no limit.',
   }),
-  views_left: Type.Union([Type.Integer(), Type.Null()], { description: 'How often it may still be sent.' }),
+  views_left: Type.Union([Type.Integer(), Type.Null()], { description: 'Number of views left.' }),
 };
 
 const snippets = {
@@ -75,19 +75,19 @@ const snippets = {
   markdown: Type.String(),
   html: Type.String(),
   bbcode: Type.String(),
-  protected: Type.Boolean({ description: 'Whether a password is needed to see it.' }),
+  protected: Type.Boolean({ description: 'Whether the image needs a password.' }),
   ...audience,
 };
 
 export const preview = {
   thumbhash: Type.Union([Type.String(), Type.Null()], {
-    description: 'A blurred preview: a ThumbHash in Base64. Null for images of older versions.',
+    description: 'A blurred preview, as a ThumbHash in Base64. null for images from old versions.',
   }),
 };
 export const exampleHash = 'HBkSHYSIeHiPiHh8eJd4eTN0EEQG';
 
 const lastAccess = {
-  last_access: Type.String({ description: '`YYYY-MM-DD HH:MM:SS`, UTC; exact to an hour.' }),
+  last_access: Type.String({ description: 'Last view, `YYYY-MM-DD HH:MM:SS`, UTC, to within an hour.' }),
 };
 
 export const exampleFacts = {
@@ -130,24 +130,23 @@ export const uploadAnswer = answer(
     review: Type.Optional(
       Type.Literal(true, {
         description:
-          'There where the administrator looks at the picture first: until then its links lead nowhere.',
+          'Present if the administrator has to approve the image first. Until then its links do not work.',
       }),
     ),
-    album: Type.Optional(Type.String({ description: 'Id of the album that it was put into.' })),
-    delete_token: Type.String({ description: 'Deletes the image from any address; shown only here.' }),
-    delete_url: Type.String({ description: 'Page that asks for confirmation and deletes the image.' }),
+    album: Type.Optional(Type.String({ description: 'ID of the album that contains it.' })),
+    delete_token: Type.String({ description: 'Deletes the image from any address. Returned only here.' }),
+    delete_url: Type.String({ description: 'Link to a page that deletes the image after confirmation.' }),
     removed: Type.Array(oneOf(PRIVATE_PARTS), {
       description:
-        'What its metadata told and is not stored: `location`, where it was taken; `metadata`, anything. Empty with `strip_exif=false`.',
+        'What was removed. `location`: where the picture was taken. `metadata`: any metadata. Empty with `strip_exif=false`.',
     }),
     warnings: Type.Array(
       Type.Object({
-        code: oneOf(UPLOAD_WARNING_CODES, { description: 'For programs.' }),
-        message: Type.String({ description: 'For people.' }),
+        code: oneOf(UPLOAD_WARNING_CODES, { description: 'Code for programs.' }),
+        message: Type.String({ description: 'Message for people.' }),
       }),
       {
-        description:
-          'What went otherwise than asked, such as what the stored image has lost; empty as a rule.',
+        description: 'What differs from the request, such as quality lost in conversion. Usually empty.',
       },
     ),
   },
@@ -166,22 +165,22 @@ export const uploadsAnswer = answer(
   'UploadResults',
   {
     success,
-    stored: Type.Integer({ description: 'How many of the files are stored: at least one.' }),
-    failed: Type.Integer({ description: 'How many are not.' }),
+    stored: Type.Integer({ description: 'Number of stored files, at least 1.' }),
+    failed: Type.Integer({ description: 'Number of refused files.' }),
     results: Type.Array(
       Type.Union([
         uploadAnswer.schema,
         Type.Object(
           {
             success: Type.Literal(false),
-            filename: Type.Union([Type.String(), Type.Null()], { description: 'As it was sent.' }),
-            error: Type.String({ description: 'What was wrong, in a sentence.' }),
-            code: Type.String({ description: 'The same for programs.' }),
+            filename: Type.Union([Type.String(), Type.Null()], { description: 'Name as sent.' }),
+            error: Type.String({ description: 'The problem, as a sentence.' }),
+            code: Type.String({ description: 'The problem, as a code for programs.' }),
           },
           { $id: 'RefusedFile' },
         ),
       ]),
-      { description: 'One for each file, in their order.' },
+      { description: 'One entry per file, in order.' },
     ),
   },
   {
@@ -193,7 +192,7 @@ export const uploadsAnswer = answer(
       {
         success: false,
         filename: 'notes.txt',
-        error: 'The file is of no known picture format.',
+        error: 'The file is not in a known picture format.',
         code: 'not_an_image',
       },
     ],
@@ -217,7 +216,7 @@ export const changeAnswer = answer(
   {
     ...infoAnswer.schema.properties,
     cached_until: Type.Union([Type.String(), Type.Null()], {
-      description: 'Until then caches may still have it as it was before; null: none may.',
+      description: 'Until then, caches may still serve the old version. null if no cache may.',
     }),
   },
   { ...infoAnswer.example, cached_until: '2026-02-02 10:00:00' },
@@ -226,11 +225,11 @@ export const changeAnswer = answer(
 const page = {
   page: Type.Integer(),
   per_page: Type.Integer(),
-  total: Type.Integer({ description: `Images on all pages; matches of a search up to ${MOST_COUNTED}.` }),
-  total_exact: Type.Boolean({ description: 'False where there are more than `total`.' }),
-  pages: Type.Integer({ description: 'Of `total`; images beyond are reached by `cursor`.' }),
+  total: Type.Integer({ description: `Number of images on all pages. Search counts up to ${MOST_COUNTED}.` }),
+  total_exact: Type.Boolean({ description: '`false` if there are more than `total`.' }),
+  pages: Type.Integer({ description: 'Number of pages for `total`. Use `cursor` to go beyond.' }),
   next: Type.Union([Type.String(), Type.Null()], {
-    description: 'The `cursor` of the next page; null: this is the last one.',
+    description: 'The `cursor` of the next page. null on the last page.',
   }),
   images: Type.Array(
     Type.Object({ ...facts, ...addresses, ...preview, ...lastAccess }, { $id: 'ListedImage' }),
@@ -272,29 +271,31 @@ export const cleanupAnswer = answer(
   'CleanUp',
   {
     success,
-    removed: Type.Integer({ description: 'Images that were removed.' }),
+    removed: Type.Integer({ description: 'Number of deleted images.' }),
     freed_bytes: Type.Integer(),
-    complete: Type.Boolean({ description: 'False when time ran out; call again for the rest.' }),
+    complete: Type.Boolean({ description: '`false` if time ran out. Call again for the rest.' }),
   },
   { success: true, removed: 12, freed_bytes: 2_210_640, complete: true },
 );
 
 export const statsAnswer = {
-  description: 'The numbers of the image host.',
+  description: 'The statistics of the image host.',
   ...answer(
     'ImageStats',
     {
-      images: Type.Integer({ description: 'Stored images, protected ones included.' }),
-      protected: Type.Integer({ description: 'How many of them have a password.' }),
-      unlisted: Type.Integer({ description: 'How many of them have none and are in no list.' }),
-      bytes: Type.Integer({ description: 'Bytes of all of them.' }),
-      formats: Type.Record(Type.String(), Type.Integer(), { description: 'Images by stored format.' }),
+      images: Type.Integer({ description: 'Number of stored images, including protected ones.' }),
+      protected: Type.Integer({ description: 'Number of images with a password.' }),
+      unlisted: Type.Integer({ description: 'Number of unlisted images without a password.' }),
+      bytes: Type.Integer({ description: 'Total size in bytes.' }),
+      formats: Type.Record(Type.String(), Type.Integer(), {
+        description: 'Number of images by stored format.',
+      }),
       accepted_formats: Type.Array(Type.String()),
       output_formats: Type.Array(Type.String()),
       max_upload_bytes: Type.Integer(),
-      max_pixels: Type.Integer({ description: 'Of an upload, all frames together.' }),
+      max_pixels: Type.Integer({ description: 'Maximum number of pixels of an upload, over all frames.' }),
       max_frames: Type.Integer(),
-      retention_days: Type.Number({ description: 'Images that nobody opens for so long are removed.' }),
+      retention_days: Type.Number({ description: 'Images without a view for this many days are deleted.' }),
       abuse_contact: Type.Optional(Type.String({ description: 'Where to report abuse.' })),
     },
     {

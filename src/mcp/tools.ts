@@ -51,19 +51,21 @@ export const TOOLS: readonly Tool[] = [
     name: 'get_proxy',
     title: 'Get a proxy',
     description:
-      'Public proxies that were checked lately, the most dependable first, or drawn at random. Nobody vouches for their owners: send no ' +
-      'secrets through those that are not spoken to over TLS from end to end. Tell with report_proxy how they did.',
+      'Recently checked public proxies, the most dependable first or at random. Their owners are unknown: send no ' +
+      'secrets through them unless the connection is encrypted end to end. Report with report_proxy how they worked.',
     service: 'proxy',
     writes: false,
     input: Type.Object({
-      count: Type.Optional(Type.Integer({ minimum: 1, maximum: 50, default: 1, description: 'How many.' })),
-      protocol: text('http, https, socks4, socks5, or several with commas.'),
-      country: text('Codes of two letters, with commas.'),
+      count: Type.Optional(
+        Type.Integer({ minimum: 1, maximum: 50, default: 1, description: 'Number of proxies.' }),
+      ),
+      protocol: text('http, https, socks4 or socks5, or several separated by commas.'),
+      country: text('Two-letter country codes, separated by commas.'),
       anonymity: text('transparent, anonymous or elite.'),
-      target: text('Site that you want to reach, as a domain or URL: those first that most likely reach it.'),
-      max_latency_ms: Type.Optional(Type.Integer({ minimum: 1, description: 'Longest response time.' })),
+      target: text('Site to reach, as a domain or URL. Proxies most likely to reach it come first.'),
+      max_latency_ms: Type.Optional(Type.Integer({ minimum: 1, description: 'Maximum response time.' })),
       random: Type.Optional(
-        Type.Boolean({ description: 'Draws them, so that not everybody gets the same.' }),
+        Type.Boolean({ description: 'Pick at random, so that clients get different proxies.' }),
       ),
     }),
     run: ({ count = 1, ...query }, ask) =>
@@ -74,15 +76,15 @@ export const TOOLS: readonly Tool[] = [
     name: 'test_proxy',
     title: 'Test a proxy',
     description:
-      'Checks a proxy now, which takes some seconds: whether it works, how fast, and what targets see of you. With id, the proxy of the ' +
-      'pool is meant, and the result is kept.',
+      'Tests a proxy now, which takes a few seconds: whether it works, how fast, and what targets see of you. With id, tests the proxy of the ' +
+      'pool and saves the result.',
     service: 'proxy',
     writes: true,
     input: Type.Object({
-      ip: Type.String({ maxLength: 64, description: 'A literal address, no name.' }),
+      ip: Type.String({ maxLength: 64, description: 'An IP address, not a host name.' }),
       port: Type.Integer({ minimum: 1, maximum: 65_535 }),
-      protocol: text('http, https, socks4 or socks5; http when not given.'),
-      id: Type.Optional(Type.Integer({ minimum: 1, description: 'Its id in the pool.' })),
+      protocol: text('http, https, socks4 or socks5. Default: http.'),
+      id: Type.Optional(Type.Integer({ minimum: 1, description: 'ID of the proxy in the pool.' })),
     }),
     run: ({ id, ...proxy }, ask) =>
       ask({
@@ -96,13 +98,13 @@ export const TOOLS: readonly Tool[] = [
   tool({
     name: 'report_proxy',
     title: 'Report on a proxy',
-    description: 'Tells the pool whether a proxy worked for you. One that did not is checked again soon.',
+    description: 'Tells the pool whether a proxy worked for you. One that did not is rechecked soon.',
     service: 'proxy',
     writes: true,
     input: Type.Object({
-      id: Type.Integer({ minimum: 1, description: 'Its id in the pool.' }),
+      id: Type.Integer({ minimum: 1, description: 'ID of the proxy in the pool.' }),
       ok: Type.Boolean({ description: 'Whether it worked.' }),
-      target: text('What you wanted to reach.'),
+      target: text('The site that you tried to reach.'),
       error: text('What went wrong.'),
     }),
     run: ({ id, ...body }, ask) =>
@@ -113,23 +115,25 @@ export const TOOLS: readonly Tool[] = [
     name: 'upload_image',
     title: 'Upload a picture',
     description:
-      'Stores a picture and returns its links. It is in no list: anyone with the link sees it; with a password, they need that as well. ' +
-      'delete_url deletes it, and is shown this once.',
+      'Stores a picture and returns its links. The picture is unlisted: anyone with the link can see it, or with a password, anyone with both. ' +
+      'delete_url deletes it and is returned only once.',
     service: 'image',
     writes: true,
     input: Type.Object({
       image: Type.Optional(
         Type.String({
           maxLength: MAX_BASE64,
-          description: `The file in Base64, at most ${MAX_PICTURE_BYTES} bytes of it.`,
+          description: `The file in Base64, at most ${MAX_PICTURE_BYTES} bytes.`,
         }),
       ),
-      url: text('In place of image: where the picture is, if this server fetches pictures.'),
-      filename: text('Its name.', 255),
-      format: text('webp, jpeg, png, avif, gif, or auto; webp when not given.'),
-      password: text('Needed to see it.', 1024),
-      expires_in: text('When it goes, such as 1h or 30d.', 20),
-      max_views: Type.Optional(Type.Integer({ minimum: 1, description: 'How often it may be seen.' })),
+      url: text('URL of the picture, instead of image, if this server fetches pictures.'),
+      filename: text('File name.', 255),
+      format: text('webp, jpeg, png, avif, gif or auto. Default: webp.'),
+      password: text('Password to protect the picture with.', 1024),
+      expires_in: text('Time until it is deleted, such as 1h or 30d.', 20),
+      max_views: Type.Optional(
+        Type.Integer({ minimum: 1, description: 'Number of views after which it is deleted.' }),
+      ),
     }),
     run: ({ image, url, ...options }, ask) => {
       const query = { ...options, visibility: options.password ? 'protected' : 'unlisted' };
@@ -146,15 +150,16 @@ export const TOOLS: readonly Tool[] = [
   tool({
     name: 'find_images',
     title: 'Find pictures',
-    description: 'Public pictures, newest first: all, or those whose name, id or format contains a text.',
+    description:
+      'Lists public pictures, newest first: all of them, or those whose name, ID or format contains a text.',
     service: 'image',
     writes: false,
     input: Type.Object({
-      text: text('What to look for.', 255),
+      text: text('Text to search for.', 255),
       count: Type.Optional(
-        Type.Integer({ minimum: 1, maximum: 100, default: 20, description: 'Most that are answered.' }),
+        Type.Integer({ minimum: 1, maximum: 100, default: 20, description: 'Maximum number of pictures.' }),
       ),
-      cursor: text('The next of an answer: the pictures behind it.'),
+      cursor: text('The next of the last result, to get the pictures after it.'),
     }),
     run: ({ text: q, count = 20, cursor }, ask) =>
       ask({

@@ -11,18 +11,18 @@ const tag = 'Administration';
 const network = Type.String({
   minLength: 2,
   maxLength: 43,
-  description: 'An address, or a network such as 192.0.2.0/24. It may only read.',
+  description: 'An IP address or a network such as 192.0.2.0/24. Blocked clients can only read.',
 });
 const hash = Type.String({
   pattern: '^[0-9a-f]{64}$',
-  description: 'SHA-256 of a file in hexadecimal, as uploaded or as stored. It is not stored again.',
+  description: 'SHA-256 of a file, as uploaded or as stored, in hexadecimal. The server refuses the file.',
 });
 const phash = Type.String({
   pattern: '^[0-9a-f]{16}$',
-  description: 'Looks of a picture, as `/api/admin/images` names them. What looks like it is not stored.',
+  description: 'Perceptual hash from `/api/admin/images`. The server refuses images that look like it.',
 });
 const since = Type.String({ description: '`YYYY-MM-DD HH:MM:SS`, UTC.' });
-const reason = Type.String({ maxLength: 200, description: 'For your own memory.' });
+const reason = Type.String({ maxLength: 200, description: 'A note for yourself.' });
 
 const blockBody = Type.Object({
   network: Type.Optional(network),
@@ -50,7 +50,7 @@ const listExample = {
 };
 
 const blocksNow = {
-  200: { description: 'What is blocked now.', schema: listAnswer, example: listExample },
+  200: { description: 'The current blocks.', schema: listAnswer, example: listExample },
 };
 
 /** Who and what is shut out, for the administrator alone. Without `ADMIN_TOKEN` nobody is. */
@@ -71,8 +71,10 @@ export function adminRoutes(blocks: Blocks) {
       detail: describe({
         id: 'listBlocks',
         tag,
-        summary: 'Blocked clients and files',
-        answers: { 200: { description: 'All of them.', schema: listAnswer, example: listExample } },
+        summary: 'List blocks',
+        answers: {
+          200: { description: 'The blocked clients and files.', schema: listAnswer, example: listExample },
+        },
         errors: [401],
         admin: true,
       }),
@@ -93,7 +95,7 @@ export function adminRoutes(blocks: Blocks) {
         detail: describe({
           id: 'block',
           tag,
-          summary: 'Block a client, or a file',
+          summary: 'Block a client or file',
           answers: blocksNow,
           errors: [400, 401, 409, 413],
           admin: true,
@@ -113,7 +115,7 @@ export function adminRoutes(blocks: Blocks) {
         detail: describe({
           id: 'unblock',
           tag,
-          summary: 'Let a client, or a file, in again',
+          summary: 'Remove a block',
           answers: blocksNow,
           errors: [400, 401, 404, 409],
           admin: true,

@@ -11,7 +11,7 @@ const ok = (description: string, schema: TSchema, example: unknown): Record<200,
 
 /** Shape and example of the statistics, for the path that both services have. */
 export const statsAnswer = {
-  description: 'The numbers.',
+  description: 'The statistics.',
   schema: schemas.statsSchema,
   example: statsExample,
 } satisfies Answer;
@@ -21,12 +21,12 @@ const text = (example: string) => ({ schema: Type.String(), example });
 export const list = describe({
   id: 'listProxies',
   tag,
-  summary: 'Proxies, filtered',
+  summary: 'List proxies',
   description:
-    'The most dependable first, unless `sort` or `random` say otherwise. Filters take any letter case. Proxies that ask for a login are in lines for the administrator alone, and with it.',
+    'The most dependable come first unless `sort` or `random` says otherwise. Filters ignore case. In text formats, proxies with a login are listed for the administrator only, with the login included.',
   answers: {
     200: {
-      description: 'The matches, as JSON or as lines.',
+      description: 'The matching proxies, as JSON or as lines of text.',
       content: {
         'application/json': {
           schema: schemas.listSchema,
@@ -41,7 +41,7 @@ export const list = describe({
         'text/plain': text('203.0.113.9:8080\n'),
       },
     },
-    304: { description: 'Nothing has changed since the answer that `If-None-Match` names.' },
+    304: { description: 'Not changed since the response with the `ETag` in `If-None-Match`.' },
   },
   errors: [400, 401],
 });
@@ -49,12 +49,12 @@ export const list = describe({
 export const exportList = describe({
   id: 'exportProxies',
   tag,
-  summary: 'All usable proxies as a file',
+  summary: 'Export working proxies',
   description:
-    'Streamed, the most dependable first unless `sort` says otherwise. For the administrator logins stand in it: as `protocol://user:password@ip:port`, as `ip:port:user:password` with `format=text`, and in records. For others they are masked in records, and their lines left out.',
+    'A streamed download, the most dependable first unless `sort` says otherwise. The administrator also gets logins: as `protocol://user:password@ip:port`, or `ip:port:user:password` with `format=text`. For everyone else, records mask the login and lines of text leave those proxies out.',
   answers: {
     200: {
-      description: 'One proxy a line.',
+      description: 'One proxy per line.',
       content: {
         'text/plain': text('http://203.0.113.9:8080\nsocks5://198.51.100.7:1080\n'),
         'text/csv': text('protocol,ip,port\nhttp,203.0.113.9,8080\n'),
@@ -62,7 +62,7 @@ export const exportList = describe({
       },
       headers: {
         'Content-Disposition': {
-          description: 'A download named proxies.txt, .csv or .json.',
+          description: 'Names the download: proxies.txt, .csv or .json.',
           schema: Type.String(),
         },
       },
@@ -74,8 +74,8 @@ export const exportList = describe({
 export const status = describe({
   id: 'getProxyStatus',
   tag,
-  summary: 'How the service is doing',
-  answers: ok('The state of the service and of its refresh.', schemas.statusSchema, {
+  summary: 'Get the status of the pool',
+  answers: ok('The state of the pool and of its refresh.', schemas.statusSchema, {
     status: 'running',
     condition: 'refreshing',
     last_refresh: '2026-01-31 08:02',
@@ -90,8 +90,8 @@ export const status = describe({
 export const filters = describe({
   id: 'getProxyFilters',
   tag,
-  summary: 'What can be filtered by',
-  answers: ok('The choices; countries are those in the pool.', schemas.filtersSchema, {
+  summary: 'List filter values',
+  answers: ok('The values that filters accept. Countries are those in the pool.', schemas.filtersSchema, {
     protocols: ['http', 'https', 'socks4', 'socks5'],
     countries: ['BR', 'DE', 'ZZ'],
     statuses: ['alive', 'dead'],
@@ -101,23 +101,23 @@ export const filters = describe({
 export const details = describe({
   id: 'getProxy',
   tag,
-  summary: 'One proxy',
-  answers: ok('The record.', schemas.proxySchema, proxyExample),
+  summary: 'Get a proxy',
+  answers: ok('The proxy.', schemas.proxySchema, proxyExample),
   errors: [400, 404],
 });
 
 export const startTest = describe({
   id: 'startProxyTest',
   tag,
-  summary: 'Starts a test of one proxy',
+  summary: 'Start a test of a proxy',
   description:
-    'Answers at once; the result shows on the proxy within seconds. A second call joins the running test.',
+    'Returns at once. The result appears on the proxy within seconds. Calls during a test join it.',
   answers: {
     202: {
       description: 'The test has started.',
       schema: schemas.testStartedSchema,
       example: { success: true, id: 4711, message: 'The test has started.' },
-      headers: { Location: { description: 'The proxy.', schema: Type.String() } },
+      headers: { Location: { description: 'URL of the proxy.', schema: Type.String() } },
     },
   },
   errors: [400, 404],
@@ -126,12 +126,12 @@ export const startTest = describe({
 export const quickTest = describe({
   id: 'testProxyQuick',
   tag,
-  summary: 'Tests a proxy and waits for the result',
+  summary: 'Test a proxy and wait for the result',
   description:
-    'Only public addresses are dialled. With `proxy_id` the result is written to that record, whose address must be the same. ' +
-    'Without it, callers other than the administrator are told only `not_working` about an address that is not a working proxy, ' +
-    'after 5 seconds, whatever is there; a proxy that needs longer is `not_working` as well.',
-  answers: ok('The test ran; `alive` says how it ended.', schemas.quickTestSchema, {
+    'Only public addresses are tested. With `proxy_id`, the result is saved to that proxy; its address must match. ' +
+    'Without it, anyone but the administrator gets just `not_working` for an address that is not a working proxy, ' +
+    'always after 5 seconds; a proxy that takes longer counts as `not_working`.',
+  answers: ok('The result of the test.', schemas.quickTestSchema, {
     success: true,
     alive: true,
     status: 'alive',
@@ -151,9 +151,9 @@ export const quickTest = describe({
 export const report = describe({
   id: 'reportProxy',
   tag,
-  summary: 'Tells whether a proxy worked for you',
-  description: 'A proxy that did not is checked again soon. Reports alone never change its status.',
-  answers: ok('Taken note of.', schemas.reportSchema, {
+  summary: 'Report whether a proxy worked',
+  description: 'A proxy reported as failed is rechecked soon. Reports alone never change its status.',
+  answers: ok('The report is recorded.', schemas.reportSchema, {
     success: true,
     id: 4711,
     next_check: '2026-01-31 08:05:39',
@@ -164,22 +164,22 @@ export const report = describe({
 export const startRefresh = describe({
   id: 'startRefresh',
   tag,
-  summary: 'Starts a refresh of the pool',
+  summary: 'Start a refresh of the pool',
   description:
-    'Fetch, verify, store, clean up: 1 to 3 minutes. While one runs, that one is answered. Where `ADMIN_TOKEN` is not set, so is one ' +
-    'that went well less than ten minutes ago.',
+    'Fetches, verifies, stores and cleans up; this takes 1 to 3 minutes. If one is already running, returns it. If ' +
+    '`ADMIN_TOKEN` is not set, a refresh that succeeded less than ten minutes ago is returned too, and none is started.',
   answers: {
     200: {
-      description: 'The refresh that has just gone well; none was started.',
+      description: 'A recent refresh succeeded; no new one was started.',
       schema: schemas.startedSchema,
       example: { success: true, job: { ...jobExample, state: 'done' } },
-      headers: { Location: { description: 'Where it shows.', schema: Type.String() } },
+      headers: { Location: { description: 'URL of the refresh.', schema: Type.String() } },
     },
     202: {
-      description: 'The refresh that runs.',
+      description: 'The refresh is running.',
       schema: schemas.startedSchema,
       example: { success: true, job: jobExample },
-      headers: { Location: { description: 'Where its progress shows.', schema: Type.String() } },
+      headers: { Location: { description: 'URL of the refresh.', schema: Type.String() } },
     },
   },
   errors: [401],
@@ -189,19 +189,19 @@ export const startRefresh = describe({
 export const currentRefresh = describe({
   id: 'getRefresh',
   tag,
-  summary: 'The refresh that runs, or else the last one',
-  answers: ok('Its progress.', schemas.startedSchema, { success: true, job: jobExample }),
+  summary: 'Get the current or last refresh',
+  answers: ok('The progress of the refresh.', schemas.startedSchema, { success: true, job: jobExample }),
 });
 
 export const events = describe({
   id: 'followRefresh',
   tag,
-  summary: 'The progress of refreshes as server-sent events',
+  summary: 'Follow refreshes as server-sent events',
   description:
-    'Each event `progress` carries the job as JSON, at most four a second, and those of its lists that changed since the event before. With `pool=true`, each event `pool` carries the statistics of the pool, at most one in five seconds.',
+    '`progress` events carry the job as JSON with the lists that changed since the last event, at most four per second. With `pool=true`, `pool` events carry the statistics of the pool, at most one every five seconds.',
   answers: {
     200: {
-      description: 'An endless stream.',
+      description: 'An endless stream of events.',
       content: {
         'text/event-stream': text(
           `id: mkvxq3b2a1c9.running\nevent: progress\ndata: ${JSON.stringify({ ...jobExample, sources: [sourceProgressExample] })}\n\n`,
@@ -214,9 +214,9 @@ export const events = describe({
 export const sources = describe({
   id: 'listSources',
   tag,
-  summary: 'The lists that proxies come from',
-  description: 'In the order of the configuration.',
-  answers: ok('What is known of each.', schemas.sourcesSchema, {
+  summary: 'List the sources of proxies',
+  description: 'In the order of the settings.',
+  answers: ok('The lists and how each performs.', schemas.sourcesSchema, {
     success: true,
     total: 85,
     count: 1,
@@ -228,8 +228,8 @@ export const sources = describe({
 export const retrySource = describe({
   id: 'retrySource',
   tag,
-  summary: 'Ends the pause of a list',
-  description: 'The next refresh reads it, however it fared before.',
+  summary: 'Resume a paused list',
+  description: 'The next refresh reads the list again.',
   answers: ok('The list.', schemas.sourceRetrySchema, { success: true, source: sourceExample }),
   errors: [401, 404],
   admin: true,
@@ -238,12 +238,12 @@ export const retrySource = describe({
 export const judge = describe({
   id: 'judge',
   tag,
-  summary: 'Shows a request as it arrived here',
-  description: 'What checks of proxies ask, to see whether and how a proxy passes a request on.',
+  summary: 'Show a request as the server received it',
+  description: 'Checks fetch this through a proxy to see what the proxy passes on.',
   answers: ok(
-    'The address it came from and its headers.',
+    'The client address and headers of the request.',
     Type.Object({
-      token: Type.String({ description: 'The `token` of the query.' }),
+      token: Type.String({ description: 'The `token` from the query.' }),
       address: Type.String(),
       headers: Type.Record(Type.String(), Type.String()),
       proof: Type.Optional(Type.String()),

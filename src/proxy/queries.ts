@@ -18,7 +18,7 @@ const MAX_ID = Number.MAX_SAFE_INTEGER;
 const OPEN = { additionalProperties: true };
 
 const countries = (description: string) =>
-  several('[a-z]{2}', 'country codes of two letters, separated by commas', {
+  several('[a-z]{2}', 'two-letter country codes, separated by commas', {
     description,
     [HINT]: countryHint,
   });
@@ -27,19 +27,19 @@ const countries = (description: string) =>
 function countryHint(text: string): string | null {
   const name = text.split(',').find((one) => one.length !== 2);
   const code = name === undefined ? undefined : (countryNamed(name) ?? countrySpelledLike(name));
-  return code === undefined ? null : `takes codes of two letters: ${code} instead of “${name}”.`;
+  return code === undefined ? null : `takes two-letter codes: ${code} instead of “${name}”.`;
 }
 
 const share = (description: string) => Type.Number({ minimum: 0, maximum: 1, description });
 
 const filters = {
   protocol: Type.Optional(
-    several(PROTOCOLS.join('|'), `one or several of ${PROTOCOLS.join(', ')}, separated by commas`, {
-      description: `Only these protocols: ${PROTOCOLS.map((one) => `\`${one}\``).join(', ')}, separated by commas.`,
+    several(PROTOCOLS.join('|'), `one or more of ${PROTOCOLS.join(', ')}, separated by commas`, {
+      description: `Only these protocols, separated by commas: ${PROTOCOLS.map((one) => `\`${one}\``).join(', ')}.`,
     }),
   ),
   country: Type.Optional(
-    countries('Only these countries: codes of two letters, separated by commas; `ZZ` is "not known".'),
+    countries('Only these countries: two-letter codes, separated by commas. `ZZ` stands for not known.'),
   ),
   exclude_country: Type.Optional(countries('All countries except these.')),
   port: Type.Optional(
@@ -47,40 +47,40 @@ const filters = {
       description: 'Only these ports, separated by commas.',
     }),
   ),
-  anonymity: Type.Optional(oneOf(ANONYMITIES, { description: 'Only this anonymity.' })),
+  anonymity: Type.Optional(oneOf(ANONYMITIES, { description: 'Only proxies with this anonymity.' })),
   tampering: Type.Optional(
     oneOf(['none', 'some'], {
-      description: '`none`: only those that left the headers of the last passed check as they were.',
+      description: '`none`: only proxies that left the request headers unchanged in their last passed check.',
     }),
   ),
-  proof: Type.Optional(oneOf(PROOFS, { description: 'Only what is proven in this way.' })),
+  proof: Type.Optional(oneOf(PROOFS, { description: 'Only proxies with this proof.' })),
   min_proof: Type.Optional(
     oneOf(PROOFS, {
-      description: 'Only what is proven in this way or a stronger one; `tls` is the strongest.',
+      description: 'Only proxies with this proof or a stronger one. `tls` is the strongest.',
     }),
   ),
   login: Type.Optional(
     oneOf(['none', 'needed'], {
-      description:
-        '`none`: only those that ask for no login, as in all lines that are not for the administrator.',
+      description: '`none`: only proxies without a login. `needed`: only proxies with one.',
     }),
   ),
   source: Type.Optional(
-    Type.String({ maxLength: 200, description: 'Only what this list named first; letter case counts.' }),
+    Type.String({
+      maxLength: 200,
+      description: 'Only proxies that first appeared in this list. Case-sensitive.',
+    }),
   ),
   max_latency_ms: Type.Optional(
-    Type.Integer({ minimum: 1, maximum: MAX_ID, description: 'Longest `response_time` in ms.' }),
+    Type.Integer({ minimum: 1, maximum: MAX_ID, description: 'Maximum `response_time`, in ms.' }),
   ),
   max_age: Type.Optional(
-    Type.Integer({ minimum: 0, maximum: 1e9, description: 'Checked within this many seconds.' }),
+    Type.Integer({ minimum: 0, maximum: 1e9, description: 'Only proxies checked within this many seconds.' }),
   ),
-  min_uptime: Type.Optional(
-    share('Least `uptime`, from 0 to 1; leaves out those of which too little is known.'),
-  ),
-  min_score: Type.Optional(share('Least `score`, from 0 to 1.')),
+  min_uptime: Type.Optional(share('Minimum `uptime`, 0 to 1. Leaves out proxies without a value.')),
+  min_score: Type.Optional(share('Minimum `score`, 0 to 1.')),
   unique: Type.Optional(
     oneOf(['exit_ip'], {
-      description: '`exit_ip`: of those that targets see under one address, only the most dependable.',
+      description: '`exit_ip`: of the proxies that share an exit address, only the most dependable.',
     }),
   ),
 };
@@ -90,24 +90,25 @@ const target = Type.Optional(
     minLength: 1,
     maxLength: 2000,
     description:
-      'A domain, a URL or a name of `GET /api/targets`: those first that most likely reach it, by the mean of what is known of each; `sort` and `random` do not count then.',
+      'A domain, a URL or a name from `GET /api/targets`. Proxies most likely to reach it come first, by the mean of past results; `sort` and `random` are ignored.',
   }),
 );
 
 const order = {
   offset: Type.Optional(
-    Type.Integer({ minimum: 0, maximum: 1e9, default: 0, description: 'Entries to skip at the start.' }),
+    Type.Integer({ minimum: 0, maximum: 1e9, default: 0, description: 'Number of proxies to skip.' }),
   ),
   sort: Type.Optional(
     oneOf(SORTS, {
       default: 'dependable',
-      description: '`dependable`: highest score, then shortest response time. Else best or newest first.',
+      description:
+        '`dependable`: highest score, then shortest response time. The others put the best or newest first.',
     }),
   ),
   random: Type.Optional(
     Type.Boolean({
       default: false,
-      description: 'Draws the entries at random; `sort` and `offset` do not count then.',
+      description: 'Pick proxies at random; `sort` and `offset` are ignored.',
     }),
   ),
 };
@@ -115,21 +116,24 @@ const order = {
 const remoteDns = Type.Optional(
   Type.Boolean({
     default: false,
-    description: 'In lines of `format=url`, `socks5h://` and `socks4a://`: the proxy looks names up.',
+    description:
+      'With `format=url`: write `socks5h://` and `socks4a://`, so that the proxy resolves host names.',
   }),
 );
 const LINES =
-  '`text`: `ip:port` lines; `standard`: `protocol://ip:port` lines; `url`: lines that clients take, which are `http://` for `https` proxies, too.';
+  '`text`: lines of `ip:port`. `standard`: lines of `protocol://ip:port`. `url`: lines that clients accept, with `http://` for `https` proxies.';
 
 export const listQuery = Type.Object(
   {
     ...filters,
-    status: Type.Optional(oneOf(STATUSES, { default: 'alive', description: 'Only this status.' })),
+    status: Type.Optional(
+      oneOf(STATUSES, { default: 'alive', description: 'Only proxies with this status.' }),
+    ),
     limit: Type.Optional(
       Type.Integer({
         minimum: 1,
         default: 50,
-        description: 'Most entries that are returned; above 500 is served as 500.',
+        description: 'Maximum number of proxies to return. Values above 500 count as 500.',
       }),
     ),
     ...order,
@@ -148,7 +152,7 @@ export const eventsQuery = Type.Object(
     pool: Type.Optional(
       Type.Boolean({
         default: false,
-        description: 'Also tells the statistics of the pool when they change, as events `pool`.',
+        description: 'Also send `pool` events when the statistics of the pool change.',
       }),
     ),
   },
@@ -162,12 +166,12 @@ export const exportQuery = Type.Object(
     ...order,
     target,
     limit: Type.Optional(
-      Type.Integer({ minimum: 1, maximum: 1e9, description: 'Most entries; all by default.' }),
+      Type.Integer({ minimum: 1, maximum: 1e9, description: 'Maximum number of proxies. All by default.' }),
     ),
     format: Type.Optional(
       oneOf(EXPORT_FORMATS, {
         default: 'standard',
-        description: `${LINES} \`csv\` and \`json\`: whole records.`,
+        description: `${LINES} \`csv\`, \`json\`: full records.`,
       }),
     ),
     remote_dns: remoteDns,

@@ -8,13 +8,13 @@ const MAX_ID = Number.MAX_SAFE_INTEGER;
 const TIMESTAMP = 'UTC, `YYYY-MM-DD HH:MM:SS`.';
 
 const PROOF =
-  '`tls`: a page came through it over TLS with a verified certificate; `signed`: an answer of our own judge; `relayed`: a part of a file that it could not know; `echoed`: only a page that it could have made up. `null`: not known yet.';
+  'How the last check proved the proxy. `tls`: it delivered a page over TLS with a valid certificate. `signed`: it delivered a signed answer of this server. `relayed`: it delivered a part of a file that it could not know. `echoed`: it delivered a page that it could have made up. `null`: not known yet.';
 const JUDGE_STATES = ['none', 'unknown', 'up', 'down'] as const;
 
 /** What is not known is ignored, not refused. */
 const OPEN = { additionalProperties: true };
 
-const id = Type.Integer({ minimum: 1, maximum: MAX_ID, description: 'The id of a proxy.' });
+const id = Type.Integer({ minimum: 1, maximum: MAX_ID, description: 'ID of the proxy.' });
 
 export const idParams = Type.Object({ id });
 
@@ -27,7 +27,7 @@ export const quickTestBody = Type.Object(
       Type.Integer({
         minimum: 1,
         maximum: MAX_ID,
-        description: 'The proxy to which the outcome is written.',
+        description: 'ID of the proxy that the result is saved to.',
       }),
     ),
   },
@@ -37,7 +37,7 @@ export const quickTestBody = Type.Object(
 export const reportBody = Type.Object(
   {
     ok: Type.Boolean({ description: 'Whether the proxy worked for you.' }),
-    target: Type.Optional(Type.String({ maxLength: 2000, description: 'What you wanted to reach.' })),
+    target: Type.Optional(Type.String({ maxLength: 2000, description: 'The site that you tried to reach.' })),
     error: Type.Optional(Type.String({ maxLength: 2000, description: 'What went wrong.' })),
   },
   OPEN,
@@ -49,49 +49,52 @@ const nullable = <T extends ReturnType<typeof oneOf | typeof Type.String | typeo
 export const proxySchema = Type.Object(
   {
     id,
-    ip: Type.String({ description: 'Address, IPv4 or IPv6.' }),
+    ip: Type.String({ description: 'IPv4 or IPv6 address.' }),
     port: Type.Integer(),
     protocol: oneOf(PROTOCOLS, {
-      description: '`https`: an HTTP proxy through which CONNECT to a verified TLS site works.',
+      description: '`https` is an HTTP proxy that passes CONNECT to a TLS site with a valid certificate.',
     }),
     country: Type.String({
-      description: 'Of the address that targets see where it is known, else of the proxy; `ZZ`: not known.',
+      description:
+        'Country of the address that targets see, or of the proxy if that is not known. `ZZ` if the country is not known.',
     }),
-    response_time: Type.Number({ description: 'Of the last passed check, in ms; 0: none passed yet.' }),
+    response_time: Type.Number({
+      description: 'Response time of the last passed check, in ms; 0 before the first.',
+    }),
     last_checked: Type.String({ description: TIMESTAMP }),
-    status: oneOf(STATUSES, { description: 'What the last check said.' }),
-    source: Type.String({ description: 'The list that named it first.' }),
+    status: oneOf(STATUSES, { description: 'Result of the last check.' }),
+    source: Type.String({ description: 'The list in which it first appeared.' }),
     anonymity: nullable(
       oneOf(ANONYMITIES, {
         description:
-          '`transparent`: targets see your address; `anonymous`: they see a proxy; `elite`: neither.',
+          '`transparent`: targets see your address. `anonymous`: they see only that a proxy is used. `elite`: they see neither.',
       }),
     ),
     exit_ip: nullable(Type.String({ description: 'The address that targets see.' })),
     proof: nullable(oneOf(PROOFS, { description: PROOF })),
     tampering: Type.Union([Type.Array(Type.String()), Type.Null()], {
-      description: 'Names of request headers that it added or changed in the last passed check; empty: none.',
+      description: 'Request headers that the proxy added or changed in the last passed check.',
     }),
     uptime: Type.Union([Type.Number(), Type.Null()], {
       description:
-        'Share of time known alive, 0 to 1, over about 24 h, recent hours first; `null` while it was watched for less than an hour.',
+        'Share of about the last 24 h in which it was alive, 0 to 1; recent hours weigh more. `null` in its first hour.',
     }),
     score: Type.Number({
-      description: 'What orders, 0 to 1: the uptime that may be expected; new ones start low.',
+      description: 'Expected uptime, 0 to 1, which orders the list. New proxies start low.',
     }),
-    checks: Type.Integer({ description: 'Checks so far.' }),
-    successes: Type.Integer({ description: 'Of these, passed.' }),
+    checks: Type.Integer({ description: 'Number of checks so far.' }),
+    successes: Type.Integer({ description: 'Number of passed checks.' }),
     first_seen: Type.String({ description: TIMESTAMP }),
     last_alive: nullable(Type.String({ description: TIMESTAMP })),
     error: nullable(oneOf(CHECK_ERRORS, { description: 'Why the last check failed.' })),
     login: nullable(
       Type.String({
         description:
-          'Whether it asks for a login: `null` where it does not, else `***`. The export shows it to the administrator.',
+          '`***` if the proxy needs a login, `null` if not. The administrator finds the login in the export.',
       }),
     ),
     recent_checks: Type.String({
-      description: 'The latest checks, 30 at most, oldest first: `1` passed, `0` failed.',
+      description: 'The last 30 checks, oldest first: `1` passed, `0` failed.',
     }),
   },
   { $id: 'Proxy' },
@@ -100,8 +103,8 @@ export const proxySchema = Type.Object(
 export const listSchema = Type.Object(
   {
     success: Type.Literal(true),
-    total: Type.Integer({ description: 'All matches.' }),
-    count: Type.Integer({ description: 'The entries in this answer.' }),
+    total: Type.Integer({ description: 'Number of matching proxies.' }),
+    count: Type.Integer({ description: 'Number of proxies in this response.' }),
     proxies: Type.Array(proxySchema),
     query: Type.Object(
       {
@@ -110,7 +113,7 @@ export const listSchema = Type.Object(
         status: Type.String(),
         limit: Type.Integer(),
       },
-      { additionalProperties: true, description: 'The filters that were applied.' },
+      { additionalProperties: true, description: 'The filters applied.' },
     ),
   },
   { $id: 'ProxyList' },
@@ -118,10 +121,10 @@ export const listSchema = Type.Object(
 
 export const statsSchema = Type.Object(
   {
-    alive: Type.Integer({ description: 'Usable proxies.' }),
-    total: Type.Integer({ description: 'All proxies.' }),
-    avg_response_time: Type.Number({ description: 'Mean response time of the usable ones, in ms.' }),
-    countries: Type.Integer({ description: 'Countries of the usable ones.' }),
+    alive: Type.Integer({ description: 'Number of working proxies.' }),
+    total: Type.Integer({ description: 'Number of proxies.' }),
+    avg_response_time: Type.Number({ description: 'Mean response time of working proxies, in ms.' }),
+    countries: Type.Integer({ description: 'Number of countries with working proxies.' }),
   },
   { $id: 'PoolStats' },
 );
@@ -141,23 +144,23 @@ export const jobSchema = Type.Object(
   {
     id: Type.String({ description: 'Empty before the first refresh.' }),
     state: oneOf(JOB_STATES),
-    stage: nullable(oneOf(STAGES, { description: 'The stage that runs, or ran last.' })),
+    stage: nullable(oneOf(STAGES, { description: 'The current or last stage.' })),
     error: nullable(
       oneOf(JOB_ERRORS, {
         description:
-          'Why it failed. `network_down`: most lists could not be reached, which is our fault rather than theirs.',
+          'Why the refresh failed. `network_down`: most lists could not be reached, so the network of the server is probably down.',
       }),
     ),
-    fetched: count('Entries of all lists, duplicates included.'),
-    candidates: count('Proxies that are up for a check: known ones, and new ones of lists.'),
-    checked: count('Of these, checked so far.'),
+    fetched: count('Entries in all lists, including duplicates.'),
+    candidates: count('Known and new proxies to check.'),
+    checked: count('Candidates checked so far.'),
     alive: count('Of these, alive.'),
-    skipped: count('Candidates for which the time was too short; they have their turn later.'),
-    removed: count('Proxies that the cleanup removed.'),
-    judge: oneOf(['unknown', 'up', 'down'], { description: 'Whether a judge answered.' }),
-    failures: count('Failed refreshes in a row, this one included.'),
+    skipped: count('Candidates left for later because time ran out.'),
+    removed: count('Proxies removed by the cleanup.'),
+    judge: oneOf(['unknown', 'up', 'down'], { description: 'Whether a judge responds.' }),
+    failures: count('Failed refreshes in a row, including this one.'),
     retry_at: nullable(
-      Type.String({ description: `After a failure: when it is tried again by itself. ${TIMESTAMP}` }),
+      Type.String({ description: `After a failure: time of the next automatic try. ${TIMESTAMP}` }),
     ),
     started_at: nullable(Type.String({ description: TIMESTAMP })),
     finished_at: nullable(Type.String({ description: TIMESTAMP })),
@@ -166,11 +169,11 @@ export const jobSchema = Type.Object(
 );
 
 const yieldSchema = Type.Union([Type.Number(), Type.Null()], {
-  description: 'Share of its entries that work, 0 to 1, over its latest refreshes; first checks alone count.',
+  description: 'Share of its entries that passed their first check, 0 to 1, over recent refreshes.',
 });
 const pausedUntil = nullable(
   Type.String({
-    description: `A list that fails, is empty or holds nothing that works is left out until then. ${TIMESTAMP}`,
+    description: `Refreshes skip the list until then because it failed, was empty or had no working proxies. ${TIMESTAMP}`,
   }),
 );
 
@@ -178,7 +181,7 @@ const pausedUntil = nullable(
 export const sourceProgressSchema = Type.Object({
   name: Type.String(),
   state: oneOf(SOURCE_STATES),
-  found: count('Usable entries, duplicates included.'),
+  found: count('Valid entries, including duplicates.'),
   fresh: count('Of these, nobody had named before.'),
   checked: count('Of the fresh ones, checked.'),
   alive: count('Of these, alive.'),
@@ -192,14 +195,14 @@ export const sourceSchema = Type.Object(
   {
     name: Type.String(),
     protocol: nullable(
-      oneOf(PROTOCOLS, { description: 'Of entries that do not say it; `null`: each is tried.' }),
+      oneOf(PROTOCOLS, { description: 'Protocol of entries without one. `null`: every protocol is tried.' }),
     ),
-    found: count('Usable entries when it was last read, duplicates included.'),
+    found: count('Valid entries in the last reading, including duplicates.'),
     fresh: count('Of these, nobody had named before.'),
-    checked: count('First checks of its entries so far.'),
+    checked: count('Number of its entries checked for the first time so far.'),
     alive: count('Of these, alive.'),
     yield: yieldSchema,
-    failures: count('Readings in a row that failed.'),
+    failures: count('Failed readings in a row.'),
     last_read: nullable(Type.String({ description: TIMESTAMP })),
     last_error: nullable(Type.String()),
     paused_until: pausedUntil,
@@ -214,11 +217,11 @@ export const sourcesQuery = Type.Object(
       Type.Integer({
         minimum: 1,
         default: 100,
-        description: `Most lists that are returned; above ${MOST_SOURCES} is served as ${MOST_SOURCES}.`,
+        description: `Maximum number of lists to return. Values above ${MOST_SOURCES} count as ${MOST_SOURCES}.`,
       }),
     ),
     offset: Type.Optional(
-      Type.Integer({ minimum: 0, maximum: 1e6, default: 0, description: 'Lists to leave out at the start.' }),
+      Type.Integer({ minimum: 0, maximum: 1e6, default: 0, description: 'Number of lists to skip.' }),
     ),
   },
   OPEN,
@@ -227,15 +230,15 @@ export const sourcesQuery = Type.Object(
 export const sourcesSchema = Type.Object(
   {
     success: Type.Literal(true),
-    total: Type.Integer({ description: 'All lists.' }),
-    count: Type.Integer({ description: 'The lists in this answer.' }),
+    total: Type.Integer({ description: 'Number of lists.' }),
+    count: Type.Integer({ description: 'Number of lists in this response.' }),
     sources: Type.Array(sourceSchema),
   },
   { $id: 'SourceList' },
 );
 
 export const sourceParams = Type.Object({
-  name: Type.String({ minLength: 1, maxLength: 200, description: 'The name of a list.' }),
+  name: Type.String({ minLength: 1, maxLength: 200, description: 'Name of the list.' }),
 });
 export const sourceRetrySchema = Type.Object(
   { success: Type.Literal(true), source: sourceSchema },
@@ -244,31 +247,31 @@ export const sourceRetrySchema = Type.Object(
 
 export const statusSchema = Type.Object(
   {
-    status: Type.String({ description: '`running`.' }),
+    status: Type.String({ description: 'Always `running`.' }),
     condition: oneOf(CONDITIONS, {
       description:
-        'How the pool is doing. `starting`, `waiting`: no refresh has run; `filling`: the first one runs; `refreshing`; `ready`; `network_down`: neither lists nor judges can be reached; `lists_failing`: no list could be read; `no_judge`: nothing can be tested; `failed`: see `refresh.error`; `stale`: the last good refresh was too long ago.',
+        'How the pool is doing. `starting`, `waiting`: no refresh has run yet. `filling`: the first one is running. `refreshing`: another one is running. `ready`: all is well. `network_down`: neither lists nor judges can be reached. `lists_failing`: no list could be read. `no_judge`: nothing can be tested. `failed`: see `refresh.error`. `stale`: the last successful refresh was too long ago.',
     }),
     last_refresh: Type.String({
-      description: 'End of the last good refresh, UTC, `YYYY-MM-DD HH:MM`; empty before the first.',
+      description: 'End of the last successful refresh, UTC, `YYYY-MM-DD HH:MM`. Empty before the first.',
     }),
     next_refresh: nullable(
       Type.String({
-        description: `When the next refresh begins by itself; \`null\` while one runs. ${TIMESTAMP}`,
+        description: `Start of the next automatic refresh; \`null\` during a refresh. ${TIMESTAMP}`,
       }),
     ),
     judge: oneOf(['unknown', 'up', 'down'], {
-      description: 'While it is `down`, no proxy is tested and none is demoted.',
+      description: 'While `down`, no proxy is tested and none is marked dead.',
     }),
     judges: Type.Object(
       { http: oneOf(JUDGE_STATES), https: oneOf(JUDGE_STATES) },
       {
         description:
-          'The same by kind: `http` proxies need judges without TLS, the others judges with it. `none`: there is no such judge.',
+          'State of the judges by kind. `http` proxies need judges without TLS, all others need judges with TLS. `none`: no judge of this kind is set.',
       },
     ),
     witnesses: oneOf(JUDGE_STATES, {
-      description: 'While no witness is available, new `http` proxies are listed with the proof `echoed`.',
+      description: 'While no witness responds, new `http` proxies are listed with the proof `echoed`.',
     }),
     refresh: jobSchema,
   },
@@ -291,18 +294,20 @@ export const quickTestSchema = Type.Object(
     success: Type.Literal(true),
     alive: Type.Boolean(),
     status: oneOf(STATUSES),
-    response_time: Type.Union([Type.Number(), Type.Null()], { description: 'Of the whole check, in ms.' }),
+    response_time: Type.Union([Type.Number(), Type.Null()], {
+      description: 'Duration of the whole check, in ms.',
+    }),
     connect_time: Type.Union([Type.Number(), Type.Null()], {
-      description: 'Until the proxy was connected, in ms.',
+      description: 'Time to connect to the proxy, in ms.',
     }),
     first_byte_time: Type.Union([Type.Number(), Type.Null()], {
-      description: 'Until the first byte of the answer, in ms.',
+      description: 'Time to the first byte of the response, in ms.',
     }),
     country: Type.String(),
     anonymity: nullable(oneOf(ANONYMITIES)),
     exit_ip: nullable(Type.String()),
     tampering: Type.Union([Type.Array(Type.String()), Type.Null()], {
-      description: 'Names of request headers that the proxy added or changed; empty: none.',
+      description: 'Request headers that the proxy added or changed.',
     }),
     proof: nullable(oneOf(PROOFS)),
     error: nullable(oneOf([...CHECK_ERRORS, 'not_working'])),
@@ -314,7 +319,7 @@ export const reportSchema = Type.Object(
   {
     success: Type.Literal(true),
     id,
-    next_check: Type.String({ description: `When it is checked next. ${TIMESTAMP}` }),
+    next_check: Type.String({ description: `Time of its next check. ${TIMESTAMP}` }),
   },
   { $id: 'ReportNoted' },
 );

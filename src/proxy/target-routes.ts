@@ -15,14 +15,13 @@ const DEFAULT_ENTRIES = 100;
 
 const targetSchema = Type.Object(
   {
-    name: Type.Union([Type.String(), Type.Null()], { description: 'By which the operator calls it.' }),
-    site: Type.String({ description: 'The registered domain, or the address, for which results are kept.' }),
-    url: Type.Union([Type.String(), Type.Null()], { description: 'What proxies are tried with.' }),
-    proxies: Type.Integer({ description: 'Proxies of which results are known.' }),
-    working: Type.Integer({ description: 'Of these, with more good results than bad ones lately.' }),
+    name: Type.Union([Type.String(), Type.Null()], { description: 'Name given by the operator.' }),
+    site: Type.String({ description: 'Domain or IP address that results are kept for.' }),
+    url: Type.Union([Type.String(), Type.Null()], { description: 'URL that proxies are tested with.' }),
+    proxies: Type.Integer({ description: 'Number of proxies with results.' }),
+    working: Type.Integer({ description: 'Number of proxies with more recent successes than failures.' }),
     success: Type.Union([Type.Number(), Type.Null()], {
-      description:
-        'Share of the latest results that were good, all proxies together; `null` before the first.',
+      description: 'Share of recent results that were successes, over all proxies. `null` before the first.',
     }),
   },
   { $id: 'Target' },
@@ -30,8 +29,8 @@ const targetSchema = Type.Object(
 
 const targetsSchema = Type.Object({
   success: Type.Literal(true),
-  total: Type.Integer({ description: 'All that you may see.' }),
-  count: Type.Integer({ description: 'The targets in this answer.' }),
+  total: Type.Integer({ description: 'Number of targets that you may see.' }),
+  count: Type.Integer({ description: 'Number of targets in this response.' }),
   targets: Type.Array(targetSchema),
 });
 
@@ -41,7 +40,7 @@ const targetsQuery = Type.Object(
       Type.Integer({
         minimum: 1,
         default: DEFAULT_ENTRIES,
-        description: `Most targets that are returned; above ${MOST_ENTRIES} is served as ${MOST_ENTRIES}.`,
+        description: `Maximum number of targets to return. Values above ${MOST_ENTRIES} count as ${MOST_ENTRIES}.`,
       }),
     ),
     offset: Type.Optional(
@@ -49,7 +48,7 @@ const targetsQuery = Type.Object(
         minimum: 0,
         maximum: 1e6,
         default: 0,
-        description: 'Targets to leave out at the start.',
+        description: 'Number of targets to skip.',
       }),
     ),
   },
@@ -59,12 +58,12 @@ const targetsQuery = Type.Object(
 const detail = describe({
   id: 'listTargets',
   tag: 'Proxy pool',
-  summary: 'Sites for which it is known which proxies reach them',
+  summary: 'List target sites',
   description:
-    'Those that the operator has named are for everybody. The others tell what users visit: only the administrator sees them.',
+    'Sites for which the server knows which proxies reach them. Everyone sees the targets named by the operator. The others show what users visit, so only the administrator sees them.',
   answers: {
     200: {
-      description: 'What is known of each.',
+      description: 'The targets with their results.',
       schema: targetsSchema,
       example: {
         success: true,

@@ -121,7 +121,7 @@ describe('the error envelope', () => {
   test('each faulty field is explained', async () => {
     const answer = await createTestApp().send('/list?limit=many');
     expect((await json(answer)).details).toEqual([
-      { field: 'limit', message: 'must be an integer of at least 1, but is "many"' },
+      { field: 'limit', message: 'must be an integer of at least 1, not "many"' },
     ]);
   });
 

@@ -75,7 +75,7 @@ test('the setting names every client that there is', () => {
   expect(parseConfig({}).IMAGE_CLIENTS).toEqual(CLIENTS.map(({ name }) => name) as never);
   expect(parseConfig({ IMAGE_CLIENTS: 'off' }).IMAGE_CLIENTS).toEqual([]);
   expect(parseConfig({ IMAGE_CLIENTS: 'imgur, Lsky' }).IMAGE_CLIENTS).toEqual(['lsky', 'imgur']);
-  expect(() => parseConfig({ IMAGE_CLIENTS: 'flickr' })).toThrow('but is "flickr"');
+  expect(() => parseConfig({ IMAGE_CLIENTS: 'flickr' })).toThrow('not "flickr"');
 });
 
 describe('Lsky Pro 1', () => {
@@ -348,7 +348,7 @@ describe('catbox', () => {
     const refused = await sent('5d');
     expect([refused.status, await refused.text()]).toEqual([
       400,
-      'The field time must be 1h, 12h, 24h, 72h, but is "5d".\n',
+      'The field time must be 1h, 12h, 24h, 72h, not "5d".\n',
     ]);
   });
 

@@ -160,7 +160,7 @@ describe('an agent is told what was wrong', () => {
   test('by the API, in its words', async () => {
     const client = await connect(WRITE);
     expect((await use(client, 'get_proxy', { protocol: 'gopher' })).error).toBe(
-      'invalid_parameter: protocol must be one or several of http, https, socks4, socks5, separated by commas, but is "gopher".',
+      'invalid_parameter: protocol must be one or more of http, https, socks4, socks5, separated by commas, not "gopher".',
     );
     expect((await use(client, 'report_proxy', { id: 999_999, ok: true })).error).toStartWith('not_found:');
     expect((await use(client, 'test_proxy', { ip: '192.0.2.1', port: 80 })).error).toBe(

@@ -265,7 +265,7 @@ describe('GET /api/export', () => {
     expect(await said('country=Germany')).toBe(
       'country takes codes of two letters: DE instead of “germany”.',
     );
-    expect(await said('port=x')).toBe('port must be port numbers, separated by commas, but is "x".');
+    expect(await said('port=x')).toBe('port must be port numbers, separated by commas, not "x".');
   });
 
   test('ends in the middle when the client goes away', async () => {

@@ -49,7 +49,7 @@ test('every fault is told at once, and what was probably meant', () => {
     'Unknown option --formt. Did you mean --format?',
     '--quiet takes no value.',
     '--wait needs a value: --wait=TIME.',
-    '--limit must be an integer from 1 to 10, but is "11".',
+    '--limit must be an integer from 1 to 10, not "11".',
     'Missing argument: FILE...',
   ]);
 });

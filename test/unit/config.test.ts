@@ -91,7 +91,7 @@ describe('parseConfig', () => {
   });
 
   test('a fault says what was wrong and what would be right', () => {
-    expect(faultsOf({ PORT: 'http' }).PORT).toBe('must be an integer from 0 to 65535, but is "http"');
+    expect(faultsOf({ PORT: 'http' }).PORT).toBe('must be an integer from 0 to 65535, not "http"');
     expect(faultsOf({ PROXY_CHECK_TIMEOUT: '5 parsecs' }).PROXY_CHECK_TIMEOUT).toContain('30s, 5m, 1h or 7d');
   });
 

@@ -23,11 +23,11 @@ export const albumDetails = {
   create: describe({
     id: 'createAlbum',
     tag,
-    summary: 'Make an album',
+    summary: 'Create an album',
     description:
-      'Puts pictures under one link, in order. Upload with `album` to add pictures, ' +
-      `at most ${MOST_PICTURES}. Each keeps its own visibility, password, views and expiry. An album without pictures ` +
-      'is removed after `retention_days`, or at most twice that. Counts as an upload.',
+      'An album shows images under one link, in order. To add an image, upload it with `album`; an album holds ' +
+      `at most ${MOST_PICTURES}. Each image keeps its own visibility, password, views and expiry. Empty albums are deleted ` +
+      'after `retention_days` to twice that. Counts as an upload.',
     requestBody: {
       content: {
         'application/json': { schema: albumBody, example: { title: 'Harbour in winter' } },
@@ -37,9 +37,9 @@ export const albumDetails = {
     },
     answers: {
       201: {
-        description: 'The album is there; `Location` is its page.',
+        description: 'The album exists. `Location` is its page.',
         ...newAlbumAnswer,
-        headers: { Location: { description: 'Page of the album.', schema: text } },
+        headers: { Location: { description: 'URL of the page of the album.', schema: text } },
       },
     },
     errors: [400, 401, 403, 413, 507],
@@ -48,11 +48,11 @@ export const albumDetails = {
   show: describe({
     id: 'getAlbum',
     tag,
-    summary: 'The pictures of an album',
+    summary: 'Get an album',
     description:
-      'Lists the pictures that still exist. Protected ones are `locked`: only their link is shown. Every full hundred ' +
-      'of pictures counts as one more read.',
-    answers: { 200: { description: 'One page; past the end an empty one.', ...albumAnswer } },
+      'Lists the images that still exist. Protected images are `locked` and show only their link. Every full hundred ' +
+      'of images counts as one more read.',
+    answers: { 200: { description: 'One page of results. Pages past the end are empty.', ...albumAnswer } },
     errors: [400, 404],
   }),
 
@@ -60,10 +60,10 @@ export const albumDetails = {
     id: 'changeAlbum',
     tag,
     summary: 'Change the title, visibility or order of an album',
-    description: 'Allowed with its token. Counted as an upload.',
+    description: 'Needs the token of the album. Counts as an upload.',
     parameters: [token],
     requestBody: json(albumChangeBody),
-    answers: { 200: { description: 'The album as it is now.', ...albumFactsAnswer } },
+    answers: { 200: { description: 'The changed album.', ...albumFactsAnswer } },
     errors: [400, 403, 404, 413],
   }),
 
@@ -72,48 +72,48 @@ export const albumDetails = {
     tag,
     summary: 'Delete an album',
     description:
-      'Allowed with its token and to the administrator. Its pictures stay, unless `images=delete` asks for them to be ' +
-      'deleted, too: the token of an album gives that right.',
+      'Needs the token of the album or the administrator. The images stay unless `images=delete` is given: the token of an ' +
+      'album is enough to delete its images.',
     parameters: [token],
-    answers: { 200: { description: 'It is gone.', ...albumDeleteAnswer } },
+    answers: { 200: { description: 'The album is deleted.', ...albumDeleteAnswer } },
     errors: [400, 403, 404],
   }),
 
   add: describe({
     id: 'addToAlbum',
     tag,
-    summary: 'Put stored pictures into an album',
-    description: `Allowed with the token of the album and the delete token of each picture; up to ${MOST_ADDED} at once, all or none. Counted as an upload.`,
+    summary: 'Add stored images to an album',
+    description: `Needs the token of the album and the delete token of each image. Adds up to ${MOST_ADDED} at once, all or none. Counts as an upload.`,
     parameters: [token],
     requestBody: json(additionBody),
-    answers: { 200: { description: 'The album as it is now.', ...albumFactsAnswer } },
+    answers: { 200: { description: 'The changed album.', ...albumFactsAnswer } },
     errors: [400, 403, 404, 409, 410, 413],
   }),
 
   takeOut: describe({
     id: 'takeOutOfAlbum',
     tag,
-    summary: 'Take a picture out of an album',
+    summary: 'Remove an image from an album',
     description:
-      'The picture itself stays. Allowed with the token of the album, with the delete token of the picture, and to the administrator.',
+      'The image itself stays. Needs the token of the album, the delete token of the image, or the administrator.',
     parameters: [
       token,
-      { name: 'X-Delete-Token', in: 'header', description: 'Token of the picture.', schema: text },
+      { name: 'X-Delete-Token', in: 'header', description: 'Delete token of the image.', schema: text },
     ],
-    answers: { 200: { description: 'The album as it is now.', ...albumFactsAnswer } },
+    answers: { 200: { description: 'The changed album.', ...albumFactsAnswer } },
     errors: [403, 404],
   }),
   page: describe({
     id: 'getAlbumPage',
     tag,
-    summary: 'Page of an album, or its pictures as a ZIP file',
+    summary: 'Get the page of an album, or a ZIP file',
     description:
-      '`<id>` is a page for people, `<id>.zip` a file with all pictures that the visitor may see, as they are stored and in ' +
-      'their order. Protected pictures are shown, and are in the file, where the browser has opened them with their passwords; ' +
-      'those with `max_views` are never. Each picture in the file counts as a read of the client.',
+      '`<id>` is the page. `<id>.zip` holds all images that the visitor can see, as stored and in ' +
+      'order. Protected images are included once the browser has opened them with their passwords; ' +
+      'images with `max_views` never are. Each image in the ZIP file counts as a read.',
     answers: {
       200: {
-        description: 'The page, or the file, which is made while it is sent.',
+        description: 'The page or the ZIP file, which is streamed.',
         content: { 'text/html': { schema: text }, 'application/zip': { schema: file } },
       },
     },

@@ -19,8 +19,8 @@ import { MAX_TITLE, MOST_PICTURES } from './album.ts';
 const album = {
   id: Type.String({ description: '12 letters and digits.' }),
   url: Type.String({ description: 'Page of the album.' }),
-  zip_url: Type.String({ description: 'Its pictures in one ZIP file.' }),
-  title: Type.String({ description: `At most ${MAX_TITLE} characters; may be empty.` }),
+  zip_url: Type.String({ description: 'Link to a ZIP file of the images.' }),
+  title: Type.String({ description: `At most ${MAX_TITLE} characters. Can be empty.` }),
   visibility: oneOf(['public', 'unlisted'], { description: 'Whether search engines may list its page.' }),
   created_at: Type.String({ description: '`YYYY-MM-DD HH:MM:SS`, UTC.' }),
 };
@@ -35,7 +35,7 @@ const exampleAlbum = {
 };
 
 const total = Type.Integer({
-  description: `Its pictures that are still there; at most ${MOST_PICTURES}.`,
+  description: `Number of images that still exist, at most ${MOST_PICTURES}.`,
 });
 
 export const newAlbumAnswer = answer(
@@ -44,8 +44,7 @@ export const newAlbumAnswer = answer(
     success,
     ...album,
     token: Type.String({
-      description:
-        'Whoever has it may put pictures into the album, change it and delete it; shown only here.',
+      description: 'Needed to add images, change the album and delete it. Returned only here.',
     }),
   },
   { success: true, ...exampleAlbum, token: exampleToken },
@@ -66,7 +65,7 @@ const open = Type.Object(
     ...audience,
     ...preview,
   },
-  { $id: 'AlbumPicture', description: 'A picture that the caller may see.' },
+  { $id: 'AlbumPicture', description: 'An image that you can see.' },
 );
 const locked = Type.Object(
   {
@@ -75,7 +74,7 @@ const locked = Type.Object(
     url: addresses.url,
     visibility: Type.Literal('protected'),
   },
-  { $id: 'LockedPicture', description: 'One that asks for its password first.' },
+  { $id: 'LockedPicture', description: 'An image that needs its password first.' },
 );
 
 export const albumAnswer = answer(
@@ -87,7 +86,7 @@ export const albumAnswer = answer(
     page: Type.Integer(),
     per_page: Type.Integer({ description: `At most ${MAX_PER_PAGE}.` }),
     pages: Type.Integer(),
-    images: Type.Array(Type.Union([open, locked]), { description: 'In their order.' }),
+    images: Type.Array(Type.Union([open, locked]), { description: 'The images in order.' }),
   },
   {
     success: true,
@@ -121,7 +120,7 @@ export const albumDeleteAnswer = answer(
   {
     success,
     id: Type.String(),
-    removed_images: Type.Integer({ description: 'Pictures that were deleted with it.' }),
+    removed_images: Type.Integer({ description: 'Number of images deleted with the album.' }),
   },
   { success: true, id: exampleAlbum.id, removed_images: 0 },
 );

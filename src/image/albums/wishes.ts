@@ -16,7 +16,7 @@ const id = Type.String({ pattern: ID_PATTERN.source, description: 'Of an image.'
 
 const facts = {
   title: Type.Optional(
-    Type.String({ description: `At most ${MAX_TITLE} characters; may be empty.`, default: '' }),
+    Type.String({ description: `At most ${MAX_TITLE} characters. Can be empty.`, default: '' }),
   ),
   visibility: Type.Optional(
     oneOf(VISIBILITIES, {

@@ -42,7 +42,7 @@ export const catbox: Client = { name: 'catbox', routes: [api, litterbox] };
 
 function withTime({ time = '1h', ...fields }: Fields): Record<string, string> {
   if (TIMES.includes(time)) return { ...fields, expires_in: time };
-  throw invalidParameter('time', `The field time must be ${TIMES.join(', ')}, but is "${time}".`);
+  throw invalidParameter('time', `The field time must be ${TIMES.join(', ')}, not "${time}".`);
 }
 
 async function removeAll(request: Request, host: Host, { files = '', userhash }: Fields): Promise<Response> {

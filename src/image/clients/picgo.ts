@@ -54,7 +54,7 @@ const remove: ClientRoute = {
   async answer(request, host) {
     const asked: unknown = await readJson(request);
     if (!Value.Check(removal, asked)) {
-      throw new AppError('invalid_body', 'list must be what the uploads of 1 to 20 pictures have brought.');
+      throw new AppError('invalid_body', 'list must hold the results of 1 to 20 uploads.');
     }
     const { list }: Static<typeof removal> = asked;
     for (const { hash } of list) await host.remove(request, hash);

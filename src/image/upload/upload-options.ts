@@ -17,29 +17,29 @@ export const uploadOptions = Type.Object({
     oneOf([...FORMATS, 'auto'], {
       default: 'webp',
       description:
-        'Format to store. `auto` keeps the uploaded one where it is one of the five, else webp; `jpg` means jpeg.',
+        'Output format. `auto` keeps the uploaded format if it is one of the five, otherwise uses webp. `jpg` means jpeg.',
     }),
   ),
   strip_exif: Type.Optional(
-    Type.Boolean({ default: true, description: 'Removes EXIF metadata and the colour profile.' }),
+    Type.Boolean({ default: true, description: 'Remove EXIF metadata and the colour profile.' }),
   ),
   password: Type.Optional(
-    Type.String({ description: `Needed to see the image. At most ${MAX_PASSWORD_BYTES} bytes.` }),
+    Type.String({ description: `Password to protect the image with. At most ${MAX_PASSWORD_BYTES} bytes.` }),
   ),
-  max_width: Type.Optional(side('A wider image is scaled down.')),
-  max_height: Type.Optional(side('A higher image is scaled down.')),
+  max_width: Type.Optional(side('Maximum width in pixels. Wider images are scaled down.')),
+  max_height: Type.Optional(side('Maximum height in pixels. Taller images are scaled down.')),
   visibility: Type.Optional(
     oneOf(VISIBILITIES, {
       description:
-        'Who sees it: `public`, everyone, in the lists; `unlisted`, anyone with the link; `protected`, anyone with the link and the ' +
-        'password. When not given: protected with a password, else as the server is set up.',
+        'Who can see the image. `public`: everyone; it appears in lists. `unlisted`: anyone with the link. `protected`: anyone with the link and the ' +
+        'password. By default `protected` if there is a password, otherwise a setting of the server.',
     }),
   ),
   expires_in: Type.Optional(
     Type.String({
       description:
-        'When it expires: `never` if the server allows it, or a time from `10m` to `10y` (m, h, d, w, y; seconds without a ' +
-        'unit). When not given: it is removed once it has not been opened for as long as the server keeps such images.',
+        'When the image expires: after `10m` to `10y` (units m, h, d, w, y; seconds without a ' +
+        'unit), or `never` if the server allows it. By default it is deleted after `retention_days` without a view.',
     }),
   ),
   max_views: Type.Optional(
@@ -47,18 +47,18 @@ export const uploadOptions = Type.Object({
       minimum: 1,
       maximum: MOST_VIEWS,
       description:
-        'How often its file is sent before it goes. Such an image is in no list, has no smaller versions, and answers no `Range`.',
+        'Delete the image after this many views. Such images are never listed, and have neither smaller versions nor `Range`.',
     }),
   ),
-  filename: Type.Optional(Type.String({ description: 'Name of the file, in place of the uploaded one.' })),
+  filename: Type.Optional(Type.String({ description: 'File name to use instead of the uploaded one.' })),
   album: Type.Optional(
     Type.String({
       description:
-        'Id of an album to put the image into; needs its token, in `X-Album-Token` or as `album_token`.',
+        'ID of an album to add the image to. Needs its token, as `X-Album-Token` or `album_token`.',
     }),
   ),
   album_token: Type.Optional(
-    Type.String({ description: 'Token of the album; as a field alone, for URLs end up in logs.' }),
+    Type.String({ description: 'Token of the album. Only as a field, because URLs end up in logs.' }),
   ),
 });
 

@@ -9,7 +9,7 @@ export const MAX_URL = 2000;
 /** The field that makes an order of a body in JSON; the others are the options of an upload. */
 export const urlField: TString = Type.String({
   maxLength: MAX_URL,
-  description: 'Where the picture is: http or https, at a public address.',
+  description: 'URL of the image: http or https, at a public address.',
 });
 
 /** A picture that the server shall fetch. */
