@@ -10,7 +10,7 @@ import { startServer } from '../test/support/server-process.ts';
 
 const PEERS = resolve('test/clients-peers');
 const RECORDINGS = 'test/fixtures/client-requests.json';
-const NO_PICTURE = 'The file is of no known picture format';
+const NO_PICTURE = 'The file is not in a known picture format';
 
 const folder = await mkdtemp(join(tmpdir(), 'picpool-clients-'));
 const certificates = await createCertificates();

@@ -25,9 +25,9 @@ export function translate(error: unknown): unknown {
   if (error instanceof AppError || isLocal(error)) return error;
   if (error instanceof S3ServiceException) {
     const full = FULL.test(error.name) || error.$metadata.httpStatusCode === 507;
-    if (full) return new AppError('storage_full', 'The storage of the images is full.', { cause: error });
+    if (full) return new AppError('storage_full', 'The image storage is full.', { cause: error });
   }
-  const message = 'The storage of the images does not answer. Please try again in a few seconds.';
+  const message = 'The image storage does not respond. Try again in a few seconds.';
   return new AppError('unavailable', message, { cause: inWords(error), retryAfterMs: RETRY_AFTER_MS });
 }
 

@@ -8,7 +8,7 @@ import { flag, value, valueOr } from './options.ts';
 
 const COUNTRIES = [
   /^[a-z]{2}(,[a-z]{2})*$/i,
-  'codes of two letters, separated by commas, such as DE,US',
+  'two-letter codes, separated by commas, such as DE,US',
 ] as const;
 const SHARE = [/^(0|1|0?\.\d+|1\.0+)$/, 'a number from 0 to 1'] as const;
 const PORTS = [/^[1-9]\d{0,4}(,[1-9]\d{0,4})*$/, 'ports, separated by commas, such as 80,3128'] as const;

@@ -41,7 +41,7 @@ export async function readSmallBody(request: Request, limits: SmallBody): Promis
   if (!reader) return '';
   const { wait, stop } = createAbortable();
   const timer = setTimeout(
-    () => stop(new AppError('invalid_body', `${name} arrives too slowly.`)),
+    () => stop(new AppError('invalid_body', `${name} is arriving too slowly.`)),
     timeoutMs,
   );
   const decoder = new TextDecoder();

@@ -67,13 +67,13 @@ function foreign(origin: string | null): AppError {
     origin === null || origin === 'null' ? 'a page of another site' : `a page of ${origin.slice(0, 200)}`;
   return new AppError(
     'forbidden',
-    `This request comes from ${page}, which may change nothing here. If it is your own, the operator has to set PUBLIC_URL or CORS_ORIGINS.`,
+    `This request comes from ${page}, which is not allowed to change anything here. If the site is yours, set PUBLIC_URL or CORS_ORIGINS on the server.`,
   );
 }
 
 function unknownHost(host: string): AppError {
   return new AppError(
     'forbidden',
-    `Nothing can be changed under the name ${host}, which may be anybody's. If it is this server's, the operator has to set PUBLIC_URL, or ALLOWED_HOSTS with it.`,
+    `The server does not know the host name ${host}, so nothing can be changed under it. If it is the name of this server, set PUBLIC_URL, or ALLOWED_HOSTS to include it.`,
   );
 }

@@ -24,7 +24,7 @@ const pageQuery = Type.Object({
     Type.Integer({
       minimum: 1,
       default: MAX_PER_PAGE,
-      description: `Pictures on a page; above ${MAX_PER_PAGE}, ${MAX_PER_PAGE} are served.`,
+      description: `Images per page. Values above ${MAX_PER_PAGE} count as ${MAX_PER_PAGE}.`,
     }),
   ),
 });

@@ -76,7 +76,7 @@ export function demandListed(
   if (limited) {
     throw invalidParameter(
       'visibility',
-      'A picture with max_views is in no list, where strangers would use them up; visibility must be unlisted or protected.',
+      'A picture with max_views cannot be listed, because strangers would use up its views; visibility must be unlisted or protected.',
     );
   }
 }

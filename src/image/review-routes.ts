@@ -9,7 +9,7 @@ import { FORMATS, type ImageRecord, MEDIA_TYPES } from './image.ts';
 import type { Reviews } from './reviews.ts';
 
 const tag = 'Administration';
-const id = Type.String({ description: '12 letters and digits.' });
+const id = Type.String({ description: 'ID of 12 letters and digits.' });
 
 const held = Type.Object({
   id,

@@ -108,7 +108,7 @@ export function createScanner(options: ScannerOptions): Scanner {
     if (typeof answer === 'string') return answer;
     if (answer.verdict !== 'block') return answer.verdict;
     log('info', 'picture blocked by the scan', { hash, uploader: image.uploader });
-    throw new AppError('forbidden', 'This picture was refused by the operator.');
+    throw new AppError('forbidden', 'The operator of this server does not accept this picture.');
   }
 
   return {

@@ -43,7 +43,7 @@ export const searchQuery = Type.Object({
 export const success = Type.Literal(true);
 
 export const facts = {
-  id: Type.String({ description: '12 letters and digits.' }),
+  id: Type.String({ description: 'ID of 12 letters and digits.' }),
   filename: Type.String({ description: 'Name of the uploaded file.' }),
   format: oneOf(FORMATS, { description: 'Format of the stored file.' }),
   width: Type.Integer({ description: 'Width in pixels.' }),

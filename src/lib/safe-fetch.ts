@@ -52,7 +52,7 @@ export function createSafeFetch({
 }: SafeFetchDeps): SafeFetch {
   function check(address: string): void {
     if (allowPrivate || permits(address)) return;
-    throw new SafeFetchError('forbidden_address', 'lies on an address that is not public');
+    throw new SafeFetchError('forbidden_address', 'has an address that is not public');
   }
 
   function checkPort({ port, protocol }: URL): void {

@@ -30,7 +30,7 @@ export function coerce(schema: TObject, raw: Raw): void {
   for (const name of Object.keys(raw)) {
     const meant = known.includes(name) ? undefined : misspelt(name, known);
     if (meant !== undefined)
-      throw invalidParameter(name, `${name} is not known here; did you mean ${meant}?`);
+      throw invalidParameter(name, `There is no parameter ${name}; did you mean ${meant}?`);
   }
   for (const [name, property] of Object.entries(schema.properties)) {
     const value = raw[name];

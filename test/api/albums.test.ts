@@ -138,7 +138,7 @@ test('an upload into an album that is not there, or not the client’s, stores n
     method: 'POST',
     body: picture,
   });
-  expect((await refused(inUrl))[2]).toContain('must not stand in a URL');
+  expect((await refused(inUrl))[2]).toContain('Do not send album_token in the URL');
   expect((await host.service.summary()).images).toBe(images);
   expect(await host.temporaryFiles()).toEqual([]);
 });

@@ -118,7 +118,7 @@ test("ShareX does with the server's uploader what its rules say", async () => {
   await expectPicture(shared.thumbnail);
   expect((await fetch(shared.deletion)).status).toBe(200);
   const refused = await asShareX(uploader, new Uint8Array([1, 2, 3]));
-  expect(refused.error).toStartWith('The file is of no known picture format');
+  expect(refused.error).toStartWith('The file is not in a known picture format');
 });
 
 interface Sxcu {

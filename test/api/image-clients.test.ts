@@ -274,7 +274,7 @@ describe('imgur', () => {
       400,
       {
         data: {
-          error: 'A URL is not taken here: send the picture itself.',
+          error: 'URLs are not accepted here. Send the picture itself.',
           code: 'invalid_parameter',
         },
         success: false,
@@ -360,7 +360,7 @@ describe('catbox', () => {
         ['reqtype', 'urlupload'],
         ['url', 'https://a.example/b.png'],
       ]),
-      'A URL is not taken here: send the picture itself.',
+      'URLs are not accepted here. Send the picture itself.',
     ],
     [
       'an album',
@@ -405,7 +405,9 @@ describe('0x0', () => {
       expect(Math.abs((await lifetime(link)) - 24 * 3600)).toBeLessThan(180);
       expect((await info(link)).visibility).toBe('unlisted');
     }
-    expect(await sent('soon')).toBe('The field expires must be hours, or a time to come in ms since 1970.');
+    expect(await sent('soon')).toBe(
+      'The field expires must be a number of hours, or a future time in ms since 1970.',
+    );
   });
 
   for (const path of ['/0x0', '/0x0/']) {
@@ -439,7 +441,7 @@ describe('0x0', () => {
     const answer = await post('/0x0', form([['url', 'https://a.example/b.png']]));
     expect([answer.status, await answer.text()]).toEqual([
       400,
-      'A URL is not taken here: send the picture itself.\n',
+      'URLs are not accepted here. Send the picture itself.\n',
     ]);
   });
 });

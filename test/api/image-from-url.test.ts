@@ -65,7 +65,7 @@ afterAll(async () => {
   elsewhere?.close();
 });
 
-const REFUSED = 'The URL lies on an address that is not public, or on a port that is not for the web.';
+const REFUSED = 'The URL has an address that is not public or a port that is not for the web.';
 
 interface Answer {
   success: boolean;

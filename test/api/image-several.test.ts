@@ -72,7 +72,7 @@ describe('a form with several files', () => {
       success: false,
       code: 'not_an_image',
       details: [
-        { field: 'image[0]', message: expect.stringContaining('no known picture format') },
+        { field: 'image[0]', message: expect.stringContaining('not in a known picture format') },
         { field: 'image[1]', message: 'The file is empty: it has 0 bytes.' },
       ],
     });

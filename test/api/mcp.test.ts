@@ -164,7 +164,7 @@ describe('an agent is told what was wrong', () => {
     );
     expect((await use(client, 'report_proxy', { id: 999_999, ok: true })).error).toStartWith('not_found:');
     expect((await use(client, 'test_proxy', { ip: '192.0.2.1', port: 80 })).error).toBe(
-      'invalid_parameter: 192.0.2.1:80 is not dialled: not a public address, or a port of another service.',
+      'invalid_parameter: 192.0.2.1:80 is not tested: the address is not public, or the port belongs to another service.',
     );
     expect((await use(client, 'upload_image', { image: 'AAAA' })).error).toStartWith('not_an_image:');
   });

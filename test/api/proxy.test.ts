@@ -256,15 +256,15 @@ describe('GET /api/export', () => {
     async (path) => {
       const answer = await server.send(path);
       expect(answer.status).toBe(400);
-      expect((await json<Body>(answer)).error).toMatch(/^(protcol|ofset) is not known here; did you mean/);
+      expect((await json<Body>(answer)).error).toMatch(
+        /^There is no parameter (protcol|ofset); did you mean/,
+      );
     },
   );
 
   test('what a parameter must be is said in words', async () => {
     const said = async (query: string) => (await server.get<Body>(`/api/v1/proxies?${query}`)).error;
-    expect(await said('country=Germany')).toBe(
-      'country takes codes of two letters: DE instead of “germany”.',
-    );
+    expect(await said('country=Germany')).toBe('country takes two-letter codes: DE instead of “germany”.');
     expect(await said('port=x')).toBe('port must be port numbers, separated by commas, not "x".');
   });
 

@@ -43,7 +43,7 @@ describe('refused by the header', () => {
       'not_an_image',
       /is a JPEG 2000 picture/,
     ],
-    ['a text', () => Buffer.from('hello'), 'not_an_image', /no known picture format; JPEG/],
+    ['a text', () => Buffer.from('hello'), 'not_an_image', /not in a known picture format; JPEG/],
     ['an empty file', () => Buffer.alloc(0), 'not_an_image', /JPEG/],
     ['a PNG of 17,000 x 17,000', () => pngBomb(17_000, 17_000, 1), 'image_limit', /17000 x 17000.*100000000/],
     ['a side above 30,000', () => pngBomb(30_001, 1, 1), 'image_limit', /30001 x 1.*30000/],

@@ -239,7 +239,7 @@ describe('a source', () => {
       fetch: createSafeFetch({ allowPrivate: false }),
       allowPrivate: false,
     });
-    expect((await read(`${base}/good`, {}, strict)).error).toBe('lies on an address that is not public');
+    expect((await read(`${base}/good`, {}, strict)).error).toBe('has an address that is not public');
   });
 
   test('is left at once when the caller stops', async () => {

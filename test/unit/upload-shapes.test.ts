@@ -97,7 +97,7 @@ describe('a form of several pictures', () => {
     const { code, message } = await refusal(take(shape, body, FORM));
     expect([code, message]).toEqual([
       'invalid_parameter',
-      'A form may bring 3 files in the field list at most.',
+      'A form can have at most 3 files in the field list.',
     ]);
   });
 });
@@ -169,17 +169,17 @@ describe('a picture as text', () => {
     [
       'with a stranger in it',
       `${base64.slice(0, 2000)}!${base64.slice(2000)}`,
-      'The Base64 in the field image is broken.',
+      'The Base64 in the field image is invalid.',
     ],
     [
       'that goes on after its end',
       `${base64.slice(0, 400)}==${base64}`,
-      'The Base64 in the field image is broken.',
+      'The Base64 in the field image is invalid.',
     ],
     [
       'that is an address',
       'https://pictures.example/a.png',
-      'A URL is not taken here: send the picture itself.',
+      'URLs are not accepted here. Send the picture itself.',
     ],
     [
       'in a data: URL of another kind',

@@ -116,7 +116,9 @@ export function createAlbums(options: AlbumsOptions): Albums {
           const image = await service.find(id);
           if (service.mayRemove(image, { peer: null, token, admin: by.admin })) return;
           throw new AppError('forbidden', `The delete token of image ${id} is wrong.`, {
-            details: [{ field: `images[${index}].delete_token`, message: 'is not the one of this image' }],
+            details: [
+              { field: `images[${index}].delete_token`, message: 'is not the delete token of this image' },
+            ],
           });
         },
       );

@@ -50,8 +50,8 @@ export const albumDetails = {
     tag,
     summary: 'Get an album',
     description:
-      'Lists the images that still exist. Protected images are `locked` and show only their link. Every full hundred ' +
-      'of images counts as one more read.',
+      'Lists the images that still exist. Protected images are `locked` and show only their link. Every 100 ' +
+      'images count as one more read.',
     answers: { 200: { description: 'One page of results. Pages past the end are empty.', ...albumAnswer } },
     errors: [400, 404],
   }),

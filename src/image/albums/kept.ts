@@ -34,7 +34,7 @@ export function createKept({ albums, images, clock, random }: KeptOptions) {
   async function kept(id: string, { token, admin }: AlbumKeeper): Promise<AlbumRecord> {
     const album = await find(id);
     if (admin || (token !== null && sameHash(hashOf(token), album.tokenHash))) return album;
-    throw new AppError('forbidden', 'This needs the token that was given out with the album.');
+    throw new AppError('forbidden', 'This needs the token of the album.');
   }
 
   /** Makes a change of what stands; `work` answers `null` where nothing is to be changed. */
@@ -51,7 +51,7 @@ export function createKept({ albums, images, clock, random }: KeptOptions) {
       const [chance = 0] = random(1);
       await clock.sleep((chance / 255) * PAUSE_MS * Math.min(tries, 10));
     }
-    throw new AppError('busy', 'Too many change this album at once.', { retryAfterMs: 1000 });
+    throw new AppError('busy', 'Too many requests are changing this album at once.', { retryAfterMs: 1000 });
   }
 
   /** Without those that are gone, where it would be too many with them. */

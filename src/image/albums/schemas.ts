@@ -17,11 +17,11 @@ import {
 import { MAX_TITLE, MOST_PICTURES } from './album.ts';
 
 const album = {
-  id: Type.String({ description: '12 letters and digits.' }),
+  id: Type.String({ description: 'ID of 12 letters and digits.' }),
   url: Type.String({ description: 'Page of the album.' }),
   zip_url: Type.String({ description: 'Link to a ZIP file of the images.' }),
   title: Type.String({ description: `At most ${MAX_TITLE} characters. Can be empty.` }),
-  visibility: oneOf(['public', 'unlisted'], { description: 'Whether search engines may list its page.' }),
+  visibility: oneOf(['public', 'unlisted'], { description: '`public` if search engines may list its page.' }),
   created_at: Type.String({ description: '`YYYY-MM-DD HH:MM:SS`, UTC.' }),
 };
 

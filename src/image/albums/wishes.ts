@@ -12,7 +12,7 @@ export const MOST_ADDED = 100;
 
 const VISIBILITIES = ['public', 'unlisted'] as const;
 
-const id = Type.String({ pattern: ID_PATTERN.source, description: 'Of an image.' });
+const id = Type.String({ pattern: ID_PATTERN.source, description: 'ID of an image.' });
 
 const facts = {
   title: Type.Optional(
@@ -21,8 +21,8 @@ const facts = {
   visibility: Type.Optional(
     oneOf(VISIBILITIES, {
       description:
-        '`public`: search engines may list the page; `unlisted`: they may not. Each picture keeps its own visibility. ' +
-        'When not given: as pictures of this server are.',
+        '`public`: search engines may list the page. `unlisted`: they may not. Each image keeps its own visibility. ' +
+        'By default as for images on this server.',
     }),
   ),
 };
@@ -37,7 +37,8 @@ export const albumChangeBody = Type.Object(
     images: Type.Optional(
       Type.Array(id, {
         maxItems: MOST_PICTURES,
-        description: 'Ids of its pictures that come first, in this order; the others follow as they were.',
+        description:
+          'IDs of the images to put first, in this order. The others follow in their current order.',
       }),
     ),
   },
@@ -50,7 +51,10 @@ export const additionBody = Type.Object(
     images: Type.Array(
       Type.Object({
         id,
-        delete_token: Type.String({ pattern: TOKEN_PATTERN.source, description: 'Answer of its upload.' }),
+        delete_token: Type.String({
+          pattern: TOKEN_PATTERN.source,
+          description: 'The `delete_token` of its upload.',
+        }),
       }),
       { minItems: 1, maxItems: MOST_ADDED },
     ),

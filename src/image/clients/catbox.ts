@@ -62,7 +62,7 @@ function withoutFile({ reqtype = '' }: Fields) {
     return invalidParameter('fileToUpload', 'The form has no file in the field fileToUpload.');
   }
   if (reqtype === 'urlupload') {
-    return invalidParameter('url', 'A URL is not taken here: send the picture itself.');
+    return invalidParameter('url', 'URLs are not accepted here. Send the picture itself.');
   }
   return invalidParameter(
     'reqtype',

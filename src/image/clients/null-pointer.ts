@@ -16,7 +16,7 @@ const upload: ClientRoute = {
     const asked = ['url', 'shorten'].find((name) => fields[name] !== undefined);
     throw asked === undefined
       ? invalidParameter('file', 'The form has no file in the field file.')
-      : invalidParameter(asked, 'A URL is not taken here: send the picture itself.');
+      : invalidParameter(asked, 'URLs are not accepted here. Send the picture itself.');
   },
 };
 
@@ -34,7 +34,7 @@ function optionsOf({ expires, secret, ...fields }: Fields): Record<string, strin
     if (!(hours > 0)) {
       throw invalidParameter(
         'expires',
-        'The field expires must be hours, or a time to come in ms since 1970.',
+        'The field expires must be a number of hours, or a future time in ms since 1970.',
       );
     }
     options.expires_in = `${Math.ceil(hours * 60)}m`;

@@ -226,7 +226,7 @@ async function examine(job: ConvertJob, limits: InputLimits): Promise<Estimate> 
   const header = await readHeader(job.input);
   if (!header) {
     const name = await formatName(job.input);
-    const found = name ? `is ${name}` : 'is of no known picture format';
+    const found = name ? `is ${name}` : 'is not in a known picture format';
     throw new AppError('not_an_image', `The file ${found}; ${acceptedWords(limits.heic)} are accepted.`);
   }
   const { kind, size } = header;

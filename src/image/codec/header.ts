@@ -11,7 +11,7 @@ const HEAD_BYTES = 65_536;
 /** Brands of pictures in ISO base media files (HEIF, clause 10; AVIF, clause 6). */
 const HEIF_BRANDS = /^(avif|avis|heic|heix|heim|heis|hevc|hevx|mif1|msf1|mif2)/;
 
-/** Reads the beginning of a file; `null` when it is of no known picture format. Takes well under 1 ms. */
+/** Reads the beginning of a file; `null` when it is in no known picture format. Takes well under 1 ms. */
 export async function readHeader(path: string): Promise<Header | null> {
   const file = await open(path, 'r');
   try {

@@ -125,13 +125,13 @@ export async function agreeOnIdentity(
 function foreign(): AppError {
   return new AppError(
     'conflict',
-    `The files at BLOBS_URL belong to other records than those at METADATA_URL, and a cleanup would remove them. Use a folder, bucket or prefix of its own; or, to give the files to these records, remove ${IDENTITY_BLOB} from them.`,
+    `The files at BLOBS_URL belong to other records than those at METADATA_URL, and a cleanup would delete them. Use a separate folder, bucket or prefix. To use the files with these records, delete ${IDENTITY_BLOB} from the files.`,
   );
 }
 
 function elsewhere(): AppError {
   return new AppError(
     'conflict',
-    `The records at METADATA_URL belong to files in another folder than the one of BLOBS_URL here. Copies on several machines need BLOBS_URL=s3:... or one shared folder. After a move bring all files along, ${IDENTITY_BLOB} among them; where they are lost, remove the value ${IDENTITY_STATE} from the records.`,
+    `The records at METADATA_URL belong to files in a different folder than BLOBS_URL names here. Copies on several machines need BLOBS_URL=s3:... or one shared folder. After a move, bring all files including ${IDENTITY_BLOB}; if they are lost, delete the value ${IDENTITY_STATE} from the records.`,
   );
 }

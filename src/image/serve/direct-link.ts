@@ -91,7 +91,7 @@ export async function answerAutoLink(
   await openImage(service, request, () => contextOf(request).peer, image, errorHeaders);
   if (image.maxViews !== null) return answerLimited(service, request, contextOf(request), image);
   if (new URL(request.url).searchParams.has('w'))
-    throw invalidParameter('w', 'w goes with the direct link, and not with auto.');
+    throw invalidParameter('w', 'w works only with the direct link, without auto.');
   const { head, payer } = contextOf(request);
   const shape = {
     width: null,

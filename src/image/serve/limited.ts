@@ -36,7 +36,7 @@ export async function serveLimited(
   try {
     const body = await service.read(image, asStored);
     if (request.signal.aborted)
-      throw new AppError('invalid_body', 'The connection was closed before the answer.');
+      throw new AppError('invalid_body', 'The connection was closed before the response.');
     service.accessed(image);
     return new Response(countedBody(body, view), { headers });
   } catch (error) {

@@ -48,7 +48,7 @@ async function* withLongHead(pieces: AsyncIterable<Uint8Array>): AsyncGenerator<
 function startOfText(head: Uint8Array, field: string): number | null {
   const text = latin1(head.subarray(0, SNIFFED_BYTES));
   if (/^https?:\/\//i.test(text)) {
-    throw invalidParameter(field, 'A URL is not taken here: send the picture itself.');
+    throw invalidParameter(field, 'URLs are not accepted here. Send the picture itself.');
   }
   const url = DATA_URL.exec(text)?.[0];
   if (url !== undefined) {
@@ -88,5 +88,5 @@ function latin1(bytes: Uint8Array): string {
 }
 
 function broken(field: string): AppError {
-  return invalidParameter(field, `The Base64 in the field ${field} is broken.`);
+  return invalidParameter(field, `The Base64 in the field ${field} is invalid.`);
 }

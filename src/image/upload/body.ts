@@ -53,7 +53,7 @@ function declaredLength({ headers }: Request): number {
 /** Rejects a read that takes too long, or whose client went away. */
 function createGuard(client: AbortSignal, { idleMs, totalMs, signal }: BodyLimits) {
   const { wait, stop } = createAbortable();
-  const tooSlow = () => stop(new AppError('invalid_body', 'The request body arrives too slowly.'));
+  const tooSlow = () => stop(new AppError('invalid_body', 'The request body is arriving too slowly.'));
   const gone = () => stop(cutShort());
   const told = () => stop(signal?.reason);
   const total = setTimeout(tooSlow, totalMs);

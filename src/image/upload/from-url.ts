@@ -74,7 +74,7 @@ export function createUrlFetcher({ fetch, folder, maxBytes }: UrlFetcherOptions)
 }
 
 function faultOf({ status, headers }: SafeResponse, maxBytes: number): AppError | null {
-  if (status !== 200) return refused(`was answered with ${status}`);
+  if (status !== 200) return refused(`responded with status ${status}`);
   if (Number(headers['content-length']) > maxBytes) return tooLarge(maxBytes);
   const type = headers['content-type']?.split(';')[0]?.trim().toLowerCase() ?? '';
   if (type === '' || type.startsWith('image/') || NO_TYPE.test(type)) return null;
@@ -102,7 +102,7 @@ async function* picturesOnly(pieces: AsyncIterable<Uint8Array>): AsyncGenerator<
 
 function demandPicture(head: Buffer): void {
   if (parseHeader(head) !== null) return;
-  throw new AppError('not_an_image', 'The URL leads to a file that is not a known picture format.');
+  throw new AppError('not_an_image', 'The URL leads to a file that is not in a known picture format.');
 }
 
 function nameIn(url: string): string | null {
@@ -117,9 +117,9 @@ function nameIn(url: string): string | null {
 /** Nobody should learn from here which ports of others are open. */
 const PHRASES: Partial<Record<SafeFetchError['kind'], string>> = {
   bad_url: 'must begin with http:// or https://',
-  forbidden_address: 'lies on an address that is not public, or on a port that is not for the web',
-  redirects: 'is redirected too often',
-  timeout: `was not answered within ${TIMEOUT_MS / 1000} s`,
+  forbidden_address: 'has an address that is not public or a port that is not for the web',
+  redirects: 'redirects too many times',
+  timeout: `did not respond within ${TIMEOUT_MS / 1000} s`,
 };
 
 function explained(error: unknown, maxBytes: number): unknown {

@@ -130,7 +130,9 @@ export function createIntake({ service, albums, contextOf, countUpload, fromUrl 
         return { outcomes: await joining.join(outcomes, options.album), fields };
       } catch (error) {
         if (!signal.aborted) throw error;
-        throw new AppError('invalid_body', 'The connection was closed before the answer.', { cause: error });
+        throw new AppError('invalid_body', 'The connection was closed before the response.', {
+          cause: error,
+        });
       } finally {
         await Promise.all([received.dispose(), taken.dispose()]);
       }

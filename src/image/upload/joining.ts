@@ -30,7 +30,7 @@ export function createJoining(
   if (new URL(request.url).searchParams.has('album_token')) {
     throw invalidParameter(
       'album_token',
-      'album_token must not stand in a URL, which ends up in logs: send it as a field, or in the header X-Album-Token.',
+      'Do not send album_token in the URL, because URLs end up in logs. Send it as a field or in the header X-Album-Token.',
     );
   }
   const inHeader = albumTokenOf(request);

@@ -117,7 +117,7 @@ export async function readForm<T>(
 
 function tooMany(field: string, most: number): AppError {
   const files = most === 1 ? 'one file' : `${most} files`;
-  return invalidParameter(field, `A form may bring ${files} in the field ${field} at most.`);
+  return invalidParameter(field, `A form can have at most ${files} in the field ${field}.`);
 }
 
 /** Browsers escape quotes and line ends in names, and nothing else (HTML standard, multipart/form-data). */

@@ -150,6 +150,6 @@ function demandDialled(endpoint: Endpoint, result: TestOutcome['result']): void 
   if (result.verdict === 'alive' || result.error !== 'refused_address') return;
   throw invalidParameter(
     'ip',
-    `${formatAddress(endpoint)} is not dialled: not a public address, or a port of another service.`,
+    `${formatAddress(endpoint)} is not tested: the address is not public, or the port belongs to another service.`,
   );
 }
