@@ -94,7 +94,7 @@ describe('who sees a picture', () => {
     ['visibility=public&password=x', 'visibility', 'A picture with a password is protected'],
     ['visibility=unlisted&password=x', 'visibility', 'leave out the password'],
     ['visibility=hidden', 'visibility', 'must be one of public, unlisted, protected'],
-    ['visibility=public&max_views=3', 'visibility', 'is in no list'],
+    ['visibility=public&max_views=3', 'visibility', 'cannot be listed'],
     ['max_views=0', 'max_views', 'from 1 to 10000'],
     ['max_views=2.5', 'max_views', 'from 1 to 10000'],
     ['expires_in=5m', 'expires_in', 'from 10m to 10y'],
