@@ -2,6 +2,7 @@ import { type Static, Type } from '@sinclair/typebox';
 import { AppError, invalidParameter } from '../errors.ts';
 import { MOST_EXPIRY_MS } from '../lib/expiry.ts';
 import { EXPECTS, oneOf } from '../lib/schema.ts';
+import { reasonOf } from '../web/error-page.ts';
 import { galleryPage } from '../web/gallery-page.ts';
 import type { HomeSection } from '../web/home-page.ts';
 import { pageResponse } from '../web/page-response.ts';
@@ -83,7 +84,7 @@ export async function imageHome(
   let fault: string | null = null;
   const latest = await service.list({ page: 1, perPage: LATEST }).catch((error: unknown) => {
     if (!(error instanceof AppError)) throw error;
-    fault = error.message;
+    fault = reasonOf(site, error);
     return { items: [] };
   });
   const {

@@ -1,5 +1,6 @@
 import { AppError } from '../errors.ts';
 import type { RequestContext } from '../http/request-context.ts';
+import { reasonOf } from '../web/error-page.ts';
 import { type ImagePage, imagePage } from '../web/image-page.ts';
 import { limitedPage } from '../web/limited-page.ts';
 import { pageResponse } from '../web/page-response.ts';
@@ -70,7 +71,7 @@ export function createPages({ service, siteOf, basePath }: PagesOptions): Pages 
               deleteLink: deleteUrl(base, outcome.uploaded.image.id, outcome.uploaded.deleteToken),
               inReview: outcome.uploaded.inReview === true,
             }
-          : { filename: outcome.filename, fault: outcome.fault.message },
+          : { filename: outcome.filename, fault: reasonOf(site, outcome.fault) },
       );
       return pageResponse(site, uploadedPage(site, items), { status: 201, cache: PRIVATE_CACHE });
     },

@@ -1,6 +1,7 @@
 import { AppError, invalidParameter } from '../errors.ts';
 import { readForm } from '../http/read-form.ts';
 import type { ContextOf } from '../http/request-context.ts';
+import { reasonOf } from '../web/error-page.ts';
 import type { Flags } from '../web/flags.ts';
 import type { HomeSection } from '../web/home-page.ts';
 import { pageResponse } from '../web/page-response.ts';
@@ -301,7 +302,7 @@ export async function proxyHome(
     return section(poolHome(site, { ...home, overview, freshness, command }));
   } catch (error) {
     if (!(error instanceof AppError)) throw error;
-    return section(poolHome(site, { ...home, fault: error.message }));
+    return section(poolHome(site, { ...home, fault: reasonOf(site, error) }));
   }
 }
 

@@ -1,8 +1,9 @@
-import type { AppError, ErrorCode, ErrorDetail } from '../errors.ts';
-import { type Html, html } from './html.ts';
+import type { AppError, ErrorDetail } from '../errors.ts';
+import { html } from './html.ts';
 import { icon } from './icons.ts';
 import { pageResponse } from './page-response.ts';
 import type { Site } from './site.ts';
+import { translate } from './translate.ts';
 
 /** An error in plain words, in place of its envelope. `requestId` finds the request in the log. */
 export function errorPage(
@@ -19,7 +20,7 @@ export function errorPage(
     content: html`<section class="notice-page">
 <p class="notice-icon">${icon('warning')}</p>
 <h1>${title}</h1>
-${reason(site, error)}
+${reasonsOf(site, error).map((reason) => html`<p>${reason}</p>`)}
 <p class="muted">${advice} ${retryAfterMs !== undefined && errors.tryAgainIn(site.formats.duration(retryAfterMs))}</p>
 <p><a class="button" href="${site.path}/">${errors.home}</a></p>
 <p class="small muted">${errors.request(status)} <code>${requestId}</code></p>
@@ -30,26 +31,27 @@ ${reason(site, error)}
   return pageResponse(site, page, { status, cache: 'no-store', headers });
 }
 
-/** Codes whose messages say more than the words for them: what was sent, and what the bounds are. */
-const TELLING: readonly ErrorCode[] = [
-  'conflict',
-  'image_limit',
-  'not_an_image',
-  'too_large',
-  'undecodable_image',
-];
+/** What was wrong in this case, one sentence for each fault; none where the page has no words for it in its language. */
+export function reasonsOf(site: Site, { message, details = [] }: AppError): string[] {
+  if (details.length > 0) return details.map((detail) => faultOf(site, detail));
+  const said = inWords(site, message);
+  return said === null ? [] : [said];
+}
 
-/** What was wrong in this case. Messages of the API are English; other languages show them only where nothing else says it. */
-function reason(site: Site, { code, message, details = [] }: AppError): Html | null {
-  const isEnglish = site.language === 'en';
-  if (details.length > 0) return html`${details.map((detail) => html`<p>${faultOf(site, detail)}</p>`)}`;
-  if (isEnglish) return html`<p>${message}</p>`;
-  return TELLING.includes(code) ? html`<p class="small" lang="en">${message}</p>` : null;
+/** The same in one line; the title of its code where there is no more to say. */
+export function reasonOf(site: Site, error: AppError): string {
+  const { byCode } = site.words.errors;
+  return reasonsOf(site, error).join(' ') || (byCode[error.code] ?? byCode.other).title;
+}
+
+/** A message of the API in the language of the page. */
+function inWords({ language, words }: Site, message: string): string | null {
+  return language === 'en' ? message : translate(words.errors.messages, message);
 }
 
 /** A fault of a field, by the label that it has on our pages. */
-function faultOf({ language, words }: Site, { field, message }: ErrorDetail): string {
-  const { upload, gallery, errors } = words;
+function faultOf(site: Site, { field, message }: ErrorDetail): string {
+  const { upload, gallery, errors } = site.words;
   const labels: Partial<Record<string, string>> = {
     image: errors.file,
     format: upload.format,
@@ -65,7 +67,7 @@ function faultOf({ language, words }: Site, { field, message }: ErrorDetail): st
     to: gallery.to,
   };
   const label = labels[field] ?? field;
-  if (language !== 'en') return errors.wrongField(label);
   const rule = message.startsWith(`${field} `) ? message.slice(field.length + 1) : message;
-  return errors.faultyField(label, rule);
+  const said = inWords(site, rule) ?? inWords(site, message);
+  return said === null ? errors.wrongField(label) : errors.faultyField(label, said);
 }

@@ -79,23 +79,47 @@ describe('an error', () => {
     expect(text).toContain('<p>Maximum width must be ');
     expect(text).not.toContain('max_width');
     const chinese = await post(formOf({ max_width: 'wide' }), { ...PERSON, 'accept-language': 'zh' });
-    expect(await chinese.text()).toContain('<p>“最大宽度”的值无效。</p>');
+    expect(await chinese.text()).toContain('<p>最大宽度：必须是 1 到 16384 之间的整数</p>');
     const gallery = await open('/gallery?from=soon');
     expect(await gallery.text()).toContain('<p>Uploaded from must be a day, as in 2026-01-31');
   });
 
-  test('is told in the language of the page alone, but for figures that only the message has', async () => {
+  test('is told in the language of the page alone, with the figures that the API has', async () => {
     const headers = { ...PERSON, 'accept-language': 'zh' };
-    const missing = await (await open('/i/AAAAAAAAAAAA', headers)).text();
-    expect(missing).toContain('<h1>页面不存在</h1>');
-    expect(missing).not.toContain('There is no such image');
-    const large = await host.send('/api/upload', {
-      method: 'POST',
-      body: new Uint8Array(300 * 1024),
-      headers,
-    });
-    expect(large.status).toBe(413);
-    expect(await large.text()).toMatch(/<h1>文件太大<\/h1>\s*<p class="small" lang="en">[^<]*262 KB/);
+    const reasonOf = async (answer: Promise<Response>, status: number) => {
+      const page = await answer;
+      expect(page.status).toBe(status);
+      const text = await page.text();
+      const reasons = [...text.matchAll(/<p>([^<]*)<\/p>/g)].map(([, reason]) => reason);
+      // Names of formats stay; sentences do not.
+      expect(reasons.join()).not.toMatch(/[a-z]{3,} [a-z]{3,}/);
+      return reasons[0];
+    };
+    const send = (file: Uint8Array<ArrayBuffer> | string) =>
+      host.send('/api/upload', { method: 'POST', body: file, headers });
+
+    expect(await reasonOf(open('/i/AAAAAAAAAAAA', headers), 404)).toBe('没有这张图片。');
+    expect(await reasonOf(send(new Uint8Array(300 * 1024)), 413)).toBe('上传内容超过了 262 KB 的上限。');
+    expect(await reasonOf(send('%PDF-1.7'), 415)).toBe(
+      '该文件是 PDF 文件；支持 JPEG, PNG, WebP, GIF, AVIF, HEIC, TIFF, JPEG XL, BMP 和 ICO 格式。',
+    );
+    expect(await reasonOf(send(new Uint8Array(png.subarray(0, 500))), 422)).toBe(
+      '图片已损坏、不完整或类型未知。',
+    );
+    expect(await reasonOf(open('/gallery?from=soon', headers), 400)).toBe(
+      '上传起始日期：必须是日期，例如 2026-01-31，而当前值为 &quot;soon&quot;',
+    );
+    const fields: [Record<string, string>, string][] = [
+      [{ max_height: '0' }, '最大高度：必须是 1 到 16384 之间的整数'],
+      [{ format: 'bmp' }, '格式：必须是以下之一：webp, jpeg, png, avif, gif, auto'],
+      [
+        { expires_in: 'soon' },
+        '有效期：必须是 never，或 10m 到 10y 之间的时长，例如 30m、12h、7d、2w 或 1y',
+      ],
+      [{ visibility: 'protected' }, '谁可以查看：选择“知道密码的人”时必须填写密码。'],
+    ];
+    for (const [field, reason] of fields)
+      expect(await reasonOf(post(formOf(field), headers), 400)).toBe(reason);
   });
 
   test('names the request and runs nothing that a path says', async () => {

@@ -76,13 +76,30 @@ export function readableNumber(value) {
 }
 
 /**
- * What an answer that is no success says, in words.
+ * What there is to say of a status in every language.
+ * @type {Partial<Record<number, Key>>}
+ */
+const STATUSES = {
+  0: 'unreachable',
+  401: 'needsToken',
+  403: 'forbidden',
+  404: 'notThere',
+  409: 'underWay',
+  410: 'notThere',
+  429: 'tooMany',
+  503: 'notNow',
+  507: 'noSpace',
+};
+
+/**
+ * What an answer that is no success says, in words. Those of the server are English.
  * @param {number} status
  * @param {unknown} body
  */
 export function faultIn(status, body) {
-  if (typeof body === 'object' && body !== null && 'error' in body) return String(body.error);
-  return status === 0 ? say('unreachable') : say('errorStatus', { status });
+  const isKnown = typeof body === 'object' && body !== null && 'error' in body;
+  if (isKnown && language === 'en') return String(body.error);
+  return say(STATUSES[status] ?? 'errorStatus', { status });
 }
 
 /**

@@ -78,8 +78,12 @@ function wordsFor(status, body, form) {
   const told = details.map((/** @type {{ field: string, message: string }} */ { field, message }) => {
     if (field === 'visibility' && message.includes('max_views')) return say('publicLimited');
     const input = form.elements.namedItem(field);
-    if (!(input instanceof HTMLInputElement || input instanceof HTMLSelectElement)) return message;
-    return FIELDS.some((known) => known === field) ? ruleOf(input) : `${labelOf(input)}: ${message}`;
+    if (!(input instanceof HTMLInputElement || input instanceof HTMLSelectElement)) {
+      return faultIn(status, { error: message });
+    }
+    return FIELDS.some((known) => known === field)
+      ? ruleOf(input)
+      : say('notAllowed', { label: labelOf(input) });
   });
   return told.length > 0 ? told.join(' ') : faultIn(status, body);
 }

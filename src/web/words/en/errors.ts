@@ -52,8 +52,10 @@ const byCode: Partial<Record<ErrorCode, ErrorWords>> & { other: ErrorWords } = {
 
 export const errors = {
   byCode,
+  /** Messages of the API in the language of the page. English pages show them as they are. */
+  messages: {} as Readonly<Record<string, string>>,
   file: 'File',
-  /** What a field must be, in English as the API says it: “must be …”, or a sentence. */
+  /** What a field must be: “must be …”, or a sentence. */
   faultyField: (label: string, rule: string) => (/^[A-Z]/.test(rule) ? rule : `${label} ${rule}`),
   wrongField: (label: string) => `${label} is not valid.`,
   tryAgainIn: (time: string) => `Try again in ${time}.`,

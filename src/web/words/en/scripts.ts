@@ -9,6 +9,13 @@ export const scripts = {
   every: {
     unreachable: 'The server cannot be reached.',
     errorStatus: 'The server responded with error {status}.',
+    needsToken: 'This requires a valid token.',
+    forbidden: 'The server does not allow this.',
+    notThere: 'It is not there any more.',
+    underWay: 'Something else is under way. Try again in a moment.',
+    tooMany: 'Too many requests. Try again in a moment.',
+    notNow: 'The server is busy. Try again in a moment.',
+    noSpace: 'The server has no space left.',
   },
   'proxies.js': {
     testing: 'Testing…',

@@ -1,4 +1,5 @@
 import type { Words } from '../en.ts';
+import { messages } from './messages.ts';
 
 export const errors: Words['errors'] = {
   byCode: {
@@ -24,6 +25,7 @@ export const errors: Words['errors'] = {
     internal: { title: '出错了', advice: '服务器内部出错，已记录到日志中。' },
     other: { title: '操作失败', advice: '' },
   },
+  messages,
   file: '文件',
   faultyField: (label, rule) => `${label}：${rule}`,
   wrongField: (label) => `“${label}”的值无效。`,

@@ -5,6 +5,13 @@ export const scripts: Words['scripts'] = {
   every: {
     unreachable: '无法连接服务器。',
     errorStatus: '服务器返回错误 {status}。',
+    needsToken: '此操作需要有效的令牌。',
+    forbidden: '服务器不允许此操作。',
+    notThere: '内容已不存在。',
+    underWay: '另一项操作正在进行，请稍后重试。',
+    tooMany: '请求过于频繁，请稍后重试。',
+    notNow: '服务器繁忙，请稍后重试。',
+    noSpace: '服务器存储空间已满。',
   },
   'proxies.js': {
     testing: '检测中…',

@@ -1,0 +1,27 @@
+/** A text with names in braces, as what finds them in a message. */
+const patterns = new Map<string, RegExp>();
+
+/**
+ * A message in another language, by a list of messages with names in braces; `null` where none of them fits. What is put in is
+ * translated by the same list where it stands there.
+ */
+export function translate(messages: Readonly<Record<string, string>>, message: string): string | null {
+  for (const [original, translation] of Object.entries(messages)) {
+    const values = patternOf(original).exec(message);
+    if (values === null) continue;
+    return translation.replace(/\{(\w+)\}/g, (_, name: string) => {
+      const value = values.groups?.[name] ?? '';
+      return translate(messages, value) ?? value;
+    });
+  }
+  return null;
+}
+
+function patternOf(text: string): RegExp {
+  const known = patterns.get(text);
+  if (known) return known;
+  const escaped = text.replace(/[.*+?^$()|[\]\\]/g, '\\$&').replace(/\{(\w+)\}/g, '(?<$1>.+?)');
+  const pattern = new RegExp(`^${escaped}$`, 's');
+  patterns.set(text, pattern);
+  return pattern;
+}

@@ -1,0 +1,165 @@
+/**
+ * What errors say on pages, by their English text, which is the API's. A name in braces stands for what is put in, and is put in here,
+ * translated itself where it stands in this list. The first text that fits counts.
+ */
+export const messages: Readonly<Record<string, string>> = {
+  // The file
+  'The upload is larger than the limit of {limit}.': '上传内容超过了 {limit} 的上限。',
+  'The file {found}; {formats} and {last} are accepted.': '该文件{found}；支持 {formats} 和 {last} 格式。',
+  'is of no known picture format': '不是已知的图片格式',
+  'is {kind}': '是{kind}',
+  'a JPEG 2000 picture': ' JPEG 2000 图片',
+  'a Photoshop file': ' Photoshop 文件',
+  'a PDF': ' PDF 文件',
+  'an SVG drawing': ' SVG 矢量图',
+  'a web page': '网页',
+  'a WebM or Matroska video': ' WebM 或 Matroska 视频',
+  'a raw photo': ' RAW 照片',
+  'a video': '视频',
+  'an OpenEXR picture': ' OpenEXR 图片',
+  'a Radiance picture': ' Radiance 图片',
+  'a ZIP archive': ' ZIP 压缩包',
+  'The image is {width} x {height} pixels; neither side may exceed {most}.':
+    '图片为 {width} × {height} 像素，任一边不得超过 {most} 像素。',
+  'The image has {frames} frames; at most {most} are allowed.': '图片有 {frames} 帧，最多允许 {most} 帧。',
+  'The image has {width} x {height} pixels in each of {frames} frames, {pixels} in all; at most {most} are allowed.':
+    '图片共 {frames} 帧，每帧 {width} × {height} 像素，总计 {pixels} 像素，最多允许 {most} 像素。',
+  'The image has {width} x {height} pixels, {pixels} in all; at most {most} are allowed.':
+    '图片为 {width} × {height} 像素，总计 {pixels} 像素，最多允许 {most} 像素。',
+  'The conversion of the image takes more memory than is allowed; try smaller dimensions.':
+    '转换该图片所需的内存超出限制，请换用尺寸较小的图片。',
+  'The image could not be converted within {seconds} s.': '图片未能在 {seconds} 秒内完成转换。',
+  'The image cannot be converted: it makes the decoder fail.': '无法转换该图片：解码器处理时出错。',
+  'The image is damaged, truncated or of an unknown kind.': '图片已损坏、不完整或类型未知。',
+  'The BMP file is damaged, truncated or of an unknown kind.': 'BMP 文件已损坏、不完整或类型未知。',
+  'The compressed data of the BMP file is damaged or truncated.': 'BMP 文件的压缩数据已损坏或不完整。',
+  'The icon is damaged, truncated or empty.': '图标文件已损坏、不完整或为空。',
+  'The HEIC picture is damaged or truncated.': 'HEIC 图片已损坏或不完整。',
+  'The JPEG XL picture is damaged or truncated.': 'JPEG XL 图片已损坏或不完整。',
+  'The TIFF file is damaged or truncated.': 'TIFF 文件已损坏或不完整。',
+  'The file is a HEIC picture, which this server does not take; send it as JPEG.':
+    '该文件是 HEIC 图片，本服务器不接受，请改用 JPEG。',
+  'The file is an animated AVIF or HEIF picture, which this server cannot read; send it as WebP, GIF or animated PNG.':
+    '该文件是 AVIF 或 HEIF 动图，本服务器无法读取，请改用 WebP、GIF 或动态 PNG。',
+  'The file is empty: it has 0 bytes.': '文件为空（0 字节）。',
+  'No image was sent.': '没有选择图片。',
+  'This picture was refused by the operator.': '管理员拒绝了这张图片。',
+  'The service that looks at pictures before they are stored does not answer.': '图片审查服务没有响应。',
+  'This picture was blocked by the operator.': '管理员已屏蔽这张图片。',
+  'This address was blocked by the operator.': '管理员已屏蔽此地址。',
+
+  // The form
+  'The form has no file in the field {field}.': '表单中没有文件。',
+  'The form has no picture in the field {field}.': '表单中没有图片。',
+  'A form may bring one file in the field {field} at most.': '每次最多提交 1 个文件。',
+  'A form may bring {most} files in the field {field} at most.': '每次最多提交 {most} 个文件。',
+  'Send one picture in the field {field}.': '每次只能提交一张图片。',
+  'The field {field} is longer than {most} bytes.': '填写的内容超过了 {most} 字节的上限。',
+  'The form has too many fields.': '表单中的字段过多。',
+  'The form has too many parts.': '表单中的内容过多。',
+  'The multipart form is malformed.': '表单数据格式有误。',
+  'The form must be at most {most} bytes.': '表单不得超过 {most} 字节。',
+  'The body must be a form (application/x-www-form-urlencoded).': '请求内容必须是表单。',
+  'The form arrives too slowly.': '表单传输过慢。',
+  'The request body arrives too slowly.': '上传速度过慢。',
+  'The request body ended before it was complete.': '上传中断，数据不完整。',
+  'The connection was closed before the answer.': '连接在收到回复前已断开。',
+  'filename can be given for a single file only.': '只有上传单个文件时才能指定文件名。',
+  'visibility=protected needs a password.': '选择“知道密码的人”时必须填写密码。',
+  'A picture with a password is protected: leave out the password, or visibility={visibility}.':
+    '设有密码的图片受密码保护：请清除密码，或选择“知道密码的人”。',
+  'This server lists no pictures; visibility must be unlisted or protected.':
+    '本服务器不公开展示图片，请选择其他可见范围。',
+  'A picture with max_views is in no list, where strangers would use them up; visibility must be unlisted or protected.':
+    '限制查看次数的图片不能公开展示，请选择其他可见范围。',
+  'expires_in must be at most {most} on this server.': '在本服务器上最长为 {most}。',
+  'title must be at most {most} characters.': '标题最多 {most} 个字符。',
+  '{field} must be a day of the calendar, as in {example}.': '必须是日历上存在的日期，例如 {example}。',
+  '{field} is not known here; did you mean {meant}?': '参数 {field} 不存在，是否想输入 {meant}？',
+
+  // What a field must be
+  '{rule}, but is {value}': '{rule}，而当前值为 {value}',
+  'is required and {rule}': '必填，{rule}',
+  'must be true or false': '必须为 true 或 false',
+  'must be an integer from {least} to {most}': '必须是 {least} 到 {most} 之间的整数',
+  'must be a number from {least} to {most}': '必须是 {least} 到 {most} 之间的数字',
+  'must be an integer of at least {least}': '必须是不小于 {least} 的整数',
+  'must be a number of at least {least}': '必须是不小于 {least} 的数字',
+  'must be an integer': '必须是整数',
+  'must be a number': '必须是数字',
+  'must be one of {choices}': '必须是以下之一：{choices}',
+  'must be at most {most} bytes': '不得超过 {most} 字节',
+  'must be a text, at most {most} characters': '最多 {most} 个字符',
+  'must be a text': '必须是文本',
+  'must be a day, as in {example}': '必须是日期，例如 {example}',
+  'must be never, or a time from {least} to {most}, such as 30m, 12h, 7d, 2w or 1y':
+    '必须是 never，或 {least} 到 {most} 之间的时长，例如 30m、12h、7d、2w 或 1y',
+  'must be the next of another answer': '必须是上一页给出的 next 值',
+  'is not valid': '无效',
+
+  // Waiting
+  'Too many requests of the kind "{kind}" from your address.': '您的地址发出的此类请求（{kind}）过多。',
+  'The rate of this token is used up.': '此令牌的请求次数已用完。',
+  'The quota of this token is used up.': '此令牌的上传额度已用完。',
+  'Too many wrong tokens from your address; try again later.': '您的地址提交错误令牌的次数过多，请稍后重试。',
+  'Too many wrong passwords from your network; try again later.':
+    '您的网络输入错误密码的次数过多，请稍后重试。',
+  'Too many passwords are being checked; try again in a moment.': '正在验证的密码过多，请稍后重试。',
+  'Too many of your images are waiting to be converted; another one would wait {seconds} s. Try again later.':
+    '您等待转换的图片过多，下一张需等待 {seconds} 秒，请稍后重试。',
+  'Your conversions have used up their computing time; try again in {seconds} s.':
+    '您的图片转换已用完计算时间，请在 {seconds} 秒后重试。',
+  'Too many pictures are waiting for review.': '等待审核的图片过多。',
+  'Too many decisions at once; try again in a moment.': '同时处理的审核过多，请稍后重试。',
+  'Images cannot be converted at the moment.': '目前无法转换图片。',
+  'The server is stopping.': '服务器正在停止运行。',
+  'The client is no longer waiting for the image.': '已不再等待该图片。',
+  'The last view of this picture is being sent.': '这张图片的最后一次查看正在进行中。',
+  'The server is almost out of disk space; uploads are paused.': '服务器磁盘空间即将用尽，已暂停上传。',
+  'The image storage is full; uploads are paused.': '图片存储空间已满，已暂停上传。',
+  'There is no space left to convert the image.': '没有足够的空间来转换图片。',
+
+  // The stores
+  'The disk of the database is full.': '数据库所在的磁盘已满。',
+  'The disk of the image files is full.': '图片文件所在的磁盘已满。',
+  'The storage of the images is full.': '图片存储空间已满。',
+  'There is no space left for the upload.': '没有足够的空间来接收上传。',
+  'The image files cannot be read or written.': '无法读写图片文件。',
+  'The database {fault}.': '数据库暂时无法使用。',
+  'The log of the database cannot be written to the disk.': '数据库日志无法写入磁盘。',
+  'The log of the database cannot be opened.': '数据库日志无法打开。',
+  'The storage of the images does not answer. Please try again in a few seconds.':
+    '图片存储没有响应，请几秒后重试。',
+  'The storage of the images {fault}.': '图片存储暂时无法使用。',
+  'The record of this image cannot be read.': '无法读取这张图片的记录。',
+  'The record of this album cannot be read.': '无法读取这个相册的记录。',
+  'Another copy of the server has taken this work over.': '服务器的另一个副本已接手此项工作。',
+
+  // What is there, and who may
+  'There is no such image.': '没有这张图片。',
+  'There is no such album.': '没有这个相册。',
+  'There is no such image in this album.': '这个相册中没有这张图片。',
+  'There is nothing at this path.': '此路径下没有内容。',
+  'This picture has expired, or has been viewed as often as its uploader allowed.':
+    '图片已过期，或已达到上传者允许的查看次数。',
+  'This album has no pictures to download.': '这个相册中没有可下载的图片。',
+  'An album has at most {most} pictures; make another one.': '每个相册最多 {most} 张图片，请另建一个相册。',
+  'Too many change this album at once.': '同时修改这个相册的请求过多。',
+  'Only the uploader may delete an image.': '只有上传者才能删除图片。',
+  'The delete token is wrong.': '删除令牌错误。',
+  'This image needs a password.': '查看此图片需要密码。',
+  'The password is wrong.': '密码错误。',
+  'This needs the token that was given out with the album.': '需要创建相册时获得的令牌。',
+  'This needs the header {header}.': '此操作需要有效的令牌。',
+  'Changing an image needs its delete token.': '修改图片需要其删除令牌。',
+  'There is an image {id} already.': '图片 {id} 已存在。',
+  'There is an album {id} already.': '相册 {id} 已存在。',
+  'The header Host must name one host.': '请求头 Host 必须只包含一个主机名。',
+  'The body cannot be read as JSON.': '请求内容不是有效的 JSON。',
+  'This path accepts only {methods}.': '此路径仅接受 {methods} 请求。',
+  'This request comes from {page}, which may change nothing here. If it is your own, the operator has to set PUBLIC_URL or CORS_ORIGINS.':
+    '此请求来自 {page}，该网站无权在此进行修改。如果这是您自己的网站，管理员需要设置 PUBLIC_URL 或 CORS_ORIGINS。',
+  "Nothing can be changed under the name {host}, which may be anybody's. If it is this server's, the operator has to set PUBLIC_URL, or ALLOWED_HOSTS with it.":
+    '无法以 {host} 的名义进行修改，因为任何人都可能使用该名称。如果这是本服务器的名称，管理员需要设置 PUBLIC_URL，或在 ALLOWED_HOSTS 中加入该名称。',
+  'Something went wrong in the server.': '服务器内部出错。',
+};
