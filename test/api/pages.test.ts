@@ -86,7 +86,7 @@ describe('an error', () => {
 
   test('is told in the language of the page alone, with the figures that the API has', async () => {
     const headers = { ...PERSON, 'accept-language': 'zh' };
-    const reasonOf = async (answer: Promise<Response>, status: number) => {
+    const reasonOf = async (answer: Response | Promise<Response>, status: number) => {
       const page = await answer;
       expect(page.status).toBe(status);
       const text = await page.text();
@@ -112,10 +112,7 @@ describe('an error', () => {
     const fields: [Record<string, string>, string][] = [
       [{ max_height: '0' }, '最大高度：必须是 1 到 16384 之间的整数'],
       [{ format: 'bmp' }, '格式：必须是以下之一：webp, jpeg, png, avif, gif, auto'],
-      [
-        { expires_in: 'soon' },
-        '有效期：必须是 never，或 10m 到 10y 之间的时长，例如 30m、12h、7d、2w 或 1y',
-      ],
+      [{ expires_in: 'soon' }, '有效期：必须是 never，或 10m 到 10y 之间的时长，例如 30m、12h、7d、2w 或 1y'],
       [{ visibility: 'protected' }, '谁可以查看：选择“知道密码的人”时必须填写密码。'],
     ];
     for (const [field, reason] of fields)

@@ -6,7 +6,7 @@ export const messages: Readonly<Record<string, string>> = {
   // The file
   'The upload is larger than the limit of {limit}.': '上传内容超过了 {limit} 的上限。',
   'The file {found}; {formats} and {last} are accepted.': '该文件{found}；支持 {formats} 和 {last} 格式。',
-  'is of no known picture format': '不是已知的图片格式',
+  'is not in a known picture format': '不是已知的图片格式',
   'is {kind}': '是{kind}',
   'a JPEG 2000 picture': ' JPEG 2000 图片',
   'a Photoshop file': ' Photoshop 文件',
@@ -43,7 +43,7 @@ export const messages: Readonly<Record<string, string>> = {
     '该文件是 AVIF 或 HEIF 动图，本服务器无法读取，请改用 WebP、GIF 或动态 PNG。',
   'The file is empty: it has 0 bytes.': '文件为空（0 字节）。',
   'No image was sent.': '没有选择图片。',
-  'This picture was refused by the operator.': '管理员拒绝了这张图片。',
+  'The operator of this server does not accept this picture.': '本服务器的管理员不接受这张图片。',
   'The service that looks at pictures before they are stored does not answer.': '图片审查服务没有响应。',
   'This picture was blocked by the operator.': '管理员已屏蔽这张图片。',
   'This address was blocked by the operator.': '管理员已屏蔽此地址。',
@@ -51,8 +51,8 @@ export const messages: Readonly<Record<string, string>> = {
   // The form
   'The form has no file in the field {field}.': '表单中没有文件。',
   'The form has no picture in the field {field}.': '表单中没有图片。',
-  'A form may bring one file in the field {field} at most.': '每次最多提交 1 个文件。',
-  'A form may bring {most} files in the field {field} at most.': '每次最多提交 {most} 个文件。',
+  'A form can have at most one file in the field {field}.': '每次最多提交 1 个文件。',
+  'A form can have at most {most} files in the field {field}.': '每次最多提交 {most} 个文件。',
   'Send one picture in the field {field}.': '每次只能提交一张图片。',
   'The field {field} is longer than {most} bytes.': '填写的内容超过了 {most} 字节的上限。',
   'The form has too many fields.': '表单中的字段过多。',
@@ -60,25 +60,25 @@ export const messages: Readonly<Record<string, string>> = {
   'The multipart form is malformed.': '表单数据格式有误。',
   'The form must be at most {most} bytes.': '表单不得超过 {most} 字节。',
   'The body must be a form (application/x-www-form-urlencoded).': '请求内容必须是表单。',
-  'The form arrives too slowly.': '表单传输过慢。',
-  'The request body arrives too slowly.': '上传速度过慢。',
+  'The form is arriving too slowly.': '表单传输过慢。',
+  'The request body is arriving too slowly.': '上传速度过慢。',
   'The request body ended before it was complete.': '上传中断，数据不完整。',
-  'The connection was closed before the answer.': '连接在收到回复前已断开。',
+  'The connection was closed before the response.': '连接在收到回复前已断开。',
   'filename can be given for a single file only.': '只有上传单个文件时才能指定文件名。',
   'visibility=protected needs a password.': '选择“知道密码的人”时必须填写密码。',
   'A picture with a password is protected: leave out the password, or visibility={visibility}.':
     '设有密码的图片受密码保护：请清除密码，或选择“知道密码的人”。',
   'This server lists no pictures; visibility must be unlisted or protected.':
     '本服务器不公开展示图片，请选择其他可见范围。',
-  'A picture with max_views is in no list, where strangers would use them up; visibility must be unlisted or protected.':
+  'A picture with max_views cannot be listed, because strangers would use up its views; visibility must be unlisted or protected.':
     '限制查看次数的图片不能公开展示，请选择其他可见范围。',
   'expires_in must be at most {most} on this server.': '在本服务器上最长为 {most}。',
   'title must be at most {most} characters.': '标题最多 {most} 个字符。',
   '{field} must be a day of the calendar, as in {example}.': '必须是日历上存在的日期，例如 {example}。',
-  '{field} is not known here; did you mean {meant}?': '参数 {field} 不存在，是否想输入 {meant}？',
+  'There is no parameter {field}; did you mean {meant}?': '参数 {field} 不存在，是否想输入 {meant}？',
 
   // What a field must be
-  '{rule}, but is {value}': '{rule}，而当前值为 {value}',
+  '{rule}, not {value}': '{rule}，而当前值为 {value}',
   'is required and {rule}': '必填，{rule}',
   'must be true or false': '必须为 true 或 false',
   'must be an integer from {least} to {most}': '必须是 {least} 到 {most} 之间的整数',
@@ -122,15 +122,14 @@ export const messages: Readonly<Record<string, string>> = {
   // The stores
   'The disk of the database is full.': '数据库所在的磁盘已满。',
   'The disk of the image files is full.': '图片文件所在的磁盘已满。',
-  'The storage of the images is full.': '图片存储空间已满。',
+  'The image storage is full.': '图片存储空间已满。',
   'There is no space left for the upload.': '没有足够的空间来接收上传。',
   'The image files cannot be read or written.': '无法读写图片文件。',
   'The database {fault}.': '数据库暂时无法使用。',
   'The log of the database cannot be written to the disk.': '数据库日志无法写入磁盘。',
   'The log of the database cannot be opened.': '数据库日志无法打开。',
-  'The storage of the images does not answer. Please try again in a few seconds.':
-    '图片存储没有响应，请几秒后重试。',
-  'The storage of the images {fault}.': '图片存储暂时无法使用。',
+  'The image storage does not respond. Try again in a few seconds.': '图片存储没有响应，请几秒后重试。',
+  'The image storage {fault}.': '图片存储暂时无法使用。',
   'The record of this image cannot be read.': '无法读取这张图片的记录。',
   'The record of this album cannot be read.': '无法读取这个相册的记录。',
   'Another copy of the server has taken this work over.': '服务器的另一个副本已接手此项工作。',
@@ -144,12 +143,12 @@ export const messages: Readonly<Record<string, string>> = {
     '图片已过期，或已达到上传者允许的查看次数。',
   'This album has no pictures to download.': '这个相册中没有可下载的图片。',
   'An album has at most {most} pictures; make another one.': '每个相册最多 {most} 张图片，请另建一个相册。',
-  'Too many change this album at once.': '同时修改这个相册的请求过多。',
+  'Too many requests are changing this album at once.': '同时修改这个相册的请求过多。',
   'Only the uploader may delete an image.': '只有上传者才能删除图片。',
   'The delete token is wrong.': '删除令牌错误。',
   'This image needs a password.': '查看此图片需要密码。',
   'The password is wrong.': '密码错误。',
-  'This needs the token that was given out with the album.': '需要创建相册时获得的令牌。',
+  'This needs the token of the album.': '需要此相册的令牌。',
   'This needs the header {header}.': '此操作需要有效的令牌。',
   'Changing an image needs its delete token.': '修改图片需要其删除令牌。',
   'There is an image {id} already.': '图片 {id} 已存在。',
@@ -157,9 +156,9 @@ export const messages: Readonly<Record<string, string>> = {
   'The header Host must name one host.': '请求头 Host 必须只包含一个主机名。',
   'The body cannot be read as JSON.': '请求内容不是有效的 JSON。',
   'This path accepts only {methods}.': '此路径仅接受 {methods} 请求。',
-  'This request comes from {page}, which may change nothing here. If it is your own, the operator has to set PUBLIC_URL or CORS_ORIGINS.':
-    '此请求来自 {page}，该网站无权在此进行修改。如果这是您自己的网站，管理员需要设置 PUBLIC_URL 或 CORS_ORIGINS。',
-  "Nothing can be changed under the name {host}, which may be anybody's. If it is this server's, the operator has to set PUBLIC_URL, or ALLOWED_HOSTS with it.":
-    '无法以 {host} 的名义进行修改，因为任何人都可能使用该名称。如果这是本服务器的名称，管理员需要设置 PUBLIC_URL，或在 ALLOWED_HOSTS 中加入该名称。',
+  'This request comes from {page}, which is not allowed to change anything here. If the site is yours, set PUBLIC_URL or CORS_ORIGINS on the server.':
+    '此请求来自 {page}，该网站无权在此进行修改。如果这是您自己的网站，请在服务器上设置 PUBLIC_URL 或 CORS_ORIGINS。',
+  'The server does not know the host name {host}, so nothing can be changed under it. If it is the name of this server, set PUBLIC_URL, or ALLOWED_HOSTS to include it.':
+    '服务器不认识主机名 {host}，因此无法通过它进行修改。如果这是本服务器的名称，请设置 PUBLIC_URL，或在 ALLOWED_HOSTS 中加入该名称。',
   'Something went wrong in the server.': '服务器内部出错。',
 };
