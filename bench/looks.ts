@@ -1,7 +1,11 @@
 /**
- * What the looks of pictures find and miss: `bun bench/looks.ts FOLDER` takes the photos of a folder (JPEG, PNG, WebP), which nobody
- * commits here, makes copies of each, and compares all with all. Also: what a look costs, and a search among a million.
+ * What the looks of pictures find and miss: `bun bench/looks.ts FOLDER [SHEETS [seed]]` takes pictures of a folder (JPEG, PNG, WebP), which
+ * nobody commits here, in the order of the seed, makes copies of each, and compares all with all. Those that are taken for the same are
+ * drawn on sheets in the folder SHEETS, one group a row, for a person to say which of them are not. Also: what a look costs, and a
+ * search among a million.
  */
+import { mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
 import { Glob } from 'bun';
 import sharp from 'sharp';
 import { type Look, lookOf } from '../src/image/codec/look.ts';
@@ -81,32 +85,85 @@ async function* picturesOf(path: string): AsyncGenerator<Buffer> {
   }
 }
 
-const folder = process.argv[2];
-if (folder === undefined) throw new Error('usage: bun bench/looks.ts FOLDER');
+const TILE = 130;
+const ACROSS = 12;
+const ROWS = 9;
+
+/** Pictures that are taken for each other, directly or by way of others. */
+function groupsOf(pairs: readonly [Seen, Seen][]): Seen[][] {
+  const groups = new Map<Seen, Set<Seen>>();
+  for (const [one, other] of pairs) {
+    const joined = new Set([one, other].flatMap((seen) => [...(groups.get(seen) ?? [seen])]));
+    for (const seen of joined) groups.set(seen, joined);
+  }
+  return [...new Set(groups.values())].map((group) => [...group]);
+}
+
+/** Draws each group as a row, with its number before it; what does not fit into it goes on in the next. */
+async function drawSheets(groups: readonly Seen[][], to: string): Promise<void> {
+  await mkdir(to, { recursive: true });
+  const rows = groups.flatMap((group, index) =>
+    Array.from({ length: Math.ceil(group.length / ACROSS) }, (_, row) => ({
+      label: `<span foreground="white">${index}</span>`,
+      seen: group.slice(row * ACROSS, (row + 1) * ACROSS),
+    })),
+  );
+  for (let first = 0; first < rows.length; first += ROWS) {
+    const tiles = rows
+      .slice(first, first + ROWS)
+      .flatMap(({ label, seen }, row) => [
+        { input: { text: { text: label, rgba: true, dpi: 150 } }, left: 0, top: row * TILE + 40 },
+        ...seen.map(({ small }, column) => ({ input: small, left: 60 + column * TILE, top: row * TILE })),
+      ]);
+    const [width, height] = [60 + ACROSS * TILE, ROWS * TILE];
+    await sharp({ create: { width, height, channels: 3, background: '#888' } })
+      .composite(tiles)
+      .png({ palette: true })
+      .toFile(join(to, `${first / ROWS}.png`));
+  }
+}
+
+interface Seen {
+  name: string;
+  phash: string;
+  /** The picture in small. */
+  small: Buffer;
+}
+
+const [folder, sheets, seed = '0'] = process.argv.slice(2);
+if (folder === undefined) throw new Error('usage: bun bench/looks.ts FOLDER [SHEETS [seed]]');
 const paths = [...new Glob('**/*.{jpg,jpeg,png,webp}').scanSync({ cwd: folder, absolute: true })];
-paths.sort((one, other) => (Bun.hash(one) < Bun.hash(other) ? -1 : 1));
-const looks: { name: string; phash: string }[] = [];
+const order = (path: string) => Bun.hash(path, Number(seed));
+paths.sort((one, other) => (order(one) < order(other) ? -1 : 1));
+const looks: Seen[] = [];
+let plain = 0;
 const matched: Record<string, number> = {};
 for (const path of paths) {
   if (looks.length >= MOST_PICTURES) break;
   try {
     for await (const picture of picturesOf(path)) {
       const { phash } = await lookAt(picture);
-      if (phash === null) continue;
+      if (phash === null) {
+        plain++;
+        continue;
+      }
       const { width, height } = await sharp(picture).metadata();
       for (const [name, copy] of Object.entries(COPIES)) {
         const other = (await lookAt(await copy(picture, width, height))).phash;
         const isAlike = other !== null && distanceBetween(phash, other) <= ALIKE_BITS;
         matched[name] = (matched[name] ?? 0) + Number(isAlike);
       }
-      looks.push({ name: path, phash });
+      const small = sharp(picture).resize(TILE - 4, TILE - 4, { fit: 'contain', background: '#444' });
+      looks.push({ name: path, phash, small: await small.jpeg().toBuffer() });
     }
   } catch {
     // Not a picture that sharp reads.
   }
 }
 
-console.log(`${looks.length} pictures, alike up to ${ALIKE_BITS} of 64 bits`);
+console.log(
+  `${looks.length} pictures, alike up to ${ALIKE_BITS} of 64 bits; ${plain} have too little to be seen`,
+);
 for (const [name, count] of Object.entries(matched)) {
   console.log(`${((100 * count) / looks.length).toFixed(1).padStart(6)} %  ${name}`);
 }
@@ -115,26 +172,25 @@ console.log(
   `${((100 * all) / looks.length / Object.keys(COPIES).length).toFixed(1).padStart(6)} %  of all copies`,
 );
 
-const pairs: [string, string][] = [];
+const pairs: [Seen, Seen][] = [];
 let compared = 0;
 for (const [index, one] of looks.entries()) {
   for (const other of looks.slice(index + 1)) {
     compared++;
-    if (distanceBetween(one.phash, other.phash) <= ALIKE_BITS) pairs.push([one.name, other.name]);
+    if (distanceBetween(one.phash, other.phash) <= ALIKE_BITS) pairs.push([one, other]);
   }
 }
+const groups = groupsOf(pairs);
 console.log(
-  `${pairs.length} of ${compared} pairs of others are taken for the same: ${((1e4 * pairs.length) / compared).toFixed(2)} in 10,000`,
+  `${pairs.length} of ${compared} pairs are taken for the same (${((1e4 * pairs.length) / compared).toFixed(2)} in 10,000), in ${groups.length} groups`,
 );
-const named = new Set(
-  pairs.map((pair) =>
-    pair
-      .map((path) => path.split('/').at(-1))
-      .sort()
-      .join(' = '),
-  ),
-);
-for (const pair of [...named].sort().slice(0, 40)) console.log(`        ${pair}`);
+if (sheets !== undefined) await drawSheets(groups, sheets);
+for (const [index, group] of groups.entries()) {
+  const within = pairs.filter(([one]) => group.includes(one)).length;
+  console.log(
+    `  ${index}: ${within} pairs; ${group.map(({ name }) => name.slice(folder.length + 1)).join(', ')}`,
+  );
+}
 
 const random = createRandom(1);
 const table = createTable();

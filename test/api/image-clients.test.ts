@@ -263,23 +263,10 @@ describe('imgur', () => {
   }
 
   test('says what is wrong in data.error, with the status that it has', async () => {
-    const answer = await post(
-      '/3/image',
-      form([
-        ['image', 'https://pictures.example/a.png'],
-        ['type', 'url'],
-      ]),
-    );
+    const answer = await post('/3/image', form([['image', BROKEN]]));
     expect([answer.status, await whole(answer)]).toEqual([
-      400,
-      {
-        data: {
-          error: 'URLs are not accepted here. Send the picture itself.',
-          code: 'invalid_parameter',
-        },
-        success: false,
-        status: 400,
-      },
+      415,
+      { data: { error: NOT_AN_IMAGE, code: 'not_an_image' }, success: false, status: 415 },
     ]);
   });
 });
@@ -355,12 +342,12 @@ describe('catbox', () => {
   const wrong: [string, FormData, string][] = [
     ['no file', form([['reqtype', 'fileupload']]), 'The form has no file in the field fileToUpload.'],
     [
-      'an address',
+      'no URL',
       form([
         ['reqtype', 'urlupload'],
-        ['url', 'https://a.example/b.png'],
+        ['url', ''],
       ]),
-      'URLs are not accepted here. Send the picture itself.',
+      'The form has no URL in the field url.',
     ],
     [
       'an album',
@@ -368,7 +355,7 @@ describe('catbox', () => {
         ['reqtype', 'createalbum'],
         ['title', 'x'],
       ]),
-      'The field reqtype must be fileupload or deletefiles; albums are not supported.',
+      'The field reqtype must be fileupload, urlupload or deletefiles; albums are not supported.',
     ],
     [
       'nothing to delete',
@@ -438,11 +425,13 @@ describe('0x0', () => {
   }
 
   test('says in a line what is wrong', async () => {
-    const answer = await post('/0x0', form([['url', 'https://a.example/b.png']]));
-    expect([answer.status, await answer.text()]).toEqual([
-      400,
-      'URLs are not accepted here. Send the picture itself.\n',
-    ]);
+    for (const [field, sentence] of [
+      ['secret', 'The form has no file in the field file, and no URL in the field url.'],
+      ['shorten', 'URLs are not shortened here.'],
+    ] as const) {
+      const answer = await post('/0x0', form([[field, 'https://a.example/']]));
+      expect([answer.status, await answer.text()]).toEqual([400, `${sentence}\n`]);
+    }
   });
 });
 

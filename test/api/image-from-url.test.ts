@@ -1,9 +1,13 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { randomBytes } from 'node:crypto';
 import { readdir } from 'node:fs/promises';
 import { createServer, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo, LookupFunction } from 'node:net';
+import { openRecords } from '../../adapters/open.ts';
+import { createTokens } from '../../src/access/tokens.ts';
 import { createUrlFetcher } from '../../src/image/upload/from-url.ts';
 import { createSafeFetch } from '../../src/lib/safe-fetch.ts';
+import { bunRuntime } from '../../src/runtime/bun.ts';
 import { ADMIN, ADMIN_TOKEN } from '../support/admin.ts';
 import { json } from '../support/json.ts';
 import { PNG, type RunningServer, runServer, withServer } from '../support/running-server.ts';
@@ -182,6 +186,84 @@ describe('who may have URLs fetched', () => {
         expect([statuses[0], statuses.at(-1)]).toEqual([201, 429]);
       },
     ));
+});
+
+/** How clients of other services order a picture from a URL. */
+const ORDERS: [client: string, path: string, fields: (url: string) => Record<string, string>][] = [
+  ['catbox', '/catbox/user/api.php', (url) => ({ reqtype: 'urlupload', userhash: '', url })],
+  ['imgur', '/imgur/3/image', (url) => ({ image: url, type: 'url' })],
+  ['0x0', '/0x0', (url) => ({ url })],
+];
+
+describe('clients of other services', () => {
+  const send = (path: string, fields: Record<string, string>, to = server) => {
+    const body = new FormData();
+    for (const [name, value] of Object.entries(fields)) body.append(name, value);
+    return to.send(path, { method: 'POST', body });
+  };
+  const linkIn = (text: string) => /http:[^"\s]+\/i\/(\w+)\.\w+/.exec(text)?.[1];
+
+  test.each(ORDERS)('have URLs fetched as %s does', async (_, path, fields) => {
+    const answer = await send(path, fields(`${at}/sea%20side.png`));
+    const id = linkIn(await answer.text());
+    expect(answer.status).toBe(200);
+    const info = await json<Answer>(await server.send(`/api/info/${id}`));
+    expect(info).toMatchObject({ filename: 'sea side.png', format: 'webp' });
+  });
+
+  test.each(ORDERS)('are told as %s tells what is wrong with a URL', async (_, path, fields) => {
+    const page = await send(path, fields(`${at}/page`));
+    expect([page.status, await page.text()]).toEqual([
+      415,
+      expect.stringContaining('The URL leads to text/html, not to an image.'),
+    ]);
+    expect((await send(path, fields(`${at}/huge`))).status).toBe(413);
+    expect((await send(path, fields(`http://a.example/${'x'.repeat(2000)}`))).status).toBeOneOf([400, 415]);
+  });
+
+  test('as form fields without parts, as imgur has them, too', async () => {
+    const body = new URLSearchParams({ image: `${at}/untyped`, type: 'url' });
+    const answer = await server.send('/3/image', { method: 'POST', body });
+    expect([answer.status, linkIn(await answer.text())?.length]).toEqual([200, 12]);
+  });
+
+  test.each(ORDERS)('are refused as %s where the operator does not allow it', (_, path, fields) =>
+    withServer({ SERVICES: 'image' }, async (off) => {
+      const answer = await send(path, fields(`${at}/untyped`), off);
+      expect([answer.status, await answer.text()]).toEqual([
+        403,
+        expect.stringContaining('This server does not fetch pictures from URLs: send the picture itself.'),
+      ]);
+    }),
+  );
+
+  test('need a token where the operator asks for one, which catbox brings as userhash', () =>
+    withFolder(async (folder) => {
+      const env = {
+        SERVICES: 'image',
+        METADATA_URL: `sqlite:${folder}/records.db`,
+        IMAGE_FROM_URL: 'token',
+        PROXY_ALLOW_PRIVATE: 'true',
+      };
+      await withServer(env, async (closed) => {
+        const records = await openRecords(env.METADATA_URL, { runtime: bunRuntime });
+        const tokens = createTokens({ state: records.state, random: randomBytes, now: Date.now });
+        const token = await tokens
+          .create({ name: 'camera', role: 'upload', rate: null, quota: null })
+          .finally(records.close);
+        const url = `${at}/untyped`;
+        for (const [client, path, fields] of ORDERS) {
+          const statuses = [
+            (await send(path, fields(url), closed)).status,
+            (await send(`${path}?key=wrong`, fields(url), closed)).status,
+            (await send(`${path}?key=${token}`, fields(url), closed)).status,
+          ];
+          expect([client, statuses]).toEqual([client, [401, 401, 200]]);
+        }
+        const order = { reqtype: 'urlupload', userhash: token, url };
+        expect((await send('/catbox/user/api.php', order, closed)).status).toBe(200);
+      });
+    }));
 });
 
 describe('what is not public is not fetched', () => {

@@ -177,11 +177,6 @@ describe('a picture as text', () => {
       'The Base64 in the field image is invalid.',
     ],
     [
-      'that is an address',
-      'https://pictures.example/a.png',
-      'URLs are not accepted here. Send the picture itself.',
-    ],
-    [
       'in a data: URL of another kind',
       'data:image/svg+xml,%3Csvg',
       'A data: URL must be in Base64, as in data:image/png;base64,...',
@@ -196,6 +191,14 @@ describe('a picture as text', () => {
       expect((await refusal(take(shape, encoded, ENCODED))).message).toBe(sentence);
     });
   }
+
+  test('that is a URL comes as it was sent', async () => {
+    const url = `https://pictures.example/${'a'.repeat(1000)}.png`;
+    for (const pieceBytes of [1, 1000]) {
+      const { files } = await take(shape, form(['name="image"', url]), FORM, pieceBytes);
+      expect(files).toEqual([Buffer.from(url)]);
+    }
+  });
 
   test('may be as large as one that is a file, and no larger', async () => {
     const most = randomBytes(MAX_BYTES);

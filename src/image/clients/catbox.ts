@@ -1,4 +1,5 @@
 import { invalidParameter } from '../../errors.ts';
+import type { Received } from '../upload/upload.ts';
 import { type Client, type ClientRoute, type Fields, type Host, plainRefusal, text } from './client.ts';
 
 /** How long litterbox keeps a file, as its clients say. */
@@ -8,7 +9,7 @@ const SHAPE = { names: ['fileToUpload'], most: 1, optional: true } as const;
 /** Most files of one request to delete. */
 const MOST_DELETED = 20;
 
-/** How catbox takes and deletes files. `userhash` brings the token of an uploader, or what deletes a file. */
+/** How catbox takes and deletes files, and fetches them from URLs. `userhash` brings the token of an uploader, or what deletes a file. */
 const api: ClientRoute = {
   method: 'POST',
   path: '/user/api.php',
@@ -16,7 +17,7 @@ const api: ClientRoute = {
   dialect: { ...plainRefusal, tokenInBody: true },
   async answer(request, host) {
     const judge = ({ userhash }: Fields) => host.judgeToken(request, userhash || null);
-    const { shared, fields } = await host.store(request, { shape: SHAPE, judge });
+    const { shared, fields } = await host.store(request, { shape: SHAPE, judge, urlOf });
     const [stored] = shared;
     if (stored) return text(stored.links.raw_url, { 'x-delete-token': stored.deleteToken });
     if (fields.reqtype === 'deletefiles') return removeAll(request, host, fields);
@@ -40,6 +41,10 @@ const litterbox: ClientRoute = {
 
 export const catbox: Client = { name: 'catbox', routes: [api, litterbox] };
 
+function urlOf({ files, fields: { reqtype, url } }: Received): string | null {
+  return files.length === 0 && reqtype === 'urlupload' && url ? url : null;
+}
+
 function withTime({ time = '1h', ...fields }: Fields): Record<string, string> {
   if (TIMES.includes(time)) return { ...fields, expires_in: time };
   throw invalidParameter('time', `The field time must be ${TIMES.join(', ')}, not "${time}".`);
@@ -61,11 +66,9 @@ function withoutFile({ reqtype = '' }: Fields) {
   if (reqtype === 'fileupload') {
     return invalidParameter('fileToUpload', 'The form has no file in the field fileToUpload.');
   }
-  if (reqtype === 'urlupload') {
-    return invalidParameter('url', 'URLs are not accepted here. Send the picture itself.');
-  }
+  if (reqtype === 'urlupload') return invalidParameter('url', 'The form has no URL in the field url.');
   return invalidParameter(
     'reqtype',
-    'The field reqtype must be fileupload or deletefiles; albums are not supported.',
+    'The field reqtype must be fileupload, urlupload or deletefiles; albums are not supported.',
   );
 }

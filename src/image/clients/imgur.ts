@@ -1,5 +1,7 @@
 import type { Dialect } from '../../http/dialect.ts';
 import { MEDIA_TYPES } from '../image.ts';
+import type { Received } from '../upload/upload.ts';
+import { readUrl } from '../upload/url-order.ts';
 import { type Client, type ClientRoute, type Fields, json, type Shared } from './client.ts';
 
 const dialect: Dialect = {
@@ -9,7 +11,7 @@ const dialect: Dialect = {
   }),
 };
 
-/** How imgur takes a picture, version 3: as a file, as Base64, or as the body. Nothing is fetched from addresses. */
+/** How imgur takes a picture, version 3: as a file, as Base64, as a URL, or as the body. */
 const upload: ClientRoute = {
   method: 'POST',
   path: '/3/image',
@@ -17,7 +19,7 @@ const upload: ClientRoute = {
   dialect,
   async answer(request, host) {
     const shape = { names: ['image'], most: 1, base64: true } as const;
-    const { shared, fields } = await host.store(request, { shape, optionsOf });
+    const { shared, fields } = await host.store(request, { shape, optionsOf, urlOf });
     return json({ data: shared.map((one) => dataOf(one, fields))[0], success: true, status: 200 });
   },
 };
@@ -40,6 +42,11 @@ export const imgur: Client = {
 
 /** The routes that clients find at the root where the name of the service, and nothing else, leads them here. */
 export const imgurAtRoot: readonly ClientRoute[] = imgur.routes;
+
+/** The field of the picture may have its URL, whatever `type` says. */
+function urlOf({ files: [file] }: Received): Promise<string | null> | null {
+  return file === undefined ? null : readUrl(file);
+}
 
 function optionsOf({ name, ...fields }: Fields): Record<string, string> {
   return { ...fields, ...(name && { filename: name }) };

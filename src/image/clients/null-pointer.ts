@@ -1,5 +1,6 @@
 import { AppError, invalidParameter } from '../../errors.ts';
 import { readFields } from '../upload/form.ts';
+import type { Received } from '../upload/upload.ts';
 import { type Client, type ClientRoute, type Fields, plainRefusal, text } from './client.ts';
 
 /** How 0x0 (The Null Pointer) takes a file: the answer is the link, and `X-Token` is what manages it. */
@@ -10,15 +11,18 @@ const upload: ClientRoute = {
   dialect: plainRefusal,
   async answer(request, host) {
     const shape = { names: ['file'], most: 1, optional: true } as const;
-    const { shared, fields } = await host.store(request, { shape, optionsOf });
+    const { shared, fields } = await host.store(request, { shape, optionsOf, urlOf });
     const [stored] = shared;
     if (stored) return text(stored.links.raw_url, { 'x-token': stored.deleteToken });
-    const asked = ['url', 'shorten'].find((name) => fields[name] !== undefined);
-    throw asked === undefined
-      ? invalidParameter('file', 'The form has no file in the field file.')
-      : invalidParameter(asked, 'URLs are not accepted here. Send the picture itself.');
+    throw fields.shorten === undefined
+      ? invalidParameter('file', 'The form has no file in the field file, and no URL in the field url.')
+      : invalidParameter('shorten', 'URLs are not shortened here.');
   },
 };
+
+function urlOf({ files, fields }: Received): string | null {
+  return files.length === 0 ? fields.url || null : null;
+}
 
 const HOUR_MS = 3_600_000;
 /** `expires` above this is a time in ms since 1970, as 0x0 has it; else hours. */

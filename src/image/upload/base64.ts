@@ -8,9 +8,9 @@ const SNIFFED_BYTES = 256;
 const DATA_URL = /^data:[\w/+.-]*(?:;[\w=.+-]+)*,/i;
 
 /**
- * Passes a picture on: decoded where it comes as Base64 or as a `data:` URL, else as it is. Files of pictures do not begin with
- * bytes that could be Base64.
- * @throws {AppError} `invalid_parameter` naming `field`, for Base64 that is broken and for an address of a picture.
+ * Passes a picture on: decoded where it comes as Base64 or as a `data:` URL, else, and where it is another URL, as it is. Files of
+ * pictures do not begin with bytes that could be Base64.
+ * @throws {AppError} `invalid_parameter` naming `field`, for Base64 that is broken.
  */
 export async function* decodeBase64(
   pieces: AsyncIterable<Uint8Array>,
@@ -47,9 +47,6 @@ async function* withLongHead(pieces: AsyncIterable<Uint8Array>): AsyncGenerator<
 /** Where the Base64 begins, or `null` where it is none. */
 function startOfText(head: Uint8Array, field: string): number | null {
   const text = latin1(head.subarray(0, SNIFFED_BYTES));
-  if (/^https?:\/\//i.test(text)) {
-    throw invalidParameter(field, 'URLs are not accepted here. Send the picture itself.');
-  }
   const url = DATA_URL.exec(text)?.[0];
   if (url !== undefined) {
     if (/;base64,$/i.test(url)) return url.length;

@@ -4,7 +4,7 @@ import type { RequestContext } from '../../http/request-context.ts';
 import type { ImageService } from '../service.ts';
 import type { UrlFetcher } from './from-url.ts';
 import type { Received } from './upload.ts';
-import { readUrlOrder } from './url-order.ts';
+import type { UrlOrder } from './url-order.ts';
 
 /** How pictures may be uploaded by their URL. */
 export interface FromUrl extends UrlFetcher {
@@ -14,29 +14,31 @@ export interface FromUrl extends UrlFetcher {
   countBytes?: ((peer: string, bytes: number) => Promise<void>) | undefined;
 }
 
-/** Who orders. */
-export type Orderer = Pick<RequestContext, 'peer' | 'payer' | 'admin' | 'holder'>;
+export interface Ordering {
+  /** Who orders. */
+  from: Pick<RequestContext, 'peer' | 'payer' | 'admin' | 'holder'>;
+  fromUrl: FromUrl | null;
+  service: Pick<ImageService, 'admit' | 'limits'>;
+  signal: AbortSignal;
+}
 
 /**
- * Returns what was received, or, where that is an order to fetch a URL, what was fetched. Rejects with `forbidden` where URLs are not fetched,
- * with `unauthorized` where the client needs a token for it, and as the fetcher does.
+ * Fetches what was ordered, as if the client had sent it. Rejects with `forbidden` where URLs are not fetched, with `unauthorized` where the
+ * client needs a token for it, and as the fetcher does.
  */
 export async function fetchOrdered(
-  request: Request,
-  received: Received,
-  {
-    from,
-    fromUrl,
-    service,
-  }: { from: Orderer; fromUrl: FromUrl | null; service: Pick<ImageService, 'admit' | 'limits'> },
+  order: UrlOrder,
+  { from, fromUrl, service, signal }: Ordering,
 ): Promise<Received> {
-  const [file] = received.files;
-  const order = file === undefined ? null : await readUrlOrder(request, file);
-  if (order === null) return received;
-  if (fromUrl === null) throw new AppError('forbidden', 'This server does not fetch pictures from URLs.');
+  if (fromUrl === null) {
+    throw new AppError(
+      'forbidden',
+      'This server does not fetch pictures from URLs: send the picture itself.',
+    );
+  }
   if (fromUrl.needsToken) demandToken(from);
   await service.admit(service.limits.maxUploadBytes, from.payer);
-  const fetched = await fromUrl.fetch(order.url, from.payer, request.signal);
+  const fetched = await fromUrl.fetch(order.url, from.payer, signal);
   const dispose = () => rm(fetched.path, { force: true });
   try {
     await fromUrl.countBytes?.(from.peer, fetched.size);
@@ -47,7 +49,7 @@ export async function fetchOrdered(
   }
 }
 
-function demandToken({ admin, holder }: Orderer): void {
+function demandToken({ admin, holder }: Ordering['from']): void {
   if (admin || holder?.role === 'upload') return;
   throw new AppError(
     'unauthorized',

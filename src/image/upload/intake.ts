@@ -9,8 +9,9 @@ import { cleanFilename } from './filename.ts';
 import { createJoining } from './joining.ts';
 import type { BeforePicture } from './multipart.ts';
 import { demandOne, type Outcome } from './outcome.ts';
-import { noImage, type ReceivedFile, receiveUpload, type UploadShape } from './upload.ts';
+import { noImage, type Received, type ReceivedFile, receiveUpload, type UploadShape } from './upload.ts';
 import { type ParsedOptions, parseUploadOptions } from './upload-options.ts';
+import { readUrlOrder, type UrlOrder } from './url-order.ts';
 
 /** Files of one form that are converted at once: the others of the client wait for none of them long. */
 const AT_ONCE = 4;
@@ -36,7 +37,9 @@ export interface Taking {
   shape?: UploadShape;
   /** Our options for the text fields of the form, where a client has other names for them. */
   optionsOf?: (fields: Readonly<Record<string, string>>) => Record<string, string>;
-  /** Asked with the fields before the first picture is read, or, where none of a form was, before it is stored; rejects to refuse. */
+  /** The URL that was sent in place of a picture, where the client has a way to; by default none is. */
+  urlOf?: (received: Received) => string | null | Promise<string | null>;
+  /** Asked with the fields before the first picture is read, or, where none of a form was, before it is fetched or stored; rejects to refuse. */
   judge?: (fields: Readonly<Record<string, string>>) => Promise<void>;
 }
 
@@ -84,11 +87,11 @@ export function createIntake({ service, albums, contextOf, countUpload, fromUrl 
   }
 
   return {
-    async take(request, { shape, optionsOf, judge } = {}) {
+    async take(request, { shape, optionsOf, urlOf, judge } = {}) {
       const { maxUploadBytes: maxBytes } = service.limits;
       // Asked for now: the address is known only while the connection stands.
       const context = contextOf(request);
-      const { peer, identity, payer, admin, holder } = context;
+      const { peer, identity, payer, admin } = context;
       const query = Object.fromEntries(new URL(request.url).searchParams);
       const optionsIn = (fields: Readonly<Record<string, string>>) =>
         parseUploadOptions({ ...query, ...(optionsOf?.(fields) ?? fields) });
@@ -109,19 +112,19 @@ export function createIntake({ service, albums, contextOf, countUpload, fromUrl 
       let taken = received;
       try {
         // What other clients send is never an order of ours.
-        if (!shape)
-          taken = await fetchOrdered(request, received, {
-            from: { peer, payer, admin, holder },
-            fromUrl,
-            service,
-          });
+        const order = shape ? await clientsOrder(received, urlOf) : await readUrlOrder(request, received);
+        if (order !== null) {
+          await judgeOnce?.(order.fields);
+          // Judged by now: a token may pay.
+          const from = { peer, payer: context.payer, admin, holder: context.holder };
+          taken = await fetchOrdered(order, { from, fromUrl, service, signal });
+        }
         const { files, fields } = taken;
         const options = optionsIn(fields);
         const [only, ...others] = files;
         if (!only) return { outcomes: [], fields };
         await judgeOnce?.(fields);
         await joining.demand(options);
-        // Judged by now: a token may pay.
         const from = { peer, identity, payer: context.payer };
         const outcomes =
           others.length > 0
@@ -138,6 +141,12 @@ export function createIntake({ service, albums, contextOf, countUpload, fromUrl 
       }
     },
   };
+}
+
+/** The order to fetch a URL that another client gave, with the fields of its form. */
+async function clientsOrder(received: Received, urlOf: Taking['urlOf']): Promise<UrlOrder | null> {
+  const url = (await urlOf?.(received)) ?? null;
+  return url === null ? null : { url, fields: received.fields };
 }
 
 function onlyOnce(judge: Taking['judge']): Taking['judge'] {

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { type TString, Type } from '@sinclair/typebox';
 import { AppError, invalidParameter } from '../../errors.ts';
 import { MAX_JSON_BYTES } from '../../http/read-json.ts';
-import type { ReceivedFile } from './upload.ts';
+import type { Received, ReceivedFile } from './upload.ts';
 
 export const MAX_URL = 2000;
 
@@ -11,6 +11,13 @@ export const urlField: TString = Type.String({
   maxLength: MAX_URL,
   description: 'URL of the image: http or https, at a public address.',
 });
+
+/** The URL that was sent in place of a picture, or `null`. */
+export async function readUrl({ path, size }: ReceivedFile): Promise<string | null> {
+  if (size > MAX_URL) return null;
+  const text = (await readFile(path, 'latin1')).trim();
+  return /^https?:\/\//i.test(text) ? text : null;
+}
 
 /** A picture that the server shall fetch. */
 export interface UrlOrder {
@@ -24,9 +31,12 @@ export interface UrlOrder {
  * type says, and no picture begins with a brace.
  * @throws {AppError} `invalid_body` for what is no object of texts, numbers and booleans; `invalid_parameter` without `url`.
  */
-export async function readUrlOrder(request: Request, file: ReceivedFile): Promise<UrlOrder | null> {
+export async function readUrlOrder(
+  request: Request,
+  { files: [file] }: Pick<Received, 'files'>,
+): Promise<UrlOrder | null> {
   const type = request.headers.get('content-type')?.split(';')[0]?.trim().toLowerCase();
-  if (type !== 'application/json' || file.size > MAX_JSON_BYTES) return null;
+  if (type !== 'application/json' || file === undefined || file.size > MAX_JSON_BYTES) return null;
   const text = (await readFile(file.path, 'utf8')).trim();
   return text.startsWith('{') ? parseOrder(text) : null;
 }
