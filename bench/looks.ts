@@ -1,6 +1,6 @@
 /**
- * What the looks of pictures find and miss: `bun bench/looks.ts FOLDER [SHEETS [seed]]` takes pictures of a folder (JPEG, PNG, WebP), which
- * nobody commits here, in the order of the seed, makes copies of each, and compares all with all. Those that are taken for the same are
+ * What the looks of pictures find and miss: `bun bench/looks.ts FOLDER [SHEETS [HALF]]` takes pictures of a folder (JPEG, PNG, WebP), which
+ * nobody commits here, of half 1 or 2 of them where one is named, makes copies of each, and compares all with all. Those that are taken for the same are
  * drawn on sheets in the folder SHEETS, one group a row, for a person to say which of them are not. Also: what a look costs, and a
  * search among a million.
  */
@@ -130,16 +130,16 @@ interface Seen {
   small: Buffer;
 }
 
-const [folder, sheets, seed = '0'] = process.argv.slice(2);
-if (folder === undefined) throw new Error('usage: bun bench/looks.ts FOLDER [SHEETS [seed]]');
+const [folder, sheets, half] = process.argv.slice(2);
+if (folder === undefined) throw new Error('usage: bun bench/looks.ts FOLDER [SHEETS [1 or 2]]');
 const paths = [...new Glob('**/*.{jpg,jpeg,png,webp}').scanSync({ cwd: folder, absolute: true })];
-const order = (path: string) => Bun.hash(path, Number(seed));
-paths.sort((one, other) => (order(one) < order(other) ? -1 : 1));
+paths.sort((one, other) => (Bun.hash(one) < Bun.hash(other) ? -1 : 1));
 const looks: Seen[] = [];
 let plain = 0;
-const matched: Record<string, number> = {};
-for (const path of paths) {
+const distances = Object.fromEntries(Object.keys(COPIES).map((name): [string, number[]] => [name, []]));
+for (const [index, path] of paths.entries()) {
   if (looks.length >= MOST_PICTURES) break;
+  if (half !== undefined && index % 2 !== Number(half) - 1) continue;
   try {
     for await (const picture of picturesOf(path)) {
       const { phash } = await lookAt(picture);
@@ -150,8 +150,8 @@ for (const path of paths) {
       const { width, height } = await sharp(picture).metadata();
       for (const [name, copy] of Object.entries(COPIES)) {
         const other = (await lookAt(await copy(picture, width, height))).phash;
-        const isAlike = other !== null && distanceBetween(phash, other) <= ALIKE_BITS;
-        matched[name] = (matched[name] ?? 0) + Number(isAlike);
+        const distance = other === null ? Number.POSITIVE_INFINITY : distanceBetween(phash, other);
+        distances[name]?.push(distance);
       }
       const small = sharp(picture).resize(TILE - 4, TILE - 4, { fit: 'contain', background: '#444' });
       looks.push({ name: path, phash, small: await small.jpeg().toBuffer() });
@@ -164,21 +164,35 @@ for (const path of paths) {
 console.log(
   `${looks.length} pictures, alike up to ${ALIKE_BITS} of 64 bits; ${plain} have too little to be seen`,
 );
-for (const [name, count] of Object.entries(matched)) {
-  console.log(`${((100 * count) / looks.length).toFixed(1).padStart(6)} %  ${name}`);
+/** How many of the distances are small enough, in per cent. */
+const shareWithin = (bits: number, found: readonly number[]) =>
+  (100 * found.filter((distance) => distance <= bits).length) / found.length;
+for (const [name, found] of Object.entries(distances)) {
+  console.log(`${shareWithin(ALIKE_BITS, found).toFixed(1).padStart(6)} %  ${name}`);
 }
-const all = Object.values(matched).reduce((sum, count) => sum + count, 0);
-console.log(
-  `${((100 * all) / looks.length / Object.keys(COPIES).length).toFixed(1).padStart(6)} %  of all copies`,
-);
 
 const pairs: [Seen, Seen][] = [];
 let compared = 0;
+/** How many pairs differ in so many bits. */
+const apart: number[] = [];
 for (const [index, one] of looks.entries()) {
   for (const other of looks.slice(index + 1)) {
     compared++;
-    if (distanceBetween(one.phash, other.phash) <= ALIKE_BITS) pairs.push([one, other]);
+    const distance = distanceBetween(one.phash, other.phash);
+    apart[distance] = (apart[distance] ?? 0) + 1;
+    if (distance <= ALIKE_BITS) pairs.push([one, other]);
   }
+}
+for (let bits = ALIKE_BITS - 4; bits <= ALIKE_BITS + 4; bits++) {
+  const kinds = Object.values(distances);
+  const [all, least] = [
+    shareWithin(bits, kinds.flat()),
+    Math.min(...kinds.map((found) => shareWithin(bits, found))),
+  ];
+  const taken = apart.slice(0, bits + 1).reduce((sum, count) => sum + (count ?? 0), 0);
+  console.log(
+    `up to ${bits} bits: ${all.toFixed(1)} % of all copies, ${least.toFixed(1)} % of a kind at least; ${taken} pairs`,
+  );
 }
 const groups = groupsOf(pairs);
 console.log(

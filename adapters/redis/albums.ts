@@ -54,6 +54,7 @@ export function createRedisAlbums(redis: RedisConnection, log: Log = () => {}): 
   const unreadable = createUnreadable('album', log);
   const keys = [redis.key('albums', 'records'), redis.key('albums', 'due')];
   const [records = ''] = keys;
+  const replicas = redis.replicas(records);
   const encode = (album: AlbumRecord) => JSON.stringify(FIELDS.map((field) => album[field]));
   const decode = (id: string, text: string) => unreadable.read(id, () => ({ id, ...decodeFacts(text) }));
   const readable = (flat: string[]) => pairs(flat).flatMap(([id, text]) => decode(id, text ?? '') ?? []);
@@ -62,6 +63,11 @@ export function createRedisAlbums(redis: RedisConnection, log: Log = () => {}): 
     async insert(album) {
       const done = await redis.run('safe', INSERT, keys, [album.id, encode(album), album.dueAt]);
       if (done === 0) throw new AppError('conflict', `There is an album ${album.id} already.`);
+      await replicas?.confirm(album.id).catch(async (cause) => {
+        // Its token will be given to nobody.
+        await redis.run('safe', REMOVE, keys, [album.id, '']).catch(() => {});
+        throw cause;
+      });
     },
 
     async get(id) {
@@ -73,7 +79,9 @@ export function createRedisAlbums(redis: RedisConnection, log: Log = () => {}): 
 
     async replace(album) {
       const args = [album.id, encode(album), album.dueAt, album.revision - 1];
-      return (await redis.run('safe', REPLACE, keys, args)) === 1;
+      if ((await redis.run('safe', REPLACE, keys, args)) === 0) return false;
+      await replicas?.confirm(album.id);
+      return true;
     },
 
     remove: async (id, revision) => (await redis.run('safe', REMOVE, keys, [id, revision ?? ''])) === 1,

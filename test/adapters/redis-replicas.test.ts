@@ -1,13 +1,14 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
 import { tmpdir } from 'node:os';
 import { openRedis, type RedisConnection } from '../../adapters/redis/connection.ts';
+import { createRedisAlbums } from '../../adapters/redis/albums.ts';
 import { createRedisImages } from '../../adapters/redis/images.ts';
 import { redisRisks } from '../../adapters/redis/risks.ts';
 import { createRedisState } from '../../adapters/redis/state.ts';
 import { openImageReplica } from '../../adapters/sqlite/image-replica.ts';
 import { bunRuntime } from '../../src/runtime/bun.ts';
 import { absent } from '../support/absent.ts';
-import { image } from '../support/records.ts';
+import { album, image } from '../support/records.ts';
 import { withPrefix } from '../support/redis.ts';
 import { startReplicatedRedis, startSentinel } from '../support/redis-replicas.ts';
 import { command, until } from '../support/services.ts';
@@ -55,6 +56,23 @@ describe.skipIf(absent('redis-server'))('wait=1', () => {
       expect((await redisRisks(redis, 2)).map(({ kind, text }) => `${kind}: ${text}`)).toEqual([
         'broken: Redis has 1 of the replicas that must confirm uploads (wait=2).',
       ]);
+    } finally {
+      await redis.close();
+    }
+  });
+
+  test('albums and their changes are confirmed as well, and one that is not certain to stay is taken back', async () => {
+    const redis = await openRedis(withWait(servers.url));
+    try {
+      const albums = createRedisAlbums(redis);
+      await albums.insert(album());
+      expect(await albums.replace(album({ revision: 2 }))).toBe(true);
+      expect(await albums.replace(album({ revision: 2 }))).toBe(false);
+      servers.replica.pause();
+      await expect(albums.insert(album({ id: 'bbbbbbbbbbbb' }))).rejects.toMatchObject(UNCERTAIN);
+      await expect(albums.replace(album({ revision: 3 }))).rejects.toMatchObject(UNCERTAIN);
+      expect(await albums.get('bbbbbbbbbbbb')).toBeNull();
+      servers.replica.resume();
     } finally {
       await redis.close();
     }

@@ -2,7 +2,8 @@ import type { AlbumRecord } from './album.ts';
 
 /**
  * Where album records live. All methods are atomic; failures of the storage itself reject with
- * `AppError('unavailable')`, a full disk with `storage_full`.
+ * `AppError('unavailable')`, a full disk with `storage_full`. What is inserted or replaced is kept as safely as the store was told to
+ * keep it; where that is not certain, it rejects with `unavailable`, too, and the change may be there or not.
  */
 export interface AlbumStore {
   /** Adds a record; rejects with `conflict` when the id is taken. */
