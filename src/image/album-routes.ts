@@ -5,7 +5,7 @@ import { readJson } from '../http/read-json.ts';
 import type { ContextOf } from '../http/request-context.ts';
 import { coerce, oneOf } from '../lib/schema.ts';
 import type { SiteOf } from '../web/site.ts';
-import { tokenOf } from './access/deleter.ts';
+import { deleterOf, tokenOf } from './access/deleter.ts';
 import type { AlbumRecord } from './albums/album.ts';
 import type { Albums } from './albums/albums.ts';
 import { albumDetails } from './albums/descriptions.ts';
@@ -36,7 +36,10 @@ const FILE = /^([0-9A-Za-z]{12})(\.zip)?$/;
 
 const removeQuery = Type.Object({
   images: Type.Optional(
-    oneOf(['keep', 'delete'], { default: 'keep', description: '`delete`: its pictures go, too.' }),
+    oneOf(['keep', 'delete'], {
+      default: 'keep',
+      description: '`delete`: its pictures go, too, as far as the caller may delete each of them.',
+    }),
   ),
 });
 
@@ -110,8 +113,9 @@ export function albumRoutes(options: AlbumRoutesOptions) {
     .delete(
       '/api/albums/:id',
       async ({ request, params: { id }, query }) => {
-        const removed = await albums.remove(id, query.images === 'delete', keeperOf(request));
-        return Response.json({ success: true, id, removed_images: removed });
+        const deleter = query.images === 'delete' ? deleterOf(request, contextOf(request)) : null;
+        const { removed, kept } = await albums.remove(id, keeperOf(request), deleter);
+        return Response.json({ success: true, id, removed_images: removed, kept_images: kept });
       },
       {
         parse: 'none',

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test';
 import { tmpdir } from 'node:os';
-import { openRedis, type RedisConnection } from '../../adapters/redis/connection.ts';
 import { createRedisAlbums } from '../../adapters/redis/albums.ts';
+import { openRedis, type RedisConnection } from '../../adapters/redis/connection.ts';
 import { createRedisImages } from '../../adapters/redis/images.ts';
 import { redisRisks } from '../../adapters/redis/risks.ts';
 import { createRedisState } from '../../adapters/redis/state.ts';

@@ -207,25 +207,27 @@ test('a picture is taken out by the token of the album or its own, and stays an 
   expect((await host.send(`/api/info/${one.id}`)).status).toBe(200);
 });
 
-test('a deleted album leaves its pictures, unless they are asked to go, too', async () => {
-  for (const [query, status, removed] of [
-    ['', 200, 0],
-    ['?images=delete', 404, 1],
-  ] as const) {
+test('a deleted album leaves its pictures, unless those who may delete them ask for that, too', async () => {
+  const removal = async (query: string, headers: Headers, from?: string) => {
     const album = await make();
-    const { id } = await uploadInto(album);
-    const remove = (headers: Headers) =>
-      send('DELETE', `/api/albums/${album.id}${query}`, undefined, headers);
-    expect((await remove({})).status).toBe(403);
-    expect(await json(await remove(withToken(album)))).toMatchObject({ removed_images: removed });
+    const [one, two] = [await uploadInto(album), await uploadInto(album)];
+    const remove = (sent: Headers) =>
+      host.send(`/api/albums/${album.id}${query}`, { method: 'DELETE', headers: sent }, from);
+    expect((await remove({ 'x-delete-token': one.delete_token })).status).toBe(403);
+    const own = headers['x-delete-token'] === 'one' ? { 'x-delete-token': one.delete_token } : headers;
+    const answer = await json(await remove({ ...withToken(album), ...own }));
     expect((await host.send(`/api/albums/${album.id}`)).status).toBe(404);
-    expect((await host.send(`/api/info/${id}`)).status).toBe(status);
-  }
-  const album = await make();
-  const answer = await send('DELETE', `/api/albums/${album.id}`, undefined, {
-    authorization: 'Bearer admin-token',
-  });
-  expect(answer.status).toBe(200);
+    const left = [];
+    for (const { id } of [one, two]) if ((await host.send(`/api/info/${id}`)).status === 200) left.push(id);
+    expect(answer).toMatchObject({ removed_images: 2 - left.length, kept_images: left });
+    return left.map((id) => (id === one.id ? 'one' : 'two'));
+  };
+  const stranger = '203.0.113.77';
+  expect(await removal('', {})).toEqual(['one', 'two']);
+  expect(await removal('?images=delete', {})).toEqual([]);
+  expect(await removal('?images=delete', {}, stranger)).toEqual(['one', 'two']);
+  expect(await removal('?images=delete', { 'x-delete-token': 'one' }, stranger)).toEqual(['two']);
+  expect(await removal('?images=delete', { authorization: 'Bearer admin-token' }, stranger)).toEqual([]);
 });
 
 test('an album tells nothing of protected pictures but their links, and no preview of such as may be seen a few times', async () => {
@@ -309,7 +311,7 @@ test('an upload whose album goes meanwhile is stored, and says so', async () => 
   const { demandRoom } = host.albums;
   host.albums.demandRoom = async (id, by) => {
     await demandRoom(id, by);
-    await host.albums.remove(id, false, { token: null, admin: true });
+    await host.albums.remove(id, { token: null, admin: true }, null);
   };
   const upload = await uploadInto(album).finally(() => {
     host.albums.demandRoom = demandRoom;

@@ -232,7 +232,7 @@ describe('clients of other services', () => {
       const answer = await send(path, fields(`${at}/untyped`), off);
       expect([answer.status, await answer.text()]).toEqual([
         403,
-        expect.stringContaining('This server does not fetch pictures from URLs: send the picture itself.'),
+        expect.stringContaining('This server does not fetch pictures from URLs. Send the picture itself.'),
       ]);
     }),
   );

@@ -2,7 +2,7 @@ import { AppError, invalidParameter } from '../../errors.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { forEachBounded } from '../../lib/for-each-bounded.ts';
 import type { Log } from '../../lib/logger.ts';
-import { hashOf } from '../access/deletion-rights.ts';
+import { type Deleter, hashOf } from '../access/deletion-rights.ts';
 import type { AudienceRules } from '../audience.ts';
 import { isOver } from '../audience.ts';
 import { createDeleteToken, createId, type RandomBytes } from '../ids.ts';
@@ -37,12 +37,22 @@ export interface Albums {
   ): Promise<AlbumRecord>;
   /** Rejects with `not_found`, `forbidden` or `invalid_parameter`. */
   change(id: string, wish: AlbumChangeWish, by: AlbumKeeper): Promise<AlbumRecord>;
-  /** Removes the album, `withPictures` with all that is in it. Answers how many pictures were removed. Rejects with `not_found` or `forbidden`. */
-  remove(id: string, withPictures: boolean, by: AlbumKeeper): Promise<number>;
+  /**
+   * Removes the album, and its pictures, as far as the deleter may delete each of them; nobody's are where there is no deleter.
+   * Rejects with `not_found` or `forbidden`.
+   */
+  remove(id: string, by: AlbumKeeper, deleter: Deleter | null): Promise<RemovedPictures>;
   /**
    * Removes albums that have been without a picture for `retentionMs`, at the latest when that has passed twice. Answers how many that were.
    */
   sweep(signal: AbortSignal): Promise<number>;
+}
+
+/** What became of the pictures of an album that was removed. */
+export interface RemovedPictures {
+  removed: number;
+  /** Ids of those that are left. */
+  kept: string[];
 }
 
 export interface AlbumsOptions {
@@ -153,11 +163,15 @@ export function createAlbums(options: AlbumsOptions): Albums {
       }));
     },
 
-    async remove(id, withPictures, by) {
+    async remove(id, by, deleter) {
       const album = await kept(id, by);
+      const alive = await this.pictures(album);
       if (!(await albums.remove(id))) throw notFound();
-      log('info', 'album removed', { id, pictures: withPictures });
-      return withPictures ? removePictures(service, picturesOf(album)) : 0;
+      const mine = deleter === null ? [] : alive.filter((image) => service.mayRemove(image, deleter));
+      const removed = deleter === null ? 0 : await removePictures(service, mine, deleter);
+      log('info', 'album removed', { id, pictures: removed });
+      const gone = new Set(mine);
+      return { removed, kept: alive.filter((image) => !gone.has(image)).map((image) => image.id) };
     },
   };
 }
@@ -165,12 +179,13 @@ export function createAlbums(options: AlbumsOptions): Albums {
 /** Answers how many there were. */
 async function removePictures(
   service: Pick<ImageService, 'remove'>,
-  pictures: readonly string[],
+  pictures: readonly ImageRecord[],
+  by: Deleter,
 ): Promise<number> {
   let removed = 0;
   await forEachBounded(pictures, REMOVED_AT_ONCE, async (picture) => {
     // One that is gone already is what was asked for.
-    const done = await service.remove(picture, { peer: null, token: null, admin: true }).then(
+    const done = await service.remove(picture.id, by).then(
       () => 1,
       (error: unknown) => {
         if (error instanceof AppError && error.code === 'not_found') return 0;

@@ -72,9 +72,13 @@ export const albumDetails = {
     tag,
     summary: 'Delete an album',
     description:
-      'Needs the token of the album or the administrator. The images stay unless `images=delete` is given: the token of an ' +
-      'album is enough to delete its images.',
-    parameters: [token],
+      'Needs the token of the album or the administrator. The images stay. With `images=delete`, those that the caller could ' +
+      'delete with `DELETE /api/delete/<id>` are deleted too: all of them for the administrator, otherwise those uploaded from ' +
+      'the same address and the one whose delete token is sent. The token of an album gives no right to the images of others.',
+    parameters: [
+      token,
+      { name: 'X-Delete-Token', in: 'header', description: 'Delete token of an image.', schema: text },
+    ],
     answers: { 200: { description: 'The album is deleted.', ...albumDeleteAnswer } },
     errors: [400, 403, 404],
   }),

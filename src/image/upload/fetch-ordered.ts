@@ -33,7 +33,7 @@ export async function fetchOrdered(
   if (fromUrl === null) {
     throw new AppError(
       'forbidden',
-      'This server does not fetch pictures from URLs: send the picture itself.',
+      'This server does not fetch pictures from URLs. Send the picture itself.',
     );
   }
   if (fromUrl.needsToken) demandToken(from);
