@@ -14,7 +14,7 @@ const BATCH = 1000;
 
 /** The pool within the process, where lists and numbers are answered. */
 export interface ProxyReplica
-  extends Pick<ProxyStore, 'find' | 'sample' | 'stream' | 'endpoints' | 'summary'> {
+  extends Pick<ProxyStore, 'find' | 'sample' | 'stream' | 'endpoints' | 'responseTimes' | 'summary'> {
   /** Takes over records and removals, all at once, keeping the ids. */
   apply(records: readonly ProxyRecord[], removed: readonly number[]): void;
   /** Makes the replica, which was new and is filled, ready for questions and removals. */
@@ -70,6 +70,10 @@ export function createPostgresProxies(
 
     async *endpoints(filter, order) {
       yield* (await recent()).endpoints(filter, order);
+    },
+
+    async *responseTimes() {
+      yield* (await recent()).responseTimes();
     },
 
     get: async (id) =>

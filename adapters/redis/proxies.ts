@@ -16,7 +16,7 @@ import { createUnreadable, type ReplicaCondition, type Unreadable } from './unre
 export interface ProxyReplica
   extends Pick<
     ProxyStore,
-    'find' | 'sample' | 'stream' | 'endpoints' | 'get' | 'lookup' | 'due' | 'summary'
+    'find' | 'sample' | 'stream' | 'endpoints' | 'responseTimes' | 'get' | 'lookup' | 'due' | 'summary'
   > {
   /** Takes over records and removals, all at once, keeping the ids. */
   apply(records: readonly ProxyRecord[], removed: readonly number[]): void;
@@ -87,6 +87,10 @@ export function createRedisProxies(
 
     async *endpoints(filter, order) {
       yield* (await recent()).endpoints(filter, order);
+    },
+
+    async *responseTimes() {
+      yield* (await recent()).responseTimes();
     },
 
     get: async (id) => (await exact().catch(recent)).get(id),

@@ -1,5 +1,5 @@
-import { PROTOCOLS, type Protocol, STATUSES, type Status, UNKNOWN_COUNTRY } from '../../src/proxy/proxy.ts';
-import type { PoolSummary } from '../../src/proxy/store.ts';
+import { PROTOCOLS, type Protocol, STATUSES, type Status } from '../../src/proxy/proxy.ts';
+import type { CountryCount, PoolSummary } from '../../src/proxy/store.ts';
 
 /** A row of `proxy_counts`: how many proxies, how many of them with a response time, and its sum in microseconds. */
 export interface CountRow {
@@ -15,13 +15,12 @@ export interface CountRow {
 export function summarise(rows: readonly CountRow[]): PoolSummary {
   const alive = rows.filter(({ status }) => status === 'alive');
   const timed = sum(alive, 'timed');
-  const known = alive.filter(({ country }) => country !== UNKNOWN_COUNTRY);
   const groups = PROTOCOLS.flatMap((protocol) => STATUSES.map((status) => ({ protocol, status })));
   return {
     alive: sum(alive, 'count'),
     total: sum(rows, 'count'),
     averageResponseMs: timed === 0 ? 0 : sum(alive, 'total_us') / timed / 1000,
-    aliveCountries: countries(known),
+    aliveCountries: byCountry(alive),
     countries: countries(rows),
     counts: groups
       .map(({ protocol, status }) => ({
@@ -38,6 +37,12 @@ export function summarise(rows: readonly CountRow[]): PoolSummary {
 
 function sum(rows: readonly CountRow[], field: 'count' | 'timed' | 'total_us'): number {
   return rows.reduce((total, row) => total + row[field], 0);
+}
+
+function byCountry(rows: readonly CountRow[]): CountryCount[] {
+  return [...Map.groupBy(rows, ({ country }) => country)]
+    .map(([country, rows]) => ({ country, count: sum(rows, 'count') }))
+    .sort((a, b) => b.count - a.count || a.country.localeCompare(b.country));
 }
 
 function countries(rows: readonly CountRow[]): string[] {

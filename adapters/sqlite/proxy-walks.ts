@@ -19,7 +19,7 @@ export interface ProxyWalksOptions {
 export function createProxyWalks(
   database: Database,
   { queries: { select, count, load, simplified }, random, steps }: ProxyWalksOptions,
-): Pick<ProxyStore, 'stream' | 'endpoints'> {
+): Pick<ProxyStore, 'stream' | 'endpoints' | 'responseTimes'> {
   /** The records of the ids, in batches, as far as they still match when it is their turn. */
   async function* loadInSteps(ids: readonly number[], filter: ProxyFilter, size: number) {
     for (let first = 0; first < ids.length; first += size) {
@@ -35,17 +35,23 @@ export function createProxyWalks(
     return select<{ id: number }>(pageQuery(filter, order, -1, 0)).map(({ id }) => id);
   }
 
-  /** Every matching id, most dependable first. A row that moves meanwhile counts once. */
-  async function gather(filter: ProxyFilter): Promise<Set<number>> {
-    const ids = new Set<number>();
+  /** Every match, most dependable first, as far as the index tells. */
+  async function* walkKeys(filter: ProxyFilter): AsyncGenerator<Cursor[]> {
     let cursor: Cursor | null = null;
     for (;;) {
       const step: Cursor[] = select(walkQuery(filter, steps.ids, cursor));
-      for (const { id } of step) ids.add(id);
+      yield step;
       cursor = step.at(-1) ?? null;
-      if (step.length < steps.ids) return ids;
+      if (step.length < steps.ids) return;
       await setImmediate();
     }
+  }
+
+  /** Every matching id, most dependable first. A row that moves meanwhile counts once. */
+  async function gather(filter: ProxyFilter): Promise<Set<number>> {
+    const ids = new Set<number>();
+    for await (const step of walkKeys(filter)) for (const { id } of step) ids.add(id);
+    return ids;
   }
 
   /** Every match, most dependable first, in the pool as it is when its turn comes. */
@@ -79,6 +85,10 @@ export function createProxyWalks(
       const filter = simplified(wanted);
       if (order === 'dependable') yield* walk(filter);
       else yield* loadInSteps(sortedIds(filter, order), filter, steps.endpoints);
+    },
+
+    async *responseTimes() {
+      for await (const step of walkKeys({ status: 'alive' })) yield step.map(({ slowness }) => slowness);
     },
   };
 }

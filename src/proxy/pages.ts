@@ -14,12 +14,12 @@ import { createLinks } from '../web/proxy-links.ts';
 import type { ProxyRow } from '../web/proxy-table.ts';
 import type { Site, SiteOf } from '../web/site.ts';
 import type { CodeSample, GatewayPanel } from '../web/use-it.ts';
-import { LATENCY_BOUNDS } from './census.ts';
 import type { JudgesState, Scheme } from './check/judges.ts';
 import { CODE_FORMATS, SPEAKS } from './code-samples.ts';
 import { COPY_FORMATS, type CopyFormat, codeFetching, codeWith, isCode } from './copies.ts';
 import { visible } from './export.ts';
 import { recentChecks, uptimeOf } from './history.ts';
+import { LATENCY_BOUNDS } from './latencies.ts';
 import { type PageQuery, readPageQuery } from './page-query.ts';
 import {
   ANONYMITIES,
@@ -307,7 +307,7 @@ export async function proxyHome(
 }
 
 function overviewOf(
-  { summary, countries, latencies, samples }: Awaited<ReturnType<ProxyService['overview']>>,
+  { summary, latencies, samples }: Awaited<ReturnType<ProxyService['overview']>>,
   range: ChartRange,
   now: number,
 ): PoolOverview {
@@ -319,7 +319,7 @@ function overviewOf(
     total,
     averageMs: averageResponseMs,
     protocols: PROTOCOLS.map((protocol) => ({ protocol, count: countOf(protocol) })),
-    countries,
+    countries: summary.aliveCountries,
     latencies: latencies.map((count, index) => ({ upTo: LATENCY_BOUNDS[index] ?? null, count })),
     samples: [...samples, { at: now, alive }],
     range,

@@ -1,8 +1,14 @@
 import { AppError } from '../errors.ts';
-import type { Census } from './census.ts';
 import { createExitFilter, type ExportQuery, exportProxies } from './export.ts';
 import type { PoolHistory, PoolSample } from './pool-history.ts';
-import { PROTOCOLS, type ProxyFilter, type ProxyRecord, type Sort, STATUSES } from './proxy.ts';
+import {
+  PROTOCOLS,
+  type ProxyFilter,
+  type ProxyRecord,
+  type Sort,
+  STATUSES,
+  UNKNOWN_COUNTRY,
+} from './proxy.ts';
 import type { PoolSummary, ProxyQuery, ProxyStore } from './store.ts';
 
 /** Some of the matches, and the count of all. */
@@ -11,8 +17,10 @@ export interface Found {
   total: number;
 }
 
-export interface PoolOverview extends Census {
+export interface PoolOverview {
   summary: PoolSummary;
+  /** The living by response time; see `createLatencies`. */
+  latencies: number[];
   samples: PoolSample[];
 }
 
@@ -30,7 +38,7 @@ export interface PoolReading {
   /** All matches as text, in pieces of some hundred. */
   export(query: ExportQuery): AsyncIterable<string>;
   stats(): Promise<{ alive: number; total: number; avg_response_time: number; countries: number }>;
-  /** What is drawn of the pool: its numbers, the living by country and response time, and how it was. */
+  /** What is drawn of the pool: its numbers, the living by response time, and how it was. */
   overview(span?: Span): Promise<PoolOverview>;
   filters(): Promise<{ protocols: readonly string[]; countries: string[]; statuses: readonly string[] }>;
   /** @throws {AppError} `not_found` */
@@ -44,7 +52,7 @@ export interface PoolReadingOptions {
     ProxyStore,
     'find' | 'sample' | 'stream' | 'endpoints' | 'lookup' | 'get' | 'summary' | 'version'
   >;
-  census: () => Promise<Census>;
+  latencies: () => Promise<number[]>;
   history: Pick<PoolHistory, 'samples' | 'hourly'>;
   /** 0 to 1. */
   random: () => number;
@@ -65,7 +73,7 @@ function shuffle(records: ProxyRecord[], random: () => number): void {
   }
 }
 
-export function createPoolReading({ store, census, history, random }: PoolReadingOptions): PoolReading {
+export function createPoolReading({ store, latencies, history, random }: PoolReadingOptions): PoolReading {
   return {
     async list({ reverse = false, ...query }) {
       if (!reverse) return store.find(query);
@@ -95,17 +103,17 @@ export function createPoolReading({ store, census, history, random }: PoolReadin
         alive,
         total,
         avg_response_time: Math.round(averageResponseMs * 100) / 100,
-        countries: aliveCountries.length,
+        countries: aliveCountries.filter(({ country }) => country !== UNKNOWN_COUNTRY).length,
       };
     },
 
     async overview(span = 'day') {
       const [summary, counts, samples] = await Promise.all([
         store.summary(),
-        census(),
+        latencies(),
         span === 'day' ? history.samples() : history.hourly(),
       ]);
-      return { summary, ...counts, samples };
+      return { summary, latencies: counts, samples };
     },
 
     async filters() {

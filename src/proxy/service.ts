@@ -1,12 +1,12 @@
 import { AppError } from '../errors.ts';
 import type { Clock } from '../lib/clock.ts';
 import { every, type Repetition } from '../lib/schedule.ts';
-import { createCensus } from './census.ts';
 import { createBlindTests } from './check/blind-test.ts';
 import type { Checker } from './check/checker.ts';
 import { createSharedJudges } from './check/shared-judges.ts';
 import { createSingleChecks, type SingleCheckOptions, type SingleChecks } from './check/single-check.ts';
 import { conditionOf } from './condition.ts';
+import { createLatencies } from './latencies.ts';
 import { createPoolHistory } from './pool-history.ts';
 import type { ProxyRecord } from './proxy.ts';
 import { createPoolReading, type PoolReading } from './reading.ts';
@@ -104,8 +104,8 @@ export function createProxyService(options: ProxyServiceOptions): ProxyService {
     countTarget: options.countTarget,
   });
   const history = createPoolHistory({ store, state, clock });
-  const census = createCensus(store, clock);
-  const reading = createPoolReading({ store, census, history, random });
+  const latencies = createLatencies(store, clock);
+  const reading = createPoolReading({ store, latencies, history, random });
   const judges = createSharedJudges(state, checker.judges);
   const timers = createTimers({
     upkeep,

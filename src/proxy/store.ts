@@ -11,14 +11,20 @@ export interface ProxyQuery {
   limit: number;
 }
 
+/** How many proxies a country has. */
+export interface CountryCount {
+  country: string;
+  count: number;
+}
+
 /** Numbers about the whole pool. */
 export interface PoolSummary {
   alive: number;
   total: number;
   /** Mean response time of the living in ms; 0 when there are none. */
   averageResponseMs: number;
-  /** Countries of the living, sorted, without `ZZ`. */
-  aliveCountries: string[];
+  /** The living by country, most first, `ZZ` included. */
+  aliveCountries: CountryCount[];
   /** Countries of all, sorted, `ZZ` included when it occurs. */
   countries: string[];
   counts: { protocol: Protocol; status: Status; count: number }[];
@@ -46,6 +52,11 @@ export interface ProxyStore {
    * none comes twice.
    */
   endpoints(filter: ProxyFilter, order?: Sort | 'random'): AsyncIterable<Endpoint[]>;
+  /**
+   * The response times of the living in ms, in batches; `Infinity` where one is not known. Of a record that is written meanwhile
+   * the time may come twice or not at all.
+   */
+  responseTimes(): AsyncIterable<number[]>;
   /** The record, or `null`. */
   get(id: number): Promise<ProxyRecord | null>;
   /** The records of those endpoints that are known, in any order. */

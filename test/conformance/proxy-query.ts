@@ -179,6 +179,18 @@ export function proxyQueryConformance(runner: Test, open: Open<ProxyStore>): voi
     assert.deepEqual(dependable.map(formatUrl), sorted(pool, 'dependable').map(formatUrl));
   });
 
+  test('the response times of the living come in batches, those that are not known as infinite', async (store) => {
+    const pool = await store.save(variety(1700));
+    const times = (await Array.fromAsync(store.responseTimes())).flat();
+    const expected = pool.flatMap(({ status, responseMs }) =>
+      status === 'alive' ? (responseMs ?? Infinity) : [],
+    );
+    assert.deepEqual(
+      times.toSorted((a, b) => a - b),
+      expected.sort((a, b) => a - b),
+    );
+  });
+
   test('at random all endpoints come once, in another order each time', async (store) => {
     await store.save(variety(1700));
     const draw = async () => (await all(store.endpoints({}, 'random'))).map(formatUrl);

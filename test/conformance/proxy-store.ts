@@ -269,16 +269,21 @@ export function proxyStoreConformance(runner: Test, open: Open<ProxyStore>): voi
       draft({ port: 3, country: 'ZZ', responseMs: 200, protocol: 'socks5' }),
       draft({ port: 4, country: 'FR', responseMs: 9000, status: 'dead' }),
       draft({ port: 5, country: 'BR', responseMs: 9000 }),
+      draft({ port: 6, country: 'US', responseMs: 200, protocol: 'socks5' }),
     ]);
     await store.save([draft({ port: 5, country: 'AT', status: 'dead', responseMs: null, lastAlive: 1 })]);
     const { averageResponseMs, counts, ...rest } = await store.summary();
     assert.deepEqual(rest, {
-      alive: 3,
-      total: 5,
-      aliveCountries: ['DE', 'US'],
+      alive: 4,
+      total: 6,
+      aliveCountries: [
+        { country: 'US', count: 2 },
+        { country: 'DE', count: 1 },
+        { country: 'ZZ', count: 1 },
+      ],
       countries: ['AT', 'DE', 'FR', 'US', 'ZZ'],
     });
-    assert.ok(Math.abs(averageResponseMs - 600.5 / 3) < 0.01, `${averageResponseMs} ms`);
+    assert.ok(Math.abs(averageResponseMs - 800.5 / 4) < 0.01, `${averageResponseMs} ms`);
     const byKey = new Map(counts.map(({ protocol, status, count }) => [`${protocol} ${status}`, count]));
     assert.deepEqual(
       [
@@ -287,7 +292,7 @@ export function proxyStoreConformance(runner: Test, open: Open<ProxyStore>): voi
         byKey.get('socks5 alive'),
         byKey.get('socks4 dead') ?? 0,
       ],
-      [2, 2, 1, 0],
+      [2, 2, 2, 0],
     );
     await store.removeDead(2);
     assert.deepEqual((await store.summary()).countries, ['DE', 'FR', 'US', 'ZZ']);
