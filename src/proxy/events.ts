@@ -99,23 +99,22 @@ export interface RefreshEventsOptions {
   onEnd: () => void;
 }
 
-/** Calls back with the statistics of the pool whenever they may have changed since the last time. */
+/** Calls back with the statistics of the pool whenever they may have changed, the first time since it was called. */
 function watchPool(
   { version, stats }: Pick<ProxyService, 'version' | 'stats'>,
   everyMs: number,
   tell: (stats: object) => void,
 ): Repetition {
   let told: string | null = null;
-  return every(
-    everyMs,
-    async () => {
-      const current = await version();
-      if (told !== null && current !== told) tell(await stats());
-      told = current;
-    },
-    // A store that is away is told elsewhere.
-    () => {},
-  );
+  const look = async () => {
+    const current = await version();
+    if (told !== null && current !== told) tell(await stats());
+    told = current;
+  };
+  // A store that is away is told elsewhere.
+  const onError = () => {};
+  look().catch(onError);
+  return every(everyMs, look, onError);
 }
 
 /** Makes the events of one stream. */

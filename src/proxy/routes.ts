@@ -15,7 +15,15 @@ import { eventsQuery, exportQuery, type ListQuery, listQuery, queryView, toFilte
 import { idParams, quickTestBody, reportBody, sourceParams, sourcesQuery } from './schemas.ts';
 import type { ProxyService } from './service.ts';
 import type { Targets } from './targets/targets.ts';
-import { jobView, listView, proxyView, sourceView, statusView, testView } from './views.ts';
+import {
+  administratorsView,
+  jobView,
+  listView,
+  proxyView,
+  sourceView,
+  statusView,
+  testView,
+} from './views.ts';
 
 export interface ProxyRoutesOptions {
   service: ProxyService;
@@ -98,11 +106,14 @@ export function proxyRoutes(options: ProxyRoutesOptions) {
       detail: described.filters,
       ...policy({ cached }),
     })
-    .get('/api/proxy/:id', async ({ params }) => json(proxyView(await service.get(params.id)), NO_STORE), {
-      params: idParams,
-      transform: coercedParams,
-      detail: described.details,
-    })
+    .get(
+      '/api/proxy/:id',
+      async ({ params, request }) => {
+        const view = contextOf(request).admin ? administratorsView : proxyView;
+        return json(view(await service.get(params.id)), NO_STORE);
+      },
+      { params: idParams, transform: coercedParams, detail: described.details },
+    )
     .post(
       '/api/proxy/:id/test',
       async ({ params: { id }, path }) => {

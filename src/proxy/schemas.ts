@@ -100,6 +100,27 @@ export const proxySchema = Type.Object(
   { $id: 'Proxy' },
 );
 
+const userReportSchema = Type.Object({
+  at: Type.String({ description: TIMESTAMP }),
+  ok: Type.Boolean({ description: 'Whether the proxy worked.' }),
+  target: nullable(Type.String({ description: 'The host that the client tried to reach.' })),
+  error: nullable(
+    Type.String({ description: 'What went wrong, as the client described it.' }),
+  ),
+});
+
+export const proxyDetailsSchema = Type.Object(
+  {
+    ...proxySchema.properties,
+    reports: Type.Optional(
+      Type.Array(userReportSchema, {
+        description: 'The last 20 reports about the proxy, newest first. Only with the administrator token.',
+      }),
+    ),
+  },
+  { $id: 'ProxyDetails' },
+);
+
 export const listSchema = Type.Object(
   {
     success: Type.Literal(true),

@@ -5,9 +5,11 @@ import { recentChecks, uptimeOf } from './history.ts';
 import { MASKED } from './login.ts';
 import type { ProxyRecord } from './proxy.ts';
 import type { RefreshJob, SourceProgress } from './refresh/progress.ts';
+import { reportsOf } from './reports.ts';
 import type {
   jobSchema,
   listSchema,
+  proxyDetailsSchema,
   proxySchema,
   quickTestSchema,
   sourceProgressSchema,
@@ -48,6 +50,13 @@ export function proxyView(record: ProxyRecord): Static<typeof proxySchema> {
     login: record.login === null ? null : MASKED,
     recent_checks: recentChecks(record.recent),
   };
+}
+
+/** A record with what users reported, which names sites that they visit. */
+export function administratorsView(record: ProxyRecord): Static<typeof proxyDetailsSchema> {
+  const newestFirst = reportsOf(record).reverse();
+  const reports = newestFirst.map(({ at, ...report }) => ({ at: formatTimestamp(at), ...report }));
+  return { ...proxyView(record), reports };
 }
 
 /** A refresh as the public interface shows it. */

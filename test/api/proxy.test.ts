@@ -528,6 +528,28 @@ describe('POST /api/proxy/<id>/report', () => {
     expect(reportsOf((await server.store.get(ids[0] ?? 0)) ?? { reports: null }).length).toBe(20);
   });
 
+  test('is shown to the administrator alone, the newest first', async () => {
+    await server.close();
+    server = await createPoolServer({ adminToken: TOKEN });
+    const [{ id } = { id: 0 }] = await server.store.save([
+      draft('http://192.0.2.1:8080', server.clock.now()),
+    ]);
+    await server.post(`/api/proxy/${id}/report`, { ok: false, target: 'shop.example', error: 'timeout' });
+    await server.post(`/api/proxy/${id}/report`, { ok: true });
+    const at = '2026-01-31 08:00:00';
+    expect(
+      await json<Body>(
+        await server.send(`/api/proxy/${id}`, { headers: { authorization: `Bearer ${TOKEN}` } }),
+      ),
+    ).toMatchObject({
+      reports: [
+        { at, ok: true, target: null, error: null },
+        { at, ok: false, target: 'shop.example', error: 'timeout' },
+      ],
+    });
+    expect(await server.get<Body>(`/api/proxy/${id}`)).not.toHaveProperty('reports');
+  });
+
   test('needs ok, and a known id', async () => {
     expect((await server.post(`/api/proxy/${ids[0]}/report`, {})).status).toBe(400);
     expect((await server.post('/api/proxy/999999/report', { ok: false })).status).toBe(404);

@@ -38,6 +38,7 @@ describe
   let contract: Contract;
   let stages: string[];
   let finished: Job;
+  let grown: Promise<{ total: number }>;
 
   async function call(method: string, path: string, body?: unknown): Promise<Response> {
     const answer = await fetch(server.url + path, {
@@ -80,10 +81,24 @@ describe
     throw new Error('the events ended before the refresh did');
   }
 
+  /** What the first event about the size of the pool says. */
+  async function firstPoolEvent(): Promise<{ total: number }> {
+    const { body } = await call('GET', '/api/refresh/events?pool=true');
+    const decoder = new TextDecoder();
+    let text = '';
+    for await (const chunk of body ?? []) {
+      text += decoder.decode(chunk, { stream: true });
+      const data = /^event: pool\ndata: (.*)\n\n/m.exec(text)?.[1];
+      if (data !== undefined) return JSON.parse(data);
+    }
+    throw new Error('the events ended before one was about the pool');
+  }
+
   beforeAll(async () => {
     world = await startProxyWorld();
     server = await startServer(runtime, { ...world.env, ADMIN_TOKEN });
     contract = await loadContract(server.url);
+    grown = firstPoolEvent();
     ({ stages, finished } = await refreshToTheEnd());
   }, 60_000);
 
@@ -174,11 +189,23 @@ describe
       protocols: ['http', 'https', 'socks4', 'socks5'],
       statuses: ['alive', 'dead'],
     });
-    const status = await get<{ status: string; last_refresh: string; refresh: Job }>('/api/status');
-    expect(status.status).toBe('running');
+    const status = await get<{ last_refresh: string; refresh: Job }>('/api/status');
+    expect(status).toMatchObject({ status: 'running', condition: 'ready' });
     expect(status.last_refresh).toMatch(/^\d{4}-\d\d-\d\d \d\d:\d\d$/);
     expect(status.refresh).toMatchObject({ state: 'done', id: finished.id });
     expect(await get('/api/refresh')).toMatchObject({ success: true, job: { id: finished.id } });
+  });
+
+  test('who follows the pool, too, is told its statistics when it has changed', async () => {
+    const all = world.working.length + world.broken.length;
+    const number = expect.any(Number);
+    expect(await grown).toEqual({
+      alive: number,
+      total: number,
+      avg_response_time: number,
+      countries: number,
+    });
+    expect((await grown).total).toBeWithin(1, all + 1);
   });
 
   test('the server is a judge for others', async () => {
@@ -193,8 +220,12 @@ describe
     expect(shown).toMatchObject({ ip: proxy.ip, port: proxy.port, status: 'alive' });
     expect(shown.last_checked).toMatch(/^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d$/);
     expect((await call('POST', `/api/proxy/${proxy.id}/test`)).status).toBe(202);
-    expect((await call('POST', `/api/proxy/${proxy.id}/report`, { ok: false })).status).toBe(200);
-    expect((await get<Proxy>(`/api/proxy/${proxy.id}`)).status).toBe('alive');
+    const report = { ok: false, target: 'https://example.com/cart', error: 'timeout' };
+    expect((await call('POST', `/api/proxy/${proxy.id}/report`, report)).status).toBe(200);
+    expect(await get(`/api/proxy/${proxy.id}`)).toMatchObject({
+      status: 'alive',
+      reports: [{ ok: false, target: 'example.com', error: 'timeout' }],
+    });
   });
 
   test('a quick test tells the truth about a living and a dead one', async () => {

@@ -73,9 +73,9 @@ test('who comes back with the id of the last event hears of nothing until there 
 });
 
 test('who asks for it hears of the size of the pool when that has changed', async () => {
-  const versions = ['a', 'a', 'b'];
+  const versions = ['as it was when the client came'];
   const pool = {
-    version: () => versions.shift() ?? 'b',
+    version: () => versions.shift() ?? 'changed before the first look',
     stats: async () => ({ alive: 7, total: 9, avg_response_time: 12.5, countries: 2 }),
   };
   const service = { subscribe: () => () => {} };
