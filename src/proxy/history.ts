@@ -76,11 +76,12 @@ export function observe(
 
 /** `recent` before the first check. */
 const NO_CHECKS = 1;
-/** As many results as fit into a number of 31 bits behind the leading 1. */
-const RECENT_CHECKS = 30;
+/** From here on there are 30 results behind the leading 1, all that a positive number of 32 bits holds. */
+const FULL = 2 ** 30;
 
 function withCheck(recent: number, passed: boolean): number {
-  return Number.parseInt(`1${(recentChecks(recent) + (passed ? '1' : '0')).slice(-RECENT_CHECKS)}`, 2);
+  const next = recent * 2 + Number(passed);
+  return recent < FULL ? next : (next % FULL) + FULL;
 }
 
 /** Up to 30 latest checks, oldest first: `1` passed, `0` failed. */

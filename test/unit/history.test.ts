@@ -2,6 +2,7 @@ import { describe, expect, test } from 'bun:test';
 import { observe, recentChecks } from '../../src/proxy/history.ts';
 import type { CheckResult, ProxyRecord } from '../../src/proxy/proxy.ts';
 import { failed, passed, undecided } from '../support/pool.ts';
+import { createRandom } from '../support/random.ts';
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
@@ -58,9 +59,14 @@ describe('the history of a proxy', () => {
   test('remembers the latest 30 checks, oldest first', () => {
     expect(recentChecks(after([passed], HOUR).recent)).toBe('1');
     expect(recentChecks(after([failed, passed, failed], HOUR).recent)).toBe('010');
-    const many = after([...times(25, failed), ...times(10, passed), failed], HOUR);
-    expect(recentChecks(many.recent)).toBe(`${'0'.repeat(19)}11111111110`);
-    expect(many.recent).toBeLessThan(2 ** 31);
+    const random = createRandom(17);
+    const results = Array.from({ length: 100 }, () => (random() < 0.5 ? passed : failed));
+    const all = results.map((result) => (result === passed ? '1' : '0')).join('');
+    for (let count = 1; count <= results.length; count++) {
+      const { recent } = after(results.slice(0, count), HOUR);
+      expect(recentChecks(recent)).toBe(all.slice(Math.max(0, count - 30), count));
+      expect(recent).toBeLessThan(2 ** 31);
+    }
   });
 
   test('keeps what was measured before when a check fails', () => {
