@@ -102,7 +102,8 @@ export const details = describe({
   id: 'getProxy',
   tag,
   summary: 'Get a proxy',
-  description: 'With the administrator token, the response includes `reports`. Others do not get them, as they name the sites that clients visit.',
+  description:
+    'With the administrator token, the response includes `reports`. Others do not get them, as they name the sites that clients visit.',
   answers: ok('The proxy.', schemas.proxyDetailsSchema, {
     ...proxyExample,
     reports: [{ at: '2026-01-31 08:04:12', ok: false, target: 'example.com', error: 'timeout' }],

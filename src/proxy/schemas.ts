@@ -104,9 +104,7 @@ const userReportSchema = Type.Object({
   at: Type.String({ description: TIMESTAMP }),
   ok: Type.Boolean({ description: 'Whether the proxy worked.' }),
   target: nullable(Type.String({ description: 'The host that the client tried to reach.' })),
-  error: nullable(
-    Type.String({ description: 'What went wrong, as the client described it.' }),
-  ),
+  error: nullable(Type.String({ description: 'What went wrong, as the client described it.' })),
 });
 
 export const proxyDetailsSchema = Type.Object(
