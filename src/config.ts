@@ -44,7 +44,7 @@ export const settings = Type.Object({
   RUN_AS: optional(
     text(
       undefined,
-      'User that the server switches to at start, when root starts it.',
+      'User that the server switches to if root starts it.',
       /^[\w.][\w.-]*$/,
       'the name or number of a user',
     ),
@@ -52,34 +52,38 @@ export const settings = Type.Object({
   METADATA_URL: url('sqlite:$DATA_DIR/picpool.db', RECORD_SCHEMES, 'Where records live.'),
   BLOBS_URL: url('file:$DATA_DIR/images', FILE_SCHEMES, 'Where image files live.'),
   METADATA_READ_URL: optional(
-    url(undefined, READ_SCHEMES, 'Replica of Postgres that answers lists and searches while it is fresh.'),
+    url(undefined, READ_SCHEMES, 'Postgres replica that serves lists and searches while it is up to date.'),
   ),
   LIMITS_URL: optional(
     url(
       undefined,
       LIMIT_SCHEMES,
-      'Redis where copies count requests together; with the records when not set.',
+      'Redis that counts requests for the rate limits; by default the record store does.',
     ),
   ),
   AWS_ACCESS_KEY_ID: optional(
     text(
       undefined,
-      "Key id for S3. Without one, AWS's usual sources are asked: profile, role, container, instance.",
+      'Key ID for S3. If not set, the usual AWS sources are used: profile, role, container, instance.',
     ),
   ),
   AWS_SECRET_ACCESS_KEY: optional(text(undefined, 'Secret key for S3.')),
-  AWS_SESSION_TOKEN: optional(text(undefined, 'Session token of a temporary pair of keys.')),
-  PUBLIC_URL: optional(baseUrl('Base of all links, with a path or without; from the request when not set.')),
+  AWS_SESSION_TOKEN: optional(text(undefined, 'Session token of temporary credentials.')),
+  PUBLIC_URL: optional(
+    baseUrl('Base URL of all links, with or without a path; taken from the request if not set.'),
+  ),
   ALLOWED_HOSTS: optional(
     hosts(
-      'Host names besides that of PUBLIC_URL, or `*`, where pages may upload and delete; only local ones when neither is set.',
+      'Host names besides that of PUBLIC_URL, or `*`, under which pages can upload and delete; only local names if neither is set.',
     ),
   ),
   SERVICES: choices(['proxy', 'image'], 'proxy,image', 'Which services run.'),
-  PROXY_BASE_PATH: text('', 'Path under which the proxy pool answers.', BASE_PATH, 'a path such as /proxy'),
-  IMAGE_BASE_PATH: text('', 'Path under which the image host answers.', BASE_PATH, 'a path such as /image'),
+  PROXY_BASE_PATH: text('', 'Path prefix of the proxy pool.', BASE_PATH, 'a path such as /proxy'),
+  IMAGE_BASE_PATH: text('', 'Path prefix of the image host.', BASE_PATH, 'a path such as /image'),
   TRUSTED_PROXIES: optional(
-    networks('Addresses and networks, `loopback` or `private`, whose X-Forwarded-* headers are believed.'),
+    networks(
+      'Reverse proxies whose X-Forwarded-* headers are trusted: addresses, networks, `loopback` or `private`.',
+    ),
   ),
   TRUSTED_HOPS: optional(
     integer(
@@ -90,14 +94,14 @@ export const settings = Type.Object({
     ),
   ),
   ADMIN_TOKEN: bearerToken('Bearer token of the administrator: refresh, cleanup, deletion, blocks.'),
-  METRICS_TOKEN: bearerToken('Bearer token for `/metrics`, which is open without one.'),
+  METRICS_TOKEN: bearerToken('Bearer token for `/metrics`, which is open to everyone if not set.'),
   MCP_READ_TOKEN: bearerToken(
-    'Bearer token with which agents find proxies and images at `/mcp` (`docs/mcp.md`); off without one.',
+    'Bearer token for agents that find proxies and images at `/mcp` (`docs/mcp.md`); off if not set.',
   ),
   MCP_WRITE_TOKEN: bearerToken(
-    'The same for agents that may test and report proxies and upload, too, also with `UPLOAD=token`.',
+    'The same for agents that can also test and report proxies, and upload, even with `UPLOAD=token`.',
   ),
-  CORS_ORIGINS: optional(origins('Origins, or `*`, whose scripts may call the API; none when not set.')),
+  CORS_ORIGINS: optional(origins('Origins whose scripts can call the API, or `*`; none if not set.')),
   ABUSE_CONTACT: optional(
     text(
       undefined,
@@ -106,19 +110,19 @@ export const settings = Type.Object({
       'a mail address or a URL',
     ),
   ),
-  WEBHOOK_URLS: optional(urls(['http:', 'https:'], 'Where signed events are posted.')),
+  WEBHOOK_URLS: optional(urls(['http:', 'https:'], 'URLs that signed events are posted to.')),
   WEBHOOK_SECRET: optional(
     text(
       undefined,
-      'Key that signs events; needed with `WEBHOOK_URLS`.',
+      'Key that signs events; required with `WEBHOOK_URLS`.',
       /^(whsec_[A-Za-z0-9+/]{32,86}={0,2}|(?!whsec_)\S{16,})$/,
       'whsec_ and 24 to 64 bytes in Base64, or 16 or more other characters without spaces',
     ),
   ),
-  WEBHOOK_POOL_BELOW: integer('10', 'Fewer working proxies than this trigger an event.', 0, 1_000_000),
+  WEBHOOK_POOL_BELOW: integer('10', 'An event is sent when fewer proxies than this work.', 0, 1_000_000),
   SHUTDOWN_DELAY: duration(
     '0s',
-    'After SIGTERM the server reports for this long that it is not ready, before it stops taking requests.',
+    'How long the server keeps serving after SIGTERM while it reports that it is not ready.',
     '0s',
   ),
   SHUTDOWN_GRACE: duration('25s', 'How long requests may continue after that.', '0s'),
@@ -144,20 +148,20 @@ export const settings = Type.Object({
   PROXY_REFRESH_INTERVAL: duration('1h', 'Time between refreshes.', '1s'),
   PROXY_REFRESH_ON_START: flag(
     'true',
-    'Refresh at start, unless the last refresh is younger than the interval.',
+    'Refresh at the start, unless the last refresh is more recent than the interval.',
   ),
   PROXY_REFRESH_BUDGET: duration('3m', 'How long one refresh may check.', '1s'),
   PROXY_CHECKS_PER_HOUR: integer(
     '100000',
-    'Most checks an hour, by all copies of the server together.',
+    'Maximum number of checks per hour, by all copies of the server together.',
     1000,
     10_000_000,
   ),
   PROXY_CHECK_CONCURRENCY: integer('1000', 'Checks that run at once.', 1, 20_000),
   PROXY_CHECK_TIMEOUT: duration('8s', 'Time limit of one check.', '100ms'),
   PROXY_DEAD_RETENTION: duration('7d', 'How long a dead proxy is remembered.', '1s'),
-  PROXY_MAX_POOL: integer('200000', 'Most proxies remembered.', 1, 5_000_000),
-  PROXY_ALLOW_PRIVATE: flag('false', 'Also dials private and loopback addresses. For tests only.'),
+  PROXY_MAX_POOL: integer('200000', 'Maximum number of proxies remembered.', 1, 5_000_000),
+  PROXY_ALLOW_PRIVATE: flag('false', 'Also use private and loopback addresses. For tests only.'),
   PROXY_TARGETS: optional(
     targets(
       'Sites that proxies are tried with, one every 5 s: `search=https://www.example.com/#200`, with the expected statuses after `#`.',
@@ -168,12 +172,12 @@ export const settings = Type.Object({
   GATEWAY_PORT: optional(
     integer(
       undefined,
-      'Port of the gateway, a single proxy in front of the pool; off when not set.',
+      'Port of the gateway, a single proxy in front of the pool; off if not set.',
       0,
       65_535,
     ),
   ),
-  GATEWAY_TRIES: integer('12', 'Most proxies that the gateway tries per request.', 1, 100),
+  GATEWAY_TRIES: integer('12', 'Maximum number of proxies that the gateway tries per request.', 1, 100),
   GATEWAY_TIMEOUT: duration('10s', 'Time within which one of them must deliver a response.', '100ms'),
   GATEWAY_IDLE: duration('5m', 'A tunnel that carries nothing for this long is closed.', '1s'),
   GATEWAY_PORTS: ports('80,443', 'Target ports that can be reached through the gateway: a list, or `any`.'),
@@ -185,7 +189,7 @@ export const settings = Type.Object({
   ),
   GATEWAY_STRICT_CONNECT: flag(
     'false',
-    'Answers CONNECT only once a proxy has answered it, instead of at once.',
+    'Answer CONNECT only after a proxy has answered it, instead of at once.',
   ),
 
   UPLOAD: choice(
@@ -202,26 +206,37 @@ export const settings = Type.Object({
   IMAGE_MAX_STORAGE: optional(
     bytes(
       undefined,
-      'Most bytes of all images and their smaller versions; uploads beyond that get 507.',
+      'Maximum size of all images and their smaller versions; uploads beyond it get 507.',
       '1KiB',
     ),
   ),
   IMAGE_MIN_FREE: bytes('256MiB', 'Free disk space that uploads leave; with less, they get 507.', '0'),
-  IMAGE_MAX_PIXELS: integer('100000000', 'Most pixels of an upload, all frames together.', 1, 1_000_000_000),
-  IMAGE_MAX_FRAMES: integer('500', 'Most frames of an animation.', 1, 100_000),
-  IMAGE_WORKERS: optional(
-    integer(undefined, 'Conversions at once, plus one for cheap ones; one per core when not set.', 1, 256),
+  IMAGE_MAX_PIXELS: integer(
+    '100000000',
+    'Maximum number of pixels of an upload, over all frames.',
+    1,
+    1_000_000_000,
   ),
-  IMAGE_WORKER_MEMORY: bytes('2GiB', 'Memory of one conversion; what needs more is refused.', '128MiB'),
+  IMAGE_MAX_FRAMES: integer('500', 'Maximum number of frames of an animation.', 1, 100_000),
+  IMAGE_WORKERS: optional(
+    integer(
+      undefined,
+      'Number of simultaneous conversions, plus one for cheap ones; one per core if not set.',
+      1,
+      256,
+    ),
+  ),
+  IMAGE_WORKER_MEMORY: bytes(
+    '2GiB',
+    'Memory limit of one conversion; pictures that need more are refused.',
+    '128MiB',
+  ),
   IMAGE_SANDBOX: choice(
     ['on', 'require', 'off'],
     'on',
     'Sandbox of the conversion processes, on Linux: as much as the kernel supports, all or nothing, or none.',
   ),
-  IMAGE_HEIC: flag(
-    'on',
-    'Accepts HEIC pictures, as phones take them. Their compression is patented in some countries.',
-  ),
+  IMAGE_HEIC: flag('on', 'Accept HEIC pictures, which many phones take. HEIC is patented in some countries.'),
   IMAGE_CONVERT_TIMEOUT: duration('30s', 'Time limit of one conversion.', '100ms'),
   IMAGE_DELETE_BY_ADDRESS: period(
     'always',
@@ -233,20 +248,17 @@ export const settings = Type.Object({
   ),
   IMAGE_CORS: flag(
     'on',
-    'Scripts and canvases of any site may read public images (`Access-Control-Allow-Origin: *`).',
+    'Let scripts and canvases of any site read public images (`Access-Control-Allow-Origin: *`).',
   ),
   IMAGE_LISTING: choice(
     ['public', 'unlisted', 'off'],
     'public',
     'Visibility of uploads that do not ask for one: `public` (in the gallery) or `unlisted`. `off`: no gallery, and empty lists.',
   ),
-  IMAGE_MAX_EXPIRY: expiry(
-    '10y',
-    'Longest time that uploaders may keep a picture, such as 30d or 1y; `never`: they may keep it forever.',
-  ),
+  IMAGE_MAX_EXPIRY: expiry('10y', 'Maximum `expires_in` of uploads, such as 30d or 1y; `never`: no maximum.'),
   IMAGE_CACHE_MAX_AGE: duration(
     '24h',
-    'How long caches may keep a public file, and at most until it expires.',
+    'How long caches may keep a public file, but not beyond its expiry.',
     '0s',
   ),
   IMAGE_RETENTION: duration(
@@ -259,13 +271,13 @@ export const settings = Type.Object({
     url(
       undefined,
       ['http:', 'https:'],
-      'Service that is asked about each picture before it is stored, in a signed request; it answers `allow`, `block` or `review`.',
+      'Service that checks each picture before it is stored; it gets a signed request and returns `allow`, `block` or `review`.',
     ),
   ),
   IMAGE_SCAN_SECRET: optional(
     text(
       undefined,
-      'Key that signs these requests; needed with `IMAGE_SCAN_URL`.',
+      'Key that signs these requests; required with `IMAGE_SCAN_URL`.',
       /^(whsec_[A-Za-z0-9+/]{32,86}={0,2}|(?!whsec_)\S{16,})$/,
       'whsec_ and 24 to 64 bytes in Base64, or 16 or more other characters without spaces',
     ),
@@ -275,21 +287,21 @@ export const settings = Type.Object({
     'hash',
     'What the service gets besides facts and hashes: nothing more, a JPEG of at most 512 pixels, or the picture.',
   ),
-  IMAGE_SCAN_TIMEOUT: duration('10s', 'How long an answer may take.', '100ms'),
+  IMAGE_SCAN_TIMEOUT: duration('10s', 'How long to wait for the service.', '100ms'),
   IMAGE_SCAN_FAILURE: choice(
     ['refuse', 'allow'],
     'refuse',
-    'Without an answer, uploads are refused (503), or stored as if there were no service.',
+    'If the service does not respond: `refuse` uploads (503) or `allow` them.',
   ),
   IMAGE_ACCESS_TOKEN: bearerToken(
-    'Bearer token for `POST /api/accesses`, where a cache in front reports what it has sent; off without one.',
+    'Bearer token for `POST /api/accesses`, where a cache in front reports the images it served; off if not set.',
   ),
   IMAGE_STRAY_RETENTION: duration('7d', 'How long files without a record are kept in quarantine.', '1s'),
 
-  LOG_LEVEL: choice(['debug', 'info', 'warn', 'error'], 'info', 'Lowest level that is logged.'),
-  LOG_ADDRESSES: choice(['full', 'hashed', 'off'], 'full', 'How addresses of clients are logged.'),
+  LOG_LEVEL: choice(['debug', 'info', 'warn', 'error'], 'info', 'Lowest level to log.'),
+  LOG_ADDRESSES: choice(['full', 'hashed', 'off'], 'full', 'How client addresses are logged.'),
   LOG_FORMAT: optional(
-    choice(['pretty', 'json'], undefined, 'When not set: pretty on a terminal, else json.'),
+    choice(['pretty', 'json'], undefined, '`json` or `pretty`; if not set, `pretty` in a terminal.'),
   ),
 });
 

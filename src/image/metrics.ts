@@ -31,7 +31,7 @@ export function observeCodec<T extends Pick<Codec, 'convert' | 'stats'>>(
   }
   metrics.gauge({
     name: 'picpool_conversion_sandbox',
-    help: 'The jail of conversion processes: full, partial or none. Nothing before the first conversion.',
+    help: 'State of the conversion sandbox: full, partial or none. Absent before the first conversion.',
     labelNames: ['state'],
     read() {
       const { started, missing } = codec.stats();

@@ -29,7 +29,7 @@ export interface SafeFetchOptions {
 export type SafeFetch = (url: string, options: SafeFetchOptions) => Promise<SafeResponse>;
 
 export interface SafeFetchDeps {
-  /** Also dials private and loopback addresses. For tests only. */
+  /** Also use private and loopback addresses. For tests only. */
   allowPrivate: boolean;
   /** Which addresses may be dialled; the globally routable ones by default. */
   permits?: (address: string) => boolean;

@@ -23,7 +23,7 @@ import { createUpkeep, type Upkeep, type UpkeepOptions } from './upkeep.ts';
 export interface ProxyServiceOptions extends UpkeepOptions {
   /** The same where nobody counts why checks fail, for tests by strangers; `checker` when not given. */
   uncounted?: Checker;
-  /** Refresh at start, unless the last refresh is younger than the interval. */
+  /** Refresh at the start, unless the last refresh is more recent than the interval. */
   refreshOnStart: boolean;
   /** Counts tests of addresses against their limits; not limited when not given. */
   countTarget?: SingleCheckOptions['countTarget'];

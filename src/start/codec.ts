@@ -50,7 +50,7 @@ export async function openCodec({
 /** The log has said before what is missing. */
 function refuse(cause: unknown): never {
   const message =
-    'Conversions cannot be jailed as IMAGE_SANDBOX=require asks for; the log says what is missing.';
+    'The sandbox that IMAGE_SANDBOX=require asks for is not available; the log says what is missing.';
   throw new AppError('unavailable', message, { cause });
 }
 

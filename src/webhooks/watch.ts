@@ -21,7 +21,7 @@ export interface PoolWatchOptions {
   state: Pick<StateStore, 'get' | 'setFenced'>;
   locks: Locks;
   look: () => Promise<PoolState>;
-  /** Fewer working proxies than this trigger an event. */
+  /** An event is sent when fewer proxies than this work. */
   low: number;
   send: Webhooks['send'];
   log: Log;

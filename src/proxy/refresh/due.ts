@@ -4,7 +4,7 @@ export interface DueOptions {
   /** When this process began. */
   startedAt: number;
   intervalMs: number;
-  /** Refresh at start, unless the last refresh is younger than the interval. */
+  /** Refresh at the start, unless the last refresh is more recent than the interval. */
   onStart: boolean;
 }
 
