@@ -26,7 +26,7 @@ or have a space before the port; the rest of the line is ignored. A login is wri
 http://user:password@203.0.113.9:8080 or 203.0.113.9:8080:user:password, and is printed with the proxy.
 Ctrl-C stops it and prints the summary so far. Exit code 0: at least one works; 1: none does; 130: interrupted.
 
-  picpool check proxies.txt > living.txt
+  picpool check proxies.txt > working.txt
   curl -s https://example.com/socks5.txt | picpool check --protocol socks5 --format json | jq .exit_ip`,
   options: {
     protocol: values(
