@@ -162,9 +162,9 @@ export const CLAIMS: readonly Claim[] = [
     holds: ({ stdout }) => /^http:\/\/\S+\/i\/\w+\.webp\n?$/.test(stdout),
   },
   {
-    command: /^picpool check proxies\.txt > working\.txt/,
+    command: /^picpool check proxies\.txt > tested\.txt/,
     says: 'writes the working',
-    holds: async ({ folder }) => PROXY_LINES.test(await readFile(join(folder, 'working.txt'), 'utf8')),
+    holds: async ({ folder }) => PROXY_LINES.test(await readFile(join(folder, 'tested.txt'), 'utf8')),
   },
   {
     command: /jq -r \.exit_ip/,
