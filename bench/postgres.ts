@@ -1,11 +1,11 @@
 /**
  * Copies over Postgres, which it starts itself:
  * `bun bench/postgres.ts pool [size]`: a new copy of a pool, and its pages against SQLite, by processor time.
- * `bun bench/postgres.ts copy`: a copy for images alone, over what `TEST_POSTGRES_URL` holds.
+ * `bun bench/postgres.ts copy [images]`: a copy for images alone beside so many, or over what `TEST_POSTGRES_URL` holds.
  * `bun bench/postgres.ts uploads [turns]`: a 6-megapixel photo, records in Postgres against records in SQLite.
  * `bun bench/postgres.ts hot [seconds]`: 1,000 clients on one image and one page of the list, 4 copies; what Postgres is asked.
- * `bun bench/postgres.ts failover [kills]`: mixed requests to 4 copies that are killed in turn, while the primary is killed
- * and its replica promoted.
+ * `bun bench/postgres.ts failover [kills]`: mixed requests to 4 copies that are killed in turn, 10,000 with 24 kills, while the
+ * PgBouncers before the primary and its replica are killed, and then the primary, whose replica is promoted.
  */
 import { readFile } from 'node:fs/promises';
 import { loadavg, tmpdir } from 'node:os';
@@ -21,12 +21,13 @@ import { bunRuntime } from '../src/runtime/bun.ts';
 import { startFleet } from '../test/support/fleet.ts';
 import { photo } from '../test/support/images.ts';
 import { runMixedLoad } from '../test/support/mixed-load.ts';
-import { sharedPostgres, startPostgres, startPostgresPair } from '../test/support/postgres-server.ts';
+import { startPostgresFleet, troublePostgres } from '../test/support/postgres-fleet.ts';
+import { sharedPostgres, startPostgres } from '../test/support/postgres-server.ts';
 import { createRandom } from '../test/support/random.ts';
 import { draft } from '../test/support/records.ts';
 import { PNG } from '../test/support/running-server.ts';
 import { type ServerProcess, startServer } from '../test/support/server-process.ts';
-import { S3_CREDENTIALS, startS3 } from '../test/support/services.ts';
+import { fillPostgres, LARGE } from './many-images.ts';
 
 const QUIET = { PROXY_JUDGES: 'http://127.0.0.1:9/', PROXY_SOURCES: 'file:/dev/null', RATE_LIMITS: 'off' };
 const median = (numbers: number[]) => numbers.toSorted((a, b) => a - b)[numbers.length >> 1] ?? 0;
@@ -101,10 +102,14 @@ async function pool(size: number): Promise<void> {
   await postgres.stop();
 }
 
-async function copy(): Promise<void> {
-  const { url } = await sharedPostgres();
+async function copy(count: number): Promise<void> {
+  const postgres = await sharedPostgres(LARGE);
+  if (!process.env.TEST_POSTGRES_URL) {
+    const connection = await openPostgres(postgres.url, { limitMs: 600_000 });
+    await fillPostgres(connection, count).finally(() => connection.close());
+  }
   const began = performance.now();
-  const server = await startServer('bun', { ...QUIET, SERVICES: 'image', METADATA_URL: url });
+  const server = await startServer('bun', { ...QUIET, SERVICES: 'image', METADATA_URL: postgres.url });
   while ((await fetch(`${server.url}/readyz`)).status !== 200) await Bun.sleep(20);
   const readyMs = performance.now() - began;
   for (let page = 1; page <= 200; page++) {
@@ -115,6 +120,7 @@ async function copy(): Promise<void> {
     `a copy for images: ready after ${(readyMs / 1000).toFixed(1)} s, after 400 lists and searches ${(await residentMiB(server)).toFixed(0)} MiB`,
   );
   await server.stop();
+  await postgres.stop();
 }
 
 async function uploads(turns: number): Promise<void> {
@@ -189,31 +195,30 @@ async function hot(seconds: number): Promise<void> {
 }
 
 async function failover(kills: number): Promise<void> {
-  const pair = await startPostgresPair();
-  const s3 = await startS3();
-  const env = {
-    ...QUIET,
-    METADATA_URL: pair.url,
-    BLOBS_URL: s3.url,
-    AWS_ACCESS_KEY_ID: S3_CREDENTIALS.accessKeyId,
-    AWS_SECRET_ACCESS_KEY: S3_CREDENTIALS.secretAccessKey,
+  const world = await startPostgresFleet(4);
+  const startedAt = performance.now();
+  let over = false;
+  const troubles = troublePostgres(world, () => over, { failoverAfter: 8, everyMs: 4000, pauseMs: 3000 });
+  const options = {
+    concurrency: 8,
+    clients: 8,
+    kills,
+    uploadsBetween: 100,
+    random: createRandom(20_260_101),
   };
-  const fleet = await startFleet(Array<'bun'>(4).fill('bun'), () => env);
-  const options = { concurrency: 8, clients: 8, kills, uploadsBetween: 60, random: createRandom(20_260_101) };
-  const load = runMixedLoad(fleet, options);
-  await Bun.sleep(15_000);
-  await pair.primary.kill();
-  await Bun.sleep(3000);
-  await pair.promote();
-  console.log(await load);
-  await fleet.stop();
-  await Promise.all([pair.stop(), s3.stop()]);
+  const report = await runMixedLoad(world.fleet, options).finally(() => {
+    over = true;
+  });
+  const requests = Object.values(report.answers).reduce((sum, count) => sum + count, 0);
+  console.log(`${requests} requests in ${Math.round((performance.now() - startedAt) / 1000)} s`);
+  console.log(report, await troubles);
+  await world.stop();
 }
 
 const [what = 'pool', first] = process.argv.slice(2);
-if (what === 'copy') await copy();
+if (what === 'copy') await copy(Number(first ?? 100_000));
 else if (what === 'uploads') await uploads(Number(first ?? 15));
-else if (what === 'failover') await failover(Number(first ?? 4));
+else if (what === 'failover') await failover(Number(first ?? 24));
 else if (what === 'hot') await hot(Number(first ?? 10));
 else await pool(Number(first ?? 200_000));
 console.log(`load of the machine: ${loadavg()[0]?.toFixed(1)}`);

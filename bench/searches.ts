@@ -7,28 +7,21 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { loadavg, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
-import { arrayOf } from '../adapters/postgres/arrays.ts';
 import { openPostgres } from '../adapters/postgres/connection.ts';
-import { createImageRows } from '../adapters/postgres/image-rows.ts';
 import { createPostgresImages } from '../adapters/postgres/images.ts';
-import { migrate } from '../adapters/postgres/migrate.ts';
 import { openRedis } from '../adapters/redis/connection.ts';
 import { encodeImage } from '../adapters/redis/image-codec.ts';
 import { createRedisImages } from '../adapters/redis/images.ts';
 import { openDatabase } from '../adapters/sqlite/database.ts';
 import { openImageReplica } from '../adapters/sqlite/image-replica.ts';
 import { createSqliteImages } from '../adapters/sqlite/images.ts';
-import type { ImageRecord } from '../src/image/image.ts';
 import type { ImageStore } from '../src/image/store.ts';
-import { columnOf } from '../src/lib/fields.ts';
 import { bunRuntime } from '../src/runtime/bun.ts';
 import { sharedPostgres } from '../test/support/postgres-server.ts';
 import { createRandom } from '../test/support/random.ts';
-import { image } from '../test/support/records.ts';
 import { startRedis } from '../test/support/services.ts';
+import { batches, createNames, fillPostgres, LARGE, LETTERS, SEED } from './many-images.ts';
 
-const SEED = 20_260_101;
-const BATCH = 5000;
 /** Texts of each kind. */
 const TEXTS = 15;
 const GOALS_MS = {
@@ -38,47 +31,8 @@ const GOALS_MS = {
 };
 /** Texts all of whose parts are frequent, but which nothing contains. */
 const COSTLY = ['Screenshot 2024-01-01 at 23.23.23', '2024-01-28 at 24.59.59', 'IMG_20241228_999999.png'];
-const LETTERS = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 
 const median = (numbers: number[]) => numbers.toSorted((a, b) => a - b)[numbers.length >> 1] ?? 0;
-
-/** File names as phones, screenshots and people make them; five words are in a tenth of them or more. */
-function createNames(random: () => number) {
-  const below = (limit: number) => Math.floor(random() * limit);
-  const two = (limit: number) => String(1 + below(limit)).padStart(2, '0');
-  const word = (index = below(3000)) => {
-    let text = '';
-    for (let rest = index + 50_000; rest > 0; rest = Math.floor(rest / 13))
-      text += 'etaoinshrdlum'[rest % 13];
-    return text;
-  };
-  const makers = [
-    () => `IMG_2024${two(12)}${two(28)}_${below(1e6)}.jpg`,
-    () => `IMG_2024${two(12)}${two(28)}_${below(1e6)}.jpg`,
-    () => `Screenshot 2024-${two(12)}-${two(28)} at ${two(24)}.${two(60)}.${two(60)}.png`,
-    () => `Screenshot 2024-${two(12)}-${two(28)} at ${two(24)}.${two(60)}.${two(60)}.png`,
-    () => `猫の写真${below(10_000)}.png`,
-    () => `holiday_${below(1e6)}.jpg`,
-    () => `invoice-${below(1e6)}.png`,
-    ...Array.from({ length: 3 }, () => () => `${word()}-${word()}-${below(1000)}.webp`),
-  ];
-  const id = () => Array.from({ length: 12 }, () => LETTERS[below(62)]).join('');
-  return { below, word, id, filename: () => makers[below(makers.length)]?.() ?? '' };
-}
-
-function* batches(count: number): Iterable<ImageRecord[]> {
-  const names = createNames(createRandom(SEED));
-  for (let first = 0; first < count; first += BATCH) {
-    yield Array.from({ length: Math.min(BATCH, count - first) }, (_, index) =>
-      image({
-        id: names.id(),
-        filename: names.filename(),
-        format: names.below(4) ? 'webp' : 'png',
-        createdAt: 1_600_000_000_000 + (first + index) * 1000,
-      }),
-    );
-  }
-}
 
 /** Kinds of texts, none of which was searched for before. */
 function texts(): Record<string, string[]> {
@@ -260,67 +214,20 @@ async function benchRedis(count: number): Promise<boolean> {
   }
 }
 
-/**
- * Fills it with many rows at a time, and makes the index of the search of all of them. A server that `TEST_POSTGRES_URL` names
- * keeps them, and a fill that broke off goes on there.
- */
+/** A server that `TEST_POSTGRES_URL` names keeps the images for the next time. */
 async function benchPostgres(count: number): Promise<boolean> {
-  const server = await sharedPostgres({
-    shared_buffers: '1GB',
-    maintenance_work_mem: '1GB',
-    max_wal_size: '8GB',
-    autovacuum: 'on',
-  });
+  const server = await sharedPostgres(LARGE);
   const connection = await openPostgres(server.url, { limitMs: 600_000 });
-  const { ask, table } = connection;
   try {
-    await migrate(connection);
-    const [there] = await ask<{ rows: number }>(
-      'safe',
-      `SELECT count(*) AS rows FROM ${table('image_text')}`,
-    );
-    if (there?.rows === 0) await ask('safe', 'DROP INDEX "picpool".image_text_grams');
-    let passed = 0;
-    const rows = createImageRows(connection);
-    const fields = Object.keys(image()) as (keyof ImageRecord)[];
-    const columns = fields.map(columnOf).join(', ');
-    const own = ({ id }: ImageRecord) => id;
-    const startedAt = performance.now();
-    for (const batch of batches(count)) {
-      passed += batch.length;
-      if (passed < (there?.rows ?? 0)) continue;
-      const types = fields.map(
-        (field, place) => `$${place + 1}::${typeof image()[field] === 'string' ? 'text' : 'bigint'}[]`,
-      );
-      types[fields.indexOf('passwordHash')] = `$${fields.indexOf('passwordHash') + 1}::text[]`;
-      await ask(
-        'safe',
-        `INSERT INTO ${table('images')} (${columns}, mark)
-         SELECT u.*, 'bench' FROM unnest(${types.join(', ')}) AS u ON CONFLICT DO NOTHING`,
-        fields.map((field) => arrayOf(batch.map((one) => one[field]))),
-      );
-      const { text, values } = rows.index([...new Map(batch.map((one) => [own(one), one])).values()]);
-      await ask('safe', text, values);
-    }
-    const images = createPostgresImages(connection);
-    await images.repair();
-    const filled = performance.now();
-    await ask(
-      'safe',
-      `CREATE INDEX IF NOT EXISTS image_text_grams ON ${table('image_text')} USING gin (grams)`,
-    );
-    const indexed = performance.now();
-    for (const name of ['images', 'image_text']) await ask('safe', `VACUUM ANALYZE ${table(name)}`);
-    const seconds = (from: number, to: number) => `${((to - from) / 1000).toFixed(0)} s`;
-    console.log(`postgres: filled in ${seconds(startedAt, filled)}, index in ${seconds(filled, indexed)}`);
-    const sizes = await ask<{ name: string; bytes: number }>(
+    await fillPostgres(connection, count);
+    const sizes = await connection.ask<{ name: string; bytes: number }>(
       'safe',
       `SELECT relname AS name, pg_relation_size(oid) AS bytes FROM pg_class
        WHERE relnamespace = 'picpool'::regnamespace AND pg_relation_size(oid) > 1000000 ORDER BY 2 DESC`,
     );
     for (const { name, bytes } of sizes)
       console.log(`postgres: ${name}: ${(bytes / 2 ** 20).toFixed(0)} MiB`);
-    return await bench('postgres', images);
+    return await bench('postgres', createPostgresImages(connection));
   } finally {
     await connection.close();
     await server.stop();

@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import { asUser } from './postgres-server.ts';
 import { find, type Service, startProgram } from './services.ts';
 
-/** PgBouncer in transaction mode before the server of a URL: each transaction may get another of its two sessions. */
-export async function startPgBouncer(url: string): Promise<Service> {
+/** PgBouncer in transaction mode before the server of a URL: each transaction may get another of its `sessions`. */
+export async function startPgBouncer(url: string, sessions = 2): Promise<Service> {
   const target = new URL(url);
   const [program, as] = await Promise.all([find('pgbouncer', "Debian's package pgbouncer"), asUser()]);
   const service = await startProgram(
@@ -24,7 +24,7 @@ unix_socket_dir =
 auth_type = trust
 auth_file = ${join(folder, 'users.txt')}
 pool_mode = transaction
-default_pool_size = 2
+default_pool_size = ${sessions}
 max_client_conn = 500
 server_round_robin = 1
 `,
