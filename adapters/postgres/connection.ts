@@ -3,7 +3,7 @@ import { AppError } from '../../src/errors.ts';
 import { LateError, within } from '../../src/lib/deadline.ts';
 import { classify, failure, isCancelled, isMoved, isUnprepared } from './errors.ts';
 import { createPool, type Pool } from './pool.ts';
-import { findPrimary } from './primary.ts';
+import { probe } from './probe.ts';
 import { createRetry, type Repeat } from './retry.ts';
 import { type PostgresAddress, parsePostgresUrl } from './url.ts';
 
@@ -80,20 +80,15 @@ function createConnection(
   const persist = createRetry({
     random,
     onFailure(error) {
-      if (isUnprepared(error)) prepare = false;
+      if (!isUnprepared(error)) return;
+      prepare = false;
+      leave(opening);
     },
   });
 
   async function open(): Promise<Pool> {
-    const { servers } = address;
-    const pool = await createPool(address, servers.length === 1 ? servers[0] : await findPrimary(address));
-    try {
-      prepare ??= await isDirect(pool.sql);
-      return pool;
-    } catch (error) {
-      pool.drop();
-      throw error;
-    }
+    const { server, isDirect } = await probe(address);
+    return createPool({ ...address, prepare: prepare ?? isDirect }, server);
   }
 
   function pool(): Promise<Pool> {
@@ -149,7 +144,7 @@ function createConnection(
   const asker =
     (sql: Sql | TransactionSql, note: (statement: Statement) => void): Ask =>
     async <Row extends object>(text: string, values: readonly Value[] = []) => {
-      const statement = sql.unsafe<Row[]>(text, [...values], { prepare });
+      const statement = sql.unsafe<Row[]>(text, [...values], { prepare: true });
       note(statement);
       return [...(await statement)];
     };
@@ -185,13 +180,4 @@ function createConnection(
       );
     },
   };
-}
-
-/**
- * Whether a connection is one session of the server. A pooler gives its clients numbers of its own, and older ones do not keep
- * prepared statements.
- */
-async function isDirect(sql: Sql): Promise<boolean> {
-  const found = await within(COMMAND_TIMEOUT_MS, sql.unsafe('SELECT pg_backend_pid() AS pid'));
-  return found.state.pid === found[0]?.pid;
 }

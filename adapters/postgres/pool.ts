@@ -21,13 +21,15 @@ const CLOSE_TIMEOUT_S = 1;
 /** Whole numbers of 8 bytes as numbers: all of picpool's are safe. */
 const INT8 = { to: 20, from: [20], serialize: String, parse: Number };
 
-/** Connections to a server, made when they are needed. */
+/**
+ * Connections to a server, made when they are needed. Statements are kept where `prepare` says so: the driver keeps its COMMIT
+ * then, too, and where a pooler leads that to a session which does not know it, a transaction is rolled back that seems to be committed.
+ */
 export async function createPool(
-  address: PostgresAddress,
+  address: PostgresAddress & { prepare: boolean },
   server: Endpoint,
-  most = address.connections,
 ): Promise<Pool> {
-  const { user, password, passwordFile, database, rootCertificates, tls } = address;
+  const { user, password, passwordFile, database, rootCertificates, tls, connections, prepare } = address;
   const sockets = new Set<Socket>();
 
   function dial(): Socket {
@@ -56,11 +58,11 @@ export async function createPool(
         checkServerIdentity(server.host, certificate),
       ...(rootCertificates !== undefined && { ca: await readFile(rootCertificates, 'utf8') }),
     },
-    max: most,
+    max: connections,
     connect_timeout: CONNECT_TIMEOUT_S,
     idle_timeout: 0,
     max_lifetime: 1800,
-    prepare: true,
+    prepare,
     fetch_types: false,
     backoff: (retries: number) => Math.min(MOST_PAUSE_S, 0.02 * 2 ** retries),
     connection: { application_name: 'picpool' },

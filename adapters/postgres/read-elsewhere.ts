@@ -5,7 +5,7 @@ import { onWrites } from './kept-lists.ts';
 
 /** How old what a replica answers may be, beside the time of the answer, in ms. */
 const AGE_MS = 500;
-/** Pause after a replica did not answer, during which the primary is asked. */
+/** Pause after one of both did not answer, during which the other one is asked. */
 const PAUSE_MS = 2000;
 
 /** Reads that a replica of the server may answer. */
@@ -30,7 +30,8 @@ export function createReadsElsewhere(
   let replayed = '0/0';
   let writes = 0;
   let seenWrites = 0;
-  let failedAt = Number.NEGATIVE_INFINITY;
+  const awayAt = { primary: Number.NEGATIVE_INFINITY, replica: Number.NEGATIVE_INFINITY };
+  const isPaused = (which: keyof typeof awayAt) => now() - awayAt[which] < PAUSE_MS;
 
   async function look(): Promise<void> {
     if (seenWrites === writes && now() - wanted.at < AGE_MS) return;
@@ -54,29 +55,33 @@ export function createReadsElsewhere(
     try {
       return await isCaughtUp();
     } catch (error) {
-      if (isAway(error)) failedAt = now();
+      if (isAway(error)) awayAt.replica = now();
       return false;
     }
   }
 
   return {
     async read(work) {
+      if (isPaused('primary')) return work.replica();
       try {
         await look();
       } catch (error) {
-        if (isAway(error)) return work.replica();
-        throw error;
+        if (!isAway(error)) throw error;
+        awayAt.primary = now();
+        return work.replica();
       }
-      if (now() - failedAt < PAUSE_MS || !(await mayReplica())) return work.primary();
+      if (isPaused('replica') || !(await mayReplica())) return work.primary();
       return work.replica().catch((error: unknown) => {
         if (!isAway(error)) throw error;
-        failedAt = now();
+        awayAt.replica = now();
         return work.primary();
       });
     },
 
     wrote() {
       writes++;
+      // Where the write was done the primary is back, and its replica may not have it yet.
+      awayAt.primary = Number.NEGATIVE_INFINITY;
     },
   };
 }

@@ -8,17 +8,23 @@ import { openPostgres, type PostgresConnection } from '../../adapters/postgres/c
 import { createPostgresImages } from '../../adapters/postgres/images.ts';
 import { createPostgresLocks } from '../../adapters/postgres/locks.ts';
 import { migrate } from '../../adapters/postgres/migrate.ts';
+import { createPostgresProxies } from '../../adapters/postgres/proxies.ts';
 import { type Migration, migrations } from '../../adapters/postgres/schema.ts';
 import { createPostgresState } from '../../adapters/postgres/state.ts';
+import { openCopy } from '../../adapters/sqlite/database.ts';
+import { createProxyReplica } from '../../adapters/sqlite/proxy-replica.ts';
 import { bunRuntime } from '../../src/runtime/bun.ts';
 import { startPgBouncer } from '../support/pgbouncer.ts';
 import { withSchema } from '../support/postgres.ts';
 import { startTlsPostgres, type TlsPostgres } from '../support/postgres-server.ts';
-import { image } from '../support/records.ts';
+import { drafts, image } from '../support/records.ts';
+import { until } from '../support/services.ts';
 
 setDefaultTimeout(60_000);
 
 const PATIENT = { limitMs: 20_000 };
+
+const openReplica = async () => createProxyReplica(await openCopy(bunRuntime.openSqlite, tmpdir()));
 
 let server: TlsPostgres;
 let folder: string;
@@ -86,6 +92,52 @@ test('a password comes from a file, and a wrong one is told from a server that i
   expect(found).toEqual([{ name: 'filed' }]);
 });
 
+test('a statement that takes too long is ended on the server too, and the connection goes on', async () => {
+  const connection = await openPostgres(variant({ connections: '1' }), { limitMs: 500 });
+  try {
+    const startedAt = performance.now();
+    await expect(connection.ask('never', 'SELECT pg_sleep(20)')).rejects.toMatchObject({
+      code: 'unavailable',
+      retryAfterMs: expect.any(Number),
+    });
+    expect(performance.now() - startedAt).toBeLessThan(5000);
+    expect(await connection.askWithin(50, 'SELECT pg_sleep($1)', [20])).toBeNull();
+    const running = `SELECT 1 FROM pg_stat_activity WHERE state = 'active' AND query LIKE 'SELECT pg_sleep%'`;
+    await until(async () => (await connection.ask('safe', running)).length === 0);
+  } finally {
+    await connection.close();
+  }
+});
+
+test('a transaction that another one was in the way of is sent again, reads and all', async () => {
+  const url = withSchema(variant({}, { user: 'strict' }));
+  const schema = new URL(url).searchParams.get('schema') ?? '';
+  await withConnection(server.url, ({ ask }) =>
+    ask(
+      'safe',
+      `CREATE ROLE strict LOGIN PASSWORD 'strict'; ALTER ROLE strict SET default_transaction_isolation = 'serializable';
+       CREATE SCHEMA ${schema} AUTHORIZATION strict; CREATE TABLE ${schema}.numbers (n integer);
+       ALTER TABLE ${schema}.numbers OWNER TO strict`,
+    ),
+  );
+  const own = new URL(url);
+  own.password = 'strict';
+  await withConnection(own.href, async ({ ask, transaction, table }) => {
+    let tries = 0;
+    const { promise: bothHaveRead, resolve } = Promise.withResolvers<void>();
+    const addSum = () =>
+      transaction('never', async (ask) => {
+        const [row] = await ask<{ sum: number }>(`SELECT count(*) AS sum FROM ${table('numbers')}`);
+        if (++tries === 2) resolve();
+        await bothHaveRead;
+        await ask(`INSERT INTO ${table('numbers')} VALUES ($1)`, [row?.sum ?? 0]);
+      });
+    await Promise.all([addSum(), addSum()]);
+    expect(await ask('safe', `SELECT n FROM ${table('numbers')} ORDER BY n`)).toEqual([{ n: 0 }, { n: 1 }]);
+    expect(tries).toBe(3);
+  });
+});
+
 test('tables are made once, however many start at once, and a role without rights to make tables goes on with them', async () => {
   const url = withSchema(server.url);
   const schema = new URL(url).searchParams.get('schema') ?? '';
@@ -149,6 +201,37 @@ test('a step that fails leaves the version before, and a later program takes the
   });
 });
 
+test('each step leaves all that the version before uses, and asks for no value that it does not give', async () => {
+  interface Column {
+    place: string;
+    type: string;
+    required: boolean;
+  }
+  const url = withSchema(server.url);
+  await withConnection(url, async (connection) => {
+    const columns = () =>
+      connection.ask<Column>(
+        'safe',
+        `SELECT table_name || '.' || column_name AS place, data_type AS type,
+           is_nullable = 'NO' AND column_default IS NULL AND is_identity = 'NO' AS required
+         FROM information_schema.columns WHERE table_schema = $1 ORDER BY place`,
+        [new URL(url).searchParams.get('schema')],
+      );
+    let before: Column[] = [];
+    for (let version = 1; version <= migrations.length; version++) {
+      await migrate(connection, migrations.slice(0, version));
+      const now = await columns();
+      const tables = new Set(before.map(({ place }) => place.split('.')[0]));
+      const known = new Set(before.map(({ place }) => place));
+      const added = now.filter(({ place }) => !known.has(place) && tables.has(place.split('.')[0]));
+      expect([version, now]).toEqual([version, expect.arrayContaining(before)]);
+      expect([version, added.filter(({ required }) => required)]).toEqual([version, []]);
+      before = now;
+    }
+    expect(before.length).toBeGreaterThan(80);
+  });
+});
+
 test('through PgBouncer in transaction mode, which is found out or said, nothing rests on a session', async () => {
   const bouncer = await startPgBouncer(server.trusted);
   try {
@@ -171,11 +254,21 @@ test('through PgBouncer in transaction mode, which is found out or said, nothing
           }),
         );
         expect((await images.list({ text: 'png', offset: 0, limit: 100 })).items).toHaveLength(60);
+        const kept = Array.from({ length: 60 }, async (_, index) => {
+          const name = `changed in ${index}`;
+          await images.change(`i${index}`, { filename: name });
+          return (await images.get(`i${index}`))?.filename === name;
+        });
+        expect((await Promise.all(kept)).filter((is) => !is)).toEqual([]);
         const leases = await Promise.all(
           [one, two, one, two].map((connection) => createPostgresLocks(connection).acquire('job', 10_000)),
         );
         expect(leases.filter(Boolean)).toHaveLength(1);
         await leases.find(Boolean)?.release();
+        const [pool, other] = [one, two].map((connection) => createPostgresProxies(connection, openReplica));
+        expect((await other?.summary())?.total).toBe(0);
+        await pool?.save(drafts(3));
+        await until(async () => (await other?.summary())?.total === 3);
       } finally {
         await Promise.all([one.close(), two.close()]);
       }

@@ -1,0 +1,44 @@
+import type { Sql } from 'postgres';
+import { within } from '../../src/lib/deadline.ts';
+import { createPool } from './pool.ts';
+import type { Endpoint, PostgresAddress } from './url.ts';
+
+const LIMIT_MS = 2000;
+
+/** What is known of a server before it is used. */
+export interface Probed {
+  server: Endpoint;
+  /** Whether a connection is one session of the server, with no pooler in between. */
+  isDirect: boolean;
+}
+
+/**
+ * Looks for the server that takes writes; a server that is alone is taken as it is. Rejects with what the last of them has said where
+ * none does: they may be about to agree on one.
+ */
+export async function probe(address: PostgresAddress): Promise<Probed> {
+  const { servers } = address;
+  const asked = servers.map(async (server): Promise<Probed> => {
+    const pool = await createPool({ ...address, connections: 1, prepare: false }, server);
+    try {
+      return await within(LIMIT_MS, look(pool.sql, server, servers.length > 1));
+    } finally {
+      pool.drop();
+    }
+  });
+  return Promise.any(asked).catch((error: unknown) => {
+    throw error instanceof AggregateError ? error.errors.at(-1) : error;
+  });
+}
+
+async function look(sql: Sql, server: Endpoint, mustWrite: boolean): Promise<Probed> {
+  const found = await sql.unsafe<{ pid: number; readOnly: string }[]>(
+    `SELECT pg_backend_pid() AS pid, current_setting('transaction_read_only') AS "readOnly"`,
+  );
+  const [row] = found;
+  if (mustWrite && row?.readOnly !== 'off') {
+    throw Object.assign(new Error(`${server.host}:${server.port} takes no writes`), { code: '25006' });
+  }
+  // A pooler gives its clients numbers of its own.
+  return { server, isDirect: found.state.pid === row?.pid };
+}
