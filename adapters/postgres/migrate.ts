@@ -1,7 +1,7 @@
 import { AppError } from '../../src/errors.ts';
 import type { PostgresConnection } from './connection.ts';
 import { codeOf } from './errors.ts';
-import { LEAST_READER, type Migration, migrations } from './schema.ts';
+import { bytewiseOn, LEAST_READER, type Migration, migrations } from './schema.ts';
 
 /** What another copy has made a moment before: a schema, a table, or their rows in the catalogue. */
 const MADE_BY_ANOTHER = /^(23505|42P06|42P07|42710)$/;
@@ -78,7 +78,8 @@ function step(
       );
       const next = steps[row.version];
       if (!next) return row;
-      await ask(next(connection.table).join(';\n'));
+      const [server] = await ask<{ version: string }>('SELECT version()');
+      await ask(next(connection.table, bytewiseOn(server?.version ?? '')).join(';\n'));
       const done = { version: row.version + 1, reader: Math.max(row.reader, leastReader) };
       await ask(`UPDATE ${table} SET version = $1, reader = $2`, [done.version, done.reader]);
       return done;

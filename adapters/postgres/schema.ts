@@ -6,11 +6,15 @@ import { PROXY_FIELDS } from '../../src/proxy/fields.ts';
 /** Names a table in full. */
 export type Table = (name: string) => string;
 
+/** The type of text that is ordered by its bytes. CockroachDB orders all text so, and takes no column with that collation. */
+export const bytewiseOn = (server: string) =>
+  server.startsWith('CockroachDB') ? 'text' : 'text COLLATE "C"';
+
 /**
- * The statements of one step. A step must leave room for the version before, which may still be running: it adds tables,
+ * The statements of one step; `bytewise`: see `bytewiseOn`. A step must leave room for the version before, which may still be running: it adds tables,
  * columns with a default and indexes, and takes nothing away.
  */
-export type Migration = (table: Table) => string[];
+export type Migration = (table: Table, bytewise: string) => string[];
 
 /** The type of a field's column. */
 export const TYPES = { text: 'text', integer: 'bigint', real: 'double precision' } as const;
@@ -96,9 +100,9 @@ export const LISTED = 'password_hash IS NULL AND unlisted = 0';
  * when a record goes: at its expiry, or when its last view, which is being sent, counts as seen. `image_views` are those that are
  * being sent. Tombstones of what came to its end are kept for longer.
  */
-const images: Migration = (table) => [
+const images: Migration = (table, bytewise) => [
   `CREATE TABLE ${table('images')} (
-    id text COLLATE "C" PRIMARY KEY, ${columnsOf(IMAGE_FIELDS, FIRST_IMAGE_FIELDS)},
+    id ${bytewise} PRIMARY KEY, ${columnsOf(IMAGE_FIELDS, FIRST_IMAGE_FIELDS)},
     last_access bigint NOT NULL, views_left bigint, ends_at bigint, mark text NOT NULL
   )`,
   `CREATE INDEX images_listed ON ${table('images')} (created_at DESC, id) WHERE ${LISTED}`,
@@ -106,17 +110,17 @@ const images: Migration = (table) => [
   `CREATE INDEX images_idle ON ${table('images')} (last_access, id) WHERE ends_at IS NULL`,
   `CREATE INDEX images_ending ON ${table('images')} (ends_at, last_access, id) WHERE ends_at IS NOT NULL`,
   `CREATE TABLE ${table('image_text')} (
-    id text COLLATE "C" PRIMARY KEY, created_at bigint NOT NULL, text text COLLATE "C" NOT NULL, grams integer[] NOT NULL
+    id ${bytewise} PRIMARY KEY, created_at bigint NOT NULL, text ${bytewise} NOT NULL, grams integer[] NOT NULL
   )`,
   `CREATE INDEX image_text_created ON ${table('image_text')} (created_at DESC, id)`,
   `CREATE INDEX image_text_grams ON ${table('image_text')} USING gin (grams)`,
-  `CREATE TABLE ${table('image_views')} (id text COLLATE "C", token text, PRIMARY KEY (id, token))`,
+  `CREATE TABLE ${table('image_views')} (id ${bytewise}, token text, PRIMARY KEY (id, token))`,
   `CREATE TABLE ${table('image_counts')} (
     format text NOT NULL, visibility text NOT NULL, part integer NOT NULL, count bigint NOT NULL, bytes bigint NOT NULL,
     PRIMARY KEY (format, visibility, part)
   ) WITH (fillfactor = 50)`,
   `CREATE TABLE ${table('tombstones')} (
-    id text COLLATE "C" PRIMARY KEY, ended boolean NOT NULL, at timestamptz NOT NULL DEFAULT now()
+    id ${bytewise} PRIMARY KEY, ended boolean NOT NULL, at timestamptz NOT NULL DEFAULT now()
   )`,
   `CREATE INDEX tombstones_at ON ${table('tombstones')} (ended, at)`,
 ];
@@ -132,8 +136,8 @@ const recentChecks: Migration = (table) => [
 ];
 
 /** Albums. Their pictures stand in one text, so that a change is that of one row. */
-const albums: Migration = (table) => [
-  `CREATE TABLE ${table('albums')} (id text COLLATE "C" PRIMARY KEY, ${columnsOf(ALBUM_FIELDS, FIRST_ALBUM_FIELDS)})`,
+const albums: Migration = (table, bytewise) => [
+  `CREATE TABLE ${table('albums')} (id ${bytewise} PRIMARY KEY, ${columnsOf(ALBUM_FIELDS, FIRST_ALBUM_FIELDS)})`,
   `CREATE INDEX albums_due ON ${table('albums')} (due_at, id)`,
 ];
 
@@ -142,7 +146,7 @@ const exif: Migration = (table) => [`ALTER TABLE ${table('images')} ADD COLUMN e
 
 /** Every step there ever was, oldest first. */
 export const migrations: readonly Migration[] = [
-  (table) => [...shared(table), ...proxies(table), ...images(table)],
+  (table, bytewise) => [...shared(table, bytewise), ...proxies(table, bytewise), ...images(table, bytewise)],
   looks,
   recentChecks,
   albums,

@@ -232,6 +232,37 @@ test('each step leaves all that the version before uses, and asks for no value t
   });
 });
 
+test('text is ordered by its bytes, by a collation of the columns where the server is not CockroachDB, which has none', async () => {
+  const collated = async (answer?: string) => {
+    const url = withSchema(server.url);
+    return withConnection(url, async (connection) => {
+      const transaction: PostgresConnection['transaction'] = (repeat, work, limitMs) =>
+        connection.transaction(
+          repeat,
+          (ask) =>
+            work(async <Row extends object>(text: string, values: Parameters<typeof ask>[1]) =>
+              answer !== undefined && text === 'SELECT version()'
+                ? ([{ version: answer }] as unknown as Row[])
+                : ask<Row>(text, values),
+            ),
+          limitMs,
+        );
+      await migrate({ ...connection, transaction });
+      const columns = await connection.ask<{ column: string }>(
+        'safe',
+        `SELECT table_name || '.' || column_name AS column FROM information_schema.columns
+         WHERE table_schema = $1 AND collation_name = 'C' ORDER BY 1`,
+        [new URL(url).searchParams.get('schema')],
+      );
+      return columns.map(({ column }) => column);
+    });
+  };
+  expect(await collated()).toEqual([
+    ...['albums.id', 'image_text.id', 'image_text.text', 'image_views.id', 'images.id', 'tombstones.id'],
+  ]);
+  expect(await collated('CockroachDB CCL v26.1.0 (x86_64-pc-linux-gnu)')).toEqual([]);
+});
+
 test('through PgBouncer in transaction mode, which is found out or said, nothing rests on a session', async () => {
   const bouncer = await startPgBouncer(server.trusted);
   try {

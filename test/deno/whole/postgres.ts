@@ -8,7 +8,8 @@ import {
 } from '../../support/postgres.ts';
 import { sharedPostgres } from '../../support/postgres-server.ts';
 
-const server = sharedPostgres();
+// As CockroachDB isolates transactions; on Bun they run with what Postgres does by itself.
+const server = sharedPostgres({ default_transaction_isolation: 'serializable' });
 const tables = createTestTables(async () => (await server).url);
 before(() => server);
 after(async () => {
