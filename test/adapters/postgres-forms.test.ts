@@ -11,7 +11,7 @@ import { migrate } from '../../adapters/postgres/migrate.ts';
 import { createPostgresProxies } from '../../adapters/postgres/proxies.ts';
 import { type Migration, migrations } from '../../adapters/postgres/schema.ts';
 import { createPostgresState } from '../../adapters/postgres/state.ts';
-import { openCopy } from '../../adapters/sqlite/database.ts';
+import { openCopy } from '../../adapters/sqlite/copy.ts';
 import { createProxyReplica } from '../../adapters/sqlite/proxy-replica.ts';
 import { bunRuntime } from '../../src/runtime/bun.ts';
 import { startPgBouncer } from '../support/pgbouncer.ts';
