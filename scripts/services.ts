@@ -1,15 +1,31 @@
-/** Starts Redis and an S3 server for tests, says where they are, and runs until it is interrupted. */
+/**
+ * Starts Redis, Postgres and an S3 server for tests. Runs the command that the arguments are, with the variables that name these servers,
+ * and ends as it ends; without arguments it prints the variables, and waits for a signal.
+ */
+import { startPostgres } from '../test/support/postgres-server.ts';
 import { S3_CREDENTIALS, startRedis, startS3 } from '../test/support/services.ts';
 
-const services = [await startRedis(), await startS3()];
-const [redis, s3] = services;
-console.log(`export TEST_REDIS_URL='${redis?.url}'
-export TEST_S3_URL='${s3?.url}'
-export AWS_ACCESS_KEY_ID='${S3_CREDENTIALS.accessKeyId}'
-export AWS_SECRET_ACCESS_KEY='${S3_CREDENTIALS.secretAccessKey}'`);
-
-await new Promise((resolve) => {
-  process.once('SIGINT', resolve);
-  process.once('SIGTERM', resolve);
-});
+const services = await Promise.all([startRedis(), startPostgres(), startS3()]);
+const [redis, postgres, s3] = services;
+const variables = {
+  TEST_REDIS_URL: redis.url,
+  TEST_POSTGRES_URL: postgres.url,
+  TEST_S3_URL: s3.url,
+  AWS_ACCESS_KEY_ID: S3_CREDENTIALS.accessKeyId,
+  AWS_SECRET_ACCESS_KEY: S3_CREDENTIALS.secretAccessKey,
+};
+const command = process.argv.slice(2);
+const child =
+  command.length > 0 &&
+  Bun.spawn(command, { stdio: ['inherit', 'inherit', 'inherit'], env: { ...process.env, ...variables } });
+const { promise: signalled, resolve } = Promise.withResolvers<number>();
+for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+  process.once(signal, () => {
+    if (child) child.kill(signal);
+    else resolve(0);
+  });
+}
+if (!child) for (const [name, value] of Object.entries(variables)) console.log(`export ${name}='${value}'`);
+const exitCode = await (child ? child.exited : signalled);
 await Promise.all(services.map((service) => service.stop()));
+process.exit(exitCode);
