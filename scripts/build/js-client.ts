@@ -22,7 +22,7 @@ export async function packJsClient(root: string, folder: string, path: string): 
     license: 'MIT',
     type: 'module',
     sideEffects: false,
-    exports: { '.': { types: './index.d.ts', default: './index.js' } },
+    exports: { '.': { types: './index.d.ts', default: './index.js' }, './eden': { types: './eden.d.ts' } },
     engines: { node: '>=20' },
   };
   await buildJsClient(root, join(folder, 'package'));

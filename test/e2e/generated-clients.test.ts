@@ -22,3 +22,7 @@ test.each(DESCRIPTIONS)(
   },
   60_000,
 );
+
+test('Eden has the paths, the parameters and the answers of a server by the type of the client', async () => {
+  expect(await clients.try(generators.Eden, '/openapi.json')).toEqual(FOUND_OUT);
+}, 60_000);

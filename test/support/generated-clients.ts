@@ -29,22 +29,9 @@ export const FOUND_OUT = {
 /** Makes a client of the description in `file` inside `folder`, compiles it, and answers the command that makes the calls. */
 export type Generator = (file: string, folder: string) => Promise<string[]>;
 
-export const generators: Record<'TypeScript' | 'Python' | 'Go', Generator> = {
-  async TypeScript(file, folder) {
-    const source = join(SOURCES, 'typescript');
-    await run([process.execPath, 'install', '--frozen-lockfile', '--ignore-scripts', '--silent'], source);
-    const packages = join(source, 'node_modules');
-    await symlink(packages, join(folder, 'node_modules'));
-    await Promise.all(
-      ['calls.ts', 'tsconfig.json'].map((name) => copyFile(join(source, name), join(folder, name))),
-    );
-    await run(
-      [process.execPath, join(packages, 'openapi-typescript/bin/cli.js'), file, '-o', 'api.d.ts'],
-      folder,
-    );
-    await run([process.execPath, resolve('node_modules/typescript/bin/tsc'), '-p', '.'], folder);
-    return [process.execPath, join(folder, 'calls.ts')];
-  },
+export const generators: Record<'TypeScript' | 'Eden' | 'Python' | 'Go', Generator> = {
+  TypeScript: typescript('calls.ts'),
+  Eden: typescript('eden.ts'),
 
   async Python(file, folder) {
     const source = join(SOURCES, 'python');
@@ -73,6 +60,23 @@ export const generators: Record<'TypeScript' | 'Python' | 'Go', Generator> = {
     return [join(folder, 'calls')];
   },
 };
+
+/** The types of openapi-typescript, under openapi-fetch in `calls.ts` and under Eden's treaty in `eden.ts`. */
+function typescript(calls: string): Generator {
+  return async (file, folder) => {
+    const source = join(SOURCES, 'typescript');
+    await run([process.execPath, 'install', '--frozen-lockfile', '--ignore-scripts', '--silent'], source);
+    const packages = join(source, 'node_modules');
+    await symlink(packages, join(folder, 'node_modules'));
+    await copyFile(join(source, 'tsconfig.json'), join(folder, 'tsconfig.json'));
+    await copyFile(join(source, calls), join(folder, calls));
+    await copyFile('clients/js/src/eden.ts', join(folder, 'app.ts'));
+    const generator = join(packages, 'openapi-typescript/bin/cli.js');
+    await run([process.execPath, generator, file, '-o', 'api.d.ts'], folder);
+    await run([process.execPath, resolve('node_modules/typescript/bin/tsc'), '-p', '.'], folder);
+    return [process.execPath, join(folder, calls)];
+  };
+}
 
 export interface GeneratedClients {
   /** Makes a client of one of the descriptions and answers what it has found out. */
