@@ -29,7 +29,7 @@ const NEVER = [
 
 /** Texts as they are read: documents whole, of programs what is not a comment. */
 async function* texts(): AsyncGenerator<[file: string, text: string]> {
-  const files = new Glob('{README,SECURITY,CONTRIBUTING}.md').scanSync('.');
+  const files = new Glob('{README,SECURITY,CONTRIBUTING,CHANGELOG,bench/README}.md').scanSync('.');
   const documents = new Glob('{docs,clients}/**/*.md').scanSync('.');
   const sources = new Glob('{src,adapters}/**/*.{ts,js}').scanSync('.');
   for (const file of [...files, ...documents, ...sources]) {
