@@ -47,6 +47,9 @@ const waysTo = ({ id, url, raw_url }: Expiring) =>
     })
     .concat(`/api/info/${id}`);
 
+/** Answers that were 503 when asked for the first time. */
+const busy: string[] = [];
+
 /** What is answered by all copies on all paths, other than `status`. */
 async function others(pictures: readonly Expiring[], status: number): Promise<string[]> {
   const found: string[] = [];
@@ -55,7 +58,10 @@ async function others(pictures: readonly Expiring[], status: number): Promise<st
       for (const way of waysTo(picture)) {
         let answer = await fetch(url + way);
         // A copy that is too busy to say is asked once more.
-        if (answer.status === 503) answer = await fetch(url + way);
+        if (answer.status === 503) {
+          busy.push(`${way}: ${await answer.text()}`);
+          answer = await fetch(url + way);
+        }
         await answer.bytes();
         if (answer.status !== status) found.push(`${way}: ${answer.status} in place of ${status}`);
       }
@@ -95,6 +101,8 @@ try {
   const left = await filesOf(pictures);
   const late = await others(pictures, 410);
   console.log(`60 s later: ${late.length} answers were not 410, ${left.length} files left`);
+  console.log(`asked once more, as the copy was too busy: ${busy.length}`);
+  for (const answer of busy.slice(0, 5)) console.log(`  ${answer}`);
   for (const fault of [...before, ...atEnd, ...late, ...left].slice(0, 20)) console.log(`  ${fault}`);
   process.exitCode = before.length + atEnd.length + late.length + left.length > 0 ? 1 : 0;
 } finally {

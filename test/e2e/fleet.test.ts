@@ -5,6 +5,7 @@ import { json } from '../support/json.ts';
 import { type RefreshWorld, startRefreshWorld } from '../support/refresh-world.ts';
 import { PNG } from '../support/running-server.ts';
 import { S3_CREDENTIALS, type Service, startRedis, startS3, until } from '../support/services.ts';
+import { shareAlbum } from '../support/shared-album.ts';
 import { mixViews } from '../support/view-mix.ts';
 
 interface Stored {
@@ -120,6 +121,9 @@ describe.skipIf(absent('nginx', 'redis-server', 'versitygw')).each([
     // Each copy alone would let ten pass. On a slow machine some of what was used has come back meanwhile.
     expect(codes.filter((code) => code === 'rate_limited').length).toBeGreaterThan(4);
   });
+
+  test('an album is filled through all copies at once, and its page and its ZIP file are the same on each', () =>
+    shareAlbum(fleet));
 
   test('pictures with few views come whole as often as allowed, whatever is asked and breaks meanwhile', async () => {
     const { faults, counts } = await mixViews(fleet.copies, 400, 21);
