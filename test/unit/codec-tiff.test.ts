@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'bun:test';
 import sharp from 'sharp';
 import { AppError } from '../../src/errors.ts';
+import { bytesIn } from '../../src/image/codec/bytes.ts';
 import { decodeTiff } from '../../src/image/codec/tiff.ts';
 import { startCodec } from '../support/codec.ts';
 import { photo } from '../support/images.ts';
@@ -11,7 +12,7 @@ const LIMITS = { maxPixels: 1e6, maxFrames: 10, heic: true };
 
 /** Pixels of both, and the most that any number differs. */
 async function mostOff(file: Buffer, picture: Buffer): Promise<number> {
-  const decoded = decodeTiff(file, LIMITS);
+  const decoded = decodeTiff(bytesIn(file), LIMITS);
   const wanted = await sharp(picture).ensureAlpha().raw().toBuffer();
   expect(decoded?.pixels.length).toBe(wanted.length);
   return wanted.reduce((most, value, at) => Math.max(most, Math.abs(value - (decoded?.pixels[at] ?? 0))), 0);
@@ -63,7 +64,7 @@ describe('TIFF with tiles of one sample each', () => {
 
   test('is refused beyond the limit of pixels before anything is unpacked', async () => {
     const file = await planarTiff(await lossless(150, 100), { compression: 'lzw' });
-    expect(() => decodeTiff(file, { ...LIMITS, maxPixels: 14_999 })).toThrow('14999 are allowed');
+    expect(() => decodeTiff(bytesIn(file), { ...LIMITS, maxPixels: 14_999 })).toThrow('14999 are allowed');
   });
 
   test('is refused in words wherever it is damaged or cut short', async () => {
@@ -76,7 +77,7 @@ describe('TIFF with tiles of one sample each', () => {
       for (let count = 0; count < 3; count++)
         hurt[Math.floor(random() * Math.min(400, hurt.length))] = Math.floor(random() * 256);
       try {
-        decodeTiff(hurt, LIMITS);
+        decodeTiff(bytesIn(hurt), LIMITS);
       } catch (error) {
         // Others than ours become the same for the client, and are what reading beyond the end throws.
         if (!(error instanceof AppError || error instanceof RangeError || (error as { code?: string }).code))
@@ -91,7 +92,7 @@ test('TIFF in CIELab has the colours that it means', () => {
     place % 3 === 0 ? Math.round(value * 2.55) : value & 255,
   );
   const tags = { 256: [4], 257: [1], 258: [8, 8, 8], 259: [1], 262: [8], 277: [3], 278: [1] };
-  const { pixels } = decodeTiff(tiffFile(tags, [Buffer.from(colours)], 273), LIMITS) ?? {};
+  const { pixels } = decodeTiff(bytesIn(tiffFile(tags, [Buffer.from(colours)], 273)), LIMITS) ?? {};
   // Red, a green, the brightest green and white, by the same numbers in littleCMS.
   const wanted = [[255, 0, 0], [0, 128, 0], null, [255, 255, 255]];
   for (const [place, colour] of wanted.entries()) {
@@ -100,9 +101,45 @@ test('TIFF in CIELab has the colours that it means', () => {
   }
 });
 
+test('of a large file no more is read than its directory and one block at a time', async () => {
+  const ours = await planarTiff(await lossless(150, 100), { compression: 'lzw' });
+  const others = await sharp(await lossless(700, 700))
+    .tiff({ compression: 'none' })
+    .toBuffer();
+  for (const [file, isOurs] of [
+    [ours, true],
+    [others, false],
+  ] as const) {
+    const large = bytesIn(Buffer.concat([file, Buffer.alloc(2 ** 20)]));
+    let most = 0;
+    const read = (at: number, bytes: number) => {
+      most = Math.max(most, large.read(at, bytes).length);
+      return large.read(at, bytes);
+    };
+    expect(decodeTiff({ length: large.length, read }, LIMITS) !== null).toBe(isOurs);
+    expect(most).toBeLessThan(20_000);
+  }
+});
+
+test('a tile with many times the pixels of its picture is refused before there is room for it', async () => {
+  const tags = {
+    256: [9],
+    257: [9],
+    258: [8, 8, 8],
+    259: [5],
+    262: [2],
+    277: [3],
+    284: [2],
+    322: [60_000],
+    323: [16_000],
+  };
+  const file = tiffFile(tags, [Buffer.alloc(9), Buffer.alloc(9), Buffer.alloc(9)], 324);
+  expect(() => decodeTiff(bytesIn(file), { ...LIMITS, maxPixels: 1e9 })).toThrow('damaged or truncated');
+});
+
 test('what libvips reads itself is left to it', async () => {
   const picture = sharp(await lossless(40, 40));
   for (const tile of [true, false])
-    expect(decodeTiff(await picture.clone().tiff({ tile }).toBuffer(), LIMITS)).toBeNull();
-  expect(decodeTiff(Buffer.from('MM\0*\0\0\0\x08\0\0\0\0\0\0', 'latin1'), LIMITS)).toBeNull();
+    expect(decodeTiff(bytesIn(await picture.clone().tiff({ tile }).toBuffer()), LIMITS)).toBeNull();
+  expect(decodeTiff(bytesIn(Buffer.from('MM\0*\0\0\0\x08\0\0\0\0\0\0', 'latin1')), LIMITS)).toBeNull();
 });

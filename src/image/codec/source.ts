@@ -4,6 +4,7 @@ import type { Animation } from './animation.ts';
 import { parseApng } from './apng.ts';
 import { animationOf } from './apng-frames.ts';
 import { decodeBmp } from './bmp.ts';
+import { withBytesOf } from './bytes.ts';
 import { countFrames } from './frames.ts';
 import { type Header, isLosslessWebp, readHeader } from './header.ts';
 import { heicAsPng } from './heic.ts';
@@ -62,20 +63,28 @@ interface Decoded {
 
 const still = (png: Buffer): Decoded => ({ png, frames: 1, animation: null });
 
-/** Those decoders. Each checks the limits of a picture before it makes room for its pixels. */
-const DECODERS = new Map<
-  Header['kind'],
-  (file: Buffer, limits: InputLimits, sharp: SharpConstructor) => Decoded | null | Promise<Decoded>
->([
-  ['bmp', (file, limits) => still(writePng({ ...decodeBmp(file, limits), level: 1 }))],
-  ['ico', (file, limits) => still(iconAsPng(file, limits))],
-  ['jxl', decodeJxl],
+type Decode<From> = (
+  from: From,
+  limits: InputLimits,
+  sharp: SharpConstructor,
+) => Decoded | null | Promise<Decoded | null>;
+
+const ofWhole =
+  (decode: Decode<Buffer>): Decode<string> =>
+  async (path, ...rest) =>
+    decode(await readFile(path), ...rest);
+
+/** Those decoders, by path. Each checks the limits of a picture before it makes room for its pixels. */
+const DECODERS = new Map<Header['kind'], Decode<string>>([
+  ['bmp', ofWhole((file, limits) => still(writePng({ ...decodeBmp(file, limits), level: 1 })))],
+  ['ico', ofWhole((file, limits) => still(iconAsPng(file, limits)))],
+  ['jxl', ofWhole(decodeJxl)],
   ['tiff', tiffAsPng],
 ]);
 
 /** `null` where sharp reads the form of TIFF itself. */
-function tiffAsPng(file: Buffer, limits: InputLimits): Decoded | null {
-  const decoded = decodeTiff(file, limits);
+function tiffAsPng(path: string, limits: InputLimits): Decoded | null {
+  const decoded = withBytesOf(path, (file) => decodeTiff(file, limits));
   return decoded && still(writePng({ ...decoded, level: 1 }));
 }
 
@@ -90,7 +99,7 @@ export async function openSource(
 ): Promise<Source> {
   const kind = (await readHeader(path))?.kind ?? 'jpeg';
   const decode = DECODERS.get(kind);
-  const decoded = decode && (await decoding(async () => decode(await readFile(path), limits, sharp)));
+  const decoded = decode && (await decoding(async () => decode(path, limits, sharp)));
   const input = decoded?.png ?? path;
   const heif = kind === 'heif' ? await readHeifParts(path) : null;
   const header = await decoding(() => sharp(input, INPUT).metadata()).catch((error) => {

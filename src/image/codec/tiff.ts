@@ -1,5 +1,6 @@
 import { inflateSync } from 'node:zlib';
 import { AppError } from '../../errors.ts';
+import type { Bytes } from './bytes.ts';
 import { checkLimits } from './limits.ts';
 import { unpackLzw } from './lzw.ts';
 import type { Pixels } from './png.ts';
@@ -33,6 +34,10 @@ const MOST_SAMPLES = 5;
 /** Bytes of a value by its type: the unsigned ones alone, and bytes that mean nothing to TIFF. */
 const TYPE_BYTES: Record<number, 1 | 2 | 4> = { 1: 1, 3: 2, 4: 4, 7: 1 };
 const MOST_ENTRIES = 1000;
+/** Of one tag: a profile, or the places of some hundred thousand blocks. */
+const MOST_VALUE_BYTES = 4 * 2 ** 20;
+/** A tile may reach beyond the picture, but not have many times its pixels. */
+const TILE = { spare: 2 ** 20, times: 4 };
 
 const [GREY, RGB, LAB] = [1, 2, 8];
 const [RAW, LZW, DEFLATE, OLD_DEFLATE] = [1, 5, 8, 32946];
@@ -60,15 +65,15 @@ interface Layout {
 
 /**
  * Decodes forms of TIFF that libvips refuses: tiles of which each has one sample, and CIELab of 8 bits. `null` for every other
- * form. Resolution beyond 8 bits is cut off.
+ * form. Resolution beyond 8 bits is cut off. Of the file no more is read at once than a block of the picture takes.
  * @throws {AppError} `undecodable_image`, `image_limit`.
  */
-export function decodeTiff(file: Buffer, limits: InputLimits): Pixels | null {
+export function decodeTiff(file: Bytes, limits: InputLimits): Pixels | null {
   const layout = readLayout(file);
   if (layout === null) return null;
   const { width, height, samples, isPlanar, tile } = layout;
   checkLimits({ width, height, frames: 1 }, limits);
-  if (tile.width * tile.height > limits.maxPixels) throw damaged();
+  if (tile.width * tile.height > Math.max(TILE.spare, TILE.times * width * height)) throw damaged();
   const planes = isPlanar ? samples : 1;
   const across = Math.ceil(width / tile.width);
   const blocks = across * Math.ceil(height / tile.height);
@@ -91,8 +96,8 @@ const hasAlpha = ({ extra }: Layout) => extra === PREMULTIPLIED || extra === SEP
 const channelsOf = (layout: Layout) => coloursOf(layout) + (hasAlpha(layout) ? 1 : 0);
 
 /** `null` where libvips reads it, or nobody does. */
-function readLayout(file: Buffer): Layout | null {
-  const order = file.toString('latin1', 0, 4);
+function readLayout(file: Bytes): Layout | null {
+  const order = file.read(0, 4).toString('latin1');
   const isLittle = order === 'II*\0';
   if (!isLittle && order !== 'MM\0*') return null;
   const values = readEntries(file, isLittle);
@@ -140,39 +145,40 @@ function readLayout(file: Buffer): Layout | null {
 }
 
 /** The first directory: its tags, with their values. What is no whole number, or not in the file, is left out. */
-function readEntries(file: Buffer, isLittle: boolean): Map<number, number[]> {
-  const short = (at: number) => (isLittle ? file.readUInt16LE(at) : file.readUInt16BE(at));
-  const long = (at: number) => (isLittle ? file.readUInt32LE(at) : file.readUInt32BE(at));
+function readEntries(file: Bytes, isLittle: boolean): Map<number, number[]> {
+  const short = (from: Buffer, at: number) => (isLittle ? from.readUInt16LE(at) : from.readUInt16BE(at));
+  const long = (from: Buffer, at: number) => (isLittle ? from.readUInt32LE(at) : from.readUInt32BE(at));
   const entries = new Map<number, number[]>();
-  const directory = long(4);
-  if (directory + 2 > file.length) throw damaged();
-  const count = Math.min(short(directory), MOST_ENTRIES);
-  for (let at = directory + 2; at < directory + 2 + count * 12; at += 12) {
-    if (at + 12 > file.length) throw damaged();
-    const bytes = TYPE_BYTES[short(at + 2)];
-    const length = long(at + 4);
-    const tag = short(at);
+  const at = long(file.read(4, 4), 0);
+  const directory = file.read(at, 2 + MOST_ENTRIES * 12);
+  const count = Math.min(short(directory, 0), MOST_ENTRIES);
+  for (let entry = 2; entry < 2 + count * 12; entry += 12) {
+    const tag = short(directory, entry);
+    const bytes = TYPE_BYTES[short(directory, entry + 2)];
+    const length = long(directory, entry + 4);
     if (bytes === undefined || !TAGS.has(tag) || entries.has(tag)) continue;
-    const from = length * bytes > 4 ? long(at + 8) : at + 8;
-    if (from + length * bytes > file.length) continue;
-    const read = bytes === 4 ? long : bytes === 2 ? short : (place: number) => file[place] ?? 0;
+    const size = length * bytes;
+    if (size > MOST_VALUE_BYTES) continue;
+    const values = file.read(size > 4 ? long(directory, entry + 8) : at + entry + 8, size);
+    if (values.length < size) continue;
+    const read = bytes === 4 ? long : bytes === 2 ? short : (from: Buffer, place: number) => from[place] ?? 0;
     entries.set(
       tag,
-      Array.from({ length }, (_, index) => read(from + index * bytes)),
+      Array.from({ length }, (_, index) => read(values, index * bytes)),
     );
   }
   return entries;
 }
 
 /** The bytes of a block, a row of whole samples after the other. The last strip has the rows that are left. */
-function unpack(file: Buffer, layout: Layout, index: number, top: number): Buffer {
+function unpack(file: Bytes, layout: Layout, index: number, top: number): Buffer {
   const { tile, compression, depth, samples, isPlanar, height } = layout;
   const isStrip = tile.width === layout.width;
   const rows = isStrip ? Math.min(tile.height, height - top) : tile.height;
   const rowBytes = tile.width * (isPlanar ? 1 : samples) * (depth / 8);
   const bytes = rows * rowBytes;
-  const at = tile.at[index] ?? 0;
-  const packed = file.subarray(at, at + (tile.bytes[index] ?? 0));
+  // What is packed may be somewhat larger than what comes out.
+  const packed = file.read(tile.at[index] ?? 0, Math.min(tile.bytes[index] ?? 0, 2 * bytes + 1024));
   const data =
     compression === RAW
       ? Buffer.from(packed)

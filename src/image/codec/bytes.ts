@@ -1,0 +1,27 @@
+import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
+
+/** A file of which only what is asked for is read: it may be far larger than its picture. */
+export interface Bytes {
+  readonly length: number;
+  /** Fewer than asked for where the file ends. */
+  read(at: number, bytes: number): Buffer;
+}
+
+export function bytesIn(file: Buffer): Bytes {
+  return { length: file.length, read: (at, bytes) => file.subarray(at, at + bytes) };
+}
+
+/** Opens a file while `work` runs. */
+export function withBytesOf<T>(path: string, work: (file: Bytes) => T): T {
+  const file = openSync(path, 'r');
+  try {
+    const { size: length } = fstatSync(file);
+    const read = (at: number, bytes: number) => {
+      const buffer = Buffer.alloc(Math.max(0, Math.min(bytes, length - at)));
+      return buffer.subarray(0, readSync(file, buffer, 0, buffer.length, at));
+    };
+    return work({ length, read });
+  } finally {
+    closeSync(file);
+  }
+}
