@@ -48,3 +48,15 @@ function withSegment(jpeg: Buffer, marker: number, data: Buffer): Buffer {
   head.writeUInt16BE(data.length + 2, 2);
   return Buffer.concat([jpeg.subarray(0, 2), head, data, jpeg.subarray(2)]);
 }
+
+/** The same JPEG with a caption in IPTC, as Photoshop writes it (IPTC-NAA record 2:120 in resource 0x0404). */
+export function withCaption(jpeg: Buffer, caption: string): Buffer {
+  const record = Buffer.concat([
+    Buffer.from([0x1c, 2, 120, 0, caption.length]),
+    Buffer.from(caption, 'latin1'),
+  ]);
+  const head = Buffer.from('Photoshop 3.0\x008BIM\x04\x04\0\0\0\0\0\0', 'latin1');
+  head.writeUInt32BE(record.length, head.length - 4);
+  const data = Buffer.concat([head, record, Buffer.alloc(record.length % 2)]);
+  return withSegment(jpeg, 0xed, data);
+}

@@ -3,7 +3,7 @@ import sharp from 'sharp';
 import type { ConvertJob } from '../../src/image/codec/codec.ts';
 import { type CodecBench, startCodec } from '../support/codec.ts';
 import { animation, privatePhoto, quarterColours } from '../support/images.ts';
-import { gainMapJpeg, motionPhoto, multiPicture } from '../support/jpeg-files.ts';
+import { gainMapJpeg, motionPhoto, multiPicture, withCaption } from '../support/jpeg-files.ts';
 
 let bench: CodecBench;
 beforeAll(async () => {
@@ -89,6 +89,23 @@ describe('nothing is lost in silence', () => {
       expect((await sharp(stripped.bytes).metadata()).xmp).toBeUndefined();
     },
   );
+
+  test('IPTC that was to be kept is in JPEG, beside EXIF and XMP, and its loss is told of others', async () => {
+    const photo = withCaption(await privatePhoto('jpeg', 6), 'Harbour in winter');
+    const { bytes, warnings } = await bench.convert(photo, { format: 'jpeg', stripExif: false });
+    expect(warnings).toEqual([]);
+    const { exif, xmp, iptc, icc, orientation } = await sharp(bytes).metadata();
+    expect(iptc?.toString('latin1')).toContain('Harbour in winter');
+    expect([exif, xmp, icc].map((part) => part !== undefined)).toEqual([true, true, true]);
+    expect(orientation ?? 1).toBe(1);
+    const inWebp = await bench.convert(photo, { format: 'webp', stripExif: false });
+    expect(inWebp.warnings).toEqual([
+      { code: 'metadata_dropped', message: 'IPTC of the file cannot be kept in WebP.' },
+    ]);
+    expect(
+      (await sharp((await bench.convert(photo, { format: 'jpeg' })).bytes).metadata()).iptc,
+    ).toBeUndefined();
+  });
 
   test('a GIF, which holds no colour profile, has the colours of the photo all the same', async () => {
     const { bytes } = await bench.convert(await privatePhoto('jpeg'), { format: 'gif', stripExif: false });

@@ -28,6 +28,7 @@ interface Made {
   frames: number;
   exifKept: boolean;
   xmpKept: boolean;
+  iptcKept: boolean;
   gainMapKept: boolean;
   /** Where they were taken out. */
   pixels?: Pixels | null;
@@ -127,14 +128,17 @@ async function convertWhole(
     const lossy = await encoded(false);
     if (lossy.data.length < data.length) ({ data, info } = lossy);
   }
+  // Asked of the file itself: what sharp was given may be a picture that code of ours has decoded.
+  const { xmp, iptc } = source.header;
+  const told = !job.stripExif && (xmp ?? iptc) ? await sharp(data).metadata() : null;
   return {
     data,
     width: info.width,
     height: animated ? (info.pageHeight ?? info.height) : info.height,
     frames: animated ? await framesIn(data, format, sharp) : 1,
     exifKept: format !== 'gif',
-    // Asked of the file itself: what sharp was given may be a picture that code of ours has decoded.
-    xmpKept: !job.stripExif && holdsXmp(source) && (await sharp(data).metadata()).xmp !== undefined,
+    xmpKept: isPlain(source) && told?.xmp !== undefined,
+    iptcKept: told?.iptc !== undefined,
     gainMapKept: withGainMap !== null,
     pixels,
   };
@@ -155,7 +159,8 @@ async function convertFrames(source: Source, plan: Plan, sharp: SharpConstructor
           { ...encodingOf(source, plan), motion: { delay, loop } },
         ).toBuffer();
   const frames = await framesIn(data, plan.format, sharp);
-  return { data, width, height, frames, exifKept: false, xmpKept: false, gainMapKept: false };
+  const kept = { exifKept: false, xmpKept: false, iptcKept: false, gainMapKept: false };
+  return { data, width, height, frames, ...kept };
 }
 
 async function stripOf(
@@ -193,18 +198,25 @@ async function framesIn(data: Buffer, format: Format, sharp: SharpConstructor): 
 
 /** The output is RGB or grey, so that a profile of another colour space would be false on it; and GIF holds none. */
 function keepMetadata(pipeline: Sharp, source: Source, format: Format): Sharp {
-  const withExif = pipeline.keepExif();
-  const { space, xmpAsString } = source.header;
+  const { space, xmp, xmpAsString, iptc } = source.header;
   const isTrue = space !== 'cmyk' && format !== 'gif';
+  // sharp keeps IPTC with all else or not at all, and libvips writes it to JPEG alone.
+  if (iptc && format === 'jpeg' && isTrue && isPlain(source))
+    return withUprightXmp(pipeline.keepMetadata(), xmpAsString);
+  const withExif = pipeline.keepExif();
   const withProfile = isTrue ? withExif.keepIccProfile() : withExif;
-  if (!holdsXmp(source) || xmpAsString === undefined) return withProfile;
-  // As in EXIF: the pixels are turned already.
-  return withProfile.withXmp(xmpAsString.replace(/(tiff:Orientation(?:="|>))[2-8]/, '$11'));
+  return xmp && isPlain(source) ? withUprightXmp(withProfile, xmpAsString) : withProfile;
 }
 
-/** Whether there is XMP that may stay. That of gain maps, motion photos and stereo pictures says where in the file parts lie that are gone. */
-function holdsXmp({ header, parts }: Source): boolean {
-  return header.xmp !== undefined && !parts?.gainMap && !parts?.video && (parts?.pictures ?? 1) === 1;
+/** As in EXIF: the pixels are turned already. */
+function withUprightXmp(pipeline: Sharp, xmp: string | undefined): Sharp {
+  if (xmp === undefined) return pipeline;
+  return pipeline.withXmp(xmp.replace(/(tiff:Orientation(?:="|>))[2-8]/, '$11'));
+}
+
+/** False where XMP says where in the file parts lie that are gone: gain maps, motion photos and stereo pictures. */
+function isPlain({ parts }: Source): boolean {
+  return !parts?.gainMap && !parts?.video && (parts?.pictures ?? 1) === 1;
 }
 
 function storing(cause: unknown): never {

@@ -25,6 +25,8 @@ export interface Passage {
   exifKept: boolean;
   /** Whether the result has the XMP of the source. */
   xmpKept: boolean;
+  /** Whether the result has the IPTC of the source. */
+  iptcKept: boolean;
   /** Whether the result has the gain map. */
   gainMapKept: boolean;
 }
@@ -65,12 +67,12 @@ function gainMapLost({ parts, gainMapKept }: Passage): Warning | null {
   return { code: 'gain_map_dropped', message };
 }
 
-function metadataLost({ keeps, header, format, exifKept, xmpKept }: Passage): Warning | null {
+function metadataLost({ keeps, header, format, exifKept, xmpKept, iptcKept }: Passage): Warning | null {
   if (!keeps) return null;
   const lost = [
     ...(header.exif && !exifKept ? ['EXIF'] : []),
     ...(header.xmp && !xmpKept ? ['XMP'] : []),
-    ...(header.iptc ? ['IPTC'] : []),
+    ...(header.iptc && !iptcKept ? ['IPTC'] : []),
     ...(header.comments?.length ? ['texts'] : []),
   ];
   if (lost.length === 0) return null;

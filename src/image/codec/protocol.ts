@@ -11,7 +11,7 @@ export interface ConvertJob {
   output: string;
   /** `auto`: the format of the input where it is one of the five, else webp. */
   format: Format | 'auto';
-  /** True: no EXIF, XMP, IPTC, and sRGB colours. False: EXIF, XMP and the colour profile stay. Upright either way. */
+  /** True: no EXIF, XMP, IPTC, and sRGB colours. False: EXIF, XMP, the colour profile and, in JPEG, IPTC stay. Upright either way. */
   stripExif: boolean;
   /** In pixels, upright. Larger pictures are scaled down to fit inside; smaller ones never up. */
   maxWidth: number;
