@@ -93,14 +93,15 @@ export async function mixViews(
 
   /** Reads what is left; a view whose end is not known yet is waited for. */
   async function exhaust(picture: Picture): Promise<void> {
+    let status = 0;
     for (let tries = 0; tries < 200; tries++) {
-      const status = await read(picture, picture.path);
+      status = await read(picture, picture.path);
       if (status === 410) break;
       if (status !== 200) await Bun.sleep(100);
     }
     if (picture.whole === picture.most) return;
     const much = picture.whole > picture.most ? 'more' : 'less';
-    faults.push(`${picture.path} came whole ${picture.whole} times, ${much} than ${picture.most}`);
+    faults.push(`${picture.path} came whole ${picture.whole} times, ${much} than ${picture.most}; in the end it was ${status}`);
   }
 
   const bytes = new Uint8Array(await photo(300, 200));
