@@ -22,7 +22,7 @@ const fleet = await startFleet([runtime === 'deno' ? 'deno' : 'bun', 'bun'], () 
 }));
 try {
   const startedAt = performance.now();
-  const { pictures, counts, whole, allowed, faults } = await mixViews(
+  const { pictures, counts, whole, allowed, late, faults } = await mixViews(
     fleet.copies,
     Number(asks),
     Number(seed),
@@ -31,7 +31,9 @@ try {
   console.log(
     `${asks} asks (seed ${seed}) of ${pictures} pictures on two copies in ${seconds} s: ${JSON.stringify(counts)}`,
   );
-  console.log(`seen whole ${whole} times of ${allowed} allowed; faults: ${faults.length}`);
+  console.log(
+    `seen whole ${whole} times of ${allowed} allowed; transfers that broke too late to be judged: ${late}; faults: ${faults.length}`,
+  );
   for (const fault of faults.slice(0, 20)) console.log(`  ${fault}`);
   process.exitCode = faults.length > 0 ? 1 : 0;
 } finally {

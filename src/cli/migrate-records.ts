@@ -25,27 +25,36 @@ export async function copyProxies(
   return count;
 }
 
+/** Where the new store keeps which albums were copied into it, so that the next run knows what has been deleted since. */
+const COPIED_ALBUMS = 'migrated-albums';
+
 /**
- * Copies albums; one that has changed since it was copied is replaced, and what the new store knows in a later revision stays. Answers how
- * many there were.
+ * Copies albums; one that has changed since it was copied is replaced, and what the new store knows in a later revision stays. One that was
+ * copied before and is gone from either store since then has been deleted, and goes. Answers how many there were.
  */
-export async function copyAlbums(from: Pick<AlbumStore, 'all'>, to: AlbumStore): Promise<number> {
+export async function copyAlbums(
+  from: Pick<AlbumStore, 'all'>,
+  to: { albums: AlbumStore; state: StateStore },
+): Promise<number> {
+  const before = new Set((await to.state.get(COPIED_ALBUMS))?.split(' '));
   const seen = new Set<string>();
   for await (const albums of from.all()) {
     for (const album of albums) {
-      const known = await to.get(album.id);
-      if (known !== null && known.revision >= album.revision) continue;
-      if (known !== null) await to.remove(album.id);
-      await to.insert(album);
+      seen.add(album.id);
+      const known = await to.albums.get(album.id);
+      if (known === null ? before.has(album.id) : known.revision >= album.revision) continue;
+      if (known !== null) await to.albums.remove(album.id);
+      await to.albums.insert(album);
     }
-    for (const { id } of albums) seen.add(id);
   }
+  for (const id of before) if (!seen.has(id)) await to.albums.remove(id);
+  if (seen.size > 0 || before.size > 0) await to.state.set(COPIED_ALBUMS, [...seen].join(' '));
   return seen.size;
 }
 
 /** Copies secrets, blocks and reports of jobs. Answers how many there were. */
 export async function copyState(from: StateStore, to: StateStore): Promise<number> {
-  const keys = await from.keys();
+  const keys = (await from.keys()).filter((key) => key !== COPIED_ALBUMS);
   for (const key of keys) {
     const value = await from.get(key);
     if (value !== null) await to.set(key, value);

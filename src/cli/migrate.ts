@@ -127,7 +127,7 @@ async function copyAll(
     done.push(countOf(proxies, 'proxy', 'proxies'));
     const deleted = await removeDeleted(source, { metadata: target.metadata, blobs: target.blobs });
     if (deleted > 0) done.push(`${countOf(deleted, 'image')} removed, deleted since`);
-    const albums = await copyAlbums(source.albums, target.metadata.albums);
+    const albums = await copyAlbums(source.albums, target.metadata);
     if (albums > 0) done.push(countOf(albums, 'album'));
     done.push(countOf(await copyState(source.state, target.metadata.state), 'other value'));
     faults.push(...(await compareCounts(source, target.metadata)));

@@ -182,6 +182,27 @@ test.each(['bun', 'deno'] as const)(
   },
 );
 
+test('an album that was deleted between two runs, from the old store or the new one, does not come back', async () => {
+  const [old, kept] = [album({ id: 'AlbumOld0001' }), album({ id: 'AlbumNew0001' })];
+  const source = () =>
+    openStores(`sqlite:${env.DATA_DIR}/picpool.db`, `file:${env.DATA_DIR}/images`, { runtime: bunRuntime });
+  const before = await source();
+  for (const one of [old, kept]) await before.albums.insert(one);
+  await before.close();
+  expect((await cli(toNew('albums'), { env })).stdout).toContain('3 albums');
+  const after = await source();
+  await after.albums.remove(old.id);
+  await withNew('albums', ({ albums }) => albums.remove(kept.id));
+  const again = await cli(toNew('albums'), { env });
+  await after.albums.remove(kept.id);
+  await after.close();
+  expect([again.code, again.stdout]).toEqual([0, expect.stringContaining('2 albums')]);
+  await withNew('albums', async ({ albums }) => {
+    const found = await Promise.all([ALBUM.id, old.id, kept.id].map(albums.get));
+    expect(found.map((one) => one?.id)).toEqual([ALBUM.id, undefined, undefined]);
+  });
+});
+
 test('a damaged and a missing file are named, and all others are copied', async () => {
   const copied = await cli(toNew('damaged'), { env });
   expect(copied.code).toBe(0);
