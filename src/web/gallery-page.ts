@@ -40,7 +40,7 @@ function filters({ words: { gallery } }: Site, { query, formats }: GalleryPage, 
   const choice = (value: string) =>
     html`<option${value === query.format && html` selected`}>${value}</option>`;
   const isOpen = query.format !== '' || query.from !== '' || query.to !== '';
-  return html`<form class="filters" role="search" action="${path}" data-results="results">
+  return html`<form class="gallery-filters" role="search" action="${path}" data-results="results">
 <p class="search"><label class="visually-hidden" for="q">${gallery.search}</label>
 ${icon('search')}<input id="q" type="search" name="q" value="${query.q}" maxlength="255" placeholder="${gallery.search}" autocomplete="off" enterkeyhint="search"></p>
 <details${isOpen && html` open`}><summary>${icon('options')}${gallery.filters}</summary>

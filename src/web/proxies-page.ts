@@ -1,5 +1,6 @@
 import type { Flags } from './flags.ts';
 import { type Html, html } from './html.ts';
+import { icon } from './icons.ts';
 import { type PoolOverview, poolNumbers, poolOverview } from './pool-overview.ts';
 import { type Freshness, statePanel } from './pool-state.ts';
 import { activeFilters, type FilterBar, proxyFilters } from './proxy-filters.ts';
@@ -36,6 +37,7 @@ export function proxiesPage(site: Site, page: ProxiesPage): string {
 <div id="numbers">${poolNumbers(site, overview)}</div>
 <div id="state">${statePanel(site, freshness)}</div>
 </div>
+<p class="lost" id="lost" role="status" hidden>${icon('warning')}${proxies.lost}</p>
 <section id="list" aria-label="${proxies.title}">
 ${proxyFilters(site, filters)}
 <div id="active">${activeFilters(site, filters)}</div>

@@ -175,7 +175,7 @@ describe('the form of a page without scripts', () => {
       'May 1, 2024, 12:30',
     ])
       expect(english).toContain(said);
-    expect(english).toContain('contains the place');
+    expect(english).toContain('Stored in the file');
 
     const chinese = await pageOf('strip_exif=false', { ...PERSON, 'accept-language': 'zh' });
     for (const said of ['拍摄信息', '光圈', '2024年5月1日 12:30']) expect(chinese).toContain(said);

@@ -1,11 +1,16 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import type { Page } from 'playwright-core';
 import { startBrowser, type TestBrowser } from '../support/browser.ts';
 import { photo } from '../support/images.ts';
+import { seedGallery } from '../support/seeded-gallery.ts';
 import { type ServerProcess, startServer } from '../support/server-process.ts';
-import { checkLooks, createVisitor } from './visitor.ts';
+import { checkLooks, createVisitor, shiftsOf, watchShifts } from './visitor.ts';
 
 const PICTURES = 45;
+const MANY = 10_000;
 /** Width and height, in turn. */
 const SHAPES = [
   [320, 200],
@@ -16,10 +21,17 @@ const SHAPES = [
 ] as const;
 
 let server: ServerProcess;
+/** Of so many pictures that nobody sees them all. */
+let large: ServerProcess;
+let folder: string;
 let browser: TestBrowser;
 const visit = createVisitor(
   () => browser,
   () => server.url,
+);
+const visitLarge = createVisitor(
+  () => browser,
+  () => large.url,
 );
 
 async function upload(name: string, [width, height]: readonly [number, number], format: string) {
@@ -31,9 +43,12 @@ async function upload(name: string, [width, height]: readonly [number, number], 
 }
 
 beforeAll(async () => {
-  [server, browser] = await Promise.all([
-    startServer('bun', { RATE_LIMITS: 'off', SERVICES: 'image' }),
+  const settings = { RATE_LIMITS: 'off', SERVICES: 'image' };
+  folder = await mkdtemp(join(tmpdir(), 'picpool-gallery-'));
+  [server, browser, large] = await Promise.all([
+    startServer('bun', settings),
     startBrowser(),
+    seedGallery(folder, Date.now(), MANY).then(() => startServer('bun', settings, folder)),
   ]);
   for (let index = 0; index < PICTURES; index++) {
     await upload(`${index}.jpg`, SHAPES[index % SHAPES.length] ?? [200, 200], index === 0 ? 'png' : 'jpeg');
@@ -42,7 +57,9 @@ beforeAll(async () => {
 
 afterAll(async () => {
   await browser?.close();
-  expect(await server?.stop()).toBe(0);
+  const exitCodes = [await server?.stop(), await large?.stop()];
+  await rm(folder, { recursive: true });
+  expect(exitCodes).toEqual([0, 0]);
 });
 
 const shots = (page: Page) => page.locator('.shot');
@@ -129,5 +146,78 @@ describe('the gallery', () => {
 
   test.each([390, 768, 1440])('has nothing serious against it at a width of %d', async (width) => {
     await visit('/gallery?format=jpeg', checkLooks, { viewport: { width, height: 900 }, locale: 'zh-CN' });
+  });
+});
+
+/** Scrolls until so many are there, no faster than they come. */
+async function scrollTo(page: Page, count: number): Promise<void> {
+  while ((await shots(page).count()) < count) {
+    await page.evaluate(() => scrollBy({ top: 600, behavior: 'instant' }));
+    await page.waitForFunction(() => document.body.scrollHeight - scrollY > 2.5 * innerHeight);
+  }
+}
+
+describe('a gallery of 10,000 pictures', () => {
+  const names = (page: Page) => page.locator('.shot b').allTextContents();
+
+  test('goes on and on, without a gap, a repetition or a jump, and comes back to the place from far down', async () => {
+    await visitLarge('/gallery', async (page) => {
+      await page.getByText('10,000 public pictures').waitFor();
+      await watchShifts(page);
+      await scrollTo(page, 400);
+      const shown = (await names(page)).slice(0, 400);
+      expect(shown).toEqual(Array.from({ length: 400 }, (_, index) => `${MANY - 1 - index}.jpg`));
+      expect(await shiftsOf(page)).toBeLessThan(0.02);
+
+      const opened = shots(page).nth(380);
+      await opened.scrollIntoViewIfNeeded();
+      const top = async () => Math.round((await opened.boundingBox())?.y ?? -1);
+      await opened.focus();
+      await page.keyboard.press('ArrowRight');
+      expect(await focused(page)).toBe(`${MANY - 382}.jpg`);
+      await page.keyboard.press('ArrowLeft');
+      const before = await top();
+      await page.keyboard.press('Enter');
+      await page.getByRole('heading', { name: `${MANY - 381}.jpg` }).waitFor();
+      await page.goBack();
+      await page.waitForFunction(() => document.querySelectorAll('.shot').length >= 400);
+      expect(Math.abs((await top()) - before)).toBeLessThan(50);
+    });
+  });
+
+  test('goes on by itself when the network was cut midway and is back', async () => {
+    await visitLarge(
+      '/gallery',
+      async (page) => {
+        await scrollTo(page, 80);
+        await page.context().setOffline(true);
+        await page.evaluate(() => scrollTo(0, document.body.scrollHeight));
+        const more = page.getByRole('link', { name: 'Not loaded. Try again' });
+        await more.waitFor();
+        const shown = await shots(page).count();
+        await more.click();
+        await more.waitFor();
+        expect(await page.locator('#announcer').textContent()).toBe('The server cannot be reached.');
+        await page.context().setOffline(false);
+        await page.waitForFunction((known) => document.querySelectorAll('.shot').length > known, shown);
+        expect(new Set(await names(page)).size).toBe(await shots(page).count());
+      },
+      { expected: /net::ERR_/ },
+    );
+  });
+
+  test('is searched and left by keys alone, and paints as soon as a small one', async () => {
+    await visitLarge(
+      '/gallery',
+      async (page) => {
+        await checkLooks(page);
+        await page.getByRole('searchbox').focus();
+        await page.keyboard.type('9999');
+        await page.locator('#results').getByText('1 picture for “9999”').waitFor();
+        for (let stop = 0; stop < 2; stop++) await page.keyboard.press('Tab');
+        expect(await focused(page)).toBe('9999.jpg');
+      },
+      { viewport: { width: 390, height: 844 } },
+    );
   });
 });

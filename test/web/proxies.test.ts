@@ -8,9 +8,11 @@ import { startBrowser, type TestBrowser } from '../support/browser.ts';
 import { startJudge } from '../support/judge-server.ts';
 import { type ProxyWorld, startProxyWorld } from '../support/proxy-world.ts';
 import { pythonWithRequests } from '../support/python.ts';
+import { startRelay } from '../support/relay.ts';
 import { seedPool } from '../support/seeded-pool.ts';
 import { type ServerProcess, startServer } from '../support/server-process.ts';
-import { checkLooks, createVisitor, type Visitor } from './visitor.ts';
+import { until } from '../support/services.ts';
+import { checkLooks, createVisitor, shiftsOf, type Visitor, watchShifts } from './visitor.ts';
 
 const CLIPBOARD = { permissions: ['clipboard-read', 'clipboard-write'] };
 const PHONE = { viewport: { width: 390, height: 844 } };
@@ -137,6 +139,54 @@ describe('a pool that cannot be refreshed says why on each page', () => {
           expect(((await answer.json()) as { condition: string }).condition).toBe(condition);
         });
     });
+  });
+});
+
+describe('a pool that nobody refreshes any more says so on each page', () => {
+  /** Runs the work with the only server there is for a folder, on both pages that show the state. */
+  async function eachPage(own: ServerProcess, words: RegExp, condition: string): Promise<void> {
+    const visitOwn = createVisitor(
+      () => browser,
+      () => own.url,
+    );
+    for (const path of ['/proxies', '/'])
+      await visitOwn(path, async (page) => {
+        const text = (await page.locator('.state').textContent()) ?? '';
+        expect(text).toMatch(words);
+        expect(text).toMatch(/ at \d\d:\d\d UTC\.$/);
+        expect(text).not.toMatch(/just now|Up to date/);
+        const answer = await page.request.get(`${own.url}/api/status`);
+        expect(((await answer.json()) as { condition: string }).condition).toBe(condition);
+      });
+  }
+
+  test('because the server was killed while it ran', async () => {
+    const own = await mkdtemp(join(tmpdir(), 'picpool-killed-'));
+    const env = { ...world.env, SERVICES: 'proxy' };
+    const first = await startServer('bun', { ...env, PROXY_REFRESH_ON_START: 'true' }, own);
+    const events = await fetch(`${first.url}/api/refresh/events`);
+    const decoder = new TextDecoder();
+    for await (const chunk of events.body ?? []) {
+      if (decoder.decode(chunk).includes('"state":"running"')) break;
+    }
+    first.kill('SIGKILL');
+    await first.exited;
+    const second = await startServer('bun', env, own);
+    // It may run in another copy, until that has been silent for some seconds.
+    await until(async () => (await (await fetch(`${second.url}/api/status`)).text()).includes('"failed"'));
+    await eachPage(second, /^Refresh failed.* The server was stopped while it ran\./, 'failed');
+    await second.stop();
+    await rm(own, { recursive: true });
+  });
+
+  test('because one was missed', async () => {
+    const own = await mkdtemp(join(tmpdir(), 'picpool-stale-'));
+    await seedPool(own, Date.now() - 5 * 3_600_000, 100);
+    const env = { PROXY_ALLOW_PRIVATE: 'true', PROXY_JUDGES: judge.url, RATE_LIMITS: 'off' };
+    const late = await startServer('bun', { ...env, PROXY_SOURCES: 'http://127.0.0.1:9/' }, own);
+    await eachPage(late, /^Out of date.* Refreshed 5 hours ago\./, 'stale');
+    await late.stop();
+    await rm(own, { recursive: true });
   });
 });
 
@@ -365,6 +415,47 @@ describe('a pool of 20,000 proxies', () => {
       expect(await page.evaluate(() => scrollY)).toBeGreaterThan(50);
       expect(await page.evaluate(() => document.activeElement?.textContent)).toBe('Next');
     });
+  });
+
+  test('says when the connection is lost, and is up to date when it is back, without a jump', async () => {
+    const relay = await startRelay(Number(new URL(large.url).port));
+    const visitFar = createVisitor(
+      () => browser,
+      () => `http://127.0.0.1:${relay.port}`,
+    );
+    await visitFar(
+      '/proxies',
+      async (page) => {
+        const lost = page.getByText('Connection lost. This page is not up to date.');
+        const alive = page.locator('[data-stat="alive"]').first();
+        await page.waitForFunction(() => performance.getEntriesByType('resource').length > 0);
+        await watchShifts(page);
+        expect(await lost.isVisible()).toBe(false);
+        relay.cut();
+        await lost.waitFor();
+        await alive.evaluate((element) => {
+          element.textContent = 'long ago';
+        });
+        // A server that is just starting, or a proxy in front of none: browsers give up after such an answer.
+        let refused = 0;
+        await page.route('**/refresh/events*', (route) => {
+          refused++;
+          return route.fulfill({ status: 503, body: '' });
+        });
+        relay.open();
+        await page.waitForRequest(/refresh\/events/);
+        expect(await lost.isVisible()).toBe(true);
+        await page.unroute('**/refresh/events*');
+        await lost.waitFor({ state: 'hidden' });
+        expect(refused).toBeGreaterThan(0);
+        await page.waitForFunction(
+          () => document.querySelector('[data-stat="alive"]')?.textContent === '5,000',
+        );
+        expect(await shiftsOf(page)).toBeLessThan(0.02);
+      },
+      { expected: /net::ERR_|status of 503|EventSource/ },
+    );
+    await relay.stop();
   });
 
   test('shows a month, and reads values by pointer and by arrow keys', async () => {

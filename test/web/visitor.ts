@@ -116,3 +116,28 @@ function paintOf(page: Page): Promise<{ largestMs: number; shift: number }> {
 function overflowOf(page: Page): Promise<number> {
   return page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
 }
+
+/** Begins to count how much moves on the page without anybody having asked for it. */
+export async function watchShifts(page: Page): Promise<void> {
+  await page.evaluate(() => {
+    const shifts = { sum: 0 };
+    new PerformanceObserver((list) => {
+      for (const entry of list.getEntries()) {
+        const { value, hadRecentInput } = entry as PerformanceEntry & {
+          value: number;
+          hadRecentInput: boolean;
+        };
+        if (!hadRecentInput) shifts.sum += value;
+      }
+    }).observe({ type: 'layout-shift', buffered: true });
+    Object.assign(globalThis, { shifts });
+  });
+}
+
+/** What has moved since the page was loaded, as CLS counts it, all in one window. */
+export async function shiftsOf(page: Page): Promise<number> {
+  return page.evaluate(async () => {
+    for (let frame = 0; frame < 2; frame++) await new Promise(requestAnimationFrame);
+    return (globalThis as unknown as { shifts: { sum: number } }).shifts.sum;
+  });
+}

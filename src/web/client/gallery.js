@@ -4,7 +4,8 @@ import { announce, byId, say } from './dom.js';
 const results = byId('results', HTMLElement);
 /** What a visitor saw who comes back, where the browser has not kept the page itself. */
 const KEPT = 'picpool:gallery';
-const NEAR = '800px';
+/** Loaded so far ahead that nothing moves in sight: rows fill up, and what is below them goes down. */
+const NEAR = '1600px';
 
 /** @returns {HTMLAnchorElement | null} */
 const moreLink = () => results.querySelector('a[data-more]');
@@ -26,7 +27,6 @@ async function loadMore(asked) {
   const link = moreLink();
   if (!link || loading) return;
   loading = true;
-  const label = link.textContent;
   link.textContent = say('loading');
   try {
     const answer = await fetch(link.href, { headers: { accept: 'text/html' } });
@@ -52,7 +52,7 @@ async function loadMore(asked) {
     watch();
   } catch {
     // The link still leads there.
-    link.textContent = label;
+    link.textContent = say('notLoaded');
     announce(say('unreachable'));
   } finally {
     loading = false;
@@ -109,6 +109,8 @@ results.addEventListener('keydown', (event) => {
   event.preventDefault();
   to.focus();
 });
+
+addEventListener('online', watch);
 
 document.addEventListener('replaced', () => {
   setRatios();

@@ -95,7 +95,8 @@ document.addEventListener('click', ({ target }) => {
   else if (button.dataset.retry !== undefined) void retry(button, button.dataset.retry);
 });
 
-let shown = byId('state', HTMLElement).querySelector('[data-state]')?.getAttribute('data-state');
+const stateShown = () => byId('state', HTMLElement).querySelector('[data-state]')?.getAttribute('data-state');
+let shown = stateShown();
 
 /** @param {Job} job */
 async function show(job) {
@@ -164,14 +165,41 @@ let events = null;
 /** Events are taken one after the other, though some wait for the server. */
 let showing = Promise.resolve();
 
+/** After an answer that is an error, browsers connect no more by themselves. */
+const RETRY_MS = 3000;
+
+/** @type {ReturnType<typeof setTimeout> | undefined} */
+let listenLater;
+
+function lost() {
+  byId('lost', HTMLElement).hidden = false;
+  if (events?.readyState === EventSource.CLOSED) listenLater = setTimeout(listen, RETRY_MS);
+}
+
+/** Asks for what has happened meanwhile. */
+async function back() {
+  const note = byId('lost', HTMLElement);
+  if (note.hidden) return;
+  note.hidden = true;
+  const page = await fetchPage(location.href).catch(() => null);
+  if (!page) return;
+  replaceFrom(page, ['state', 'sources', 'numbers', 'overview', 'flags']);
+  shown = stateShown();
+  rowsAt = 0;
+  void refreshRows();
+}
+
 /** A page that nobody looks at holds no connection. */
 function listen() {
+  clearTimeout(listenLater);
   events?.close();
   events = document.hidden ? null : new EventSource(`${api}refresh/events?pool=true`);
   events?.addEventListener('progress', ({ data }) => {
     showing = showing.then(() => show(JSON.parse(data)));
   });
   events?.addEventListener('pool', ({ data }) => showStats(JSON.parse(data)));
+  events?.addEventListener('error', lost);
+  events?.addEventListener('open', back);
 }
 document.addEventListener('visibilitychange', listen);
 addEventListener('pagehide', () => events?.close());

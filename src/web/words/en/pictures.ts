@@ -36,7 +36,7 @@ export const pictures = {
   focalLength: 'Focal length',
   taken: 'Taken',
   place: 'Location',
-  placeKept: 'The file contains the place where it was taken.',
+  placeKept: 'Stored in the file',
   download: 'Download',
   lockAgain: 'Lock again',
   share: 'Share',

@@ -58,6 +58,7 @@ export const proxies = {
     network_down: 'The proxy lists could not be reached.',
     judge_down: 'The test pages did not respond.',
   },
+  lost: 'Connection lost. This page is not up to date. Trying again…',
   refreshNow: 'Refresh now',
   progress: 'Progress',
   stages: { fetch: 'Fetching lists', verify: 'Testing proxies', store: 'Saving', cleanup: 'Cleaning up' },

@@ -38,6 +38,7 @@ export const scripts = {
   'gallery.js': {
     added: { one: '# more picture.', other: '# more pictures.' } as Plural,
     loading: 'Loading …',
+    notLoaded: 'Not loaded. Try again',
   },
   'image.js': {
     close: 'Close',

@@ -35,7 +35,7 @@ export const pictures: Words['pictures'] = {
   focalLength: '焦距',
   taken: '拍摄时间',
   place: '位置',
-  placeKept: '文件中包含拍摄地点。',
+  placeKept: '包含在文件中',
   download: '下载',
   lockAgain: '重新锁定',
   share: '分享',

@@ -55,6 +55,7 @@ export const proxies: Words['proxies'] = {
     network_down: '代理列表无法访问。',
     judge_down: '检测页面没有响应。',
   },
+  lost: '连接已断开，页面暂停更新，正在重试…',
   refreshNow: '立即刷新',
   progress: '进度',
   stages: { fetch: '读取列表', verify: '检测代理', store: '保存', cleanup: '清理' },

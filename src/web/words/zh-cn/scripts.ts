@@ -34,6 +34,7 @@ export const scripts: Words['scripts'] = {
   'gallery.js': {
     added: { other: '又加载了 # 张图片。' },
     loading: '加载中…',
+    notLoaded: '加载失败，点击重试',
   },
   'image.js': {
     close: '关闭',
