@@ -150,7 +150,7 @@ describe('the gallery', () => {
 });
 
 /** Scrolls until so many are there, no faster than they come. */
-async function scrollTo(page: Page, count: number): Promise<void> {
+async function scrollUntil(page: Page, count: number): Promise<void> {
   while ((await shots(page).count()) < count) {
     await page.evaluate(() => scrollBy({ top: 600, behavior: 'instant' }));
     await page.waitForFunction(() => document.body.scrollHeight - scrollY > 2.5 * innerHeight);
@@ -164,7 +164,7 @@ describe('a gallery of 10,000 pictures', () => {
     await visitLarge('/gallery', async (page) => {
       await page.getByText('10,000 public pictures').waitFor();
       await watchShifts(page);
-      await scrollTo(page, 400);
+      await scrollUntil(page, 400);
       const shown = (await names(page)).slice(0, 400);
       expect(shown).toEqual(Array.from({ length: 400 }, (_, index) => `${MANY - 1 - index}.jpg`));
       expect(await shiftsOf(page)).toBeLessThan(0.02);
@@ -189,7 +189,7 @@ describe('a gallery of 10,000 pictures', () => {
     await visitLarge(
       '/gallery',
       async (page) => {
-        await scrollTo(page, 80);
+        await scrollUntil(page, 80);
         await page.context().setOffline(true);
         await page.evaluate(() => scrollTo(0, document.body.scrollHeight));
         const more = page.getByRole('link', { name: 'Not loaded. Try again' });
