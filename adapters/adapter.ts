@@ -49,7 +49,7 @@ export interface OpenContext {
   runtime: Runtime;
   /** Without them the adapter asks its surroundings, as the tools of its provider do. */
   credentials: Credentials | undefined;
-  /** A server that may answer lists and searches in place of the one of the URL. */
+  /** A server that may answer lists and searches instead of the one of the URL. */
   readUrl?: string | undefined;
   /** For copies of what a server holds, which end with the process. */
   folder: string;
@@ -66,32 +66,32 @@ export interface Adapter<Store> {
   schemes: readonly string[];
   /** Whether the same URL on another machine names the same store. */
   shared: boolean;
-  /** What an operator should look at where the store cannot be used. */
+  /** What an operator should look at if the store cannot be used. */
   advice: string;
-  /** Absolute path of the file or folder that the URL names; `null` where it names none. */
+  /** Absolute path of the file or folder that the URL names; `null` if it names none. */
   path(url: string): string | null;
   /** The parts of the URL that tell the store from others: equal for two spellings of one store. */
   place(url: string): Promise<readonly unknown[]>;
   /**
    * Opens the store, and makes it where it can.
-   * @throws {AppError} `unavailable` where it cannot be opened, with `retryAfterMs` where it may be there later.
+   * @throws {AppError} `unavailable` if it cannot be opened, with `retryAfterMs` where it may be there later.
    */
   open(url: string, context: OpenContext): Promise<Store>;
   /**
    * Asks the store what of its settings can lose what was acknowledged, or keeps it from being used.
-   * @throws {AppError} `unavailable` where it does not answer.
+   * @throws {AppError} `unavailable` if it does not answer.
    */
   risks(url: string, context: OpenContext): Promise<Risk[]>;
 }
 
 export interface RecordsAdapter extends Adapter<RecordStores> {
-  /** True where `readUrl` is understood. */
+  /** True if `readUrl` is understood. */
   readsElsewhere?: boolean;
-  /** A limiter alone, which connects when it is first asked. Missing where copies share none, or it is no quicker. */
+  /** A limiter alone, which connects when it is first asked. Missing if copies share none, or it is no quicker. */
   openLimiter?(url: string): Promise<OpenLimiter>;
   /**
-   * Brings what can be read of a damaged store into a new one, which takes its place. Rejects with `unavailable` where it is in
-   * use, or nothing can be read. Missing where the technology has no file of its own.
+   * Brings what can be read of a damaged store into a new one, which takes its place. Rejects with `unavailable` if it is in
+   * use, or nothing can be read. Missing if the technology has no file of its own.
    */
   repair?(url: string, context: Pick<OpenContext, 'runtime'>): Promise<Repaired>;
 }

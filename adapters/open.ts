@@ -28,7 +28,7 @@ export interface OpenOptions {
 
 /**
  * Opens the stores that the URLs name; each adapter is loaded only when it is used.
- * @throws {AppError} `unavailable` where one cannot be opened.
+ * @throws {AppError} `unavailable` if one cannot be opened.
  */
 export async function openStores(
   metadataUrl: string,
@@ -49,7 +49,7 @@ export async function openStores(
 
 /**
  * Opens the store of the records alone.
- * @throws {AppError} `unavailable` where it cannot be opened.
+ * @throws {AppError} `unavailable` if it cannot be opened.
  */
 export async function openRecords(url: string, options: OpenOptions): Promise<RecordStores> {
   return recordsAdapter(url).open(url, contextOf(options));
@@ -57,7 +57,7 @@ export async function openRecords(url: string, options: OpenOptions): Promise<Re
 
 /**
  * What of the store at the URL can lose what was acknowledged, or keeps it from being used.
- * @throws {AppError} `unavailable` where it does not answer.
+ * @throws {AppError} `unavailable` if it does not answer.
  */
 export async function risksOf(url: string, options: OpenOptions): Promise<Risk[]> {
   return adapterOf(url).risks(url, contextOf(options));

@@ -23,7 +23,7 @@ export const FILE_SCHEMES = schemesOf(FILES);
 
 /**
  * The adapter for records at the URL.
- * @throws {AppError} `unavailable` where there is none.
+ * @throws {AppError} `unavailable` if there is none.
  */
 export function recordsAdapter(url: string): RecordsAdapter {
   return find(RECORDS, url);
@@ -31,7 +31,7 @@ export function recordsAdapter(url: string): RecordsAdapter {
 
 /**
  * The adapter for image files at the URL.
- * @throws {AppError} `unavailable` where there is none.
+ * @throws {AppError} `unavailable` if there is none.
  */
 export function filesAdapter(url: string): FilesAdapter {
   return find(FILES, url);
@@ -39,7 +39,7 @@ export function filesAdapter(url: string): FilesAdapter {
 
 /**
  * The adapter for what the URL names, be it records or files.
- * @throws {AppError} `unavailable` where there is none.
+ * @throws {AppError} `unavailable` if there is none.
  */
 export function adapterOf(url: string): Adapter<unknown> {
   return find<Adapter<unknown>>([...RECORDS, ...FILES], url);

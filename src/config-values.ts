@@ -202,7 +202,7 @@ export function url(fallback: string | undefined, schemes: readonly string[], de
   });
 }
 
-/** Scheme, host and, where there is one, a path: what links begin with. */
+/** Scheme, host and, if there is one, a path: what links begin with. */
 export function baseUrl(description: string) {
   return setting(undefined, description, (value) => {
     const parsed = /^https?:\/\//i.test(value) && URL.canParse(value) ? new URL(value) : null;

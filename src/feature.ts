@@ -15,6 +15,6 @@ export interface Feature {
   statsAnswer: { schema: TSchema; example: object };
   /** What it shows on the first page. */
   home?: (site: Site, request: Request) => Promise<HomeSection>;
-  /** Changes with the data of `stats`; where it is not given, they are counted anew every second. */
+  /** Changes with the data of `stats`; if it is not given, they are recounted every second. */
   version?: () => string | Promise<string>;
 }

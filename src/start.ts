@@ -70,7 +70,7 @@ export async function start(
   });
 }
 
-/** True where trying again may help: of lasting faults a store says nothing of the kind. */
+/** True if trying again may help: of lasting faults a store says nothing of the kind. */
 function isPassing(error: unknown): boolean {
   return error instanceof AppError && error.code === 'unavailable' && error.retryAfterMs !== undefined;
 }

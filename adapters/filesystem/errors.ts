@@ -18,7 +18,7 @@ export async function translated<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-/** The result, or `null` where a file or folder does not exist. */
+/** The result, or `null` if a file or folder does not exist. */
 export async function orNull<T>(work: Promise<T>): Promise<T | null> {
   try {
     return await work;

@@ -34,7 +34,7 @@ async function publishCopy(source: string, place: Place): Promise<void> {
   }
 }
 
-/** Renames a file to its place, whose folder is made where it is missing. */
+/** Renames a file to its place, whose folder is made if it is missing. */
 export async function moveInto(source: string, { folder, path }: Place): Promise<void> {
   try {
     await rename(source, path);

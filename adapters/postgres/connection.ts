@@ -23,7 +23,7 @@ export interface PostgresConnection {
     values?: readonly Value[],
     limitMs?: number,
   ): Promise<Row[]>;
-  /** As `ask`, for what may be left out: answers `null` where the server has not done it within the time. */
+  /** As `ask`, for what may be left out: answers `null` if the server has not done it within the time. */
   askWithin<Row extends object>(ms: number, text: string, values: readonly Value[]): Promise<Row[] | null>;
   /** Several statements, all or none. They are sent again from the first one where another transaction was in the way. */
   transaction<T>(repeat: Repeat, work: (ask: Ask) => Promise<T>, limitMs?: number): Promise<T>;
@@ -43,7 +43,7 @@ export interface OpenOptions {
 
 /**
  * Connects to the database that the URL names (see `parsePostgresUrl`), and again whenever it is needed from then on.
- * @throws {AppError} `unavailable` where it does not answer within 5 s; without `retryAfterMs` where that will not pass.
+ * @throws {AppError} `unavailable` if it does not answer within 5 s; without `retryAfterMs` where that will not pass.
  */
 export async function openPostgres(
   url: string,
@@ -106,7 +106,7 @@ function createConnection(
     left.then((gone) => gone.drop()).catch(() => {});
   }
 
-  /** Ends what takes too long; where the server does not even do that, its connections are given up. */
+  /** Ends what takes too long; if the server does not even do that, its connections are given up. */
   async function abandon(
     statement: Statement | null,
     work: Promise<unknown>,

@@ -39,7 +39,7 @@ export function classify(error: unknown): Failure {
   return code === '' || SQLSTATE.test(code) ? 'fault' : 'unclear';
 }
 
-/** Whether the connection should be made anew, perhaps to another server. */
+/** Whether the connection should be made again, perhaps to another server. */
 export function isMoved(error: unknown): boolean {
   const code = codeOf(error);
   return MOVED.test(code) || NOT_SENT.test(code) || classify(error) === 'unclear';
@@ -72,7 +72,7 @@ function refused(cause: unknown): AppError {
   return new AppError('unavailable', 'The database refuses the credentials of this server.', { cause });
 }
 
-/** The code of SQL, of the system or of the driver; empty where there is none. */
+/** The code of SQL, of the system or of the driver; empty if there is none. */
 export function codeOf(error: unknown): string {
   return error instanceof Error && 'code' in error ? String(error.code) : '';
 }

@@ -5,7 +5,7 @@ import { type ImageRows, RECORD } from './image-rows.ts';
 
 type Ends = Pick<ImageStore, 'change' | 'takeView' | 'endView' | 'endedBy' | 'removeEnded' | 'hasEnded'>;
 
-/** The time in ms, or the server's own where that is less: a clock that is ahead must not end what has not ended. */
+/** The time in ms, or the server's own if that is less: a clock that is ahead must not end what has not ended. */
 const atMost = (place: string) => `least(${place}::bigint, floor(extract(epoch FROM now()) * 1000)::bigint)`;
 
 /** Changes of images over Postgres, their views and their ends. */

@@ -23,7 +23,7 @@ export function gramsOf(text: string): number[] {
   return [...grams];
 }
 
-/** The numbers that the index must know of a text that contains the needle; none where the index is of no use. */
+/** The numbers that the index must know of a text that contains the needle; none if the index is of no use. */
 export function askedGrams(needle: string): number[] {
   const characters = [...needle].slice(0, MOST_ASKED);
   const length = Math.min(GRAM, characters.length);

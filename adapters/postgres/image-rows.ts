@@ -34,7 +34,7 @@ export interface Statement {
 
 /** Statements that change images together with what is counted and searched of them. */
 export interface ImageRows {
-  /** Answers a row where the image was not there. */
+  /** Returns a row where the image was not there. */
   insert(image: ImageRecord, mark: string, part: number): Statement;
   /** Deletes what `condition` names of `images`, and leaves tombstones; answers the ids. `ended`: it came to its end. */
   remove(condition: string, ended: boolean): string;

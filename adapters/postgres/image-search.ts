@@ -79,7 +79,7 @@ export function createImageSearch(
   }
 
   /**
-   * How many matches there are, up to one more than are counted; `null` where that takes too long, or would. `share`: the part of
+   * How many matches there are, up to one more than are counted; `null` if that takes too long, or would. `share`: the part of
    * all images that likely matches. Those of a frequent needle are met soon without the index, which would name all of them.
    */
   async function count(needle: string, grams: readonly number[], share: number): Promise<number | null> {
@@ -114,7 +114,7 @@ export function createImageSearch(
     const isWhole = ({ seen }: Found) => seen < window;
     const need = offset + limit + 1;
     let found = first;
-    /** All matches, where the index has named them. */
+    /** All matches, if the index has named them. */
     let named: number | null = null;
     if (first.matched < need && !isWhole(first)) {
       const rows = Math.ceil((1.5 * need * first.seen) / Math.max(first.matched, 1));

@@ -18,7 +18,7 @@ interface Version {
 /**
  * Brings the tables to what this program knows, each step in one transaction under the lock of the row that counts them; a
  * role without rights to make tables can use what another has made.
- * @throws {AppError} `conflict`, in words for the operator, where a newer program has made what this one cannot use.
+ * @throws {AppError} `conflict`, in words for the operator, if a newer program has made what this one cannot use.
  */
 export async function migrate(
   connection: PostgresConnection,
@@ -35,7 +35,7 @@ export async function migrate(
   );
 }
 
-/** The versions, or `null` where there are no tables yet. */
+/** The versions, or `null` if there are no tables yet. */
 async function current(connection: PostgresConnection): Promise<Version | null> {
   const text = `SELECT version, reader FROM ${connection.table('schema_version')}`;
   try {

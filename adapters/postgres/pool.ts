@@ -23,7 +23,7 @@ const INT8 = { to: 20, from: [20], serialize: String, parse: Number };
 
 /**
  * Connections to a server, made when they are needed. Statements are kept where `prepare` says so: the driver keeps its COMMIT
- * then, too, and where a pooler leads that to a session which does not know it, a transaction is rolled back that seems to be committed.
+ * then as well, and where a pooler leads that to a session which does not know it, a transaction is rolled back that seems to be committed.
  */
 export async function createPool(
   address: PostgresAddress & { prepare: boolean },

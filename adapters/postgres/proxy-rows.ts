@@ -27,7 +27,7 @@ export function endpointKey({ protocol, ip, port }: Pick<ProxyRecord, 'protocol'
   return `${protocol}|${ip}|${port}`;
 }
 
-/** @throws {TypeError} where a field has no value of its kind. */
+/** @throws {TypeError} if a field has no value of its kind. */
 export function requireWhole(draft: ProxyDraft): void {
   const wrong = FIELDS.find((field) => !accepts(PROXY_FIELDS[field], draft[field]));
   if (wrong) throw new TypeError(`${wrong} of ${endpointKey(draft)} cannot be ${draft[wrong]}`);

@@ -11,7 +11,7 @@ const PAUSE_MS = 2000;
 /** Reads that a replica of the server may answer. */
 export interface ReadsElsewhere {
   /**
-   * Answers what the replica does, where it has all that this copy has written and all that was written half a second ago or
+   * Returns what the replica does, where it has all that this copy has written and all that was written half a second ago or
    * earlier; else what the primary does. While the primary is away, the replica answers as it is.
    */
   read<T>(work: { primary: () => Promise<T>; replica: () => Promise<T> }): Promise<T>;

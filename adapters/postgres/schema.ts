@@ -95,7 +95,7 @@ const proxies: Migration = (table) => [
 export const LISTED = 'password_hash IS NULL AND unlisted = 0';
 
 /**
- * Images. What is searched of the public ones stands in a table of its own, so that an access, which moves an image in other
+ * Images. What is searched of the public ones stands in its own table, so that an access, which moves an image in other
  * indexes, leaves the large one alone. Counts are spread over rows, so that uploads do not wait for each other. `ends_at` is
  * when a record goes: at its expiry, or when its last view, which is being sent, counts as seen. `image_views` are those that are
  * being sent. Tombstones of what came to its end are kept for longer.

@@ -17,7 +17,7 @@ export function createPostgresState({ table, ask }: PostgresConnection): StateSt
     },
 
     async getOrSet(key, value) {
-      // The row is read by a statement of its own, for the first one does not see what came after it began.
+      // The row is read by its own statement, for the first one does not see what came after it began.
       await ask('safe', `INSERT INTO ${values} (key, value) VALUES ($1, $2) ON CONFLICT (key) DO NOTHING`, [
         key,
         value,

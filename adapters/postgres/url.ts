@@ -18,7 +18,7 @@ export interface PostgresAddress {
   tls: boolean;
   /** A file of certificates of those who may vouch for the server; those of the system when not given. */
   rootCertificates?: string;
-  /** Most connections of this process. */
+  /** Maximum number of connections of this process. */
   connections: number;
   /** Whether the server may keep prepared statements for a connection; found out when not given. */
   prepare?: boolean;

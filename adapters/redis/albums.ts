@@ -15,7 +15,7 @@ local function revision(id)
   return text and tonumber(string.match(text, '^%[(%d+)'))
 end`;
 
-/** ARGV: id, record, due at. Answers 0 where the id is taken. */
+/** ARGV: id, record, due at. Returns 0 if the id is taken. */
 const INSERT = script(`
 local taken = redis.call('HGET', KEYS[1], ARGV[1])
 if taken then return taken == ARGV[2] and 1 or 0 end
@@ -23,14 +23,14 @@ redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
 redis.call('ZADD', KEYS[2], ARGV[3], ARGV[1])
 return 1`);
 
-/** ARGV: id, record, due at, revision that it replaces. Answers 0 where that is not the one there. */
+/** ARGV: id, record, due at, revision that it replaces. Returns 0 if that is not the one there. */
 const REPLACE = script(`${REVISION}
 if revision(ARGV[1]) ~= tonumber(ARGV[4]) then return 0 end
 redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
 redis.call('ZADD', KEYS[2], ARGV[3], ARGV[1])
 return 1`);
 
-/** ARGV: id, revision or nothing. Answers 0 where there is none. */
+/** ARGV: id, revision or nothing. Returns 0 if there is none. */
 const REMOVE = script(`${REVISION}
 if ARGV[2] ~= '' and revision(ARGV[1]) ~= tonumber(ARGV[2]) then return 0 end
 redis.call('ZREM', KEYS[2], ARGV[1])
@@ -101,7 +101,7 @@ export function createRedisAlbums(redis: RedisConnection, log: Log = () => {}): 
   };
 }
 
-/** @throws {TypeError} where it is none that this program can read. */
+/** @throws {TypeError} if it is not one that this program can read. */
 function decodeFacts(text: string): Omit<AlbumRecord, 'id'> {
   const facts = read(parseRecord(text));
   const wrong = FIELDS.find((field) => !accepts(ALBUM_FIELDS[field], facts[field]));

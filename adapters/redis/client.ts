@@ -4,7 +4,7 @@ import type { RedisAddress } from './url.ts';
 
 const CONNECT_TIMEOUT_MS = 2000;
 export const COMMAND_TIMEOUT_MS = 2500;
-/** A connection that owes an answer for so long is closed and made anew. */
+/** A connection that owes an answer for so long is closed and made again. */
 const SOCKET_TIMEOUT_MS = 4000;
 export const FIRST_PAUSE_MS = 50;
 const MAX_RECONNECT_MS = 1000;

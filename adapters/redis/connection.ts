@@ -25,7 +25,7 @@ export interface RedisConnection {
   run(repeat: Repeat, script: Script, keys: string[], args: Arg[]): Promise<unknown>;
   /** Sends the command, which may be repeated, to each server that holds records: one, or the masters of a cluster. */
   ask(command: string, ...args: Arg[]): Promise<unknown[]>;
-  /** Asks for replicas of a hash, over a connection of its own; `null` where the URL asks for none. */
+  /** Asks for replicas of a hash, over its own connection; `null` if the URL asks for none. */
   replicas(hash: string): Replicas | null;
   close(): Promise<void>;
 }
@@ -44,7 +44,7 @@ export function script(lua: string): Script {
 
 /**
  * Connects to the server that the URL names (see `parseRedisUrl`) and keeps the connection up from then on.
- * @throws {AppError} `unavailable` where it is not ready within 5 s; without `retryAfterMs` where that will not pass.
+ * @throws {AppError} `unavailable` if it is not ready within 5 s; without `retryAfterMs` where that will not pass.
  */
 export async function openRedis(url: string, random: () => number = Math.random): Promise<RedisConnection> {
   const address = parseRedisUrl(url);

@@ -4,7 +4,7 @@ import { type Fence, outdated } from '../../src/lib/locks.ts';
 const REFUSED = 'outdated';
 
 /**
- * Lua for the scripts that background jobs run: ARGV begins with the name and the token of the fence, both empty where
+ * Lua for the scripts that background jobs run: ARGV begins with the name and the token of the fence, both empty if
  * there is none. `key`: of the largest tokens by name. Tokens have up to 16 digits, which a number of Lua holds exactly.
  */
 export const fenced = (key: string) => `
@@ -21,7 +21,7 @@ export function fenceArgs(fence: Fence | undefined): [string, string | number] {
 
 /**
  * The answer of such a script.
- * @throws {AppError} `conflict` where it was refused.
+ * @throws {AppError} `conflict` if it was refused.
  */
 export function unfenced(answer: unknown): unknown {
   if (answer === REFUSED) throw outdated();

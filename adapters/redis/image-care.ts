@@ -8,12 +8,12 @@ import { pairs } from './log.ts';
 
 /** Records or ids in one command: about a millisecond of the server's time. */
 const BATCH = 1000;
-/** How often the totals are counted anew where images come or go meanwhile. */
+/** How often the totals are recounted where images come or go meanwhile. */
 const COUNT_TRIES = 3;
 
 /** KEYS as in `image-scripts.ts`. */
 
-/** Answers how many records there are, how many the indices know, and how many of them are not public. */
+/** Returns how many records there are, how many the indices know, and how many of them are not public. */
 export const COUNTS = script(`
 local totals = redis.call('HMGET', KEYS[4], 'images', 'protected')
 return {redis.call('HLEN', KEYS[1]), redis.call('ZCARD', KEYS[2]), redis.call('ZCARD', KEYS[3]),
@@ -44,7 +44,7 @@ for i = 1, #ARGV do
   end
 end`);
 
-/** ARGV: number of changes, and the totals as names and values. Answers 0 where there were changes since. */
+/** ARGV: number of changes, and the totals as names and values. Returns 0 if there were changes since. */
 const SET_TOTALS = script(`
 if (redis.call('HGET', KEYS[4], 'changes') or '0') ~= ARGV[1] then return 0 end
 redis.call('DEL', KEYS[4])

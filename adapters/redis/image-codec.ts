@@ -9,10 +9,10 @@ import { decoder, parseRecord } from './schema.ts';
  */
 const MARK_PLACE = 11;
 
-/** Before the array of an image that not everybody may see for ever: its shape. */
+/** Before the array of an image that not everyone may see for ever: its shape. */
 const LIMITED = '2';
 
-/** Lua: `decode(text)` answers the array of an image, or nil where it is none. */
+/** Lua: `decode(text)` returns the array of an image, or nil if it is not one. */
 export const DECODE = decoder(LIMITED);
 
 const FIELDS = namesOf(IMAGE_FIELDS);
@@ -40,7 +40,7 @@ export function decodeImage(id: string, text: string, lastAccess: number, viewsL
 
 /**
  * A stored image but for what is kept beside it.
- * @throws {TypeError} where it is not one that this program can read.
+ * @throws {TypeError} if it is not one that this program can read.
  */
 export function decodeFacts(text: string): ImageFacts {
   const facts = read(parseRecord(text, LIMITED).toSpliced(MARK_PLACE, 1));

@@ -20,7 +20,7 @@ local function setEnd(id, image, isLastOpen)
 end`;
 
 /**
- * ARGV: id, the record that is known, the one to take its place. Answers 0 where there is another meanwhile, else 1, or 2 where
+ * ARGV: id, the record that is known, the one to take its place. Returns 0 if there is another meanwhile, else 1, or 2 where
  * lists change.
  */
 const CHANGE = script(`${LOG}${DECODE}${COUNT}${SET_END}
@@ -42,7 +42,7 @@ if before ~= 'public' and after ~= 'public' then return 1 end
 log(KEYS[5], {ARGV[1]})
 return 2`);
 
-/** ARGV: id, token, time. Answers 1 where a view was taken. `views` keeps what is left, a bar, and the tokens of the open ones. */
+/** ARGV: id, token, time. Returns 1 where a view was taken. `views` keeps what is left, a bar, and the tokens of the open ones. */
 const TAKE = script(`
 if redis.call('HEXISTS', KEYS[1], ARGV[1]) == 0 then return 0 end
 local value = redis.call('HGET', KEYS[9], ARGV[1])
@@ -62,7 +62,7 @@ local function endNow(id)
   return remove(id)
 end`;
 
-/** ARGV: id, token, 1 if it was seen. Answers 1 where that was the last one, and the image has been removed. */
+/** ARGV: id, token, 1 if it was seen. Returns 1 where that was the last one, and the image has been removed. */
 const END_VIEW = script(`${LOG}${REMOVE}${SET_END}${END}
 local value = redis.call('HGET', KEYS[9], ARGV[1]) or '0|'
 local left, open = string.match(value, '^(%d+)|?(.*)$')
@@ -80,14 +80,14 @@ end
 redis.call('HSET', KEYS[9], ARGV[1], left .. '|' .. open)
 return 0`);
 
-/** Lua: the time in ms, or the server's own where that is less. A clock that is ahead must not end what has not ended. */
+/** Lua: the time in ms, or the server's own if that is less. A clock that is ahead must not end what has not ended. */
 const TIME = `
 local function atMost(time)
   local now = redis.call('TIME')
   return math.min(tonumber(time), now[1] * 1000 + math.floor(now[2] / 1000))
 end`;
 
-/** ARGV: time, how many to leave out, most. Answers how many were looked at, and the records. Forgets what has no record. */
+/** ARGV: time, how many to leave out, most. Returns how many were looked at, and the records. Forgets what has no record. */
 const ENDED_BY = script(`${LOAD}${TIME}
 local ids = redis.call('ZRANGE', KEYS[8], '-inf', atMost(ARGV[1]), 'BYSCORE', 'LIMIT', ARGV[2], ARGV[3])
 local passed = 0
@@ -100,7 +100,7 @@ for _, id in ipairs(ids) do
 end
 return {passed, #ids - passed, load(ids)}`);
 
-/** ARGV: id, time. Answers 1 where the image had come to its end, and has been removed. */
+/** ARGV: id, time. Returns 1 where the image had come to its end, and has been removed. */
 const REMOVE_ENDED = script(`${LOG}${REMOVE}${END}${TIME}
 local ends = redis.call('ZSCORE', KEYS[8], ARGV[1])
 if not ends or tonumber(ends) > atMost(ARGV[2]) then return 0 end
@@ -112,7 +112,7 @@ export interface ImageEndsOptions {
   redis: RedisConnection;
   /** As the scripts take them. */
   keys: string[];
-  /** The record as it is stored, and read; rejects with `unavailable` where it cannot be read. */
+  /** The record as it is stored, and read; rejects with `unavailable` if it cannot be read. */
   find(id: string): Promise<{ text: string; image: ImageRecord } | null>;
   /** Records out of what `load` answers, without those that cannot be read. */
   toRecords(loaded: unknown): ImageRecord[];

@@ -55,7 +55,7 @@ export function createImageList({
     open: openReplica,
     scan: newestFirst,
     async complete(replica) {
-      // Until then, and where the disk is full, searches read what is not in the index yet.
+      // Until then, and if the disk is full, searches read what is not in the index yet.
       replica.prepare(stopping.signal).catch(() => {});
     },
     apply(replica, changes) {

@@ -13,10 +13,10 @@ export type Row = [id: string, text: string, access: string, views: string];
 
 /** Records out of the answers of scripts. Those that cannot be read are noted and passed over. */
 export interface ImageReader {
-  /** The record, or `null` where it cannot be read. */
+  /** The record, or `null` if it cannot be read. */
   toRecord(row: Row): ImageRecord | null;
   toRecords(answer: unknown): ImageRecord[];
-  /** The record as it is stored, and read; rejects with `unavailable` where it cannot be read. */
+  /** The record as it is stored, and read; rejects with `unavailable` if it cannot be read. */
   find(id: string): Promise<{ text: string; image: ImageRecord } | null>;
   /** Up to `most` records that can be read, of a list that `fetch` answers slice by slice. */
   readable(most: number, fetch: (offset: number, most: number) => Promise<unknown>): Promise<ImageRecord[]>;

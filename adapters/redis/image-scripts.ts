@@ -33,7 +33,7 @@ local function discount(isPublic)
   if not isPublic then redis.call('HINCRBY', KEYS[4], 'protected', -1) end
 end`;
 
-/** Lua: `remove(id)` answers 1, or 0 where there is no such image. */
+/** Lua: `remove(id)` returns 1, or 0 if there is no such image. */
 export const REMOVE = `${DECODE}${COUNT}
 local function remove(id)
   local text = redis.call('HGET', KEYS[1], id)
@@ -52,7 +52,7 @@ local function remove(id)
   return 1
 end`;
 
-/** Lua: `load(ids)` answers the flat list of id, record, last access and views of those that exist. */
+/** Lua: `load(ids)` returns the flat list of id, record, last access and views of those that exist. */
 export const LOAD = `
 local function load(ids)
   local found = {}
@@ -73,7 +73,7 @@ local function load(ids)
   return found
 end`;
 
-/** ARGV: id, record, created at, last access, expires at or nothing, views left or nothing. Answers 0 where the id is taken. */
+/** ARGV: id, record, created at, last access, expires at or nothing, views left or nothing. Returns 0 if the id is taken. */
 export const INSERT = script(`${LOG}${DECODE}${COUNT}
 local taken = redis.call('HGET', KEYS[1], ARGV[1])
 if taken then return taken == ARGV[2] and 1 or 0 end
@@ -102,18 +102,18 @@ for i = 1, #ARGV do
 end
 return found`);
 
-/** ARGV: first and last place in the list of public images. Answers their number and the records. */
+/** ARGV: first and last place in the list of public images. Returns their number and the records. */
 export const PAGE = script(`${LOAD}
 return {redis.call('ZCARD', KEYS[2]), load(redis.call('ZRANGE', KEYS[2], ARGV[1], ARGV[2]))}`);
 
-/** ARGV: id. Answers the record before it in the list of public images. */
+/** ARGV: id. Returns the record before it in the list of public images. */
 export const NEWER = script(`${LOAD}
 local rank = redis.call('ZRANK', KEYS[2], ARGV[1])
 if not rank or rank == 0 then return {} end
 return load(redis.call('ZRANGE', KEYS[2], rank - 1, rank - 1))`);
 
 /**
- * ARGV: time, how many to leave out, most. Answers how many were looked at, which may be fewer than there are, and the
+ * ARGV: time, how many to leave out, most. Returns how many were looked at, which may be fewer than there are, and the
  * records of those that have no end of their own.
  */
 export const IDLE = script(`${LOAD}
@@ -149,7 +149,7 @@ end
 return load(redis.call('ZRANGE', KEYS[3], rank + ARGV[1], rank + ARGV[2], 'REV'))`);
 
 /**
- * ARGV: creation time and id of a place, how many to leave out behind it, most. Answers the number of all public images
+ * ARGV: creation time and id of a place, how many to leave out behind it, most. Returns the number of all public images
  * and the records, newest first.
  */
 export const AFTER = script(`${LOAD}${IS_BEHIND}
@@ -160,7 +160,7 @@ end
 local first = rank + ARGV[3]
 return {redis.call('ZCARD', KEYS[2]), load(redis.call('ZRANGE', KEYS[2], first, first + ARGV[4] - 1))}`);
 
-/** ARGV: id. Answers 1, or 0 where there is no such image. */
+/** ARGV: id. Returns 1, or 0 if there is no such image. */
 export const REMOVE_ONE = script(`${LOG}${REMOVE}
 return remove(ARGV[1])`);
 

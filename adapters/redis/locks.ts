@@ -4,7 +4,7 @@ import type { Locks } from '../../src/lib/locks.ts';
 import { type RedisConnection, script } from './connection.ts';
 
 /**
- * KEYS: the lock, the last token. ARGV: owner, ttl in ms. Answers the token, or 0 when another owner holds the lock.
+ * KEYS: the lock, the last token. ARGV: owner, ttl in ms. Returns the token, or 0 when another owner holds the lock.
  * Tokens follow the server's clock in microseconds, so that they also grow when the server has lost its data.
  * An owner that asks again, because the answer was lost, gets a token once more.
  */
@@ -17,7 +17,7 @@ local token = math.max(time[1] * 1000000 + time[2], tonumber(redis.call('GET', K
 redis.call('SET', KEYS[2], string.format('%.0f', token))
 return token`);
 
-/** KEYS: the lock. ARGV: owner, ttl in ms. Answers 1 while the owner holds it. */
+/** KEYS: the lock. ARGV: owner, ttl in ms. Returns 1 while the owner holds it. */
 const RENEW = script(`
 if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
 return redis.call('PEXPIRE', KEYS[1], ARGV[2])`);

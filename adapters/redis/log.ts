@@ -17,15 +17,15 @@ local function log(key, ids)
   redis.call('XADD', key, 'MINID', '~', string.format('%.0f', oldest), '*', 'ids', table.concat(ids, ','))
 end`;
 
-/** KEYS: log. Answers the place of its last entry; an empty log gets a first one. */
+/** KEYS: log. Returns the place of its last entry; an empty log gets a first one. */
 const END = script(`
 local last = redis.call('XREVRANGE', KEYS[1], '+', '-', 'COUNT', 1)[1]
 if last then return last[1] end
 return redis.call('XADD', KEYS[1], '*', 'ids', '')`);
 
 /**
- * KEYS: log, records (a hash). ARGV: place, most entries. Answers the next place, whether there is more, and ids and
- * present values of the records that were touched in between; nil where the log does not know the place.
+ * KEYS: log, records (a hash). ARGV: place, most entries. Returns the next place, whether there is more, and ids and
+ * present values of the records that were touched in between; nil if the log does not know the place.
  */
 const CHANGES = script(`
 local entries = redis.call('XRANGE', KEYS[1], ARGV[1], '+', 'COUNT', ARGV[2])

@@ -13,7 +13,7 @@ export const proxyField = (name: keyof ProxyDraft) => `proxy[${FIELDS.indexOf(na
 
 /**
  * The draft as it is stored.
- * @throws {TypeError} where a field has no value of its kind: one such record would stop the replicas of all copies.
+ * @throws {TypeError} if a field has no value of its kind: one such record would stop the replicas of all copies.
  */
 export function encodeProxy(draft: ProxyDraft): string {
   const wrong = FIELDS.find((field) => !accepts(PROXY_FIELDS[field], draft[field]));
@@ -23,7 +23,7 @@ export function encodeProxy(draft: ProxyDraft): string {
 
 /**
  * A stored proxy.
- * @throws {TypeError} where it is not one that this program can read.
+ * @throws {TypeError} if it is not one that this program can read.
  */
 export function decodeProxy(id: string, text: string): ProxyRecord {
   const draft = read(parseRecord(text));

@@ -23,7 +23,7 @@ end`;
 
 /**
  * ARGV: endpoint, record and its last check in turn. A record that was checked later stays, one that cannot be
- * read does not. Answers the ids.
+ * read does not. Returns the ids.
  */
 export const SAVE = script(`${LOG}${DECODE}${FENCE}
 local ids = {}
@@ -44,7 +44,7 @@ end
 log(KEYS[4], ids)
 return ids`);
 
-/** ARGV: id, time. The next check is the first field. Answers 1, or 0 where there is no such record. */
+/** ARGV: id, time. The next check is the first field. Returns 1, or 0 if there is no such record. */
 export const RESCHEDULE = script(`${LOG}${DECODE}${FENCE}
 local proxy = redis.call('HGET', KEYS[1], ARGV[3])
 if not proxy or not decode(proxy) then return 0 end

@@ -19,8 +19,8 @@ return found`;
 /** Learns whether replicas have what was written. */
 export interface Replicas {
   /**
-   * Resolves when the field of the hash is there, and as many replicas as the URL asks for have it, too.
-   * @throws {AppError} `unavailable` where that is not certain within a second or two.
+   * Resolves when the field of the hash is there, and as many replicas as the URL asks for have it as well.
+   * @throws {AppError} `unavailable` if that is not certain within a second or two.
    */
   confirm(field: string): Promise<void>;
 }
@@ -41,7 +41,7 @@ export function createReplicas({ client, hash, count, persist }: ReplicasOptions
   let last: Promise<unknown> = Promise.resolve();
   let next: { fields: string[]; found: Promise<Set<string>> } | null = null;
 
-  /** Which of the fields are on the master and on enough replicas: none where there are not enough. */
+  /** Which of the fields are on the master and on enough replicas: none if there are not enough. */
   async function ask(fields: readonly string[]): Promise<Set<string>> {
     // In one piece: after a failover the second command would ask for what another master was told.
     const answers = await client

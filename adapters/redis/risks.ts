@@ -14,7 +14,7 @@ export async function redisRisks(redis: Pick<RedisConnection, 'ask'>, wait = 0):
   return found.filter(({ text }, index) => found.findIndex((other) => other.text === text) === index);
 }
 
-/** `save` and `sync`: the settings; `null` where the user may not ask for them. */
+/** `save` and `sync`: the settings; `null` if the user may not ask for them. */
 function serverRisks(
   facts: Map<string, string>,
   wait: number,
@@ -73,7 +73,7 @@ function withoutLog(save: string | null): string {
   return `Redis keeps no log of changes (appendonly no): a crash loses the records since ${snapshots}.`;
 }
 
-/** A setting of each server, or `null` where the user may not ask: many may not, and managed servers hide some. */
+/** A setting of each server, or `null` if the user may not ask: many may not, and managed servers hide some. */
 async function asked(redis: Pick<RedisConnection, 'ask'>, name: string): Promise<(string | null)[]> {
   const answers = await redis.ask('CONFIG', 'GET', name).catch(() => []);
   return answers.map((answer) => (Array.isArray(answer) && typeof answer[1] === 'string' ? answer[1] : null));

@@ -3,8 +3,8 @@ import { type RedisConnection, script } from './connection.ts';
 
 /**
  * The newest shape in which this program writes records. A field at the end of a record is no new shape: see `lib/fields.ts`.
- * An image that not everybody may see for ever is of the second, which is the first one with its number before it, so
- * that an older program, which would show it to everybody for ever, passes it over.
+ * An image that not everyone may see for ever is of the second, which is the first one with its number before it, so
+ * that an older program, which would show it to everyone for ever, passes it over.
  */
 const VERSION = 2;
 /** The oldest program that can read what this one writes, but for some records, by the shape that it writes itself. */
@@ -17,7 +17,7 @@ export interface Writer {
 }
 
 /**
- * KEYS: a hash. ARGV: version, least reader. Answers the newest version that was written and the oldest one that may read,
+ * KEYS: a hash. ARGV: version, least reader. Returns the newest version that was written and the oldest one that may read,
  * both raised for this program, unless others have written what it cannot read.
  */
 const AGREE = script(`
@@ -30,7 +30,7 @@ return {version, reader}`);
 
 /**
  * Makes sure that this program can read what is stored, and says what it writes.
- * @throws {AppError} `conflict`, in words for the operator, where a newer program has written what this one cannot read.
+ * @throws {AppError} `conflict`, in words for the operator, if a newer program has written what this one cannot read.
  */
 export async function agreeOnSchema(
   redis: Pick<RedisConnection, 'run' | 'key'>,
@@ -47,8 +47,8 @@ export async function agreeOnSchema(
 
 /**
  * The array of values that a record is stored as. A record says its version: the first one begins with the array, later
- * ones begin with their number, of which `known` is read, too.
- * @throws {TypeError} where it is none, or of a version that this program does not know.
+ * ones begin with their number, of which `known` is read as well.
+ * @throws {TypeError} if it is not one, or of a version that this program does not know.
  */
 export function parseRecord(text: string, known = ''): unknown[] {
   const version = /^\d+(?=\[)/.exec(text)?.[0] ?? '';
@@ -61,7 +61,7 @@ export function parseRecord(text: string, known = ''): unknown[] {
 }
 
 /**
- * Lua: `decode(text)` answers the array of a record, or nil where it is none: one record must not stop what is done with all.
+ * Lua: `decode(text)` returns the array of a record, or nil if it is not one: one record must not stop what is done with all.
  * `known` as for `parseRecord`.
  */
 export const decoder = (known = '') => `

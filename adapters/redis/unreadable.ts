@@ -10,7 +10,7 @@ const MOST_KNOWN = 10_000;
  * of them stops nothing else.
  */
 export interface Unreadable {
-  /** What the work answers, or `null` where it throws; then the record is noted. */
+  /** What the work answers, or `null` if it throws; then the record is noted. */
   read<T>(id: string, work: () => T): T | null;
   /** The record is gone. */
   forget(id: string): void;

@@ -17,7 +17,7 @@ import { parseS3Url } from './url.ts';
  * `BlobStore` over S3, at the bucket and prefix that the URL names (see `parseS3Url`). Bodies pass through as
  * they come; clients never hear of the server behind. A slash in a key becomes `!`, for servers that keep
  * objects as files cannot hold both `a` and `a/b`. `credentials`: see `createClient`.
- * @throws {RangeError} where the URL is not one of these.
+ * @throws {RangeError} if the URL is not one of these.
  */
 export function createS3Blobs(
   url: string,

@@ -46,7 +46,7 @@ export interface Limits {
 
 /**
  * Runs a call whose request body has this many bytes, within 4 s and 1 s for each 2 MB.
- * @throws {AppError} `unavailable` or `storage_full` where the server fails, refuses or is late.
+ * @throws {AppError} `unavailable` or `storage_full` if the server fails, refuses or is late.
  */
 export async function limited<T>(bodyBytes: number, call: (limits: Limits) => Promise<T>): Promise<T> {
   const bodyMs = bodyBytes / SLOWEST;

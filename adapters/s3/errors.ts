@@ -7,7 +7,7 @@ const RETRY_AFTER_MS = 2000;
 const FULL = /^(QuotaExceeded|XMinioStorageFull|InsufficientCapacity|XMinioAdminBucketQuotaExceeded)$/;
 
 /**
- * True where the server says that there is no such object. A missing bucket is a fault of the set-up. So is 403, although S3
+ * True if the server says that there is no such object. A missing bucket is a fault of the set-up. So is 403, although S3
  * answers it for absent objects to those who may not list the bucket: whoever loses a right must not lose images.
  */
 export function isMissing(error: unknown): boolean {
@@ -15,7 +15,7 @@ export function isMissing(error: unknown): boolean {
   return error.name === 'NoSuchKey' || error.name === 'NotFound' || error.$metadata.httpStatusCode === 404;
 }
 
-/** The status that the server has answered; 0 where it has not. */
+/** The status that the server has answered; 0 if it has not. */
 export function statusOf(error: unknown): number {
   return error instanceof S3ServiceException ? (error.$metadata.httpStatusCode ?? 0) : 0;
 }

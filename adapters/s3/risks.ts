@@ -45,7 +45,7 @@ async function writeRisks(client: S3Client, { bucket, prefix }: S3Address): Prom
   return removal === 403 ? [refusal('s3:DeleteObject', 'removed')] : [];
 }
 
-/** 0 where it went well, else the status; rejects where there was no answer, or the server is at fault. */
+/** 0 if it went well, else the status; rejects if there was no answer, or the server is at fault. */
 async function statusFrom(call: Parameters<typeof limited>[1]): Promise<number> {
   let status = 0;
   await limited(0, (limits) =>

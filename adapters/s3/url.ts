@@ -12,7 +12,7 @@ export interface S3Address {
 
 /**
  * Reads `s3://bucket[/prefix][?endpoint=https://s3.example&region=us-east-1&path_style=true]`. Path style is the default
- * where the endpoint is an address or `localhost`, which cannot carry the bucket in front.
+ * if the endpoint is an address or `localhost`, which cannot carry the bucket in front.
  * @throws {RangeError} saying what would be right.
  */
 export function parseS3Url(text: string): S3Address {

@@ -34,7 +34,7 @@ const WRITE_ASIDE_SETTINGS = [
  * Opens an empty database for a copy of what another store holds: in a file in the folder that has no name and ends with
  * the process. Nothing of it survives a crash, so nothing is synced. With `openThread`, which has to find it, the file keeps its
  * name until `runLong` was called; see `openSearchedCopy` for one that is read aside.
- * @throws {AppError} `unavailable` where it cannot be opened.
+ * @throws {AppError} `unavailable` if it cannot be opened.
  */
 export async function openCopy(
   openSqlite: Runtime['openSqlite'],
@@ -71,9 +71,9 @@ export async function openCopy(
 }
 
 /**
- * Opens a copy as `openCopy` does, whose `readAside` runs on a thread of its own. The file loses its name once the thread has
+ * Opens a copy as `openCopy` does, whose `readAside` runs on its own thread. The file loses its name once the thread has
  * opened it, so that a thread which has ended is not replaced: the connection itself answers from then on.
- * @throws {AppError} `unavailable` where it cannot be opened.
+ * @throws {AppError} `unavailable` if it cannot be opened.
  */
 export async function openSearchedCopy(
   openSqlite: Runtime['openSqlite'],

@@ -12,7 +12,7 @@ const MOST_AFTER_CRASH = 64 * 2 ** 20;
 
 /**
  * Opens the file of a server, with room kept for deletions. Looks through it first where that takes no longer than a moment.
- * @throws {AppError} `unavailable` where it is damaged, or as `openDatabase` does.
+ * @throws {AppError} `unavailable` if it is damaged, or as `openDatabase` does.
  */
 export async function openChecked(
   { openSqlite, openSqliteThread: openThread }: Pick<Runtime, 'openSqlite' | 'openSqliteThread'>,

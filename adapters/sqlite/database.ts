@@ -28,10 +28,10 @@ export interface Database {
   prepare<Row = unknown>(sql: string): Statement<Row>;
   /**
    * Runs the work in one write transaction, all or nothing; inside another one it becomes part of that. Throws
-   * `unavailable` where the file has gone.
+   * `unavailable` if the file has gone.
    */
   transaction<T>(work: () => T): T;
-  /** The same for work that removes something: where the disk is full, with the room that is kept for it. */
+  /** The same for work that removes something: if the disk is full, with the room that is kept for it. */
   freeing<T>(work: () => T): T;
   /** Runs the work on one snapshot, whatever other processes write meanwhile. */
   snapshot<T>(work: () => T): T;
@@ -39,10 +39,10 @@ export interface Database {
   onDisk(): Promise<void>;
   /** Changes when another connection has written to the file. */
   foreignVersion(): number;
-  /** What has become of the file itself, in a sentence for the operator; `null` where it is in its place. */
+  /** What has become of the file itself, in a sentence for the operator; `null` if it is in its place. */
   fileFault(): string | null;
   /**
-   * Runs a query that may take long: where the file allows it over another connection, on a thread of its own. It sees all that
+   * Runs a query that may take long: if the file allows it over another connection, on its own thread. It sees all that
    * was committed before it was asked.
    */
   readAside<Row>(sql: string, ...values: SqliteValue[]): Promise<Row[]>;
@@ -60,7 +60,7 @@ export interface Reader extends Pick<Database, 'prepare'> {
 /** How long a writer waits for another process. It stops the event loop, so it is short. */
 const BUSY_TIMEOUT_MS = 500;
 
-/** Pause between two tries of what SQLite does not wait for by itself. */
+/** Pause between two tries of what SQLite does not wait for on its own. */
 const BUSY_PAUSE_MS = 10;
 
 /** `BUSY_TIMEOUT_MS` after one has waited in vain, until one succeeds: others would stop the event loop again and again. */
@@ -104,7 +104,7 @@ const MAX_STATEMENTS = 500;
  * The file is in WAL mode with `synchronous=NORMAL`: what was acknowledged survives the death of the process
  * (`kill -9`) at any moment. A loss of power leaves the file consistent, but may take back the transactions
  * since the last checkpoint, except those before an `onDisk`.
- * @throws {AppError} `unavailable` where the file cannot be opened, and where a newer picpool has written it.
+ * @throws {AppError} `unavailable` if the file cannot be opened, and where a newer picpool has written it.
  */
 export async function openDatabase(
   openSqlite: Runtime['openSqlite'],
@@ -121,7 +121,7 @@ export async function openDatabase(
     /* `node:sqlite` names the result code of prepared statements only, so nothing here goes through `exec`. */
     for (const setting of SETTINGS) database.prepare(`PRAGMA ${setting}`).all();
     const mode = await beginLog(database);
-    // A file system without shared memory has no such log: SQLite then syncs by itself.
+    // A file system without shared memory has no such log: SQLite then syncs on its own.
     if (mode === 'delete') database.prepare('PRAGMA synchronous = FULL').all();
     migrate(database, migrations);
     if (mode !== 'wal') return database;
@@ -160,7 +160,7 @@ async function beginLog(database: Pick<Database, 'prepare'>): Promise<string | u
   }
 }
 
-/** @throws {AppError} `unavailable` where it cannot be opened. */
+/** @throws {AppError} `unavailable` if it cannot be opened. */
 export async function openFile(openSqlite: Runtime['openSqlite'], path: string): Promise<SqliteDatabase> {
   try {
     if (path !== ':memory:') await makePrivate(path);
@@ -304,7 +304,7 @@ function plain<Row>(rows: unknown[]): Row[] {
   return (bare ? rows.map((row) => ({ ...(row as object) })) : rows) as Row[];
 }
 
-/** After some failures (a full disk) SQLite has rolled back by itself, and says so with an error of its own. */
+/** After some failures (a full disk) SQLite has rolled back on its own, and says so with an error of its own. */
 function rollBack(driver: SqliteDatabase): void {
   try {
     driver.exec('ROLLBACK');

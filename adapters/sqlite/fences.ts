@@ -12,7 +12,7 @@ export function createFences(database: Database, store: string): (fence: Fence |
   );
   return (fence) => {
     if (!fence) return;
-    // Not a value that anybody asks for by its name: see `state.ts`.
+    // Not a value that anyone asks for by its name: see `state.ts`.
     const key = `${store}:${fence.name}#token`;
     const seen = Number(find.get(key)?.value ?? 0);
     if (seen > fence.token) throw outdated();

@@ -30,7 +30,7 @@ export function createImageList(
   );
   const positionBelow = createLocator(database);
 
-  /** A page of what the positions name; there is one more than the page has room for where others follow. */
+  /** A page of what the positions name; there is one more than the page has room for if others follow. */
   function pageOf(positions: readonly number[], limit: number): Pick<Page<ImageRecord>, 'items' | 'next'> {
     const items = byPosition.all(JSON.stringify(positions.slice(0, limit)));
     const last = items.at(-1);

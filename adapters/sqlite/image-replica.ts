@@ -14,7 +14,7 @@ export interface SqliteImageReplica extends Pick<ImageStore, 'list' | 'prepare' 
   close(): Promise<void>;
 }
 
-/** Opens an empty replica in the folder, which is searched on a thread where the runtime has one. */
+/** Opens an empty replica in the folder, which is searched on a thread if the runtime has one. */
 export async function openImageReplica(
   { openSqlite, openSqliteThread }: Pick<Runtime, 'openSqlite' | 'openSqliteThread'>,
   folder: string,

@@ -13,11 +13,11 @@ export const RECORD = FIELDS.map((field) => `${columnOf(field)} AS ${field}`).jo
 
 /** Changes of the images and of the index of their search. To be called in a transaction. */
 export interface ImageRows {
-  /** Inserts an image that is not there yet; `position`: its own, where the caller knows it. */
+  /** Inserts an image that is not there yet; `position`: its own, if the caller knows it. */
   insert(image: ImageRecord, position?: number): void;
-  /** False where there was none. */
+  /** False if there was none. */
   remove(id: string): boolean;
-  /** Answers the record as it is then; `null` where there is none. */
+  /** Returns the record as it is then; `null` if there is none. */
   change(id: string, change: ImageChange): ImageRecord | null;
 }
 

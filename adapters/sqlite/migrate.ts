@@ -10,7 +10,7 @@ export interface Migratable {
 /**
  * Takes the schema forward, each step in one transaction, so that a crash leaves a whole version. Safe when several
  * processes start at once: the second finds the work done.
- * @throws {AppError} `unavailable` where the file has a newer schema than this program knows; nothing is changed.
+ * @throws {AppError} `unavailable` if the file has a newer schema than this program knows; nothing is changed.
  */
 export function migrate(database: Migratable, migrations: readonly Migration[]): void {
   while (step(database, migrations)) {}

@@ -24,7 +24,7 @@ export function createProxyQueries(database: Database): ProxyQueries {
     load(ids, filter) {
       const { text, values } = where(filter);
       return select({
-        // json_each has an id, too.
+        // json_each has an id as well.
         text: `SELECT ${RECORD} FROM (SELECT key, value FROM json_each(?)) AS wanted CROSS JOIN proxies p ON p.id = wanted.value
           WHERE ${text} ORDER BY wanted.key`,
         values: [JSON.stringify(ids), ...values],

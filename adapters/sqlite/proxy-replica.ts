@@ -20,7 +20,7 @@ export interface SqliteProxyReplica extends ProxyStore {
 /** Ids that are counted before other work gets its turn: about 10 ms. */
 const COUNTED = 5000;
 
-/** Opens an empty replica in the folder, which makes its indexes on a thread where the runtime has one. */
+/** Opens an empty replica in the folder, which makes its indexes on a thread if the runtime has one. */
 export async function openProxyReplica(
   { openSqlite, openSqliteThread }: Pick<Runtime, 'openSqlite' | 'openSqliteThread'>,
   folder: string,

@@ -89,12 +89,12 @@ export interface Filler {
   add(records: readonly ProxyRecord[]): void;
   /**
    * Statements, for a long run, that bring all noted records into the table, the last of those with one id or one endpoint. In
-   * the order of their ids they fill one page after the other; as they come, each touches a page of its own.
+   * the order of their ids they fill one page after the other; as they come, each touches its own page.
    */
   readonly sort: readonly string[];
 }
 
-/** Makes a table of its own for what is noted. */
+/** Makes its own table for what is noted. */
 export function createFiller(database: Database): Filler {
   const columns = ['id', ...FIELDS.map(columnOf)].join(', ');
   database.prepare(`CREATE TABLE arrived AS SELECT ${columns} FROM proxies WHERE false`).run();

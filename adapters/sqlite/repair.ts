@@ -10,7 +10,7 @@ const ENDS = ['', '-wal', '-shm'];
 
 /**
  * Brings what can be read of a damaged database into a new one, which takes its place; the old file is kept beside it, at `kept`. Rejects
- * with `unavailable` where a server uses it, or where nothing can be read.
+ * with `unavailable` where a server uses it, or if nothing can be read.
  */
 export async function repairDatabase(
   openSqlite: Runtime['openSqlite'],

@@ -6,9 +6,9 @@ const BYTES = 4 * 1024 * 1024;
 /** How often it is tried to get the room back, in ms. */
 const PAUSE_MS = 60_000;
 
-/** Room on the disk that is kept for deletions: on a disk that is full to the last byte they need some, too. */
+/** Room on the disk that is kept for deletions: on a disk that is full to the last byte they need some as well. */
 export interface Reserve {
-  /** Gives the room to who writes next; false where there was none. */
+  /** Gives the room to who writes next; false if there was none. */
   release(): boolean;
   /** Takes it again where it was given away a while ago, and the disk has it. */
   renew(): void;

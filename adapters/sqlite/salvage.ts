@@ -1,12 +1,12 @@
 import type { SqliteDatabase } from '../../src/runtime/runtime.ts';
 import type { Database } from './database.ts';
 
-/** Rows that are read at once where nothing is damaged. */
+/** Rows that are read at once if nothing is damaged. */
 const BATCH = 500;
 /** A gap is halved so often before it is given up: 1,024 places are looked at. */
 const MOST_FRUITLESS = 10;
 
-/** What cannot be made anew from other tables, and by what it is ordered. Images come before their tombstones. */
+/** What cannot be made again from other tables, and by what it is ordered. Images come before their tombstones. */
 const TABLES = [
   { name: 'state', key: 'key', least: '' },
   { name: 'images', key: 'pos', least: Number.MIN_SAFE_INTEGER },
@@ -50,12 +50,12 @@ export function salvage(source: SqliteDatabase, target: Database): Salvaged {
     salvaged.rows[table.name] = count;
     if (!isWhole) salvaged.torn.push(table.name);
   }
-  // The search index is made anew in the background.
+  // The search index is made again in the background.
   target.prepare('UPDATE image_index SET below = (SELECT ifnull(max(pos) + 1, 0) FROM images)').run();
   return salvaged;
 }
 
-/** None where the schema cannot be read. */
+/** None if the schema cannot be read. */
 function commonColumns(source: SqliteDatabase, target: Database, table: string): string[] {
   const sql = `SELECT name FROM pragma_table_info('${table}')`;
   const known = new Set(
@@ -72,7 +72,7 @@ function commonColumns(source: SqliteDatabase, target: Database, table: string):
   }
 }
 
-/** Gives all rows that can be read; false where there may be more. */
+/** Gives all rows that can be read; false if there may be more. */
 function readAll(
   source: SqliteDatabase,
   { name, key, least }: Table,

@@ -84,7 +84,7 @@ const state: Migration = [
 ];
 
 /**
- * A log of the last public images that came or went (see `image-search.ts`), in place of an index of their names that
+ * A log of the last public images that came or went (see `image-search.ts`), instead of an index of their names that
  * the first databases had.
  */
 const imageLog: Migration = [
@@ -121,7 +121,7 @@ const dueByStatus: Migration = [
 ];
 
 /**
- * The index of the search (see `image-search.ts`), in place of the log that an index in memory followed. The images
+ * The index of the search (see `image-search.ts`), instead of the log that an index in memory followed. The images
  * that are there already are added in the background: those below the mark are still to come.
  */
 const imageIndex: Migration = [

@@ -30,11 +30,11 @@ export interface Pattern {
   /** The index that knows it, and what that is asked. */
   table: 'image_text' | 'image_short';
   match: string;
-  /** False where what the index finds may not contain all of the text. */
+  /** False if what the index finds may not contain all of the text. */
   exact: boolean;
 }
 
-/** The pattern of a text, or `null` where nothing can contain it. */
+/** The pattern of a text, or `null` if nothing can contain it. */
 export function patternOf(text: string): Pattern | null {
   const folded = needleOf(text);
   if (folded === null) return null;

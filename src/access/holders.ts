@@ -9,7 +9,7 @@ import { isTokenLike, type Token, type Tokens } from './tokens.ts';
 export interface Holders {
   /** The facts of a token, or `null` for any other text. */
   identify(bearer: string): Promise<Token | null>;
-  /** Counts a use of a token, and the bytes it brings, `null` where nobody knows how many. Rejects with `rate_limited` past its rate or quota. */
+  /** Counts a use of a token, and the bytes it brings, `null` if nobody knows how many. Rejects with `rate_limited` past its rate or quota. */
   charge(token: Token, bytes: number | null): Promise<void>;
   /** @throws {AppError} `rate_limited` while the client has shown too many wrong tokens. */
   demandCalm(peer: string): void;
@@ -26,7 +26,7 @@ export interface HoldersOptions {
   mostBytes: number;
   /** Told of each wrong token. */
   onWrong?: () => void;
-  /** A token out of the settings that may upload, too. */
+  /** A token out of the settings that may upload as well. */
   uploader?: string | undefined;
 }
 

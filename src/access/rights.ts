@@ -10,7 +10,7 @@ type Passed = undefined | Promise<undefined>;
 export interface Rights {
   /** Delete tokens and passwords of proxies come the same way, so that a token which nobody knows is no fault yet. */
   recognise(exchange: Exchange): Passed;
-  /** Throws or rejects with `unauthorized` where the route is not for whoever asks. */
+  /** Throws or rejects with `unauthorized` if the route is not for whoever asks. */
   demandRole(exchange: Exchange): Passed;
 }
 
@@ -19,12 +19,12 @@ export interface RightsOptions {
   holders: Holders | undefined;
   /** An administrator can prove who they are. */
   adminIsSet: boolean;
-  /** True where only holders of tokens may upload. */
+  /** True if only holders of tokens may upload. */
   uploadNeedsToken: boolean;
 }
 
 export function createRights({ holders, adminIsSet, uploadNeedsToken }: RightsOptions): Rights {
-  /** What a request must be allowed for this route, beyond what everybody is. */
+  /** What a request must be allowed for this route, beyond what everyone is. */
   function roleOf({ admin, limit }: Route): 'admin' | 'upload' | null {
     if (admin === 'always' || (admin === 'once set' && adminIsSet)) return 'admin';
     return limit === 'upload' && uploadNeedsToken ? 'upload' : null;

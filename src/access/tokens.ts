@@ -27,7 +27,7 @@ export type NewToken = Pick<Token, 'name' | 'role' | 'rate' | 'quota'>;
 /** Tokens that the operator has given out. They are kept in the state store, which all copies of the server share. */
 export interface Tokens {
   /**
-   * The facts of the token, or `null` where there is none, it was revoked, or its role is another. An administrator may
+   * The facts of the token, or `null` if there is none, it was revoked, or its role is another. An administrator may
    * do what uploaders may. A copy of the server may believe what it knew half a second ago.
    */
   verify(token: string, role: Role): Promise<Token | null>;
@@ -35,7 +35,7 @@ export interface Tokens {
   create(options: NewToken): Promise<string>;
   /** All that were not revoked, oldest first. */
   list(): Promise<Token[]>;
-  /** Ends a token; false where none has this name. */
+  /** Ends a token; false if none has this name. */
   revoke(name: string): Promise<boolean>;
 }
 

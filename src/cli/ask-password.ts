@@ -11,7 +11,7 @@ export interface PasswordOptions {
 }
 
 /**
- * The password that the options name, or that is typed in; `undefined` for none. Rejects with `CommandError` where more than one
+ * The password that the options name, or that is typed in; `undefined` for none. Rejects with `CommandError` if more than one
  * way is taken, a file cannot be read, or nobody can be asked.
  */
 export async function passwordOf(options: PasswordOptions, terminal: Terminal): Promise<string | undefined> {

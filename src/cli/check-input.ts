@@ -11,7 +11,7 @@ import { CommandError, usageError } from './exit.ts';
 
 /** Bytes that are parsed in one go; they name some 3,000 proxies, which is what is held. */
 const PIECE = 65_536;
-/** Endpoints that are remembered, so that none is tested twice: 40 MB. Beyond, an endless list is begun anew. */
+/** Endpoints that are remembered, so that none is tested twice: 40 MB. Beyond, an endless list is begun again. */
 const MOST_SEEN = 1_000_000;
 
 export interface InputOptions {
@@ -24,14 +24,14 @@ export interface InputOptions {
 }
 
 export interface Candidates {
-  /** Each endpoint once, read as they are asked for. Rejects with `CommandError` where a list cannot be read. */
+  /** Each endpoint once, read as they are asked for. Rejects with `CommandError` if a list cannot be read. */
   candidates(): AsyncGenerator<Dialled>;
   /** How many there are, as far as one can tell. */
   size(): { total?: number; estimated?: boolean };
   counts(): { rejected: number; repeated: number };
 }
 
-/** @throws {CommandError} where there is nothing to be read. */
+/** @throws {CommandError} if there is nothing to be read. */
 export async function openCandidates(options: InputOptions): Promise<Candidates> {
   const { paths, format, protocols, allowPrivate } = options;
   const names = paths.length > 0 ? paths : ['-'];

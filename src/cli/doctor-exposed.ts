@@ -5,7 +5,7 @@ import { CommandError, usageError } from './exit.ts';
 
 /** A server as strangers reach it. */
 export interface Exposed {
-  /** Scheme, host and port, and the base path where there is one; without a last slash. */
+  /** Scheme, host and port, and the base path if there is one; without a last slash. */
   url: string;
   /** Port of the server itself, which nobody but the proxy in front should reach. */
   port: number;
@@ -30,7 +30,7 @@ interface Answer {
   text: string;
 }
 
-/** @throws {CommandError} where the URL is none, or has a user, a query or a fragment. */
+/** @throws {CommandError} if the URL is none, or has a user, a query or a fragment. */
 export function exposedUrl(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : null;
   if (url === null || !/^https?:$/.test(url.protocol) || url.username || url.search || url.hash) {
@@ -55,7 +55,7 @@ async function ask(url: string, init: RequestInit = {}): Promise<Answer> {
   }
 }
 
-/** Rejects where no picpool answers: of another server, or of a proxy that does not reach it, nothing below would be true. */
+/** Rejects if no picpool answers: of another server, or of a proxy that does not reach it, nothing below would be true. */
 export async function demandServer({ url }: Exposed): Promise<void> {
   const { status, text } = await ask(`${url}/livez`);
   if (status === 200 && fieldOf(text, 'success') === true) return;

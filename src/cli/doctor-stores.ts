@@ -63,7 +63,7 @@ export async function checkBlobs(patient: Patient): Promise<Finding[]> {
   });
 }
 
-/** Converts one pixel in a process of its own, as the server does. */
+/** Converts one pixel in its own process, as the server does. */
 export async function checkConversion(patient: Patient): Promise<Finding[]> {
   try {
     return await withFolder(patient.config, (folder) => convertPixel(patient, folder));
@@ -139,7 +139,7 @@ async function toBeMade(path: string, shown: string, advice: string): Promise<Fi
     : { state: 'fail', text: `${shown} cannot be created`, advice };
 }
 
-/** The path, where nothing is there; else `null`. */
+/** The path, if nothing is there; else `null`. */
 export async function missingPath(path: string | null): Promise<string | null> {
   if (path === null) return null;
   return access(path).then(

@@ -56,7 +56,7 @@ export async function checkFolder({ config }: Patient): Promise<Finding[]> {
   return [{ state: 'fail', text, advice }];
 }
 
-/** Whether a folder can be made where there is none yet. */
+/** Whether a folder can be made if there is none yet. */
 export async function mayBeMade(folder: string): Promise<boolean> {
   return access(await nearestStanding(folder), constants.W_OK | constants.X_OK).then(
     () => true,

@@ -22,7 +22,7 @@ shell or curl. Exit code 0: it is ready; 1: it is not, and standard error says w
 });
 
 /**
- * Asks the server of the same configuration, on this machine, whether it is ready; where it is not, standard
+ * Asks the server of the same configuration, on this machine, whether it is ready; if it is not, standard
  * error says why.
  */
 async function health(env: Record<string, string | undefined>): Promise<boolean> {

@@ -7,7 +7,7 @@ export interface KeptTokens {
   /** Where they stand. */
   readonly path: string;
   keep(image: KeptImage, token: string): Promise<void>;
-  /** The token of an image, or `null` where none was kept. */
+  /** The token of an image, or `null` if none was kept. */
   find(image: KeptImage): Promise<string | null>;
   forget(image: KeptImage): Promise<void>;
 }
@@ -22,7 +22,7 @@ const OWNER_ALONE = 0o600;
 const OWNER_ALONE_FOLDER = 0o700;
 
 /**
- * Tokens in `picpool/tokens` below `XDG_CONFIG_HOME`, or else `~/.config`: one line for each, server, id and token. `null` where no
+ * Tokens in `picpool/tokens` below `XDG_CONFIG_HOME`, or else `~/.config`: one line for each, server, id and token. `null` if no
  * folder is known. Two programs may keep tokens at once, for lines are appended.
  */
 export function openKeptTokens({ XDG_CONFIG_HOME, HOME }: Environment): KeptTokens | null {

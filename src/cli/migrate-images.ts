@@ -62,7 +62,7 @@ export async function copyImages(
 
 /**
  * Copies the files of pictures in review, whose records are copied with the other values; removes those that are decided since they
- * were copied. Answers how many there are.
+ * were copied. Returns how many there are.
  */
 export async function copyReviewed(
   from: Pick<Stores, 'state' | 'blobs'>,
@@ -88,7 +88,7 @@ export async function copyReviewed(
 }
 
 /**
- * Removes from the new stores what was deleted from the old ones after it had been copied. Answers how many images that were.
+ * Removes from the new stores what was deleted from the old ones after it had been copied. Returns how many images that were.
  */
 export async function removeDeleted(
   from: Pick<Stores, 'images'>,
@@ -127,7 +127,7 @@ async function add(images: Stores['images'], image: ImageRecord): Promise<boolea
   }
 }
 
-/** Answers the bytes that were copied; 0 where the file is there already, for it is published whole or not at all. */
+/** Returns the bytes that were copied; 0 if the file is there already, for it is published whole or not at all. */
 async function copyFile(
   image: ImageRecord,
   {

@@ -8,7 +8,7 @@ import type { ImageTarget } from './migrate-images.ts';
 /**
  * Marks the new stores as those of this installation, before anything else, so that a copy that broke off is known
  * again. Stores that were started once and hold no images are taken over. `folder`: for a temporary file.
- * @throws {CommandError} where they hold what belongs to another installation.
+ * @throws {CommandError} if they hold what belongs to another installation.
  */
 export async function claim(
   from: Pick<Stores, 'state' | 'blobs'>,

@@ -38,7 +38,7 @@ export function value<T>(placeholder: string, setting: Setting<T>): Option<T | u
   };
 }
 
-/** An option that has the setting's default where it is not given; the last one counts. */
+/** An option that has the setting's default if it is not given; the last one counts. */
 export function valueOr<T>(placeholder: string, setting: Setting<T>): Option<T> {
   const fallback = String(setting.default);
   return {

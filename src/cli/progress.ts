@@ -1,7 +1,7 @@
 import { formatCount, formatSpan } from './format.ts';
 import type { Terminal } from './terminal.ts';
 
-/** How often the bar is drawn, and how often a line is written where there is no terminal, in ms. */
+/** How often the bar is drawn, and how often a line is written if there is no terminal, in ms. */
 const DRAW_MS = 100;
 const LINE_MS = 2000;
 const BAR = 20;
@@ -25,7 +25,7 @@ export interface Progress {
 }
 
 /**
- * Made here rather than with a package: those draw a bar, but write nothing where there is no terminal, and this is
+ * Made here rather than with a package: those draw a bar, but write nothing if there is no terminal, and this is
  * all there is to it.
  */
 export function createProgress(terminal: Terminal, unit: string, now: () => number): Progress {

@@ -3,7 +3,7 @@ import { recordsAdapter } from '../../adapters/registry.ts';
 import { CommandError } from './exit.ts';
 
 /**
- * Rejects where the records are a file that is not there: an empty database that is made by mistake would take tokens and keys of
+ * Rejects if the records are a file that is not there: an empty database that is made by mistake would take tokens and keys of
  * which no server knows.
  */
 export async function requireRecords(url: string): Promise<void> {

@@ -51,7 +51,7 @@ async function serve(runtime: Runtime, env: Environment): Promise<void> {
     now: Date.now,
     addresses: config.LOG_ADDRESSES,
   });
-  // Before all else: what a signal ends by itself loses the lines that wait to be written.
+  // Before all else: what a signal ends on its own loses the lines that wait to be written.
   let onSignal = (signal: string): void => {
     log('info', 'stopped before the start was complete', { signal });
     process.exit(0);
@@ -102,7 +102,7 @@ async function greeting(
   });
 }
 
-/** Where others reach the server; `null` where they cannot, or nobody here can know. */
+/** Where others reach the server; `null` if they cannot, or nobody here can know. */
 async function sharedUrl(
   url: string,
   { HOST, PUBLIC_URL }: Config,

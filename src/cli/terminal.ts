@@ -20,7 +20,7 @@ export interface Terminal {
    * removes it. Only on a terminal.
    */
   status(line: string, front?: string): void;
-  /** True where standard error is a terminal that can move its cursor. */
+  /** True if standard error is a terminal that can move its cursor. */
   readonly live: boolean;
   /** Colours a text for standard output, unless that is no terminal or `NO_COLOR` is set. */
   paint(color: keyof typeof COLORS, text: string): string;

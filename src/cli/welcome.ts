@@ -10,7 +10,7 @@ interface Room {
 export interface WelcomeOptions {
   /** Where the server listens: `http://localhost:3000`, or a socket. */
   url: string;
-  /** Where other devices reach it, and who they are; `null` where none does, or nobody knows. */
+  /** Where other devices reach it, and who they are; `null` if none does, or nobody knows. */
   shared: { url: string; by: string } | null;
   config: Pick<Config, 'SERVICES'>;
   /** How this program is called. */

@@ -12,7 +12,7 @@ export interface Account {
 
 export interface AccountsOptions {
   limiter: Pick<RateLimiter, 'take'>;
-  /** Most connections of one user. */
+  /** Maximum number of connections of one user. */
   connections: number;
 }
 

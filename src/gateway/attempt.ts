@@ -43,7 +43,7 @@ export class Attempt implements TcpListener {
   readonly startedAt: number;
   readonly #plan: Plan;
   readonly #events: AttemptEvents;
-  /** Begins anew with a connection of its own. */
+  /** Begins again with its own connection. */
   readonly #dial: () => TcpSocket;
   readonly #turnsToTarget: () => readonly Turn[];
   #turns: readonly Turn[] = [];
@@ -180,7 +180,7 @@ export class Attempt implements TcpListener {
   #answer(doubt: string | null): void {
     this.#phase = 'answered';
     this.#events.answered(this, doubt);
-    // Unless somebody has taken it already, what follows waits in the system.
+    // Unless someone has taken it already, what follows waits in the system.
     if (this.#isWaiting) this.#socket.pause();
   }
 

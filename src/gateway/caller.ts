@@ -13,9 +13,9 @@ export interface Caller {
   readonly socket: TcpSocket;
   /** What has come and was not taken yet. */
   readonly inbox: Inbox;
-  /** Called with each piece that comes while somebody works for the client. */
+  /** Called with each piece that comes while someone works for the client. */
   onBytes: (() => void) | null;
-  /** Called once when the client has left while somebody works for it. */
+  /** Called once when the client has left while someone works for it. */
   onLeft: (() => void) | null;
   onDrained: (() => void) | null;
   /** Who waits for nothing but an answer may end its half; who wants a tunnel has left. */

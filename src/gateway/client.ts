@@ -54,9 +54,9 @@ export interface ClientOptions {
 export class Client implements TcpListener, Caller {
   readonly socket: TcpSocket;
   readonly inbox = new Inbox();
-  /** Called with each piece that comes while somebody works for the client. */
+  /** Called with each piece that comes while someone works for the client. */
   onBytes: (() => void) | null = null;
-  /** Called once when the client has left while somebody works for it. */
+  /** Called once when the client has left while someone works for it. */
   onLeft: (() => void) | null = null;
   onDrained: (() => void) | null = null;
   /** Who waits for nothing but an answer may end its half; who wants a tunnel has left. */
@@ -151,7 +151,7 @@ export class Client implements TcpListener, Caller {
     this.#await();
   }
 
-  /** Ends the connection where the client has not said in time what it wants, or has not taken the last answer. */
+  /** Ends the connection if the client has not said in time what it wants, or has not taken the last answer. */
   look(now: number): void {
     if (now < this.#deadline) return;
     if (this.#closing) this.socket.destroy();

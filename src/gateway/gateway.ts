@@ -21,7 +21,7 @@ export interface GatewayOptions extends Omit<EngineOptions, 'tcp'> {
   idleMs: number;
   /** A connection of a client is cut after so long, whatever it does. */
   lifetimeMs: number;
-  /** Most connections of clients, all together. */
+  /** Maximum number of client connections. */
   connections: number;
 }
 
@@ -30,7 +30,7 @@ export interface Gateway {
   readonly port: number;
   readonly engine: Engine;
   readonly meter: Meter;
-  /** Listens at another address on the same port; the connections stay. Rejects where it is taken. */
+  /** Listens at another address on the same port; the connections stay. Rejects if it is taken. */
   move(hostname: string): Promise<void>;
   /** Cuts all connections. */
   stop(): void;
@@ -40,7 +40,7 @@ export interface Gateway {
 const HALF_CLOSED_MS = 60_000;
 const SWEEP_MS = 1_000;
 
-/** Starts listening. Rejects where the address is taken. */
+/** Starts listening. Rejects if the address is taken. */
 export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   const { tcp, monotonic, meter, rules, admit, strict, idleMs, lifetimeMs } = options;
   const engine = createEngine(options);

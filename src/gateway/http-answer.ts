@@ -11,7 +11,7 @@ export interface Answer {
 
 /**
  * The head of the final answer at the start of the bytes, interim ones skipped; `undefined` while it is not whole.
- * @throws {GatewayFault} `bad_request` where it is none.
+ * @throws {GatewayFault} `bad_request` if it is not one.
  */
 export function readAnswer(bytes: Buffer, method: string): (Answer & { bytes: number }) | undefined {
   let start = 0;
@@ -31,7 +31,7 @@ export function readAnswer(bytes: Buffer, method: string): (Answer & { bytes: nu
   throw malformed('There are too many interim answers.');
 }
 
-/** What asks for a login may hold it for the whole connection: that must not become somebody else's. */
+/** What asks for a login may hold it for the whole connection: that must not become someone else's. */
 function keepsAlive(head: Head, status: number, framing: Framing): boolean {
   if (framing === 'until close' || status === 401 || !head.line.startsWith('HTTP/1.1')) return false;
   return !(

@@ -1,6 +1,6 @@
 import { GatewayFault } from './fault.ts';
 
-/** Most bytes of the head of a request or answer. Servers commonly live with 16 KB. */
+/** Maximum size in bytes of the head of a request or answer. Servers commonly live with 16 KB. */
 const MAX_HEAD_BYTES = 64 * 1024;
 const MAX_SIZE_LINE_BYTES = 256;
 const MAX_TRAILER_BYTES = 8 * 1024;
@@ -35,7 +35,7 @@ export function readHead(bytes: Buffer): Head | undefined {
   return { line, fields, bytes: end + HEAD_END.length };
 }
 
-/** All values of a field as one list, in lower case; empty where there is none. */
+/** All values of a field as one list, in lower case; empty if there is none. */
 export function listOf({ fields }: Head, name: string): string[] {
   return fields
     .filter(([key]) => key.toLowerCase() === name)
@@ -71,7 +71,7 @@ export type Framing = 'none' | 'chunked' | 'until close' | { length: number };
 
 /**
  * The framing that the fields announce; `unannounced` where they announce none.
- * @throws {GatewayFault} `bad_request` where they contradict each other, as then two readers could disagree.
+ * @throws {GatewayFault} `bad_request` if they contradict each other, as then two readers could disagree.
  */
 export function framingOf(head: Head, unannounced: 'none' | 'until close'): Framing {
   const encodings = listOf(head, 'transfer-encoding');

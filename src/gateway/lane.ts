@@ -29,7 +29,7 @@ export interface LaneOptions {
 const ENOUGH = 32;
 /** Up to so many, others are tried now and then, so that the work is spread. */
 const PLENTY = 256;
-/** How often somebody unknown is tried while there are not plenty: as an extra, which costs the client no time. */
+/** How often someone unknown is tried while there are not plenty: as an extra, which costs the client no time. */
 const EXPLORE = 1 / 16;
 /** What each result leaves of the ones before. */
 const FADING = 0.9;
@@ -41,12 +41,12 @@ const PATIENCE = 3;
 const EJECTION = { firstMs: 30_000, mostMs: 10 * 60_000 } as const;
 /** Draws before an unsuitable pick is given up. */
 const DRAWS = 8;
-/** So many are compared where it is known who reaches the target; else two. */
+/** So many are compared if it is known who reaches the target; else two. */
 const COMPARED = 6;
 
 /** What a choice should look at besides. */
 export interface Leaning {
-  /** Somebody untried first. */
+  /** Someone untried first. */
   unknown?: boolean;
   /** The chance, 0 to 1, that a member reaches the target; more are compared by it than by speed alone. */
   chance?: ((member: Member) => number) | undefined;
@@ -81,7 +81,7 @@ export class Lane {
     return this.#trusted.size >= ENOUGH;
   }
 
-  /** True when there is anybody who suits, in whatever state. */
+  /** True when there is anyone who suits, in whatever state. */
   has(suits: Suits): boolean {
     for (const { upstream } of this.members.values()) if (suits(upstream, this.#options.kind)) return true;
     return false;
@@ -93,7 +93,7 @@ export class Lane {
     return member !== undefined && this.#trusted.has(member);
   }
 
-  /** True when a request should try somebody unknown besides. */
+  /** True when a request should try someone unknown besides. */
   get explores(): boolean {
     return this.#untried.size > 0 && this.#trusted.size < PLENTY && this.#options.random() < EXPLORE;
   }
@@ -171,7 +171,7 @@ export class Lane {
     this.#eject(member);
   }
 
-  /** Somebody else was faster. It is held against those that had had enough time. */
+  /** Someone else was faster. It is held against those that had had enough time. */
   outrun(member: Member, waitedMs: number, usualMs: number): void {
     if (waitedMs < usualMs) return;
     if (this.#trusted.has(member)) member.bad = member.bad * FADING + 0.3;

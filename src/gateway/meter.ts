@@ -11,7 +11,7 @@ export interface Meter {
   tried(kind: Kind): void;
   hedged(kind: Kind): void;
   failed(kind: Kind, failure: Failure): void;
-  /** Somebody's request was answered, or not; `ms` until the answer began. */
+  /** Someone's request was answered, or not; `ms` until the answer began. */
   settled(kind: Kind, outcome: Outcome, ms: number): void;
   bytes(direction: 'up' | 'down', count: number): void;
   opened(): void;

@@ -24,7 +24,7 @@ export interface PlainOptions {
 const CONTINUE = Buffer.from('HTTP/1.1 100 Continue\r\n\r\n');
 /** What a site says to an address that it does not want. */
 const BLOCKS = new Set([403, 429, 451, 503]);
-/** What a target says only to somebody who logs in to a network or a proxy. */
+/** What a target says only to someone who logs in to a network or a proxy. */
 const NEVER_A_TARGETS = new Map([
   [407, 'auth_required'],
   [511, 'page'],

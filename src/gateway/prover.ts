@@ -5,7 +5,7 @@ import { proxyKeyOf } from '../proxy/targets/site.ts';
 import type { Suits } from './lane.ts';
 import type { Kind, Upstream } from './upstream.ts';
 
-/** An entry of a list as an upstream of which nothing is known. An `http` entry may well carry tunnels, too. */
+/** An entry of a list as an upstream of which nothing is known. An `http` entry may also carry tunnels. */
 export function unknownUpstream({ protocol, ip, port, login = null }: Dialled): Upstream {
   const spoken = protocol === 'https' ? 'http' : protocol;
   return {
@@ -76,7 +76,7 @@ export function startProver(options: ProverOptions): Prover {
             ['plain', upstream.protocol],
             ['tunnel', upstream.protocol],
           ];
-    // One check shows both where the proxy does the same for both.
+    // One check shows both if the proxy does the same for both.
     const results = new Map<Protocol, Promise<CheckResult>>();
     await Promise.all(
       kinds.map(async ([kind, protocol]) => {

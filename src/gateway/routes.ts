@@ -3,7 +3,7 @@ import type { ContextOf } from '../http/request-context.ts';
 
 export interface GatewayRoutesOptions {
   contextOf: ContextOf;
-  /** `null` where the gateway is off. */
+  /** `null` if the gateway is off. */
   port: number | null;
 }
 

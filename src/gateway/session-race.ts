@@ -6,13 +6,13 @@ export type OnFound = (result: RaceResult | null, tries: number, lost: boolean) 
 
 /** The two ways to an exit. */
 export interface Ways {
-  /** Through the one that the session has; `null` where it is gone. */
+  /** Through the one that the session has; `null` if it is gone. */
   again(pinned: string, onEnd: OnEnd): Race | null;
   /** Through any that can be the exit of a session. */
   anew(onEnd: OnEnd): Race;
 }
 
-/** Through the exit of the session; where there is none yet, or it has died, through one that becomes it. */
+/** Through the exit of the session; if there is none yet, or it has died, through one that becomes it. */
 export function raceForSession(session: Session, { again, anew }: Ways, onFound: OnFound): Race {
   let running: Race | null = null;
   let cancelled = false;

@@ -19,7 +19,7 @@ export interface Session {
 }
 
 export interface Sessions {
-  /** The session of this name, made where there is none. */
+  /** The session of this name, made if there is none. */
   open(name: string, options: { sessionMs: number; locked: boolean }): Session;
   readonly size: number;
 }

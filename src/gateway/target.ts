@@ -13,7 +13,7 @@ export interface Target {
 export interface TargetRules {
   /** Ports that may be reached; `null`: all but those of services that obey whatever they are sent. */
   ports: ReadonlySet<number> | null;
-  /** Private and loopback addresses, too. */
+  /** Private and loopback addresses as well. */
   allowPrivate: boolean;
   /** Our own addresses, canonical, and names. */
   own: ReadonlySet<string>;
@@ -24,7 +24,7 @@ const NAME = /^(?=.{1,253}$)([a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?\.)*[a-z0-9_](
 /** Endings of names that never lead out of a network (RFC 6761, RFC 6762, RFC 8375, and ICANN's `internal`). */
 const LOCAL_NAME = /(^|\.)(localhost|local|internal|intranet|lan|home|corp|home\.arpa)$/;
 
-/** The target of `host` and a port as a URL understands them (`0x7f.1` is 127.0.0.1); `null` where they are none. */
+/** The target of `host` and a port as a URL understands them (`0x7f.1` is 127.0.0.1); `null` if they are none. */
 export function readTarget(host: string, port: number): Target | null {
   if (!Number.isInteger(port) || port < 1 || port > 65_535) return null;
   if (/^[a-z][a-z0-9-]*(\.[a-z0-9-]+)*\.[a-z]+$/.test(host)) return { host, address: null, port };
@@ -38,7 +38,7 @@ export function readTarget(host: string, port: number): Target | null {
   return NAME.test(name) ? { host: name, address: null, port } : null;
 }
 
-/** The target of `example.com:443` or `[2001:db8::1]:443`; `null` where it is none. The port must be given. */
+/** The target of `example.com:443` or `[2001:db8::1]:443`; `null` if it is not one. The port must be given. */
 export function readAuthority(text: string): Target | null {
   const [, host = '', port = ''] = /^(\[[0-9a-f:.]+\]|[^:[\]]+):(\d{1,5})$/i.exec(text) ?? [];
   return host === '' ? null : readTarget(host, Number(port));

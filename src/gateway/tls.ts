@@ -4,10 +4,10 @@ const CLIENT_HELLO = 1;
 const SERVER_HELLO = 2;
 const EARLY_DATA = 42;
 const RECORD_HEADER = 5;
-/** Most bytes of one record. */
+/** Maximum size in bytes of one record. */
 const MAX_RECORD = 16_384 + 256;
 
-/** Most bytes of a ClientHello; those with keys against quantum computers have about 2 KB. */
+/** Maximum size in bytes of a ClientHello; those with keys against quantum computers have about 2 KB. */
 export const MAX_HELLO_BYTES = 32 * 1024;
 
 /** What the first bytes of a client are. */
@@ -40,7 +40,7 @@ export function readOpening(bytes: Buffer): Opening {
   return { kind: 'hello', bytes: at, earlyData: extensions(message).includes(EARLY_DATA) };
 }
 
-/** The types of the extensions of a ClientHello; none where it is malformed, which the server will say. */
+/** The types of the extensions of a ClientHello; none if it is malformed, which the server will say. */
 function extensions(message: Buffer): number[] {
   // Type and length, version, random.
   let at = 4 + 2 + 32;
@@ -58,7 +58,7 @@ function extensions(message: Buffer): number[] {
   return found;
 }
 
-/** What a server's first bytes are: a ServerHello proves that somebody speaks TLS there, though not who. */
+/** What a server's first bytes are: a ServerHello proves that someone speaks TLS there, though not who. */
 export type Greeting = 'hello' | 'alert' | 'partial' | 'other';
 
 /** Judges the first bytes that came back for a ClientHello. */

@@ -171,7 +171,7 @@ function isDistrust({ up, endedBy }: RelayReport, ms: number): boolean {
 }
 
 function answerJudge({ engine }: Desk, upstream: Upstream, method: string): Plan['judge'] {
-  // Who relays plain requests may still have a page of its own for whoever asks for a tunnel.
+  // Who relays plain requests may still have its own page for whoever asks for a tunnel.
   const certain = upstream.proven.tunnel || engine.lanes.tunnel.trusts(upstream);
   return (received) => judgeAnswer(received, method, certain);
 }

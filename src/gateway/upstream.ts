@@ -14,10 +14,10 @@ export interface Upstream {
   port: number;
   /** What it asks its users for. */
   login: Login | null;
-  /** Two letters, `ZZ` where it is not known. */
+  /** Two letters, `ZZ` if it is not known. */
   country: string;
   anonymity: Anonymity | null;
-  /** The address that targets see, where it is known. */
+  /** The address that targets see, if it is known. */
   exitIp: string | null;
   /** Share of the time in which it is expected to work, 0 to 1. */
   prior: number;
@@ -39,7 +39,7 @@ export type Failure =
   /** It says that it cannot or will not. */
   | 'declined'
   | 'protocol_error'
-  /** It answered by itself instead of the target. */
+  /** It answered on its own instead of the target. */
   | 'page'
   /** It brought a TLS alert. */
   | 'alert'

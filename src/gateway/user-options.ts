@@ -27,7 +27,7 @@ export type NamedSites = ReadonlyMap<string, string>;
 interface Reader {
   /** What would be right. */
   form: string;
-  /** Sets the option; false where the value cannot be. */
+  /** Sets the option; false if the value cannot be. */
   read(value: string, options: UserOptions, named: NamedSites): boolean;
 }
 

@@ -7,7 +7,7 @@ import type { Metrics } from '../lib/metrics.ts';
  * of them, in their order, so that health checks and kept answers, which do not wait here, are at most some milliseconds away.
  */
 export interface AdmissionQueue {
-  /** Resolves when the request may begin; rejects with `Overloaded` where too many wait already. */
+  /** Resolves when the request may begin; rejects with `Overloaded` if too many wait already. */
   next(): Promise<void>;
 }
 
@@ -18,7 +18,7 @@ export interface AdmissionQueueOptions {
   metrics?: Metrics | undefined;
 }
 
-/** Tells a caller that too many wait. It is no fault to be logged one by one: a flood of requests would fill the log, too. */
+/** Tells a caller that too many wait. It is no fault to be logged one by one: a flood of requests would fill the log as well. */
 export class Overloaded extends AppError {
   constructor() {
     super('unavailable', 'The server has more to do than it can; try again later.', { retryAfterMs: 1000 });

@@ -14,7 +14,7 @@ export interface ContextOptions {
 export type PeerOf = (request: Request) => string;
 
 export interface Contexts {
-  /** True where `ADMIN_TOKEN` is set. */
+  /** True if `ADMIN_TOKEN` is set. */
   readonly adminIsSet: boolean;
   /** Makes the context of a request that has just come in as `incoming`. */
   open(request: Request, incoming: Request, peerOf: PeerOf): RequestContext;
@@ -51,7 +51,7 @@ export function createContexts({ clients, publicUrl, adminToken }: ContextOption
       this.#request = request;
       this.#incoming = incoming;
       this.#peerOf = peerOf;
-      // Each look at a header costs, and where nobody is trusted there is no need of this one.
+      // Each look at a header costs, and if nobody is trusted there is no need of this one.
       const given = clients.trustNobody ? null : request.headers.get('x-request-id');
       const isGood = given !== null && REQUEST_ID.test(given) && clients.isTrusted(this.socketPeer);
       this.id = isGood ? given : nextId();

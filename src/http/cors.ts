@@ -18,7 +18,7 @@ export interface Cors {
   allow(request: Request, answer: Headers): void;
 }
 
-/** `origins`: such as `https://app.example`, or `*` for everybody. */
+/** `origins`: such as `https://app.example`, or `*` for everyone. */
 export function createCors(origins: readonly string[]): Cors {
   const everybody = origins.includes('*');
   const known = new Set(origins);
@@ -50,7 +50,7 @@ export function createCors(origins: readonly string[]): Cors {
       if (origin === null) return;
       answer.set('access-control-allow-origin', origin);
       answer.set('access-control-expose-headers', ANSWER_HEADERS);
-      // A page that may read an answer may embed it, too.
+      // A page that may read an answer may embed it as well.
       answer.set('cross-origin-resource-policy', 'cross-origin');
     },
   };

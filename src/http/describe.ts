@@ -63,7 +63,7 @@ export interface Description {
   /** The good answers by status; errors are listed by their status alone, unless they can be more than JSON. */
   answers: Record<number, Answer>;
   errors?: readonly number[];
-  /** True where `ADMIN_TOKEN`, once set, is demanded. */
+  /** True if `ADMIN_TOKEN`, once set, is demanded. */
   admin?: boolean;
   /** Where the body is not described by Elysia's own `body` schema. */
   requestBody?: {

@@ -3,7 +3,7 @@
  * thousands of connections would else take the processor with refusals alone.
  */
 export interface Patience {
-  /** Answers how long this refusal is held back, or `null` where it is told at once: the first ones of each second are. */
+  /** Returns how long this refusal is held back, or `null` if it is told at once: the first ones of each second are. */
   holdBack(client: string): Promise<void> | null;
 }
 

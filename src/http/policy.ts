@@ -4,16 +4,16 @@ import type { KeptHeaders } from './kept-headers.ts';
 
 /**
  * What a route needs of the request path. It stands with the route and nowhere else; what a route leaves out is the safe default:
- * counted as `read` or `write` by its method, made anew for each request, open to everybody, and queued.
+ * counted as `read` or `write` by its method, made again for each request, open to everyone, and queued.
  */
 export interface Policy {
   /** The limit that counts its requests. */
   limit?: RateName;
   /** The limit that counts the bytes of their bodies. */
   bytes?: RateName;
-  /** Gives answers to GET that need not be made anew. */
+  /** Gives answers to GET that need not be made again. */
   cached?: AnswerCache;
-  /** Who must bring `ADMIN_TOKEN`: everybody, also where none is set, or everybody once one is set. */
+  /** Who must bring `ADMIN_TOKEN`: everyone, also if none is set, or everyone once one is set. */
   admin?: 'always' | 'once set';
   /** `false`: a GET is begun at once, however many wait. */
   queued?: false;

@@ -18,8 +18,8 @@ export function cutShort(cause?: unknown): AppError {
 }
 
 /**
- * The reader of a body, where there is one.
- * @throws {AppError} `invalid_body` where the connection broke before anyone began to read.
+ * The reader of a body, if there is one.
+ * @throws {AppError} `invalid_body` if the connection broke before anyone began to read.
  */
 export function openBody({ body }: Request) {
   try {

@@ -7,7 +7,7 @@ export interface RequestContext {
   /** The client's address: canonical text, `::ffff:` unmapped, `TRUSTED_PROXIES` applied. */
   peer: string;
   /**
-   * That address where it gives rights: `null` where others may share it, as behind a proxy that no setting names. Asked for
+   * That address where it gives rights: `null` if others may share it, as behind a proxy that no setting names. Asked for
    * before the body is read: the connection may be gone afterwards.
    */
   identity: string | null;
@@ -17,7 +17,7 @@ export interface RequestContext {
   reachedAt: string;
   /** True for a visitor on this machine with nothing in between, as far as anything tells. Never a reason to allow a change. */
   direct: boolean;
-  /** True where the request carries `ADMIN_TOKEN`, or a token of an administrator. */
+  /** True if the request carries `ADMIN_TOKEN`, or a token of an administrator. */
   admin: boolean;
   /** Whose token the request carries, once it is known; `null` for none. */
   holder: { id: string; role: 'upload' | 'admin' | 'gateway' } | null;

@@ -25,7 +25,7 @@ interface Entry {
 type Make<A> = (asked: A) => Promise<Response>;
 
 /**
- * Keeps text answers to everybody, by URL, while the data they were made of stay the same: a 200 that may be stored gets an ETag, and `304`
+ * Keeps text answers to everyone, by URL, while the data they were made of stay the same: a 200 that may be stored gets an ETag, and `304`
  * goes to who has it already. Requests that come while an answer is made wait for it: after each change of the data all
  * clients would else have the same one made at once.
  */

@@ -13,11 +13,11 @@ export interface DeclaredRoute {
 
 /** What the request path knows of a request once it is matched. */
 export interface Route {
-  /** The pattern of the path; `other` where there is none, for strangers choose such paths. */
+  /** The pattern of the path; `other` if there is none, for strangers choose such paths. */
   readonly name: string;
   /** The method; `other` for one that no route has. */
   readonly method: string;
-  /** False where the path is unknown, or has other methods only. */
+  /** False if the path is unknown, or has other methods only. */
   readonly found: boolean;
   /** Methods of the path as `Allow` lists them; empty for an unknown path. */
   readonly allow: string;

@@ -31,7 +31,7 @@ export function statsRoute(features: readonly Feature[], now: () => number) {
   );
 }
 
-/** Of the services together. What has no version of its own is counted anew every second. */
+/** Of the services together. What has no version of its own is recounted every second. */
 function versionOf(features: readonly Feature[], now: () => number): string | Promise<string> {
   let together = '';
   for (const { version } of features) {

@@ -11,7 +11,7 @@ export interface Dependency {
   fault: string;
   check: () => Promise<unknown>;
   /**
-   * The service that can serve nothing without it, or `all` where no service can; not given where the services serve on in
+   * The service that can serve nothing without it, or `all` if no service can; not given where the services serve on in
    * part.
    */
   needed?: string;
@@ -31,7 +31,7 @@ const readiness = Type.Composite([
   Type.Object({ degraded: Type.Optional(Type.Array(Type.String())) }),
 ]);
 
-/** `/livez`: the process answers. `/readyz`: what it needs answers, too, and what of it is in doubt. */
+/** `/livez`: the process answers. `/readyz`: what it needs answers as well, and what of it is in doubt. */
 export function systemRoutes(dependencies: readonly Dependency[]) {
   return new Elysia()
     .get('/livez', () => Response.json({ success: true, status: 'alive' }), {
@@ -76,7 +76,7 @@ export function systemRoutes(dependencies: readonly Dependency[]) {
 
 /**
  * What does not work, in sentences.
- * @throws {AppError} `unavailable` where no service can serve anything.
+ * @throws {AppError} `unavailable` if no service can serve anything.
  */
 async function lookAt(dependencies: readonly Dependency[]): Promise<string[]> {
   const found = await Promise.all(dependencies.map(lookInTime));

@@ -17,7 +17,7 @@ const isAuthority = remember(
 /** Brings requests into a form that every later step can rely on. */
 export interface Targets {
   /**
-   * Returns the request with an absolute URL whose host is a well-formed one, or `null` where no such host was named: the
+   * Returns the request with an absolute URL whose host is a well-formed one, or `null` if no such host was named: the
    * runtimes pass on whatever stands in `Host`, and make URLs of it that cannot be read, or of which a part of the path came
    * from there. A request of HTTP/1.0 need not name a host.
    */

@@ -39,7 +39,7 @@ export interface AccessRoutesOptions {
 }
 
 /**
- * Where a cache in front tells which images it has sent by itself, so that they are not taken for idle. A last access moves
+ * Where a cache in front tells which images it has sent on its own, so that they are not taken for idle. A last access moves
  * forward alone, and never beyond now: with the token nobody can remove an image, or find out whether there is one.
  */
 export function imageAccessRoutes({ images, token, now }: AccessRoutesOptions) {

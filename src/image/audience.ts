@@ -47,7 +47,7 @@ export function audienceOf(wish: AudienceWish, rules: AudienceRules, now: number
   };
 }
 
-/** @throws {AppError} `invalid_parameter` where the visibility needs a password and there is none, or the other way round. */
+/** @throws {AppError} `invalid_parameter` if the visibility needs a password and there is none, or the other way round. */
 export function demandAgreement(visibility: Visibility | null, hasPassword: boolean): void {
   if (visibility === 'protected' && !hasPassword) {
     throw invalidParameter('visibility', 'visibility=protected needs a password.');
@@ -60,7 +60,7 @@ export function demandAgreement(visibility: Visibility | null, hasPassword: bool
   }
 }
 
-/** @throws {AppError} `invalid_parameter` where a picture must not be in the lists. */
+/** @throws {AppError} `invalid_parameter` if a picture must not be in the lists. */
 export function demandListed(
   visibility: Visibility | null,
   { listing }: AudienceRules,

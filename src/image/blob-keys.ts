@@ -56,12 +56,12 @@ export function strayKey(key: string): string {
   return STRAY + key;
 }
 
-/** The place that a file in quarantine was taken from, or `null` where the key is not of one. */
+/** The place that a file in quarantine was taken from, or `null` if the key is not of one. */
 export function keyOfStray(key: string): string | null {
   return key.startsWith(STRAY) ? key.slice(STRAY.length) : null;
 }
 
-/** Whose file lies under a key, or `null` where the key is none of ours. */
+/** Whose file lies under a key, or `null` if the key is none of ours. */
 export function ownerOfKey(key: string): { id: string; original: boolean } | null {
   const [, id, width] = /^([0-9A-Za-z]{12})(-\d+|-auto)?\.[a-z]+$/.exec(key) ?? [];
   return id === undefined ? null : { id, original: width === undefined };

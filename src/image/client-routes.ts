@@ -11,7 +11,7 @@ export interface ClientRoutesOptions {
 }
 
 /**
- * What clients of other services ask for, each below a path of its own, which users set as the address of their service. These routes
+ * What clients of other services ask for, each below its own path, which users set as the address of their service. These routes
  * are limited as ours are; they are not described, for the other services describe them.
  */
 export function clientRoutes({ host, names }: ClientRoutesOptions) {

@@ -17,7 +17,7 @@ const SLICE = 100;
 const MOST_SLICES = 20;
 
 export type FilteredPage = Pick<Page<ImageRecord>, 'items' | 'next'> & {
-  /** All matches, where that is known. */
+  /** All matches, if that is known. */
   total: Pick<Page<ImageRecord>, 'total' | 'exact'> | null;
 };
 

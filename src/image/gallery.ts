@@ -28,7 +28,7 @@ const day = Type.String({ pattern: '^\\d{4}-\\d{2}-\\d{2}$', [EXPECTS]: 'a day, 
 export interface GalleryOptions {
   service: Pick<ImageService, 'list' | 'limits'>;
   basePath: string;
-  /** True where only holders of tokens may upload. */
+  /** True if only holders of tokens may upload. */
   needsToken?: boolean;
 }
 
@@ -75,7 +75,7 @@ function startOf(name: string, text: string): number {
   return ms;
 }
 
-/** What the image host shows on the first page, also where the store does not answer. */
+/** What the image host shows on the first page, also if the store does not answer. */
 export async function imageHome(
   site: Site,
   request: Request,

@@ -13,9 +13,9 @@ type Body = Blob | ReadableStream<Uint8Array>;
 export interface ImageFiles extends Pick<Removals, 'retry'> {
   /** Stores the file at `path`, which is taken over, and then the record. */
   store(image: ImageRecord, path: string): Promise<void>;
-  /** The file of an image in that shape; rejects with `not_found` where it is missing. */
+  /** The file of an image in that shape; rejects with `not_found` if it is missing. */
   read(image: ImageRecord, shape: Shape, range?: ByteRange): Promise<Body>;
-  /** The file as stored, where it is at hand. */
+  /** The file as stored, if it is at hand. */
   cached(image: ImageRecord): Blob | undefined;
   /** Which file to send for that shape; a version that does not exist yet is made, which the payer pays for. */
   version(image: ImageRecord, shape: Shape, payer: string): Promise<Version>;

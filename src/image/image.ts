@@ -23,7 +23,7 @@ export const MEDIA_TYPES: Record<Format, string> = {
   gif: 'image/gif',
 };
 
-/** Who is shown an image: everybody in the lists, who has the link, or who has the password, too. */
+/** Who is shown an image: everyone in the lists, who has the link, or who has the password as well. */
 export const VISIBILITIES = ['public', 'unlisted', 'protected'] as const;
 export type Visibility = (typeof VISIBILITIES)[number];
 
@@ -77,13 +77,13 @@ export interface ImageRecord {
   expiresAt: number | null;
   /** How often its file may be sent; `null`: any number of times. */
   maxViews: number | null;
-  /** How often it may still be sent; `null` where that is not limited. Taken and given back by the store alone. */
+  /** How often it may still be sent; `null` if that is not limited. Taken and given back by the store alone. */
   viewsLeft: number | null;
   /** A blurred preview: a ThumbHash in Base64. `null` for images that were stored before there was one. */
   thumbhash: string | null;
-  /** What it looks like, as 64 bits in hexadecimal; see `codec/look.ts`. `null` where there is little to see, and for older images. */
+  /** What it looks like, as 64 bits in hexadecimal; see `codec/look.ts`. `null` if there is little to see, and for older images. */
   phash: string | null;
-  /** What the stored file's EXIF tells, a `TakenWith` as JSON. `null` where none was kept, and for older images. */
+  /** What the stored file's EXIF tells, a `TakenWith` as JSON. `null` if none was kept, and for older images. */
   exif: string | null;
 }
 
@@ -100,7 +100,7 @@ export function visibilityOf({
 
 /** What an uploader may ask for; the defaults are those of the interface. */
 export interface UploadOptions {
-  /** `auto`: the uploaded format where it is one of the five, else webp. */
+  /** `auto`: the uploaded format if it is one of the five, else webp. */
   format: Format | 'auto';
   stripExif: boolean;
   password: string | null;

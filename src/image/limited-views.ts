@@ -27,7 +27,7 @@ export interface View {
   settle(): Promise<void>;
   /** To be called before the last byte is sent, or when the transfer broke; what comes after the first call does not count. Never rejects. */
   end(seen: boolean): Promise<void>;
-  /** Resolves when it has ended, with true where that is because it took too long. */
+  /** Resolves when it has ended, with true if that is because it took too long. */
   readonly timedOut: Promise<boolean>;
 }
 

@@ -17,7 +17,7 @@ export interface Likeness {
 /** Finds images by their looks. */
 export interface LookIndex {
   /**
-   * Images that look like this one, the most alike first; none where little is to be seen on it. The first question reads the
+   * Images that look like this one, the most alike first; none if little is to be seen on it. The first question reads the
    * looks of all images into memory, 20 bytes each, and so does one a minute later.
    */
   alike(image: Pick<ImageRecord, 'phash'>, limit: number): Promise<Likeness[]>;

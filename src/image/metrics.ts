@@ -108,7 +108,7 @@ const STATES: readonly [string, string, 'gauge' | 'counter', (stats: CodecStats)
 
 /** What is known of the storage besides the records. */
 export interface StorageState {
-  /** `null` where nobody knows. */
+  /** `null` if nobody knows. */
   freeBytes: () => Promise<number | null>;
   versionBytes: () => Promise<number>;
   strays: () => Promise<StrayCount>;

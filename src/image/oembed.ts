@@ -64,7 +64,7 @@ export function idInUrl(url: string, base: string): string | null {
   return /^([0-9A-Za-z]{12})(\.[a-z]+)?([?#].*)?$/.exec(url.slice(base.length + 3))?.[1] ?? null;
 }
 
-/** The answer for an image: its largest offered version that fits, or the smallest where none does. `home`: the first page. */
+/** The answer for an image: its largest offered version that fits, or the smallest if none does. `home`: the first page. */
 export function oembedOf(
   image: ImageRecord,
   base: string,

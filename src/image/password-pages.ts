@@ -94,7 +94,7 @@ export function formAgain(
   });
 }
 
-/** What was wrong with a password; `null` where none was given yet. */
+/** What was wrong with a password; `null` if none was given yet. */
 function faultWords(
   { code, retryAfterMs = DEFAULT_WAIT_MS }: AppError,
   { words, formats }: Site,

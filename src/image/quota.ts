@@ -14,7 +14,7 @@ export interface Quota {
    * with `storage_full`.
    */
   reserve(bytes: number): Promise<() => void>;
-  /** Free bytes where there is least; `null` where nobody knows. */
+  /** Free bytes where there is least; `null` if nobody knows. */
   freeBytes(): Promise<number | null>;
 }
 
@@ -24,7 +24,7 @@ export interface QuotaOptions {
   versionBytes: () => Promise<number>;
   /** Of all stored images and their smaller versions; without it only the disk counts. */
   maxBytes: number | undefined;
-  /** Bytes of files in quarantine, which take room, too. */
+  /** Bytes of files in quarantine, which take room as well. */
   strayBytes: () => Promise<number>;
   /** Bytes of pictures in review. */
   heldBytes: () => Promise<number>;

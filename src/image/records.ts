@@ -9,7 +9,7 @@ const MAX_ENTRIES = 5000;
 
 /** Records that were asked for lately, so that a much-viewed image costs no call of the store. */
 export interface RecordCache {
-  /** The record, where it is at hand. */
+  /** The record, if it is at hand. */
   cached(id: string): ImageRecord | undefined;
   get(id: string): Promise<ImageRecord | null>;
   /** To be called after the record has changed or gone. */

@@ -7,11 +7,11 @@ import { type ImageRecord, MEDIA_TYPES } from './image.ts';
 import type { BlobStore, ImageStore } from './store.ts';
 
 /**
- * Pictures that the administrator looks at before anybody else does. Their records are not among those of images, and their files
+ * Pictures that the administrator looks at before anyone else does. Their records are not among those of images, and their files
  * lie in a folder of their own, so that no way leads to them.
  */
 export interface Reviews {
-  /** Keeps a picture, and takes over its file. Rejects with `unavailable` where too many are kept already. */
+  /** Keeps a picture, and takes over its file. Rejects with `unavailable` if too many are kept already. */
   hold(image: ImageRecord, path: string): Promise<void>;
   /** The oldest first. */
   list(): Promise<readonly ImageRecord[]>;
@@ -19,9 +19,9 @@ export interface Reviews {
   file(id: string): Promise<{ image: ImageRecord; body: Blob | ReadableStream<Uint8Array> }>;
   /** Makes it an image like others, or removes it. Rejects with `not_found`. */
   decide(id: string, verdict: 'allow' | 'block'): Promise<void>;
-  /** The record, or `null` where no such picture is in review. */
+  /** The record, or `null` if no such picture is in review. */
   find(id: string): Promise<ImageRecord | null>;
-  /** Removes it; false where it is not in review any more. */
+  /** Removes it; false if it is not in review any more. */
   withdraw(id: string): Promise<boolean>;
   /** Of all files. */
   bytes(): Promise<number>;

@@ -48,9 +48,9 @@ export interface ImageRoutesOptions {
   /** Path under which browsers reach the routes, for links. */
   basePath: string;
   siteOf: SiteOf;
-  /** True where only holders of tokens may upload. */
+  /** True if only holders of tokens may upload. */
   needsToken?: boolean;
-  /** Which clients of other services are understood; all where it is not given. */
+  /** Which clients of other services are understood; all if it is not given. */
   clients?: readonly string[];
   /** Counts each further file of a form; see `createIntake`. */
   countUpload?: (peer: string) => Promise<void>;

@@ -11,13 +11,13 @@ import { createSemaphore } from '../lib/semaphore.ts';
 import type { Codec } from './codec/codec.ts';
 import { type ImageRecord, MEDIA_TYPES } from './image.ts';
 
-/** What becomes of a picture that may be stored: everybody who may sees it, or the administrator looks at it first. */
+/** What becomes of a picture that may be stored: everyone who may sees it, or the administrator looks at it first. */
 export type Verdict = 'allow' | 'review';
 
 /** Asks the operator's own service about a picture before it is stored. */
 export interface Scanner {
   /**
-   * Answers what becomes of the picture in the file at `path`; `payer` pays for a small version. Rejects with `forbidden` for one that is
+   * Returns what becomes of the picture in the file at `path`; `payer` pays for a small version. Rejects with `forbidden` for one that is
    * blocked, and with `unavailable` where the service gives no answer and nothing is to be stored without one.
    */
   scan(image: ImageRecord, path: string, payer: string): Promise<Verdict>;

@@ -16,7 +16,7 @@ export function searchedText({ filename, id, format }: Searched): string {
   return foldText([filename, id, format].join(FIELD_END));
 }
 
-/** What a searched text must contain where the user asks for `text`; `null` where none can. */
+/** What a searched text must contain if the user asks for `text`; `null` if none can. */
 export function needleOf(text: string): string | null {
   const folded = foldText(text);
   return folded === '' || CONTROLS.test(folded) ? null : folded;

@@ -17,9 +17,9 @@ export interface Page<T> {
   items: T[];
   /** All matches, on every page; of a search no more than `MOST_COUNTED`. */
   total: number;
-  /** False where there are more than `total`. */
+  /** False if there are more than `total`. */
   exact: boolean;
-  /** The place of the last item where others follow it; else `null`. */
+  /** The place of the last item if others follow it; else `null`. */
   next: Place | null;
 }
 
@@ -49,7 +49,7 @@ export interface ImageSummary {
 export interface StoreFault {
   /** For the operator. */
   message: string;
-  /** True where all records are there, and `repair` builds from them what is missing. */
+  /** True if all records are there, and `repair` builds from them what is missing. */
   mendable: boolean;
 }
 
@@ -62,7 +62,7 @@ export interface ImageStore {
   insert(image: ImageRecord): Promise<void>;
   /**
    * Resolves when the record, which was inserted, is kept as safely as the store was told to keep it. Rejects with `unavailable`
-   * where that is not certain: the record may be there then or not.
+   * if that is not certain: the record may be there then or not.
    */
   confirm(id: string): Promise<void>;
   /** The record, or `null`. */
@@ -71,7 +71,7 @@ export interface ImageStore {
   getMany(ids: readonly string[]): Promise<Map<string, ImageRecord>>;
   /** A page of the public images (no password, not unlisted), newest first, ties by id. */
   list(query: PageQuery): Promise<Page<ImageRecord>>;
-  /** The public image right before one in that list; `null` before the newest, and where the image is not in it. */
+  /** The public image right before one in that list; `null` before the newest, and if the image is not in it. */
   newer(image: Place): Promise<ImageRecord | null>;
   /** Moves last accesses forward, never back; unknown ids are passed over. */
   touch(accesses: ReadonlyMap<string, number>): Promise<void>;
@@ -81,13 +81,13 @@ export interface ImageStore {
   change(id: string, change: ImageChange): Promise<ImageRecord | null>;
   /**
    * Removes a record, and leaves a tombstone, if it was last accessed before the time and has no end of its own; false when
-   * not, or there was none. Rejects with `conflict` where the fence is older than one that the store has seen.
+   * not, or there was none. Rejects with `conflict` if the fence is older than one that the store has seen.
    */
   removeIdle(id: string, before: number, fence?: Fence): Promise<boolean>;
   /** Records without an end of their own that were last accessed before the time, the longest idle first. */
   idleSince(before: number, limit: number): Promise<ImageRecord[]>;
   /**
-   * Takes one of the views that an image has left, before its file is sent; false where none is left, the image has no limit, or
+   * Takes one of the views that an image has left, before its file is sent; false if none is left, the image has no limit, or
    * there is none. `token`: fresh for each view, so that a store may repeat the command. Where it is the last one
    * and nobody ends it, as its server died, it counts as seen at `until`.
    */
@@ -124,7 +124,7 @@ export interface ImageStore {
   /** What is being prepared, so that searches take longer, in a sentence for the operator; `null`: nothing is. */
   preparing(): string | null;
   /**
-   * Builds the indices anew from the records. What is written meanwhile may keep it from ending; it may be called again.
+   * Builds the indices again from the records. What is written meanwhile may keep it from ending; it may be called again.
    */
   repair(): Promise<void>;
 }
@@ -161,7 +161,7 @@ export interface BlobStore {
   /** Idempotent. */
   remove(key: string): Promise<void>;
   /**
-   * Moves a blob to another key, replacing what was there; false where there is no such blob. Readers find it under one
+   * Moves a blob to another key, replacing what was there; false if there is no such blob. Readers find it under one
    * of the keys at least. It counts as written at the time of the move.
    */
   move(key: string, to: string): Promise<boolean>;

@@ -15,7 +15,7 @@ export interface UploadsOptions {
   basePath: string;
 }
 
-/** Answers `POST /api/upload`. */
+/** Returns `POST /api/upload`. */
 export function createUploads({ intake, contextOf, pages, basePath }: UploadsOptions) {
   function answerOne(request: Request, context: RequestContext, uploaded: Uploaded): Response {
     // The form of a page, sent by a browser without scripts.

@@ -22,7 +22,7 @@ export function facts({ id, filename, format, width, height, frames, size, creat
   return { id, filename, format, width, height, frames, size, created_at: formatTimestamp(createdAt) };
 }
 
-/** When an image expires: a time, `never`, or `null` where it goes when nobody opens it for long. */
+/** When an image expires: a time, `never`, or `null` if it goes when nobody opens it for long. */
 export function expiryText({ expiresAt }: Pick<ImageRecord, 'expiresAt'>): string | null {
   if (expiresAt === null) return null;
   return expiresAt === NEVER ? 'never' : formatTimestamp(expiresAt);

@@ -1,5 +1,5 @@
 /**
- * Lets somebody wait, one thing after the other, until they are told to stop. `Promise.race` with one promise for the stop
+ * Lets someone wait, one thing after the other, until they are told to stop. `Promise.race` with one promise for the stop
  * would do the same, but that promise keeps whatever came from every race until it settles: of a body, all its pieces.
  */
 export interface Abortable {

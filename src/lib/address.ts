@@ -73,7 +73,7 @@ const globalIpv6 = createNetworkList(GLOBAL_IPV6);
 const nonGlobalIpv6 = createNetworkList(NON_GLOBAL_IPV6);
 
 /**
- * The one spelling of an address, or `null` where the text is not a literal IPv4 or IPv6 address.
+ * The one spelling of an address, or `null` if the text is not a literal IPv4 or IPv6 address.
  * IPv4-mapped IPv6 becomes IPv4, IPv6 is compressed and in lower case. Leading zeros, decimal,
  * octal and hexadecimal spellings of IPv4 and zone ids are not addresses.
  */
@@ -90,7 +90,7 @@ export function canonicalAddress(text: string): string | null {
   return [high >> 8, high & 255, low >> 8, low & 255].join('.');
 }
 
-/** An IPv4 address as an unsigned 32-bit integer, or -1 where the text is not one in dotted decimal. */
+/** An IPv4 address as an unsigned 32-bit integer, or -1 if the text is not one in dotted decimal. */
 export function parseIpv4(text: string): number {
   let address = 0;
   let octet = 0;

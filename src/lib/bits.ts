@@ -1,5 +1,5 @@
 /**
- * Pictures whose looks differ in at most so many of 64 bits are taken for the same one: resized, encoded anew or slightly
+ * Pictures whose looks differ in at most so many of 64 bits are taken for the same one: resized, encoded again or slightly
  * cropped. What it finds and misses is measured in bench/looks.ts.
  */
 export const ALIKE_BITS = 12;

@@ -4,7 +4,7 @@ import { LateError, within } from './deadline.ts';
 const FRESH_MS = 250;
 /** How long a reader waits for a look at the log before it takes the view as it is. */
 const PATIENCE_MS = 400;
-/** How long a reader waits where there is no view yet. */
+/** How long a reader waits if there is no view yet. */
 const FIRST_PATIENCE_MS = 4000;
 /** Pause after a failed look, during which readers take the view as it is. */
 const PAUSE_MS = 500;
@@ -13,7 +13,7 @@ const PAUSE_MS = 500;
 export interface ChangeLog<Change> {
   /** The place of the log's end: whatever was written before is older. */
   end(): Promise<string>;
-  /** What has changed since the place, or `null` where the log no longer reaches back to it. */
+  /** What has changed since the place, or `null` if the log no longer reaches back to it. */
   since(place: string): Promise<{ place: string; more: boolean; changes: Change[] } | null>;
 }
 
@@ -50,7 +50,7 @@ export interface Follower<View> {
   whole(): Promise<Followed<View>>;
   /** The view as it is now; `complete` is false while the first one is being filled. */
   present(): { view: View; complete: boolean } | null;
-  /** How old the view is while the server cannot be asked, or does not answer; 0 where it has been asked, and where nobody wants to know. */
+  /** How old the view is while the server cannot be asked, or does not answer; 0 if it has been asked, and where nobody wants to know. */
   lagMs(): number;
   /** Lets this process see what it has just written. Never rejects: what was written stays so. */
   catchUp(): Promise<void>;

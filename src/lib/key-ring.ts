@@ -35,7 +35,7 @@ const FOLLOW_MS = 2000;
 export const ADOPTION_MS = 90_000;
 const MOST_KEYS = 4;
 
-/** Opens the ring, and makes its first key where there is none. */
+/** Opens the ring, and makes its first key if there is none. */
 export async function openKeyRing({ state, name, random, now }: KeyRingOptions): Promise<KeyRing> {
   let keys = parse(await state.getOrSet(name, newKey(random)));
 

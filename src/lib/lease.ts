@@ -9,7 +9,7 @@ export interface Held {
   ttlMs: number;
   /** When the request that took the lock was sent: on the server the lease ends no earlier than counted from here. */
   askedAt: number;
-  /** Makes the lock last for `ttlMs` from now on; false where it has passed to another holder. */
+  /** Makes the lock last for `ttlMs` from now on; false if it has passed to another holder. */
   renew(): Promise<boolean>;
   /** Gives the lock back, if it is still held. */
   release(): Promise<unknown>;
@@ -54,7 +54,7 @@ export function holdLease({ token, ttlMs, askedAt, renew, release }: Held): Leas
       released = true;
       clearInterval(renewal);
       clearTimeout(expiry);
-      // Where the server is away, the lock ends by itself.
+      // Where the server is away, the lock ends on its own.
       await release().catch(() => {});
     },
   };

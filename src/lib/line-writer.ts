@@ -13,7 +13,7 @@ export interface LineWriterOptions {
   maxWaiting?: number;
 }
 
-/** Somebody who watches the log does not notice it. */
+/** Someone who watches the log does not notice it. */
 const EVERY_MS = 100;
 const MAX_WAITING = 64 * 1024;
 

@@ -1,6 +1,6 @@
 import { AppError } from '../errors.ts';
 
-/** A lock that expires by itself, so that a holder that dies does not keep it. */
+/** A lock that expires on its own, so that a holder that dies does not keep it. */
 export interface Lease {
   /** Grows with every acquisition of the same name: of two writers, the one with the larger token is the younger. */
   readonly token: number;

@@ -1,6 +1,6 @@
 /** One line of output: the values of the labels, in their order, and the number. */
 export interface Sample {
-  /** Name of the line where it is not that of the family: `..._bucket`. */
+  /** Name of the line if it is not that of the family: `..._bucket`. */
   name?: string;
   labels: readonly string[];
   value: number;

@@ -7,7 +7,7 @@ const RESERVED = 200;
 const ENOUGH = 4096;
 
 /**
- * How many files and sockets this process may hold; `null` where that cannot be read (outside Linux). Bun and Deno raise it at their start
+ * How many files and sockets this process may hold; `null` if that cannot be read (outside Linux). Bun and Deno raise it at their start
  * as far as the system lets them.
  */
 async function mostOpenFiles(limitsPath: string): Promise<number | null> {

@@ -25,9 +25,9 @@ export interface DataFolder {
 }
 
 /**
- * Takes from everybody but the owner what an earlier version left readable: the server's own entries with all that
+ * Takes from everyone but the owner what an earlier version left readable: the server's own entries with all that
  * is below them, and the folder itself unless it holds what is not the server's. Symbolic links are left alone.
- * Answers the paths whose mode could not be changed.
+ * Returns the paths whose mode could not be changed.
  */
 export async function closeDataFolder({ path, isOwn }: DataFolder): Promise<string[]> {
   const refused: string[] = [];

@@ -18,7 +18,7 @@ export interface RateLimiter {
   /**
    * Takes `cost` tokens (1 by default) from the bucket of `key`, all or none. A bucket that was never used
    * is full. A `cost` above the capacity is never allowed; one
-   * below zero gives tokens back, up to the capacity, and always is. Answers without a promise where it need not wait for anybody: most
+   * below zero gives tokens back, up to the capacity, and always is. Answers without a promise where it need not wait for anyone: most
    * requests are counted.
    */
   take(key: string, bucket: Bucket, cost?: number): Verdict | Promise<Verdict>;

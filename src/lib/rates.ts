@@ -63,7 +63,7 @@ export function parseRates(text: string): Rates | null {
   return rates;
 }
 
-/** Reads `60/1m` or `2GiB/1h`: so many in so much time; `null` where it is neither. */
+/** Reads `60/1m` or `2GiB/1h`: so many in so much time; `null` if it is neither. */
 export function readRate(text: string): Bucket | null {
   const [, count, prefix = '', time, unit = ''] =
     /^(\d+(?:\.\d+)?)\s*([kmg]i?)?b?\s*\/\s*(\d+(?:\.\d+)?)?\s*([smhd])$/.exec(text.trim().toLowerCase()) ??

@@ -43,7 +43,7 @@ export function startDeadline(timeoutMs: number, caller: AbortSignal | undefined
   return { signal: controller.signal, caller, timeoutMs, clear };
 }
 
-/** What the caller should hear in place of an error of the runtime. */
+/** What the caller should hear instead of an error of the runtime. */
 export function explain(
   error: unknown,
   deadline: Deadline,

@@ -16,13 +16,13 @@ export interface SafeFetchOptions {
   body?: string | Uint8Array;
   /** From the call to the last byte of the body, redirects and name look-ups included. */
   timeoutMs: number;
-  /** Most bytes of the body, on the wire and after inflating; what was sent up to there is handed out. */
+  /** Maximum size in bytes of the body, on the wire and after inflating; what was sent up to there is handed out. */
   maxBytes: number;
   signal?: AbortSignal;
 }
 
 /**
- * Requests a URL that somebody else may have chosen. Only `http:` and `https:`; only hosts of which every address is
+ * Requests a URL that someone else may have chosen. Only `http:` and `https:`; only hosts of which every address is
  * globally routable. The addresses that were checked are the ones that are dialled, so a name that changes between
  * the check and the connection wins nothing. Rejects with `SafeFetchError`, or with the reason of the caller's signal.
  */

@@ -11,7 +11,7 @@ import {
 import { invalidParameter } from '../errors.ts';
 import { misspelt } from './nearest.ts';
 
-/** A function of a schema that says what a text was probably meant to be, where it is not what the schema wants. */
+/** A function of a schema that says what a text was probably meant to be, if it is not what the schema wants. */
 export const HINT = 'x-hint';
 
 /** What a schema wants, in words for a message. */
@@ -23,7 +23,7 @@ type Raw = Record<string, unknown>;
  * Makes of query or path parameters, which are all text, what their schema speaks of, before it is validated:
  * an empty value counts as not given, numbers and booleans are converted where they are well formed (else
  * the text stays and validation reports it), and choices are matched in any letter case. Unknown names are left alone.
- * @throws {AppError} `invalid_parameter` where a hint says what was meant, and for a name that misspells a known one: to ignore it would answer another question.
+ * @throws {AppError} `invalid_parameter` if a hint says what was meant, and for a name that misspells a known one: to ignore it would answer another question.
  */
 export function coerce(schema: TObject, raw: Raw): void {
   const known = Object.keys(schema.properties);

@@ -4,7 +4,7 @@ import { AppError } from '../errors.ts';
 export interface Shares {
   /**
    * Takes a place for the client until the function that it answers is called; more than one call is one.
-   * @throws {AppError} `rate_limited` where the client holds its share already, `busy` where all places are taken.
+   * @throws {AppError} `rate_limited` if the client holds its share already, `busy` where all places are taken.
    */
   enter(client: string): () => void;
 }

@@ -25,7 +25,7 @@ export interface Tool {
   /** For the agent: what it does, and what comes back. */
   description: string;
   service: Service;
-  /** True where it needs the token for writing. */
+  /** True if it needs the token for writing. */
   writes: boolean;
   /** JSON Schema of its arguments. */
   input: TObject;

@@ -10,7 +10,7 @@ export type CopyFormat = (typeof COPY_FORMATS)[number];
 export const isCode = (format: CopyFormat): format is CodeFormat =>
   CODE_FORMATS.some((code) => code === format);
 
-/** Most proxies that code tries. */
+/** Maximum number of proxies that code tries. */
 const TRIES = 20;
 
 /** Playwright looks names up at SOCKS proxies anyway, and knows no scheme that says so. */
@@ -28,7 +28,7 @@ function usable(format: CodeFormat, protocols: readonly Protocol[]): readonly Pr
   return tunnels.length > 0 ? tunnels : spoken;
 }
 
-/** Code that uses these proxies; `null` where the program can use none of them. */
+/** Code that uses these proxies; `null` if the program can use none of them. */
 export function codeWith(
   format: CodeFormat,
   records: readonly ProxyRecord[],
@@ -43,7 +43,7 @@ export function codeWith(
 }
 
 /**
- * Code that fetches the matches of a filter anew whenever it runs; `null` where the program can use none of them. `api`: URL of the
+ * Code that fetches the matches of a filter again whenever it runs; `null` if the program can use none of them. `api`: URL of the
  * list for programs.
  */
 export function codeFetching(format: CodeFormat, api: string, filter: Partial<ListQuery>): string | null {

@@ -24,7 +24,7 @@ const NAMING = ['en', 'zh-CN'];
 const NICKNAMES = { usa: 'US', uk: 'GB', uae: 'AE', korea: 'KR', russia: 'RU', czechia: 'CZ', holland: 'NL' };
 let codeByName: Map<string, string> | undefined;
 
-/** The code of a country by its name in English or Chinese, in any letter case; `undefined` where nobody has that name. */
+/** The code of a country by its name in English or Chinese, in any letter case; `undefined` if nobody has that name. */
 export function countryNamed(name: string): string | undefined {
   return names().get(name.trim().toLowerCase());
 }

@@ -6,7 +6,7 @@ import { canonicalAddress } from '../lib/address.ts';
 import { builtInCountryDb } from './country-db.ts';
 import { UNKNOWN_COUNTRY } from './proxy.ts';
 
-/** The upper-case ISO code of the country of an address, `ZZ` where it is not known. Never throws. */
+/** The upper-case ISO code of the country of an address, `ZZ` if it is not known. Never throws. */
 export type CountryOf = (address: string) => string;
 
 /** The built-in database holds `{ country_code }`, those of MaxMind and others `{ country: { iso_code } }`. */
@@ -15,7 +15,7 @@ type CountryRecord = CountryResponse & { country_code?: string };
 /**
  * Opens the country database: the user's at once, the built-in one (IPv4 and IPv6 in one file of 7.8 MB, kept in
  * memory) with the first look-up, so that no start waits for it.
- * @throws {ConfigError} where the user's file cannot be read or is no MMDB file.
+ * @throws {ConfigError} if the user's file cannot be read or is no MMDB file.
  */
 export async function openCountries(path?: string): Promise<CountryOf> {
   let reader = path === undefined ? undefined : await openUsers(path);

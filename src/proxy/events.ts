@@ -6,7 +6,7 @@ import { jobView, sourceProgressView } from './views.ts';
 /** Below the 30 to 60 s after which proxies in between give up on silent connections. */
 const HEARTBEAT_MS = 15_000;
 
-/** How often it is looked up whether the pool has changed, where somebody wants to know. */
+/** How often it is looked up whether the pool has changed, where someone wants to know. */
 const POOL_MS = 5_000;
 
 /** How long a client should wait before it comes back. */
@@ -92,7 +92,7 @@ export interface RefreshEventsOptions {
   /** Of the event that the client had last. */
   lastId: string | null;
   signal: AbortSignal;
-  /** Where the size of the pool is told, too. */
+  /** Where the size of the pool is told as well. */
   pool?: Pick<ProxyService, 'version' | 'stats'> | null;
   /** How often the pool is looked at; every five seconds when not given. */
   poolMs?: number;

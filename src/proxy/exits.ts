@@ -4,7 +4,7 @@ import type { StateStore } from '../lib/state.ts';
 import type { Checker } from './check/checker.ts';
 import type { ProxyStore } from './store.ts';
 
-/** Addresses from which the proxies of the pool go out: whoever comes from one may be anybody. */
+/** Addresses from which the proxies of the pool go out: whoever comes from one may be anyone. */
 export interface Exits {
   has(address: string): boolean;
   /** The same checker; what it finds alive is remembered as an exit. */
@@ -57,7 +57,7 @@ export function createExits({ store, state, onError }: ExitsOptions): Exits {
     }
   }
 
-  /** What other copies have kept is kept, too; it counts as older than what was found here. */
+  /** What other copies have kept is kept as well; it counts as older than what was found here. */
   async function keep(): Promise<void> {
     const found = [...latest.keys()];
     for (const address of (await state.get(KEPT))?.split(' ') ?? []) add(address);

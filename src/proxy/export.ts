@@ -23,7 +23,7 @@ export interface ExportQuery {
   order: Sort | 'random';
   /** Matches to leave out at the start. */
   offset: number;
-  /** Most entries. */
+  /** Maximum number of entries. */
   limit: number;
   format: ExportFormat;
   remoteDns: boolean;
@@ -68,9 +68,9 @@ export function createLineFormat(
 }
 
 /**
- * The filter under which somebody sees proxies: of what asks for a login the lines are for the administrator, as without the
+ * The filter under which someone sees proxies: of what asks for a login the lines are for the administrator, as without the
  * login they are of no use.
- * @throws {AppError} `unauthorized` where others ask for these alone.
+ * @throws {AppError} `unauthorized` if others ask for these alone.
  */
 export function visible(filter: ProxyFilter, format: ExportFormat, admin: boolean): ProxyFilter {
   if (admin || format === 'json' || format === 'csv') return filter;

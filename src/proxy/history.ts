@@ -24,7 +24,7 @@ export interface Checked {
 }
 
 /**
- * The record after one more check that ended at `now`, or `null` where the check said nothing (`unknown`).
+ * The record after one more check that ended at `now`, or `null` if the check said nothing (`unknown`).
  *
  * `uptime` is an estimate of the share of time alive. With T the time watched and U the time watched alive, both
  * fading by e in 24 h, it is (U + 13 % * 15 min) / (T + 15 min): a newcomer starts low and earns its place within

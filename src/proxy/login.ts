@@ -6,7 +6,7 @@ export interface LoginParts {
   password: string;
 }
 
-/** What stands in place of a login wherever it could be read by others. */
+/** What stands instead of a login wherever it could be read by others. */
 export const MASKED = '***';
 
 /** SOCKS5 counts each part in one byte (RFC 1929). */
@@ -14,7 +14,7 @@ const MOST_BYTES = 255;
 /** What would end a header line, or the user id of SOCKS4. */
 const CONTROL = /\p{Cc}/u;
 
-/** The login of the two parts, or `null` where no proxy could be told it: no name, a part beyond 255 bytes, control characters. */
+/** The login of the two parts, or `null` if no proxy could be told it: no name, a part beyond 255 bytes, control characters. */
 export function loginOf({ user, password }: LoginParts): Login | null {
   if (user === '' || user.includes(':') || CONTROL.test(user) || CONTROL.test(password)) return null;
   const isShort = (part: string) => Buffer.byteLength(part) <= MOST_BYTES;

@@ -9,7 +9,7 @@ type Place = Pick<Endpoint, 'ip' | 'port'>;
 
 /** What the operator's lists say of proxies that ask for a login: the same for all protocols of one port. */
 export interface Logins {
-  /** Notes a login as a list names it. True where that is news. */
+  /** Notes a login as a list names it. True if that is news. */
   offer(place: Place, login: Login): boolean;
   of(place: Place): Login | null;
 }

@@ -40,9 +40,9 @@ export interface ProxyPagesOptions {
   siteOf: SiteOf;
   basePath: string;
   flags: () => Promise<Flags>;
-  /** True where only the administrator may start a refresh. */
+  /** True if only the administrator may start a refresh. */
   adminRequired: boolean;
-  /** What users of the gateway need to know, given the origin of the request; `null` where it is off. */
+  /** What users of the gateway need to know, given the origin of the request; `null` if it is off. */
   gateway: ((origin: string) => GatewayPanel) | null;
   contextOf: ContextOf;
   /** Ms since 1970. */
@@ -263,14 +263,14 @@ async function latestChecks(
   return found;
 }
 
-/** The proxies that judges of a scheme are for. Those without TLS hear SOCKS, too, where there are no others. */
+/** The proxies that judges of a scheme are for. Those without TLS hear SOCKS as well, if there are no others. */
 function schemeProtocols(scheme: Scheme, hasTls: boolean): readonly Protocol[] {
   const tunnels = ['socks4', 'socks5'] as const;
   if (scheme === 'https') return ['https', ...tunnels];
   return hasTls ? ['http'] : ['http', ...tunnels];
 }
 
-/** What the pool shows on the first page, also where the store does not answer. */
+/** What the pool shows on the first page, also if the store does not answer. */
 export async function proxyHome(
   site: Site,
   options: Pick<ProxyPagesOptions, 'service' | 'basePath' | 'now' | 'adminRequired'>,

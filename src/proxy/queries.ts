@@ -23,7 +23,7 @@ const countries = (description: string) =>
     [HINT]: countryHint,
   });
 
-/** For who writes the name of a country in place of its code. */
+/** For who writes the name of a country instead of its code. */
 function countryHint(text: string): string | null {
   const name = text.split(',').find((one) => one.length !== 2);
   const code = name === undefined ? undefined : (countryNamed(name) ?? countrySpelledLike(name));
@@ -197,7 +197,7 @@ export function toFilter(query: FilterQuery & Pick<ListQuery, 'status'>, now: nu
   const protocols = valuesOf(query.protocol) as Protocol[] | undefined;
   const among = valuesOf(query.country?.toUpperCase());
   const excluded = valuesOf(query.exclude_country?.toUpperCase());
-  // One value has an index of its own.
+  // One value has its own index.
   if (protocols?.length === 1) filter.protocol = protocols[0] ?? 'http';
   else if (protocols) filter.protocols = protocols;
   if (among?.length === 1) filter.country = among[0] ?? '';

@@ -23,7 +23,7 @@ export function withReport(record: { reports: string | null }, report: Report): 
   return JSON.stringify([...reportsOf(record), { ...report, error }].slice(-MOST));
 }
 
-/** The host of a target, which may be a URL, `host:port` or a host; `null` where there is none in it. */
+/** The host of a target, which may be a URL, `host:port` or a host; `null` if there is none in it. */
 export function hostOfTarget(target: string | undefined): string | null {
   const text = target?.trim() ?? '';
   if (text === '') return null;

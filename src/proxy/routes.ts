@@ -154,7 +154,7 @@ export function proxyRoutes(options: ProxyRoutesOptions) {
       async ({ params, body, request }) => {
         const { holder, admin } = contextOf(request);
         const record = await service.report(params.id, body);
-        // Anybody may say anything: only who was given a token is believed about a site.
+        // Anyone may say anything: only who was given a token is believed about a site.
         if (holder !== null || admin) targets.reported(record, body.target, body.ok);
         const { id, nextCheck } = record;
         return json({ success: true, id, next_check: formatTimestamp(nextCheck) }, NO_STORE);

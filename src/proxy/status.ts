@@ -15,7 +15,7 @@ export interface PoolStatus {
   condition: Condition;
   /** When a refresh went well last; ms since 1970. */
   lastRefresh: number | null;
-  /** When the next one begins by itself; in the past where it is about to, or runs. */
+  /** When the next one begins on its own; in the past where it is about to, or runs. */
   nextRefresh: number;
   refresh: RefreshJob;
   judges: JudgeState;

@@ -25,7 +25,7 @@ export interface UpkeepOptions {
   checker: Checker;
   readSource: ReadSource;
   sources: readonly Source[];
-  /** Two upper-case letters, `ZZ` where it is not known. */
+  /** Two upper-case letters, `ZZ` if it is not known. */
   countryOf: (address: string) => string;
   clock: Clock;
   /** 0 to 1. */

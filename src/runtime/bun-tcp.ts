@@ -15,7 +15,7 @@ export const bunTcp: Tcp = {
     if (abandoned >= MOST_ABANDONED) return nodeTcp.dial(address, port, listener);
     const dialled = new BunSocket(listener);
     const options = { hostname: address, port, allowHalfOpen: true, data: dialled, socket: HANDLERS };
-    // The handlers hear of a failure, too.
+    // The handlers hear of a failure as well.
     Bun.connect<BunSocket>(options).catch(() => {});
     return dialled;
   },
@@ -155,7 +155,7 @@ class BunSocket implements TcpSocket {
 
   #finish(): void {
     this.#phase = 'ended';
-    // With the other half over, too, only `end` closes the connection.
+    // With the other half over as well, only `end` closes the connection.
     if (this.#otherEnded) this.#socket?.end();
     else this.#socket?.shutdown();
   }

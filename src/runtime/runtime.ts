@@ -7,7 +7,7 @@ export interface Runtime {
   /** Opens (and creates) a database file; `:memory:` makes a private one. */
   openSqlite(path: string): Promise<SqliteDatabase>;
   /**
-   * Opens a database file on a thread of its own, for what would stop the event loop. Missing where the runtime may not read the
+   * Opens a database file on its own thread, for what would stop the event loop. Missing if the runtime may not read the
    * script of the thread.
    */
   readonly openSqliteThread: ((path: string) => SqliteThread) | undefined;
@@ -18,7 +18,7 @@ export interface Runtime {
    * Deno gets a stream. The file must exist; a range is `[start, end)` in bytes.
    */
   fileBody(path: string, start: number, end: number): Promise<Blob | ReadableStream<Uint8Array>>;
-  /** System calls of Linux; `null` on other systems, and where the runtime does not allow them. */
+  /** System calls of Linux; `null` on other systems, and if the runtime does not allow them. */
   system(): Promise<System | null>;
   /** The command line (program and arguments) that starts this program again, to which arguments can be added. */
   selfCommand(): string[];
@@ -31,7 +31,7 @@ export interface System {
   readonly arch: 'x64' | 'arm64';
   /** Makes a system call with numbers and addresses of bytes; answers its result, or the negative number of the error. */
   call(number: number, ...args: (number | bigint | Uint8Array)[]): number;
-  /** Where the bytes lie, for as long as somebody holds them. */
+  /** Where the bytes lie, for as long as someone holds them. */
   address(bytes: Uint8Array): bigint;
 }
 
@@ -88,7 +88,7 @@ export interface SqliteThread {
 }
 
 export interface SqliteStatement {
-  /** The first row, or `null` (Bun) or `undefined` (Deno) where there is none. */
+  /** The first row, or `null` (Bun) or `undefined` (Deno) if there is none. */
   get(...values: SqliteValue[]): unknown;
   all(...values: SqliteValue[]): unknown[];
   /** Rows one at a time; the statement must not be used again until the iteration has ended. */

@@ -32,7 +32,7 @@ export interface TcpSocket {
   /** Stops reading, so that the other side has to wait. */
   pause(): void;
   resume(): void;
-  /** Sends what was kept, and then that nothing follows. The connection closes when the other side has ended, too. */
+  /** Sends what was kept, and then that nothing follows. The connection closes when the other side has ended as well. */
   end(): void;
   /** Closes at once, without the rest. */
   destroy(): void;

@@ -20,7 +20,7 @@ export type CheckerConfig = Pick<
 
 /**
  * The checker of the configuration. `secrets`: with which our own judge proves its answers.
- * @throws {ConfigError} where the file of the authority cannot be read.
+ * @throws {ConfigError} if the file of the authority cannot be read.
  */
 export async function openChecker(
   config: CheckerConfig,

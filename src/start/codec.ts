@@ -13,7 +13,7 @@ import type { Parts } from './feature.ts';
 export type CodecParts = Pick<Parts, 'runtime' | 'config' | 'env' | 'stores' | 'log' | 'operations'>;
 
 /**
- * The codec of the configuration, which is counted in the metrics. Rejects with `unavailable` where conversions cannot be jailed
+ * The codec of the configuration, which is counted in the metrics. Rejects with `unavailable` if conversions cannot be jailed
  * although they must be.
  */
 export async function openCodec({

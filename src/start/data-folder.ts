@@ -12,7 +12,7 @@ export function temporaryFolder({ DATA_DIR }: Pick<Config, 'DATA_DIR'>): string 
   return join(resolve(DATA_DIR), TEMPORARY);
 }
 
-/** Makes the folder of data where there is none, and closes it to everybody but its owner. */
+/** Makes the folder of data if there is none, and closes it to everyone but its owner. */
 export async function openDataFolder(
   { DATA_DIR, METADATA_URL, BLOBS_URL }: Pick<Config, 'DATA_DIR' | 'METADATA_URL' | 'BLOBS_URL'>,
   log: Log,

@@ -15,7 +15,7 @@ export interface Parts {
   config: Config;
   /** Of which the conversion processes get the harmless part. */
   env: Environment;
-  /** System calls of Linux, where there are any. */
+  /** System calls of Linux, if there are any. */
   system: System | null;
   stores: Stores;
   contextOf: ContextOf;

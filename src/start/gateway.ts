@@ -48,7 +48,7 @@ export interface ServerGateway {
 const LOOPBACK = '127.0.0.1';
 /** How soon the first token opens the gateway. */
 const LOOK_MS = 2_000;
-/** Most connections of clients, all together. */
+/** Maximum number of client connections. */
 const CONNECTIONS = 10_000;
 
 /**
@@ -100,7 +100,7 @@ export async function startServerGateway(options: ServerGatewayOptions): Promise
   failed = follower.failed;
   follower.start();
 
-  /** Once there is a token, everybody needs one, and may come from everywhere. That holds when the last is revoked, too. */
+  /** Once there is a token, everyone needs one, and may come from everywhere. That holds when the last is revoked as well. */
   async function lookForTokens(): Promise<void> {
     if (closed || !(await hasTokens())) return;
     closed = true;

@@ -20,7 +20,7 @@ export interface Listening {
   url: string;
 }
 
-/** Starts listening where `HOST` and `PORT` say. Rejects with `unavailable` where another server listens. */
+/** Starts listening where `HOST` and `PORT` say. Rejects with `unavailable` if another server listens. */
 export async function listen(
   runtime: Runtime,
   handler: Handler,

@@ -15,7 +15,7 @@ import { lazySafeFetch } from './lazy-fetch.ts';
 export interface Operations {
   metrics: Metrics;
   blocks: Blocks;
-  /** `null` where none are configured. */
+  /** `null` if none are configured. */
   webhooks: Webhooks | null;
   /** The stores, measured. */
   stores: Stores;

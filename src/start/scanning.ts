@@ -17,7 +17,7 @@ export interface ScanningOptions {
   log: Log;
 }
 
-/** What is asked about each picture before it is stored; `null` where `IMAGE_SCAN_URL` is not set. */
+/** What is asked about each picture before it is stored; `null` if `IMAGE_SCAN_URL` is not set. */
 export function openScanning({ config, codec, reviews, folder, log }: ScanningOptions) {
   const { IMAGE_SCAN_URL: url, IMAGE_SCAN_SECRET: secret } = config;
   if (url === undefined || secret === undefined) return null;

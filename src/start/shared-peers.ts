@@ -7,7 +7,7 @@ import { socketPath } from './listen.ts';
 /** Files that container engines put into each container. */
 const CONTAINER_MARKS = ['/.dockerenv', '/run/.containerenv'];
 
-/** Reads a file; `null` where it cannot be read. */
+/** Reads a file; `null` if it cannot be read. */
 export type ReadText = (path: string) => Promise<string | null>;
 
 /**

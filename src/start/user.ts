@@ -12,7 +12,7 @@ export interface Account {
   groups: number[];
 }
 
-/** Finds an account by its name or number; `null` where there is none. Pure. */
+/** Finds an account by its name or number; `null` if there is none. Pure. */
 export function findAccount(wanted: string, passwd: string, group: string): Account | null {
   const lines = passwd.split('\n').map((line) => line.split(':'));
   const found = lines.find(([name, , uid]) => name === wanted || uid === wanted);
@@ -27,8 +27,8 @@ export function findAccount(wanted: string, passwd: string, group: string): Acco
 }
 
 /**
- * Becomes another user, for good, before anything is opened. Does nothing where the process is that user already.
- * Rejects with `unavailable` where that is not possible, or where the way back is open.
+ * Becomes another user, for good, before anything is opened. Does nothing if the process is that user already.
+ * Rejects with `unavailable` if that is not possible, or where the way back is open.
  */
 export async function runAs(wanted: string): Promise<void> {
   const [passwd, group] = await Promise.all([
@@ -58,7 +58,7 @@ export async function runAs(wanted: string): Promise<void> {
   }
 }
 
-/** Rejects with `unavailable` and the command that mends it where the folder is not the user's to write. */
+/** Rejects with `unavailable` and the command that mends it if the folder is not the user's to write. */
 export async function checkOwner(folder: string, user: string): Promise<void> {
   const path = resolve(folder);
   const { R_OK, W_OK, X_OK } = constants;

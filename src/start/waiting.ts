@@ -14,11 +14,11 @@ export interface RunningServer {
   url: string;
   /** What else is listened on, by name; nothing while it waits for its records. */
   addresses: Record<string, string>;
-  /** How conversions are jailed; `null` where there are none, and while it waits. */
+  /** How conversions are jailed; `null` if there are none, and while it waits. */
   sandbox: string | null;
-  /** True where it has to wait for its records. */
+  /** True if it has to wait for its records. */
   waits: boolean;
-  /** Resolves when it serves; rejects where, after a wait, it cannot be put together. */
+  /** Resolves when it serves; rejects if, after a wait, it cannot be put together. */
   complete: Promise<void>;
   /** See `createShutdown`. */
   stop(): Promise<void>;
@@ -39,7 +39,7 @@ export interface House {
 export interface WaitingOptions {
   open: () => Promise<House>;
   listen: (handle: Handler) => Promise<Listening>;
-  /** Whether what `open` has thrown will pass by itself. */
+  /** Whether what `open` has thrown will pass on its own. */
   isAway: (error: unknown) => boolean;
   clock: Pick<Clock, 'sleep'>;
   log: Log;

@@ -14,7 +14,7 @@ export interface Web {
   assets: Assets;
   /** Path that takes pictures shared with the installed app; `null`: there is none. */
   shareTo: string | null;
-  /** What the settings leave open to everybody. */
+  /** What the settings leave open to everyone. */
   openDoors: () => OpenDoor[];
 }
 

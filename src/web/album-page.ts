@@ -15,7 +15,7 @@ export type AlbumTile =
 export interface AlbumPage {
   basePath: string;
   id: string;
-  /** Empty where none was given. */
+  /** Empty if none was given. */
   title: string;
   /** Of this page. */
   tiles: readonly AlbumTile[];
@@ -31,7 +31,7 @@ export interface AlbumPage {
   url: string;
   /** Whether search engines may list it. */
   listed: boolean;
-  /** A picture that everybody who has the link may see, for previews. */
+  /** A picture that everyone who has the link may see, for previews. */
   cover: { url: string; mediaType: string; width: number; height: number } | null;
 }
 

@@ -89,7 +89,7 @@ export async function readAssets(): Promise<Assets> {
   };
 }
 
-/** What a script imports by a name of its own folder. */
+/** What a script imports by its own name folder. */
 function importsOf(name: string, code: Uint8Array): string[] {
   if (extname(name) !== '.js') return [];
   const text = new TextDecoder().decode(code);

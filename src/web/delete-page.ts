@@ -6,7 +6,7 @@ export interface DeletePage {
   basePath: string;
   id: string;
   filename: string;
-  /** `null` where the visitor's address is enough. */
+  /** `null` if the visitor's address is enough. */
   token: string | null;
 }
 

@@ -68,7 +68,7 @@ export function sample(media: Media | undefined): unknown {
   );
 }
 
-/** True where the call is the administrator's, once there is one. */
+/** True if the call is the administrator's, once there is one. */
 export function wantsToken({ security }: Operation): boolean {
   return security?.some((way) => Object.keys(way).length > 0) ?? false;
 }

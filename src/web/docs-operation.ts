@@ -33,7 +33,7 @@ ${Object.entries(operation.responses).map(([status, { description, content }]) =
 `;
 }
 
-/** The script writes the example anew in the language that is chosen. */
+/** The script writes the example again in the language that is chosen. */
 function languageChoice(api: Words['api']): Html {
   const options = Object.entries(LANGUAGES).map(
     ([value, name]) => html`<option value="${value}">${name}</option>`,

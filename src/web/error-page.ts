@@ -5,7 +5,7 @@ import { pageResponse } from './page-response.ts';
 import type { Site } from './site.ts';
 import { translate } from './translate.ts';
 
-/** An error in plain words, in place of its envelope. `requestId` finds the request in the log. */
+/** An error in plain words, instead of its envelope. `requestId` finds the request in the log. */
 export function errorPage(
   site: Site,
   error: AppError,
@@ -31,14 +31,14 @@ ${reasonsOf(site, error).map((reason) => html`<p>${reason}</p>`)}
   return pageResponse(site, page, { status, cache: 'no-store', headers });
 }
 
-/** What was wrong in this case, one sentence for each fault; none where the page has no words for it in its language. */
+/** What was wrong in this case, one sentence for each fault; none if the page has no words for it in its language. */
 export function reasonsOf(site: Site, { message, details = [] }: AppError): string[] {
   if (details.length > 0) return details.map((detail) => faultOf(site, detail));
   const said = inWords(site, message);
   return said === null ? [] : [said];
 }
 
-/** The same in one line; the title of its code where there is no more to say. */
+/** The same in one line; the title of its code if there is no more to say. */
 export function reasonOf(site: Site, error: AppError): string {
   const { byCode } = site.words.errors;
   return reasonsOf(site, error).join(' ') || (byCode[error.code] ?? byCode.other).title;

@@ -42,15 +42,15 @@ export interface ImagePage extends Shown {
   createdAt: number;
   /** Search engines get the public ones alone; previews of links get nothing of the protected ones. */
   visibility: 'public' | 'unlisted' | 'protected';
-  /** When it expires, in ms since 1970; `null` where it goes when nobody opens it for long. */
+  /** When it expires, in ms since 1970; `null` if it goes when nobody opens it for long. */
   expires: number | 'never' | null;
-  /** What its file still says of that; `null` where it says nothing. */
+  /** What its file still says of that; `null` if it says nothing. */
   taken: Taken | null;
-  /** True where the visitor may delete it without a token. */
+  /** True if the visitor may delete it without a token. */
   deletable: boolean;
   /** Shown once, to whom has just uploaded it. */
   deleteLink: string | null;
-  /** True where it may be seen only so often. */
+  /** True if it may be seen only so often. */
   limited: boolean;
   /** What the picture has lost, shown with that link. */
   notes: readonly string[];

@@ -5,12 +5,12 @@ const FOR_PROGRAMS = /(^|\/)(api\/|openapi\.json$|livez$|readyz$|metrics$|sharex
 /** The one of them that a form of a page posts to. */
 const UPLOAD = /\/api\/upload$/;
 
-/** True where a browser asks for a page: programs and scripts that want JSON do not name HTML. */
+/** True if a browser asks for a page: programs and scripts that want JSON do not name HTML. */
 export function acceptsHtml(request: Request): boolean {
   return request.headers.get('accept')?.toLowerCase().includes('text/html') ?? false;
 }
 
-/** True where a person will look at the answer, so that an error should be a page as well. */
+/** True if a person will look at the answer, so that an error should be a page as well. */
 export function isForPerson(request: Request): boolean {
   if (!acceptsHtml(request)) return false;
   const pathname = pathOf(request.url);

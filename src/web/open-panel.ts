@@ -3,7 +3,7 @@ import { icon } from './icons.ts';
 import type { Site } from './site.ts';
 import type { Words } from './words/en.ts';
 
-/** What a server may leave open to everybody who reaches it. */
+/** What a server may leave open to everyone who reaches it. */
 export type Door = keyof Words['openPanel']['doors'];
 
 export interface OpenDoor {
@@ -12,7 +12,7 @@ export interface OpenDoor {
   setting: string;
 }
 
-/** The panel for who runs the server; `null` where nothing is open, or all that is was hidden. */
+/** The panel for who runs the server; `null` if nothing is open, or all that is was hidden. */
 export function openPanel(site: Site, doors: readonly OpenDoor[], hidden: readonly string[]): Html | null {
   if (doors.every(({ door }) => hidden.includes(door))) return null;
   const { openPanel: words, frame } = site.words;

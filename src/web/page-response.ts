@@ -36,7 +36,7 @@ export function pageResponse(
       ['vary', PREFERENCES_VARY],
       ['cache-control', cache],
       ['content-security-policy', PAGE_POLICY],
-      // Not `no-referrer`: with that, browsers hide the origin of our own forms from us, too.
+      // Not `no-referrer`: with that, browsers hide the origin of our own forms from us as well.
       ['referrer-policy', 'same-origin'],
       ...headers,
     ],

@@ -7,14 +7,14 @@ import { snippet } from './snippet.ts';
 
 export interface PoolHome {
   basePath: string;
-  /** `null` where the store does not answer. */
+  /** `null` if the store does not answer. */
   overview: PoolOverview | null;
   freshness: Freshness | null;
   /** What the store said then. */
   fault: string | null;
-  /** True where this is all that the server offers. */
+  /** True if this is all that the server offers. */
   alone: boolean;
-  /** A command that uses the most dependable proxy; `null` where there is none. */
+  /** A command that uses the most dependable proxy; `null` if there is none. */
   command: string | null;
 }
 

@@ -20,9 +20,9 @@ export type Condition = keyof Words['proxies']['conditions'];
 export interface Freshness {
   condition: Condition;
   job: RefreshView;
-  /** By kind: `none` where there is no such judge. */
+  /** By kind: `none` if there is no such judge. */
   judges: Readonly<Record<'http' | 'https', string>>;
-  /** When the latest check of such proxies was, where no judge of their kind answers; `null` where there are none. */
+  /** When the latest check of such proxies was, where no judge of their kind answers; `null` if there are none. */
   checkedAt: Readonly<Partial<Record<'http' | 'https', number | null>>>;
   /** Whether anything can prove a new `http` proxy. */
   provable: boolean;
@@ -30,7 +30,7 @@ export interface Freshness {
   lastRefresh: number | null;
   nextRefresh: number;
   now: number;
-  /** True where visitors may start a refresh, or might after they have shown the administrator's token. */
+  /** True if visitors may start a refresh, or might after they have shown the administrator's token. */
   startable: 'open' | 'admin';
 }
 

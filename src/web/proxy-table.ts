@@ -48,7 +48,7 @@ export interface ProxyList {
   sort: string;
   linkTo: LinkTo;
   now: number;
-  /** True where the pool has nothing at all. */
+  /** True if the pool has nothing at all. */
   poolEmpty: boolean;
 }
 

@@ -21,7 +21,7 @@ export interface WebRoutesOptions {
   siteOf: SiteOf;
   path: string;
   assets: Assets;
-  /** What the settings leave open to everybody, for who runs the server. */
+  /** What the settings leave open to everyone, for who runs the server. */
   openDoors: () => OpenDoor[];
   /** What the services show on the first page, in this order. */
   sections: readonly ((site: Site, request: Request) => Promise<HomeSection>)[];
@@ -116,7 +116,7 @@ export function webRoutes({
   );
 }
 
-/** The page of ours that a form was sent from; `null` where nothing tells, and for what was itself the answer to a form. */
+/** The page of ours that a form was sent from; `null` if nothing tells, and for what was itself the answer to a form. */
 function pageBefore(request: Request, origin: string): string | null {
   const referrer = request.headers.get('referer');
   if (referrer === null || !URL.canParse(referrer)) return null;

@@ -50,7 +50,7 @@ export interface SiteOptions {
   abuseContact?: string | undefined;
 }
 
-/** Makes one site for each language and theme, when somebody first wants it. */
+/** Makes one site for each language and theme, when someone first wants it. */
 export function createSites(options: SiteOptions): SiteOf {
   const sites = new Map<string, Site>();
   return (request) => {

@@ -12,14 +12,14 @@ export interface SourceView {
   error: string | null;
   /** Share of its entries that work, 0 to 1; `null` before enough were checked. */
   yield: number | null;
-  /** Ms since 1970; `null` where the next refresh reads it. */
+  /** Ms since 1970; `null` if the next refresh reads it. */
   pausedUntil: number | null;
 }
 
 export interface SourceList {
   sources: readonly SourceView[];
   basePath: string;
-  /** Whether anybody may retry a list, or the administrator alone. */
+  /** Whether anyone may retry a list, or the administrator alone. */
   retryable: 'open' | 'admin';
 }
 

@@ -2,7 +2,7 @@
 const patterns = new Map<string, RegExp>();
 
 /**
- * A message in another language, by a list of messages with names in braces; `null` where none of them fits. What is put in is
+ * A message in another language, by a list of messages with names in braces; `null` if none of them fits. What is put in is
  * translated by the same list where it stands there.
  */
 export function translate(messages: Readonly<Record<string, string>>, message: string): string | null {

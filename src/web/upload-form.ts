@@ -9,9 +9,9 @@ const DAY_MS = 24 * HOUR_MS;
 
 export interface UploadForm {
   basePath: string;
-  /** Of a picture: bytes, pixels a side (most, and where nothing is said), views that can be counted, and how long it may be kept, in ms. */
+  /** Of a picture: bytes, pixels a side (most, and if nothing is said), views that can be counted, and how long it may be kept, in ms. */
   most: { bytes: number; side: number; usualSide: number; views: number; expiryMs: number };
-  /** True where only holders of tokens may upload. */
+  /** True if only holders of tokens may upload. */
   needsToken: boolean;
   /** Formats that may be uploaded, by their names. */
   accepted: readonly string[];
@@ -24,7 +24,7 @@ export interface UploadForm {
   latest: readonly Tile[];
   /** What the store said where it does not answer. */
   fault: string | null;
-  /** True where the visitor's keyboard is one of Apple's. */
+  /** True if the visitor's keyboard is one of Apple's. */
   hasCommandKey: boolean;
 }
 

@@ -32,11 +32,11 @@ export interface PoolWatchOptions {
 }
 
 interface Trouble {
-  /** State: `true` where receivers were told of the trouble last, and not of its end. */
+  /** State: `true` if receivers were told of the trouble last, and not of its end. */
   key: string;
   began: EventType;
   ended: EventType;
-  /** Whether there is any; `null` where it is not known. */
+  /** Whether there is any; `null` if it is not known. */
   isOn(pool: PoolState, low: number): boolean | null;
   facts(pool: PoolState, low: number): object;
 }

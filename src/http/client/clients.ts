@@ -7,14 +7,14 @@ import { findClient } from './walk.ts';
 
 /** Who sent a request, as far as addresses tell. */
 export interface Clients {
-  /** True where no peer is trusted. */
+  /** True if no peer is trusted. */
   readonly trustNobody: boolean;
-  /** True where the forwarding headers of this peer are believed. */
+  /** True if the forwarding headers of this peer are believed. */
   isTrusted(socketPeer: string): boolean;
   /** The client's address, for limits, blocks and the log. */
   addressOf(socketPeer: string, headers: Headers): string;
   /**
-   * The client's address where it stands for one client, else `null`: then it gives no right. It is `null` where
+   * The client's address where it stands for one client, else `null`: then it gives no right. It is `null` if
    * anything hints that others come from the same address.
    */
   identityOf(socketPeer: string, headers: Headers): string | null;
@@ -100,7 +100,7 @@ export function createClients({ trust, hops, isShared = () => false, log, now }:
   };
 }
 
-/** Addresses of proxies that no setting names. Each stands for everybody behind it. */
+/** Addresses of proxies that no setting names. Each stands for everyone behind it. */
 function createUnnamedProxies(log: Log, now: () => number) {
   /** By network, the longest unseen first. */
   const seen = new BoundedMap<string, { address: string; at: number }>(MAX_REMEMBERED);

@@ -6,17 +6,17 @@ const MAX_REMEMBERED = 10_000;
 
 /** The proxies in front of the server, as its settings name them. */
 export interface ProxyTrust {
-  /** True where no address is. */
+  /** True if no address is. */
   readonly isEmpty: boolean;
   /** True for an address whose forwarding headers are believed. */
   has(address: string): boolean;
-  /** True for one that was named by itself, and not by a network that may hold visitors, too. */
+  /** True for one that was named on its own, and not by a network that may hold visitors as well. */
   isNamed(address: string): boolean;
 }
 
 /**
  * Trusts these addresses and networks. `isSocket`: the server listens on a socket of the file system, whose peers have no
- * address and are trusted, too.
+ * address and are trusted as well.
  * @throws {RangeError} naming the first entry that is neither.
  */
 export function createProxyTrust(entries: readonly string[], isSocket = false): ProxyTrust {

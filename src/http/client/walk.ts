@@ -6,9 +6,9 @@ import type { ProxyTrust } from './proxy-trust.ts';
 export interface Walk {
   /** The client's address. */
   address: string;
-  /** True where the peer is a trusted proxy, whose headers are believed. */
+  /** True if the peer is a trusted proxy, whose headers are believed. */
   believed: boolean;
-  /** False where a proxy that was passed over is not a trusted one, or too few have told anything. */
+  /** False if a proxy that was passed over is not a trusted one, or too few have told anything. */
   sure: boolean;
 }
 
@@ -19,7 +19,7 @@ const canonicalPeer = remember(MAX_PEERS, (peer) => canonicalAddress(peer) ?? pe
 /**
  * Finds the client: the peer of the socket, or, where that is a trusted proxy, an entry of `X-Forwarded-For`, which each
  * proxy appends to. Entries are read from the right, and those of proxies that were named by their address are passed
- * over; the first other one is the client, even inside a trusted network, for visitors may come from there, too. With
+ * over; the first other one is the client, even inside a trusted network, for visitors may come from there as well. With
  * `hops`, the number of proxies in front, the entry at that place is the client.
  */
 export function findClient(

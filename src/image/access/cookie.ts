@@ -21,9 +21,9 @@ export interface CookieSigner {
   issue(image: Protected, place: Place): string[];
   /** Those that lock it again in this browser. */
   clear(image: Protected, place: Place): string[];
-  /** True where a `Cookie` header carries a proof for this image that has not expired. */
+  /** True if a `Cookie` header carries a proof for this image that has not expired. */
   accepts(cookieHeader: string | null, image: Protected): boolean;
-  /** The same for the pages of albums, whose header carries proofs for many images, each under a name of its own: it is read once. */
+  /** The same for the pages of albums, whose header carries proofs for many images, each under its own name: it is read once. */
   opener(cookieHeader: string | null): (image: Protected) => boolean;
 }
 

@@ -20,7 +20,7 @@ export function tokenOf({ headers }: Request): string | null {
 }
 
 /**
- * True where a browser sends the request for somebody else's page: the visitor's address must not delete
+ * True if a browser sends the request for someone else's page: the visitor's address must not delete
  * what the visitor did not ask to delete. Browsers without `Sec-Fetch-Site` still send `Origin`.
  */
 function isForeignPage(headers: Headers, ownOrigin: string): boolean {

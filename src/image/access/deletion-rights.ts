@@ -13,7 +13,7 @@ export interface Uploader {
 
 /** Who wants to delete an image. Any one of the three is enough. */
 export interface Deleter {
-  /** Canonical address; `null` where others share it, or the request may come from somebody else's page. */
+  /** Canonical address; `null` if others share it, or the request may come from someone else's page. */
   peer: string | null;
   token: string | null;
   admin: boolean;

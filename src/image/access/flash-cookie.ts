@@ -12,7 +12,7 @@ export interface Flash {
 export interface FlashCookie {
   /** The cookie that carries it, for that page alone. */
   write(id: string, flash: Flash, origin: string): string;
-  /** `null` where there is none, or not one of ours. */
+  /** `null` if there is none, or not one of ours. */
   read(request: Request): Flash | null;
   /** The cookie that removes it. */
   clear(id: string, origin: string): string;

@@ -24,7 +24,7 @@ const MAX_DELAYED = 256;
 export interface GuessLimits {
   /**
    * Returns what `verify` finds, and charges the visitor's networks only where that is false. At an image for which too many
-   * wrong passwords came lately the try waits some seconds first. Rejects with `rate_limited` where too many came
+   * wrong passwords came lately the try waits some seconds first. Rejects with `rate_limited` if too many came
    * from the visitor's network, and with `busy` where too many tries wait.
    */
   guess(image: string, peer: string, verify: () => Promise<boolean>): Promise<boolean>;
@@ -50,7 +50,7 @@ export function createGuessLimits({
 }: GuessLimitsOptions): GuessLimits {
   let delayed = 0;
 
-  /** Charges a failure ahead, so that many at once pass no limit on any copy; returns how long to wait, in ms, where there is none. */
+  /** Charges a failure ahead, so that many at once pass no limit on any copy; returns how long to wait, in ms, if there is none. */
   async function hold({ key, bucket }: Account): Promise<number> {
     const { allowed, retryAfterMs } = await limiter.take(key, bucket);
     return allowed ? 0 : Math.max(1, retryAfterMs);

@@ -8,7 +8,7 @@ export const MAX_PASSWORD_BYTES = 1024;
 export interface PasswordHasher {
   /** A salted hash, with its parameters: `scrypt$15$8$1$<salt>$<hash>`. Rejects with `busy` under a flood. */
   hash(password: string): Promise<string>;
-  /** True where the password belongs to the hash. Takes the same time either way; rejects with `busy` under a flood. */
+  /** True if the password belongs to the hash. Takes the same time either way; rejects with `busy` under a flood. */
   verify(password: string, encoded: string): Promise<boolean>;
 }
 

@@ -12,7 +12,7 @@ export interface AlbumRecord {
   id: string;
   /** Grows by one with each change. */
   revision: number;
-  /** Plain text, to be escaped wherever it is shown; empty where none was given. */
+  /** Plain text, to be escaped wherever it is shown; empty if none was given. */
   title: string;
   /** 1: its page is not for search engines. */
   unlisted: 0 | 1;

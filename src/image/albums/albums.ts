@@ -23,11 +23,11 @@ export interface Albums {
   find(id: string): Promise<AlbumRecord>;
   /** Its pictures that are still there, in their order, whoever may see them. */
   pictures(album: AlbumRecord): Promise<ImageRecord[]>;
-  /** Rejects with `not_found`, `forbidden`, or `conflict` where the album is full. */
+  /** Rejects with `not_found`, `forbidden`, or `conflict` if the album is full. */
   demandRoom(id: string, by: AlbumKeeper): Promise<void>;
   /** Puts pictures at the end of an album, for whom `demandRoom` has let in; those that are in it stay where they are. Rejects with `not_found` or `conflict`. */
   append(id: string, pictures: readonly string[]): Promise<AlbumRecord>;
-  /** The same for pictures that were stored before, each of which its own token gives. Rejects with `forbidden`, too. */
+  /** The same for pictures that were stored before, each of which its own token gives. Rejects with `forbidden` as well. */
   add(id: string, additions: readonly Addition[], by: AlbumKeeper): Promise<AlbumRecord>;
   /** Takes a picture out, which stays an image; its own token is enough. Rejects with `not_found` or `forbidden`. */
   takeOut(
@@ -38,12 +38,12 @@ export interface Albums {
   /** Rejects with `not_found`, `forbidden` or `invalid_parameter`. */
   change(id: string, wish: AlbumChangeWish, by: AlbumKeeper): Promise<AlbumRecord>;
   /**
-   * Removes the album, and its pictures, as far as the deleter may delete each of them; nobody's are where there is no deleter.
+   * Removes the album, and its pictures, as far as the deleter may delete each of them; nobody's are if there is no deleter.
    * Rejects with `not_found` or `forbidden`.
    */
   remove(id: string, by: AlbumKeeper, deleter: Deleter | null): Promise<RemovedPictures>;
   /**
-   * Removes albums that have been without a picture for `retentionMs`, at the latest when that has passed twice. Answers how many that were.
+   * Removes albums that have been without a picture for `retentionMs`, at the latest when that has passed twice. Returns how many that were.
    */
   sweep(signal: AbortSignal): Promise<number>;
 }
@@ -176,7 +176,7 @@ export function createAlbums(options: AlbumsOptions): Albums {
   };
 }
 
-/** Answers how many there were. */
+/** Returns how many there were. */
 async function removePictures(
   service: Pick<ImageService, 'remove'>,
   pictures: readonly ImageRecord[],

@@ -28,7 +28,7 @@ export interface Downloader {
   payer: string;
   /** True for HEAD: nothing is read. */
   head: boolean;
-  /** True where the visitor may not see a picture as it is now. */
+  /** True if the visitor may not see a picture as it is now. */
   isHidden: (image: ImageRecord) => boolean;
 }
 
@@ -66,7 +66,7 @@ export function createDownloads({ service, countReads }: DownloadOptions) {
   }
 
   /**
-   * The ZIP file of what of an album the visitor may see, as it comes. Rejects with `not_found` where that is nothing, with
+   * The ZIP file of what of an album the visitor may see, as it comes. Rejects with `not_found` if that is nothing, with
    * `rate_limited` and `busy`.
    */
   return async function download(

@@ -19,7 +19,7 @@ export interface KeptOptions {
   random: RandomBytes;
 }
 
-/** A change that meets others is made anew; each time one of them has been made. */
+/** A change that meets others is made again; each time one of them has been made. */
 const TRIES = 100;
 const PAUSE_MS = 2;
 
@@ -37,7 +37,7 @@ export function createKept({ albums, images, clock, random }: KeptOptions) {
     throw new AppError('forbidden', 'This needs the token of the album.');
   }
 
-  /** Makes a change of what stands; `work` answers `null` where nothing is to be changed. */
+  /** Makes a change of what stands; `work` returns `null` if nothing is to be changed. */
   async function update(
     id: string,
     work: (album: AlbumRecord) => Partial<AlbumRecord> | null | Promise<Partial<AlbumRecord> | null>,

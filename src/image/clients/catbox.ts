@@ -6,7 +6,7 @@ import { type Client, type ClientRoute, type Fields, type Host, plainRefusal, te
 const TIMES = ['1h', '12h', '24h', '72h'];
 
 const SHAPE = { names: ['fileToUpload'], most: 1, optional: true } as const;
-/** Most files of one request to delete. */
+/** Maximum number of files of one request to delete. */
 const MOST_DELETED = 20;
 
 /** How catbox takes and deletes files, and fetches them from URLs. `userhash` brings the token of an uploader, or what deletes a file. */

@@ -2,7 +2,7 @@ import { AppError } from '../../errors.ts';
 import { createFairQueue, type Queued } from './fair-queue.ts';
 import { mayRunBeside } from './seats.ts';
 
-/** A job that somebody waits for. */
+/** A job that someone waits for. */
 export interface Waiting extends Queued {
   reject(error: Error): void;
 }
@@ -31,7 +31,7 @@ export interface Admission<T extends Waiting> {
   take(beside: readonly T[]): T | undefined;
   /** Puts a job that was taken back to the front. */
   putBack(job: T): void;
-  /** Takes a job out of turn; false where it does not wait. */
+  /** Takes a job out of turn; false if it does not wait. */
   remove(job: T): boolean;
   /** A job that was taken has ended, and took that much CPU time, which its client pays. */
   ended(job: T, ms: number): void;
@@ -39,7 +39,7 @@ export interface Admission<T extends Waiting> {
   counts(): { queued: number; queuedMs: number; waitMs: number; refusedBusy: number };
 }
 
-/** How much longer jobs take than their CPU time: other programs want the cores, too. Smoothed over so many jobs. */
+/** How much longer jobs take than their CPU time: other programs want the cores as well. Smoothed over so many jobs. */
 const STRETCH_JOBS = 16;
 const MOST_STRETCH = 10;
 

@@ -35,7 +35,7 @@ const DISPOSALS = ['keep', 'clear', 'restore'] as const;
 const OVER = 1;
 
 /**
- * Takes an animated PNG apart; `null` where a file is none, so that it is the picture that every viewer shows. A faulty
+ * Takes an animated PNG apart; `null` if a file is none, so that it is the picture that every viewer shows. A faulty
  * frame ends the animation before it.
  */
 export function parseApng(file: Buffer): Apng | null {
@@ -94,7 +94,7 @@ export function frameAsPng({ header, settings }: Apng, { width, height, data }: 
   ]);
 }
 
-/** `null` where the frame is not within the picture. */
+/** `null` if the frame is not within the picture. */
 function readControl(data: Buffer, canvas: { width: number; height: number }): ApngFrame | null {
   const [width, height, x, y] = [4, 8, 12, 16].map((at) => data.readUInt32BE(at)) as [
     number,

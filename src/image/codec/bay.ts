@@ -15,7 +15,7 @@ export interface Bay {
   /** Puts the input of a job there; answers the job with the paths that the worker knows. */
   load(job: ConvertJob): Promise<ConvertJob>;
   /**
-   * Copies the result to where the job wants it: the worker may still hold the file open. Rejects where it is not what
+   * Copies the result to if the job wants it: the worker may still hold the file open. Rejects if it is not what
    * the worker says.
    */
   unload(job: ConvertJob, converted: Converted): Promise<void>;

@@ -138,7 +138,7 @@ function masksOf(dib: Buffer, { headerBytes, depth, compression }: Bitmap, outsi
   return [0, 1, 2, 3].map((mask) => (mask < count ? dib.readUInt32LE(INFO_BYTES + mask * 4) : 0));
 }
 
-/** Blue, green, red; a fourth byte where the header is not OS/2's first. */
+/** Blue, green, red; a fourth byte if the header is not OS/2's first. */
 function paletteOf(dib: Buffer, { headerBytes, paletteAt, pixelsAt, depth }: Layout): Buffer {
   const bytes = headerBytes === CORE_BYTES ? 3 : 4;
   const room = Math.max(0, Math.min(pixelsAt, dib.length) - paletteAt);
@@ -210,7 +210,7 @@ function drawDirect(rows: Buffer, layout: Layout, pixels: Uint8ClampedArray, isI
   }
 }
 
-/** How a channel is read; `null` where a pixel has none. */
+/** How a channel is read; `null` if a pixel has none. */
 function channelOf(mask: number): { mask: number; shift: number; scale: number } | null {
   if (mask === 0) return null;
   const shift = 31 - Math.clz32(mask & -mask);
@@ -222,7 +222,7 @@ function isBlank(pixels: Uint8ClampedArray): boolean {
   return true;
 }
 
-/** One bit a pixel: where it is set, the picture is transparent. Icons without their mask are whole. */
+/** One bit a pixel: if it is set, the picture is transparent. Icons without their mask are whole. */
 function applyMask(mask: Buffer, { width, height, topDown }: Layout, pixels: Uint8ClampedArray): void {
   const stride = strideOf({ width, depth: 1 });
   for (let y = 0; y < height; y++) {

@@ -27,7 +27,7 @@ export interface Child {
   kill(): void;
   /** Resident memory in bytes: what the system says, or else what the worker said last, which it does while it converts. */
   memory(): number;
-  /** CPU time that it has used so far, in ms; `null` where the system does not tell. */
+  /** CPU time that it has used so far, in ms; `null` if the system does not tell. */
   cpuMs(): number | null;
   /** Resolves when the process is gone; never rejects. */
   readonly ended: Promise<Ending>;

@@ -40,7 +40,7 @@ export interface Codec {
    */
   admit(client: string): void;
   stats(): CodecStats;
-  /** Starts the workers; resolves when one can take work. Rejects with `unavailable` where none can be started. */
+  /** Starts the workers; resolves when one can take work. Rejects with `unavailable` if none can be started. */
   ready(): Promise<void>;
   /** Ends all workers at once; what still runs or waits is rejected with `unavailable`. */
   close(): Promise<void>;
@@ -83,7 +83,7 @@ export interface CodecOptions {
   memoryLimitBytes?: number;
   /** CPU time of each client; without it nobody is limited. */
   budget?: Budget;
-  /** Folder for the folders of the workers, best on the file system of inputs and outputs; made where it is missing. */
+  /** Folder for the folders of the workers, best on the file system of inputs and outputs; made if it is missing. */
   folder: string;
   /**
    * Whether workers run in a jail; `require`: only in a whole one. In a jail a worker serves one client and is then

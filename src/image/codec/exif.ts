@@ -45,7 +45,7 @@ export function hasCoordinates(exif: Buffer): boolean {
   return orNothing(() => namesPlace(readerOf(exif))) ?? false;
 }
 
-/** How a picture was taken, as far as its EXIF data tell; `null` where they tell nothing of that. Pure. */
+/** How a picture was taken, as far as its EXIF data tell; `null` if they tell nothing of that. Pure. */
 export function takenWith(exif: Buffer): TakenWith | null {
   return orNothing(() => {
     const reader = readerOf(exif);

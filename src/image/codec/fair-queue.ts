@@ -15,9 +15,9 @@ export interface FairQueue<T extends Queued> {
   push(item: T): void;
   /** Puts an item back to the front of its client, which gets its price back. */
   putBack(item: T): void;
-  /** Takes the item whose turn it is among those allowed; `undefined` where there is none. */
+  /** Takes the item whose turn it is among those allowed; `undefined` if there is none. */
   take(allowed: (item: T) => boolean): T | undefined;
-  /** Takes an item out of turn; false where it does not wait. */
+  /** Takes an item out of turn; false if it does not wait. */
   remove(item: T): boolean;
   /** Charges a client what a job took beyond its price, or gives back what it did not take. */
   charge(client: string, ms: number): void;
@@ -39,7 +39,7 @@ const QUANTUM_MS = 50;
 const VERSION_EVERY = 4;
 
 interface Client<T> {
-  /** CPU time that it may take before the next round; below 0 where its jobs took longer than their price. */
+  /** CPU time that it may take before the next round; below 0 if its jobs took longer than their price. */
   credit: number;
   upload: T[];
   version: T[];
@@ -70,7 +70,7 @@ export function createFairQueue<T extends Queued>(): FairQueue<T> {
 
   const all = () => [...clients.keys()].flatMap(waitingOf);
 
-  /** Who waits for nothing keeps no credit. Debts are kept for as long as anybody waits. */
+  /** Who waits for nothing keeps no credit. Debts are kept for as long as anyone waits. */
   function settle(name: string, client: Client<T>): void {
     if (client.upload.length + client.version.length > 0) return;
     if (client.credit >= 0) clients.delete(name);
@@ -101,7 +101,7 @@ export function createFairQueue<T extends Queued>(): FairQueue<T> {
     const { name, client, item } = next;
     client.credit -= item.price;
     client[purpose].splice(client[purpose].indexOf(item), 1);
-    // The next turn is somebody else's, unless its credit goes further than theirs.
+    // The next turn is someone else's, unless its credit goes further than theirs.
     clients.delete(name);
     clients.set(name, client);
     settle(name, client);

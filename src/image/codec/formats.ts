@@ -49,7 +49,7 @@ const OTHERS: readonly [pattern: RegExp, name: string][] = [
 
 const HEAD_BYTES = 512;
 
-/** What a file is that no decoder here reads, with its article; `null` where its first bytes do not tell. */
+/** What a file is that no decoder here reads, with its article; `null` if its first bytes do not tell. */
 export async function formatName(path: string): Promise<string | null> {
   const file = await open(path, 'r');
   try {

@@ -7,7 +7,7 @@ interface WithGainMap extends Sharp {
 }
 
 /**
- * The picture as JPEG with the gain map of its source; `null` where the decoder of gain maps does not know that kind, as
+ * The picture as JPEG with the gain map of its source; `null` if the decoder of gain maps does not know that kind, as
  * Apple's of before 2024. Turned pictures take their map along, and smaller ones get a smaller one.
  */
 export async function jpegWithGainMap(

@@ -3,7 +3,7 @@ import { open } from 'node:fs/promises';
 /** What the first bytes tell. Not proof: the decoder checks again. */
 export interface Header {
   kind: 'jpeg' | 'png' | 'webp' | 'gif' | 'heif' | 'tiff' | 'bmp' | 'ico' | 'jxl';
-  /** `null` where the first 64 KiB do not say. */
+  /** `null` if the first 64 KiB do not say. */
   size: { width: number; height: number } | null;
 }
 

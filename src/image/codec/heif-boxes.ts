@@ -3,11 +3,11 @@ import type { Cicp } from './cicp.ts';
 
 /** What the boxes of a HEIF, HEIC or AVIF file say besides what its decoder tells. */
 export interface HeifParts {
-  /** How the main picture's numbers are colours; `null` where the file does not say. */
+  /** How the main picture's numbers are colours; `null` if the file does not say. */
   cicp: Cicp | null;
   /** How to make the picture brighter on a screen with HDR (ISO 21496-1, Apple). */
   gainMap: boolean;
-  /** Pictures that follow each other in time; 0 where the file is no image sequence. */
+  /** Pictures that follow each other in time; 0 if the file is no image sequence. */
   sequence: number;
 }
 

@@ -61,7 +61,7 @@ function* segments(head: Buffer): Generator<{ marker: number; at: number; data: 
   }
 }
 
-/** Most entries of an index that are looked at. */
+/** Maximum number of entries of an index that are looked at. */
 const MOST_OTHERS = 32;
 const MP_ENTRY = 0xb002;
 

@@ -2,7 +2,7 @@
 const [CLEAR, END] = [256, 257];
 const MOST_BITS = 12;
 
-/** Unpacks the LZW of TIFF into so many bytes; `null` where the data are damaged or too few. */
+/** Unpacks the LZW of TIFF into so many bytes; `null` if the data are damaged or too few. */
 export function unpackLzw(packed: Uint8Array, bytes: number): Buffer | null {
   const out = Buffer.alloc(bytes);
   /** Where in `out` the text of each entry begins, and how long it is. */

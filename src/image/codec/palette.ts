@@ -10,7 +10,7 @@ export interface Palette {
 
 const MOST = 256;
 
-/** The palette of RGBA pixels; `null` where there are more than 256 colours. */
+/** The palette of RGBA pixels; `null` if there are more than 256 colours. */
 export function paletteOf(pixels: Uint8Array): Palette | null {
   const words = new Uint32Array(pixels.buffer, pixels.byteOffset, pixels.byteLength / 4);
   const places = new Map<number, number>();

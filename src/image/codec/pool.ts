@@ -30,7 +30,7 @@ export interface PoolOptions<T extends Task> {
   processes: number;
   /** Folder for the folders of the workers. */
   folder: string;
-  /** `null`: workers run without a jail, and serve everybody. */
+  /** `null`: workers run without a jail, and serve everyone. */
   jail: { must: boolean } | null;
   /** Of one conversion, from the moment it is handed to a worker. */
   timeoutMs: number;
@@ -70,7 +70,7 @@ export interface PoolCounts {
   outOfMemory: number;
   /** Workers started since the beginning. */
   started: number;
-  /** Parts of the jail that the worker that started last does without; `null` where it has none, or none has started. */
+  /** Parts of the jail that the worker that started last does without; `null` if it has none, or none has started. */
   missing: readonly string[] | null;
 }
 
@@ -368,7 +368,7 @@ export function createPool<T extends Task>(options: PoolOptions<T>): Pool<T> {
   };
 }
 
-/** CPU time of a run that has ended; the time that passed where the system does not tell. */
+/** CPU time of a run that has ended; the time that passed if the system does not tell. */
 function costOf({ child }: Worker<Task>, { cpu: { before, last }, startedAt }: Run<Task>): number {
   const after = child.cpuMs() ?? (last === before ? null : last);
   return before === null || after === null ? performance.now() - startedAt : after - before;

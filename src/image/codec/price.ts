@@ -5,7 +5,7 @@ import type { ConvertJob } from './protocol.ts';
 /** What is known of a job before anything is decoded. */
 export interface Estimate {
   kind: Header['kind'];
-  /** Of one frame, in pixels; `null` where the header does not tell. */
+  /** Of one frame, in pixels; `null` if the header does not tell. */
   size: Header['size'];
   /** As far as the file tells; 1 for a still picture. */
   frames: number;

@@ -4,7 +4,7 @@ import type { Environment } from './environment.ts';
 import { LAUNCHER, launch } from './jail/launch.ts';
 
 export interface Surroundings {
-  /** `null` where the system or the runtime has no such calls. */
+  /** `null` if the system or the runtime has no such calls. */
   system: System | null;
   /** Program and arguments that start this program again, with absolute paths. */
   command: readonly string[];

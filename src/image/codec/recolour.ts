@@ -4,7 +4,7 @@ import type { Metadata, SharpConstructor, SharpOptions } from './sharp.ts';
 
 /**
  * A still picture whose file says by codes, and not by a profile, how its numbers are colours, as a PNG in sRGB, upright and with
- * its EXIF. `null` where sharp reads the numbers rightly by itself.
+ * its EXIF. `null` if sharp reads the numbers rightly on its own.
  */
 export async function recoloured(
   path: string,

@@ -6,7 +6,7 @@ const [END_OF_ROW, END, MOVE] = [0, 1, 2];
 /**
  * Unpacks the run lengths of a BMP (BI_RLE8 and BI_RLE4) to rows of `stride` bytes. Pixels that are passed over have the
  * index 0.
- * @throws {AppError} `undecodable_image` where the bytes end before the picture.
+ * @throws {AppError} `undecodable_image` if the bytes end before the picture.
  */
 export function unpackRunLengths(
   packed: Buffer,

@@ -20,7 +20,7 @@ export async function loadSharp(): Promise<typeof sharp> {
   return loaded;
 }
 
-/** The decoder of JPEG files with a gain map, which takes them from the usual one: only where the map is kept. */
+/** The decoder of JPEG files with a gain map, which takes them from the usual one: only if the map is kept. */
 const WITH_GAIN_MAPS = ['VipsForeignLoadUhdr'];
 
 /** Lets gain maps be read while that work is done. One picture at a time: the setting is that of the process. */

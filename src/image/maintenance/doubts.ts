@@ -17,13 +17,13 @@ const LASTING = 'image-doubt';
  * a leftover: the record may have been lost.
  */
 export interface Doubts {
-  /** Looks at both stores. Returns the reasons in sentences for the operator; none where all is well. */
+  /** Looks at both stores. Returns the reasons in sentences for the operator; none if all is well. */
   look(): Promise<readonly string[]>;
   /** The reasons, at most ten seconds old. */
   recent(): Promise<readonly string[]>;
-  /** Builds lost indices anew where that is all that is wrong; false where there was nothing that it could mend. */
+  /** Rebuilds lost indices if nothing else is wrong; false if there was nothing to rebuild. */
   mend(): Promise<boolean>;
-  /** True where the only reason is one from before, which has no sign any more. */
+  /** True if the only reason is one from before, which has no sign any more. */
   onlyLasting(): Promise<boolean>;
   /** Forgets that reason: every file was seen to have its record, or the operator says that all is well. */
   settle(): Promise<void>;

@@ -16,7 +16,7 @@ export interface EndsOptions {
 }
 
 /**
- * Answers a function that removes images that have expired, or whose last view counts as seen. Each copy of the server may call it at the
+ * Returns a function that removes images that have expired, or whose last view counts as seen. Each copy of the server may call it at the
  * same time: of two that meet at an image one removes it. It is done whatever doubts there are, as a deletion by an uploader is.
  */
 export function createEnds({ images, now, onRemoved, log }: EndsOptions) {

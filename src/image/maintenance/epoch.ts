@@ -10,7 +10,7 @@ export const EPOCH_BLOB = 'picpool-files-epoch';
 const LOCK = 'image-epoch';
 const LOCK_TTL_MS = 30_000;
 
-/** Where both stores stand; `null` where one does not say. */
+/** Where both stores stand; `null` if one does not say. */
 export interface Epochs {
   records: number | null;
   files: number | null;
@@ -55,7 +55,7 @@ export async function beginEpochs({ state, blobs }: EpochStores, folder: string)
 }
 
 /**
- * Takes both stores one epoch further, so that a backup of either of them is known when it is put back. False where another
+ * Takes both stores one epoch further, so that a backup of either of them is known when it is put back. False if another
  * copy of the server does so just now, or the stores are not from the same time.
  */
 export async function advanceEpoch(

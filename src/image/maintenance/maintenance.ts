@@ -37,7 +37,7 @@ export interface MaintenanceOptions extends Omit<SweepOptions, 'now' | 'strayRet
   retryRemovals: () => Promise<void>;
 }
 
-/** Starts what the image host does by itself: writing accesses, cleaning up, sweeping. */
+/** Starts what the image host does on its own: writing accesses, cleaning up, sweeping. */
 export function startMaintenance(options: MaintenanceOptions): Repetition {
   const { limits, log, accesses } = options;
   const fail = (cause: unknown) => {

@@ -23,7 +23,7 @@ export interface SweepReport {
   versionBytes: number;
   /** Files without a record that were found, and left alone because they are too many for a mishap. */
   unconfirmed: number;
-  /** False where it was stopped, or stopped itself because of a doubt. */
+  /** False if it was stopped, or stopped itself because of a doubt. */
   complete: boolean;
   /** Of the lease that it held. */
   token: number;
@@ -74,7 +74,7 @@ export interface Quarantine {
   restore(files: readonly ImageFile[]): Promise<void>;
   /** Removes files that have no record. */
   remove(files: readonly ImageFile[]): Promise<void>;
-  /** True where a doubt or the signal has ended it early. */
+  /** True if a doubt or the signal has ended it early. */
   stopped(): boolean;
   /** Bytes that were put away. */
   takenBytes(): number;

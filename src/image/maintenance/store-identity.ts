@@ -25,7 +25,7 @@ export interface StoreIdentityOptions {
   images: Pick<ImageStore, 'recent'>;
   /** For temporary files. */
   folder: string;
-  /** Whether the URLs of records and files can be those of other copies and installations, too. */
+  /** Whether the URLs of records and files can be those of other copies and installations as well. */
   shared: { records: boolean; files: boolean };
   clock: Pick<Clock, 'sleep'>;
   log: Log;
@@ -33,8 +33,8 @@ export interface StoreIdentityOptions {
 
 /**
  * Makes sure that the files belong to the records, so that no cleanup takes another installation's files for its own
- * leavings, and no copy keeps files where the others cannot see them. Both carry the same id; the first start gives it.
- * Returns false where a store does not answer, so that it is not known: then `pairLater` goes on.
+ * leavings, and no copy keeps files if the others cannot see them. Both carry the same id; the first start gives it.
+ * Returns false if a store does not answer, so that it is not known: then `pairLater` goes on.
  * @throws {AppError} `conflict` in words for the operator.
  */
 export async function pairStores(options: StoreIdentityOptions): Promise<boolean> {
@@ -45,7 +45,7 @@ export async function pairStores(options: StoreIdentityOptions): Promise<boolean
 
 /**
  * Does what `pairStores` does as soon as both stores answer, unless the signal aborts. A conflict is logged, and nothing
- * is removed because of it, as `createDoubts` sees it, too.
+ * is removed because of it, as `createDoubts` sees it as well.
  */
 export async function pairLater(options: StoreIdentityOptions, signal: AbortSignal): Promise<void> {
   try {
@@ -57,7 +57,7 @@ export async function pairLater(options: StoreIdentityOptions, signal: AbortSign
   }
 }
 
-/** Resolves with why a store does not answer, or with `null` where both did. */
+/** Resolves with why a store does not answer, or with `null` if both did. */
 async function tryToPair(options: StoreIdentityOptions): Promise<AppError | null> {
   try {
     if (await pair(options)) await beginEpochs(options, options.folder);
@@ -68,12 +68,12 @@ async function tryToPair(options: StoreIdentityOptions): Promise<AppError | null
   }
 }
 
-/** False where that stays in doubt, which `createDoubts` then says. */
+/** False if that stays in doubt, which `createDoubts` then says. */
 async function pair(options: StoreIdentityOptions): Promise<boolean> {
   const { state, shared, clock } = options;
   const marked = await readMark(options.blobs);
   const known = await state.get(IDENTITY_STATE);
-  // Records that are new or lost must not make leavings of somebody's files. On one machine it may be a new beginning.
+  // Records that are new or lost must not make leavings of someone's files. On one machine it may be a new beginning.
   if (marked !== null && known === null) {
     if (shared.records || shared.files) throw foreign();
     if (await hasMoreThan(0, options.blobs)) return false;
@@ -102,7 +102,7 @@ async function mustBeHere({ images, blobs, shared }: StoreIdentityOptions): Prom
   return true;
 }
 
-/** Which records the files belong to, or `null` where that is not said. */
+/** Which records the files belong to, or `null` if that is not said. */
 export function readMark(blobs: Pick<BlobStore, 'get'>): Promise<string | null> {
   return readNote(blobs, IDENTITY_BLOB);
 }

@@ -22,7 +22,7 @@ export interface Survey {
   expired: ImageFile[];
   /** All in quarantine that stay there. */
   quarantined: { files: number; bytes: number };
-  /** True where all were looked at, and none was left out. */
+  /** True if all were looked at, and none was left out. */
   whole: boolean;
 }
 

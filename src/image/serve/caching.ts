@@ -13,7 +13,7 @@ export function createCaching(maxAgeMs: number | undefined, now: () => number) {
 
   return {
     seconds,
-    /** `null` where they may not keep it at all. */
+    /** `null` if they may not keep it at all. */
     until(image: ImageRecord): number | null {
       if (image.passwordHash !== null || image.maxViews !== null) return null;
       return now() + (seconds(image) + STALE_S) * 1000;

@@ -7,7 +7,7 @@ export interface Validators {
   modified: number;
 }
 
-/** True where the caller has the file already: the answer is 304 (RFC 9110, section 13.2.2). */
+/** True if the caller has the file already: the answer is 304 (RFC 9110, section 13.2.2). */
 export function isNotModified(headers: Headers, { etag, modified }: Validators): boolean {
   const known = headers.get('if-none-match');
   // The usual case first: pulling a list apart costs more than all the rest.

@@ -17,14 +17,14 @@ interface Prepared {
 }
 
 /**
- * Answers what most requests are: GET of a public image that was asked for a moment ago, as it is stored, at a third of what
+ * Returns what most requests are: GET of a public image that was asked for a moment ago, as it is stored, at a third of what
  * the router and the store cost. Everything else is left to the route, which answers in the same way.
  */
 export function createDirectLinkCache(
   service: Pick<ImageService, 'cached' | 'cachedFile' | 'accessed' | 'cacheSeconds'>,
   cors: boolean,
 ): AnswerCache {
-  /** Goes with the record, which is read anew after a short while. */
+  /** Goes with the record, which is read again after a short while. */
   const prepared = new WeakMap<ImageRecord, Prepared>();
 
   function prepare(image: ImageRecord): Prepared {

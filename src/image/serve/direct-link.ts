@@ -18,7 +18,7 @@ const CHALLENGE = 'ImagePassword realm="picpool"';
 /** Other ways to write the extension of a format. */
 const ALIASES: Record<string, string> = { jpeg: 'jpg', jpe: 'jpg', jfif: 'jpg' };
 
-/** `<id>` or `<id>.<extension>`, as it stands in a link or as somebody has typed it; `null` for anything else. */
+/** `<id>` or `<id>.<extension>`, as it stands in a link or as someone has typed it; `null` for anything else. */
 export function parseFileName(file: string): { id: string; extension: string | null } | null {
   const [, id, written] = /^([0-9A-Za-z]{12})(?:\.([A-Za-z]+))?$/.exec(file) ?? [];
   if (id === undefined) return null;
@@ -47,7 +47,7 @@ export async function openImage(
   }
 }
 
-/** Answers a direct link: `w` and `download` are its options. */
+/** Returns a direct link: `w` and `download` are its options. */
 export async function answerDirectLink(
   service: ImageService,
   request: Request,
@@ -78,7 +78,7 @@ export function asksForAuto(request: Request): boolean {
   return request.url.includes('?') && new URL(request.url).searchParams.has('auto');
 }
 
-/** Answers the page link with `?auto`; `download` is an option of it, too. */
+/** Returns the page link with `?auto`; `download` is an option of it as well. */
 export async function answerAutoLink(
   service: ImageService,
   request: Request,

@@ -4,7 +4,7 @@ import type { ImageService } from '../service.ts';
 
 /**
  * The format in which a client gets an image: AVIF or WebP, the first that it names in `Accept` and that has fewer bytes than the
- * image as stored; else the image as stored, or JPEG where the client does not name the format of that. Animations stay what
+ * image as stored; else the image as stored, or JPEG if the client does not name the format of that. Animations stay what
  * they are, or become WebP. What does not exist yet is made.
  */
 export async function negotiated(

@@ -6,7 +6,7 @@ import { STALE_S } from './caching.ts';
 import { httpDate, isNotModified, requestedRange, type Validators } from './conditional.ts';
 import { contentDisposition } from './disposition.ts';
 
-/** A browser that opens the file by itself runs nothing in it. */
+/** A browser that opens the file on its own runs nothing in it. */
 export const SANDBOX = "default-src 'none'; sandbox";
 /** For whatever a password protects. */
 export const PRIVATE_CACHE = 'private, no-store';
@@ -19,7 +19,7 @@ export interface ServeRequest {
   vary: boolean;
   /** Sends it to be saved and not to be shown. */
   download: boolean;
-  /** Scripts of every site may read it, where it is public. */
+  /** Scripts of every site may read it, if it is public. */
   cors: boolean;
   /** True for HEAD: no body, and no access. */
   head: boolean;

@@ -1,4 +1,4 @@
-/** Most images that browsers are shown are smaller, in bytes. */
+/** Most images that browsers show are smaller, in bytes. */
 const MAX_FILE_BYTES = 256 * 1024;
 /** Of all that is kept. */
 const MAX_TOTAL_BYTES = 32 * 1024 * 1024;
@@ -10,7 +10,7 @@ type Body = Blob | ReadableStream<Uint8Array>;
 /** Small files that are read again and again, in memory: sending one from there costs half of opening it. */
 export interface SmallFiles {
   get(key: string): Blob | undefined;
-  /** What to send in place of a whole file that was just read from the store. Rejects where it cannot be read. */
+  /** What to send instead of a whole file that was just read from the store. Rejects if it cannot be read. */
   offer(key: string, size: number, body: Body): Promise<Body>;
   /** To be called when the file is removed. */
   forget(key: string): void;

@@ -23,7 +23,7 @@ export interface Version extends Shape {
 export interface Thumbnails {
   /**
    * Makes sure that the version is there. Those who ask at the same time wait for the same conversion, which is the
-   * first one's. A version that is no smaller than the file itself is not kept, but as JPEG for those who read nothing else. Rejects with `not_found` where the
+   * first one's. A version that is no smaller than the file itself is not kept, but as JPEG for those who read nothing else. Rejects with `not_found` if the
    * image's own file is missing, and as the codec does, but for `storage_full`.
    */
   provide(image: ImageRecord, shape: Shape, client: string): Promise<Version>;
@@ -51,7 +51,7 @@ export function createThumbnails({
   quota,
   bytes,
 }: ThumbnailOptions): Thumbnails {
-  /** Bytes by key; 0 where the file as stored takes the place of the version, as an empty file says in the store. */
+  /** Bytes by key; 0 if the file as stored takes the place of the version, as an empty file says in the store. */
   const sizes = new Map<string, number>();
   const making = new Map<string, Promise<number>>();
 

@@ -4,7 +4,7 @@ import type { StateStore } from '../../lib/state.ts';
 const KEY = 'image-version-bytes';
 
 /**
- * How many bytes the smaller versions take. Counted along, and counted anew by each sweep: what copies of the server
+ * How many bytes the smaller versions take. Counted along, and recounted by each sweep: what copies of the server
  * add at the same moment may be missed until then.
  */
 export interface VersionBytes {

@@ -44,7 +44,7 @@ async function* withLongHead(pieces: AsyncIterable<Uint8Array>): AsyncGenerator<
   if (head !== null) yield head;
 }
 
-/** Where the Base64 begins, or `null` where it is none. */
+/** Where the Base64 begins, or `null` if it is not one. */
 function startOfText(head: Uint8Array, field: string): number | null {
   const text = latin1(head.subarray(0, SNIFFED_BYTES));
   const url = DATA_URL.exec(text)?.[0];

@@ -42,7 +42,7 @@ function createReader(body: AsyncIterable<Uint8Array>) {
   let text = '';
   let last = '';
 
-  /** True where there is text; reads on where there is none. */
+  /** True if there is text; reads on if there is none. */
   async function fill(): Promise<boolean> {
     while (text === '') {
       const { done, value } = await pieces.next();

@@ -8,7 +8,7 @@ import type { UrlOrder } from './url-order.ts';
 
 /** How pictures may be uploaded by their URL. */
 export interface FromUrl extends UrlFetcher {
-  /** True where only holders of tokens may. */
+  /** True if only holders of tokens may. */
   needsToken: boolean;
   /** Counts the bytes that were fetched for a client; rejects with `rate_limited`. Not given: nobody is limited. */
   countBytes?: ((peer: string, bytes: number) => Promise<void>) | undefined;
@@ -23,7 +23,7 @@ export interface Ordering {
 }
 
 /**
- * Fetches what was ordered, as if the client had sent it. Rejects with `forbidden` where URLs are not fetched, with `unauthorized` where the
+ * Fetches what was ordered, as if the client had sent it. Rejects with `forbidden` if URLs are not fetched, with `unauthorized` where the
  * client needs a token for it, and as the fetcher does.
  */
 export async function fetchOrdered(

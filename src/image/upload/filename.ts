@@ -11,7 +11,7 @@ export function cleanText(raw: string): string {
 
 /**
  * An uploaded file's name as it is remembered: the last part of a path of either style, without control characters, well-formed
- * Unicode, 255 code points at most (the extension stays). `null` where nothing is left. The result is plain text,
+ * Unicode, 255 code points at most (the extension stays). `null` if nothing is left. The result is plain text,
  * still to be escaped wherever it is shown.
  */
 export function cleanFilename(raw: string): string | null {

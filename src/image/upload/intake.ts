@@ -19,27 +19,27 @@ const AT_ONCE = 4;
 /** The one way in for pictures, whatever a client calls its fields: all are admitted, read, converted and stored alike. */
 export interface Intake {
   /**
-   * Stores the pictures of a request. Of several, one that fails takes no other with it; where none could be stored, it rejects with
+   * Stores the pictures of a request. Of several, one that fails takes no other with it; if none could be stored, it rejects with
    * the fault of the first. Rejects as `receiveUpload` does for the body, with `invalid_parameter` for an option, and as the service does.
    */
   take(request: Request, taking?: Taking): Promise<Taken>;
 }
 
 export interface Taken {
-  /** What became of the pictures, in their order; none where the shape may do without. */
+  /** What became of the pictures, in their order; none if the shape may do without. */
   outcomes: Outcome[];
   /** Text fields of the form; empty for a raw body. */
   fields: Readonly<Record<string, string>>;
 }
 
 export interface Taking {
-  /** How the body carries pictures; as a form with the field `image` where it is not given. */
+  /** How the body carries pictures; as a form with the field `image` if it is not given. */
   shape?: UploadShape;
   /** Our options for the text fields of the form, where a client has other names for them. */
   optionsOf?: (fields: Readonly<Record<string, string>>) => Record<string, string>;
-  /** The URL that was sent in place of a picture, where the client has a way to; by default none is. */
+  /** The URL that was sent instead of a picture, if the client has a way to; by default none is. */
   urlOf?: (received: Received) => string | null | Promise<string | null>;
-  /** Asked with the fields before the first picture is read, or, where none of a form was, before it is fetched or stored; rejects to refuse. */
+  /** Asked with the fields before the first picture is read, or, if none of a form was, before it is fetched or stored; rejects to refuse. */
   judge?: (fields: Readonly<Record<string, string>>) => Promise<void>;
 }
 

@@ -10,7 +10,7 @@ type Named = Pick<ParsedOptions, 'album' | 'albumToken'>;
 export interface Joining {
   /** As `demand`, where both the album and its token are known already. */
   look(options: Named): Promise<void>;
-  /** Rejects where the album is not there, is full, or is not the client's; an album is asked for once. */
+  /** Rejects if the album is not there, is full, or is not the client's; an album is asked for once. */
   demand(options: Named): Promise<void>;
   /** Puts what was stored into the album, in its order. What does not get in after all is an image without one, which its answer says. */
   join(outcomes: readonly Outcome[], album: string | null): Promise<Outcome[]>;
@@ -21,7 +21,7 @@ export function albumTokenOf({ headers }: Request): string | null {
   return headers.get('x-album-token') || null;
 }
 
-/** @throws {AppError} `invalid_parameter` where the token of an album stands in the URL. */
+/** @throws {AppError} `invalid_parameter` if the token of an album stands in the URL. */
 export function createJoining(
   albums: Pick<Albums, 'demandRoom' | 'append'>,
   request: Request,

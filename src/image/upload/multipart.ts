@@ -18,9 +18,9 @@ export const FORM_OVERHEAD_BYTES = 256 * 1024;
 export interface FormShape {
   /** Names of the fields of pictures; faults name the first one. */
   names: readonly [string, ...string[]];
-  /** Most pictures of a form; 20 where it is not given. */
+  /** Maximum number of pictures in a form; 20 by default. */
   most?: number;
-  /** True where a form may come without a picture. */
+  /** True if a form may come without a picture. */
   optional?: true;
 }
 

@@ -18,7 +18,7 @@ export function temporaryPath(folder: string): string {
 }
 
 /**
- * Writes a new file that this user alone can read, piece by piece; the folder is made with mode 0700 where it is missing. Rejects with
+ * Writes a new file that this user alone can read, piece by piece; the folder is made with mode 0700 if it is missing. Rejects with
  * `storage_full`, or as the pieces do; a part of the file may be left then.
  */
 export async function writeTemporary(path: string, pieces: AsyncIterable<Uint8Array>): Promise<Written> {

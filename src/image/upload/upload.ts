@@ -9,13 +9,13 @@ import { temporaryPath, type Written, writeTemporary } from './temporary-file.ts
 
 /** A file that a client sent, before anyone has looked whether it is a picture. */
 export interface ReceivedFile extends Written {
-  /** Cleaned; `null` where none was sent. */
+  /** Cleaned; `null` if none was sent. */
   filename: string | null;
 }
 
 /** What a client sent. */
 export interface Received {
-  /** At least one, where the shape asks for one; only of several may some be empty. */
+  /** At least one, if the shape asks for one; only of several may some be empty. */
   files: ReceivedFile[];
   /** Text fields of the form; empty for a raw body. */
   fields: Record<string, string>;
@@ -25,14 +25,14 @@ export interface Received {
 
 /** How a body may carry pictures, besides being one itself. */
 export interface UploadShape extends FormShape {
-  /** True where a picture may come as Base64 or as a `data:` URL: in a form of either type, or as the body. */
+  /** True if a picture may come as Base64 or as a `data:` URL: in a form of either type, or as the body. */
   base64?: boolean;
 }
 
 export interface UploadLimits {
   /** Of the picture. */
   maxBytes: number;
-  /** For temporary files; created with mode 0700 where it is missing. */
+  /** For temporary files; created with mode 0700 if it is missing. */
   folder: string;
   signal?: AbortSignal;
   /** Longest pause in a body; 30 s by default. */

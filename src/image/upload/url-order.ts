@@ -12,7 +12,7 @@ export const urlField: TString = Type.String({
   description: 'URL of the image: http or https, at a public address.',
 });
 
-/** The URL that was sent in place of a picture, or `null`. */
+/** The URL that was sent instead of a picture, or `null`. */
 export async function readUrl({ path, size }: ReceivedFile): Promise<string | null> {
   if (size > MAX_URL) return null;
   const text = (await readFile(path, 'latin1')).trim();
@@ -27,7 +27,7 @@ export interface UrlOrder {
 }
 
 /**
- * Reads what a client sent as an order to fetch a URL; `null` where it is none, for a raw body may be a picture whatever its content
+ * Reads what a client sent as an order to fetch a URL; `null` if it is not one, for a raw body may be a picture whatever its content
  * type says, and no picture begins with a brace.
  * @throws {AppError} `invalid_body` for what is no object of texts, numbers and booleans; `invalid_parameter` without `url`.
  */

@@ -39,7 +39,7 @@ const RIGHTS: Record<Allowance['access'], number> = {
 /** Rights that a file can have; the others are about what is in a folder. */
 const OF_FILES = EXECUTE | WRITE_FILE | READ_FILE | TRUNCATE;
 
-/** The version of Landlock that the kernel has; 0 where it has none, or does not let it be used. */
+/** The version of Landlock that the kernel has; 0 if it has none, or does not let it be used. */
 export function landlockVersion({ call, arch }: System): number {
   return Math.max(0, call(required('landlock_create_ruleset', arch), 0, 0, VERSION));
 }
@@ -47,7 +47,7 @@ export function landlockVersion({ call, arch }: System): number {
 /**
  * Takes away all rights over files but those named, and TCP altogether, from the calling thread and what it starts or
  * becomes. Paths that do not exist are passed over.
- * @throws {SystemCallError} where the kernel does not let it.
+ * @throws {SystemCallError} if the kernel does not let it.
  */
 export function restrict(allowances: readonly Allowance[], system: System): void {
   const { call, arch } = system;

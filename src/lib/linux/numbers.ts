@@ -131,7 +131,7 @@ const NUMBERS = {
 
 export type SystemCall = keyof typeof NUMBERS;
 
-/** The number of a system call; `null` where that machine has none of the name. */
+/** The number of a system call; `null` if that machine has none of the name. */
 export function numberOf(name: SystemCall, arch: 'x64' | 'arm64'): number | null {
   return NUMBERS[name][arch === 'x64' ? 0 : 1];
 }

@@ -5,9 +5,9 @@ import { ENOSYS, EPERM, must, type System } from './system.ts';
 export type Rule =
   /** Fails with this error number. */
   | { refuse: number }
-  /** Passes where the argument has one of the values (its lower 32 bits), else fails with EPERM. */
+  /** Passes if the argument has one of the values (its lower 32 bits), else fails with EPERM. */
   | { onlyWith: { argument: number; values: readonly number[] } }
-  /** Passes where the argument has all bits of the mask that it shares with it set, else fails with EPERM. */
+  /** Passes if the argument has all bits of the mask that it shares with it set, else fails with EPERM. */
   | { onlyFlag: { argument: number; bit: number } };
 
 export type Filter = readonly (readonly [SystemCall, Rule])[];
@@ -79,7 +79,7 @@ function bodyOf(rule: Rule): Instruction[] {
 
 /**
  * Puts the whole process, all its threads and whatever it starts, under the filter, for good. Sets `no_new_privs`.
- * @throws {SystemCallError} where the kernel, or a filter that is in force already, does not let it.
+ * @throws {SystemCallError} if the kernel, or a filter that is in force already, does not let it.
  */
 export function install(filter: Filter, system: System): void {
   const { arch, call, address } = system;

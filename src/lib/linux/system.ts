@@ -6,7 +6,7 @@ export interface System {
   readonly arch: 'x64' | 'arm64';
   /** Makes a system call; answers its result, or the negative number of the error. */
   call(number: number, ...args: Argument[]): number;
-  /** Where the bytes lie, for as long as somebody holds them. */
+  /** Where the bytes lie, for as long as someone holds them. */
   address(bytes: Uint8Array): bigint;
 }
 
@@ -22,7 +22,7 @@ export class SystemCallError extends Error {
   }
 }
 
-/** @throws {SystemCallError} where the result says so. */
+/** @throws {SystemCallError} if the result says so. */
 export function must(what: string, result: number): number {
   if (result < 0) throw new SystemCallError(what, result);
   return result;

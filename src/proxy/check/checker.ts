@@ -35,7 +35,7 @@ export interface CheckerOptions {
   judges: readonly string[];
   /** `http:` URLs of large files; see `witnesses.ts`. None when not given. */
   witnesses?: readonly string[] | undefined;
-  /** Most answers a second that one judge gives through proxies, on average; not limited when not given. */
+  /** Maximum number of answers a second that one judge gives through proxies, on average; not limited when not given. */
   maxPerSecond?: number | undefined;
   /** Least time between two direct questions to a judge or witness; 5 s when not given, less in our own network. */
   questionGapMs?: number | undefined;
@@ -45,7 +45,7 @@ export interface CheckerOptions {
   timeoutMs: number;
   /** Limit of connecting to the proxy; 0.6 of `timeoutMs` when not given. */
   connectTimeoutMs?: number;
-  /** Most bytes of a judge's answer. */
+  /** Maximum size in bytes of a judge's answer. */
   maxBytes?: number;
   /** Dials private and loopback addresses too, proxies and judges alike. */
   allowPrivate: boolean;
@@ -79,7 +79,7 @@ export interface Checker {
    * them where judges disagree and a witness has to be heard.
    */
   check(endpoint: Dialled, signal?: AbortSignal): Promise<CheckResult>;
-  /** True for addresses and ports that are never dialled: `check` answers `refused_address`. */
+  /** True for addresses and ports that are never dialled: `check` returns `refused_address`. */
   refuses(endpoint: Endpoint): boolean;
   /** Asks every judge directly that has not been asked in the last seconds. Calls at the same time share the questions. */
   probe(): Promise<JudgeState>;

@@ -7,11 +7,11 @@ import { BLOCK_BYTES } from './witnesses.ts';
 export interface DirectOptions {
   dialler: Pick<Dialler, 'hold'>;
   secureContext: () => SecureContext;
-  /** Most bytes of an answer to `ask`. */
+  /** Maximum size in bytes of an answer to `ask`. */
   maxBytes: number;
 }
 
-/** Questions to judges and witnesses without a proxy. Both reject where no answer comes, or another than was asked for. */
+/** Questions to judges and witnesses without a proxy. Both reject if no answer comes, or another than was asked for. */
 export interface Direct {
   ask(target: Target, path: string): Promise<HttpAnswer>;
   /** The bytes `from` to `to` of the file that the target is. */

@@ -12,7 +12,7 @@ export interface Echo {
   address: string;
   /** Further addresses that the server believes the request came from: the rest of a forwarding chain. */
   chain: string;
-  /** Request headers, names in lower case; `null` where the page shows none. */
+  /** Request headers, names in lower case; `null` if the page shows none. */
   headers: Record<string, string> | null;
   /** True when the answer carries a proof made with one of our secrets. */
   proven: boolean;
@@ -27,7 +27,7 @@ const ADDRESS_FIELDS = ['address', 'origin', 'ip', 'remote_addr', 'client_ip', '
 const MAX_ADDRESS_LENGTH = 64;
 
 /**
- * Reads a page that shows the address of its client; `null` where it is none. The token must stand in it, unless that
+ * Reads a page that shows the address of its client; `null` if it is not one. The token must stand in it, unless that
  * is `null`: over TLS nobody can answer with an older page.
  */
 export function readEcho(body: string, token: string | null, secrets: readonly string[] = []): Echo | null {
@@ -142,7 +142,7 @@ function splitChain(text: string): Pick<Echo, 'address' | 'chain'> | null {
   return address === null ? null : { address, chain: at < 0 ? '' : text.slice(0, at) };
 }
 
-/** Canonical form of an address that may carry brackets or a port; `null` where there is none. */
+/** Canonical form of an address that may carry brackets or a port; `null` if there is none. */
 export function readAddress(text: string): string | null {
   const canonical = canonicalAddress(text);
   if (canonical !== null) return canonical;

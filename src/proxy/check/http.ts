@@ -1,10 +1,10 @@
 import { CheckFault } from './fault.ts';
 import type { Inbox, Reader } from './inbox.ts';
 
-/** Most bytes of a status line with its headers. Browsers and servers live with 8 KB. */
+/** Maximum size in bytes of a status line with its headers. Browsers and servers live with 8 KB. */
 const MAX_HEAD_BYTES = 8 * 1024;
 
-/** Most bytes of the line before a chunk. */
+/** Maximum size in bytes of the line before a chunk. */
 const MAX_SIZE_LINE_BYTES = 256;
 
 /** As bytes, which are found in a fifth of the time. */
@@ -49,7 +49,7 @@ const TEXT: BodyForm<string> = {
 };
 const BYTES: BodyForm<Buffer> = { take: (inbox, count) => inbox.take(count), of: (bytes) => bytes };
 
-/** Reads the head of one HTTP answer; it is a `protocol_error` where that is not HTTP/1 or longer than 8 KB. */
+/** Reads the head of one HTTP answer; it is a `protocol_error` if that is not HTTP/1 or longer than 8 KB. */
 export function headReader(): Reader<Head> {
   let interim = 0;
   return (inbox) => {
@@ -84,7 +84,7 @@ export function answerReader(maxBytes: number): Reader<HttpAnswer> {
   };
 }
 
-/** Reads the answer to a request for a part of a file; it is a `bad_answer` where that is not the part from `from` on. */
+/** Reads the answer to a request for a part of a file; it is a `bad_answer` if that is not the part from `from` on. */
 export function rangeReader(from: number, maxBytes: number): Reader<FileRange> {
   const readHead = headReader();
   let size = 0;

@@ -44,7 +44,7 @@ export class Inbox {
   }
 
   /**
-   * The text before the first `marker`, a byte a character; the marker is taken, too.
+   * The text before the first `marker`, a byte a character; the marker is taken as well.
    * @throws {CheckFault} `protocol_error` for more than `maxBytes`.
    */
   until(marker: Buffer, maxBytes: number): string | undefined {

@@ -14,7 +14,7 @@ import type { Witnesses } from './witnesses.ts';
 const MOST_JUDGES = 2;
 
 /**
- * Of the proxies that fall silent while they wait for a judge so many hear another one, too: that shows a judge which drops
+ * Of the proxies that fall silent while they wait for a judge so many hear another one as well: that shows a judge which drops
  * what comes from proxies, without another wait for each dead one.
  */
 const SECOND_OPINIONS = 1 / 16;
@@ -26,7 +26,7 @@ export interface InterrogationOptions {
   relays: Relays;
   allowPrivate: boolean;
   secureContext: () => SecureContext;
-  /** Most bytes of a judge's answer. */
+  /** Maximum size in bytes of a judge's answer. */
   maxBytes: number;
   randomToken: () => string;
   secrets: () => readonly string[];
@@ -37,7 +37,7 @@ const UNKNOWN: CheckResult = { verdict: 'unknown', error: 'judge_down' };
 
 /**
  * Finds out whether a proxy works and what proves it: over TLS a judge's page alone; without TLS the word of our own judge,
- * or any judge's page and a part of a witness's file. Rejects with a `CheckFault` where nothing can be said, and it is our fault.
+ * or any judge's page and a part of a witness's file. Rejects with a `CheckFault` if nothing can be said, and it is our fault.
  */
 export function createInterrogation(
   options: InterrogationOptions,
@@ -67,14 +67,14 @@ export function createInterrogation(
     if (failed === 'timeout' && !committed) {
       return judges.confirmUplink(startedAt + (monotonic() - startedAt) / 2);
     }
-    // Without a route or a socket to spare every proxy is unreachable, but the judges are, too.
+    // Without a route or a socket to spare every proxy is unreachable, but the judges are as well.
     if (failed === 'unreachable') return judges.confirmUplink(startedAt);
     if (!committed || failed === 'auth_required') return true;
     const since = failed === 'timeout' ? startedAt + (monotonic() - startedAt) / 2 : monotonic();
     return judges.confirm(judge, since);
   }
 
-  /** What a judge, on another host than `avoid`, says; `null` where none can say anything. */
+  /** What a judge, on another host than `avoid`, says; `null` if none can say anything. */
   async function hear(
     endpoint: Dialled,
     scheme: Scheme,
@@ -102,7 +102,7 @@ export function createInterrogation(
     return null;
   }
 
-  /** Hears another judge where the first has refused what may be a good proxy. */
+  /** Hears another judge if the first has refused what may be a good proxy. */
   async function hearAnother(
     endpoint: Dialled,
     scheme: Scheme,
@@ -119,7 +119,7 @@ export function createInterrogation(
   }
 
   return async (endpoint, signal) => {
-    // A judge without TLS will do for SOCKS only where the operator has named no other.
+    // A judge without TLS will do for SOCKS only if the operator has named no other.
     const tunnels = endpoint.protocol !== 'http';
     const scheme = endpoint.protocol === 'https' || (tunnels && judges.has('https')) ? 'https' : 'http';
     const key = formatUrl(endpoint);

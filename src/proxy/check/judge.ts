@@ -19,7 +19,7 @@ const SECRET_HEADERS = new Set(['authorization', 'cookie']);
 
 /** What a judge tells about the request that reached it. */
 export interface JudgeAnswer {
-  /** The request's `token`; empty where it had none or a malformed one. */
+  /** The request's `token`; empty if it had none or a malformed one. */
   token: string;
   /** Address of the client as the judge sees it. */
   address: string;

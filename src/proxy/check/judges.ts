@@ -44,7 +44,7 @@ export interface Judge {
 
 export interface JudgesOptions {
   urls: readonly string[];
-  /** Most answers a second through proxies that one judge has to give, on average; as many as there are when not given. */
+  /** Maximum number of answers a second through proxies that one judge has to give, on average; as many as there are when not given. */
   maxPerSecond?: number | undefined;
   /** Addresses of this machine that are known already. */
   ownAddresses: readonly string[];
@@ -62,15 +62,15 @@ export interface Judges {
    * HTTP works, it alone. Old knowledge is renewed in the background.
    */
   next(scheme: Scheme, avoid?: string): Judge | null;
-  /** The same, after asking the judges where none is known to work, or waiting where all have enough to do. */
+  /** The same, after asking the judges if none is known to work, or waiting where all have enough to do. */
   find(scheme: Scheme, avoid?: string): Promise<Judge | null>;
-  /** True when the judge is known to have worked at `since` (monotonic) or later; asks it where that is possible soon. */
+  /** True when the judge is known to have worked at `since` (monotonic) or later; asks it if that is possible soon. */
   confirm(judge: Judge, since: number): Promise<boolean>;
   /** The same of our own network, for which any judge's word will do. */
   confirmUplink(since: number): Promise<boolean>;
   /** Notes that an exchange through a proxy that began at `at` (monotonic) was answered well. */
   accepted(judge: Judge, at: number): void;
-  /** Direct answers since then (monotonic) were slow, so that checks within the time limit may have been, too. */
+  /** Direct answers since then (monotonic) were slow, so that checks within the time limit may have been as well. */
   isSlow(since: number, timeoutMs: number): boolean;
   /** Asks those that may be asked now. */
   probe(): Promise<JudgesState>;

@@ -43,7 +43,7 @@ export function createOpinions({
   allowPrivate,
   secrets,
 }: OpinionOptions): (asked: Asked, answer: HttpAnswer, times: ReturnType<Connection['times']>) => Opinion {
-  /** The judge's page, or `null` where it is another one: a judge changes neither its form nor its proof because a proxy asks. */
+  /** The judge's page, or `null` if it is another one: a judge changes neither its form nor its proof because a proxy asks. */
   function readAnswer({ judge: { scheme, remote, sent }, token }: Asked, answer: HttpAnswer): Echo | null {
     const direct = remote.said;
     const echo = answer.status === 200 ? readEcho(answer.body, token, secrets()) : null;

@@ -1,6 +1,6 @@
 import { BoundedMap } from '../../lib/bounded-map.ts';
 
-/** Most proxies that are remembered: 5 MB. */
+/** Maximum number of proxies that are remembered: 5 MB. */
 const MOST = 50_000;
 
 /** How long a proxy that has brought a part of a witness's file is believed. */

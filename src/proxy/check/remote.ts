@@ -38,7 +38,7 @@ export interface Remote<T> {
   readonly provenUpAt: number;
   /** A direct question since then (monotonic) took longer than the limit, and far longer than it can. */
   isSlow(since: number, limitMs: number): boolean;
-  /** Ms until a direct question may begin, 0 where one may now. */
+  /** Ms until a direct question may begin, 0 if one may now. */
   waitMs(): number;
   /** Ms between two direct questions while all is well. */
   gapMs(): number;
@@ -53,7 +53,7 @@ export interface Remote<T> {
   state(): RemoteState;
 }
 
-/** What a direct question failed with, where the host says when to come again. */
+/** What a direct question failed with, if the host says when to come again. */
 export class AskFault extends Error {
   readonly retryAfterMs: number | null;
   constructor(message: string, retryAfterMs: number | null) {
@@ -71,7 +71,7 @@ export interface RemoteOptions<T> {
   questionGapMs?: number | undefined;
   /** All addresses of a name. */
   resolve: (host: string) => Promise<readonly string[]>;
-  /** Asks it directly; rejects where that fails. `before`: what it said last. */
+  /** Asks it directly; rejects if that fails. `before`: what it said last. */
   question: (target: Target, before: T | null) => Promise<T>;
   /** Told after each good answer. */
   onAnswer?: () => void;
@@ -186,7 +186,7 @@ export function createRemote<T>(options: RemoteOptions<T>): Remote<T> {
 interface Place {
   /** With the address, once it was resolved. */
   readonly target: Target;
-  /** Resolves with an address that may be dialled; rejects where there is none. */
+  /** Resolves with an address that may be dialled; rejects if there is none. */
   resolved(): Promise<Target>;
   /** What is known of the address is not believed any longer. */
   doubt(): void;

@@ -21,7 +21,7 @@ export function isSoon(remote: Remote<unknown>): boolean {
   return remote.waitMs() <= remote.gapMs() * PATIENCE;
 }
 
-/** True when it is known to have worked at `since` (monotonic) or later; asks it where that is possible soon. */
+/** True when it is known to have worked at `since` (monotonic) or later; asks it if that is possible soon. */
 export async function confirm(remote: Remote<unknown>, since: number): Promise<boolean> {
   if (remote.provenUpAt < since && isSoon(remote)) await remote.ask();
   return remote.provenUpAt >= since;

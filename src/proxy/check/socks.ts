@@ -12,7 +12,7 @@ export interface TunnelTarget {
 }
 
 /**
- * Asks a SOCKS4 proxy for a tunnel; SOCKS4a (the name follows the request) where there is no IPv4 address. It is a
+ * Asks a SOCKS4 proxy for a tunnel; SOCKS4a (the name follows the request) if there is no IPv4 address. It is a
  * `bad_answer` when it declines, `auth_required` when it wants an identd, or another user id than that of the login.
  */
 export function connectSocks4(target: TunnelTarget, login: Login | null = null): Spoken<true> {

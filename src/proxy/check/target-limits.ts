@@ -13,7 +13,7 @@ export interface TargetLimitOptions {
   overall: Bucket;
 }
 
-/** Counts a test of an address. Rejects with `rate_limited` where there were too many. */
+/** Counts a test of an address. Rejects with `rate_limited` if there were too many. */
 export type CountTarget = (address: string) => Promise<void>;
 
 export function createTargetLimits({ limiter, target, network, overall }: TargetLimitOptions): CountTarget {

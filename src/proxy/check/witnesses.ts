@@ -71,9 +71,9 @@ export interface WitnessesOptions {
  * it: it cannot know what it will be asked for, and hardly holds all the files.
  */
 export interface Witnesses {
-  /** A question about a witness on another host than `avoid`; `null` where none can be had. */
+  /** A question about a witness on another host than `avoid`; `null` if none can be had. */
   challenge(avoid?: string): Promise<Challenge | null>;
-  /** True when the witness is known to have worked at `since` (monotonic) or later; asks it where that is possible soon. */
+  /** True when the witness is known to have worked at `since` (monotonic) or later; asks it if that is possible soon. */
   confirm(witness: Witness, since: number): Promise<boolean>;
   /** Asks those that may be asked now. */
   probe(): Promise<void>;
@@ -102,7 +102,7 @@ export function createWitnesses(options: WitnessesOptions): Witnesses {
       throw new Error('is a file that can be guessed');
     }
     const block = { from, bytes, size, fetchedAt: now };
-    // At the start the same piece is fetched twice: a file that is made up anew for each request is none.
+    // At the start the same piece is fetched twice: a file that is made up again for each request is none.
     await compare(target, before ?? block);
     return block;
   }

@@ -19,7 +19,7 @@ export function keyOf(kind: Kind, ip: string, port: number): number {
   return (address * PORTS + port) * KINDS.length + KINDS.indexOf(kind);
 }
 
-/** The IPv4 endpoint of a key; `null` where the key is a hash. */
+/** The IPv4 endpoint of a key; `null` if the key is a hash. */
 export function endpointOf(key: number): (Omit<Endpoint, 'protocol'> & { kind: Kind }) | null {
   if (key >= HASHED) return null;
   const kind = KINDS[key % KINDS.length] ?? 'any';

@@ -24,7 +24,7 @@ export interface QueueOptions {
   /** Expected share of the entries of a list that work. */
   yieldOf: (source: number) => number;
   pass: Pick<Pass, 'placeOf' | 'reached'>;
-  /** Most entries that can be tried until the next queue is made. */
+  /** Maximum number of entries that can be tried until the next queue is made. */
   most: number;
 }
 

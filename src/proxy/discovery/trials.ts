@@ -29,11 +29,11 @@ export interface TrialsContext {
   /** More is named than the pool holds: what fails at once is not stored, but tried again in the next pass. */
   isCrowded: boolean;
   isKnown: (endpoint: Endpoint) => boolean;
-  /** Of the refresh; what it leaves is written with it, too, until another one has begun. */
+  /** Of the refresh; what it leaves is written with it as well, until another one has begun. */
   right: WriteRight;
 }
 
-/** Tries entries of lists. The promise is `null` where no judge was there to tell; such an entry keeps its turn. */
+/** Tries entries of lists. The promise is `null` if no judge was there to tell; such an entry keeps its turn. */
 export type Try = (turn: Turn, context: TrialsContext, signal: AbortSignal) => Promise<Trial | null>;
 
 /** In this order, until one works; what is no silent HTTP proxy is asked for CONNECT as well. */

@@ -57,7 +57,7 @@ export function createCandidates(pass: Pick<Pass, 'noveltyOf' | 'placeOf'>, logi
     for (const rows of [fresh, again]) rows.keep((key) => pass.placeOf(key) < end);
   }
 
-  /** Notes what changes for the pool. True where a proxy may be another one than was tried. */
+  /** Notes what changes for the pool. True if a proxy may be another one than was tried. */
   function offer(ip: string, port: number, login: Login): boolean {
     for (const protocol of PROTOCOLS) {
       const key = keyOf(protocol, ip, port);

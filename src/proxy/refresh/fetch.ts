@@ -19,9 +19,9 @@ interface Reading {
 }
 
 /**
- * Reads all lists that are not paused. A list that fails does so alone; where most of them cannot be reached at
+ * Reads all lists that are not paused. A list that fails does so alone; if most of them cannot be reached at
  * once, that is no news about any of them.
- * @throws {RefreshFault} `network_down` where no judge answers either.
+ * @throws {RefreshFault} `network_down` if no judge answers either.
  */
 export async function fetchLists(options: RoundOptions, round: Round): Promise<Candidates> {
   const { store, recorder, readSource, sources, clock, random, log, pass, logins, checker } = options;

@@ -102,7 +102,7 @@ export interface Progress {
    * which it runs. Nothing is saved any more once a job with a larger one was.
    */
   begin(job: RefreshJob, token: number): Promise<void>;
-  /** Publishes the job as it ended. Answers whether that was saved, which for each job happens in one copy. */
+  /** Publishes the job as it ended. Returns whether that was saved, which for each job happens in one copy. */
   end(): Promise<boolean>;
   /** Publishes a job that runs elsewhere or has ended there. */
   publish(job: RefreshJob): void;

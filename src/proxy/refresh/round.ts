@@ -50,7 +50,7 @@ export interface Round {
   listsAway: boolean;
 }
 
-/** What somebody who asks for a refresh wants of it. */
+/** What someone who asks for a refresh wants of it. */
 export interface Scope {
   /** Everything, as far as the time goes: paused lists, recently checked proxies, and dead ones that are not due. */
   all: boolean;

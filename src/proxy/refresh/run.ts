@@ -47,7 +47,7 @@ export function createRun(options: RunOptions, stopping: AbortSignal): Run {
     }
   }
 
-  /** Answers what it failed with, or `null`. */
+  /** Returns what it failed with, or `null`. */
   async function attempt(job: RefreshJob, lease: Lease, scope: Scope): Promise<JobError | null> {
     const signal = AbortSignal.any([stopping, lease.lost]);
     try {

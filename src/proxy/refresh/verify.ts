@@ -6,7 +6,7 @@ import type { Candidates } from './candidates.ts';
 import { showHealth } from './fetch.ts';
 import { RefreshFault, type Round, type RoundOptions } from './round.ts';
 
-/** Outcomes that may wait for the store before checking waits, too. */
+/** Outcomes that may wait for the store before checking waits as well. */
 const MOST_WAITING = 5_000;
 /** An hourly refresh may try this share of an hour's checks ahead of their time, so that a new pool fills at once. */
 const AHEAD = 0.5;

@@ -23,7 +23,7 @@ export interface Tally {
 /** Where the parsers of all formats hand in what they have cut out; it decides what is taken, and counts. */
 export interface CandidateSink {
   readonly tally: Tally;
-  /** An entry as text: `[scheme://]ip:port[tail]` in `text[start, end)`. False, and nothing counted, where it is none. */
+  /** An entry as text: `[scheme://]ip:port[tail]` in `text[start, end)`. False, and nothing counted, if it is not one. */
   entry(text: string, start: number, end: number): boolean;
   /** An entry in parts. What is said besides goes before what the address itself says. */
   parts(address: string, port: string, said: Said): boolean;

@@ -1,7 +1,7 @@
 import type { Protocol } from '../proxy.ts';
 import type { Source, SourceFormat } from './source.ts';
 
-/** Somebody who publishes lists. */
+/** Someone who publishes lists. */
 export interface Provider {
   name: string;
   /** `{list}` stands for the keys of `lists`. */

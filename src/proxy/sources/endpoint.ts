@@ -41,7 +41,7 @@ const isSeparator = (code: number) =>
 
 /**
  * Reads `[scheme://]ip:port[tail]` from `text[start, end)` into `into`, or the same with blanks for the colon; false
- * where there is none or where it may not be dialled: a name, a login that is not asked for, a second port, an octet with
+ * if there is none or where it may not be dialled: a name, a login that is not asked for, a second port, an octet with
  * leading zeros, an address that is not globally routable.
  *
  * Written over char codes: a list of a million lines costs 0.3 s so, and three times that with a regular expression.

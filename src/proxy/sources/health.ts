@@ -1,6 +1,6 @@
 import type { SourceReport } from './source.ts';
 
-/** What is remembered of one source. Times are ms since 1970; `null` where it never happened. */
+/** What is remembered of one source. Times are ms since 1970; `null` if it never happened. */
 export interface SourceHealth {
   name: string;
   /** Usable entries of the last reading. */

@@ -5,7 +5,7 @@ const AT = 64;
 const SPACE = 32;
 const TAB = 9;
 
-/** A login that was read, `null` where it is none that a proxy could be told, and where the text goes on. */
+/** A login that was read, `null` if it is not one that a proxy could be told, and where the text goes on. */
 export interface ReadLogin {
   login: Login | null;
   end: number;
@@ -13,7 +13,7 @@ export interface ReadLogin {
 
 /**
  * Reads `user:password@` at `start`, as in URLs: in the last `@` of the word it ends, and percent signs may stand for
- * what a URL cannot hold. `undefined` where no `@` follows.
+ * what a URL cannot hold. `undefined` if no `@` follows.
  */
 export function readLoginBefore(text: string, start: number, end: number): ReadLogin | undefined {
   let at = -1;
@@ -28,7 +28,7 @@ export function readLoginBefore(text: string, start: number, end: number): ReadL
   return { login, end: at + 1 };
 }
 
-/** Reads `:user:password` at `start`, which ends with the word. `undefined` where there is no second colon. */
+/** Reads `:user:password` at `start`, which ends with the word. `undefined` if there is no second colon. */
 export function readLoginAfter(text: string, start: number, end: number): ReadLogin | undefined {
   let stop = start + 1;
   while (stop < end && text.charCodeAt(stop) !== SPACE && text.charCodeAt(stop) !== TAB) stop++;

@@ -31,7 +31,7 @@ const EXPECTED: Record<string, string> = {
 };
 
 /**
- * The sources that the setting `PROXY_SOURCES` asks for: the built-in ones where it is not given, those of a JSON
+ * The sources that the setting `PROXY_SOURCES` asks for: the built-in ones if it is not given, those of a JSON
  * file (`[{ name, url, format, protocol, logins }]`), or a comma-separated list of URLs. Format and protocol are guessed
  * from the URL where they are not given; a list that shows another format is read as that. Entries with a login are taken
  * from files, and from what an entry marks with `logins`.
@@ -128,7 +128,7 @@ function guessFormat({ pathname, search }: URL): SourceFormat {
   return extension === 'html' || extension === 'htm' ? 'html' : 'lines';
 }
 
-/** The one protocol that path and query speak of; `null` where they name none or several. */
+/** The one protocol that path and query speak of; `null` if they name none or several. */
 function guessProtocol({ pathname, search }: URL): Protocol | null {
   const words = `${pathname}${search}`.toLowerCase().match(/(?<![a-z])(https?|socks[45])(?![a-z0-9])/g) ?? [];
   const named = PROTOCOLS.filter((protocol) => words.some((word) => word === protocol));

@@ -16,7 +16,7 @@ export interface Remembered extends Validators, Tally {
 /** The contents of lists that their servers can say have not changed, in bounded memory. */
 export interface ListMemory {
   get(name: string): Remembered | null;
-  /** Gathers what a list gives while it is read; `null` where there is no room, or the server gives it no validators. */
+  /** Gathers what a list gives while it is read; `null` if there is no room, or the server gives it no validators. */
   gather(name: string, validators: Validators): Gathering | null;
 }
 

@@ -34,11 +34,11 @@ export interface SourceReaderDeps {
   readFile?: (url: URL) => AsyncIterable<Uint8Array>;
   /** Takes private and loopback addresses too. For tests only. */
   allowPrivate: boolean;
-  /** Most bytes of one list. The largest known list has 13 MB. */
+  /** Maximum size in bytes of one list. The largest known list has 13 MB. */
   maxBytes?: number;
   /** Time limit of one list, in ms. */
   timeoutMs?: number;
-  /** Most entries of all lists that are remembered, so that what has not changed need not be sent again. */
+  /** Maximum number of entries of all lists that are remembered, so that what has not changed need not be sent again. */
   mostRemembered?: number;
 }
 

@@ -33,7 +33,7 @@ const PASSWORD_FIELDS = ['password', 'pass'];
 /** Objects in which lists nest what they know of the address. */
 const NESTED_FIELDS = ['geolocation', 'ip_data', 'location', 'geo'];
 
-/** Takes a proxy described by named fields, in any of the shapes that lists use; false where there is no address. */
+/** Takes a proxy described by named fields, in any of the shapes that lists use; false if there is no address. */
 export function takeRecord(fields: Fields, sink: CandidateSink): boolean {
   const address = textOf(ADDRESS_FIELDS.map((name) => fields[name]).find((value) => textOf(value) !== ''));
   if (address === '') return false;
@@ -55,7 +55,7 @@ export function takeRecord(fields: Fields, sink: CandidateSink): boolean {
 
 /**
  * Takes a proxy from cells without names, as in a table: the address in one (the port in it or in the next),
- * a protocol's name in any, a country code in a later one. False where there is no address.
+ * a protocol's name in any, a country code in a later one. False if there is no address.
  */
 export function takeCells(cells: readonly string[], sink: CandidateSink): boolean {
   const protocols: Protocol[] = [];

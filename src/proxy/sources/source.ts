@@ -18,7 +18,7 @@ export interface Source {
   format: SourceFormat;
   /** What an entry is that does not say it itself; `null`: such entries are tried as each. */
   protocol: Protocol | null;
-  /** It is the operator's own, so that entries with a login are taken; what strangers publish may be somebody's secret. */
+  /** It is the operator's own, so that entries with a login are taken; what strangers publish may be someone's secret. */
   logins?: boolean;
 }
 
@@ -37,7 +37,7 @@ export interface SourceReport {
   bytes: number;
   /** What went wrong, in words for the operator; what was read before it still counts. */
   error: string | null;
-  /** False where nobody answered, or somebody who would not give the list: the fault may be on our side. */
+  /** False if nobody answered, or someone who would not give the list: the fault may be on our side. */
   reached: boolean;
 }
 

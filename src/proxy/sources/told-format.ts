@@ -11,14 +11,14 @@ const JSON_TEXT = /^(\{\s*(["}]|$)|\[\s*([[{"\]]|$))/;
 const LINE = /^"?([a-z]+\d?[ah]?:\/\/)?\d{1,3}(\.\d{1,3}){3}:\d{1,5}"?(\s|$)/i;
 const ROW = /^"?\d{1,3}(\.\d{1,3}){3}"?\s*[,;]\s*"?\d{1,5}\b/;
 
-/** True where a list that begins so needs no more text for its format to be told. */
+/** True if a list that begins so needs no more text for its format to be told. */
 export function tellsFormat(opening: string): boolean {
   return opening.length >= ENOUGH || /[\r\n]/.test(opening);
 }
 
 /**
  * Returns the format that the beginning of a list shows, whatever its name says: JSON under `.list`, lines under `.json`,
- * a page instead of a file. Returns `null` where it shows none.
+ * a page instead of a file. Returns `null` if it shows none.
  */
 export function toldFormat(opening: string): SourceFormat | null {
   const [line = ''] = opening

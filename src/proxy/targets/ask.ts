@@ -4,7 +4,7 @@ import { askThrough, targetOf } from '../check/exchange.ts';
 import { headReader } from '../check/http.ts';
 import type { Dialled } from '../proxy.ts';
 
-/** Asks a URL through a proxy; answers the status, or `null` where no answer came. Never rejects. */
+/** Asks a URL through a proxy; answers the status, or `null` if no answer came. Never rejects. */
 export type AskThrough = (proxy: Dialled, url: string, signal?: AbortSignal) => Promise<number | null>;
 
 export interface AskerOptions {

@@ -25,7 +25,7 @@ type Index = [site: string, revision: number, heardAt: number][];
 const INDEX = 'targets:index';
 const LOCK = 'targets';
 const LEASE_MS = 10_000;
-/** Most sites that are written at once: a store has other work, too. */
+/** Maximum number of sites that are written at once: a store has other work as well. */
 const MOST_WRITTEN = 50;
 
 /**

@@ -9,7 +9,7 @@ const SECOND_LEVEL =
   /\.(co|com|net|org|gov|govt|gouv|gob|gub|go|gv|edu|ed|ac|ad|sch|or|ne|lg|nom|mil|ltd|plc)\.[a-z]{2}$/;
 
 /**
- * The site of a host in lower case, for which results are kept: the domain that somebody has registered, told by its form. That is the
+ * The site of a host in lower case, for which results are kept: the domain that someone has registered, told by its form. That is the
  * last two labels, or three below names such as `co.uk`; an address stays.
  */
 export function siteOf(host: string): string {

@@ -185,7 +185,7 @@ function addNews(counts: Counts, { count, good, bad }: News): void {
   counts.bad = counts.bad * left + bad;
 }
 
-/** The entry, made where there is none, and now the last to be forgotten. */
+/** The entry, made if there is none, and now the last to be forgotten. */
 function touch<T>(entries: Map<string, T>, key: string, most: number, make: () => T): T {
   const entry = entries.get(key) ?? make();
   entries.delete(key);

@@ -48,14 +48,14 @@ export interface TargetFacts {
 export interface Targets {
   /**
    * The matches, those first that most likely reach the target.
-   * @throws {AppError} `invalid_parameter` where the target is none.
+   * @throws {AppError} `invalid_parameter` if the target is none.
    */
   list(
     query: RankedQuery & { offset: number; limit: number },
   ): Promise<{ items: ProxyRecord[]; total: number }>;
   /** All of them, in batches. Throws like `list`. */
   all(query: Omit<RankedQuery, 'uniqueExit'>): AsyncIterable<ProxyRecord[]>;
-  /** Somebody whose word counts has tried a proxy with a target; what is no target is ignored. */
+  /** Someone whose word counts has tried a proxy with a target; what is no target is ignored. */
   reported(proxy: Endpoint, target: string | undefined, reached: boolean): void;
   /** The operator's in the order of the settings, then all others by name. */
   known(): TargetFacts[];

@@ -50,7 +50,7 @@ export async function copyBy(button, text) {
 
 /**
  * @param {HTMLElement} button
- * @param {string} words in place of its label
+ * @param {string} words instead of its label
  * @param {boolean} done
  */
 export function showForAWhile(button, words, done) {

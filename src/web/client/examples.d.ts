@@ -4,7 +4,7 @@ export interface ExampleRequest {
   /** In full, with the query. */
   url: string;
   headers: [name: string, value: string][];
-  /** True where the token goes along: examples take it from `PICPOOL_TOKEN`, so that nobody copies a secret. */
+  /** True if the token goes along: examples take it from `PICPOOL_TOKEN`, so that nobody copies a secret. */
   token: boolean;
   body:
     | { kind: 'json'; text: string }

@@ -209,7 +209,7 @@ function quoted(text) {
 }
 
 /**
- * What a text in JSON says; `undefined` where it is none.
+ * What a text in JSON says; `undefined` if it is not one.
  * @param {string} text
  */
 function parsed(text) {

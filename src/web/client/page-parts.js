@@ -8,7 +8,7 @@ export const REPLACED = 'parts-replaced';
  * Another state of this page, as the server renders it: what it renders is rendered nowhere else.
  * @param {string} url
  * @param {RequestInit} [init]
- * @returns {Promise<Document>} rejects with words where there is none
+ * @returns {Promise<Document>} rejects with words if there is none
  */
 export async function fetchPage(url, init) {
   const headers = { accept: 'text/html', ...init?.headers };
@@ -29,7 +29,7 @@ function markOf(element) {
 }
 
 /**
- * Puts what is inside of elements of another page in place of what they have here. The focus stays where it was, as far as that is still
+ * Puts what is inside of elements of another page instead of what they have here. The focus stays where it was, as far as that is still
  * there.
  * @param {Document} page
  * @param {readonly string[]} ids

@@ -7,7 +7,7 @@ const PAUSE_MS = 250;
 let asking = null;
 
 /**
- * Asks for another state of this page and puts parts of it in place of those that are shown: what the server renders is
+ * Asks for another state of this page and puts parts of it instead of those that are shown: what the server renders is
  * rendered nowhere else.
  * @param {string} url
  * @param {string[]} ids of the parts

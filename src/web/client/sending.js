@@ -1,7 +1,7 @@
 // @ts-check
 import { faultOfAnswer } from './faults.js';
 
-/** How long to wait before a lost connection is tried again, in ms, where the browser does not say when it is back. */
+/** How long to wait before a lost connection is tried again, in ms, if the browser does not say when it is back. */
 const PAUSE_MS = 2000;
 
 /**
@@ -10,7 +10,7 @@ const PAUSE_MS = 2000;
  *   lost(): void,
  *   done(image: import('./upload-card.js').Uploaded): void,
  *   failed(words: string, mayWorkLater: boolean): void,
- * }} Course what becomes of an upload; `lost`: it will be tried once more, by itself
+ * }} Course what becomes of an upload; `lost`: it will be tried once more, on its own
  */
 
 /**

@@ -74,7 +74,7 @@ export class UploadCard {
     }
   }
 
-  /** The connection is gone, and will be tried again by itself. */
+  /** The connection is gone. The upload is tried again automatically. */
   lost() {
     this.progress.removeAttribute('value');
     this.facts.textContent = say('reconnecting');
@@ -132,7 +132,7 @@ export class UploadCard {
     if (this.image && this.copy) await copyBy(this.copy, this.image[chosenForm()]);
   }
 
-  /** The link was copied by itself. */
+  /** The link was copied on its own. */
   copied() {
     if (this.copy) showForAWhile(this.copy, say('copied'), true);
     announce(say('copiedByItself'));

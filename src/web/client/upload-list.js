@@ -122,7 +122,7 @@ function startNext() {
 }
 
 /**
- * Says what became of a file: each by itself where they are few, else all together.
+ * Says what became of a file: each on its own where they are few, else all together.
  * @param {Upload} upload
  * @param {string} words
  */
@@ -229,7 +229,7 @@ function askBeforeLeaving(event) {
 }
 
 /**
- * Changes the page and lets what is below appear anew in its place, so that nothing jumps under anybody's finger.
+ * Changes the page and lets what is below appear again in its place, so that nothing jumps under anyone's finger.
  * @param {() => void} change
  */
 function withoutJump(change) {

@@ -6,7 +6,7 @@ import type { Filter, Rule } from '../../../lib/linux/seccomp.ts';
 import { ENOSYS, EPERM } from '../../../lib/linux/system.ts';
 import type { Environment } from '../environment.ts';
 
-/** Most bytes of one file that a worker writes. */
+/** Maximum size in bytes of one file that a worker writes. */
 export const MAX_FILE_BYTES = 512 * 1024 * 1024;
 /** Most open files of a worker, and threads and processes of its user. */
 export const MAX_FILES = 256;
@@ -115,7 +115,7 @@ function read(path: string): Allowance {
   return { path, access: 'read' };
 }
 
-/** Where the one-file program puts its libraries (see scripts/build/place.ts), and where Deno keeps compiled modules. */
+/** Where the one-file program puts its libraries (see scripts/build/place.ts), and if Deno keeps compiled modules. */
 function libraryFolders(env: Environment): string[] {
   const cache = env.XDG_CACHE_HOME || (env.HOME && join(env.HOME, '.cache'));
   return [
