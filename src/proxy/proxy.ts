@@ -36,12 +36,6 @@ export interface Dialled extends Endpoint {
   login?: Login | null;
 }
 
-/** An endpoint that a list named and nobody has checked yet. */
-export interface Candidate extends Endpoint {
-  /** Name of the list. */
-  source: string;
-}
-
 /** Everything that is remembered about a proxy. Times are ms since 1970; `null` where it never happened. */
 export interface ProxyRecord extends Endpoint {
   /** Positive, given by the store, stable for the life of the record. */

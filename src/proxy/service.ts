@@ -93,8 +93,11 @@ export function createProxyService(options: ProxyServiceOptions): ProxyService {
   const streams = new AbortController();
   const upkeep = createUpkeep(options);
   const { recorder, refresh, progress } = upkeep;
+  const latencies = createLatencies(store, clock);
+  const history = createPoolHistory({ store, state, clock });
+  const reading = createPoolReading({ store, latencies, history, random });
   const single = createSingleChecks({
-    store,
+    get: reading.get,
     recorder,
     checker,
     blind: createBlindTests({ checker: options.uncounted ?? checker, clock, signal: stopping.signal }),
@@ -103,9 +106,6 @@ export function createProxyService(options: ProxyServiceOptions): ProxyService {
     onError: (error) => log('warn', 'test not completed', { error }),
     countTarget: options.countTarget,
   });
-  const history = createPoolHistory({ store, state, clock });
-  const latencies = createLatencies(store, clock);
-  const reading = createPoolReading({ store, latencies, history, random });
   const judges = createSharedJudges(state, checker.judges);
   const timers = createTimers({
     upkeep,

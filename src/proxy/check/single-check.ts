@@ -2,8 +2,8 @@ import { AppError, invalidParameter } from '../../errors.ts';
 import { canonicalAddress } from '../../lib/address.ts';
 import type { CheckResult, Dialled, Endpoint, ProxyRecord } from '../proxy.ts';
 import { formatAddress, UNKNOWN_COUNTRY } from '../proxy.ts';
+import type { PoolReading } from '../reading.ts';
 import type { Recorder } from '../refresh/recorder.ts';
-import type { ProxyStore } from '../store.ts';
 import { type BlindResult, type BlindTests, noJudge } from './blind-test.ts';
 import type { Checker } from './checker.ts';
 import type { CountTarget } from './target-limits.ts';
@@ -49,7 +49,7 @@ export interface SingleChecks {
 }
 
 export interface SingleCheckOptions {
-  store: Pick<ProxyStore, 'get'>;
+  get: PoolReading['get'];
   recorder: Recorder;
   checker: Pick<Checker, 'check'>;
   blind: BlindTests;
@@ -63,7 +63,7 @@ export interface SingleCheckOptions {
 const MOST_AT_ONCE = 200;
 
 export function createSingleChecks(options: SingleCheckOptions): SingleChecks {
-  const { store, recorder, checker, blind, countryOf, signal, onError, countTarget } = options;
+  const { get, recorder, checker, blind, countryOf, signal, onError, countTarget } = options;
   const started = new Map<number, Promise<void>>();
   let running = 0;
 
@@ -77,12 +77,6 @@ export function createSingleChecks(options: SingleCheckOptions): SingleChecks {
     } finally {
       running--;
     }
-  }
-
-  async function known(id: number): Promise<ProxyRecord> {
-    const record = await store.get(id);
-    if (!record) throw new AppError('not_found', `There is no proxy with the ID ${id}.`);
-    return record;
   }
 
   async function check(endpoint: Dialled): Promise<Exclude<CheckResult, { verdict: 'unknown' }>> {
@@ -112,7 +106,7 @@ export function createSingleChecks(options: SingleCheckOptions): SingleChecks {
     async now({ protocol, ip, port, proxyId }, tester) {
       const address = canonicalAddress(ip);
       if (address === null) throw invalidParameter('ip', 'must be a literal IPv4 or IPv6 address');
-      const record = proxyId === undefined ? null : await known(proxyId);
+      const record = proxyId === undefined ? null : await get(proxyId);
       if (record && (record.ip !== address || record.port !== port || record.protocol !== protocol)) {
         throw new AppError(
           'conflict',
@@ -126,7 +120,7 @@ export function createSingleChecks(options: SingleCheckOptions): SingleChecks {
     },
 
     async start(id) {
-      const record = await known(id);
+      const record = await get(id);
       if (started.has(id)) return record;
       if (started.size >= MOST_AT_ONCE) {
         throw new AppError('busy', 'Too many tests are waiting.', { retryAfterMs: 5000 });

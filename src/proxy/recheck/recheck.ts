@@ -62,7 +62,6 @@ export async function runRechecks(options: RecheckOptions, signal: AbortSignal):
 async function recheck(options: RecheckOptions, lease: Lease, signal: AbortSignal): Promise<void> {
   const { store, recorder, checker, clock, budget, concurrency } = options;
   const right = rightOf(LOCK, lease);
-  const fence = { name: LOCK, token: lease.token };
   const running = new Map<number, Promise<void>>();
   const failures: unknown[] = [];
   let term = { startedAt: clock.now(), checks: 0, saturated: false };
@@ -73,7 +72,7 @@ async function recheck(options: RecheckOptions, lease: Lease, signal: AbortSigna
     if (result.verdict === 'unknown') {
       const known = checker.judges().state === 'down';
       // While all judges are down everything stays due; while one is, the rest must not queue behind it.
-      if (!known) await store.reschedule(record.id, clock.now() + UNKNOWN_RETRY_MS, fence);
+      if (!known) await store.reschedule(record.id, clock.now() + UNKNOWN_RETRY_MS, right);
     } else await recorder.add({ endpoint: record, source: record.source, result, right });
   }
 

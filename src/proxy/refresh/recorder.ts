@@ -124,7 +124,6 @@ export function createRecorder({ store, clock, random, countryOf, checkCostMs }:
     batch: readonly Waiting[],
     right: WriteRight | undefined,
   ): Promise<Map<string, ProxyRecord>> {
-    const fence = right && { name: right.name, token: right.token };
     const known = await store.lookup(batch.map(({ endpoint }) => endpoint));
     const records = new Map(known.map((record) => [formatUrl(record), record]));
     const drafts = new Map<string, ProxyDraft>();
@@ -138,7 +137,7 @@ export function createRecorder({ store, clock, random, countryOf, checkCostMs }:
       records.set(key, { ...draft, id: record?.id ?? 0 });
     }
     if (drafts.size > 0) {
-      for (const saved of await store.save([...drafts.values()], fence)) records.set(formatUrl(saved), saved);
+      for (const saved of await store.save([...drafts.values()], right)) records.set(formatUrl(saved), saved);
     }
     return records;
   }

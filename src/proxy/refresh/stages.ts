@@ -1,4 +1,3 @@
-import type { Fence } from '../../lib/locks.ts';
 import { createQueue } from '../discovery/queue.ts';
 import { NO_SOURCE } from '../discovery/rows.ts';
 import type { TrialsContext } from '../discovery/trials.ts';
@@ -46,17 +45,14 @@ export async function goThroughStages(options: RoundOptions, round: Round, inSta
     discovery.resume({ jobId: job.id, queue, again: candidates.again.size, context });
   }
   await book.save();
-  await inStage(job, 'cleanup', () =>
-    cleanUp(options, job, { name: round.right.name, token: round.right.token }),
-  );
+  await inStage(job, 'cleanup', () => cleanUp(options, round));
 }
 
 /** Removes what has been dead for too long and what the pool has no room for. */
 async function cleanUp(
   { store, clock, deadRetentionMs, maxPool }: RoundOptions,
-  job: RefreshJob,
-  fence: Fence,
+  { job, right }: Round,
 ): Promise<void> {
-  job.removed = await store.removeDead(clock.now() - deadRetentionMs, fence);
-  job.removed += await store.evict(maxPool, fence);
+  job.removed = await store.removeDead(clock.now() - deadRetentionMs, right);
+  job.removed += await store.evict(maxPool, right);
 }
