@@ -36,7 +36,7 @@ export const DIRECT: StoreCondition = {
   lagMs: { proxy: 0, image: 0 },
 };
 
-/** Who picpool is to an S3 server. */
+/** Credentials for an S3 server. */
 export interface Credentials {
   accessKeyId: string;
   secretAccessKey: string;

@@ -51,7 +51,7 @@ export const ASSETS = [
 
 export type AssetName = (typeof ASSETS)[number];
 
-/** Where an asset stands, for `node:fs`. The build replaces this module by one that knows the places in the binary. */
+/** Path of an asset for `node:fs`. The build replaces this module with one for the paths in the binary. */
 export function assetPath(name: AssetName): string {
   return fileURLToPath(import.meta.resolve(name));
 }

@@ -290,7 +290,7 @@ const NAMED_NETWORKS: Record<string, readonly string[]> = {
   private: ['10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', 'fc00::/7'],
 };
 
-/** Comma-separated addresses and networks; `loopback` and `private` stand for theirs. */
+/** Comma-separated addresses and networks; `loopback` and `private` name theirs. */
 export function networks(description: string) {
   return setting(undefined, description, (value) => {
     const items = splitList(value).flatMap((item) => NAMED_NETWORKS[item.toLowerCase()] ?? [item]);

@@ -305,7 +305,7 @@ export const settings = Type.Object({
   ),
 });
 
-/** Settings that can stand in a file instead, which `NAME_FILE` names. */
+/** Settings that can be read from a file, which `NAME_FILE` names. */
 export const SECRETS = [
   'METADATA_URL',
   'METADATA_READ_URL',

@@ -6,7 +6,7 @@ const MAX_KEYS = 100_000;
 /** So few buckets are never worth a sweep. */
 const MIN_SWEEP = 1024;
 
-/** Share of a token that floating-point sums may be off, so that whoever waits `retryAfterMs` is let in. */
+/** Share of a token that floating-point sums may be off, so that a client that waits `retryAfterMs` is let in. */
 const ROUNDING = 1e-6;
 
 interface State {

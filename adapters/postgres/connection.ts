@@ -9,7 +9,7 @@ import { type PostgresAddress, parsePostgresUrl } from './url.ts';
 
 export type Value = string | number | boolean | null;
 
-/** Asks the server; `$1` in the text stands for the first value. */
+/** Runs a query; `$1` is the first value. */
 export type Ask = <Row extends object>(text: string, values?: readonly Value[]) => Promise<Row[]>;
 
 /** One database, shared by all stores of the process. Failures reject with `AppError('unavailable')`, or `storage_full`. */

@@ -1,7 +1,7 @@
 /** Characters of which an index of one or two would name a good part of all images: every id is made of them. */
 const COMMON = /^[a-z0-9]+$/;
 
-/** Longest sequences that stand in the index. */
+/** Length of the longest sequences in the index. */
 const GRAM = 3;
 /** A search asks for so many sequences at most; what the index finds is looked at anyway. */
 const MOST_ASKED = 24;

@@ -15,7 +15,7 @@ interface Row {
 
 /**
  * `RateLimiter` whose buckets all copies share; see `createSlicingLimiter`. A millionth of a token is forgiven, so that
- * whoever waits as told is let in.
+ * a client that waits as told is let in.
  */
 export function createPostgresRateLimiter({ table, ask }: PostgresConnection): RateLimiter {
   const limits = table('limits');
@@ -23,7 +23,7 @@ export function createPostgresRateLimiter({ table, ask }: PostgresConnection): R
   const gained = `least(${capacity},
     l.tokens + greatest(0, extract(epoch FROM clock_timestamp() - l.at)::double precision) * ${rate})`;
   const allowed = `${cost} <= b.tokens + 1e-6`;
-  // The row is locked first: what is computed of it must be what stands when it is written.
+  // The row is locked first: so that it does not change between reading and writing.
   const open = `INSERT INTO ${limits} (key, tokens, at, full_at)
     VALUES ($1, $2, clock_timestamp(), clock_timestamp()) ON CONFLICT (key) DO NOTHING`;
   const take = `WITH b AS (SELECT key, ${gained} AS tokens FROM ${limits} l WHERE key = $1 FOR UPDATE),

@@ -71,7 +71,7 @@ const shared: Migration = (table) => [
 
 /**
  * The pool. Every change takes the next version from the one row of `proxy_head`, whose lock makes them wait for each other:
- * whoever has seen a version has seen all before it. `proxies_gone` names what was removed; of what went up to `horizon` it
+ * a reader of one version has seen all before it. `proxies_gone` names what was removed; of what went up to `horizon` it
  * has forgotten some.
  */
 const proxies: Migration = (table) => [
@@ -95,7 +95,7 @@ const proxies: Migration = (table) => [
 export const LISTED = 'password_hash IS NULL AND unlisted = 0';
 
 /**
- * Images. What is searched of the public ones stands in its own table, so that an access, which moves an image in other
+ * Images. The searched texts of public ones are in their own table, so that an access, which moves an image in other
  * indexes, leaves the large one alone. Counts are spread over rows, so that uploads do not wait for each other. `ends_at` is
  * when a record goes: at its expiry, or when its last view, which is being sent, counts as seen. `image_views` are those that are
  * being sent. Tombstones of what came to its end are kept for longer.
@@ -135,7 +135,7 @@ const recentChecks: Migration = (table) => [
   `ALTER TABLE ${table('proxies')} ADD COLUMN recent bigint NOT NULL DEFAULT 1`,
 ];
 
-/** Albums. Their pictures stand in one text, so that a change is that of one row. */
+/** Albums. Their pictures are in one text, so that a change affects one row. */
 const albums: Migration = (table, bytewise) => [
   `CREATE TABLE ${table('albums')} (id ${bytewise} PRIMARY KEY, ${columnsOf(ALBUM_FIELDS, FIRST_ALBUM_FIELDS)})`,
   `CREATE INDEX albums_due ON ${table('albums')} (due_at, id)`,

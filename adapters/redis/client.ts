@@ -60,7 +60,7 @@ export function connect(address: RedisAddress, random: () => number): Redis | Cl
   return cluster;
 }
 
-/** Where the server is, or who knows where it is at the moment. */
+/** The address of the server, or of the sentinels that know it. */
 function whereabouts(
   { servers: [first, ...others], sentinel }: RedisAddress,
   reconnect: (times: number) => number,

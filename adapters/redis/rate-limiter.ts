@@ -5,7 +5,7 @@ import { type RedisConnection, script } from './connection.ts';
 /**
  * KEYS: the bucket, a hash of tokens and the time they were counted at. ARGV: capacity, tokens per second, cost, the time in ms,
  * empty for the server's, and how many more are asked for. Returns whether it is allowed, the tokens left, and how many more
- * were taken. A bucket that would be full again is forgotten. A millionth of a token is forgiven, so that whoever waits as
+ * were taken. A bucket that would be full again is forgotten. A millionth of a token is forgiven, so that a client that waits as
  * told is let in.
  */
 const TAKE = script(`

@@ -36,7 +36,7 @@ export interface ReplicasOptions {
   persist: <T>(attempt: () => Promise<T>) => Promise<T>;
 }
 
-/** All who ask while one question is under way share the next. */
+/** Callers during one query share the next. */
 export function createReplicas({ client, hash, count, persist }: ReplicasOptions): Replicas {
   let last: Promise<unknown> = Promise.resolve();
   let next: { fields: string[]; found: Promise<Set<string>> } | null = null;

@@ -1,7 +1,7 @@
 import type { Runtime, SqliteThread, SqliteValue } from '../../src/runtime/runtime.ts';
 import { translate } from './errors.ts';
 
-/** A connection to a database file on its own thread, opened by the first who asks. */
+/** A connection to a database file on its own thread, opened on first use. */
 export interface Aside {
   /** Runs the statement after those before it. Rejects with `AppError` if the storage fails, see `errors.ts`. */
   all<Row>(sql: string, ...values: SqliteValue[]): Promise<Row[]>;

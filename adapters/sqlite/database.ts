@@ -69,7 +69,7 @@ const STILL_BUSY_TIMEOUT_MS = 5;
 /** 32 MiB of pages: the inner pages of every index of 200,000 proxies and 1,000,000 images. */
 const CACHE_KIB = 32 * 1024;
 
-/** Who walks along an index comes to a page but once. */
+/** A walk along an index reads each page only once. */
 const READER_CACHE_KIB = 1024;
 
 /** 16 MiB of log between checkpoints: a page that many transactions touch is copied and synced once for all. */

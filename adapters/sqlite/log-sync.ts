@@ -3,7 +3,7 @@ import { AppError } from '../../src/errors.ts';
 
 /** Brings what was written to the log of a database to the disk, on another thread. */
 export interface LogSync {
-  /** Resolves when all that is in the log now is on the disk. Those who ask while one sync runs share the next. */
+  /** Resolves when all that is in the log now is on the disk. Callers during one sync share the next. */
   done(): Promise<void>;
   close(): void;
 }
@@ -37,7 +37,7 @@ export async function openLogSync(path: string): Promise<LogSync> {
   };
 }
 
-/** It stands beside the file that a link leads to. */
+/** It is next to the file that a link leads to. */
 async function openLog(path: string): Promise<FileHandle> {
   try {
     return await open(`${await realpath(path)}-wal`, 'r');

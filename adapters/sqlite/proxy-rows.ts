@@ -10,7 +10,7 @@ type Field = keyof ProxyDraft;
 const FIELDS = namesOf(PROXY_FIELDS);
 const ENDPOINT: readonly Field[] = ['protocol', 'ip', 'port'];
 
-/** Fields that stand in an index which most checks leave alone: one more failure of a dead proxy changes none. */
+/** Indexed fields that most checks do not change: another failure of a dead proxy changes none. */
 const RARE: readonly Field[] = [
   'country',
   'source',

@@ -8,7 +8,7 @@ const PAUSE_MS = 60_000;
 
 /** Room on the disk that is kept for deletions: on a disk that is full to the last byte they need some as well. */
 export interface Reserve {
-  /** Gives the room to who writes next; false if there was none. */
+  /** Releases the space for the next write; false if there was none. */
   release(): boolean;
   /** Takes it again where it was given away a while ago, and the disk has it. */
   renew(): void;

@@ -199,7 +199,7 @@ const looks: Migration = [
 /** The latest checks of proxies; of those that were known before, none is remembered. */
 const recentChecks: Migration = [`ALTER TABLE proxies ADD COLUMN recent INTEGER NOT NULL DEFAULT 1`];
 
-/** Albums. Their pictures stand in one text, so that a change is that of one row. */
+/** Albums. Their pictures are in one text, so that a change affects one row. */
 const albums: Migration = [
   `CREATE TABLE albums (
     id TEXT PRIMARY KEY, revision INTEGER NOT NULL, title TEXT NOT NULL, unlisted INTEGER NOT NULL,

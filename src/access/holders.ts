@@ -34,7 +34,7 @@ export interface HoldersOptions {
 const WRONG: Bucket = { capacity: 10, perSecond: 0.1 };
 const MAX_BLOCKED = 10_000;
 
-/** Facts of the token that stands in the settings: one for all who have it, without limits of its own. */
+/** Facts of the token from the settings, shared by all its users, without limits of its own. */
 const UPLOADER: Token = {
   id: 'settings',
   name: 'settings',

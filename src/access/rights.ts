@@ -6,18 +6,18 @@ import type { Holders } from './holders.ts';
 
 type Passed = undefined | Promise<undefined>;
 
-/** Steps of a request that find out who asks, and whether that is enough for its route. */
+/** Steps of a request that identify the caller, and check the rights that the route needs. */
 export interface Rights {
   /** Delete tokens and passwords of proxies come the same way, so that a token which nobody knows is no fault yet. */
   recognise(exchange: Exchange): Passed;
-  /** Throws or rejects with `unauthorized` if the route is not for whoever asks. */
+  /** Throws or rejects with `unauthorized` if the caller may not use the route. */
   demandRole(exchange: Exchange): Passed;
 }
 
 export interface RightsOptions {
   /** Not given: nobody has a token. */
   holders: Holders | undefined;
-  /** An administrator can prove who they are. */
+  /** There is a way to authenticate as administrator. */
   adminIsSet: boolean;
   /** True if only holders of tokens may upload. */
   uploadNeedsToken: boolean;
@@ -75,7 +75,7 @@ async function recogniseHolder(
   context: RequestContext,
   bytes: number | null,
 ): Promise<undefined> {
-  // Asked for now: the address is known only while the connection stands.
+  // Read now, because the address is known only while the connection is open.
   const token = await holders.identify(brought);
   if (token === null) return undefined;
   await holders.charge(token, bytes);

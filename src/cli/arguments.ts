@@ -3,7 +3,7 @@ import { nearest } from '../lib/nearest.ts';
 import { usageError } from './exit.ts';
 import type { Given, Options } from './options.ts';
 
-/** What may stand on the command line besides options. */
+/** Positional arguments of the command line. */
 export interface Operands {
   /** As the help shows it. */
   form: string;

@@ -4,7 +4,7 @@ import { readSecret } from './secret-files.ts';
 import type { Terminal } from './terminal.ts';
 
 export interface PasswordOptions {
-  /** As it stands on the command line, where other users of the machine can read it. */
+  /** As given on the command line, where other users of the machine can read it. */
   password?: string | undefined;
   'password-file'?: string | undefined;
   'ask-password': boolean;

@@ -8,7 +8,7 @@ import { EXIT } from './exit.ts';
 /** The server gives its stores 3 s; this is more than that. */
 const TIMEOUT_MS = 5000;
 
-/** Addresses that stand for all of the machine, and one at which such a server is reached. */
+/** Wildcard addresses, and an address at which such a server is reached. */
 const REACHED_AT: Record<string, string> = { '0.0.0.0': '127.0.0.1', '::': '::1' };
 
 export const command = defineCommand({

@@ -4,7 +4,7 @@ import type { Environment } from '../config.ts';
 
 /** The delete tokens of what was uploaded from here. */
 export interface KeptTokens {
-  /** Where they stand. */
+  /** Path of the file. */
   readonly path: string;
   keep(image: KeptImage, token: string): Promise<void>;
   /** The token of an image, or `null` if none was kept. */

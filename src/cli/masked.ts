@@ -7,7 +7,7 @@ const SECRET_PARAMETER = /([?&][\w.-]*(?:key|token|secret|passw|auth|sig)[\w.-]*
 /** A setting without what must not be read over a shoulder or pasted into a report. */
 export function masked(name: string, value: string): string {
   if (SECRET.test(name)) return HIDDEN;
-  // Whoever has the address of a hook can often post to it.
+  // The address of a hook is often enough to post to it.
   if (name === 'WEBHOOK_URLS') return value.split(',').map(originOnly).join(', ');
   return value.replace(/\/\/[^@/,\s]*@/g, `//${HIDDEN}@`).replace(SECRET_PARAMETER, `$1${HIDDEN}`);
 }

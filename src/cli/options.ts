@@ -3,10 +3,10 @@ import type { Setting } from '../config-values.ts';
 
 /** An option of a command; its value is `T`. */
 export interface Option<T> {
-  /** What stands for the value in the help; `null`: the option takes none. */
+  /** Placeholder of the value in the help; `null`: the option takes none. */
   placeholder: string | null;
   help: string;
-  /** A letter that stands for the option. */
+  /** A one-letter alias. */
   short?: string;
   /** All values that there are, where they can be told. */
   choices?: readonly string[];

@@ -6,7 +6,7 @@ const DRAW_MS = 100;
 const LINE_MS = 2000;
 const BAR = 20;
 
-/** Where a piece of work stands. */
+/** The progress of a piece of work. */
 export interface Standing {
   done: number;
   /** Not given: nobody knows yet. */

@@ -10,7 +10,7 @@ interface Room {
 export interface WelcomeOptions {
   /** Where the server listens: `http://localhost:3000`, or a socket. */
   url: string;
-  /** Where other devices reach it, and who they are; `null` if none does, or nobody knows. */
+  /** The address for other devices, and which devices; `null` if there is none or it is not known. */
   shared: { url: string; by: string } | null;
   config: Pick<Config, 'SERVICES'>;
   /** How this program is called. */

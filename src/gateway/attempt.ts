@@ -17,13 +17,13 @@ export type Verdict =
 export interface Plan {
   /** Asks the upstream for a tunnel first. */
   tunnel: boolean;
-  /** What is sent to win: a ClientHello or a request. `null`: a connection that stands is enough. */
+  /** What is sent to win: a ClientHello or a request. `null`: an established connection is enough. */
   payload: Uint8Array | null;
   judge: (received: Buffer) => Verdict;
 }
 
 export interface AttemptEvents {
-  /** It stands, and nothing was to be sent; or the answer is good or in doubt. */
+  /** Connected with nothing to send, or the answer is good or in doubt. */
   answered(attempt: Attempt, doubt: string | null): void;
   failed(attempt: Attempt, failure: Failure): void;
 }

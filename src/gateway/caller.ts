@@ -8,7 +8,7 @@ export interface Voice {
   no(fault: GatewayFault): Buffer;
 }
 
-/** A client's connection as those see it who work for the client. */
+/** A client's connection, as seen by the code that serves it. */
 export interface Caller {
   readonly socket: TcpSocket;
   /** What has come and was not taken yet. */
@@ -18,11 +18,11 @@ export interface Caller {
   /** Called once when the client has left while someone works for it. */
   onLeft: (() => void) | null;
   onDrained: (() => void) | null;
-  /** Who waits for nothing but an answer may end its half; who wants a tunnel has left. */
+  /** A client that only waits for an answer may end its half; one that wants a tunnel has left. */
   endIsLeaving: boolean;
   /** True once it sends no more. */
   readonly hasEnded: boolean;
-  /** The connection is over; whoever has taken it tells so. */
+  /** The connection is over; its current owner reports that. */
   gone(): void;
   /** Takes so many bytes of what has come. */
   take(count: number): Buffer;

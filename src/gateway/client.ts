@@ -59,7 +59,7 @@ export class Client implements TcpListener, Caller {
   /** Called once when the client has left while someone works for it. */
   onLeft: (() => void) | null = null;
   onDrained: (() => void) | null = null;
-  /** Who waits for nothing but an answer may end its half; who wants a tunnel has left. */
+  /** A client that only waits for an answer may end its half; one that wants a tunnel has left. */
   endIsLeaving = false;
   readonly startedAt: number;
   readonly #desk: Desk;
@@ -111,7 +111,7 @@ export class Client implements TcpListener, Caller {
     this.gone();
   }
 
-  /** The connection is over; whoever has taken it tells so. */
+  /** The connection is over; its current owner reports that. */
   gone(): void {
     if (this.#gone) return;
     this.#gone = true;
@@ -223,7 +223,7 @@ export class Client implements TcpListener, Caller {
     });
   }
 
-  /** Begins the work once it is known who asks; until then nothing is read. */
+  /** Starts once the user is known; nothing is read before. */
   #work(login: Login | null, voice: Voice, begin: (admission: Admission) => void): void {
     this.#deadline = Number.POSITIVE_INFINITY;
     this.onBytes = () => {};

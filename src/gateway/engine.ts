@@ -14,7 +14,7 @@ import type { Failure, Kind, Upstream } from './upstream.ts';
 
 export interface EngineOptions {
   tcp: Pick<Tcp, 'dial'>;
-  /** What is known about who reaches which site. */
+  /** What is known about which proxy reaches which site. */
   sites: Sites;
   /** Most upstreams that are tried for one request. */
   tries: number;
@@ -24,7 +24,7 @@ export interface EngineOptions {
   random: () => number;
   monotonic: () => number;
   meter: Meter;
-  /** An upstream has failed; whoever checks it may want to know. */
+  /** An upstream has failed, for those that check it. */
   onFailure: (upstream: Upstream, failure: Failure) => void;
 }
 
@@ -33,7 +33,7 @@ export interface Wish {
   target: Target;
   admission: Pick<Admission, 'suits' | 'session' | 'site'>;
   planFor: (upstream: Upstream) => Plan;
-  /** A connection through the upstream to the target that stands already. */
+  /** An open connection through the upstream to the target. */
   idleFor?: (upstream: Upstream) => TcpSocket | undefined;
   /** Several may be tried at once from the start. */
   wide: boolean;

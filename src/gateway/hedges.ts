@@ -1,6 +1,6 @@
 /** Times to an answer that are remembered. */
 const REMEMBERED = 256;
-/** As long as fewer are known, the first guess stands. */
+/** With fewer results, the initial estimate is used. */
 const NEEDED = 32;
 const FIRST_GUESS_MS = 500;
 const LEAST_MS = 100;

@@ -18,7 +18,7 @@ export interface PlainRequest {
   forServer: Buffer;
   /** The client's connection can take another request after the answer. */
   keepAlive: boolean;
-  /** It says who asks: some servers hold that for the whole connection. */
+  /** It names the user; some servers remember that for the whole connection. */
   personal: boolean;
   /** The client waits for a word before it sends the body. */
   expectsContinue: boolean;

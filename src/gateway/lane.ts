@@ -33,7 +33,7 @@ const PLENTY = 256;
 const EXPLORE = 1 / 16;
 /** What each result leaves of the ones before. */
 const FADING = 0.9;
-/** For how many results the prior stands. */
+/** Weight of the prior, as a number of results. */
 const PRIOR_WEIGHT = 2;
 const UNKNOWN_LATENCY_MS = 1_000;
 /** Failures in a row after which a trusted one is ejected, as it may have been bad luck. */
@@ -81,7 +81,7 @@ export class Lane {
     return this.#trusted.size >= ENOUGH;
   }
 
-  /** True when there is anyone who suits, in whatever state. */
+  /** True if any proxy is suitable, in whatever state. */
   has(suits: Suits): boolean {
     for (const { upstream } of this.members.values()) if (suits(upstream, this.#options.kind)) return true;
     return false;

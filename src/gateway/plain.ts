@@ -24,7 +24,7 @@ export interface PlainOptions {
 const CONTINUE = Buffer.from('HTTP/1.1 100 Continue\r\n\r\n');
 /** What a site says to an address that it does not want. */
 const BLOCKS = new Set([403, 429, 451, 503]);
-/** What a target says only to someone who logs in to a network or a proxy. */
+/** What a target returns only for logins to a network or a proxy. */
 const NEVER_A_TARGETS = new Map([
   [407, 'auth_required'],
   [511, 'page'],
@@ -32,7 +32,7 @@ const NEVER_A_TARGETS = new Map([
 
 /**
  * Sends one request and brings the answer. GET and HEAD go to several upstreams, the next when one fails, up to the first byte of
- * a good answer. Whatever else is sent once: to the first upstream that stands, and to no other after that.
+ * a good answer. Everything else is sent once, to the first upstream that connects.
  */
 export function sendPlain(options: PlainOptions): void {
   const { client, desk, request, admission } = options;

@@ -10,11 +10,11 @@ export interface RaceOptions {
   lane: Lane;
   target: Target;
   suits: Suits;
-  /** The site that is to be reached, and who reaches it. */
+  /** The target site, and which proxies reach it. */
   site: string;
   sites: Sites;
   planFor: (upstream: Upstream) => Plan;
-  /** A connection through the upstream to the target that stands already. */
+  /** An open connection through the upstream to the target. */
   idleFor?: ((upstream: Upstream) => TcpSocket | undefined) | undefined;
   /** How many are tried at once from the start. */
   width: number;

@@ -17,7 +17,7 @@ export interface SocksAsk {
 
 /**
  * The server's part of SOCKS5 (RFC 1928, RFC 1929) up to the request: call it whenever bytes have come. A login is asked for
- * where the client offers one, as options stand in the user's name; whether it is needed, the caller decides.
+ * if the client offers one, because the user name has options; the caller decides whether it is required.
  * @throws {GatewayFault} `bad_request`
  */
 export function socksReader(say: (bytes: Uint8Array) => void): (inbox: Inbox) => SocksAsk | undefined {

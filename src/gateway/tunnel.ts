@@ -37,7 +37,7 @@ export interface TunnelOptions {
 /**
  * Opens a tunnel for a client. It is answered at once, and where it then speaks TLS, its ClientHello goes to upstreams until
  * a ServerHello comes back: a proxy's own "200" proves nothing. So does the head of a GET or HEAD, until an answer comes that
- * is the target's. Anything else is sent once, to the first upstream that stands.
+ * is the target's. Anything else is sent once, to the first upstream that connects.
  */
 export function openTunnel(options: TunnelOptions): void {
   const { client, desk, voice } = options;
@@ -171,7 +171,7 @@ function isDistrust({ up, endedBy }: RelayReport, ms: number): boolean {
 }
 
 function answerJudge({ engine }: Desk, upstream: Upstream, method: string): Plan['judge'] {
-  // Who relays plain requests may still have its own page for whoever asks for a tunnel.
+  // A proxy that relays plain requests may still answer CONNECT with its own page.
   const certain = upstream.proven.tunnel || engine.lanes.tunnel.trusts(upstream);
   return (received) => judgeAnswer(received, method, certain);
 }

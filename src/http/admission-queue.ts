@@ -27,7 +27,7 @@ export class Overloaded extends AppError {
 
 /** A costly page takes 0.3 ms, and ten times that in the first second of a process. */
 const PER_TURN = 4;
-/** About a second's work: who would wait longer is better told so. */
+/** About a second of work; clients that would wait longer are refused. */
 const MAX_WAITING = 2000;
 
 export function createAdmissionQueue({

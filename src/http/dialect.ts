@@ -2,7 +2,7 @@ import { bearerOf } from './context.ts';
 
 /** How a route speaks with the clients of another service. */
 export interface Dialect {
-  /** True if their token, if they have one, stands in the body, and the route itself asks `judgeToken`. */
+  /** True if the token is in the body, so that the route itself calls `judgeToken`. */
   readonly tokenInBody?: true;
   /** The answer to a request that was refused, as these clients read it. */
   refusal(refused: Refused): Spoken;

@@ -8,7 +8,7 @@ import { describe } from './describe.ts';
 import { policy } from './policy.ts';
 import { PROMETHEUS_TYPE, prometheusText } from './prometheus.ts';
 
-/** `GET /metrics`, open to all or, with a token, to those who bring it. */
+/** `GET /metrics`, open to everyone or, if a token is set, with that token. */
 export function metricsRoutes(metrics: Pick<Metrics, 'collect'>, token: string | undefined) {
   const isToken = isSecret(token);
   return new Elysia().get(

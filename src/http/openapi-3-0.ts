@@ -45,7 +45,7 @@ function withoutNull(node: Node): Node {
   if (rest.length === anyOf.length) return node;
   const [only = {}, ...others] = rest;
   if (others.length > 0) return { ...schema, anyOf: rest, nullable: true };
-  // What stands beside a reference does not count in 3.0.
+  // 3.0 ignores keys next to a reference.
   if ('$ref' in only) return { ...schema, allOf: [only], nullable: true };
   const choices = Array.isArray(only.enum) && { enum: [...only.enum, null] };
   return { ...only, ...schema, ...choices, nullable: true };

@@ -18,7 +18,7 @@ const SPEC_PATH = '/description.json';
 
 /**
  * The OpenAPI document of the routes. The plugin collects them; what is mended here is what it cannot know:
- * bodies are JSON alone, named schemas stand once, and there is an admin token.
+ * bodies are only JSON, named schemas appear once, and there is an administrator token.
  */
 export async function describeApi(routes: AnyElysia, version: string, serverUrl: string): Promise<Document> {
   const described = new Elysia().use(routes).use(

@@ -1,7 +1,7 @@
 /** Decides which names of a request's host are the server's own. */
 export type IsOwnHost = (hostname: string) => boolean;
 
-/** Names that public DNS cannot hold: whoever resolves them is in the same network. */
+/** Names that cannot be in public DNS: only the local network resolves them. */
 const LOCAL_NAME = /^(?:[^.]+|.*\.(?:localhost|local|lan|home\.arpa|internal))$/;
 const IPV4 = /^\d+\.\d+\.\d+\.\d+$/;
 

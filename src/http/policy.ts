@@ -3,7 +3,7 @@ import type { Dialect } from './dialect.ts';
 import type { KeptHeaders } from './kept-headers.ts';
 
 /**
- * What a route needs of the request path. It stands with the route and nowhere else; what a route leaves out is the safe default:
+ * What a route needs of the request path, declared only with the route. Defaults are safe:
  * counted as `read` or `write` by its method, made again for each request, open to everyone, and queued.
  */
 export interface Policy {
@@ -13,7 +13,7 @@ export interface Policy {
   bytes?: RateName;
   /** Gives answers to GET that need not be made again. */
   cached?: AnswerCache;
-  /** Who must bring `ADMIN_TOKEN`: everyone, also if none is set, or everyone once one is set. */
+  /** When `ADMIN_TOKEN` is required: always, even if it is not set, or only once it is set. */
   admin?: 'always' | 'once set';
   /** `false`: a GET is begun at once, however many wait. */
   queued?: false;

@@ -1,7 +1,7 @@
 import { AppError } from '../errors.ts';
 import { createAbortable } from '../lib/abortable.ts';
 
-/** Small bodies fit into a few packets; who sends them for longer only holds the connection. */
+/** Small bodies fit into a few packets; a slow sender only holds the connection. */
 const TIMEOUT_MS = 15_000;
 
 export interface SmallBody {

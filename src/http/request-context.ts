@@ -26,7 +26,7 @@ export interface RequestContext {
    * been refused, had it come in a header.
    */
   judgeToken(token: string | null): Promise<void>;
-  /** Who pays for what the request costs: the name of its token, or the network of the client. */
+  /** Whose budget the request uses: the name of its token, or the network of the client. */
   payer: string;
 }
 

@@ -78,7 +78,7 @@ export function createResponseCache({
 
   return {
     answer(asked, make) {
-      // Who shows a token may be told more than others.
+      // Requests with a token may get more than others.
       if (asked.authorization !== null) return make(asked);
       // Asked for before the data are read, so that no newer version is credited to an older answer.
       const current = version();

@@ -7,7 +7,7 @@ export interface DeclaredRoute {
   method: string;
   /** Such as `/api/proxy/:id`. */
   path: string;
-  /** Where `policy` stands, if it was declared. */
+  /** The key of the declared `policy`. */
   hooks?: unknown;
 }
 

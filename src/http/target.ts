@@ -2,7 +2,7 @@ import { remember } from '../lib/remember.ts';
 
 /** What a request is for: host, path and query, in a form that every later step can rely on. */
 
-/** RFC 3986 without user information, escapes and what no host name has; an address of IPv6 stands in brackets. */
+/** RFC 3986 without user information, escapes and what no host name has; IPv6 addresses are in brackets. */
 const AUTHORITY = /^(?:[a-z\d](?:[\w.-]*[a-z\d_])?\.?|_[\w.-]+|\[[\da-f:.]+\])(?::\d{0,5})?$/i;
 /** Strangers choose names, so that only so many are remembered. */
 const MAX_KNOWN = 1000;
@@ -18,7 +18,7 @@ const isAuthority = remember(
 export interface Targets {
   /**
    * Returns the request with an absolute URL whose host is a well-formed one, or `null` if no such host was named: the
-   * runtimes pass on whatever stands in `Host`, and make URLs of it that cannot be read, or of which a part of the path came
+   * runtimes pass on whatever is in `Host`, and make URLs of it that cannot be read, or of which a part of the path came
    * from there. A request of HTTP/1.0 need not name a host.
    */
   withAuthority(request: Request): Request | null;

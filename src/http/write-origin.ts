@@ -46,7 +46,7 @@ export function createWriteOrigin({ publicUrl, allowedHosts, isLetIn }: WriteOri
   };
 }
 
-/** Neither a page of the web nor `null`, which stands for a page that hides where it comes from. */
+/** Neither a web page nor `null`, which a page sends to hide its origin. */
 function isOfProgram(origin: string): boolean {
   return origin !== 'null' && /^[a-z][\w+.-]*:\/\//i.test(origin) && !/^https?:/i.test(origin);
 }

@@ -32,7 +32,7 @@ const accessesBody = Type.Object({
 
 export interface AccessRoutesOptions {
   images: Pick<ImageStore, 'touch'>;
-  /** What who tells accesses has to bring; not given: nobody can. */
+  /** Token for reports of accesses; none are accepted if it is not given. */
   token: string | undefined;
   /** Ms since 1970. */
   now: () => number;

@@ -18,7 +18,7 @@ export function thumbnailKey({ id, format }: Keyed, width: number): string {
 /** Read by everything that shows pictures, whatever it says. */
 export const READ_EVERYWHERE: readonly Format[] = ['jpeg', 'png', 'gif'];
 
-/** Formats that `?auto` offers an image in besides its own, the best first; JPEG for those who read nothing else. */
+/** Formats that `?auto` offers an image in besides its own, the best first; JPEG for clients that accept nothing else. */
 export function otherFormats({ format }: Pick<ImageRecord, 'format'>): Format[] {
   const others: Format[] = READ_EVERYWHERE.includes(format) ? ['avif', 'webp'] : ['avif', 'webp', 'jpeg'];
   return others.filter((other) => other !== format);

@@ -24,7 +24,7 @@ export function clientRoutes({ host, names }: ClientRoutesOptions) {
         limit,
         dialect: () => dialect,
         ...(limit === 'upload' && { bytes: 'upload_bytes' }),
-        // What changes something must not wait among those who only look.
+        // Changes must not wait behind reads.
         queued: false,
       }),
     });

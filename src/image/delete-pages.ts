@@ -49,7 +49,7 @@ export function createDeletePages({ service, siteOf, basePath }: PagesOptions): 
   };
 }
 
-/** Who shows a token is judged by it alone; who shows none, by the address. */
+/** A token decides alone; without one, the address decides. */
 function deleter(request: Request, context: RequestContext, token: string | null): Deleter {
   return token === null ? deleterOf(request, context) : { peer: null, token, admin: false };
 }

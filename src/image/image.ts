@@ -71,7 +71,7 @@ export interface ImageRecord {
   deleteTokenHash: string;
   createdAt: number;
   lastAccess: number;
-  /** 1: whoever has the link sees it, but no list and no search has it. */
+  /** 1: anyone with the link can see it, but no list or search has it. */
   unlisted: 0 | 1;
   /** From then on nobody sees it. `null`: it goes when nobody has opened it for long; `NEVER`: not even then. */
   expiresAt: number | null;

@@ -12,7 +12,7 @@ import type { ImageStore } from './store.ts';
 export const VIEW_LIFE_MS = 10 * 60_000;
 /** Before that. */
 const SPARE_MS = 60_000;
-/** So many transfers of an image may break without being counted: whoever breaks them off on purpose sees nearly all of it. */
+/** Number of broken transfers of an image that are not counted, because a client could cancel on purpose after seeing most of it. */
 const BROKEN = { capacity: 30, perSecond: 30 / 86_400 };
 
 /**

@@ -26,7 +26,7 @@ const photo = Type.Object({
   provider_url: Type.String(),
 });
 
-/** For a picture that may be seen only so often: whoever embeds it would use its views up. */
+/** For a picture with limited views, which an embedding page would use up. */
 const link = Type.Object({
   version: Type.Literal('1.0'),
   type: Type.Literal('link'),

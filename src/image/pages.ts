@@ -35,7 +35,7 @@ export function createPages({ service, siteOf, basePath }: PagesOptions): Pages 
   const cookiesFor = (image: ImageRecord, { origin }: RequestContext) =>
     service.cookies.issue(image, { origin, basePath }).map(asCookie);
 
-  /** The pictures beside it; a page stands without them if the store does not answer. */
+  /** The neighbours of the picture; the page works without them if the store does not answer. */
   async function beside(image: ImageRecord): ReturnType<ImageService['beside']> {
     return service.beside(image).catch((error: unknown) => {
       if (error instanceof AppError) return { newer: null, older: null };

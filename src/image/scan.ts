@@ -31,7 +31,7 @@ export interface ScannerOptions {
   /** What is done where the service gives no answer. */
   onFailure: 'refuse' | 'allow';
   fetch: SafeFetch;
-  /** The headers that let the service know who asks; see `webhooks/signature.ts`. */
+  /** The headers that authenticate the request; see `webhooks/signature.ts`. */
   sign(message: { id: string; timeMs: number; body: string }): Record<string, string>;
   codec: Pick<Codec, 'convert'>;
   /** For temporary files. */

@@ -7,10 +7,10 @@ export const MOST_COUNTED = 10_000;
 /** So long an image that came to its end is told from one that never was: 30 days. */
 export const END_REMEMBERED_MS = 30 * 86_400_000;
 
-/** Where an image stands in the list: newest first, ties by id. */
+/** Position of an image in the list: newest first, ties by id. */
 export type Place = Pick<ImageRecord, 'createdAt' | 'id'>;
 
-/** Where it stands among those that were accessed: the last one first, ties by id, the highest first. */
+/** Position by last access: the latest first, ties by id, the highest first. */
 export type AccessPlace = Pick<ImageRecord, 'lastAccess' | 'id'>;
 
 export interface Page<T> {

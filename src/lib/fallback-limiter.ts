@@ -3,7 +3,7 @@ import type { RateLimiter, Verdict } from './rate-limiter.ts';
 
 /** Longer than a server that works takes. */
 const PATIENCE_MS = 300;
-/** How long the fallback stands in before the first limiter is asked again. */
+/** How long the fallback is used before the first limiter is tried again. */
 const PAUSE_MS = 1000;
 
 /**

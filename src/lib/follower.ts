@@ -27,7 +27,7 @@ export interface FollowerOptions<View, Change> {
   complete?(view: View): Promise<void>;
   /** Takes the changes over, all at once. The same change may come twice. */
   apply(view: View, changes: Change[]): void;
-  /** What a reader is told who waits for the first view for too long. */
+  /** The error for a reader that waits too long for the first view. */
   late(cause: unknown): Error;
 }
 
@@ -108,7 +108,7 @@ export function createFollower<View, Change>(options: FollowerOptions<View, Chan
     return done;
   }
 
-  /** A look that begins after the call; all who ask while one is under way share the next. */
+  /** A look that begins after the call; callers during one share the next. */
   function nextLook(): Promise<Followed<View>> {
     if (!running) return look();
     next ??= running.done

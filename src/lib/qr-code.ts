@@ -21,7 +21,7 @@ export function qrSvg(text: string): string {
   return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${rows.length} ${rows.length}" shape-rendering="crispEdges"><path fill="#fff" d="M0 0h${rows.length}v${rows.length}h-${rows.length}z"/><path d="${runs.join('')}"/></svg>`;
 }
 
-/** Where dark modules stand side by side: the first one, and how many there are. */
+/** A run of dark modules: the first one, and their number. */
 function* darkRuns(row: readonly boolean[]): Generator<[start: number, length: number]> {
   for (let start = row.indexOf(true); start >= 0; ) {
     const end = row.indexOf(false, start);

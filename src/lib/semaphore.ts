@@ -6,7 +6,7 @@ export type Semaphore = <T>(task: () => Promise<T>) => Promise<T>;
 export interface SemaphoreOptions {
   maxRunning: number;
   maxWaiting: number;
-  /** What a caller is told who finds the queue full. */
+  /** The error when the queue is full. */
   fullMessage: string;
 }
 

@@ -4,7 +4,7 @@ export interface StateStore {
   get(key: string): Promise<string | null>;
   /** Sets or replaces the value. */
   set(key: string, value: string): Promise<void>;
-  /** Sets the value only if there is none; answers the value that stands afterwards. Atomic. */
+  /** Sets the value only if there is none; returns the value stored afterwards. Atomic. */
   getOrSet(key: string, value: string): Promise<string>;
   /**
    * Sets the value for the holder of a lease; false, and nothing is set, where a holder with a larger token has set

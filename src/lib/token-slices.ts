@@ -24,7 +24,7 @@ const LEASE_MS = 1000;
 const SHARE = 1 / 20;
 /** Costs that the first slice is good for; each one after that holds twice as many. */
 const FIRST_COSTS = 4;
-/** Share of a token that floating-point sums may be off, so that whoever waits `retryAfterMs` is let in. */
+/** Share of a token that floating-point sums may be off, so that a client that waits `retryAfterMs` is let in. */
 const ROUNDING = 1e-6;
 /** Most keys remembered, some 10 MB. */
 const MAX_KEYS = 100_000;

@@ -36,7 +36,7 @@ const LAST_TIME = Date.UTC(2107, 11, 31, 23, 59, 58);
 
 /**
  * A ZIP file (PKWARE's APPNOTE 6.3), piece by piece, with the files as they are: pictures do not get smaller. Each file is read when
- * its turn comes, and must be below 4 GiB; the archive may be larger. Whoever stops reading must call `return`.
+ * its turn comes, and must be below 4 GiB; the archive may be larger. A reader that stops early must call `return`.
  */
 export async function* zipOf(entries: AsyncIterable<ZipEntry>): AsyncGenerator<Uint8Array, void> {
   const written: Written[] = [];
@@ -87,7 +87,7 @@ function header({ name, stamp }: Written): Buffer {
   return Buffer.concat([fixed, name]);
 }
 
-/** What stands behind a file. */
+/** What follows a file. */
 function descriptor({ crc, size }: Written): Buffer {
   const fields = Buffer.alloc(16);
   fields.writeUInt32LE(0x08074b50, 0);

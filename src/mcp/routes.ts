@@ -20,7 +20,7 @@ export interface McpOptions {
   handle: (request: Request, peerOf: PeerOf) => Response | Promise<Response>;
 }
 
-/** A picture in Base64, and what stands around it. */
+/** A picture in Base64 with its envelope. */
 const MAX_WRITE_BYTES = Math.ceil(MAX_PICTURE_BYTES / 3) * 4 + MAX_JSON_BYTES;
 
 /** `POST /mcp`: tools for agents. What they do goes through the API, as a request from the same address. */

@@ -53,7 +53,7 @@ const blocksNow = {
   200: { description: 'The current blocks.', schema: listAnswer, example: listExample },
 };
 
-/** Who and what is shut out, for the administrator alone. Without `ADMIN_TOKEN` nobody is. */
+/** The blocks, for the administrator only. Without `ADMIN_TOKEN` there is no access. */
 export function adminRoutes(blocks: Blocks) {
   async function list() {
     const { networks, hashes, phashes } = await blocks.list();

@@ -57,7 +57,7 @@ export function codeFetching(format: CodeFormat, api: string, filter: Partial<Li
     ...(hasRemoteDns(format) && { remote_dns: 'true' }),
     limit: String(TRIES),
   });
-  // Commas may stand as they are, and are easier to read and change.
+  // Commas need no escaping, and are easier to read and change.
   const list = `${api}?${query.toString().replaceAll('%2C', ',')}`;
   return codeFor(format, { list }, targetFor(protocols));
 }

@@ -13,7 +13,7 @@ const POOL_MS = 5_000;
 const RETRY_MS = 3_000;
 
 /**
- * The refresh as server-sent events: where it stands now, then each change, for as long as the client listens. Of the
+ * The refresh as server-sent events: its state now, then each change, for as long as the client listens. Of the
  * lists an event has those that changed since the event before; a client that comes back with the id of an event is
  * told nothing until there is more to tell. One that reads slowly gets fewer events, the latest always among them. With
  * `pool`, further events tell the size of the pool when it has changed. Ends when `signal` aborts.

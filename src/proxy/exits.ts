@@ -4,7 +4,7 @@ import type { StateStore } from '../lib/state.ts';
 import type { Checker } from './check/checker.ts';
 import type { ProxyStore } from './store.ts';
 
-/** Addresses from which the proxies of the pool go out: whoever comes from one may be anyone. */
+/** Exit addresses of the pool's proxies: any user of a proxy has such an address. */
 export interface Exits {
   has(address: string): boolean;
   /** The same checker; what it finds alive is remembered as an exit. */

@@ -31,7 +31,7 @@ export interface ExportQuery {
   uniqueExit: boolean;
   /** The matches in another order, which counts instead of `order`. */
   ranked?: AsyncIterable<ProxyRecord[]> | undefined;
-  /** For the administrator: logins stand in it. For others they are masked. */
+  /** For the administrator: logins are included. For others they are masked. */
   logins: boolean;
 }
 

@@ -84,7 +84,7 @@ export function createFleetBudget({ state, budget, clock, copy }: FleetBudgetOpt
 
   return {
     async sync() {
-      // Who begins to recheck goes on with the price that was found before.
+      // A new recheck continues with the last price.
       if (toldCost === null || !budget.isRechecking) await hearCost();
       if (budget.isRechecking) {
         await tellCost();

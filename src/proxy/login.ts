@@ -6,7 +6,7 @@ export interface LoginParts {
   password: string;
 }
 
-/** What stands instead of a login wherever it could be read by others. */
+/** What replaces a login wherever others could read it. */
 export const MASKED = '***';
 
 /** SOCKS5 counts each part in one byte (RFC 1929). */
@@ -26,7 +26,7 @@ export function partsOf(login: Login): LoginParts {
   return { user: login.slice(0, colon), password: login.slice(colon + 1) };
 }
 
-/** The login as it stands in a URL, before the `@`. */
+/** The login as written in a URL, before the `@`. */
 export function formatLogin(login: Login): string {
   const { user, password } = partsOf(login);
   return `${encodeURIComponent(user)}:${encodeURIComponent(password)}`;

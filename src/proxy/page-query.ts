@@ -30,7 +30,7 @@ export interface PageQuery {
   /** Only these, whatever the filters say. */
   ids: number[] | null;
   range: Range;
-  /** The filters that were taken, as they stand in the address of the page. */
+  /** The accepted filters, as in the URL of the page. */
   values: Readonly<Record<string, string>>;
   /** What fields are to show, right or wrong. */
   entered: Readonly<Record<string, string>>;

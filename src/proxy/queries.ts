@@ -23,7 +23,7 @@ const countries = (description: string) =>
     [HINT]: countryHint,
   });
 
-/** For who writes the name of a country instead of its code. */
+/** For names of countries instead of codes. */
 function countryHint(text: string): string | null {
   const name = text.split(',').find((one) => one.length !== 2);
   const code = name === undefined ? undefined : (countryNamed(name) ?? countrySpelledLike(name));

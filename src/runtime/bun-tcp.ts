@@ -41,7 +41,7 @@ export const bunTcp: Tcp = {
 
 class BunSocket implements TcpSocket {
   listener: TcpListener;
-  /** `null` until the connection stands. */
+  /** `null` until connected. */
   #socket: Socket<BunSocket> | null = null;
   /** What the system has not taken yet, in order. */
   #kept: Uint8Array[] = [];
@@ -94,7 +94,7 @@ class BunSocket implements TcpSocket {
       this.listener.closed(null);
       return;
     }
-    // Who cuts need not hear that the other side has ended.
+    // After a cut, the end of the other side is not reported.
     this.#otherEnded = true;
     if (this.#phase !== 'closed') this.#socket?.terminate();
   }

@@ -77,7 +77,7 @@ export interface SqliteDatabase {
 
 export type SqliteValue = string | number | bigint | null | Uint8Array;
 
-/** A connection that answers later. A thread that cannot open the file says so to whoever asks it. */
+/** A connection that answers later. If the thread cannot open the file, each query fails with the reason. */
 export interface SqliteThread {
   /** Runs a statement after those that were asked before, and resolves with its rows. Rejects with what the driver throws. */
   all(sql: string, ...values: SqliteValue[]): Promise<unknown[]>;

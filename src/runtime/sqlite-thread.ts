@@ -51,7 +51,7 @@ export function openThread(script: URL, path: string): SqliteThread {
 /** The other side of `openThread`: answers one question after the other, `null` by closing the file. */
 export function serveThread(open: (path: string) => SqliteDatabase): void {
   let database: SqliteDatabase | null = null;
-  /** Those who ask have few statements, and many values. */
+  /** Callers have few statements, but many values. */
   const statements = new Map<string, SqliteStatement>();
 
   function prepared(sql: string): SqliteStatement {

@@ -2,7 +2,7 @@
 export interface Tcp {
   /** Starts to connect to a literal address. The listener hears `opened` or `closed`. */
   dial(address: string, port: number, listener: TcpListener): TcpSocket;
-  /** Starts listening; `accept` answers who listens to a new connection. Rejects when the address is taken. */
+  /** Starts listening; `accept` returns the handler of a new connection. Rejects if the address is taken. */
   listen(
     place: { hostname: string; port: number },
     accept: (socket: TcpSocket) => TcpListener,
@@ -11,7 +11,7 @@ export interface Tcp {
 
 /** Who is told what happens to a connection. */
 export interface TcpListener {
-  /** The connection stands. Accepted ones stand from the start and never tell. */
+  /** The connection is established. Not called for accepted connections. */
   opened(): void;
   received(bytes: Uint8Array): void;
   /** All that was written has been taken by the system, after a `write` that answered false. */

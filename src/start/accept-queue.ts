@@ -5,7 +5,7 @@ const PATIENCE_MS = 5000;
 
 /**
  * Resolves when the server behind the address has taken in every connection that stood in the queue of its listener.
- * The system resets those that still stand there when the listener closes, although their requests may have been sent in full. A
+ * The system resets connections that are still queued when the listener closes, although their requests may have been sent in full. A
  * connection of our own goes through the queue behind them: when it is answered, they have been read. Never rejects.
  */
 export function acceptWaiting(address: NetConnectOpts): Promise<void> {

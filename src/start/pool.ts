@@ -16,7 +16,7 @@ import { openChecker } from './checker.ts';
 import type { Parts } from './feature.ts';
 import { lazySafeFetch } from './lazy-fetch.ts';
 
-/** The pool over its store, and who looks at it. */
+/** The pool over its store, and its users. */
 export interface Pool {
   service: ProxyService;
   judges(): JudgeState;

@@ -6,7 +6,7 @@ import type { StateStore } from '../lib/state.ts';
 /** Name of the value, and of the blob, that are written to see whether that is possible. */
 const STATE = 'readiness';
 const BLOB = 'picpool-readiness';
-/** How long a check that went well is believed, in ms: those who ask often should cost little. */
+/** How long a passed check stays valid, in ms, so that frequent requests cost little. */
 const RECORDS_BELIEVED_MS = 5000;
 const FILES_BELIEVED_MS = 60_000;
 
@@ -39,7 +39,7 @@ export function fileChecks(blobs: BlobStore, folder: string, needed: string): De
   ];
 }
 
-/** Checks at most once in `ms` while all goes well; those who ask meanwhile share the check. */
+/** Checks at most once in `ms` while all goes well; simultaneous callers share a check. */
 function believed(ms: number, check: () => Promise<void>): () => Promise<void> {
   let last: { at: number; done: Promise<void> } | null = null;
   return () => {

@@ -9,7 +9,7 @@ export interface TargetsParts extends Pick<Parts, 'config' | 'stores' | 'log'> {
   mayAsk: () => boolean;
 }
 
-/** What is known about who reaches which site, and what finds that out. */
+/** What is known about which proxy reaches which site, and the probes that find it out. */
 export async function openTargets({
   config,
   stores,

@@ -90,7 +90,7 @@ ${tiles.map((tile, index) =>
 )}</ul>`;
 }
 
-/** What stands in the place of a picture that is not shown here. */
+/** The placeholder of a picture that is not shown here. */
 function withoutPicture(
   { words: { albums }, formats }: Site,
   tile: Exclude<AlbumTile, { kind: 'open' }>,

@@ -10,7 +10,7 @@ export interface Operation {
   summary: string;
   description?: string;
   tags?: string[];
-  /** Ways to show who one is; an empty one: nobody asks. */
+  /** Accepted kinds of authentication; an empty one means that none is needed. */
   security?: Record<string, string[]>[];
   parameters?: Parameter[];
   requestBody?: { content: Record<string, Media> };

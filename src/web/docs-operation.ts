@@ -11,7 +11,7 @@ type Schemas = Readonly<Record<string, Schema>>;
 
 /**
  * One call, folded: what it does, what it takes and answers, an example, and a form that makes it here. The name of a link to
- * it is inside the fold, which browsers therefore open for who follows the link.
+ * it is inside the fold, which browsers therefore open when the link is followed.
  */
 export function operationCard(site: Site, call: Call, schemas: Schemas, place: Place): Html {
   const { method, path, operation } = call;

@@ -4,7 +4,7 @@ import { type Html, html } from './html.ts';
 
 /** The flags of countries, drawn: Windows has no letters for them. */
 export interface Flags {
-  /** The outlines that `flag` uses; to stand on the page once, hidden. */
+  /** The outlines that `flag` uses, hidden; needed once on a page. */
   outlines(codes: Iterable<string>): Html;
 }
 

@@ -9,7 +9,7 @@ type Part = Html | readonly Html[] | string | number | null | undefined | false;
 
 /**
  * Template tag: what is put in is escaped, unless it is markup itself. `null`, `undefined` and `false` give nothing.
- * Attributes must stand in double quotes.
+ * Attributes need double quotes.
  */
 export function html(strings: TemplateStringsArray, ...parts: Part[]): Html {
   const markup = strings.reduce((text, string, index) => text + render(parts[index - 1] ?? null) + string);

@@ -186,7 +186,7 @@ ${snippet(site, 'copy-delete', pictures.deleteLink, deleteLink)}
 </section>`;
 }
 
-/** What a visitor may do with an image: what stands first, deletion, and locking a protected one again. */
+/** What a visitor can do with an image: `first`, deletion, and locking it again. */
 export function actions(
   { words: { pictures } }: Site,
   { basePath, id, deletable, visibility }: ImagePage,

@@ -1,6 +1,6 @@
 import { pathOf } from '../http/target.ts';
 
-/** Paths that programs ask for, whoever opens them. */
+/** Paths that only programs request. */
 const FOR_PROGRAMS = /(^|\/)(api\/|openapi\.json$|livez$|readyz$|metrics$|sharex\.sxcu$|oembed$|assets\/)/;
 /** The one of them that a form of a page posts to. */
 const UPLOAD = /\/api\/upload$/;

@@ -3,7 +3,7 @@ import { icon } from './icons.ts';
 import type { Site } from './site.ts';
 import type { Words } from './words/en.ts';
 
-/** What a server may leave open to everyone who reaches it. */
+/** What a server can leave open to everyone. */
 export type Door = keyof Words['openPanel']['doors'];
 
 export interface OpenDoor {

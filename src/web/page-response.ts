@@ -1,7 +1,7 @@
 import { PREFERENCES_VARY } from './preferences.ts';
 import type { Site } from './site.ts';
 
-/** Nothing from elsewhere, and nothing that stands in the page itself: no script, no style. */
+/** Nothing from other origins, and no inline scripts or styles. */
 const PAGE_POLICY = [
   "default-src 'none'",
   "script-src 'self'",

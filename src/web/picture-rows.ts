@@ -21,7 +21,7 @@ const RATIOS = { least: 0.5, most: 3 };
 /** Height of a row on wide screens, and what rows grow by to fill the line (`images.css`), in rem. */
 const ROW_REM = 14;
 const USUAL_GROWTH = 1.2;
-/** So many may stand above the fold. */
+/** Number of rows that can be above the fold. */
 const EAGER = 8;
 
 /** Pictures in rows of one height, each in its own proportions; nothing moves while they load. */

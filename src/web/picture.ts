@@ -23,7 +23,7 @@ export interface Showing {
 /** What a browser takes that knows no `srcset`. */
 const USUAL_WIDTH = 640;
 
-/** The picture in the version that fits the screen; the preview stands behind it until it has come. */
+/** The picture in the version that fits the screen; the preview is behind it until it has loaded. */
 export function pictureElement(shown: Shown, { alt, sizes, eager }: Showing): Html {
   const { path, width, height, placeholder, widths } = shown;
   const versions = [...widths.map((one) => `${path}?w=${one} ${one}w`), `${path} ${width}w`];

@@ -4,7 +4,7 @@ import type { Site } from './site.ts';
 import { wordFor } from './word-for.ts';
 import type { Words } from './words/en.ts';
 
-/** A refresh as it stands; its names are those of the events that follow. */
+/** The state of a refresh; the names are those of its events. */
 export interface RefreshView {
   state: string;
   stage: string | null;

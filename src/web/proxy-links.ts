@@ -7,7 +7,7 @@ export function createLinks(path: string, values: Readonly<Record<string, string
     const left = Object.entries({ ...values, ...changes }).filter(
       (entry): entry is [string, string] => entry[1] !== null && entry[1] !== '',
     );
-    // Commas may stand as they are, and read better.
+    // Commas need no escaping, and read better.
     const query = new URLSearchParams(left).toString().replaceAll('%2C', ',');
     return `${path}${query && `?${query}`}${anchor && `#${anchor}`}`;
   };

@@ -3,7 +3,7 @@ const patterns = new Map<string, RegExp>();
 
 /**
  * A message in another language, by a list of messages with names in braces; `null` if none of them fits. What is put in is
- * translated by the same list where it stands there.
+ * translated by the same list if it is in there.
  */
 export function translate(messages: Readonly<Record<string, string>>, message: string): string | null {
   for (const [original, translation] of Object.entries(messages)) {

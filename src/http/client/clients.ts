@@ -5,7 +5,7 @@ import { forwardedBy, reportedClients } from './forwarding-headers.ts';
 import type { ProxyTrust } from './proxy-trust.ts';
 import { findClient } from './walk.ts';
 
-/** Who sent a request, as far as addresses tell. */
+/** The sender of a request, as far as addresses show. */
 export interface Clients {
   /** True if no peer is trusted. */
   readonly trustNobody: boolean;
@@ -14,7 +14,7 @@ export interface Clients {
   /** The client's address, for limits, blocks and the log. */
   addressOf(socketPeer: string, headers: Headers): string;
   /**
-   * The client's address where it stands for one client, else `null`: then it gives no right. It is `null` if
+   * The client's address if only one client has it, else `null`: then it gives no rights. It is `null` if
    * anything hints that others come from the same address.
    */
   identityOf(socketPeer: string, headers: Headers): string | null;
@@ -28,7 +28,7 @@ export interface ClientsOptions {
   trust: ProxyTrust;
   /** How many proxies are in front, where they are counted. */
   hops?: number | undefined;
-  /** True for an address that is known to stand for more than one client. */
+  /** True for an address that several clients are known to share. */
   isShared?: (address: string) => boolean;
   log: Log;
   /** Milliseconds; only differences count. */
@@ -100,7 +100,7 @@ export function createClients({ trust, hops, isShared = () => false, log, now }:
   };
 }
 
-/** Addresses of proxies that no setting names. Each stands for everyone behind it. */
+/** Addresses of proxies that no setting names, shared by everyone behind them. */
 function createUnnamedProxies(log: Log, now: () => number) {
   /** By network, the longest unseen first. */
   const seen = new BoundedMap<string, { address: string; at: number }>(MAX_REMEMBERED);

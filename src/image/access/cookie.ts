@@ -9,7 +9,7 @@ const NAME = 'picpool_image';
 
 type Protected = Pick<ImageRecord, 'id' | 'format' | 'passwordHash'>;
 
-/** Where the image host stands. */
+/** Path of the image host. */
 export interface Place {
   origin: string;
   basePath: string;

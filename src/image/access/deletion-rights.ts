@@ -7,11 +7,11 @@ export interface Uploader {
   peer: string;
   /** The same where it gives the right to delete, else `null`. */
   identity: string | null;
-  /** Who pays for the conversion. */
+  /** Whose budget pays for the conversion. */
   payer: string;
 }
 
-/** Who wants to delete an image. Any one of the three is enough. */
+/** Credentials for deleting an image. Any of the three is enough. */
 export interface Deleter {
   /** Canonical address; `null` if others share it, or the request may come from someone else's page. */
   peer: string | null;

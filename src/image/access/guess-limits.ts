@@ -15,7 +15,7 @@ const PER_QUIET_NETWORK: Bucket = { capacity: 3, perSecond: 3 / DAY_S };
 /** Wrong passwords for one image beyond its limit: the more there were lately, the longer each try waits. */
 const BEYOND: Bucket = { capacity: 60, perSecond: 60 / 3600 };
 
-/** The longest wait of one try, so that who mistypes twice is still in within 10 s. */
+/** The longest wait of one try, so that two typing errors cost less than 10 s. */
 const MAX_DELAY_MS = 3000;
 /** Tries that wait at once, at all images. */
 const MAX_DELAYED = 256;

@@ -21,7 +21,7 @@ export interface Albums {
   create(wish: AlbumWish): Promise<{ album: AlbumRecord; token: string }>;
   /** Rejects with `not_found`. */
   find(id: string): Promise<AlbumRecord>;
-  /** Its pictures that are still there, in their order, whoever may see them. */
+  /** The pictures that still exist, in order, whatever their visibility. */
   pictures(album: AlbumRecord): Promise<ImageRecord[]>;
   /** Rejects with `not_found`, `forbidden`, or `conflict` if the album is full. */
   demandRoom(id: string, by: AlbumKeeper): Promise<void>;

@@ -22,7 +22,7 @@ const LIFE_MS = 3_600_000;
 /** File systems take 255 bytes. */
 const MAX_NAME_BYTES = 200;
 
-/** Who downloads, and what they see. */
+/** The downloading client, and what it can see. */
 export interface Downloader {
   peer: string;
   payer: string;

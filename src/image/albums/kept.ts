@@ -6,7 +6,7 @@ import type { ImageStore } from '../store.ts';
 import { type AlbumRecord, MOST_PICTURES, picturesOf } from './album.ts';
 import type { AlbumStore } from './store.ts';
 
-/** Who wants to change an album: its token or the administrator. */
+/** Credentials for changing an album: its token or the administrator. */
 export interface AlbumKeeper {
   token: string | null;
   admin: boolean;
@@ -37,7 +37,7 @@ export function createKept({ albums, images, clock, random }: KeptOptions) {
     throw new AppError('forbidden', 'This needs the token of the album.');
   }
 
-  /** Makes a change of what stands; `work` returns `null` if nothing is to be changed. */
+  /** Changes the stored album; `work` returns `null` if nothing changes. */
   async function update(
     id: string,
     work: (album: AlbumRecord) => Partial<AlbumRecord> | null | Promise<Partial<AlbumRecord> | null>,

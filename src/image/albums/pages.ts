@@ -105,7 +105,7 @@ function placeOf(image: ImageRecord, isLocked: (image: ImageRecord) => boolean):
   return { kind: 'open', tile: tileOf(image) };
 }
 
-/** The first picture that whoever has the link may see, whatever this visitor has unlocked. */
+/** The first picture that anyone with the link can see, regardless of what this visitor has unlocked. */
 function coverOf(base: string, pictures: readonly ImageRecord[]) {
   const image = pictures.find(({ passwordHash, maxViews }) => passwordHash === null && maxViews === null);
   if (!image) return null;

@@ -1,4 +1,4 @@
-/** A custom uploader of ShareX for this server. `base`: scheme, host and base path. Whoever imports it puts the token in. */
+/** A custom uploader of ShareX for this server. `base`: scheme, host and base path. Users put their token in after importing it. */
 export function sharexUploader(base: string, needsToken: boolean) {
   return {
     Version: '15.0.0',

@@ -9,7 +9,7 @@ export interface Apng {
   frames: ApngFrame[];
   /** False: frames that were announced are missing, or damaged. */
   complete: boolean;
-  /** `IHDR`, and what stands before the pixels and says how to read them. */
+  /** `IHDR`, and the chunks before the pixels that say how to read them. */
   header: Buffer;
   settings: Buffer[];
 }

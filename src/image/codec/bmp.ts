@@ -125,7 +125,7 @@ function layOut(dib: Buffer, bitmap: Bitmap, pixelsAt: number | undefined): Layo
   const paletteAt = headerBytes + outside;
   const entries = depth <= 8 ? Math.min(colours || 2 ** depth, 256) : colours;
   const behind = paletteAt + entries * (headerBytes === CORE_BYTES ? 3 : 4);
-  // Zero in some old files: then they stand behind the palette.
+  // Zero in some old files: then the pixels follow the palette.
   const at = pixelsAt !== undefined && pixelsAt >= headerBytes ? pixelsAt : behind;
   return { ...bitmap, masks: masksOf(dib, bitmap, outside), paletteAt, pixelsAt: at };
 }

@@ -18,7 +18,7 @@ export type { Converted, ConvertJob } from './protocol.ts';
 
 /** Whose conversion it is. */
 export interface Order {
-  /** Who pays: the client's network, or the name of its token. Clients take turns. */
+  /** Whose budget it uses: the client's network, or the name of its token. Clients take turns. */
   client: string;
   /** Uploads go before versions. An upload by default. */
   purpose?: Purpose;
@@ -122,7 +122,7 @@ export function createCodec(options: CodecOptions): Codec {
   const pool = createPool<Job>({
     command: options.command,
     env: options.env ?? {},
-    // One is kept for cheap jobs, and one stands by for the next client.
+    // One is kept for cheap jobs, and one is on standby for the next client.
     processes: workers + (jail ? 2 : 1),
     folder: options.folder,
     jail,

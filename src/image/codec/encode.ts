@@ -26,7 +26,7 @@ export const MAX_OUTPUT_SIDE: Record<Format, number> = {
   gif: 65_535,
 };
 
-/** Adds the encoder. The settings are measured in bench/encoders.ts; the reasons stand beside them. */
+/** Adds the encoder. The settings were measured with bench/encoders.ts. */
 export function encode(pipeline: Sharp, { format, pixels, flat, palette, motion }: Encoding): Sharp {
   switch (format) {
     case 'webp':

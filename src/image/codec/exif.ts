@@ -23,7 +23,7 @@ const RATIONAL = 5;
 /** The longest text that is kept of a camera or a lens. */
 const MOST_LETTERS = 80;
 
-/** An entry of a directory: its type, how many values it has, and where they stand, or where it is said where. */
+/** An entry of a directory: its type, the number of values, and their offset or the place of the offset. */
 interface Entry {
   type: number;
   count: number;

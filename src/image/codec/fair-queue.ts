@@ -3,7 +3,7 @@ export type Purpose = 'upload' | 'version';
 
 /** A job that waits. */
 export interface Queued {
-  /** Who pays for it: a network, or the name of a token. */
+  /** Whose budget it uses: a network, or the name of a token. */
   client: string;
   purpose: Purpose;
   /** CPU time that it is expected to take, in ms. */
@@ -70,7 +70,7 @@ export function createFairQueue<T extends Queued>(): FairQueue<T> {
 
   const all = () => [...clients.keys()].flatMap(waitingOf);
 
-  /** Who waits for nothing keeps no credit. Debts are kept for as long as anyone waits. */
+  /** Clients without waiting work keep no credit. Debts are kept while anyone waits. */
   function settle(name: string, client: Client<T>): void {
     if (client.upload.length + client.version.length > 0) return;
     if (client.credit >= 0) clients.delete(name);

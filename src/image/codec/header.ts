@@ -22,7 +22,7 @@ export async function readHeader(path: string): Promise<Header | null> {
   }
 }
 
-/** Whether a WebP file, from what stands near its front, is a still picture in the lossless form (RFC 9649, section 2.6). */
+/** Whether a WebP file is a still lossless picture, judged by its first chunks (RFC 9649, section 2.6). */
 export async function isLosslessWebp(path: string): Promise<boolean> {
   const file = await open(path, 'r');
   try {
@@ -41,7 +41,7 @@ export async function isLosslessWebp(path: string): Promise<boolean> {
   }
 }
 
-/** Tells the format and, where they stand near the front, the dimensions; pure. */
+/** Returns the format and, if they are near the start, the dimensions. */
 export function parseHeader(head: Buffer): Header | null {
   const text = head.toString('latin1', 0, 16);
   if (text.startsWith('\xff\xd8\xff')) return { kind: 'jpeg', size: jpegSize(head) };

@@ -86,7 +86,7 @@ function damaged(cause?: unknown): AppError {
   return new AppError('undecodable_image', 'The JPEG XL picture is damaged or truncated.', { cause });
 }
 
-/** The box of that name, behind four bytes that say where in it the TIFF header stands (ISO/IEC 18181-2, section 9.4). */
+/** The box of that name, after four bytes with the offset of the TIFF header in it (ISO/IEC 18181-2, section 9.4). */
 function exifOf(file: Buffer): Buffer | null {
   for (let at = 0; at + 12 <= file.length; ) {
     const size = file.readUInt32BE(at);

@@ -114,7 +114,7 @@ const COSINES = Array.from({ length: SHORTEST + 1 }, (_, wave) =>
 /**
  * The signs of the longest waves of the brightness, which survive another size, another encoder and a narrow crop; after C. Zauner,
  * Implementation and Benchmarking of Perceptual Image Hash Functions, 2010, but with the waves in a quarter of a circle
- * (bench/looks.ts). Where the picture is transparent, it stands on white. `null` if there is next to nothing to see.
+ * (bench/looks.ts). Transparent pictures are put on white. `null` if there is next to nothing to see.
  */
 function perceptualHash(grid: Uint8Array): string | null {
   const brightness = Float64Array.from({ length: GRID * GRID }, (_, cell) => {

@@ -28,13 +28,13 @@ export function unpackLzw(packed: Uint8Array, bytes: number): Buffer | null {
     const start = written;
     if (code < CLEAR) out[written++] = code;
     else {
-      // The entry that is just being made is the text before and the byte behind it, which stand there already.
+      // The entry that is being added is the previous text and the byte after it, which are already there.
       const length = lengths[code === next ? before : code] ?? 0;
       const at = code === next ? start - (lengths[before] ?? 0) : (starts[code] ?? 0);
       const most = Math.min(bytes, written + length + (code === next ? 1 : 0));
       for (let place = at; written < most; ) out[written++] = out[place++] ?? 0;
     }
-    // An entry is the text before and the first byte of this one: as they stand side by side, it is a place in `out`.
+    // An entry is the previous text and the first byte of this one. They are adjacent, so it is a place in `out`.
     if (before >= 0 && next < 1 << MOST_BITS) {
       starts[next] = start - (lengths[before] ?? 0);
       lengths[next] = (lengths[before] ?? 0) + 1;

@@ -51,7 +51,7 @@ export function withExif(png: Buffer, exif: Buffer): Buffer {
   return Buffer.concat([png.subarray(0, end), ...writeChunk('eXIf', upright(exif)), png.subarray(end)]);
 }
 
-/** A copy that says that the picture stands upright. */
+/** A copy whose orientation is upright. */
 function upright(exif: Buffer): Buffer {
   const tiff = Buffer.from(exif.toString('latin1', 0, 6) === 'Exif\0\0' ? exif.subarray(6) : exif);
   const little = tiff.toString('latin1', 0, 2) === 'II';

@@ -11,7 +11,7 @@ import type { Converted, ConvertJob, InputLimits, JobReply } from './protocol.ts
 /** A job on its way through the pool. */
 export interface Task {
   job: ConvertJob;
-  /** Who pays; a worker in a jail serves one of them. */
+  /** Whose budget it uses; a sandboxed worker serves only one client. */
   client: string;
   /** How often a worker died before it began the job. */
   misses: number;
@@ -43,7 +43,7 @@ export interface PoolOptions<T extends Task> {
   putBack(task: T): void;
   /** A worker can take work. */
   onReady(): void;
-  /** No worker runs and none could be started; those who wait should hear of it. */
+  /** No worker runs and none could be started, so waiting jobs fail. */
   onUnable(retryAfterMs: number): void;
   log: Log;
 }
@@ -216,7 +216,7 @@ export function createPool<T extends Task>(options: PoolOptions<T>): Pool<T> {
     }
   }
 
-  /** Sees to it that a fresh worker stands by for whoever comes next. */
+  /** Keeps a fresh worker on standby for the next client. */
   function keepSpare(): void {
     if (!jail || workers.size < options.processes) return;
     const all = [...workers].filter(({ retired }) => !retired);

@@ -90,6 +90,6 @@ function volunteerForOutOfMemory(): void {
   try {
     writeFileSync('/proc/self/oom_score_adj', '500');
   } catch {
-    // Not Linux, or not allowed: the limit that the codec watches still stands.
+    // Not Linux, or not allowed: the codec still watches the limit.
   }
 }

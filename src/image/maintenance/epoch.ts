@@ -10,7 +10,7 @@ export const EPOCH_BLOB = 'picpool-files-epoch';
 const LOCK = 'image-epoch';
 const LOCK_TTL_MS = 30_000;
 
-/** Where both stores stand; `null` if one does not say. */
+/** The epochs of both stores; `null` if one is missing. */
 export interface Epochs {
   records: number | null;
   files: number | null;
@@ -77,7 +77,7 @@ export async function advanceEpoch(
   }
 }
 
-/** Makes the stores as they stand one pair: for an operator who knows that they are. */
+/** Pairs the stores as they are, for an operator who knows that they belong together. */
 export async function agreeOnEpoch(
   { state, blobs }: EpochStores & { state: Pick<StateStore, 'set'> },
   folder: string,

@@ -14,7 +14,7 @@ const FLUSH_INTERVAL_MS = 10_000;
 const ENDS_INTERVAL_MS = 15_000;
 /** How often it is looked up whether a cleanup is due, in ms: restarts must not put it off for ever. */
 const MAX_POLL_MS = 60_000;
-/** Those who ask for a cleanup meanwhile wait for it; what is left is done at the next look. In ms. */
+/** Requests for a cleanup wait for it meanwhile; the rest is done in the next round. In ms. */
 const CLEANUP_BUDGET_MS = 20_000;
 /** State: when the last scheduled cleanup ended, in ms since 1970. */
 const LAST_RUN = 'image-cleanup-at';

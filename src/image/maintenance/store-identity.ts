@@ -112,7 +112,7 @@ export function writeMark(blobs: Pick<BlobStore, 'put'>, folder: string, id: str
   return writeNote(blobs, folder, IDENTITY_BLOB, id);
 }
 
-/** Makes the stores as they stand one pair: for an operator who knows that they are. */
+/** Pairs the stores as they are, for an operator who knows that they belong together. */
 export async function agreeOnIdentity(
   { state, blobs }: { state: Pick<StateStore, 'set'>; blobs: Pick<BlobStore, 'get' | 'put'> },
   folder: string,

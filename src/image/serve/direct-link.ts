@@ -18,7 +18,7 @@ const CHALLENGE = 'ImagePassword realm="picpool"';
 /** Other ways to write the extension of a format. */
 const ALIASES: Record<string, string> = { jpeg: 'jpg', jpe: 'jpg', jfif: 'jpg' };
 
-/** `<id>` or `<id>.<extension>`, as it stands in a link or as someone has typed it; `null` for anything else. */
+/** `<id>` or `<id>.<extension>`, from a link or typed; `null` for anything else. */
 export function parseFileName(file: string): { id: string; extension: string | null } | null {
   const [, id, written] = /^([0-9A-Za-z]{12})(?:\.([A-Za-z]+))?$/.exec(file) ?? [];
   if (id === undefined) return null;

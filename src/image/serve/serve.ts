@@ -23,7 +23,7 @@ export interface ServeRequest {
   cors: boolean;
   /** True for HEAD: no body, and no access. */
   head: boolean;
-  /** Who pays for a smaller version that has to be made. */
+  /** Whose budget pays for a new smaller version. */
   payer: string;
 }
 

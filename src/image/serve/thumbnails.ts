@@ -22,8 +22,8 @@ export interface Version extends Shape {
 /** Other shapes of stored images, made when they are first asked for. */
 export interface Thumbnails {
   /**
-   * Makes sure that the version is there. Those who ask at the same time wait for the same conversion, which is the
-   * first one's. A version that is no smaller than the file itself is not kept, but as JPEG for those who read nothing else. Rejects with `not_found` if the
+   * Makes sure that the version is there. Simultaneous requests wait for the same conversion, which is the
+   * first one's. A version that is no smaller than the file itself is not kept, except as JPEG for clients that accept nothing else. Rejects with `not_found` if the
    * image's own file is missing, and as the codec does, but for `storage_full`.
    */
   provide(image: ImageRecord, shape: Shape, client: string): Promise<Version>;

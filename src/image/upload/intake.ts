@@ -89,7 +89,7 @@ export function createIntake({ service, albums, contextOf, countUpload, fromUrl 
   return {
     async take(request, { shape, optionsOf, urlOf, judge } = {}) {
       const { maxUploadBytes: maxBytes } = service.limits;
-      // Asked for now: the address is known only while the connection stands.
+      // Read now, because the address is known only while the connection is open.
       const context = contextOf(request);
       const { peer, identity, payer, admin } = context;
       const query = Object.fromEntries(new URL(request.url).searchParams);

@@ -21,7 +21,7 @@ export function albumTokenOf({ headers }: Request): string | null {
   return headers.get('x-album-token') || null;
 }
 
-/** @throws {AppError} `invalid_parameter` if the token of an album stands in the URL. */
+/** @throws {AppError} `invalid_parameter` if the token of an album is in the URL. */
 export function createJoining(
   albums: Pick<Albums, 'demandRoom' | 'append'>,
   request: Request,

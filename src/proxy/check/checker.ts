@@ -18,7 +18,7 @@ import { createWitnesses, type WitnessesState } from './witnesses.ts';
 /** Our judge answers in about 1 KB; what is longer was tampered with. */
 const MAX_ANSWER_BYTES = 16 * 1024;
 
-/** Share of the whole limit in which the TCP connection must stand: the rest takes several round trips more. */
+/** Share of the whole limit within which the TCP connection must be established: the rest takes several round trips. */
 const CONNECT_SHARE = 0.6;
 
 /** A lack of sockets concerns thousands of checks at once; it is logged this often. */
@@ -31,7 +31,7 @@ const UNKNOWN: CheckResult = { verdict: 'unknown', error: 'judge_down' };
 const NO_ADDRESSES: ReadonlySet<string> = new Set();
 
 export interface CheckerOptions {
-  /** `http:` and `https:` URLs of pages that show who asks; see `echo.ts` for what they may answer. */
+  /** `http:` and `https:` URLs of pages that show the client's address; see `echo.ts` for their formats. */
   judges: readonly string[];
   /** `http:` URLs of large files; see `witnesses.ts`. None when not given. */
   witnesses?: readonly string[] | undefined;
@@ -66,7 +66,7 @@ export interface CheckerOptions {
   log: Log;
 }
 
-/** The judges, and the witnesses that stand in for a judge of our own. */
+/** The judges, and the witnesses that replace a judge of our own. */
 export interface JudgeState extends JudgesState {
   witnesses: WitnessesState;
 }

@@ -51,7 +51,7 @@ export function compareHeaders(comparison: Comparison): { anonymity: Anonymity; 
   return { anonymity: tampering.some((name) => PROXY_HEADER.test(name)) ? 'anonymous' : 'elite', tampering };
 }
 
-/** True when the answer shows all headers that something before the judge always adds: who makes one up leaves them out. */
+/** True when the answer shows all headers that something before the judge always adds: a forged answer lacks them. */
 export function showsUsualHeaders({ sent, direct, proxied }: Omit<Comparison, 'own'>): boolean {
   for (const name in direct.headers) {
     if (proxied.headers[name] === undefined && sent[name] === undefined && !HOP_BY_HOP.has(name))

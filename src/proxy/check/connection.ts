@@ -6,13 +6,13 @@ import { Inbox, type Reader } from './inbox.ts';
 export interface ConnectionOptions {
   /** A socket that has begun to connect. */
   socket: Socket;
-  /** From the start until the TCP connection stands. */
+  /** Time until the TCP connection is established. */
   connectTimeoutMs: number;
   /** From the start until everything is done. */
   timeoutMs: number;
   /** A clock in ms that never goes back. */
   monotonic: () => number;
-  /** Whoever holds the connections ends it by this. */
+  /** Ends the connection from outside. */
   signal?: AbortSignal | undefined;
   /** Closes the connection and calls `tell`, soon. */
   finish: (connection: Connection, tell: () => void) => void;
@@ -40,7 +40,7 @@ export type Conversation<T> = readonly [...(Spoken<unknown> | Secured)[], Spoken
 /** A socket on which one conversation is held. */
 export interface Connection {
   /**
-   * Holds the conversation once the TCP connection stands, and closes the connection after it.
+   * Holds the conversation once the TCP connection is established, then closes the connection.
    * @throws {CheckFault} what a reader throws, or what befalls the connection.
    */
   hold<T>(conversation: Conversation<T>): Promise<T>;

@@ -16,7 +16,7 @@ export interface Echo {
   headers: Record<string, string> | null;
   /** True when the answer carries a proof made with one of our secrets. */
   proven: boolean;
-  /** What stays the same from answer to answer: whoever makes one up must know it, and what is injected changes it. */
+  /** What stays the same from answer to answer: a forger must know it, and injected content changes it. */
   frame: string;
 }
 

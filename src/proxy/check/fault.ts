@@ -16,7 +16,7 @@ export function connectFault(error: Error): FaultCode {
   return 'code' in error && EXHAUSTED.has(String(error.code)) ? 'exhausted' : 'unreachable';
 }
 
-/** Ends a check from wherever its conversation stands. Never leaves the checker. */
+/** Ends a check at any point of its conversation. Never leaves the checker. */
 export class CheckFault extends Error {
   readonly code: FaultCode;
 

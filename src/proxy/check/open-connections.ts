@@ -1,6 +1,6 @@
 import type { Connection } from './connection.ts';
 
-/** The connections that stand, and what ends them when their time is over. */
+/** The open connections, and what ends them when their time is over. */
 export interface OpenConnections {
   /** From now on it is ended when its time or its signal says so. */
   add(connection: Connection): void;

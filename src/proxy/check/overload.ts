@@ -4,7 +4,7 @@ const TICK_MS = 50;
 /** A turn of the event loop that is later than this share of the time limit, but at least so many ms, is lost time. */
 const LATE = { share: 1 / 80, leastMs: 50 } as const;
 
-/** Whoever lost more than this share of the time limit might have made it on an idle machine. */
+/** A check that lost more than this share of its time might have passed on an idle machine. */
 const STARVED_SHARE = 0.1;
 
 /** Of each second: with more of it lost than `high` fewer checks may run, with less than `low` more. */

@@ -13,7 +13,7 @@ interface SharedState extends Pick<JudgeState, 'state' | 'schemes'> {
 export interface SharedJudges {
   /** Tells the others what this copy has found out since the last call. */
   tell(): Promise<void>;
-  /** The state of the judges as whoever asked them last has found it. */
+  /** The state of the judges as last observed by any copy. */
   latest(): Promise<JudgeState>;
 }
 

@@ -2,7 +2,7 @@ import { AppError } from '../../errors.ts';
 import { clientNetwork, sharedNetworks } from '../../lib/address.ts';
 import type { Bucket, RateLimiter } from '../../lib/rate-limiter.ts';
 
-/** How often addresses are tested, whoever asks, so that nobody scans networks from here. */
+/** How often addresses are tested by all clients together, so that nobody scans networks from here. */
 export interface TargetLimitOptions {
   limiter: RateLimiter;
   /** For one address, an IPv6 /64; whatever the port. */

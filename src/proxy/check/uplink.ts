@@ -18,7 +18,7 @@ export function createUplink(
   let askedAt = Number.NEGATIVE_INFINITY;
   let question: Promise<void> | null = null;
 
-  /** A question to the judge that may be asked soonest; all who doubt our network at the time share it. */
+  /** A question to the judge that may be asked soonest, shared by all checks that doubt our network. */
   function askAnyone(): Promise<void> {
     question ??= (async () => {
       const gapMs = Math.min(...judges.map(({ remote }) => remote.gapMs())) / SHARE;

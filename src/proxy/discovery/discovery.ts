@@ -49,7 +49,7 @@ export interface Discovery {
 const TICK_MS = 1_000;
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
-/** While no judge answers, those who recheck ask for one; this is for copies that do not. */
+/** While no judge answers, rechecks look for one; this is for copies that do not recheck. */
 const JUDGE_RETRY_MS = 30_000;
 
 export function createDiscovery(options: DiscoveryOptions): Discovery {

@@ -3,7 +3,7 @@ import type { ProxyStore } from '../store.ts';
 import { CHECK_COST_MS, waitMs } from './schedule.ts';
 
 const HOUR_MS = 3_600_000;
-/** Proxies that stand for all of their status. The dead differ more. */
+/** Sample size by status. Dead proxies differ more. */
 const SAMPLE = { alive: 500, dead: 1500 } as const;
 /** Halvings of the range in which the price lies: they leave less than 1 % of it. */
 const HALVINGS = 12;

@@ -30,7 +30,7 @@ export interface SourceProgress {
   pausedUntil: number | null;
 }
 
-/** A refresh as it stands. Times are ms since 1970. */
+/** The state of a refresh. Times are ms since 1970. */
 export interface RefreshJob {
   id: string;
   state: (typeof JOB_STATES)[number];

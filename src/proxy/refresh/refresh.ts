@@ -11,7 +11,7 @@ export interface RefreshOptions extends RunOptions {
 
 /** Brings the pool up to date: fetch, verify, store, clean up. One refresh runs in the whole fleet. */
 export interface Refresh {
-  /** Starts a refresh, or joins the one that runs; answers it as it stands. */
+  /** Starts a refresh, or joins the running one; returns its state. */
   start(scope: Scope): Promise<RefreshJob>;
   /** The refresh that runs, or else the last one. A job whose process died is found out and shown as failed. */
   current(): Promise<RefreshJob>;

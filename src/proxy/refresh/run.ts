@@ -21,7 +21,7 @@ export interface RefreshObserver {
   settled?(job: RefreshJob): void;
 }
 
-/** The lock that whoever runs a refresh holds. */
+/** The lock that is held during a refresh. */
 export const LOCK = 'refresh';
 /** In the state store: when the last refresh that went well ended. */
 export const LAST_KEY = 'proxy:last-refresh';

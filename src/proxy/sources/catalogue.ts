@@ -1,15 +1,15 @@
 import type { Protocol } from '../proxy.ts';
 import type { Source, SourceFormat } from './source.ts';
 
-/** Someone who publishes lists. */
+/** A publisher of lists. */
 export interface Provider {
   name: string;
-  /** `{list}` stands for the keys of `lists`. */
+  /** `{list}` is replaced by the keys of `lists`. */
   url: string;
   format: SourceFormat;
   /** Name of each list in the URL, and what its entries are; `null`: they say it themselves. */
   lists: Readonly<Record<string, Protocol | null>>;
-  /** Licence or terms as the provider states them; they bind whoever runs this server. */
+  /** Licence or terms as the provider states them; they apply to the operator of this server. */
   terms: string;
 }
 

@@ -33,7 +33,7 @@ const isDigit = (code: number) => code >= 48 && code <= 57;
 const isUpper = (code: number) => code >= 65 && code <= 90;
 const isLetter = (code: number) => isUpper(code & ~32) && code < 128;
 const isBlank = (code: number) => code === 32 || code === 9 || code === 0xfeff || code === 0xa0;
-/** Quotes stand around entries that were cut out of a program or of JSON. */
+/** Entries copied from a program or from JSON have quotes around them. */
 const isQuote = (code: number) => code === 34 || code === 39;
 /** `, ; |` and blanks may follow a port; a letter, `@`, `-` or `.` shows that it was something else. */
 const isSeparator = (code: number) =>

@@ -81,7 +81,7 @@ export function createSourceReader({
     }
     response.discard();
     if (status === 304 && known !== null) return 'unchanged';
-    // Refusals of this kind come from what stands before the list, and concern whoever asks too much.
+    // Such refusals come from a server in front of the list, and are about too many requests.
     const isRefusal = [403, 407, 429].includes(status) || status > 499;
     throw new ListError(`answered ${status}`, !isRefusal);
   }

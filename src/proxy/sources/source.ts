@@ -37,7 +37,7 @@ export interface SourceReport {
   bytes: number;
   /** What went wrong, in words for the operator; what was read before it still counts. */
   error: string | null;
-  /** False if nobody answered, or someone who would not give the list: the fault may be on our side. */
+  /** False if there was no answer, or a refusal: the fault may be on our side. */
   reached: boolean;
 }
 

@@ -14,7 +14,7 @@ export interface AskerOptions {
   monotonic: () => number;
 }
 
-/** Share of the limit in which the TCP connection must stand. */
+/** Share of the limit within which the TCP connection must be established. */
 const CONNECT_SHARE = 0.6;
 
 export interface Asker {

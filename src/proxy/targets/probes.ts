@@ -33,7 +33,7 @@ const LEAST_GAP_MS = PROBE_GAP_MS * 0.9;
 const LEASE_MS = 30_000;
 /** The most dependable so many take turns: each of them about every half hour. */
 const PROBED = 300;
-/** How long the choice of them stands. */
+/** How long the selection is kept. */
 const CHOSEN_MS = 60_000;
 /** So many without any answer in a row, and it is rather our network: until one answers, such failures count for nothing. */
 const MOST_SILENT = 8;

@@ -23,7 +23,7 @@ const MOST_PAGED = 2_000;
 
 /**
  * Yields the matches in the order of the mean of the likely chances that they reach the site, for which the score of each is the prior.
- * Those of which nothing is known stand in the order of the score, so that only the few hundred others have to be sorted in.
+ * Proxies without results are in the order of the score, so that only the few hundred others have to be sorted in.
  */
 export async function* rankFor({
   store,

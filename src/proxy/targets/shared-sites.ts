@@ -19,7 +19,7 @@ export interface SharedSites {
   exchange(): Promise<void>;
 }
 
-/** What stands in each slot: the site, a number that grows with each write, and when it was heard of last. */
+/** The content of each slot: the site, a number that grows with each write, and the time of the last observation. */
 type Index = [site: string, revision: number, heardAt: number][];
 
 const INDEX = 'targets:index';
@@ -30,7 +30,7 @@ const MOST_WRITTEN = 50;
 
 /**
  * Sites lie in numbered slots, as the state store forgets no name: so there are never more than `MOST_SITES`. The index tells what is
- * in them; who finds nothing new in it reads nothing else. Writers take turns by a lock.
+ * in them; a reader that finds nothing new in it reads nothing else. Writers take turns by a lock.
  */
 export function createSharedSites({ sites, state, locks, isKept, now }: SharedSitesOptions): SharedSites {
   /** The revisions that are known here, by site. */
@@ -90,7 +90,7 @@ export function createSharedSites({ sites, state, locks, isKept, now }: SharedSi
     async exchange() {
       if (!sites.hasNews) return read(await readIndex());
       const lease = await locks.acquire(LOCK, LEASE_MS);
-      // Whoever holds it is done soon; the news wait for the next time.
+      // The holder is done soon; the news waits for the next time.
       if (lease === null) return;
       try {
         const index = await readIndex();

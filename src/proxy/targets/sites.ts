@@ -55,9 +55,9 @@ export const MOST_SITES = 500;
 export const MOST_PAIRS = 400;
 /** What each result of a pair leaves of the ones before: the last twenty matter. */
 const FADING = 0.95;
-/** For how many results of a pair the prior stands. */
+/** Weight of the prior of a pair, as a number of results. */
 const PRIOR_WEIGHT = 2;
-/** For how many results of a site it stands that it blocks nobody. */
+/** Weight of the assumption that a site blocks nobody, as a number of results. */
 const SITE_WEIGHT = 4;
 
 export interface SitesOptions {

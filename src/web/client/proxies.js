@@ -99,7 +99,7 @@ document.addEventListener(REPLACED, () => {
 });
 
 /**
- * Links to other states of this page lead there in place. Who turns a page sees its first row.
+ * Links to other states of this page lead there in place. A new page is scrolled to its first row.
  * @param {MouseEvent} event
  * @param {HTMLAnchorElement} link
  */

@@ -2,7 +2,7 @@
 import { announce, ask, say } from './dom.js';
 import { removeMine } from './mine.js';
 
-/** Heard on the document with the id of a picture that is no more; whoever shows it takes it away. */
+/** Event on the document with the id of a deleted picture, so that every part of the page removes it. */
 export const GONE = 'picturegone';
 
 /** @param {string} id */
