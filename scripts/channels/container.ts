@@ -3,7 +3,6 @@ import { chown, mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import {
   assertKept,
-  CannotRun,
   type Channel,
   freePort,
   keepPicture,
@@ -13,12 +12,21 @@ import {
   SETTINGS,
   type World,
 } from './channel.ts';
+import {
+  conversionsOn,
+  isEmulated,
+  PROCESSORS,
+  type Processor,
+  patienceOn,
+  requireEmulation,
+} from './emulation.ts';
 
 /** The user of the image. */
 const USER = 65_532;
 
 /** The container of the release for one processor; one that is not this machine's is run by qemu. */
-export function containerChannel({ release, scratch, version }: World, cpu: 'amd64' | 'arm64'): Channel {
+export function containerChannel({ release, scratch, version }: World, processor: Processor): Channel {
+  const cpu = PROCESSORS[processor].debian;
   const folder = join(scratch, `container-${cpu}`);
   const data = join(folder, 'data');
   const storage = [
@@ -32,13 +40,12 @@ export function containerChannel({ release, scratch, version }: World, cpu: 'amd
   const image = (...command: string[]) => run(['buildah', ...storage, ...command]);
   const port = freePort();
   const url = `http://127.0.0.1:${port}`;
-  const emulated = cpu !== (process.arch === 'x64' ? 'amd64' : process.arch);
+  const emulated = isEmulated(processor);
   const settings = {
     ...SETTINGS,
     PORT: port,
     DATA_DIR: '/data',
-    // qemu hands on neither Landlock nor filters of system calls, and takes 8 s to start a process for conversions.
-    ...(emulated ? { IMAGE_SANDBOX: 'off', IMAGE_WORKERS: 1 } : { IMAGE_SANDBOX: 'require' }),
+    ...conversionsOn(processor),
   };
   const engine = (name: string, ...options: string[]) => [
     ...[
@@ -68,8 +75,7 @@ export function containerChannel({ release, scratch, version }: World, cpu: 'amd
   const start = async () => {
     running = `picpool-${cpu}-${crypto.randomUUID()}`;
     await run([...engine(running, '--detach'), '--rootfs', root, '/usr/local/bin/picpool']);
-    // An interpreter takes its time for half a million functions.
-    await ready(url, emulated ? 300 : 60);
+    await ready(url, patienceOn(processor));
   };
   const stop = async () => {
     await run(['podman', 'stop', '--time', '40', running]);
@@ -125,13 +131,4 @@ export function containerChannel({ release, scratch, version }: World, cpu: 'amd
       await image('rm', '--all').catch(() => {});
     },
   };
-}
-
-/** Asks the binary for its version: an emulator that cannot run Bun itself says nothing about picpool. */
-async function requireEmulation(root: string): Promise<void> {
-  await run(['chroot', root, '/usr/local/bin/picpool', '--version']).catch((error: Error) => {
-    if (/Bun has crashed|Exec format error/.test(error.message))
-      throw new CannotRun('no qemu is registered in which Bun runs');
-    throw error;
-  });
 }

@@ -1,6 +1,6 @@
 import { strict as assert } from 'node:assert';
 import { chmod, copyFile, cp, mkdir, readdir, symlink } from 'node:fs/promises';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { releaseName } from '../build/archive.ts';
 import {
   assertKept,
@@ -13,19 +13,28 @@ import {
   SETTINGS,
   type World,
 } from './channel.ts';
-import { debianMirror } from './debian.ts';
+import { debianPackage } from './debian.ts';
+import {
+  conversionsOn,
+  isEmulated,
+  jailOn,
+  PROCESSORS,
+  type Processor,
+  patienceOn,
+  requireEmulation,
+} from './emulation.ts';
 
-/** musl of Debian, in the version that the binary needs or a later one. */
-const MUSL = 'pool/main/m/musl/musl_1.2.5-3_amd64.deb';
+/** A suite of Debian whose musl is as new as the binary needs it. */
+const SUITE = 'trixie';
 /** A wheel for Alpine, which brings Alpine's libstdc++ and libgcc with it. */
 const WHEEL = 'pyzmq==27.1.0';
 
 /** The archive for musl, in a root that has musl, libstdc++ and nothing else: no glibc, no shell. */
-export function muslChannel({ release, scratch }: World): Channel {
-  const root = join(scratch, 'musl-root');
+export function muslChannel({ release, scratch }: World, cpu: Processor): Channel {
+  const root = join(scratch, `musl-root-${cpu}`);
   const port = freePort();
   const url = `http://127.0.0.1:${port}`;
-  const settings = { ...SETTINGS, PORT: String(port), DATA_DIR: '/data', IMAGE_SANDBOX: 'require' };
+  const settings = { ...SETTINGS, PORT: String(port), DATA_DIR: '/data', ...conversionsOn(cpu) };
   const engine = (container: string, ...command: string[]) => [
     ...['podman', '--runtime=runc', 'run', '--rm', `--name=${container}`, '--network=host'],
     ...['--ulimit=nofile=1024:2048', '--ulimit=nproc=1024:1024'],
@@ -37,24 +46,25 @@ export function muslChannel({ release, scratch }: World): Channel {
     name = `picpool-musl-${crypto.randomUUID()}`;
     const [podman = '', ...rest] = engine(name);
     await run([podman, ...rest.slice(0, 2), '--detach', ...rest.slice(2)]);
-    await ready(url);
+    await ready(url, patienceOn(cpu));
   };
   let kept: string;
   return {
-    name: 'archive, musl',
-    needs: ['podman', 'runc', 'dpkg-deb', 'curl', 'pip', 'unzip'],
+    name: `archive, musl, ${cpu}${isEmulated(cpu) ? ' by qemu' : ''}`,
+    needs: ['podman', 'runc', 'apt-get', 'dpkg-deb', 'pip', 'unzip'],
     steps: {
       async install() {
         for (const folder of ['lib', 'tmp', 'data', 'etc', 'usr/local'])
           await mkdir(join(root, folder), { recursive: true });
-        await libraries(join(scratch, 'musl-parts'), root);
-        const archive = join(release, `${releaseName('linuxmusl-x64')}.tar.gz`);
+        await libraries(join(scratch, `musl-parts-${cpu}`), root, cpu);
+        const archive = join(release, `${releaseName(`linuxmusl-${cpu}`)}.tar.gz`);
         await run(['tar', '-xzf', archive, '-C', join(root, 'usr/local'), '--strip-components=1']);
+        if (isEmulated(cpu)) await requireEmulation(root);
         return `unpacked; ${await run(engine(`picpool-musl-${crypto.randomUUID()}`, '--version'))} runs`;
       },
       async start() {
         await start();
-        return 'with musl 1.2.5, conversions in the full jail';
+        return `with musl of Debian ${SUITE}, ${jailOn(cpu)}`;
       },
       'main job': async () => {
         kept = await keepPicture(url);
@@ -78,19 +88,18 @@ export function muslChannel({ release, scratch }: World): Channel {
   };
 }
 
-async function libraries(parts: string, root: string): Promise<void> {
-  await mkdir(parts, { recursive: true });
-  await run(['curl', '-fsSL', '-o', join(parts, 'musl.deb'), `${await debianMirror()}/${MUSL}`]);
-  await run(['dpkg-deb', '--extract', join(parts, 'musl.deb'), join(parts, 'musl')]);
-  const from = join(parts, 'musl/usr/lib/x86_64-linux-musl/libc.so');
-  const loader = join(root, 'lib/ld-musl-x86_64.so.1');
-  await copyFile(from, loader).catch(() => copyFile(join(parts, 'musl/lib/ld-musl-x86_64.so.1'), loader));
+async function libraries(parts: string, root: string, cpu: Processor): Promise<void> {
+  const { debian, linux } = PROCESSORS[cpu];
+  const musl = await debianPackage('musl', SUITE, debian, join(parts, 'apt'));
+  await run(['dpkg-deb', '--extract', musl, join(parts, 'musl')]);
+  const loader = join(root, `lib/ld-musl-${linux}.so.1`);
+  await copyFile(join(parts, `musl/usr/lib/${linux}-linux-musl/libc.so`), loader);
   await chmod(loader, 0o755);
-  await symlink('ld-musl-x86_64.so.1', join(root, 'lib/libc.musl-x86_64.so.1'));
+  await symlink(basename(loader), join(root, `lib/libc.musl-${linux}.so.1`));
   const wheel = [
     '--no-deps',
     '--only-binary=:all:',
-    '--platform=musllinux_1_2_x86_64',
+    `--platform=musllinux_1_2_${linux}`,
     '--python-version=311',
   ];
   await run(['pip', 'download', '--quiet', '--disable-pip-version-check', ...wheel, '--dest', parts, WHEEL]);

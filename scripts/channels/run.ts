@@ -8,6 +8,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { VERSION } from '../../src/version.ts';
 import { CannotRun, type Channel, STEPS, type World } from './channel.ts';
+import { composeChannel } from './compose.ts';
 import { containerChannel } from './container.ts';
 import { debChannel } from './deb.ts';
 import { firstUse } from './first-use.ts';
@@ -29,9 +30,11 @@ const makers: [names: string[], make: () => Promise<Channel[]>][] = [
   [['npm install picpool', 'npx picpool', 'bunx picpool'], () => npmChannels(world)],
   [['install.sh'], async () => [await installScriptChannel(world)]],
   [['Debian package'], async () => [debChannel(world)]],
-  [['container, amd64'], async () => [containerChannel(world, 'amd64')]],
+  [['container, amd64'], async () => [containerChannel(world, 'x64')]],
   [['container, arm64'], async () => [containerChannel(world, 'arm64')]],
-  [['archive, musl'], async () => [muslChannel(world)]],
+  [['compose.simple.yaml'], async () => [await composeChannel(world)]],
+  [['archive, musl, x64'], async () => [muslChannel(world, 'x64')]],
+  [['archive, musl, arm64'], async () => [muslChannel(world, 'arm64')]],
 ];
 
 let failed = 0;

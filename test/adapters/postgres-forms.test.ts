@@ -263,6 +263,47 @@ test('text is ordered by its bytes, by a collation of the columns where the serv
   expect(await collated('CockroachDB CCL v26.1.0 (x86_64-pc-linux-gnu)')).toEqual([]);
 });
 
+/** Fills tables of an earlier version with the rows of those of this one, as far as they had columns for them. */
+async function copyRows(from: PostgresConnection, to: PostgresConnection): Promise<void> {
+  const columns = await to.ask<{ name: string; list: string }>(
+    'safe',
+    `SELECT table_name AS name, string_agg(quote_ident(column_name), ', ') AS list FROM information_schema.columns
+      WHERE table_schema = $1 AND table_name <> 'schema_version' GROUP BY table_name`,
+    [/"(.+)"\./.exec(to.table('state'))?.[1] ?? ''],
+  );
+  expect(columns.length).toBeGreaterThan(10);
+  for (const { name, list } of columns) {
+    await to.ask('safe', `DELETE FROM ${to.table(name)}`);
+    await to.ask('safe', `INSERT INTO ${to.table(name)} (${list}) SELECT ${list} FROM ${from.table(name)}`);
+  }
+}
+
+test.each(migrations.slice(1).map((_, index) => index + 1))(
+  'tables of schema version %i keep their rows',
+  async (version) => {
+    const [now, then] = [withSchema(server.url), withSchema(server.url)];
+    const options = { runtime: bunRuntime, credentials: undefined, folder, log: () => {} };
+    const picture = image({ id: 'a', filename: 'harbour.png' });
+    const stores = await adapter.open(now, options);
+    await stores.images.insert(picture);
+    await stores.proxies.save(drafts(3));
+    await stores.state.set('key', 'value');
+    await stores.close();
+    await withConnection(then, async (old) => {
+      await migrate(old, migrations.slice(0, version));
+      await withConnection(now, (filled) => copyRows(filled, old));
+    });
+
+    const { images, proxies, state, close } = await adapter.open(then, options);
+    expect(await images.get('a')).toEqual(picture);
+    expect((await images.list({ text: 'harbour', offset: 0, limit: 9 })).total).toBe(1);
+    expect(await images.summary()).toMatchObject({ images: 1 });
+    expect(await proxies.summary()).toMatchObject({ total: 3 });
+    expect(await state.get('key')).toBe('value');
+    await close();
+  },
+);
+
 test('through PgBouncer in transaction mode, which is found out or said, nothing rests on a session', async () => {
   const bouncer = await startPgBouncer(server.trusted);
   try {

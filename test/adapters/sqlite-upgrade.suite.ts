@@ -9,6 +9,7 @@ import { promisify } from 'node:util';
 import { type Database, openDatabase } from '../../adapters/sqlite/database.ts';
 import { createSqliteImages } from '../../adapters/sqlite/images.ts';
 import { createSqliteProxies } from '../../adapters/sqlite/proxies.ts';
+import { migrations } from '../../adapters/sqlite/schema.ts';
 import { createSqliteState } from '../../adapters/sqlite/state.ts';
 import { STATUSES } from '../../src/proxy/proxy.ts';
 import type { Runtime } from '../../src/runtime/runtime.ts';
@@ -109,6 +110,15 @@ export function sqliteUpgradeTests(
         assert.equal((await images.list({ text: 'harbour', offset: 0, limit: 10 })).total, 1);
       });
     });
+  });
+
+  test('there is a database of each schema before this one', async () => {
+    const kept = LATER_VERSIONS.map(({ version }) => Number(version));
+    const earlier = Array.from({ length: migrations.length - 2 }, (_, index) => index + 2);
+    assert.deepEqual(
+      earlier.filter((version) => !kept.includes(version)),
+      [],
+    );
   });
 
   for (const { version, fixture } of LATER_VERSIONS) {

@@ -6,8 +6,11 @@ import { absent } from '../support/absent.ts';
 import { until } from '../support/services.ts';
 import { withFolder } from '../support/temporary.ts';
 
+/** A value of `null` is that of the shell, if it has one. */
+type Environment = Record<string, string | null>;
+
 interface Service {
-  environment?: Record<string, string>;
+  environment?: Environment;
   depends_on?: Record<string, unknown> | string[];
   command?: string[];
   read_only?: boolean;
@@ -32,14 +35,18 @@ const SHELL = { AWS_SECRET_ACCESS_KEY: 'a secret', REDIS_PASSWORD: '0a1b' };
 const copies = Object.keys(services).filter((name) => name.startsWith('picpool-'));
 
 /** The environment as the engine makes it of a shell that sets only these. */
-function substituted(shell: Record<string, string>, environment: Record<string, string> = {}) {
+function substituted(shell: Record<string, string>, environment: Environment = {}) {
   const text = (value: string) =>
     value.replace(/\$\{(\w+)(?::([-?])([^}]*))?\}/g, (_, name: string, kind = '', other = '') => {
       const given = shell[name];
       if (!given && kind === '?') throw new Error(`${name} is not set: ${other}`);
       return given || (kind === '-' ? other : '');
     });
-  return Object.fromEntries(Object.entries(environment).map(([name, value]) => [name, text(value)]));
+  const values = Object.entries(environment).map(([name, value]) => [
+    name,
+    value === null ? shell[name] : text(value),
+  ]);
+  return Object.fromEntries(values.filter(([, value]) => value !== undefined));
 }
 
 test('every variable of the copies is a setting, and together they are a valid configuration', () => {
@@ -99,7 +106,7 @@ test('the file with Postgres differs in the store of the records alone', async (
 });
 
 test('the copies trust the balancer alone, whose address no other service and no visitor gets', () => {
-  const { TRUSTED_PROXIES = '' } = services['picpool-1']?.environment ?? {};
+  const TRUSTED_PROXIES = services['picpool-1']?.environment?.TRUSTED_PROXIES ?? '';
   expect(services.balancer?.networks).toEqual({ inside: { ipv4_address: TRUSTED_PROXIES } });
   const [range] = networks.inside?.ipam?.config ?? [];
   expect(createNetworkList([range?.subnet ?? '']).has(TRUSTED_PROXIES)).toBe(true);
