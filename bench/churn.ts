@@ -50,6 +50,11 @@ const MODELS: Record<string, Model> = {
     kinds: KINDS.map(([share, upMs, downMs]) => [share, upMs / 2, downMs / 2]),
   },
   unstable: { about: 'none works for more than minutes', proxies: 20_000, kinds: KINDS.slice(2) },
+  often: {
+    about: 'a fifth works for 20 minutes and then not for an hour',
+    proxies: 20_000,
+    kinds: [[0.2, 20 * MINUTE, HOUR], ...KINDS.slice(3)],
+  },
   barren: {
     about: '120,000, of which 90 % never work',
     proxies: 120_000,
