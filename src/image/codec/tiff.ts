@@ -151,7 +151,9 @@ function readEntries(file: Bytes, isLittle: boolean): Map<number, number[]> {
   const entries = new Map<number, number[]>();
   const at = long(file.read(4, 4), 0);
   const directory = file.read(at, 2 + MOST_ENTRIES * 12);
+  if (directory.length < 2) throw damaged();
   const count = Math.min(short(directory, 0), MOST_ENTRIES);
+  if (directory.length < 2 + count * 12) throw damaged();
   for (let entry = 2; entry < 2 + count * 12; entry += 12) {
     const tag = short(directory, entry);
     const bytes = TYPE_BYTES[short(directory, entry + 2)];
