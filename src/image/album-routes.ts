@@ -13,6 +13,7 @@ import { type CountReads, createDownloads } from './albums/download.ts';
 import { createAlbumPages, createLookCounter } from './albums/pages.ts';
 import { albumFactsView, albumPageView, newAlbumView } from './albums/views.ts';
 import { type AlbumWish, parseAddition, parseAlbum, parseAlbumChange } from './albums/wishes.ts';
+import { ID_PATTERN } from './ids.ts';
 import { listQuery, MAX_PER_PAGE } from './schemas.ts';
 import type { ImageService } from './service.ts';
 import { readFields } from './upload/form.ts';
@@ -20,6 +21,12 @@ import { albumTokenOf } from './upload/joining.ts';
 
 const pageQuery = Type.Object({
   page: listQuery.properties.page,
+  cursor: Type.Optional(
+    Type.String({
+      pattern: ID_PATTERN.source,
+      description: 'The `next` of the last response, to get the page after it; `page` is ignored.',
+    }),
+  ),
   per_page: Type.Optional(
     Type.Integer({
       minimum: 1,
@@ -85,11 +92,12 @@ export function albumRoutes(options: AlbumRoutesOptions) {
     )
     .get(
       '/api/albums/:id',
-      async ({ request, params, query: { page = 1, per_page = MAX_PER_PAGE } }) => {
+      async ({ request, params, query: { page = 1, cursor = null, per_page = MAX_PER_PAGE } }) => {
         const album = await albums.find(params.id);
         await countLook(contextOf(request).peer, album);
         const view = albumPageView(baseOf(request), album, await albums.pictures(album), {
           page,
+          after: cursor,
           perPage: Math.min(per_page, MAX_PER_PAGE),
           isLocked: ({ passwordHash }) => passwordHash !== null,
         });

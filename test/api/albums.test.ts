@@ -289,6 +289,35 @@ test('pages of an album are cut from all of its pictures', async () => {
   expect((await host.send(`/api/albums/${album.id}?page=0`)).status).toBe(400);
 });
 
+test('a cursor leads on through an album whose pictures are deleted meanwhile', async () => {
+  const album = await make();
+  const [a, b, c, d] = [
+    await uploadInto(album),
+    await uploadInto(album),
+    await uploadInto(album),
+    await uploadInto(album),
+  ];
+  const page = async (query: string) => {
+    const { next, images } = await json<{ next: string | null; images: { id: string }[] }>(
+      await host.send(`/api/albums/${album.id}?per_page=2${query}`),
+    );
+    return { next, ids: images.map(({ id }) => id) };
+  };
+  for (const first of ['', '&cursor=']) expect(await page(first)).toEqual({ next: b.id, ids: [a.id, b.id] });
+  for (const { id, delete_token: token } of [a, b]) {
+    await host.service.remove(id, { peer: null, token, admin: false });
+  }
+  expect(await page(`&cursor=${b.id}`)).toEqual({ next: null, ids: [c.id, d.id] });
+  expect(await page(`&cursor=${d.id}`)).toEqual({ next: null, ids: [] });
+  const headers = withToken(album);
+  await send('DELETE', `/api/albums/${album.id}/images/${c.id}`, undefined, headers);
+  expect(await refused(await host.send(`/api/albums/${album.id}?cursor=${c.id}`))).toEqual([
+    400,
+    'invalid_parameter',
+    'The image of the cursor is no longer in this album. Start again at page 1.',
+  ]);
+});
+
 test(`an album has at most ${MOST_PICTURES} pictures, of which those that are gone do not count`, async () => {
   const album = await make();
   const ids = Array.from({ length: MOST_PICTURES }, (_, index) => `${100_000_000_000 + index}`);

@@ -86,6 +86,9 @@ export const albumAnswer = answer(
     page: Type.Integer(),
     per_page: Type.Integer({ description: `At most ${MAX_PER_PAGE}.` }),
     pages: Type.Integer(),
+    next: Type.Union([Type.String(), Type.Null()], {
+      description: 'The `cursor` of the next page. null on the last page.',
+    }),
     images: Type.Array(Type.Union([open, locked]), { description: 'The images in order.' }),
   },
   {
@@ -95,6 +98,7 @@ export const albumAnswer = answer(
     page: 1,
     per_page: MAX_PER_PAGE,
     pages: 1,
+    next: null,
     images: [
       {
         locked: false,

@@ -1,9 +1,10 @@
 import type { Static } from '@sinclair/typebox';
+import { invalidParameter } from '../../errors.ts';
 import { formatTimestamp } from '../../lib/clock.ts';
 import type { ImageRecord } from '../image.ts';
 import { pageUrl, rawUrl } from '../links.ts';
 import { audience, facts } from '../views.ts';
-import type { AlbumRecord } from './album.ts';
+import { type AlbumRecord, picturesOf } from './album.ts';
 import type { albumAnswer, albumFactsAnswer, newAlbumAnswer } from './schemas.ts';
 
 /** `base`: scheme, host and base path, without a trailing slash. */
@@ -39,20 +40,41 @@ export function albumFactsView(
   return { success: true, ...albumView(base, album), total };
 }
 
+/**
+ * Where the page behind a picture begins, which may be gone meanwhile.
+ * @throws {AppError} `invalid_parameter` where it was taken out of the album.
+ */
+function placeBehind(album: AlbumRecord, pictures: readonly ImageRecord[], id: string): number {
+  const ids = picturesOf(album);
+  const place = ids.indexOf(id);
+  if (place < 0) {
+    throw invalidParameter(
+      'cursor',
+      'The image of the cursor is no longer in this album. Start again at page 1.',
+    );
+  }
+  const behind = new Set(ids.slice(place + 1));
+  const first = pictures.findIndex((image) => behind.has(image.id));
+  return first < 0 ? pictures.length : first;
+}
+
 /** One page of an album. Of what is locked, only that it is there is told. */
 export function albumPageView(
   base: string,
   album: AlbumRecord,
   pictures: readonly ImageRecord[],
-  asked: { page: number; perPage: number; isLocked: (image: ImageRecord) => boolean },
+  asked: { page: number; after: string | null; perPage: number; isLocked: (image: ImageRecord) => boolean },
 ): Static<typeof albumAnswer.schema> {
-  const { page, perPage, isLocked } = asked;
+  const { page, after, perPage, isLocked } = asked;
+  const from = after === null ? (page - 1) * perPage : placeBehind(album, pictures, after);
+  const shown = pictures.slice(from, from + perPage);
   return {
     ...albumFactsView(base, album, pictures.length),
     page,
     per_page: perPage,
     pages: Math.ceil(pictures.length / perPage),
-    images: pictures.slice((page - 1) * perPage, page * perPage).map((image) =>
+    next: from + perPage < pictures.length ? (shown.at(-1)?.id ?? null) : null,
+    images: shown.map((image) =>
       isLocked(image)
         ? {
             locked: true,
