@@ -196,7 +196,7 @@ function createGates({ limits, cors, mayWrite, publicUrl, allowedHosts }: AppOpt
     countAgainstLimits(exchange: Exchange): undefined | Promise<undefined> {
       const limited = limits?.(exchange.request, exchange.route, exchange.context.peer);
       const note = (known: Limited): undefined => {
-        exchange.rate = known.headers;
+        exchange.rate = known;
         if (known.refusal) throw known.refusal;
       };
       if (limited instanceof Promise) return limited.then(note);

@@ -1,5 +1,6 @@
 import { type Dialect, tokenOf } from './dialect.ts';
-import type { KeptHeaders, RateHeaders } from './kept-headers.ts';
+import type { KeptHeaders } from './kept-headers.ts';
+import type { Rate } from './limits.ts';
 import type { Asked } from './policy.ts';
 import type { RequestContext } from './request-context.ts';
 import type { Route } from './route-table.ts';
@@ -19,8 +20,8 @@ export class Exchange implements Asked {
   readonly malformed: boolean;
   /** Milliseconds; only differences count. */
   readonly startedAt: number;
-  /** `RateLimit-*` headers of the answer, once it was counted. */
-  rate: RateHeaders | null = null;
+  /** What the limit of its route says, once it was counted. */
+  rate: Rate | null = null;
   /** True once the headers of its answer hold what is of this request alone. */
   stamped = false;
 

@@ -1,9 +1,4 @@
-/** The values of `RateLimit-Limit`, `RateLimit-Remaining` and `RateLimit-Reset`. */
-export interface RateHeaders {
-  readonly limit: string;
-  readonly remaining: string;
-  readonly reset: string;
-}
+import type { Rate } from './limits.ts';
 
 /**
  * The headers of an answer, with those of one request written into them. Kept ones are written again for each request, which
@@ -11,22 +6,24 @@ export interface RateHeaders {
  */
 export class KeptHeaders {
   readonly headers: Headers;
-  #limit = '';
-  #remaining = '';
-  #reset = '';
+  #limit = Number.NaN;
+  #remaining = Number.NaN;
+  #reset = Number.NaN;
 
   constructor(headers: Headers) {
     this.headers = headers;
   }
 
-  stamp(id: string, rate: RateHeaders | null): void {
-    this.headers.set('x-request-id', id);
+  stamp(id: string, rate: Rate | null): void {
+    const { headers } = this;
+    headers.set('x-request-id', id);
     if (rate === null) return;
-    if (rate.limit !== this.#limit) this.headers.set('ratelimit-limit', rate.limit);
-    if (rate.remaining !== this.#remaining) this.headers.set('ratelimit-remaining', rate.remaining);
-    if (rate.reset !== this.#reset) this.headers.set('ratelimit-reset', rate.reset);
-    this.#limit = rate.limit;
-    this.#remaining = rate.remaining;
-    this.#reset = rate.reset;
+    const { limit, remaining, reset } = rate;
+    if (limit !== this.#limit) headers.set('ratelimit-limit', String(limit));
+    if (remaining !== this.#remaining) headers.set('ratelimit-remaining', String(remaining));
+    if (reset !== this.#reset) headers.set('ratelimit-reset', String(reset));
+    this.#limit = limit;
+    this.#remaining = remaining;
+    this.#reset = reset;
   }
 }

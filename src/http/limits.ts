@@ -3,8 +3,15 @@ import { clientNetwork } from '../lib/address.ts';
 import type { Bucket, RateLimiter, Verdict } from '../lib/rate-limiter.ts';
 import type { RateName, Rates } from '../lib/rates.ts';
 import { remember } from '../lib/remember.ts';
-import type { RateHeaders } from './kept-headers.ts';
 import type { Route } from './route-table.ts';
+
+/** What the headers `RateLimit-Limit`, `RateLimit-Remaining` and `RateLimit-Reset` say. */
+export interface Rate {
+  readonly limit: number;
+  readonly remaining: number;
+  /** In seconds. */
+  readonly reset: number;
+}
 
 /** Counts a request against the limits of its route for its client. Waits only where the limiter does. */
 export type Limits = (
@@ -13,9 +20,7 @@ export type Limits = (
   peer: string,
 ) => Limited | Promise<Limited>;
 
-export interface Limited {
-  /** The `RateLimit-*` headers of the answer. */
-  headers: RateHeaders;
+export interface Limited extends Rate {
   /** `rate_limited` where the request may not pass. */
   refusal: AppError | null;
 }
@@ -29,42 +34,47 @@ export interface LimitOptions {
   onRefused?: (name: RateName) => void;
 }
 
-/** Addresses whose network is remembered. */
-const MAX_NETWORKS = 10_000;
+/** Clients whose buckets are remembered by name, for each limit. */
+const MAX_CLIENTS = 10_000;
 
 /** Limits per client address. */
 export function createLimits({ limiter, rates, maxUploadBytes, onRefused }: LimitOptions): Limits {
   const buckets = bucketsOf(rates, maxUploadBytes);
+  const keys = new Map<RateName, (peer: string) => string>();
 
-  const networkOf = remember(MAX_NETWORKS, clientNetwork);
+  function keyFor(name: RateName): (peer: string) => string {
+    const made = remember(MAX_CLIENTS, (peer) => keyOf(name, clientNetwork(peer)));
+    keys.set(name, made);
+    return made;
+  }
 
-  function take(name: RateName, client: string, cost?: number): Limited | Promise<Limited> {
+  function take(name: RateName, peer: string, cost?: number): Limited | Promise<Limited> {
     const bucket = buckets[name];
-    const verdict = limiter.take(keyOf(name, client), bucket, cost);
+    const key = (keys.get(name) ?? keyFor(name))(peer);
+    const verdict = limiter.take(key, bucket, cost);
     return verdict instanceof Promise
       ? verdict.then((known) => judge(name, bucket, known))
       : judge(name, bucket, verdict);
   }
 
-  function judge(name: RateName, bucket: Bucket, verdict: Verdict): Limited {
-    const headers = rateHeaders(bucket, verdict);
-    if (verdict.allowed) return { headers, refusal: null };
-    onRefused?.(name);
-    return { headers, refusal: tooMany(name, verdict.retryAfterMs) };
+  function judge(name: RateName, { capacity }: Bucket, verdict: Verdict): Limited {
+    const { allowed, remaining, resetMs, retryAfterMs } = verdict;
+    if (!allowed) onRefused?.(name);
+    const refusal = allowed ? null : tooMany(name, retryAfterMs);
+    return { limit: capacity, remaining, reset: Math.ceil(resetMs / 1000), refusal };
   }
 
-  async function takeBoth(limit: RateName, bytes: RateName, client: string, cost: number): Promise<Limited> {
-    const counted = await take(limit, client);
+  async function takeBoth(limit: RateName, bytes: RateName, peer: string, cost: number): Promise<Limited> {
+    const counted = await take(limit, peer);
     if (counted.refusal) return counted;
-    const weighed = await take(bytes, client, cost);
+    const weighed = await take(bytes, peer, cost);
     return weighed.refusal ? weighed : counted;
   }
 
   return (request, { limit, bytes }, peer) => {
-    const client = networkOf(peer);
-    if (bytes === null) return take(limit, client);
+    if (bytes === null) return take(limit, peer);
     const cost = Math.min(announcedBytes(request) ?? maxUploadBytes, maxUploadBytes);
-    return takeBoth(limit, bytes, client, cost);
+    return takeBoth(limit, bytes, peer, cost);
   };
 }
 
@@ -105,12 +115,4 @@ function tooMany(name: RateName, retryAfterMs: number): AppError {
 function announcedBytes({ headers }: Request): number | null {
   const length = headers.get('content-length');
   return length !== null && /^\d+$/.test(length) ? Number(length) : null;
-}
-
-function rateHeaders({ capacity }: Bucket, { remaining, resetMs }: Verdict): RateHeaders {
-  return {
-    limit: String(capacity),
-    remaining: String(remaining),
-    reset: String(Math.ceil(resetMs / 1000)),
-  };
 }

@@ -1,4 +1,5 @@
 import { createHmac, randomBytes } from 'node:crypto';
+import { remember } from './remember.ts';
 
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error';
 
@@ -10,6 +11,10 @@ export type Facts = Record<string, unknown>;
  * can write as they are: texts and numbers, no errors.
  */
 export type Log = (level: LogLevel, message: string, facts?: Facts | (() => Facts)) => void;
+
+/** Messages are constants, and so few. */
+const MAX_MESSAGES = 1000;
+const quoted = remember(MAX_MESSAGES, (message) => JSON.stringify(message));
 
 const RANK: Record<LogLevel, number> = { debug: 0, info: 1, warn: 2, error: 3 };
 
@@ -57,7 +62,7 @@ export function createLogger({ level, format, write, now, addresses = 'full' }: 
 
 /** The start is put before what JSON makes of the facts: to copy these into one object takes as long as to write it. */
 function jsonLine(time: string, level: LogLevel, message: string, facts: Facts): string {
-  const start = `{"time":"${time}","level":"${level}","message":${JSON.stringify(message)}`;
+  const start = `{"time":"${time}","level":"${level}","message":${quoted(message)}`;
   const rest = JSON.stringify(facts);
   return rest === '{}' ? `${start}}` : `${start},${rest.slice(1)}`;
 }

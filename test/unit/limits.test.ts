@@ -49,18 +49,18 @@ function open({ maxUploadBytes = 500, bytes = 1000 } = {}) {
 
 test('a request is counted for its client, and says what is left and when all of it is back', async () => {
   const { read, pass } = open();
-  expect(await read()).toEqual({ headers: { limit: '10', remaining: '9', reset: '1' }, refusal: null });
+  expect(await read()).toEqual({ limit: 10, remaining: 9, reset: 1, refusal: null });
   pass(400);
-  expect((await read()).headers).toEqual({ limit: '10', remaining: '8', reset: '2' });
-  expect((await read('192.0.2.2')).headers.remaining).toBe('9');
+  expect(await read()).toEqual({ limit: 10, remaining: 8, reset: 2, refusal: null });
+  expect((await read('192.0.2.2')).remaining).toBe(9);
 });
 
 test('one too many is refused with the time to wait, told once, and named', async () => {
   const { read, refused, pass } = open();
   for (let n = 0; n < 10; n++) expect((await read()).refusal).toBeNull();
   expect(refused).toEqual([]);
-  const { headers, refusal } = await read();
-  expect(headers).toEqual({ limit: '10', remaining: '0', reset: '10' });
+  const { refusal, ...rate } = await read();
+  expect(rate).toEqual({ limit: 10, remaining: 0, reset: 10 });
   expect(refusal).toMatchObject({ code: 'rate_limited', retryAfterMs: 1000 });
   expect(refusal?.message).toBe('Too many requests of the kind "read" from your address.');
   expect(refused).toEqual(['read']);
@@ -84,7 +84,7 @@ test('the bytes of a body count as announced; unannounced, misspelt or larger on
     ['+5', 500],
   ] as const) {
     const { upload, taken } = open();
-    expect((await upload(length)).headers).toEqual({ limit: '10', remaining: '9', reset: '1' });
+    expect(await upload(length)).toEqual({ limit: 10, remaining: 9, reset: 1, refusal: null });
     expect(taken.map(([key, , price]) => [key, price])).toEqual([
       [`upload ${CLIENT}`, undefined],
       [`upload_bytes ${CLIENT}`, cost],
@@ -96,13 +96,13 @@ test('what is refused by its bytes says so, and costs a request; what is refused
   const { upload, refused, taken } = open();
   await upload('500');
   await upload('500');
-  const { headers, refusal } = await upload('300');
-  expect(headers).toEqual({ limit: '1000', remaining: '0', reset: '10' });
+  const { refusal, ...rate } = await upload('300');
+  expect(rate).toEqual({ limit: 1000, remaining: 0, reset: 10 });
   expect(refusal).toMatchObject({ code: 'rate_limited', retryAfterMs: 3000 });
   expect(refused).toEqual(['upload_bytes']);
   for (let n = 0; n < 7; n++) await upload('1');
   const before = taken.length;
-  expect((await upload('1')).headers.limit).toBe('10');
+  expect((await upload('1')).limit).toBe(10);
   expect(taken.length).toBe(before + 1);
   expect(refused.at(-1)).toBe('upload');
 });
@@ -110,7 +110,7 @@ test('what is refused by its bytes says so, and costs a request; what is refused
 test('the largest upload passes whatever the limit of bytes says, and a larger limit stays', async () => {
   const small = open({ maxUploadBytes: 5000, bytes: 1000 });
   expect((await small.upload('5000')).refusal).toBeNull();
-  expect((await small.upload('1')).headers.limit).toBe('5000');
+  expect((await small.upload('1')).limit).toBe(5000);
   const large = open({ maxUploadBytes: 10, bytes: 1000 });
   for (let n = 0; n < 9; n++) expect((await large.upload('10')).refusal).toBeNull();
 });
@@ -123,5 +123,5 @@ test('a limiter that waits for others is waited for', async () => {
   });
   const answer = limits(new Request('http://host/'), READ, CLIENT);
   expect(answer).toBeInstanceOf(Promise);
-  expect(await answer).toMatchObject({ headers: { reset: '2' }, refusal: { code: 'rate_limited' } });
+  expect(await answer).toMatchObject({ reset: 2, refusal: { code: 'rate_limited' } });
 });
