@@ -4,6 +4,9 @@ import { startBrowser } from '../../test/support/browser.ts';
 import { buildJsClient } from '../build/js-client.ts';
 import { output as outputOf, type Row } from './row.ts';
 
+/** The versions of Node that it is tried on; that of this machine is not fetched again. */
+const NODES = ['20', '22', '24'];
+
 /** The scenario of the JavaScript client against a server, as it is published, on every runtime that is here. */
 export async function jsRows(
   server: { url: string; token: string },
@@ -15,15 +18,20 @@ export async function jsRows(
   const imports = `import * as client from './client/index.js';\nimport { scenario } from './scenario.js';\n`;
   await writeFile(join(pages.folder, 'main.mjs'), `${imports}console.log(JSON.stringify(await ${call}));\n`);
   const main = join(pages.folder, 'main.mjs');
+  const own = Bun.which('node') === null ? '' : /\d+/.exec(await outputOf(['node', '--version']))?.[0];
   return [
     { name: `Bun ${Bun.version}`, run: () => output(['bun', main]) },
     { name: 'Deno', needs: 'deno', run: () => output(['deno', 'run', '--allow-net=127.0.0.1', main]) },
-    { name: 'Node, this machine', needs: 'node', run: () => output(['node', main]) },
-    {
-      name: 'Node 22, of npm',
+    ...NODES.map((version) => ({
+      name: `Node ${version}${version === own ? '' : ', of npm'}`,
       needs: 'npx',
-      run: () => output(['npx', '--yes', '--package=node@22', '--', 'node', main]),
-    },
+      run: () =>
+        output(
+          version === own
+            ? ['node', main]
+            : ['npx', '--yes', `--package=node@${version}`, '--', 'node', main],
+        ),
+    })),
     {
       name: 'Chromium, from another origin',
       needs: 'chromium',

@@ -48,6 +48,22 @@ test.skipIf(absent('promtool'))(
   },
 );
 
+test.skipIf(absent('promtool'))(
+  'promtool finds nothing wrong with configuration, rules and metrics',
+  async () => {
+    const promtool = await find('promtool', PACKAGE);
+    const { stdout } = await run(promtool, ['check', 'config', 'examples/prometheus/prometheus.yml']);
+    expect(stdout).toMatch(/prometheus\.yml is valid[\s\S]*alerts\.yml\n {2}SUCCESS/);
+
+    const headers = { authorization: 'Bearer token-for-prometheus' };
+    const metrics = await (await fetch(`${server.url}/metrics`, { headers })).text();
+    expect(metrics).toContain('picpool_images{');
+    const checking = run(promtool, ['check', 'metrics']);
+    checking.child.stdin?.end(metrics);
+    expect(await checking).toMatchObject({ stdout: '', stderr: '' });
+  },
+);
+
 test.skipIf(absent('prometheus'))(
   'a Prometheus with the configuration of the examples reads the server, and understands every question of rules and dashboard',
   async () => {
