@@ -1,16 +1,16 @@
-import { rm } from 'node:fs/promises';
 import { resolve as absolute } from 'node:path';
 import { AppError } from '../../errors.ts';
 import type { Log } from '../../lib/logger.ts';
-import { createAdmission, type Waiting } from './admission.ts';
+import { createAdmission } from './admission.ts';
 import type { Budget } from './budget.ts';
 import type { Environment } from './environment.ts';
 import type { Purpose, Queued } from './fair-queue.ts';
 import { acceptedWords, formatName } from './formats.ts';
 import { countFrames } from './frames.ts';
 import { readHeader } from './header.ts';
+import { createJob, type Job } from './job.ts';
 import { checkLimits } from './limits.ts';
-import { createPool, type PoolCounts, type Task } from './pool.ts';
+import { createPool, type PoolCounts } from './pool.ts';
 import { createPrices, type Estimate } from './price.ts';
 import type { Converted, ConvertJob, InputLimits } from './protocol.ts';
 
@@ -95,11 +95,6 @@ export interface CodecOptions {
   now: () => number;
 }
 
-interface Job extends Task, Waiting {}
-
-/** A worker costs 0.1 s to replace, so that a job nobody waits for is ended only when it runs on. */
-const ABANDONED_MS = 1000;
-
 /** Makes the codec. Nothing is started before the first conversion. */
 export function createCodec(options: CodecOptions): Codec {
   const { workers, maxPixels, maxFrames, heic = true, now, budget } = options;
@@ -171,38 +166,17 @@ export function createCodec(options: CodecOptions): Codec {
     queued: Queued,
     signal?: AbortSignal,
   ): Promise<Converted> {
-    return new Promise((resolve, reject) => {
-      let kill: ReturnType<typeof setTimeout> | undefined;
-      const leave = () => {
-        clearTimeout(kill);
-        signal?.removeEventListener('abort', onAbort);
-      };
-      const task: Job = {
-        ...queued,
-        job,
-        misses: 0,
-        spent: (ms, done) => account(task, estimate, ms, done),
-        resolve(converted) {
-          leave();
-          if (signal?.aborted) return void discard(job.output);
-          totals.converted++;
-          resolve(converted);
-        },
-        reject(error) {
-          leave();
-          totals.failed++;
-          void discard(job.output).then(() => reject(error));
-        },
-      };
-      const onAbort = () => {
-        if (!admission.remove(task)) kill = setTimeout(() => pool.abandon(task), ABANDONED_MS);
-        reject(signal?.reason);
-      };
-      signal?.addEventListener('abort', onAbort, { once: true });
-      admission.push(task);
-      pool.wake();
-      admission.relieve();
+    const { task, done } = createJob(job, queued, {
+      signal,
+      spent: (ms, done) => account(task, estimate, ms, done),
+      ended: (outcome) => totals[outcome]++,
+      leave: () => admission.remove(task),
+      abandon: () => pool.abandon(task),
     });
+    admission.push(task);
+    pool.wake();
+    admission.relieve();
+    return done;
   }
 
   return {
@@ -237,9 +211,4 @@ async function examine(job: ConvertJob, limits: InputLimits): Promise<Estimate> 
 
 function unable(retryAfterMs: number): AppError {
   return new AppError('unavailable', 'Images cannot be converted at the moment.', { retryAfterMs });
-}
-
-/** Best effort: the sweep removes old temporary files as well. */
-async function discard(path: string): Promise<void> {
-  await rm(path, { force: true }).catch(() => {});
 }
