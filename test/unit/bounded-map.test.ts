@@ -1,5 +1,6 @@
 import { expect, test } from 'bun:test';
 import { BoundedMap } from '../../src/lib/bounded-map.ts';
+import { createRandom } from '../support/random.ts';
 
 test('of too many entries, the one that was set longest ago falls out', () => {
   const map = new BoundedMap<string, number>(2).set('a', 1).set('b', 2).set('a', 3).set('c', 4);
@@ -7,4 +8,28 @@ test('of too many entries, the one that was set longest ago falls out', () => {
     ['a', 3],
     ['c', 4],
   ]);
+});
+
+test('whatever is set, deleted and cleared, the entries are the newest ones in the order in which they were set', () => {
+  const random = createRandom(7);
+  for (const most of [1, 2, 5, 40]) {
+    const map = new BoundedMap<number, number>(most);
+    let expected: [number, number][] = [];
+    for (let step = 0; step < 3000; step++) {
+      const key = Math.floor(random() * most * 3);
+      const chance = random();
+      if (chance < 0.01) {
+        map.clear();
+        expected = [];
+      } else {
+        expected = expected.filter(([known]) => known !== key);
+        if (chance < 0.2) map.delete(key);
+        else {
+          map.set(key, step);
+          expected = [...expected, [key, step] as [number, number]].slice(-most);
+        }
+      }
+      expect([...map]).toEqual(expected);
+    }
+  }
 });
