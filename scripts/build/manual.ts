@@ -6,7 +6,7 @@ import type { DescribedCommand } from './command-table.ts';
 export function manualPage(commands: readonly DescribedCommand[]): string {
   const parts = [
     `.TH PICPOOL 1 "" "picpool ${VERSION}" "User Commands"`,
-    '.SH NAME\npicpool \\- a pool of verified free proxies, and an image host',
+    '.SH NAME\npicpool \\- a pool of tested free proxies, and an image host',
     '.SH SYNOPSIS\n.B picpool\n.RI [ command ]\n.RI [ options ]\n.RI [ operands ]',
     `.SH DESCRIPTION
 ${paragraph('One server with two public services: a proxy pool that gathers free public proxies, proves which of them work and hands them out; and an image host. Without a command the server starts. Data goes to standard output, all else to standard error.')}`,

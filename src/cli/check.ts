@@ -76,7 +76,7 @@ Ctrl-C stops it and prints the summary so far. Exit code 0: at least one works; 
         '100ms',
       ),
     ),
-    'allow-private': flag(`Also dials private and loopback addresses. ${settingOf('PROXY_ALLOW_PRIVATE')}`),
+    'allow-private': flag(`Also tests private and loopback addresses. ${settingOf('PROXY_ALLOW_PRIVATE')}`),
     quiet: flag('Shows neither progress nor the summary.', 'q'),
   },
 

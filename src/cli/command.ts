@@ -52,7 +52,7 @@ function describe(options: Options): string {
     const long = placeholder === null ? `--${name}` : `--${name} ${placeholder}`;
     return [`  ${short === undefined ? '    ' : `-${short}, `}${long}`, help] as const;
   });
-  rows.push(['  -h, --help', 'Prints this.']);
+  rows.push(['  -h, --help', 'Prints this help.']);
   const column = Math.max(...rows.map(([left]) => left.length)) + 2;
   return rows.map(([left, help]) => left.padEnd(column) + wrap(help, column)).join('\n');
 }

@@ -16,7 +16,7 @@ half, when all copies know it; older ones stay valid, so that nobody has to ente
 not signed.`,
   options: {
     forget: flag(
-      'The new keys sign at once and older ones end: where a key has leaked. Passwords are asked for again.',
+      'For a leaked key: new keys sign at once, and older ones become invalid. Visitors have to enter passwords again.',
     ),
   },
 

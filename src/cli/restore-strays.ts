@@ -9,7 +9,7 @@ import { withStores } from './image-stores.ts';
 export const command = defineCommand({
   operands: NO_OPERANDS,
   about: `Takes all image files out of quarantine. Restore their records within an hour: after that, files without a
-record are swept again. A file whose record is back is restored by the server itself. What was deleted or
+record are swept again. The server restores a file automatically once its record is back. What was deleted or
 blocked is removed instead.`,
   options: {},
 

@@ -12,7 +12,7 @@ import { createTerminal, type Terminal } from './terminal.ts';
 
 const DEFAULT = 'serve';
 
-const HELP = `picpool ${VERSION}: a pool of verified free proxies, and an image host
+const HELP = `picpool ${VERSION}: a pool of tested free proxies, and an image host
 
 Usage: picpool [command] [options]
 
@@ -24,8 +24,8 @@ ${Object.entries(COMMANDS)
   picpool --version          print the version
 
 Settings come from the environment and from a .env file; \`picpool config\` lists them. Data goes to
-standard output, all else to standard error. Exit codes: 0 done, 1 not done, 2 the command line or the
-settings cannot be used, 130 interrupted.
+standard output, everything else to standard error. Exit codes: 0 success, 1 failure, 2 invalid command
+line or settings, 130 interrupted.
 `;
 
 /** Runs the command that the arguments name and ends the program with its exit code. */

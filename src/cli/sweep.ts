@@ -25,7 +25,7 @@ together. First restore what was lost, if anything was: then the files have thei
 With --confirm, the records are taken to be complete. Files without one go to quarantine, from which
 picpool restore-strays takes them back until IMAGE_STRAY_RETENTION is over; lost indexes are rebuilt, and
 records and files belong together from then on. Exit code 1: there is something to confirm.`,
-  options: { confirm: flag('Does it.') },
+  options: { confirm: flag('Quarantines these files.') },
 
   run: ({ options, ...surroundings }) =>
     withStores(surroundings, async (stores) => {

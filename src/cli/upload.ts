@@ -73,7 +73,7 @@ Exit code 0: all are uploaded; 1: at least one is not, and standard error says w
     ),
     'max-views': value(
       'COUNT',
-      integer(undefined, 'How many views each has before it is gone.', 1, MOST_VIEWS),
+      integer(undefined, 'Number of views after which each is deleted.', 1, MOST_VIEWS),
     ),
     'max-width': value('PIXELS', integer(undefined, 'Wider images are scaled down. [4096]', 1, MAX_SIDE)),
     'max-height': value('PIXELS', integer(undefined, 'Taller images are scaled down. [4096]', 1, MAX_SIDE)),
@@ -83,7 +83,7 @@ Exit code 0: all are uploaded; 1: at least one is not, and standard error says w
       'TITLE',
       text(
         undefined,
-        'Puts the images into a new album, prints its link last, and its token on standard error. May be "".',
+        'Adds the images to a new album; prints its link last, and its token on standard error. May be "".',
       ),
     ),
     print: valueOr(
