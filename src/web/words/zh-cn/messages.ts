@@ -89,8 +89,8 @@ export const messages: Readonly<Record<string, string>> = {
   'must be a number': '必须是数字',
   'must be one of {choices}': '必须是以下之一：{choices}',
   'must be at most {most} bytes': '不得超过 {most} 字节',
-  'must be a text, at most {most} characters': '最多 {most} 个字符',
-  'must be a text': '必须是文本',
+  'must be a string, at most {most} characters': '最多 {most} 个字符',
+  'must be a string': '必须是文本',
   'must be a day, as in {example}': '必须是日期，例如 {example}',
   'must be never, or a time from {least} to {most}, such as 30m, 12h, 7d, 2w or 1y':
     '必须是 never，或 {least} 到 {most} 之间的时长，例如 30m、12h、7d、2w 或 1y',
@@ -98,17 +98,17 @@ export const messages: Readonly<Record<string, string>> = {
   'is not valid': '无效',
 
   // Waiting
-  'Too many requests of the kind "{kind}" from your address.': '您的地址发出的此类请求（{kind}）过多。',
+  'Too many requests of the kind "{kind}" from your address.': '你的地址发出的此类请求（{kind}）过多。',
   'The rate of this token is used up.': '此令牌的请求次数已用完。',
   'The quota of this token is used up.': '此令牌的上传额度已用完。',
-  'Too many wrong tokens from your address; try again later.': '您的地址提交错误令牌的次数过多，请稍后重试。',
+  'Too many wrong tokens from your address; try again later.': '你的地址提交错误令牌的次数过多，请稍后重试。',
   'Too many wrong passwords from your network; try again later.':
-    '您的网络输入错误密码的次数过多，请稍后重试。',
+    '你的网络输入错误密码的次数过多，请稍后重试。',
   'Too many passwords are being checked; try again in a moment.': '正在验证的密码过多，请稍后重试。',
   'Too many of your images are waiting to be converted; another one would wait {seconds} s. Try again later.':
-    '您等待转换的图片过多，下一张需等待 {seconds} 秒，请稍后重试。',
+    '你等待转换的图片过多，下一张需等待 {seconds} 秒，请稍后重试。',
   'Your conversions have used up their computing time; try again in {seconds} s.':
-    '您的图片转换已用完计算时间，请在 {seconds} 秒后重试。',
+    '你的图片转换已用完计算时间，请在 {seconds} 秒后重试。',
   'Too many pictures are waiting for review.': '等待审核的图片过多。',
   'Too many decisions at once; try again in a moment.': '同时处理的审核过多，请稍后重试。',
   'Images cannot be converted at the moment.': '目前无法转换图片。',
@@ -157,7 +157,7 @@ export const messages: Readonly<Record<string, string>> = {
   'The body cannot be read as JSON.': '请求内容不是有效的 JSON。',
   'This path accepts only {methods}.': '此路径仅接受 {methods} 请求。',
   'This request comes from {page}, which is not allowed to change anything here. If the site is yours, set PUBLIC_URL or CORS_ORIGINS on the server.':
-    '此请求来自 {page}，该网站无权在此进行修改。如果这是您自己的网站，请在服务器上设置 PUBLIC_URL 或 CORS_ORIGINS。',
+    '此请求来自 {page}，该网站无权在此进行修改。如果这是你自己的网站，请在服务器上设置 PUBLIC_URL 或 CORS_ORIGINS。',
   'The server does not know the host name {host}, so nothing can be changed under it. If it is the name of this server, set PUBLIC_URL, or ALLOWED_HOSTS to include it.':
     '服务器不认识主机名 {host}，因此无法通过它进行修改。如果这是本服务器的名称，请设置 PUBLIC_URL，或在 ALLOWED_HOSTS 中加入该名称。',
   'Something went wrong in the server.': '服务器内部出错。',
