@@ -127,7 +127,7 @@ export function createEngine(options: EngineOptions): Engine {
         const limits = { width: 1, tries: 1, timeoutMs: timeoutMs * SESSION_SHARE };
         return contest(wish, { lane, suits: isPinned, ...limits }, onEnd);
       },
-      anew: (onEnd) => findAny(wish, suits, onEnd),
+      findOther: (onEnd) => findAny(wish, suits, onEnd),
     };
     return raceForSession(session, ways, onFound);
   }

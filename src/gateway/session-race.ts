@@ -9,16 +9,16 @@ export interface Ways {
   /** Through the one that the session has; `null` if it is gone. */
   again(pinned: string, onEnd: OnEnd): Race | null;
   /** Through any that can be the exit of a session. */
-  anew(onEnd: OnEnd): Race;
+  findOther(onEnd: OnEnd): Race;
 }
 
 /** Through the exit of the session; if there is none yet, or it has died, through one that becomes it. */
-export function raceForSession(session: Session, { again, anew }: Ways, onFound: OnFound): Race {
+export function raceForSession(session: Session, { again, findOther }: Ways, onFound: OnFound): Race {
   let running: Race | null = null;
   let cancelled = false;
 
   function pinNew(triedBefore: number): void {
-    running = anew((result, tried) => {
+    running = findOther((result, tried) => {
       if (result) session.pin(result.member.upstream);
       session.leave();
       onFound(result, triedBefore + tried, false);

@@ -79,7 +79,7 @@ export function describePool(
   });
   metrics.gauge({
     name: 'picpool_judge_scheme_up',
-    help: 'Whether a judge of the kind answers; absent where there is none, and before one was asked.',
+    help: 'Whether a judge of the kind responds; absent if there is none, and before the first request to one.',
     labelNames: ['scheme'],
     async read() {
       const { schemes } = (await service.status()).judges;

@@ -23,7 +23,16 @@ const NEVER = [
   /\bmay not be (?:written|read)\b/i,
   /\bdoes not let\b/i,
   /\bset-ups?\b|\bclean-ups?\b|\bre-check/i,
-  /\b(?:is|are|built|counted|made|asks) anew\b/i,
+  /\banew\b/i,
+  /, too[.;]/i,
+  /\bwhoever\b/i,
+  /, but is ["“]/,
+  /\bcodes of two letters\b/i,
+  /\btaken note of\b/i,
+  /\bwhere there is (?:no|none)\b/i,
+  /\bfor who (?:is|has|runs)\b/i,
+  /\bas it must be\b/i,
+  /\bMost (?:entries|lists|proxies|bytes) that\b/i,
   /\bcame again\b/i,
 ];
 

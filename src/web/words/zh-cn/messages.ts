@@ -138,6 +138,8 @@ export const messages: Readonly<Record<string, string>> = {
   'There is no such image.': '没有这张图片。',
   'There is no such album.': '没有这个相册。',
   'There is no such image in this album.': '这个相册中没有这张图片。',
+  'The image of the cursor is no longer in this album. Start again at page 1.':
+    '游标对应的图片已不在此相册中，请从第 1 页重新开始。',
   'There is nothing at this path.': '此路径下没有内容。',
   'This picture has expired, or has been viewed as often as its uploader allowed.':
     '图片已过期，或已达到上传者允许的查看次数。',
