@@ -29,7 +29,7 @@ function startSession({ pinned, locked = false }: { pinned?: string; locked?: bo
       session,
       {
         again,
-        anew(onEnd) {
+        findOther(onEnd) {
           const race = new Running(onEnd);
           races.push(race);
           return race;
