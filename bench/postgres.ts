@@ -2,6 +2,7 @@
  * Copies over Postgres, which it starts itself:
  * `bun bench/postgres.ts pool [size]`: a new copy of a pool, and its pages against SQLite, by processor time.
  * `bun bench/postgres.ts copy [images]`: a copy for images alone beside so many, or over what `TEST_POSTGRES_URL` holds.
+ * `bun bench/postgres.ts costs [requests] [images]`: what requests cost, in processor time of a copy and of Postgres.
  * `bun bench/postgres.ts uploads [turns]`: a 6-megapixel photo, records in Postgres against records in SQLite.
  * `bun bench/postgres.ts hot [seconds]`: 1,000 clients on one image and one page of the list, 4 copies; what Postgres is asked.
  * `bun bench/postgres.ts failover [kills]`: mixed requests to 4 copies that are killed in turn, 10,000 with 24 kills, while the
@@ -9,6 +10,7 @@
  */
 import { readFile } from 'node:fs/promises';
 import { loadavg, tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { openPostgres } from '../adapters/postgres/connection.ts';
 import { migrate } from '../adapters/postgres/migrate.ts';
 import { createPostgresProxies } from '../adapters/postgres/proxies.ts';
@@ -23,6 +25,7 @@ import { photo } from '../test/support/images.ts';
 import { runMixedLoad } from '../test/support/mixed-load.ts';
 import { startPostgresFleet, troublePostgres } from '../test/support/postgres-fleet.ts';
 import { sharedPostgres, startPostgres } from '../test/support/postgres-server.ts';
+import { cpuMsOf } from '../test/support/processes.ts';
 import { createRandom } from '../test/support/random.ts';
 import { draft } from '../test/support/records.ts';
 import { PNG } from '../test/support/running-server.ts';
@@ -93,9 +96,10 @@ async function pool(size: number): Promise<void> {
   const server = await startServer('bun', { ...QUIET, METADATA_URL: postgres.url });
   while ((await fetch(`${server.url}/api/v1/proxies`)).status !== 200) await Bun.sleep(20);
   const readyMs = performance.now() - began;
+  const usedMs = await cpuMsOf(server.pid);
   await Bun.sleep(2000);
   console.log(
-    `a copy: list after ${(readyMs / 1000).toFixed(1)} s, ${(await residentMiB(server)).toFixed(0)} MiB`,
+    `a copy: list after ${(readyMs / 1000).toFixed(1)} s, ${(usedMs / 1000).toFixed(1)} s of CPU, ${(await residentMiB(server)).toFixed(0)} MiB`,
   );
   await server.stop();
   await connection.close();
@@ -119,6 +123,51 @@ async function copy(count: number): Promise<void> {
   console.log(
     `a copy for images: ready after ${(readyMs / 1000).toFixed(1)} s, after 400 lists and searches ${(await residentMiB(server)).toFixed(0)} MiB`,
   );
+  await server.stop();
+  await postgres.stop();
+}
+
+/** What requests cost, in processor time of a copy, with its conversions, and of Postgres. */
+async function costs(requests: number, images: number): Promise<void> {
+  const postgres = await startPostgres({ ...LARGE, fsync: 'on', full_page_writes: 'on' });
+  const connection = await openPostgres(postgres.url, { limitMs: 600_000 });
+  await fillPostgres(connection, images).finally(() => connection.close());
+  const server = await startServer('bun', { ...QUIET, SERVICES: 'image', METADATA_URL: postgres.url });
+  const database = Number(
+    (await readFile(join(postgres.folder, 'data', 'postmaster.pid'), 'utf8')).split('\n')[0],
+  );
+  const picture = await photo(2725, 2225);
+  const upload = (body: BodyInit) => () =>
+    fetch(`${server.url}/api/upload`, { method: 'POST', body });
+  const { id } = (await (await upload(PNG)()).json()) as { id: string };
+  const get = (path: (turn: number) => string) => (turn: number) => fetch(server.url + path(turn));
+  const kinds: [string, number, (turn: number) => Promise<Response>][] = [
+    ['one image', requests, get(() => `/i/${id}.webp`)],
+    ['one page of the list', requests, get(() => '/api/list')],
+    ['pages of the list', requests, get((turn) => `/api/list?page=${turn + 2}`)],
+    ['searches', requests, get((turn) => `/api/search?q=holiday_${turn}`)],
+    ['uploads of a 2 x 2 PNG', requests / 4, upload(PNG)],
+    ['uploads of a 6-megapixel photo', 20, upload(picture)],
+  ];
+  for (const [name, count, send] of kinds) {
+    const used = () => Promise.all([cpuMsOf(server.pid), cpuMsOf(database)]);
+    const before = await used();
+    let turn = 0;
+    const client = async () => {
+      while (turn < count) {
+        const answer = await send(turn++);
+        if (!answer.ok) throw new Error(`${name}: ${answer.status} ${await answer.text()}`);
+        await answer.bytes();
+      }
+    };
+    await Promise.all(Array.from({ length: 8 }, client));
+    const [ofCopy = 0, ofDatabase = 0] = (await used()).map(
+      (ms, place) => (ms - (before[place] ?? 0)) / count,
+    );
+    console.log(
+      `${name}: ${ofCopy.toFixed(2)} ms of CPU of the copy, ${ofDatabase.toFixed(2)} ms of Postgres`,
+    );
+  }
   await server.stop();
   await postgres.stop();
 }
@@ -215,8 +264,9 @@ async function failover(kills: number): Promise<void> {
   await world.stop();
 }
 
-const [what = 'pool', first] = process.argv.slice(2);
+const [what = 'pool', first, second] = process.argv.slice(2);
 if (what === 'copy') await copy(Number(first ?? 100_000));
+else if (what === 'costs') await costs(Number(first ?? 2000), Number(second ?? 100_000));
 else if (what === 'uploads') await uploads(Number(first ?? 15));
 else if (what === 'failover') await failover(Number(first ?? 24));
 else if (what === 'hot') await hot(Number(first ?? 10));

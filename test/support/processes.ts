@@ -13,6 +13,16 @@ export async function isRunning(pid: number): Promise<boolean> {
   return fields !== null && fields[0] !== 'Z';
 }
 
+/** Clock ticks of Linux. */
+const TICK_MS = 10;
+
+/** Processor time that the process and its children, those that have ended too, have taken, in ms. */
+export async function cpuMsOf(pid: number): Promise<number> {
+  const [fields, children] = await Promise.all([statOf(pid), childrenOf(pid)]);
+  const own = (fields ?? []).slice(11, 15).reduce((sum, ticks) => sum + Number(ticks) * TICK_MS, 0);
+  return (await Promise.all(children.map(cpuMsOf))).reduce((sum, ms) => sum + ms, own);
+}
+
 /** Resolves when none of them runs any more; rejects with those that still do after `limitMs`. */
 export async function ended(pids: readonly number[], limitMs = 10_000): Promise<void> {
   const deadline = Date.now() + limitMs;
