@@ -137,7 +137,7 @@ async function costs(requests: number, images: number): Promise<void> {
     (await readFile(join(postgres.folder, 'data', 'postmaster.pid'), 'utf8')).split('\n')[0],
   );
   const picture = await photo(2725, 2225);
-  const upload = (body: BodyInit) => () =>
+  const upload = (body: Uint8Array<ArrayBuffer>) => () =>
     fetch(`${server.url}/api/upload`, { method: 'POST', body });
   const { id } = (await (await upload(PNG)()).json()) as { id: string };
   const get = (path: (turn: number) => string) => (turn: number) => fetch(server.url + path(turn));
@@ -147,7 +147,7 @@ async function costs(requests: number, images: number): Promise<void> {
     ['pages of the list', requests, get((turn) => `/api/list?page=${turn + 2}`)],
     ['searches', requests, get((turn) => `/api/search?q=holiday_${turn}`)],
     ['uploads of a 2 x 2 PNG', requests / 4, upload(PNG)],
-    ['uploads of a 6-megapixel photo', 20, upload(picture)],
+    ['uploads of a 6-megapixel photo', 20, upload(new Uint8Array(picture))],
   ];
   for (const [name, count, send] of kinds) {
     const used = () => Promise.all([cpuMsOf(server.pid), cpuMsOf(database)]);
