@@ -201,9 +201,12 @@ export function command(port: number, ...words: string[]): Promise<string> {
   });
 }
 
-/** Resolves when the condition holds; rejects when it does not within 15 s. */
-export async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
-  const deadline = Date.now() + START_MS;
+/** Resolves when the condition holds; rejects when it does not within the time. */
+export async function until(
+  condition: () => boolean | Promise<boolean>,
+  limitMs: number = START_MS,
+): Promise<void> {
+  const deadline = Date.now() + limitMs;
   while (!(await condition())) {
     if (Date.now() > deadline) throw new Error('the condition did not come to hold in time');
     await new Promise((resolve) => setTimeout(resolve, 10));

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { originalKey } from '../../../src/image/blob-keys.ts';
+import { CLEANUP_LOCK_TTL_MS } from '../../../src/image/maintenance/cleanup.ts';
 import { until } from '../services.ts';
 import type { History } from './calls.ts';
 import { type Clients, createClients, type Known } from './clients.ts';
@@ -62,7 +63,8 @@ export async function lookAtTheEnd({ fleet, files }: HistoryWorld, clients: Clie
   const deleted = new Set(clients.deleted.filter(({ id }) => done.has(id)).map(keyOf));
   const left = async () =>
     [...(await files.placed()), ...(await files.quarantined())].filter((key) => deleted.has(key));
-  await until(async () => (await left()).length === 0).catch(() => {});
+  // A copy that was killed while it cleaned up holds its lease for so long.
+  await until(async () => (await left()).length === 0, CLEANUP_LOCK_TTL_MS + 15_000).catch(() => {});
   return [...faults, ...(await left()).map((key) => `the file ${key} of a deleted image stays`)];
 }
 
