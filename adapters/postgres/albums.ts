@@ -1,6 +1,7 @@
 import { AppError } from '../../src/errors.ts';
 import { ALBUM_FIELDS, type AlbumRecord } from '../../src/image/albums/album.ts';
 import type { AlbumStore } from '../../src/image/albums/store.ts';
+import { batches } from '../../src/lib/batches.ts';
 import { columnOf, namesOf } from '../../src/lib/fields.ts';
 import type { PostgresConnection } from './connection.ts';
 
@@ -43,15 +44,9 @@ export function createPostgresAlbums({ table, ask }: PostgresConnection): AlbumS
     dueBy: (time, limit) =>
       ask<AlbumRecord>('safe', select('WHERE due_at <= $1 ORDER BY due_at, id LIMIT $2'), [time, limit]),
 
-    async *all() {
-      for (let last = ''; ; ) {
-        const batch = await ask<AlbumRecord>('safe', select(`WHERE id > $1 ORDER BY id LIMIT ${BATCH}`), [
-          last,
-        ]);
-        if (batch.length > 0) yield batch;
-        last = batch.at(-1)?.id ?? last;
-        if (batch.length < BATCH) return;
-      }
+    all: () => {
+      const text = select(`WHERE id > $1 ORDER BY id LIMIT ${BATCH}`);
+      return batches<AlbumRecord>(BATCH, (last) => ask('safe', text, [last?.id ?? '']));
     },
   };
 }

@@ -1,5 +1,6 @@
 import type { ImageRecord } from '../../src/image/image.ts';
 import { END_REMEMBERED_MS, type ImageStore, type StoreFault } from '../../src/image/store.ts';
+import { batches } from '../../src/lib/batches.ts';
 import { arrayOf } from './arrays.ts';
 import type { PostgresConnection } from './connection.ts';
 import { type ImageRows, RECORD, VISIBILITY } from './image-rows.ts';
@@ -22,14 +23,11 @@ export function createImageCare(
     const missing = `SELECT ${RECORD} FROM ${images} i
       WHERE ${LISTED} AND i.id > $1 AND NOT EXISTS (SELECT FROM ${texts} t WHERE t.id = i.id)
       ORDER BY i.id LIMIT ${BATCH}`;
-    for (let last = ''; ; ) {
-      const found = await ask<ImageRecord>('safe', missing, [last], LIMIT_MS);
-      if (found.length > 0) {
-        const { text, values } = rows.index(found);
-        await ask('safe', text, values);
-      }
-      if (found.length < BATCH) return;
-      last = found.at(-1)?.id ?? last;
+    const read = (last: ImageRecord | undefined) =>
+      ask<ImageRecord>('safe', missing, [last?.id ?? ''], LIMIT_MS);
+    for await (const found of batches(BATCH, read)) {
+      const { text, values } = rows.index(found);
+      await ask('safe', text, values);
     }
   }
 

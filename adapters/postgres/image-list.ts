@@ -1,7 +1,7 @@
 import type { ImageRecord } from '../../src/image/image.ts';
-import type { ImageStore } from '../../src/image/store.ts';
+import { type ImageStore, placeOf } from '../../src/image/store.ts';
 import type { PostgresConnection } from './connection.ts';
-import { behind, placeOf, RECORD } from './image-rows.ts';
+import { behind, publicTotal, RECORD } from './image-rows.ts';
 import { createImageSearch } from './image-search.ts';
 import { LISTED } from './schema.ts';
 
@@ -23,7 +23,7 @@ export function createImageList(
       `WITH p AS MATERIALIZED (
          SELECT id FROM ${images} WHERE ${LISTED} ${after ? `AND ${behind(3)}` : ''}
          ORDER BY created_at DESC, id LIMIT $1 OFFSET $2
-       ), c AS (SELECT coalesce(sum(count), 0)::bigint AS total FROM ${counts} WHERE visibility = 'public')
+       ), c AS (${publicTotal(counts)})
        SELECT c.total, ${RECORD} FROM c LEFT JOIN p ON true LEFT JOIN ${images} i ON i.id = p.id
        ORDER BY i.created_at DESC, i.id`,
       [limit + 1, offset, ...place],

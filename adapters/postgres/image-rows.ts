@@ -1,7 +1,6 @@
 import { IMAGE_FIELDS } from '../../src/image/fields.ts';
 import { type ImageRecord, visibilityOf } from '../../src/image/image.ts';
 import { searchedText } from '../../src/image/searched.ts';
-import type { Place } from '../../src/image/store.ts';
 import { columnOf, namesOf } from '../../src/lib/fields.ts';
 import { arrayOf } from './arrays.ts';
 import type { PostgresConnection, Value } from './connection.ts';
@@ -16,6 +15,10 @@ export const RECORD = FIELDS.map((field) => `i.${columnOf(field)} AS "${field}"`
 /** SQL for whom an image is shown to. */
 export const VISIBILITY = `CASE WHEN password_hash IS NOT NULL THEN 'protected' WHEN unlisted = 1 THEN 'unlisted' ELSE 'public' END`;
 
+/** A query for the number of public images, as `total`; `counts`: the table of what is counted. */
+export const publicTotal = (counts: string) =>
+  `SELECT coalesce(sum(count), 0)::bigint AS total FROM ${counts} WHERE visibility = 'public'`;
+
 /** Parts that each count is spread over, so that few writers meet at one row. */
 const PARTS = 16;
 
@@ -23,8 +26,6 @@ const PARTS = 16;
 export function behind(first: number): string {
   return `created_at <= $${first} AND (created_at < $${first} OR id > $${first + 1})`;
 }
-
-export const placeOf = ({ createdAt, id }: Place): Place => ({ createdAt, id });
 
 /** A statement and its values. */
 export interface Statement {

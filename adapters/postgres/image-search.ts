@@ -1,10 +1,10 @@
 import type { ImageRecord } from '../../src/image/image.ts';
 import { needleOf } from '../../src/image/searched.ts';
-import { MOST_COUNTED, type Page, type PageQuery, type Place } from '../../src/image/store.ts';
+import { MOST_COUNTED, type Page, type PageQuery, type Place, placeOf } from '../../src/image/store.ts';
 import { arrayOf } from './arrays.ts';
 import type { PostgresConnection, Value } from './connection.ts';
 import { askedGrams } from './image-grams.ts';
-import { behind, placeOf, RECORD } from './image-rows.ts';
+import { behind, publicTotal, RECORD } from './image-rows.ts';
 
 /** How far a search goes in the list before it asks the index, in rows: a millisecond. */
 const WINDOW = 1000;
@@ -98,10 +98,7 @@ export function createImageSearch(
   }
 
   async function publicCount(): Promise<number> {
-    const [row] = await ask<{ total: number }>(
-      'safe',
-      `SELECT coalesce(sum(count), 0)::bigint AS total FROM ${counts} WHERE visibility = 'public'`,
-    );
+    const [row] = await ask<{ total: number }>('safe', publicTotal(counts));
     return row?.total ?? 0;
   }
 

@@ -3,6 +3,7 @@ import { AppError } from '../../src/errors.ts';
 import type { ImageRecord } from '../../src/image/image.ts';
 import type { ImageStore } from '../../src/image/store.ts';
 import { type ImageGroup, summarise } from '../../src/image/summary.ts';
+import { batches, slices } from '../../src/lib/batches.ts';
 import { arrayOf } from './arrays.ts';
 import type { PostgresConnection } from './connection.ts';
 import { createFences } from './fence.ts';
@@ -16,6 +17,11 @@ const BATCH = 5000;
 
 /** Looks that are read at once. */
 const LOOKS = 10_000;
+
+interface Look {
+  id: string;
+  phash: string | null;
+}
 
 /**
  * `ImageStore` over Postgres. Each question is one statement, and no list or number reads all images. A write is acknowledged when the
@@ -36,9 +42,8 @@ export function createPostgresImages(
 
   async function idsOf(text: string, ids: readonly string[]): Promise<Set<string>> {
     const found = new Set<string>();
-    for (let first = 0; first < ids.length; first += BATCH) {
-      const batch = arrayOf(ids.slice(first, first + BATCH));
-      for (const { id } of await ask<{ id: string }>('safe', text, [batch])) found.add(id);
+    for (const batch of slices(ids, BATCH)) {
+      for (const { id } of await ask<{ id: string }>('safe', text, [arrayOf(batch)])) found.add(id);
     }
     return found;
   }
@@ -66,11 +71,10 @@ export function createPostgresImages(
 
     async getMany(ids) {
       const found = new Map<string, ImageRecord>();
-      for (let first = 0; first < ids.length; first += BATCH) {
-        const batch = arrayOf(ids.slice(first, first + BATCH));
-        for (const image of await ask<ImageRecord>('safe', select('WHERE i.id = ANY($1::text[])'), [batch])) {
+      const text = select('WHERE i.id = ANY($1::text[])');
+      for (const batch of slices(ids, BATCH)) {
+        for (const image of await ask<ImageRecord>('safe', text, [arrayOf(batch)]))
           found.set(image.id, image);
-        }
       }
       return found;
     },
@@ -78,9 +82,7 @@ export function createPostgresImages(
     list,
 
     async touch(accesses) {
-      const entries = [...accesses];
-      for (let first = 0; first < entries.length; first += BATCH) {
-        const batch = entries.slice(first, first + BATCH);
+      for (const batch of slices([...accesses], BATCH)) {
         await ask(
           'safe',
           `UPDATE ${images} i SET last_access = u.at FROM unnest($1::text[], $2::bigint[]) AS u (id, at)
@@ -115,15 +117,10 @@ export function createPostgresImages(
     },
 
     async *looks() {
-      for (let last = ''; ; ) {
-        const rows = await ask<{ id: string; phash: string | null }>(
-          'safe',
-          `SELECT id, phash FROM ${images} WHERE id > $1 ORDER BY id LIMIT ${LOOKS}`,
-          [last],
-        );
+      const text = `SELECT id, phash FROM ${images} WHERE id > $1 ORDER BY id LIMIT ${LOOKS}`;
+      const read = (last: Look | undefined) => ask<Look>('safe', text, [last?.id ?? '']);
+      for await (const rows of batches(LOOKS, read)) {
         yield rows.flatMap(({ id, phash }): [string, string][] => (phash === null ? [] : [[id, phash]]));
-        last = rows.at(-1)?.id ?? last;
-        if (rows.length < LOOKS) return;
       }
     },
 

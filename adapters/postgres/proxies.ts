@@ -1,4 +1,5 @@
 import { createFollower } from '../../src/lib/follower.ts';
+import { endpointKey, requireWhole } from '../../src/proxy/fields.ts';
 import type { ProxyRecord } from '../../src/proxy/proxy.ts';
 import type { ProxyStore } from '../../src/proxy/store.ts';
 import { arrayOf } from './arrays.ts';
@@ -7,7 +8,7 @@ import { unavailable } from './errors.ts';
 import { createFences } from './fence.ts';
 import { type Change, createProxyLog, createProxyVersions } from './proxy-log.ts';
 import { createProxyRemoval } from './proxy-removal.ts';
-import { createProxyRows, endpointKey, RECORD, requireWhole } from './proxy-rows.ts';
+import { createProxyRows, RECORD } from './proxy-rows.ts';
 
 /** Records in one statement: some milliseconds of the server's time. */
 const BATCH = 1000;

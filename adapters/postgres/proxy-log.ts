@@ -1,3 +1,4 @@
+import { batches } from '../../src/lib/batches.ts';
 import type { ChangeLog } from '../../src/lib/follower.ts';
 import type { ProxyRecord } from '../../src/proxy/proxy.ts';
 import type { Ask, PostgresConnection } from './connection.ts';
@@ -51,11 +52,9 @@ export function createProxyLog({ table, ask }: PostgresConnection): ChangeLog<Ch
     },
 
     async *scan() {
-      for (let last = 0; ; ) {
-        const records = await ask<ProxyRecord>('safe', all, [last]);
-        if (records.length > 0) yield records.map((record): Change => [record.id, record]);
-        if (records.length < BATCH) return;
-        last = records.at(-1)?.id ?? last;
+      const read = (last: ProxyRecord | undefined) => ask<ProxyRecord>('safe', all, [last?.id ?? 0]);
+      for await (const records of batches(BATCH, read)) {
+        yield records.map((record): Change => [record.id, record]);
       }
     },
   };

@@ -1,5 +1,5 @@
-import { accepts, columnOf, namesOf } from '../../src/lib/fields.ts';
-import { PROXY_FIELDS } from '../../src/proxy/fields.ts';
+import { columnOf, namesOf } from '../../src/lib/fields.ts';
+import { endpointKey, PROXY_FIELDS } from '../../src/proxy/fields.ts';
 import type { ProxyRecord } from '../../src/proxy/proxy.ts';
 import type { ProxyDraft } from '../../src/proxy/store.ts';
 import { arrayOf } from './arrays.ts';
@@ -21,17 +21,6 @@ const unnested = (fields: readonly Field[], first: number) =>
   `unnest(${fields.map((field, place) => `$${first + place}::${TYPES[PROXY_FIELDS[field].kind]}[]`).join(', ')})`;
 const arrays = (drafts: readonly ProxyDraft[], fields: readonly Field[]): Value[] =>
   fields.map((field) => arrayOf(drafts.map((draft) => draft[field])));
-
-/** The name under which an endpoint is known. */
-export function endpointKey({ protocol, ip, port }: Pick<ProxyRecord, 'protocol' | 'ip' | 'port'>): string {
-  return `${protocol}|${ip}|${port}`;
-}
-
-/** @throws {TypeError} if a field has no value of its kind. */
-export function requireWhole(draft: ProxyDraft): void {
-  const wrong = FIELDS.find((field) => !accepts(PROXY_FIELDS[field], draft[field]));
-  if (wrong) throw new TypeError(`${wrong} of ${endpointKey(draft)} cannot be ${draft[wrong]}`);
-}
 
 /** Reads and writes of proxies by their endpoints. */
 export interface ProxyRows {

@@ -1,6 +1,7 @@
 import type { ImageFacts } from '../../src/image/fields.ts';
 import { visibilityOf } from '../../src/image/image.ts';
 import { END_REMEMBERED_MS, type ImageStore, type StoreFault } from '../../src/image/store.ts';
+import { slices } from '../../src/lib/batches.ts';
 import { type Arg, type RedisConnection, type Script, script } from './connection.ts';
 import { DECODE, decodeFacts, imageField as field } from './image-codec.ts';
 import { COUNT } from './image-scripts.ts';
@@ -110,8 +111,7 @@ export function createImageCare(
 
     async buried(ids) {
       const found = new Set<string>();
-      for (let first = 0; first < ids.length; first += BATCH) {
-        const batch = ids.slice(first, first + BATCH);
+      for (const batch of slices(ids, BATCH)) {
         for (const key of [tombstones, ended]) {
           const times = (await redis.call('safe', 'ZMSCORE', key, ...batch)) as (string | null)[];
           for (const [index, time] of times.entries()) if (time !== null) found.add(batch[index] ?? '');

@@ -1,5 +1,5 @@
 import { type ImageRecord, visibilityOf } from '../../src/image/image.ts';
-import type { ImageStore, Page, PageQuery, Place } from '../../src/image/store.ts';
+import { type ImageStore, type Page, type PageQuery, type Place, placeOf } from '../../src/image/store.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { createFollower } from '../../src/lib/follower.ts';
 import type { RedisConnection } from './connection.ts';
@@ -152,8 +152,4 @@ export function createImageList({
       return present && 'The images are being read for the search.';
     },
   };
-}
-
-function placeOf({ createdAt, id }: ImageRecord): Place {
-  return { createdAt, id };
 }

@@ -1,6 +1,7 @@
 import { AppError } from '../../src/errors.ts';
 import { FORMATS, type Format, type ImageRecord, visibilityOf } from '../../src/image/image.ts';
 import type { ImageStore } from '../../src/image/store.ts';
+import { slices } from '../../src/lib/batches.ts';
 import type { Log } from '../../src/lib/logger.ts';
 import type { Arg, RedisConnection, Script } from './connection.ts';
 import { fenceArgs, unfenced } from './fence.ts';
@@ -58,8 +59,7 @@ export function createRedisImages(
 
     async getMany(ids) {
       const found = new Map<string, ImageRecord>();
-      for (let first = 0; first < ids.length; first += BATCH) {
-        const batch = ids.slice(first, first + BATCH);
+      for (const batch of slices(ids, BATCH)) {
         for (const image of toRecords(await read(READ, ...batch))) found.set(image.id, image);
       }
       return found;
@@ -70,9 +70,8 @@ export function createRedisImages(
     newer: async ({ id }) => toRecords(await read(NEWER, id))[0] ?? null,
 
     async touch(accesses) {
-      const entries = [...accesses];
-      for (let first = 0; first < entries.length; first += BATCH) {
-        const scores = entries.slice(first, first + BATCH).flatMap(([id, at]) => [at, id]);
+      for (const batch of slices([...accesses], BATCH)) {
+        const scores = batch.flatMap(([id, at]) => [at, id]);
         await redis.call('safe', 'ZADD', idleKey, 'XX', 'GT', ...scores);
       }
     },
@@ -109,8 +108,7 @@ export function createRedisImages(
 
     async existing(ids) {
       const known = new Set<string>();
-      for (let first = 0; first < ids.length; first += BATCH) {
-        const batch = ids.slice(first, first + BATCH);
+      for (const batch of slices(ids, BATCH)) {
         for (const id of (await read(EXISTING, ...batch)) as string[]) known.add(id);
       }
       return known;

@@ -1,14 +1,16 @@
 import { setImmediate } from 'node:timers/promises';
+import { slices } from '../../src/lib/batches.ts';
 import { createFollower } from '../../src/lib/follower.ts';
 import type { Fence } from '../../src/lib/locks.ts';
 import type { Log } from '../../src/lib/logger.ts';
+import { endpointKey } from '../../src/proxy/fields.ts';
 import type { ProxyFilter, ProxyRecord } from '../../src/proxy/proxy.ts';
 import type { ProxyStore } from '../../src/proxy/store.ts';
 import type { Arg, RedisConnection, Repeat, Script } from './connection.ts';
 import { unavailable } from './errors.ts';
 import { fenceArgs, unfenced } from './fence.ts';
 import { type Change, createChangeLog, pairs } from './log.ts';
-import { decodeProxy, encodeProxy, endpointKey } from './proxy-codec.ts';
+import { decodeProxy, encodeProxy } from './proxy-codec.ts';
 import { EVICT, REMOVE_DEAD, RESCHEDULE, SAVE } from './proxy-scripts.ts';
 import { createUnreadable, type ReplicaCondition, type Unreadable } from './unreadable.ts';
 
@@ -65,8 +67,7 @@ export function createRedisProxies(
     fence: Fence | undefined,
   ): Promise<number> {
     let removed = 0;
-    for (let first = 0; first < ids.length; first += BATCH) {
-      const batch = ids.slice(first, first + BATCH);
+    for (const batch of slices(ids, BATCH)) {
       removed += Number(await write('never', script, fence, condition, ...batch));
     }
     await follower.catchUp();
@@ -161,8 +162,8 @@ async function* scanRecords(redis: RedisConnection, key: string): AsyncIterable<
     } while (cursor !== '0' && changes.length < SORTED);
     // As numbers, which they are without zeros before them, but in half of the time.
     changes.sort(([a], [b]) => a.length - b.length || (a < b ? -1 : 1));
-    for (let first = 0; first < changes.length; first += BATCH) {
-      yield changes.slice(first, first + BATCH);
+    for (const batch of slices(changes, BATCH)) {
+      yield batch;
       await setImmediate();
     }
   } while (cursor !== '0');

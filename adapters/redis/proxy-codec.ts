@@ -1,5 +1,5 @@
-import { accepts, namesOf, reader } from '../../src/lib/fields.ts';
-import { PROXY_FIELDS } from '../../src/proxy/fields.ts';
+import { namesOf, reader } from '../../src/lib/fields.ts';
+import { PROXY_FIELDS, requireWhole } from '../../src/proxy/fields.ts';
 import { PROTOCOLS, type ProxyRecord, STATUSES } from '../../src/proxy/proxy.ts';
 import type { ProxyDraft } from '../../src/proxy/store.ts';
 import { parseRecord } from './schema.ts';
@@ -16,8 +16,7 @@ export const proxyField = (name: keyof ProxyDraft) => `proxy[${FIELDS.indexOf(na
  * @throws {TypeError} if a field has no value of its kind: one such record would stop the replicas of all copies.
  */
 export function encodeProxy(draft: ProxyDraft): string {
-  const wrong = FIELDS.find((field) => !accepts(PROXY_FIELDS[field], draft[field]));
-  if (wrong) throw new TypeError(`${wrong} of ${endpointKey(draft)} cannot be ${draft[wrong]}`);
+  requireWhole(draft);
   return JSON.stringify(FIELDS.map((field) => draft[field]));
 }
 
@@ -27,14 +26,8 @@ export function encodeProxy(draft: ProxyDraft): string {
  */
 export function decodeProxy(id: string, text: string): ProxyRecord {
   const draft = read(parseRecord(text));
-  const wrong = FIELDS.find((field) => !accepts(PROXY_FIELDS[field], draft[field]));
-  if (wrong) throw new TypeError(`${wrong} of a proxy cannot be ${draft[wrong]}`);
+  requireWhole(draft);
   if (!PROTOCOLS.includes(draft.protocol)) throw new TypeError(`the protocol ${draft.protocol} is not known`);
   if (!STATUSES.includes(draft.status)) throw new TypeError(`the status ${draft.status} is not known`);
   return Object.assign(draft, { id: Number(id) });
-}
-
-/** The field under which the id of an endpoint is found. */
-export function endpointKey({ protocol, ip, port }: Pick<ProxyDraft, 'protocol' | 'ip' | 'port'>): string {
-  return `${protocol}|${ip}|${port}`;
 }

@@ -1,6 +1,7 @@
 import { AppError } from '../../src/errors.ts';
 import { ALBUM_FIELDS, type AlbumRecord } from '../../src/image/albums/album.ts';
 import type { AlbumStore } from '../../src/image/albums/store.ts';
+import { batches } from '../../src/lib/batches.ts';
 import { columnOf, namesOf } from '../../src/lib/fields.ts';
 import type { Database } from './database.ts';
 
@@ -56,13 +57,6 @@ export function createSqliteAlbums(database: Database): AlbumStore {
 
     dueBy: async (time, limit) => due.all(time, limit),
 
-    async *all() {
-      for (let last = ''; ; ) {
-        const batch = next.all(last);
-        if (batch.length > 0) yield batch;
-        last = batch.at(-1)?.id ?? last;
-        if (batch.length < BATCH) return;
-      }
-    },
+    all: () => batches<AlbumRecord>(BATCH, async (last) => next.all(last?.id ?? '')),
   };
 }

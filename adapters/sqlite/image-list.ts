@@ -1,5 +1,5 @@
 import type { ImageRecord } from '../../src/image/image.ts';
-import { type ImageStore, MOST_COUNTED, type Page, type PageQuery } from '../../src/image/store.ts';
+import { type ImageStore, MOST_COUNTED, type Page, type PageQuery, placeOf } from '../../src/image/store.ts';
 import type { Database } from './database.ts';
 import { createLocator } from './image-order.ts';
 import { RECORD } from './image-rows.ts';
@@ -34,7 +34,7 @@ export function createImageList(
   function pageOf(positions: readonly number[], limit: number): Pick<Page<ImageRecord>, 'items' | 'next'> {
     const items = byPosition.all(JSON.stringify(positions.slice(0, limit)));
     const last = items.at(-1);
-    const next = last && positions.length > limit ? { createdAt: last.createdAt, id: last.id } : null;
+    const next = last && positions.length > limit ? placeOf(last) : null;
     return { items, next };
   }
 

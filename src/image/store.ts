@@ -10,6 +10,8 @@ export const END_REMEMBERED_MS = 30 * 86_400_000;
 /** Position of an image in the list: newest first, ties by id. */
 export type Place = Pick<ImageRecord, 'createdAt' | 'id'>;
 
+export const placeOf = ({ createdAt, id }: Place): Place => ({ createdAt, id });
+
 /** Position by last access: the latest first, ties by id, the highest first. */
 export type AccessPlace = Pick<ImageRecord, 'lastAccess' | 'id'>;
 

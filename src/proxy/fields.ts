@@ -1,4 +1,4 @@
-import type { FieldsOf } from '../lib/fields.ts';
+import { accepts, type FieldsOf, namesOf } from '../lib/fields.ts';
 import type { ProxyDraft } from './store.ts';
 
 /**
@@ -32,3 +32,16 @@ export const PROXY_FIELDS: FieldsOf<ProxyDraft> = {
   login: { kind: 'text', nullable: true },
   recent: { kind: 'integer', added: 1 },
 };
+
+const FIELDS = namesOf(PROXY_FIELDS);
+
+/** The name under which a store knows an endpoint. */
+export function endpointKey({ protocol, ip, port }: Pick<ProxyDraft, 'protocol' | 'ip' | 'port'>): string {
+  return `${protocol}|${ip}|${port}`;
+}
+
+/** @throws {TypeError} if a field has no value of its kind. */
+export function requireWhole(draft: ProxyDraft): void {
+  const wrong = FIELDS.find((field) => !accepts(PROXY_FIELDS[field], draft[field]));
+  if (wrong) throw new TypeError(`${wrong} of ${endpointKey(draft)} cannot be ${draft[wrong]}`);
+}
