@@ -126,8 +126,11 @@ async function histories(runs: number, seconds: number, seed: number, kind: Reco
     console.log(
       `seed ${seed + run}: ${counts.join(', ')}; ${history.leases.length} of leases; ${JSON.stringify(troubles)}`,
     );
+    if (faults.length === 0) continue;
+    process.exitCode = 1;
     for (const fault of faults) console.log(`  WRONG ${fault}`);
-    if (faults.length > 0) process.exitCode = 1;
+    const errors = world.fleet.copies.flatMap((copy) => copy.stderr().match(/^.*\berror\b.*$/gm) ?? []);
+    for (const line of errors.slice(-50)) console.log(`  ${line.slice(0, 1000)}`);
   }
 }
 
