@@ -1,7 +1,7 @@
 import type { Sql, TransactionSql } from 'postgres';
 import { AppError } from '../../src/errors.ts';
 import { LateError, within } from '../../src/lib/deadline.ts';
-import { classify, failure, isCancelled, isMoved, isUnprepared } from './errors.ts';
+import { classify, failure, isCancelled, isDisconnected, isMoved, isUnprepared } from './errors.ts';
 import { createPool, type Pool } from './pool.ts';
 import { probe } from './probe.ts';
 import { createRetry, type Repeat } from './retry.ts';
@@ -149,8 +149,20 @@ function createConnection(
       return [...(await statement)];
     };
 
+  /**
+   * Where the connection is gone, the driver says so by itself; told of the failure of the work, it would send a ROLLBACK to no
+   * socket, which ends the process.
+   */
   const transact = <T>(limitMs: number, work: (ask: Ask) => Promise<T>): Promise<T> =>
-    limited(limitMs, async (sql, note) => (await sql.begin((own) => work(asker(own, note)))) as T);
+    limited(limitMs, async (sql, note) => {
+      const result = await sql.begin((own) =>
+        work(asker(own, note)).catch((error: unknown) => {
+          if (!isDisconnected(error)) throw error;
+          return new Promise<never>(() => {});
+        }),
+      );
+      return result as T;
+    });
 
   return {
     table: (name) => `"${address.schema}".${name}`,

@@ -9,7 +9,6 @@ const LASTING = /^(28\w{3}|3D000|42501|0A000)$/;
 const NOT_SENT = /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|ENOENT|CONNECT_TIMEOUT)$/;
 /** Codes of certificates that are not accepted. */
 const UNTRUSTED = /^(CERT_|ERR_TLS_CERT|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_|SASL_SIGNATURE_MISMATCH)/;
-const SQLSTATE = /^[0-9A-Z]{5}$/;
 const DISK_FULL = '53100';
 const CANCELLED = '57014';
 /** The connection serves a server that takes no writes, or one that ends. */
@@ -36,13 +35,20 @@ export function classify(error: unknown): Failure {
   if (!(error instanceof Error)) return 'fault';
   if (error.name === 'PostgresError' || error instanceof AppError || error instanceof TypeError)
     return 'fault';
-  return code === '' || SQLSTATE.test(code) ? 'fault' : 'unclear';
+  return code === '' ? 'fault' : 'unclear';
 }
 
 /** Whether the connection should be made again, perhaps to another server. */
 export function isMoved(error: unknown): boolean {
   const code = codeOf(error);
   return MOVED.test(code) || NOT_SENT.test(code) || classify(error) === 'unclear';
+}
+
+/** Whether the connection has ended, or the server is about to end it. */
+export function isDisconnected(error: unknown): boolean {
+  if (!(error instanceof Error) || error instanceof AppError) return false;
+  if (error.name === 'PostgresError') return 'severity' in error && error.severity === 'FATAL';
+  return codeOf(error) !== '';
 }
 
 export function isUnprepared(error: unknown): boolean {

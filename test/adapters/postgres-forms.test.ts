@@ -13,11 +13,13 @@ import { type Migration, migrations } from '../../adapters/postgres/schema.ts';
 import { createPostgresState } from '../../adapters/postgres/state.ts';
 import { openCopy } from '../../adapters/sqlite/copy.ts';
 import { createProxyReplica } from '../../adapters/sqlite/proxy-replica.ts';
+import { AppError } from '../../src/errors.ts';
 import { bunRuntime } from '../../src/runtime/bun.ts';
 import { startPgBouncer } from '../support/pgbouncer.ts';
 import { withSchema } from '../support/postgres.ts';
 import { startTlsPostgres, type TlsPostgres } from '../support/postgres-server.ts';
 import { drafts, image } from '../support/records.ts';
+import { startRelay } from '../support/relay.ts';
 import { until } from '../support/services.ts';
 
 setDefaultTimeout(60_000);
@@ -136,6 +138,49 @@ test('a transaction that another one was in the way of is sent again, reads and 
     expect(await ask('safe', `SELECT n FROM ${table('numbers')} ORDER BY n`)).toEqual([{ n: 0 }, { n: 1 }]);
     expect(tries).toBe(3);
   });
+});
+
+test('connections that break in the middle of statements and transactions end in unavailable, and nothing else', async () => {
+  const link = await startRelay(server.port);
+  const url = new URL(withSchema(server.url));
+  url.port = String(link.port);
+  const connection = await openPostgres(url.href, PATIENT);
+  const images = createPostgresImages(connection);
+  const errors: unknown[] = [];
+  let over = false;
+  let next = 0;
+  const client = async () => {
+    while (!over) {
+      const id = `i${next++}`;
+      try {
+        await images.insert(image({ id }));
+        await images.change(id, { filename: `changed ${id}` });
+      } catch (error) {
+        errors.push(error);
+      }
+    }
+  };
+  try {
+    await migrate(connection);
+    const clients = Promise.all(Array.from({ length: 12 }, client));
+    for (let cuts = 0; cuts < 12; cuts++) {
+      link.cut();
+      await Bun.sleep(5);
+      link.open();
+      const enough = next + 6;
+      await until(() => next >= enough);
+    }
+    over = true;
+    await clients;
+    expect(errors.filter((error) => !(error instanceof AppError && error.code === 'unavailable'))).toEqual(
+      [],
+    );
+  } finally {
+    over = true;
+    link.open();
+    await connection.close();
+    await link.stop();
+  }
 });
 
 test('tables are made once, however many start at once, and a role without rights to make tables goes on with them', async () => {
