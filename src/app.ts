@@ -41,7 +41,7 @@ export interface AppOptions {
   limits: Limits | null;
   /** Bounds how much of a client is answered at once; not given: nothing does. */
   inFlight?: InFlight | undefined;
-  /** Holds refusals back from who goes on regardless; not given: all are told at once. */
+  /** Delays refusals to clients that ignore them; by default none is delayed. */
   patience?: Patience | undefined;
   dependencies: readonly Dependency[];
   /** Base of all links, when it is configured. */
@@ -51,11 +51,11 @@ export interface AppOptions {
   log: Log;
   /** Milliseconds; only differences count. */
   now: () => number;
-  /** Counts requests, and answers `GET /metrics`; where a token is given, to those alone who bring it. */
+  /** Counts requests, and serves `GET /metrics`, with a token only to requests that have it. */
   metrics?: { registry: Metrics; token?: string | undefined };
   /** Not given: scripts of other origins read nothing. */
   cors?: Cors | undefined;
-  /** Knows who brings a token; not given: nobody does. */
+  /** Recognises tokens; none are recognised if it is not given. */
   holders?: Holders;
   /** True where only holders of tokens may upload. */
   uploadNeedsToken?: boolean;

@@ -6,7 +6,7 @@ import { parseRates, readRate } from './lib/rates.ts';
 
 /** A setting: text from the environment that decodes to a value of type `T`, or throws what would be right. */
 export type Setting<T> = TTransform<TString, T> & {
-  /** All texts that are taken, where they can be told. */
+  /** All accepted texts, if they can be listed. */
   choices?: readonly string[];
 };
 

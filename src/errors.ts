@@ -1,4 +1,4 @@
-/** Everything that can go wrong in a way the caller should hear about. `http/errors.ts` gives each its status. */
+/** Every error that callers should know of. `http/errors.ts` gives each its status. */
 export type ErrorCode =
   | 'invalid_parameter'
   | 'invalid_body'

@@ -31,7 +31,7 @@ interface Kept {
 
 /**
  * The store, whose pages are kept for a second or until this copy writes: however many ask for one page, the server is asked once. A
- * page that could not be had is not kept. `now` in ms; only differences count.
+ * page that failed is not kept. `now` in ms; only differences count.
  */
 export function withKeptLists(store: ImageStore, now: () => number = () => performance.now()): ImageStore {
   const pages = new BoundedMap<string, Kept>(MAX_PAGES);

@@ -49,7 +49,7 @@ async function checkPages(database: Database, path: string): Promise<void> {
   }
 }
 
-/** What the operator is told of a damaged file. */
+/** The message for a damaged file. */
 function damaged(path: string, cause: unknown): AppError {
   return new AppError(
     'unavailable',

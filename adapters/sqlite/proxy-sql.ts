@@ -7,7 +7,7 @@ export interface Sql {
   values: SqliteValue[];
 }
 
-/** Where a walk in the order of `dependable` goes on: the key of the last row that was seen. */
+/** Where a walk in the order of `dependable` continues: the key of the last row. */
 export interface Cursor {
   id: number;
   badness: number;

@@ -5,11 +5,11 @@ import type { Bucket, RateLimiter } from '../lib/rate-limiter.ts';
 import { isSecret } from '../lib/secret.ts';
 import { isTokenLike, type Token, type Tokens } from './tokens.ts';
 
-/** Recognises who brings a token, and holds tokens to what they were given out for. */
+/** Recognises tokens, and enforces their roles and limits. */
 export interface Holders {
   /** The facts of a token, or `null` for any other text. */
   identify(bearer: string): Promise<Token | null>;
-  /** Counts a use of a token, and the bytes it brings, `null` if nobody knows how many. Rejects with `rate_limited` past its rate or quota. */
+  /** Counts a use of a token and its bytes, `null` if their number is not known. Rejects with `rate_limited` past its rate or quota. */
   charge(token: Token, bytes: number | null): Promise<void>;
   /** @throws {AppError} `rate_limited` while the client has shown too many wrong tokens. */
   demandCalm(peer: string): void;

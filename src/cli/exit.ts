@@ -3,7 +3,7 @@ export const EXIT = { done: 0, failed: 1, usage: 2, interrupted: 130 } as const;
 
 export type ExitCode = (typeof EXIT)[keyof typeof EXIT];
 
-/** A fault that the user is told in a sentence, without a stack. */
+/** A fault reported to the user as a sentence, without a stack. */
 export class CommandError extends Error {
   readonly exitCode: ExitCode;
 
@@ -19,7 +19,7 @@ export function usageError(message: string): CommandError {
   return new CommandError(message, EXIT.usage);
 }
 
-/** What callers of the server are told hides the reason, which the operator needs. */
+/** The message for callers hides the reason, which the operator needs. */
 export function withCause(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   return error.cause instanceof Error ? `${error.message} (${error.cause.message})` : error.message;

@@ -8,7 +8,7 @@ export interface Option<T> {
   help: string;
   /** A one-letter alias. */
   short?: string;
-  /** All values that there are, where they can be told. */
+  /** All possible values, if they can be listed. */
   choices?: readonly string[];
   /** The value out of all texts that were given. Throws what would be right. */
   read(texts: readonly string[]): T;

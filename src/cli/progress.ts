@@ -16,7 +16,7 @@ export interface Standing {
   note?: string;
 }
 
-/** Shows work as it goes on: a bar on a terminal, a line every two seconds elsewhere. */
+/** Shows progress: a bar on a terminal, a line every two seconds elsewhere. */
 export interface Progress {
   /** May be called as often as one likes. */
   update(standing: Standing): void;

@@ -22,7 +22,7 @@ const SILENCE_MS = 60_000;
 /** A job with ten thousand lists has 2 MB. */
 const MAX_EVENT_CHARS = 16_000_000;
 const PAUSE_MS = 1000;
-/** Connections in a row that brought nothing, until the server is given up. */
+/** Number of connections in a row without events after which it gives up. */
 const MOST_FAILURES = 5;
 
 /** Follows a job until it has ended, over broken connections. Answers it as it ended. */

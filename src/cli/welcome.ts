@@ -26,7 +26,7 @@ const PLAIN = '\u001b[0m';
 /** Lines that the words around a code take: the facts of the server, the address, the commands, and a prompt. */
 const WORDS_ROWS = 16;
 
-/** What a person at a terminal is told besides the facts: the address for other devices, and the commands to begin with. */
+/** Extra lines in a terminal: the address for other devices, and commands to start with. */
 export function welcome({ url, shared, config, program, room, colored }: WelcomeOptions): string {
   const commands = usefulCommands(config.SERVICES, program, url === DEFAULT_URL ? '' : ` --url ${url}`);
   const column = Math.max(...commands.map(([command]) => command.length)) + 3;

@@ -88,7 +88,7 @@ export class Attempt implements TcpListener {
     return { socket: this.#socket, received: this.#received };
   }
 
-  /** Nobody is told any more. */
+  /** No further callbacks. */
   cancel(): void {
     if (this.#phase === 'over') return;
     this.#phase = 'over';

@@ -1,6 +1,6 @@
 /**
  * Why a client did not get what it asked for; the value of the header `X-Picpool-Error`.
- * `no_upstream`: no proxy fits; `no_answer`: none of those tried brought an answer; `maybe_sent`: one failed after the
+ * `no_upstream`: no proxy fits; `no_answer`: none of those tried delivered an answer; `maybe_sent`: one failed after the
  * request had been sent to it, which must not be sent again.
  */
 export type Refusal =

@@ -4,7 +4,7 @@ import { listOf } from './http-message.ts';
 
 /** Answers that a proxy gives when it did not reach the target; the target itself may give them as well. */
 const PROXY_TROUBLE = new Set([500, 502, 503, 504]);
-/** Judges the beginning of an answer; `certain`: the upstream is known to bring the target's. */
+/** Judges the beginning of an answer; `certain`: the upstream is known to deliver the target's. */
 export function judgeAnswer(received: Buffer, method: string, certain: boolean): Verdict {
   let answer: Answer | undefined;
   try {

@@ -31,7 +31,7 @@ const NEVER_A_TARGETS = new Map([
 ] as const);
 
 /**
- * Sends one request and brings the answer. GET and HEAD go to several upstreams, the next when one fails, up to the first byte of
+ * Sends one request and returns the answer. GET and HEAD go to several upstreams, the next when one fails, up to the first byte of
  * a good answer. Everything else is sent once, to the first upstream that connects.
  */
 export function sendPlain(options: PlainOptions): void {
@@ -235,7 +235,7 @@ class Exchange {
     this.#end(this.#answer?.framing === 'until close' ? 'done' : 'broken');
   }
 
-  /** There is no answer yet, so that the client can be told. */
+  /** There is no answer yet, so the client can still get an error. */
   #fail(fault: GatewayFault): void {
     const { client, desk } = this.#options;
     if (this.#answerEnd === null) {

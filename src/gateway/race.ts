@@ -45,15 +45,15 @@ export interface RaceResult {
 export type OnEnd = (result: RaceResult | null, tries: number) => void;
 
 export interface Race {
-  /** Gives everything up; nobody is told any more. */
+  /** Cancels everything, without further callbacks. */
   cancel(): void;
 }
 
-/** So many that bring the same alert, and it is the target's. */
+/** Number of upstreams with the same alert after which it counts as the target's. */
 const ALIKE = 2;
 
 /**
- * Tries upstreams until one brings an answer, and calls back once: with the winner, or with `null` and how many were tried.
+ * Tries upstreams until one delivers an answer, and calls back once: with the winner, or with `null` and how many were tried.
  * A failed attempt is replaced at once; as long as nothing is heard, one more is added from time to time.
  */
 export function race(options: RaceOptions, onEnd: OnEnd): Race {

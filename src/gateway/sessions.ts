@@ -6,7 +6,7 @@ export interface Session {
   /** The key of the upstream, `null` before the first answer. */
   readonly pinned: string | null;
   readonly locked: boolean;
-  /** What the client is told about it. */
+  /** What the client gets to know about it. */
   headers(): string[];
   /** All that follows goes through this one. */
   pin(upstream: Upstream): void;
@@ -29,7 +29,7 @@ const MOST_SESSIONS = 20_000;
 interface Entry {
   pinned: string | null;
   exit: string | null;
-  /** `moved`: its exit has died since the client was told last. */
+  /** `moved`: its exit has died since the client was last informed. */
   state: 'new' | 'kept' | 'moved';
   expiresAt: number;
   /** Requests that wait until the first of them has found an exit. */

@@ -41,7 +41,7 @@ export type Failure =
   | 'protocol_error'
   /** It answered on its own instead of the target. */
   | 'page'
-  /** It brought a TLS alert. */
+  /** It delivered a TLS alert. */
   | 'alert'
   /** The client did not believe that what answered is the target. */
   | 'distrusted'

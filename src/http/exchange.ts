@@ -41,7 +41,7 @@ export class Exchange implements Asked {
     return this.route.dialect?.(this.request) ?? null;
   }
 
-  /** The token that the request brings outside of its body, whoever may know it. */
+  /** The token of the request outside its body, before it is verified. */
   get token(): string | null {
     return tokenOf(this.request, this.authorization, this.dialect);
   }

@@ -1,9 +1,9 @@
 /**
- * Holds back the refusals of a client that goes on as if it had not been refused. A client that asks again at once over
+ * Delays the refusals of a client that ignores them. A client that asks again at once over
  * thousands of connections would else take the processor with refusals alone.
  */
 export interface Patience {
-  /** Returns how long this refusal is held back, or `null` if it is told at once: the first ones of each second are. */
+  /** Returns how long this refusal is delayed, or `null` for none: the first ones of each second are not. */
   holdBack(client: string): Promise<void> | null;
 }
 
@@ -15,7 +15,7 @@ export interface PatienceOptions {
   random: () => number;
 }
 
-/** Refusals that a client is told at once within a second. */
+/** Number of refusals per second that are not delayed. */
 const AT_ONCE = 20;
 const LEAST_MS = 1000;
 const MOST_MS = 3000;

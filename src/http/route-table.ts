@@ -101,7 +101,7 @@ function routesOf(name: string, policies: ReadonlyMap<string, Policy>): RoutesOf
         bytes,
         cached: method === 'GET' ? cached : null,
         admin,
-        // What brings a body begins at once: while it waited, the body would pile up in memory.
+        // Requests with a body begin at once: while they waited, the body would pile up in memory.
         queued: queued && READING.has(method),
         dialect,
       },

@@ -12,7 +12,7 @@ export type Listing = (typeof LISTINGS)[number];
 /** What the operator allows. */
 export interface AudienceRules {
   listing: Listing;
-  /** Longest time that may be asked for; infinite where pictures may be kept for ever. */
+  /** Longest time that may be asked for; infinite if pictures may be kept forever. */
   maxExpiryMs: number;
 }
 

@@ -23,7 +23,7 @@ export type FilteredPage = Pick<Page<ImageRecord>, 'items' | 'next'> & {
 
 /**
  * Public images that fit, newest first, behind `after`. Looks at 2,000 at most: then it may answer fewer than `perPage`, with the
- * `next` from where it goes on.
+ * `next` where it continues.
  */
 export async function listFiltered(
   { list }: Pick<ImageService, 'list'>,

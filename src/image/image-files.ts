@@ -60,7 +60,7 @@ export function createImageFiles({
         }
       }
       await images.confirm(image.id).catch(async (cause) => {
-        // The uploader is told that it failed: it is taken back, as far as that is possible now.
+        // The uploader gets an error, so the upload is undone as far as possible.
         if (await images.remove(image.id).catch(() => false)) await removals.remove(originalKey(image));
         throw cause;
       });

@@ -23,7 +23,7 @@ export const MEDIA_TYPES: Record<Format, string> = {
   gif: 'image/gif',
 };
 
-/** Who is shown an image: everyone in the lists, who has the link, or who has the password as well. */
+/** Who can see an image: everyone, anyone with the link, or anyone with link and password. */
 export const VISIBILITIES = ['public', 'unlisted', 'protected'] as const;
 export type Visibility = (typeof VISIBILITIES)[number];
 

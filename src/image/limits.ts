@@ -15,7 +15,7 @@ export interface ImageLimits {
   cacheMaxAgeMs?: number;
   /** Whether there is a gallery; `public` when not given. */
   listing?: Listing;
-  /** Longest time that a picture may be kept, if its uploader says; infinite: for ever. Ten years when not given. */
+  /** Longest time that uploaders can keep a picture; infinite: forever. Ten years by default. */
   maxExpiryMs?: number;
   /** How long the uploader's address gives the right to delete; always when not given. */
   deleteByAddressMs?: number;

@@ -82,7 +82,7 @@ export function createPages({ service, siteOf, basePath }: PagesOptions): Pages 
       const site = siteOf(request);
       try {
         const { byPassword } = await service.open(image, credentialsOf(request), context.peer);
-        // The picture on the page is a request of its own, which brings no header and no query.
+        // The picture on the page is a separate request without the header and the query.
         if (byPassword) headers.push(...cookiesFor(image, context));
       } catch (error) {
         return formAgain(error, site, basePath, id, context.id);

@@ -12,7 +12,7 @@ import { PRIVATE_CACHE } from './serve/serve.ts';
 
 /** How a browser comes by the cookie that opens a protected image, and is rid of it. */
 export interface PasswordPages {
-  /** Leads a browser that has opened a direct link without the password to the form, on the page; any other error goes on. */
+  /** Leads a browser that has opened a direct link without the password to the form, on the page; any other error is passed on. */
   leadToForm(error: unknown, request: Request, id: string): Response;
   /** Takes the form's password: back to the page with a cookie (programs get JSON with it), or the form again. */
   unlock(request: Request, context: RequestContext, id: string): Promise<Response>;
@@ -75,7 +75,7 @@ const DEFAULT_WAIT_MS = 60_000;
 /** Errors that a password mends, or a wait. */
 const MENDED_BY_FORM: readonly ErrorCode[] = ['password_required', 'wrong_password', 'rate_limited'];
 
-/** The form, where an error can be mended by it; else the error goes on. */
+/** The form, if it can resolve the error; otherwise the error is passed on. */
 export function formAgain(
   error: unknown,
   site: Site,

@@ -5,7 +5,7 @@ import type { ImageStore } from './store.ts';
 /** How long an answer about the disk or the store is believed, in ms. */
 const BELIEVED_MS = 1000;
 
-/** Keeps uploads from filling the storage. Reading goes on whatever it says. */
+/** Keeps uploads from filling the storage. Reads are not affected. */
 export interface Quota {
   /** Before a body is taken in, of at most so many bytes. Rejects with `storage_full`. */
   admit(bytes: number): Promise<void>;

@@ -7,7 +7,7 @@ const PATIENCE_MS = 300;
 const PAUSE_MS = 1000;
 
 /**
- * A limiter that goes on with another one while the first fails or hangs, so that what needs no server, such as
+ * A limiter that uses another one while the first fails or hangs, so that what needs no server, such as
  * lists of proxies, is still served: each copy then limits on its own. `now` in ms; only differences count.
  */
 export function withFallback(

@@ -7,7 +7,7 @@ export interface KeyRing {
   signing(): string;
   /** All keys that verify, the newest first. */
   verifying(): readonly string[];
-  /** Reads from now on what other processes change, every 2 s unless told otherwise. */
+  /** Reads from now on what other processes change, every 2 s by default. */
   follow(onError: (error: unknown) => void, intervalMs?: number): Repetition;
 }
 

@@ -78,7 +78,7 @@ function mapped(facts: Facts): Facts {
   return Object.fromEntries(Object.entries(facts).map(([name, value]) => [name, toPlain(value)]));
 }
 
-/** How many causes of an error are told: what callers may know often hides the one that helps. */
+/** Number of causes of an error that are logged: the first ones often hide the one that helps. */
 const MAX_CAUSES = 4;
 
 function toPlain(value: unknown): unknown {

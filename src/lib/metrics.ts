@@ -23,7 +23,7 @@ export interface Metrics {
   counter(name: string, help: string, labelNames?: readonly string[]): (...labels: string[]) => Counter;
   /** How values (in seconds, unless the name says otherwise) are distributed. */
   histogram(options: HistogramOptions): (...labels: string[]) => Histogram;
-  /** A number that is looked up when it is asked for. One that cannot be had is left out. */
+  /** A number that is looked up when it is asked for. Unavailable ones are left out. */
   gauge(options: GaugeOptions): void;
   /** All of them, in the order in which they were made. */
   collect(): Promise<Family[]>;

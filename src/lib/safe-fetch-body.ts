@@ -58,7 +58,7 @@ export function answer(
   };
 }
 
-/** Inflates what was sent as gzip. The wire is counted too: gzip can go on for ever without yielding a byte. */
+/** Inflates what was sent as gzip. The wire is counted too: gzip can go on forever without yielding a byte. */
 function inflated(message: IncomingMessage, maxBytes: number): Readable {
   const encoding = message.headers['content-encoding']?.trim().toLowerCase() ?? 'identity';
   if (encoding === 'identity' || encoding === '') return message;

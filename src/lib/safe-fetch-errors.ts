@@ -43,7 +43,7 @@ export function startDeadline(timeoutMs: number, caller: AbortSignal | undefined
   return { signal: controller.signal, caller, timeoutMs, clear };
 }
 
-/** What the caller should hear instead of an error of the runtime. */
+/** The error for the caller instead of the runtime's. */
 export function explain(
   error: unknown,
   deadline: Deadline,

@@ -14,7 +14,7 @@ export interface SharesOptions {
   each: number;
   /** Most places of all together; no limit when not given. */
   all?: number;
-  /** What a client is told whose share is full, and when all places are taken. */
+  /** The messages for a full share, and for no free places. */
   fullMessage: string;
   busyMessage?: string;
 }

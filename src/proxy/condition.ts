@@ -52,7 +52,7 @@ export function conditionOf(options: ConditionOptions): Condition {
   return now - lastRefresh > STALE_INTERVALS * intervalMs ? 'stale' : 'ready';
 }
 
-/** A refresh may go well for the proxies that are known while nothing new can be had. */
+/** A refresh can succeed for known proxies although no list could be read. */
 function noListRead({ sources }: RefreshJob): boolean {
   return sources.length > 0 && sources.every(({ state }) => state === 'failed' || state === 'paused');
 }

@@ -92,7 +92,7 @@ export interface RefreshEventsOptions {
   /** Of the event that the client had last. */
   lastId: string | null;
   signal: AbortSignal;
-  /** Where the size of the pool is told as well. */
+  /** If events of the pool's size are wanted. */
   pool?: Pick<ProxyService, 'version' | 'stats'> | null;
   /** How often the pool is looked at; every five seconds when not given. */
   poolMs?: number;
@@ -111,7 +111,7 @@ function watchPool(
     if (told !== null && current !== told) tell(await stats());
     told = current;
   };
-  // A store that is away is told elsewhere.
+  // An unavailable store is reported elsewhere.
   const onError = () => {};
   look().catch(onError);
   return every(everyMs, look, onError);
@@ -120,7 +120,7 @@ function watchPool(
 /** Makes the events of one stream. */
 function createEvents() {
   let jobId: string | null = null;
-  /** Lists as they were told. */
+  /** Lists as last sent. */
   const told = new Map<string, string>();
 
   return {

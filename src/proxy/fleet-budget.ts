@@ -22,7 +22,7 @@ export interface FleetBudget {
 /** What a copy takes that does not recheck. */
 interface Taken {
   copy: string;
-  /** Grows with each time that it is told. */
+  /** Grows with each report. */
   beat: number;
   /** Checks an hour that it gives discovery. */
   discovery: number;
@@ -32,7 +32,7 @@ interface Taken {
 
 const TAKEN_KEY = 'proxy:budget';
 const COST_KEY = 'proxy:check-cost';
-/** Who has told nothing for so long takes nothing. */
+/** A copy without a report for this long uses nothing. */
 const SILENT_MS = 15_000;
 /** How often it is looked up what a check costs. */
 const COST_EVERY_MS = 30_000;

@@ -14,7 +14,7 @@ const MOST_BYTES = 255;
 /** What would end a header line, or the user id of SOCKS4. */
 const CONTROL = /\p{Cc}/u;
 
-/** The login of the two parts, or `null` if no proxy could be told it: no name, a part beyond 255 bytes, control characters. */
+/** The login of the two parts, or `null` if it cannot be sent to a proxy: no name, a part beyond 255 bytes, control characters. */
 export function loginOf({ user, password }: LoginParts): Login | null {
   if (user === '' || user.includes(':') || CONTROL.test(user) || CONTROL.test(password)) return null;
   const isShort = (part: string) => Buffer.byteLength(part) <= MOST_BYTES;

@@ -61,7 +61,7 @@ const OWN = {
 const OTHERS = ['sort', 'page', 'id', 'range'];
 const KNOWN = [...Object.keys(schemas), ...Object.keys(OWN), ...OTHERS];
 
-/** Reads the query of the page. What does not fit is left out and told, so that one wrong field does not cost the page. */
+/** Reads the query of the page. Invalid fields are ignored and reported, so that one of them does not break the page. */
 export function readPageQuery(params: URLSearchParams): PageQuery {
   const problems: Problem[] = [];
   const filter: Record<string, unknown> = {};

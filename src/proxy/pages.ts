@@ -263,7 +263,7 @@ async function latestChecks(
   return found;
 }
 
-/** The proxies that judges of a scheme are for. Those without TLS hear SOCKS as well, if there are no others. */
+/** The proxies that judges of a scheme are for. Those without TLS also serve SOCKS, if there are no others. */
 function schemeProtocols(scheme: Scheme, hasTls: boolean): readonly Protocol[] {
   const tunnels = ['socks4', 'socks5'] as const;
   if (scheme === 'https') return ['https', ...tunnels];

@@ -196,7 +196,7 @@ const pausedUntil = nullable(
   }),
 );
 
-/** How a list fares in a refresh. */
+/** The state of a list in a refresh. */
 export const sourceProgressSchema = Type.Object({
   name: Type.String(),
   state: oneOf(SOURCE_STATES),

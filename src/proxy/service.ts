@@ -65,7 +65,7 @@ export interface ProxyService extends PoolReading {
   subscribe(listener: (job: RefreshJob) => void): () => void;
   /** Aborts when endless answers are to end. */
   readonly stopping: AbortSignal;
-  /** Ends endless answers; everything else goes on. */
+  /** Ends endless answers; everything else continues. */
   endStreams(): void;
   /** Starts the hourly refresh and the rechecks. */
   start(): void;

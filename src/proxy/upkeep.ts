@@ -49,7 +49,7 @@ export interface Upkeep {
   recorder: Recorder;
   refresh: Refresh;
   progress: Progress;
-  /** Tells other copies of the server what this one takes of the budget, and hears the same of them. */
+  /** Exchanges with other copies of the server how much of the budget each uses. */
   shareBudget(): Promise<void>;
   /** Rechecks and discovers until the signal aborts; resolves when what runs has ended. */
   run(signal: AbortSignal): Promise<unknown>;

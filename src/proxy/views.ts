@@ -77,7 +77,7 @@ export function jobView({
   };
 }
 
-/** How a list fares in a refresh. */
+/** The state of a list in a refresh. */
 export function sourceProgressView({
   pausedUntil = null,
   yield: share = null,

@@ -15,7 +15,7 @@ export const bunTcp: Tcp = {
     if (abandoned >= MOST_ABANDONED) return nodeTcp.dial(address, port, listener);
     const dialled = new BunSocket(listener);
     const options = { hostname: address, port, allowHalfOpen: true, data: dialled, socket: HANDLERS };
-    // The handlers hear of a failure as well.
+    // Failures are also reported to the handlers.
     Bun.connect<BunSocket>(options).catch(() => {});
     return dialled;
   },

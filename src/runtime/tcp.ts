@@ -1,6 +1,6 @@
 /** Raw TCP, as the gateway needs it: both halves of a connection end on their own, and nobody sends faster than the other reads. */
 export interface Tcp {
-  /** Starts to connect to a literal address. The listener hears `opened` or `closed`. */
+  /** Starts to connect to a literal address. The listener gets `opened` or `closed`. */
   dial(address: string, port: number, listener: TcpListener): TcpSocket;
   /** Starts listening; `accept` returns the handler of a new connection. Rejects if the address is taken. */
   listen(
@@ -9,7 +9,7 @@ export interface Tcp {
   ): Promise<TcpServer>;
 }
 
-/** Who is told what happens to a connection. */
+/** Receives what happens to a connection. */
 export interface TcpListener {
   /** The connection is established. Not called for accepted connections. */
   opened(): void;

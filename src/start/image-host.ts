@@ -33,7 +33,7 @@ export async function openImageHost(
   const files = filesAdapter(config.BLOBS_URL);
   const localFiles = files.path(config.BLOBS_URL);
   const versionBytes = createVersionBytes(stores.state);
-  // Nobody asks when an event is told, so that without PUBLIC_URL the name of the server is not known.
+  // Events have no request, so the name of the server is not known without PUBLIC_URL.
   const eventBase = config.PUBLIC_URL === undefined ? basePath : config.PUBLIC_URL + config.IMAGE_BASE_PATH;
   const reviews = createReviews({
     ...stores,

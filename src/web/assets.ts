@@ -9,7 +9,7 @@ import { ASSETS, assetPath } from '../assets.ts';
 export interface Assets {
   /** The path of a file, which changes with its content: `/assets/<version>/style.css`. */
   url(file: string): string;
-  /** The scripts that these import, theirs included: without being told, a browser finds them one after the other. */
+  /** The scripts that these import, including indirect ones; without this list, a browser finds them one after the other. */
   imports(scripts: readonly string[]): string[];
   /** The answer to a request for a file, as small as the client takes it; `null` for what there is not. */
   respond(file: string, version: string, accepted: string | null): Response | null;

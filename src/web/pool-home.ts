@@ -18,7 +18,7 @@ export interface PoolHome {
   command: string | null;
 }
 
-/** The proxy pool on the first page: how it is, and where it goes on. */
+/** The proxy pool on the first page: its state, and links to more. */
 export function poolHome(site: Site, home: PoolHome): Html {
   const { proxies } = site.words;
   const { basePath, overview, freshness, fault, alone, command } = home;

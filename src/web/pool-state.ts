@@ -54,7 +54,7 @@ export function poolState(site: Site, freshness: Freshness): Html {
   return html`<p class="state ${TONES[condition]}"><b>${proxies.conditions[condition]}</b> <span>${stateSentences(site, freshness).join(proxies.betweenSentences)}</span></p>`;
 }
 
-/** What is the matter, what that means for the list, and when it goes on. */
+/** The problem, what it means for the list, and when it is retried. */
 export function stateSentences(site: Site, freshness: Freshness): string[] {
   const { words, formats } = site;
   const { explained } = words.proxies;

@@ -2,7 +2,7 @@ import { type Html, html } from './html.ts';
 import type { Site } from './site.ts';
 import { wordFor } from './word-for.ts';
 
-/** A list that proxies come from: how the refresh fared with it, and what is known of it. */
+/** A list that proxies come from: how the last refresh read it, and its record. */
 export interface SourceView {
   name: string;
   state: string;

@@ -8,7 +8,7 @@ export type UploadedItem =
   | { filename: string; url: string; deleteLink: string; inReview: boolean }
   | { filename: string | null; fault: string };
 
-/** The answer to a form that has brought several files, for a browser without scripts. */
+/** The answer to a form with several files, for a browser without scripts. */
 export function uploadedPage(site: Site, items: readonly UploadedItem[]): string {
   const { upload: words } = site.words;
   const stored = items.filter((item) => 'url' in item).length;

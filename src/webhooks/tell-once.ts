@@ -6,7 +6,7 @@ const LOCK_TTL_MS = 10_000;
 export interface Change {
   state: Pick<StateStore, 'get' | 'setFenced'>;
   locks: Locks;
-  /** State: what was told last. */
+  /** State: the last event sent. */
   key: string;
   /** Whether the trouble is on. */
   on: boolean;

@@ -32,7 +32,7 @@ export interface PoolWatchOptions {
 }
 
 interface Trouble {
-  /** State: `true` if receivers were told of the trouble last, and not of its end. */
+  /** State: `true` if the last event was the problem, and not its end. */
   key: string;
   began: EventType;
   ended: EventType;
@@ -77,7 +77,7 @@ function judgesOf(scheme: Scheme): Trouble {
 /** The time in which this copy is the one that watches. */
 interface Watch {
   lease: Lease;
-  /** The keys of the troubles that were told last, or are about to be. */
+  /** The keys of the problems that were sent last, or are about to be. */
   told: Set<string>;
 }
 

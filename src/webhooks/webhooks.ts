@@ -3,7 +3,7 @@ import type { Log } from '../lib/logger.ts';
 import type { SafeFetch } from '../lib/safe-fetch.ts';
 import { signedHeaders } from './signature.ts';
 
-/** Everything that is told. */
+/** All events. */
 export type EventType =
   | 'image.stored'
   | 'image.changed'
@@ -91,7 +91,7 @@ export function createWebhooks(options: WebhooksOptions): Webhooks {
     return false;
   }
 
-  /** `null` when it was taken; `final` where another attempt would be in vain. */
+  /** `null` if it was accepted; `final` if another attempt would be useless. */
   async function attempt(
     url: string,
     { id, body }: Message,

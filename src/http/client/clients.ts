@@ -18,9 +18,9 @@ export interface Clients {
    * anything hints that others come from the same address.
    */
   identityOf(socketPeer: string, headers: Headers): string | null;
-  /** True for a client on this machine of which nothing hints that it brings others' requests. */
+  /** True for a client on this machine that does not seem to forward requests of others. */
   isDirect(socketPeer: string, headers: Headers): boolean;
-  /** What the operator should put right, in sentences. Strangers cannot bring it about. */
+  /** Problems for the operator to fix, in sentences. Strangers cannot cause them. */
   faults(): Promise<readonly string[]>;
 }
 
@@ -84,7 +84,7 @@ export function createClients({ trust, hops, isShared = () => false, log, now }:
 
     isDirect(socketPeer, headers) {
       const { address, believed } = findClient(socketPeer, null, trust);
-      // What nginx sends to a server behind it unless told otherwise, and browsers never do.
+      // What nginx sends to a server behind it by default, and browsers never send.
       const isRelayed = headers.get('connection')?.toLowerCase() === 'close';
       return LOOPBACK.has(address) && !believed && !isRelayed && identityOf(socketPeer, headers) === address;
     },

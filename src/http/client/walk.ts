@@ -8,7 +8,7 @@ export interface Walk {
   address: string;
   /** True if the peer is a trusted proxy, whose headers are believed. */
   believed: boolean;
-  /** False if a proxy that was passed over is not a trusted one, or too few have told anything. */
+  /** False if a proxy that was passed over is not a trusted one, or too few have added an address. */
   sure: boolean;
 }
 

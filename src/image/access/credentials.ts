@@ -1,4 +1,4 @@
-/** What a request brings along to open a protected image. */
+/** The credentials of a request for a protected image. */
 export interface Credentials {
   /** Passwords, the most explicit first: header, query, Basic. */
   passwords: string[];

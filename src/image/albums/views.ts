@@ -58,7 +58,7 @@ function placeBehind(album: AlbumRecord, pictures: readonly ImageRecord[], id: s
   return first < 0 ? pictures.length : first;
 }
 
-/** One page of an album. Of what is locked, only that it is there is told. */
+/** One page of an album. Locked pictures show only that they exist. */
 export function albumPageView(
   base: string,
   album: AlbumRecord,

@@ -9,7 +9,7 @@ const SHAPE = { names: ['fileToUpload'], most: 1, optional: true } as const;
 /** Maximum number of files of one request to delete. */
 const MOST_DELETED = 20;
 
-/** How catbox takes and deletes files, and fetches them from URLs. `userhash` brings the token of an uploader, or what deletes a file. */
+/** How catbox takes and deletes files, and fetches them from URLs. `userhash` is the token of an uploader, or the token that deletes a file. */
 const api: ClientRoute = {
   method: 'POST',
   path: '/user/api.php',

@@ -33,7 +33,7 @@ export function createHost({ service, intake, contextOf, baseOf }: HostOptions):
     };
   }
 
-  /** Nobody will be told of these: they would be left without an owner. */
+  /** The client will not get these, so nobody could delete them. */
   async function takeBack(stored: readonly Uploaded[]): Promise<void> {
     for (const { image, deleteToken: token } of stored) {
       await service.remove(image.id, { peer: null, token, admin: false }).catch(() => {});

@@ -5,7 +5,7 @@ export interface Animation {
   width: number;
   height: number;
   count: number;
-  /** How often it is played; 0: for ever. */
+  /** How often it is played; 0: forever. */
   loop: number;
   frames(): AsyncIterable<Frame>;
 }

@@ -38,7 +38,7 @@ export interface JailOptions {
   /** The only one that it can see; see `bay.ts`. */
   folder: string;
   memoryBytes: number;
-  /** Whether it must not start where a part of the jail cannot be had. */
+  /** Whether it must not start if a part of the sandbox is unavailable. */
   must: boolean;
   /** Whether the launcher has to unpack the libraries first. */
   load: boolean;

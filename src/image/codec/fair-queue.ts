@@ -10,7 +10,7 @@ export interface Queued {
   price: number;
 }
 
-/** Jobs that wait, taken so that each client gets the same share of the processor, however many jobs it brings. */
+/** Jobs that wait, taken so that each client gets the same share of the processor, however many jobs it has. */
 export interface FairQueue<T extends Queued> {
   push(item: T): void;
   /** Puts an item back to the front of its client, which gets its price back. */

@@ -19,7 +19,7 @@ interface HeifImage {
   is_primary(): boolean;
   get_width(): number;
   get_height(): number;
-  /** Draws into `target`, RGBA, upright; hears `null` if the picture cannot be decoded. */
+  /** Draws into `target`, RGBA, upright; the callback gets `null` if the picture cannot be decoded. */
   display(target: Picture, done: (drawn: Picture | null) => void): void;
   free(): void;
 }

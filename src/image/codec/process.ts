@@ -24,7 +24,7 @@ export async function runConversionProcess(
   const { runConvertWorker } = await import('./worker.ts');
   const [, memory, missing = ''] = args;
   if (name === LAUNCHER) return runWithoutJail(args[2] === 'must');
-  // The launcher hands on how much memory it may take, and what could not be had.
+  // The launcher passes on the memory limit, and the parts that are unavailable.
   const jail = system !== null && memory !== undefined;
   await runConvertWorker(
     jail

@@ -9,7 +9,7 @@ import { createLineReader } from './lines.ts';
 import type { WorkerReply, WorkerRequest } from './protocol.ts';
 import { loadSharp } from './sharp.ts';
 
-/** How often the server is told how much memory this takes. */
+/** How often the memory in use is reported to the server. */
 const TELL_MS = 50;
 
 type Failure = Extract<WorkerReply, { failed: unknown }>['failed'];

@@ -15,7 +15,7 @@ export interface AskedCleanupOptions {
 }
 
 /**
- * A cleanup that someone has asked for. Who is no administrator is told that nothing was removed where one of the last ten
+ * A requested cleanup. Without the administrator's token, it reports that nothing was removed if one of the last ten
  * minutes was complete, so that strangers cannot keep the server busy with them.
  */
 export function createAskedCleanup({ cleanup, accesses, state, now }: AskedCleanupOptions) {

@@ -13,7 +13,7 @@ export const CLEANUP_LOCK_TTL_MS = 60_000;
 export interface CleanupReport {
   removed: number;
   freedBytes: number;
-  /** False when time ran out first; the next cleanup goes on. */
+  /** False if time ran out first; the next cleanup continues. */
   complete: boolean;
 }
 

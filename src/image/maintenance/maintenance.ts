@@ -12,7 +12,7 @@ import { type SweepOptions, sweep } from './sweep.ts';
 const FLUSH_INTERVAL_MS = 10_000;
 /** How often what has expired is removed, in ms. */
 const ENDS_INTERVAL_MS = 15_000;
-/** How often it is looked up whether a cleanup is due, in ms: restarts must not put it off for ever. */
+/** How often the due time is checked, in ms, so that restarts do not postpone a cleanup forever. */
 const MAX_POLL_MS = 60_000;
 /** Requests for a cleanup wait for it meanwhile; the rest is done in the next round. In ms. */
 const CLEANUP_BUDGET_MS = 20_000;

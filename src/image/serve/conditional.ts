@@ -1,6 +1,6 @@
 import type { ByteRange } from '../store.ts';
 
-/** What a stored file is told apart by; `modified` in ms since 1970. */
+/** What identifies a stored file; `modified` in ms since 1970. */
 export interface Validators {
   /** Strong, in quotes. */
   etag: string;

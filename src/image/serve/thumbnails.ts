@@ -136,7 +136,7 @@ export function createThumbnails({
         remember(key, size);
         return size === 0 ? asStored : { ...shape, size };
       } catch (error) {
-        // Reading goes on while there is no room.
+        // Reads continue while there is no space.
         if (error instanceof AppError && error.code === 'storage_full') return asStored;
         throw error;
       }

@@ -95,7 +95,7 @@ export function createIntake({ service, albums, contextOf, countUpload, fromUrl 
       const query = Object.fromEntries(new URL(request.url).searchParams);
       const optionsIn = (fields: Readonly<Record<string, string>>) =>
         parseUploadOptions({ ...query, ...(optionsOf?.(fields) ?? fields) });
-      // Faults in the query are told before the body comes.
+      // Faults in the query are reported before the body arrives.
       const joining = createJoining(albums, request, admin);
       await joining.look(parseUploadOptions(query));
       // A body that announces too much is refused for that, not for want of room.

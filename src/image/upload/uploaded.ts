@@ -2,12 +2,12 @@ import type { PrivatePart } from '../codec/private-parts.ts';
 import type { UploadWarning } from '../codec/warnings.ts';
 import type { ImageRecord } from '../image.ts';
 
-/** What came of an upload, as its uploader alone is told. */
+/** The result of an upload, for its uploader only. */
 export interface Uploaded {
   image: ImageRecord;
   /** Known to nobody else: only its hash is stored. */
   deleteToken: string;
-  /** What its metadata told that is not stored. */
+  /** Private metadata that is not stored. */
   removed: readonly PrivatePart[];
   /** What the conversion has lost, or went otherwise than asked. */
   warnings: readonly UploadWarning[];

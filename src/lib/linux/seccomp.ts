@@ -94,6 +94,6 @@ export function install(filter: Filter, system: System): void {
     ON_ALL_THREADS,
     new Uint8Array(header.buffer),
   );
-  // A positive number is the thread that could not be brought along.
+  // A positive number is the thread that could not be synchronised.
   must('seccomp', result > 0 ? -result : result);
 }

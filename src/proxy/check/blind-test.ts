@@ -21,7 +21,7 @@ export type BlindResult =
   | { verdict: 'dead'; error: 'not_working' | 'refused_address' };
 
 export interface BlindTestOptions {
-  /** One whose checks are counted nowhere that strangers may look: the reasons of failures are what must not be told. */
+  /** One whose checks are counted nowhere that strangers may look: the reasons of failures must stay secret. */
   checker: Pick<Checker, 'check' | 'refuses' | 'judges' | 'probe'>;
   clock: Pick<Clock, 'sleep'>;
   signal: AbortSignal;

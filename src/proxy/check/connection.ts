@@ -32,7 +32,7 @@ export interface Secured {
 }
 
 /**
- * What is said over a connection, turn by turn; the last one brings the result. It is data and no async function, as a promise
+ * What is said over a connection, turn by turn; the last one returns the result. It is data and no async function, as a promise
  * or a generator for each turn would cost more than the turn.
  */
 export type Conversation<T> = readonly [...(Spoken<unknown> | Secured)[], Spoken<T>];
@@ -107,7 +107,7 @@ class SocketConnection implements Connection {
   hold<T>(conversation: Conversation<T>): Promise<T> {
     return new Promise((resolve, reject) => {
       this.#conversation = conversation;
-      // What the last turn brings is of this type.
+      // The last turn returns this type.
       this.#resolve = resolve as (result: unknown) => void;
       this.#reject = reject;
       this.#goOn();
@@ -162,7 +162,7 @@ class SocketConnection implements Connection {
     this.#finish(this, tell);
   }
 
-  /** What the last turn brings; `undefined` while the other side has to go on. */
+  /** The result of the last turn; `undefined` while the other side has to continue. */
   #takeTurns(turns: Conversation<unknown>): unknown {
     let heard: unknown;
     while (this.#phase === 'plain' || this.#phase === 'secure') {

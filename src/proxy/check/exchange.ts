@@ -89,7 +89,7 @@ export function isCommitted({ protocol, login }: Dialled, turnsBegun: number): b
   return turnsBegun > (protocol === 'socks5' ? (login ? 2 : 1) : 0);
 }
 
-/** The header line that brings a login to an HTTP proxy; empty without one. */
+/** The header line with the login for an HTTP proxy; empty without one. */
 export function loginLine(login: Login | null): string {
   return login === null ? '' : `Proxy-Authorization: ${basicOf(login)}\r\n`;
 }

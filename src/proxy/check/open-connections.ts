@@ -6,7 +6,7 @@ export interface OpenConnections {
   add(connection: Connection): void;
   /**
    * Closes the connection and tells what came of it at the end of this turn of the event loop, with all others that are done by
-   * then: first all are closed, then all are told. In rows both take less time than by turns and between other work, also
+   * then: first all are closed, then all are notified. In rows both take less time than by turns and between other work, also
    * for the system and the other side: a fifth more checks in a second.
    */
   finish(connection: Connection, tell: () => void): void;

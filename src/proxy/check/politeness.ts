@@ -4,7 +4,7 @@ export const QUESTION_GAP_MS = 5_000;
 /** Where it is one of our own network, as its address tells. */
 export const HOME_GAP_MS = 250;
 
-/** A host that goes on failing is asked this seldom, while anyone wants to know. */
+/** Interval of requests to a host that keeps failing. */
 const LONGEST_GAP_MS = 60_000;
 
 /** When one host may be asked directly: never in quick succession, ever more seldom while it fails, and not before it wants to be. */

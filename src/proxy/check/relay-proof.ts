@@ -16,11 +16,11 @@ export interface RelayProofOptions {
   monotonic: () => number;
 }
 
-/** `relayed`, what the proxy failed with, or `echoed` if no witness can be had. */
+/** `relayed`, what the proxy failed with, or `echoed` if no witness is available. */
 export type RelayProof = 'relayed' | 'echoed' | CheckError;
 
 /**
- * Finds out whether a proxy brings a part of a witness's file. Rejects with a `CheckFault` if nothing can be
+ * Finds out whether a proxy delivers a part of a witness's file. Rejects with a `CheckFault` if nothing can be
  * said, and that is our fault or the witnesses'.
  */
 export function createRelayProof(

@@ -3,7 +3,7 @@ import { BoundedMap } from '../../lib/bounded-map.ts';
 /** Maximum number of proxies that are remembered: 5 MB. */
 const MOST = 50_000;
 
-/** How long a proxy that has brought a part of a witness's file is believed. */
+/** How long a delivered part of a witness's file counts. */
 const BELIEVED_MS = { least: 3_600_000, most: 3 * 3_600_000 } as const;
 
 /** Which proxies have shown lately that they relay. The memory is this process's own: after a start all show it again. */

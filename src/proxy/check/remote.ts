@@ -10,7 +10,7 @@ const RESOLVED_MS = 10 * 60_000;
 /** So much longer than at best takes the answer of a host to which the way is crowded. */
 const SLOW_FACTOR = 4;
 
-/** A judge or a witness as others are told of it. */
+/** A judge or a witness, as shown to others. */
 export interface RemoteState {
   url: string;
   /** It answered when it was last asked directly. */

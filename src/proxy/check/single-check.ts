@@ -33,7 +33,7 @@ export interface TestOutcome {
 /** Checks of single proxies, on demand. */
 export interface SingleChecks {
   /**
-   * Checks now. Who is no administrator and names no record learns only whether the address is a working proxy; see `BlindTests`.
+   * Checks now. Without the administrator's token or a record, the result only says whether the address is a working proxy; see `BlindTests`.
    * @throws {AppError} `invalid_parameter` for an address or port that is not dialled, `not_found` and `conflict` about
    *   `proxyId`, `busy` when too many run, `rate_limited` for an address that was tested too often, and where the client runs too many tests,
    *   `unavailable` while no judge answers.

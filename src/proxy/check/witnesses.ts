@@ -16,7 +16,7 @@ import {
 /** How much of a file is fetched directly at a time: thousands of questions can be made of it. */
 export const BLOCK_BYTES = 256 * 1024;
 
-/** The part of a file that a proxy has to bring. */
+/** The part of a file that a proxy has to deliver. */
 const PART_BYTES = { least: 512, most: 4096 } as const;
 
 /** A file that could be packed into less than this share could be guessed. */
@@ -67,11 +67,11 @@ export interface WitnessesOptions {
 }
 
 /**
- * Large files that do not change, on hosts that send them in parts over plain HTTP. A proxy that brings a part at random has asked for
+ * Large files that do not change, on hosts that send them in parts over plain HTTP. A proxy that delivers a random part has asked for
  * it: it cannot know what it will be asked for, and hardly holds all the files.
  */
 export interface Witnesses {
-  /** A question about a witness on another host than `avoid`; `null` if none can be had. */
+  /** A question about a witness on another host than `avoid`; `null` if none is available. */
   challenge(avoid?: string): Promise<Challenge | null>;
   /** True when the witness is known to have worked at `since` (monotonic) or later; asks it if that is possible soon. */
   confirm(witness: Witness, since: number): Promise<boolean>;

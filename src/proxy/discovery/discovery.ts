@@ -86,7 +86,7 @@ export function createDiscovery(options: DiscoveryOptions): Discovery {
         }
       })
       .catch((error: unknown) => {
-        // Another copy has begun a refresh, which goes on from here.
+        // Another copy has begun a refresh, which continues from here.
         if (error instanceof AppError && error.code === 'conflict') leftover = null;
         else log('warn', 'a try was not saved', { error });
       })

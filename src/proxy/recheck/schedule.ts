@@ -16,7 +16,7 @@ const PROVEN_UPTIME = 0.5;
 export const SOONEST_MS = 2 * MINUTE_MS;
 const LATEST_ALIVE_MS = HOUR_MS;
 const LATEST_DEAD_MS = 24 * HOUR_MS;
-/** Waits vary by this share, so that proxies found together are not checked together for ever. */
+/** Waits vary by this share, so that proxies found together are not checked together forever. */
 const SPREAD = 0.2;
 
 /** What is needed of a record to time its next check. */

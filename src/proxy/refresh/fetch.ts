@@ -34,7 +34,7 @@ export async function fetchLists(options: RoundOptions, round: Round): Promise<C
     await breathe();
   }
   const readings: Reading[] = [];
-  /** How many lists in a row could not be had of a host. */
+  /** Number of failed lists in a row by host. */
   const silent = new Map<string, number>();
   const due = [...sources.entries()].filter(([index, { name }]) => {
     const progress = job.sources[index];
@@ -89,7 +89,7 @@ export async function fetchLists(options: RoundOptions, round: Round): Promise<C
   }
 }
 
-/** A host of which so many lists in a row could not be had is not asked for the others. */
+/** After this many failed lists in a row, the others of a host are not requested. */
 const MOST_SILENCES = 3;
 const NOT_ASKED: SourceReport = {
   found: 0,

@@ -13,7 +13,7 @@ export type JobError = (typeof JOB_ERRORS)[number];
 
 export const SOURCE_STATES = ['waiting', 'reading', 'done', 'failed', 'paused'] as const;
 
-/** How one list fared in a refresh. */
+/** The result of one list in a refresh. */
 export interface SourceProgress {
   name: string;
   state: (typeof SOURCE_STATES)[number];

@@ -46,7 +46,7 @@ export interface Recorder {
   add(outcome: Outcome): Promise<ProxyRecord | null>;
   /** Changes what is known otherwise than by a check. Resolves to the record after it, `null` where it is gone. */
   change(endpoint: Endpoint, change: (record: ProxyRecord) => ProxyDraft): Promise<ProxyRecord | null>;
-  /** Saves what is waiting now. Never rejects: who added hears of failures. */
+  /** Saves what is waiting now. Never rejects: failures go to the callers that added. */
   flush(): Promise<void>;
   /** Outcomes that are not saved yet. */
   waiting(): number;

@@ -18,7 +18,7 @@ export interface SourceBook {
   save(): Promise<void>;
 }
 
-/** A list that someone wants to be read again, however it fared before. */
+/** A list to be read again by request, whatever its state. */
 const RETRIES_KEY = 'proxy:source-retries';
 
 async function readHealth(state: Pick<StateStore, 'get'>): Promise<Map<string, SourceHealth>> {

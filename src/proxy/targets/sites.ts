@@ -43,7 +43,7 @@ export interface Sites {
   readonly hasNews: boolean;
   /** What was observed of up to so many sites and not taken yet, for the others who share it; those first that were quiet longest. */
   takeNews(most: number): Map<string, SiteNews>;
-  /** Puts back what could not be told to the others. */
+  /** Puts back what could not be shared. */
   returnNews(news: ReadonlyMap<string, SiteNews>): void;
   /** What all who share it know about a site, to which what is still news here is added. */
   replace(site: string, facts: SiteFacts): void;

@@ -14,7 +14,7 @@
  * }} Worker
  */
 const worker = /** @type {Worker} */ (/** @type {unknown} */ (self));
-/** Another version of the site registers another URL, and so brings its own cache. */
+/** Another version of the site registers another URL, and so has its own cache. */
 const CACHE = `picpool ${new URL(worker.location.href).search}`;
 const OFFLINE = new URL('offline', worker.registration.scope).href;
 

@@ -10,7 +10,7 @@ const SPARE_ADDRESSES = 4 * 1024 ** 3;
 
 /**
  * The second half of the jail, in a worker that has loaded its libraries and not yet seen a picture: no other program, no
- * process, no more memory than that. Answers what could not be had.
+ * process, no more memory than that. Returns the parts that are unavailable.
  */
 export function confine(system: System, memoryBytes: number): string[] {
   const missing: string[] = [];
