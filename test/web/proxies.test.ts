@@ -12,7 +12,7 @@ import { startRelay } from '../support/relay.ts';
 import { seedPool } from '../support/seeded-pool.ts';
 import { type ServerProcess, startServer } from '../support/server-process.ts';
 import { until } from '../support/services.ts';
-import { checkLooks, createVisitor, shiftsOf, type Visitor, watchShifts } from './visitor.ts';
+import { checkLooks, createVisitor, overflowOf, shiftsOf, type Visitor, watchShifts } from './visitor.ts';
 
 const CLIPBOARD = { permissions: ['clipboard-read', 'clipboard-write'] };
 const PHONE = { viewport: { width: 390, height: 844 } };
@@ -416,6 +416,35 @@ describe('a pool of 20,000 proxies', () => {
       expect(await page.evaluate(() => document.activeElement?.textContent)).toBe('Next');
     });
   });
+
+  test.each([
+    [390, 'dark'],
+    [768, 'light'],
+    [1440, 'dark'],
+  ] as const)(
+    'is filtered, sorted, paged, chosen from and copied at a width of %d',
+    async (width, colorScheme) => {
+      await visitLarge(
+        '/proxies',
+        async (page) => {
+          await toggle(page, 'socks5');
+          await page.getByText('More filters').click();
+          await page.getByLabel('Latency at most').fill('2000');
+          await page.getByText('≤ 2,000 ms').waitFor();
+          await page.getByLabel('Sort by').selectOption('response_time');
+          await page.waitForURL(/sort=response_time/);
+          await page.getByRole('link', { name: 'Next' }).click();
+          await page.getByText(/^Page 2 of/).waitFor();
+          await rows(page).nth(1).getByRole('checkbox').check();
+          await page.getByRole('button', { name: 'Copy 1 selected' }).click();
+          await page.locator('[data-copy-matches].done').waitFor();
+          expect(await copied(page)).toMatch(/^socks5:\/\/[\d.]+:\d+$/);
+          expect(await overflowOf(page)).toBe(0);
+        },
+        { ...CLIPBOARD, viewport: { width, height: 900 }, colorScheme },
+      );
+    },
+  );
 
   test('says when the connection is lost, and is up to date when it is back, without a jump', async () => {
     const relay = await startRelay(Number(new URL(large.url).port));
