@@ -22,10 +22,10 @@ export interface PageAnswer {
   headers?: [string, string][];
 }
 
-/** An HTML answer with a page of that site. */
+/** An HTML answer with a page of that site, as text or compressed. */
 export function pageResponse(
   { language }: Pick<Site, 'language'>,
-  page: string,
+  page: string | Uint8Array<ArrayBuffer>,
   { status = 200, cache, headers = [] }: PageAnswer,
 ): Response {
   return new Response(page, {

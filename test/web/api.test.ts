@@ -111,6 +111,21 @@ test('an example runs against this server, with the token that was given', async
   );
 });
 
+test('the page comes compressed to those who read that', async () => {
+  const bytesFor = async (encoding: string) => {
+    const answer = await fetch(`${server.url}/docs`, {
+      headers: { 'accept-encoding': encoding },
+      decompress: false,
+    });
+    expect(answer.headers.get('vary')).toContain('Accept-Encoding');
+    return [answer.headers.get('content-encoding'), (await answer.arrayBuffer()).byteLength] as const;
+  };
+  const [packed, few] = await bytesFor('gzip');
+  const [plain, many] = await bytesFor('identity');
+  expect([packed, plain]).toEqual(['gzip', null]);
+  expect(few).toBeLessThan(many / 4);
+});
+
 test('the page loads little script, and nothing on it is too small to be hit', async () => {
   for (const viewport of [
     { width: 390, height: 844 },
