@@ -70,7 +70,7 @@ export async function startBrowser(hosts: Record<string, string> = {}): Promise<
         if (!url.startsWith(`${origin}/`) && !/^(blob|data|about):/.test(url)) foreign.push(url);
       });
       const page = await context.newPage();
-      page.setDefaultTimeout(10_000);
+      page.setDefaultTimeout(20_000);
       return { page, context, faults, foreign, close: () => context.close() };
     },
     async close() {

@@ -32,7 +32,7 @@ export function createVisitor(browser: () => TestBrowser, origin: () => string):
 /** Screens that every page is looked at on besides the one it was opened on. */
 const WIDER = [768, 1440];
 /** The rules of axe that depend on where things are. */
-const LAID_OUT = ['color-contrast', 'target-size', 'scrollable-region-focusable'];
+const LAID_OUT = ['target-size', 'scrollable-region-focusable'];
 
 /** What a page must be, whatever is on it. `painted`: false where the page is not as it was loaded. */
 export async function checkLooks(page: Page, { painted = true } = {}): Promise<void> {
