@@ -397,6 +397,11 @@ describe('a pool of 20,000 proxies', () => {
         expect((box?.y ?? 0) + (box?.height ?? 0)).toBeLessThan(844);
         for (const part of ['.address', '.country', '.latency', '.uptime-bar', '.tested', '.kind'])
           expect(await rows(page).first().locator(part).isVisible()).toBe(true);
+        await page.setViewportSize({ width: 360, height: 780 });
+        const lines = await page
+          .locator('.proxies .address')
+          .evaluateAll((all) => Math.max(...all.map(({ clientHeight }) => clientHeight)));
+        expect(lines).toBeLessThan(25);
       },
       PHONE,
     );
