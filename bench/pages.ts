@@ -107,37 +107,21 @@ const uploaded = await fetch(`${server.url}/api/upload?filename=large.jpg`, {
 const { id } = (await uploaded.json()) as { id: string };
 if (WALKS.picture) WALKS.picture.path = `/i/${id}`;
 
-/** Has the page note what it can tell of itself, from its first moment on. */
-function watch(): void {
-  const seen: Seen = { lcp: 0, cls: 0, events: [] };
-  Object.assign(globalThis, { seen });
-  const observe = (type: string, take: (entry: never) => void, more = {}) =>
-    new PerformanceObserver((list) => {
-      for (const entry of list.getEntries()) take(entry as never);
-    }).observe({ type, buffered: true, ...more } as PerformanceObserverInit);
-  observe('largest-contentful-paint', ({ startTime }: PerformanceEntry) => {
-    seen.lcp = startTime;
-  });
-  observe('layout-shift', ({ value, hadRecentInput }: { value: number; hadRecentInput: boolean }) => {
-    if (!hadRecentInput) seen.cls += value;
-  });
-  observe(
-    'event',
-    (entry: PerformanceEventTiming & { interactionId: number }) => {
-      if (entry.interactionId === 0) return;
-      const { name, duration, startTime, processingStart, processingEnd } = entry;
-      const target =
-        entry.target instanceof Element ? `${entry.target.tagName}.${entry.target.className}` : '';
-      seen.events.push({
-        name: `${name} ${target}`,
-        duration,
-        delay: Math.round(processingStart - startTime),
-        work: Math.round(processingEnd - processingStart),
-      });
-    },
-    { durationThreshold: 16 },
-  );
-}
+/** Has the page note what it can tell of itself, from its first moment on. Runs in the browser. */
+const WATCH = `
+const seen = { lcp: 0, cls: 0, events: [] };
+globalThis.seen = seen;
+const observe = (type, take) =>
+  new PerformanceObserver((list) => list.getEntries().forEach(take)).observe({ type, buffered: true, durationThreshold: 16 });
+observe('largest-contentful-paint', ({ startTime }) => { seen.lcp = startTime; });
+observe('layout-shift', ({ value, hadRecentInput }) => { if (!hadRecentInput) seen.cls += value; });
+observe('event', ({ interactionId, name, target, duration, startTime, processingStart, processingEnd }) => {
+  if (interactionId === 0) return;
+  const delay = Math.round(processingStart - startTime);
+  const work = Math.round(processingEnd - processingStart);
+  seen.events.push({ name: name + ' ' + (target?.tagName ?? ''), duration, delay, work });
+});
+`;
 
 async function visit(path: string, steps: readonly Step[]) {
   const { page, context, close } = await browser.visit(server.url, {
@@ -145,7 +129,7 @@ async function visit(path: string, steps: readonly Step[]) {
     permissions: ['clipboard-read', 'clipboard-write'],
   });
   page.setDefaultTimeout(60_000);
-  await context.addInitScript(watch);
+  await context.addInitScript({ content: WATCH });
   const session: CDPSession = await context.newCDPSession(page);
   await session.send('Network.enable');
   await session.send('Network.emulateNetworkConditions', FAST_4G);
@@ -175,7 +159,7 @@ const median = (values: number[]) => values.toSorted((one, other) => one - other
 
 try {
   for (const [name, { path, steps }] of Object.entries(WALKS)) {
-    const visits = [];
+    const visits: Awaited<ReturnType<typeof visit>>[] = [];
     for (let round = 0; round < VISITS; round++) visits.push(await visit(path, steps));
     const of = (key: 'lcp' | 'inp' | 'cls' | 'bytes') => median(visits.map((one) => one[key]));
     const slow = visits.map(({ slowest }) => slowest).find((one) => one?.duration === of('inp'));
