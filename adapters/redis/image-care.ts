@@ -15,7 +15,7 @@ const COUNT_TRIES = 3;
 /** KEYS as in `image-scripts.ts`. */
 
 /** Returns how many records there are, how many the indices know, and how many of them are not public. */
-export const COUNTS = script(`
+const COUNTS = script(`
 local totals = redis.call('HMGET', KEYS[4], 'images', 'protected')
 return {redis.call('HLEN', KEYS[1]), redis.call('ZCARD', KEYS[2]), redis.call('ZCARD', KEYS[3]),
   totals[1] or '0', totals[2] or '0'}`);

@@ -15,7 +15,7 @@ import { openTunnel } from './tunnel.ts';
 /** What a client may send ahead of the answer; then it has to wait. */
 const MOST_AHEAD_BYTES = 128 * 1024;
 /** Until then a client has said what it wants. */
-export const ASKING_MS = 20_000;
+const ASKING_MS = 20_000;
 
 const SOCKS5 = 5;
 const CONNECT_OK = Buffer.from('HTTP/1.1 200 Connection established\r\n\r\n');

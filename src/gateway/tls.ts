@@ -8,7 +8,7 @@ const RECORD_HEADER = 5;
 const MAX_RECORD = 16_384 + 256;
 
 /** Maximum size in bytes of a ClientHello; those with keys against quantum computers have about 2 KB. */
-export const MAX_HELLO_BYTES = 32 * 1024;
+const MAX_HELLO_BYTES = 32 * 1024;
 
 /** What the first bytes of a client are. */
 export type Opening =

@@ -2,7 +2,7 @@ import { type TSchema, Type } from '@sinclair/typebox';
 import type { OpenAPIV3 } from 'openapi-types';
 
 /** The body of every error answer. */
-export const errorSchema: TSchema = Type.Object(
+const errorSchema: TSchema = Type.Object(
   {
     success: Type.Literal(false),
     error: Type.String({ description: 'The problem, as a sentence.' }),

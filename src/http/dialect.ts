@@ -27,7 +27,7 @@ export interface Spoken {
  * The token of a request, where clients have a place of their own for it: bare or as `Client-ID` in `Authorization`, in the header
  * `token`, or as `key` in the query, for those who can set nothing but an address. `null` for none.
  */
-export function foreignTokenOf({ headers, url }: Request): string | null {
+function foreignTokenOf({ headers, url }: Request): string | null {
   const [, token] = /^(?:Client-ID |Token )?(\S+)$/i.exec(headers.get('authorization') ?? '') ?? [];
   return token ?? (headers.get('token') || new URL(url).searchParams.get('key') || null);
 }

@@ -6,7 +6,7 @@ import { type ImageRecord, NEVER, type Visibility } from './image.ts';
 export const MOST_VIEWS = 10_000;
 
 /** Whether there is a gallery, and what pictures are where their uploaders do not say. */
-export const LISTINGS = ['public', 'unlisted', 'off'] as const;
+const LISTINGS = ['public', 'unlisted', 'off'] as const;
 export type Listing = (typeof LISTINGS)[number];
 
 /** What the operator allows. */

@@ -9,7 +9,7 @@ import type { ImageRecord } from './image.ts';
 import type { ImageStore } from './store.ts';
 
 /** A transfer that takes longer is broken off. A view that nobody ends, as its server died, counts as seen after that. */
-export const VIEW_LIFE_MS = 10 * 60_000;
+const VIEW_LIFE_MS = 10 * 60_000;
 /** Before that. */
 const SPARE_MS = 60_000;
 /** Number of broken transfers of an image that are not counted, because a client could cancel on purpose after seeing most of it. */

@@ -50,7 +50,7 @@ export function linksOf(base: string, image: Linked): Links {
 }
 
 /** Makes any text safe as the description of a Markdown image; `|` would end a table's cell. */
-export function escapeMarkdown(text: string): string {
+function escapeMarkdown(text: string): string {
   return onOneLine(text).replace(/[\\`*_~[\]()<>&!|#$^:]/g, '\\$&');
 }
 

@@ -23,7 +23,7 @@ export function facts({ id, filename, format, width, height, frames, size, creat
 }
 
 /** When an image expires: a time, `never`, or `null` if it goes when nobody opens it for long. */
-export function expiryText({ expiresAt }: Pick<ImageRecord, 'expiresAt'>): string | null {
+function expiryText({ expiresAt }: Pick<ImageRecord, 'expiresAt'>): string | null {
   if (expiresAt === null) return null;
   return expiresAt === NEVER ? 'never' : formatTimestamp(expiresAt);
 }

@@ -55,7 +55,7 @@ export function poolState(site: Site, freshness: Freshness): Html {
 }
 
 /** The problem, what it means for the list, and when it is retried. */
-export function stateSentences(site: Site, freshness: Freshness): string[] {
+function stateSentences(site: Site, freshness: Freshness): string[] {
   const { words, formats } = site;
   const { explained } = words.proxies;
   const { condition, job, lastRefresh, nextRefresh, now } = freshness;

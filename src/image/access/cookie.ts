@@ -3,7 +3,7 @@ import type { KeyRing } from '../../lib/key-ring.ts';
 import { EXTENSIONS, type ImageRecord } from '../image.ts';
 
 /** How long a password need not be given again, in ms. */
-export const COOKIE_LIFE_MS = 24 * 3_600_000;
+const COOKIE_LIFE_MS = 24 * 3_600_000;
 
 const NAME = 'picpool_image';
 

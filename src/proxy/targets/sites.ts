@@ -52,7 +52,7 @@ export interface Sites {
 
 /** The least recently visited sites, and pairs, are forgotten. */
 export const MOST_SITES = 500;
-export const MOST_PAIRS = 400;
+const MOST_PAIRS = 400;
 /** What each result of a pair leaves of the ones before: the last twenty matter. */
 const FADING = 0.95;
 /** Weight of the prior of a pair, as a number of results. */
@@ -160,7 +160,7 @@ function meanOf({ good, bad }: Counts): number {
 }
 
 /** Adds to the facts what came after them. */
-export function addSiteNews(facts: SiteFacts, news: SiteNews): void {
+function addSiteNews(facts: SiteFacts, news: SiteNews): void {
   addNews(facts, news);
   for (const [proxy, pair] of news.pairs) addNews(touch(facts.pairs, proxy, MOST_PAIRS, newCounts), pair);
 }
