@@ -12,7 +12,10 @@ export const TESTS: Record<string, readonly string[]> = {
   'src/http/context.ts': [
     'test/api/app.test.ts',
     'test/api/ops-limits.test.ts',
+    'test/api/ops-moderation.test.ts',
     'test/api/ops-origins.test.ts',
+    'test/api/image-serve.test.ts',
+    'test/api/open-panel.test.ts',
   ],
   'src/http/limits.ts': ['test/unit/limits.test.ts'],
   'src/http/response-cache.ts': ['test/unit/response-cache.test.ts', 'test/api/proxy.test.ts'],
