@@ -1,7 +1,15 @@
 import type { Sql, TransactionSql } from 'postgres';
 import { AppError } from '../../src/errors.ts';
 import { LateError, within } from '../../src/lib/deadline.ts';
-import { classify, failure, isCancelled, isDisconnected, isMoved, isUnprepared } from './errors.ts';
+import {
+  classify,
+  failure,
+  isCancelled,
+  isDisconnected,
+  isFromServer,
+  isMoved,
+  isUnprepared,
+} from './errors.ts';
 import { createPool, type Pool } from './pool.ts';
 import { probe } from './probe.ts';
 import { createRetry, type Repeat } from './retry.ts';
@@ -77,6 +85,8 @@ function createConnection(
   let { prepare } = address;
   let opening: Promise<Pool> | null = null;
   let closed = false;
+  /** Results and errors of the server so far. */
+  let answers = 0;
   const persist = createRetry({
     random,
     onFailure(error) {
@@ -106,11 +116,15 @@ function createConnection(
     left.then((gone) => gone.drop()).catch(() => {});
   }
 
-  /** Ends what takes too long; if the server does not even do that, its connections are given up. */
+  /**
+   * Ends what takes too long. The connections are given up if the server does not even do that, or has said nothing on any of them
+   * meanwhile: the driver loses a connection whose first statement was ended before it could be sent.
+   */
   async function abandon(
     statement: Statement | null,
     work: Promise<unknown>,
     used: Promise<Pool>,
+    heard: number,
   ): Promise<void> {
     Promise.resolve(statement?.cancel()).catch(() => {});
     const over = work.then(
@@ -118,6 +132,7 @@ function createConnection(
       () => {},
     );
     await within(CANCEL_TIMEOUT_MS, over).catch(() => leave(used));
+    if (answers === heard) leave(used);
   }
 
   /** Rejects with a `LateError` after the time, whatever comes then: a commit that was told to stop waiting is not certain. */
@@ -127,6 +142,7 @@ function createConnection(
   ) {
     const used = pool();
     const { sql } = await used;
+    const heard = answers;
     let last: Statement | null = null;
     const work = begin(sql, (statement) => {
       last = statement;
@@ -134,20 +150,17 @@ function createConnection(
     try {
       return await within(limitMs, work);
     } catch (error) {
-      if (error instanceof LateError) void abandon(last, work, used);
+      if (error instanceof LateError) void abandon(last, work, used, heard);
       else if (isMoved(error) && address.servers.length > 1) leave(used);
       else if (classify(error) === 'refused' && isMoved(error)) leave(used);
       throw error;
     }
   }
 
-  const asker =
-    (sql: Sql | TransactionSql, note: (statement: Statement) => void): Ask =>
-    async <Row extends object>(text: string, values: readonly Value[] = []) => {
-      const statement = sql.unsafe<Row[]>(text, [...values], { prepare: true });
-      note(statement);
-      return [...(await statement)];
-    };
+  const asker = (sql: Sql | TransactionSql, note: (statement: Statement) => void) =>
+    createAsker(sql, note, () => {
+      answers++;
+    });
 
   /**
    * Where the connection is gone, the driver says so by itself; told of the failure of the work, it would send a ROLLBACK to no
@@ -191,5 +204,25 @@ function createConnection(
         () => {},
       );
     },
+  };
+}
+
+/** Notes each statement before it is sent, and whenever the server has answered one. */
+function createAsker(
+  sql: Sql | TransactionSql,
+  note: (statement: Statement) => void,
+  noteAnswer: () => void,
+): Ask {
+  return async <Row extends object>(text: string, values: readonly Value[] = []) => {
+    const statement = sql.unsafe<Row[]>(text, [...values], { prepare: true });
+    note(statement);
+    try {
+      const rows = await statement;
+      noteAnswer();
+      return [...rows];
+    } catch (error) {
+      if (isFromServer(error)) noteAnswer();
+      throw error;
+    }
   };
 }

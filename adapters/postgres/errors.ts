@@ -33,8 +33,7 @@ export function classify(error: unknown): Failure {
   if (REFUSALS.test(code) || NOT_SENT.test(code)) return 'refused';
   if (error instanceof LateError || code === CANCELLED) return 'unclear';
   if (!(error instanceof Error)) return 'fault';
-  if (error.name === 'PostgresError' || error instanceof AppError || error instanceof TypeError)
-    return 'fault';
+  if (isFromServer(error) || error instanceof AppError || error instanceof TypeError) return 'fault';
   return code === '' ? 'fault' : 'unclear';
 }
 
@@ -47,8 +46,13 @@ export function isMoved(error: unknown): boolean {
 /** Whether the connection has ended, or the server is about to end it. */
 export function isDisconnected(error: unknown): boolean {
   if (!(error instanceof Error) || error instanceof AppError) return false;
-  if (error.name === 'PostgresError') return 'severity' in error && error.severity === 'FATAL';
+  if (isFromServer(error)) return 'severity' in error && error.severity === 'FATAL';
   return codeOf(error) !== '';
+}
+
+/** Whether the server has said so, and not the driver. */
+export function isFromServer(error: unknown): boolean {
+  return error instanceof Error && error.name === 'PostgresError';
 }
 
 export function isUnprepared(error: unknown): boolean {

@@ -11,8 +11,7 @@ import { migrate } from '../../adapters/postgres/migrate.ts';
 import { createPostgresProxies } from '../../adapters/postgres/proxies.ts';
 import { type Migration, migrations } from '../../adapters/postgres/schema.ts';
 import { createPostgresState } from '../../adapters/postgres/state.ts';
-import { openCopy } from '../../adapters/sqlite/copy.ts';
-import { createProxyReplica } from '../../adapters/sqlite/proxy-replica.ts';
+import { openProxyReplica } from '../../adapters/sqlite/proxy-replica.ts';
 import { AppError } from '../../src/errors.ts';
 import { bunRuntime } from '../../src/runtime/bun.ts';
 import { startPgBouncer } from '../support/pgbouncer.ts';
@@ -26,7 +25,7 @@ setDefaultTimeout(60_000);
 
 const PATIENT = { limitMs: 20_000 };
 
-const openReplica = async () => createProxyReplica(await openCopy(bunRuntime.openSqlite, tmpdir()));
+const openReplica = () => openProxyReplica(bunRuntime, tmpdir());
 
 let server: TlsPostgres;
 let folder: string;
@@ -108,6 +107,26 @@ test('a statement that takes too long is ended on the server too, and the connec
     await until(async () => (await connection.ask('safe', running)).length === 0);
   } finally {
     await connection.close();
+  }
+});
+
+test('a connection that takes longer to make than its statement may wait is not lost', async () => {
+  const link = await startRelay(server.port);
+  const url = new URL(variant({ connections: '1' }));
+  url.port = String(link.port);
+  const connection = await openPostgres(url.href, { limitMs: 500 });
+  const isThere = () => connection.ask('never', 'SELECT 1').then(Boolean, () => false);
+  try {
+    link.cut();
+    await until(async () => !(await isThere()));
+    link.open();
+    link.stall();
+    expect(await isThere()).toBe(false);
+    link.open();
+    await until(isThere);
+  } finally {
+    await connection.close();
+    await link.stop();
   }
 });
 

@@ -74,15 +74,18 @@ export async function runMixedLoad(fleet: Fleet, options: LoadOptions): Promise<
     acknowledged++;
   }
 
-  /** A deletion whose answer was lost may have been done, so such an image is neither stored nor deleted. */
+  /**
+   * A deletion may have been done where its answer was lost, and where the answer is that a store did not confirm it in time:
+   * such an image is neither stored nor deleted.
+   */
   async function remove(): Promise<void> {
     const [image] = images.splice(Math.floor(random() * images.length), 1);
     if (!image) return upload();
     const answer = await call(`/api/delete/${image.id}`, { method: 'DELETE', from: image.from });
     // 404: the copy that had deleted it died, and the balancer has asked another.
     if (answer?.status === 200 || answer?.status === 404) deleted.push(image);
-    else if (answer?.status === 503) images.push(image);
-    else if (answer) report.faults.push(`deletion of ${image.id}: ${answer.status} ${answer.body}`);
+    else if (answer && answer.status !== 503)
+      report.faults.push(`deletion of ${image.id}: ${answer.status} ${answer.body}`);
   }
 
   async function read(): Promise<void> {
