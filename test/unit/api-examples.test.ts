@@ -158,6 +158,7 @@ for (const language of Object.keys(LANGUAGES) as ExampleLanguage[]) {
         expect(shown).toMatch(what === 'events' ? /data: 1\s+data: 2/ : /success/);
       }
     },
-    120_000,
+    // Go compiles its libraries first where nobody has used them yet: a minute, where two cores have more to do.
+    300_000,
   );
 }
