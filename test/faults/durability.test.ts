@@ -24,7 +24,7 @@ const rows = new Map(
 );
 
 /** The word with which the handbook says it. */
-const WORDS: Record<Kept, RegExp> = { all: /^kept$/, some: /^lost since/, none: /^lost, all$/ };
+const WORDS: Record<Kept, RegExp> = { all: /^kept$/, some: /^lost since/, none: /^all lost$/ };
 
 const SYNCED = ['`sqlite:`', '`file:`'];
 const REPLICATED = ['`redis:` with a replica', '`redis:` with a replica, `?wait=1`'];
