@@ -661,7 +661,8 @@ describe('as an app', () => {
         await page.reload();
         await choose(page, file('from-menu.png'));
         await page.locator('#upload').evaluate((form: HTMLFormElement) => form.submit());
-        await page.getByRole('heading', { name: 'from-menu.png' }).waitFor();
+        await page.waitForURL((url) => url.pathname !== '/');
+        expect(await page.locator('main').textContent()).toContain('from-menu.png');
         await page.unroute('**/upload.js');
         await page.goto(server.url);
         await page.locator('#mine').getByText('from-menu.png').waitFor();
