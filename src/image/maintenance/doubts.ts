@@ -9,6 +9,8 @@ import { mostUnasked } from './survey.ts';
 /** How long an answer of `recent` is believed, in ms; one with reasons for less, as they may end at any moment. */
 const BELIEVED_MS = 10_000;
 const DOUBT_BELIEVED_MS = 2000;
+/** Millions of records take seconds to count: an answer is believed so many times as long as it took. */
+const BELIEVED_TIMES = 20;
 /** State: a reason that later uploads would hide. Empty: none. */
 const LASTING = 'image-doubt';
 
@@ -19,7 +21,7 @@ const LASTING = 'image-doubt';
 export interface Doubts {
   /** Looks at both stores. Returns the reasons in sentences for the operator; none if all is well. */
   look(): Promise<readonly string[]>;
-  /** The reasons, at most ten seconds old. */
+  /** The reasons, at most ten seconds old, or twenty times as old as it took to find them. */
   recent(): Promise<readonly string[]>;
   /** Rebuilds lost indices if nothing else is wrong; false if there was nothing to rebuild. */
   mend(): Promise<boolean>;
@@ -83,6 +85,7 @@ export function createDoubts({ state, blobs, images, now, log, onChange }: Doubt
   }
 
   async function compare(): Promise<readonly string[]> {
+    const startedAt = now();
     const { grave, mendable, lasting } = await find();
     const reasons = [...grave, ...mendable, ...lasting];
     const text = reasons.join(' ');
@@ -92,7 +95,8 @@ export function createDoubts({ state, blobs, images, now, log, onChange }: Doubt
       onChange?.(reasons);
     }
     told = text;
-    believedMs = reasons.length > 0 ? DOUBT_BELIEVED_MS : BELIEVED_MS;
+    believedMs =
+      reasons.length > 0 ? DOUBT_BELIEVED_MS : Math.max(BELIEVED_MS, BELIEVED_TIMES * (now() - startedAt));
     return reasons;
   }
 
