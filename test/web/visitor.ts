@@ -34,9 +34,20 @@ const WIDER = [768, 1440];
 /** The rules of axe that depend on where things are. */
 const LAID_OUT = ['target-size', 'scrollable-region-focusable'];
 
+/** Waits until nothing fades or moves any more: a colour on its way may have too little contrast. */
+async function settle(page: Page): Promise<void> {
+  await page.evaluate(async () => {
+    const passing = document
+      .getAnimations()
+      .filter(({ effect }) => Number.isFinite(effect?.getComputedTiming().endTime));
+    await Promise.allSettled(passing.map(({ finished }) => finished));
+  });
+}
+
 /** What a page must be, whatever is on it. `painted`: false where the page is not as it was loaded. */
 export async function checkLooks(page: Page, { painted = true } = {}): Promise<void> {
   if (painted) await checkPaint(page);
+  await settle(page);
   expect(await overflowOf(page)).toBe(0);
   expect(await seriousFaults(page)).toEqual([]);
   // Only colours change in the dark.
