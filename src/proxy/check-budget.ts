@@ -1,44 +1,46 @@
 import type { Clock } from '../lib/clock.ts';
 import { CHECK_COST_MS } from './recheck/schedule.ts';
 
-/** A part of the checks, with a rate of its own. */
+/** A share of the checks, with its own rate. */
 export interface Lane {
-  /** Checks an hour at the moment. */
+  /** Current rate, in checks an hour. */
   readonly perHour: number;
-  /** Checks so far. */
+  /** Number of checks so far. */
   readonly spent: number;
-  /** Checks that may start now; below 0 while more were made than there was room for. */
+  /** Number of checks that may start now. Negative after an overdraft. */
   allowance(): number;
   spend(checks: number): void;
 }
 
 /**
- * How many proxies may be checked, and what a check costs at the moment. One per process; `fleet-budget.ts` makes those of all
- * copies of the server one.
+ * Limits how many proxies are checked, and knows what a check costs at the moment. There is one per process;
+ * `fleet-budget.ts` joins those of all copies of the server into one.
  */
 export interface CheckBudget {
-  /** In ms of a wrong listing; the recheck loop moves it, the recorder reads it. */
+  /**
+   * What a check costs, as ms for which a wrong entry stays listed. The recheck loop sets it, the recorder reads it.
+   */
   checkCostMs: number;
-  /** Checks an hour, all together. */
+  /** Checks an hour in total. */
   readonly perHour: number;
-  /** For proxies of the pool. */
+  /** Checks of proxies that are in the pool. */
   readonly rechecks: Lane;
-  /** For what lists name besides. */
+  /** Checks of candidates from lists that are not in the pool yet. */
   readonly discovery: Lane;
-  /** This copy of the server rechecks for all of them. */
+  /** True if this copy of the server rechecks for all copies. */
   isRechecking: boolean;
-  /** Gives discovery so much of all, four fifths at most, and the rest to the rechecks. */
+  /** Gives discovery this rate, at most four fifths of the total, and the rest to rechecks. */
   discover(perHour: number): void;
-  /** Leaves so many to another copy of the server, out of the share of the rechecks. */
+  /** Gives this rate to another copy of the server, out of the share of rechecks. */
   leave(perHour: number): void;
 }
 
 const HOUR_MS = 3_600_000;
-/** What was not used may be made up for later, up to this time's worth. */
+/** Unused checks can be made up for later, up to what this time allows. */
 const BURST_MS = 60_000;
-/** What was overdrawn is paid back, up to this time's worth of all checks. */
+/** Overdrafts are paid back, up to what all checks amount to in this time. */
 const DEBT_MS = { rechecks: 5 * 60_000, discovery: HOUR_MS } as const;
-/** The rest keeps what is listed true. */
+/** The rest keeps the list accurate. */
 const MOST_DISCOVERY = 0.8;
 
 export function createCheckBudget(clock: Pick<Clock, 'now'>, perHour: number): CheckBudget {

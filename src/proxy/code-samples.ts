@@ -1,10 +1,13 @@
 import type { Protocol } from './proxy.ts';
 
-/** Programs that use proxies, for each of which the pages write code. */
+/** Programs for which the pages generate code that uses proxies. */
 export const CODE_FORMATS = ['curl', 'python', 'node', 'scrapy', 'playwright'] as const;
 export type CodeFormat = (typeof CODE_FORMATS)[number];
 
-/** What each program speaks. undici opens a tunnel for every request, which plain `http` proxies need not allow. */
+/**
+ * The protocols that each program supports. undici opens a tunnel for every request, which plain `http`
+ * proxies may refuse.
+ */
 export const SPEAKS: Readonly<Record<CodeFormat, readonly Protocol[]>> = {
   curl: ['http', 'https', 'socks4', 'socks5'],
   python: ['http', 'https', 'socks4', 'socks5'],
@@ -13,12 +16,12 @@ export const SPEAKS: Readonly<Record<CodeFormat, readonly Protocol[]>> = {
   playwright: ['http', 'https', 'socks4', 'socks5'],
 };
 
-/** Where code gets its proxies from: these, as URLs that clients take, or a list that it fetches. */
+/** Where the code gets its proxies: these URLs, or a list that it fetches. */
 export type Supply = { urls: readonly string[] } | { list: string };
 
 /**
- * Code that asks `target` through one proxy after the other until one works. `supply` has only proxies that the program speaks to
- * (`SPEAKS`) and that reach the target.
+ * Returns code that asks `target` through one proxy after the other until one works. `supply` has only
+ * proxies whose protocol the program supports (`SPEAKS`) and that reach the target.
  */
 export function codeFor(format: CodeFormat, supply: Supply, target: string): string {
   return SAMPLES[format](supply, target);

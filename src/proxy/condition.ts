@@ -1,45 +1,45 @@
 import type { JudgesState } from './check/judges.ts';
 import type { RefreshJob } from './refresh/progress.ts';
 
-/** How the pool is doing, in one word; the gravest that holds. */
+/** The condition of the pool in one word. If several apply, the most serious one. */
 export const CONDITIONS = [
   /** The first refresh is about to begin. */
   'starting',
   /** No refresh has run, and none is due yet. */
   'waiting',
-  /** The first refresh that may fill the pool runs. */
+  /** The first refresh is running. */
   'filling',
   'refreshing',
-  /** Refreshed, and not too long ago. */
+  /** The last refresh succeeded recently. */
   'ready',
-  /** Neither the lists nor a judge could be reached. */
+  /** Neither lists nor judges could be reached. */
   'network_down',
-  /** None of the lists could be read, though judges answer or have answered. */
+  /** None of the lists could be read, although judges answer or have answered. */
   'lists_failing',
-  /** Nothing can be proven at the moment. */
+  /** No proxy can be proven at the moment. */
   'no_judge',
   /** The last refresh failed for another reason. */
   'failed',
-  /** Refreshed too long ago. */
+  /** The last refresh was too long ago. */
   'stale',
 ] as const;
 export type Condition = (typeof CONDITIONS)[number];
 
-/** The list is stale when it missed a refresh. */
+/** The list is stale after this many intervals without a refresh. */
 const STALE_INTERVALS = 2;
 
 export interface ConditionOptions {
   job: RefreshJob;
   judges: Pick<JudgesState, 'state'>;
-  /** When a refresh went well last; ms since 1970. */
+  /** When a refresh last succeeded; ms since 1970. */
   lastRefresh: number | null;
-  /** When the next one is due. */
+  /** When the next refresh is due. */
   nextRefresh: number;
   intervalMs: number;
   now: number;
 }
 
-/** What the facts come to. */
+/** Returns the condition that follows from the facts. */
 export function conditionOf(options: ConditionOptions): Condition {
   const { job, judges, lastRefresh, nextRefresh, intervalMs, now } = options;
   const failed = job.state === 'failed';

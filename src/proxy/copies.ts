@@ -3,7 +3,7 @@ import { createLineFormat } from './export.ts';
 import { PROTOCOLS, type Protocol, type ProxyRecord } from './proxy.ts';
 import { EXPORT_FORMATS, type ListQuery } from './queries.ts';
 
-/** What proxies are copied as: lines and records, or code that uses them. */
+/** Formats in which proxies can be copied: lines, records, or code that uses them. */
 export const COPY_FORMATS = [...EXPORT_FORMATS, ...CODE_FORMATS] as const;
 export type CopyFormat = (typeof COPY_FORMATS)[number];
 
@@ -13,22 +13,24 @@ export const isCode = (format: CopyFormat): format is CodeFormat =>
 /** Maximum number of proxies that code tries. */
 const TRIES = 20;
 
-/** Playwright looks names up at SOCKS proxies anyway, and knows no scheme that says so. */
+/** Playwright resolves names at SOCKS proxies anyway, and rejects the schemes that ask for it. */
 const hasRemoteDns = (format: CodeFormat) => format === 'curl' || format === 'python';
 
-/** A page that every proxy of those protocols reaches: plain `http` ones reach nothing over TLS. */
+/** Returns a page that every proxy of these protocols can reach: plain `http` proxies reach nothing over TLS. */
 function targetFor(protocols: readonly Protocol[]): string {
   return protocols.includes('http') ? 'http://example.com/' : 'https://example.com/';
 }
 
-/** Of what a program speaks, what reaches the most: plain `http` proxies are left out where there are others. */
+/**
+ * Returns the protocols that the program supports, without plain `http` if there are others, because it reaches less.
+ */
 function usable(format: CodeFormat, protocols: readonly Protocol[]): readonly Protocol[] {
   const spoken = SPEAKS[format].filter((one) => protocols.includes(one));
   const tunnels = spoken.filter((one) => one !== 'http');
   return tunnels.length > 0 ? tunnels : spoken;
 }
 
-/** Code that uses these proxies; `null` if the program can use none of them. */
+/** Returns code that uses these proxies, or `null` if the program supports none of them. */
 export function codeWith(
   format: CodeFormat,
   records: readonly ProxyRecord[],
@@ -43,8 +45,8 @@ export function codeWith(
 }
 
 /**
- * Code that fetches the matches of a filter again whenever it runs; `null` if the program can use none of them. `api`: URL of the
- * list for programs.
+ * Returns code that fetches the matches of a filter again on each run, or `null` if the program supports none
+ * of them. `api`: URL of the list in the API.
  */
 export function codeFetching(format: CodeFormat, api: string, filter: Partial<ListQuery>): string | null {
   const wanted = filter.protocol === undefined ? PROTOCOLS : (filter.protocol.split(',') as Protocol[]);
@@ -57,7 +59,7 @@ export function codeFetching(format: CodeFormat, api: string, filter: Partial<Li
     ...(hasRemoteDns(format) && { remote_dns: 'true' }),
     limit: String(TRIES),
   });
-  // Commas need no escaping, and are easier to read and change.
+  // Commas need no escaping, and are easier to read and edit.
   const list = `${api}?${query.toString().replaceAll('%2C', ',')}`;
   return codeFor(format, { list }, targetFor(protocols));
 }

@@ -1,6 +1,6 @@
 import { nearest } from '../lib/nearest.ts';
 
-/** ISO 3166-1 alpha-2, and `XK` (Kosovo), which lists and databases use alike. */
+/** ISO 3166-1 alpha-2, and `XK` (Kosovo), which both lists and databases use. */
 const CODES = new Set(
   (
     'AD AE AF AG AI AL AM AO AQ AR AS AT AU AW AX AZ BA BB BD BE BF BG BH BI BJ BL BM BN BO BQ BR BS BT BV BW BY BZ ' +
@@ -13,29 +13,35 @@ const CODES = new Set(
   ).split(' '),
 );
 
-/** True for the upper-case two-letter code of a country; not for `ZZ`, `EU` and other codes that name none. */
+/**
+ * Reports whether this is the upper-case two-letter code of a country. `ZZ`, `EU` and other codes that name
+ * no country are not.
+ */
 export function isCountryCode(text: string): boolean {
   return CODES.has(text);
 }
 
-/** Languages in which the names of countries are understood. */
+/** Languages in which names of countries are accepted. */
 const NAMING = ['en', 'zh-CN'];
-/** What people say besides. */
+/** Other common names. */
 const NICKNAMES = { usa: 'US', uk: 'GB', uae: 'AE', korea: 'KR', russia: 'RU', czechia: 'CZ', holland: 'NL' };
 let codeByName: Map<string, string> | undefined;
 
-/** The code of a country by its name in English or Chinese, in any letter case; `undefined` if nobody has that name. */
+/**
+ * Returns the code of a country by its name in English or Chinese, in any letter case, or `undefined` for an
+ * unknown name.
+ */
 export function countryNamed(name: string): string | undefined {
   return names().get(name.trim().toLowerCase());
 }
 
-/** The code of the country whose name is spelled alike. */
+/** Returns the code of the country with the most similar name. */
 export function countrySpelledLike(name: string): string | undefined {
   const wanted = name.trim().toLowerCase();
   return names().get(nearest(wanted, [...names().keys()]) ?? '');
 }
 
-/** Made when first needed: that takes some ms. */
+/** Created on first use, because that takes some ms. */
 function names(): Map<string, string> {
   codeByName ??= new Map([
     ...NAMING.flatMap((language) => {

@@ -1,6 +1,6 @@
 import { assetPath } from '../assets.ts';
 
-/** Where the built-in country database lies. */
+/** Returns the path of the built-in country database. */
 export function builtInCountryDb(): string {
   return assetPath('@ip-location-db/geo-whois-asn-country-mmdb/geo-whois-asn-country.mmdb');
 }

@@ -6,16 +6,16 @@ import { canonicalAddress } from '../lib/address.ts';
 import { builtInCountryDb } from './country-db.ts';
 import { UNKNOWN_COUNTRY } from './proxy.ts';
 
-/** The upper-case ISO code of the country of an address, `ZZ` if it is not known. Never throws. */
+/** Returns the upper-case ISO code of an address's country, or `ZZ` if it is unknown. Never throws. */
 export type CountryOf = (address: string) => string;
 
 /** The built-in database holds `{ country_code }`, those of MaxMind and others `{ country: { iso_code } }`. */
 type CountryRecord = CountryResponse & { country_code?: string };
 
 /**
- * Opens the country database: the user's at once, the built-in one (IPv4 and IPv6 in one file of 7.8 MB, kept in
- * memory) with the first look-up, so that no start waits for it.
- * @throws {ConfigError} if the user's file cannot be read or is no MMDB file.
+ * Opens the country database. The user's is opened at once; the built-in one (IPv4 and IPv6 in one file of 7.8 MB,
+ * kept in memory) at the first lookup, so that the start does not wait for it.
+ * @throws {ConfigError} if the user's file cannot be read or is not an MMDB file.
  */
 export async function openCountries(path?: string): Promise<CountryOf> {
   let reader = path === undefined ? undefined : await openUsers(path);

@@ -9,7 +9,7 @@ const ok = (description: string, schema: TSchema, example: unknown): Record<200,
   200: { description, schema, example },
 });
 
-/** Shape and example of the statistics, for the path that both services have. */
+/** Schema and example of the statistics, for the path that both services share. */
 export const statsAnswer = {
   description: 'The statistics.',
   schema: schemas.statsSchema,

@@ -3,20 +3,20 @@ import type { RefreshJob } from './refresh/progress.ts';
 import type { ProxyService } from './service.ts';
 import { jobView, sourceProgressView } from './views.ts';
 
-/** Below the 30 to 60 s after which proxies in between give up on silent connections. */
+/** Shorter than the 30 to 60 s after which reverse proxies drop silent connections. */
 const HEARTBEAT_MS = 15_000;
 
-/** How often it is looked up whether the pool has changed, where someone wants to know. */
+/** How often the pool is checked for changes while someone listens. */
 const POOL_MS = 5_000;
 
-/** How long a client should wait before it comes back. */
+/** How long a client should wait before it reconnects. */
 const RETRY_MS = 3_000;
 
 /**
- * The refresh as server-sent events: its state now, then each change, for as long as the client listens. Of the
- * lists an event has those that changed since the event before; a client that comes back with the id of an event is
- * told nothing until there is more to tell. One that reads slowly gets fewer events, the latest always among them. With
- * `pool`, further events tell the size of the pool when it has changed. Ends when `signal` aborts.
+ * Streams the refresh as server-sent events: its current state, then each change, for as long as the client
+ * listens. An event contains the lists that changed since the event before. A client that reconnects with the
+ * ID of an event gets nothing until there is news. A slow reader gets fewer events, but always the latest.
+ * With `pool`, further events give the size of the pool when it changes. Ends when `signal` aborts.
  */
 export function refreshEvents(
   service: Pick<ProxyService, 'subscribe'>,
@@ -89,17 +89,17 @@ export function refreshEvents(
 }
 
 export interface RefreshEventsOptions {
-  /** Of the event that the client had last. */
+  /** ID of the last event that the client received. */
   lastId: string | null;
   signal: AbortSignal;
-  /** If events of the pool's size are wanted. */
+  /** Set if the client wants events about the size of the pool. */
   pool?: Pick<ProxyService, 'version' | 'stats'> | null;
-  /** How often the pool is looked at; every five seconds when not given. */
+  /** How often the pool is checked. Default: every five seconds. */
   poolMs?: number;
   onEnd: () => void;
 }
 
-/** Calls back with the statistics of the pool whenever they may have changed, the first time since it was called. */
+/** Calls back with the statistics of the pool whenever they may have changed since this call. */
 function watchPool(
   { version, stats }: Pick<ProxyService, 'version' | 'stats'>,
   everyMs: number,
@@ -111,13 +111,13 @@ function watchPool(
     if (told !== null && current !== told) tell(await stats());
     told = current;
   };
-  // An unavailable store is reported elsewhere.
+  // Errors of the store are reported elsewhere.
   const onError = () => {};
   look().catch(onError);
   return every(everyMs, look, onError);
 }
 
-/** Makes the events of one stream. */
+/** Creates the events of one stream. */
 function createEvents() {
   let jobId: string | null = null;
   /** Lists as last sent. */
@@ -139,7 +139,7 @@ function createEvents() {
   };
 }
 
-/** The same for the same standing of the same refresh, in each copy of the server. */
+/** Returns the same ID for the same state of the same refresh, in every copy of the server. */
 function idOf({ id, state, stage, fetched, checked, removed }: RefreshJob): string {
   return [id, state, stage, fetched, checked, removed].join('.');
 }

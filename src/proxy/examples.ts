@@ -1,4 +1,4 @@
-/** Examples of the API description. */
+/** Examples for the API description. */
 export const proxyExample = {
   id: 4711,
   ip: '203.0.113.9',

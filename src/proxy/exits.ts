@@ -4,12 +4,12 @@ import type { StateStore } from '../lib/state.ts';
 import type { Checker } from './check/checker.ts';
 import type { ProxyStore } from './store.ts';
 
-/** Exit addresses of the pool's proxies: any user of a proxy has such an address. */
+/** The exit addresses of the pool's proxies, which anyone who uses a proxy shares. */
 export interface Exits {
   has(address: string): boolean;
-  /** The same checker; what it finds alive is remembered as an exit. */
+  /** Wraps the checker so that the exits of working proxies are remembered. */
   watch(checker: Checker): Checker;
-  /** Reads the pool, and what other copies of the server have found from time to time. */
+  /** Reads the pool, and from time to time what other copies of the server have found. */
   start(): void;
   /** Idempotent. */
   stop(): Promise<void>;
@@ -17,25 +17,25 @@ export interface Exits {
 
 export interface ExitsOptions {
   store: Pick<ProxyStore, 'stream'>;
-  /** Keeps the latest ones for longer than the pool keeps its proxies. */
+  /** Keeps the latest exits for longer than the pool keeps its proxies. */
   state: Pick<StateStore, 'get' | 'set'>;
   onError: (error: unknown) => void;
 }
 
 const READ_AGAIN_MS = 10 * 60_000;
-/** Some 100 MB; more were never alive in one life of a server. */
+/** Takes some 100 MB. No server has seen more exits in its lifetime. */
 const MAX_KNOWN = 1_000_000;
-/** Addresses that outlive their proxies and the process; some 300 KB in the state. */
+/** Number of addresses that survive their proxies and the process; they take some 300 KB of state. */
 const MAX_KEPT = 20_000;
 const KEPT = 'proxy:exits';
 
 /**
- * An address that was an exit once stays one for as long as the process lives, as long as the pool remembers it, and while it is among
- * the latest 20,000.
+ * Remembers an exit address while the process runs, while the pool remembers it, and while it is among the
+ * latest 20,000.
  */
 export function createExits({ store, state, onError }: ExitsOptions): Exits {
   const known = new Set<string>();
-  /** The newest last. */
+  /** In order of age, the newest last. */
   const latest = new BoundedMap<string, true>(MAX_KEPT);
   let saved = '';
   let reading: Repetition | null = null;
@@ -57,7 +57,7 @@ export function createExits({ store, state, onError }: ExitsOptions): Exits {
     }
   }
 
-  /** What other copies have kept is kept as well; it counts as older than what was found here. */
+  /** Also keeps what other copies have saved, which counts as older than what was found here. */
   async function keep(): Promise<void> {
     const found = [...latest.keys()];
     for (const address of (await state.get(KEPT))?.split(' ') ?? []) add(address);

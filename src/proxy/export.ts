@@ -21,25 +21,31 @@ export type ExportFormat = (typeof EXPORT_FORMATS)[number];
 export interface ExportQuery {
   filter: ProxyFilter;
   order: Sort | 'random';
-  /** Matches to leave out at the start. */
+  /** Number of matches to skip. */
   offset: number;
   /** Maximum number of entries. */
   limit: number;
   format: ExportFormat;
   remoteDns: boolean;
-  /** Of those with one exit address only the first. */
+  /** Return only the first of the proxies with the same exit address. */
   uniqueExit: boolean;
-  /** The matches in another order, which counts instead of `order`. */
+  /** The matches in another order, which replaces `order`. */
   ranked?: AsyncIterable<ProxyRecord[]> | undefined;
-  /** For the administrator: logins are included. For others they are masked. */
+  /** True for the administrator, who gets logins. Others get them masked. */
   logins: boolean;
 }
 
-/** The schemes that clients know. An `https` proxy is spoken to in plain HTTP: `https://` would mean TLS to it. */
+/**
+ * The schemes that clients know. An `https` proxy is addressed in plain HTTP: `https://` would mean TLS to
+ * the proxy itself.
+ */
 const CLIENT_SCHEMES = { http: 'http', https: 'http', socks4: 'socks4', socks5: 'socks5' } as const;
 const REMOTE_DNS_SCHEMES = { ...CLIENT_SCHEMES, socks4: 'socks4a', socks5: 'socks5h' } as const;
 
-/** A proxy as clients such as curl take it. `remoteDns`: with the scheme by which the proxy looks names up. */
+/**
+ * Returns a proxy in the form that clients such as curl take. `remoteDns`: use the scheme that makes the
+ * proxy resolve names.
+ */
 function formatForClient({ protocol, login, ...place }: Dialled, remoteDns: boolean): string {
   const schemes = remoteDns ? REMOTE_DNS_SCHEMES : CLIENT_SCHEMES;
   return `${schemes[protocol]}://${login ? `${formatLogin(login)}@` : ''}${formatAddress(place)}`;
@@ -47,7 +53,7 @@ function formatForClient({ protocol, login, ...place }: Dialled, remoteDns: bool
 
 export type LineFormat = 'standard' | 'text' | 'url';
 
-/** The lines of proxies in one of the forms that have lines; none comes twice. `logins`: as in `ExportQuery`. */
+/** Returns the lines of proxies in a line format, without duplicates. `logins`: as in `ExportQuery`. */
 export function createLineFormat(
   format: LineFormat,
   { remoteDns, logins }: Pick<ExportQuery, 'remoteDns' | 'logins'>,
@@ -58,7 +64,7 @@ export function createLineFormat(
     if (format === 'standard') return `${formatWithLogin(proxy)}\n`;
     if (format === 'text') return `${formatAddressWithLogin(proxy)}\n`;
     const line = `${formatForClient(proxy, remoteDns)}\n`;
-    // One address that is `http` and `https` is the same proxy to a client.
+    // To a client, an address that is `http` and `https` is the same proxy.
     if (proxy.protocol.startsWith('http')) {
       if (seen.has(line)) return '';
       seen.add(line);
@@ -68,9 +74,9 @@ export function createLineFormat(
 }
 
 /**
- * The filter under which someone sees proxies: of what asks for a login the lines are for the administrator, as without the
- * login they are of no use.
- * @throws {AppError} `unauthorized` if others ask for these alone.
+ * Returns the filter for what the caller may see. Lines of proxies that need a login are only for the administrator,
+ * because they are useless without the login.
+ * @throws {AppError} `unauthorized` if others ask only for these.
  */
 export function visible(filter: ProxyFilter, format: ExportFormat, admin: boolean): ProxyFilter {
   if (admin || format === 'json' || format === 'csv') return filter;
@@ -82,7 +88,7 @@ export function visible(filter: ProxyFilter, format: ExportFormat, admin: boolea
   return { ...filter, login: false };
 }
 
-/** Leaves of those with one exit address only the first. */
+/** Returns a filter that keeps only the first of the proxies with the same exit address. */
 export function createExitFilter(): (record: ProxyRecord) => boolean {
   const seen = new Set<string>();
   return ({ exitIp, ip }) => {
@@ -93,7 +99,7 @@ export function createExitFilter(): (record: ProxyRecord) => boolean {
   };
 }
 
-/** The matches, in pieces of some hundred. */
+/** Returns the matches, in chunks of some hundred. */
 export async function* exportProxies(
   store: Pick<ProxyStore, 'endpoints' | 'lookup'>,
   { filter, order, offset, limit, format, remoteDns, uniqueExit, ranked, logins }: ExportQuery,

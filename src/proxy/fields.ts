@@ -2,8 +2,8 @@ import { accepts, type FieldsOf, namesOf } from '../lib/fields.ts';
 import type { ProxyDraft } from './store.ts';
 
 /**
- * The fields of a proxy as every store keeps them. A new one goes to the end, says in `added` what older records are
- * taken to have, and needs a step in `adapters/sqlite/schema.ts`.
+ * The fields of a proxy as every store keeps them. A new field goes to the end, gives in `added` the value
+ * for older records, and needs a step in `adapters/sqlite/schema.ts`.
  */
 export const PROXY_FIELDS: FieldsOf<ProxyDraft> = {
   nextCheck: { kind: 'integer' },
@@ -35,12 +35,12 @@ export const PROXY_FIELDS: FieldsOf<ProxyDraft> = {
 
 const FIELDS = namesOf(PROXY_FIELDS);
 
-/** The name under which a store knows an endpoint. */
+/** Returns the key of an endpoint in a store. */
 export function endpointKey({ protocol, ip, port }: Pick<ProxyDraft, 'protocol' | 'ip' | 'port'>): string {
   return `${protocol}|${ip}|${port}`;
 }
 
-/** @throws {TypeError} if a field has no value of its kind. */
+/** @throws {TypeError} if a field has a value of the wrong type. */
 export function requireWhole(draft: ProxyDraft): void {
   const wrong = FIELDS.find((field) => !accepts(PROXY_FIELDS[field], draft[field]));
   if (wrong) throw new TypeError(`${wrong} of ${endpointKey(draft)} cannot be ${draft[wrong]}`);

@@ -1,7 +1,10 @@
 import { uptimeOf } from './history.ts';
 import type { ProxyFilter, ProxyRecord } from './proxy.ts';
 
-/** Whether a record is meant by a filter. The stores ask themselves in their own way; their suite compares them with this. */
+/**
+ * Reports whether a record matches a filter. Stores have their own implementations, which their suite
+ * compares with this one.
+ */
 export function matchesFilter(record: ProxyRecord, filter: ProxyFilter): boolean {
   const { protocol, country, excludeCountry, status, anonymity, proofs, source } = filter;
   return (

@@ -6,27 +6,28 @@ export interface FleetBudgetOptions {
   state: Pick<StateStore, 'get' | 'set'>;
   budget: CheckBudget;
   clock: Pick<Clock, 'now'>;
-  /** Of this copy of the server; unique. */
+  /** Unique name of this copy of the server. */
   copy: string;
 }
 
 /**
- * Makes the budgets of all copies of the server one. One copy rechecks, another one may refresh and discover: it tells what it
- * takes, and the first leaves that much out. What a check costs, which the first finds out, holds for all.
+ * Joins the budgets of all copies of the server into one. One copy rechecks; another may refresh and
+ * discover. It reports what it uses, and the first copy leaves that much out. The price of a check, which the
+ * first copy computes, applies to all.
  */
 export interface FleetBudget {
-  /** Tells and hears; to be called every second. */
+  /** Sends and receives reports. Call it every second. */
   sync(): Promise<void>;
 }
 
-/** What a copy takes that does not recheck. */
+/** What a copy that does not recheck uses. */
 interface Taken {
   copy: string;
-  /** Grows with each report. */
+  /** Increases with each report. */
   beat: number;
-  /** Checks an hour that it gives discovery. */
+  /** Checks an hour that it gives to discovery. */
   discovery: number;
-  /** Rechecks that its refreshes have made since its start. */
+  /** Rechecks by its refreshes since its start. */
   rechecks: number;
 }
 
@@ -34,7 +35,7 @@ const TAKEN_KEY = 'proxy:budget';
 const COST_KEY = 'proxy:check-cost';
 /** A copy without a report for this long uses nothing. */
 const SILENT_MS = 15_000;
-/** How often it is looked up what a check costs. */
+/** How often the price of a check is read. */
 const COST_EVERY_MS = 30_000;
 
 export function createFleetBudget({ state, budget, clock, copy }: FleetBudgetOptions): FleetBudget {
@@ -63,7 +64,7 @@ export function createFleetBudget({ state, budget, clock, copy }: FleetBudgetOpt
     budget.leave(isCurrent ? taken.discovery : 0);
   }
 
-  /** Rechecks that were made since the copy was heard last. */
+  /** Returns the number of rechecks since the copy's last report. */
   function newChecks({ copy: teller, beat, rechecks }: Taken): number {
     const known = heard.taken?.copy === teller ? heard.taken.rechecks : beat === 1 ? 0 : rechecks;
     return Math.max(0, rechecks - known);
@@ -84,7 +85,7 @@ export function createFleetBudget({ state, budget, clock, copy }: FleetBudgetOpt
 
   return {
     async sync() {
-      // A new recheck continues with the last price.
+      // The next copy that rechecks continues with the last price.
       if (toldCost === null || !budget.isRechecking) await hearCost();
       if (budget.isRechecking) {
         await tellCost();

@@ -10,27 +10,27 @@ import type { ProxyDraft } from './store.ts';
 
 /** An observation loses half its weight in 17 h and 63 % in this time. */
 const MEMORY_MS = UPTIME.memoryMs;
-/** Longest time between two checks that counts as watched; what is beyond it fades and adds nothing. */
+/** Longest time between two checks that counts as watched. Anything beyond fades and adds nothing. */
 const LONGEST_WATCH_MS = 2 * 3_600_000;
-/** A proxy that was checked, as far as it was known before. */
+/** A checked proxy, with what was known about it before. */
 export interface Checked {
   endpoint: Dialled;
   /** `null` at the first check. */
   record: ProxyRecord | null;
-  /** The list that named it; used for new ones. */
+  /** The list that named it; used for new proxies. */
   source: string;
-  /** What the list says about the country, used where nothing better is known. */
+  /** The country that the list gives, used if nothing better is known. */
   country?: string | null;
 }
 
 /**
- * The record after one more check that ended at `now`, or `null` if the check said nothing (`unknown`).
+ * Returns the record after one more check that ended at `now`, or `null` if the check said nothing (`unknown`).
  *
- * `uptime` is an estimate of the share of time alive. With T the time watched and U the time watched alive, both
- * fading by e in 24 h, it is (U + 13 % * 15 min) / (T + 15 min): a newcomer starts low and earns its place within
- * hours, and a long history is not undone by one failure. Between two checks with the same result the proxy counts
- * as having been so all along, else half and half; no more than two hours between checks count. T is stored as
- * `uptimeWeight` = T / 24 h, so two numbers carry the whole history.
+ * `uptime` estimates the share of time alive. With T the time watched and U the time watched alive, both fading by e
+ * in 24 h, it is (U + 13 % * 15 min) / (T + 15 min): a newcomer starts low and earns its rank within hours, and one
+ * failure does not undo a long history. Between two checks with the same result the proxy counts as having been in
+ * that state all along, otherwise half the time in each. At most two hours between checks count. T is stored as
+ * `uptimeWeight` = T / 24 h, so two numbers hold the whole history.
  *
  * `nextCheck` is left at `now`: the scheduler sets it.
  */
@@ -68,15 +68,15 @@ export function observe(
     proof: passed ? result.proof : (record?.proof ?? null),
     tampering: passed ? result.tampering.join(' ') : (record?.tampering ?? null),
     reports: record?.reports ?? null,
-    // That of a known proxy changes with its list, not with a check, which may have begun before.
+    // The login of a known proxy changes with its list, not with a check, which may have begun before.
     login: record ? record.login : (endpoint.login ?? null),
     recent: withCheck(record?.recent ?? NO_CHECKS, passed),
   };
 }
 
-/** `recent` before the first check. */
+/** The value of `recent` before the first check. */
 const NO_CHECKS = 1;
-/** From here on there are 30 results behind the leading 1, all that a positive number of 32 bits holds. */
+/** From here on there are 30 results behind the leading 1, the maximum for a positive 32-bit number. */
 const FULL = 2 ** 30;
 
 function withCheck(recent: number, passed: boolean): number {
@@ -84,7 +84,7 @@ function withCheck(recent: number, passed: boolean): number {
   return recent < FULL ? next : (next % FULL) + FULL;
 }
 
-/** Up to 30 latest checks, oldest first: `1` passed, `0` failed. */
+/** Returns up to 30 latest checks, oldest first: `1` passed, `0` failed. */
 export function recentChecks(recent: number): string {
   return recent.toString(2).slice(1);
 }
@@ -109,12 +109,12 @@ function uptimeAfter(
   };
 }
 
-/** The share of time that the proxy is known to have been alive over about 24 h; `null` before enough is known. */
+/** Returns the known share of time alive over about 24 h, or `null` until enough is known. */
 export function uptimeOf(record: Pick<ProxyRecord, 'uptime' | 'uptimeWeight'>): number | null {
   return record.uptimeWeight < UPTIME.enoughWeight ? null : clamp(watchedAlive(record) / record.uptimeWeight);
 }
 
-/** The time watched alive, as a share of 24 h: `uptime` without what was believed beforehand. */
+/** Returns the time watched alive as a share of 24 h: `uptime` without the prior. */
 function watchedAlive({ uptime, uptimeWeight }: Pick<ProxyRecord, 'uptime' | 'uptimeWeight'>): number {
   const prior = UPTIME.priorWeight;
   return Math.max(0, uptime * (uptimeWeight + prior) - prior * UPTIME.priorShare);

@@ -1,13 +1,16 @@
 import type { Clock } from '../lib/clock.ts';
 import type { ProxyStore } from './store.ts';
 
-/** Upper bounds of response times in ms, each included. */
+/** Upper bounds of response times in ms, inclusive. */
 export const LATENCY_BOUNDS = [100, 250, 500, 1000, 2000, 4000] as const;
 
-/** All living proxies are read for it, so an answer is good for this long even while a refresh changes them. */
+/** Counting reads all working proxies, so an answer is used for this long even while a refresh changes them. */
 const KEEP_MS = 15_000;
 
-/** Counts the living by response time: one count for each of `LATENCY_BOUNDS`, and the last for what is slower or not known. */
+/**
+ * Counts working proxies by response time: one count for each of `LATENCY_BOUNDS`, and a last one for slower
+ * or unknown times.
+ */
 export function createLatencies(
   store: Pick<ProxyStore, 'responseTimes' | 'version'>,
   clock: Pick<Clock, 'now'>,

@@ -2,14 +2,14 @@ import { BoundedMap } from '../lib/bounded-map.ts';
 import type { Login } from './login.ts';
 import { type Endpoint, formatAddress } from './proxy.ts';
 
-/** Most logins that are remembered: some 20 MB. */
+/** Maximum number of logins remembered, which take some 20 MB. */
 const MOST = 100_000;
 
 type Place = Pick<Endpoint, 'ip' | 'port'>;
 
-/** What the operator's lists say of proxies that ask for a login: the same for all protocols of one port. */
+/** The logins that the operator's lists give for proxies: the same for all protocols of a port. */
 export interface Logins {
-  /** Notes a login as a list names it. True if that is news. */
+  /** Records a login from a list. Returns true if it is new. */
   offer(place: Place, login: Login): boolean;
   of(place: Place): Login | null;
 }

@@ -45,7 +45,7 @@ export function observeRefreshes(metrics: Metrics): RefreshObserver {
   };
 }
 
-/** What the pool, its judges and its lists are like at the moment. */
+/** Measures the current state of the pool, its judges and its lists. */
 export function describePool(
   metrics: Metrics,
   service: Pick<ProxyService, 'status' | 'currentRefresh'>,
@@ -71,7 +71,7 @@ export function describePool(
     read: async () =>
       (await service.status()).judges.judges
         .filter(({ checkedAt }) => checkedAt !== null)
-        // A URL may hold a secret, its host does not.
+        // A URL may contain a secret, its host does not.
         .map(({ url, up }) => ({
           labels: [`${new URL(url).protocol}//${new URL(url).host}`],
           value: up ? 1 : 0,

@@ -5,13 +5,13 @@ import { countryNamed, countrySpelledLike, isCountryCode } from './country-code.
 import { PROTOCOLS, SORTS, type Sort, UNKNOWN_COUNTRY } from './proxy.ts';
 import { type ListQuery, listQuery } from './queries.ts';
 
-/** A parameter of the page that was not taken, and why. */
+/** A parameter of the page that was ignored, and why. */
 export interface Problem {
   field: string;
   value: string;
-  /** `unknown`: there is no such parameter; else what the value would have to be. */
+  /** `unknown`: no such parameter exists; otherwise the kind of value that is expected. */
   kind: 'unknown' | 'choice' | 'country' | 'percent' | 'number' | 'text';
-  /** What was probably meant: a parameter, or the code of a country. */
+  /** A suggestion: a parameter, or the code of a country. */
   meant?: string;
   choices?: readonly string[];
 }
@@ -20,19 +20,19 @@ export interface Problem {
 export const RANGES = ['1d', '7d', '30d'] as const;
 export type Range = (typeof RANGES)[number];
 
-/** What the page was asked for. */
+/** The parsed query of the page. */
 export interface PageQuery {
   filter: Partial<ListQuery>;
   sort: Sort;
   reverse: boolean;
-  /** From 1. */
+  /** Starts at 1. */
   page: number;
-  /** Only these, whatever the filters say. */
+  /** Show only these, regardless of the filters. */
   ids: number[] | null;
   range: Range;
   /** The accepted filters, as in the URL of the page. */
   values: Readonly<Record<string, string>>;
-  /** What fields are to show, right or wrong. */
+  /** The text that the form fields show, valid or not. */
   entered: Readonly<Record<string, string>>;
   problems: Problem[];
 }
@@ -53,7 +53,7 @@ const {
 } = listQuery.properties;
 type FilterName = keyof typeof schemas;
 
-/** Filters that the page has in the units that it shows, and their names in the interface for programs. */
+/** Filters whose units differ on the page, with their names in the API. */
 const OWN = {
   uptime: { name: 'min_uptime', of: (value: number) => value / 100, kind: 'percent', most: 100 },
   within: { name: 'max_age', of: (value: number) => Math.round(value * MINUTE_S), kind: 'number', most: 1e7 },
@@ -61,7 +61,9 @@ const OWN = {
 const OTHERS = ['sort', 'page', 'id', 'range'];
 const KNOWN = [...Object.keys(schemas), ...Object.keys(OWN), ...OTHERS];
 
-/** Reads the query of the page. Invalid fields are ignored and reported, so that one of them does not break the page. */
+/**
+ * Parses the query of the page. Invalid fields are ignored and reported, so that one of them does not break the page.
+ */
 export function readPageQuery(params: URLSearchParams): PageQuery {
   const problems: Problem[] = [];
   const filter: Record<string, unknown> = {};
@@ -105,7 +107,10 @@ type Taken =
   | { name: string | null; value: unknown; shown?: string }
   | { problem: Omit<Problem, 'field' | 'value'> };
 
-/** The parameters by name: several of one name are a list, empty ones are none, and those of the interface come in the page's units. */
+/**
+ * Returns the parameters by name: repeated ones become a list, empty ones are dropped, and those of the API
+ * are converted to the page's units.
+ */
 function inPageUnits(params: URLSearchParams): Map<string, string> {
   const given = new Map<string, string>();
   for (const name of new Set(params.keys())) {
@@ -152,7 +157,7 @@ function takeFilter(field: string, value: string): Taken {
   return Array.isArray(choices) ? { problem: { kind: 'choice', choices } } : { problem: { kind: 'text' } };
 }
 
-/** Codes and names, separated by commas. */
+/** Parses codes and names, separated by commas. */
 function takeCountries(field: string, value: string): Taken {
   const codes: string[] = [];
   for (const word of value.split(',').filter((one) => one.trim() !== '')) {
@@ -168,7 +173,7 @@ function takeCountries(field: string, value: string): Taken {
   return { name: field, value: shown, shown };
 }
 
-/** Of what says how the list is shown only the faults count here. */
+/** Parameters that only change how the list is shown are checked, but not returned. */
 function takeOther(field: string, value: string): Taken {
   const fine: Taken = { name: null, value: null };
   if (field === 'sort')

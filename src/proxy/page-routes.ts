@@ -4,7 +4,7 @@ import { copyProxies, type ProxyPagesOptions, showProxies, testProxy } from './p
 
 const hide = { detail: { hide: true } };
 
-/** The page of the proxy pool, and what its forms lead to. */
+/** The page of the proxy pool, and the targets of its forms. */
 export function proxyPageRoutes(options: ProxyPagesOptions) {
   return new Elysia()
     .get('/proxies', ({ request }) => showProxies(options, request), hide)

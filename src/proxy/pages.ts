@@ -42,7 +42,9 @@ export interface ProxyPagesOptions {
   flags: () => Promise<Flags>;
   /** True if only the administrator may start a refresh. */
   adminRequired: boolean;
-  /** What users of the gateway need to know, given the origin of the request; `null` if it is off. */
+  /**
+   * Returns what users of the gateway need to know, given the origin of the request; `null` if the gateway is off.
+   */
   gateway: ((origin: string) => GatewayPanel) | null;
   contextOf: ContextOf;
   /** Ms since 1970. */
@@ -52,7 +54,7 @@ export interface ProxyPagesOptions {
 const PER_PAGE = 50;
 const MOST_COPIED = 500;
 
-/** The page of the pool. */
+/** Renders the page of the pool. */
 export async function showProxies(options: ProxyPagesOptions, request: Request): Promise<Response> {
   const { service, basePath, adminRequired, contextOf } = options;
   const site = options.siteOf(request);
@@ -119,7 +121,7 @@ export async function showProxies(options: ProxyPagesOptions, request: Request):
   return pageResponse(site, markup, { cache: 'no-cache' });
 }
 
-/** The page of the list that was asked for, or the proxies that were named. */
+/** Returns the requested page of the list, or the proxies named by ID. */
 async function matches(
   service: Pick<ProxyService, 'list' | 'get'>,
   { filter, ids, page, sort, reverse }: PageQuery,
@@ -137,7 +139,7 @@ async function matches(
   return { items, total: items.length };
 }
 
-/** Those of the proxies that are still there. */
+/** Returns those of the proxies that still exist. */
 async function known(service: Pick<ProxyService, 'get'>, ids: readonly number[]): Promise<ProxyRecord[]> {
   const found = await Promise.all(
     ids.map((id) =>
@@ -150,7 +152,7 @@ async function known(service: Pick<ProxyService, 'get'>, ids: readonly number[])
   return found.filter((record) => record !== null);
 }
 
-/** Code for each program, which fetches what the filters match. */
+/** Returns code for each program, which fetches the matches of the filters. */
 function samplesFor(api: string, { filter }: PageQuery): CodeSample[] {
   return CODE_FORMATS.map((format) => {
     const code = codeFetching(format, api, filter);
@@ -159,7 +161,7 @@ function samplesFor(api: string, { filter }: PageQuery): CodeSample[] {
 }
 
 /**
- * Proxies to be copied: those that are named, or the matches of the filters, as lines, records or code.
+ * Returns proxies to copy, either those named or the matches of the filters, as lines, records or code.
  * @throws {AppError} `invalid_parameter`, `unauthorized`
  */
 export async function copyProxies(options: ProxyPagesOptions, request: Request): Promise<Response> {
@@ -215,7 +217,7 @@ async function* batchOf(records: ProxyRecord[]): AsyncIterable<ProxyRecord[]> {
   yield records;
 }
 
-/** Tests a proxy for a form, and leads back to its row. */
+/** Tests a proxy for a form, and redirects back to its row. */
 export async function testProxy(options: ProxyPagesOptions, request: Request): Promise<Response> {
   const { service, basePath, contextOf } = options;
   const id = Number((await readForm(request)).get('id'));
@@ -228,7 +230,7 @@ export async function testProxy(options: ProxyPagesOptions, request: Request): P
   });
 }
 
-/** How the pool is doing, with what visitors should know where a judge is away. */
+/** Returns the condition of the pool, with what visitors should know if a judge is down. */
 async function freshnessOf(
   { service, adminRequired }: Pick<ProxyPagesOptions, 'service' | 'adminRequired'>,
   { condition, refresh, judges, lastRefresh, nextRefresh }: PoolStatus,
@@ -247,7 +249,9 @@ async function freshnessOf(
   };
 }
 
-/** When proxies of each kind were checked last, where no judge of that kind answers: only then it may be long ago. */
+/**
+ * Returns when proxies of each kind were last checked if no judge of that kind answers: only then it may be long ago.
+ */
 async function latestChecks(
   service: Pick<ProxyService, 'list'>,
   schemes: JudgesState['schemes'],
@@ -263,14 +267,14 @@ async function latestChecks(
   return found;
 }
 
-/** The proxies that judges of a scheme are for. Those without TLS also serve SOCKS, if there are no others. */
+/** Returns the protocols that a scheme's judges serve. Judges without TLS also serve SOCKS if there are no others. */
 function schemeProtocols(scheme: Scheme, hasTls: boolean): readonly Protocol[] {
   const tunnels = ['socks4', 'socks5'] as const;
   if (scheme === 'https') return ['https', ...tunnels];
   return hasTls ? ['http'] : ['http', ...tunnels];
 }
 
-/** What the pool shows on the first page, also if the store does not answer. */
+/** Returns what the home page shows of the pool, even if the store does not answer. */
 export async function proxyHome(
   site: Site,
   options: Pick<ProxyPagesOptions, 'service' | 'basePath' | 'now' | 'adminRequired'>,

@@ -2,7 +2,7 @@ import type { Clock } from '../lib/clock.ts';
 import type { StateStore } from '../lib/state.ts';
 import type { ProxyStore } from './store.ts';
 
-/** The size of the pool at a moment. */
+/** The size of the pool at one time. */
 export interface PoolSample {
   /** Ms since 1970. */
   at: number;
@@ -10,13 +10,13 @@ export interface PoolSample {
   total: number;
 }
 
-/** How the pool has grown and shrunk. */
+/** Records how the pool grows and shrinks. */
 export interface PoolHistory {
-  /** Notes the size of the pool, unless this, or another copy of the server, has done so within ten minutes. */
+  /** Records the size of the pool, unless this or another copy of the server has done so within ten minutes. */
   note(): Promise<void>;
-  /** Of the last two days, one for each ten minutes, oldest first. */
+  /** Returns the last two days, one sample for each ten minutes, oldest first. */
   samples(): Promise<PoolSample[]>;
-  /** Of the last 30 days, one for each hour, oldest first. */
+  /** Returns the last 30 days, one sample for each hour, oldest first. */
   hourly(): Promise<PoolSample[]>;
 }
 
@@ -31,7 +31,10 @@ export interface PoolHistoryOptions {
   clock: Pick<Clock, 'now'>;
 }
 
-/** 288 and 720 samples of 45 bytes under two keys: each is read and written as a whole, which is rare and small. */
+/**
+ * 288 and 720 samples of 45 bytes under two keys. Each series is read and written as a whole, which is rare
+ * and cheap.
+ */
 export function createPoolHistory({ store, state, clock }: PoolHistoryOptions): PoolHistory {
   async function read({ key, spanMs }: Series): Promise<PoolSample[]> {
     const text = await state.get(key);
@@ -39,10 +42,11 @@ export function createPoolHistory({ store, state, clock }: PoolHistoryOptions): 
     return stored.filter(({ at }) => clock.now() - at < spanMs);
   }
 
-  // Slots of the clock and not gaps: samples of a timer that is late now and then do not drift apart.
+  // Uses slots of the clock rather than gaps, so that a timer that is sometimes late does not make samples
+  // drift apart.
   const slotOf = ({ gapMs }: Series, at: number) => Math.floor(at / gapMs);
 
-  /** The first sample of each slot. */
+  /** Returns the first sample of each slot. */
   function thinned(series: Series, samples: readonly PoolSample[]): PoolSample[] {
     return samples.filter(
       ({ at }, index) => slotOf(series, samples[index - 1]?.at ?? 0) !== slotOf(series, at),

@@ -1,27 +1,31 @@
 import { formatLogin, type Login } from './login.ts';
 
-/** Protocols of a proxy. `https`: an HTTP proxy through which CONNECT to a verified TLS site works. */
+/** Protocols of a proxy. `https` is an HTTP proxy that can CONNECT to a TLS site with a verified certificate. */
 export const PROTOCOLS = ['http', 'https', 'socks4', 'socks5'] as const;
 export type Protocol = (typeof PROTOCOLS)[number];
 
 export const STATUSES = ['alive', 'dead'] as const;
 export type Status = (typeof STATUSES)[number];
 
-/** `transparent`: the target sees the client's address; `anonymous`: it sees that there is a proxy; `elite`: neither. */
+/**
+ * `transparent`: the target sees the client's address; `anonymous`: it sees that a proxy is in use; `elite`:
+ * it sees neither.
+ */
 export const ANONYMITIES = ['transparent', 'anonymous', 'elite'] as const;
 export type Anonymity = (typeof ANONYMITIES)[number];
 
 /**
- * What proves that a proxy works, the strongest first. `tls`: a page that came through it over TLS with a verified certificate; `signed`: an
- * answer of our own judge; `relayed`: a part of a file that it could not know; `echoed`: only a page that it could have made up.
+ * What proves that a proxy works, strongest first. `tls`: a page over TLS with a verified certificate;
+ * `signed`: an answer of our own judge; `relayed`: a part of a file that the proxy could not know; `echoed`:
+ * only a page that the proxy could have made up.
  */
 export const PROOFS = ['tls', 'signed', 'relayed', 'echoed'] as const;
 export type Proof = (typeof PROOFS)[number];
 
-/** ISO 3166 code for "not known". */
+/** The code for an unknown country, from the user-assigned range of ISO 3166. */
 export const UNKNOWN_COUNTRY = 'ZZ';
 
-/** What a proxy is addressed by: two entries with the same endpoint are the same proxy. */
+/** Identifies a proxy: two entries with the same endpoint are the same proxy. */
 export interface Endpoint {
   protocol: Protocol;
   /** Canonical literal address (`lib/address.ts`). */
@@ -30,27 +34,30 @@ export interface Endpoint {
   port: number;
 }
 
-/** An endpoint as it is dialled. */
+/** An endpoint with what is needed to dial it. */
 export interface Dialled extends Endpoint {
-  /** What it asks its users for; it stands in no key, message or answer. */
+  /** The credentials that it asks for. They appear in no key, message or answer. */
   login?: Login | null;
 }
 
-/** Everything that is remembered about a proxy. Times are ms since 1970; `null` where it never happened. */
+/** Everything the server knows about a proxy. Times are ms since 1970, `null` if it never happened. */
 export interface ProxyRecord extends Endpoint {
-  /** Positive, given by the store, stable for the life of the record. */
+  /** A positive number, assigned by the store, which never changes. */
   id: number;
-  /** Two upper-case letters: of the exit address where it is known, else of the address; `ZZ` when not known. */
+  /**
+   * Two upper-case letters: the country of the exit address if it is known, otherwise of the address; `ZZ` if
+   * unknown.
+   */
   country: string;
   /** The list that named it first. */
   source: string;
   status: Status;
-  /** Total time of the last passed check in ms. */
+  /** Total time of the last successful check in ms. */
   responseMs: number | null;
   anonymity: Anonymity | null;
-  /** Address that the judge saw at the last passed check. */
+  /** Address that the judge saw in the last successful check. */
   exitIp: string | null;
-  /** Why the last check failed; `null` after a passed one. */
+  /** Why the last check failed; `null` after a success. */
   error: CheckError | null;
   firstSeen: number;
   lastChecked: number;
@@ -59,32 +66,34 @@ export interface ProxyRecord extends Endpoint {
   nextCheck: number;
   checks: number;
   successes: number;
-  /** Checks in a row with the same result: positive passed, negative failed. */
+  /** Number of checks in a row with the same result: positive for successes, negative for failures. */
   run: number;
-  /** Start of the current run of passed or failed checks. */
+  /** When the current run of successes or failures began. */
   runSince: number;
-  /** What orders: an estimate of the share of time alive, in which newcomers start low; see `history.ts`. */
+  /**
+   * The score for sorting: an estimate of the share of time alive, in which newcomers start low; see `history.ts`.
+   */
   uptime: number;
-  /** How much observation `uptime` rests on, 0 to 1; see `history.ts`. */
+  /** How much observation `uptime` is based on, 0 to 1; see `history.ts`. */
   uptimeWeight: number;
-  /** Of the last passed check. */
+  /** The proof of the last successful check. */
   proof: Proof | null;
-  /** Names of headers that the last passed check found changed or added, separated by blanks; empty: none. */
+  /** Names of headers that the last successful check found changed or added, separated by spaces; empty if none. */
   tampering: string | null;
-  /** What users said, as JSON; see `reports.ts`. */
+  /** Reports of users as JSON; see `reports.ts`. */
   reports: string | null;
-  /** What it asks its users for, where the operator's own list says it. For nobody else's eyes. */
+  /** The credentials that it asks for, if the operator's own list gives them. Secret. */
   login: Login | null;
-  /** The results of the latest checks, as bits behind a leading 1, the newest last; see `recentChecks`. */
+  /** The results of the latest checks, as bits after a leading 1, the newest last; see `recentChecks`. */
   recent: number;
 }
 
 const MEMORY_MS = 24 * 3_600_000;
 
 /**
- * The numbers behind `uptime`. Before anything was watched `priorShare` is believed, for as much watching as
- * `priorWeight` says, 15 minutes: on one public list, 13 % of the proxies seen working for the first time were still listed an
- * hour later. Under `enoughWeight`, an hour of watching, nothing is said about a day.
+ * The constants of `uptime`. Before any observation it is `priorShare`, with the weight of `priorWeight`, 15
+ * minutes of observation: on one public list, 13 % of the proxies seen working for the first time were still
+ * listed an hour later. Below `enoughWeight`, an hour of observation, no uptime over a day is given.
  */
 export const UPTIME = {
   memoryMs: MEMORY_MS,
@@ -93,7 +102,7 @@ export const UPTIME = {
   enoughWeight: 1 - Math.exp(-3_600_000 / MEMORY_MS),
 } as const;
 
-/** Why a check failed: coarse on purpose, so that tests cannot be used to map a network. */
+/** Why a check failed. Coarse on purpose, so that tests cannot be used to map a network. */
 export const CHECK_ERRORS = [
   'refused_address',
   'unreachable',
@@ -115,7 +124,7 @@ export type CheckResult =
       totalMs: number;
       exitIp: string;
       anonymity: Anonymity;
-      /** Names of headers that were added to the request on its way; empty when nothing was touched. */
+      /** Names of headers that were added or changed on the way; empty if none. */
       tampering: string[];
       proof: Proof;
     }
@@ -123,28 +132,28 @@ export type CheckResult =
   /** No judge answered directly either, so the check says nothing about the proxy. */
   | { verdict: 'unknown'; error: 'judge_down' };
 
-/** Which records are meant; a field that is not given does not restrict. */
+/** Selects records. A missing field does not restrict. */
 export interface ProxyFilter {
   protocol?: Protocol;
-  /** One of these. */
+  /** Any of these. */
   protocols?: readonly Protocol[];
   /** Upper-case code. */
   country?: string;
-  /** One of these. */
+  /** Any of these. */
   countries?: readonly string[];
   /** Upper-case code. */
   excludeCountry?: string;
   /** None of these. */
   excludeCountries?: readonly string[];
-  /** One of these. */
+  /** Any of these. */
   ports?: readonly number[];
-  /** Whether the last passed check found a header changed. */
+  /** Whether the last successful check found a header changed. */
   tampers?: boolean;
   status?: Status;
   anonymity?: Anonymity;
-  /** One of these. */
+  /** Any of these. */
   proofs?: readonly Proof[];
-  /** Whether it asks its users for a login. */
+  /** Whether the proxy asks for a login. */
   login?: boolean;
   source?: string;
   maxResponseMs?: number;
@@ -157,28 +166,31 @@ export interface ProxyFilter {
 }
 
 /**
- * `dependable`: score first, then response time; the rest are single fields, best or newest first.
- * Ties are broken by id in every order.
+ * `dependable` sorts by score, then by response time. The others sort by one field, best or newest first.
+ * Ties are always broken by ID.
  */
 export const SORTS = ['dependable', 'response_time', 'last_checked', 'first_seen'] as const;
 export type Sort = (typeof SORTS)[number];
 
-/** `203.0.113.9:8080`, with brackets around IPv6. */
+/** Returns `203.0.113.9:8080`, with brackets around IPv6. */
 export function formatAddress({ ip, port }: Pick<Endpoint, 'ip' | 'port'>): string {
   return ip.includes(':') ? `[${ip}]:${port}` : `${ip}:${port}`;
 }
 
-/** `socks5://203.0.113.9:1080`: one proxy in the form that clients take. */
+/** Returns `socks5://203.0.113.9:1080`, the form that clients take. */
 export function formatUrl(endpoint: Endpoint): string {
   return `${endpoint.protocol}://${formatAddress(endpoint)}`;
 }
 
-/** `203.0.113.9:8080:user:password`, or `203.0.113.9:8080` where there is no login; for those alone who may know it. */
+/**
+ * Returns `203.0.113.9:8080:user:password`, or `203.0.113.9:8080` without a login. Only for callers who may
+ * know the login.
+ */
 export function formatAddressWithLogin({ login, ...endpoint }: Dialled): string {
   return login ? `${formatAddress(endpoint)}:${login}` : formatAddress(endpoint);
 }
 
-/** `http://user:password@203.0.113.9:8080`: the same with the login, for those alone who may know it. */
+/** Returns `http://user:password@203.0.113.9:8080`. Only for callers who may know the login. */
 export function formatWithLogin({ login, ...endpoint }: Dialled): string {
   if (!login) return formatUrl(endpoint);
   return `${endpoint.protocol}://${formatLogin(login)}@${formatAddress(endpoint)}`;

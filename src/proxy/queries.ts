@@ -14,7 +14,7 @@ import {
 
 const MAX_ID = Number.MAX_SAFE_INTEGER;
 
-/** What is not known is ignored, not refused. */
+/** Unknown parameters are ignored rather than rejected. */
 const OPEN = { additionalProperties: true };
 
 const countries = (description: string) =>
@@ -23,7 +23,7 @@ const countries = (description: string) =>
     [HINT]: countryHint,
   });
 
-/** For names of countries instead of codes. */
+/** Suggests the code if a country was given by name. */
 function countryHint(text: string): string | null {
   const name = text.split(',').find((one) => one.length !== 2);
   const code = name === undefined ? undefined : (countryNamed(name) ?? countrySpelledLike(name));
@@ -181,7 +181,7 @@ export const exportQuery = Type.Object(
 
 export type FilterQuery = Pick<Static<typeof exportQuery>, keyof typeof filters>;
 
-/** The kinds of proof that are asked for: one, or one and the stronger ones. */
+/** Returns the kinds of proof asked for: one, or one and all stronger ones. */
 function proofsOf({ proof, min_proof }: Pick<FilterQuery, 'proof' | 'min_proof'>): readonly Proof[] {
   const strong = PROOFS.slice(0, min_proof === undefined ? PROOFS.length : PROOFS.indexOf(min_proof) + 1);
   return proof === undefined ? strong : strong.filter((one) => one === proof);
@@ -190,14 +190,14 @@ function proofsOf({ proof, min_proof }: Pick<FilterQuery, 'proof' | 'min_proof'>
 const valuesOf = (text: string | undefined) =>
   text === undefined ? undefined : [...new Set(text.split(','))];
 
-/** The filter that the query means; ages are counted back from `now`. */
+/** Converts a query to a filter. Ages are counted back from `now`. */
 export function toFilter(query: FilterQuery & Pick<ListQuery, 'status'>, now: number): ProxyFilter {
   const { status, anonymity, source, tampering, login } = query;
   const filter: ProxyFilter = { status: status ?? 'alive' };
   const protocols = valuesOf(query.protocol) as Protocol[] | undefined;
   const among = valuesOf(query.country?.toUpperCase());
   const excluded = valuesOf(query.exclude_country?.toUpperCase());
-  // One value has its own index.
+  // A single value has its own index.
   if (protocols?.length === 1) filter.protocol = protocols[0] ?? 'http';
   else if (protocols) filter.protocols = protocols;
   if (among?.length === 1) filter.country = among[0] ?? '';
@@ -217,7 +217,10 @@ export function toFilter(query: FilterQuery & Pick<ListQuery, 'status'>, now: nu
   return filter;
 }
 
-/** The echo of a list query: filters as they took effect. What was not given is left out, but for the four of the interface. */
+/**
+ * Returns the echo of a list query: filters as they took effect. Missing ones are left out, except the four
+ * of the interface.
+ */
 export function queryView({ format: _, ...query }: ListQuery, filter: ProxyFilter, limit: number) {
   const defaults: Record<string, TSchema> = listQuery.properties;
   const given = Object.entries(query).filter(

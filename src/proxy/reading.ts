@@ -11,7 +11,7 @@ import {
 } from './proxy.ts';
 import type { PoolSummary, ProxyQuery, ProxyStore } from './store.ts';
 
-/** Some of the matches, and the count of all. */
+/** A page of the matches, and the count of all. */
 export interface Found {
   items: ProxyRecord[];
   total: number;
@@ -19,31 +19,31 @@ export interface Found {
 
 export interface PoolOverview {
   summary: PoolSummary;
-  /** The living by response time; see `createLatencies`. */
+  /** Working proxies by response time; see `createLatencies`. */
   latencies: number[];
   samples: PoolSample[];
 }
 
-/** How far back samples go. */
+/** How far back the samples go. */
 export type Span = 'day' | 'month';
 
-/** What can be asked about the pool. */
+/** Reads the pool. */
 export interface PoolReading {
-  /** `reverse`: from the end of the order. */
+  /** `reverse`: counts pages from the end of the order. */
   list(query: ProxyQuery & { reverse?: boolean }): Promise<Found>;
-  /** Like `list`, drawn at random. */
+  /** Like `list`, but in random order. */
   sample(filter: ProxyFilter, limit: number): Promise<Found>;
-  /** Of the matches with one exit address only the most dependable. */
+  /** Returns only the most dependable of the matches with the same exit address. */
   unique(query: Omit<ProxyQuery, 'sort'> & { sort: Sort | 'random' }): Promise<Found>;
-  /** All matches as text, in pieces of some hundred. */
+  /** Returns all matches as text, in chunks of some hundred. */
   export(query: ExportQuery): AsyncIterable<string>;
   stats(): Promise<{ alive: number; total: number; avg_response_time: number; countries: number }>;
-  /** What is drawn of the pool: its numbers, the living by response time, and how it was. */
+  /** Returns what the page draws of the pool: its numbers, working proxies by response time, and its history. */
   overview(span?: Span): Promise<PoolOverview>;
   filters(): Promise<{ protocols: readonly string[]; countries: string[]; statuses: readonly string[] }>;
   /** @throws {AppError} `not_found` */
   get(id: number): Promise<ProxyRecord>;
-  /** Changes whenever an answer about the pool may. */
+  /** Changes whenever an answer about the pool may change. */
   version(): string | Promise<string>;
 }
 
@@ -64,7 +64,7 @@ const ORDERS: Record<Exclude<Sort, 'dependable'>, (a: ProxyRecord, b: ProxyRecor
   first_seen: (a, b) => b.firstSeen - a.firstSeen || a.id - b.id,
 };
 
-/** Fisher and Yates. */
+/** The Fisher-Yates shuffle. */
 function shuffle(records: ProxyRecord[], random: () => number): void {
   for (let last = records.length - 1; last > 0; last--) {
     const other = Math.floor(random() * (last + 1));

@@ -29,16 +29,16 @@ export interface ProxyRoutesOptions {
   service: ProxyService;
   targets: Pick<Targets, 'list' | 'all' | 'reported'>;
   contextOf: ContextOf;
-  /** With which our own judge proves its answers; it does not when not given. */
+  /** The secret with which our own judge proves its answers. Default: no proof. */
   judgeSecret?: () => string;
-  /** Ms since 1970; the system's clock when not given. */
+  /** Ms since 1970. Default: the system's clock. */
   now?: () => number;
 }
 
 const MOST_ENTRIES = 500;
 const DEFAULT_ENTRIES = 50;
 const DEFAULT_SOURCES = 100;
-/** Open event streams; each costs a connection. */
+/** Open event streams, each of which holds a connection. */
 const LISTENERS = {
   each: 20,
   all: 500,
@@ -48,7 +48,7 @@ const LISTENERS = {
 const EXPORTS = { each: 4, fullMessage: 'Four of your exports are on their way; wait for one to end.' };
 
 const NO_STORE = { 'cache-control': 'no-store' };
-/** May be kept, but must be asked for again: with an ETag that costs next to nothing. */
+/** Clients may keep the answer but must revalidate it, which costs next to nothing with an ETag. */
 const REVALIDATE = { 'cache-control': 'public, max-age=0, must-revalidate' };
 const TEXT = { 'content-type': 'text/plain; charset=utf-8' };
 const LINES_FILE = { type: TEXT['content-type'], extension: 'txt' };
@@ -60,7 +60,7 @@ const FILES = {
   json: { type: 'application/json', extension: 'json' },
 };
 
-/** The HTTP interface of the proxy pool, `GET /api/stats` excepted, which both services have. */
+/** The HTTP interface of the proxy pool, except `GET /api/stats`, which both services share. */
 export function proxyRoutes(options: ProxyRoutesOptions) {
   const { service, targets, contextOf, judgeSecret, now = Date.now } = options;
   const cached = createResponseCache({ version: service.version });
@@ -154,7 +154,7 @@ export function proxyRoutes(options: ProxyRoutesOptions) {
       async ({ params, body, request }) => {
         const { holder, admin } = contextOf(request);
         const record = await service.report(params.id, body);
-        // Anyone may say anything: only who was given a token is believed about a site.
+        // Anyone may send reports, but only holders of a token are trusted about a site.
         if (holder !== null || admin) targets.reported(record, body.target, body.ok);
         const { id, nextCheck } = record;
         return json({ success: true, id, next_check: formatTimestamp(nextCheck) }, NO_STORE);
@@ -240,8 +240,8 @@ export function proxyRoutes(options: ProxyRoutesOptions) {
           : random
             ? await service.sample(filter, limit)
             : await service.list({ filter, sort, offset, limit });
-    // An age is counted from the moment of the request, so that the answer is right for that moment only.
-    // What is known of a target changes without the pool.
+    // An age is relative to the time of the request, so such an answer cannot be cached. Knowledge about a
+    // target changes independently of the pool.
     const lasting = !admin && !random && target === undefined && query.max_age === undefined;
     const caching = lasting ? REVALIDATE : NO_STORE;
     if (format !== 'json') {
@@ -278,7 +278,7 @@ function json(value: object, headers: Record<string, string>, status = 200): Res
   });
 }
 
-/** One piece is fetched when the client has taken the one before. `onEnd` is called once, however it ends. */
+/** Fetches each chunk when the client has taken the one before. `onEnd` is called once, however the stream ends. */
 function streamOf(pieces: AsyncIterable<string>, onEnd: () => void): ReadableStream<Uint8Array> {
   const encoder = new TextEncoder();
   const iterator = pieces[Symbol.asyncIterator]();
@@ -311,7 +311,7 @@ function coercedParams({ params }: { params: Record<string, unknown> }): void {
   coerce(idParams, params);
 }
 
-/** `null` counts as not given, and a protocol may be written in any letter case. */
+/** `null` counts as missing, and a protocol may be in any letter case. */
 function forgive(body: unknown): void {
   if (typeof body !== 'object' || body === null) return;
   const fields = body as Record<string, unknown>;

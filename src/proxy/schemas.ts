@@ -11,7 +11,7 @@ const PROOF =
   'How the last check proved the proxy. `tls`: it delivered a page over TLS with a valid certificate. `signed`: it delivered a signed answer of this server. `relayed`: it delivered a part of a file that it could not know. `echoed`: it delivered a page that it could have made up. `null`: not known yet.';
 const JUDGE_STATES = ['none', 'unknown', 'up', 'down'] as const;
 
-/** What is not known is ignored, not refused. */
+/** Unknown fields are ignored rather than rejected. */
 const OPEN = { additionalProperties: true };
 
 const id = Type.Integer({ minimum: 1, maximum: MAX_ID, description: 'ID of the proxy.' });
@@ -209,7 +209,7 @@ export const sourceProgressSchema = Type.Object({
   paused_until: pausedUntil,
 });
 
-/** What is known of a list, over all refreshes. */
+/** The health of a list, over all refreshes. */
 export const sourceSchema = Type.Object(
   {
     name: Type.String(),

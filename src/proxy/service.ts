@@ -21,15 +21,15 @@ import type { PoolStatus, SourceStatus } from './status.ts';
 import { createUpkeep, type Upkeep, type UpkeepOptions } from './upkeep.ts';
 
 export interface ProxyServiceOptions extends UpkeepOptions {
-  /** The same where nobody counts why checks fail, for tests by strangers; `checker` when not given. */
+  /** A checker that does not count why checks fail, for tests by untrusted clients. Default: `checker`. */
   uncounted?: Checker;
   /** Refresh at the start, unless the last refresh is more recent than the interval. */
   refreshOnStart: boolean;
-  /** Counts tests of addresses against their limits; not limited when not given. */
+  /** Counts tests of addresses against their limits. Default: unlimited. */
   countTarget?: SingleCheckOptions['countTarget'];
 }
 
-/** The proxy pool. Failures of the storage reject with `AppError('unavailable')`. */
+/** The proxy pool. Storage failures reject with `AppError('unavailable')`. */
 export interface ProxyService extends PoolReading {
   status(): Promise<PoolStatus>;
   /** Checks now; see `SingleChecks.now`. */
@@ -37,54 +37,54 @@ export interface ProxyService extends PoolReading {
   /** Starts a check of a known proxy; see `SingleChecks.start`. */
   startTest: SingleChecks['start'];
   /**
-   * Hears from a user whether a proxy worked. A report that it did not moves its next check forward; it never
-   * changes the status.
+   * Records a user's report on whether a proxy worked. A bad report brings its next check forward, but never changes
+   * the status.
    * @throws {AppError} `not_found`
    */
   report(id: number, report: UserReport): Promise<ProxyRecord>;
   /**
-   * Starts a refresh, or joins the one that runs. It also checks the dead that are not due yet, as far as its time
-   * goes, unless told otherwise.
+   * Starts a refresh, or joins the running one. Unless told otherwise, it also checks dead proxies that are
+   * not due yet, if there is time.
    */
   refresh(scope?: Scope): Promise<RefreshJob>;
   /**
-   * The same for a stranger: a refresh that went well less than ten minutes ago, or less than the interval, is answered
-   * instead of a new one.
+   * Like `refresh`, for untrusted clients: returns the last refresh instead of starting one if it succeeded
+   * less than ten minutes ago, or less than the interval ago.
    */
   refreshUnlessFresh(): Promise<RefreshJob>;
-  /** What is known of each list, in the order of the configuration. */
+  /** Returns the health of each list, in the order of the configuration. */
   sources(): Promise<SourceStatus[]>;
   /**
    * Ends the pause of a list: the next refresh reads it.
    * @throws {AppError} `not_found`
    */
   retrySource(name: string): Promise<SourceStatus>;
-  /** The refresh that runs, or else the last one. */
+  /** Returns the running refresh, or the last one. */
   currentRefresh(): Promise<RefreshJob>;
-  /** Calls back when the refresh moves on, of whatever copy it is; answers how to stop that. */
+  /** Calls back when a refresh of any copy makes progress. Returns a function that unsubscribes. */
   subscribe(listener: (job: RefreshJob) => void): () => void;
-  /** Aborts when endless answers are to end. */
+  /** Aborts when endless responses have to end. */
   readonly stopping: AbortSignal;
-  /** Ends endless answers; everything else continues. */
+  /** Ends endless responses. Everything else continues. */
   endStreams(): void;
   /** Starts the hourly refresh and the rechecks. */
   start(): void;
-  /** Stops all that runs; what was checked is saved. */
+  /** Stops everything that runs. Finished checks are saved. */
   stop(): Promise<void>;
 }
 
 export interface UserReport {
   ok: boolean;
-  /** What the user wanted to reach: a URL or a host, of which the host is kept. */
+  /** The URL or host that the user wanted to reach. Only the host is kept. */
   target?: string | undefined;
   error?: string | undefined;
 }
 
-/** Least time between the last check of a proxy and one that a report asks for. */
+/** Minimum time between the last check of a proxy and one that a report triggers. */
 const REPORT_GAP_MS = 30_000;
-/** How often it is looked up whether a refresh is due, or its process has died. */
+/** How often to check whether a refresh is due, or its process has died. */
 const MOST_TICK_MS = 5_000;
-/** After a refresh that went well, strangers start none for this long. */
+/** After a successful refresh, untrusted clients cannot start another one for this long. */
 const FRESH_MS = 10 * 60_000;
 
 export function createProxyService(options: ProxyServiceOptions): ProxyService {
@@ -186,7 +186,7 @@ function createReport(
   };
 }
 
-/** What is known of the lists. */
+/** Returns the lists and their health. */
 function listsOf({
   state,
   sources,
@@ -215,12 +215,12 @@ interface TimersOptions {
   refreshIntervalMs: number;
   refreshOnStart: boolean;
   now: () => number;
-  /** Further tasks, and their time in ms. */
+  /** More tasks, with their intervals in ms. */
   others: readonly (readonly [everyMs: number, task: Task])[];
   onError: (error: unknown) => void;
 }
 
-/** All that happens by the clock. */
+/** Creates the timers for everything periodic. */
 function createTimers({ upkeep, startedAt, refreshIntervalMs, now, others, onError, ...due }: TimersOptions) {
   const { refresh, progress, shareBudget } = upkeep;
   let followed = { id: '', updatedAt: 0 };
@@ -236,7 +236,7 @@ function createTimers({ upkeep, startedAt, refreshIntervalMs, now, others, onErr
     if (now() >= nextRefresh(job)) await refresh.start({ all: false });
   }
 
-  /** A refresh in another copy is known by what that saves. */
+  /** A refresh in another copy shows by what it saves. */
   async function followOthers(): Promise<void> {
     if (progress.subscribers() === 0 || progress.running()) return;
     const job = await refresh.current();
@@ -249,7 +249,7 @@ function createTimers({ upkeep, startedAt, refreshIntervalMs, now, others, onErr
     nextRefresh,
     start() {
       const tickMs = Math.min(MOST_TICK_MS, Math.max(250, refreshIntervalMs / 60));
-      // The slow ones would else have their first turn late.
+      // Without this, the first run of slow tasks would be late.
       const slow = others.filter(([everyMs]) => everyMs >= 60_000).map(([, task]) => task);
       refreshWhenDue().catch(onError);
       first = Promise.all(slow.map((task) => task().catch(onError)));

@@ -4,18 +4,18 @@ import type { RefreshJob } from './refresh/progress.ts';
 import type { SourceHealth } from './sources/health.ts';
 import type { Source } from './sources/source.ts';
 
-/** A list and what is known of it. */
+/** A list and its health. */
 export interface SourceStatus {
   source: Source;
   health: SourceHealth;
 }
 
-/** How the pool is doing. */
+/** The state of the pool. */
 export interface PoolStatus {
   condition: Condition;
-  /** When a refresh went well last; ms since 1970. */
+  /** When a refresh last succeeded; ms since 1970. */
   lastRefresh: number | null;
-  /** When the next one begins on its own; in the past where it is about to, or runs. */
+  /** When the next refresh starts on its own; in the past if it is about to start or running. */
   nextRefresh: number;
   refresh: RefreshJob;
   judges: JudgeState;

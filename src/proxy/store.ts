@@ -1,7 +1,7 @@
 import type { Fence } from '../lib/locks.ts';
 import type { Endpoint, Protocol, ProxyFilter, ProxyRecord, Sort, Status } from './proxy.ts';
 
-/** What a caller wants saved; the store gives the id. */
+/** A record to save. The store assigns the ID. */
 export type ProxyDraft = Omit<ProxyRecord, 'id'>;
 
 export interface ProxyQuery {
@@ -11,75 +11,77 @@ export interface ProxyQuery {
   limit: number;
 }
 
-/** How many proxies a country has. */
+/** Number of proxies in a country. */
 export interface CountryCount {
   country: string;
   count: number;
 }
 
-/** Numbers about the whole pool. */
+/** Statistics of the whole pool. */
 export interface PoolSummary {
   alive: number;
   total: number;
-  /** Mean response time of the living in ms; 0 when there are none. */
+  /** Mean response time of working proxies in ms; 0 if there are none. */
   averageResponseMs: number;
-  /** The living by country, most first, `ZZ` included. */
+  /** Working proxies by country, largest first, `ZZ` included. */
   aliveCountries: CountryCount[];
-  /** Countries of all, sorted, `ZZ` included when it occurs. */
+  /** Countries of all proxies, sorted, with `ZZ` if it occurs. */
   countries: string[];
   counts: { protocol: Protocol; status: Status; count: number }[];
 }
 
 /**
- * Where proxy records live. All methods are atomic and may run side by side; what one has written, the next
- * reads. Large removals (`removeDead`, `evict`) may go in steps, each of them atomic. Failures of the storage itself
- * reject with `AppError('unavailable')`, a full disk with `storage_full`. A write with a `fence` that is older than one the
- * store has seen rejects with `conflict`, and changes nothing.
+ * Stores proxy records. All methods are atomic and may run concurrently; each sees all completed writes.
+ * Large removals (`removeDead`, `evict`) may take several steps, each of them atomic. Storage failures reject
+ * with `AppError('unavailable')`, a full disk with `storage_full`. A write with a `fence` that is older than
+ * one the store has seen rejects with `conflict` and changes nothing.
  */
 export interface ProxyStore {
-  /** A page of the matches in the order of `sort`, and the count of all matches. */
+  /** Returns a page of the matches in the order of `sort`, and the count of all matches. */
   find(query: ProxyQuery): Promise<{ items: ProxyRecord[]; total: number }>;
-  /** Up to `limit` matches drawn at random, each at most once, and the count of all matches. */
+  /** Returns up to `limit` random matches, each at most once, and the count of all matches. */
   sample(filter: ProxyFilter, limit: number): Promise<{ items: ProxyRecord[]; total: number }>;
   /**
-   * All matches, in batches, most dependable first, never the whole pool in memory. What is written meanwhile
-   * may or may not be seen; no record comes twice.
+   * Returns all matches in batches, most dependable first, without loading the whole pool into memory.
+   * Concurrent writes may or may not be seen. No record is repeated.
    */
   stream(filter: ProxyFilter): AsyncIterable<ProxyRecord[]>;
   /**
-   * The endpoints of all matches, in batches of some hundred. In the order of `dependable` the first batch comes at once and
-   * the whole pool is never in memory; other orders hold all ids. A record that is written meanwhile may be left out;
-   * none comes twice.
+   * Returns the endpoints of all matches, in batches of some hundred. In the order of `dependable` the first
+   * batch comes at once and the whole pool is never in memory; other orders hold all IDs in memory. A record
+   * that is written meanwhile may be missing. None is repeated.
    */
   endpoints(filter: ProxyFilter, order?: Sort | 'random'): AsyncIterable<Endpoint[]>;
   /**
-   * The response times of the living in ms, in batches; `Infinity` where one is not known. Of a record that is written meanwhile
-   * the time may come twice or not at all.
+   * Returns the response times of working proxies in ms, in batches; `Infinity` if unknown. The time of a
+   * record that is written meanwhile may be repeated or missing.
    */
   responseTimes(): AsyncIterable<number[]>;
-  /** The record, or `null`. */
+  /** Returns the record, or `null`. */
   get(id: number): Promise<ProxyRecord | null>;
-  /** The records of those endpoints that are known, in any order. */
+  /** Returns the records of the known endpoints, in any order. */
   lookup(endpoints: readonly Endpoint[]): Promise<ProxyRecord[]>;
   /**
-   * Inserts or replaces each draft by its endpoint, all or none. A known endpoint keeps its id; two drafts of
-   * one endpoint in a batch: the later one stands. A record that was checked later than its draft stays as it is. Answers
-   * the drafts with their ids, in their order.
+   * Inserts or replaces each draft by its endpoint, all or none. A known endpoint keeps its ID. If a batch
+   * has two drafts of one endpoint, the later one counts. A record that was checked later than its draft
+   * stays unchanged. Returns the drafts with their IDs, in order.
    */
   save(drafts: readonly ProxyDraft[], fence?: Fence): Promise<ProxyRecord[]>;
-  /** Moves the next check of a record to `at`; false when there is no such record. */
+  /** Moves the next check of a record to `at`. Returns false if the record does not exist. */
   reschedule(id: number, at: number, fence?: Fence): Promise<boolean>;
-  /** Records of a status whose next check is due at `now`, the longest overdue first. */
+  /** Returns records of a status whose next check is due at `now`, the most overdue first. */
   due(now: number, limit: number, status: Status): Promise<ProxyRecord[]>;
-  /** Removes the dead that were last alive (or, if never, first seen) before the time; answers how many. */
+  /**
+   * Removes dead proxies that were last alive, or first seen if they never were, before the time. Returns how many.
+   */
   removeDead(before: number, fence?: Fence): Promise<number>;
-  /** Removes the worst records (dead first, then least dependable) until `keep` are left; answers how many. */
+  /** Removes the worst records (dead first, then least dependable) until `keep` are left. Returns how many. */
   evict(keep: number, fence?: Fence): Promise<number>;
   summary(): Promise<PoolSummary>;
   /**
-   * Changes whenever a record was written or removed, by this process or another; equal means unchanged. What
-   * others write may show a turn of the event loop later. Asked for every request, so that a store which knows it
-   * answers without a promise. It never throws, but rejects.
+   * Changes whenever this process or another writes or removes a record; an equal value means unchanged.
+   * Writes of others may show a turn of the event loop later. Called for every request, so a store that knows
+   * the version returns it without a promise. Never throws, but may reject.
    */
   version(): string | Promise<string>;
 }

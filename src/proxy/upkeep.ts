@@ -25,7 +25,7 @@ export interface UpkeepOptions {
   checker: Checker;
   readSource: ReadSource;
   sources: readonly Source[];
-  /** Two upper-case letters, `ZZ` if it is not known. */
+  /** Returns two upper-case letters, `ZZ` if unknown. */
   countryOf: (address: string) => string;
   clock: Clock;
   /** 0 to 1. */
@@ -35,23 +35,23 @@ export interface UpkeepOptions {
   refreshIntervalMs: number;
   /** How long one refresh may check. */
   refreshBudgetMs: number;
-  /** Checks at once. */
+  /** Maximum number of checks at once. */
   concurrency: number;
-  /** Checks an hour, all together; 100,000 when not given. */
+  /** Total number of checks an hour. Default: 100,000. */
   checksPerHour?: number | undefined;
   deadRetentionMs: number;
   maxPool: number;
   observers?: readonly RefreshObserver[] | undefined;
 }
 
-/** What keeps the pool true: refreshes, rechecks and discovery, within one budget. */
+/** Keeps the pool accurate with refreshes, rechecks and discovery, within one budget. */
 export interface Upkeep {
   recorder: Recorder;
   refresh: Refresh;
   progress: Progress;
-  /** Exchanges with other copies of the server how much of the budget each uses. */
+  /** Tells other copies of the server how much of the budget this one uses, and the reverse. */
   shareBudget(): Promise<void>;
-  /** Rechecks and discovers until the signal aborts; resolves when what runs has ended. */
+  /** Rechecks and discovers until the signal aborts. Resolves when running checks have ended. */
   run(signal: AbortSignal): Promise<unknown>;
 }
 
@@ -80,7 +80,7 @@ export function createUpkeep(options: UpkeepOptions): Upkeep {
     pass,
     clock,
     log,
-    // The rechecks of the same process have as many.
+    // The rechecks of the same process get as many.
     concurrency: Math.ceil(concurrency / 2),
     isLatest: async (id) => (await progress.saved()).id === id,
   });

@@ -24,7 +24,7 @@ function roundedTo<T extends number | null>(share: T, parts: number): T {
   return (share === null ? null : Math.round(share * parts) / parts) as T;
 }
 
-/** A record as the public interface shows it. */
+/** Returns a record as the public API shows it. */
 export function proxyView(record: ProxyRecord): Static<typeof proxySchema> {
   return {
     id: record.id,
@@ -52,14 +52,14 @@ export function proxyView(record: ProxyRecord): Static<typeof proxySchema> {
   };
 }
 
-/** A record with what users reported, which names sites that they visit. */
+/** Returns a record with the reports of users, which name sites that they visit. */
 export function administratorsView(record: ProxyRecord): Static<typeof proxyDetailsSchema> {
   const newestFirst = reportsOf(record).reverse();
   const reports = newestFirst.map(({ at, ...report }) => ({ at: formatTimestamp(at), ...report }));
   return { ...proxyView(record), reports };
 }
 
-/** A refresh as the public interface shows it. */
+/** Returns a refresh as the public API shows it. */
 export function jobView({
   startedAt,
   finishedAt,
@@ -141,7 +141,7 @@ export function testView({ result, country }: TestOutcome): Static<typeof quickT
   };
 }
 
-/** A page of the list; `query`: the echo of what was asked. */
+/** Returns a page of the list. `query`: the echo of the request. */
 export function listView(
   { items, total }: { items: readonly ProxyRecord[]; total: number },
   query: Static<typeof listSchema>['query'],

@@ -4,14 +4,14 @@ import type { CheckResult, Endpoint } from '../proxy.ts';
 import type { Checker } from './checker.ts';
 
 /**
- * Tests an address for a stranger, who learns whether it is a working proxy and nothing else about it: whatever is no such
- * proxy gives the same answer after the same time, be its port closed, silent or another service.
+ * Tests an address for an untrusted client, who learns only whether it is a working proxy. Everything else
+ * gives the same answer after the same time, whether the port is closed, silent or another service.
  */
 export interface BlindTests {
   /**
-   * Checks now, for the client `payer`. Resolves with `not_working` exactly 5 s after the start unless the proxy has passed
-   * by then, with `refused_address` at once.
-   * Rejects with `rate_limited` while 3 tests of the client run, with `unavailable` while no judge answers and at the end of the server.
+   * Checks the endpoint now, for the client `payer`. Resolves with `not_working` exactly 5 s after the start unless
+   * the proxy has passed by then, and with `refused_address` at once. Rejects with `rate_limited` while 3 tests of
+   * this client run, and with `unavailable` while no judge answers or the server stops.
    */
   test(endpoint: Endpoint, payer: string): Promise<BlindResult>;
 }
@@ -21,7 +21,7 @@ export type BlindResult =
   | { verdict: 'dead'; error: 'not_working' | 'refused_address' };
 
 export interface BlindTestOptions {
-  /** One whose checks are counted nowhere that strangers may look: the reasons of failures must stay secret. */
+  /** Must not count its checks anywhere that clients can see: the reasons for failures have to stay secret. */
   checker: Pick<Checker, 'check' | 'refuses' | 'judges' | 'probe'>;
   clock: Pick<Clock, 'sleep'>;
   signal: AbortSignal;
@@ -31,7 +31,7 @@ const ANSWER_MS = 5000;
 const MOST_PER_CLIENT = 3;
 const JUDGE_RETRY_MS = 30_000;
 
-/** What is said while nothing can be learnt about any proxy. */
+/** The error for the time in which nothing can be learnt about any proxy. */
 export function noJudge(): AppError {
   return new AppError('unavailable', 'No judge responds at the moment, so proxies cannot be tested.', {
     retryAfterMs: JUDGE_RETRY_MS,
@@ -41,7 +41,7 @@ export function noJudge(): AppError {
 export function createBlindTests({ checker, clock, signal }: BlindTestOptions): BlindTests {
   const running = new Map<string, number>();
 
-  /** Asked before the address is dialled, for only some addresses lead a check as far as to the judges. */
+  /** Called before the address is dialled, because only some addresses take a check as far as the judges. */
   async function demandJudge(): Promise<void> {
     if (checker.judges().state === 'up') return;
     if ((await checker.probe()).state !== 'up') throw noJudge();

@@ -1,7 +1,8 @@
 /**
- * Public pages that show the address of their client, used when no judge is configured. Over TLS with a verified certificate any
- * such page proves a proxy, in whatever form it answers; without TLS only those that repeat the request can say what became of it. Each
- * is asked directly before it is believed, and left out while it fails, changes or refuses what others accept.
+ * Public pages that show the address of their client, used if no judge is configured. Over TLS with a
+ * verified certificate, any such page proves a proxy, whatever its format. Without TLS, only pages that
+ * repeat the request can show what the proxy changed. Each page is asked directly before it is trusted, and
+ * left out while it fails, changes, or refuses what others accept.
  */
 export const BUILT_IN_JUDGES: readonly string[] = [
   'https://www.cloudflare.com/cdn-cgi/trace',
@@ -22,7 +23,7 @@ export const BUILT_IN_JUDGES: readonly string[] = [
   'http://mojeip.net.pl/asdfa/azenv.php',
 ];
 
-/** Files of old releases, which their archives keep unchanged and send over plain HTTP in parts. */
+/** Files of old releases. Their archives never change them and serve ranges of them over plain HTTP. */
 export const BUILT_IN_WITNESSES: readonly string[] = [
   'http://archive.debian.org/debian/dists/jessie/main/installer-amd64/current/images/netboot/netboot.tar.gz',
   'http://old-releases.ubuntu.com/releases/14.04.0/ubuntu-14.04-server-amd64.iso',
@@ -32,5 +33,5 @@ export const BUILT_IN_WITNESSES: readonly string[] = [
   'http://archive.kernel.org/centos-vault/7.0.1406/isos/x86_64/CentOS-7.0-1406-x86_64-NetInstall.iso',
 ];
 
-/** What reaches one of the built-in pages through proxies, on average and at most: they are not ours. */
+/** Maximum average rate of requests to each built-in page through proxies, because these pages are not ours. */
 export const BUILT_IN_JUDGE_RATE = 10;

@@ -15,16 +15,16 @@ import { refusalOf } from './policy.ts';
 import { createRelays } from './relays.ts';
 import { createWitnesses, type WitnessesState } from './witnesses.ts';
 
-/** Our judge answers in about 1 KB; what is longer was tampered with. */
+/** Our judge's answers are about 1 KB. Anything longer was tampered with. */
 const MAX_ANSWER_BYTES = 16 * 1024;
 
-/** Share of the whole limit within which the TCP connection must be established: the rest takes several round trips. */
+/** Share of the time limit for establishing the TCP connection. The rest takes several round trips. */
 const CONNECT_SHARE = 0.6;
 
-/** A lack of sockets concerns thousands of checks at once; it is logged this often. */
+/** A lack of sockets affects thousands of checks at once, so it is logged at most this often. */
 const WARN_GAP_MS = 10_000;
 
-/** How often a check is put back that this machine had no time for. */
+/** How often a check is postponed because this machine had no time for it. */
 const MOST_PUT_BACK = 3;
 
 const UNKNOWN: CheckResult = { verdict: 'unknown', error: 'judge_down' };
@@ -33,62 +33,62 @@ const NO_ADDRESSES: ReadonlySet<string> = new Set();
 export interface CheckerOptions {
   /** `http:` and `https:` URLs of pages that show the client's address; see `echo.ts` for their formats. */
   judges: readonly string[];
-  /** `http:` URLs of large files; see `witnesses.ts`. None when not given. */
+  /** `http:` URLs of large files; see `witnesses.ts`. Default: none. */
   witnesses?: readonly string[] | undefined;
-  /** Maximum number of answers a second that one judge gives through proxies, on average; not limited when not given. */
+  /** Maximum number of answers a second that one judge gives through proxies, on average. Default: unlimited. */
   maxPerSecond?: number | undefined;
-  /** Least time between two direct questions to a judge or witness; 5 s when not given, less in our own network. */
+  /** Minimum time between two direct questions to a judge or witness. Default: 5 s, less in our own network. */
   questionGapMs?: number | undefined;
-  /** PEM of certificate authorities that are trusted besides the built-in ones. */
+  /** PEM of certificate authorities to trust in addition to the built-in ones. */
   ca?: string;
-  /** Limit of one exchange, from dialling to the last byte. */
+  /** Time limit of one exchange, from dialling to the last byte. */
   timeoutMs: number;
-  /** Limit of connecting to the proxy; 0.6 of `timeoutMs` when not given. */
+  /** Time limit for connecting to the proxy. Default: 0.6 of `timeoutMs`. */
   connectTimeoutMs?: number;
   /** Maximum size in bytes of a judge's answer. */
   maxBytes?: number;
-  /** Dials private and loopback addresses too, proxies and judges alike. */
+  /** Also dials private and loopback addresses, of proxies and judges alike. */
   allowPrivate: boolean;
-  /** Addresses of this machine, besides those that the judges report. */
+  /** Addresses of this machine, in addition to those that the judges report. */
   ownAddresses?: readonly string[];
-  /** What our own judge proves its answers with (`judge.ts`); none when not given. */
+  /** Secrets with which our own judge proves its answers (`judge.ts`). Default: none. */
   secrets?: () => readonly string[];
-  /** All addresses of a name; the system's resolver when not given. */
+  /** Resolves a name to all its addresses. Default: the system's resolver. */
   resolve?: (host: string) => Promise<readonly string[]>;
   /** Begins a TCP connection to a literal address. */
   dial?: (address: string, port: number) => Socket;
   /** Ms since 1970. */
   now: () => number;
-  /** A clock in ms that never goes back; `performance.now` when not given. */
+  /** A monotonic clock in ms. Default: `performance.now`. */
   monotonic?: () => number;
-  /** Unguessable, a fresh one per call; letters, digits, `-` and `_`. */
+  /** Returns a fresh unguessable token of letters, digits, `-` and `_`. */
   randomToken: () => string;
   log: Log;
 }
 
-/** The judges, and the witnesses that replace a judge of our own. */
+/** The state of the judges, and of the witnesses that replace a judge of our own. */
 export interface JudgeState extends JudgesState {
   witnesses: WitnessesState;
 }
 
-/** Tells whether proxies work, by asking judges and witnesses through them. */
+/** Finds out whether proxies work by asking judges and witnesses through them. */
 export interface Checker {
   /**
-   * Checks one proxy. Never rejects. `unknown` when no judge answers directly, when this machine has no
-   * sockets left, when the signal aborts, and after `close`. Each question takes at most the time limit; there are up to four of
-   * them where judges disagree and a witness has to be heard.
+   * Checks one proxy. Never rejects. Returns `unknown` if no judge answers directly, if this machine has no
+   * sockets left, if the signal aborts, and after `close`. Each question takes at most the time limit. There
+   * are up to four questions if judges disagree and a witness has to be asked.
    */
   check(endpoint: Dialled, signal?: AbortSignal): Promise<CheckResult>;
-  /** True for addresses and ports that are never dialled: `check` returns `refused_address`. */
+  /** Reports whether this address or port is never dialled. `check` then returns `refused_address`. */
   refuses(endpoint: Endpoint): boolean;
-  /** Asks every judge directly that has not been asked in the last seconds. Calls at the same time share the questions. */
+  /** Asks directly every judge that was not asked in the last few seconds. Concurrent calls share the questions. */
   probe(): Promise<JudgeState>;
   judges(): JudgeState;
   /** Ends running checks at once. */
   close(): void;
 }
 
-/** Makes a checker; nothing is dialled before the first call. */
+/** Creates a checker. Nothing is dialled before the first call. */
 export function createChecker(options: CheckerOptions): Checker {
   const { timeoutMs, allowPrivate, questionGapMs, randomToken, now, log } = options;
   const monotonic = options.monotonic ?? (() => performance.now());
@@ -107,7 +107,7 @@ export function createChecker(options: CheckerOptions): Checker {
     now,
     monotonic,
     watch: overload.watch,
-    // What breaks off because of `close` is no news about the judges.
+    // A question that ends because of `close` says nothing about the judge.
     log: ((...event) => closed || log(...event)) as Log,
   };
   const direct = createDirect({ dialler, secureContext, maxBytes });
@@ -157,7 +157,7 @@ export function createChecker(options: CheckerOptions): Checker {
       }
       overload.leave();
       if (closed || signal?.aborted) return UNKNOWN;
-      // What ran out of time while this machine had none is put back.
+      // A check that timed out while this machine was overloaded is postponed.
       const suspect = result.verdict === 'dead' ? result.error === 'timeout' : result.verdict === 'unknown';
       if (!suspect || n === MOST_PUT_BACK) return result;
       if (judges.isSlow(startedAt, timeoutMs)) overload.shrink();
@@ -172,7 +172,7 @@ export function createChecker(options: CheckerOptions): Checker {
     refuses,
     async probe() {
       await judges.probe();
-      // Where our own judge proves plain HTTP nobody else has to.
+      // If our own judge proves plain HTTP, no witness is needed.
       const plain = judges.next('http');
       if (plain !== null && !plain.remote.said?.proven) void witnesses.probe();
       return state();
@@ -185,7 +185,7 @@ export function createChecker(options: CheckerOptions): Checker {
   };
 }
 
-/** Tells the log of what a check has failed with that is not the proxy's fault. */
+/** Logs failures of checks that are not the proxy's fault. */
 function createFaultLog(log: Log, monotonic: () => number): (error: unknown) => void {
   let warnedAt = Number.NEGATIVE_INFINITY;
   return (error) => {
@@ -201,7 +201,9 @@ function createFaultLog(log: Log, monotonic: () => number): (error: unknown) => 
   };
 }
 
-/** Made with the first check that needs it, so that no start waits for it; at once where it could fail. */
+/**
+ * Created by the first check that needs it, so that the start does not wait for it. Created at once if it could fail.
+ */
 function lazySecureContext(ca: string | undefined): () => SecureContext {
   let context = ca === undefined ? undefined : createSecureContext({ ca: [...rootCertificates, ca] });
   return () => {

@@ -1,11 +1,11 @@
 import type { Anonymity } from '../proxy.ts';
 import { readAddress } from './echo.ts';
 
-/** Headers by which proxies announce themselves or their client. */
+/** Headers with which proxies announce themselves or their client. */
 const PROXY_HEADER =
   /^(via|forwarded|forwarded-for|x-forwarded(-.*)?|x-real-ip|client-ip|x-client-ip|true-client-ip|x-cluster-client-ip|x-originating-ip|x-remote-(ip|addr)|proxy-.*|x-proxy-.*|x-proxyuser-ip|x-via|x-bluecoat-via|max-forwards|xroxy-connection|x-imforwards|x-cache.*)$/;
 
-/** Between two hops only; every proxy may and most must change them (RFC 9110, 7.6.1). */
+/** Headers that apply to a single hop. Every proxy may change them, and most have to (RFC 9110, 7.6.1). */
 const HOP_BY_HOP = new Set(['connection', 'keep-alive', 'te']);
 
 /** A request as it reached a judge. */
@@ -17,18 +17,18 @@ interface Arrived {
 export interface Comparison {
   /** Headers that the check sent, names in lower case. */
   sent: Readonly<Record<string, string>>;
-  /** What the same judge answered without a proxy between. */
+  /** The same judge's answer without a proxy. */
   direct: Arrived;
-  /** What it answered through the proxy. */
+  /** The judge's answer through the proxy. */
   proxied: Arrived & { chain: string };
-  /** Our own addresses, canonical. */
+  /** Our own addresses, in canonical form. */
   own: ReadonlySet<string>;
 }
 
 /**
- * What the proxy did to a request: `transparent` when any header shows one of our addresses, `anonymous` when
- * headers give the proxy away, else `elite`; and the names of the headers that were added or changed. What stands before
- * the judge (a balancer) adds headers too: those are known from the direct answer, in which the client is us.
+ * Reports what the proxy did to a request: `transparent` if any header shows one of our addresses, `anonymous` if
+ * headers give the proxy away, otherwise `elite`. Also returns the names of added or changed headers. A load balancer
+ * in front of the judge adds headers as well; those are known from the direct answer, in which we are the client.
  */
 export function compareHeaders(comparison: Comparison): { anonymity: Anonymity; tampering: string[] } {
   const { sent, direct, proxied, own } = comparison;
@@ -39,10 +39,10 @@ export function compareHeaders(comparison: Comparison): { anonymity: Anonymity; 
     if (value === sent[name] || HOP_BY_HOP.has(name)) continue;
     const usual = direct.headers[name];
     if (usual !== undefined && sent[name] === undefined) {
-      // The balancer's own: the same text, or the same about another client.
+      // Added by the balancer: the same text, or the same text with the proxy's address.
       if (value === usual || value === usual.replaceAll(direct.address, proxied.address)) continue;
       if (holdsAddress(value, own)) shown = true;
-      // Request ids and the like differ each time; only a client's address means something.
+      // Request IDs and similar values differ each time. Only a client's address is significant.
       else if (!usual.includes(direct.address)) continue;
     } else if (holdsAddress(value, own)) shown = true;
     tampering.push(name);
@@ -51,7 +51,10 @@ export function compareHeaders(comparison: Comparison): { anonymity: Anonymity; 
   return { anonymity: tampering.some((name) => PROXY_HEADER.test(name)) ? 'anonymous' : 'elite', tampering };
 }
 
-/** True when the answer shows all headers that something before the judge always adds: a forged answer lacks them. */
+/**
+ * Reports whether the answer shows all headers that something in front of the judge always adds. A forged
+ * answer lacks them.
+ */
 export function showsUsualHeaders({ sent, direct, proxied }: Omit<Comparison, 'own'>): boolean {
   for (const name in direct.headers) {
     if (proxied.headers[name] === undefined && sent[name] === undefined && !HOP_BY_HOP.has(name))
@@ -60,7 +63,9 @@ export function showsUsualHeaders({ sent, direct, proxied }: Omit<Comparison, 'o
   return true;
 }
 
-/** True when the text names one of the addresses: IPv4, IPv6 in any spelling, mapped, bracketed, with a port. */
+/**
+ * Reports whether the text names one of the addresses: IPv4, any spelling of IPv6, mapped, in brackets, with a port.
+ */
 export function holdsAddress(text: string, addresses: ReadonlySet<string>): boolean {
   if (text === '' || addresses.size === 0) return false;
   for (const part of text.split(/[\s,;="'<>()]+/)) {

@@ -4,27 +4,27 @@ import { CheckFault, connectFault, type FaultCode } from './fault.ts';
 import { Inbox, type Reader } from './inbox.ts';
 
 export interface ConnectionOptions {
-  /** A socket that has begun to connect. */
+  /** A socket that is connecting. */
   socket: Socket;
-  /** Time until the TCP connection is established. */
+  /** Time limit for establishing the TCP connection. */
   connectTimeoutMs: number;
-  /** From the start until everything is done. */
+  /** Time limit from the start to the end of the conversation. */
   timeoutMs: number;
-  /** A clock in ms that never goes back. */
+  /** A monotonic clock in ms. */
   monotonic: () => number;
-  /** Ends the connection from outside. */
+  /** Aborts the connection. */
   signal?: AbortSignal | undefined;
-  /** Closes the connection and calls `tell`, soon. */
+  /** Closes the connection and soon calls `tell`. */
   finish: (connection: Connection, tell: () => void) => void;
 }
 
-/** We say something and read what the other side answers. */
+/** A turn in which we send something and read the answer. */
 export interface Spoken<T> {
   say: string | Uint8Array;
   hear: Reader<T>;
 }
 
-/** Both sides go over to TLS. */
+/** A turn in which both sides switch to TLS. */
 export interface Secured {
   /** Name or address for which the other side needs a verified certificate. */
   secure: string;
@@ -32,38 +32,40 @@ export interface Secured {
 }
 
 /**
- * What is said over a connection, turn by turn; the last one returns the result. It is data and no async function, as a promise
- * or a generator for each turn would cost more than the turn.
+ * The turns of a conversation over a connection. The last turn returns the result. This is data rather than
+ * an async function, because a promise or a generator for each turn would cost more than the turn itself.
  */
 export type Conversation<T> = readonly [...(Spoken<unknown> | Secured)[], Spoken<T>];
 
-/** A socket on which one conversation is held. */
+/** A socket that carries one conversation. */
 export interface Connection {
   /**
    * Holds the conversation once the TCP connection is established, then closes the connection.
-   * @throws {CheckFault} what a reader throws, or what befalls the connection.
+   * @throws {CheckFault} what a reader throws, or the fault of the connection.
    */
   hold<T>(conversation: Conversation<T>): Promise<T>;
-  /** How many turns have begun. */
+  /** Number of turns that have begun. */
   readonly turnsBegun: number;
   /** Times in ms since the start: connected, first byte of the last turn, and last byte. */
   times(): { connectMs: number; firstByteMs: number; totalMs: number };
-  /** True when its time is over at `now`, on the monotonic clock. */
+  /** Reports whether its time limit has passed at `now`, on the monotonic clock. */
   isLate(now: number): boolean;
   readonly isClosed: boolean;
   readonly signal: AbortSignal | undefined;
-  /** Ends it from outside: the conversation rejects with this fault. */
+  /** Aborts the connection: the conversation rejects with this fault. */
   abort(code: FaultCode): void;
-  /** Releases the sockets, once the conversation has ended. */
+  /** Releases the sockets after the conversation. */
   close(): void;
 }
 
-/** Takes over the socket; nothing that the other side sends can throw outside the methods of the connection. */
+/** Takes over the socket. Nothing that the other side sends can throw outside the connection's methods. */
 export function openConnection(options: ConnectionOptions): Connection {
   return new SocketConnection(options);
 }
 
-/** A class, as thousands are made in a second: a closure for each method would cost as much as the conversation. */
+/**
+ * A class, because thousands are created a second: a closure for each method would cost as much as the conversation.
+ */
 class SocketConnection implements Connection {
   turnsBegun = 0;
   readonly signal: AbortSignal | undefined;
@@ -77,10 +79,10 @@ class SocketConnection implements Connection {
   #current: Socket;
   #phase: 'connecting' | 'plain' | 'securing' | 'secure' | 'closed' = 'connecting';
   #fault: CheckFault | undefined;
-  /** Takes no more notice of what comes over the socket and when it ends, only of its errors. */
+  /** Stops listening to data and ends of the socket, but not to its errors. */
   #ignore: (() => void) | undefined;
   #conversation: Conversation<unknown> | undefined;
-  /** Reads the other side's part of the turn that has begun. */
+  /** Reads the other side's answer in the current turn. */
   #hear: Reader<unknown> | undefined;
   #resolve: ((result: unknown) => void) | undefined;
   #reject: ((fault: unknown) => void) | undefined;
@@ -138,13 +140,13 @@ class SocketConnection implements Connection {
   close(): void {
     this.#phase = 'closed';
     if (this.#current !== this.#socket) this.#current.destroy();
-    // A reset leaves no TIME_WAIT behind: at thousands of checks a second those would fill the system's table. But it waits
-    // until there is a connection to reset.
+    // A reset leaves no TIME_WAIT behind. At thousands of checks a second, those would fill the system's
+    // table. It needs an established connection.
     if (this.#socket.connecting) this.#socket.destroy();
     else this.#socket.resetAndDestroy();
   }
 
-  /** Holds as much of the conversation as can be held now. */
+  /** Continues the conversation with the data that is there. */
   #goOn(): void {
     if (this.#conversation === undefined) return;
     try {
@@ -162,7 +164,7 @@ class SocketConnection implements Connection {
     this.#finish(this, tell);
   }
 
-  /** The result of the last turn; `undefined` while the other side has to continue. */
+  /** Returns the result of the last turn, or `undefined` while more data is needed. */
   #takeTurns(turns: Conversation<unknown>): unknown {
     let heard: unknown;
     while (this.#phase === 'plain' || this.#phase === 'secure') {
@@ -187,10 +189,10 @@ class SocketConnection implements Connection {
   }
 
   #secure({ secure: host, context }: Secured): void {
-    // Nobody may speak before our half of the handshake.
+    // No data is allowed before our half of the handshake.
     if (!this.#inbox.isEmpty) throw new CheckFault('protocol_error', 'unexpected bytes before TLS');
     this.#phase = 'securing';
-    // From here on the TLS socket tells what comes and when it ends.
+    // From here on, the TLS socket reports data and ends.
     this.#ignore?.();
     const secured = connectTls({
       socket: this.#socket,

@@ -5,37 +5,37 @@ import { isCommitted } from './exchange.ts';
 import { CheckFault, type FaultCode } from './fault.ts';
 import { createOpenConnections } from './open-connections.ts';
 
-/** How late a time limit may strike at most. */
+/** Time limits are enforced at most this late. */
 const MAX_TICK_MS = 10;
 
 export interface DiallerOptions {
-  /** Begins a TCP connection to a literal address. */
+  /** Starts a TCP connection to a literal address. */
   dial: ((address: string, port: number) => Socket) | undefined;
   connectTimeoutMs: number;
   timeoutMs: number;
   monotonic: () => number;
 }
 
-/** What came of a conversation with a proxy. */
+/** The outcome of a conversation with a proxy. */
 export type Held<T> =
   | { said: T; times: ReturnType<Connection['times']> }
   | {
       failed: FaultCode;
-      /** The proxy may have been waiting for what is behind it. */
+      /** True if the proxy may have been waiting for the server behind it. */
       committed: boolean;
     };
 
-/** Opens connections, each for one conversation. */
+/** Opens connections that carry one conversation each. */
 export interface Dialler {
   /** Rejects with a `CheckFault`. */
   hold<T>(address: string, port: number, conversation: Conversation<T>): Promise<T>;
-  /** Rejects only with what is no fault of the other side. */
+  /** Rejects only with errors that are not the other side's fault. */
   holdWith<T>(
     proxy: Dialled,
     conversation: Conversation<T>,
     signal: AbortSignal | undefined,
   ): Promise<Held<T>>;
-  /** Ends all at once, and opens none any more. */
+  /** Closes all connections at once, and opens no more. */
   close(): void;
 }
 
@@ -46,7 +46,7 @@ export function createDialler(options: DiallerOptions): Dialler {
   const { finish } = live;
   let closed = false;
 
-  /** Begins a connection on which a conversation must be held, as that closes it. */
+  /** Starts a connection. A conversation has to be held on it, because that closes it. */
   function begin(address: string, port: number, signal?: AbortSignal): Connection {
     const socket = dial(address, port);
     const connection = openConnection({ socket, connectTimeoutMs, timeoutMs, monotonic, signal, finish });

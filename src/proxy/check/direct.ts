@@ -11,10 +11,12 @@ export interface DirectOptions {
   maxBytes: number;
 }
 
-/** Questions to judges and witnesses without a proxy. Both reject if no answer comes, or another than was asked for. */
+/**
+ * Asks judges and witnesses without a proxy. Both methods reject if there is no answer, or one to another question.
+ */
 export interface Direct {
   ask(target: Target, path: string): Promise<HttpAnswer>;
-  /** The bytes `from` to `to` of the file that the target is. */
+  /** Returns the bytes `from` to `to` of the target's file. */
   fetchPart(target: Target, from: number, to: number): Promise<FileRange>;
 }
 

@@ -1,34 +1,34 @@
 import { canonicalAddress } from '../../lib/address.ts';
 import { isProven } from './judge.ts';
 
-/** What a page says about a request, whatever its form. */
+/** What a page shows of a request, whatever the page's format. */
 export interface Echo {
   /**
-   * `json`: our judge, httpbin, and others that answer an object; `environment`: "azenv" lines (`REMOTE_ADDR = ...`); `trace`:
-   * `ip=...` among such lines, as of `/cdn-cgi/trace`; `address`: nothing but the address.
+   * `json`: an object, as from our judge, httpbin and others; `environment`: "azenv" lines (`REMOTE_ADDR =
+   * ...`); `trace`: lines with `ip=...`, as from `/cdn-cgi/trace`; `address`: only the address.
    */
   format: 'json' | 'environment' | 'trace' | 'address';
   /** Canonical address of the client as the page's server saw it. */
   address: string;
-  /** Further addresses that the server believes the request came from: the rest of a forwarding chain. */
+  /** Other addresses in the forwarding chain that the server reports. */
   chain: string;
   /** Request headers, names in lower case; `null` if the page shows none. */
   headers: Record<string, string> | null;
-  /** True when the answer carries a proof made with one of our secrets. */
+  /** True if the answer carries a proof made with one of our secrets. */
   proven: boolean;
-  /** What stays the same from answer to answer: a forger must know it, and injected content changes it. */
+  /** The part that is the same in every answer. A forger has to know it, and injected content changes it. */
   frame: string;
 }
 
-/** Names under which pages give the client's address: ours, httpbin's, and other usual ones. */
+/** Field names in which pages give the client's address: ours, httpbin's and other common ones. */
 const ADDRESS_FIELDS = ['address', 'origin', 'ip', 'remote_addr', 'client_ip', 'ip_addr', 'query'];
 
-/** A page that shows an address and nothing else is no longer than this. */
+/** Maximum length of a page that shows only an address. */
 const MAX_ADDRESS_LENGTH = 64;
 
 /**
- * Reads a page that shows the address of its client; `null` if it is not one. The token must stand in it, unless that
- * is `null`: over TLS nobody can answer with an older page.
+ * Reads a page that shows the address of its client, and returns `null` for any other page. The page must
+ * contain the token, unless that is `null`: over TLS nobody can replay an older page.
  */
 export function readEcho(body: string, token: string | null, secrets: readonly string[] = []): Echo | null {
   if (token !== null && !body.includes(token)) return null;
@@ -67,7 +67,10 @@ function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** Other services write names as they came, and Go's give each header as a list; ours needs no copy. */
+/**
+ * Other services keep the case of names, and those written in Go give each header as a list. Answers of ours
+ * need no copy.
+ */
 function readHeaders(value: unknown): Record<string, string> | null {
   if (!isRecord(value)) return null;
   if (isPlain(value)) return value;
@@ -116,7 +119,7 @@ function readEnvironment(body: string): Echo | null {
     if (name === 'REMOTE_ADDR') remote = value.trim();
     else if (name?.startsWith('HTTP_'))
       headers[name.slice(5).toLowerCase().replaceAll('_', '-')] = value.trim();
-    // The name of a client's host is shown only where it has one.
+    // The client's host name is shown only if it has one.
     else if (name === undefined) frame.push(text.trim().replace(/\d+/g, '#'));
     else if (name !== 'REMOTE_HOST') frame.push(name);
   }
@@ -133,8 +136,8 @@ function tagsOf(body: string): string {
 }
 
 /**
- * Of `203.0.113.9, 198.51.100.7` the last one was seen by the service (or the balancer before it) itself; the
- * ones before were merely claimed by the proxy.
+ * In `203.0.113.9, 198.51.100.7` the service, or the balancer in front of it, saw the last address itself.
+ * The proxy merely claimed the ones before.
  */
 function splitChain(text: string): Pick<Echo, 'address' | 'chain'> | null {
   const at = text.lastIndexOf(',');
@@ -142,7 +145,7 @@ function splitChain(text: string): Pick<Echo, 'address' | 'chain'> | null {
   return address === null ? null : { address, chain: at < 0 ? '' : text.slice(0, at) };
 }
 
-/** Canonical form of an address that may carry brackets or a port; `null` if there is none. */
+/** Returns the canonical form of an address, with or without brackets and port, or `null` if it is not one. */
 export function readAddress(text: string): string | null {
   const canonical = canonicalAddress(text);
   if (canonical !== null) return canonical;

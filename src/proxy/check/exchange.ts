@@ -21,14 +21,14 @@ export interface Request<T> {
   target: Target;
   /** Path and query. */
   path: string;
-  /** Further header lines, each with its end. */
+  /** More header lines, each with its line end. */
   extra?: string;
   hear: Reader<T>;
-  /** Called only for TLS: making it takes 10 ms. */
+  /** Called only for TLS, because creating a context takes 10 ms. */
   secureContext: () => SecureContext;
 }
 
-/** The headers of the commonest client of such pages: a proxy shall not know a check by them. */
+/** The headers of the most common client of such pages, so that a proxy cannot recognise a check by them. */
 const HEADERS = { 'User-Agent': 'curl/8.14.1', Accept: '*/*' };
 
 const HEADER_LINES = Object.entries(HEADERS)
@@ -38,8 +38,8 @@ const HEADER_LINES = Object.entries(HEADERS)
 const SENT = Object.fromEntries(Object.entries(HEADERS).map(([name, value]) => [name.toLowerCase(), value]));
 
 /**
- * Takes the parts of a URL; the address is filled in when its name is resolved.
- * @throws {TypeError} for text that is no URL.
+ * Parses a URL. The address is filled in when its name is resolved.
+ * @throws {TypeError} if the text is not a URL.
  */
 export function targetOf(text: string): Target {
   const url = new URL(text);
@@ -54,22 +54,22 @@ export function targetOf(text: string): Target {
   };
 }
 
-/** Where a judge is asked. Only without TLS the question carries a token: no older answer can come over TLS. */
+/** Returns the path to ask for. The token is needed only without TLS: over TLS no older answer can be replayed. */
 export function pathWith({ scheme, path }: Target, token: string): string {
   return scheme === 'https' ? path : `${path}${path.includes('?') ? '&' : '?'}${TOKEN_PARAMETER}=${token}`;
 }
 
-/** What the judge ought to receive: names in lower case. */
+/** Returns the headers that the judge should receive, with names in lower case. */
 export function sentHeaders({ authority }: Target): Record<string, string> {
   return { ...SENT, host: authority };
 }
 
-/** Asks over a connection to the target itself. */
+/** Asks the target over a direct connection. */
 export function askDirectly<T>(request: Request<T>): Conversation<T> {
   return [...securedFor(request), ask('', request)];
 }
 
-/** Asks over a connection to a proxy. */
+/** Asks the target over a connection to a proxy. */
 export function askThrough<T>({ protocol, login = null }: Dialled, request: Request<T>): Conversation<T> {
   const { target } = request;
   switch (protocol) {
@@ -84,12 +84,15 @@ export function askThrough<T>({ protocol, login = null }: Dialled, request: Requ
   }
 }
 
-/** True when a failure after so many turns of `askThrough` may be the judge's, as the proxy may be waiting for it. */
+/**
+ * Reports whether a failure after this many turns of `askThrough` may be the judge's, because the proxy may
+ * be waiting for it.
+ */
 export function isCommitted({ protocol, login }: Dialled, turnsBegun: number): boolean {
   return turnsBegun > (protocol === 'socks5' ? (login ? 2 : 1) : 0);
 }
 
-/** The header line with the login for an HTTP proxy; empty without one. */
+/** Returns the header line with the login for an HTTP proxy, empty without a login. */
 export function loginLine(login: Login | null): string {
   return login === null ? '' : `Proxy-Authorization: ${basicOf(login)}\r\n`;
 }
@@ -105,7 +108,7 @@ function ask<T>(origin: string, { target, path, extra = '', hear }: Request<T>, 
   };
 }
 
-/** Opens a tunnel by CONNECT (RFC 9110, 9.3.6). */
+/** Opens a tunnel with CONNECT (RFC 9110, 9.3.6). */
 export function connectHttp({ host, port }: TunnelTarget, login: Login | null = null): Spoken<true> {
   const place = `${host.includes(':') ? `[${host}]` : host}:${port}`;
   const readHead = headReader();

@@ -1,31 +1,31 @@
 import { CheckFault } from './fault.ts';
 import type { Inbox, Reader } from './inbox.ts';
 
-/** Maximum size in bytes of a status line with its headers. Browsers and servers live with 8 KB. */
+/** Maximum size in bytes of a status line and its headers. Browsers and servers use limits around 8 KB. */
 const MAX_HEAD_BYTES = 8 * 1024;
 
 /** Maximum size in bytes of the line before a chunk. */
 const MAX_SIZE_LINE_BYTES = 256;
 
-/** As bytes, which are found in a fifth of the time. */
+/** As bytes, because they are found five times as fast. */
 const HEAD_END = Buffer.from('\r\n\r\n');
 const LINE_END = Buffer.from('\r\n');
 
 /** Informational answers (1xx) that are skipped before the real one. */
 const MAX_INTERIM = 3;
 
-/** The longest `Retry-After` that is believed. */
+/** Maximum `Retry-After` that is accepted. */
 const MAX_RETRY_AFTER_S = 3600;
 
 export interface HttpAnswer {
   status: number;
   /** Empty unless the status is 200. */
   body: string;
-  /** How long the other side wants to be left alone. */
+  /** How long the other side asks us to wait. */
   retryAfterMs: number | null;
 }
 
-/** A part of a file. */
+/** A range of a file. */
 export interface FileRange {
   bytes: Buffer;
   /** Size of the whole file. */
@@ -37,7 +37,7 @@ interface Head {
   headers: Map<string, string>;
 }
 
-/** As what a body is read. */
+/** How to read a body. */
 interface BodyForm<T> {
   take(inbox: Inbox, count: number): T | undefined;
   of(bytes: Buffer): T;
@@ -49,7 +49,7 @@ const TEXT: BodyForm<string> = {
 };
 const BYTES: BodyForm<Buffer> = { take: (inbox, count) => inbox.take(count), of: (bytes) => bytes };
 
-/** Reads the head of one HTTP answer; it is a `protocol_error` if that is not HTTP/1 or longer than 8 KB. */
+/** Reads the head of one HTTP answer. Throws `protocol_error` if it is not HTTP/1 or longer than 8 KB. */
 export function headReader(): Reader<Head> {
   let interim = 0;
   return (inbox) => {
@@ -64,8 +64,8 @@ export function headReader(): Reader<Head> {
 }
 
 /**
- * Reads one HTTP answer: no redirects, no decompression, the body only of a 200. It is a `protocol_error` where the
- * framing is malformed, `bad_answer` with more than `maxBytes` of body or an encoded one, `auth_required` for 407.
+ * Reads one HTTP answer, without redirects or decompression, and the body only of a 200. Throws `protocol_error` for
+ * malformed framing, `bad_answer` for an encoded body or one over `maxBytes`, and `auth_required` for 407.
  */
 export function answerReader(maxBytes: number): Reader<HttpAnswer> {
   const readHead = headReader();
@@ -84,7 +84,7 @@ export function answerReader(maxBytes: number): Reader<HttpAnswer> {
   };
 }
 
-/** Reads the answer to a request for a part of a file; it is a `bad_answer` if that is not the part from `from` on. */
+/** Reads the answer to a range request. Throws `bad_answer` if the range does not start at `from`. */
 export function rangeReader(from: number, maxBytes: number): Reader<FileRange> {
   const readHead = headReader();
   let size = 0;
@@ -134,7 +134,7 @@ function bodyReader<T>({ headers }: Head, max: number, form: BodyForm<T>): Reade
 function chunksReader<T>(max: number, form: BodyForm<T>): Reader<T> {
   const chunks: Buffer[] = [];
   let total = 0;
-  /** Bytes of the chunk that is being read, once its size line was. */
+  /** Size of the current chunk, once its size line was read. */
   let size: number | undefined;
   return (inbox) => {
     for (;;) {
@@ -144,7 +144,7 @@ function chunksReader<T>(max: number, form: BodyForm<T>): Reader<T> {
         size = chunkSize(line);
         if (size === 0) return form.of(Buffer.concat(chunks));
         total += size;
-        // Each chunk counts at least 16 bytes, so that chunks of one byte cannot be many either.
+        // Each chunk counts as at least 16 bytes, which limits the number of tiny chunks.
         if (total > max || chunks.length > max / 16) throw new CheckFault('bad_answer', 'too long an answer');
       }
       const chunk = inbox.take(size + LINE_END.length);
@@ -163,10 +163,10 @@ function chunkSize(line: string): number {
   return Number.parseInt(size, 16);
 }
 
-/** Status line and headers. A line break that is not CR LF could be read in two ways, so it may not be there. */
+/** Status line and headers. A line break other than CR LF is ambiguous, so it is not allowed. */
 const HEAD = /^HTTP\/1\.[01] ([1-5]\d\d)(?: [^\r\n]*)?(?:\r\n[^:\r\n]+:[^\r\n]*)*$/;
 
-/** The only headers that matter here: those that frame the body, its place in a file, and when to come again. */
+/** The only headers that matter here: framing, range, and retry time. */
 const FRAMING =
   /\r\n(?:content-length|transfer-encoding|content-encoding|content-range|retry-after)[ \t]*:[^\r\n]*/gi;
 

@@ -2,16 +2,19 @@ import { CheckFault } from './fault.ts';
 
 const NOTHING = Buffer.alloc(0);
 
-/** Takes what it reads from the inbox: `undefined` until all of it is there. Throws a `CheckFault` at what must not be. */
+/**
+ * Takes what it reads from the inbox. Returns `undefined` until all of it has arrived. Throws a `CheckFault`
+ * for invalid data.
+ */
 export type Reader<T> = (inbox: Inbox) => T | undefined;
 
 /**
- * The bytes that have come in and were not taken yet. Each method answers `undefined` while there are not enough, and
- * takes nothing then.
+ * The bytes that have arrived and were not taken yet. Until there are enough bytes, each method returns
+ * `undefined` and takes nothing.
  */
 export class Inbox {
   #bytes: Buffer = NOTHING;
-  /** How many of them have been taken. */
+  /** Number of bytes already taken. */
   #start = 0;
   /** True once nothing can follow. */
   ended = false;
@@ -20,7 +23,7 @@ export class Inbox {
     return this.#start === this.#bytes.length;
   }
 
-  /** How many bytes there are. */
+  /** Number of bytes available. */
   get size(): number {
     return this.#bytes.length - this.#start;
   }
@@ -30,13 +33,13 @@ export class Inbox {
     this.#start = 0;
   }
 
-  /** The next `count` bytes, which stay. */
+  /** Returns the next `count` bytes without taking them. */
   peek(count: number): Buffer | undefined {
     const end = this.#start + count;
     return end > this.#bytes.length ? undefined : this.#part(end);
   }
 
-  /** Exactly `count` bytes. */
+  /** Takes exactly `count` bytes. */
   take(count: number): Buffer | undefined {
     const bytes = this.peek(count);
     if (bytes !== undefined) this.#start += count;
@@ -44,7 +47,7 @@ export class Inbox {
   }
 
   /**
-   * The text before the first `marker`, a byte a character; the marker is taken as well.
+   * Takes the text before the first `marker`, with one character for each byte, and the marker.
    * @throws {CheckFault} `protocol_error` for more than `maxBytes`.
    */
   until(marker: Buffer, maxBytes: number): string | undefined {
@@ -58,7 +61,7 @@ export class Inbox {
     return this.#bytes.toString('latin1', start, at);
   }
 
-  /** Exactly `count` bytes as UTF-8: straight from what came in, as a view of the bytes would cost more than their text. */
+  /** Takes exactly `count` bytes as UTF-8, decoded without a view, because a view would cost more than the text. */
   text(count: number): string | undefined {
     const start = this.#start;
     if (start + count > this.#bytes.length) return undefined;
@@ -66,12 +69,12 @@ export class Inbox {
     return this.#bytes.toString('utf8', start, this.#start);
   }
 
-  /** Whatever is left; it stays. */
+  /** Returns the remaining bytes without taking them. */
   view(): Buffer {
     return this.#part(this.#bytes.length);
   }
 
-  /** Takes whatever is left. */
+  /** Takes the remaining bytes. */
   remainder(): Buffer {
     const rest = this.view();
     this.#start = this.#bytes.length;
@@ -79,7 +82,7 @@ export class Inbox {
   }
 
   /**
-   * How many bytes there are until the other side's end, once it has ended.
+   * Returns the number of bytes until the other side's end, once it has ended.
    * @throws {CheckFault} `bad_answer` for more than `maxBytes`.
    */
   rest(maxBytes: number): number | undefined {
@@ -88,7 +91,7 @@ export class Inbox {
     return this.ended ? count : undefined;
   }
 
-  /** A view takes about 1 us to make; mostly what is wanted is all that came in one piece. */
+  /** A view takes about 1 us to create, and usually all the bytes of one piece are wanted. */
   #part(end: number): Buffer {
     const isAll = this.#start === 0 && end === this.#bytes.length;
     return isAll ? this.#bytes : this.#bytes.subarray(this.#start, end);

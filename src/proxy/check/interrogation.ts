@@ -10,12 +10,12 @@ import { createRelayProof } from './relay-proof.ts';
 import type { Relays } from './relays.ts';
 import type { Witnesses } from './witnesses.ts';
 
-/** Judges of which each was down when a proxy failed, before nothing is said about the proxy. */
+/** Number of judges to try. If each was down when the proxy failed, the result is `unknown`. */
 const MOST_JUDGES = 2;
 
 /**
- * Of the proxies that fall silent while they wait for a judge so many hear another one as well: that shows a judge which drops
- * what comes from proxies, without another wait for each dead one.
+ * Share of proxies that go silent while waiting for a judge and are then tried with another one. This reveals
+ * a judge that drops traffic from proxies, without a second wait for each dead proxy.
  */
 const SECOND_OPINIONS = 1 / 16;
 
@@ -36,8 +36,9 @@ export interface InterrogationOptions {
 const UNKNOWN: CheckResult = { verdict: 'unknown', error: 'judge_down' };
 
 /**
- * Finds out whether a proxy works and what proves it: over TLS a judge's page alone; without TLS the word of our own judge,
- * or any judge's page and a part of a witness's file. Rejects with a `CheckFault` if nothing can be said, and it is our fault.
+ * Finds out whether a proxy works, and by what proof. Over TLS a judge's page is enough; without TLS it takes
+ * our own judge's answer, or any judge's page and a part of a witness's file. Rejects if the result is
+ * unknown and the fault is ours.
  */
 export function createInterrogation(
   options: InterrogationOptions,
@@ -61,27 +62,30 @@ export function createInterrogation(
     return dialler.holdWith(endpoint, askThrough(endpoint, request), signal);
   }
 
-  /** True when a failure is the proxy's: our network and, where the proxy was waiting for it, the judge have worked meanwhile. */
+  /**
+   * Reports whether a failure is the proxy's: our network worked meanwhile and, if the proxy was waiting for
+   * the judge, so did the judge.
+   */
   function isProxysFault(judge: Judge, failed: FaultCode, committed: boolean, startedAt: number) {
-    // What timed out in full would have been answered by a network that worked in the second half of the time.
+    // After a full timeout, a network that worked in the second half of the time would have delivered an answer.
     if (failed === 'timeout' && !committed) {
       return judges.confirmUplink(startedAt + (monotonic() - startedAt) / 2);
     }
-    // Without a route or a socket to spare every proxy is unreachable, but the judges are as well.
+    // Without a route or a free socket every proxy is unreachable, but so are the judges.
     if (failed === 'unreachable') return judges.confirmUplink(startedAt);
     if (!committed || failed === 'auth_required') return true;
     const since = failed === 'timeout' ? startedAt + (monotonic() - startedAt) / 2 : monotonic();
     return judges.confirm(judge, since);
   }
 
-  /** What a judge, on another host than `avoid`, says; `null` if none can say anything. */
+  /** Returns the answer of a judge on another host than `avoid`, or `null` if no judge can answer. */
   async function hear(
     endpoint: Dialled,
     scheme: Scheme,
     signal: AbortSignal | undefined,
     avoid?: string,
   ): Promise<Opinion | null> {
-    // A second judge is tried only where the first turned out to be down.
+    // A second judge is tried only if the first turned out to be down.
     for (let n = 0; n < MOST_JUDGES; n++) {
       const judge = judges.next(scheme, avoid) ?? (await judges.find(scheme, avoid));
       if (judge === null || signal?.aborted) return null;
@@ -102,7 +106,7 @@ export function createInterrogation(
     return null;
   }
 
-  /** Hears another judge if the first has refused what may be a good proxy. */
+  /** Asks another judge if the first has refused what may be a good proxy. */
   async function hearAnother(
     endpoint: Dialled,
     scheme: Scheme,
@@ -111,7 +115,7 @@ export function createInterrogation(
   ): Promise<Opinion | null> {
     const second = await hear(endpoint, scheme, signal, first.judge.host);
     if (second === null) {
-      // There is no other: its word counts where it has one for us.
+      // There is no other judge. Its answer counts if it answers us directly.
       return (await judges.confirm(first.judge, monotonic())) ? first : null;
     }
     if ('result' in second) first.judge.remote.standing.overruled();
@@ -119,7 +123,7 @@ export function createInterrogation(
   }
 
   return async (endpoint, signal) => {
-    // A judge without TLS will do for SOCKS only if the operator has named no other.
+    // For SOCKS, a judge without TLS is enough only if the operator has configured no other.
     const tunnels = endpoint.protocol !== 'http';
     const scheme = endpoint.protocol === 'https' || (tunnels && judges.has('https')) ? 'https' : 'http';
     const key = formatUrl(endpoint);

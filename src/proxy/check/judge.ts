@@ -1,23 +1,23 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 
-/** Query parameter that carries the token of a check: the one by which common clients pass by caches. */
+/** Query parameter with the token of a check. Common clients use this name to bypass caches. */
 export const TOKEN_PARAMETER = '_';
 
-/** The same for people who try our judge. */
+/** The same parameter for people who try our judge. */
 const PLAIN_PARAMETER = 'token';
 
-/** Tokens are random text of this form; a judge echoes nothing else. */
+/** The form of a token. A judge echoes nothing else. */
 const TOKEN = /^[\w-]{1,128}$/;
 
-/** Together these keep an answer below the 16 KB that a checker reads, even where all is escaped. */
+/** Together these limits keep an answer below the 16 KB that a checker reads, even if everything is escaped. */
 const MAX_HEADERS = 32;
 const MAX_NAME_LENGTH = 64;
 const MAX_VALUE_LENGTH = 200;
 
-/** Credentials are nobody's evidence of a proxy. */
+/** Credentials are never needed to prove a proxy. */
 const SECRET_HEADERS = new Set(['authorization', 'cookie']);
 
-/** What a judge tells about the request that reached it. */
+/** What a judge shows of the request that reached it. */
 export interface JudgeAnswer {
   /** The request's `token`; empty if it had none or a malformed one. */
   token: string;
@@ -25,7 +25,10 @@ export interface JudgeAnswer {
   address: string;
   /** Request headers, names in lower case. */
   headers: Record<string, string>;
-  /** Present when the judge has a secret: shows its holders that nobody on the way made up or changed the answer. */
+  /**
+   * Present if the judge has a secret. Shows holders of the secret that nobody on the way forged or changed
+   * the answer.
+   */
   proof?: string;
 }
 
@@ -34,7 +37,7 @@ export interface JudgeRequest {
   headers: Headers;
   /** Canonical address of the client. */
   peer: string;
-  /** Shared with the checkers that shall recognise this judge's answers; see `proofOf`. */
+  /** Shared with the checkers that should recognise this judge's answers; see `proofOf`. */
   secret?: string;
 }
 
@@ -53,14 +56,14 @@ export function judgeAnswer({ url, headers, peer, secret }: JudgeRequest): Judge
   return secret === undefined ? answer : { ...answer, proof: proofOf(answer, secret) };
 }
 
-/** HMAC over all that an answer says, so that a proxy that copies the token into an answer of its own is found out. */
+/** Returns an HMAC over the whole answer. It exposes a proxy that copies the token into its own answer. */
 export function proofOf({ token, address, headers }: JudgeAnswer, secret: string): string {
   return createHmac('sha256', secret)
     .update(JSON.stringify([token, address, headers]))
     .digest('base64url');
 }
 
-/** True when the answer's proof was made with one of the secrets. */
+/** Reports whether the answer's proof was made with one of the secrets. */
 export function isProven(answer: JudgeAnswer, secrets: readonly string[]): boolean {
   const given = Buffer.from(answer.proof ?? '');
   return secrets.some((secret) => {

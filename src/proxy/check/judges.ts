@@ -14,69 +14,78 @@ import {
 } from './remotes.ts';
 import { createUplink, pause } from './uplink.ts';
 
-/** How long a judge that failed is left out while another of its scheme works. */
+/** How long a failed judge is left out while another one of its scheme works. */
 const LEFT_OUT_MS = 5 * 60_000;
 
-/** Age at which a good direct answer is renewed: our own address may have changed. */
+/** Age at which a good direct answer is renewed, because our own address may have changed. */
 const BASELINE_MS = 5 * 60_000;
 
-/** An answer to a direct question is slow from this share of the time limit of checks on. */
+/** Share of the checks' time limit from which an answer to a direct question counts as slow. */
 const SLOW_SHARE = 1 / 8;
 
 export type Scheme = 'http' | 'https';
 
-/** What is known of the judges. */
+/** The state of all judges. */
 export interface JudgesState {
-  /** Of all together. */
+  /** The state of all judges together. */
   state: 'unknown' | 'up' | 'down';
   schemes: Record<Scheme, RemotesState>;
   judges: RemoteState[];
 }
 
-/** A judge and what is known about it. */
+/** A judge and its state. */
 export interface Judge {
   readonly scheme: Scheme;
   readonly host: string;
   readonly remote: Remote<Echo>;
-  /** The headers that it is sent. */
+  /** The headers sent to it. */
   readonly sent: Readonly<Record<string, string>>;
 }
 
 export interface JudgesOptions {
   urls: readonly string[];
-  /** Maximum number of answers a second through proxies that one judge has to give, on average; as many as there are when not given. */
+  /** Maximum number of answers a second that one judge gives through proxies, on average. Default: unlimited. */
   maxPerSecond?: number | undefined;
-  /** Addresses of this machine that are known already. */
+  /** Known addresses of this machine. */
   ownAddresses: readonly string[];
-  /** Asks for a path without a proxy; rejects when that fails. */
+  /** Asks for a path without a proxy. Rejects if that fails. */
   ask: (target: Target, path: string) => Promise<HttpAnswer>;
   randomToken: () => string;
   secrets: () => readonly string[];
   remotes: RemotesOptions;
 }
 
-/** Knows which judges can be relied on: each is asked directly before, and again when nothing else tells whether it works. */
+/**
+ * Knows which judges are reliable. Each is asked directly before its first use, and again if nothing else
+ * shows that it works.
+ */
 export interface Judges {
   /**
-   * The next judge of the scheme that is known to work, on another host than `avoid`, or `null`. Where our own judge of plain
-   * HTTP works, it alone. Old knowledge is renewed in the background.
+   * Returns the next judge of the scheme that is known to work, on another host than `avoid`, or `null`. If
+   * our own judge of plain HTTP works, only that one. Old answers are renewed in the background.
    */
   next(scheme: Scheme, avoid?: string): Judge | null;
-  /** The same, after asking the judges if none is known to work, or waiting where all have enough to do. */
+  /** Like `next`, but asks the judges if none is known to work, and waits if all are busy. */
   find(scheme: Scheme, avoid?: string): Promise<Judge | null>;
-  /** True when the judge is known to have worked at `since` (monotonic) or later; asks it if that is possible soon. */
+  /**
+   * Reports whether the judge is known to have worked at `since` (monotonic) or later. Asks it if that is
+   * possible soon.
+   */
   confirm(judge: Judge, since: number): Promise<boolean>;
-  /** The same of our own network, for which any judge's word will do. */
+  /** Reports the same of our own network. An answer of any judge proves it. */
   confirmUplink(since: number): Promise<boolean>;
-  /** Notes that an exchange through a proxy that began at `at` (monotonic) was answered well. */
+  /** Records that an exchange through a proxy that began at `at` (monotonic) got a good answer. */
   accepted(judge: Judge, at: number): void;
-  /** Direct answers since then (monotonic) were slow, so that checks within the time limit may have been as well. */
+  /**
+   * Reports whether direct answers since then (monotonic) were slow, so that checks within the time limit may
+   * have been slow as well.
+   */
   isSlow(since: number, timeoutMs: number): boolean;
-  /** Asks those that may be asked now. */
+  /** Asks the judges that may be asked now. */
   probe(): Promise<JudgesState>;
   state(): JudgesState;
   has(scheme: Scheme): boolean;
-  /** Our own addresses: those that were given, and as the judges saw us. */
+  /** Our own addresses: those given, and those that the judges saw. */
   ownAddresses(): ReadonlySet<string>;
 }
 
@@ -106,7 +115,7 @@ export function createJudges(options: JudgesOptions): Judges {
     own = new Set([...ownAddresses, ...entries.flatMap(({ remote }) => remote.said?.address ?? [])]);
   }
 
-  /** The best there are of those that answer: our own of plain HTTP, then those that are not left out. */
+  /** Returns the best judges that answer: our own of plain HTTP, then those that are not left out. */
   function usable(scheme: Scheme, avoid: string | undefined): Entry[] {
     let found: Entry[] = [];
     let best = 0;

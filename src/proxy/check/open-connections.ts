@@ -1,27 +1,30 @@
 import type { Connection } from './connection.ts';
 
-/** The open connections, and what ends them when their time is over. */
+/** The open connections, and the timer that ends them when their time is over. */
 export interface OpenConnections {
-  /** From now on it is ended when its time or its signal says so. */
+  /** Adds a connection. It is ended when its time is over or its signal aborts. */
   add(connection: Connection): void;
   /**
-   * Closes the connection and tells what came of it at the end of this turn of the event loop, with all others that are done by
-   * then: first all are closed, then all are notified. In rows both take less time than by turns and between other work, also
-   * for the system and the other side: a fifth more checks in a second.
+   * Closes the connection and reports its result at the end of this turn of the event loop, together with all
+   * others that are done by then: first all are closed, then all are notified. Batching takes less time for
+   * us, the system and the other side, and allows a fifth more checks a second.
    */
   finish(connection: Connection, tell: () => void): void;
   abortAll(): void;
 }
 
 /**
- * One timer for all connections, which costs less than two timers for each: it looks at all of them every
- * `tickMs`, so that one may live that much longer than it should. Those that were closed meanwhile drop out then.
+ * Uses one timer for all connections, which costs less than two timers for each. It checks all of them every
+ * `tickMs`, so a connection may live that much too long. Those closed meanwhile are dropped then.
  */
 export function createOpenConnections(tickMs: number, monotonic: () => number): OpenConnections {
   let all: Connection[] = [];
   let finished: { connection: Connection; tell: () => void }[] = [];
   let timer: NodeJS.Timeout | undefined;
-  /** Signals that are listened to, once for all connections: a thousand listeners of one are looked through for each that leaves. */
+  /**
+   * Signals with a listener, one for all connections. If each connection had its own, removing one would
+   * search through a thousand.
+   */
   const heard = new WeakSet<AbortSignal>();
 
   function abort(wanted: (connection: Connection) => boolean): void {
@@ -49,7 +52,7 @@ export function createOpenConnections(tickMs: number, monotonic: () => number): 
     const now = monotonic();
     all = all.filter((connection) => !connection.isClosed);
     const late = all.filter((connection) => connection.isLate(now));
-    // What has already arrived is read first: a busy event loop must not count as a slow proxy.
+    // Reads what has already arrived first, so that a busy event loop does not count as a slow proxy.
     if (late.length > 0) setImmediate(expireLate, late);
     if (all.length > 0) return;
     clearInterval(timer);

@@ -6,28 +6,28 @@ import { type Echo, readEcho } from './echo.ts';
 import type { HttpAnswer } from './http.ts';
 import type { Judge, Judges } from './judges.ts';
 
-/** What a judge has said about a proxy. */
+/** A judge's opinion of a proxy that works. */
 export interface Passed {
   judge: Judge;
-  /** Proven by no more than that. */
+  /** Without proof beyond this answer. */
   result: Extract<CheckResult, { verdict: 'alive' }>;
 }
 
-/** A proxy failed, and that was neither the judge's nor our fault. */
+/** A proxy failed, and neither the judge nor we are to blame. */
 export interface Failed {
   judge: Judge;
   error: CheckError;
-  /** Another judge may see it otherwise. */
+  /** True if another judge may disagree. */
   doubtful: boolean;
 }
 
 export type Opinion = Passed | Failed;
 
-/** What a judge was asked through a proxy. */
+/** A question to a judge through a proxy. */
 export interface Asked {
   endpoint: Endpoint;
   judge: Judge;
-  /** That the answer has to show; `null` over TLS. */
+  /** The token that the answer has to contain; `null` over TLS. */
   token: string | null;
 }
 
@@ -37,18 +37,21 @@ export interface OpinionOptions {
   secrets: () => readonly string[];
 }
 
-/** Makes the function that reads what an answer, which came through a proxy, says about the proxy. */
+/** Creates the function that reads what an answer through a proxy says about the proxy. */
 export function createOpinions({
   judges,
   allowPrivate,
   secrets,
 }: OpinionOptions): (asked: Asked, answer: HttpAnswer, times: ReturnType<Connection['times']>) => Opinion {
-  /** The judge's page, or `null` if it is another one: a judge changes neither its form nor its proof because a proxy asks. */
+  /**
+   * Returns the judge's page, or `null` if it is a different page: a judge changes neither format nor proof
+   * because a proxy asks.
+   */
   function readAnswer({ judge: { scheme, remote, sent }, token }: Asked, answer: HttpAnswer): Echo | null {
     const direct = remote.said;
     const echo = answer.status === 200 ? readEcho(answer.body, token, secrets()) : null;
     if (echo === null || direct === null || echo.format !== direct.format) return null;
-    // Nobody between can have changed what came over TLS.
+    // Nobody on the way can change an answer over TLS.
     if (scheme === 'https') return echo;
     if (echo.proven !== direct.proven || echo.frame !== direct.frame) return null;
     if (echo.headers === null || direct.headers === null) return null;
@@ -57,7 +60,7 @@ export function createOpinions({
     return showsUsualHeaders({ sent, direct: arrived, proxied }) ? echo : null;
   }
 
-  /** What the proxy did to the request; it cannot touch one that is made over TLS. */
+  /** Returns what the proxy did to the request. It cannot touch a request over TLS. */
   function seen({ scheme, remote, sent }: Judge, { address, chain, headers }: Echo) {
     const direct = remote.said;
     if (scheme === 'https' || !direct?.headers || !headers)
@@ -67,7 +70,10 @@ export function createOpinions({
     return compareHeaders({ sent, direct: arrived, proxied: { address, chain, headers }, own });
   }
 
-  /** The judge saw us, not the proxy. That is right only for a proxy on our own machine or network. */
+  /**
+   * Reports whether the judge saw us instead of the proxy. That is right only for a proxy on our own machine
+   * or network.
+   */
   function isOwnExit(endpoint: Endpoint, { address }: Echo): boolean {
     if (!isGloballyRoutable(address)) return !allowPrivate;
     const own = judges.ownAddresses();

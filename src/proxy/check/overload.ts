@@ -1,44 +1,49 @@
-/** How often the event loop is looked at while checks run. */
+/** How often the event loop is checked while checks run. */
 const TICK_MS = 50;
 
-/** A turn of the event loop that is later than this share of the time limit, but at least so many ms, is lost time. */
+/**
+ * A turn of the event loop counts as lost time if it is later than this share of the time limit, and at least
+ * this many ms late.
+ */
 const LATE = { share: 1 / 80, leastMs: 50 } as const;
 
 /** A check that lost more than this share of its time might have passed on an idle machine. */
 const STARVED_SHARE = 0.1;
 
-/** Of each second: with more of it lost than `high` fewer checks may run, with less than `low` more. */
+/** Shares of each second. If more than `high` is lost, fewer checks may run; if less than `low` is lost, more. */
 const LOST_SHARE = { high: 0.2, low: 0.05 } as const;
 const WINDOW_MS = 1000;
 
-/** Fewer checks than this do not overload anything. */
+/** Fewer checks than this never overload a machine. */
 const LEAST = 64;
-/** A process that uses less of a core than this loses its time to others: fewer checks would not win it back. */
+/**
+ * A process that uses less of a core than this loses its time to other processes, and fewer checks would not help.
+ */
 const IDLE_SHARE = 0.1;
 const SHRINK = 0.7;
 const GROWTH = { share: 0.05, least: 16 } as const;
 
 export interface OverloadOptions {
-  /** Limit of one exchange of a check. */
+  /** Time limit of one exchange of a check. */
   timeoutMs: number;
   monotonic: () => number;
-  /** Time that this process has had on the cores. */
+  /** CPU time that this process has used. */
   cpuMs: () => number;
 }
 
 /**
- * Sees to it that this machine's own lack of time is not held against proxies: it tells where time was lost, and lets
- * fewer checks run at once while it is (additive increase, multiplicative decrease).
+ * Keeps proxies from being blamed for an overloaded machine: measures where time was lost, and lets fewer
+ * checks run while it is (additive increase, multiplicative decrease).
  */
 export interface Overload {
-  /** Resolves when another check may run, the longest waiting first; nothing to wait for where one may now. */
+  /** Resolves when another check may run, in order of arrival. Returns `undefined` if it may run now. */
   enter(): Promise<void> | undefined;
   leave(): void;
-  /** Begins to watch; the function that it answers says whether too much time was lost since. */
+  /** Starts to watch. The returned function reports whether too much time was lost since. */
   watch(): () => boolean;
-  /** Something else shows that too many checks run at once. At most once a second it counts. */
+  /** Notes another sign that too many checks run at once. Counts at most once a second. */
   shrink(): void;
-  /** How many may run at once. */
+  /** Maximum number of checks at once. */
   readonly limit: number;
 }
 
@@ -59,7 +64,7 @@ export function createOverload({ timeoutMs, monotonic, cpuMs }: OverloadOptions)
     timer = setInterval(tick, TICK_MS);
   }
 
-  /** Takes stock up to now, so that a late turn counts before what it did to a check is judged. */
+  /** Updates the state, so that a late turn counts before the check that it delayed is judged. */
   function look(): void {
     const now = monotonic();
     const late = now - tickedAt - TICK_MS;

@@ -2,9 +2,9 @@ import { canonicalAddress, isGloballyRoutable } from '../../lib/address.ts';
 import type { Endpoint } from '../proxy.ts';
 
 /**
- * Ports that are never dialled, whoever named them: a connection from here would look like an attack on the service that
- * lives there, or would speak HTTP into something that obeys it. They are those that the Fetch standard blocks, and those of
- * databases, containers and remote desktops. Lists of free proxies do contain them.
+ * Ports that are never dialled, for any caller. A connection from here would look like an attack on the service
+ * behind the port, or would send HTTP to something that obeys it. These are the ports that the Fetch standard blocks,
+ * and those of databases, containers and remote desktops. Lists of free proxies do contain them.
  */
 export const REFUSED_PORTS: ReadonlyMap<number, string> = new Map([
   [1, 'tcpmux'],
@@ -121,8 +121,8 @@ export const REFUSED_PORTS: ReadonlyMap<number, string> = new Map([
 ]);
 
 /**
- * Why an endpoint must not be dialled, or `null` when it may be. `allowPrivate` lifts the rules about addresses, not
- * those about ports.
+ * Returns why an endpoint must not be dialled, or `null` if it may be. `allowPrivate` lifts the rules about
+ * addresses, not those about ports.
  */
 export function refusalOf(
   { ip, port }: Pick<Endpoint, 'ip' | 'port'>,

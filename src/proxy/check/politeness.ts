@@ -1,19 +1,22 @@
-/** Least time between two direct questions to one host. */
+/** Minimum time between two direct questions to one host. */
 export const QUESTION_GAP_MS = 5_000;
 
-/** Where it is one of our own network, as its address tells. */
+/** The same for a host whose address is in our own network. */
 export const HOME_GAP_MS = 250;
 
 /** Interval of requests to a host that keeps failing. */
 const LONGEST_GAP_MS = 60_000;
 
-/** When one host may be asked directly: never in quick succession, ever more seldom while it fails, and not before it wants to be. */
+/**
+ * Decides when a host may be asked directly: never in quick succession, less often while it fails, and not
+ * before the time it asked for.
+ */
 export interface Politeness {
-  /** Ms from now until it may be asked again; 0 or less: at once. */
+  /** Ms until it may be asked again; 0 or less means now. */
   waitMs(): number;
   began(): void;
   answered(): void;
-  /** `retryAfterMs`: what the host itself asked for. */
+  /** `retryAfterMs`: how long the host asked us to wait. */
   failed(retryAfterMs: number | null): void;
 }
 

@@ -1,11 +1,11 @@
-/** How long unused room is kept. */
+/** How long unused capacity is kept. */
 const BURST_MS = 10_000;
 
-/** How much one host is given to do on average. */
+/** Limits the average rate of requests to one host. */
 export interface Rate {
-  /** Ms until it has room again; 0 or less: it has. */
+  /** Ms until there is capacity again; 0 or less means now. */
   waitMs(): number;
-  /** Notes one that it has done; more than there was room for are made up for by waiting. */
+  /** Counts one request. An overdraft makes later requests wait. */
   spend(): void;
 }
 

@@ -6,7 +6,7 @@ import { CheckFault, type FaultCode } from './fault.ts';
 import { rangeReader } from './http.ts';
 import type { Challenge, Witness, Witnesses } from './witnesses.ts';
 
-/** Witnesses on different hosts that are heard about one proxy. */
+/** Maximum number of witnesses, on different hosts, that are asked about one proxy. */
 const MOST_WITNESSES = 2;
 
 export interface RelayProofOptions {
@@ -16,12 +16,12 @@ export interface RelayProofOptions {
   monotonic: () => number;
 }
 
-/** `relayed`, what the proxy failed with, or `echoed` if no witness is available. */
+/** `relayed`, the error of the proxy, or `echoed` if no witness is available. */
 export type RelayProof = 'relayed' | 'echoed' | CheckError;
 
 /**
- * Finds out whether a proxy delivers a part of a witness's file. Rejects with a `CheckFault` if nothing can be
- * said, and that is our fault or the witnesses'.
+ * Finds out whether a proxy delivers a part of a witness's file. Rejects with a `CheckFault` if that cannot
+ * be decided and the fault is ours or the witnesses'.
  */
 export function createRelayProof(
   options: RelayProofOptions,

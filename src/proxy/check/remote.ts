@@ -4,18 +4,18 @@ import { type Target, targetOf } from './exchange.ts';
 import { createPoliteness, HOME_GAP_MS, QUESTION_GAP_MS } from './politeness.ts';
 import { createStanding, type Standing } from './standing.ts';
 
-/** How long the address of a name is believed. */
+/** How long a resolved address is used. */
 const RESOLVED_MS = 10 * 60_000;
 
-/** So much longer than at best takes the answer of a host to which the way is crowded. */
+/** An answer that takes this many times the fastest one means that the way to the host is congested. */
 const SLOW_FACTOR = 4;
 
-/** A judge or a witness, as shown to others. */
+/** The state of a judge or a witness, as the API shows it. */
 export interface RemoteState {
   url: string;
-  /** It answered when it was last asked directly. */
+  /** True if it answered the last direct question. */
   up: boolean;
-  /** It refuses proxies that others accept, and is not used for the time being. */
+  /** True if it is unused for now because it refuses proxies that others accept. */
   leftOut: boolean;
   error: string | null;
   latencyMs: number | null;
@@ -23,37 +23,45 @@ export interface RemoteState {
   checkedAt: number | null;
 }
 
-/** A host that answers: a judge or a witness. Whether it does is found out by asking it directly, politely. */
+/**
+ * A judge or a witness that answers questions. Whether it works is found out by asking it directly, at polite
+ * intervals.
+ */
 export interface Remote<T> {
   readonly url: string;
-  /** With the address, once it was resolved. */
+  /** Includes the address once it is resolved. */
   readonly target: Target;
   /** Its latest good direct answer. */
   readonly said: T | null;
   readonly up: boolean;
   readonly standing: Standing;
-  /** When the latest direct question began; on the monotonic clock, as the rest. */
+  /** When the latest direct question began. All times here are on the monotonic clock. */
   readonly askedAt: number;
-  /** Begin of the latest exchange, direct or through a proxy, that was answered well. */
+  /** Start of the latest exchange, direct or through a proxy, with a good answer. */
   readonly provenUpAt: number;
-  /** A direct question since then (monotonic) took longer than the limit, and far longer than it can. */
+  /**
+   * Reports whether a direct question since then (monotonic) took longer than the limit, and far longer than
+   * the host needs.
+   */
   isSlow(since: number, limitMs: number): boolean;
-  /** Ms until a direct question may begin, 0 if one may now. */
+  /** Ms until a direct question may begin, 0 if it may now. */
   waitMs(): number;
-  /** Ms between two direct questions while all is well. */
+  /** Ms between two direct questions while the host works. */
   gapMs(): number;
-  /** A direct question is under way or about to be. */
+  /** Reports whether a direct question is running or about to. */
   isBusy(): boolean;
-  /** Resolves when no direct question is under way or about to be. */
+  /** Resolves when no direct question is running or about to. */
   settled(): Promise<void>;
-  /** A direct question that begins after this call, as soon as politeness allows. All who wait for one share it. */
+  /**
+   * Asks a direct question that begins after this call, as soon as politeness allows. Concurrent callers share it.
+   */
   ask(): Promise<void>;
-  /** Notes that an exchange through a proxy that began at `at` was answered well. */
+  /** Records that an exchange through a proxy that began at `at` got a good answer. */
   accepted(at: number): void;
   state(): RemoteState;
 }
 
-/** What a direct question failed with, if the host says when to come again. */
+/** The failure of a direct question that says when to try again. */
 export class AskFault extends Error {
   readonly retryAfterMs: number | null;
   constructor(message: string, retryAfterMs: number | null) {
@@ -67,15 +75,15 @@ export interface RemoteOptions<T> {
   kind: 'judge' | 'witness';
   url: string;
   allowPrivate: boolean;
-  /** Least time between two direct questions; by the address when not given. */
+  /** Minimum time between two direct questions. Default: depends on the address. */
   questionGapMs?: number | undefined;
-  /** All addresses of a name. */
+  /** Resolves a name to all its addresses. */
   resolve: (host: string) => Promise<readonly string[]>;
-  /** Asks it directly; rejects if that fails. `before`: what it said last. */
+  /** Asks the host directly; rejects if that fails. `before`: its last answer. */
   question: (target: Target, before: T | null) => Promise<T>;
-  /** Told after each good answer. */
+  /** Called after each good answer. */
   onAnswer?: () => void;
-  /** Begins to watch for an overload of this machine; the function that it answers says whether there was one. */
+  /** Starts to watch for an overload of this machine. The returned function reports whether there was one. */
   watch: () => () => boolean;
   now: () => number;
   monotonic: () => number;
@@ -124,7 +132,7 @@ export function createRemote<T>(options: RemoteOptions<T>): Remote<T> {
       provenUpAt = Math.max(provenUpAt, startedAt);
     } catch (fault) {
       politeness.failed(fault instanceof AskFault ? fault.retryAfterMs : null);
-      // It may well have answered, had we had the time to listen.
+      // It may have answered while this machine was too busy to notice.
       if (wasUp && wasStarved()) return;
       error = fault instanceof Error ? fault.message : String(fault);
       up = false;
@@ -182,13 +190,13 @@ export function createRemote<T>(options: RemoteOptions<T>): Remote<T> {
   };
 }
 
-/** Where the host is. */
+/** The address of the host. */
 interface Place {
-  /** With the address, once it was resolved. */
+  /** Includes the address once it is resolved. */
   readonly target: Target;
-  /** Resolves with an address that may be dialled; rejects if there is none. */
+  /** Resolves with an address that may be dialled. Rejects if there is none. */
   resolved(): Promise<Target>;
-  /** What is known of the address is not believed any longer. */
+  /** Discards the resolved address. */
   doubt(): void;
 }
 
@@ -212,7 +220,7 @@ function createPlace({
       const usable = found
         .map(canonicalAddress)
         .filter((address) => address !== null && (allowPrivate || isGloballyRoutable(address)));
-      // IPv4 first: SOCKS4 knows nothing else.
+      // IPv4 first, because SOCKS4 supports only that.
       const address = usable.find((candidate) => !candidate?.includes(':')) ?? usable[0];
       if (address === undefined) throw new Error('has no address that may be dialled');
       resolvedAt = monotonic();

@@ -1,12 +1,14 @@
 import type { Remote, RemoteOptions, RemoteState } from './remote.ts';
 
-/** Who has to wait for a question longer than this times the gap between two does without the answer. */
+/**
+ * A caller waits for a question at most this many times the gap between two. Otherwise it does without the answer.
+ */
 const PATIENCE = 1.5;
 
-/** `none`: there are none; `unknown` before the first question; `up` when at least one answers. */
+/** `none`: none is configured; `unknown`: before the first question; `up`: at least one answers. */
 export type RemotesState = 'none' | 'unknown' | 'up' | 'down';
 
-/** What judges and witnesses have in common. */
+/** The options that judges and witnesses share. */
 export type RemotesOptions = Pick<
   RemoteOptions<unknown>,
   'allowPrivate' | 'questionGapMs' | 'resolve' | 'watch' | 'now' | 'monotonic' | 'log'
@@ -16,18 +18,18 @@ interface Owner {
   readonly remote: Remote<unknown>;
 }
 
-/** Whether a question may begin soon enough to wait for its answer. */
+/** Reports whether a question may begin soon enough to wait for its answer. */
 export function isSoon(remote: Remote<unknown>): boolean {
   return remote.waitMs() <= remote.gapMs() * PATIENCE;
 }
 
-/** True when it is known to have worked at `since` (monotonic) or later; asks it if that is possible soon. */
+/** Reports whether it is known to have worked at `since` (monotonic) or later. Asks it if that is possible soon. */
 export async function confirm(remote: Remote<unknown>, since: number): Promise<boolean> {
   if (remote.provenUpAt < since && isSoon(remote)) await remote.ask();
   return remote.provenUpAt >= since;
 }
 
-/** Asks again, in the background, those whose answer is older than `freshMs` and, while another one works, `leftOutMs`. */
+/** Asks again in the background if an answer is older than `freshMs`, or `leftOutMs` while another one works. */
 export function renew(owners: readonly Owner[], now: number, freshMs: number, leftOutMs: number): void {
   const found = owners.some(({ remote }) => remote.up);
   for (const { remote } of owners) {
@@ -36,17 +38,17 @@ export function renew(owners: readonly Owner[], now: number, freshMs: number, le
   }
 }
 
-/** Asks those that may be asked now, and waits for all answers. */
+/** Asks all that may be asked now, and waits for all answers. */
 export async function probe(owners: readonly Owner[]): Promise<void> {
   await Promise.all(
     owners.map(({ remote }) => (remote.waitMs() === 0 && !remote.isBusy() ? remote.ask() : remote.settled())),
   );
 }
 
-/** Resolves as soon as one of those that are being asked is up, or all have failed. */
+/** Resolves as soon as one of those being asked is up, or all have failed. */
 export async function firstUp(owners: readonly Owner[]): Promise<void> {
   const asked = owners.filter(({ remote }) => remote.isBusy());
-  // Of none, it would make an error with a stack for each check.
+  // With none, `Promise.any` would create an error with a stack for each check.
   if (asked.length === 0) return;
   const hopes = asked.map(async ({ remote }) => {
     await remote.settled();

@@ -5,13 +5,16 @@ const KEY = 'proxy:judges';
 
 interface SharedState extends Pick<JudgeState, 'state' | 'schemes'> {
   witnesses: JudgeState['witnesses']['state'];
-  /** When a judge was asked last; ms since 1970. */
+  /** When a judge was last asked; ms since 1970. */
   at: number;
 }
 
-/** What the fleet knows of the judges: only some of its copies check proxies, and so ask them. */
+/**
+ * Shares the state of the judges between copies of the server, because only some copies check proxies and ask
+ * the judges.
+ */
 export interface SharedJudges {
-  /** Tells the others what this copy has found out since the last call. */
+  /** Publishes what this copy has found out since the last call. */
   tell(): Promise<void>;
   /** The state of the judges as last observed by any copy. */
   latest(): Promise<JudgeState>;

@@ -8,43 +8,44 @@ import { type BlindResult, type BlindTests, noJudge } from './blind-test.ts';
 import type { Checker } from './checker.ts';
 import type { CountTarget } from './target-limits.ts';
 
-/** A check that a caller asked for. */
+/** A check requested by a caller. */
 export interface QuickTest extends Endpoint {
-  /** The record that the outcome is written to. */
+  /** The record to update with the outcome. */
   proxyId?: number | undefined;
 }
 
-/** Who asks for a test. */
+/** The client that asks for a test. */
 export interface Tester {
   admin: boolean;
   /** The name that stands for the client; see `RequestContext.payer`. */
   payer: string;
 }
 
-/** What came of it. */
+/** The outcome of a test. */
 export interface TestOutcome {
   result: Exclude<CheckResult, { verdict: 'unknown' }> | BlindResult;
-  /** The record after the check, where the caller named one. */
+  /** The record after the check, if the caller named one. */
   record: ProxyRecord | null;
-  /** Of the exit address where it is known, else of the proxy. */
+  /** Country of the exit address if it is known, otherwise of the proxy. */
   country: string;
 }
 
-/** Checks of single proxies, on demand. */
+/** Checks single proxies on demand. */
 export interface SingleChecks {
   /**
-   * Checks now. Without the administrator's token or a record, the result only says whether the address is a working proxy; see `BlindTests`.
-   * @throws {AppError} `invalid_parameter` for an address or port that is not dialled, `not_found` and `conflict` about
-   *   `proxyId`, `busy` when too many run, `rate_limited` for an address that was tested too often, and where the client runs too many tests,
-   *   `unavailable` while no judge answers.
+   * Checks now. Without the administrator's token or a record, the result only says whether the address is a working
+   * proxy; see `BlindTests`.
+   * @throws {AppError} `invalid_parameter` for an address or port that is never dialled, `not_found` and `conflict`
+   * about `proxyId`, `busy` if too many tests run, `rate_limited` if the address was tested too often or the client
+   * runs too many tests, `unavailable` while no judge answers.
    */
   now(test: QuickTest, tester: Tester): Promise<TestOutcome>;
   /**
-   * Starts a check of a known proxy, unless one of it is under way.
-   * @throws {AppError} `not_found`, and `busy` when too many wait.
+   * Starts a check of a known proxy, unless one is already running.
+   * @throws {AppError} `not_found`, and `busy` if too many checks wait.
    */
   start(id: number): Promise<ProxyRecord>;
-  /** Resolves when the started ones have ended. */
+  /** Resolves when all started checks have ended. */
   idle(): Promise<void>;
 }
 
@@ -56,7 +57,7 @@ export interface SingleCheckOptions {
   countryOf: (address: string) => string;
   signal: AbortSignal;
   onError: (error: unknown) => void;
-  /** Not limited when not given. */
+  /** Default: unlimited. */
   countTarget?: CountTarget | undefined;
 }
 
@@ -114,7 +115,7 @@ export function createSingleChecks(options: SingleCheckOptions): SingleChecks {
         );
       }
       await countTarget?.(address);
-      // Only who names the record has it tried with its login: nobody learns of logins by guessing addresses.
+      // The login is used only if the caller names the record, so that nobody learns of logins by guessing addresses.
       const endpoint: Endpoint = { protocol, ip: address, port };
       return bounded(() => (record ? testKnown(record) : testUnknown(endpoint, tester)));
     },

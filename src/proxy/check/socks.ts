@@ -3,17 +3,21 @@ import { type Login, partsOf } from '../login.ts';
 import type { Spoken } from './connection.ts';
 import { CheckFault } from './fault.ts';
 
-/** Where a tunnel should lead: the address when it is known, so that the proxy need not resolve names, else the name. */
+/**
+ * The destination of a tunnel: its address if known, so that the proxy does not have to resolve names,
+ * otherwise its name.
+ */
 export interface TunnelTarget {
   host: string;
-  /** Literal address, or `null` when only the name is known. */
+  /** Literal address, or `null` if only the name is known. */
   address: string | null;
   port: number;
 }
 
 /**
- * Asks a SOCKS4 proxy for a tunnel; SOCKS4a (the name follows the request) if there is no IPv4 address. It is a
- * `bad_answer` when it declines, `auth_required` when it wants an identd, or another user id than that of the login.
+ * Asks a SOCKS4 proxy for a tunnel, with SOCKS4a (the name follows the request) if there is no IPv4 address.
+ * Throws `bad_answer` if the proxy declines, and `auth_required` if it wants an identd or a user ID other
+ * than that of the login.
  */
 export function connectSocks4(target: TunnelTarget, login: Login | null = null): Spoken<true> {
   const ipv4 = target.address !== null && isIPv4(target.address) ? target.address : null;
@@ -41,8 +45,8 @@ const NO_LOGIN = 0;
 const USER_AND_PASSWORD = 2;
 
 /**
- * Greets a SOCKS5 proxy and offers "no authentication" (RFC 1928, section 3), or user and password where there is a login
- * (RFC 1929). `auth_required` when it wants another method or login.
+ * Greets a SOCKS5 proxy and offers "no authentication" (RFC 1928, section 3), or user and password if there
+ * is a login (RFC 1929). Throws `auth_required` if the proxy wants another method or login.
  */
 export function greetSocks5(login: Login | null = null): Spoken<true>[] {
   if (login === null) return [greet(NO_LOGIN)];
@@ -74,7 +78,10 @@ function greet(offered: number): Spoken<true> {
   };
 }
 
-/** Asks a SOCKS5 proxy that was greeted for a tunnel (RFC 1928, sections 4 to 6); `bad_answer` when it declines. */
+/**
+ * Asks a SOCKS5 proxy that was greeted for a tunnel (RFC 1928, sections 4 to 6). Throws `bad_answer` if the
+ * proxy declines.
+ */
 export function connectSocks5(target: TunnelTarget): Spoken<true> {
   return {
     say: Buffer.from([5, 1, 0, ...socks5Address(target), ...portBytes(target.port)]),
@@ -102,7 +109,7 @@ function portBytes(port: number): [number, number] {
   return [port >> 8, port & 255];
 }
 
-/** The 16 bytes of a canonical IPv6 address. */
+/** Returns the 16 bytes of a canonical IPv6 address. */
 export function ipv6Bytes(address: string): number[] {
   const [head = '', tail] = address.split('::');
   const before = head === '' ? [] : head.split(':');

@@ -1,18 +1,18 @@
-/** So often must others have accepted what it refused before it is left out. */
+/** A remote is left out once others have accepted this many proxies that it refused. */
 const LEAST_OVERRULED = 5;
-/** Beyond, old counts fade. */
+/** Beyond this count, old results fade. */
 const MOST_COUNTED = 100;
 const LEFT_OUT_MS = { first: 10 * 60_000, most: 2 * 3_600_000 } as const;
 
 /**
- * How a judge or a witness does among the others. It may answer us and still refuse proxies: what it refuses and another
- * one accepts is counted against it.
+ * Compares a judge or a witness with the others. It may answer us and still refuse proxies: each proxy that
+ * it refuses and another one accepts counts against it.
  */
 export interface Standing {
   accepted(): void;
-  /** It refused a proxy that another one accepted at once. */
+  /** Records that it refused a proxy that another one accepted right after. */
   overruled(): void;
-  /** Refuses what others accept, and is not asked for the time being. */
+  /** Reports whether it is unused for now because it refuses what others accept. */
   isLeftOut(): boolean;
 }
 
@@ -31,7 +31,7 @@ export function createStanding(monotonic: () => number, onLeftOut: (forMs: numbe
   return {
     accepted() {
       accepted++;
-      // It has proven itself since it was last left out.
+      // It has worked well since it was last left out.
       if (accepted > LEAST_OVERRULED) pauseMs = LEFT_OUT_MS.first;
       fade();
     },

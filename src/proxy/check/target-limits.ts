@@ -2,12 +2,12 @@ import { AppError } from '../../errors.ts';
 import { clientNetwork, sharedNetworks } from '../../lib/address.ts';
 import type { Bucket, RateLimiter } from '../../lib/rate-limiter.ts';
 
-/** How often addresses are tested by all clients together, so that nobody scans networks from here. */
+/** Limits how often all clients together test an address, so that nobody can scan networks from here. */
 export interface TargetLimitOptions {
   limiter: RateLimiter;
-  /** For one address, an IPv6 /64; whatever the port. */
+  /** For one address, or one IPv6 /64, with any port. */
   target: Bucket;
-  /** For a /24, or a /56 and a /48. */
+  /** For an IPv4 /24, or an IPv6 /56 and /48. */
   network: Bucket;
   /** For all addresses together. */
   overall: Bucket;

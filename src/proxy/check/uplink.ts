@@ -1,15 +1,15 @@
 import type { Remote } from './remote.ts';
 import { isSoon } from './remotes.ts';
 
-/** Who asks whether our own network works is content with any judge, so that all together are asked this much less often. */
+/** Any judge can prove that our own network works, so all judges together are asked this many times less often. */
 const SHARE = 5;
 
-/** Judges that are asked in turn before our own network counts as down. */
+/** Number of judges to try in turn before our own network counts as down. */
 const TRIES = 3;
 
 /**
- * Tells whether our own network is known to have worked at `since` (monotonic) or later, for which any judge's word will
- * do; asks the judges where it has to.
+ * Returns a function that reports whether our own network is known to have worked at `since` (monotonic) or
+ * later. It asks the judges if necessary; an answer of any judge is enough.
  */
 export function createUplink(
   judges: readonly { readonly remote: Remote<unknown> }[],
@@ -18,7 +18,7 @@ export function createUplink(
   let askedAt = Number.NEGATIVE_INFINITY;
   let question: Promise<void> | null = null;
 
-  /** A question to the judge that may be asked soonest, shared by all checks that doubt our network. */
+  /** Asks the judge that may be asked soonest. All checks that doubt our network share the question. */
   function askAnyone(): Promise<void> {
     question ??= (async () => {
       const gapMs = Math.min(...judges.map(({ remote }) => remote.gapMs())) / SHARE;
@@ -46,7 +46,7 @@ export function createUplink(
   };
 }
 
-/** Resolves in the next turn at the earliest. */
+/** Resolves in the next turn of the event loop at the earliest. */
 export async function pause(ms: number): Promise<void> {
   if (ms > 0) await new Promise((done) => setTimeout(done, ms));
 }

@@ -13,44 +13,44 @@ import {
   stateOf,
 } from './remotes.ts';
 
-/** How much of a file is fetched directly at a time: thousands of questions can be made of it. */
+/** Size of a block that is fetched directly. It is enough for thousands of questions. */
 export const BLOCK_BYTES = 256 * 1024;
 
 /** The part of a file that a proxy has to deliver. */
 const PART_BYTES = { least: 512, most: 4096 } as const;
 
-/** A file that could be packed into less than this share could be guessed. */
+/** A file that compresses to less than this share could be guessed. */
 const LEAST_ENTROPY = 0.5;
 
-/** How long a block is used before the file is looked at again, at another place. */
+/** How long a block is used before the file is checked again, at another place. */
 const BLOCK_MS = 6 * 3_600_000;
 
-/** How long a witness that failed is left out while another works. */
+/** How long a failed witness is left out while another one works. */
 const LEFT_OUT_MS = 5 * 60_000;
 
-/** A piece of the file that was fetched without a proxy. */
+/** A part of the file that was fetched without a proxy. */
 interface Block {
   from: number;
   bytes: Buffer;
-  /** Of the whole file. */
+  /** Size of the whole file. */
   size: number;
   /** On the monotonic clock. */
   fetchedAt: number;
 }
 
-/** What is known of the witnesses. */
+/** The state of the witnesses. */
 export interface WitnessesState {
   state: RemotesState;
   witnesses: RemoteState[];
 }
 
-/** A witness, and what it alone can say. */
+/** A witness, and a part of its file that only it can deliver. */
 export interface Challenge {
   witness: Witness;
-  /** First byte and last byte of the part. */
+  /** First and last byte of the part. */
   from: number;
   to: number;
-  /** The bytes themselves. */
+  /** The expected bytes. */
   bytes: Buffer;
 }
 
@@ -62,20 +62,23 @@ export interface Witness {
 export interface WitnessesOptions {
   urls: readonly string[];
   remotes: RemotesOptions;
-  /** Fetches a part of the file without a proxy; rejects when that fails. */
+  /** Fetches a part of the file without a proxy. Rejects if that fails. */
   fetchPart: (target: Target, from: number, to: number) => Promise<FileRange>;
 }
 
 /**
- * Large files that do not change, on hosts that send them in parts over plain HTTP. A proxy that delivers a random part has asked for
- * it: it cannot know what it will be asked for, and hardly holds all the files.
+ * Large files that never change, on hosts that serve ranges of them over plain HTTP. A proxy that delivers a random
+ * part must have asked for it: it cannot know the question beforehand, and is unlikely to hold all the files.
  */
 export interface Witnesses {
-  /** A question about a witness on another host than `avoid`; `null` if none is available. */
+  /** Returns a question about a witness on another host than `avoid`, or `null` if none is available. */
   challenge(avoid?: string): Promise<Challenge | null>;
-  /** True when the witness is known to have worked at `since` (monotonic) or later; asks it if that is possible soon. */
+  /**
+   * Reports whether the witness is known to have worked at `since` (monotonic) or later. Asks it if that is
+   * possible soon.
+   */
   confirm(witness: Witness, since: number): Promise<boolean>;
-  /** Asks those that may be asked now. */
+  /** Asks the witnesses that may be asked now. */
   probe(): Promise<void>;
   state(): WitnessesState;
 }
@@ -89,7 +92,7 @@ export function createWitnesses(options: WitnessesOptions): Witnesses {
   });
   let turn = 0;
 
-  /** Looks whether a piece of the file is as it was, and fetches another block now and then. */
+  /** Checks that a part of the file is unchanged, and now and then fetches another block. */
   async function look(target: Target, before: Block | null): Promise<Block> {
     const now = remotes.monotonic();
     if (before && now - before.fetchedAt < BLOCK_MS) return compare(target, before);
@@ -102,7 +105,7 @@ export function createWitnesses(options: WitnessesOptions): Witnesses {
       throw new Error('is a file that can be guessed');
     }
     const block = { from, bytes, size, fetchedAt: now };
-    // At the start the same piece is fetched twice: a file that is made up again for each request is none.
+    // At first the same part is fetched twice, because a file that is generated for each request is not a witness.
     await compare(target, before ?? block);
     return block;
   }

@@ -15,41 +15,41 @@ export interface DiscoveryOptions {
   pass: Pass;
   clock: Clock;
   log: Log;
-  /** Tries at once. */
+  /** Maximum number of trials at once. */
   concurrency: number;
-  /** False as soon as another copy of the server has begun a refresh after the one with this id. */
+  /** Returns false as soon as another copy of the server has started a later refresh. */
   isLatest: (jobId: string) => Promise<boolean>;
 }
 
-/** What a refresh leaves to be tried until the next one. */
+/** The entries that a refresh leaves to be tried until the next one. */
 export interface Leftover {
   jobId: string;
   queue: Queue;
-  /** What lists name that an earlier pass has tried, whether it is in the queue or not. */
+  /** Number of listed entries that an earlier pass has tried, in the queue or not. */
   again: number;
   context: TrialsContext;
 }
 
-/** First checks by list, as indexes. */
+/** First checks by index of the list. */
 export type Yields = Map<number, { checked: number; alive: number }>;
 
-/** Tries what the lists name, between refreshes, in the copy of the server that has read them. */
+/** Tries listed entries between refreshes, in the copy of the server that has read the lists. */
 export interface Discovery {
-  /** A refresh begins: nothing more is drawn until `resume`. */
+  /** Called when a refresh begins: draws nothing more until `resume`. */
   pause(): void;
   resume(leftover: Leftover): void;
-  /** Notes how the try of an entry ended. */
+  /** Records how the trial of an entry ended. */
   note(turn: Turn, alive: boolean): void;
-  /** What came of first checks since the last call. */
+  /** Returns the results of first checks since the last call. */
   counted(): Yields;
-  /** Goes on until the signal aborts; resolves when what runs has ended. */
+  /** Runs until the signal aborts. Resolves when running trials have ended. */
   run(signal: AbortSignal): Promise<void>;
 }
 
 const TICK_MS = 1_000;
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
-/** While no judge answers, rechecks look for one; this is for copies that do not recheck. */
+/** Rechecks look for a judge while none answers. This is for copies that do not recheck. */
 const JUDGE_RETRY_MS = 30_000;
 
 export function createDiscovery(options: DiscoveryOptions): Discovery {
@@ -57,7 +57,7 @@ export function createDiscovery(options: DiscoveryOptions): Discovery {
   const running = new Set<Promise<void>>();
   let leftover: Leftover | null = null;
   let yields: Yields = new Map();
-  /** Turns of which no judge could tell. */
+  /** Turns that no judge could decide. */
   let undecided: Turn[] = [];
 
   function note(turn: Turn, alive: boolean): void {
@@ -68,7 +68,7 @@ export function createDiscovery(options: DiscoveryOptions): Discovery {
     yields.set(turn.source, counts);
   }
 
-  /** What is new is tried as fast as the budget allows, the rest evenly over the pass. */
+  /** New entries are tried as fast as the budget allows, the rest evenly over the pass. */
   function wanted({ queue, again }: Leftover): number {
     if (queue.fresh > 0 || budget.discovery.allowance() < 0) return budget.perHour;
     if (queue.again === 0) return 0;
@@ -86,7 +86,7 @@ export function createDiscovery(options: DiscoveryOptions): Discovery {
         }
       })
       .catch((error: unknown) => {
-        // Another copy has begun a refresh, which continues from here.
+        // Another copy has started a refresh, and continues from here.
         if (error instanceof AppError && error.code === 'conflict') leftover = null;
         else log('warn', 'a try was not saved', { error });
       })
@@ -104,7 +104,7 @@ export function createDiscovery(options: DiscoveryOptions): Discovery {
     }
   }
 
-  /** Once all was tried and the pass has lasted long enough, the next one begins with the next refresh. */
+  /** Once everything was tried and the pass has lasted long enough, the next refresh starts the next pass. */
   function endPass({ queue }: Leftover): void {
     if (!queue.isWhole || queue.fresh + queue.again > 0) return;
     if (clock.now() - pass.startedAt < passMs(budget.checkCostMs)) return;

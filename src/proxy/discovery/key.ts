@@ -1,17 +1,17 @@
 import { parseIpv4 } from '../../lib/address.ts';
 import { type Endpoint, PROTOCOLS, type Protocol } from '../proxy.ts';
 
-/** What a list calls an entry; `any` where it names no protocol, so that each is tried. */
+/** The protocol that a list gives for an entry; `any` if it names none, so that each is tried. */
 export type Kind = Protocol | 'any';
 
 const KINDS: readonly Kind[] = [...PROTOCOLS, 'any'];
 const PORTS = 65_536;
-/** Above the keys of all IPv4 endpoints. */
+/** Larger than the keys of all IPv4 endpoints. */
 const HASHED = 2 ** 51;
 
 /**
- * An endpoint as one number, so that a million of them take megabytes and not hundreds. Of IPv4 it is the endpoint
- * itself, of IPv6 a hash: two of a billion share one.
+ * Encodes an endpoint as one number, so that a million of them take megabytes instead of hundreds. For IPv4
+ * the number is the endpoint itself, for IPv6 a hash: two of a billion collide.
  */
 export function keyOf(kind: Kind, ip: string, port: number): number {
   const address = parseIpv4(ip);
@@ -19,7 +19,7 @@ export function keyOf(kind: Kind, ip: string, port: number): number {
   return (address * PORTS + port) * KINDS.length + KINDS.indexOf(kind);
 }
 
-/** The IPv4 endpoint of a key; `null` if the key is a hash. */
+/** Returns the IPv4 endpoint of a key, or `null` if the key is a hash. */
 export function endpointOf(key: number): (Omit<Endpoint, 'protocol'> & { kind: Kind }) | null {
   if (key >= HASHED) return null;
   const kind = KINDS[key % KINDS.length] ?? 'any';
@@ -29,7 +29,7 @@ export function endpointOf(key: number): (Omit<Endpoint, 'protocol'> & { kind: K
   return { kind, ip, port: rest % PORTS };
 }
 
-/** FNV-1a over two halves: 52 bits. */
+/** Computes FNV-1a over two halves: 52 bits. */
 function hashOf(text: string): number {
   let low = 0x811c9dc5;
   let high = 0x9e3779b9;
@@ -40,7 +40,7 @@ function hashOf(text: string): number {
   return (high >>> 12) * 2 ** 32 + (low >>> 0);
 }
 
-/** A number from 0 to 2^32 that depends on every bit of key and seed. */
+/** Returns a number from 0 to 2^32 that depends on every bit of key and seed. */
 export function mix(key: number, seed: number): number {
   const high = Math.floor(key / 2 ** 26);
   const low = key - high * 2 ** 26;

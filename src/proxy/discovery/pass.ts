@@ -2,33 +2,33 @@ import type { StateStore } from '../../lib/state.ts';
 import { mix } from './key.ts';
 import { createTried, type Tried } from './tried.ts';
 
-/** Whether an entry of a list has its turn: never tried, tried in an earlier pass alone, or not now. */
+/** Whether an entry of a list is due: never tried, tried only in an earlier pass, or already tried. */
 export type Novelty = 'new' | 'again' | 'tried';
 
 /**
- * A walk over all that lists name and the pool does not hold, then the next one. Lists name ten times more
- * than the pool remembers, so that what failed is forgotten by the pool and remembered here, in bounded memory. Each
- * pass walks in an order of its own, by a keyed hash: no place in a list is a bad one, and what a filter wrongly
- * takes for tried is found by the next pass.
+ * Walks over all listed entries that the pool does not hold, again and again. Lists name ten times more
+ * entries than the pool remembers, so failures are forgotten by the pool and remembered here, in bounded
+ * memory. Each pass has its own order, by a keyed hash: no place in a list is a disadvantage, and what a
+ * filter wrongly takes for tried is found by the next pass.
  */
 export interface Pass {
   noveltyOf(key: number): Novelty;
-  /** Where in the walk the key has its turn, from 0 to 1. */
+  /** Returns the key's position in the pass, from 0 to 1. */
   placeOf(key: number): number;
-  /** A check of it begins. Until it ends the key counts as tried. */
+  /** Records that a check of the key begins. Until it ends the key counts as tried. */
   begin(key: number): void;
-  /** The check has ended; `decided`: it said something about the proxy. */
+  /** Records that the check has ended. `decided`: it said something about the proxy. */
   end(key: number, decided: boolean): void;
-  /** All that is named and has a place before this was tried; kept over a restart. */
+  /** Records that every listed entry before this position was tried. Survives a restart. */
   reached(place: number): void;
-  /** How many were tried in this pass. */
+  /** Number of entries tried in this pass. */
   readonly tried: number;
   readonly startedAt: number;
-  /** Begins the next pass. */
+  /** Starts the next pass. */
   turn(now: number): void;
-  /** Saves how far the walk has come. */
+  /** Saves the position. */
   save(): Promise<void>;
-  /** Goes on where another copy of the server, which has walked meanwhile, has come to. */
+  /** Continues at the position of another copy of the server that has tried entries meanwhile. */
   catchUp(): Promise<void>;
 }
 
@@ -43,9 +43,9 @@ const KEY = 'proxy:pass';
 export function createPass(state: Pick<StateStore, 'get' | 'set'>, random: () => number, now: number): Pass {
   const newSeed = () => Math.floor(random() * 2 ** 32);
   let saved: SavedPass = { seed: newSeed(), startedAt: now, place: 0 };
-  /** Whether this process has tried anything: before that, whatever is saved counts for more. */
+  /** Whether this process has tried anything. Until then, saved state takes precedence. */
   let hasBegun = false;
-  /** What another process has tried, whose filter is not here. */
+  /** Number of entries that another process has tried, whose filter is not available here. */
   let before = 0;
   let tried: Tried = createTried(saved.seed);
   let earlier: Tried | null = null;

@@ -2,49 +2,49 @@ import { breathe } from '../../lib/schedule.ts';
 import type { Pass } from './pass.ts';
 import { createRows, type Entry, type Rows } from './rows.ts';
 
-/** An entry whose turn has come. */
+/** An entry that is due. */
 export interface Turn extends Entry {
-  /** Whether nobody has tried it before. */
+  /** True if it was never tried before. */
   isNew: boolean;
 }
 
-/** What the lists name, in the order in which it is tried; as much of it as can be tried until they are read again. */
+/** Listed entries in the order in which they are tried, as many as can be tried until the lists are read again. */
 export interface Queue {
   next(): Turn | null;
-  /** How many of those that were never tried are left, and of those that an earlier pass has tried. */
+  /** How many never tried entries are left, and how many that an earlier pass has tried. */
   readonly fresh: number;
   readonly again: number;
-  /** Whether everything that the lists name has its turn in this queue. */
+  /** True if every listed entry is in this queue. */
   readonly isWhole: boolean;
 }
 
 export interface QueueOptions {
   fresh: Rows;
   again: Rows;
-  /** Expected share of the entries of a list that work. */
+  /** Returns the expected share of working entries in a list. */
   yieldOf: (source: number) => number;
   pass: Pick<Pass, 'placeOf' | 'reached'>;
   /** Maximum number of entries that can be tried until the next queue is made. */
   most: number;
 }
 
-/** Slices of the walk. One of them is sorted at a time: at two million entries some hundreds. */
+/** Slices of the pass. They are sorted one at a time: at two million entries, each has some hundreds. */
 const SLICES = 4_096;
-/** Looked at in a row. */
+/** Number of entries examined without a pause. */
 const STEP = 50_000;
 
-/** Entries that have their turn together: of lists that promise about as much. */
+/** Entries that are tried together, from lists with a similar expected yield. */
 interface Group {
   rows: Rows;
   isNew: boolean;
-  /** Of its entries, how many have their place in each slice. */
+  /** Number of the group's entries in each slice. */
   slices: Uint32Array;
   belongs: (index: number) => boolean;
 }
 
 /**
- * New entries first, those of lists that promise twice as much before the others; within a group in the order of the
- * pass.
+ * Creates a queue: new entries first, those of lists with twice the expected yield before the others, and
+ * within a group in the order of the pass.
  */
 export async function createQueue({ fresh, again, yieldOf, pass, most }: QueueOptions): Promise<Queue> {
   const promises = new Map<number, number>();
@@ -107,7 +107,7 @@ export async function createQueue({ fresh, again, yieldOf, pass, most }: QueueOp
       order.sort((a, b) => a.at - b.at);
       for (const { index, at } of order) {
         chosen[isNew ? 'fresh' : 'again']--;
-        // All groups before are through: whatever has a place before this one was tried.
+        // All groups before are finished, so everything before this position was tried.
         if (isLast) pass.reached(at);
         yield { ...rows.entryAt(index), isNew };
       }

@@ -11,7 +11,7 @@ export interface Entry {
   country: string | null;
 }
 
-/** Of an entry that no list named. */
+/** The source of an entry that no list named. */
 export const NO_SOURCE = 65_535;
 
 /** Entries of lists, 12 bytes each. */
@@ -21,7 +21,7 @@ export interface Rows {
   keyAt(index: number): number;
   sourceAt(index: number): number;
   entryAt(index: number): Entry;
-  /** Leaves only those whose keys `wanted` accepts. */
+  /** Keeps only the rows whose keys `wanted` accepts. */
   keep(wanted: (key: number) => boolean): void;
 }
 
@@ -29,7 +29,7 @@ export function createRows(capacity = 1024): Rows {
   let keys = new Float64Array(capacity);
   let sources = new Uint16Array(capacity);
   let countries = new Uint16Array(capacity);
-  /** Those of IPv6, of which the key tells nothing. */
+  /** IPv6 entries, because their keys are hashes. */
   const whole = new Map<number, Entry>();
   let size = 0;
 
@@ -88,7 +88,7 @@ export function createRows(capacity = 1024): Rows {
   };
 }
 
-/** Two upper-case letters as a number; 0: none. */
+/** Packs two upper-case letters into a number; 0 means none. */
 function packCountry(code: string | null): number {
   return code === null ? 0 : (code.charCodeAt(0) << 8) | code.charCodeAt(1);
 }

@@ -8,10 +8,10 @@ import type { Pass } from './pass.ts';
 import type { Turn } from './queue.ts';
 import { NO_SOURCE } from './rows.ts';
 
-/** How the try of one entry ended. */
+/** The result of one trial. */
 export interface Trial {
   alive: boolean;
-  /** Its outcome is being saved; rejects with what the store threw. */
+  /** Resolves when the outcome is saved. Rejects with the store's error. */
   saved: Promise<unknown>;
 }
 
@@ -23,23 +23,26 @@ export interface TrialsOptions {
   sources: readonly Source[];
 }
 
-/** What of a refresh the tries of its entries need. */
+/** What trials need to know about the refresh. */
 export interface TrialsContext {
   pass: Pick<Pass, 'begin' | 'end'>;
-  /** More is named than the pool holds: what fails at once is not stored, but tried again in the next pass. */
+  /**
+   * True if more entries are listed than the pool can hold. Entries that fail at once are then not stored,
+   * but tried again in the next pass.
+   */
   isCrowded: boolean;
   isKnown: (endpoint: Endpoint) => boolean;
-  /** Of the refresh; what it leaves is written with it as well, until another one has begun. */
+  /** The refresh's right to write. What it leaves is written with it as well, until another refresh has begun. */
   right: WriteRight;
 }
 
-/** Tries entries of lists. The promise is `null` if no judge was there to tell; such an entry keeps its turn. */
+/** Tries entries of lists. The promise is `null` if no judge could decide; the entry then stays due. */
 export type Try = (turn: Turn, context: TrialsContext, signal: AbortSignal) => Promise<Trial | null>;
 
-/** In this order, until one works; what is no silent HTTP proxy is asked for CONNECT as well. */
+/** Tried in this order until one works. Anything but a silent HTTP proxy is also tried with CONNECT. */
 const ANY: readonly Protocol[] = ['http', 'https', 'socks5', 'socks4'];
 
-/** Failures of something that listens and speaks; it may speak another protocol. */
+/** Failures of a port that listens and answers. It may speak another protocol. */
 const HEARD: readonly string[] = ['protocol_error', 'bad_answer', 'wrong_exit'];
 
 export function createTrials({ checker, recorder, budget, logins, sources }: TrialsOptions): Try {
@@ -47,7 +50,7 @@ export function createTrials({ checker, recorder, budget, logins, sources }: Tri
     const { ip, port, country } = turn;
     const source = turn.source === NO_SOURCE ? '' : (sources[turn.source]?.name ?? '');
     const login = logins.of({ ip, port });
-    // What was only guessed at is not remembered as dead; an operator's own proxy has its place.
+    // A guessed protocol is not remembered as dead; an operator's own proxy is kept.
     const isGuess = protocol !== turn.kind || turn.source === NO_SOURCE;
     const forgettable = isGuess || (isCrowded && login === null);
     return { endpoint: { protocol, ip, port, login }, source, country, result, forgettable };

@@ -1,22 +1,24 @@
 import { mix } from './key.ts';
 
-/** Remembers keys in at most 16 MiB, however many. It forgets none. */
+/** Remembers any number of keys in at most 16 MiB, and forgets none. */
 export interface Tried {
   add(key: number): void;
-  /** True for each key that was added; of the others for one in 10^9 at two million keys, one in 90 at 13 million. */
+  /**
+   * Returns true for each added key, and wrongly for one in 10^9 others at two million keys, one in 90 at 13 million.
+   */
   has(key: number): boolean;
-  /** How many were added. */
+  /** Number of added keys. */
   readonly size: number;
 }
 
 const BITS = 27;
 const PROBES = 12;
-/** So many are kept as they are, which takes less than the filter. */
+/** Up to this many keys are kept as they are, which takes less than the filter. */
 const FEW = 100_000;
 
 /**
- * A set, and from a hundred thousand keys on a Bloom filter. `seed`: filters of different seeds are mistaken about
- * different keys.
+ * Creates a set, which becomes a Bloom filter at a hundred thousand keys. `seed`: filters with different
+ * seeds are wrong about different keys.
  */
 export function createTried(seed: number): Tried {
   const few = new Set<number>();

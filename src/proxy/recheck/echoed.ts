@@ -1,12 +1,12 @@
 import type { JudgeState } from '../check/checker.ts';
 import type { ProxyStore } from '../store.ts';
 
-/** Before whatever else is due. */
+/** Before anything else that is due. */
 const FIRST = 0;
 
 /**
- * A task that looks whether a witness can be had again; if so, the proxies that were listed on their word alone are the
- * next to be checked.
+ * Creates a task that checks whether a witness is available again. If so, the proxies that were listed only
+ * by what they echoed are checked next.
  */
 export function createEchoedRecall(
   store: Pick<ProxyStore, 'stream' | 'reschedule'>,

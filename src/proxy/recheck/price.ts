@@ -3,15 +3,15 @@ import type { ProxyStore } from '../store.ts';
 import { CHECK_COST_MS, waitMs } from './schedule.ts';
 
 const HOUR_MS = 3_600_000;
-/** Sample size by status. Dead proxies differ more. */
+/** Sample size by status. Dead proxies vary more. */
 const SAMPLE = { alive: 500, dead: 1500 } as const;
-/** Halvings of the range in which the price lies: they leave less than 1 % of it. */
+/** Number of bisections of the price range, which leave less than 1 % of it. */
 const HALVINGS = 12;
 
 /**
- * What a check has to cost, in ms of a wrong listing, so that the checks which all proxies of the pool are then worth are as many
- * as can be made in an hour. It comes from a random part of the pool and not from how checks queue: what is done about a
- * queue today is felt hours later, and such a price swings.
+ * Returns the price of a check, in ms of a wrong entry, at which the checks worth making are as many as an
+ * hour allows. It is computed from a random sample of the pool rather than from the length of the queue: a
+ * reaction to the queue takes effect hours later, and such a price oscillates.
  */
 export async function fittingCheckCost(store: Pick<ProxyStore, 'sample'>, perHour: number): Promise<number> {
   const alive = await store.sample({ status: 'alive' }, SAMPLE.alive);

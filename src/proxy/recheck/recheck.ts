@@ -17,7 +17,7 @@ export interface RecheckOptions {
   clock: Clock;
   log: Log;
   budget: CheckBudget;
-  /** Checks at once. */
+  /** Maximum number of checks at once. */
   concurrency: number;
 }
 
@@ -26,19 +26,19 @@ const LEASE_MS = 15_000;
 const TICK_MS = 1_000;
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
-/** How often the price of a check is made anew. */
+/** How often the price of a check is computed. */
 const PRICE_MS = 5 * MINUTE_MS;
-/** Where there are fewer proxies than checks for them, each waits until it is due: it gets enough of them. */
+/** Below this price there are more checks than proxies need, so each proxy waits until it is due. */
 const AMPLE_COST_MS = 1.1 * CHECK_COST_MS.least;
-/** Where checks are scarce, none is left unused while anything is due within this time. */
+/** If checks are scarce, none is left unused while a proxy is due within this time. */
 const AHEAD_MS = 24 * HOUR_MS;
 const JUDGE_RETRY = { first: 5_000, most: 60_000 } as const;
-/** When to try again what no judge was there for, although another judge works. */
+/** When to retry a proxy that no judge could check although another judge works. */
 const UNKNOWN_RETRY_MS = 5 * MINUTE_MS;
 
 /**
- * Checks what is due between the refreshes, in one process of the fleet, until the signal aborts; then resolves
- * when the checks that run have ended and are saved. While no judge answers it only asks the judges.
+ * Checks due proxies between the refreshes, in one process of the fleet, until the signal aborts. Resolves
+ * when running checks have ended and are saved. While no judge answers, it only asks the judges.
  */
 export async function runRechecks(options: RecheckOptions, signal: AbortSignal): Promise<void> {
   const { locks, clock, log } = options;
@@ -71,12 +71,12 @@ async function recheck(options: RecheckOptions, lease: Lease, signal: AbortSigna
     if (signal.aborted) return;
     if (result.verdict === 'unknown') {
       const known = checker.judges().state === 'down';
-      // While all judges are down everything stays due; while one is, the rest must not queue behind it.
+      // While all judges are down everything stays due. While only one is down, the rest must not queue behind it.
       if (!known) await store.reschedule(record.id, clock.now() + UNKNOWN_RETRY_MS, right);
     } else await recorder.add({ endpoint: record, source: record.source, result, right });
   }
 
-  /** Starts checks, those of the living first: a list that is wrong costs more than one that is short. */
+  /** Starts checks, those of working proxies first: a wrong entry costs more than a missing one. */
   async function checkDue(now: number, take: number): Promise<void> {
     const isIdle = ({ id }: ProxyRecord) => !running.has(id);
     const living = (await store.due(now, take + running.size, 'alive')).filter(isIdle).slice(0, take);
@@ -97,7 +97,7 @@ async function recheck(options: RecheckOptions, lease: Lease, signal: AbortSigna
     term.checks += fresh.length;
   }
 
-  /** Goes half of the way, as a sample is not the pool. */
+  /** Moves halfway to the new price, because a sample is not the whole pool. */
   async function price(now: number): Promise<void> {
     const made = (term.checks * HOUR_MS) / (now - term.startedAt);
     const perHour = term.saturated ? Math.min(made, budget.rechecks.perHour) : budget.rechecks.perHour;

@@ -6,50 +6,50 @@ import type { Logins } from '../logins.ts';
 import { type Dialled, type Endpoint, PROTOCOLS } from '../proxy.ts';
 import { createSeen } from '../sources/seen.ts';
 
-/** `none`: not now. */
+/** `none`: not to be checked now. */
 export type Rank = 'good' | 'due' | 'dead' | 'none';
 
-/** What one refresh has to do with: proxies of the pool, and what the lists name besides, each endpoint once. */
+/** The candidates of one refresh: proxies of the pool and other listed entries, each endpoint once. */
 export interface Candidates {
-  /** A proxy of the pool, which no list makes new. `rank` says whether and when it has its turn. */
+  /** Adds a proxy of the pool, which is then not new in any list. `rank` decides whether and when it is checked. */
   addKnown(endpoint: Dialled, rank: Rank): void;
   /**
-   * An entry of a list. True when it is new: neither the pool, nor this pass or the one before, nor another list of
-   * this refresh had it.
+   * Adds an entry of a list. Returns true if it is new: not in the pool, in this pass or the one before, or
+   * in another list of this refresh.
    */
   add(source: number, kind: Kind, ip: string, port: number, said: Said): boolean;
   isKnown(endpoint: Endpoint): boolean;
   known(rank: Rank): readonly Dialled[];
-  /** Proxies of the pool for which a list names another login than the pool has. */
+  /** Returns the proxies of the pool for which a list gives another login. */
   changed(): readonly (Endpoint & { login: Login })[];
-  /** How many proxies of the pool were added. */
+  /** Number of proxies of the pool that were added. */
   readonly pool: number;
-  /** What lists name and nobody tried yet. */
+  /** Listed entries that were never tried. */
   readonly fresh: Rows;
-  /** What only an earlier pass has tried. */
+  /** Listed entries that only an earlier pass has tried. */
   readonly again: Rows;
 }
 
-/** What a list says besides. */
+/** What else a list says about an entry. */
 interface Said {
   country: string | null;
   login: Login | null;
 }
 
-/** More than all public lists together name; beyond it a list's entries wait for a later refresh. */
+/** More than all public lists have together. Entries beyond it wait for a later refresh. */
 const MOST = 3_000_000;
 
 export function createCandidates(pass: Pick<Pass, 'noveltyOf' | 'placeOf'>, logins: Logins): Candidates {
   const seen = createSeen();
   const named = createSeen();
-  /** Logins that the pool has, by key. */
+  /** Logins in the pool, by key. */
   const stored = new Map<number, Login>();
   const changed = new Map<number, Endpoint & { login: Login }>();
   const ranked: Record<Rank, Dialled[]> = { good: [], due: [], dead: [], none: [] };
   const fresh = createRows();
   const again = createRows();
   let pool = 0;
-  /** With more than fit, those that come late in this pass are left for a later refresh. */
+  /** If there are too many, those late in this pass are left for a later refresh. */
   let end = 1;
 
   function makeRoom(): void {
@@ -57,7 +57,7 @@ export function createCandidates(pass: Pick<Pass, 'noveltyOf' | 'placeOf'>, logi
     for (const rows of [fresh, again]) rows.keep((key) => pass.placeOf(key) < end);
   }
 
-  /** Notes what changes for the pool. True if a proxy may be another one than was tried. */
+  /** Records a login that changes for the pool. Returns true if a proxy may be another one than was tried. */
   function offer(ip: string, port: number, login: Login): boolean {
     for (const protocol of PROTOCOLS) {
       const key = keyOf(protocol, ip, port);

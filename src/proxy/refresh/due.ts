@@ -1,14 +1,14 @@
 import type { RefreshJob } from './progress.ts';
 
 export interface DueOptions {
-  /** When this process began. */
+  /** When this process started. */
   startedAt: number;
   intervalMs: number;
   /** Refresh at the start, unless the last refresh is more recent than the interval. */
   onStart: boolean;
 }
 
-/** When the next refresh is due, after the last one of whatever copy of the server. */
+/** Returns when the next refresh is due, given the last one of any copy of the server. */
 export function nextRefreshAt(
   { state, startedAt: begunAt, finishedAt, retryAt, jitter }: RefreshJob,
   { startedAt, intervalMs, onStart }: DueOptions,
@@ -16,7 +16,7 @@ export function nextRefreshAt(
   const first = onStart ? startedAt : startedAt + intervalMs;
   const usual = begunAt === null ? first : begunAt + intervalMs * (1 + jitter);
   const next = state === 'failed' ? (retryAt ?? 0) : usual;
-  // One that ended since the start, in whatever copy, is followed in its time.
+  // If a refresh ended after the start, in any copy, the next one follows it at the usual interval.
   const isFree = onStart || (finishedAt ?? 0) > startedAt;
   return Math.max(next, isFree ? 0 : first);
 }

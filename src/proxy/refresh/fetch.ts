@@ -8,7 +8,7 @@ import type { SourceProgress } from './progress.ts';
 import { RefreshFault, type Round, type RoundOptions, type Scope } from './round.ts';
 import type { SourceBook } from './source-health.ts';
 
-/** What was checked this recently is not checked again by an hourly refresh. */
+/** An hourly refresh skips proxies that were checked this recently. */
 const RECENT_MS = 60_000;
 
 interface Reading {
@@ -19,8 +19,8 @@ interface Reading {
 }
 
 /**
- * Reads all lists that are not paused. A list that fails does so alone; if most of them cannot be reached at
- * once, that is no news about any of them.
+ * Reads all lists that are not paused. Failures of single lists count against those lists. If most lists are
+ * unreachable at once, that says nothing about any of them.
  * @throws {RefreshFault} `network_down` if no judge answers either.
  */
 export async function fetchLists(options: RoundOptions, round: Round): Promise<Candidates> {
@@ -48,7 +48,7 @@ export async function fetchLists(options: RoundOptions, round: Round): Promise<C
   await inTurnsByHost(due, { hostOf: ([, source]) => hostOf(source), work: read, clock, random, signal });
   signal.throwIfAborted();
   for (const { login, ...endpoint } of candidates.changed()) {
-    // Whatever is known of it was learned with another login.
+    // Earlier results were obtained with another login.
     recorder
       .change(endpoint, (record) => ({ ...record, login, nextCheck: now }))
       .catch((error: unknown) => log('warn', 'login not saved', { error }));
@@ -89,7 +89,7 @@ export async function fetchLists(options: RoundOptions, round: Round): Promise<C
   }
 }
 
-/** After this many failed lists in a row, the others of a host are not requested. */
+/** After this many failed lists in a row, the host's other lists are not requested. */
 const MOST_SILENCES = 3;
 const NOT_ASKED: SourceReport = {
   found: 0,
@@ -102,16 +102,19 @@ const NOT_ASKED: SourceReport = {
 const isBad = ({ found, error }: SourceReport) => error !== null && found === 0;
 const isAway = (report: SourceReport) => isBad(report) && report.reached === false;
 
-/** Fewer lists than this may well fail at the same time for reasons of their own. */
+/** Fewer lists than this can well fail at the same time by chance. */
 const ENOUGH_LISTS = 3;
 
-/** Whether most of the lists that did not fail the last time cannot be reached now. */
+/** Reports whether most of the lists that did not fail last time are unreachable now. */
 function areMostAway(readings: readonly Reading[], book: SourceBook): boolean {
   const well = readings.filter(({ source }) => isRemote(source) && book.get(source.name).failures === 0);
   return isMost(well);
 }
 
-/** The same for lists that were read before: with a network that works, only these tell of more than themselves. */
+/**
+ * Reports the same for lists that were read before. If the network works, only these say more than something
+ * about themselves.
+ */
 function wereMostWell(readings: readonly Reading[], book: SourceBook): boolean {
   const well = readings.filter(({ source }) => {
     const { failures, lastRead } = book.get(source.name);
@@ -127,7 +130,7 @@ function isMost(readings: readonly Reading[]): boolean {
 const isRemote = ({ url }: Source) => !url.startsWith('file:');
 
 function rankOf({ status, lastChecked, nextCheck }: ProxyRecord, now: number, { all }: Scope): Rank {
-  // What is not due is left to the rechecks, which know best when a look at it is worth its price.
+  // Proxies that are not due are left to rechecks, which know best when a check is worth its price.
   if (!all && (lastChecked > now - RECENT_MS || nextCheck > now)) return 'none';
   if (status === 'alive') return 'good';
   if (nextCheck <= now) return 'due';

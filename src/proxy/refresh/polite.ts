@@ -2,11 +2,11 @@ import type { Clock } from '../../lib/clock.ts';
 import { forEachBounded } from '../../lib/for-each-bounded.ts';
 
 const HOSTS_AT_ONCE = 8;
-/** Between two requests to one host. */
+/** Pause between two requests to one host. */
 const GAP_MS = { least: 50, most: 250 } as const;
 
 export interface PoliteOptions<T> {
-  /** Empty: no host is asked. */
+  /** Returns an empty string if no host is asked. */
   hostOf: (item: T) => string;
   work: (item: T) => Promise<void>;
   clock: Pick<Clock, 'sleep'>;
@@ -14,14 +14,14 @@ export interface PoliteOptions<T> {
   signal: AbortSignal;
 }
 
-/** Works on some at once, but never on two of one host, with a short pause of random length between those. */
+/** Works on several items at once, but never on two of one host, with a short random pause between those. */
 export async function inTurnsByHost<T>(
   items: readonly T[],
   { hostOf, work, clock, random, signal }: PoliteOptions<T>,
 ): Promise<void> {
   const groups = Map.groupBy(items, hostOf);
   const tasks = [...groups].flatMap(([host, group]) => (host === '' ? group.map((item) => [item]) : [group]));
-  // The longest row first: all wait for it.
+  // The longest queue first, because everything waits for it.
   tasks.sort((a, b) => b.length - a.length);
   await forEachBounded(
     tasks,

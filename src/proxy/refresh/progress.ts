@@ -19,14 +19,14 @@ export interface SourceProgress {
   state: (typeof SOURCE_STATES)[number];
   /** Usable entries, duplicates included. */
   found: number;
-  /** Of these, endpoints that were neither in the pool nor named before. */
+  /** Of these, endpoints that were new: not in the pool, and not named before. */
   fresh: number;
   checked: number;
   alive: number;
   error: string | null;
-  /** Share of its entries that work, over its latest refreshes; `null` before enough were checked. */
+  /** Share of its entries that work, over its latest refreshes; `null` until enough were checked. */
   yield: number | null;
-  /** A list that fails, turns empty or no longer holds anything that works is not read before this time. */
+  /** A list that fails, becomes empty or has no working entries any more is not read before this time. */
   pausedUntil: number | null;
 }
 
@@ -38,20 +38,23 @@ export interface RefreshJob {
   error: JobError | null;
   /** Usable entries of all lists, duplicates included. */
   fetched: number;
-  /** Proxies that are up for a check: known good ones, what lists name besides, and dead ones that are due. */
+  /** Proxies to check: known good ones, other listed entries, and dead ones that are due. */
   candidates: number;
   checked: number;
   alive: number;
-  /** Candidates for which the time was too short; they have their turn later. */
+  /** Candidates for which there was no time; they are checked later. */
   skipped: number;
   /** Removed by the cleanup. */
   removed: number;
   judge: 'unknown' | 'up' | 'down';
   /** Failed refreshes in a row, this one included. */
   failures: number;
-  /** When it is tried again after a failure. */
+  /** When it is retried after a failure. */
   retryAt: number | null;
-  /** Share of the interval by which the next one begins later, or earlier: servers that start together do not stay so. */
+  /**
+   * Share of the interval by which the next refresh begins later or earlier, so that servers that start
+   * together drift apart.
+   */
   jitter: number;
   startedAt: number | null;
   finishedAt: number | null;
@@ -59,7 +62,7 @@ export interface RefreshJob {
   sources: SourceProgress[];
 }
 
-/** The job before there was any. */
+/** The job before the first one. */
 export const NO_JOB: RefreshJob = {
   id: '',
   state: 'idle',
@@ -91,22 +94,22 @@ export interface ProgressOptions {
   log: Log;
 }
 
-/** Makes a running job visible: to listeners in this process, and through the state store to other copies. */
+/** Publishes a running job: to listeners in this process, and through the state store to other copies. */
 export interface Progress {
-  /** The job that runs here, or `null`. */
+  /** The job that runs in this process, or `null`. */
   running(): RefreshJob | null;
-  /** The last job of any copy as it was saved. */
+  /** Returns the last saved job of any copy. */
   saved(): Promise<RefreshJob>;
   /**
-   * Publishes a new job, and from then on what changes in the object, until it is ended. `token`: of the lease under
-   * which it runs. Nothing is saved any more once a job with a larger one was.
+   * Publishes a new job, and then every change of the object until the job ends. `token`: of the lease under
+   * which it runs. Nothing is saved after a job with a larger token was.
    */
   begin(job: RefreshJob, token: number): Promise<void>;
-  /** Publishes the job as it ended. Returns whether that was saved, which for each job happens in one copy. */
+  /** Publishes the job as it ended. Returns whether that was saved, which happens in one copy for each job. */
   end(): Promise<boolean>;
-  /** Publishes a job that runs elsewhere or has ended there. */
+  /** Publishes a job that runs or has ended in another copy. */
   publish(job: RefreshJob): void;
-  /** Calls back at each change, at most four times a second; answers how to stop that. */
+  /** Calls back at each change, at most four times a second. Returns a function that unsubscribes. */
   subscribe(listener: (job: RefreshJob) => void): () => void;
   subscribers(): number;
 }

@@ -9,9 +9,9 @@ import type { ProxyDraft, ProxyStore } from '../store.ts';
 /** A check and its outcome. */
 export interface Outcome extends Omit<Checked, 'record'> {
   result: CheckResult;
-  /** Where the pool does not know the proxy and it does not work, nothing is stored. */
+  /** Store nothing if the pool does not know the proxy and it does not work. */
   forgettable?: boolean;
-  /** Of the background job that checked; what a user asked for has none. */
+  /** The right of the background job that checked. Checks that a user asked for have none. */
   right?: WriteRight;
 }
 
@@ -20,7 +20,7 @@ export interface WriteRight extends Fence {
   lost: AbortSignal;
 }
 
-/** The right that comes with a lease. `name`: of the lock. */
+/** Returns the right that comes with a lease. `name`: of the lock. */
 export function rightOf(name: string, { token, lost }: Lease): WriteRight {
   return { name, token, lost };
 }
@@ -30,42 +30,45 @@ export interface RecorderOptions {
   clock: Clock;
   random: () => number;
   countryOf: (address: string) => string;
-  /** What a check costs at the moment; see `schedule.ts`. */
+  /** The current price of a check; see `schedule.ts`. */
   checkCostMs: () => number;
 }
 
 /**
- * Writes outcomes down in batches. All checks of a process pass through one recorder, one batch after the other, so
- * that each outcome is added to the history as it stands and none is lost to a write from elsewhere.
+ * Saves outcomes in batches. All checks of a process go through one recorder, one batch after the other, so
+ * that each outcome is added to the current history, and none is lost to a write from elsewhere.
  */
 export interface Recorder {
   /**
-   * Takes an outcome, which is saved within a second. Resolves to the record after it, or to `null` where the
-   * check said nothing, or the job that checked has lost its right to write; rejects with what the store threw.
+   * Adds an outcome, which is saved within a second. Resolves with the record after it, or with `null` if the
+   * check said nothing or the job has lost its right to write. Rejects with the store's error.
    */
   add(outcome: Outcome): Promise<ProxyRecord | null>;
-  /** Changes what is known otherwise than by a check. Resolves to the record after it, `null` where it is gone. */
+  /**
+   * Changes a record for a reason other than a check. Resolves with the record after it, or `null` if it no
+   * longer exists.
+   */
   change(endpoint: Endpoint, change: (record: ProxyRecord) => ProxyDraft): Promise<ProxyRecord | null>;
-  /** Saves what is waiting now. Never rejects: failures go to the callers that added. */
+  /** Saves what is waiting now. Never rejects: failures go to the callers of `add`. */
   flush(): Promise<void>;
-  /** Outcomes that are not saved yet. */
+  /** Number of outcomes that are not saved yet. */
   waiting(): number;
 }
 
-/** One of these takes a store in this process some 5 ms, in which nobody else has a turn. */
+/** A batch of this size occupies a store in this process for some 5 ms, during which nothing else runs. */
 const BATCH = 200;
 const FLUSH_AFTER_MS = 1000;
 
 interface Waiting {
   endpoint: Endpoint;
-  /** The record after it; `null` where nothing is to be saved. */
+  /** Returns the next record, or `null` if nothing is to be saved. */
   next: (record: ProxyRecord | null) => ProxyDraft | null;
   right: WriteRight | undefined;
   resolve: (record: ProxyRecord | null) => void;
   reject: (error: unknown) => void;
 }
 
-/** What may not be dialled does not come into the pool, whatever way it took here. */
+/** Addresses that must not be dialled never enter the pool, however they got here. */
 function isRefused(result: CheckResult): boolean {
   return result.verdict === 'dead' && result.error === 'refused_address';
 }
@@ -77,11 +80,11 @@ function isForgotten({ result, forgettable }: Outcome): boolean {
 export function createRecorder({ store, clock, random, countryOf, checkCostMs }: RecorderOptions): Recorder {
   const queue: Waiting[] = [];
   let unsaved = 0;
-  /** A flush is to come. */
+  /** True if a flush is scheduled. */
   let timed = false;
   let last: Promise<void> = Promise.resolve();
 
-  /** One batch after the other while `more` says so, given how many wait. */
+  /** Saves one batch after the other while `more` returns true for the number waiting. */
   function saveWhile(more: (waiting: number) => boolean): Promise<void> {
     last = last.then(async () => {
       while (more(queue.length)) {
@@ -92,7 +95,7 @@ export function createRecorder({ store, clock, random, countryOf, checkCostMs }:
     return last;
   }
 
-  /** What comes in meanwhile waits for a batch of its own: small ones cost nearly as much as full ones. */
+  /** Changes that arrive meanwhile wait for another batch: small batches cost nearly as much as full ones. */
   function flush(): Promise<void> {
     let batches: number | null = null;
     return saveWhile((waiting) => {
@@ -133,7 +136,7 @@ export function createRecorder({ store, clock, random, countryOf, checkCostMs }:
       const draft = next(record);
       if (!draft) continue;
       drafts.set(key, draft);
-      // A second change of one endpoint in a batch builds on the first.
+      // A second change of an endpoint in the same batch builds on the first.
       records.set(key, { ...draft, id: record?.id ?? 0 });
     }
     if (drafts.size > 0) {
@@ -142,7 +145,7 @@ export function createRecorder({ store, clock, random, countryOf, checkCostMs }:
     return records;
   }
 
-  /** The record after a check that ended at `at`. */
+  /** Returns the record after a check that ended at `at`. */
   function after(outcome: Outcome, at: number, record: ProxyRecord | null): ProxyDraft | null {
     if (!record && (isRefused(outcome.result) || isForgotten(outcome))) return null;
     const draft = observe({ ...outcome, record }, outcome.result, at, countryOf);

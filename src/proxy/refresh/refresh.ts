@@ -9,21 +9,21 @@ export interface RefreshOptions extends RunOptions {
   newId: () => string;
 }
 
-/** Brings the pool up to date: fetch, verify, store, clean up. One refresh runs in the whole fleet. */
+/** Brings the pool up to date: fetch, verify, store, clean up. Only one refresh runs in the whole fleet. */
 export interface Refresh {
   /** Starts a refresh, or joins the running one; returns its state. */
   start(scope: Scope): Promise<RefreshJob>;
-  /** The refresh that runs, or else the last one. A job whose process died is found out and shown as failed. */
+  /** Returns the running refresh, or the last one. Detects a job whose process died, and shows it as failed. */
   current(): Promise<RefreshJob>;
-  /** When the last refresh that went well ended, or `null`. */
+  /** Returns when the last successful refresh ended, or `null`. */
   lastFinished(): Promise<number | null>;
   /** Stops the refresh of this process, if there is one. */
   stop(): Promise<void>;
 }
 
-/** The next refresh begins this long, and one turn of the timer, after the one whose process died. */
+/** If a process dies, the next refresh begins after this time and one tick of the timer. */
 const LEASE_MS = 10_000;
-/** A running job is saved every two seconds; one that was not for this long may have died. */
+/** A running job is saved every two seconds. If it was not saved for this long, it may have died. */
 const SILENT_MS = 6_000;
 /** The time between two refreshes varies by this share. */
 const JITTER = 0.1;
@@ -43,7 +43,7 @@ export function createRefresh(options: RefreshOptions): Refresh {
       if (lease) return launch(lease, scope);
       const saved = await progress.saved();
       if (saved.state === 'running') return saved;
-      // Another copy has the lock, but its job is not saved yet, or it only looks whether a job has died.
+      // Another copy holds the lock, but has not saved its job yet, or is only checking whether a job has died.
       await clock.sleep(100);
     }
     throw new AppError('unavailable', 'Another refresh is just starting or ending.', { retryAfterMs: 1000 });
@@ -68,7 +68,7 @@ export function createRefresh(options: RefreshOptions): Refresh {
 
   return {
     start(scope) {
-      // Two calls at the same time must not race for the lock: the loser would see the job before.
+      // Two concurrent calls must not race for the lock: the loser would see the previous job.
       starting ??= begin(scope).finally(() => {
         starting = null;
       });
@@ -83,7 +83,7 @@ export function createRefresh(options: RefreshOptions): Refresh {
       const lease = await locks.acquire(LOCK, LEASE_MS);
       if (!lease) return saved;
       try {
-        // Meanwhile another copy may have done the same.
+        // Another copy may have done the same meanwhile.
         const latest = await progress.saved();
         const isSame = latest.id === saved.id && latest.updatedAt === saved.updatedAt;
         return isSame ? await markInterrupted(latest, lease.token) : latest;
@@ -104,7 +104,7 @@ export function createRefresh(options: RefreshOptions): Refresh {
     },
   };
 
-  /** Ends the job of a process that died. */
+  /** Ends the job of a process that has died. */
   async function markInterrupted(job: RefreshJob, token: number): Promise<RefreshJob> {
     const finishedAt = job.updatedAt;
     const dead: RefreshJob = {

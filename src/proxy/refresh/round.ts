@@ -13,7 +13,7 @@ import type { JobError, RefreshJob } from './progress.ts';
 import type { Recorder, WriteRight } from './recorder.ts';
 import type { SourceBook } from './source-health.ts';
 
-/** What the stages of refreshes work with. */
+/** What the stages of a refresh need. */
 export interface RoundOptions {
   store: Pick<ProxyStore, 'stream' | 'removeDead' | 'evict'>;
   recorder: Recorder;
@@ -32,31 +32,31 @@ export interface RoundOptions {
   refreshIntervalMs: number;
   /** How long a refresh may start checks. */
   budgetMs: number;
-  /** Checks at once. */
+  /** Maximum number of checks at once. */
   concurrency: number;
   deadRetentionMs: number;
   maxPool: number;
 }
 
-/** One refresh on its way. */
+/** A running refresh. */
 export interface Round {
   job: RefreshJob;
   book: SourceBook;
   scope: Scope;
-  /** With which it writes. */
+  /** The right with which it writes. */
   right: WriteRight;
   signal: AbortSignal;
-  /** Most of the lists that were well before could not be reached. */
+  /** True if most of the lists that worked before were unreachable. */
   listsAway: boolean;
 }
 
-/** What someone who asks for a refresh wants of it. */
+/** What the caller wants a refresh to cover. */
 export interface Scope {
-  /** Everything, as far as the time goes: paused lists, recently checked proxies, and dead ones that are not due. */
+  /** Includes paused lists, recently checked proxies and dead ones that are not due, if there is time. */
   all: boolean;
 }
 
-/** What ends a refresh before its time. */
+/** Ends a refresh early. */
 export class RefreshFault extends Error {
   readonly code: JobError;
   constructor(code: JobError) {

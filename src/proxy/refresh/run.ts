@@ -13,24 +13,24 @@ export interface RunOptions extends RoundOptions {
   observers?: readonly RefreshObserver[] | undefined;
 }
 
-/** Hears of the refreshes of this process. */
+/** Observes the refreshes of this process. */
 export interface RefreshObserver {
   stageEnded?(stage: Stage, ms: number): void;
   ended?(job: RefreshJob): void;
-  /** Called for each refresh in one copy only: the one that ran it, or else the one that found out that it broke off. */
+  /** Called for each refresh in one copy only: the one that ran it, or the one that found it interrupted. */
   settled?(job: RefreshJob): void;
 }
 
-/** The lock that is held during a refresh. */
+/** The lock that a refresh holds. */
 export const LOCK = 'refresh';
-/** In the state store: when the last refresh that went well ended. */
+/** Key in the state store: when the last successful refresh ended. */
 export const LAST_KEY = 'proxy:last-refresh';
 
-/** Takes a refresh that has begun to its end. */
+/** Runs a refresh to its end. */
 export interface Run {
-  /** Goes through the stages, notes how that ended, and gives the lease back. Never rejects. */
+  /** Goes through the stages, records the result, and releases the lease. Never rejects. */
   run(job: RefreshJob, lease: Lease, scope: Scope): Promise<void>;
-  /** Publishes the job as it ended; tells the observers where no other copy does. */
+  /** Publishes the job as it ended. Notifies the observers if no other copy does. */
   settle(job: RefreshJob): Promise<void>;
 }
 
@@ -47,7 +47,7 @@ export function createRun(options: RunOptions, stopping: AbortSignal): Run {
     }
   }
 
-  /** Returns what it failed with, or `null`. */
+  /** Returns the error, or `null`. */
   async function attempt(job: RefreshJob, lease: Lease, scope: Scope): Promise<JobError | null> {
     const signal = AbortSignal.any([stopping, lease.lost]);
     try {
@@ -102,8 +102,8 @@ const MINUTE_MS = 60_000;
 const RETRIES_MS = [MINUTE_MS, 2 * MINUTE_MS, 5 * MINUTE_MS] as const;
 
 /**
- * How long to wait after a failed refresh. Where a judge answers and only the lists are away, it is not our network
- * alone: from the fourth time on they are asked half as often each time.
+ * Returns how long to wait after a failed refresh. If a judge answers and only the lists are unreachable, the
+ * network is not the only cause: from the fourth failure on, each wait is twice as long.
  */
 function retryDelayMs({ failures, judge }: RefreshJob, error: JobError, intervalMs: number): number {
   if (error === 'stopped' || error === 'interrupted') return 0;

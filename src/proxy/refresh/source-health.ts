@@ -3,22 +3,25 @@ import { afterChecks, afterRead, newHealth, type SourceHealth } from '../sources
 import type { SourceReport } from '../sources/source.ts';
 
 const KEY = 'proxy:sources';
-/** Share of working proxies that a list is credited with before it was measured; a raw list has less than this. */
+/** Assumed share of working proxies in a list that was not measured yet. A raw list has less. */
 const UNMEASURED_YIELD = 0.02;
-/** A list of any length that was not measured is credited with so many: short ones are more often well kept. */
+/**
+ * Assumed number of working proxies in an unmeasured list of any length, because short lists are more often
+ * well kept.
+ */
 const UNMEASURED_ALIVE = 200;
 
-/** What is known about the lists, over all refreshes. */
+/** The health of all lists, over all refreshes. */
 export interface SourceBook {
   get(name: string): SourceHealth;
   read(name: string, report: SourceReport, fresh: number, now: number): void;
   checked(name: string, counts: { checked: number; alive: number }, now: number): void;
-  /** Share of its entries that may be expected to work, measured or assumed. */
+  /** Returns the expected share of its entries that work, measured or assumed. */
   promiseOf(name: string): number;
   save(): Promise<void>;
 }
 
-/** A list to be read again by request, whatever its state. */
+/** Names of lists to read again on request, whatever their health. */
 const RETRIES_KEY = 'proxy:source-retries';
 
 async function readHealth(state: Pick<StateStore, 'get'>): Promise<Map<string, SourceHealth>> {
@@ -32,13 +35,13 @@ async function readHealth(state: Pick<StateStore, 'get'>): Promise<Map<string, S
   return book;
 }
 
-/** What is known of lists, by name. */
+/** Returns the health of lists, by name. */
 export async function lookUpHealth(state: Pick<StateStore, 'get'>): Promise<(name: string) => SourceHealth> {
   const book = await readHealth(state);
   return (name) => book.get(name) ?? newHealth(name);
 }
 
-/** Ends the pause of a list. A refresh that runs at the moment does not see it, the next one does. */
+/** Ends the pause of a list. A running refresh does not notice, the next one does. */
 export async function retrySource(state: Pick<StateStore, 'get' | 'set'>, name: string): Promise<void> {
   const text = await state.get(RETRIES_KEY);
   const names = new Set(text === null ? [] : (JSON.parse(text) as string[]));

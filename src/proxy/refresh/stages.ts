@@ -10,12 +10,15 @@ import { noteYields, verify } from './verify.ts';
 export type InStage = <T>(job: RefreshJob, stage: Stage, work: () => Promise<T>) => Promise<T>;
 
 const HOUR_MS = 3_600_000;
-/** Of living HTTP proxies that are tried for CONNECT, many work. */
+/** Many working HTTP proxies also pass when tried with CONNECT. */
 const LIKELY = 0.3;
-/** Entries that a queue may hold however low the budget is. */
+/** Minimum capacity of a queue, however low the budget is. */
 const LEAST_QUEUE = 10_000;
 
-/** Fetch, verify, store, clean up. What there was no time for is left to the discovery between refreshes. */
+/**
+ * Fetches, verifies, stores and cleans up. Entries for which there was no time are left to discovery between
+ * refreshes.
+ */
 export async function goThroughStages(options: RoundOptions, round: Round, inStage: InStage): Promise<void> {
   const { discovery, pass, recorder, sources, budget, refreshIntervalMs, maxPool } = options;
   const { job, book } = round;
@@ -29,7 +32,7 @@ export async function goThroughStages(options: RoundOptions, round: Round, inSta
     again: candidates.again,
     yieldOf: (source) => (source === NO_SOURCE ? LIKELY : book.promiseOf(sources[source]?.name ?? '')),
     pass,
-    // Reading them anew may take a while, and an hour may have some to spare.
+    // The next reading may take a while, and an hour may have some checks to spare.
     most: Math.ceil((1.2 * budget.perHour * refreshIntervalMs) / HOUR_MS) + LEAST_QUEUE,
   });
   const context: TrialsContext = {
@@ -48,7 +51,7 @@ export async function goThroughStages(options: RoundOptions, round: Round, inSta
   await inStage(job, 'cleanup', () => cleanUp(options, round));
 }
 
-/** Removes what has been dead for too long and what the pool has no room for. */
+/** Removes proxies that have been dead for too long, and those for which there is no room. */
 async function cleanUp(
   { store, clock, deadRetentionMs, maxPool }: RoundOptions,
   { job, right }: Round,

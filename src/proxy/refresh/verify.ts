@@ -6,12 +6,12 @@ import type { Candidates } from './candidates.ts';
 import { showHealth } from './fetch.ts';
 import { RefreshFault, type Round, type RoundOptions } from './round.ts';
 
-/** Outcomes that may wait for the store before checking waits as well. */
+/** Checking pauses while this many outcomes wait for the store. */
 const MOST_WAITING = 5_000;
-/** An hourly refresh may try this share of an hour's checks ahead of their time, so that a new pool fills at once. */
+/** An hourly refresh may use this share of an hour's checks in advance, so that a new pool fills at once. */
 const AHEAD = 0.5;
 
-/** One check of a refresh: of a proxy of the pool, or of what a list names. */
+/** One check of a refresh: of a proxy in the pool or of a listed entry. */
 type Task = { known: Dialled } | { turn: Turn };
 
 export interface Work {
@@ -21,9 +21,9 @@ export interface Work {
 }
 
 /**
- * Checks until the budget is spent: the living, then what lists name, then the dead that are due. Outcomes are saved
- * all along.
- * @throws {RefreshFault} `judge_down` as soon as no judge answers: what was checked before it counts.
+ * Checks until the budget is spent: working proxies, then listed entries, then dead ones that are due. Outcomes are
+ * saved all along.
+ * @throws {RefreshFault} `judge_down` as soon as no judge answers. Earlier outcomes count.
  */
 export async function verify(options: RoundOptions, round: Round, work: Work): Promise<void> {
   const { recorder, checker, clock, budget, discovery, tryEntry, logins, budgetMs, concurrency } = options;
@@ -45,7 +45,7 @@ export async function verify(options: RoundOptions, round: Round, work: Work): P
       yield { turn };
     }
     for (const known of dead) {
-      // Of the hourly refresh the recheck loop takes the rest, at its own budget.
+      // The recheck loop takes the rest of an hourly refresh, at its own budget.
       if (!scope.all && budget.rechecks.allowance() < 1) return;
       yield { known };
     }
@@ -112,7 +112,7 @@ export async function verify(options: RoundOptions, round: Round, work: Work): P
   if (round.listsAway) throw new RefreshFault('network_down');
 }
 
-/** Writes down what came of first checks since the last time. */
+/** Records the results of first checks since the last call. */
 export function noteYields({ discovery, sources, clock }: RoundOptions, { job, book }: Round): void {
   for (const [index, counts] of discovery.counted()) {
     const name = sources[index]?.name;

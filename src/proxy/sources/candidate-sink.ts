@@ -3,10 +3,10 @@ import { type Login, type LoginParts, loginOf } from '../login.ts';
 import type { Protocol } from '../proxy.ts';
 import { type EntryRules, type ListedEndpoint, readEndpoint } from './endpoint.ts';
 
-/** `socks5h://[full IPv6 address]:65535` is shorter; the expressions below are not for more. */
+/** `socks5h://[full IPv6 address]:65535` is shorter; the expressions below cannot handle more. */
 const LONGEST_ADDRESS = 128;
 
-/** Called for every usable entry of a list, duplicates included. `country` is what the list says, if anything. */
+/** Called for every usable entry of a list, duplicates included. `country` is what the list gives, if anything. */
 export type OnCandidate = (
   kind: Kind,
   ip: string,
@@ -20,18 +20,21 @@ export interface Tally {
   rejected: number;
 }
 
-/** Where the parsers of all formats hand in what they have cut out; it decides what is taken, and counts. */
+/** Receives what the parsers of all formats extract, decides what is accepted, and counts. */
 export interface CandidateSink {
   readonly tally: Tally;
-  /** An entry as text: `[scheme://]ip:port[tail]` in `text[start, end)`. False, and nothing counted, if it is not one. */
+  /**
+   * Takes an entry as text: `[scheme://]ip:port[tail]` in `text[start, end)`. Returns false, and counts
+   * nothing, if it is not one.
+   */
   entry(text: string, start: number, end: number): boolean;
-  /** An entry in parts. What is said besides goes before what the address itself says. */
+  /** Takes an entry in parts. `said` takes precedence over what the address itself says. */
   parts(address: string, port: string, said: Said): boolean;
-  /** Counts something that should have been an entry. */
+  /** Counts an entry that could not be read. */
   reject(): void;
 }
 
-/** What a list says of an address, each in a place of its own. */
+/** What a list says about an address in separate fields. */
 export interface Said {
   protocols: readonly Protocol[];
   country: string | null;
@@ -54,7 +57,7 @@ export function createCandidateSink({
   const read: ListedEndpoint = { protocol: null, ip: '', port: 0, country: null, login: null };
 
   function take(said: Protocol | null, country: string | null): void {
-    // Lists of `https` proxies often write them as http://, which is how they are spoken to.
+    // Lists of `https` proxies often write them as http://, because that is how clients talk to them.
     const meant = said === null || (said === 'http' && protocol === 'https') ? protocol : said;
     tally.found++;
     onCandidate(meant ?? 'any', read.ip, read.port, country, read.login);
@@ -84,7 +87,10 @@ export function createCandidateSink({
   };
 }
 
-/** An address that has a port stays as it is; IPv6, in which colons prove nothing, has one behind its bracket. */
+/**
+ * An address that already has a port stays as it is. For IPv6, where colons prove nothing, the port follows
+ * the bracket.
+ */
 function withPort(address: string, port: string): string {
   const bracketed = /^[0-9a-f:.]*:[0-9a-f:.]*:[0-9a-f:.]*$/i.test(address) ? `[${address}]` : address;
   return /^[^[]*:\d+\/?$|\]:\d+$/.test(bracketed) ? bracketed : `${bracketed}:${port.trim()}`;

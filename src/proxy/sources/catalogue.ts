@@ -7,9 +7,9 @@ export interface Provider {
   /** `{list}` is replaced by the keys of `lists`. */
   url: string;
   format: SourceFormat;
-  /** Name of each list in the URL, and what its entries are; `null`: they say it themselves. */
+  /** Name of each list in the URL, and the protocol of its entries; `null` if the entries give it. */
   lists: Readonly<Record<string, Protocol | null>>;
-  /** Licence or terms as the provider states them; they apply to the operator of this server. */
+  /** Licence or terms as the provider states them. They apply to the operator of this server. */
   terms: string;
 }
 
@@ -20,9 +20,9 @@ const three = { http: 'http', socks4: 'socks4', socks5: 'socks5' } as const;
 const four = { ...three, https: 'https' } as const;
 
 /**
- * The lists that are read where `PROXY_SOURCES` is not set, each from where its provider writes it: caches in between
- * may keep an old copy for half a day. Left out: jetkai/proxy-list, clarketm/proxy-list and TuanMinPay/live-proxy, which
- * have not changed for years, and lists that only repeat one of these.
+ * The lists that are read if `PROXY_SOURCES` is not set, each from where its provider publishes it: caches on
+ * the way may keep an old copy for half a day. Left out: jetkai/proxy-list, clarketm/proxy-list and
+ * TuanMinPay/live-proxy, which have not changed for years, and lists that only repeat one of these.
  */
 export const PROVIDERS: readonly Provider[] = [
   {

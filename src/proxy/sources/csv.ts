@@ -4,8 +4,9 @@ import type { Parser } from './parsing.ts';
 import { ADDRESS_FIELDS, takeCells, takeRecord } from './record.ts';
 
 /**
- * Cells between commas, semicolons or tabs, quoted or not. The first line is a header when one of its cells is the
- * name of an address. A quoted cell ends with its line: else one stray quote would swallow the rest of the list.
+ * Parses cells separated by commas, semicolons or tabs, quoted or not. The first line is a header if one of
+ * its cells is a name for the address. A quoted cell ends with its line: otherwise one stray quote would
+ * swallow the rest of the list.
  */
 export function createCsvParser(sink: CandidateSink): Parser {
   let header: string[] | null | undefined;
@@ -26,14 +27,17 @@ export function createCsvParser(sink: CandidateSink): Parser {
   }, sink.reject);
 }
 
-/** What separates the cells of a first line, and their names where it is a header: where one is that of an address. */
+/**
+ * Returns the separator of a first line, and the names of its cells if it is a header: if one is a name for
+ * the address.
+ */
 export function columnsOf(line: string): { separator: string; names: string[] | null } {
   const separator = /[,;\t]/.exec(line)?.[0] ?? ',';
   const names = cut(line, separator).map((name) => name.toLowerCase());
   return { separator, names: names.some((name) => ADDRESS_FIELDS.includes(name)) ? names : null };
 }
 
-/** Most cells of a row that are looked at. */
+/** Maximum number of cells of a row that are read. */
 const MOST_CELLS = 64;
 
 function cut(line: string, separator: string): string[] {
@@ -43,7 +47,7 @@ function cut(line: string, separator: string): string[] {
   let cell: string | null = null;
   for (const piece of pieces) {
     cell = cell === null ? piece.trim() : cell + separator + piece;
-    // Within a cell quotes come in pairs: an odd number shows that the separator belonged to it.
+    // Quotes within a cell come in pairs. An odd number shows that the separator is part of the cell.
     if (cell.includes('"') && cell.split('"').length % 2 === 0) continue;
     cells.push(unquote(cell));
     cell = null;

@@ -5,7 +5,7 @@ import type { Protocol } from '../proxy.ts';
 import { readLoginAfter, readLoginBefore } from './listed-login.ts';
 import { protocolNamed } from './source.ts';
 
-/** An address as a list wrote it. `protocol` is the scheme in front of it, `country` the code behind it. */
+/** An address as a list wrote it. `protocol` is the scheme before it, `country` the code after it. */
 export interface ListedEndpoint {
   protocol: Protocol | null;
   ip: string;
@@ -14,11 +14,11 @@ export interface ListedEndpoint {
   login: Login | null;
 }
 
-/** What of a list may be taken. */
+/** Which entries of a list are accepted. */
 export interface EntryRules {
-  /** Private and loopback addresses too. */
+  /** Accept private and loopback addresses. */
   allowPrivate: boolean;
-  /** Entries with a login: `user:password@ip:port`, or `ip:port:user:password`. */
+  /** Accept entries with a login: `user:password@ip:port`, or `ip:port:user:password`. */
   logins: boolean;
 }
 
@@ -35,16 +35,16 @@ const isLetter = (code: number) => isUpper(code & ~32) && code < 128;
 const isBlank = (code: number) => code === 32 || code === 9 || code === 0xfeff || code === 0xa0;
 /** Entries copied from a program or from JSON have quotes around them. */
 const isQuote = (code: number) => code === 34 || code === 39;
-/** `, ; |` and blanks may follow a port; a letter, `@`, `-` or `.` shows that it was something else. */
+/** `, ; |` and blanks may follow a port; after a letter, `@`, `-` or `.` it was not a port. */
 const isSeparator = (code: number) =>
   code === 44 || code === 59 || code === 124 || isBlank(code) || isQuote(code);
 
 /**
- * Reads `[scheme://]ip:port[tail]` from `text[start, end)` into `into`, or the same with blanks for the colon; false
- * if there is none or where it may not be dialled: a name, a login that is not asked for, a second port, an octet with
- * leading zeros, an address that is not globally routable.
+ * Reads `[scheme://]ip:port[tail]` from `text[start, end)` into `into`, or the same with blanks instead of the colon.
+ * Returns false if there is none, or if it must not be dialled: a name, an unwanted login, a second port, an octet
+ * with leading zeros, an address that is not globally routable.
  *
- * Written over char codes: a list of a million lines costs 0.3 s so, and three times that with a regular expression.
+ * Works on char codes: a list of a million lines takes 0.3 s, and three times that with a regular expression.
  */
 export function readEndpoint(
   text: string,
@@ -100,7 +100,7 @@ export function readEndpoint(
   return after.login !== null && (after.end >= end || readTail(text, after.end, end, into));
 }
 
-/** Reads dotted decimal at `i`; answers where it ends, or -1. */
+/** Reads dotted decimal at `i`. Returns where it ends, or -1. */
 function readIpv4(text: string, i: number, end: number, allowPrivate: boolean, into: ListedEndpoint): number {
   const start = i;
   let address = 0;
@@ -122,7 +122,7 @@ function readIpv4(text: string, i: number, end: number, allowPrivate: boolean, i
   return i;
 }
 
-/** Reads `[address]` at `i`; answers where it ends, or -1. */
+/** Reads `[address]` at `i`. Returns where it ends, or -1. */
 function readIpv6(text: string, i: number, end: number, allowPrivate: boolean, into: ListedEndpoint): number {
   const inside = text.slice(i + 1, Math.min(end, i + LONGEST_IPV6));
   const length = inside.indexOf(']');
@@ -134,7 +134,7 @@ function readIpv6(text: string, i: number, end: number, allowPrivate: boolean, i
   return i + length + 2;
 }
 
-/** What follows the port: nothing that changes its meaning, and perhaps a country code. */
+/** Reads what follows the port: nothing that changes its meaning, and perhaps a country code. */
 function readTail(text: string, i: number, end: number, into: ListedEndpoint): boolean {
   let code = text.charCodeAt(i);
   if (code === SLASH) {
@@ -142,7 +142,7 @@ function readTail(text: string, i: number, end: number, into: ListedEndpoint): b
     code = text.charCodeAt(i);
   }
   if (code === COLON) {
-    // `ip:port:Country` is a list with countries; `ip:port:port` and `ip:port:user:password` are not to be dialled.
+    // `ip:port:Country` is a list with countries; `ip:port:port` and `ip:port:user:password` must not be dialled.
     if (isDigit(text.charCodeAt(i + 1))) return false;
     for (let k = i + 1; k < end; k++) {
       if (text.charCodeAt(k) === COLON || text.charCodeAt(k) === 64) return false;

@@ -1,11 +1,11 @@
 import type { SourceReport } from './source.ts';
 
-/** What is remembered of one source. Times are ms since 1970; `null` if it never happened. */
+/** The state of one source. Times are ms since 1970, `null` if it never happened. */
 export interface SourceHealth {
   name: string;
-  /** Usable entries of the last reading. */
+  /** Usable entries in the last reading. */
   found: number;
-  /** Of these, endpoints that the pool did not know and no source before it had named. */
+  /** Of these, endpoints that neither the pool nor an earlier source had. */
   fresh: number;
   /** Totals over all time. */
   alive: number;
@@ -14,32 +14,32 @@ export interface SourceHealth {
   yield: number | null;
   /** Bad readings in a row. */
   failures: number;
-  /** Rounds in a row in which next to none of its entries were alive. */
+  /** Rounds in a row in which almost none of its entries were alive. */
   barren: number;
   lastError: string | null;
   lastRead: number | null;
-  /** It is not read before this time; 0: read it whenever the pool refreshes. */
+  /** The source is not read before this time; 0 means it is read at every refresh. */
   skipUntil: number;
 }
 
 const HOUR_MS = 3_600_000;
-/** The first pause lets one hourly refresh pass; each further one doubles it. */
+/** The first pause skips one hourly refresh. Each further one is twice as long. */
 const FIRST_PAUSE_MS = 2 * HOUR_MS;
-/** A source that is down for good costs one request a day, and one that comes back is missed for a day at most. */
+/** A source that is gone costs one request a day, and one that returns is missed for a day at most. */
 const LONGEST_PAUSE_MS = 24 * HOUR_MS;
-/** One bad reading is an accident: it costs nothing. */
+/** A single bad reading has no consequence. */
 const FAILURES_FORGIVEN = 1;
 /**
- * Checks that make one judgement of a yield. Under 2 % of a raw list works; of 300 entries of such a list not one
- * is alive once in 400 rounds (0.98^300).
+ * Number of checks needed to judge a yield. Under 2 % of a raw list works, and 300 entries of such a list
+ * contain none alive once in 400 rounds (0.98^300).
  */
 const CHECKS_TO_JUDGE = 300;
-/** A yield below this share of the source's own past is a collapse. */
+/** A yield below this share of the source's usual yield is a collapse. */
 const COLLAPSE = 0.1;
-/** One judgement moves the yield by at most this share: about five rounds make up its memory. */
+/** One judgement moves the yield by at most this share, so about five rounds determine it. */
 const MEMORY = 0.2;
 
-/** What is known of a source before its first reading. */
+/** Returns the state of a source before its first reading. */
 export function newHealth(name: string): SourceHealth {
   return {
     name,
@@ -56,15 +56,15 @@ export function newHealth(name: string): SourceHealth {
   };
 }
 
-/** True when the source should be read at `now`. */
+/** Reports whether the source should be read at `now`. */
 export function isDue(health: SourceHealth, now: number): boolean {
   return now >= health.skipUntil;
 }
 
 /**
- * The health after a reading, of whose entries `fresh` were new. A reading that found something is a good one even
- * where it ended in an error (a list beyond the size limit is still used). The first good one ends all pauses that
- * bad readings caused; those of a barren source end with `afterChecks`.
+ * Returns the health after a reading in which `fresh` entries were new. A reading that found something is
+ * good even if it ended in an error (a list over the size limit is still used). The first good one ends all
+ * pauses that bad readings caused; `afterChecks` ends those of a barren source.
  */
 export function afterRead(
   health: SourceHealth,
@@ -81,9 +81,9 @@ export function afterRead(
 }
 
 /**
- * The health after some of its entries were checked. A round with too few checks to judge counts in the totals
- * only. One in which at least 300 were checked and none, or less than a tenth of the usual share, was alive is
- * barren: the source is paused for 2 h, 4 h ... 24 h. The first round that is not ends the pause at once.
+ * Returns the health after some of its entries were checked. A round with too few checks to judge only counts in the
+ * totals. A round is barren if at least 300 were checked and none, or less than a tenth of the usual share, was
+ * alive: the source is then paused for 2 h, 4 h ... 24 h. The first round that is not barren ends the pause at once.
  */
 export function afterChecks(
   health: SourceHealth,
@@ -96,7 +96,8 @@ export function afterChecks(
   const judged = checked >= CHECKS_TO_JUDGE;
   const isBarren = judged && (alive === 0 || (usual !== null && share < usual * COLLAPSE));
   if (isBarren) {
-    // The usual yield sinks meanwhile: a source that is worse for good, but not worthless, is taken back in a day or so.
+    // The usual yield sinks meanwhile, so that a source that got permanently worse, but not worthless, is
+    // used again after a day or so.
     const barren = health.barren + 1;
     const sinking = usual === null ? 0 : usual + MEMORY * (share - usual);
     return { ...totals, yield: sinking, barren, skipUntil: pausedUntil(barren, now) };

@@ -8,12 +8,12 @@ const LONGEST_CELL = 256;
 const MOST_CELLS = 64;
 /** Tags that do not end a line of text. */
 const INLINE = /^\/?(a|b|i|u|em|strong|small|span|font|code|abbr|time|img|wbr)$/;
-/** Elements whose content is no text of the page. */
+/** Elements whose content is not text of the page. */
 const HIDDEN = /^(script|style|noscript|template)$/;
 
 /**
- * Reads the rows of tables as cells, and all other text (of a `textarea` or `pre` above all) as lines. No tree is
- * built: the tags only cut the text.
+ * Reads the rows of tables as cells, and all other text (mainly of a `textarea` or `pre`) as lines. Builds no
+ * tree: the tags only separate text.
  */
 export function createHtmlParser(sink: CandidateSink): Parser {
   const quiet: CandidateSink = { ...sink, reject: () => {} };
@@ -21,7 +21,7 @@ export function createHtmlParser(sink: CandidateSink): Parser {
   let text = '';
   let row: string[] | null = null;
   let cell: string | null = null;
-  /** What ends the part that is being passed over: `-->` or `</script`; empty when in none. */
+  /** What ends the part that is being skipped: `-->` or `</script`; empty outside such a part. */
   let until = '';
 
   function endCell(): void {
@@ -53,12 +53,12 @@ export function createHtmlParser(sink: CandidateSink): Parser {
     else if (!INLINE.test(name)) onText(cell === null ? '\n' : ' ');
   }
 
-  /** Passes over one thing at `at`; answers where the next begins, or -1 when more text is needed. */
+  /** Skips one item at `at`. Returns where the next begins, or -1 if more text is needed. */
   function step(at: number): number {
     if (until !== '') {
       const tail = text.slice(at).toLowerCase();
       const end = tail.indexOf(until);
-      // Of a hidden part only so much is kept that its end may still be completed.
+      // Of a skipped part, keep only enough to complete its end.
       if (end < 0) return tail.length > 16 ? text.length - 16 : -1;
       const past = at + end + (until === '-->' ? 3 : 0);
       until = '';

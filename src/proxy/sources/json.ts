@@ -3,28 +3,28 @@ import { createHtmlParser } from './html.ts';
 import type { Parser } from './parsing.ts';
 import { isFields, takeRecord } from './record.ts';
 
-/** No description of one proxy is longer; some lists hold a page of HTML in one string, which is. */
+/** Longer than any description of one proxy. Some lists hold a page of HTML in one string, which is longer. */
 const LONGEST_ELEMENT = 1_000_000;
 const DEEPEST = 32;
 
 /**
- * Finds the objects that describe one proxy each, and parses only them: those directly inside any array, and those
- * at the top that hold no such array (one object a line). So a list in whatever wrapper is read piece by piece,
- * a broken element costs only itself, and the event loop never waits for 20 MB of `JSON.parse` (about 300 ms).
- * Text directly inside an array is taken as an entry as well.
+ * Finds the objects that describe one proxy each, and parses only those: objects directly inside any array,
+ * and objects at the top that contain no such array (one object a line). A list in any wrapper is thus read
+ * piece by piece, a broken element costs only itself, and the event loop never waits for 20 MB of
+ * `JSON.parse` (about 300 ms). Strings directly inside an array are entries as well.
  */
 export function createJsonParser(sink: CandidateSink): Parser {
-  /** Text from the start of what is being collected, and how far it was looked through. */
+  /** Text from the start of the current object, and how far it was scanned. */
   let text = '';
   let at = 0;
   /** Open brackets: `[` or `{`. */
   let open: string[] = [];
-  /** Where the object in an array began, and at which depth; -1: in none. */
+  /** Where the object in an array began, and at which depth; -1 outside. */
   let element = -1;
   let elementDepth = 0;
-  /** Where the object at the top began; -1: in none, or it is too large or has turned out to be a wrapper. */
+  /** Where the object at the top began; -1 outside, or if it is too large or turned out to be a wrapper. */
   let top = -1;
-  /** Passing over the rest of a string that is too long. */
+  /** True while skipping the rest of a string that is too long. */
   let inLongString = false;
 
   function forget(): void {
@@ -47,7 +47,7 @@ export function createJsonParser(sink: CandidateSink): Parser {
   function onOpen(bracket: string, i: number): void {
     const newLine = i > 0 && text.charCodeAt(i - 1) === 10;
     if (bracket === '{' && newLine && open[0] === '{' && !open.includes('[')) {
-      // The line before began an object and did not end it.
+      // The previous line began an object and did not end it.
       sink.reject();
       forget();
     }
@@ -126,7 +126,7 @@ export function createJsonParser(sink: CandidateSink): Parser {
   };
 }
 
-/** Takes what one object describes: a proxy, or a page of HTML that lists some. */
+/** Takes what one object describes: a proxy, or a page of HTML that lists several. */
 function takeElement(text: string, sink: CandidateSink): void {
   try {
     const value: unknown = JSON.parse(text);
@@ -143,7 +143,7 @@ function takeElement(text: string, sink: CandidateSink): void {
   }
 }
 
-/** The end of the string that begins at `from`, -1 when it has not come yet. */
+/** Returns the end of the string that begins at `from`, or -1 if it has not arrived yet. */
 function endOfString(text: string, from: number): number {
   for (let quote = text.indexOf('"', from + 1); quote >= 0; quote = text.indexOf('"', quote + 1)) {
     let backslashes = 0;

@@ -1,12 +1,12 @@
 import type { CandidateSink } from './candidate-sink.ts';
 import type { Parser } from './parsing.ts';
 
-/** No entry is longer; more is no list of lines, and must not be collected. */
+/** Longer than any entry. A longer line is not from a list of lines, and must not be buffered. */
 const LONGEST_LINE = 65_536;
 const LF = 10;
 const CR = 13;
 
-/** Cuts text into lines, ended by LF, CRLF or CR alone. A line beyond 64 Ki characters is dropped and reported. */
+/** Cuts text into lines, ended by LF, CRLF or CR alone. A line over 64 Ki characters is dropped and reported. */
 export function createLineCutter(
   onLine: (text: string, start: number, end: number) => void,
   onTooLong: () => void,
@@ -48,7 +48,10 @@ export function createLineCutter(
   };
 }
 
-/** One entry a line: `ip:port` or `scheme://ip:port`, and anything behind it. Comments and blank lines are not counted. */
+/**
+ * Parses one entry a line: `ip:port` or `scheme://ip:port`, with anything after it. Comments and blank lines
+ * are not counted.
+ */
 export function createLinesParser(sink: CandidateSink): Parser {
   return createLineCutter((text, start, end) => {
     if (sink.entry(text, start, end)) return;

@@ -5,15 +5,15 @@ const AT = 64;
 const SPACE = 32;
 const TAB = 9;
 
-/** A login that was read, `null` if it is not one that a proxy could be told, and where the text goes on. */
+/** A login, or `null` if it cannot be sent to a proxy, and where the text continues. */
 export interface ReadLogin {
   login: Login | null;
   end: number;
 }
 
 /**
- * Reads `user:password@` at `start`, as in URLs: in the last `@` of the word it ends, and percent signs may stand for
- * what a URL cannot hold. `undefined` if no `@` follows.
+ * Reads `user:password@` at `start`, as in URLs. It ends with the last `@` of the word, and may be
+ * percent-encoded. Returns `undefined` if no `@` follows.
  */
 export function readLoginBefore(text: string, start: number, end: number): ReadLogin | undefined {
   let at = -1;
@@ -28,7 +28,7 @@ export function readLoginBefore(text: string, start: number, end: number): ReadL
   return { login, end: at + 1 };
 }
 
-/** Reads `:user:password` at `start`, which ends with the word. `undefined` if there is no second colon. */
+/** Reads `:user:password` at `start`, which ends with the word. Returns `undefined` if there is no second colon. */
 export function readLoginAfter(text: string, start: number, end: number): ReadLogin | undefined {
   let stop = start + 1;
   while (stop < end && text.charCodeAt(stop) !== SPACE && text.charCodeAt(stop) !== TAB) stop++;
@@ -38,7 +38,7 @@ export function readLoginAfter(text: string, start: number, end: number): ReadLo
   return { login, end: stop };
 }
 
-/** A percent sign that begins no escape is one of the password. */
+/** A percent sign that starts no escape belongs to the password. */
 function unescaped(text: string): string {
   try {
     return decodeURIComponent(text);

@@ -31,11 +31,11 @@ const EXPECTED: Record<string, string> = {
 };
 
 /**
- * The sources that the setting `PROXY_SOURCES` asks for: the built-in ones if it is not given, those of a JSON
- * file (`[{ name, url, format, protocol, logins }]`), or a comma-separated list of URLs. Format and protocol are guessed
- * from the URL where they are not given; a list that shows another format is read as that. Entries with a login are taken
- * from files, and from what an entry marks with `logins`.
- * @throws {ConfigError} with every fault at once.
+ * Returns the sources that the setting `PROXY_SOURCES` selects: the built-in ones if it is not set, those of a JSON
+ * file (`[{ name, url, format, protocol, logins }]`), or a comma-separated list of URLs. Missing formats and
+ * protocols are guessed from the URL; a list that turns out to have another format is read as that. Entries with a
+ * login are accepted from files and from sources with `logins`.
+ * @throws {ConfigError} with all faults at once.
  */
 export async function loadSources(
   setting: string | undefined,
@@ -96,7 +96,7 @@ function fromFile(text: string): Source[] {
   });
 }
 
-/** One sentence for each place that is wrong, by its path in the file. */
+/** Returns one sentence for each invalid value, with its path in the file. */
 function faultsOf(entries: unknown): string[] {
   if (!Array.isArray(entries) || entries.length === 0) return ['must be a file with an array of sources'];
   const messages = new Map<string, string>();
@@ -128,7 +128,7 @@ function guessFormat({ pathname, search }: URL): SourceFormat {
   return extension === 'html' || extension === 'htm' ? 'html' : 'lines';
 }
 
-/** The one protocol that path and query speak of; `null` if they name none or several. */
+/** Returns the only protocol that path and query mention, or `null` if they mention none or several. */
 function guessProtocol({ pathname, search }: URL): Protocol | null {
   const words = `${pathname}${search}`.toLowerCase().match(/(?<![a-z])(https?|socks[45])(?![a-z0-9])/g) ?? [];
   const named = PROTOCOLS.filter((protocol) => words.some((word) => word === protocol));

@@ -2,31 +2,34 @@ import { type Kind, keyOf } from '../discovery/key.ts';
 import { createRows, NO_SOURCE, type Rows } from '../discovery/rows.ts';
 import type { Tally } from './candidate-sink.ts';
 
-/** By what a server tells whether its list has changed (RFC 9110, 13.1). */
+/** What a server uses to tell whether its list has changed (RFC 9110, 13.1). */
 export interface Validators {
   etag: string | null;
   lastModified: string | null;
 }
 
-/** What a list held when it was read last. */
+/** The content of a list when it was last read. */
 export interface Remembered extends Validators, Tally {
   entries: Rows;
 }
 
-/** The contents of lists that their servers can say have not changed, in bounded memory. */
+/** Remembers, in bounded memory, the contents of lists whose servers can say that they have not changed. */
 export interface ListMemory {
   get(name: string): Remembered | null;
-  /** Gathers what a list gives while it is read; `null` if there is no room, or the server gives it no validators. */
+  /**
+   * Collects the entries of a list while it is read. Returns `null` if there is no room, or the server sends
+   * no validators.
+   */
   gather(name: string, validators: Validators): Gathering | null;
 }
 
 export interface Gathering {
   add(kind: Kind, ip: string, port: number, country: string | null): void;
-  /** The list was read whole. */
+  /** Keeps the entries, because the list was read to its end. */
   keep(tally: Tally): void;
 }
 
-/** Validators are sent back as they came. */
+/** Validators are sent back unchanged. */
 const MAX_VALIDATOR = 512;
 
 /** @param most entries of all lists together, 12 bytes each. */
@@ -62,7 +65,7 @@ export function createListMemory(most: number): ListMemory {
   };
 }
 
-/** The header lines that ask for a list only where it has changed since. */
+/** Returns the header lines that request a list only if it has changed. */
 export function conditionsOf({ etag, lastModified }: Validators): Record<string, string> {
   return {
     ...(etag !== null && { 'if-none-match': etag }),
@@ -70,7 +73,7 @@ export function conditionsOf({ etag, lastModified }: Validators): Record<string,
   };
 }
 
-/** The validators of an answer, given by name in lower case. */
+/** Returns the validators of an answer, whose header names are in lower case. */
 export function validatorsOf(headers: Readonly<Record<string, string>>): Validators {
   const short = (text: string | undefined) => (text && text.length <= MAX_VALIDATOR ? text : null);
   return { etag: short(headers.etag), lastModified: short(headers['last-modified']) };

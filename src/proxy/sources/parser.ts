@@ -15,8 +15,8 @@ const PARSERS = {
 };
 
 /**
- * A parser of one list, and the counts of what it has found so far. It goes by what the list begins with; `format` is
- * what it is taken for where that shows none.
+ * Creates a parser for one list, with counts of what it has found so far. The beginning of the list decides
+ * the format; `format` is used if that is ambiguous.
  */
 export function createParser(format: SourceFormat, options: CandidateSinkOptions): Parser & { tally: Tally } {
   const sink = createCandidateSink(options);

@@ -1,6 +1,6 @@
-/** Takes a list piece by piece, cut anywhere. It never throws, and holds at most about a million characters. */
+/** Parses a list in chunks, cut anywhere. Never throws, and buffers at most about a million characters. */
 export interface Parser {
   push(text: string): void;
-  /** The list has ended: what is still held is read. */
+  /** Ends the list: parses what is still buffered. */
   end(): void;
 }

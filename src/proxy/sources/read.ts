@@ -23,30 +23,30 @@ export interface ReadOptions {
 }
 
 /**
- * Reads one source to its end and hands each usable entry to `onCandidate`. Whatever is wrong with the source stands
- * in the report; the promise rejects only when the signal aborts, with its reason.
+ * Reads one source to its end and passes each usable entry to `onCandidate`. Faults of the source are part of
+ * the report; the promise rejects only if the signal aborts, with its reason.
  */
 export type ReadSource = (source: Source, options: ReadOptions) => Promise<SourceReport>;
 
 export interface SourceReaderDeps {
   fetch: SafeFetch;
-  /** The content of a `file:` URL, piece by piece. */
+  /** Returns the content of a `file:` URL in chunks. */
   readFile?: (url: URL) => AsyncIterable<Uint8Array>;
-  /** Takes private and loopback addresses too. For tests only. */
+  /** Accept private and loopback addresses. For tests only. */
   allowPrivate: boolean;
-  /** Maximum size in bytes of one list. The largest known list has 13 MB. */
+  /** Maximum size in bytes of one list. The largest known list is 13 MB. */
   maxBytes?: number;
   /** Time limit of one list, in ms. */
   timeoutMs?: number;
-  /** Maximum number of entries of all lists that are remembered, so that what has not changed need not be sent again. */
+  /** Maximum number of remembered entries of all lists together, which avoids transferring unchanged lists again. */
   mostRemembered?: number;
 }
 
-/** Text that is parsed in one go, in characters: 1 to 3 ms of work. */
+/** Number of characters parsed at a time, which takes 1 to 3 ms. */
 const PIECE = 65_536;
 /** Other work waits at most about this long. */
 const YIELD_AFTER_MS = 8;
-/** Entries that are handed in again in a row: some milliseconds. */
+/** Number of entries replayed without a pause, which takes some milliseconds. */
 const REPLAYED = 10_000;
 
 export function createSourceReader({
@@ -81,14 +81,14 @@ export function createSourceReader({
     }
     response.discard();
     if (status === 304 && known !== null) return 'unchanged';
-    // Such refusals come from a server in front of the list, and are about too many requests.
+    // A server in front of the list sends these because of too many requests.
     const isRefusal = [403, 407, 429].includes(status) || status > 499;
     throw new ListError(`answered ${status}`, !isRefusal);
   }
 
   return async (source, { signal, onCandidate }) => {
     const { name, url, format, protocol, logins = false } = source;
-    // What holds logins is held nowhere else.
+    // Entries with logins are not kept in memory.
     const known = logins ? null : memory.get(name);
     let gathering: Gathering | null = null;
     const parser = createParser(format, {
@@ -127,13 +127,13 @@ export function createSourceReader({
   };
 }
 
-/** A list that can be read, and by what its server will tell whether it has changed. */
+/** An opened list, and the validators that its server sent. */
 type Opened = { body: AsyncIterable<Uint8Array>; validators: Validators } | 'unchanged';
 
 const NO_VALIDATORS: Validators = { etag: null, lastModified: null };
 const isFile = (url: string) => url.startsWith('file:');
 
-/** Hands in what a list held, as if it had been read again. */
+/** Passes on the entries of a list as if it had been read again. */
 async function replay(
   { entries, found, rejected }: Remembered,
   { signal, onCandidate }: ReadOptions,
@@ -149,7 +149,7 @@ async function replay(
   return { found, rejected, bytes: 0, error: null, reached: true };
 }
 
-/** A list that could be asked for, but was not given. */
+/** The list's server answered, but did not deliver the list. */
 class ListError extends Error {
   readonly reached: boolean;
   constructor(message: string, reached: boolean) {
@@ -168,8 +168,8 @@ function nothingFound(source: Source, opening: string): string {
 }
 
 /**
- * Decodes bytes and gives them to the parser in pieces of one size: many small ones are gathered (a parser that
- * waits for an end looks through its text again with each), a large one is cut, and between pieces other work runs.
+ * Decodes bytes and passes them to the parser in chunks of one size. Small chunks are joined, because a parser that
+ * waits for an end scans its text again with each; large ones are cut, and other work runs in between.
  */
 function createFeed(parser: Parser) {
   const decoder = new TextDecoder();
@@ -207,7 +207,7 @@ function createFeed(parser: Parser) {
 
 async function* openFile(url: URL): AsyncGenerator<Uint8Array> {
   const found = await stat(url).catch(() => null);
-  // A device or a pipe need never end.
+  // A device or a pipe may never end.
   if (!found?.isFile()) throw new Error('is not a readable file');
   yield* createReadStream(url);
 }

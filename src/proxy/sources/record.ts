@@ -6,7 +6,7 @@ import { protocolNamed } from './source.ts';
 
 type Fields = Record<string, unknown>;
 
-/** Names of the field with the address, the fullest first: `proxy` holds scheme and port, `ip` at times the port. */
+/** Names of the address field, the most complete first: `proxy` holds scheme and port, `ip` sometimes the port. */
 export const ADDRESS_FIELDS = [
   'proxy',
   'ip',
@@ -30,10 +30,12 @@ const COUNTRY_FIELDS = [
 ];
 const USER_FIELDS = ['username', 'user', 'login'];
 const PASSWORD_FIELDS = ['password', 'pass'];
-/** Objects in which lists nest what they know of the address. */
+/** Nested objects in which lists describe the address. */
 const NESTED_FIELDS = ['geolocation', 'ip_data', 'location', 'geo'];
 
-/** Takes a proxy described by named fields, in any of the shapes that lists use; false if there is no address. */
+/**
+ * Takes a proxy described by named fields, in any of the shapes that lists use. Returns false if there is no address.
+ */
 export function takeRecord(fields: Fields, sink: CandidateSink): boolean {
   const address = textOf(ADDRESS_FIELDS.map((name) => fields[name]).find((value) => textOf(value) !== ''));
   if (address === '') return false;
@@ -54,8 +56,8 @@ export function takeRecord(fields: Fields, sink: CandidateSink): boolean {
 }
 
 /**
- * Takes a proxy from cells without names, as in a table: the address in one (the port in it or in the next),
- * a protocol's name in any, a country code in a later one. False if there is no address.
+ * Takes a proxy from unnamed cells, as in a table: the address in one cell, with the port in it or in the
+ * next, a protocol in any, and a country code in a later one. Returns false if there is no address.
  */
 export function takeCells(cells: readonly string[], sink: CandidateSink): boolean {
   const protocols: Protocol[] = [];

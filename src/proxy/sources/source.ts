@@ -1,9 +1,9 @@
 import { PROTOCOLS, type Protocol } from '../proxy.ts';
 
 /**
- * How a list is written. `lines`: one `ip:port` or `scheme://ip:port` a line, whatever follows it; `csv`: cells, with
- * or without a header; `json`: an array of objects or of text, bare or inside an object, or one object a line;
- * `html`: a page with a table or with lines in it.
+ * Format of a list. `lines`: one `ip:port` or `scheme://ip:port` a line, with anything after it; `csv`:
+ * cells, with or without a header; `json`: an array of objects or strings, bare or inside an object, or one
+ * object a line; `html`: a page with a table or lines in it.
  */
 export const SOURCE_FORMATS = ['lines', 'csv', 'json', 'html'] as const;
 export type SourceFormat = (typeof SOURCE_FORMATS)[number];
@@ -14,30 +14,33 @@ export interface Source {
   name: string;
   /** `http:`, `https:` or `file:`. */
   url: string;
-  /** What the list is taken for where its beginning does not show how it is written. */
+  /** Used if the beginning of the list does not show its format. */
   format: SourceFormat;
-  /** What an entry is that does not say it itself; `null`: such entries are tried as each. */
+  /** The protocol of entries that do not name one; `null`: try each. */
   protocol: Protocol | null;
-  /** It is the operator's own, so that entries with a login are taken; what strangers publish may be someone's secret. */
+  /**
+   * True for the operator's own list, from which entries with a login are accepted. A login in a public list
+   * may be someone's secret.
+   */
   logins?: boolean;
 }
 
-/** The host that is asked for a list; empty for a file. */
+/** Returns the host that serves a list, or an empty string for a file. */
 export function hostOf({ url }: Pick<Source, 'url'>): string {
   return new URL(url).host;
 }
 
-/** What one reading of a list gave. */
+/** The result of reading a list. */
 export interface SourceReport {
   /** Usable entries, duplicates included. */
   found: number;
-  /** Entries that were none, or that may not be dialled. */
+  /** Entries that could not be read or must not be dialled. */
   rejected: number;
-  /** Size of the list in bytes, after inflating. */
+  /** Size of the list in bytes, after decompression. */
   bytes: number;
-  /** What went wrong, in words for the operator; what was read before it still counts. */
+  /** What went wrong, in words for the operator. Entries read before that still count. */
   error: string | null;
-  /** False if there was no answer, or a refusal: the fault may be on our side. */
+  /** False if there was no answer, or a refusal: the fault may be ours. */
   reached: boolean;
 }
 
@@ -47,9 +50,11 @@ const SCHEMES: ReadonlyMap<string, Protocol> = new Map([
   ['socks5h', 'socks5'],
 ]);
 
-/** The protocol that a list means by a word such as `HTTP` or `socks5h`; `undefined` for any other word. */
+/**
+ * Returns the protocol that a list means by a word such as `HTTP` or `socks5h`, or `undefined` for any other word.
+ */
 export function protocolNamed(word: string): Protocol | undefined {
-  // Nearly every cell of every list is asked about; those that begin with neither h nor s need no look-up.
+  // Called for nearly every cell of every list. Words that begin with neither h nor s need no lookup.
   const first = word.charCodeAt(0) | 32;
   if (first !== 104 && first !== 115) return undefined;
   return SCHEMES.get(word) ?? SCHEMES.get(word.toLowerCase());

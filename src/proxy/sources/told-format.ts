@@ -1,24 +1,24 @@
 import { columnsOf } from './csv.ts';
 import type { SourceFormat } from './source.ts';
 
-/** Characters that show a format where no line ends before. */
+/** This many characters show the format if no line ends before. */
 const ENOUGH = 256;
 
 const PAGE = /^<(!doctype html|html|head|body)/i;
 /** `[` alone proves nothing: a line may begin with `[2001:db8::1]:8080`. */
 const JSON_TEXT = /^(\{\s*(["}]|$)|\[\s*([[{"\]]|$))/;
-/** With cells behind it, it may as well be a row. */
+/** If cells follow, it may be a CSV row instead. */
 const LINE = /^"?([a-z]+\d?[ah]?:\/\/)?\d{1,3}(\.\d{1,3}){3}:\d{1,5}"?(\s|$)/i;
 const ROW = /^"?\d{1,3}(\.\d{1,3}){3}"?\s*[,;]\s*"?\d{1,5}\b/;
 
-/** True if a list that begins so needs no more text for its format to be told. */
+/** Reports whether this beginning of a list is enough to recognise its format. */
 export function tellsFormat(opening: string): boolean {
   return opening.length >= ENOUGH || /[\r\n]/.test(opening);
 }
 
 /**
- * Returns the format that the beginning of a list shows, whatever its name says: JSON under `.list`, lines under `.json`,
- * a page instead of a file. Returns `null` if it shows none.
+ * Returns the format that the beginning of a list shows, regardless of its name: JSON under `.list`, lines
+ * under `.json`, a page instead of a file. Returns `null` if it is ambiguous.
  */
 export function toldFormat(opening: string): SourceFormat | null {
   const [line = ''] = opening

@@ -4,26 +4,26 @@ import { askThrough, targetOf } from '../check/exchange.ts';
 import { headReader } from '../check/http.ts';
 import type { Dialled } from '../proxy.ts';
 
-/** Asks a URL through a proxy; answers the status, or `null` if no answer came. Never rejects. */
+/** Requests a URL through a proxy. Resolves with the status, or with `null` if there was no answer. Never rejects. */
 export type AskThrough = (proxy: Dialled, url: string, signal?: AbortSignal) => Promise<number | null>;
 
 export interface AskerOptions {
   timeoutMs: number;
-  /** PEM of certificate authorities that are trusted besides the built-in ones. */
+  /** PEM of certificate authorities to trust in addition to the built-in ones. */
   ca: string | undefined;
   monotonic: () => number;
 }
 
-/** Share of the limit within which the TCP connection must be established. */
+/** Share of the time limit for establishing the TCP connection. */
 const CONNECT_SHARE = 0.6;
 
 export interface Asker {
   ask: AskThrough;
-  /** Ends all that runs. */
+  /** Ends all requests. */
   close(): void;
 }
 
-/** One request is one connection: no redirects are followed, and no body is read. */
+/** Creates an asker that uses one connection for each request, follows no redirects, and reads no body. */
 export function createAsker({ timeoutMs, ca, monotonic }: AskerOptions): Asker {
   const connectTimeoutMs = Math.ceil(timeoutMs * CONNECT_SHARE);
   const dialler = createDialler({ dial: undefined, connectTimeoutMs, timeoutMs, monotonic });

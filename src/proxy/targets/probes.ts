@@ -14,33 +14,36 @@ export interface ProbesOptions {
   locks: Locks;
   sites: Pick<Sites, 'observe'>;
   ask: AskThrough;
-  /** False while nothing that fails says anything, as when our own network is down. */
+  /** Returns false while failures mean nothing, for example because our own network is down. */
   mayAsk: () => boolean;
   /** Ms since 1970. */
   now: () => number;
 }
 
-/** Tries proxies with the targets that the operator has named. */
+/** Tries proxies with the targets that the operator has configured. */
 export interface Probes {
-  /** Asks each target through one proxy, unless this or another copy of the server has just done so. */
+  /** Requests each target through one proxy, unless this or another copy of the server has just done so. */
   round(signal?: AbortSignal): Promise<void>;
 }
 
-/** Each target is asked once in this time, whatever the number of proxies and of copies of the server. */
+/** Each target is requested once in this time, regardless of the number of proxies and copies of the server. */
 export const PROBE_GAP_MS = 5_000;
-/** A timer may be early by a little. */
+/** Timers may fire slightly early. */
 const LEAST_GAP_MS = PROBE_GAP_MS * 0.9;
 const LEASE_MS = 30_000;
-/** The most dependable so many take turns: each of them about every half hour. */
+/** This many of the most dependable proxies take turns, each about every half hour. */
 const PROBED = 300;
-/** How long the selection is kept. */
+/** How long the selection is used. */
 const CHOSEN_MS = 60_000;
-/** So many without any answer in a row, and it is rather our network: until one answers, such failures count for nothing. */
+/**
+ * After this many failures in a row without any answer, the fault is probably our network's. Such failures do
+ * not count until one request is answered.
+ */
 const MOST_SILENT = 8;
 const KEY = 'targets:probed';
 const UNFORGEABLE = ['tls', 'signed', 'relayed'] as const;
 
-/** Those that can carry a request to the URL. */
+/** Returns the protocols that can carry a request to the URL. */
 function protocolsFor(url: string): readonly Protocol[] {
   return [url.startsWith('https:') ? 'https' : 'http', 'socks4', 'socks5'];
 }

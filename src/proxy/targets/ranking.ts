@@ -7,9 +7,9 @@ import { createSites, type SiteFacts } from './sites.ts';
 export interface RankingOptions {
   store: Pick<ProxyStore, 'lookup' | 'find' | 'stream'>;
   filter: ProxyFilter;
-  /** What is known about the site; `null` for nothing. While it is the same, so is the order. */
+  /** What is known about the site; `null` if nothing is. The order only changes with it. */
   facts: SiteFacts | null;
-  /** How many the caller wants, as far as it knows. */
+  /** How many matches the caller wants, if known. */
   wanted: number;
 }
 
@@ -18,12 +18,12 @@ interface Ranked {
   chance: number;
 }
 
-/** More are read as a stream, which costs something at its start but nothing for each page. */
+/** More matches are read as a stream, which costs something to start but nothing for each page. */
 const MOST_PAGED = 2_000;
 
 /**
- * Yields the matches in the order of the mean of the likely chances that they reach the site, for which the score of each is the prior.
- * Proxies without results are in the order of the score, so that only the few hundred others have to be sorted in.
+ * Yields the matches by their expected chance to reach the site, with the score as the prior. Proxies without
+ * results keep the order of the score, so that only the few hundred others have to be merged in.
  */
 export async function* rankFor({
   store,
@@ -59,7 +59,7 @@ export async function* rankFor({
   yield known.slice(next).map(({ record }) => record);
 }
 
-/** The most dependable first, a page at a time; each page is as large as all before it. */
+/** Yields pages of proxies, most dependable first. Each page is as large as all before it together. */
 async function* pagesOf(
   store: Pick<ProxyStore, 'find'>,
   filter: ProxyFilter,

@@ -7,33 +7,36 @@ export interface SharedSitesOptions {
   sites: Sites;
   state: Pick<StateStore, 'get' | 'setFenced'>;
   locks: Locks;
-  /** True for a site that must not be forgotten for others. */
+  /** Returns true for a site that must not be forgotten in favour of others. */
   isKept: (site: string) => boolean;
   /** Ms since 1970. */
   now: () => number;
 }
 
-/** What all copies of the server know about sites, and what outlives them. */
+/** Shares knowledge about sites between all copies of the server, and keeps it over restarts. */
 export interface SharedSites {
-  /** Takes over what others have found out, and tells them what was found out here. */
+  /** Imports what other copies have learnt, and publishes what this one has. */
   exchange(): Promise<void>;
 }
 
-/** The content of each slot: the site, a number that grows with each write, and the time of the last observation. */
+/**
+ * The content of each slot: the site, a revision that grows with each write, and the time of the last observation.
+ */
 type Index = [site: string, revision: number, heardAt: number][];
 
 const INDEX = 'targets:index';
 const LOCK = 'targets';
 const LEASE_MS = 10_000;
-/** Maximum number of sites that are written at once: a store has other work as well. */
+/** Maximum number of sites written at once, because the store has other work as well. */
 const MOST_WRITTEN = 50;
 
 /**
- * Sites lie in numbered slots, as the state store forgets no name: so there are never more than `MOST_SITES`. The index tells what is
- * in them; a reader that finds nothing new in it reads nothing else. Writers take turns by a lock.
+ * Sites are kept in numbered slots, because the state store forgets no name: so there are never more than
+ * `MOST_SITES`. The index lists the contents of the slots; a reader that finds nothing new in it reads
+ * nothing else. A lock serialises writers.
  */
 export function createSharedSites({ sites, state, locks, isKept, now }: SharedSitesOptions): SharedSites {
-  /** The revisions that are known here, by site. */
+  /** The revisions known here, by site. */
   const seen = new Map<string, number>();
 
   async function readIndex(): Promise<Index> {
@@ -55,7 +58,7 @@ export function createSharedSites({ sites, state, locks, isKept, now }: SharedSi
 
   async function write(index: Index, token: number): Promise<void> {
     const news = sites.takeNews(MOST_WRITTEN);
-    // In one turn with the news: what is observed meanwhile belongs to the next ones.
+    // Must run in the same turn as taking the news: later observations belong to the next news.
     const texts = [...news.keys()].map((site) => [site, textOf(sites.facts(site))] as const);
     try {
       for (const [site, text] of texts) {
@@ -90,7 +93,7 @@ export function createSharedSites({ sites, state, locks, isKept, now }: SharedSi
     async exchange() {
       if (!sites.hasNews) return read(await readIndex());
       const lease = await locks.acquire(LOCK, LEASE_MS);
-      // The holder is done soon; the news waits for the next time.
+      // The holder will be done soon. The news waits for the next time.
       if (lease === null) return;
       try {
         const index = await readIndex();
@@ -109,7 +112,7 @@ function slotKey(slot: number): string {
 
 type Written = [good: number, bad: number, pairs: [proxy: string, good: number, bad: number][]];
 
-/** Thousandths are enough. */
+/** Three decimals are enough. */
 const round = (value: number) => Math.round(value * 1000) / 1000;
 
 function textOf(facts: SiteFacts | null): string {

@@ -2,15 +2,15 @@ import { isIP } from 'node:net';
 import { type Endpoint, formatAddress } from '../proxy.ts';
 
 /**
- * Names right below a country's domain under which others register theirs: `example.co.uk`. The list is short on purpose: a name
- * that is missing lumps sites together, and one too many (`web.de` is a site) tears one apart.
+ * Second-level domains under which others register names, such as `example.co.uk`. The list is short on
+ * purpose: a missing name merges sites, and one too many (`web.de` is a site) splits one.
  */
 const SECOND_LEVEL =
   /\.(co|com|net|org|gov|govt|gouv|gob|gub|go|gv|edu|ed|ac|ad|sch|or|ne|lg|nom|mil|ltd|plc)\.[a-z]{2}$/;
 
 /**
- * The site of a host in lower case, for which results are kept: the domain that someone has registered, told by its form. That is the
- * last two labels, or three below names such as `co.uk`; an address stays.
+ * Returns the site of a host in lower case, for which results are kept: the registered domain, recognised by its
+ * form. That is the last two labels, or three under names such as `co.uk`. An address is returned unchanged.
  */
 export function siteOf(host: string): string {
   if (isIP(host) !== 0) return host;
@@ -18,13 +18,16 @@ export function siteOf(host: string): string {
   return labels.slice(SECOND_LEVEL.test(host) ? -3 : -2).join('.');
 }
 
-/** One proxy, whatever it was listed as: an `https` proxy and an `http` proxy on one port are the same. */
+/**
+ * Returns the same key for one proxy under several protocols: an `https` proxy and an `http` proxy on one
+ * port are the same.
+ */
 export function proxyKeyOf(endpoint: Endpoint): string {
   const { protocol } = endpoint;
   return `${protocol === 'https' ? 'http' : protocol}://${formatAddress(endpoint)}`;
 }
 
-/** The records that a key may stand for. */
+/** Returns the endpoints that a key may mean. */
 export function endpointsOf(key: string): Endpoint[] {
   const [, protocol, ip = '', port] = /^(http|socks4|socks5):\/\/\[?([^\]]+?)\]?:(\d+)$/.exec(key) ?? [];
   const place = { ip, port: Number(port) };

@@ -1,6 +1,6 @@
 import { drawBeta } from '../../lib/beta.ts';
 
-/** Results that fade: what each new one leaves of those before it is `FADING`. */
+/** Results that fade: each new result multiplies the older ones by `FADING`. */
 export interface Counts {
   good: number;
   bad: number;
@@ -8,52 +8,53 @@ export interface Counts {
 
 /** What is known about a site. */
 export interface SiteFacts extends Counts {
-  /** Of each proxy; the one that was heard of last is the last. */
+  /** Results by proxy, the most recently observed last. */
   pairs: Map<string, Counts>;
 }
 
-/** Results since the last time they were taken; `count` of them, faded among themselves. */
+/** `count` results since they were last taken, already faded among themselves. */
 export interface News extends Counts {
   count: number;
 }
 
-/** What was observed about a site since its news were taken. */
+/** Observations of a site since its news were taken. */
 export interface SiteNews extends News {
   pairs: Map<string, News>;
 }
 
 /**
- * Learns which proxies reach which sites. Sites block proxies one by one, so that one which works elsewhere may be useless for
- * them. A choice by draws from what is likely (Thompson sampling) finds those that work and goes on trying others now and then.
+ * Learns which proxies reach which sites. Each site has its own block list, so a proxy that works elsewhere
+ * may be useless for it. Thompson sampling (choosing by a draw from the likely chances) finds proxies that
+ * work, and keeps trying others now and then.
  */
 export interface Sites {
-  /** A proxy has reached a site, or has not. */
+  /** Records whether a proxy has reached a site. */
   observe(site: string, proxy: string, reached: boolean): void;
-  /** True once anything was learned about the site. */
+  /** Reports whether anything is known about the site. */
   knows(site: string): boolean;
-  /** A draw from the likely chances that the proxy reaches the site; `prior`: its chance with any site. */
+  /** Draws from the likely chances that the proxy reaches the site. `prior`: its chance with any site. */
   draw(site: string, proxy: string, prior: number): number;
-  /** The mean of these chances. */
+  /** Returns the mean of these chances. */
   chance(site: string, proxy: string, prior: number): number;
-  /** What is known about a site, as it is now; `null` for nothing. */
+  /** Returns what is known about a site, or `null`. */
   facts(site: string): SiteFacts | null;
-  /** Names of all sites, the one that was heard of last is the last. */
+  /** Returns the names of all sites, the most recently observed last. */
   names(): string[];
-  /** True when something was observed since the news were taken. */
+  /** True if something was observed since the news were taken. */
   readonly hasNews: boolean;
-  /** What was observed of up to so many sites and not taken yet, for the others who share it; those first that were quiet longest. */
+  /** Takes up to this many sites' observations to share them with other copies, those without recent ones first. */
   takeNews(most: number): Map<string, SiteNews>;
-  /** Puts back what could not be shared. */
+  /** Puts back news that could not be shared. */
   returnNews(news: ReadonlyMap<string, SiteNews>): void;
-  /** What all who share it know about a site, to which what is still news here is added. */
+  /** Replaces what is known about a site by the shared knowledge, plus the news not shared yet. */
   replace(site: string, facts: SiteFacts): void;
   readonly size: number;
 }
 
-/** The least recently visited sites, and pairs, are forgotten. */
+/** The least recently observed sites and pairs beyond this are forgotten. */
 export const MOST_SITES = 500;
 const MOST_PAIRS = 400;
-/** What each result of a pair leaves of the ones before: the last twenty matter. */
+/** Factor by which each result of a pair fades the older ones: the last twenty matter. */
 const FADING = 0.95;
 /** Weight of the prior of a pair, as a number of results. */
 const PRIOR_WEIGHT = 2;
@@ -63,7 +64,7 @@ const SITE_WEIGHT = 4;
 export interface SitesOptions {
   /** 0 to 1. */
   random: () => number;
-  /** Keeps news for others; `false` when not given. */
+  /** Collects news for other copies. Default: false. */
   shared?: boolean;
 }
 
@@ -154,12 +155,12 @@ export function createSites({ random, shared = false }: SitesOptions): Sites {
   };
 }
 
-/** The share of its results that were good, believed good before there were any. */
+/** Returns the share of good results, given a prior. */
 function meanOf({ good, bad }: Counts): number {
   return (good + SITE_WEIGHT) / (good + bad + SITE_WEIGHT);
 }
 
-/** Adds to the facts what came after them. */
+/** Adds later observations to the facts. */
 function addSiteNews(facts: SiteFacts, news: SiteNews): void {
   addNews(facts, news);
   for (const [proxy, pair] of news.pairs) addNews(touch(facts.pairs, proxy, MOST_PAIRS, newCounts), pair);
@@ -185,7 +186,7 @@ function addNews(counts: Counts, { count, good, bad }: News): void {
   counts.bad = counts.bad * left + bad;
 }
 
-/** The entry, made if there is none, and now the last to be forgotten. */
+/** Returns the entry, created if necessary, and makes it the last to be forgotten. */
 function touch<T>(entries: Map<string, T>, key: string, most: number, make: () => T): T {
   const entry = entries.get(key) ?? make();
   entries.delete(key);

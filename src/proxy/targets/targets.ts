@@ -21,7 +21,7 @@ export interface TargetsOptions {
   state: Pick<StateStore, 'get' | 'set' | 'setFenced'>;
   locks: Locks;
   ask: AskThrough;
-  /** False while our own network, or what tells it, is down. */
+  /** Returns false while our own network, or what monitors it, is down. */
   mayAsk: () => boolean;
   /** Ms since 1970. */
   now: () => number;
@@ -30,42 +30,42 @@ export interface TargetsOptions {
 
 export interface RankedQuery {
   filter: ProxyFilter;
-  /** What the caller has written: a name of the operator's, a domain, an address or a URL. */
+  /** The target as given by the caller: a configured name, a domain, an address or a URL. */
   target: string;
-  /** Of those that targets see under one address only the best. */
+  /** Return only the best of the proxies with the same exit address. */
   uniqueExit: boolean;
 }
 
 /** A site, and what is known about it. */
 export interface TargetFacts {
-  /** `null` for one that the operator has not named. */
+  /** `null` for a site that the operator has not configured. */
   named: NamedTarget | null;
   site: string;
   facts: SiteFacts | null;
 }
 
-/** Which proxies of the pool work for which sites. */
+/** Knows which proxies of the pool work for which sites. */
 export interface Targets {
   /**
-   * The matches, those first that most likely reach the target.
-   * @throws {AppError} `invalid_parameter` if the target is none.
+   * Returns the matches, those most likely to reach the target first.
+   * @throws {AppError} `invalid_parameter` if the target is invalid.
    */
   list(
     query: RankedQuery & { offset: number; limit: number },
   ): Promise<{ items: ProxyRecord[]; total: number }>;
-  /** All of them, in batches. Throws like `list`. */
+  /** Returns all matches in batches. Throws like `list`. */
   all(query: Omit<RankedQuery, 'uniqueExit'>): AsyncIterable<ProxyRecord[]>;
-  /** Someone whose word counts has tried a proxy with a target; what is no target is ignored. */
+  /** Records that a trusted client has tried a proxy with a target. An invalid target is ignored. */
   reported(proxy: Endpoint, target: string | undefined, reached: boolean): void;
-  /** The operator's in the order of the settings, then all others by name. */
+  /** Returns the configured sites in the order of the settings, then all others by name. */
   known(): TargetFacts[];
-  /** Begins to probe and to share. */
+  /** Starts to probe and to share. */
   start(): void;
   stop(): Promise<void>;
 }
 
 const EXCHANGE_MS = 5_000;
-/** At the end there is time for so many. */
+/** Maximum number of exchanges at shutdown. */
 const LAST_EXCHANGES = 10;
 
 export function createTargets(options: TargetsOptions): Targets {
