@@ -101,6 +101,16 @@ test('TIFF in CIELab has the colours that it means', () => {
   }
 });
 
+test('TIFF with samples of 12 bits has the upper 8 of each, though a row ends within a byte', () => {
+  // Three pixels a row: 0xabc 0xdef 0x123, and 0x456 0x789 0xfed; each row is filled up to whole bytes.
+  const rows = Buffer.from('abcdef1230' + '456789fed0', 'hex');
+  const tags = { 256: [3], 257: [2], 258: [12], 259: [1], 262: [1], 277: [1], 278: [2] };
+  const { pixels, hasAlpha } = decodeTiff(bytesIn(tiffFile(tags, [rows], 273)), LIMITS) ?? {};
+  const greys = [0xab, 0xde, 0x12, 0x45, 0x78, 0xfe];
+  expect([...(pixels ?? [])]).toEqual(greys.flatMap((grey) => [grey, grey, grey, 255]));
+  expect(hasAlpha).toBe(false);
+});
+
 test('of a large file no more is read than its directory and one block at a time', async () => {
   const ours = await planarTiff(await lossless(150, 100), { compression: 'lzw' });
   const others = await sharp(await lossless(700, 700))

@@ -47,7 +47,7 @@ const [PREMULTIPLIED, SEPARATE] = [1, 2];
 interface Layout {
   width: number;
   height: number;
-  /** 8 or 16. */
+  /** Bits of a sample: 8, 12 or 16. */
   depth: number;
   compression: number;
   photometric: number;
@@ -64,8 +64,8 @@ interface Layout {
 }
 
 /**
- * Decodes forms of TIFF that libvips refuses: tiles of which each has one sample, and CIELab of 8 bits. `null` for every other
- * form. Resolution beyond 8 bits is cut off. Of the file no more is read at once than a block of the picture takes.
+ * Decodes forms of TIFF that libvips refuses: tiles of which each has one sample, CIELab of 8 bits, and samples of 12 bits.
+ * `null` for every other form. Resolution beyond 8 bits is cut off. Of the file no more is read at once than a block of the picture takes.
  * @throws {AppError} `undecodable_image`, `image_limit`.
  */
 export function decodeTiff(file: Bytes, limits: InputLimits): Pixels | null {
@@ -121,14 +121,14 @@ function readLayout(file: Bytes): Layout | null {
   const [depth, photometric] = [one(TAG.depth, 1), one(TAG.photometric, -1)];
   const isPlanar = one(TAG.planes, 1) === 2;
   const isOurs =
-    (isPlanar && isTiled && (photometric === RGB || photometric === GREY)) ||
+    (((isPlanar && isTiled) || depth === 12) && (photometric === RGB || photometric === GREY)) ||
     (photometric === LAB && depth === 8);
   const compression = one(TAG.compression, RAW);
   const isReadable =
     (values.get(TAG.depth) ?? []).every((bits) => bits === depth) &&
-    (depth === 8 || depth === 16) &&
+    [8, 12, 16].includes(depth) &&
     [RAW, LZW, DEFLATE, OLD_DEFLATE].includes(compression) &&
-    one(TAG.predictor, 1) <= 2 &&
+    one(TAG.predictor, 1) <= (depth === 12 ? 1 : 2) &&
     one(TAG.turned, 1) === 1 &&
     one(TAG.sampleFormat, 1) === 1 &&
     samples >= (photometric === GREY ? 1 : 3) &&
@@ -172,12 +172,16 @@ function readEntries(file: Bytes, isLittle: boolean): Map<number, number[]> {
   return entries;
 }
 
-/** The bytes of a block, a row of whole samples after the other. The last strip has the rows that are left. */
+/**
+ * The samples of a block, row after row, of 16 bits in two bytes and all others in one. The last strip has the rows that are
+ * left.
+ */
 function unpack(file: Bytes, layout: Layout, index: number, top: number): Buffer {
   const { tile, compression, depth, samples, isPlanar, height } = layout;
   const isStrip = tile.width === layout.width;
   const rows = isStrip ? Math.min(tile.height, height - top) : tile.height;
-  const rowBytes = tile.width * (isPlanar ? 1 : samples) * (depth / 8);
+  const rowSamples = tile.width * (isPlanar ? 1 : samples);
+  const rowBytes = Math.ceil((rowSamples * depth) / 8);
   const bytes = rows * rowBytes;
   // What is packed may be somewhat larger than what comes out.
   const packed = file.read(tile.at[index] ?? 0, Math.min(tile.bytes[index] ?? 0, 2 * bytes + 1024));
@@ -189,7 +193,21 @@ function unpack(file: Bytes, layout: Layout, index: number, top: number): Buffer
         : inflateSync(packed, { maxOutputLength: bytes });
   if (data === null || data.length < bytes) throw damaged();
   if (layout.isDifferenced) add(data, layout, rowBytes);
-  return data;
+  return depth === 12 ? upperEight(data, rows, rowSamples) : data;
+}
+
+/** The upper 8 of 12 bits: two samples stand in three bytes, and each row begins with a byte of its own. */
+function upperEight(data: Buffer, rows: number, rowSamples: number): Buffer {
+  const rowBytes = Math.ceil(rowSamples * 1.5);
+  const upper = Buffer.alloc(rows * rowSamples);
+  for (let row = 0; row < rows; row++) {
+    for (let sample = 0; sample < rowSamples; sample++) {
+      const at = row * rowBytes + Math.floor(sample * 1.5);
+      const [first = 0, second = 0] = [data[at], data[at + 1]];
+      upper[row * rowSamples + sample] = sample % 2 === 0 ? first : (first << 4) | (second >> 4);
+    }
+  }
+  return upper;
 }
 
 /** Each sample stands as its difference from that of the pixel before (section 14). */
@@ -217,7 +235,7 @@ function place(
   pixels: Uint8ClampedArray,
 ): void {
   const { width, height, tile, depth, samples, isPlanar, isLittle } = layout;
-  const sampleBytes = depth / 8;
+  const sampleBytes = depth === 16 ? 2 : 1;
   const upper = depth === 16 && isLittle ? 1 : 0;
   const colours = coloursOf(layout);
   const each = isPlanar ? 1 : samples;
