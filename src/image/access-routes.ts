@@ -8,7 +8,7 @@ import { isSecret } from '../lib/secret.ts';
 import { ID_PATTERN } from './ids.ts';
 import type { ImageStore } from './store.ts';
 
-/** Of one request: some 60 KB. */
+/** Maximum number of accesses in one request: some 60 KB. */
 const MOST_ACCESSES = 1000;
 
 const accessesBody = Type.Object({
@@ -32,15 +32,16 @@ const accessesBody = Type.Object({
 
 export interface AccessRoutesOptions {
   images: Pick<ImageStore, 'touch'>;
-  /** Token for reports of accesses; none are accepted if it is not given. */
+  /** Token for reports of accesses. Without it, none are accepted. */
   token: string | undefined;
   /** Ms since 1970. */
   now: () => number;
 }
 
 /**
- * Where a cache in front tells which images it has sent on its own, so that they are not taken for idle. A last access moves
- * forward alone, and never beyond now: with the token nobody can remove an image, or find out whether there is one.
+ * Receives reports from a cache in front about images that it has served itself, so that they do not count as idle. A
+ * last access only moves forward, and never past the current time: the token allows nobody to remove an image, or to
+ * find out whether one exists.
  */
 export function imageAccessRoutes({ images, token, now }: AccessRoutesOptions) {
   if (token === undefined) return new Elysia();

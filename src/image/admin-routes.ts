@@ -54,10 +54,10 @@ const answer = Type.Object({
   images: Type.Array(image),
 });
 
-/** An image, and with `near` how far it is from that one. */
+/** An image and, with `near`, its distance from that image. */
 type Found = { image: ImageRecord } & Partial<Pick<Likeness, 'distance'>>;
 
-/** What the administrator sees of the images. Deleting any of them goes through `DELETE /api/delete/<id>`. */
+/** The administrator's view of the images. `DELETE /api/delete/<id>` deletes any of them. */
 export function imageAdminRoutes({
   service,
   contextOf,

@@ -57,7 +57,7 @@ export interface AlbumRoutesOptions {
   siteOf: SiteOf;
   /** Path under which browsers reach the routes, for links. */
   basePath: string;
-  /** Counts what albums cost beyond the request. Not given: nobody is limited. */
+  /** Counts what albums cost beyond the request. Default: unlimited. */
   countReads?: CountReads | undefined;
 }
 
@@ -164,7 +164,7 @@ export function albumRoutes(options: AlbumRoutesOptions) {
     );
 }
 
-/** What a new album shall be: JSON, a form of either type, or no body at all. */
+/** Reads the options of a new album: JSON, a form of either type, or no body at all. */
 async function readWish(request: Request): Promise<AlbumWish> {
   const type = request.headers.get('content-type');
   if (type === null && !request.body) return {};

@@ -2,36 +2,36 @@ import { invalidParameter } from '../errors.ts';
 import { formatExpiry } from '../lib/expiry.ts';
 import { type ImageRecord, NEVER, type Visibility } from './image.ts';
 
-/** Most views that can be counted. */
+/** Maximum number of views that can be set as a limit. */
 export const MOST_VIEWS = 10_000;
 
-/** Whether there is a gallery, and what pictures are where their uploaders do not say. */
+/** Whether there is a gallery, and the default visibility of pictures. */
 const LISTINGS = ['public', 'unlisted', 'off'] as const;
 export type Listing = (typeof LISTINGS)[number];
 
 /** What the operator allows. */
 export interface AudienceRules {
   listing: Listing;
-  /** Longest time that may be asked for; infinite if pictures may be kept forever. */
+  /** Maximum expiry that can be requested; infinite if pictures may be kept forever. */
   maxExpiryMs: number;
 }
 
-/** Who may see a picture and for how long, as its uploader asks; `null`: not said. */
+/** Who may see a picture and for how long, as requested by its uploader; `null` if not given. */
 export interface AudienceWish {
   visibility: Visibility | null;
   password: string | null;
-  /** In ms; infinite: it never expires. */
+  /** In ms; infinity means that it never expires. */
   expiresIn: number | null;
   maxViews: number | null;
 }
 
-/** The same as it is stored, but for the password. */
+/** The same as it is stored, without the password. */
 export type Audience = Pick<ImageRecord, 'unlisted' | 'expiresAt' | 'maxViews' | 'viewsLeft'>;
 
 /**
- * Decides who may see a new picture. Without a word it is as the operator has it; with a password it is protected; with a limit of
- * views it is in no list, where strangers would use them up.
- * @throws {AppError} `invalid_parameter` for wishes that contradict each other, or that the operator does not allow.
+ * Decides who may see a new picture. By default the operator's setting applies. A picture with a password is
+ * protected, and one with a limit of views is unlisted, because visitors of a list would use them up.
+ * @throws {AppError} `invalid_parameter` for options that contradict each other, or that the operator does not allow.
  */
 export function audienceOf(wish: AudienceWish, rules: AudienceRules, now: number): Audience {
   const { visibility, password, expiresIn, maxViews } = wish;
@@ -47,7 +47,7 @@ export function audienceOf(wish: AudienceWish, rules: AudienceRules, now: number
   };
 }
 
-/** @throws {AppError} `invalid_parameter` if the visibility needs a password and there is none, or the other way round. */
+/** @throws {AppError} `invalid_parameter` if the visibility needs a password and there is none, or the reverse. */
 export function demandAgreement(visibility: Visibility | null, hasPassword: boolean): void {
   if (visibility === 'protected' && !hasPassword) {
     throw invalidParameter('visibility', 'visibility=protected needs a password.');
@@ -90,7 +90,7 @@ export function expiryOf(expiresIn: number, { maxExpiryMs }: AudienceRules, now:
   return Number.isFinite(expiresIn) ? now + expiresIn : NEVER;
 }
 
-/** Whether nobody may see an image any more, though its record is still there. */
+/** Reports whether an image has expired, although its record still exists. */
 export function isOver({ expiresAt }: Pick<ImageRecord, 'expiresAt'>, now: number): boolean {
   return expiresAt !== null && expiresAt <= now;
 }

@@ -1,44 +1,47 @@
 import { EXTENSIONS, type Format, type ImageRecord } from './image.ts';
 
-/** Widths in pixels that a smaller version can be asked for in; a fixed list, so that nobody can fill the store. */
+/** Widths in pixels that a smaller version can have. A fixed list, so that nobody can fill the store. */
 export const THUMBNAIL_WIDTHS = [160, 320, 640, 960, 1280, 1920] as const;
 
 type Keyed = Pick<ImageRecord, 'id' | 'format'>;
 
-/** Where the file of an image lies. */
+/** Returns the key of an image's file. */
 export function originalKey({ id, format }: Keyed): string {
   return `${id}.${EXTENSIONS[format]}`;
 }
 
-/** Where the version of an image in that width lies. */
+/** Returns the key of the version of an image in that width. */
 export function thumbnailKey({ id, format }: Keyed, width: number): string {
   return `${id}-${width}.${EXTENSIONS[format]}`;
 }
 
-/** Read by everything that shows pictures, whatever it says. */
+/** Formats that every viewer reads, whatever it claims to accept. */
 export const READ_EVERYWHERE: readonly Format[] = ['jpeg', 'png', 'gif'];
 
-/** Formats that `?auto` offers an image in besides its own, the best first; JPEG for clients that accept nothing else. */
+/**
+ * Returns the formats in which `?auto` offers an image besides its own, best first, with JPEG for clients that accept
+ * nothing else.
+ */
 export function otherFormats({ format }: Pick<ImageRecord, 'format'>): Format[] {
   const others: Format[] = READ_EVERYWHERE.includes(format) ? ['avif', 'webp'] : ['avif', 'webp', 'jpeg'];
   return others.filter((other) => other !== format);
 }
 
-/** Which file of an image is meant. */
+/** Selects a file of an image. */
 export interface Shape {
-  /** In pixels; `null`: that of the image. */
+  /** In pixels; `null`: the width of the image. */
   width: number | null;
-  /** Another one than that of the image only in its own width. */
+  /** A format other than that of the image is possible only in its full width. */
   format: Format;
 }
 
-/** Where the file of that shape lies. */
+/** Returns the key of the file of that shape. */
 export function shapeKey(image: Keyed, { width, format }: Shape): string {
   if (width !== null) return thumbnailKey(image, width);
   return format === image.format ? originalKey(image) : `${image.id}-auto.${EXTENSIONS[format]}`;
 }
 
-/** Every key that can hold a file of the image; its own file comes first. */
+/** Returns every key that can hold a file of the image, its original first. */
 export function keysOf(image: Keyed & Pick<ImageRecord, 'width'>): string[] {
   const widths = THUMBNAIL_WIDTHS.filter((width) => width < image.width);
   return [
@@ -48,20 +51,20 @@ export function keysOf(image: Keyed & Pick<ImageRecord, 'width'>): string[] {
   ];
 }
 
-/** Before the key of a file in quarantine. */
+/** Prefix of the keys of quarantined files. */
 const STRAY = 'stray/';
 
-/** Where a file without a record is kept until nobody can want it back. */
+/** Returns where a file without a record is kept until nobody can want it back. */
 export function strayKey(key: string): string {
   return STRAY + key;
 }
 
-/** The place that a file in quarantine was taken from, or `null` if the key is not of one. */
+/** Returns the key from which a quarantined file was moved, or `null` if the key is not one of those. */
 export function keyOfStray(key: string): string | null {
   return key.startsWith(STRAY) ? key.slice(STRAY.length) : null;
 }
 
-/** Whose file lies under a key, or `null` if the key is none of ours. */
+/** Returns the image that a key belongs to, or `null` if the key is not one of ours. */
 export function ownerOfKey(key: string): { id: string; original: boolean } | null {
   const [, id, width] = /^([0-9A-Za-z]{12})(-\d+|-auto)?\.[a-z]+$/.exec(key) ?? [];
   return id === undefined ? null : { id, original: width === undefined };

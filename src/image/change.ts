@@ -11,7 +11,7 @@ import { cleanFilename } from './upload/filename.ts';
 
 const nullable = (description: string) => Type.Union([Type.String(), Type.Null()], { description });
 
-/** What of a stored image may be asked to change. */
+/** The properties of a stored image that can be changed. */
 export const changeBody = Type.Object(
   {
     visibility: Type.Optional(
@@ -32,7 +32,7 @@ export type ChangeWish = Static<typeof changeBody>;
 
 const EXPECTED = `{ "visibility": ${VISIBILITIES.map((one) => `"${one}"`).join(' | ')}, "password", "expires_in", "filename" }, of which at least one`;
 
-/** @throws {AppError} `invalid_body` for what is no such change, or is none at all. */
+/** @throws {AppError} `invalid_body` if the body is invalid or changes nothing. */
 export function parseChange(body: unknown): ChangeWish {
   const isObject = typeof body === 'object' && body !== null && Object.keys(body).length > 0;
   if (!isObject || !Value.Check(changeBody, body)) {
@@ -42,8 +42,9 @@ export function parseChange(body: unknown): ChangeWish {
 }
 
 /**
- * What changes of a record.
- * @throws {AppError} `invalid_parameter` for wishes that contradict each other or the image, or that the operator does not allow.
+ * Returns the changed fields of a record.
+ * @throws {AppError} `invalid_parameter` for options that contradict each other or the image, or that the operator
+ * does not allow.
  */
 export async function changeOf(
   image: ImageRecord,

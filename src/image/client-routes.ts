@@ -6,13 +6,13 @@ import { imgurAtRoot } from './clients/imgur.ts';
 
 export interface ClientRoutesOptions {
   host: Host;
-  /** Which clients are understood, by their names. */
+  /** Names of the services whose clients are supported. */
   names: readonly string[];
 }
 
 /**
- * What clients of other services ask for, each below its own path, which users set as the address of their service. These routes
- * are limited as ours are; they are not described, for the other services describe them.
+ * Routes of other services, each service under its own path, which users enter as the address of their service. These
+ * routes have the same limits as ours. They are not described here, because the other services describe them.
  */
 export function clientRoutes({ host, names }: ClientRoutesOptions) {
   const app = new Elysia();
@@ -35,7 +35,7 @@ export function clientRoutes({ host, names }: ClientRoutesOptions) {
   return app;
 }
 
-/** Routes without a part that varies have no `params`. */
+/** Routes without a variable part have no `params`. */
 function restOf(params: { rest?: string } | undefined): string {
   return params?.rest ?? '';
 }

@@ -1,20 +1,20 @@
 import type { AccessPlace, Place } from './store.ts';
 
-/** The form of a cursor: the time of the image in digits and letters, and its id. */
+/** The form of a cursor: the image's time in base 36, and its ID. */
 export const CURSOR_PATTERN = '^([0-9a-z]{1,10}-[0-9A-Za-z]{1,64})?$';
 
-/** A place in the list as a text for URLs. Callers give it back as it is. */
+/** Returns a position in the list as text for URLs, which callers give back unchanged. */
 export function formatCursor({ createdAt, id }: Place): string {
   return `${createdAt.toString(36)}-${id}`;
 }
 
-/** The place that a text of that form means. */
+/** Returns the position that such a text stands for. */
 export function parseCursor(text: string): Place {
   const dash = text.indexOf('-');
   return { createdAt: Number.parseInt(text.slice(0, dash), 36), id: text.slice(dash + 1) };
 }
 
-/** The same of a place among those that were accessed. */
+/** Returns a position in the list sorted by last access. */
 export function formatAccessCursor({ lastAccess, id }: AccessPlace): string {
   return formatCursor({ createdAt: lastAccess, id });
 }

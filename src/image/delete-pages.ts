@@ -9,11 +9,11 @@ import type { ImageRecord } from './image.ts';
 import type { PagesOptions } from './page-parts.ts';
 import { PRIVATE_CACHE } from './serve/serve.ts';
 
-/** Deletion in two steps, as a link alone must not delete. */
+/** Deletion in two steps, because opening a link must not delete. */
 export interface DeletePages {
-  /** Asks for confirmation; rejects with `forbidden` for who may not delete. */
+  /** Asks for confirmation. Rejects with `forbidden` if the visitor may not delete the picture. */
   askDelete(request: Request, context: RequestContext, id: string): Promise<Response>;
-  /** Deletes; rejects with `forbidden` for who may not. */
+  /** Deletes. Rejects with `forbidden` if the visitor may not delete the picture. */
   confirmDelete(request: Request, context: RequestContext, id: string): Promise<Response>;
 }
 
@@ -31,7 +31,7 @@ export function createDeletePages({ service, siteOf, basePath }: PagesOptions): 
     async askDelete(request, context, id) {
       const token = new URL(request.url).searchParams.get('token');
       const { filename, passwordHash } = await removable(id, deleter(request, context, token));
-      // Who has only the uploader's address need not know the password; the name stays hidden then.
+      // A visitor with only the uploader's address may not know the password, so the name stays hidden.
       const shown = token === null && passwordHash !== null ? id : filename;
       const site = siteOf(request);
       const page = deletePage(site, { basePath, id, filename: shown, token });
@@ -49,7 +49,7 @@ export function createDeletePages({ service, siteOf, basePath }: PagesOptions): 
   };
 }
 
-/** A token decides alone; without one, the address decides. */
+/** If there is a token, it alone decides; otherwise the address does. */
 function deleter(request: Request, context: RequestContext, token: string | null): Deleter {
   return token === null ? deleterOf(request, context) : { peer: null, token, admin: false };
 }

@@ -39,7 +39,7 @@ const albumToken = {
   schema: text,
 };
 
-/** How the routes of the image host are described, by route. */
+/** Descriptions of the image routes, by route. */
 export const details = {
   upload: describe({
     id: 'uploadImage',

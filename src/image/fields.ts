@@ -1,12 +1,14 @@
 import type { FieldsOf } from '../lib/fields.ts';
 import type { ImageRecord } from './image.ts';
 
-/** What a store keeps of an image in one piece. Its id is the key; the last access and the views left change by themselves. */
+/**
+ * The part of an image that a store keeps together. Its ID is the key; last access and views left change separately.
+ */
 export type ImageFacts = Omit<ImageRecord, 'id' | 'lastAccess' | 'viewsLeft'>;
 
 /**
- * The fields of an image as every store keeps them. A new one goes to the end, says in `added` what older records are
- * taken to have, and needs a step in `adapters/sqlite/schema.ts`.
+ * The fields of an image as every store keeps them. A new field goes to the end, gives in `added` the value for older
+ * records, and needs a step in `adapters/sqlite/schema.ts`.
  */
 export const IMAGE_FIELDS: FieldsOf<ImageFacts> = {
   format: { kind: 'text' },

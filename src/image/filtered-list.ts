@@ -4,7 +4,7 @@ import type { Page, Place } from './store.ts';
 
 /** Which public images a visitor of the gallery wants to see. */
 export interface GalleryFilter {
-  /** Part of the name, id or format; empty: any. */
+  /** Text contained in the name, ID or format; empty: any. */
   text: string;
   format: Format | null;
   /** Ms since 1970: not older than `from`, and older than `until`. */
@@ -12,18 +12,18 @@ export interface GalleryFilter {
   until: number | null;
 }
 
-/** Read at once, and so many times at most: stores have no index for what is looked for here. */
+/** Batch size, and the maximum number of batches: stores have no index for these filters. */
 const SLICE = 100;
 const MOST_SLICES = 20;
 
 export type FilteredPage = Pick<Page<ImageRecord>, 'items' | 'next'> & {
-  /** All matches, if that is known. */
+  /** The number of matches, if known. */
   total: Pick<Page<ImageRecord>, 'total' | 'exact'> | null;
 };
 
 /**
- * Public images that fit, newest first, behind `after`. Looks at 2,000 at most: then it may answer fewer than `perPage`, with the
- * `next` where it continues.
+ * Returns matching public images, newest first, after `after`. Examines at most 2,000: it may then return fewer than
+ * `perPage`, with a `next` to continue.
  */
 export async function listFiltered(
   { list }: Pick<ImageService, 'list'>,

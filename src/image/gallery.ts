@@ -32,7 +32,7 @@ export interface GalleryOptions {
   needsToken?: boolean;
 }
 
-/** What the page of public images can be asked for; days are UTC. */
+/** The query of the gallery; days are in UTC. */
 export const galleryQuery = Type.Object({
   q: Type.Optional(Type.String({ maxLength: 255 })),
   format: Type.Optional(oneOf(FORMATS)),
@@ -41,7 +41,7 @@ export const galleryQuery = Type.Object({
   cursor: listQuery.properties.cursor,
 });
 
-/** The page of public images that fit. */
+/** Renders the gallery page. */
 export async function showGallery(
   { service, basePath }: GalleryOptions,
   site: Site,
@@ -67,7 +67,7 @@ export async function showGallery(
   return pageResponse(site, galleryPage(site, gallery), { cache: 'no-cache' });
 }
 
-/** When a day begins, in ms since 1970. */
+/** Returns when a day begins, in ms since 1970. */
 function startOf(name: string, text: string): number {
   const ms = Date.parse(text);
   if (Number.isNaN(ms))
@@ -75,7 +75,7 @@ function startOf(name: string, text: string): number {
   return ms;
 }
 
-/** What the image host shows on the first page, also if the store does not answer. */
+/** Returns what the home page shows of the image host, even if the store does not answer. */
 export async function imageHome(
   site: Site,
   request: Request,
@@ -118,7 +118,7 @@ export async function imageHome(
   };
 }
 
-/** What a grid shows of an image. */
+/** Returns what a grid shows of an image. */
 export function tileOf({ id, format, filename, width, height, frames, thumbhash }: ImageRecord): Tile {
   const placeholder = placeholderOf(thumbhash);
   return { id, extension: EXTENSIONS[format], filename, width, height, frames, placeholder };

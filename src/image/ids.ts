@@ -1,27 +1,27 @@
-/** `length` cryptographically random bytes. */
+/** Returns `length` cryptographically random bytes. */
 export type RandomBytes = (length: number) => Uint8Array;
 
 const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 
-/** Bytes from here on would make the first letters of the alphabet likelier than the last. */
+/** Larger bytes are skipped, because they would favour the first letters of the alphabet. */
 const FAIR_BYTES = 256 - (256 % ALPHABET.length);
 
 const ID_LENGTH = 12;
 /** 190 bits. */
 const TOKEN_LENGTH = 32;
 
-/** A path segment that can be an image id. */
+/** Matches a path segment that can be an image ID. */
 export const ID_PATTERN = /^[0-9A-Za-z]{12}$/;
 
-/** What can be a delete token. */
+/** Matches a possible delete token. */
 export const TOKEN_PATTERN = /^[0-9A-Za-z]{32}$/;
 
-/** An image id: 71 random bits in letters and digits. */
+/** Returns a new image ID: 71 random bits in letters and digits. */
 export function createId(random: RandomBytes): string {
   return randomText(random, ID_LENGTH);
 }
 
-/** A delete token: letters and digits that nobody can guess. */
+/** Returns a new delete token: letters and digits that nobody can guess. */
 export function createDeleteToken(random: RandomBytes): string {
   return randomText(random, TOKEN_LENGTH);
 }

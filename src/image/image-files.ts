@@ -9,17 +9,17 @@ import type { BlobStore, ByteRange, ImageStore } from './store.ts';
 
 type Body = Blob | ReadableStream<Uint8Array>;
 
-/** The files of images. */
+/** Stores, sends and removes the files of images. */
 export interface ImageFiles extends Pick<Removals, 'retry'> {
-  /** Stores the file at `path`, which is taken over, and then the record. */
+  /** Stores the file at `path`, which it takes over, and then the record. */
   store(image: ImageRecord, path: string): Promise<void>;
-  /** The file of an image in that shape; rejects with `not_found` if it is missing. */
+  /** Returns the file of an image in that shape. Rejects with `not_found` if it is missing. */
   read(image: ImageRecord, shape: Shape, range?: ByteRange): Promise<Body>;
-  /** The file as stored, if it is at hand. */
+  /** Returns the stored file if it is in memory. */
   cached(image: ImageRecord): Blob | undefined;
-  /** Which file to send for that shape; a version that does not exist yet is made, which the payer pays for. */
+  /** Returns the file to send for that shape. A version that does not exist yet is created at the payer's expense. */
   version(image: ImageRecord, shape: Shape, payer: string): Promise<Version>;
-  /** Removes all files. The record is gone already: what cannot be removed now is removed later. */
+  /** Removes all files after the record was removed. What cannot be removed now is removed later. */
   remove(image: ImageRecord): Promise<void>;
 }
 
@@ -27,7 +27,7 @@ export interface ImageFilesOptions {
   images: Pick<ImageStore, 'insert' | 'get' | 'confirm' | 'remove'>;
   blobs: BlobStore;
   thumbnails: Thumbnails;
-  /** Hears that there are other files than before. */
+  /** Called when files were added or removed. */
   onChange: () => void;
   log: Log;
 }
@@ -70,12 +70,12 @@ export function createImageFiles({
       const key = shapeKey(image, shape);
       const kept = smallFiles.get(key);
       if (kept) return range ? kept.slice(range.start, range.end) : kept;
-      // A record that was away for a while finds its file in quarantine.
+      // A record that was temporarily missing finds its file in quarantine.
       const body =
         (await blobs.get(key, range)) ??
         ((await blobs.move(strayKey(key), key)) ? await blobs.get(key, range) : null);
       if (body !== null) {
-        // What goes after some views, or soon, must not stay in memory.
+        // Images that expire or have limited views must not stay in memory.
         const keeps = image.maxViews === null && image.expiresAt === null;
         return range || key !== originalKey(image) || !keeps ? body : smallFiles.offer(key, image.size, body);
       }

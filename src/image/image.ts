@@ -2,12 +2,12 @@
 export const FORMATS = ['webp', 'jpeg', 'png', 'avif', 'gif'] as const;
 export type Format = (typeof FORMATS)[number];
 
-/** Whether images are stored in a format of that name. */
+/** Reports whether this is the name of a format in which images are stored. */
 export function isFormat(name: string): name is Format {
   return FORMATS.some((format) => format === name);
 }
 
-/** What the extension of the direct link is, and the media type it is served as. */
+/** The extension and the media type of the direct link. */
 export const EXTENSIONS: Record<Format, string> = {
   webp: 'webp',
   jpeg: 'jpg',
@@ -27,10 +27,10 @@ export const MEDIA_TYPES: Record<Format, string> = {
 export const VISIBILITIES = ['public', 'unlisted', 'protected'] as const;
 export type Visibility = (typeof VISIBILITIES)[number];
 
-/** The end of what never expires: the last moment that a date can name. */
+/** The expiry of images that never expire: the last moment that a date can hold. */
 export const NEVER = 8_640_000_000_000_000;
 
-/** How a picture was taken, as its EXIF tells it. */
+/** How a picture was taken, according to its EXIF. */
 export interface TakenWith {
   camera?: string;
   lens?: string;
@@ -41,20 +41,20 @@ export interface TakenWith {
   iso?: number;
   /** Millimetres. */
   focalLength?: number;
-  /** By the clock of the camera, whose zone is not known: `2024-05-01T12:30:00`. */
+  /** Time of the camera's clock, in an unknown time zone: `2024-05-01T12:30:00`. */
   taken?: string;
-  /** The file says where. */
+  /** Set if the file contains coordinates. */
   place?: true;
 }
 
-/** Everything that is remembered about an image. Times are ms since 1970. */
+/** Everything stored about an image. Times are ms since 1970. */
 export interface ImageRecord {
   /** 12 random letters and digits. */
   id: string;
-  /** The uploaded name: at most 255 characters, no path, no control characters; may be any other text. */
+  /** The uploaded name: any text of at most 255 characters without path or control characters. */
   filename: string;
   format: Format;
-  /** Of one frame, in pixels, upright. */
+  /** Width of one frame, in pixels, upright. */
   width: number;
   height: number;
   /** 1 for a still picture. */
@@ -63,31 +63,34 @@ export interface ImageRecord {
   size: number;
   /** SHA-256 of the stored file in hexadecimal; also its ETag. */
   hash: string;
-  /** Canonical address of the uploader; after `shared ` where it gave no right to delete. */
+  /** Canonical address of the uploader; after `shared ` if it gives no right to delete. */
   uploader: string;
-  /** `null`: no password is needed. Else a salted hash in the form of `password.ts`. */
+  /** `null` if no password is needed, otherwise a salted hash in the format of `password.ts`. */
   passwordHash: string | null;
   /** SHA-256 of the delete token in hexadecimal. */
   deleteTokenHash: string;
   createdAt: number;
   lastAccess: number;
-  /** 1: anyone with the link can see it, but no list or search has it. */
+  /** 1: anyone with the link can see it, but it is in no list or search. */
   unlisted: 0 | 1;
-  /** From then on nobody sees it. `null`: it goes when nobody has opened it for long; `NEVER`: not even then. */
+  /** When it expires. `null`: it is removed after a long time without views; `NEVER`: not even then. */
   expiresAt: number | null;
-  /** How often its file may be sent; `null`: any number of times. */
+  /** How often its file may be sent; `null` if unlimited. */
   maxViews: number | null;
-  /** How often it may still be sent; `null` if that is not limited. Taken and given back by the store alone. */
+  /** How often it may still be sent; `null` if unlimited. Only the store takes and gives back views. */
   viewsLeft: number | null;
-  /** A blurred preview: a ThumbHash in Base64. `null` for images that were stored before there was one. */
+  /** A blurred preview: a ThumbHash in Base64. `null` for images stored by older versions. */
   thumbhash: string | null;
-  /** What it looks like, as 64 bits in hexadecimal; see `codec/look.ts`. `null` if there is little to see, and for older images. */
+  /**
+   * What it looks like, as 64 bits in hexadecimal; see `codec/look.ts`. `null` if there is little to see, and for
+   * older images.
+   */
   phash: string | null;
-  /** What the stored file's EXIF tells, a `TakenWith` as JSON. `null` if none was kept, and for older images. */
+  /** What the stored file's EXIF says, a `TakenWith` as JSON. `null` if none was kept, and for older images. */
   exif: string | null;
 }
 
-/** What of a stored image can be changed. */
+/** The properties of a stored image that can be changed. */
 export type ImageChange = Partial<Pick<ImageRecord, 'filename' | 'passwordHash' | 'unlisted' | 'expiresAt'>>;
 
 export function visibilityOf({
@@ -98,17 +101,17 @@ export function visibilityOf({
   return unlisted === 1 ? 'unlisted' : 'public';
 }
 
-/** What an uploader may ask for; the defaults are those of the interface. */
+/** What an uploader may ask for. The defaults are those of the API. */
 export interface UploadOptions {
-  /** `auto`: the uploaded format if it is one of the five, else webp. */
+  /** `auto`: the uploaded format if it is one of the five, otherwise webp. */
   format: Format | 'auto';
   stripExif: boolean;
   password: string | null;
   maxWidth: number;
   maxHeight: number;
-  /** `null`: as the operator and the password have it. */
+  /** `null`: decided by the operator's setting and the password. */
   visibility: Visibility | null;
-  /** In ms; infinite: it never expires; `null`: it goes when nobody has opened it for long. */
+  /** In ms; infinity: it never expires; `null`: it is removed after a long time without views. */
   expiresIn: number | null;
   maxViews: number | null;
 }

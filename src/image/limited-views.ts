@@ -8,32 +8,44 @@ import { createDeleteToken, type RandomBytes } from './ids.ts';
 import type { ImageRecord } from './image.ts';
 import type { ImageStore } from './store.ts';
 
-/** A transfer that takes longer is broken off. A view that nobody ends, as its server died, counts as seen after that. */
+/**
+ * A longer transfer is aborted. A view that its server never ended, because it died, counts as seen after this time.
+ */
 const VIEW_LIFE_MS = 10 * 60_000;
-/** Before that. */
+/** Margin before that time. */
 const SPARE_MS = 60_000;
-/** Number of broken transfers of an image that are not counted, because a client could cancel on purpose after seeing most of it. */
+/**
+ * Number of interrupted transfers of an image that are not counted, because a client could cancel on purpose after
+ * seeing most of it.
+ */
 const BROKEN = { capacity: 30, perSecond: 30 / 86_400 };
 
 /**
- * How long the last byte waits for the news that the transfer has broken: longer than that takes around the world. In many pauses, as one
- * that a busy machine sleeps through would end before the client or this process had had its turn.
+ * How long the last byte waits for a report that the transfer was interrupted: longer than a message takes around the
+ * world. It is split into many pauses, because a busy machine could sleep through a single one before the client or
+ * this process gets a turn.
  */
 const SETTLE = { pauses: 10, pauseMs: 25 };
 
-/** A view that is being sent. */
+/** A view in progress. */
 export interface View {
-  /** Resolves when a transfer that has broken would be known to have. */
+  /** Resolves once an interruption of the transfer would have been noticed. */
   settle(): Promise<void>;
-  /** To be called before the last byte is sent, or when the transfer broke; what comes after the first call does not count. Never rejects. */
+  /**
+   * Must be called before the last byte is sent, or when the transfer was interrupted. Only the first call counts.
+   * Never rejects.
+   */
   end(seen: boolean): Promise<void>;
-  /** Resolves when it has ended, with true if that is because it took too long. */
+  /** Resolves when the view has ended, with true if it took too long. */
   readonly timedOut: Promise<boolean>;
 }
 
-/** Counts how often the files of images are sent, on all copies of the server together. */
+/** Counts how often the files of images are sent, by all copies of the server together. */
 export interface LimitedViews {
-  /** Takes a view before the first byte is sent. Rejects with `gone`, or with `busy` while the last one is being sent. */
+  /**
+   * Takes a view before the first byte is sent. Rejects with `gone`, or with `busy` while the last view is in
+   * progress.
+   */
   take(image: ImageRecord): Promise<View>;
 }
 
@@ -43,7 +55,7 @@ export interface LimitedViewsOptions {
   random: RandomBytes;
   now: () => number;
   sleep: Clock['sleep'];
-  /** Removes what belongs to a record that is gone. */
+  /** Removes everything that belongs to a removed record. */
   onRemoved: (image: ImageRecord) => Promise<void>;
   log: Log;
 }
@@ -69,7 +81,7 @@ export function createLimitedViews(options: LimitedViewsOptions): LimitedViews {
         async settle() {
           for (let pause = 0; pause < SETTLE.pauses; pause++) {
             await sleep(SETTLE.pauseMs);
-            // What came in meanwhile is heard first.
+            // Process what arrived meanwhile first.
             await breathe();
           }
         },
@@ -86,7 +98,7 @@ export function createLimitedViews(options: LimitedViewsOptions): LimitedViews {
   };
 }
 
-/** Resolves with true after the time, and with false when the signal aborts. Keeps no process alive. */
+/** Resolves with true after the time, or with false when the signal aborts. Keeps no process alive. */
 function afterMs(ms: number, signal: AbortSignal): Promise<boolean> {
   return setTimeout(ms, true, { signal, ref: false }).catch(() => false);
 }

@@ -2,7 +2,7 @@ import { escapeHtml } from '../lib/escape-html.ts';
 import { THUMBNAIL_WIDTHS } from './blob-keys.ts';
 import { EXTENSIONS, type ImageRecord } from './image.ts';
 
-/** The links and snippets of an image, as the public interface names them. */
+/** The links and snippets of an image, named as in the API. */
 export interface Links {
   url: string;
   raw_url: string;
@@ -23,7 +23,7 @@ export function rawUrl(base: string, { id, format }: Pick<ImageRecord, 'id' | 'f
   return `${base}/i/${id}.${EXTENSIONS[format]}`;
 }
 
-/** Every URL of an image under which a cache may keep something of it. */
+/** Returns every URL of an image that a cache may have stored. */
 export function cachedUrls(base: string, image: Pick<ImageRecord, 'id' | 'format' | 'width'>): string[] {
   const [page, raw] = [pageUrl(base, image.id), rawUrl(base, image)];
   const versions = THUMBNAIL_WIDTHS.filter((width) => width < image.width).map(
@@ -37,7 +37,7 @@ export function deleteUrl(base: string, id: string, token: string): string {
   return `${base}/i/${id}/delete?token=${token}`;
 }
 
-/** All links of an image. The file name, which may be any text, cannot break out of a snippet. */
+/** Returns all links of an image. The file name, which may be any text, cannot break out of a snippet. */
 export function linksOf(base: string, image: Linked): Links {
   const raw = rawUrl(base, image);
   return {
@@ -49,12 +49,12 @@ export function linksOf(base: string, image: Linked): Links {
   };
 }
 
-/** Makes any text safe as the description of a Markdown image; `|` would end a table's cell. */
+/** Escapes any text for use as the description of a Markdown image; `|` would end a table's cell. */
 function escapeMarkdown(text: string): string {
   return onOneLine(text).replace(/[\\`*_~[\]()<>&!|#$^:]/g, '\\$&');
 }
 
-/** Control characters, line separators and halves of characters would break a snippet apart. */
+/** Control characters, line separators and lone surrogates would break a snippet. */
 function onOneLine(text: string): string {
   return text.toWellFormed().replace(/[\u0000-\u001f\u007f-\u009f\u2028\u2029]+/g, ' ');
 }

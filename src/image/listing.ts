@@ -2,17 +2,17 @@ import { type AudienceRules, isOver } from './audience.ts';
 import { type ImageRecord, visibilityOf } from './image.ts';
 import type { ImageStore, Page, Place } from './store.ts';
 
-/** Which page of the public images is meant; with `text`, of those whose name, id or format contains it. */
+/** Selects a page of the public images; with `text`, of those whose name, ID or format contains it. */
 export interface ListQuery {
   text?: string;
-  /** From 1. Does not count with `after`. */
+  /** Counted from 1. Ignored if `after` is set. */
   page: number;
   perPage: number;
-  /** The images behind this place. */
+  /** Start after this position. */
   after?: Place;
 }
 
-/** The pages of public images, as visitors see them. */
+/** Lists public images as visitors see them. */
 export function createListing(images: Pick<ImageStore, 'list'>, rules: AudienceRules, now: () => number) {
   return async ({ text, page, perPage, after }: ListQuery): Promise<Page<ImageRecord>> => {
     if (rules.listing === 'off') return { items: [], total: 0, exact: true, next: null };
@@ -22,12 +22,12 @@ export function createListing(images: Pick<ImageStore, 'list'>, rules: AudienceR
       ...(after && { after }),
       ...(text !== undefined && { text }),
     });
-    // What has just expired is counted until it is removed.
+    // Images that have just expired count until they are removed.
     return { ...found, items: found.items.filter((image) => !isOver(image, now())) };
   };
 }
 
-/** The images before and behind one in those pages; none for one that is in no list. */
+/** Finds the images before and after one in the list; none for an image that is in no list. */
 export function createNeighbours(
   images: Pick<ImageStore, 'list' | 'newer'>,
   rules: AudienceRules,

@@ -2,23 +2,23 @@ import { ALIKE_BITS, countBits, halvesOf } from '../lib/bits.ts';
 import type { ImageRecord } from './image.ts';
 import type { ImageStore } from './store.ts';
 
-/** How long it may not know what other copies of the server have stored, in ms. */
+/** How long it may miss what other copies of the server have stored, in ms. */
 const BELIEVED_MS = 60_000;
 const ID_BYTES = 12;
 const FIRST_CAPACITY = 1024;
 
-/** An image that looks like another. */
+/** A similar image. */
 export interface Likeness {
   image: ImageRecord;
-  /** In how many of the 64 bits they differ. */
+  /** Number of the 64 bits that differ. */
   distance: number;
 }
 
-/** Finds images by their looks. */
+/** Finds similar images. */
 export interface LookIndex {
   /**
-   * Images that look like this one, the most alike first; none if little is to be seen on it. The first question reads the
-   * looks of all images into memory, 20 bytes each, and so does one a minute later.
+   * Returns images that look like this one, the most similar first; none if there is little to see on it. The first
+   * call, and later ones a minute after the last, read the hashes of all images into memory, 20 bytes each.
    */
   alike(image: Pick<ImageRecord, 'phash'>, limit: number): Promise<Likeness[]>;
 }
@@ -59,11 +59,11 @@ interface Near {
   distance: number;
 }
 
-/** Looks of images in typed arrays: a million are looked through in some milliseconds. */
+/** Perceptual hashes in typed arrays: a million are searched in some milliseconds. */
 export interface Table {
   /** `id`: twelve letters and digits. */
   add(id: string, phash: string): void;
-  /** Ids of those that differ in at most so many bits, the nearest first. */
+  /** Returns the IDs of images that differ in at most `mostBits` bits, the nearest first. */
   near(phash: string, mostBits: number, limit: number): Near[];
 }
 

@@ -5,10 +5,10 @@ import { sandboxState } from './codec/jail/report.ts';
 import type { StrayCount } from './maintenance/quarantine.ts';
 import type { ImageStore } from './store.ts';
 
-/** In seconds, the wait in the queue included. */
+/** In seconds, including the wait in the queue. */
 const BUCKETS = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
 
-/** Measures conversions: time, megapixels of what came out, and the state of the queue and the workers. */
+/** Measures conversions: time, megapixels of the results, and the state of queue and workers. */
 export function observeCodec<T extends Pick<Codec, 'convert' | 'stats'>>(
   codec: T,
   metrics: Metrics,
@@ -106,17 +106,17 @@ const STATES: readonly [string, string, 'gauge' | 'counter', (stats: CodecStats)
   ],
 ];
 
-/** What is known of the storage besides the records. */
+/** The state of the storage apart from the records. */
 export interface StorageState {
-  /** `null` if nobody knows. */
+  /** Returns `null` if it is unknown. */
   freeBytes: () => Promise<number | null>;
   versionBytes: () => Promise<number>;
   strays: () => Promise<StrayCount>;
-  /** Why no file is removed. */
+  /** Returns why no file is removed. */
   doubts: () => Promise<readonly string[]>;
 }
 
-/** What is stored, how much more may be, and what is wrong with it. */
+/** Measures what is stored, how much room is left, and what is wrong with the storage. */
 export function describeImages(
   metrics: Metrics,
   images: Pick<ImageStore, 'summary'>,

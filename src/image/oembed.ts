@@ -26,7 +26,7 @@ const photo = Type.Object({
   provider_url: Type.String(),
 });
 
-/** For a picture with limited views, which an embedding page would use up. */
+/** Used for a picture with limited views, which an embedding page would use up. */
 const link = Type.Object({
   version: Type.Literal('1.0'),
   type: Type.Literal('link'),
@@ -58,13 +58,16 @@ export const oembedDetail = describe({
   errors: [400, 401, 404, 410],
 });
 
-/** The id in a page or direct link of this server, or `null`. `base`: scheme, host and base path. */
+/** Returns the ID in a page or direct link of this server, or `null`. `base`: scheme, host and base path. */
 export function idInUrl(url: string, base: string): string | null {
   if (!url.startsWith(`${base}/i/`)) return null;
   return /^([0-9A-Za-z]{12})(\.[a-z]+)?([?#].*)?$/.exec(url.slice(base.length + 3))?.[1] ?? null;
 }
 
-/** The answer for an image: its largest offered version that fits, or the smallest if none does. `home`: the first page. */
+/**
+ * Returns the answer for an image: its largest version that fits, or the smallest if none does. `home`: the home
+ * page.
+ */
 export function oembedOf(
   image: ImageRecord,
   base: string,

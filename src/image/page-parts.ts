@@ -2,7 +2,7 @@ import type { SiteOf } from '../web/site.ts';
 import { PRIVATE_CACHE } from './serve/serve.ts';
 import type { ImageService } from './service.ts';
 
-/** What all pages of images are made with. */
+/** What all pages of images need. */
 export interface PagesOptions {
   service: ImageService;
   siteOf: SiteOf;
@@ -13,7 +13,7 @@ export function asCookie(cookie: string): [string, string] {
   return ['set-cookie', cookie];
 }
 
-/** For an answer with status 303. */
+/** Returns the headers of an answer with status 303. */
 export function redirectTo(location: string): [string, string][] {
   return [
     ['location', location],

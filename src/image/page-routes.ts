@@ -7,7 +7,7 @@ import type { ImageRoutesOptions } from './routes.ts';
 import { openImage } from './serve/direct-link.ts';
 import { type ErrorHeaders, PRIVATE_CACHE } from './serve/serve.ts';
 
-/** The pages of the image host that are not of one image, and oEmbed. */
+/** The pages of the image host that do not show one image, and oEmbed. */
 export function imagePageRoutes({ service, contextOf, basePath, siteOf }: ImageRoutesOptions) {
   return new Elysia()
     .get('/gallery', ({ request, query }) => showGallery({ service, basePath }, siteOf(request), query), {

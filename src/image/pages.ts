@@ -20,13 +20,13 @@ import type { ImageService } from './service.ts';
 import type { Outcome } from './upload/outcome.ts';
 import type { Uploaded } from './upload/uploaded.ts';
 
-/** The pages of single images, as answers to requests. */
+/** The pages of single images. */
 export interface Pages extends PasswordPages, DeletePages {
-  /** Sends a browser whose form has uploaded an image to its page, where the delete link is shown once. */
+  /** Redirects a browser that has uploaded an image by form to its page, which shows the delete link once. */
   uploaded(request: Request, context: RequestContext, uploaded: Uploaded): Response;
-  /** Answers a browser whose form has sent several images with a page of them, where their delete links are shown once. */
+  /** Answers a browser that has uploaded several images by form with a page that shows their delete links once. */
   uploadedSeveral(request: Request, context: RequestContext, outcomes: readonly Outcome[]): Response;
-  /** The page of an image; for a protected one without its password the form, with status 401. */
+  /** Shows the page of an image, or the password form with status 401. */
   show(request: Request, context: RequestContext, id: string): Promise<Response>;
 }
 
@@ -35,7 +35,7 @@ export function createPages({ service, siteOf, basePath }: PagesOptions): Pages 
   const cookiesFor = (image: ImageRecord, { origin }: RequestContext) =>
     service.cookies.issue(image, { origin, basePath }).map(asCookie);
 
-  /** The neighbours of the picture; the page works without them if the store does not answer. */
+  /** Returns the neighbours of the picture. If the store does not answer, the page works without them. */
   async function beside(image: ImageRecord): ReturnType<ImageService['beside']> {
     return service.beside(image).catch((error: unknown) => {
       if (error instanceof AppError) return { newer: null, older: null };
@@ -82,7 +82,7 @@ export function createPages({ service, siteOf, basePath }: PagesOptions): Pages 
       const site = siteOf(request);
       try {
         const { byPassword } = await service.open(image, credentialsOf(request), context.peer);
-        // The picture on the page is a separate request without the header and the query.
+        // The browser requests the picture on the page without the header and the query.
         if (byPassword) headers.push(...cookiesFor(image, context));
       } catch (error) {
         return formAgain(error, site, basePath, id, context.id);
@@ -109,14 +109,14 @@ export function createPages({ service, siteOf, basePath }: PagesOptions): Pages 
         return pageResponse(site, page, { cache: PRIVATE_CACHE, headers });
       }
       const page = imagePage(site, { ...view, ...(await beside(image)) });
-      // It may hold what is for this visitor alone: a link, or a button.
+      // Other pages may contain a link or a button that only this visitor may see.
       const isPublic = image.passwordHash === null && token === null;
       return pageResponse(site, page, { cache: isPublic ? 'private, no-cache' : PRIVATE_CACHE, headers });
     },
   };
 }
 
-/** Versions for a page: of those that are offered, what screens are wide. */
+/** Widths of the versions on a page: those offered that match common screens. */
 const PAGE_WIDTHS = THUMBNAIL_WIDTHS.filter((width) => width >= 640);
 
 function viewOf(

@@ -10,13 +10,19 @@ import { credentialsOf } from './access/credentials.ts';
 import { asCookie, type PagesOptions, redirectTo } from './page-parts.ts';
 import { PRIVATE_CACHE } from './serve/serve.ts';
 
-/** How a browser comes by the cookie that opens a protected image, and is rid of it. */
+/** How a browser gets the cookie that opens a protected image, and removes it again. */
 export interface PasswordPages {
-  /** Leads a browser that has opened a direct link without the password to the form, on the page; any other error is passed on. */
+  /**
+   * Redirects a browser that has opened a direct link without the password to the form on the page. Rethrows any
+   * other error.
+   */
   leadToForm(error: unknown, request: Request, id: string): Response;
-  /** Takes the form's password: back to the page with a cookie (programs get JSON with it), or the form again. */
+  /**
+   * Checks the form's password: redirects to the page with a cookie (programs get JSON with it), or shows the form
+   * again.
+   */
   unlock(request: Request, context: RequestContext, id: string): Promise<Response>;
-  /** Takes the cookie that `unlock` gave from the browser, and leads it to the page, which asks for the password. */
+  /** Removes the cookie of `unlock` from the browser, and redirects to the page, which asks for the password. */
   lock(request: Request, context: RequestContext, id: string): Promise<Response>;
 }
 
@@ -61,7 +67,7 @@ export function createPasswordPages({ service, siteOf, basePath }: PagesOptions)
         () => image.passwordHash !== null,
         () => false,
       );
-      // The path of a cookie tells the format, which is nobody's business without the password.
+      // The path of a cookie reveals the format, which is secret without the password.
       const cookies = opens ? service.cookies.clear(image, { origin, basePath }).map(asCookie) : [];
       const headers = [...redirectTo(`${basePath}/i/${id}`), ...cookies];
       return new Response(null, { status: 303, headers });
@@ -69,13 +75,13 @@ export function createPasswordPages({ service, siteOf, basePath }: PagesOptions)
   };
 }
 
-/** Where it is not known how long to wait. */
+/** Used if it is unknown how long to wait. */
 const DEFAULT_WAIT_MS = 60_000;
 
-/** Errors that a password mends, or a wait. */
+/** Errors that a password or a wait can resolve. */
 const MENDED_BY_FORM: readonly ErrorCode[] = ['password_required', 'wrong_password', 'rate_limited'];
 
-/** The form, if it can resolve the error; otherwise the error is passed on. */
+/** Shows the form if it can resolve the error. Otherwise rethrows the error. */
 export function formAgain(
   error: unknown,
   site: Site,
@@ -94,7 +100,7 @@ export function formAgain(
   });
 }
 
-/** What was wrong with a password; `null` if none was given yet. */
+/** Returns what was wrong with a password, or `null` if none was given yet. */
 function faultWords(
   { code, retryAfterMs = DEFAULT_WAIT_MS }: AppError,
   { words, formats }: Site,

@@ -3,14 +3,14 @@ import { thumbHashToRGBA } from 'thumbhash';
 import { BoundedMap } from '../lib/bounded-map.ts';
 import { writePng } from './codec/png.ts';
 
-/** Of the longer side, in pixels: what is stretched over a whole picture is blurred anyhow. */
+/** Longer side in pixels. Stretched over a whole picture, it is blurred anyway. */
 const SIDE = 8;
-/** Some pages of a gallery; to make one takes a millisecond. */
+/** Enough for some pages of a gallery; creating one takes a millisecond. */
 const made = new BoundedMap<string, string | null>(1000);
 
 /**
- * A blurred preview as a `data:` URL of about 250 characters, from a ThumbHash in Base64. `null` for a picture that is partly
- * transparent: the preview would go on showing through.
+ * Returns a blurred preview as a `data:` URL of about 250 characters, from a ThumbHash in Base64, or `null` for a
+ * picture with transparent parts, through which the preview would remain visible.
  */
 export function placeholderOf(thumbhash: string | null): string | null {
   if (thumbhash === null) return null;

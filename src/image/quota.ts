@@ -2,19 +2,19 @@ import { mkdir, statfs } from 'node:fs/promises';
 import { AppError } from '../errors.ts';
 import type { ImageStore } from './store.ts';
 
-/** How long an answer about the disk or the store is believed, in ms. */
+/** How long an answer about the disk or the store is used, in ms. */
 const BELIEVED_MS = 1000;
 
 /** Keeps uploads from filling the storage. Reads are not affected. */
 export interface Quota {
-  /** Before a body is taken in, of at most so many bytes. Rejects with `storage_full`. */
+  /** Call before reading a body of at most this many bytes. Rejects with `storage_full`. */
   admit(bytes: number): Promise<void>;
   /**
-   * Before a file of that many bytes is stored; answers a function to call when it is stored, or is not. Rejects
-   * with `storage_full`.
+   * Call before storing a file of that many bytes. Returns a function to call once it is stored or not. Rejects with
+   * `storage_full`.
    */
   reserve(bytes: number): Promise<() => void>;
-  /** Free bytes where there is least; `null` if nobody knows. */
+  /** Free bytes of the fullest file system; `null` if unknown. */
   freeBytes(): Promise<number | null>;
 }
 
@@ -22,19 +22,19 @@ export interface QuotaOptions {
   images: Pick<ImageStore, 'summary'>;
   /** Bytes of smaller versions. */
   versionBytes: () => Promise<number>;
-  /** Of all stored images and their smaller versions; without it only the disk counts. */
+  /** Maximum size of all stored images and their smaller versions. Default: only the disk counts. */
   maxBytes: number | undefined;
-  /** Bytes of files in quarantine, which take room as well. */
+  /** Bytes of files in quarantine, which also take space. */
   strayBytes: () => Promise<number>;
   /** Bytes of pictures in review. */
   heldBytes: () => Promise<number>;
-  /** Free bytes that uploads leave. */
+  /** Free bytes that uploads must leave. */
   reserveBytes: number;
-  /** On whose file systems there must be room; made where they are missing. */
+  /** Folders whose file systems need space. Created if they are missing. */
   folders: readonly string[];
   /** Ms since any moment. */
   now: () => number;
-  /** Free bytes of a file system; asks the system when not given. */
+  /** Returns the free bytes of a file system. Default: asks the system. */
   freeOf?: (folder: string) => Promise<number>;
 }
 
@@ -50,7 +50,7 @@ export function createQuota(options: QuotaOptions): Quota {
     now,
     freeOf = freeBytesOf,
   } = options;
-  /** Bytes of files that are being stored, which the store does not count yet. */
+  /** Bytes of files that are being stored and that the store does not count yet. */
   let pending = 0;
 
   const freeBytes = believed(now, async () => {
@@ -81,11 +81,11 @@ export function createQuota(options: QuotaOptions): Quota {
     freeBytes,
     async admit(bytes) {
       await checkDisk(bytes);
-      // What is stored may be far smaller than what is sent.
+      // The stored image may be far smaller than the upload.
       await checkStore(1);
     },
     async reserve(bytes) {
-      // Counted at once, so that two uploads at the same time do not both see the same room.
+      // Counted at once, so that two concurrent uploads do not both see the same space.
       pending += bytes;
       let released = false;
       const release = () => {
@@ -109,7 +109,7 @@ async function freeBytesOf(folder: string): Promise<number> {
   return bavail * bsize;
 }
 
-/** Asks at most once in `BELIEVED_MS`. */
+/** Caches the answer for `BELIEVED_MS`. */
 function believed<T>(now: () => number, ask: () => Promise<T>): () => Promise<T> {
   let last: { at: number; answer: Promise<T> } | undefined;
   return () => {

@@ -38,7 +38,7 @@ function viewOf(image: ImageRecord) {
   return { id, filename, format, width, height, size, ...times, uploader, hash, phash };
 }
 
-/** The pictures that wait for the administrator. */
+/** The routes for pictures that wait for the administrator. */
 export function imageReviewRoutes(reviews: Reviews) {
   async function list() {
     const images = (await reviews.list()).map(viewOf);

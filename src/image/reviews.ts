@@ -7,23 +7,23 @@ import { type ImageRecord, MEDIA_TYPES } from './image.ts';
 import type { BlobStore, ImageStore } from './store.ts';
 
 /**
- * Pictures that the administrator looks at before anyone else does. Their records are not among those of images, and their files
- * lie in a folder of their own, so that no way leads to them.
+ * Pictures that nobody sees before the administrator does. Their records are separate from those of images, and their
+ * files are in a separate folder, so that no link leads to them.
  */
 export interface Reviews {
-  /** Keeps a picture, and takes over its file. Rejects with `unavailable` if too many are kept already. */
+  /** Keeps a picture, and takes over its file. Rejects with `unavailable` if there are too many. */
   hold(image: ImageRecord, path: string): Promise<void>;
-  /** The oldest first. */
+  /** Lists them, oldest first. */
   list(): Promise<readonly ImageRecord[]>;
-  /** Its file; rejects with `not_found`. */
+  /** Returns its file. Rejects with `not_found`. */
   file(id: string): Promise<{ image: ImageRecord; body: Blob | ReadableStream<Uint8Array> }>;
-  /** Makes it an image like others, or removes it. Rejects with `not_found`. */
+  /** Turns it into a normal image, or removes it. Rejects with `not_found`. */
   decide(id: string, verdict: 'allow' | 'block'): Promise<void>;
-  /** The record, or `null` if no such picture is in review. */
+  /** Returns the record, or `null` if no such picture is in review. */
   find(id: string): Promise<ImageRecord | null>;
-  /** Removes it; false if it is not in review any more. */
+  /** Removes it. Returns false if it is no longer in review. */
   withdraw(id: string): Promise<boolean>;
-  /** Of all files. */
+  /** Total size of the files. */
   bytes(): Promise<number>;
 }
 
@@ -33,32 +33,32 @@ export interface ReviewsOptions {
   blobs: BlobStore;
   images: Pick<ImageStore, 'insert' | 'confirm'>;
   clock: Pick<Clock, 'sleep'>;
-  /** Hears of what was let through. */
+  /** Called with each picture that was allowed. */
   onStored: (image: ImageRecord) => void;
 }
 
 const KEY = 'image-reviews';
 const LOCK_TTL_MS = 10_000;
-/** A change takes some milliseconds; others may want one at the same time. */
+/** A change takes some milliseconds, and others may compete for the lock. */
 const TRIES = 200;
 const PAUSE_MS = 25;
-/** Some 800 KB. */
+/** Takes some 800 KB. */
 const MAX_HELD = 1000;
 
-/** Where the file of a picture in review lies. */
+/** Returns the key of a picture's file while it is in review. */
 export const heldKey = (image: Pick<ImageRecord, 'id' | 'format'>) => `review/${originalKey(image)}`;
 
-/** What is in review, the oldest first. */
+/** Returns what is in review, oldest first. */
 export async function readReviews(state: Pick<StateStore, 'get'>): Promise<ImageRecord[]> {
   const text = await state.get(KEY);
   const held: ImageRecord[] = text === null ? [] : JSON.parse(text);
-  // Those that an older version has put there lack what came later.
+  // Entries of older versions lack newer fields.
   return held.map((image) => ({ ...image, exif: image.exif ?? null }));
 }
 
 /**
- * A file in review has a record for as long as it is there: the record comes first and goes last, so that a crash in between leaves an
- * entry that the administrator can remove, and no file that nobody knows.
+ * Creates the reviews. A file in review always has a record: the record is added first and removed last, so that a
+ * crash leaves an entry that the administrator can remove, and no orphaned file.
  */
 export function createReviews({ state, locks, blobs, images, clock, onStored }: ReviewsOptions): Reviews {
   const list = () => readReviews(state);
@@ -74,7 +74,7 @@ export function createReviews({ state, locks, blobs, images, clock, onStored }: 
     });
   }
 
-  /** One change after the other: what is withdrawn is not let through meanwhile. */
+  /** Serialises changes: a picture that is being withdrawn cannot be allowed meanwhile. */
   async function change(
     work: (held: ImageRecord[]) => ImageRecord[] | Promise<ImageRecord[]>,
   ): Promise<void> {
@@ -94,7 +94,7 @@ export function createReviews({ state, locks, blobs, images, clock, onStored }: 
     throw new AppError('not_found', 'This picture is not in review.');
   }
 
-  /** The file first: what ends in between is done again by the next try. */
+  /** The file first: an interrupted change is repeated by the next attempt. */
   async function letThrough(image: ImageRecord): Promise<void> {
     await blobs.move(heldKey(image), originalKey(image));
     if ((await blobs.stat(originalKey(image))) === null) {

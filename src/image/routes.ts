@@ -38,7 +38,7 @@ import { createIntake } from './upload/intake.ts';
 import { createUploads } from './uploads.ts';
 import { changeView, infoView, listView } from './views.ts';
 
-/** How long a caller waits for a cleanup, in ms: less than proxies in front commonly wait. */
+/** How long a caller waits for a cleanup, in ms: less than reverse proxies commonly wait. */
 const CLEANUP_BUDGET_MS = 20_000;
 
 export interface ImageRoutesOptions {
@@ -50,19 +50,19 @@ export interface ImageRoutesOptions {
   siteOf: SiteOf;
   /** True if only holders of tokens may upload. */
   needsToken?: boolean;
-  /** Which clients of other services are understood; all if it is not given. */
+  /** Names of the services whose clients are supported. Default: all. */
   clients?: readonly string[];
   /** Counts each further file of a form; see `createIntake`. */
   countUpload?: (peer: string) => Promise<void>;
-  /** Counts what albums cost beyond the request as reads of the client. */
+  /** Counts what albums cost beyond the request, as reads of the client. */
   countReads?: CountReads;
-  /** How pictures are uploaded by their URL; not given: they are not. */
+  /** How pictures are uploaded by URL. Default: not at all. */
   fromUrl?: FromUrl;
-  /** True, the default, where scripts of every site may read the files of public images. */
+  /** Whether scripts of every site may read the files of public images. Default: true. */
   cors?: boolean;
 }
 
-/** The image host over HTTP. `GET /api/stats` is not among them: it may be shared with another service. */
+/** The HTTP interface of the image host, except `GET /api/stats`, which may be shared with another service. */
 export function imageRoutes(options: ImageRoutesOptions) {
   const {
     service,
@@ -82,7 +82,7 @@ export function imageRoutes(options: ImageRoutesOptions) {
   const baseOf = (request: Request) => contextOf(request).origin + basePath;
 
   const host = createHost({ service, intake, contextOf, baseOf });
-  // Where clients of other services take the paths of that service to be at the root.
+  // For clients that expect the paths of their service at the root.
   const uploadingClient = (request: Request) => (clients.includes('lsky') ? lskyAtRoot(request) : null);
   const linkClient = (request: Request) => (clients.includes('0x0') ? nullPointerAtLink(request) : null);
 
@@ -114,7 +114,7 @@ export function imageRoutes(options: ImageRoutesOptions) {
     if (asked === null) throw new AppError('not_found', 'There is no such image.');
     const { id, extension } = asked;
     const isPage = extension === null && !asksForAuto(request);
-    // Programs that show previews of links must not use up a view.
+    // Programs that preview links must not use up a view.
     if (isPage || (isPreview(request) && (await service.find(id)).maxViews !== null)) {
       return pages.show(request, contextOf(request), id);
     }

@@ -11,27 +11,30 @@ import { createSemaphore } from '../lib/semaphore.ts';
 import type { Codec } from './codec/codec.ts';
 import { type ImageRecord, MEDIA_TYPES } from './image.ts';
 
-/** What becomes of a picture that may be stored: everyone who may sees it, or the administrator looks at it first. */
+/** What happens to a picture that may be stored: `allow` shows it, `review` waits for the administrator. */
 export type Verdict = 'allow' | 'review';
 
 /** Asks the operator's own service about a picture before it is stored. */
 export interface Scanner {
   /**
-   * Returns what becomes of the picture in the file at `path`; `payer` pays for a small version. Rejects with `forbidden` for one that is
-   * blocked, and with `unavailable` where the service gives no answer and nothing is to be stored without one.
+   * Returns what happens to the picture in the file at `path`; `payer` pays for a small version. Rejects with
+   * `forbidden` if it is blocked, and with `unavailable` if the service does not answer and an answer is required.
    */
   scan(image: ImageRecord, path: string, payer: string): Promise<Verdict>;
 }
 
 export interface ScannerOptions {
   url: string;
-  /** What is sent besides the facts and the hashes: nothing, a JPEG of at most 512 pixels, or the picture as it will be stored. */
+  /**
+   * What is sent in addition to facts and hashes: nothing, a JPEG of at most 512 pixels, or the picture as it will be
+   * stored.
+   */
   send: 'hash' | 'preview' | 'file';
   timeoutMs: number;
-  /** What is done where the service gives no answer. */
+  /** What to do if the service does not answer. */
   onFailure: 'refuse' | 'allow';
   fetch: SafeFetch;
-  /** The headers that authenticate the request; see `webhooks/signature.ts`. */
+  /** Returns the headers that authenticate the request; see `webhooks/signature.ts`. */
   sign(message: { id: string; timeMs: number; body: string }): Record<string, string>;
   codec: Pick<Codec, 'convert'>;
   /** For temporary files. */
@@ -42,7 +45,7 @@ export interface ScannerOptions {
 
 const PREVIEW_SIDE = 512;
 const MAX_ANSWER_BYTES = 64 * 1024;
-/** Pictures that are in memory at once, to be sent. */
+/** Maximum number of pictures in memory at once for sending. */
 const AT_ONCE = 4;
 const MAX_WAITING = 200;
 

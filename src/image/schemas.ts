@@ -6,7 +6,7 @@ import { CURSOR_PATTERN } from './cursor.ts';
 import { FORMATS, VISIBILITIES } from './image.ts';
 import { MOST_COUNTED } from './store.ts';
 
-/** More than this many a page are served as this many. */
+/** Larger page sizes are reduced to this. */
 export const MAX_PER_PAGE = 100;
 export const DEFAULT_PER_PAGE = 20;
 
@@ -112,7 +112,7 @@ export const exampleLinks = {
 };
 export const exampleToken = 'x4Jb0QmZr7TnYc2LkW9sVd6HfG3aPe1U';
 
-/** A shape of an answer, by its name in the API description, with an example of it. */
+/** A response schema, with its name in the API description and an example. */
 export function answer<T extends TProperties>(
   $id: string,
   properties: T,

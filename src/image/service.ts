@@ -51,24 +51,27 @@ export interface ImageServiceOptions {
   codec: Pick<Codec, 'convert'> & Partial<Pick<Codec, 'admit'>>;
   clock: Pick<Clock, 'now' | 'sleep'>;
   random: RandomBytes;
-  /** scrypt at its usual cost where none is given. */
+  /** Default: scrypt at its usual cost. */
   hasher?: PasswordHasher;
-  /** Folder for temporary files; best on the file system of the images where these are files. */
+  /** Folder for temporary files, ideally on the file system of the images if they are files. */
   folder: string;
   limits: ImageLimits;
   /** Keeps uploads from filling the storage. */
   quota?: Pick<Quota, 'admit' | 'reserve'>;
-  /** Rejects with `forbidden` for a file, by its SHA-256 or by its looks, that must not be stored. */
+  /** Rejects with `forbidden` for a file, by its SHA-256 or its perceptual hash, that must not be stored. */
   mayStore?: (hash: string, phash?: string | null) => Promise<void>;
-  /** Asked about each picture, in the file at `path`, before it is stored: true where it was taken over, to be reviewed. Rejects where it is refused. */
+  /**
+   * Called with each picture, in the file at `path`, before it is stored. Returns true if it was taken over for
+   * review. Rejects if it is refused.
+   */
   holdBack?: (image: ImageRecord, path: string, payer: string) => Promise<boolean>;
-  /** What was taken over. */
+  /** The pictures in review. */
   reviews?: Pick<Reviews, 'find' | 'withdraw'>;
-  /** Hears of what was stored and what has gone. */
+  /** Called when images are stored, changed or removed. */
   onEvent?: (event: ImageEvent) => void;
   /** Called after each cleanup of this copy that was complete. */
   onCleaned?: (signal: AbortSignal) => Promise<void>;
-  /** Hears why no file is removed, or, with no reason, that files are removed again. */
+  /** Called with the reasons why no file is removed, or with none when files are removed again. */
   onDoubt?: (reasons: readonly string[]) => void;
   log: Log;
 }
@@ -79,86 +82,97 @@ export interface ImageEvent {
   image: ImageRecord;
 }
 
-/** Which page of all images is meant. */
+/** Selects a page of all images. */
 export interface RecentQuery {
-  /** From 1. Does not count with `after`. */
+  /** Counted from 1. Ignored if `after` is set. */
   page: number;
   perPage: number;
-  /** The images behind this place. */
+  /** Start after this position. */
   after?: AccessPlace;
 }
 
 /** The image host without HTTP. */
 export interface ImageService extends PasswordGuard {
   readonly limits: ImageLimits;
-  /** The folder for temporary files; made when it is first needed. */
+  /** The folder for temporary files, created when it is first needed. */
   readonly folder: string;
   /** The signer of the cookies that `open` accepts. */
   readonly cookies: Pick<CookieSigner, 'issue' | 'clear' | 'opener'>;
-  /** Before a body of at most so many bytes is taken in: rejects with `storage_full`, `busy` or `unavailable`. */
+  /** Call before reading a body of at most this many bytes. Rejects with `storage_full`, `busy` or `unavailable`. */
   admit(bytes: number, payer: string): Promise<void>;
-  /** Converts and stores the file at `path`, which stays. Rejects with `forbidden` for a file that is blocked. Rejects as the codec does, with `busy` or `storage_full`. */
+  /**
+   * Converts and stores the file at `path`, which stays. Rejects with `forbidden` for a blocked file, with `busy` or
+   * `storage_full`, and like the codec.
+   */
   upload(
     file: { path: string; filename: string | null; hash?: string },
     options: UploadOptions,
     from: Uploader,
     signal?: AbortSignal,
   ): Promise<Uploaded>;
-  /** The record; rejects with `not_found`, or with `gone` where it has come to its end. Up to two seconds old where another copy of the server deleted it. */
+  /**
+   * Returns the record. Rejects with `not_found`, or with `gone` if it has expired or has no views left. A deletion
+   * by another copy of the server may take up to two seconds to show.
+   */
   find(id: string): Promise<ImageRecord>;
-  /** The record, where it is at hand. */
+  /** Returns the record if it is cached. */
   cached(id: string): ImageRecord | undefined;
-  /** The file as stored, where it is at hand. */
+  /** Returns the stored file if it is in memory. */
   cachedFile(image: ImageRecord): Blob | undefined;
   /** For how many seconds caches may keep the file of an image that needs no password. */
   cacheSeconds(image: ImageRecord): number;
-  /** Until when caches may still have the file of an image as it is now; `null` where they may not keep it at all. */
+  /** Until when caches may still have the current file of an image; `null` if they may not keep it at all. */
   cachedUntil(image: ImageRecord): number | null;
-  /** Public images, newest first; with `text`, those whose name, id or format contains it. */
+  /** Lists public images, newest first; with `text`, those whose name, ID or format contains it. */
   list(query: ListQuery): Promise<Page<ImageRecord>>;
-  /** The images before and behind a public one in that list. */
+  /** Returns the images before and after a public one in that list. */
   beside(image: ImageRecord): Promise<{ newer: ImageRecord | null; older: ImageRecord | null }>;
   summary(): Promise<ImageSummary>;
-  /** All images, the last accessed or stored first. */
+  /** Lists all images, the last accessed or stored first. */
   recent(query: RecentQuery): Promise<{ items: ImageRecord[]; next: AccessPlace | null }>;
-  /** The file of an image in that shape; rejects with `not_found` where it is missing. */
+  /** Returns the file of an image in that shape. Rejects with `not_found` if it is missing. */
   read(image: ImageRecord, shape: Shape, range?: ByteRange): Promise<Blob | ReadableStream<Uint8Array>>;
-  /** Which file to send for that shape; a version that does not exist yet is made, which the payer pays for. */
+  /** Returns the file to send for that shape. A version that does not exist yet is created at the payer's expense. */
   version(image: ImageRecord, shape: Shape, payer: string): Promise<Version>;
-  /** Takes a view of an image that has only so many. Rejects with `gone`, or with `busy` while the last one is being sent. */
+  /**
+   * Takes a view of an image with limited views. Rejects with `gone`, or with `busy` while the last view is in
+   * progress.
+   */
   takeView(image: ImageRecord): Promise<View>;
-  /** Notes that a person or program has looked at the image. */
+  /** Records that a person or program has viewed the image. */
   accessed(image: ImageRecord): void;
-  /** True where `remove` would not be forbidden. */
+  /** Reports whether `remove` would be allowed. */
   mayRemove(image: ImageRecord, by: Deleter): boolean;
   /**
-   * Changes an image for who brings its delete token, or the administrator. Rejects with `not_found`, `gone`, `forbidden`, also for a file
-   * that is blocked, and `invalid_parameter`.
+   * Changes an image for the holder of its delete token, or the administrator. Rejects with `not_found`, `gone`,
+   * `forbidden`, also for a blocked file, and `invalid_parameter`.
    */
   change(id: string, wish: ChangeWish, by: Deleter): Promise<ImageRecord>;
   /** Rejects with `not_found` or `forbidden`. */
   remove(id: string, by: Deleter): Promise<void>;
-  /** The record of a picture that nobody may see before the administrator has, or `null`. */
+  /** Returns the record of a picture that still waits for the administrator, or `null`. */
   inReview(id: string): Promise<ImageRecord | null>;
   /**
-   * Removes images that nobody has opened for long, for at most `budgetMs`; rejects with `conflict`. Who is no administrator is
-   * told within ten minutes of such a cleanup that nothing was removed.
+   * Removes images that have not been viewed for a long time, for at most `budgetMs`. Rejects with `conflict`.
+   * Without `admin`, it reports within ten minutes of a complete cleanup that nothing was removed.
    */
   cleanup(budgetMs: number, admin: boolean): Promise<CleanupReport>;
-  /** Removes images that have come to their end; the server does so by itself every 15 seconds. */
+  /** Removes images that have expired or have no views left. The server calls it every 15 seconds. */
   removeEnded(signal?: AbortSignal): Promise<void>;
-  /** Why no file is removed at the moment, in sentences; none where all is well. At most ten seconds old. */
+  /** Returns why no file is removed at the moment, as sentences; none if all is well. At most ten seconds old. */
   doubts(): Promise<readonly string[]>;
-  /** Begins to write accesses and to clean up in the background. */
+  /** Starts to write accesses and to clean up in the background. */
   start(): void;
-  /** Ends that and writes the last accesses. Idempotent. */
+  /** Stops that, and writes the last accesses. Idempotent. */
   stop(): Promise<void>;
 }
 
-/** Passwords of one client that are hashed or wait for it; `createPasswordHasher` takes some more of all together. */
+/**
+ * Passwords of one client that are being hashed or wait. `createPasswordHasher` allows more for all clients together.
+ */
 const HASHES = { each: 8, fullMessage: 'Eight passwords of yours are being checked; wait for one.' };
 
-/** Joins the parts of the image host. Reads, or makes, the keys of its cookies. */
+/** Assembles the image host. Reads, or creates, the keys of its cookies. */
 export async function createImageService(options: ImageServiceOptions): Promise<ImageService> {
   const { images, blobs, state, locks, limiter, codec, clock, random, folder, limits, log } = options;
   const now = () => clock.now();
@@ -235,7 +249,7 @@ export async function createImageService(options: ImageServiceOptions): Promise<
     }
   }
 
-  /** To be called when the record is gone. */
+  /** Must be called when the record is gone. */
   async function onRemoved(image: ImageRecord): Promise<void> {
     records.forget(image.id);
     log('info', 'image removed', { id: image.id });

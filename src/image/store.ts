@@ -1,133 +1,152 @@
 import type { Fence } from '../lib/locks.ts';
 import type { Format, ImageChange, ImageRecord } from './image.ts';
 
-/** Matches of a search are counted up to this number. */
+/** Maximum count of the matches of a search. */
 export const MOST_COUNTED = 10_000;
 
-/** So long an image that came to its end is told from one that never was: 30 days. */
+/** How long an expired or used-up image is distinguished from one that never existed: 30 days. */
 export const END_REMEMBERED_MS = 30 * 86_400_000;
 
-/** Position of an image in the list: newest first, ties by id. */
+/** Position of an image in the list: newest first, ties by ID. */
 export type Place = Pick<ImageRecord, 'createdAt' | 'id'>;
 
 export const placeOf = ({ createdAt, id }: Place): Place => ({ createdAt, id });
 
-/** Position by last access: the latest first, ties by id, the highest first. */
+/** Position by last access: latest first, ties by ID, highest first. */
 export type AccessPlace = Pick<ImageRecord, 'lastAccess' | 'id'>;
 
 export interface Page<T> {
   items: T[];
-  /** All matches, on every page; of a search no more than `MOST_COUNTED`. */
+  /** Number of all matches on all pages; for a search at most `MOST_COUNTED`. */
   total: number;
   /** False if there are more than `total`. */
   exact: boolean;
-  /** The place of the last item if others follow it; else `null`. */
+  /** The position of the last item if others follow, otherwise `null`. */
   next: Place | null;
 }
 
-/** Which page of the list is meant. */
+/** Selects a page of the list. */
 export interface PageQuery {
-  /** Only images whose file name, id or format contains it as `foldText` compares. Plain text without wildcards. */
+  /**
+   * Only images whose file name, ID or format contains this text, as compared by `foldText`. Plain text without
+   * wildcards.
+   */
   text?: string;
-  /** Only images that come later in the list than this place, be there an image or not. */
+  /** Only images after this position, whether or not an image is there. */
   after?: Place;
-  /** Images to leave out at the start, of a search only among the first `MOST_COUNTED`. */
+  /** Number of images to skip; in a search at most `MOST_COUNTED`. */
   offset: number;
   limit: number;
 }
 
-/** Numbers about all images. */
+/** Statistics of all images. */
 export interface ImageSummary {
   images: number;
-  /** How many of them have a password. */
+  /** Number of images with a password. */
   protected: number;
-  /** How many have none and are in no list. */
+  /** Number of images without a password that are in no list. */
   unlisted: number;
   bytes: number;
   formats: { format: Format; count: number }[];
 }
 
-/** What a store of records has found wrong with itself. */
+/** An inconsistency that a store has found in itself. */
 export interface StoreFault {
-  /** For the operator. */
+  /** A message for the operator. */
   message: string;
-  /** True if all records are there, and `repair` builds from them what is missing. */
+  /** True if all records exist, and `repair` can rebuild the rest from them. */
   mendable: boolean;
 }
 
 /**
- * Where image records live. All methods are atomic; failures of the storage itself reject with
- * `AppError('unavailable')`, a full disk with `storage_full`.
+ * Stores image records. All methods are atomic. Storage failures reject with `AppError('unavailable')`, a full disk
+ * with `storage_full`.
  */
 export interface ImageStore {
-  /** Adds a record; rejects with `conflict` when the id is taken. */
+  /** Adds a record. Rejects with `conflict` if the ID is taken. */
   insert(image: ImageRecord): Promise<void>;
   /**
-   * Resolves when the record, which was inserted, is kept as safely as the store was told to keep it. Rejects with `unavailable`
-   * if that is not certain: the record may be there then or not.
+   * Resolves when the inserted record is as durable as the store is configured to make it. Rejects with `unavailable`
+   * if that is uncertain: the record may or may not exist then.
    */
   confirm(id: string): Promise<void>;
-  /** The record, or `null`. */
+  /** Returns the record, or `null`. */
   get(id: string): Promise<ImageRecord | null>;
-  /** The records of those ids that have one, by id. */
+  /** Returns the existing records of those IDs, by ID. */
   getMany(ids: readonly string[]): Promise<Map<string, ImageRecord>>;
-  /** A page of the public images (no password, not unlisted), newest first, ties by id. */
+  /** Returns a page of the public images (no password, not unlisted), newest first, ties by ID. */
   list(query: PageQuery): Promise<Page<ImageRecord>>;
-  /** The public image right before one in that list; `null` before the newest, and if the image is not in it. */
+  /**
+   * Returns the public image right before one in that list; `null` before the newest, and if the image is not in it.
+   */
   newer(image: Place): Promise<ImageRecord | null>;
-  /** Moves last accesses forward, never back; unknown ids are passed over. */
+  /** Moves last accesses forward, never back. Unknown IDs are ignored. */
   touch(accesses: ReadonlyMap<string, number>): Promise<void>;
-  /** Removes a record and leaves a tombstone; false when there was none. */
+  /** Removes a record and leaves a tombstone. Returns false if there was none. */
   remove(id: string): Promise<boolean>;
-  /** Changes what is given, all at once, and answers the record as it is then; `null` when there is none. */
+  /** Applies all changes at once, and returns the record after them; `null` if there is none. */
   change(id: string, change: ImageChange): Promise<ImageRecord | null>;
   /**
-   * Removes a record, and leaves a tombstone, if it was last accessed before the time and has no end of its own; false when
-   * not, or there was none. Rejects with `conflict` if the fence is older than one that the store has seen.
+   * Removes a record, and leaves a tombstone, if it was last accessed before the time and has no expiry. Returns
+   * false if not, or if there was none. Rejects with `conflict` if the fence is older than one that the store has
+   * seen.
    */
   removeIdle(id: string, before: number, fence?: Fence): Promise<boolean>;
-  /** Records without an end of their own that were last accessed before the time, the longest idle first. */
+  /** Returns records without an expiry that were last accessed before the time, the longest idle first. */
   idleSince(before: number, limit: number): Promise<ImageRecord[]>;
   /**
-   * Takes one of the views that an image has left, before its file is sent; false if none is left, the image has no limit, or
-   * there is none. `token`: fresh for each view, so that a store may repeat the command. Where it is the last one
-   * and nobody ends it, as its server died, it counts as seen at `until`.
+   * Takes one of an image's remaining views before its file is sent. Returns false if none is left, the views are not
+   * limited, or the image does not exist. `token`: fresh for each view, so that a store may repeat the command. If it
+   * is the last view and its server dies before ending it, it counts as seen at `until`.
    */
   takeView(id: string, token: string, until: number): Promise<boolean>;
   /**
-   * Ends a view that was taken: it was seen, or is given back. Removes the record where all views were seen, leaves a
-   * tombstone, and answers true then.
+   * Ends a view that was taken: it was seen, or is given back. If all views were seen, removes the record, leaves a
+   * tombstone, and returns true.
    */
   endView(id: string, token: string, seen: boolean): Promise<boolean>;
-  /** Records whose end, by expiry or by a last view that nobody ended, was not after the time; the first to end first. */
+  /**
+   * Returns records that ended by the time, by expiry or by a last view that was never ended, in the order of their
+   * ends.
+   */
   endedBy(time: number, limit: number): Promise<ImageRecord[]>;
-  /** Removes a record whose end was not after the time, and leaves a tombstone; false when it was, or there was none. */
+  /**
+   * Removes a record that ended by the time, and leaves a tombstone. Returns false if it had not ended, or did not
+   * exist.
+   */
   removeEnded(id: string, time: number): Promise<boolean>;
-  /** Whether an image with this id came to its end, by `endView` or `removeEnded`, in the last `END_REMEMBERED_MS`. */
+  /** Reports whether an image with this ID ended, by `endView` or `removeEnded`, in the last `END_REMEMBERED_MS`. */
   hasEnded(id: string): Promise<boolean>;
-  /** Records, protected ones too, last accessed (or stored) first; with `after`, those behind that place. */
+  /**
+   * Returns records, including protected ones, last accessed (or stored) first; with `after`, those after that
+   * position.
+   */
   recent(query: { offset: number; limit: number; after?: AccessPlace }): Promise<ImageRecord[]>;
-  /** The looks of all images that have any, in batches of id and `phash`; what changes meanwhile may or may not be seen. */
+  /**
+   * Returns the perceptual hashes of all images that have one, in batches of ID and `phash`. Concurrent changes may
+   * or may not be seen.
+   */
   looks(): AsyncIterable<[id: string, phash: string][]>;
-  /** Which of the ids have a record. */
+  /** Returns which of the IDs have a record. */
   existing(ids: readonly string[]): Promise<Set<string>>;
   summary(): Promise<ImageSummary>;
-  /** Which of the ids have a tombstone, or came to their end: the image was removed, and its files may still be there. */
+  /** Returns which of the IDs have a tombstone, or ended: the image was removed, and its files may still exist. */
   buried(ids: readonly string[]): Promise<Set<string>>;
   /**
-   * Forgets the tombstones that are at least so old, in ms, and the ends that are not remembered any more. To be called when
-   * their files were seen to be gone.
+   * Forgets tombstones that are at least this old, in ms, and ends that are no longer remembered. Call it once their
+   * files are known to be gone.
    */
   dropTombstones(ageMs: number): Promise<void>;
-  /** What in the store contradicts itself: indices that know more or fewer images than there are records. */
+  /** Returns inconsistencies of the store: indices with more or fewer images than there are records. */
   faults(): Promise<StoreFault[]>;
-  /** Prepares in the background what makes searches fast. Resolves when it is done, or the signal aborts. */
+  /** Prepares fast searches in the background. Resolves when it is done, or the signal aborts. */
   prepare(signal: AbortSignal): Promise<void>;
-  /** What is being prepared, so that searches take longer, in a sentence for the operator; `null`: nothing is. */
-  preparing(): string | null;
   /**
-   * Builds the indices again from the records. What is written meanwhile may keep it from ending; it may be called again.
+   * Returns what is being prepared, so that searches take longer, as a sentence for the operator; `null` if nothing
+   * is.
    */
+  preparing(): string | null;
+  /** Rebuilds the indices from the records. Concurrent writes may keep it from finishing; it can be called again. */
   repair(): Promise<void>;
 }
 
@@ -147,26 +166,29 @@ export interface ByteRange {
 }
 
 /**
- * Where image files live. Keys are made by the service: letters, digits, `.`, `-` and `/`. Failures of the
- * storage itself reject with `AppError('unavailable')`, a full disk with `storage_full`.
+ * Stores image files. The service creates the keys from letters, digits, `.`, `-` and `/`. Storage failures reject
+ * with `AppError('unavailable')`, a full disk with `storage_full`.
  */
 export interface BlobStore {
   /**
-   * Publishes the local file at `path` under `key` and takes the file over: afterwards it is gone. Readers see
-   * the whole blob or none. Replaces what was there.
+   * Publishes the local file at `path` under `key`, and takes the file over: it no longer exists afterwards. Readers
+   * see the whole blob or none. Replaces an existing blob.
    */
   put(key: string, path: string, mediaType: string): Promise<void>;
-  /** The body, the whole or a range within its size, as a file's `Blob` or a stream; `null` when there is no such blob. */
+  /**
+   * Returns the whole body, or a range within its size, as a file's `Blob` or a stream; `null` if there is no such
+   * blob.
+   */
   get(key: string, range?: ByteRange): Promise<Blob | ReadableStream<Uint8Array> | null>;
-  /** Size and time, or `null`. */
+  /** Returns size and time, or `null`. */
   stat(key: string): Promise<BlobInfo | null>;
   /** Idempotent. */
   remove(key: string): Promise<void>;
   /**
-   * Moves a blob to another key, replacing what was there; false if there is no such blob. Readers find it under one
-   * of the keys at least. It counts as written at the time of the move.
+   * Moves a blob to another key, replacing any blob there. Returns false if there is no such blob. Readers always
+   * find it under at least one of the keys. It counts as written at the time of the move.
    */
   move(key: string, to: string): Promise<boolean>;
-  /** Every blob, in any order, in batches; what changes meanwhile may or may not be seen. */
+  /** Returns every blob, in any order, in batches. Concurrent changes may or may not be seen. */
   list(): AsyncIterable<BlobInfo[]>;
 }

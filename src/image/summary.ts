@@ -1,7 +1,7 @@
 import type { Format, Visibility } from './image.ts';
 import type { ImageSummary } from './store.ts';
 
-/** Images of one format that are shown to the same people, and the bytes of their files. */
+/** The images of one format and visibility, and the bytes of their files. */
 export interface ImageGroup {
   format: Format;
   visibility: Visibility;
@@ -9,7 +9,7 @@ export interface ImageGroup {
   bytes: number;
 }
 
-/** The numbers about all images, from those of their groups in the order of the formats. */
+/** Computes the statistics of all images from those of their groups, in the order of the formats. */
 export function summarise(groups: readonly ImageGroup[]): ImageSummary {
   const formats = [...Map.groupBy(groups, ({ format }) => format)];
   const countOf = (kind: Visibility) => count(groups.filter(({ visibility }) => visibility === kind));

@@ -15,7 +15,7 @@ export interface UploadsOptions {
   basePath: string;
 }
 
-/** Returns `POST /api/upload`. */
+/** Answers `POST /api/upload`. */
 export function createUploads({ intake, contextOf, pages, basePath }: UploadsOptions) {
   function answerOne(request: Request, context: RequestContext, uploaded: Uploaded): Response {
     // The form of a page, sent by a browser without scripts.

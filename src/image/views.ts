@@ -17,18 +17,18 @@ import type { ImageSummary, Page } from './store.ts';
 import type { Outcome } from './upload/outcome.ts';
 import type { Uploaded } from './upload/uploaded.ts';
 
-/** What the public may know of an image: never the uploader's address, never a hash. */
+/** Returns what the public may know about an image: never the uploader's address, never a hash. */
 export function facts({ id, filename, format, width, height, frames, size, createdAt }: ImageRecord) {
   return { id, filename, format, width, height, frames, size, created_at: formatTimestamp(createdAt) };
 }
 
-/** When an image expires: a time, `never`, or `null` if it goes when nobody opens it for long. */
+/** Returns when an image expires: a time, `never`, or `null` if it is removed after a long time without views. */
 function expiryText({ expiresAt }: Pick<ImageRecord, 'expiresAt'>): string | null {
   if (expiresAt === null) return null;
   return expiresAt === NEVER ? 'never' : formatTimestamp(expiresAt);
 }
 
-/** Who sees an image, and for how long. */
+/** Returns who can see an image, and for how long. */
 export function audience(image: ImageRecord) {
   const { maxViews, viewsLeft } = image;
   return {
@@ -40,7 +40,7 @@ export function audience(image: ImageRecord) {
   };
 }
 
-/** The answer to an upload. `base`: scheme, host and base path. */
+/** Returns the answer to an upload. `base`: scheme, host and base path. */
 export function uploadView(
   base: string,
   { image, deleteToken, removed, warnings, inReview, album }: Uploaded,
@@ -59,7 +59,7 @@ export function uploadView(
   };
 }
 
-/** The answer to an upload of several files. */
+/** Returns the answer to an upload of several files. */
 export function uploadsView(base: string, outcomes: readonly Outcome[]): Static<typeof uploadsAnswer.schema> {
   const results = outcomes.map((outcome) =>
     'uploaded' in outcome
@@ -75,20 +75,20 @@ export function uploadsView(base: string, outcomes: readonly Outcome[]): Static<
   return { success: true, stored, failed: results.length - stored, results };
 }
 
-/** The answer to a question about one image. */
+/** Returns the information about one image. */
 export function infoView(base: string, image: ImageRecord): Static<typeof infoAnswer.schema> {
   return {
     success: true,
     ...facts(image),
     ...linksOf(base, image),
     ...audience(image),
-    // What may be seen only so often must not be seen in small here.
+    // A picture with limited views must not be shown here, not even as a thumbhash.
     thumbhash: image.maxViews === null ? image.thumbhash : null,
     last_access: formatTimestamp(image.lastAccess),
   };
 }
 
-/** The answer to a change. `cachedUntil`: when the last cache forgets the image as it was before. */
+/** Returns the answer to a change. `cachedUntil`: when the last cache drops the previous version. */
 export function changeView(
   base: string,
   image: ImageRecord,
@@ -100,7 +100,7 @@ export function changeView(
   };
 }
 
-/** One page of a list or of search results. */
+/** Returns one page of a list or of search results. */
 export function listView(
   base: string,
   { items, total, exact, next }: Page<ImageRecord>,
@@ -125,7 +125,7 @@ export function listView(
   };
 }
 
-/** The numbers of the image host, and what it takes. */
+/** Returns the statistics of the image host, and what it accepts. */
 export function statsView(
   summary: ImageSummary,
   limits: ImageLimits,
@@ -147,7 +147,10 @@ export function statsView(
   };
 }
 
-/** What webhooks tell of an image: `urls` are those that caches may have. `base`: as for links, or the path alone. */
+/**
+ * Returns what webhooks send about an image: `urls` are those that caches may have. `base`: as for links, or only the
+ * path.
+ */
 export function eventView(image: ImageRecord, base: string) {
   return {
     ...facts(image),

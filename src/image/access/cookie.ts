@@ -2,28 +2,31 @@ import { createHmac, timingSafeEqual } from 'node:crypto';
 import type { KeyRing } from '../../lib/key-ring.ts';
 import { EXTENSIONS, type ImageRecord } from '../image.ts';
 
-/** How long a password need not be given again, in ms. */
+/** How long a password is remembered, in ms. */
 const COOKIE_LIFE_MS = 24 * 3_600_000;
 
 const NAME = 'picpool_image';
 
 type Protected = Pick<ImageRecord, 'id' | 'format' | 'passwordHash'>;
 
-/** Path of the image host. */
+/** The path of the image host. */
 export interface Place {
   origin: string;
   basePath: string;
 }
 
-/** Proofs, signed by the server, that a browser has given an image's password. */
+/** Signs and checks proofs that a browser has given an image's password. */
 export interface CookieSigner {
-  /** The `Set-Cookie` headers that unlock an image. */
+  /** Returns the `Set-Cookie` headers that unlock an image. */
   issue(image: Protected, place: Place): string[];
-  /** Those that lock it again in this browser. */
+  /** Returns the headers that lock it again in this browser. */
   clear(image: Protected, place: Place): string[];
-  /** True if a `Cookie` header carries a proof for this image that has not expired. */
+  /** Reports whether a `Cookie` header carries a proof for this image that has not expired. */
   accepts(cookieHeader: string | null, image: Protected): boolean;
-  /** The same for the pages of albums, whose header carries proofs for many images, each under its own name: it is read once. */
+  /**
+   * Like `accepts`, for the pages of albums, whose header carries proofs for many images under different names: the
+   * header is parsed once.
+   */
   opener(cookieHeader: string | null): (image: Protected) => boolean;
 }
 
@@ -35,7 +38,8 @@ export function createCookieSigner(
   const sign = ({ id, passwordHash }: Protected, expires: string, key: string) =>
     createHmac('sha256', key).update(`${id}\n${expires}\n${passwordHash}`).digest();
 
-  // A path of /i/<id> covers what lies below it, but not /i/<id>.webp: each link gets its own cookie, and so do the albums.
+  // A cookie path of /i/<id> covers what is below it, but not /i/<id>.webp, so each link gets its own cookie, and so
+  // do albums.
   function cookies(image: Protected, value: string, seconds: number, { origin, basePath }: Place): string[] {
     const secure = origin.startsWith('https:') ? '; Secure' : '';
     const page = `${basePath}/i/${image.id}`;

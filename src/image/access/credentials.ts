@@ -1,6 +1,6 @@
 /** The credentials of a request for a protected image. */
 export interface Credentials {
-  /** Passwords, the most explicit first: header, query, Basic. */
+  /** Passwords in the order of precedence: header, query, Basic. */
   passwords: string[];
   /** The `Cookie` header. */
   cookie: string | null;
@@ -31,7 +31,7 @@ function decodeHeader(value: string): string {
   return /^[\u0000-\u00ff]*$/.test(value) ? decodeUtf8(Buffer.from(value, 'latin1')) : value;
 }
 
-/** Bytes as UTF-8, or as Latin-1 where they are not. */
+/** Decodes bytes as UTF-8, or as Latin-1 if they are not valid UTF-8. */
 function decodeUtf8(bytes: Buffer): string {
   try {
     return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);

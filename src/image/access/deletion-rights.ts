@@ -5,15 +5,15 @@ import type { ImageRecord } from '../image.ts';
 export interface Uploader {
   /** Canonical address. */
   peer: string;
-  /** The same where it gives the right to delete, else `null`. */
+  /** The same if it gives the right to delete, otherwise `null`. */
   identity: string | null;
   /** Whose budget pays for the conversion. */
   payer: string;
 }
 
-/** Credentials for deleting an image. Any of the three is enough. */
+/** Credentials for deleting an image. Any of the three is sufficient. */
 export interface Deleter {
-  /** Canonical address; `null` if others share it, or the request may come from someone else's page. */
+  /** Canonical address; `null` if it is shared, or if the request may come from another site's page. */
   peer: string | null;
   token: string | null;
   admin: boolean;
@@ -21,15 +21,15 @@ export interface Deleter {
 
 /** Decides who may delete an image. */
 export interface DeletionRights {
-  /** What a record keeps of its uploader. */
+  /** Returns what a record keeps of its uploader. */
   ownerOf(from: Uploader): string;
   mayRemove(image: ImageRecord, by: Deleter): boolean;
 }
 
-/** Before the address of an uploader that others share: it equals nobody's, but the administrator can still see it. */
+/** Prefix of a shared uploader's address. It equals no address, but the administrator can still read it. */
 const SHARED = 'shared ';
 
-/** `byAddressMs`: for how long after the upload the uploader's address gives the right. */
+/** `byAddressMs`: how long after the upload the uploader's address gives the right. */
 export function createDeletionRights(byAddressMs: number, now: () => number): DeletionRights {
   return {
     ownerOf: ({ peer, identity }) => identity ?? `${SHARED}${peer}`,
@@ -42,12 +42,12 @@ export function createDeletionRights(byAddressMs: number, now: () => number): De
   };
 }
 
-/** What a record keeps of a delete token: its SHA-256, in hexadecimal. */
+/** Returns what a record keeps of a delete token: its SHA-256 in hexadecimal. */
 export function hashOf(token: string): string {
   return createHash('sha256').update(token).digest('hex');
 }
 
-/** Takes the same time wherever they differ. */
+/** Compares two hashes in constant time. */
 export function sameHash(one: string, other: string): boolean {
   return one.length === other.length && timingSafeEqual(Buffer.from(one), Buffer.from(other));
 }

@@ -1,6 +1,6 @@
 import { TOKEN_PATTERN } from '../ids.ts';
 
-/** What an upload has to tell the page that comes next, once. */
+/** What an upload tells the next page, once. */
 export interface Flash {
   /** The delete token. */
   token: string;
@@ -8,13 +8,13 @@ export interface Flash {
   notes: readonly string[];
 }
 
-/** Hands that over, past URLs, logs and histories. */
+/** Passes a flash to the next page without leaving it in URLs, logs and histories. */
 export interface FlashCookie {
-  /** The cookie that carries it, for that page alone. */
+  /** Returns the cookie that carries it, for that page only. */
   write(id: string, flash: Flash, origin: string): string;
-  /** `null` if there is none, or not one of ours. */
+  /** Returns `null` if there is none, or not one of ours. */
   read(request: Request): Flash | null;
-  /** The cookie that removes it. */
+  /** Returns the cookie that removes it. */
   clear(id: string, origin: string): string;
 }
 

@@ -8,24 +8,29 @@ const DAY_S = 86_400;
 
 /** Wrong passwords from one network for one image. */
 const PER_NETWORK_AND_IMAGE: Bucket = { capacity: 10, perSecond: 0.1 };
-/** Wrong passwords for one image from everywhere: 1,100 on the first day. Beyond it only quiet networks have tries. */
+/**
+ * Wrong passwords for one image from all networks: 1,100 on the first day. Beyond that, only quiet networks may try.
+ */
 const PER_IMAGE: Bucket = { capacity: 100, perSecond: 1000 / DAY_S };
-/** What a quiet network has left beyond that: enough to mistype twice. Every wrong password counts, before and after. */
+/**
+ * What a quiet network may still try beyond that: enough to mistype twice. Every wrong password counts, before and
+ * after.
+ */
 const PER_QUIET_NETWORK: Bucket = { capacity: 3, perSecond: 3 / DAY_S };
-/** Wrong passwords for one image beyond its limit: the more there were lately, the longer each try waits. */
+/** Wrong passwords for one image beyond its limit: the more there were recently, the longer each try waits. */
 const BEYOND: Bucket = { capacity: 60, perSecond: 60 / 3600 };
 
-/** The longest wait of one try, so that two typing errors cost less than 10 s. */
+/** Maximum delay of one try, so that two typing errors cost less than 10 s. */
 const MAX_DELAY_MS = 3000;
-/** Tries that wait at once, at all images. */
+/** Maximum number of delayed tries at once, for all images. */
 const MAX_DELAYED = 256;
 
-/** Bounds how many wrong passwords are tried, so that strangers can neither guess a password nor lock its image. */
+/** Limits wrong passwords, so that nobody can guess a password or lock its image for others. */
 export interface GuessLimits {
   /**
-   * Returns what `verify` finds, and charges the visitor's networks only where that is false. At an image for which too many
-   * wrong passwords came lately the try waits some seconds first. Rejects with `rate_limited` if too many came
-   * from the visitor's network, and with `busy` where too many tries wait.
+   * Returns the result of `verify`, and charges the visitor's networks only if that is false. If an image had too
+   * many wrong passwords recently, the try waits some seconds first. Rejects with `rate_limited` if too many came
+   * from the visitor's network, and with `busy` if too many tries wait.
    */
   guess(image: string, peer: string, verify: () => Promise<boolean>): Promise<boolean>;
 }
@@ -33,11 +38,11 @@ export interface GuessLimits {
 export interface GuessLimitsOptions {
   limiter: RateLimiter;
   sleep: Clock['sleep'];
-  /** Wrong passwords from one network, for all images together; 30 a minute by default. */
+  /** Wrong passwords from one network, for all images together. Default: 30 a minute. */
   perNetwork?: Bucket | undefined;
 }
 
-/** A count of failures that a try is held against. */
+/** A counter of failures that limits a try. */
 interface Account {
   key: string;
   bucket: Bucket;
@@ -50,7 +55,10 @@ export function createGuessLimits({
 }: GuessLimitsOptions): GuessLimits {
   let delayed = 0;
 
-  /** Charges a failure ahead, so that many at once pass no limit on any copy; returns how long to wait, in ms, if there is none. */
+  /**
+   * Charges a failure in advance, so that concurrent tries cannot exceed a limit on any copy. Returns how long to
+   * wait, in ms, if there is no room.
+   */
   async function hold({ key, bucket }: Account): Promise<number> {
     const { allowed, retryAfterMs } = await limiter.take(key, bucket);
     return allowed ? 0 : Math.max(1, retryAfterMs);
@@ -110,7 +118,7 @@ export function createGuessLimits({
         }
         return right;
       } finally {
-        // What was no failure is given back.
+        // Failures that did not happen are given back.
         await Promise.all(held.map(({ key, bucket }) => limiter.take(key, bucket, -1)));
       }
     },

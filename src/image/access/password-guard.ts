@@ -10,22 +10,22 @@ import type { Credentials } from './credentials.ts';
 import type { GuessLimits } from './guess-limits.ts';
 import type { PasswordHasher } from './password.ts';
 
-/** How long a password that was right need not be hashed again, in ms, and how many of them are remembered. */
+/** How long a correct password is remembered without hashing it again, in ms, and how many are remembered. */
 const REMEMBER_MS = 5 * 60_000;
 const MAX_REMEMBERED = 2000;
 
 /** Decides who may see a protected image. */
 export interface PasswordGuard {
   /**
-   * Resolves for a public image, and for a protected one with a valid cookie or password; answers whether it was
-   * a password that opened it. Rejects with `password_required`, `wrong_password`, `rate_limited` or `busy`.
+   * Resolves for a public image, and for a protected one with a valid cookie or password. Returns whether a password
+   * opened it. Rejects with `password_required`, `wrong_password`, `rate_limited` or `busy`.
    */
   open(image: ImageRecord, credentials: Credentials, peer: string): Promise<{ byPassword: boolean }>;
 }
 
 export interface PasswordGuardOptions {
   hasher: PasswordHasher;
-  /** Bounds how many of a client are hashed at once. */
+  /** Limits how many passwords of a client are hashed at once. */
   hashes: Shares;
   cookies: Pick<CookieSigner, 'accepts'>;
   guesses: GuessLimits;
@@ -35,13 +35,13 @@ export interface PasswordGuardOptions {
 
 export function createPasswordGuard(options: PasswordGuardOptions): PasswordGuard {
   const { hasher, hashes, cookies, guesses, random, now } = options;
-  /** Keyed, so that memory never holds a hash of a password that is cheap to guess against. */
+  /** A key, so that memory never holds a hash that makes guessing a password cheap. */
   const key = random(32);
   const remembered = new BoundedMap<string, { digest: string; until: number }>(MAX_REMEMBERED);
   const digestOf = (image: ImageRecord, password: string) =>
     createHmac('sha256', key).update(`${image.id}\n${image.passwordHash}\n${password}`).digest('base64');
 
-  /** Another password than the one remembered ends the memory, or it could be guessed against without a limit. */
+  /** A different password ends the memory. Otherwise it could be guessed against without a limit. */
   function isRemembered(visit: string, digest: string): boolean {
     const known = remembered.get(visit);
     if (known !== undefined && known.digest === digest && known.until > now()) return true;

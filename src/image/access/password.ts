@@ -2,13 +2,13 @@ import { scrypt, timingSafeEqual } from 'node:crypto';
 import { createSemaphore } from '../../lib/semaphore.ts';
 import type { RandomBytes } from '../ids.ts';
 
-/** Longest password, in bytes of UTF-8. */
+/** Maximum length of a password, in bytes of UTF-8. */
 export const MAX_PASSWORD_BYTES = 1024;
 
 export interface PasswordHasher {
-  /** A salted hash, with its parameters: `scrypt$15$8$1$<salt>$<hash>`. Rejects with `busy` under a flood. */
+  /** Returns a salted hash with its parameters: `scrypt$15$8$1$<salt>$<hash>`. Rejects with `busy` under a flood. */
   hash(password: string): Promise<string>;
-  /** True if the password belongs to the hash. Takes the same time either way; rejects with `busy` under a flood. */
+  /** Reports whether the password matches the hash, in constant time. Rejects with `busy` under a flood. */
   verify(password: string, encoded: string): Promise<boolean>;
 }
 
@@ -19,7 +19,7 @@ const PARALLELISM = 1;
 const SALT_BYTES = 16;
 const HASH_BYTES = 32;
 
-/** Hashes that are computed at once, so that a flood of guesses takes neither all memory nor all cores. */
+/** Number of hashes computed at once, so that a flood of guesses takes neither all memory nor all cores. */
 const MAX_RUNNING = 2;
 const MAX_WAITING = 32;
 

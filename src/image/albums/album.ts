@@ -1,33 +1,33 @@
 import type { FieldsOf } from '../../lib/fields.ts';
 
-/** Pictures of one album. */
+/** Maximum number of pictures in an album. */
 export const MOST_PICTURES = 1000;
 
-/** Longest title, in code points. */
+/** Maximum length of a title, in code points. */
 export const MAX_TITLE = 200;
 
-/** Everything that is remembered about an album. Times are ms since 1970. */
+/** Everything stored about an album. Times are ms since 1970. */
 export interface AlbumRecord {
   /** 12 random letters and digits. */
   id: string;
-  /** Grows by one with each change. */
+  /** Increases by one with each change. */
   revision: number;
   /** Plain text, to be escaped wherever it is shown; empty if none was given. */
   title: string;
-  /** 1: its page is not for search engines. */
+  /** 1: search engines must not index its page. */
   unlisted: 0 | 1;
   /** SHA-256 of its token in hexadecimal. */
   tokenHash: string;
   createdAt: number;
-  /** 1: when it was last looked after, none of its pictures was there. */
+  /** 1: none of its pictures existed at the last check. */
   empty: 0 | 1;
-  /** When it is looked after next: it goes when it is empty twice in a row. */
+  /** When it is checked next. It is removed after two checks in a row without pictures. */
   dueAt: number;
-  /** Ids of its pictures in their order, with a space between them. Some may be of pictures that are gone. */
+  /** IDs of its pictures in order, separated by spaces. Some pictures may no longer exist. */
   pictures: string;
 }
 
-/** The fields of an album as every store keeps them; its id is the key. A new one goes to the end. */
+/** The fields of an album as every store keeps them; its ID is the key. A new field goes to the end. */
 export const ALBUM_FIELDS: FieldsOf<Omit<AlbumRecord, 'id'>> = {
   revision: { kind: 'integer' },
   title: { kind: 'text' },
@@ -39,7 +39,7 @@ export const ALBUM_FIELDS: FieldsOf<Omit<AlbumRecord, 'id'>> = {
   pictures: { kind: 'text' },
 };
 
-/** The ids of its pictures. */
+/** Returns the IDs of its pictures. */
 export function picturesOf({ pictures }: Pick<AlbumRecord, 'pictures'>): string[] {
   return pictures === '' ? [] : pictures.split(' ');
 }

@@ -15,21 +15,31 @@ import type { AlbumStore } from './store.ts';
 import { createSweep } from './sweep.ts';
 import { type Addition, type AlbumChangeWish, type AlbumWish, factsOf } from './wishes.ts';
 
-/** Pictures under one link. An album has no pictures of its own: each keeps its visibility, its password, its views and its life. */
+/**
+ * Pictures under one link. An album does not own its pictures: each keeps its visibility, password, views and expiry.
+ */
 export interface Albums {
-  /** Rejects with `invalid_parameter`. The token is known to nobody else: only its hash is stored. */
+  /**
+   * Creates an album. Only the caller learns the token; the server stores its hash. Rejects with `invalid_parameter`.
+   */
   create(wish: AlbumWish): Promise<{ album: AlbumRecord; token: string }>;
   /** Rejects with `not_found`. */
   find(id: string): Promise<AlbumRecord>;
-  /** The pictures that still exist, in order, whatever their visibility. */
+  /** Returns the pictures that still exist, in order, whatever their visibility. */
   pictures(album: AlbumRecord): Promise<ImageRecord[]>;
   /** Rejects with `not_found`, `forbidden`, or `conflict` if the album is full. */
   demandRoom(id: string, by: AlbumKeeper): Promise<void>;
-  /** Puts pictures at the end of an album, for whom `demandRoom` has let in; those that are in it stay where they are. Rejects with `not_found` or `conflict`. */
+  /**
+   * Appends pictures to an album, for a caller that passed `demandRoom`. Pictures already in it stay where they are.
+   * Rejects with `not_found` or `conflict`.
+   */
   append(id: string, pictures: readonly string[]): Promise<AlbumRecord>;
-  /** The same for pictures that were stored before, each of which its own token gives. Rejects with `forbidden` as well. */
+  /** Appends pictures that were uploaded earlier, each authorised by its own token. Also rejects with `forbidden`. */
   add(id: string, additions: readonly Addition[], by: AlbumKeeper): Promise<AlbumRecord>;
-  /** Takes a picture out, which stays an image; its own token is enough. Rejects with `not_found` or `forbidden`. */
+  /**
+   * Takes a picture out of the album without deleting it; the picture's own token is sufficient. Rejects with
+   * `not_found` or `forbidden`.
+   */
   takeOut(
     id: string,
     picture: string,
@@ -38,20 +48,20 @@ export interface Albums {
   /** Rejects with `not_found`, `forbidden` or `invalid_parameter`. */
   change(id: string, wish: AlbumChangeWish, by: AlbumKeeper): Promise<AlbumRecord>;
   /**
-   * Removes the album, and its pictures, as far as the deleter may delete each of them; nobody's are if there is no deleter.
-   * Rejects with `not_found` or `forbidden`.
+   * Removes the album, and those of its pictures that the deleter may delete; none without a deleter. Rejects with
+   * `not_found` or `forbidden`.
    */
   remove(id: string, by: AlbumKeeper, deleter: Deleter | null): Promise<RemovedPictures>;
   /**
-   * Removes albums that have been without a picture for `retentionMs`, at the latest when that has passed twice. Returns how many that were.
+   * Removes albums that have had no picture for `retentionMs`, at the latest after twice that time. Returns how many.
    */
   sweep(signal: AbortSignal): Promise<number>;
 }
 
-/** What became of the pictures of an album that was removed. */
+/** What happened to the pictures of a removed album. */
 export interface RemovedPictures {
   removed: number;
-  /** Ids of those that are left. */
+  /** IDs of the pictures that remain. */
   kept: string[];
 }
 
@@ -66,7 +76,7 @@ export interface AlbumsOptions {
   log: Log;
 }
 
-/** Stands for a picture that has no id yet. */
+/** Placeholder for a picture without an ID yet. */
 const NEXT = '';
 const REMOVED_AT_ONCE = 8;
 
@@ -176,7 +186,7 @@ export function createAlbums(options: AlbumsOptions): Albums {
   };
 }
 
-/** Returns how many there were. */
+/** Returns how many were removed. */
 async function removePictures(
   service: Pick<ImageService, 'remove'>,
   pictures: readonly ImageRecord[],
@@ -184,7 +194,7 @@ async function removePictures(
 ): Promise<number> {
   let removed = 0;
   await forEachBounded(pictures, REMOVED_AT_ONCE, async (picture) => {
-    // One that is gone already is what was asked for.
+    // A picture that no longer exists counts as deleted.
     const done = await service.remove(picture.id, by).then(
       () => 1,
       (error: unknown) => {
@@ -197,7 +207,7 @@ async function removePictures(
   return removed;
 }
 
-/** Those that are named first, in their order. */
+/** Puts the named pictures first, in that order. */
 function reordered(present: readonly string[], wanted: readonly string[]): string[] {
   const strange = wanted.find((id) => !present.includes(id));
   if (strange !== undefined) throw invalidParameter('images', `Image ${strange} is not in this album.`);

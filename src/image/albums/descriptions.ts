@@ -18,7 +18,7 @@ const json = (schema: typeof albumBody | typeof albumChangeBody | typeof additio
   content: { 'application/json': { schema } },
 });
 
-/** How the routes of albums are described, by route. */
+/** Descriptions of the album routes, by route. */
 export const albumDetails = {
   create: describe({
     id: 'createAlbum',

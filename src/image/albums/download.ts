@@ -8,18 +8,18 @@ import { PRIVATE_CACHE } from '../serve/serve.ts';
 import type { ImageService } from '../service.ts';
 import type { AlbumRecord } from './album.ts';
 
-/** ZIP files of a client, and of all, that are on their way: each holds a connection and a file. */
+/** Concurrent ZIP downloads of a client, and of all clients: each holds a connection and a file. */
 const DOWNLOADS = {
   each: 2,
   all: 32,
   fullMessage: 'Two of your ZIP files are on their way; wait for one to end.',
   busyMessage: 'Too many ZIP files are on their way; try again in a moment.',
 };
-/** A reader that takes nothing for so long is given up. */
+/** A download is aborted if the client reads nothing for this long. */
 const STALL_MS = 60_000;
-/** For the whole of it: 32 GB at 9 MB/s. */
+/** Time limit of a whole download: 32 GB at 9 MB/s. */
 const LIFE_MS = 3_600_000;
-/** File systems take 255 bytes. */
+/** File systems allow 255 bytes. */
 const MAX_NAME_BYTES = 200;
 
 /** The downloading client, and what it can see. */
@@ -28,7 +28,7 @@ export interface Downloader {
   payer: string;
   /** True for HEAD: nothing is read. */
   head: boolean;
-  /** True if the visitor may not see a picture as it is now. */
+  /** True if the visitor may not see a picture in its current state. */
   isHidden: (image: ImageRecord) => boolean;
 }
 
@@ -37,7 +37,7 @@ export type CountReads = (peer: string, count: number) => Promise<void>;
 
 export interface DownloadOptions {
   service: Pick<ImageService, 'find' | 'read' | 'accessed'>;
-  /** Counts the files that are sent. Not given: nobody is limited. */
+  /** Counts the files that are sent. Default: unlimited. */
   countReads?: CountReads | undefined;
 }
 
@@ -51,7 +51,7 @@ export function createDownloads({ service, countReads }: DownloadOptions) {
   ): AsyncGenerator<ZipEntry, void> {
     const digits = Math.max(2, String(pictures.length).length);
     for (const [index, { id }] of pictures.entries()) {
-      // It may have gone, or got a password, since the ZIP was begun.
+      // It may have been deleted or protected since the ZIP was started.
       const image = await service.find(id).catch(passOver);
       if (image === null || isHidden(image)) continue;
       const file = await service.read(image, { width: null, format: image.format }).catch(passOver);
@@ -66,8 +66,8 @@ export function createDownloads({ service, countReads }: DownloadOptions) {
   }
 
   /**
-   * The ZIP file of what of an album the visitor may see, as it comes. Rejects with `not_found` if that is nothing, with
-   * `rate_limited` and `busy`.
+   * Streams a ZIP file of those pictures of an album that the visitor may see. Rejects with `not_found` if there are
+   * none, with `rate_limited` and `busy`.
    */
   return async function download(
     album: AlbumRecord,
@@ -99,15 +99,15 @@ function headersOf({ title }: Pick<AlbumRecord, 'title'>): Record<string, string
     'content-disposition': contentDisposition('attachment', `${title || 'album'}.zip`, 'zip'),
     'cache-control': PRIVATE_CACHE,
     'x-robots-tag': 'noindex',
-    // A proxy that took it all in at once would read the pictures faster than the client does.
+    // A reverse proxy that buffers the response would read the pictures faster than the client does.
     'x-accel-buffering': 'no',
     'x-content-type-options': 'nosniff',
   };
 }
 
 /**
- * The name of a picture in a ZIP file. The number keeps the order of the album and makes it unique, whatever case and form of letters a
- * file system tells apart; it is none that Windows keeps for itself.
+ * Returns the name of a picture in a ZIP file. The number keeps the order of the album and makes the name unique on
+ * file systems that ignore case or Unicode form. It is never a name that Windows reserves.
  */
 export function zipName(
   { filename, format }: Pick<ImageRecord, 'filename' | 'format'>,
@@ -123,7 +123,7 @@ export function zipName(
   return `${number} ${cut(stem, MAX_NAME_BYTES).trim()}.${extension}`;
 }
 
-/** As many whole characters as fit. */
+/** Returns as many whole characters as fit. */
 function cut(text: string, bytes: number): string {
   let length = 0;
   let kept = '';

@@ -19,11 +19,11 @@ export interface KeptOptions {
   random: RandomBytes;
 }
 
-/** A change that meets others is made again; each time one of them has been made. */
+/** A change that conflicts with others is retried. With each conflict, one of them succeeds. */
 const TRIES = 100;
 const PAUSE_MS = 2;
 
-/** Albums as they are stored, and changes of them that lose none that was made at the same time. */
+/** Stored albums, changed without losing concurrent changes. */
 export function createKept({ albums, images, clock, random }: KeptOptions) {
   async function find(id: string): Promise<AlbumRecord> {
     const album = ID_PATTERN.test(id) ? await albums.get(id) : null;
@@ -37,7 +37,7 @@ export function createKept({ albums, images, clock, random }: KeptOptions) {
     throw new AppError('forbidden', 'This needs the token of the album.');
   }
 
-  /** Changes the stored album; `work` returns `null` if nothing changes. */
+  /** Changes the stored album. `work` returns `null` if nothing changes. */
   async function update(
     id: string,
     work: (album: AlbumRecord) => Partial<AlbumRecord> | null | Promise<Partial<AlbumRecord> | null>,
@@ -54,7 +54,7 @@ export function createKept({ albums, images, clock, random }: KeptOptions) {
     throw new AppError('busy', 'Too many requests are changing this album at once.', { retryAfterMs: 1000 });
   }
 
-  /** Without those that are gone, where it would be too many with them. */
+  /** Drops pictures that no longer exist if the album would be too large with them. */
   async function extended(album: AlbumRecord, added: readonly string[]): Promise<string[]> {
     const present = picturesOf(album);
     const all = new Set([...present, ...added]);

@@ -15,10 +15,13 @@ import { albumUrl } from './views.ts';
 /** Fills the rows of a grid of 2, 3, 4 and 6 columns. */
 const PER_PAGE = 48;
 
-/** Pictures whose records cost as much as another request. */
+/** Number of picture records that cost as much as another request. */
 const PER_READ = 100;
 
-/** Counts what a look at an album costs beyond its request, since all of its records are read; rejects with `rate_limited`. */
+/**
+ * Counts what viewing an album costs beyond its request, because all its records are read. Rejects with
+ * `rate_limited`.
+ */
 export type CountLook = (peer: string, album: AlbumRecord) => Promise<void>;
 
 export function createLookCounter(countReads: CountReads | undefined): CountLook {
@@ -32,7 +35,7 @@ export function createLookCounter(countReads: CountReads | undefined): CountLook
 export interface AlbumPages {
   /** Rejects with `not_found`. */
   show(request: Request, context: RequestContext, id: string, page: number): Promise<Response>;
-  /** What of it the visitor may see, as one file. Rejects as the download does. */
+  /** Sends those pictures that the visitor may see as one file. Rejects like the download. */
   zip(request: Request, context: RequestContext, id: string): Promise<Response>;
 }
 
@@ -48,11 +51,11 @@ export interface AlbumPagesOptions {
 export function createAlbumPages(options: AlbumPagesOptions): AlbumPages {
   const { albums, service, download, countLook, siteOf, basePath } = options;
 
-  /** What of an album is not shown to the visitor. */
+  /** Decides which pictures of an album are hidden from the visitor. */
   function eyesOf(request: Request) {
     const opens = service.cookies.opener(request.headers.get('cookie'));
     const isLocked = (image: ImageRecord) => image.passwordHash !== null && !opens(image);
-    // A page or a ZIP file must not use up views, nor show for nothing what they are for.
+    // A page or a ZIP file must not use up views, nor show pictures with limited views for free.
     return { isLocked, isHidden: (image: ImageRecord) => image.maxViews !== null || isLocked(image) };
   }
 
@@ -105,7 +108,7 @@ function placeOf(image: ImageRecord, isLocked: (image: ImageRecord) => boolean):
   return { kind: 'open', tile: tileOf(image) };
 }
 
-/** The first picture that anyone with the link can see, regardless of what this visitor has unlocked. */
+/** Returns the first picture that anyone with the link can see, regardless of what this visitor has unlocked. */
 function coverOf(base: string, pictures: readonly ImageRecord[]) {
   const image = pictures.find(({ passwordHash, maxViews }) => passwordHash === null && maxViews === null);
   if (!image) return null;

@@ -1,21 +1,24 @@
 import type { AlbumRecord } from './album.ts';
 
 /**
- * Where album records live. All methods are atomic; failures of the storage itself reject with
- * `AppError('unavailable')`, a full disk with `storage_full`. What is inserted or replaced is kept as safely as the store was told to
- * keep it; if that is not certain, it rejects with `unavailable` as well, and the change may be there or not.
+ * Stores album records. All methods are atomic. Storage failures reject with `AppError('unavailable')`, a full disk
+ * with `storage_full`. Inserted and replaced records are as durable as the store is configured to be. If that is
+ * uncertain, the method rejects with `unavailable` as well, and the change may or may not have been made.
  */
 export interface AlbumStore {
-  /** Adds a record; rejects with `conflict` when the id is taken. */
+  /** Adds a record. Rejects with `conflict` if the ID is taken. */
   insert(album: AlbumRecord): Promise<void>;
-  /** The record, or `null`. */
+  /** Returns the record, or `null`. */
   get(id: string): Promise<AlbumRecord | null>;
-  /** Replaces the record whose revision is one less than that of the album; false if it has another one, or there is none. */
+  /**
+   * Replaces the record whose revision is one less than the album's. Returns false if it has another revision or does
+   * not exist.
+   */
   replace(album: AlbumRecord): Promise<boolean>;
-  /** Removes the record, or, where a revision is given, only that one; false if there is none. */
+  /** Removes the record or, if a revision is given, only that revision. Returns false if there is none. */
   remove(id: string, revision?: number): Promise<boolean>;
-  /** Records that were due by the time, the longest due first. */
+  /** Returns records that were due by the time, the most overdue first. */
   dueBy(time: number, limit: number): Promise<AlbumRecord[]>;
-  /** All records in batches, in any order; what changes meanwhile may be seen before or after it. */
+  /** Returns all records in batches, in any order. Concurrent changes may or may not be seen. */
   all(): AsyncIterable<AlbumRecord[]>;
 }

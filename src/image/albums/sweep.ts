@@ -14,7 +14,7 @@ export interface SweepOptions {
 
 const SWEPT_AT_ONCE = 20;
 
-/** A function that removes albums without pictures, and answers how many; see `Albums.sweep`. */
+/** Creates a function that removes albums without pictures and returns how many; see `Albums.sweep`. */
 export function createSweep({
   albums,
   images,

@@ -31,7 +31,7 @@ export function newAlbumView(
   return { success: true, ...albumView(base, album), token };
 }
 
-/** An album as it is after a change. */
+/** Returns an album after a change. */
 export function albumFactsView(
   base: string,
   album: AlbumRecord,
@@ -41,8 +41,8 @@ export function albumFactsView(
 }
 
 /**
- * Where the page behind a picture begins, which may be gone meanwhile.
- * @throws {AppError} `invalid_parameter` where it was taken out of the album.
+ * Returns where the page after a picture begins, even if the picture was deleted meanwhile.
+ * @throws {AppError} `invalid_parameter` if it was taken out of the album.
  */
 function placeBehind(album: AlbumRecord, pictures: readonly ImageRecord[], id: string): number {
   const ids = picturesOf(album);
@@ -58,7 +58,7 @@ function placeBehind(album: AlbumRecord, pictures: readonly ImageRecord[], id: s
   return first < 0 ? pictures.length : first;
 }
 
-/** One page of an album. Locked pictures show only that they exist. */
+/** Returns one page of an album. Locked pictures show only that they exist. */
 export function albumPageView(
   base: string,
   album: AlbumRecord,
@@ -88,7 +88,7 @@ export function albumPageView(
             url: pageUrl(base, image.id),
             raw_url: rawUrl(base, image),
             ...audience(image),
-            // What may be seen only so often must not be seen in small here.
+            // A picture with limited views must not be shown here, not even as a thumbhash.
             thumbhash: image.maxViews === null ? image.thumbhash : null,
           },
     ),

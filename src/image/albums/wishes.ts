@@ -7,7 +7,7 @@ import { ID_PATTERN, TOKEN_PATTERN } from '../ids.ts';
 import { cleanText } from '../upload/filename.ts';
 import { MAX_TITLE, MOST_PICTURES } from './album.ts';
 
-/** Pictures that are added by one request. */
+/** Maximum number of pictures that one request adds. */
 export const MOST_ADDED = 100;
 
 const VISIBILITIES = ['public', 'unlisted'] as const;
@@ -27,10 +27,10 @@ const facts = {
   ),
 };
 
-/** What a new album is asked to be. */
+/** The options of a new album. */
 export const albumBody = Type.Object(facts, { additionalProperties: false });
 
-/** What of an album may be asked to change. */
+/** The properties of an album that can be changed. */
 export const albumChangeBody = Type.Object(
   {
     ...facts,
@@ -45,7 +45,7 @@ export const albumChangeBody = Type.Object(
   { additionalProperties: false, minProperties: 1 },
 );
 
-/** Pictures that are there already, to be added to an album. */
+/** Existing pictures to add to an album. */
 export const additionBody = Type.Object(
   {
     images: Type.Array(
@@ -72,27 +72,28 @@ const EXPECTED = {
   addition: `{ "images": [{ "id", "delete_token" }] }, with 1 to ${MOST_ADDED} of them`,
 };
 
-/** @throws {AppError} `invalid_body` for what is no such wish. */
+/** @throws {AppError} `invalid_body` if the body is not valid. */
 export function parseAlbum(body: unknown): AlbumWish {
   if (Value.Check(albumBody, body)) return body;
   throw new AppError('invalid_body', `The body must be ${EXPECTED.album}.`);
 }
 
-/** @throws {AppError} `invalid_body` for what is no change, or is none at all. */
+/** @throws {AppError} `invalid_body` if the body is invalid or changes nothing. */
 export function parseAlbumChange(body: unknown): AlbumChangeWish {
   if (Value.Check(albumChangeBody, body)) return body;
   throw new AppError('invalid_body', `The body must be ${EXPECTED.change}.`);
 }
 
-/** @throws {AppError} `invalid_body` for what names no pictures with their tokens. */
+/** @throws {AppError} `invalid_body` if the body does not name pictures with their tokens. */
 export function parseAddition(body: unknown): readonly Addition[] {
   if (Value.Check(additionBody, body)) return body.images;
   throw new AppError('invalid_body', `The body must be ${EXPECTED.addition}.`);
 }
 
 /**
- * The title and visibility as they are stored, as far as they were given.
- * @throws {AppError} `invalid_parameter` for a title that is too long, or a visibility that the operator does not allow.
+ * Returns title and visibility as they are stored, if given.
+ * @throws {AppError} `invalid_parameter` for a title that is too long, or a visibility that the operator does not
+ * allow.
  */
 export function factsOf(
   { title, visibility }: AlbumWish,

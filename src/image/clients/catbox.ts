@@ -2,14 +2,17 @@ import { invalidParameter } from '../../errors.ts';
 import type { Received } from '../upload/upload.ts';
 import { type Client, type ClientRoute, type Fields, type Host, plainRefusal, text } from './client.ts';
 
-/** How long litterbox keeps a file, as its clients say. */
+/** How long litterbox can keep a file, according to its clients. */
 const TIMES = ['1h', '12h', '24h', '72h'];
 
 const SHAPE = { names: ['fileToUpload'], most: 1, optional: true } as const;
 /** Maximum number of files of one request to delete. */
 const MOST_DELETED = 20;
 
-/** How catbox takes and deletes files, and fetches them from URLs. `userhash` is the token of an uploader, or the token that deletes a file. */
+/**
+ * The API of catbox, which uploads and deletes files and fetches them from URLs. `userhash` is the token of an
+ * uploader, or the token that deletes a file.
+ */
 const api: ClientRoute = {
   method: 'POST',
   path: '/user/api.php',
@@ -25,7 +28,10 @@ const api: ClientRoute = {
   },
 };
 
-/** How litterbox, catbox for a while, takes a file. It has no way to delete; what would is in the header all the same. */
+/**
+ * The upload API of litterbox, which is catbox for temporary files. It cannot delete; the token for that is in the
+ * header anyway.
+ */
 const litterbox: ClientRoute = {
   method: 'POST',
   path: '/resources/internals/api.php',

@@ -6,5 +6,5 @@ import { nullPointer } from './null-pointer.ts';
 import { picgo } from './picgo.ts';
 import { smms } from './smms.ts';
 
-/** All clients of other services that are understood. */
+/** All other services whose clients are supported. */
 export const CLIENTS: readonly Client[] = [lsky, smms, imgur, catbox, nullPointer, picgo];

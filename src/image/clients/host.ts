@@ -6,9 +6,9 @@ import type { Intake } from '../upload/intake.ts';
 import type { Uploaded } from '../upload/uploaded.ts';
 import type { Host, Shared } from './client.ts';
 
-/** The width of what clients show in their lists. */
+/** Width of the thumbnails in lists of clients. */
 const THUMBNAIL_WIDTH = 320;
-/** An id, and what may follow it: an extension, or a delete token. */
+/** An ID, followed by nothing, an extension or a delete token. */
 const NAMED = /(?:^|\/)([0-9A-Za-z]{12})(?:\.\w+|([0-9A-Za-z]{32}))?$/;
 
 export interface HostOptions {
@@ -19,7 +19,7 @@ export interface HostOptions {
   baseOf: (request: Request) => string;
 }
 
-/** Opens the image host to clients of other services, over the intake of its own route. */
+/** Makes the image host available to clients of other services, through the intake of its own upload route. */
 export function createHost({ service, intake, contextOf, baseOf }: HostOptions): Host {
   function share(base: string, { image, deleteToken }: Uploaded): Shared {
     const links = linksOf(base, image);
@@ -33,7 +33,7 @@ export function createHost({ service, intake, contextOf, baseOf }: HostOptions):
     };
   }
 
-  /** The client will not get these, so nobody could delete them. */
+  /** The client will not get these links, so nobody could delete the images. */
   async function takeBack(stored: readonly Uploaded[]): Promise<void> {
     for (const { image, deleteToken: token } of stored) {
       await service.remove(image.id, { peer: null, token, admin: false }).catch(() => {});
@@ -64,7 +64,7 @@ export function createHost({ service, intake, contextOf, baseOf }: HostOptions):
     async remove(request, named, token = null) {
       const [, id = '', ownToken] = NAMED.exec(named) ?? [];
       const deleter = deleterOf(request, contextOf(request));
-      // A GET may be sent by any page that shows a picture: only the token in it counts.
+      // Any page that shows a picture can send a GET, so only the token in it counts.
       const peer = request.method === 'GET' ? null : deleter.peer;
       await service.remove(id, { ...deleter, peer, token: ownToken ?? token ?? deleter.token });
     },

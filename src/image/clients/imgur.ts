@@ -11,7 +11,7 @@ const dialect: Dialect = {
   }),
 };
 
-/** How imgur takes a picture, version 3: as a file, as Base64, as a URL, or as the body. */
+/** The upload API of imgur, version 3: a file, Base64, a URL, or the body. */
 const upload: ClientRoute = {
   method: 'POST',
   path: '/3/image',
@@ -40,10 +40,12 @@ export const imgur: Client = {
   routes: [upload, { ...upload, path: '/3/upload' }, remove],
 };
 
-/** The routes that clients find at the root where the name of the service, and nothing else, leads them here. */
+/**
+ * The routes that clients call at the root, for clients in which only the host name of the service can be changed.
+ */
 export const imgurAtRoot: readonly ClientRoute[] = imgur.routes;
 
-/** The field of the picture may have its URL, whatever `type` says. */
+/** The field of the picture may contain its URL, whatever `type` says. */
 function urlOf({ files: [file] }: Received): Promise<string | null> | null {
   return file === undefined ? null : readUrl(file);
 }

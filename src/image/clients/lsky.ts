@@ -2,7 +2,7 @@ import type { Dialect } from '../../http/dialect.ts';
 import { EXTENSIONS, MEDIA_TYPES } from '../image.ts';
 import { type Client, type ClientRoute, type Fields, json } from './client.ts';
 
-/** Clients of Lsky Pro look at `code` or `status` and give up on any other status than 200. */
+/** Clients of Lsky Pro read `code` or `status`, and give up on any other status than 200. */
 const v1: Dialect = {
   refusal: ({ status, error }) => ({
     status: 200,
@@ -13,7 +13,7 @@ const v2: Dialect = {
   refusal: ({ error }) => ({ status: 200, body: { status: false, message: error, data: {} } }),
 };
 
-/** How Lsky Pro 1 takes a picture. PicGo, PicList and what asks Typora to use them have it as "V1". */
+/** The upload API of Lsky Pro 1. PicGo, PicList and the programs with which Typora uploads call it "V1". */
 const uploadV1: ClientRoute = {
   method: 'POST',
   path: '/api/upload',
@@ -70,7 +70,10 @@ const uploadV2: ClientRoute = {
   },
 };
 
-/** `permission` is 1 for public and 0 for private, by which Lsky keeps a picture out of its gallery; who has the link sees it all the same. */
+/**
+ * `permission` is 1 for public and 0 for private. Lsky keeps private pictures out of its gallery, but anyone with the
+ * link can see them.
+ */
 function optionsOf({ permission, ...fields }: Fields): Record<string, string> {
   return permission === '0' ? { visibility: 'unlisted', ...fields } : fields;
 }
@@ -89,8 +92,8 @@ const removeV2: ClientRoute = {
 export const lsky: Client = { name: 'lsky', routes: [uploadV1, uploadV2, removeV2] };
 
 /**
- * The route for a request to `POST /api/upload` of the root that comes from a client of Lsky Pro 1, which has the header `token`;
- * `null` for any other.
+ * Returns the route for a request to `POST /api/upload` of the root from a client of Lsky Pro 1, recognised by the
+ * header `token`; `null` for any other.
  */
 export function lskyAtRoot({ headers }: Request): ClientRoute | null {
   return headers.has('token') ? uploadV1 : null;

@@ -3,7 +3,7 @@ import { readFields } from '../upload/form.ts';
 import type { Received } from '../upload/upload.ts';
 import { type Client, type ClientRoute, type Fields, plainRefusal, text } from './client.ts';
 
-/** How 0x0 (The Null Pointer) takes a file: the answer is the link, and `X-Token` is what manages it. */
+/** The upload API of 0x0 (The Null Pointer): the answer is the link, and `X-Token` manages it. */
 const upload: ClientRoute = {
   method: 'POST',
   path: '',
@@ -25,10 +25,13 @@ function urlOf({ files, fields }: Received): string | null {
 }
 
 const HOUR_MS = 3_600_000;
-/** `expires` above this is a time in ms since 1970, as 0x0 has it; else hours. */
+/** `expires` above this is a time in ms since 1970, as in 0x0; otherwise hours. */
 const MOST_HOURS = 1_000_000;
 
-/** `expires` is when the picture ends. `secret` asks for a link that nobody can guess; all are, and such a picture is in no list either. */
+/**
+ * `expires` is when the picture expires. `secret` asks for a link that nobody can guess; all links are like that, and
+ * such a picture is also unlisted.
+ */
 function optionsOf({ expires, secret, ...fields }: Fields): Record<string, string> {
   const options: Record<string, string> = { ...fields };
   if (secret !== undefined) options.visibility = 'unlisted';
@@ -46,7 +49,7 @@ function optionsOf({ expires, secret, ...fields }: Fields): Record<string, strin
   return options;
 }
 
-/** What the link of a picture does with a form that has `token` and `delete`. */
+/** Handles a form with `token` and `delete`, sent to the link of a picture. */
 const manage: ClientRoute = {
   method: 'POST',
   path: '/:rest',
@@ -65,8 +68,8 @@ const manage: ClientRoute = {
 export const nullPointer: Client = { name: '0x0', routes: [upload, manage] };
 
 /**
- * The route for a request to the link of a picture that comes from a client of 0x0, which sends a form with parts; `null` for any
- * other.
+ * Returns the route for a request to the link of a picture from a client of 0x0, which sends a multipart form; `null`
+ * for any other.
  */
 export function nullPointerAtLink({ headers }: Request): ClientRoute | null {
   return /^multipart\/form-data\s*(;|$)/i.test(headers.get('content-type') ?? '') ? manage : null;

@@ -10,7 +10,7 @@ const dialect: Dialect = {
   refusal: ({ error }) => ({ status: 200, body: { success: false, message: error, msg: error, result: [] } }),
 };
 
-/** How the server of PicGo and PicList takes pictures from elsewhere, as Obsidian's Image auto upload sends them. */
+/** The API of the PicGo and PicList server, as Obsidian's Image auto upload calls it. */
 const upload: ClientRoute = {
   method: 'POST',
   path: '/upload',
@@ -41,7 +41,7 @@ const upload: ClientRoute = {
   },
 };
 
-/** What the client keeps of each picture is what it sends to have it deleted. */
+/** To delete a picture, the client sends back what it stored. */
 const removal = Type.Object({
   list: Type.Array(Type.Object({ hash: Type.String({ maxLength: 100 }) }), { minItems: 1, maxItems: 20 }),
 });

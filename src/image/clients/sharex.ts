@@ -1,4 +1,7 @@
-/** A custom uploader of ShareX for this server. `base`: scheme, host and base path. Users put their token in after importing it. */
+/**
+ * Returns a ShareX custom uploader for this server. `base`: scheme, host and base path. Users add their token after
+ * importing it.
+ */
 export function sharexUploader(base: string, needsToken: boolean) {
   return {
     Version: '15.0.0',

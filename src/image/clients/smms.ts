@@ -6,12 +6,12 @@ function refusal(status: number, { error, code, request_id }: Parameters<Dialect
   return { status, body: { success: false, code, message: error, RequestId: request_id } };
 }
 
-/** How SM.MS takes a picture. PicGo wants the message to be `success`, others the code. */
+/** The upload API of SM.MS. PicGo expects the message `success`, others check the code. */
 const upload: ClientRoute = {
   method: 'POST',
   path: '/api/v2/upload',
   limit: 'upload',
-  // Clients throw away what comes with any other status.
+  // Clients ignore the body of any other status.
   dialect: { refusal: (refused) => refusal(200, refused) },
   async answer(request, host) {
     const shared = await host.storeOne(request, { shape: { names: ['smfile'], most: 1 } });

@@ -8,38 +8,40 @@ export interface Waiting extends Queued {
 }
 
 export interface AdmissionOptions {
-  /** Jobs that run at once. */
+  /** Maximum number of jobs that run at once. */
   workers: number;
-  /** Jobs that may wait. */
+  /** Maximum number of waiting jobs. */
   maxQueue: number;
-  /** Jobs of one client that may wait. */
+  /** Maximum number of waiting jobs of one client. */
   maxClientQueue: number;
-  /** Longest wait, as it is expected, of a job that is taken. */
+  /** Maximum expected wait of an accepted job. */
   maxWaitMs: number;
   /** Milliseconds; only differences count. */
   now: () => number;
 }
 
-/** Jobs that wait and jobs that run, and whether one more is worth its wait. */
+/** The waiting and running jobs. Decides whether one more job is worth its wait. */
 export interface Admission<T extends Waiting> {
-  /** Throws `busy` where one more job of the client would wait for too long. */
+  /** Throws `busy` if one more job of the client would wait too long. */
   demandRoom(client: string, price: number): void;
   push(job: T): void;
-  /** Where too many wait, rejects the last one of who has the most waiting. */
+  /** If too many jobs wait, rejects the last one of the client with the most waiting. */
   relieve(): void;
-  /** Takes the job whose turn it is beside those that run. */
+  /** Takes the next job that may run beside the running ones. */
   take(beside: readonly T[]): T | undefined;
-  /** Puts a job that was taken back to the front. */
+  /** Puts a job back to the front. */
   putBack(job: T): void;
-  /** Takes a job out of turn; false if it does not wait. */
+  /** Removes a waiting job. Returns false if it does not wait. */
   remove(job: T): boolean;
-  /** A job that was taken has ended, and took that much CPU time, which its client pays. */
+  /** Records that a job has ended and how much CPU time it used, which its client pays. */
   ended(job: T, ms: number): void;
   rejectAll(error: AppError): void;
   counts(): { queued: number; queuedMs: number; waitMs: number; refusedBusy: number };
 }
 
-/** How much longer jobs take than their CPU time: other programs want the cores as well. Smoothed over so many jobs. */
+/**
+ * Smooths, over this many jobs, how much longer jobs take than their CPU time because other programs use the cores.
+ */
 const STRETCH_JOBS = 16;
 const MOST_STRETCH = 10;
 
@@ -50,7 +52,7 @@ export function createAdmission<T extends Waiting>(options: AdmissionOptions): A
   let stretch = 1;
   let refusedBusy = 0;
 
-  /** How long one more job of the client would wait. */
+  /** Returns how long one more job of the client would wait. */
   function waitMs(client: string, price: number): number {
     const left = [...running].map(([task, since]) => Math.max(0, task.price * stretch - (now() - since)));
     const soonest = mayRunBeside(price, [...running.keys()], workers) ? 0 : Math.min(...left);
@@ -59,7 +61,7 @@ export function createAdmission<T extends Waiting>(options: AdmissionOptions): A
 
   function busy(wait: number): AppError {
     refusedBusy++;
-    // By then a place is free, or the wait is short enough.
+    // By then there is a free place, or the wait is short enough.
     const retryAfterMs = Math.max(1000, wait - maxWaitMs, wait / maxClientQueue);
     const seconds = Math.max(1, Math.ceil(wait / 1000));
     return new AppError(

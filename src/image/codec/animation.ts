@@ -1,11 +1,11 @@
 import type { SharpConstructor } from './sharp.ts';
 
-/** A moving picture, frame by whole frame, for which sharp has no decoder. */
+/** An animation as full frames, in a format that sharp cannot decode. */
 export interface Animation {
   width: number;
   height: number;
   count: number;
-  /** How often it is played; 0: forever. */
+  /** Number of times it is played; 0: forever. */
   loop: number;
   frames(): AsyncIterable<Frame>;
 }
@@ -17,17 +17,17 @@ export interface Frame {
   delay: number;
 }
 
-/** All frames of an animation, one below the other. */
+/** All frames of an animation, stacked vertically. */
 export interface Strip {
   pixels: Uint8Array;
-  /** Of one frame. */
+  /** Width of one frame. */
   width: number;
   height: number;
   delay: number[];
   loop: number;
 }
 
-/** Draws all frames, in that size. */
+/** Draws all frames in that size. */
 export async function drawStrip(
   animation: Animation,
   { width, height }: { width: number; height: number },

@@ -10,7 +10,7 @@ interface Area {
   height: number;
 }
 
-/** An animated PNG as its frames are seen, each laid over what the ones before have left. */
+/** Returns an animated PNG as full frames, each composed over what the ones before have left. */
 export function animationOf(
   apng: Apng,
   { sharp, options, cicp }: { sharp: SharpConstructor; options: SharpOptions; cicp: Cicp | null },
@@ -50,7 +50,7 @@ function lay(
   }
 }
 
-/** Alpha that is not multiplied in (PNG, third edition, section 11.3.6.2). */
+/** Blends with straight alpha (PNG, third edition, section 11.3.6.2). */
 function layOver(source: Uint8Array | Uint8ClampedArray, canvas: Uint8Array, start: number): void {
   for (let from = 0, to = start; from < source.length; from += 4, to += 4) {
     const above = source[from + 3] ?? 0;

@@ -14,7 +14,10 @@ interface Area {
   height: number;
 }
 
-/** Writes an animated PNG: of each frame the part that differs from the one before, with a palette where all colours fit one. */
+/**
+ * Writes an animated PNG: of each frame the part that differs from the one before, with a palette if all colours fit
+ * into one.
+ */
 export async function writeApng(strip: Strip, sharp: SharpConstructor): Promise<Buffer> {
   const { width, height, delay, loop } = strip;
   const palette = paletteOf(strip.pixels);
@@ -50,18 +53,18 @@ export async function writeApng(strip: Strip, sharp: SharpConstructor): Promise<
   return Buffer.concat([...chunks, ...writeChunk('IEND', Buffer.alloc(0))]);
 }
 
-/** Without its number. The frame takes the place of what was there, and stays. */
+/** Without its sequence number. The frame replaces what was there, and stays. */
 function frameControl({ left, top, width, height }: Area, ms: number): Buffer {
   const control = Buffer.alloc(22);
   for (const [place, value] of [width, height, left, top].entries()) control.writeUInt32BE(value, place * 4);
-  // A delay above 65 s is exact to a tenth of a second only.
+  // A delay above 65 s is only accurate to a tenth of a second.
   const unit = ms > MAX_DELAY ? 10 : 1000;
   control.writeUInt16BE(Math.min(MAX_DELAY, Math.round((ms * unit) / 1000)), 16);
   control.writeUInt16BE(unit, 18);
   return control;
 }
 
-/** The smallest part in which a frame differs from the one before; one pixel where it does not. */
+/** Returns the smallest area in which a frame differs from the one before, or one pixel if they are equal. */
 function changedArea({ pixels, width, height }: Strip, index: number): Area {
   const size = width * height;
   const words = new Uint32Array(pixels.buffer, pixels.byteOffset, pixels.byteLength / 4);
@@ -92,7 +95,7 @@ interface Encoder {
   sharp: SharpConstructor;
 }
 
-/** The compressed pixels of a part of a frame. */
+/** Returns the compressed pixels of an area of a frame. */
 async function encode(
   { pixels, width, height }: Strip,
   index: number,

@@ -1,13 +1,13 @@
 import { chunksOf, PNG_SIGNATURE, writeChunk } from './png-chunks.ts';
 
-/** An animated PNG, taken apart (PNG, third edition, section 13). */
+/** A parsed animated PNG (PNG, third edition, section 13). */
 export interface Apng {
   width: number;
   height: number;
   /** 0: for ever. */
   plays: number;
   frames: ApngFrame[];
-  /** False: frames that were announced are missing, or damaged. */
+  /** False if announced frames are missing or damaged. */
   complete: boolean;
   /** `IHDR`, and the chunks before the pixels that say how to read them. */
   header: Buffer;
@@ -21,22 +21,22 @@ export interface ApngFrame {
   y: number;
   /** In ms. */
   delay: number;
-  /** What becomes of its place after it was shown: it stays, is cleared, or as it was before. */
+  /** What happens to its area after it was shown: it stays, is cleared, or is restored. */
   dispose: 'keep' | 'clear' | 'restore';
-  /** Whether its pixels lie over what was there, or take its place. */
+  /** Whether its pixels are blended with what was there, or replace it. */
   over: boolean;
   data: Buffer[];
 }
 
-/** What frames of a file have in common. Metadata are not among it. */
+/** Chunks that apply to all frames of a file, without metadata. */
 const SETTINGS = ['PLTE', 'tRNS', 'gAMA', 'cHRM', 'sRGB', 'iCCP', 'cICP', 'sBIT'];
 const CONTROL_BYTES = 26;
 const DISPOSALS = ['keep', 'clear', 'restore'] as const;
 const OVER = 1;
 
 /**
- * Takes an animated PNG apart; `null` if a file is none, so that it is the picture that every viewer shows. A faulty
- * frame ends the animation before it.
+ * Parses an animated PNG. Returns `null` if the file is not animated, so that it is the picture that every viewer
+ * shows. A faulty frame ends the animation before it.
  */
 export function parseApng(file: Buffer): Apng | null {
   const [first, ...rest] = chunksOf(file);
@@ -65,7 +65,7 @@ export function parseApng(file: Buffer): Apng | null {
       apng.frames.push(current);
     } else if (type === 'IDAT') {
       seen = true;
-      // Without a control before it, it is for viewers that know no animations.
+      // Without a control chunk before it, it is for viewers without animation support.
       current?.data.push(data);
     } else if (type === 'fdAT') {
       if (!current || data.length < 4 || data.readUInt32BE(0) !== next++) break;
@@ -80,7 +80,7 @@ export function parseApng(file: Buffer): Apng | null {
   return apng.frames.length > 0 ? apng : null;
 }
 
-/** One frame as a PNG of its own. */
+/** Returns one frame as a separate PNG. */
 export function frameAsPng({ header, settings }: Apng, { width, height, data }: ApngFrame): Buffer {
   const own = Buffer.from(header);
   own.writeUInt32BE(width, 0);
@@ -94,7 +94,7 @@ export function frameAsPng({ header, settings }: Apng, { width, height, data }: 
   ]);
 }
 
-/** `null` if the frame is not within the picture. */
+/** Returns `null` if the frame is not within the picture. */
 function readControl(data: Buffer, canvas: { width: number; height: number }): ApngFrame | null {
   const [width, height, x, y] = [4, 8, 12, 16].map((at) => data.readUInt32BE(at)) as [
     number,

@@ -7,19 +7,19 @@ import { readHeader } from './header.ts';
 import type { Converted, ConvertJob } from './protocol.ts';
 
 /**
- * The folder of one worker, all that it can see of the data: `given` holds the picture that it converts, `made` an empty
+ * The folder of one worker, which is all the data it can see: `given` holds the picture to convert, `made` an empty
  * file for the result.
  */
 export interface Bay {
   readonly folder: string;
-  /** Puts the input of a job there; answers the job with the paths that the worker knows. */
+  /** Places the input of a job there. Returns the job with the paths as the worker sees them. */
   load(job: ConvertJob): Promise<ConvertJob>;
   /**
-   * Copies the result to if the job wants it: the worker may still hold the file open. Rejects if it is not what
-   * the worker says.
+   * Copies the result to where the job wants it, because the worker may still have the file open. Rejects if it is
+   * not what the worker says.
    */
   unload(job: ConvertJob, converted: Converted): Promise<void>;
-  /** Removes what the last job has left. */
+  /** Removes the files of the last job. */
   empty(): Promise<void>;
   /** Removes the folder. */
   remove(): void;
@@ -35,7 +35,7 @@ export function createBay(folder: string): Bay {
     folder,
 
     async load(job) {
-      // Another file system, or one without links: then a copy.
+      // The file is on another file system, or one without links: copy it.
       await storing(link(job.input, input).catch(() => copyFile(job.input, input)));
       await storing(createEmpty(output));
       return { ...job, input, output };
@@ -61,7 +61,7 @@ export function createBay(folder: string): Bay {
   };
 }
 
-/** Removes the folders of workers whose server is gone; their names begin with its process id. */
+/** Removes the folders of workers whose server no longer runs. Their names begin with its process ID. */
 export async function removeOldBays(root: string): Promise<void> {
   await mkdir(root, { recursive: true, mode: 0o700 });
   for (const name of await readdir(root)) {

@@ -4,9 +4,9 @@ import type { Pixels } from './png.ts';
 import type { InputLimits } from './protocol.ts';
 import { unpackRunLengths } from './run-lengths.ts';
 
-/** Before the header in a file, but not in an icon. */
+/** Precedes the header in a file, but not in an icon. */
 const FILE_HEADER_BYTES = 14;
-/** Headers by their size: OS/2's first, that of Windows 3, and the one with a profile (MS-WMF 2.2.2, wingdi.h). */
+/** Headers by size: OS/2's first, that of Windows 3, and the one with a profile (MS-WMF 2.2.2, wingdi.h). */
 const CORE_BYTES = 12;
 const INFO_BYTES = 40;
 const MASKS_BYTES = 52;
@@ -29,17 +29,17 @@ interface Bitmap {
   colours: number;
 }
 
-/** Where in the bytes of a bitmap something begins. */
+/** Offsets of the parts of a bitmap. */
 interface Layout extends Bitmap {
-  /** Of red, green, blue and alpha in a pixel; not of bitmaps with a palette. */
+  /** Masks of red, green, blue and alpha in a pixel; empty for bitmaps with a palette. */
   masks: number[];
   paletteAt: number;
   pixelsAt: number;
 }
 
 /**
- * Decodes a BMP file: 1 to 32 bits a pixel, palettes, bit fields, both kinds of run lengths, either order of rows.
- * @throws {AppError} `undecodable_image`, also for what is cut short; `image_limit`.
+ * Decodes a BMP file: 1 to 32 bits a pixel, palettes, bit fields, both run-length encodings, either row order.
+ * @throws {AppError} `undecodable_image`, also for truncated files; `image_limit`.
  */
 export function decodeBmp(file: Buffer, limits: InputLimits): Pixels {
   const dib = file.subarray(FILE_HEADER_BYTES);
@@ -47,7 +47,7 @@ export function decodeBmp(file: Buffer, limits: InputLimits): Pixels {
   return decodeBitmap(dib, limits, { pixelsAt: file.readUInt32LE(10) - FILE_HEADER_BYTES });
 }
 
-/** Decodes a bitmap of an icon, whose height counts twice, and whose mask says where it is transparent. */
+/** Decodes a bitmap of an icon. Its header gives twice the height, and its mask shows where it is transparent. */
 export function decodeIconBitmap(dib: Buffer, limits: InputLimits): Pixels {
   return decodeBitmap(dib, limits, { isIcon: true });
 }
@@ -69,7 +69,7 @@ function decodeBitmap(
   else drawDirect(rows, layout, pixels, isIcon);
   let hasAlpha = layout.depth > 8 && (layout.masks[3] !== 0 || (isIcon && layout.depth === 32));
   if (hasAlpha && isBlank(pixels)) {
-    // Writers that knew nothing of alpha left zeros.
+    // Writers without alpha support left zeros.
     for (let at = 3; at < pixels.length; at += 4) pixels[at] = 255;
     hasAlpha = false;
   }
@@ -86,7 +86,7 @@ function readBitmap(dib: Buffer): Bitmap {
     const [width, height, depth] = [dib.readUInt16LE(4), dib.readUInt16LE(6), dib.readUInt16LE(10)];
     return known({ headerBytes, width, height, topDown: false, depth, compression: RGB, colours: 0 });
   }
-  // OS/2's second header may end behind any field; what is not there is zero.
+  // OS/2's second header may end after any field; missing fields are zero.
   const isKnown =
     HEADERS.includes(headerBytes) || (headerBytes >= 16 && headerBytes <= 64 && headerBytes % 4 === 0);
   if (!isKnown || dib.length < headerBytes) throw damaged();
@@ -105,14 +105,14 @@ function readBitmap(dib: Buffer): Bitmap {
 
 function known(bitmap: Bitmap): Bitmap {
   const { depth, compression, headerBytes } = bitmap;
-  // 64: OS/2, which has other ways to compress under these numbers.
+  // 64: OS/2, which uses these numbers for other compressions.
   const packs = headerBytes === 64 ? [RGB, RLE8, RLE4] : [RGB, RLE8, RLE4, BIT_FIELDS, ALPHA_BIT_FIELDS];
   const fits =
     compression === RGB ||
     (compression === RLE8 && depth === 8) ||
     (compression === RLE4 && depth === 4) ||
     (compression >= BIT_FIELDS && (depth === 16 || depth === 32));
-  // Others read the number of colours as signed, and refuse what is negative.
+  // Other decoders read the number of colours as signed, and reject negative numbers.
   const isCounted = bitmap.colours < 2 ** 31;
   if (!DEPTHS.includes(depth) || !packs.includes(compression) || !fits || !isCounted) throw damaged();
   return bitmap;
@@ -125,7 +125,7 @@ function layOut(dib: Buffer, bitmap: Bitmap, pixelsAt: number | undefined): Layo
   const paletteAt = headerBytes + outside;
   const entries = depth <= 8 ? Math.min(colours || 2 ** depth, 256) : colours;
   const behind = paletteAt + entries * (headerBytes === CORE_BYTES ? 3 : 4);
-  // Zero in some old files: then the pixels follow the palette.
+  // Zero in some old files: the pixels then follow the palette.
   const at = pixelsAt !== undefined && pixelsAt >= headerBytes ? pixelsAt : behind;
   return { ...bitmap, masks: masksOf(dib, bitmap, outside), paletteAt, pixelsAt: at };
 }
@@ -138,7 +138,7 @@ function masksOf(dib: Buffer, { headerBytes, depth, compression }: Bitmap, outsi
   return [0, 1, 2, 3].map((mask) => (mask < count ? dib.readUInt32LE(INFO_BYTES + mask * 4) : 0));
 }
 
-/** Blue, green, red; a fourth byte if the header is not OS/2's first. */
+/** Blue, green, red, and a fourth byte unless the header is OS/2's first. */
 function paletteOf(dib: Buffer, { headerBytes, paletteAt, pixelsAt, depth }: Layout): Buffer {
   const bytes = headerBytes === CORE_BYTES ? 3 : 4;
   const room = Math.max(0, Math.min(pixelsAt, dib.length) - paletteAt);
@@ -149,12 +149,12 @@ function paletteOf(dib: Buffer, { headerBytes, paletteAt, pixelsAt, depth }: Lay
   return palette;
 }
 
-/** Bytes of a row, which ends at a multiple of four. */
+/** Bytes of a row, padded to a multiple of four. */
 function strideOf({ width, depth }: Pick<Layout, 'width' | 'depth'>): number {
   return Math.ceil((width * depth) / 32) * 4;
 }
 
-/** The rows without compression, from the first one of the file to its last. */
+/** Returns the uncompressed rows in the order of the file. */
 function rowsOf(dib: Buffer, layout: Layout): Buffer {
   const { width, height, depth, compression, pixelsAt } = layout;
   const packed = dib.subarray(pixelsAt);
@@ -210,7 +210,7 @@ function drawDirect(rows: Buffer, layout: Layout, pixels: Uint8ClampedArray, isI
   }
 }
 
-/** How a channel is read; `null` if a pixel has none. */
+/** How to read a channel; `null` if pixels do not have it. */
 function channelOf(mask: number): { mask: number; shift: number; scale: number } | null {
   if (mask === 0) return null;
   const shift = 31 - Math.clz32(mask & -mask);
@@ -222,7 +222,7 @@ function isBlank(pixels: Uint8ClampedArray): boolean {
   return true;
 }
 
-/** One bit a pixel: if it is set, the picture is transparent. Icons without their mask are whole. */
+/** One bit a pixel: if set, the pixel is transparent. Icons without a mask are opaque. */
 function applyMask(mask: Buffer, { width, height, topDown }: Layout, pixels: Uint8ClampedArray): void {
   const stride = strideOf({ width, depth: 1 });
   for (let y = 0; y < height; y++) {

@@ -1,15 +1,15 @@
 import { AppError } from '../../errors.ts';
 import type { Bucket, RateLimiter } from '../../lib/rate-limiter.ts';
 
-/** CPU time of conversions that each client may use. */
+/** Limits the CPU time that each client's conversions may use. */
 export interface Budget {
-  /** Takes what a job is expected to cost, in ms; rejects with `rate_limited`. */
+  /** Takes the expected cost of a job, in ms. Rejects with `rate_limited`. */
   take(client: string, ms: number): Promise<void>;
-  /** Takes what a job cost beyond that, as far as there is any left. Never rejects. */
+  /** Takes what a job cost beyond that, as far as the budget allows. Never rejects. */
   charge(client: string, ms: number): Promise<void>;
 }
 
-/** Tokens of the bucket are CPU seconds. A job that costs more than the bucket holds takes a full one. */
+/** Tokens of the bucket are CPU seconds. A job that costs more than the bucket holds takes a full bucket. */
 export function createBudget(limiter: RateLimiter, bucket: Bucket): Budget {
   const take = (client: string, seconds: number) =>
     limiter.take(`conversion ${client}`, bucket, Math.min(seconds, bucket.capacity));
@@ -30,7 +30,7 @@ export function createBudget(limiter: RateLimiter, bucket: Bucket): Budget {
         const { remaining } = await take(client, 0);
         await take(client, Math.min(ms / 1000, remaining));
       } catch {
-        // The store of the limits is away; the job was paid in advance.
+        // The store of the limits is unavailable; the job was paid in advance.
       }
     },
   };

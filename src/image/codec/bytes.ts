@@ -1,9 +1,9 @@
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
 
-/** A file of which only what is asked for is read: it may be far larger than its picture. */
+/** A file that is read in parts, because it may be far larger than its picture. */
 export interface Bytes {
   readonly length: number;
-  /** Fewer than asked for where the file ends. */
+  /** Returns fewer bytes than asked for at the end of the file. */
   read(at: number, bytes: number): Buffer;
 }
 

@@ -11,7 +11,7 @@ import { type JobReply, WorkerReply, type WorkerRequest } from './protocol.ts';
 /** A third of the server's share of a contended core. */
 const NICENESS = 5;
 
-/** How a child ended. */
+/** How a child process ended. */
 export interface Ending {
   code: number | null;
   signal: string | null;
@@ -23,19 +23,22 @@ export interface Ending {
 export interface Child {
   readonly pid: number | undefined;
   send(request: WorkerRequest): void;
-  /** SIGKILL: the only deadline that a decoder cannot sit out. */
+  /** Sends SIGKILL, the only deadline that a decoder cannot ignore. */
   kill(): void;
-  /** Resident memory in bytes: what the system says, or else what the worker said last, which it does while it converts. */
+  /**
+   * Resident memory in bytes, according to the system, or else to the last message of the worker, which reports it
+   * while it converts.
+   */
   memory(): number;
-  /** CPU time that it has used so far, in ms; `null` if the system does not tell. */
+  /** CPU time used so far, in ms; `null` if the system does not report it. */
   cpuMs(): number | null;
-  /** Resolves when the process is gone; never rejects. */
+  /** Resolves when the process has ended. Never rejects. */
   readonly ended: Promise<Ending>;
 }
 
 /** A jail for a child. */
 export interface JailOptions {
-  /** The only one that it can see; see `bay.ts`. */
+  /** The only folder that it can see; see `bay.ts`. */
   folder: string;
   memoryBytes: number;
   /** Whether it must not start if a part of the sandbox is unavailable. */
@@ -44,22 +47,22 @@ export interface JailOptions {
   load: boolean;
 }
 
-/** More lines than a worker has to say about one job. */
+/** More lines than a worker ever needs for one job. */
 const MAX_LINES = 10_000;
 
-/** What a child needs to find its runtime, its libraries and its caches. No secret of the server is among them. */
+/** What a child needs to find its runtime, libraries and caches. None of the server's secrets is among them. */
 const PASSED_ON = ['PATH', 'HOME', 'TMPDIR', 'LD_LIBRARY_PATH', 'XDG_CACHE_HOME', 'DENO_DIR'];
 
 /**
  * VIPS_BLOCK_UNTRUSTED turns off the loaders that libvips itself does not trust with hostile input (SVG, PDF,
- * ImageMagick...). Two malloc arenas keep the memory of many threads from scattering. Large pictures stay in memory, which
- * is limited, as a worker may write nothing but its result.
+ * ImageMagick...). Two malloc arenas keep many threads from fragmenting memory. Large pictures stay in memory, which
+ * is limited, because a worker may write nothing but its result.
  */
 const OWN = { VIPS_BLOCK_UNTRUSTED: '1', MALLOC_ARENA_MAX: '2', VIPS_DISC_THRESHOLD: '16g' };
 
 /**
- * The environment of a child.
- * The one-file program keeps libvips below the data folder, which the child could not find from its own folder.
+ * Returns the environment of a child. The single-file program keeps libvips below the data folder, which the child
+ * could not find from its own folder.
  */
 function environment(own: Environment): Record<string, string> {
   const kept = PASSED_ON.flatMap((name) => {
@@ -71,9 +74,9 @@ function environment(own: Environment): Record<string, string> {
 }
 
 /**
- * Starts `[...command, 'convert-worker']`, whose paths must be absolute. It runs in the folder of the script, from where
- * Deno finds the packages, or in `/`: Bun would read the `.env` of the server's folder, and its secrets, again. A
- * child that breaks the protocol is killed.
+ * Starts `[...command, 'convert-worker']` with absolute paths. It runs in the folder of the script, where Deno finds
+ * the packages, or in `/`: Bun would read the `.env` of the server's folder, and its secrets, again. A child that
+ * breaks the protocol is killed.
  */
 export function startChild(
   command: readonly string[],
@@ -93,7 +96,7 @@ export function startChild(
   stepBack(child.pid);
   const kill = () => {
     child.kill('SIGKILL');
-    // A jailed worker leads a group, of which nobody else should be.
+    // A jailed worker leads a process group that contains nothing else.
     if (jail) killGroup(child.pid);
   };
   let stderr = '';
@@ -121,7 +124,7 @@ export function startChild(
   child.stderr?.setEncoding('utf8').on('data', (text: string) => {
     stderr = (stderr + text).slice(-2000);
   });
-  // Writing to a child that has just died; `ended` tells.
+  // Writing to a child that has just died; `ended` reports it.
   child.stdin?.on('error', () => {});
   return {
     pid: child.pid,
@@ -137,14 +140,15 @@ export function startChild(
 }
 
 /**
- * The server goes first where both want a core: with as many conversions as cores, or more, it would wait its turn
- * for every answer. To be set before the child has threads, which inherit it.
+ * Lowers the priority of a child, so that the server goes first if both want a core: otherwise, with as many
+ * conversions as cores, every answer would wait. Must be called before the child has threads, which inherit the
+ * priority.
  */
 function stepBack(pid: number | undefined): void {
   try {
     if (pid !== undefined) setPriority(pid, NICENESS);
   } catch {
-    // It has ended already, or the system knows no such thing.
+    // It has already ended, or the system does not support this.
   }
 }
 
@@ -152,7 +156,7 @@ function killGroup(pid: number | undefined): void {
   try {
     if (pid !== undefined) process.kill(-pid, 'SIGKILL');
   } catch {
-    // It has ended, or has not come so far as to lead one.
+    // It has ended, or does not lead a group yet.
   }
 }
 

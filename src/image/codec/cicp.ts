@@ -1,4 +1,4 @@
-/** How numbers are colours, by the codes of ITU-T H.273. */
+/** How numbers represent colours, in the codes of ITU-T H.273. */
 export interface Cicp {
   primaries: number;
   transfer: number;
@@ -22,22 +22,22 @@ const D65: Vector = [0.3127 / 0.329, 1, (1 - 0.3127 - 0.329) / 0.329];
 
 const [GAMMA_22, GAMMA_28, LINEAR, PQ, HLG] = [4, 5, 8, 16, 18];
 
-/** White of what is not HDR, and the brightest that is graded for, in candela per square metre (ITU-R BT.2408). */
+/** White of SDR, and the maximum brightness that HDR is graded for, in candela per square metre (ITU-R BT.2408). */
 const WHITE = 203;
 const BRIGHTEST = 1000;
 
 /** Steps of the table that encodes sRGB. */
 const STEPS = 8192;
 
-/** Whether such numbers are those of sRGB, or are shown as such everywhere. */
+/** Reports whether such numbers are sRGB, or are shown as sRGB everywhere. */
 export function isPlain({ primaries, transfer }: Cicp): boolean {
   const usual = ![GAMMA_22, GAMMA_28, LINEAR, PQ, HLG].includes(transfer);
   return usual && (primaries === SRGB || !PRIMARIES.has(primaries));
 }
 
 /**
- * Turns RGBA of 8 or 16 bits into sRGB of 8 bits. Colours beyond sRGB become the nearest in each channel; light of HDR is
- * compressed by an extended Reinhard curve over the brightest channel, which keeps hues.
+ * Converts RGBA of 8 or 16 bits to sRGB of 8 bits. Colours outside sRGB become the nearest in each channel. HDR is
+ * compressed by an extended Reinhard curve over the brightest channel, which preserves hues.
  */
 export function toSrgb(
   pixels: Uint8Array | Uint8ClampedArray | Uint16Array,
@@ -76,7 +76,7 @@ export function toSrgb(
 }
 
 function step(light: number): number {
-  // Finer where it is dark: the table goes by the square root.
+  // The table is indexed by the square root, which gives finer steps in dark colours.
   return light <= 0 ? 0 : light >= 1 ? STEPS : Math.round(Math.sqrt(light) * STEPS);
 }
 
@@ -87,7 +87,7 @@ function encodeTable(): Uint8ClampedArray {
   });
 }
 
-/** Light for each number, with 1 for white; of HLG that of the scene. */
+/** Returns linear light for each number, with white at 1; for HLG, scene light. */
 function lightOf(transfer: number, count: number): Float32Array {
   const curve = CURVES.get(transfer) ?? srgbLight;
   return Float32Array.from({ length: count }, (_, index) => curve(index / (count - 1)));
@@ -111,13 +111,13 @@ function pqLight(value: number): number {
   return (10_000 / WHITE) * (Math.max(root - c1, 0) / (c2 - c3 * root)) ** (1 / m1);
 }
 
-/** ITU-R BT.2100, table 5: light of the scene, 1 at most. */
+/** ITU-R BT.2100, table 5: scene light, at most 1. */
 function hlgLight(value: number): number {
   const [a, b, c] = [0.17883277, 0.28466892, 0.55991073];
   return value <= 0.5 ? value ** 2 / 3 : (Math.exp((value - c) / a) + b) / 12;
 }
 
-/** What light of the scene is multiplied by on a screen of 1,000 cd/m², whose gamma is 1.2. */
+/** Returns the factor from scene light to a screen of 1,000 cd/m², whose gamma is 1.2. */
 function displayOf(luminance: number): number {
   return (BRIGHTEST / WHITE) * luminance ** 0.2;
 }

@@ -16,41 +16,42 @@ import type { Converted, ConvertJob, InputLimits } from './protocol.ts';
 
 export type { Converted, ConvertJob } from './protocol.ts';
 
-/** Whose conversion it is. */
+/** Whom a conversion is for. */
 export interface Order {
   /** Whose budget it uses: the client's network, or the name of its token. Clients take turns. */
   client: string;
-  /** Uploads go before versions. An upload by default. */
+  /** Uploads go before versions. Default: upload. */
   purpose?: Purpose;
   /** Aborts when nobody waits for the picture any more. */
   signal?: AbortSignal;
 }
 
-/** Converts pictures in processes of their own, which can be killed. */
+/** Converts pictures in separate processes, which can be killed. */
 export interface Codec {
   /**
-   * Converts a file. Rejects with `AppError`: `not_an_image`, `undecodable_image`, `image_limit`, `conversion_timeout`,
-   * `storage_full`, `rate_limited` (the client's budget is used up), `busy` (too much of the client waits) or `unavailable`
-   * (no worker can run); with the signal's reason when it aborts. `job.output` exists only when the promise resolves.
+   * Converts a file. Rejects with `AppError`: `not_an_image`, `undecodable_image`, `image_limit`,
+   * `conversion_timeout`, `storage_full`, `rate_limited` (the client's budget is used up), `busy` (too many jobs of
+   * the client wait) or `unavailable` (no worker can run); with the signal's reason if it aborts. `job.output` exists
+   * only if the promise resolves.
    */
   convert(job: ConvertJob, order: Order): Promise<Converted>;
   /**
-   * Throws `busy` or `unavailable` where a conversion of that client would be refused now, so that no body is taken in for
-   * nothing.
+   * Throws `busy` or `unavailable` if a conversion of that client would be refused now, so that no body is read in
+   * vain.
    */
   admit(client: string): void;
   stats(): CodecStats;
-  /** Starts the workers; resolves when one can take work. Rejects with `unavailable` if none can be started. */
+  /** Starts the workers. Resolves when one can take work. Rejects with `unavailable` if none can be started. */
   ready(): Promise<void>;
-  /** Ends all workers at once; what still runs or waits is rejected with `unavailable`. */
+  /** Kills all workers. Running and waiting jobs are rejected with `unavailable`. */
   close(): Promise<void>;
 }
 
 export interface CodecStats extends PoolCounts {
   queued: number;
-  /** CPU time that the waiting jobs are expected to take, in ms. */
+  /** Expected CPU time of the waiting jobs, in ms. */
   queuedMs: number;
-  /** How long the conversion of a client that has nothing waiting would wait, in ms. */
+  /** How long a conversion would wait for a client with nothing waiting, in ms. */
   waitMs: number;
   converted: number;
   failed: number;
@@ -58,36 +59,39 @@ export interface CodecStats extends PoolCounts {
 }
 
 export interface CodecOptions {
-  /** Program and arguments that start this program, with absolute paths; `convert-worker` is added. */
+  /** Absolute path and arguments that start this program; `convert-worker` is appended. */
   command: readonly string[];
-  /** The server's environment: PATH, HOME and the like are passed on to the workers, and nothing else. Empty by default. */
+  /** The server's environment. Only PATH, HOME and similar variables are passed on to the workers. Default: empty. */
   env?: Environment;
-  /** Conversions at once, a process each; the number of cores serves best. One more process is kept for cheap jobs. */
+  /**
+   * Concurrent conversions, each in its own process; the number of cores works best. One more process is kept for
+   * cheap jobs.
+   */
   workers: number;
   timeoutMs: number;
   /** Width x height x frames of an input. */
   maxPixels: number;
   maxFrames: number;
-  /** HEIC is accepted when not given. */
+  /** Whether HEIC is accepted. Default: yes. */
   heic?: boolean;
-  /** Jobs that may wait; 64 a worker by default. */
+  /** Maximum number of waiting jobs. Default: 64 a worker. */
   maxQueue?: number;
-  /** Jobs of one client that may wait; a quarter of all by default. */
+  /** Maximum number of waiting jobs of one client. Default: a quarter of all. */
   maxClientQueue?: number;
   /**
-   * Longest wait, as it is expected, of a job that is taken; 30 s by default, so that with the longest conversion behind it
-   * the answer comes within the minute that proxies in front commonly wait.
+   * Maximum expected wait of an accepted job. Default: 30 s, so that even behind the longest conversion the answer
+   * comes within the minute that reverse proxies commonly wait.
    */
   maxWaitMs?: number;
-  /** Resident memory of one worker; 2 GiB by default. */
+  /** Maximum resident memory of one worker. Default: 2 GiB. */
   memoryLimitBytes?: number;
-  /** CPU time of each client; without it nobody is limited. */
+  /** CPU time of each client. Default: unlimited. */
   budget?: Budget;
-  /** Folder for the folders of the workers, best on the file system of inputs and outputs; made if it is missing. */
+  /** Parent of the workers' folders, ideally on the file system of inputs and outputs. Created if it is missing. */
   folder: string;
   /**
-   * Whether workers run in a jail; `require`: only in a whole one. In a jail a worker serves one client and is then
-   * replaced. `off` by default.
+   * Whether workers run in a sandbox; `require`: only in a complete one. In a sandbox a worker serves one client and
+   * is then replaced. Default: `off`.
    */
   sandbox?: 'require' | 'on' | 'off';
   log: Log;
@@ -95,7 +99,7 @@ export interface CodecOptions {
   now: () => number;
 }
 
-/** Makes the codec. Nothing is started before the first conversion. */
+/** Creates the codec. Nothing is started before the first conversion. */
 export function createCodec(options: CodecOptions): Codec {
   const { workers, maxPixels, maxFrames, heic = true, now, budget } = options;
   const limits = { maxPixels, maxFrames, heic };
@@ -152,9 +156,9 @@ export function createCodec(options: CodecOptions): Codec {
     return enqueue({ ...job, ...paths }, estimate, { client, purpose, price }, signal);
   }
 
-  /** Writes down what a job took, which is what its client pays in the end. */
+  /** Records what a job took, which is what its client pays in the end. */
   function account(task: Job, estimate: Estimate, ms: number, done: boolean): void {
-    // Files that fail at once say nothing of what the others cost.
+    // Files that fail at once say nothing about the cost of others.
     if (done || ms > task.price) prices.learn(estimate, ms);
     admission.ended(task, ms);
     void budget?.charge(task.client, ms - task.price);
@@ -195,7 +199,7 @@ export function createCodec(options: CodecOptions): Codec {
   };
 }
 
-/** What the head of a file tells about its conversion. Rejects with `not_an_image` or `image_limit`. */
+/** Reads what the head of a file says about its conversion. Rejects with `not_an_image` or `image_limit`. */
 async function examine(job: ConvertJob, limits: InputLimits): Promise<Estimate> {
   const header = await readHeader(job.input);
   if (!header) {

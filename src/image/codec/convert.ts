@@ -16,13 +16,13 @@ import type { Converted, ConvertJob, InputLimits } from './protocol.ts';
 import { loadSharp, type Sharp, type SharpConstructor } from './sharp.ts';
 import { decoding, INPUT, openSource, type Source } from './source.ts';
 
-/** Those that hold an animation here. */
+/** Formats in which we can store an animation. */
 const MOVING: readonly Format[] = ['webp', 'gif', 'png'];
 
 /** A picture in its new format. */
 interface Made {
   data: Buffer;
-  /** Of one frame. */
+  /** Width of one frame. */
   width: number;
   height: number;
   frames: number;
@@ -30,24 +30,24 @@ interface Made {
   xmpKept: boolean;
   iptcKept: boolean;
   gainMapKept: boolean;
-  /** Where they were taken out. */
+  /** Set if they were decoded already. */
   pixels?: Pixels | null;
 }
 
-/** What is to be made of a picture. */
+/** What to make of a picture. */
 interface Plan {
   format: Format;
   animated: boolean;
-  /** What the result must fit into, in pixels. */
+  /** The box that the result must fit into, in pixels. */
   box: { width: number; height: number };
   /** 1 at most. */
   scale: number;
 }
 
 /**
- * Converts one picture, in this process. The pixels leave upright, never larger than they came, and in sRGB unless the
- * profile is kept. An animation keeps its frames, delays and loop count where the output can hold them, and is not
- * turned by EXIF, which no viewer does either.
+ * Converts one picture in this process. The result is upright, never larger than the input, and in sRGB unless the
+ * profile is kept. An animation keeps its frames, delays and loop count if the output can hold them, and is not
+ * rotated by EXIF, as in all viewers.
  * @throws {AppError} `not_an_image`, `image_limit`, `undecodable_image`, `storage_full`.
  */
 export async function convert(job: ConvertJob, limits: InputLimits): Promise<Converted> {
@@ -104,7 +104,7 @@ function keptFormat({ kind, header }: Source): Format {
   return isFormat(kind) ? kind : 'webp';
 }
 
-/** The way of most pictures: sharp decodes, fits and encodes. */
+/** The path of most pictures: sharp decodes, fits and encodes. */
 async function convertWhole(
   source: Source,
   plan: Plan,
@@ -128,7 +128,7 @@ async function convertWhole(
     const lossy = await encoded(false);
     if (lossy.data.length < data.length) ({ data, info } = lossy);
   }
-  // Asked of the file itself: what sharp was given may be a picture that code of ours has decoded.
+  // Read from the file itself, because sharp's input may be a picture that our own code has decoded.
   const { xmp, iptc } = source.header;
   const told = !job.stripExif && (xmp ?? iptc) ? await sharp(data).metadata() : null;
   return {
@@ -144,7 +144,7 @@ async function convertWhole(
   };
 }
 
-/** For animations that sharp cannot read, or cannot write: all frames are drawn, and then encoded. */
+/** Handles animations that sharp cannot read or write: draws all frames, and then encodes them. */
 async function convertFrames(source: Source, plan: Plan, sharp: SharpConstructor): Promise<Made> {
   const strip = await stripOf(source, plan, sharp);
   const { width, height, delay, loop, pixels } = strip;
@@ -190,17 +190,17 @@ function encodingOf({ header, isFlat, frames }: Source, { format, animated, scal
   };
 }
 
-/** libwebp joins equal frames, so that the file itself has to be asked. */
+/** libwebp merges equal frames, so the file itself has to be read. */
 async function framesIn(data: Buffer, format: Format, sharp: SharpConstructor): Promise<number> {
   if (format === 'png') return parseApng(data)?.frames.length ?? 1;
   return (await sharp(data).metadata()).pages ?? 1;
 }
 
-/** The output is RGB or grey, so that a profile of another colour space would be false on it; and GIF holds none. */
+/** The output is RGB or grey, so a profile of another colour space would be wrong for it. GIF holds no profile. */
 function keepMetadata(pipeline: Sharp, source: Source, format: Format): Sharp {
   const { space, xmp, xmpAsString, iptc } = source.header;
   const isTrue = space !== 'cmyk' && format !== 'gif';
-  // sharp keeps IPTC with all else or not at all, and libvips writes it to JPEG alone.
+  // sharp keeps IPTC only with all other metadata, and libvips writes it only to JPEG.
   if (iptc && format === 'jpeg' && isTrue && isPlain(source))
     return withUprightXmp(pipeline.keepMetadata(), xmpAsString);
   const withExif = pipeline.keepExif();
@@ -208,13 +208,13 @@ function keepMetadata(pipeline: Sharp, source: Source, format: Format): Sharp {
   return xmp && isPlain(source) ? withUprightXmp(withProfile, xmpAsString) : withProfile;
 }
 
-/** As in EXIF: the pixels are turned already. */
+/** As in EXIF, because the pixels are already rotated. */
 function withUprightXmp(pipeline: Sharp, xmp: string | undefined): Sharp {
   if (xmp === undefined) return pipeline;
   return pipeline.withXmp(xmp.replace(/(tiff:Orientation(?:="|>))[2-8]/, '$11'));
 }
 
-/** False where XMP says where in the file parts lie that are gone: gain maps, motion photos and stereo pictures. */
+/** Returns false if XMP points to parts of the file that are gone: gain maps, motion photos and stereo pictures. */
 function isPlain({ parts }: Source): boolean {
   return !parts?.gainMap && !parts?.video && (parts?.pictures ?? 1) === 1;
 }

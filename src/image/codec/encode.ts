@@ -1,22 +1,22 @@
 import type { Format } from '../image.ts';
 import type { Sharp } from './sharp.ts';
 
-/** What the choice of encoder settings depends on. */
+/** What the encoder settings depend on. */
 export interface Encoding {
   format: Format;
-  /** Of the output, all frames. */
+  /** Pixels of the output, in all frames. */
   pixels: number;
   /** True for few-coloured lossless input (screenshots, drawings): lossy encoders blur its edges. */
   flat: boolean;
-  /** The input was a PNG with a palette and keeps its size, so that its colours fit a palette again. */
+  /** True if the input was a PNG with a palette and keeps its size, so that its colours fit into a palette again. */
   palette: boolean;
-  /** Of frames that come as bare pixels: how long each is shown, in ms, and how often all of them. */
+  /** For frames given as raw pixels: how long each is shown, in ms, and how many times the animation plays. */
   motion?: { delay: number[]; loop: number };
 }
 
 /**
- * Longest side that the encoder can write: libwebp 16,383; libheif and libaom refuse or crawl above 16,384;
- * the others hold 16 bits.
+ * Maximum side that the encoder can write: libwebp 16,383; libheif and libaom refuse or crawl above 16,384; the
+ * others store 16 bits.
  */
 export const MAX_OUTPUT_SIDE: Record<Format, number> = {
   webp: 16_383,
@@ -33,7 +33,8 @@ export function encode(pipeline: Sharp, { format, pixels, flat, palette, motion 
       // Effort 4 costs 2.2 times the CPU of 2 for 5 to 9 % fewer bytes; effort 0 saves a third of it for 10 to 20 % more.
       return pipeline.webp({ quality: 80, effort: 2, lossless: flat, ...motion });
     case 'jpeg':
-      // mozjpeg: a quarter fewer bytes for 4 times the CPU, 0.1 s a megapixel; images are encoded once and served often.
+      // mozjpeg: a quarter fewer bytes for 4 times the CPU, 0.1 s a megapixel. Images are encoded once and served
+      // often.
       return pipeline.flatten({ background: '#ffffff' }).jpeg({ quality: 82, mozjpeg: true });
     case 'png':
       if (palette) return pipeline.png({ palette: true, quality: 100, dither: 0, effort: 4 });

@@ -1,6 +1,6 @@
 import type { TakenWith } from '../image.ts';
 
-/** EXIF 2.32, section 4.6: entries of the first directory, of EXIF's own, and of that of places. */
+/** EXIF 2.32, section 4.6: tags of the first directory, the EXIF directory, and the GPS directory. */
 const MAKE = 0x010f;
 const MODEL = 0x0110;
 const EXIF_POINTER = 0x8769;
@@ -20,32 +20,32 @@ const SHORT = 3;
 const LONG = 4;
 const RATIONAL = 5;
 
-/** The longest text that is kept of a camera or a lens. */
+/** Maximum length of the name of a camera or a lens. */
 const MOST_LETTERS = 80;
 
-/** An entry of a directory: its type, the number of values, and their offset or the place of the offset. */
+/** An entry of a directory: its type, the number of values, and their offset or the position of that offset. */
 interface Entry {
   type: number;
   count: number;
   at: number;
 }
 
-/** Reads out of EXIF data; what is broken or of another type reads as absent. */
+/** Reads values from EXIF data. Broken values and those of another type count as missing. */
 interface Reader {
   directory(at: number): Map<number, Entry>;
   text(entry: Entry | undefined): string | undefined;
-  /** A whole number, as of ISO or of a place in the data. */
+  /** An integer, such as ISO or an offset in the data. */
   whole(entry: Entry | undefined): number | undefined;
   /** A fraction above zero. */
   fraction(entry: Entry | undefined): number | undefined;
 }
 
-/** Whether EXIF data name a place. What is broken counts as absent. */
+/** Reports whether EXIF data contain coordinates. Broken data count as none. */
 export function hasCoordinates(exif: Buffer): boolean {
   return orNothing(() => namesPlace(readerOf(exif))) ?? false;
 }
 
-/** How a picture was taken, as far as its EXIF data tell; `null` if they tell nothing of that. Pure. */
+/** Returns how a picture was taken according to its EXIF data, or `null` if they do not say. Pure. */
 export function takenWith(exif: Buffer): TakenWith | null {
   return orNothing(() => {
     const reader = readerOf(exif);
@@ -74,14 +74,14 @@ function namesPlace(reader: Reader): boolean {
   return COORDINATES.every((tag) => gps.has(tag));
 }
 
-/** Most makers repeat their name in that of the model. */
+/** Most makers repeat their name in the name of the model. */
 function cameraOf(make: string | undefined, model: string | undefined): string | undefined {
   if (make === undefined || model === undefined) return model ?? make;
   const [first = ''] = make.split(' ');
   return model.toLowerCase().startsWith(first.toLowerCase()) ? model : `${make} ${model}`;
 }
 
-/** `2024:05:01 12:30:00` as `2024-05-01T12:30:00`; cameras that do not know the time write spaces or zeros. */
+/** Turns `2024:05:01 12:30:00` into `2024-05-01T12:30:00`. Cameras without the time write spaces or zeros. */
 function clockOf(text: string | undefined): string | undefined {
   const [, day, time] = /^(\d{4}:\d{2}:\d{2}) (\d{2}:\d{2}:\d{2})$/.exec(text ?? '') ?? [];
   if (day === undefined || time === undefined) return undefined;
@@ -89,7 +89,7 @@ function clockOf(text: string | undefined): string | undefined {
   return Number.isNaN(Date.parse(`${clock}Z`)) ? undefined : clock;
 }
 
-/** The tables of TIFF 6.0 in it, behind the six bytes that JPEG puts before them. */
+/** Reads the tables of TIFF 6.0 in it, after the six bytes that JPEG puts before them. */
 function readerOf(exif: Buffer): Reader {
   const tiff = exif.subarray(exif.toString('latin1', 0, 4) === 'Exif' ? 6 : 0);
   const isLittle = tiff.toString('latin1', 0, 2) === 'II';
@@ -110,7 +110,7 @@ function readerOf(exif: Buffer): Reader {
       const start = entry.count > 4 ? long(entry.at) : entry.at;
       const end = start + Math.min(entry.count, MOST_LETTERS);
       const [text = ''] = tiff.toString('utf8', start, end).split('\0');
-      // Nothing that cannot be seen, or turns the direction of what follows.
+      // Removes invisible characters, and those that change the direction of text.
       return text.replace(/[\p{C}\ufffd]/gu, '').trim() || undefined;
     },
     whole(entry) {
@@ -131,7 +131,7 @@ function orNothing<T>(read: () => T): T | null {
   try {
     return read();
   } catch (error) {
-    // An offset that leads out of the data.
+    // An offset points outside the data.
     if (error instanceof RangeError) return null;
     throw error;
   }

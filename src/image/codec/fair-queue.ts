@@ -1,7 +1,7 @@
 /** What a conversion is for. */
 export type Purpose = 'upload' | 'version';
 
-/** A job that waits. */
+/** A waiting job. */
 export interface Queued {
   /** Whose budget it uses: a network, or the name of a token. */
   client: string;
@@ -10,44 +10,44 @@ export interface Queued {
   price: number;
 }
 
-/** Jobs that wait, taken so that each client gets the same share of the processor, however many jobs it has. */
+/** A queue in which each client gets the same share of the processor, however many jobs it has. */
 export interface FairQueue<T extends Queued> {
   push(item: T): void;
-  /** Puts an item back to the front of its client, which gets its price back. */
+  /** Puts an item back to the front of its client's queue, and refunds its price. */
   putBack(item: T): void;
-  /** Takes the item whose turn it is among those allowed; `undefined` if there is none. */
+  /** Takes the next allowed item, or returns `undefined` if there is none. */
   take(allowed: (item: T) => boolean): T | undefined;
-  /** Takes an item out of turn; false if it does not wait. */
+  /** Removes a waiting item. Returns false if it does not wait. */
   remove(item: T): boolean;
-  /** Charges a client what a job took beyond its price, or gives back what it did not take. */
+  /** Charges a client for what a job took beyond its price, or refunds what it did not take. */
   charge(client: string, ms: number): void;
-  /** Items that wait, of one client or of all. */
+  /** Number of waiting items, of one client or of all. */
   count(client?: string): number;
-  /** The price of all that waits, in ms. */
+  /** Total price of all waiting items, in ms. */
   price(): number;
-  /** CPU time, in ms, that goes before one more job of that client and price. */
+  /** CPU time, in ms, that is due before one more job of that client and price. */
   ahead(client: string, price: number): number;
-  /** The last item of the client with the most work waiting. */
+  /** The last item of the client with the most waiting work. */
   surplus(): T | undefined;
   /** Takes everything. */
   drain(): T[];
 }
 
-/** CPU time that a client gains with each round, in ms: about a small picture. */
+/** CPU time that a client gains in each round, in ms: about one small picture. */
 const QUANTUM_MS = 50;
-/** Of so many jobs taken while both kinds wait, one is a version: uploads go first, and versions still come. */
+/** While both kinds wait, one in this many jobs is a version: uploads go first, and versions still progress. */
 const VERSION_EVERY = 4;
 
 interface Client<T> {
-  /** CPU time that it may take before the next round; below 0 if its jobs took longer than their price. */
+  /** CPU time that it may use before the next round; negative if its jobs took longer than their price. */
   credit: number;
   upload: T[];
   version: T[];
 }
 
 /**
- * Deficit round robin (Shreedhar and Varghese, 1995) over expected CPU time, which `charge` puts right afterwards: who
- * sends jobs that look cheap and are not waits for longer next time.
+ * Deficit round robin (Shreedhar and Varghese, 1995) over expected CPU time, which `charge` corrects afterwards: a
+ * client whose jobs look cheap and are not waits longer next time.
  */
 export function createFairQueue<T extends Queued>(): FairQueue<T> {
   /** In the order of their turns. */
@@ -77,7 +77,7 @@ export function createFairQueue<T extends Queued>(): FairQueue<T> {
     if (all().length === 0) clients.clear();
   }
 
-  /** A debt is paid off in the rounds that its client sits out. */
+  /** A debt is paid off in the rounds that its client skips. */
   function payOff(ms: number): void {
     for (const [name, client] of clients) {
       if (client.upload.length + client.version.length > 0) continue;
@@ -101,7 +101,7 @@ export function createFairQueue<T extends Queued>(): FairQueue<T> {
     const { name, client, item } = next;
     client.credit -= item.price;
     client[purpose].splice(client[purpose].indexOf(item), 1);
-    // The next turn is someone else's, unless its credit goes further than theirs.
+    // Another client is next, unless this one has more credit left.
     clients.delete(name);
     clients.set(name, client);
     settle(name, client);
@@ -144,7 +144,7 @@ export function createFairQueue<T extends Queued>(): FairQueue<T> {
 
     ahead(client, price) {
       const own = sum(waitingOf(client)) + price;
-      // In the time that this takes its turns, each of the others gets as much, or all that it wants.
+      // While this client takes its turns, each of the others gets as much, or all that it wants.
       const others = [...clients.keys()].filter((name) => name !== client);
       return own - price + others.reduce((total, name) => total + Math.min(own, sum(waitingOf(name))), 0);
     },

@@ -15,24 +15,24 @@ const ACCEPTED = {
 
 export type AcceptedFormat = keyof typeof ACCEPTED;
 
-/** What may be uploaded. */
+/** Returns the formats that may be uploaded. */
 export function acceptedFormats(heic: boolean): AcceptedFormat[] {
   const all = Object.keys(ACCEPTED) as AcceptedFormat[];
   return heic ? all : all.filter((format) => format !== 'heic');
 }
 
-/** The same for people. */
+/** Returns their names for people. */
 export function acceptedNames(heic: boolean): string[] {
   return acceptedFormats(heic).map((format) => ACCEPTED[format]);
 }
 
-/** `JPEG, PNG and TIFF`. */
+/** Returns a list in words, such as `JPEG, PNG and TIFF`. */
 export function acceptedWords(heic: boolean): string {
   const names = acceptedNames(heic);
   return `${names.slice(0, -1).join(', ')} and ${names.at(-1)}`;
 }
 
-/** What people send that is not accepted, by its first bytes; the first that fits counts. */
+/** Formats that people send but that are not accepted, by their first bytes. The first match counts. */
 const OTHERS: readonly [pattern: RegExp, name: string][] = [
   [/^(\0\0\0\x0cjP {2}|\xff\x4f\xff\x51)/, 'a JPEG 2000 picture'],
   [/^8BPS/, 'a Photoshop file'],
@@ -49,7 +49,10 @@ const OTHERS: readonly [pattern: RegExp, name: string][] = [
 
 const HEAD_BYTES = 512;
 
-/** What a file is that no decoder here reads, with its article; `null` if its first bytes do not tell. */
+/**
+ * Returns the name, with its article, of a format that no decoder here reads, or `null` if the first bytes do not
+ * show it.
+ */
 export async function formatName(path: string): Promise<string | null> {
   const file = await open(path, 'r');
   try {

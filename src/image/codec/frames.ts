@@ -3,17 +3,17 @@ import type { Header } from './header.ts';
 
 const CHUNK_BYTES = 65_536;
 
-/** The frames of a file, as its structure tells. */
+/** The frames of a file, according to its structure. */
 export interface Frames {
   /** 1 for a still picture. */
   count: number;
-  /** False: the file ends before its end mark. Always true of formats whose decoders refuse such files. */
+  /** False if the file ends before its end mark. Always true for formats whose decoders refuse such files. */
   complete: boolean;
 }
 
 /**
- * Counts the frames of a GIF, WebP or PNG from the structure of its file, up to `most`; 1 for other formats. Decodes
- * nothing, so that a file that lies about its frames is only priced wrongly.
+ * Counts the frames of a GIF, WebP or PNG from the structure of its file, up to `most`; returns 1 for other formats.
+ * Decodes nothing, so a file with a false structure is merely priced wrongly.
  */
 export async function countFrames(path: string, kind: Header['kind'], most: number): Promise<Frames> {
   const walk = WALKS.get(kind);
@@ -27,7 +27,7 @@ export async function countFrames(path: string, kind: Header['kind'], most: numb
   }
 }
 
-/** Bytes of a file by their place, read a piece at a time; `undefined` past its end. */
+/** Returns a byte of a file by position, reading in blocks; `undefined` past its end. */
 type Window = (at: number) => number | undefined | Promise<number | undefined>;
 
 function createWindow(file: FileHandle): Window {
@@ -42,7 +42,7 @@ function createWindow(file: FileHandle): Window {
   return (at) => (at >= start && at < start + length ? buffer[at - start] : load(at));
 }
 
-/** Image descriptors up to the trailer (GIF89a, sections 20 to 27). */
+/** Counts image descriptors up to the trailer (GIF89a, sections 20 to 27). */
 async function gifFrames(byte: Window, most: number): Promise<Frames> {
   let at = 13 + tableBytes((await byte(10)) ?? 0);
   let count = 0;
@@ -59,12 +59,12 @@ async function gifFrames(byte: Window, most: number): Promise<Frames> {
   return { count, complete: true };
 }
 
-/** Bytes of the colour table that packed fields announce. */
+/** Returns the size of the colour table that packed fields announce, in bytes. */
 function tableBytes(packed: number): number {
   return packed & 0x80 ? 3 * 2 ** ((packed & 7) + 1) : 0;
 }
 
-/** `ANMF` chunks (RFC 9649, section 2.7). */
+/** Counts `ANMF` chunks (RFC 9649, section 2.7). */
 async function webpFrames(byte: Window, most: number): Promise<Frames> {
   let count = 0;
   for (let at = 12; count < most; ) {
@@ -77,7 +77,7 @@ async function webpFrames(byte: Window, most: number): Promise<Frames> {
   return { count, complete: true };
 }
 
-/** `fcTL` chunks, where an `acTL` before the pixels says that there are some (PNG, third edition, section 11.3.6). */
+/** Counts `fcTL` chunks, if an `acTL` before the pixels announces them (PNG, third edition, section 11.3.6). */
 async function pngFrames(byte: Window, most: number): Promise<Frames> {
   let count = 0;
   let moves = false;

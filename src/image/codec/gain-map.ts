@@ -1,14 +1,14 @@
 import { hasGainMap } from './jpeg-parts.ts';
 import { type OutputInfo, type Sharp, withGainMaps } from './sharp.ts';
 
-/** Its types do not name it yet. */
+/** sharp's types do not include it yet. */
 interface WithGainMap extends Sharp {
   keepGainMap(): this;
 }
 
 /**
- * The picture as JPEG with the gain map of its source; `null` if the decoder of gain maps does not know that kind, as
- * Apple's of before 2024. Turned pictures take their map along, and smaller ones get a smaller one.
+ * Returns the picture as a JPEG with the gain map of its source, or `null` if the decoder does not support that kind,
+ * such as Apple's from before 2024. The map is rotated and scaled with the picture.
  */
 export async function jpegWithGainMap(
   picture: Sharp,

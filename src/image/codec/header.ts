@@ -1,6 +1,6 @@
 import { open } from 'node:fs/promises';
 
-/** What the first bytes tell. Not proof: the decoder checks again. */
+/** What the first bytes say. This is no proof: the decoder checks again. */
 export interface Header {
   kind: 'jpeg' | 'png' | 'webp' | 'gif' | 'heif' | 'tiff' | 'bmp' | 'ico' | 'jxl';
   /** `null` if the first 64 KiB do not say. */
@@ -11,7 +11,7 @@ const HEAD_BYTES = 65_536;
 /** Brands of pictures in ISO base media files (HEIF, clause 10; AVIF, clause 6). */
 const HEIF_BRANDS = /^(avif|avis|heic|heix|heim|heis|hevc|hevx|mif1|msf1|mif2)/;
 
-/** Reads the beginning of a file; `null` when it is in no known picture format. Takes well under 1 ms. */
+/** Reads the beginning of a file. Returns `null` for an unknown picture format. Takes well under 1 ms. */
 export async function readHeader(path: string): Promise<Header | null> {
   const file = await open(path, 'r');
   try {
@@ -22,7 +22,7 @@ export async function readHeader(path: string): Promise<Header | null> {
   }
 }
 
-/** Whether a WebP file is a still lossless picture, judged by its first chunks (RFC 9649, section 2.6). */
+/** Reports whether a WebP file is a lossless still picture, judging by its first chunks (RFC 9649, section 2.6). */
 export async function isLosslessWebp(path: string): Promise<boolean> {
   const file = await open(path, 'r');
   try {
@@ -79,7 +79,7 @@ function jpegSize(head: Buffer): Header['size'] {
   return null;
 }
 
-/** The canvas of the extended format, else the one frame of the lossless or the lossy one (RFC 9649). */
+/** Reads the canvas of the extended format, or the only frame of the lossless or the lossy one (RFC 9649). */
 function webpSize(head: Buffer): Header['size'] {
   if (head.length < 30) return null;
   const chunk = head.toString('latin1', 12, 16);
@@ -92,21 +92,23 @@ function webpSize(head: Buffer): Header['size'] {
   return { width: head.readUInt16LE(26) & 0x3fff, height: head.readUInt16LE(28) & 0x3fff };
 }
 
-/** Of OS/2's first header, or of all the others, where rows from top to bottom have a negative height. */
+/**
+ * Reads the size from OS/2's first header, or from any other, where rows from top to bottom have a negative height.
+ */
 function bmpSize(head: Buffer): Header['size'] {
   if (head.length < 26) return null;
   if (head.readUInt32LE(14) === 12) return sizeAt(head, 18, 20, 'readUInt16LE');
   return { width: head.readUInt32LE(18), height: Math.abs(head.readInt32LE(22)) };
 }
 
-/** A directory with an entry (an empty one would be a Targa picture). */
+/** Reports whether this is a directory with an entry (an empty one would be a Targa picture). */
 function isIcon(head: Buffer): boolean {
   if (head.length < 22 || head.readUInt16LE(0) !== 0) return false;
   const [type, count] = [head.readUInt16LE(2), head.readUInt16LE(4)];
   return (type === 1 || type === 2) && count >= 1 && count <= 256;
 }
 
-/** The largest `ispe` box: tiles and thumbnails have their own. */
+/** Returns the largest `ispe` box, because tiles and thumbnails have their own. */
 function heifSize(head: Buffer): Header['size'] {
   let largest: Header['size'] = null;
   for (let at = head.indexOf('ispe'); at >= 0; at = head.indexOf('ispe', at + 4)) {

@@ -5,13 +5,13 @@ import { type Cicp, isPlain, toSrgb } from './cicp.ts';
 import { writePng } from './png.ts';
 import type { Metadata } from './sharp.ts';
 
-/** What is used of libheif's interface for JavaScript, which comes without types that fit it. */
+/** The part of libheif's JavaScript interface that is used here, whose own types are wrong. */
 interface LibHeif {
   HeifDecoder: new () => HeifDecoder;
 }
 
 interface HeifDecoder {
-  /** Reads a file, and lets go of the one before. */
+  /** Reads a file, and frees the one before. */
   decode(file: Uint8Array): HeifImage[];
 }
 
@@ -19,7 +19,7 @@ interface HeifImage {
   is_primary(): boolean;
   get_width(): number;
   get_height(): number;
-  /** Draws into `target`, RGBA, upright; the callback gets `null` if the picture cannot be decoded. */
+  /** Draws upright RGBA into `target`. The callback gets `null` if the picture cannot be decoded. */
   display(target: Picture, done: (drawn: Picture | null) => void): void;
   free(): void;
 }
@@ -31,9 +31,9 @@ interface Picture {
 }
 
 /**
- * Decodes the main picture of a HEIC file, for which the libheif inside sharp has no decoder (HEVC). Answers it as a PNG
- * without compression that carries the colour profile and EXIF over, so that the rest goes the way of all pictures.
- * What sharp has read of the file, and how its numbers are colours where no profile says it. Takes some twelve bytes a pixel.
+ * Decodes the main picture of a HEIC file, because the libheif inside sharp has no HEVC decoder. Returns an
+ * uncompressed PNG with the colour profile and EXIF, which then takes the path of all pictures. Needs the metadata that
+ * sharp has read, and, without a profile, the codes of its colours. Takes some twelve bytes a pixel.
  * @throws {AppError} `undecodable_image`.
  */
 export async function heicAsPng(
@@ -57,7 +57,10 @@ export async function heicAsPng(
   }
 }
 
-/** One for all pictures of a worker, which does them one after the other: to compile it takes as long as a small picture. */
+/**
+ * One decoder for all pictures of a worker, which handles them in sequence: compiling it takes as long as a small
+ * picture.
+ */
 let loaded: Promise<HeifDecoder> | undefined;
 
 async function loadDecoder(): Promise<HeifDecoder> {

@@ -1,24 +1,24 @@
 import { open } from 'node:fs/promises';
 import type { Cicp } from './cicp.ts';
 
-/** What the boxes of a HEIF, HEIC or AVIF file say besides what its decoder tells. */
+/** What the boxes of a HEIF, HEIC or AVIF file say beyond what its decoder reports. */
 export interface HeifParts {
-  /** How the main picture's numbers are colours; `null` if the file does not say. */
+  /** How the main picture's numbers represent colours; `null` if the file does not say. */
   cicp: Cicp | null;
-  /** How to make the picture brighter on a screen with HDR (ISO 21496-1, Apple). */
+  /** Whether a gain map makes the picture brighter on an HDR screen (ISO 21496-1, Apple). */
   gainMap: boolean;
-  /** Pictures that follow each other in time; 0 if the file is no image sequence. */
+  /** Number of pictures in an image sequence; 0 if the file is not one. */
   sequence: number;
 }
 
 /** Brands of image sequences. */
 const SEQUENCES = ['avis', 'msf1', 'hevc', 'hevx'];
 
-/** The boxes before the pixels. */
+/** Maximum size of the boxes before the pixels. */
 const HEAD_BYTES = 1_048_576;
 const NONE: HeifParts = { cicp: null, gainMap: false, sequence: 0 };
 
-/** Reads the boxes of a file (ISO/IEC 14496-12 and 23008-12). What is broken there counts as absent. */
+/** Reads the boxes of a file (ISO/IEC 14496-12 and 23008-12). Broken boxes count as missing. */
 export async function readHeifParts(path: string): Promise<HeifParts> {
   const file = await open(path, 'r');
   try {
@@ -46,7 +46,7 @@ function parseHeif(head: Buffer): HeifParts {
   };
 }
 
-/** Of the first track (ISO/IEC 14496-12, section 8.7.3.2). */
+/** Counts the samples of the first track (ISO/IEC 14496-12, section 8.7.3.2). */
 function samplesIn(movie: Buffer): number {
   const at = movie.indexOf('stsz');
   return at < 0 || at + 16 > movie.length ? 1 : movie.readUInt32BE(at + 12);
@@ -57,7 +57,7 @@ interface Box {
   body: Buffer;
 }
 
-/** Boxes one behind the other; the last one may be cut off. */
+/** Yields consecutive boxes. The last one may be truncated. */
 function* boxesIn(bytes: Buffer): Generator<Box> {
   for (let at = 0; at + 8 <= bytes.length; ) {
     const short = bytes.readUInt32BE(at);
@@ -77,7 +77,7 @@ function boxIn(bytes: Buffer, type: string): Buffer {
   return [...boxesIn(bytes)].find((box) => box.type === type)?.body ?? Buffer.alloc(0);
 }
 
-/** That of the main picture where properties are named for it, else the first one. */
+/** Returns the colour codes of the main picture if properties are assigned to it, otherwise the first ones. */
 function cicpOf(meta: Buffer): Cicp | null {
   const pitm = boxIn(meta, 'pitm');
   const main = pitm.length < 6 ? -1 : pitm[0] === 0 ? pitm.readUInt16BE(4) : pitm.readUInt32BE(4);
@@ -90,7 +90,7 @@ function cicpOf(meta: Buffer): Cicp | null {
   return colour ? { primaries: colour.body.readUInt16BE(4), transfer: colour.body.readUInt16BE(6) } : null;
 }
 
-/** Places of the properties of one item, from 1 (ISO/IEC 23008-12, section 9.3). */
+/** Returns the positions, counted from 1, of the properties of one item (ISO/IEC 23008-12, section 9.3). */
 function propertiesOf(ipma: Buffer, item: number): number[] {
   if (ipma.length < 8) return [];
   const longItems = (ipma[0] ?? 0) > 0;

@@ -7,8 +7,8 @@ import type { InputLimits } from './protocol.ts';
 const ENTRY_BYTES = 16;
 
 /**
- * The largest picture of an icon or cursor of Windows, of those the one with the most colours, as a PNG; the others are the same
- * picture in other sizes.
+ * Returns the largest picture of a Windows icon or cursor as a PNG; of several, the one with the most colours. The
+ * others are the same picture in other sizes.
  * @throws {AppError} `undecodable_image`, `image_limit`.
  */
 export function iconAsPng(file: Buffer, limits: InputLimits): Buffer {
@@ -21,16 +21,16 @@ export function iconAsPng(file: Buffer, limits: InputLimits): Buffer {
   return writePng({ ...decodeIconBitmap(data, limits), level: 1 });
 }
 
-/** What the directory names and the file holds. */
+/** Returns the entries of the directory that the file really contains. */
 function entriesOf(file: Buffer) {
   const count = file.length < 6 ? 0 : file.readUInt16LE(4);
   const isIcon = file.length >= 4 && file.readUInt16LE(2) === 1;
   return Array.from({ length: Math.min(count, 256) }, (_, entry) => 6 + entry * ENTRY_BYTES).flatMap((at) => {
     if (at + ENTRY_BYTES > file.length) return [];
-    // The size is often wrong; a picture knows its own end.
+    // The size is often wrong, but a picture knows its own end.
     const offset = file.readUInt32LE(at + 12);
     if (offset + ENTRY_BYTES > file.length) return [];
-    // A cursor has the place of its tip instead of planes and depth.
+    // A cursor stores its hotspot instead of planes and depth.
     const depth = isIcon ? file.readUInt16LE(at + 6) : 0;
     return [
       {

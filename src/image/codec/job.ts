@@ -4,26 +4,29 @@ import type { Queued } from './fair-queue.ts';
 import type { Task } from './pool.ts';
 import type { Converted, ConvertJob } from './protocol.ts';
 
-/** A conversion that waits, and then runs in the pool. */
+/** A conversion that waits and then runs in the pool. */
 export interface Job extends Task, Waiting {}
 
 export interface JobOptions {
   /** Aborts when nobody waits for the picture any more. */
   signal: AbortSignal | undefined;
-  /** Told once, before the answer, what CPU time the job took, in ms, and whether it was done. */
+  /** Called once, before the answer, with the CPU time of the job in ms, and whether it succeeded. */
   spent: Task['spent'];
-  /** Told how the job has ended; not of a picture that was made for nobody. */
+  /** Called with the result of the job, unless nobody waited for the picture any more. */
   ended: (outcome: 'converted' | 'failed') => void;
-  /** Takes the job out of the queue; false where it runs already. */
+  /** Removes the job from the queue. Returns false if it already runs. */
   leave: () => boolean;
-  /** Ends the worker that runs the job. */
+  /** Kills the worker that runs the job. */
   abandon: () => void;
 }
 
-/** A worker costs 0.1 s to replace, so that a job nobody waits for is ended only when it runs on. */
+/** Replacing a worker costs 0.1 s, so an abandoned job is killed only if it runs on for this long. */
 const ABANDONED_MS = 1000;
 
-/** A job, and the promise that it settles: with the signal's reason when that aborts. Its output exists only where the promise resolves. */
+/**
+ * Creates a job and the promise that it settles: rejected with the signal's reason if that aborts. Its output exists
+ * only if the promise resolves.
+ */
 export function createJob(
   job: ConvertJob,
   queued: Queued,
@@ -63,7 +66,7 @@ export function createJob(
   return { task, done };
 }
 
-/** Best effort: the sweep removes old temporary files as well. */
+/** Best effort, because the sweep also removes old temporary files. */
 async function discard(path: string): Promise<void> {
   await rm(path, { force: true }).catch(() => {});
 }

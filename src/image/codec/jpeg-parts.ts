@@ -1,18 +1,18 @@
 import { type FileHandle, open } from 'node:fs/promises';
 
-/** What a file holds besides its picture. */
+/** What a file contains besides its picture. */
 export interface Parts {
-  /** How to make the picture brighter on a screen with HDR (ISO 21496-1, Adobe, Apple). */
+  /** Whether a gain map makes the picture brighter on an HDR screen (ISO 21496-1, Adobe, Apple). */
   gainMap: boolean;
-  /** Pictures of their own; thumbnails and gain maps do not count. */
+  /** Number of separate pictures, without thumbnails and gain maps. */
   pictures: number;
-  /** It is a motion photo. */
+  /** Whether it is a motion photo. */
   video: boolean;
 }
 
-/** All segments before the picture, even of a phone that writes a large thumbnail. */
+/** Enough for all segments before the picture, even if a phone writes a large thumbnail. */
 const HEAD_BYTES = 262_144;
-/** Of another picture in the file: the segments that name a gain map. */
+/** Enough, in another picture of the file, for the segments that announce a gain map. */
 const OTHER_BYTES = 4096;
 
 const XMP = 'http://ns.adobe.com/xap/1.0/\0';
@@ -20,12 +20,12 @@ const ISO_GAIN_MAP = 'urn:iso:std:iso:ts:21496:-1';
 const GAIN_MAP = /hdr-gain-map|hdrgainmap|urn:iso:std:iso:ts:21496/;
 const MOTION = /(MotionPhoto|MicroVideo)(="|>)1["<]/;
 
-/** Whether the beginning of a JPEG file announces a gain map. */
+/** Reports whether the beginning of a JPEG file announces a gain map. */
 export function hasGainMap(file: Buffer): boolean {
   return GAIN_MAP.test(file.toString('latin1', 0, HEAD_BYTES));
 }
 
-/** Looks at the segments of a JPEG file. What is broken there counts as absent. */
+/** Reads the segments of a JPEG file. Broken ones count as missing. */
 export async function readJpegParts(path: string): Promise<Parts> {
   const file = await open(path, 'r');
   try {
@@ -46,7 +46,7 @@ export async function readJpegParts(path: string): Promise<Parts> {
   }
 }
 
-/** Those with a length, up to the picture (ITU-T T.81, B.1.1.4). */
+/** Yields the segments with a length, up to the picture (ITU-T T.81, B.1.1.4). */
 function* segments(head: Buffer): Generator<{ marker: number; at: number; data: Buffer }> {
   for (let at = 2; at + 4 <= head.length && head[at] === 0xff; ) {
     const marker = head[at + 1] ?? 0;
@@ -61,11 +61,11 @@ function* segments(head: Buffer): Generator<{ marker: number; at: number; data: 
   }
 }
 
-/** Maximum number of entries of an index that are looked at. */
+/** Maximum number of index entries that are read. */
 const MOST_OTHERS = 32;
 const MP_ENTRY = 0xb002;
 
-/** The index of the pictures in the file (CIPA DC-007, section 5.2.3); its offsets count from `base`. */
+/** Reads the index of the pictures in the file (CIPA DC-007, section 5.2.3), whose offsets are relative to `base`. */
 async function countOthers(file: FileHandle, base: number, data: Buffer, parts: Parts): Promise<void> {
   const index = data.subarray(4);
   const little = index.toString('latin1', 0, 2) === 'II';

@@ -17,12 +17,13 @@ export interface Jxl {
   animation: Animation | null;
 }
 
-/** Enough to know what the picture is. */
+/** Enough to identify the picture. */
 const HEAD_BYTES = 4096;
 
 /**
- * Decodes a JPEG XL file, for which sharp's build has no decoder. Takes 0.6 to 0.9 s of a core for each megapixel.
- * @throws {AppError} `undecodable_image`, also for what is cut short; `image_limit`.
+ * Decodes a JPEG XL file, because sharp's build has no decoder for it. Takes 0.6 to 0.9 s of a core for each
+ * megapixel.
+ * @throws {AppError} `undecodable_image`, also for truncated files; `image_limit`.
  */
 export async function decodeJxl(file: Buffer, limits: InputLimits, sharp: SharpConstructor): Promise<Jxl> {
   loaded ??= readFile(assetPath('../node_modules/jxl-oxide-wasm/jxl_oxide_wasm_bg.wasm')).then((module) =>
@@ -64,12 +65,12 @@ export async function decodeJxl(file: Buffer, limits: InputLimits, sharp: SharpC
   };
 }
 
-/** One for all pictures of a worker: it takes long to compile. */
+/** One decoder for all pictures of a worker, because compiling it is slow. */
 let loaded: Promise<unknown> | undefined;
 
 function draw(image: JxlImage, frame: number): { png: Buffer; duration: number } {
   const result = image.render(frame);
-  // The next call lets go of it.
+  // The next call frees it.
   const { duration } = result;
   return { png: Buffer.from(result.encodeToPng()), duration };
 }
@@ -86,7 +87,10 @@ function damaged(cause?: unknown): AppError {
   return new AppError('undecodable_image', 'The JPEG XL picture is damaged or truncated.', { cause });
 }
 
-/** The box of that name, after four bytes with the offset of the TIFF header in it (ISO/IEC 18181-2, section 9.4). */
+/**
+ * Returns the box of that name, whose first four bytes are the offset of the TIFF header in it (ISO/IEC 18181-2,
+ * section 9.4).
+ */
 function exifOf(file: Buffer): Buffer | null {
   for (let at = 0; at + 12 <= file.length; ) {
     const size = file.readUInt32BE(at);

@@ -1,12 +1,12 @@
 import { AppError } from '../../errors.ts';
 import type { InputLimits } from './protocol.ts';
 
-/** No decoder is asked for a side above this. Panoramas of phones end near 20,000. */
+/** Maximum side that any decoder is asked for. Phone panoramas end near 20,000. */
 const MAX_SIDE = 30_000;
 
 /**
- * Refuses a picture by the figures in its header, before anything is decoded.
- * @throws {AppError} `image_limit`, naming the figures.
+ * Rejects a picture by the numbers in its header, before anything is decoded.
+ * @throws {AppError} `image_limit`, with the numbers.
  */
 export function checkLimits(
   { width, height, frames }: { width: number; height: number; frames: number },

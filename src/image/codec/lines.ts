@@ -1,4 +1,4 @@
-/** Longest line of the protocol; both sides send far less. */
+/** Maximum line of the protocol. Both sides send far less. */
 const MAX_LINE = 65_536;
 
 /**

@@ -4,7 +4,9 @@ import { rgbaToThumbHash } from 'thumbhash';
 export interface Look {
   /** ThumbHash in Base64: a blurred preview with its colours and its shape, some 25 bytes. */
   thumbhash: string;
-  /** 64 bits in hexadecimal, of which pictures that look alike have most in common; `null` if there is next to nothing to see. */
+  /**
+   * 64 bits in hexadecimal. Similar pictures have most of them in common. `null` if there is next to nothing to see.
+   */
   phash: string | null;
 }
 
@@ -16,26 +18,29 @@ export interface Pixels {
   channels: 1 | 2 | 3 | 4;
 }
 
-/** Samples of each cell across and down: pictures have more pixels than are needed to tell their mean. */
+/** Samples of each cell across and down, because not all pixels are needed to find their mean. */
 const SAMPLES = 4;
-/** ThumbHash keeps seven waves across: this many samples of each are plenty. */
+/** ThumbHash keeps seven waves across, for which this many samples are plenty. */
 const PREVIEW_SIDE = 48;
-/** Cells of the grid of the perceptual hash across and down. */
+/** Cells of the perceptual hash's grid, across and down. */
 const GRID = 64;
-/** Waves that the perceptual hash looks at, and the shortest of them: so many halves along a side. */
+/** Number of waves in the perceptual hash, and the shortest of them, in half periods along a side. */
 const BITS = 64;
 const SHORTEST = 9;
-/** Where most waves are weaker, in steps of brightness, noise would decide, and plain pictures be taken for each other. */
+/**
+ * If most waves are weaker than this, in steps of brightness, noise would decide, and plain pictures would match each
+ * other.
+ */
 const FAINTEST = 0.3;
 /**
- * The least share of the cells that must differ from the ground by so many steps of brightness: what is only in a corner of an even ground
- * gives all waves the same signs, whatever it is.
+ * Minimum share of cells that must differ from the background by this many steps of brightness: a detail in one
+ * corner of a plain background gives all waves the same signs, whatever it is.
  */
 const PLAINEST = { share: 0.1, steps: 16 };
-/** Drawings are symmetric, and lack many waves: what encoders put in their place must not decide. */
+/** Drawings are symmetric and lack many waves. What encoders put in their place must not decide. */
 const NOISE = 0.1;
 
-/** Takes one or two milliseconds, whatever the size. */
+/** Computes both hashes. Takes one or two milliseconds, whatever the size. */
 export function lookOf(pixels: Pixels): Look {
   const { width, height } = pixels;
   const scale = Math.min(1, PREVIEW_SIDE / Math.max(width, height));
@@ -46,7 +51,7 @@ export function lookOf(pixels: Pixels): Look {
   };
 }
 
-/** The picture in so many cells, RGBA: of each the mean of some of its pixels. */
+/** Returns the picture as a grid of RGBA cells, each the mean of some of its pixels. */
 function gridOf(pixels: Pixels, across: number, down: number): Uint8Array {
   const grid = new Uint8Array(across * down * 4);
   const columns = placesOf(pixels.width, across);
@@ -59,7 +64,7 @@ function gridOf(pixels: Pixels, across: number, down: number): Uint8Array {
   return grid;
 }
 
-/** Of each cell along a side the places that are looked at, evenly spread. */
+/** Returns the sampled positions of each cell along a side, evenly spread. */
 function placesOf(length: number, cells: number): number[][] {
   return Array.from({ length: cells }, (_, cell) => {
     const [from, to] = [(cell * length) / cells, ((cell + 1) * length) / cells];
@@ -70,7 +75,7 @@ function placesOf(length: number, cells: number): number[][] {
   });
 }
 
-/** Colours count by how opaque they are. */
+/** Weighs colours by their opacity. */
 function meanOf(
   { data, width, channels }: Pixels,
   columns: readonly number[],
@@ -98,7 +103,7 @@ function meanOf(
   grid[at + 3] = Math.round(opacity / count);
 }
 
-/** The waves across and down that count, the longest first; the mean is none. */
+/** The waves that count, across and down, longest first, without the mean. */
 const WAVES: readonly (readonly [across: number, down: number])[] = Array.from(
   { length: (SHORTEST + 1) ** 2 },
   (_, place) => [place % (SHORTEST + 1), Math.floor(place / (SHORTEST + 1))] as const,
@@ -112,9 +117,10 @@ const COSINES = Array.from({ length: SHORTEST + 1 }, (_, wave) =>
 );
 
 /**
- * The signs of the longest waves of the brightness, which survive another size, another encoder and a narrow crop; after C. Zauner,
- * Implementation and Benchmarking of Perceptual Image Hash Functions, 2010, but with the waves in a quarter of a circle
- * (bench/looks.ts). Transparent pictures are put on white. `null` if there is next to nothing to see.
+ * Returns the signs of the longest waves of the brightness, which survive resizing, re-encoding and a slight crop.
+ * After C. Zauner, Implementation and Benchmarking of Perceptual Image Hash Functions, 2010, but with the waves in a
+ * quarter of a circle (bench/looks.ts). Transparent pictures are put on white. Returns `null` if there is next to
+ * nothing to see.
  */
 function perceptualHash(grid: Uint8Array): string | null {
   const brightness = Float64Array.from({ length: GRID * GRID }, (_, cell) => {
@@ -132,7 +138,7 @@ function perceptualHash(grid: Uint8Array): string | null {
   return bits.toString(16).padStart(BITS / 4, '0');
 }
 
-/** Whether nearly all is of one brightness, that of the median. */
+/** Reports whether nearly all cells have the median brightness. */
 function isPlain(brightness: Float64Array): boolean {
   const ground = brightness.toSorted()[brightness.length >> 1] ?? 0;
   let others = 0;
@@ -140,7 +146,7 @@ function isPlain(brightness: Float64Array): boolean {
   return others < brightness.length * PLAINEST.share;
 }
 
-/** How strong each of the waves is, in steps of brightness. */
+/** Returns the strength of each wave, in steps of brightness. */
 function strengthsOf(brightness: Float64Array): number[] {
   // By rows first, then by columns.
   const columns = COSINES.map((cosines) =>

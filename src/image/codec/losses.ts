@@ -4,22 +4,22 @@ import type { Parts } from './jpeg-parts.ts';
 import type { Metadata } from './sharp.ts';
 import type { Warning } from './warnings.ts';
 
-/** What went into a conversion, and what came out of it. */
+/** The input and the result of a conversion. */
 export interface Passage {
   kind: Header['kind'];
   header: Pick<Metadata, 'exif' | 'xmp' | 'iptc' | 'comments'>;
   /** Frames of the animation, or pictures in the file. */
   frames: number;
-  /** Whether the frames are those of an animation. */
+  /** Whether the frames form an animation. */
   moves: boolean;
-  /** Whether the file has its end. */
+  /** Whether the file is complete. */
   complete: boolean;
-  /** What else the file holds, where that is known. */
+  /** What else the file contains, if known. */
   parts?: Parts | undefined;
   format: Format;
-  /** Whether the result moves. */
+  /** Whether the result is animated. */
   animated: boolean;
-  /** Whether metadata were to be kept. */
+  /** Whether metadata should be kept. */
   keeps: boolean;
   /** Whether the result has the EXIF of the source. */
   exifKept: boolean;
@@ -33,7 +33,7 @@ export interface Passage {
 
 const NAMES: Record<Format, string> = { webp: 'WebP', jpeg: 'JPEG', png: 'PNG', avif: 'AVIF', gif: 'GIF' };
 
-/** What a conversion has lost, in the order in which people miss it; pure. */
+/** Returns what a conversion has lost, in the order in which people miss it. Pure. */
 export function lossesOf(passage: Passage): Warning[] {
   return [framesLost(passage), cutShort(passage), gainMapLost(passage), metadataLost(passage)].filter(
     (warning) => warning !== null,

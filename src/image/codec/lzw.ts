@@ -1,8 +1,8 @@
-/** Codes that empty the table, and that end the data; entries follow behind (TIFF 6.0, section 13). */
+/** The codes that clear the table and that end the data. Entries follow them (TIFF 6.0, section 13). */
 const [CLEAR, END] = [256, 257];
 const MOST_BITS = 12;
 
-/** Unpacks the LZW of TIFF into so many bytes; `null` if the data are damaged or too few. */
+/** Unpacks TIFF's LZW into this many bytes. Returns `null` if the data are damaged or too short. */
 export function unpackLzw(packed: Uint8Array, bytes: number): Buffer | null {
   const out = Buffer.alloc(bytes);
   /** Where in `out` the text of each entry begins, and how long it is. */
@@ -28,20 +28,20 @@ export function unpackLzw(packed: Uint8Array, bytes: number): Buffer | null {
     const start = written;
     if (code < CLEAR) out[written++] = code;
     else {
-      // The entry that is being added is the previous text and the byte after it, which are already there.
+      // The new entry is the previous text and the byte after it, which are already in `out`.
       const length = lengths[code === next ? before : code] ?? 0;
       const at = code === next ? start - (lengths[before] ?? 0) : (starts[code] ?? 0);
       const most = Math.min(bytes, written + length + (code === next ? 1 : 0));
       for (let place = at; written < most; ) out[written++] = out[place++] ?? 0;
     }
-    // An entry is the previous text and the first byte of this one. They are adjacent, so it is a place in `out`.
+    // An entry is the previous text and the first byte of this one. They are adjacent, so it is a range of `out`.
     if (before >= 0 && next < 1 << MOST_BITS) {
       starts[next] = start - (lengths[before] ?? 0);
       lengths[next] = (lengths[before] ?? 0) + 1;
       next++;
     }
     before = code;
-    // Entries grow by a bit one code early.
+    // Codes become a bit longer one code early.
     if (next >= (1 << bits) - 1 && bits < MOST_BITS) bits++;
   }
   return out;

@@ -1,16 +1,16 @@
-/** The colours of a picture that has few. */
+/** The colours of a picture with at most 256. */
 export interface Palette {
   /** Red, green, blue of each. */
   colours: Buffer;
   /** Alpha of each. */
   alphas: Buffer;
-  /** The place of a colour, given as the four bytes of its pixel. */
+  /** Returns the index of a colour, given as the four bytes of its pixel. */
   index(word: number): number;
 }
 
 const MOST = 256;
 
-/** The palette of RGBA pixels; `null` if there are more than 256 colours. */
+/** Returns the palette of RGBA pixels, or `null` for more than 256 colours. */
 export function paletteOf(pixels: Uint8Array): Palette | null {
   const words = new Uint32Array(pixels.buffer, pixels.byteOffset, pixels.byteLength / 4);
   const places = new Map<number, number>();

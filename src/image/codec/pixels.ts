@@ -4,14 +4,15 @@ import type { ConvertJob } from './protocol.ts';
 import type { Sharp, SharpConstructor } from './sharp.ts';
 import { decoding, INPUT, type Source } from './source.ts';
 
-/** Some 80 MB in memory. */
+/** Takes some 80 MB of memory. */
 const MOST_PIXELS_TAKEN = 20e6;
 const LOOK_SIDE = 128;
 
 /**
- * Whether the decoded pixels are taken out whole, for the look and for the encoder alike, so that nothing is decoded twice. A JPEG
- * is decoded small at a tenth of the cost. What keeps metadata, frames or 16 bits goes straight to its encoder, and so does what
- * loses its transparency: the stored picture is the same whether it is looked at or not.
+ * Decides whether all decoded pixels are read into memory, for both the hashes and the encoder, so that nothing is
+ * decoded twice. A JPEG can be decoded small at a tenth of the cost. Pictures that keep metadata, frames or 16 bits
+ * go straight to the encoder, and so do those that lose their transparency: the stored picture is the same whether it
+ * is hashed or not.
  */
 export function inOnePass(
   { kind, header: { depth, hasAlpha } }: Source,
@@ -22,7 +23,7 @@ export function inOnePass(
   return look === true && isPlain && kind !== 'jpeg' && pixels <= MOST_PIXELS_TAKEN;
 }
 
-/** The pixels of a picture in sRGB. */
+/** Returns the pixels of a picture in sRGB. */
 export function pixelsOf(picture: Sharp): Promise<Pixels> {
   return decoding(async () => {
     const { data, info } = await picture
@@ -34,7 +35,7 @@ export function pixelsOf(picture: Sharp): Promise<Pixels> {
   });
 }
 
-/** The pixels of a small version of the first frame, large enough for a look at it. */
+/** Returns the pixels of a small version of the first frame, large enough for the hashes. */
 export function smallPixelsOf({ input }: Source, sharp: SharpConstructor): Promise<Pixels> {
   const picture = sharp(input, INPUT).autoOrient();
   const box = { width: LOOK_SIDE, height: LOOK_SIDE, fit: 'inside', withoutEnlargement: true } as const;

@@ -9,7 +9,7 @@ interface Chunk {
   data: Buffer;
 }
 
-/** The chunks of a PNG file that are whole, up to the first that is not. */
+/** Yields the chunks of a PNG file up to the first damaged one. */
 export function* chunksOf(file: Buffer): Generator<Chunk> {
   for (let at = PNG_SIGNATURE.length; at + 12 <= file.length; ) {
     const end = at + 8 + file.readUInt32BE(at);
@@ -19,7 +19,7 @@ export function* chunksOf(file: Buffer): Generator<Chunk> {
   }
 }
 
-/** A chunk in pieces: its head, its data, its checksum. */
+/** Returns a chunk in parts: header, data, checksum. */
 export function writeChunk(type: string, data: Buffer): Buffer[] {
   const head = Buffer.alloc(8);
   head.writeUInt32BE(data.length, 0);
@@ -29,10 +29,13 @@ export function writeChunk(type: string, data: Buffer): Buffer[] {
   return [head, data, sum];
 }
 
-/** The chunks before the pixels, as far as they matter: profiles have some kilobytes. */
+/** Enough for the relevant chunks before the pixels: profiles have some kilobytes. */
 const HEAD_BYTES = 65_536;
 
-/** How the numbers of a PNG file are colours, where a `cICP` chunk says so (PNG, third edition, section 11.3.2.6). */
+/**
+ * Returns how the numbers of a PNG file represent colours, if a `cICP` chunk says so (PNG, third edition, section
+ * 11.3.2.6).
+ */
 export async function readPngCicp(path: string): Promise<Cicp | null> {
   const file = await open(path, 'r');
   try {

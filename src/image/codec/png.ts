@@ -3,7 +3,9 @@ import { PNG_SIGNATURE, writeChunk } from './png-chunks.ts';
 
 /** Colour types by the number of channels. */
 const COLOUR_TYPES = { 3: 2, 4: 6 } as const;
-/** Offset of the first image file directory, its entries, and the tag for turning (TIFF 6.0, section 2; EXIF 2.32). */
+/**
+ * Offset of the first image file directory, its entries, and the orientation tag (TIFF 6.0, section 2; EXIF 2.32).
+ */
 const ORIENTATION = 0x0112;
 
 export interface Pixels {
@@ -11,17 +13,17 @@ export interface Pixels {
   pixels: Uint8ClampedArray<ArrayBuffer>;
   width: number;
   height: number;
-  /** False: the fourth value of each pixel is left out. */
+  /** If false, the fourth value of each pixel is left out. */
   hasAlpha: boolean;
   /** Colour profile. */
   icc?: Buffer | undefined;
-  /** As sharp gives it: with or without `Exif\0\0` before it. */
+  /** As sharp returns it, with or without `Exif\0\0` before it. */
   exif?: Buffer | undefined;
-  /** Of compression; 0, the default: none. */
+  /** Compression level; 0, the default, means none. */
   level?: number;
 }
 
-/** Pixels as a PNG file (PNG, third edition), upright whatever their EXIF said. */
+/** Returns a PNG file (PNG, third edition) of the pixels, with an upright orientation in its EXIF. */
 export function writePng({ pixels, width, height, hasAlpha, icc, exif, level = 0 }: Pixels): Buffer {
   const header = Buffer.alloc(13);
   header.writeUInt32BE(width, 0);
@@ -45,13 +47,13 @@ export function writePng({ pixels, width, height, hasAlpha, icc, exif, level = 0
   ]);
 }
 
-/** A PNG file with EXIF behind its header, upright whatever that said. */
+/** Adds EXIF to a PNG file, after its header, with an upright orientation. */
 export function withExif(png: Buffer, exif: Buffer): Buffer {
   const end = PNG_SIGNATURE.length + 25;
   return Buffer.concat([png.subarray(0, end), ...writeChunk('eXIf', upright(exif)), png.subarray(end)]);
 }
 
-/** A copy whose orientation is upright. */
+/** Returns a copy with an upright orientation. */
 function upright(exif: Buffer): Buffer {
   const tiff = Buffer.from(exif.toString('latin1', 0, 6) === 'Exif\0\0' ? exif.subarray(6) : exif);
   const little = tiff.toString('latin1', 0, 2) === 'II';

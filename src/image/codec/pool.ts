@@ -8,69 +8,72 @@ import { type Child, type Ending, startChild } from './child.ts';
 import type { Environment } from './environment.ts';
 import type { Converted, ConvertJob, InputLimits, JobReply } from './protocol.ts';
 
-/** A job on its way through the pool. */
+/** A job in the pool. */
 export interface Task {
   job: ConvertJob;
-  /** Whose budget it uses; a sandboxed worker serves only one client. */
+  /** Whose budget it uses. A sandboxed worker serves only one client. */
   client: string;
   /** How often a worker died before it began the job. */
   misses: number;
-  /** Told once, before the answer, what CPU time the job took, in ms, and whether it was done. */
+  /** Called once, before the answer, with the CPU time of the job in ms, and whether it succeeded. */
   spent(ms: number, done: boolean): void;
   resolve(converted: Converted): void;
   reject(error: Error): void;
 }
 
 export interface PoolOptions<T extends Task> {
-  /** Program and arguments that start the server again; `convert-worker` is added. */
+  /** Absolute path and arguments that start the server again; `convert-worker` is appended. */
   command: readonly string[];
-  /** The server's own; workers get what they need of it. */
+  /** The server's environment; workers get what they need of it. */
   env: Environment;
-  /** How many processes; `next` decides what they run. */
+  /** Number of processes; `next` decides what they run. */
   processes: number;
-  /** Folder for the folders of the workers. */
+  /** Parent of the workers' folders. */
   folder: string;
-  /** `null`: workers run without a jail, and serve everyone. */
+  /** `null`: workers run without a sandbox, and serve everyone. */
   jail: { must: boolean } | null;
-  /** Of one conversion, from the moment it is handed to a worker. */
+  /** Time limit of one conversion, from the moment a worker gets it. */
   timeoutMs: number;
-  /** Resident memory of one worker above which its job is ended. Watched every 50 ms. */
+  /** Maximum resident memory of one worker, checked every 50 ms. Beyond it the worker is killed. */
   memoryLimitBytes: number;
   limits: InputLimits;
-  /** The next task, taken off the queue, that may run beside those; or `undefined`. */
+  /** Takes the next task off the queue that may run beside the given ones, or returns `undefined`. */
   next(running: readonly T[]): T | undefined;
   /** Puts a task back to the front. */
   putBack(task: T): void;
-  /** A worker can take work. */
+  /** Called when a worker can take work. */
   onReady(): void;
-  /** No worker runs and none could be started, so waiting jobs fail. */
+  /** Called if no worker runs and none could be started, so waiting jobs fail. */
   onUnable(retryAfterMs: number): void;
   log: Log;
 }
 
 export interface Pool<T extends Task> {
-  /** Starts what is missing and hands out work. */
+  /** Starts missing workers and hands out tasks. */
   wake(): void;
-  /** Ends the worker that runs this task, if one does. */
+  /** Kills the worker that runs this task, if any. */
   abandon(task: T): void;
-  /** How long nothing can start, 0 when workers run or may be started. */
+  /** How long nothing can start; 0 if workers run or can be started. */
   unableForMs(): number;
   counts(): PoolCounts;
-  /** Ends every worker at once, and its task. */
+  /** Kills every worker and fails its task. */
   close(): Promise<void>;
 }
 
 export interface PoolCounts {
-  /** Process ids of the workers, those at work first. */
+  /** Process IDs of the workers, the busy ones first. */
   pids: number[];
-  /** Workers that have begun a job. */
+  /** Number of workers that have begun a job. */
   busy: number;
   timeouts: number;
   crashes: number;
   outOfMemory: number;
-  /** Workers started since the beginning. */
+  /** Number of workers started in total. */
   started: number;
-  /** Parts of the jail that the worker that started last does without; `null` if it has none, or none has started. */
+  /**
+   * Parts of the sandbox that the most recently started worker lacks; `null` without a sandbox, or if none has
+   * started.
+   */
   missing: readonly string[] | null;
 }
 
@@ -80,18 +83,18 @@ interface Run<T extends Task> {
   began: boolean;
   deadline: ReturnType<typeof setTimeout>;
   startedAt: number;
-  /** CPU time of the worker when it was handed the job, and when it was last looked at, in ms. */
+  /** CPU time of the worker when it got the job, and when it was last checked, in ms. */
   cpu: { before: number | null; last: number | null };
-  /** Why the worker was killed, if the pool did it. */
+  /** Why the pool killed the worker, if it did. */
   verdict: AppError | null;
-  /** The worker has answered. */
+  /** True once the worker has answered. */
   answered: boolean;
 }
 
 interface Worker<T extends Task> {
   child: Child;
   bay: Bay;
-  /** Whom it serves; `null` for a fresh one, and without a jail. */
+  /** The client that it serves; `null` for a fresh worker, and without a sandbox. */
   client: string | null;
   usedAt: number;
   startLimit: ReturnType<typeof setTimeout>;
@@ -101,18 +104,18 @@ interface Worker<T extends Task> {
   run: Run<T> | null;
 }
 
-/** A worker that loads sharp takes 0.1 s, on Deno with an empty cache some seconds. */
+/** A worker loads sharp in 0.1 s, or in some seconds on Deno with an empty cache. */
 const START_LIMIT_MS = 20_000;
 const WATCH_MS = 50;
-/** A fresh worker costs 0.1 s, so that replacing it now and then is free and bounds what fragmentation adds. */
+/** A fresh worker costs 0.1 s, so replacing it now and then is almost free, and limits memory fragmentation. */
 const JOBS_PER_WORKER = 500;
-/** What an idle worker may hold; a fresh one has about 70 MiB. */
+/** Maximum memory of an idle worker; a fresh one has about 70 MiB. */
 const IDLE_BYTES = 400 * 1024 * 1024;
 const MAX_MISSES = 2;
 const FIRST_BACK_OFF_MS = 100;
 const LONGEST_BACK_OFF_MS = 30_000;
 
-/** Keeps conversion processes warm, one job at a time each, and replaces those that end for any reason. */
+/** Keeps conversion processes warm, with one job at a time each, and replaces those that end for any reason. */
 export function createPool<T extends Task>(options: PoolOptions<T>): Pool<T> {
   const { command, env, timeoutMs, memoryLimitBytes, limits, log, folder, jail } = options;
   const bays = randomUUID().slice(0, 8);
@@ -133,7 +136,7 @@ export function createPool<T extends Task>(options: PoolOptions<T>): Pool<T> {
       folder: bay.folder,
       memoryBytes: memoryLimitBytes,
       must: jail.must,
-      // The one-file program alone is its whole command.
+      // The single-file program has no other arguments.
       load: !hasBeenReady && command.length === 1,
     };
     const child = startChild(command, env, (reply) => onReply(worker, reply), inJail ?? undefined);
@@ -181,7 +184,7 @@ export function createPool<T extends Task>(options: PoolOptions<T>): Pool<T> {
     missing = found;
   }
 
-  /** Takes the result out of the worker's folder and lets it have its next job. */
+  /** Copies the result out of the worker's folder and lets it have its next job. */
   async function complete(worker: Worker<T>, run: Run<T>, reply: Answer): Promise<void> {
     const { task } = run;
     run.began = false;
@@ -198,7 +201,7 @@ export function createPool<T extends Task>(options: PoolOptions<T>): Pool<T> {
     wake();
   }
 
-  /** Hands out what may run; in a jail a worker that has served one client serves no other. */
+  /** Hands out tasks that may run. In a sandbox a worker only ever serves one client. */
   function dispatch(): void {
     for (;;) {
       const idle = [...workers].filter(({ run, ready, retired }) => ready && !run && !retired);
@@ -314,7 +317,7 @@ export function createPool<T extends Task>(options: PoolOptions<T>): Pool<T> {
     if (workers.size === 0) options.onUnable(waitMs);
   }
 
-  /** The process is gone and the task has no answer. */
+  /** The process has ended without answering the task. */
   function settleLost(worker: Worker<T>, run: Run<T>, { code, signal, stderr }: Ending): void {
     const { task, began, verdict } = run;
     const again = !verdict && !closed && !began && task.misses++ < MAX_MISSES;
@@ -368,13 +371,13 @@ export function createPool<T extends Task>(options: PoolOptions<T>): Pool<T> {
   };
 }
 
-/** CPU time of a run that has ended; the time that passed if the system does not tell. */
+/** Returns the CPU time of a finished run, or the elapsed time if the system does not report it. */
 function costOf({ child }: Worker<Task>, { cpu: { before, last }, startedAt }: Run<Task>): number {
   const after = child.cpuMs() ?? (last === before ? null : last);
   return before === null || after === null ? performance.now() - startedAt : after - before;
 }
 
-/** The line that ends a job. */
+/** The message that ends a job. */
 type Answer = Extract<JobReply, { id: number }>;
 type Failure = Extract<Answer, { failed: unknown }>['failed'];
 

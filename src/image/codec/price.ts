@@ -2,40 +2,43 @@ import { isFormat } from '../image.ts';
 import type { Header } from './header.ts';
 import type { ConvertJob } from './protocol.ts';
 
-/** What is known of a job before anything is decoded. */
+/** What is known about a job before anything is decoded. */
 export interface Estimate {
   kind: Header['kind'];
-  /** Of one frame, in pixels; `null` if the header does not tell. */
+  /** Size of one frame, in pixels; `null` if the header does not say. */
   size: Header['size'];
-  /** As far as the file tells; 1 for a still picture. */
+  /** As far as the file says; 1 for a still picture. */
   frames: number;
   job: Pick<ConvertJob, 'format' | 'maxWidth' | 'maxHeight' | 'animate'>;
 }
 
-/** What conversions cost, learned from what they took. */
+/** Estimates the cost of conversions, learning from what earlier ones took. */
 export interface Prices {
-  /** CPU time that a job is expected to take, in ms. */
+  /** Expected CPU time of a job, in ms. */
   of(estimate: Estimate): number;
-  /** Tells what one took, to the end or until it was stopped. */
+  /** Records what a job took until it ended or was stopped. */
   learn(estimate: Estimate, ms: number): void;
 }
 
-/** CPU time in ms a megapixel on the machine that bench/encoders.ts ran on; another machine is learned in a few jobs. */
+/**
+ * CPU time in ms a megapixel on the machine on which bench/encoders.ts ran. A few jobs are enough to adapt to another
+ * machine.
+ */
 const DECODE: Record<Header['kind'], number> = {
   ...{ jpeg: 8, png: 12, webp: 12, gif: 8, heif: 40, tiff: 8 },
   ...{ bmp: 40, ico: 40, jxl: 700 },
 };
 const ENCODE = { webp: 45, jpeg: 95, png: 60, gif: 200 };
-/** Of a job, whatever its size: reading, writing, messages. */
+/** Fixed cost of a job: reading, writing, messages. */
 const BASE_MS = 5;
-/** Where the header does not tell: the size of a phone's photo. */
+/** Assumed if the header does not say: the size of a phone's photo. */
 const ASSUMED = { width: 4000, height: 3000 };
-/** One job moves what is believed of its kind by an eighth, and at most this far from what was believed. */
+/** One job moves the estimate for its kind by an eighth of the difference, which is limited. */
 const WEIGHT = 1 / 8;
 const MAX_SURPRISE = 8;
 
 export function createPrices(): Prices {
-  /** Of each pair of formats: what its jobs took over what the figures above say. */
+  /** For each pair of formats, the ratio of actual to expected cost. */
   const factors = new Map<string, number>();
 
   return {
@@ -45,7 +48,7 @@ export function createPrices(): Prices {
     learn(estimate, ms) {
       const pair = pairOf(estimate);
       const believed = factors.get(pair) ?? 1;
-      // Clocks of processes tick every 10 ms: of small jobs only the mean is true, so that none is left out.
+      // Process clocks tick every 10 ms. For small jobs only the mean is accurate, so all of them are counted.
       const took = Math.max(0, ms - BASE_MS) / figures(estimate);
       const bounded = Math.min(believed * MAX_SURPRISE, took);
       factors.set(pair, Math.max(1 / MAX_SURPRISE, believed + (bounded - believed) * WEIGHT));
@@ -72,7 +75,7 @@ function figures(estimate: Estimate): number {
   const input = Math.max(1, width * height * frames) / 1e6;
   const scale = Math.min(1, job.maxWidth / width, (job.maxHeight ?? height) / height);
   const output = input * scale * scale;
-  // Its encoder tries less hard with large pictures; see encode.ts.
+  // The encoder uses less effort for large pictures; see encode.ts.
   const avif = output <= 4 ? 400 : output <= 20 ? 200 : 100;
   return input * DECODE[kind] + output * (format === 'avif' ? avif : ENCODE[format]);
 }

@@ -6,25 +6,25 @@ import { LAUNCHER, launch } from './jail/launch.ts';
 export interface Surroundings {
   /** `null` if the system or the runtime has no such calls. */
   system: System | null;
-  /** Program and arguments that start this program again, with absolute paths. */
+  /** Absolute path and arguments that start this program again. */
   command: readonly string[];
   env: Environment;
 }
 
-/** Runs what the pool has started: the launcher, which takes rights away and becomes a worker, or a worker. */
+/** Runs a process that the pool has started: a worker, or the launcher, which drops rights and becomes a worker. */
 export async function runConversionProcess(
   name: string,
   args: readonly string[],
   { system, command, env }: Surroundings,
 ): Promise<void> {
   if (name === LAUNCHER && system) {
-    // What the launcher becomes is found by its path alone.
+    // The program that the launcher becomes is found only by its path.
     return launch({ system, command: [process.execPath, ...command.slice(1)], env, args });
   }
   const { runConvertWorker } = await import('./worker.ts');
   const [, memory, missing = ''] = args;
   if (name === LAUNCHER) return runWithoutJail(args[2] === 'must');
-  // The launcher passes on the memory limit, and the parts that are unavailable.
+  // The launcher passes on the memory limit and the unavailable parts.
   const jail = system !== null && memory !== undefined;
   await runConvertWorker(
     jail
@@ -33,7 +33,7 @@ export async function runConversionProcess(
   );
 }
 
-/** Where there are no system calls, as outside Linux. */
+/** Used if there are no system calls, as outside Linux. */
 async function runWithoutJail(must: boolean): Promise<void> {
   if (must) {
     process.stderr.write('Conversions cannot be sandboxed here.\n');

@@ -4,28 +4,31 @@ import type { Look } from './look.ts';
 import { PRIVATE_PARTS, type PrivatePart } from './private-parts.ts';
 import { WARNING_CODES, type Warning } from './warnings.ts';
 
-/** One conversion. Paths are absolute; the codec creates `output` and removes it when the conversion fails. */
+/** One conversion. Paths are absolute. The codec creates `output`, and removes it if the conversion fails. */
 export interface ConvertJob {
   input: string;
   /** Must not exist yet. */
   output: string;
-  /** `auto`: the format of the input where it is one of the five, else webp. */
+  /** `auto`: the format of the input if it is one of the five, otherwise webp. */
   format: Format | 'auto';
-  /** True: no EXIF, XMP, IPTC, and sRGB colours. False: EXIF, XMP, the colour profile and, in JPEG, IPTC stay. Upright either way. */
+  /**
+   * True removes EXIF, XMP and IPTC, and converts to sRGB. False keeps EXIF, XMP, the colour profile and, in JPEG,
+   * IPTC. The result is upright either way.
+   */
   stripExif: boolean;
-  /** In pixels, upright. Larger pictures are scaled down to fit inside; smaller ones never up. */
+  /** In pixels, after rotation. Larger pictures are scaled down to fit; smaller ones are never scaled up. */
   maxWidth: number;
-  /** Not given: only the width counts. */
+  /** If missing, only the width counts. */
   maxHeight?: number;
-  /** False: the first frame alone. True by default: webp and gif output keep the animation. */
+  /** False keeps only the first frame. Default: true, so webp and gif output keep the animation. */
   animate?: boolean;
-  /** True: a lossless picture that is scaled down becomes a lossy one where that has fewer bytes. */
+  /** True turns a lossless picture that is scaled down into a lossy one if that has fewer bytes. */
   smallest?: boolean;
-  /** True: also tells what the picture looks like. */
+  /** True also returns what the picture looks like. */
   look?: boolean;
 }
 
-/** What every input has to keep to, known from its header. */
+/** Limits for every input, checked against its header. */
 export interface InputLimits {
   /** Width x height x frames. */
   maxPixels: number;
@@ -34,7 +37,7 @@ export interface InputLimits {
   heic: boolean;
 }
 
-/** A line to the worker. */
+/** A message to the worker. */
 export interface WorkerRequest {
   id: number;
   job: ConvertJob;
@@ -80,11 +83,13 @@ const Converted = Type.Object({
   ),
 });
 
-/** A line from the worker: it can take work, it began a job, it ended one, it holds that many bytes of memory. */
+/**
+ * A message from the worker: it can take work, it began a job, it ended one, or it uses that many bytes of memory.
+ */
 export const WorkerReply = Type.Union([
   Type.Object({
     ready: Type.Literal(true),
-    /** Parts of the jail that it does without. */
+    /** Parts of the sandbox that are unavailable. */
     missing: Type.Optional(Type.Array(Type.String({ maxLength: 20 }), { maxItems: 10 })),
   }),
   Type.Object({ began: Type.Integer() }),
@@ -99,19 +104,19 @@ export const WorkerReply = Type.Union([
         ),
       ),
       message: Type.String(),
-      /** For the log: what the decoder said. */
+      /** The decoder's message, for the log. */
       reason: Type.Optional(Type.String()),
     }),
   }),
 ]);
 export type WorkerReply = Static<typeof WorkerReply>;
-/** What concerns its work. */
+/** The messages about jobs. */
 export type JobReply = Exclude<WorkerReply, { memory: number }>;
 
 /** The stored picture. */
 export interface Converted {
   format: Format;
-  /** Of one frame, in pixels, upright. */
+  /** Width of one frame, in pixels, upright. */
   width: number;
   height: number;
   /** 1 for a still picture. */
@@ -120,12 +125,12 @@ export interface Converted {
   size: number;
   /** SHA-256 of the output in hexadecimal. */
   hash: string;
-  /** Where it was asked for. */
+  /** Set if requested. */
   look: Look | null;
-  /** What the EXIF of the output tells. */
+  /** What the output's EXIF says. */
   exif: TakenWith | null;
-  /** What its metadata told, where they were to be removed. */
+  /** What its metadata revealed, if they were to be removed. */
   removed: PrivatePart[];
-  /** What was lost on the way. */
+  /** What was lost in the conversion. */
   warnings: Warning[];
 }

@@ -3,8 +3,8 @@ import { writePng } from './png.ts';
 import type { Metadata, SharpConstructor, SharpOptions } from './sharp.ts';
 
 /**
- * A still picture whose file says by codes, and not by a profile, how its numbers are colours, as a PNG in sRGB, upright and with
- * its EXIF. `null` if sharp reads the numbers rightly on its own.
+ * Converts a still picture whose colours are given by codes rather than a profile to a PNG in sRGB, upright and with
+ * its EXIF. Returns `null` if sharp reads the colours correctly itself.
  */
 export async function recoloured(
   path: string,
@@ -14,7 +14,7 @@ export async function recoloured(
 ): Promise<Buffer | null> {
   if (cicp === null || isPlain(cicp)) return null;
   const isDeep = depth === 'ushort';
-  // Where there is a profile as well, the codes count.
+  // If there is also a profile, the codes take precedence.
   const opened = sharp(path, options).autoOrient().keepIccProfile().ensureAlpha();
   const drawn = isDeep ? opened.toColourspace('rgb16').raw({ depth: 'ushort' }) : opened.raw();
   const { data, info } = await drawn.toBuffer({ resolveWithObject: true });

@@ -1,11 +1,12 @@
 import { AppError } from '../../errors.ts';
 
-/** After a zero: the row ends, the picture ends, the place moves; else so many pixels as they are. */
+/**
+ * Codes after a zero: the row ends, the picture ends, the position moves. Any other is a number of literal pixels.
+ */
 const [END_OF_ROW, END, MOVE] = [0, 1, 2];
 
 /**
- * Unpacks the run lengths of a BMP (BI_RLE8 and BI_RLE4) to rows of `stride` bytes. Pixels that are passed over have the
- * index 0.
+ * Unpacks the run lengths of a BMP (BI_RLE8 and BI_RLE4) to rows of `stride` bytes. Skipped pixels get index 0.
  * @throws {AppError} `undecodable_image` if the bytes end before the picture.
  */
 export function unpackRunLengths(
@@ -15,7 +16,7 @@ export function unpackRunLengths(
   const rows = Buffer.alloc(stride * height);
   let [x, y, at] = [0, 0, 0];
   const paint = (index: number) => {
-    // A run may go beyond its row or the picture, where nobody sees it.
+    // A run may go beyond its row or the picture, where it is not visible.
     if (x < width && y < height) {
       if (depth === 8) rows[y * stride + x] = index;
       else {

@@ -1,13 +1,13 @@
 import type { Queued } from './fair-queue.ts';
 
-/** CPU time in ms up to which a job is cheap: a screenshot, a small photo, a version of one. */
+/** A job is cheap up to this CPU time in ms: a screenshot, a small photo, a version of one. */
 const CHEAP_MS = 250;
-/** CPU time in ms above which a job is heavy: far more than the photo of a phone. */
+/** A job is heavy above this CPU time in ms, which is far more than a phone's photo takes. */
 const HEAVY_MS = 4000;
 
 /**
- * Whether a job of that price may begin beside those that run. Of `workers + 1` seats the last is for cheap jobs
- * alone, so that these never wait for long ones; and of the others, heavy jobs leave one to the rest.
+ * Decides whether a job of that price may begin beside the running ones. The last of `workers + 1` seats is for cheap
+ * jobs only, so that these never wait for long ones. Of the others, heavy jobs leave one to the rest.
  */
 export function mayRunBeside(
   price: number,

@@ -4,12 +4,12 @@ export type { Metadata, OutputInfo, Sharp, SharpOptions } from 'sharp';
 
 export type SharpConstructor = typeof sharp;
 
-/** The decoders of what is accepted (see header.ts), by their names in libvips. The rest never see a byte. */
+/** libvips' names of the decoders for accepted formats (see header.ts). The others never see a byte. */
 const ACCEPTED = ['Jpeg', 'Png', 'Webp', 'Nsgif', 'Heif', 'Tiff'];
 
 /**
- * Loads sharp, the only way in. Called in worker processes alone: the server itself never maps libvips.
- * One thread a picture and no cache: the workers are the parallelism, and every input is seen once.
+ * Loads sharp; nothing else imports it. Called only in worker processes: the server itself never maps libvips. Uses
+ * one thread a picture and no cache, because the workers run in parallel, and each input is seen only once.
  */
 export async function loadSharp(): Promise<typeof sharp> {
   const { default: loaded } = await import('sharp');
@@ -20,10 +20,13 @@ export async function loadSharp(): Promise<typeof sharp> {
   return loaded;
 }
 
-/** The decoder of JPEG files with a gain map, which takes them from the usual one: only if the map is kept. */
+/** The decoder of JPEG files with a gain map, which would replace the usual one: enabled only to keep the map. */
 const WITH_GAIN_MAPS = ['VipsForeignLoadUhdr'];
 
-/** Lets gain maps be read while that work is done. One picture at a time: the setting is that of the process. */
+/**
+ * Enables reading gain maps while `work` runs. One picture at a time, because the setting applies to the whole
+ * process.
+ */
 export async function withGainMaps<T>(work: () => Promise<T>): Promise<T> {
   const { default: loaded } = await import('sharp');
   loaded.unblock({ operation: WITH_GAIN_MAPS });

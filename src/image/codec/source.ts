@@ -20,29 +20,29 @@ import { recoloured } from './recolour.ts';
 import type { Metadata, SharpConstructor, SharpOptions } from './sharp.ts';
 import { decodeTiff } from './tiff.ts';
 
-/** A picture whose header is read and whose limits are checked. */
+/** A picture whose header was read and whose limits were checked. */
 export interface Source {
   kind: Header['kind'];
-  /** What sharp decodes: the file itself, or what another decoder made of it. */
+  /** What sharp decodes: the file itself, or the output of another decoder. */
   input: string | Buffer;
-  /** What sharp says of that; of HEIC, of the file. */
+  /** sharp's metadata of that input; for HEIC, of the file. */
   header: Metadata;
   /** Frames of the animation, or pictures in the file. */
   frames: number;
   moves: boolean;
-  /** False: the file ends too early. */
+  /** False if the file ends too early. */
   complete: boolean;
-  /** Lossless, and compresses so well that it is a drawing or a screenshot. */
+  /** True if it is lossless and compresses so well that it is a drawing or a screenshot. */
   isFlat: boolean;
-  /** Of an animation for which sharp has no decoder. */
+  /** Set for an animation that sharp cannot decode. */
   animation: Animation | null;
-  /** What else the file holds, where that is known. */
+  /** What else the file contains, if known. */
   parts?: Parts;
 }
 
 /**
- * libvips' levels are truncated < error < warning. `warning` would refuse photos that every viewer shows (stray bytes
- * before a marker, odd SOS parameters of some phones); `error` still refuses what is cut short or unreadable.
+ * libvips' levels are truncated < error < warning. `warning` would reject photos that every viewer shows (stray bytes
+ * before a marker, odd SOS parameters of some phones); `error` still rejects truncated and unreadable files.
  */
 export const INPUT: SharpOptions = { failOn: 'error', limitInputPixels: false };
 
@@ -54,7 +54,7 @@ const FLAT_BYTES_PER_PIXEL = 0.5;
 const SEQUENCE_REFUSED =
   'The file is an animated AVIF or HEIF picture, which this server cannot read; send it as WebP, GIF or animated PNG.';
 
-/** What another decoder makes of a file for which sharp has none: a PNG of its first frame, and the animation. */
+/** The output of another decoder for a file that sharp cannot read: a PNG of its first frame, and the animation. */
 interface Decoded {
   png: Buffer;
   frames: number;
@@ -74,7 +74,7 @@ const ofWhole =
   async (path, ...rest) =>
     decode(await readFile(path), ...rest);
 
-/** Those decoders, by path. Each checks the limits of a picture before it makes room for its pixels. */
+/** Those decoders, given a path. Each checks the limits before it allocates memory for the pixels. */
 const DECODERS = new Map<Header['kind'], Decode<string>>([
   ['bmp', ofWhole((file, limits) => still(writePng({ ...decodeBmp(file, limits), level: 1 })))],
   ['ico', ofWhole((file, limits) => still(iconAsPng(file, limits)))],
@@ -82,15 +82,15 @@ const DECODERS = new Map<Header['kind'], Decode<string>>([
   ['tiff', tiffAsPng],
 ]);
 
-/** `null` where sharp reads the form of TIFF itself. */
+/** Returns `null` if sharp can read this form of TIFF itself. */
 function tiffAsPng(path: string, limits: InputLimits): Decoded | null {
   const decoded = withBytesOf(path, (file) => decodeTiff(file, limits));
   return decoded && still(writePng({ ...decoded, level: 1 }));
 }
 
 /**
- * Opens a file. Rejects with `image_limit`, `undecodable_image`, or `not_an_image` for HEIC where that is switched off and for
- * image sequences.
+ * Opens a file. Rejects with `image_limit`, `undecodable_image`, or `not_an_image` for image sequences, and for HEIC
+ * if it is disabled.
  */
 export async function openSource(
   path: string,
@@ -115,7 +115,7 @@ export async function openSource(
   const moves = kind === 'gif' || kind === 'webp' || apng !== null || animation !== null;
   const frames = apng?.frames.length ?? decoded?.frames ?? pages;
   checkLimits({ width, height, frames: moves ? frames : 1 }, limits);
-  // Of PNG the codes count before a profile, of HEIF behind it.
+  // In PNG the codes take precedence over a profile, in HEIF the profile does.
   const cicp = kind === 'png' ? await readPngCicp(path) : header.icc ? null : (heif?.cicp ?? null);
   const redrawn = isHeic
     ? await heicAsPng(path, header, cicp)
@@ -146,7 +146,7 @@ async function isFlat(
   return isLossless && bytes < width * height * FLAT_BYTES_PER_PIXEL;
 }
 
-/** Takes whatever a decoder throws for a fault of the file, where it is not said better. */
+/** Treats anything that a decoder throws as a fault of the file, unless it is already an `AppError`. */
 export async function decoding<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();

@@ -29,9 +29,9 @@ const TAG = {
   icc: 34675,
 } as const;
 const TAGS = new Set<number>(Object.values(TAG));
-/** More than colours, alpha and one besides are not for pictures. */
+/** More samples than colours, alpha and one extra are not for pictures. */
 const MOST_SAMPLES = 5;
-/** Bytes of a value by its type: the unsigned ones alone, and bytes that mean nothing to TIFF. */
+/** Bytes of a value by type: only unsigned types, and bytes without a meaning in TIFF. */
 const TYPE_BYTES: Record<number, 1 | 2 | 4> = { 1: 1, 3: 2, 4: 4, 7: 1 };
 const MOST_ENTRIES = 1000;
 /** Of one tag: a profile, or the places of some hundred thousand blocks. */
@@ -52,10 +52,10 @@ interface Layout {
   compression: number;
   photometric: number;
   samples: number;
-  /** Each sample has blocks of its own. */
+  /** Each sample has its own blocks. */
   isPlanar: boolean;
   isDifferenced: boolean;
-  /** What the sample behind the colours means, if there is any. */
+  /** The meaning of the sample after the colours, if there is one. */
   extra: number | undefined;
   icc: Buffer | undefined;
   /** Strips count as tiles of the whole width. */
@@ -95,7 +95,7 @@ const hasAlpha = ({ extra }: Layout) => extra === PREMULTIPLIED || extra === SEP
 /** Samples that are looked at. */
 const channelsOf = (layout: Layout) => coloursOf(layout) + (hasAlpha(layout) ? 1 : 0);
 
-/** `null` where libvips reads it, or nobody does. */
+/** Returns `null` if libvips can read it, or no decoder can. */
 function readLayout(file: Bytes): Layout | null {
   const order = file.read(0, 4).toString('latin1');
   const isLittle = order === 'II*\0';
@@ -144,7 +144,9 @@ function readLayout(file: Bytes): Layout | null {
   };
 }
 
-/** The first directory: its tags, with their values. What is no whole number, or not in the file, is left out. */
+/**
+ * Returns the tags of the first directory with their values, without those that are not integers or not in the file.
+ */
 function readEntries(file: Bytes, isLittle: boolean): Map<number, number[]> {
   const short = (from: Buffer, at: number) => (isLittle ? from.readUInt16LE(at) : from.readUInt16BE(at));
   const long = (from: Buffer, at: number) => (isLittle ? from.readUInt32LE(at) : from.readUInt32BE(at));
@@ -183,7 +185,7 @@ function unpack(file: Bytes, layout: Layout, index: number, top: number): Buffer
   const rowSamples = tile.width * (isPlanar ? 1 : samples);
   const rowBytes = Math.ceil((rowSamples * depth) / 8);
   const bytes = rows * rowBytes;
-  // What is packed may be somewhat larger than what comes out.
+  // Compressed data may be slightly larger than the result.
   const packed = file.read(tile.at[index] ?? 0, Math.min(tile.bytes[index] ?? 0, 2 * bytes + 1024));
   const data =
     compression === RAW
@@ -210,7 +212,7 @@ function upperEight(data: Buffer, rows: number, rowSamples: number): Buffer {
   return upper;
 }
 
-/** Each sample stands as its difference from that of the pixel before (section 14). */
+/** Undoes horizontal differencing, in which each sample is the difference from the pixel before (section 14). */
 function add(data: Buffer, { depth, samples, isPlanar, isLittle }: Layout, rowBytes: number): void {
   const step = isPlanar ? 1 : samples;
   if (depth === 16) {
@@ -227,7 +229,7 @@ function add(data: Buffer, { depth, samples, isPlanar, isLittle }: Layout, rowBy
   }
 }
 
-/** Puts the samples of a block into their channels of the pixels, the upper 8 bits of each. */
+/** Copies the samples of a block to their channels of the pixels, the upper 8 bits of each. */
 function place(
   data: Buffer,
   layout: Layout,
@@ -251,7 +253,7 @@ function place(
   }
 }
 
-/** Makes RGB of what the channels hold. */
+/** Converts the channels to RGB. */
 function finish(pixels: Uint8ClampedArray, layout: Layout): void {
   for (let at = 0; at < pixels.length; at += 4) {
     if (layout.photometric === GREY) pixels.fill(pixels[at] ?? 0, at + 1, at + 3);
@@ -264,7 +266,10 @@ function finish(pixels: Uint8ClampedArray, layout: Layout): void {
   }
 }
 
-/** The white of D50, in which TIFF has CIELab (section 23), and from there to linear sRGB (Bradford; B. Lindbloom). */
+/**
+ * The white of D50, which TIFF uses for CIELab (section 23), and the matrix from there to linear sRGB (Bradford; B.
+ * Lindbloom).
+ */
 const WHITE = [0.9642, 1, 0.8249] as const;
 const TO_SRGB = [
   [3.1338561, -1.6168667, -0.4906146],

@@ -1,14 +1,14 @@
-/** What a conversion may have lost that nobody asked it to leave out. */
+/** What a conversion may lose although nobody asked for that. */
 export const WARNING_CODES = ['frames_dropped', 'gain_map_dropped', 'truncated', 'metadata_dropped'] as const;
 export type WarningCode = (typeof WARNING_CODES)[number];
 
-/** A loss in words, and by its code for programs. */
+/** A loss in words, with a code for programs. */
 export interface Warning {
   code: WarningCode;
   message: string;
 }
 
-/** What went otherwise than the uploader asked: a loss, or that the picture is not in its album. */
+/** Differences from what the uploader asked for: losses, or a picture that could not be added to its album. */
 export const UPLOAD_WARNING_CODES = [...WARNING_CODES, 'not_in_album'] as const;
 
 export interface UploadWarning {

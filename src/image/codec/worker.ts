@@ -14,32 +14,32 @@ const TELL_MS = 50;
 
 type Failure = Extract<WorkerReply, { failed: unknown }>['failed'];
 
-/** What a worker in a jail still has to do for it. */
+/** The sandbox steps that are left to a worker. */
 export interface Jail {
   system: System;
-  /** What it may take beyond what it has when it is ready. */
+  /** Memory that it may use beyond what it has when it is ready. */
   memoryBytes: number;
-  /** What the launcher could not have. */
+  /** Parts that the launcher could not apply. */
   missing: readonly string[];
 }
 
 /**
- * A conversion process: reads jobs from standard input, one JSON object a line, answers on standard output, and
- * ends when its input does, so that it never outlives the server. This is what `convert-worker` runs.
+ * Runs a conversion process: reads jobs from standard input, one JSON object a line, answers on standard output, and
+ * ends when its input does, so that it never outlives the server. `convert-worker` runs this.
  */
 export async function runConvertWorker(jail: Jail | null = null): Promise<void> {
   volunteerForOutOfMemory();
   letTheServerGoFirst();
-  // libheif complains of damaged pictures; standard output is for replies alone.
+  // libheif reports damaged pictures on standard output, which is for replies only.
   console.log = console.error;
   await loadSharp();
   const missing = jail ? [...jail.missing, ...confine(jail.system, jail.memoryBytes)] : undefined;
-  // A jailed worker is on Linux, where the server sees it.
+  // A sandboxed worker runs on Linux, where the server can measure its memory.
   const seen = jail !== null || isSeen();
   const read = createLineReader((line) => void serve(JSON.parse(line) as WorkerRequest, seen));
   process.stdin.setEncoding('utf8');
   process.stdin.on('data', (text: string) => read(text));
-  // A running conversion holds up process.exit; a signal does not wait.
+  // A running conversion blocks process.exit; a signal does not wait.
   process.stdin.on('close', () => process.kill(process.pid, 'SIGKILL'));
   process.stdin.on('end', () => process.kill(process.pid, 'SIGKILL'));
   reply({ ready: true, ...(missing && { missing }) });
@@ -57,7 +57,7 @@ async function serve({ id, job, limits }: WorkerRequest, seen: boolean): Promise
   }
 }
 
-/** Whether the server can see how much memory this takes: not outside Linux, nor where Deno may not read /proc. */
+/** Reports whether the server can see this process's memory: not outside Linux, nor if Deno may not read /proc. */
 function isSeen(): boolean {
   try {
     return readFileSync('/proc/self/statm').length > 0;
@@ -76,20 +76,20 @@ function reply(message: WorkerReply): void {
   process.stdout.write(`${JSON.stringify(message)}\n`);
 }
 
-/** A conversion may take a little longer; answers of the server may not. */
+/** Lowers the priority, because conversions may take a little longer, but answers of the server may not. */
 function letTheServerGoFirst(): void {
   try {
     setPriority(constants.priority.PRIORITY_BELOW_NORMAL);
   } catch {
-    // Not allowed here: then they share.
+    // Not permitted here: both run at the same priority.
   }
 }
 
-/** Where the machine runs out of memory, Linux should end a conversion before the server. */
+/** If the machine runs out of memory, Linux should kill a conversion before the server. */
 function volunteerForOutOfMemory(): void {
   try {
     writeFileSync('/proc/self/oom_score_adj', '500');
   } catch {
-    // Not Linux, or not allowed: the codec still watches the limit.
+    // Not on Linux, or not permitted: the codec still watches the limit.
   }
 }

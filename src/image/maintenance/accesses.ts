@@ -2,16 +2,16 @@ import type { Log } from '../../lib/logger.ts';
 import type { ImageRecord } from '../image.ts';
 import type { ImageStore } from '../store.ts';
 
-/** An image's last access is this exact, in ms: reading must not mean writing. */
+/** Resolution of an image's last access, in ms, so that reading rarely means writing. */
 const RESOLUTION_MS = 3_600_000;
-/** More than this many are written without waiting for the timer. */
+/** Above this number, accesses are written without waiting for the timer. */
 const MAX_PENDING = 5000;
 
 /** Collects accesses and writes them in batches. */
 export interface AccessLog {
-  /** Notes that an image was opened; at most once an hour for each image. */
+  /** Records that an image was opened, at most once an hour for each image. */
   note(image: ImageRecord): void;
-  /** Writes what was noted. What cannot be written is kept for the next time; never rejects. */
+  /** Writes the recorded accesses. Those that cannot be written are kept for the next time. Never rejects. */
   flush(): Promise<void>;
 }
 
@@ -19,7 +19,7 @@ export interface AccessLogOptions {
   images: Pick<ImageStore, 'touch'>;
   now: () => number;
   log: Log;
-  /** Called with the ids whose record has changed. */
+  /** Called with the IDs of the changed records. */
   onWritten: (ids: Iterable<string>) => void;
 }
 

@@ -2,9 +2,9 @@ import type { StateStore } from '../../lib/state.ts';
 import type { AccessLog } from './accesses.ts';
 import type { Cleanup, CleanupReport } from './cleanup.ts';
 
-/** After a cleanup that went through, strangers find nothing to remove for this long. */
+/** After a complete cleanup, untrusted clients cannot start another one for this long. */
 const REST_MS = 10 * 60_000;
-/** State: when the last such cleanup ended, in ms since 1970. */
+/** State key: when the last such cleanup ended, in ms since 1970. */
 const LAST_ASKED = 'image-cleanup-asked-at';
 
 export interface AskedCleanupOptions {
@@ -15,8 +15,8 @@ export interface AskedCleanupOptions {
 }
 
 /**
- * A requested cleanup. Without the administrator's token, it reports that nothing was removed if one of the last ten
- * minutes was complete, so that strangers cannot keep the server busy with them.
+ * Creates a cleanup on request. Without the administrator's token, it reports that nothing was removed if a cleanup
+ * in the last ten minutes was complete, so that clients cannot keep the server busy with cleanups.
  */
 export function createAskedCleanup({ cleanup, accesses, state, now }: AskedCleanupOptions) {
   return async (budgetMs: number, admin: boolean): Promise<CleanupReport> => {

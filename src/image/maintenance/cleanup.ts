@@ -5,9 +5,9 @@ import type { ImageStore } from '../store.ts';
 import type { Doubts } from './doubts.ts';
 
 const BATCH = 100;
-/** What removes files holds this lock, so that one copy of the server does so at a time. */
+/** Held by everything that removes files, so that only one copy of the server does so at a time. */
 export const CLEANUP_LOCK = 'cleanup';
-/** A copy that dies during a cleanup holds the others up for so long, in ms. */
+/** How long a copy that dies during a cleanup blocks the others, in ms. */
 export const CLEANUP_LOCK_TTL_MS = 60_000;
 
 export interface CleanupReport {
@@ -21,18 +21,19 @@ export interface CleanupOptions {
   images: Pick<ImageStore, 'idleSince' | 'removeIdle'>;
   locks: Locks;
   doubts: Pick<Doubts, 'look'>;
-  /** Images that nobody has opened for this long are removed. */
+  /** Images without a view for this long are removed. */
   retentionMs: number;
   now: () => number;
-  /** Removes what belongs to a record that is gone. */
+  /** Removes everything that belongs to a removed record. */
   onRemoved: (image: ImageRecord) => Promise<void>;
 }
 
-/** Removes images that nobody has opened for long. */
+/** Removes images that have not been viewed for a long time. */
 export interface Cleanup {
   /**
-   * One cleanup of at most `budgetMs`. Within the process a second caller shares the running one; while another copy
-   * of the server runs one it rejects with `conflict`, and while it is doubtful whether records and files belong together with `unavailable`. May be killed at any point and run again.
+   * Cleans up for at most `budgetMs`. A second caller in the process shares the running cleanup. Rejects with
+   * `conflict` while another copy of the server runs one, and with `unavailable` while records and files may not
+   * belong together. May be killed at any point and run again.
    */
   run(budgetMs: number, signal?: AbortSignal): Promise<CleanupReport>;
 }
@@ -62,7 +63,7 @@ export function createCleanup({
         if (idle.length === 0) return { ...report, complete: true };
         for (const image of idle) {
           if (lease.lost.aborted || signal?.aborted) return report;
-          // Someone may have opened it since it was read.
+          // It may have been viewed since it was read.
           if (!(await images.removeIdle(image.id, before, fence))) continue;
           await onRemoved(image);
           report.removed++;

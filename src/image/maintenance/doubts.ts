@@ -6,28 +6,30 @@ import { hasMoreThan } from './files.ts';
 import { IDENTITY_BLOB, IDENTITY_STATE, readMark } from './store-identity.ts';
 import { mostUnasked } from './survey.ts';
 
-/** How long an answer of `recent` is believed, in ms; one with reasons for less, as they may end at any moment. */
+/**
+ * How long a result of `recent` is used, in ms; shorter if it has reasons, because they may disappear at any moment.
+ */
 const BELIEVED_MS = 10_000;
 const DOUBT_BELIEVED_MS = 2000;
-/** Millions of records take seconds to count: an answer is believed so many times as long as it took. */
+/** Counting millions of records takes seconds, so a result is used for this many times as long as it took. */
 const BELIEVED_TIMES = 20;
-/** State: a reason that later uploads would hide. Empty: none. */
+/** State key: a reason that later uploads would hide. Empty: none. */
 const LASTING = 'image-doubt';
 
 /**
- * Reasons to remove nothing. Where records and files do not belong together beyond doubt, a file without a record is not
- * a leftover: the record may have been lost.
+ * Reasons to remove nothing. If records and files may not belong together, a file without a record is not a leftover:
+ * its record may have been lost.
  */
 export interface Doubts {
-  /** Looks at both stores. Returns the reasons in sentences for the operator; none if all is well. */
+  /** Examines both stores. Returns the reasons as sentences for the operator; none if all is well. */
   look(): Promise<readonly string[]>;
-  /** The reasons, at most ten seconds old, or twenty times as old as it took to find them. */
+  /** Returns the reasons, at most ten seconds old, or twenty times as old as finding them took. */
   recent(): Promise<readonly string[]>;
-  /** Rebuilds lost indices if nothing else is wrong; false if there was nothing to rebuild. */
+  /** Rebuilds lost indices if nothing else is wrong. Returns false if there was nothing to rebuild. */
   mend(): Promise<boolean>;
-  /** True if the only reason is one from before, which has no sign any more. */
+  /** Returns true if the only reason is an earlier one, of which there is no sign any more. */
   onlyLasting(): Promise<boolean>;
-  /** Forgets that reason: every file was seen to have its record, or the operator says that all is well. */
+  /** Forgets that reason, because every file has its record, or the operator says that all is well. */
   settle(): Promise<void>;
 }
 
@@ -37,17 +39,17 @@ export interface DoubtsOptions {
   images: Pick<ImageStore, 'faults' | 'repair' | 'summary'>;
   now: () => number;
   log: Log;
-  /** Called when doubts arise, with the reasons, and with none when they are gone. */
+  /** Called with the reasons when doubts arise, and with none when they are resolved. */
   onChange?: (reasons: readonly string[]) => void;
 }
 
-/** What a look has found, by what can be done about it. */
+/** The findings, by what can be done about them. */
 interface Found {
-  /** Nothing but the operator, or the data put back, can help. */
+  /** Only the operator, or restoring the data, can help. */
   grave: string[];
-  /** An index that can be built from the records. */
+  /** Indices that can be rebuilt from the records. */
   mendable: string[];
-  /** What was seen before, and has no sign any more. */
+  /** Seen earlier, with no sign of it any more. */
   lasting: string[];
 }
 
@@ -63,7 +65,7 @@ export function createDoubts({ state, blobs, images, now, log, onChange }: Doubt
       faults.filter((fault) => fault.mendable === mendable).map(({ message }) => message);
     const found = { grave: [...pairing, ...messages(false)], mendable: messages(true), lasting: [] };
     if (found.grave.length + found.mendable.length > 0) return found;
-    // A crash in the first uploads leaves a few files that never had a record.
+    // A crash during the first uploads leaves a few files that never had a record.
     if ((await images.summary()).images === 0 && (await hasMoreThan(mostUnasked(0), blobs))) {
       const reason = 'There is no record, but there are files of images.';
       await state.set(LASTING, reason);

@@ -4,23 +4,27 @@ import type { ImageRecord } from '../image.ts';
 import type { ImageStore } from '../store.ts';
 
 const BATCH = 100;
-/** An image has up to nine files, and a store far away takes its time for each: thousands that expire together must go in a minute. */
+/**
+ * An image has up to nine files, and a remote store is slow for each. Thousands of images that expire together must
+ * be gone within a minute.
+ */
 const AT_ONCE = 16;
 
 export interface EndsOptions {
   images: Pick<ImageStore, 'endedBy' | 'removeEnded' | 'existing'>;
   now: () => number;
-  /** Removes what belongs to a record that is gone. */
+  /** Removes everything that belongs to a removed record. */
   onRemoved: (image: ImageRecord) => Promise<void>;
   log: Log;
 }
 
 /**
- * Returns a function that removes images that have expired, or whose last view counts as seen. Each copy of the server may call it at the
- * same time: of two that meet at an image one removes it. It is done whatever doubts there are, as a deletion by an uploader is.
+ * Creates a function that removes images that have expired, or whose last view counts as seen. All copies of the
+ * server may call it at the same time; only one of them removes each image. Doubts do not stop it, as they do not
+ * stop a deletion by an uploader.
  */
 export function createEnds({ images, now, onRemoved, log }: EndsOptions) {
-  /** The store has not said whether their records are gone, as its answer was lost. */
+  /** Images whose records may or may not be gone, because the store's answer was lost. */
   const unclear = new Map<string, ImageRecord>();
 
   async function clear(): Promise<void> {
@@ -32,7 +36,7 @@ export function createEnds({ images, now, onRemoved, log }: EndsOptions) {
     }
   }
 
-  /** Whether it was this call that removed the image. */
+  /** Returns whether this call removed the image. */
   async function remove(image: ImageRecord): Promise<boolean> {
     try {
       if (!(await images.removeEnded(image.id, now()))) return false;
@@ -54,7 +58,7 @@ export function createEnds({ images, now, onRemoved, log }: EndsOptions) {
         if (await remove(image)) some = true;
       };
       await forEachBounded(ended, AT_ONCE, work, signal);
-      // Another copy has them, or their end was put off.
+      // Another copy removed them, or their expiry was postponed.
       if (!some) break;
     }
   };

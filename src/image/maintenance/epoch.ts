@@ -3,7 +3,7 @@ import type { StateStore } from '../../lib/state.ts';
 import type { BlobStore } from '../store.ts';
 import { readNote, writeNote } from './note.ts';
 
-/** Name of the value, and of the blob, that say how far records and files have come together. */
+/** Name of the value, and of the blob, that count the common steps of records and files. */
 export const EPOCH_STATE = 'image-files-epoch';
 export const EPOCH_BLOB = 'picpool-files-epoch';
 
@@ -21,7 +21,7 @@ export interface EpochStores {
   blobs: Pick<BlobStore, 'get' | 'put'>;
 }
 
-/** Reads the files first: a step that is taken meanwhile then looks like one that broke off, which is no fault. */
+/** Reads the files first: a step taken meanwhile then looks like an interrupted one, which is not a fault. */
 export async function readEpochs({
   state,
   blobs,
@@ -36,8 +36,8 @@ export async function readEpochs({
 }
 
 /**
- * Why the stores are not from the same time, in a sentence for the operator, or `null`. The records take each step first,
- * so that they may be one ahead.
+ * Returns why the stores are not from the same time, as a sentence for the operator, or `null`. The records take each
+ * step first, so they may be one ahead.
  */
 export function epochFault({ records, files }: Epochs): string | null {
   if (records === null) return `The records have lost the value ${EPOCH_STATE}: they may be empty or others.`;
@@ -47,7 +47,7 @@ export function epochFault({ records, files }: Epochs): string | null {
   return null;
 }
 
-/** Gives both stores their first epoch, unless one of them has had one. */
+/** Gives both stores their first epoch, unless one of them already has one. */
 export async function beginEpochs({ state, blobs }: EpochStores, folder: string): Promise<void> {
   const { records, files } = await readEpochs({ state, blobs });
   if (files !== null || (records !== null && records !== 1)) return;
@@ -55,8 +55,8 @@ export async function beginEpochs({ state, blobs }: EpochStores, folder: string)
 }
 
 /**
- * Takes both stores one epoch further, so that a backup of either of them is known when it is put back. False if another
- * copy of the server does so just now, or the stores are not from the same time.
+ * Advances the epoch of both stores, so that a restored backup of only one of them is recognised. Returns false if
+ * another copy of the server is doing so, or the stores are not from the same time.
  */
 export async function advanceEpoch(
   { state, blobs, locks }: EpochStores & { locks: Locks },

@@ -3,16 +3,19 @@ import type { BlobInfo, BlobStore } from '../store.ts';
 
 /** A file of an image. */
 export interface ImageFile {
-  /** Of the image that it belongs to. */
+  /** ID of the image that it belongs to. */
   id: string;
-  /** The image itself, and not one of its smaller versions. */
+  /** True for the image itself, false for a smaller version. */
   original: boolean;
-  /** Where it belongs; in quarantine `blob.key` is another. */
+  /** The key where it belongs. In quarantine, `blob.key` differs. */
   key: string;
   blob: BlobInfo;
 }
 
-/** The files of images, in batches: those in their places and those in quarantine. Files that are not ours are left out. */
+/**
+ * Returns the files of images in batches, both those in place and those in quarantine, without files that are not
+ * ours.
+ */
 export async function* imageFiles(
   blobs: Pick<BlobStore, 'list'>,
 ): AsyncGenerator<{ placed: ImageFile[]; quarantined: ImageFile[] }> {
@@ -29,7 +32,7 @@ export async function* imageFiles(
   }
 }
 
-/** Whether there are more than `count` files of images in their places. */
+/** Reports whether more than `count` files of images are in place. */
 export async function hasMoreThan(count: number, blobs: Pick<BlobStore, 'list'>): Promise<boolean> {
   let found = 0;
   for await (const { placed } of imageFiles(blobs)) {

@@ -8,15 +8,15 @@ import { advanceEpoch } from './epoch.ts';
 import { survey } from './survey.ts';
 import { type SweepOptions, sweep } from './sweep.ts';
 
-/** What a crash can lose of the last accesses, in ms. */
+/** How much of the last accesses a crash can lose, in ms. */
 const FLUSH_INTERVAL_MS = 10_000;
-/** How often what has expired is removed, in ms. */
+/** How often expired images are removed, in ms. */
 const ENDS_INTERVAL_MS = 15_000;
 /** How often the due time is checked, in ms, so that restarts do not postpone a cleanup forever. */
 const MAX_POLL_MS = 60_000;
-/** Requests for a cleanup wait for it meanwhile; the rest is done in the next round. In ms. */
+/** Maximum duration of one round in ms, because requests for a cleanup have to wait. The next round continues. */
 const CLEANUP_BUDGET_MS = 20_000;
-/** State: when the last scheduled cleanup ended, in ms since 1970. */
+/** State key: when the last scheduled cleanup ended, in ms since 1970. */
 const LAST_RUN = 'image-cleanup-at';
 
 export interface MaintenanceOptions extends Omit<SweepOptions, 'now' | 'strayRetentionMs'> {
@@ -25,19 +25,19 @@ export interface MaintenanceOptions extends Omit<SweepOptions, 'now' | 'strayRet
   doubts: Doubts;
   accesses: AccessLog;
   cleanup: Cleanup;
-  /** Hears how many bytes the smaller versions take. */
+  /** Called with the total size of the smaller versions. */
   onVersionBytes: (bytes: number) => Promise<void>;
-  /** Called when nothing is left to clean up; not while there are doubts. */
+  /** Called when nothing is left to clean up, but not while there are doubts. */
   onCleaned?: ((signal: AbortSignal) => Promise<void>) | undefined;
-  /** Whether this copy has stored or removed an image since it was asked last. */
+  /** Reports whether this copy has stored or removed an image since the last call. */
   takeChanged: () => boolean;
-  /** Removes images that have come to their end. */
+  /** Removes images that have expired or have no views left. */
   removeEnded: (signal: AbortSignal) => Promise<void>;
-  /** Removes files that could not be removed when their images were. */
+  /** Removes files that could not be removed with their images. */
   retryRemovals: () => Promise<void>;
 }
 
-/** Starts what the image host does on its own: writing accesses, cleaning up, sweeping. */
+/** Starts the periodic tasks of the image host: writing accesses, cleaning up, sweeping. */
 export function startMaintenance(options: MaintenanceOptions): Repetition {
   const { limits, log, accesses } = options;
   const fail = (cause: unknown) => {
@@ -61,8 +61,8 @@ export function startMaintenance(options: MaintenanceOptions): Repetition {
 }
 
 /**
- * Looks whether all is well, and takes the epoch further where this copy has changed something. Cleans up and sweeps, unless
- * any copy of the server has done so within the interval, or there is a doubt.
+ * Checks for doubts, and advances the epoch if this copy has changed something. Cleans up and sweeps, unless any copy
+ * of the server has done so within the interval, or there are doubts.
  */
 export async function turn(options: MaintenanceOptions, signal: AbortSignal): Promise<void> {
   const { doubts, log, takeChanged, retryRemovals } = options;
@@ -80,7 +80,7 @@ async function runWhenDue(options: MaintenanceOptions, signal: AbortSignal): Pro
     options;
   const now = () => clock.now();
   const last = Number((await state.get(LAST_RUN)) ?? 0);
-  // A time that lies ahead is from a copy whose clock does.
+  // A time in the future comes from a copy whose clock is ahead.
   if (Math.abs(now() - last) < limits.cleanupIntervalMs) return;
   await accesses.flush();
   const { removed, freedBytes, complete } = await cleanup.run(CLEANUP_BUDGET_MS, signal);
@@ -104,7 +104,7 @@ async function runWhenDue(options: MaintenanceOptions, signal: AbortSignal): Pro
   });
 }
 
-/** Mends what can be mended without the operator. */
+/** Repairs what can be repaired without the operator. */
 async function healed(options: MaintenanceOptions, signal: AbortSignal): Promise<boolean> {
   const { images, blobs, doubts, clock, limits } = options;
   if (await doubts.mend()) return true;

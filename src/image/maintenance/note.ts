@@ -3,7 +3,7 @@ import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { BlobStore } from '../store.ts';
 
-/** The line that a small blob holds, or `null` if there is no such blob. */
+/** Returns the line stored in a small blob, or `null` if there is no such blob. */
 export async function readNote(blobs: Pick<BlobStore, 'get'>, key: string): Promise<string | null> {
   const blob = await blobs.get(key);
   return blob && (await new Response(blob).text()).trim();

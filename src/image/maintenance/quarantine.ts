@@ -8,33 +8,33 @@ import type { BlobStore, ImageStore } from '../store.ts';
 import type { Doubts } from './doubts.ts';
 import type { ImageFile } from './files.ts';
 
-/** What a sweep has done. */
+/** The result of a sweep. */
 export interface SweepReport {
-  /** Files of deleted images, and files whose time in quarantine was over, that were removed, and their bytes. */
+  /** Removed files of deleted images, and files whose time in quarantine was over, and their bytes. */
   removed: number;
   freedBytes: number;
-  /** Files without a record that were put into quarantine. */
+  /** Files without a record that were moved to quarantine. */
   quarantined: number;
-  /** Files in quarantine whose record is there again, and which are back in their places. */
+  /** Files in quarantine whose record has returned, moved back into place. */
   restored: number;
-  /** Records whose file is missing, as far as numbers that change meanwhile can tell. */
+  /** Records whose file is missing, as far as counts that change meanwhile can show. */
   missing: number;
   /** Bytes of smaller versions. */
   versionBytes: number;
-  /** Files without a record that were found, and left alone because they are too many for a mishap. */
+  /** Files without a record that were left alone, because there are too many for a mishap. */
   unconfirmed: number;
   /** False if it was stopped, or stopped itself because of a doubt. */
   complete: boolean;
-  /** Of the lease that it held. */
+  /** Token of the lease that it held. */
   token: number;
 }
 
-/** Files between two looks at records and marks. */
+/** Files between two checks of records and marks. */
 const BATCH = 20;
-/** State: what the last sweep has left in quarantine. */
+/** State key: what the last sweep has left in quarantine. */
 const COUNT = 'image-strays';
 
-/** What is in quarantine, and how many records have no file. */
+/** The contents of the quarantine, and the number of records without a file. */
 export interface StrayCount {
   files: number;
   bytes: number;
@@ -62,21 +62,21 @@ export interface QuarantineOptions {
   log: Log;
   lease: Pick<Lease, 'lost'>;
   signal: AbortSignal;
-  /** Takes down what was done. */
+  /** Updated with what was done. */
   report: SweepReport;
 }
 
-/** Carries out what a survey has found, each batch after another look at records and marks. */
+/** Carries out the findings of a survey, checking records and marks again before each batch. */
 export interface Quarantine {
-  /** Puts files without a record away; removes those whose content is blocked. */
+  /** Moves files without a record to quarantine. Removes those whose content is blocked. */
   take(files: readonly ImageFile[]): Promise<void>;
-  /** Puts files back whose record is there again. */
+  /** Moves files back whose record has returned. */
   restore(files: readonly ImageFile[]): Promise<void>;
   /** Removes files that have no record. */
   remove(files: readonly ImageFile[]): Promise<void>;
-  /** True if a doubt or the signal has ended it early. */
+  /** Reports whether a doubt or the signal has ended it early. */
   stopped(): boolean;
-  /** Bytes that were put away. */
+  /** Bytes moved to quarantine. */
   takenBytes(): number;
 }
 
@@ -92,7 +92,7 @@ export function createQuarantine(options: QuarantineOptions): Quarantine {
   ): Promise<void> {
     for (let first = 0; first < files.length && !stopped; first += BATCH) {
       const batch = files.slice(first, first + BATCH);
-      // Whatever empties a store may do so at any moment.
+      // A store may be emptied by mistake at any moment.
       if ((await doubts.look()).length > 0) stopped = true;
       const existing = stopped ? new Set<string>() : await images.existing(batch.map(({ id }) => id));
       for (const file of batch) {
@@ -112,7 +112,7 @@ export function createQuarantine(options: QuarantineOptions): Quarantine {
   async function takeOne(file: ImageFile): Promise<void> {
     if (file.original && (await isBlocked(blobs, file.blob.key, mayStore))) return discard(file);
     if (!(await blobs.move(file.key, strayKey(file.key)))) return;
-    // A record that came at the very last moment.
+    // The record was added at the last moment.
     if ((await images.existing([file.id])).size > 0) {
       await blobs.move(strayKey(file.key), file.key);
       return;
@@ -136,7 +136,7 @@ export function createQuarantine(options: QuarantineOptions): Quarantine {
   };
 }
 
-/** Whether the administrator has blocked the content of a stored file. */
+/** Reports whether the administrator has blocked the content of a stored file. */
 export async function isBlocked(
   blobs: Pick<BlobStore, 'get'>,
   key: string,

@@ -1,18 +1,18 @@
 import type { Log } from '../../lib/logger.ts';
 import type { BlobStore } from '../store.ts';
 
-/** Files that are remembered; the sweep finds the others by their tombstones. */
+/** Number of files remembered. The sweep finds the others by their tombstones. */
 const MAX_REMEMBERED = 10_000;
 
 /** Removes the files of images whose record is gone, and remembers those that could not be removed. */
 export interface Removals {
   /** Never rejects. */
   remove(key: string): Promise<void>;
-  /** Tries what failed again; rejects with the first failure. */
+  /** Retries the failed ones. Rejects with the first failure. */
   retry(): Promise<void>;
 }
 
-/** After a restart, what failed is left to the sweep. */
+/** After a restart, failed removals are left to the sweep. */
 export function createRemovals(blobs: Pick<BlobStore, 'remove'>, log: Log): Removals {
   const failed = new Set<string>();
   return {

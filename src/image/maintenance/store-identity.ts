@@ -9,14 +9,14 @@ import { beginEpochs } from './epoch.ts';
 import { hasMoreThan } from './files.ts';
 import { readNote, writeNote } from './note.ts';
 
-/** Name of the value, and of the blob, that say which records and which files belong together. */
+/** Name of the value, and of the blob, that say which records and files belong together. */
 export const IDENTITY_STATE = 'image-files-id';
 export const IDENTITY_BLOB = 'picpool-files-id';
 
-/** Copies that start together wait so long for the first of them to leave the mark, in ms. */
+/** How long copies that start together wait for the first of them to write the mark, in ms. */
 const PATIENCE_MS = 2000;
 const POLL_MS = 200;
-/** Pause where a store does not answer, in ms. */
+/** Pause if a store does not answer, in ms. */
 const RETRY_MS = 2000;
 
 export interface StoreIdentityOptions {
@@ -25,17 +25,17 @@ export interface StoreIdentityOptions {
   images: Pick<ImageStore, 'recent'>;
   /** For temporary files. */
   folder: string;
-  /** Whether the URLs of records and files can be those of other copies and installations as well. */
+  /** Whether the URLs of records and files may also be used by other copies and installations. */
   shared: { records: boolean; files: boolean };
   clock: Pick<Clock, 'sleep'>;
   log: Log;
 }
 
 /**
- * Makes sure that the files belong to the records, so that no cleanup takes another installation's files for its own
- * leavings, and no copy keeps files if the others cannot see them. Both carry the same id; the first start gives it.
- * Returns false if a store does not answer, so that it is not known: then `pairLater` goes on.
- * @throws {AppError} `conflict` in words for the operator.
+ * Makes sure that files and records belong together, so that no cleanup treats another installation's files as its
+ * own leftovers, and no copy stores files that the others cannot see. Both carry the same ID, which the first start
+ * assigns. Returns false if a store does not answer, so that the result is unknown; `pairLater` then continues.
+ * @throws {AppError} `conflict` with a message for the operator.
  */
 export async function pairStores(options: StoreIdentityOptions): Promise<boolean> {
   const cause = await tryToPair(options);
@@ -44,8 +44,8 @@ export async function pairStores(options: StoreIdentityOptions): Promise<boolean
 }
 
 /**
- * Does what `pairStores` does as soon as both stores answer, unless the signal aborts. A conflict is logged, and nothing
- * is removed because of it, as `createDoubts` sees it as well.
+ * Does the same as `pairStores` as soon as both stores answer, unless the signal aborts. A conflict is logged, and
+ * keeps anything from being removed, because `createDoubts` also sees it.
  */
 export async function pairLater(options: StoreIdentityOptions, signal: AbortSignal): Promise<void> {
   try {
@@ -57,7 +57,7 @@ export async function pairLater(options: StoreIdentityOptions, signal: AbortSign
   }
 }
 
-/** Resolves with why a store does not answer, or with `null` if both did. */
+/** Resolves with the error of a store that does not answer, or with `null` if both did. */
 async function tryToPair(options: StoreIdentityOptions): Promise<AppError | null> {
   try {
     if (await pair(options)) await beginEpochs(options, options.folder);
@@ -68,12 +68,12 @@ async function tryToPair(options: StoreIdentityOptions): Promise<AppError | null
   }
 }
 
-/** False if that stays in doubt, which `createDoubts` then says. */
+/** Returns false if it remains in doubt, which `createDoubts` then reports. */
 async function pair(options: StoreIdentityOptions): Promise<boolean> {
   const { state, shared, clock } = options;
   const marked = await readMark(options.blobs);
   const known = await state.get(IDENTITY_STATE);
-  // Records that are new or lost must not make leavings of someone's files. On one machine it may be a new beginning.
+  // If records are new or lost, the files must not become leftovers. On one machine this may be a fresh start.
   if (marked !== null && known === null) {
     if (shared.records || shared.files) throw foreign();
     if (await hasMoreThan(0, options.blobs)) return false;
@@ -93,7 +93,7 @@ async function pair(options: StoreIdentityOptions): Promise<boolean> {
   throw elsewhere();
 }
 
-/** Where files without a mark mean that the marked ones are on another machine, and not that they were moved. */
+/** Used if files without a mark mean that the marked ones are on another machine, rather than moved. */
 async function mustBeHere({ images, blobs, shared }: StoreIdentityOptions): Promise<boolean> {
   if (!shared.records || shared.files) return false;
   for (const image of await images.recent({ offset: 0, limit: 3 })) {
@@ -102,12 +102,12 @@ async function mustBeHere({ images, blobs, shared }: StoreIdentityOptions): Prom
   return true;
 }
 
-/** Which records the files belong to, or `null` if that is not said. */
+/** Returns which records the files belong to, or `null` if there is no mark. */
 export function readMark(blobs: Pick<BlobStore, 'get'>): Promise<string | null> {
   return readNote(blobs, IDENTITY_BLOB);
 }
 
-/** Says which records the files belong to. `folder`: for a temporary file. */
+/** Marks which records the files belong to. `folder`: for a temporary file. */
 export function writeMark(blobs: Pick<BlobStore, 'put'>, folder: string, id: string): Promise<void> {
   return writeNote(blobs, folder, IDENTITY_BLOB, id);
 }

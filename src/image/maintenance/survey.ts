@@ -1,32 +1,32 @@
 import type { BlobStore, ImageStore } from '../store.ts';
 import { type ImageFile, imageFiles } from './files.ts';
 
-/** Files without a record that one survey names; those after them are found by the next one. */
+/** Maximum number of files without a record that one survey lists. The next one finds the rest. */
 const MOST_NAMED = 10_000;
 
-/** What there is of files, and what is to be done with some of them. */
+/** The files that exist, and what to do with some of them. */
 export interface Survey {
-  /** Files of images in their places. */
+  /** Files of images that are in place. */
   files: number;
-  /** Files in their places that are an image itself, and whose record is there. */
+  /** Originals that are in place, and whose record exists. */
   originals: number;
-  /** Bytes of the smaller versions of images whose record is there. */
+  /** Bytes of the smaller versions of images whose record exists. */
   versionBytes: number;
-  /** In their places, without a record. */
+  /** Files in place without a record. */
   strays: ImageFile[];
-  /** Of images that were deleted, wherever they are. */
+  /** Files of deleted images, wherever they are. */
   buried: ImageFile[];
-  /** In quarantine, their record is there again. */
+  /** Files in quarantine whose record has returned. */
   returned: ImageFile[];
-  /** In quarantine for longer than they are kept. */
+  /** Files in quarantine whose time is over. */
   expired: ImageFile[];
-  /** All in quarantine that stay there. */
+  /** All files that remain in quarantine. */
   quarantined: { files: number; bytes: number };
-  /** True if all were looked at, and none was left out. */
+  /** True if all files were examined, and none was left out. */
   whole: boolean;
 }
 
-/** So many files a sweep may put away without being asked: 5 % or 20, whichever is less, but three at any rate. */
+/** Returns how many files a sweep may move without being asked: 5 % or 20, whichever is less, but at least three. */
 export function mostUnasked(files: number): number {
   return Math.max(3, Math.min(20, Math.floor(files * 0.05)));
 }
@@ -38,7 +38,7 @@ export interface SurveyOptions {
   now: () => number;
 }
 
-/** Looks at all files once and changes none. Files that were written after `before` are no strays. */
+/** Examines all files once, and changes none. Files written after `before` are not strays. */
 export async function survey(
   { images, blobs, strayRetentionMs, now }: SurveyOptions,
   before: number,

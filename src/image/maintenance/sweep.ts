@@ -11,7 +11,7 @@ import { advanceEpoch, EPOCH_BLOB } from './epoch.ts';
 import { createQuarantine, type SweepReport, writeStrayCount } from './quarantine.ts';
 import { mostUnasked, type Survey, survey } from './survey.ts';
 
-/** Far longer than an upload takes from its file to its record, in ms. */
+/** Far longer than the time between an upload's file and its record, in ms. */
 const MIN_AGE_MS = 3_600_000;
 
 export interface SweepOptions {
@@ -20,24 +20,25 @@ export interface SweepOptions {
   state: StateStore;
   locks: Locks;
   doubts: Pick<Doubts, 'look'>;
-  /** Files without a record are kept for so long. */
+  /** How long files without a record are kept. */
   strayRetentionMs: number;
-  /** Rejects with `forbidden` for a file, by its SHA-256, that must not be kept. */
+  /** Rejects with `forbidden` for the SHA-256 of a file that must not be kept. */
   mayStore?: ((hash: string) => Promise<void>) | undefined;
   /** Folder for temporary files. */
   folder: string;
   now: () => number;
   log: Log;
-  /** The operator has looked at what the sweep would do. */
+  /** True if the operator has approved what the sweep would do. */
   confirmed?: boolean;
 }
 
 /**
- * Puts away what a crash has left. Files without a record go to quarantine after an hour, and are removed when their time
- * there is over; files of deleted images are removed at once; temporary files after an hour. Files that are not ours
- * are left alone, and records without a file only counted: a store that is empty by mistake must not empty the other one.
- * Nothing is moved or removed while there is a doubt, nor when it is more than `mostUnasked` unless it is confirmed. May be
- * stopped anywhere and run again. Rejects with `conflict` while another copy of the server cleans up.
+ * Removes what a crash has left. Files without a record go to quarantine after an hour, and are removed when their
+ * time there is over. Files of deleted images are removed at once, temporary files after an hour. Files that are not
+ * ours are left alone, and records without a file only counted: a store that is empty by mistake must not empty the
+ * other one. Nothing is moved or removed while there is a doubt, or if it is more than `mostUnasked` and not
+ * confirmed. May be stopped anywhere and run again. Rejects with `conflict` while another copy of the server cleans
+ * up.
  */
 export async function sweep(options: SweepOptions, signal: AbortSignal): Promise<SweepReport> {
   const lease = await options.locks.acquire(CLEANUP_LOCK, CLEANUP_LOCK_TTL_MS);
@@ -89,7 +90,7 @@ async function sweepAlone(options: SweepOptions, lease: Lease, signal: AbortSign
   });
   if (quarantine.stopped()) return report;
   report.complete = true;
-  // A smaller version may have been in the making when its image was deleted.
+  // A smaller version may have been in progress when its image was deleted.
   if (found.whole) await images.dropTombstones(MIN_AGE_MS);
   await removeLeftovers(folder, before);
   return report;
@@ -101,7 +102,7 @@ function unconfirmed({ confirmed }: SweepOptions, { strays, files, whole }: Surv
 }
 
 /**
- * The time, as the clock of the files has it where ours is ahead of it: an upload that is under way must not look an hour
+ * Returns the time, or that of the files' clock if it is ahead of ours: an upload in progress must not look an hour
  * old.
  */
 async function present({ blobs, now }: SweepOptions): Promise<number> {

@@ -1,10 +1,10 @@
 import type { ImageRecord } from '../image.ts';
 
 const DAY_MS = 86_400_000;
-/** After their time caches may answer once more while they ask again, for so many seconds. */
+/** Seconds for which caches may serve an expired answer while they revalidate it. */
 export const STALE_S = 60;
 
-/** For how long caches may keep files of images that need no password. */
+/** Decides how long caches may keep files of images without a password. */
 export function createCaching(maxAgeMs: number | undefined, now: () => number) {
   function seconds({ expiresAt }: Pick<ImageRecord, 'expiresAt'>): number {
     const leftMs = expiresAt === null ? Number.POSITIVE_INFINITY : expiresAt - now();
@@ -13,7 +13,7 @@ export function createCaching(maxAgeMs: number | undefined, now: () => number) {
 
   return {
     seconds,
-    /** `null` if they may not keep it at all. */
+    /** Returns `null` if they may not keep it at all. */
     until(image: ImageRecord): number | null {
       if (image.passwordHash !== null || image.maxViews !== null) return null;
       return now() + (seconds(image) + STALE_S) * 1000;

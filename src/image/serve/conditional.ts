@@ -1,29 +1,29 @@
 import type { ByteRange } from '../store.ts';
 
-/** What identifies a stored file; `modified` in ms since 1970. */
+/** Identifies a version of a stored file; `modified` in ms since 1970. */
 export interface Validators {
-  /** Strong, in quotes. */
+  /** A strong ETag, in quotes. */
   etag: string;
   modified: number;
 }
 
-/** True if the caller has the file already: the answer is 304 (RFC 9110, section 13.2.2). */
+/** Reports whether the caller already has the file, so that the answer is 304 (RFC 9110, section 13.2.2). */
 export function isNotModified(headers: Headers, { etag, modified }: Validators): boolean {
   const known = headers.get('if-none-match');
-  // The usual case first: pulling a list apart costs more than all the rest.
+  // The common case first, because parsing a list costs more than everything else.
   if (known !== null) return known === etag || known.trim() === '*' || tagsIn(known).includes(etag);
   const since = headers.get('if-modified-since');
   return since !== null && Math.floor(modified / 1000) * 1000 <= Date.parse(since);
 }
 
-/** The tags of a list; weak ones count as well, as the comparison is a weak one. */
+/** Returns the tags of a list, including weak ones, because the comparison is weak. */
 function tagsIn(list: string): string[] {
   return list.match(/"[^"]*"/g) ?? [];
 }
 
 /**
- * The part of the file that is asked for. `null`: the whole, as nothing else is asked for, or more than one part,
- * or the caller's part belongs to another version. `unsatisfiable`: it lies outside the file.
+ * Returns the requested range of the file. `null`: the whole file, because no range or several were requested, or the
+ * range belongs to another version. `unsatisfiable`: the range is outside the file.
  */
 export function requestedRange(
   headers: Headers,
@@ -48,7 +48,7 @@ function isSameVersion(condition: string | null, { etag, modified }: Validators)
   return condition === null || condition === etag || condition === httpDate(modified);
 }
 
-/** `Sat, 31 Jan 2026 08:05:09 GMT` */
+/** Returns a date such as `Sat, 31 Jan 2026 08:05:09 GMT`. */
 export function httpDate(ms: number): string {
   return new Date(ms).toUTCString();
 }

@@ -1,8 +1,8 @@
 import type { View } from '../limited-views.ts';
 
 /**
- * The bytes of a file, of which the last one is held back until it is clear that the transfer has not broken; then the view counts as
- * seen. Where it breaks before, or takes too long, the view is given back.
+ * Streams a file but holds back its last byte until it is clear that the transfer was not interrupted; the view then
+ * counts as seen. If it is interrupted before that, or takes too long, the view is given back.
  */
 export function countedBody(
   source: Blob | ReadableStream<Uint8Array>,
@@ -17,7 +17,7 @@ export function countedBody(
     await Promise.all([view.end(false), reader.cancel(reason).catch(() => {})]);
   }
 
-  /** What may be sent of the next piece; `null` at the end. */
+  /** Returns what may be sent of the next chunk; `null` at the end. */
   async function nextPiece(): Promise<Uint8Array | null> {
     for (;;) {
       const { done, value } = await reader.read();

@@ -7,7 +7,7 @@ import { headersOf, validatorsOf } from './serve.ts';
 
 const ID_LENGTH = 12;
 
-/** What the answers about an image are made of, built once: that costs more than all the rest. */
+/** Parts of the answers about an image, built once because that costs more than everything else. */
 interface Prepared {
   /** The last part of the direct link. */
   name: string;
@@ -17,14 +17,14 @@ interface Prepared {
 }
 
 /**
- * Returns what most requests are: GET of a public image that was asked for a moment ago, as it is stored, at a third of what
- * the router and the store cost. Everything else is left to the route, which answers in the same way.
+ * Answers the most common request, GET of a recently requested public image as it is stored, at a third of the cost
+ * of router and store. All other requests are left to the route, whose answers are the same.
  */
 export function createDirectLinkCache(
   service: Pick<ImageService, 'cached' | 'cachedFile' | 'accessed' | 'cacheSeconds'>,
   cors: boolean,
 ): AnswerCache {
-  /** Goes with the record, which is read again after a short while. */
+  /** Kept as long as the record, which is read again after a short while. */
   const prepared = new WeakMap<ImageRecord, Prepared>();
 
   function prepare(image: ImageRecord): Prepared {
@@ -37,7 +37,7 @@ export function createDirectLinkCache(
       cors,
       cacheSeconds,
     });
-    // What every answer carries; see the application.
+    // The headers of every answer; see the application.
     const common = { 'x-content-type-options': 'nosniff', 'referrer-policy': 'no-referrer' };
     const made = {
       name: `${image.id}.${EXTENSIONS[image.format]}`,
@@ -68,7 +68,7 @@ export function createDirectLinkCache(
     return new Response(file, { headers: asked.stamp(whole) });
   }
 
-  /** The headers of what expires change with the time. */
+  /** The headers of an image that expires change over time. */
   const isEnding = ({ expiresAt }: ImageRecord) => expiresAt !== null && expiresAt !== NEVER;
 
   return { answer: (asked, make) => kept(asked) ?? make(asked) };

@@ -10,15 +10,15 @@ import { type ErrorHeaders, PRIVATE_CACHE, serveImage } from './serve.ts';
 import { thumbnailWidth } from './thumbnails.ts';
 
 /**
- * A 401 must name a way to authenticate (RFC 9110, section 15.5.2). It names none that browsers know: for `Basic`
- * they would show a dialog on whatever page embeds the image. Basic credentials are taken all the same.
+ * A 401 must name an authentication scheme (RFC 9110, section 15.5.2). This one is unknown to browsers, which for
+ * `Basic` would show a dialog on any page that embeds the image. Basic credentials are accepted anyway.
  */
 const CHALLENGE = 'ImagePassword realm="picpool"';
 
-/** Other ways to write the extension of a format. */
+/** Other spellings of a format's extension. */
 const ALIASES: Record<string, string> = { jpeg: 'jpg', jpe: 'jpg', jfif: 'jpg' };
 
-/** `<id>` or `<id>.<extension>`, from a link or typed; `null` for anything else. */
+/** Parses `<id>` or `<id>.<extension>`, from a link or typed. Returns `null` for anything else. */
 export function parseFileName(file: string): { id: string; extension: string | null } | null {
   const [, id, written] = /^([0-9A-Za-z]{12})(?:\.([A-Za-z]+))?$/.exec(file) ?? [];
   if (id === undefined) return null;
@@ -27,7 +27,7 @@ export function parseFileName(file: string): { id: string; extension: string | n
   return { id, extension: ALIASES[extension] ?? extension };
 }
 
-/** Opens an image to the request, or rejects; the headers that the error answer needs are put into `errorHeaders`. */
+/** Opens an image to the request, or rejects. Headers for the error answer are added to `errorHeaders`. */
 export async function openImage(
   service: ImageService,
   request: Request,
@@ -47,7 +47,7 @@ export async function openImage(
   }
 }
 
-/** Returns a direct link: `w` and `download` are its options. */
+/** Answers a direct link with the options `w` and `download`. */
 export async function answerDirectLink(
   service: ImageService,
   request: Request,
@@ -56,7 +56,7 @@ export async function answerDirectLink(
   errorHeaders: ErrorHeaders,
 ): Promise<Response> {
   const image = await service.find(id);
-  // Before the extension, which would tell the format of a protected image.
+  // Before the extension is checked, which would reveal the format of a protected image.
   await openImage(service, request, () => contextOf(request).peer, image, errorHeaders);
   if (extension !== EXTENSIONS[image.format]) throw new AppError('not_found', 'There is no such image.');
   if (image.maxViews !== null) return answerLimited(service, request, contextOf(request), image);
@@ -73,12 +73,12 @@ export async function answerDirectLink(
   );
 }
 
-/** Whether the page link asks for the picture itself, in the best format that the client accepts. */
+/** Reports whether the page link asks for the picture itself, in the best format that the client accepts. */
 export function asksForAuto(request: Request): boolean {
   return request.url.includes('?') && new URL(request.url).searchParams.has('auto');
 }
 
-/** Returns the page link with `?auto`; `download` is an option of it as well. */
+/** Answers the page link with `?auto`, and optionally `download`. */
 export async function answerAutoLink(
   service: ImageService,
   request: Request,

@@ -1,12 +1,10 @@
-/** A file name with the extension of the stored format: what was uploaded as `photo.png` may be a WebP by now. */
+/** Returns a file name with the extension of the stored format: `photo.png` may have been stored as WebP. */
 export function storedName(filename: string, extension: string): string {
   const stem = filename.toWellFormed().replace(/\.[A-Za-z0-9]{1,5}$/, '') || 'image';
   return `${stem}.${extension}`;
 }
 
-/**
- * A `Content-Disposition` header with the name as `storedName` has it. Any text is safe (RFC 6266, RFC 8187).
- */
+/** Returns a `Content-Disposition` header with the name of `storedName`. Any text is safe (RFC 6266, RFC 8187). */
 export function contentDisposition(
   type: 'inline' | 'attachment',
   filename: string,

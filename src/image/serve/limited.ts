@@ -7,17 +7,17 @@ import { PRIVATE_CACHE, SANDBOX } from './serve.ts';
 
 export interface LimitedRequest {
   image: ImageRecord;
-  /** Sends it to be saved and not to be shown. */
+  /** Sends it as a download. */
   download: boolean;
   /** True for HEAD: no body, and no view. */
   head: boolean;
-  /** The uploader's own looks do not count. */
+  /** The uploader's own views do not count. */
   free: boolean;
 }
 
 /**
- * Answers GET and HEAD of the file of an image with a limit of views: always the whole of it, whatever part or version is asked for
- * or known.
+ * Answers GET and HEAD of an image with limited views: always with the whole file, whatever range or validator the
+ * request has.
  * @throws {AppError} `invalid_parameter` for a smaller version; `gone`, `busy`, `not_found`.
  */
 export async function serveLimited(
@@ -57,7 +57,7 @@ function headersOf({ filename, format, size }: ImageRecord, download: boolean): 
     'cache-control': PRIVATE_CACHE,
     'accept-ranges': 'none',
     'x-robots-tag': 'noindex',
-    // A proxy that took it all in at once would hide that the transfer breaks.
+    // A reverse proxy that buffers the response would hide an interrupted transfer.
     'x-accel-buffering': 'no',
     'content-security-policy': SANDBOX,
     'cross-origin-resource-policy': 'cross-origin',
@@ -65,11 +65,11 @@ function headersOf({ filename, format, size }: ImageRecord, download: boolean): 
   };
 }
 
-/** Programs that look at links to show what is behind them, by what they call themselves. */
+/** User agents of programs that open links to show a preview. */
 const PREVIEWERS =
   /bot\b|facebookexternalhit|facebot|slack|discord|telegram|whatsapp|twitter|linkedin|skypeuripreview|mastodon|pleroma|misskey|embedly|iframely|preview|crawl|spider|pinterest|vkshare|snapchat|viber|google-read-aloud|bingpreview|headlesschrome/i;
 
-/** True for a program that shows a preview of a link, and for a browser that fetches what nobody has asked for yet. */
+/** Reports whether the request comes from a program that previews links, or is a browser's prefetch. */
 export function isPreview({ headers }: Request): boolean {
   const purpose = `${headers.get('sec-purpose') ?? ''} ${headers.get('purpose') ?? ''}`;
   return /prefetch|preview|prerender/i.test(purpose) || PREVIEWERS.test(headers.get('user-agent') ?? '');

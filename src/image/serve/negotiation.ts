@@ -3,9 +3,9 @@ import { type Format, type ImageRecord, MEDIA_TYPES } from '../image.ts';
 import type { ImageService } from '../service.ts';
 
 /**
- * The format in which a client gets an image: AVIF or WebP, the first that it names in `Accept` and that has fewer bytes than the
- * image as stored; else the image as stored, or JPEG if the client does not name the format of that. Animations stay what
- * they are, or become WebP. What does not exist yet is made.
+ * Returns the format in which a client gets an image: AVIF or WebP, whichever `Accept` names first and has fewer
+ * bytes than the stored image; otherwise the stored format, or JPEG if the client does not accept that. Animations
+ * keep their format or become WebP. A version that does not exist yet is created.
  */
 export async function negotiated(
   service: Pick<ImageService, 'version'>,
@@ -17,7 +17,7 @@ export async function negotiated(
   const reads = (format: Format) => READ_EVERYWHERE.includes(format) || named.has(MEDIA_TYPES[format]);
   const isReadable = reads(image.format);
   if (image.frames > 1) return isReadable || !reads('webp') ? image.format : 'webp';
-  // AVIF is better than WebP, so that an image stored as AVIF is not made worse.
+  // AVIF is better than WebP, so converting from AVIF would only lose quality.
   if (isReadable && image.format === 'avif') return image.format;
   for (const format of otherFormats(image)) {
     if (!reads(format) || (format === 'jpeg' && isReadable)) continue;
@@ -27,7 +27,9 @@ export async function negotiated(
   return image.format;
 }
 
-/** Types that are named, and not refused by `q=0`. `image/*` says nothing of what a client really reads. */
+/**
+ * Returns the types that are named and not refused by `q=0`. `image/*` does not show what a client can really read.
+ */
 function acceptedTypes(accept: string): Set<string> {
   return new Set(
     accept

@@ -6,20 +6,20 @@ import { STALE_S } from './caching.ts';
 import { httpDate, isNotModified, requestedRange, type Validators } from './conditional.ts';
 import { contentDisposition } from './disposition.ts';
 
-/** A browser that opens the file on its own runs nothing in it. */
+/** A browser that opens the file directly runs nothing in it. */
 export const SANDBOX = "default-src 'none'; sandbox";
-/** For whatever a password protects. */
+/** For everything that a password protects. */
 export const PRIVATE_CACHE = 'private, no-store';
 
 export interface ServeRequest {
   image: ImageRecord;
   /** The file as stored, a smaller version, or another format. */
   shape: Shape;
-  /** Whether the shape was chosen by what the client accepts. */
+  /** Whether the shape depends on what the client accepts. */
   vary: boolean;
-  /** Sends it to be saved and not to be shown. */
+  /** Sends it as a download. */
   download: boolean;
-  /** Scripts of every site may read it, if it is public. */
+  /** Scripts of every site may read it if it is public. */
   cors: boolean;
   /** True for HEAD: no body, and no access. */
   head: boolean;
@@ -27,12 +27,12 @@ export interface ServeRequest {
   payer: string;
 }
 
-/** Headers that an error answer must carry; set before the error is thrown. */
+/** Headers for the error answer, set before the error is thrown. */
 export type ErrorHeaders = Record<string, string | number>;
 
 /**
  * Answers GET and HEAD of an image's file: 200, 206, or 304 without touching the file.
- * @throws {AppError} `range_not_satisfiable`, with `Content-Range` put into `errorHeaders`; `not_found`; and what making
+ * @throws {AppError} `range_not_satisfiable`, with `Content-Range` in `errorHeaders`; `not_found`; and what creating
  * a smaller version throws.
  */
 export async function serveImage(
@@ -57,7 +57,7 @@ export async function serveImage(
   }
   const headers: Record<string, string> = { ...notModified, ...file };
   if (head) {
-    // One byte tells that the file is there.
+    // Reading one byte shows that the file exists.
     const byte = await service.read(image, version, { start: 0, end: 1 });
     if (byte instanceof ReadableStream) await byte.cancel();
     headers['content-length'] = String(size);
@@ -77,13 +77,13 @@ export async function serveImage(
   return new Response(await service.read(image, version, range), { status: 206, headers });
 }
 
-/** What tells one version of an image's file from another. */
+/** Returns what distinguishes versions of an image's file. */
 export function validatorsOf(image: ImageRecord, { width, format }: Shape): Validators {
   const other = width ?? (format === image.format ? null : format);
   return { etag: other === null ? `"${image.hash}"` : `"${image.hash}-${other}"`, modified: image.createdAt };
 }
 
-/** The headers of an image's file: those that a 304 repeats, and the others. */
+/** Returns the headers of an image's file: those that a 304 repeats, and the others. */
 export function headersOf(
   image: ImageRecord,
   asked: Pick<ServeRequest, 'shape' | 'vary' | 'download' | 'cors'> & { cacheSeconds: number },

@@ -1,23 +1,26 @@
-/** Most images that browsers show are smaller, in bytes. */
+/** Maximum size in bytes of a file. Most images that browsers show are smaller. */
 const MAX_FILE_BYTES = 256 * 1024;
-/** Of all that is kept. */
+/** Maximum size of all files together. */
 const MAX_TOTAL_BYTES = 32 * 1024 * 1024;
-/** Keys that were read once; what is read again is worth keeping, what a crawler reads is not. */
+/**
+ * Number of keys remembered after a first read. A file that is read twice is worth keeping; one that a crawler reads
+ * is not.
+ */
 const MAX_SEEN = 10_000;
 
 type Body = Blob | ReadableStream<Uint8Array>;
 
-/** Small files that are read again and again, in memory: sending one from there costs half of opening it. */
+/** Caches small files that are read repeatedly in memory: sending one from there costs half as much as opening it. */
 export interface SmallFiles {
   get(key: string): Blob | undefined;
-  /** What to send instead of a whole file that was just read from the store. Rejects if it cannot be read. */
+  /** Returns what to send instead of a whole file that was just read from the store. Rejects if it cannot be read. */
   offer(key: string, size: number, body: Body): Promise<Body>;
-  /** To be called when the file is removed. */
+  /** Must be called when the file is removed. */
   forget(key: string): void;
 }
 
 export function createSmallFiles(): SmallFiles {
-  /** The least recently used first. */
+  /** In order of use, the least recent first. */
   const kept = new Map<string, Blob>();
   const seen = new Set<string>();
   let total = 0;

@@ -10,24 +10,24 @@ import type { BlobStore, ImageStore } from '../store.ts';
 import type { VersionBytes } from './version-bytes.ts';
 
 const MAX_KNOWN_SIZES = 20_000;
-/** Widest version that may be made of another one. */
+/** Only versions up to this width may be made from another version. */
 const SMALLEST = 160;
 
-/** What to send where another shape is asked for: that one, or the file as stored, which is smaller, or for which there is no room. */
+/** The shape that is sent: the requested one, or the stored file if that is smaller, or if there is no space. */
 export interface Version extends Shape {
   /** Bytes. */
   size: number;
 }
 
-/** Other shapes of stored images, made when they are first asked for. */
+/** Other shapes of stored images, created on first request. */
 export interface Thumbnails {
   /**
-   * Makes sure that the version is there. Simultaneous requests wait for the same conversion, which is the
-   * first one's. A version that is no smaller than the file itself is not kept, except as JPEG for clients that accept nothing else. Rejects with `not_found` if the
-   * image's own file is missing, and as the codec does, but for `storage_full`.
+   * Makes sure that the version exists. Concurrent requests share one conversion, which the first client pays for. A
+   * version that is not smaller than the file itself is not kept, except as JPEG for clients that accept nothing
+   * else. Rejects with `not_found` if the image's own file is missing, and like the codec, except for `storage_full`.
    */
   provide(image: ImageRecord, shape: Shape, client: string): Promise<Version>;
-  /** To be called when a version turned out to be missing, or was removed. */
+  /** Must be called when a version is missing or was removed. */
   forget(key: string): void;
 }
 
@@ -51,7 +51,7 @@ export function createThumbnails({
   quota,
   bytes,
 }: ThumbnailOptions): Thumbnails {
-  /** Bytes by key; 0 if the file as stored takes the place of the version, as an empty file says in the store. */
+  /** Bytes by key; 0 if the stored file replaces the version. The store marks that with an empty file. */
   const sizes = new Map<string, number>();
   const making = new Map<string, Promise<number>>();
 
@@ -63,7 +63,7 @@ export function createThumbnails({
   ): Promise<number> {
     const stored = await blobs.stat(key);
     if (stored) return stored.size;
-    // Before the conversion, which would be for nothing.
+    // Checked before the conversion, which would otherwise be wasted.
     (await quota?.reserve(1))?.();
     const source = await sourceOf(image, width);
     const name = randomUUID();
@@ -84,7 +84,7 @@ export function createThumbnails({
       try {
         if (size === 0) await truncate(output);
         await blobs.put(key, output, MEDIA_TYPES[format]);
-        // An image that went meanwhile leaves nothing behind.
+        // An image that was removed meanwhile must leave no files behind.
         if ((await images.existing([image.id])).size === 0) {
           await blobs.remove(key);
           throw new AppError('not_found', 'There is no such image.');
@@ -100,8 +100,9 @@ export function createThumbnails({
   }
 
   /**
-   * For the smallest versions the next one that is there and at least four times as wide; else the file as stored. What an
-   * encoder lost is not seen at a quarter of the size in a picture that small (bench/versions.ts); a palette would be.
+   * For the smallest versions, returns the next existing one that is at least four times as wide, otherwise the
+   * stored file. At a quarter of the size the loss of a second encoding is invisible (bench/versions.ts); that of a
+   * palette would not be.
    */
   async function sourceOf(
     image: ImageRecord,
@@ -150,7 +151,7 @@ export function createThumbnails({
 }
 
 /**
- * The width that `?w=` asks for, or `null` for the image as it is stored: images are never scaled up.
+ * Returns the width that `?w=` asks for, or `null` for the stored image: images are never scaled up.
  * @throws {AppError} `invalid_parameter` for a width that is not offered.
  */
 export function thumbnailWidth(asked: string | null, image: Pick<ImageRecord, 'width'>): number | null {

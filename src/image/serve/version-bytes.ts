@@ -1,17 +1,17 @@
 import type { StateStore } from '../../lib/state.ts';
 
-/** State: bytes of all smaller versions. */
+/** State key: bytes of all smaller versions. */
 const KEY = 'image-version-bytes';
 
 /**
- * How many bytes the smaller versions take. Counted along, and recounted by each sweep: what copies of the server
- * add at the same moment may be missed until then.
+ * Counts the bytes of the smaller versions. Each sweep recounts them, because concurrent additions by several copies
+ * of the server may be missed.
  */
 export interface VersionBytes {
   total(): Promise<number>;
-  /** Rejects never; a negative number takes away. */
+  /** Adds bytes; a negative number subtracts. Never rejects. */
   add(bytes: number): Promise<void>;
-  /** Sets what was counted. */
+  /** Replaces the count. */
   recount(bytes: number): Promise<void>;
 }
 

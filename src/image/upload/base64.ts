@@ -1,16 +1,16 @@
 import { type AppError, invalidParameter } from '../../errors.ts';
 
-/** How much longer than its bytes a picture gets by Base64, line ends and percent-encoding, at most. */
+/** Maximum factor by which Base64, with line ends and percent-encoding, enlarges a picture. */
 export const MOST_BASE64 = 1.5;
 
-/** What is looked at to tell text from a picture: longer than the head of any `data:` URL. */
+/** Number of bytes that distinguish text from a picture: longer than the head of any `data:` URL. */
 const SNIFFED_BYTES = 256;
 const DATA_URL = /^data:[\w/+.-]*(?:;[\w=.+-]+)*,/i;
 
 /**
- * Passes a picture on: decoded where it comes as Base64 or as a `data:` URL, else, and where it is another URL, as it is. Files of
- * pictures do not begin with bytes that could be Base64.
- * @throws {AppError} `invalid_parameter` naming `field`, for Base64 that is broken.
+ * Passes a picture on: decoded if it is Base64 or a `data:` URL, otherwise unchanged, and so is another URL. Picture
+ * files never begin with bytes that could be Base64.
+ * @throws {AppError} `invalid_parameter` with `field`, for broken Base64.
  */
 export async function* decodeBase64(
   pieces: AsyncIterable<Uint8Array>,
@@ -29,7 +29,7 @@ export async function* decodeBase64(
   if (decoder) yield decoder.end();
 }
 
-/** The same bytes; the first piece is at least as long as what is looked at, where there is so much. */
+/** Yields the same bytes, with a first chunk that is long enough to examine if there are enough bytes. */
 async function* withLongHead(pieces: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   let head: Uint8Array | null = new Uint8Array();
   for await (const piece of pieces) {
@@ -44,7 +44,7 @@ async function* withLongHead(pieces: AsyncIterable<Uint8Array>): AsyncGenerator<
   if (head !== null) yield head;
 }
 
-/** Where the Base64 begins, or `null` if it is not one. */
+/** Returns where the Base64 begins, or `null` if it is not Base64. */
 function startOfText(head: Uint8Array, field: string): number | null {
   const text = latin1(head.subarray(0, SNIFFED_BYTES));
   const url = DATA_URL.exec(text)?.[0];
@@ -57,11 +57,11 @@ function startOfText(head: Uint8Array, field: string): number | null {
 
 interface Decoder {
   decode(bytes: Uint8Array): Uint8Array;
-  /** What is left at the end. */
+  /** Returns the remaining bytes. */
   end(): Uint8Array;
 }
 
-/** Takes `-` and `_` for `+` and `/`, as addresses have them; padding may be missing. */
+/** Accepts `-` and `_` for `+` and `/`, as in URLs. Padding may be missing. */
 function createDecoder(field: string): Decoder {
   let rest = '';
   let padded = false;

@@ -4,22 +4,22 @@ import { createAbortable } from '../../lib/abortable.ts';
 import { readableBytes } from '../../lib/readable-bytes.ts';
 
 export interface BodyLimits {
-  /** Of the picture. */
+  /** Maximum size of the picture. */
   maxBytes: number;
-  /** What a form adds to it at most. */
+  /** Maximum that a form adds to it. */
   spareBytes: number;
-  /** Longest pause between two pieces. */
+  /** Maximum pause between two chunks. */
   idleMs: number;
-  /** Longest time for the whole body. */
+  /** Maximum time for the whole body. */
   totalMs: number;
-  /** Ends the reading with its reason. */
+  /** Aborts reading with its reason. */
   signal?: AbortSignal | undefined;
 }
 
 /**
- * The pieces of a request body, as they come. Ends the stream as soon as a limit is passed.
- * @throws {AppError} `too_large` (by Content-Length before the first piece, or while counting), `invalid_body` when it stops
- * arriving or ends early.
+ * Yields the chunks of a request body as they arrive. Ends the stream as soon as a limit is exceeded.
+ * @throws {AppError} `too_large` (by Content-Length before the first chunk, or while counting), `invalid_body` if it
+ * stops arriving or ends early.
  */
 export async function* readBody(request: Request, limits: BodyLimits): AsyncGenerator<Uint8Array> {
   const most = limits.maxBytes + limits.spareBytes;
@@ -50,7 +50,7 @@ function declaredLength({ headers }: Request): number {
   return headers.has('content-encoding') ? 0 : Number(headers.get('content-length') ?? 0);
 }
 
-/** Rejects a read that takes too long, or whose client went away. */
+/** Rejects a read that takes too long, or whose client has disconnected. */
 function createGuard(client: AbortSignal, { idleMs, totalMs, signal }: BodyLimits) {
   const { wait, stop } = createAbortable();
   const tooSlow = () => stop(new AppError('invalid_body', 'The request body is arriving too slowly.'));
@@ -68,7 +68,7 @@ function createGuard(client: AbortSignal, { idleMs, totalMs, signal }: BodyLimit
       try {
         return await wait(read);
       } catch (error) {
-        // Whatever a runtime says about a connection that broke.
+        // The runtimes report broken connections in different words.
         const asked = signal?.aborted && !client.aborted;
         throw error instanceof AppError || asked ? error : cutShort(error);
       } finally {
@@ -83,7 +83,7 @@ function createGuard(client: AbortSignal, { idleMs, totalMs, signal }: BodyLimit
   };
 }
 
-/** The upload is above the limit, in bytes. */
+/** The error for an upload above the limit, in bytes. */
 export function tooLarge(maxBytes: number): AppError {
   return new AppError('too_large', `The upload is larger than the limit of ${readableBytes(maxBytes)}.`);
 }

@@ -5,8 +5,10 @@ const MAX_FIELDS = 20;
 const MAX_FIELD_BYTES = 8192;
 
 /**
- * Reads a form of the type `application/x-www-form-urlencoded` whose picture `store` consumes, as text, while it arrives.
- * @throws {AppError} `invalid_body` for too many fields, `invalid_parameter` naming a field that is missing, too long or twice there.
+ * Reads a form of the type `application/x-www-form-urlencoded`. `store` consumes the picture, as text, while it
+ * arrives.
+ * @throws {AppError} `invalid_body` for too many fields, `invalid_parameter` with the name of a field that is
+ * missing, too long or repeated.
  */
 export async function readEncodedForm<T>(
   body: AsyncIterable<Uint8Array>,
@@ -36,13 +38,13 @@ export async function readEncodedForm<T>(
   return { fields, files };
 }
 
-/** Cuts a body at characters, without ever having more of it than a piece. */
+/** Splits a body at characters without ever buffering more than a chunk. */
 function createReader(body: AsyncIterable<Uint8Array>) {
   const pieces = body[Symbol.asyncIterator]();
   let text = '';
   let last = '';
 
-  /** True if there is text; reads on if there is none. */
+  /** Reports whether there is text, reading more if necessary. */
   async function fill(): Promise<boolean> {
     while (text === '') {
       const { done, value } = await pieces.next();
@@ -53,13 +55,13 @@ function createReader(body: AsyncIterable<Uint8Array>) {
   }
 
   return {
-    /** The character at which the text was cut last; empty at the end. */
+    /** The character at which the text was last split; empty at the end. */
     get last() {
       return last;
     },
     atEnd: async () => !(await fill()),
     close: async () => void (await pieces.return?.()),
-    /** The text up to a character, which is passed over. */
+    /** Yields the text up to a character, which is skipped. */
     async *until(mark: RegExp): AsyncGenerator<string> {
       last = '';
       while (await fill()) {
@@ -85,12 +87,12 @@ async function textOf(parts: AsyncIterable<string>, name: string): Promise<strin
   return bytes.toString('utf8');
 }
 
-/** Undoes the percent-encoding. */
+/** Decodes percent-encoding. */
 async function* bytesOf(parts: AsyncIterable<string>): AsyncGenerator<Buffer> {
   let rest = '';
   for await (const part of parts) {
     const text = rest + part;
-    // An escape may be cut by the end of a piece.
+    // The end of a chunk may split an escape.
     const cut = /%[0-9a-f]?$/i.exec(text)?.index ?? text.length;
     rest = text.slice(cut);
     yield unescapeBytes(text.slice(0, cut));

@@ -6,16 +6,16 @@ import type { UrlFetcher } from './from-url.ts';
 import type { Received } from './upload.ts';
 import type { UrlOrder } from './url-order.ts';
 
-/** How pictures may be uploaded by their URL. */
+/** How pictures may be uploaded by URL. */
 export interface FromUrl extends UrlFetcher {
-  /** True if only holders of tokens may. */
+  /** True if this needs a token. */
   needsToken: boolean;
-  /** Counts the bytes that were fetched for a client; rejects with `rate_limited`. Not given: nobody is limited. */
+  /** Counts the bytes fetched for a client. Rejects with `rate_limited`. Default: unlimited. */
   countBytes?: ((peer: string, bytes: number) => Promise<void>) | undefined;
 }
 
 export interface Ordering {
-  /** Who orders. */
+  /** The client. */
   from: Pick<RequestContext, 'peer' | 'payer' | 'admin' | 'holder'>;
   fromUrl: FromUrl | null;
   service: Pick<ImageService, 'admit' | 'limits'>;
@@ -23,8 +23,8 @@ export interface Ordering {
 }
 
 /**
- * Fetches what was ordered, as if the client had sent it. Rejects with `forbidden` if URLs are not fetched, with `unauthorized` where the
- * client needs a token for it, and as the fetcher does.
+ * Fetches a picture by URL as if the client had sent it. Rejects with `forbidden` if that is disabled, with
+ * `unauthorized` if the client needs a token for it, and like the fetcher.
  */
 export async function fetchOrdered(
   order: UrlOrder,

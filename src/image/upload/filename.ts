@@ -1,18 +1,21 @@
-/** Longest name that is kept, in code points. */
+/** Maximum length of a name, in code points. */
 const MAX_LENGTH = 255;
 
-/** Control characters, and those that turn the direction of text, by which a name can look like another. */
+/** Control characters, and those that change the direction of text, which can disguise a name. */
 const UNSAFE = /[\p{Cc}\u2028\u2029\u202a-\u202e\u2066-\u2069]/gu;
 
-/** Text of a person on one line: well-formed, without control characters and spaces around it. Still to be escaped wherever it is shown. */
+/**
+ * Cleans a line of text that a person typed: well-formed Unicode, without control characters and surrounding spaces.
+ * It still has to be escaped wherever it is shown.
+ */
 export function cleanText(raw: string): string {
   return raw.toWellFormed().replace(UNSAFE, '').trim();
 }
 
 /**
- * An uploaded file's name as it is remembered: the last part of a path of either style, without control characters, well-formed
- * Unicode, 255 code points at most (the extension stays). `null` if nothing is left. The result is plain text,
- * still to be escaped wherever it is shown.
+ * Returns the name to store for an uploaded file: the last part of a path of either style, without control
+ * characters, as well-formed Unicode of at most 255 code points (the extension stays), or `null` if nothing is left.
+ * The result is plain text that still has to be escaped wherever it is shown.
  */
 export function cleanFilename(raw: string): string | null {
   const last = raw.split(/[/\\]/).at(-1) ?? '';

@@ -3,8 +3,8 @@ import { readSmallBody } from '../../http/read-body.ts';
 import { MAX_FORM_BYTES, readForm } from '../../http/read-form.ts';
 
 /**
- * Reads the text fields of a small form of either type; of several with one name the last.
- * @throws {AppError} `invalid_body` for another type and for a form that is broken, `too_large`.
+ * Reads the text fields of a small form of either type. Of repeated fields, the last one counts.
+ * @throws {AppError} `invalid_body` for another type or a malformed form, `too_large`.
  */
 export async function readFields(request: Request): Promise<Partial<Record<string, string>>> {
   const type = request.headers.get('content-type') ?? '';

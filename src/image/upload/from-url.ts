@@ -10,27 +10,28 @@ import { temporaryPath, writeTemporary } from './temporary-file.ts';
 import type { ReceivedFile } from './upload.ts';
 import { MAX_URL } from './url-order.ts';
 
-/** From the look-up of the name to the last byte; the conversion comes on top, and proxies in front wait for a minute. */
+/** From the name lookup to the last byte. The conversion takes additional time, and reverse proxies wait a minute. */
 const TIMEOUT_MS = 20_000;
-/** Fetches at once, of one client and of all. */
+/** Concurrent fetches of one client, and of all. */
 const EACH = 4;
 const ALL = 32;
-/** Enough for the mark of every format. */
+/** Enough for the signature of every format. */
 const HEAD_BYTES = 16;
-/** What servers say of files that they do not know, besides `image/`. */
+/** Media types, besides `image/`, that servers send for unknown files. */
 const NO_TYPE = /^(application|binary)\/(x-)?octet-stream$/;
 
-/** Fetches pictures from elsewhere. */
+/** Fetches pictures from other servers. */
 export interface UrlFetcher {
   /**
-   * Fetches a URL into a temporary file, which the caller removes. Rejects with `invalid_parameter` naming `url` where it does not
-   * lead to a file, `not_an_image` as soon as what comes is none, `too_large`, `rate_limited`, `busy`, `storage_full`.
+   * Fetches a URL into a temporary file, which the caller removes. Rejects with `invalid_parameter` and `url` if it
+   * does not lead to a file, `not_an_image` as soon as the data is not a picture, `too_large`, `rate_limited`,
+   * `busy`, `storage_full`.
    */
   fetch(url: string, client: string, signal: AbortSignal): Promise<ReceivedFile>;
 }
 
 export interface UrlFetcherOptions {
-  /** Dials public addresses alone; see `SafeFetch`. */
+  /** Dials only public addresses; see `SafeFetch`. */
   fetch: SafeFetch;
   folder: string;
   maxBytes: number;
@@ -81,7 +82,7 @@ function faultOf({ status, headers }: SafeResponse, maxBytes: number): AppError 
   return new AppError('not_an_image', `The URL leads to ${type.slice(0, 60)}, not to an image.`);
 }
 
-/** Passes the pieces of a picture on, and ends with the first of anything else. */
+/** Passes on the chunks of a picture, and throws at the first chunk of anything else. */
 async function* picturesOnly(pieces: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   let head: Buffer | null = Buffer.alloc(0);
   for await (const piece of pieces) {
@@ -114,7 +115,7 @@ function nameIn(url: string): string | null {
   }
 }
 
-/** Nobody should learn from here which ports of others are open. */
+/** Vague on purpose, so that nobody can scan the ports of others from here. */
 const PHRASES: Partial<Record<SafeFetchError['kind'], string>> = {
   bad_url: 'must begin with http:// or https://',
   forbidden_address: 'has an address that is not public or a port that is not for the web',

@@ -13,33 +13,40 @@ import { noImage, type Received, type ReceivedFile, receiveUpload, type UploadSh
 import { type ParsedOptions, parseUploadOptions } from './upload-options.ts';
 import { readUrlOrder, type UrlOrder } from './url-order.ts';
 
-/** Files of one form that are converted at once: the others of the client wait for none of them long. */
+/** Files of one form that are converted at once, so that the client's other files do not wait long. */
 const AT_ONCE = 4;
 
-/** The one way in for pictures, whatever a client calls its fields: all are admitted, read, converted and stored alike. */
+/**
+ * The only path for uploads, whatever a client calls its fields: all are admitted, read, converted and stored in the
+ * same way.
+ */
 export interface Intake {
   /**
-   * Stores the pictures of a request. Of several, one that fails takes no other with it; if none could be stored, it rejects with
-   * the fault of the first. Rejects as `receiveUpload` does for the body, with `invalid_parameter` for an option, and as the service does.
+   * Stores the pictures of a request. If one of several fails, the others are stored; if all fail, it rejects with
+   * the error of the first. Rejects like `receiveUpload` for the body, with `invalid_parameter` for an option, and
+   * like the service.
    */
   take(request: Request, taking?: Taking): Promise<Taken>;
 }
 
 export interface Taken {
-  /** What became of the pictures, in their order; none if the shape may do without. */
+  /** The results in order; none if the shape allows a request without pictures. */
   outcomes: Outcome[];
   /** Text fields of the form; empty for a raw body. */
   fields: Readonly<Record<string, string>>;
 }
 
 export interface Taking {
-  /** How the body carries pictures; as a form with the field `image` if it is not given. */
+  /** How the body carries pictures. Default: as a form with the field `image`. */
   shape?: UploadShape;
-  /** Our options for the text fields of the form, where a client has other names for them. */
+  /** Maps the text fields of the form to our options, for clients with other names. */
   optionsOf?: (fields: Readonly<Record<string, string>>) => Record<string, string>;
-  /** The URL that was sent instead of a picture, if the client has a way to; by default none is. */
+  /** Returns the URL that was sent instead of a picture, if the client can do that. Default: never. */
   urlOf?: (received: Received) => string | null | Promise<string | null>;
-  /** Asked with the fields before the first picture is read, or, if none of a form was, before it is fetched or stored; rejects to refuse. */
+  /**
+   * Called with the fields before the first picture is read or, if that is impossible, before it is fetched or
+   * stored. Rejects to refuse the request.
+   */
   judge?: (fields: Readonly<Record<string, string>>) => Promise<void>;
 }
 
@@ -47,9 +54,9 @@ export interface IntakeOptions {
   service: Pick<ImageService, 'limits' | 'folder' | 'admit' | 'upload'>;
   albums: Pick<Albums, 'demandRoom' | 'append'>;
   contextOf: ContextOf;
-  /** Counts one more upload of a client, by its address; rejects with `rate_limited`. Not given: nobody is limited. */
+  /** Counts one more upload of a client, by its address. Rejects with `rate_limited`. Default: unlimited. */
   countUpload?: ((peer: string) => Promise<void>) | undefined;
-  /** `null`: URLs are not fetched. */
+  /** `null` if URLs are not fetched. */
   fromUrl: FromUrl | null;
 }
 
@@ -61,7 +68,7 @@ export function createIntake({ service, albums, contextOf, countUpload, fromUrl 
     return service.upload({ ...file, filename: named }, wanted, from, signal);
   }
 
-  /** One that fails takes no other with it. */
+  /** A failure of one does not affect the others. */
   async function storeAll(
     files: readonly ReceivedFile[],
     options: ParsedOptions,
@@ -74,7 +81,7 @@ export function createIntake({ service, albums, contextOf, countUpload, fromUrl 
     const outcomes: Outcome[] = [];
     await forEachBounded(files.entries(), AT_ONCE, async ([index, file]) => {
       try {
-        // The request itself was counted as the first of them.
+        // The request itself was counted as the first one.
         if (index > 0) await countUpload?.(from.peer);
         outcomes[index] = { uploaded: await storeOne(file, options, from, signal) };
       } catch (error) {
@@ -89,16 +96,16 @@ export function createIntake({ service, albums, contextOf, countUpload, fromUrl 
   return {
     async take(request, { shape, optionsOf, urlOf, judge } = {}) {
       const { maxUploadBytes: maxBytes } = service.limits;
-      // Read now, because the address is known only while the connection is open.
+      // Read now, because the address is only available while the connection is open.
       const context = contextOf(request);
       const { peer, identity, payer, admin } = context;
       const query = Object.fromEntries(new URL(request.url).searchParams);
       const optionsIn = (fields: Readonly<Record<string, string>>) =>
         parseUploadOptions({ ...query, ...(optionsOf?.(fields) ?? fields) });
-      // Faults in the query are reported before the body arrives.
+      // Report faults in the query before the body arrives.
       const joining = createJoining(albums, request, admin);
       await joining.look(parseUploadOptions(query));
-      // A body that announces too much is refused for that, not for want of room.
+      // A body that announces too much is rejected for its size, not for lack of space.
       const announced = Number(request.headers.get('content-length')) || maxBytes;
       await service.admit(Math.min(announced, maxBytes), payer);
       const { signal } = request;
@@ -111,11 +118,11 @@ export function createIntake({ service, albums, contextOf, countUpload, fromUrl 
       const received = await receiveUpload(request, limits, shape, beforePicture);
       let taken = received;
       try {
-        // What other clients send is never an order of ours.
+        // Bodies of other services' clients are never orders in our format.
         const order = shape ? await clientsOrder(received, urlOf) : await readUrlOrder(request, received);
         if (order !== null) {
           await judgeOnce?.(order.fields);
-          // Judged by now: a token may pay.
+          // Created after the token was judged, because a token may pay.
           const from = { peer, payer: context.payer, admin, holder: context.holder };
           taken = await fetchOrdered(order, { from, fromUrl, service, signal });
         }
@@ -143,7 +150,7 @@ export function createIntake({ service, albums, contextOf, countUpload, fromUrl 
   };
 }
 
-/** The order to fetch a URL that another client gave, with the fields of its form. */
+/** Returns the order to fetch a URL that another service's client gave, with the fields of its form. */
 async function clientsOrder(received: Received, urlOf: Taking['urlOf']): Promise<UrlOrder | null> {
   const url = (await urlOf?.(received)) ?? null;
   return url === null ? null : { url, fields: received.fields };

@@ -6,17 +6,20 @@ import type { Uploaded } from './uploaded.ts';
 
 type Named = Pick<ParsedOptions, 'album' | 'albumToken'>;
 
-/** Puts the pictures of one request into the album that it names. */
+/** Adds the pictures of one request to the album that it names. */
 export interface Joining {
-  /** As `demand`, where both the album and its token are known already. */
+  /** Like `demand`, if both the album and its token are already known. */
   look(options: Named): Promise<void>;
-  /** Rejects if the album is not there, is full, or is not the client's; an album is asked for once. */
+  /** Rejects if the album does not exist, is full, or is not the client's. Checks each album once. */
   demand(options: Named): Promise<void>;
-  /** Puts what was stored into the album, in its order. What does not get in after all is an image without one, which its answer says. */
+  /**
+   * Adds stored pictures to the album, in order. A picture that cannot be added after all remains an image without an
+   * album, and its answer says so.
+   */
   join(outcomes: readonly Outcome[], album: string | null): Promise<Outcome[]>;
 }
 
-/** The token of an album that a header carries. */
+/** Returns the token of an album from a header. */
 export function albumTokenOf({ headers }: Request): string | null {
   return headers.get('x-album-token') || null;
 }

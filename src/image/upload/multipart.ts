@@ -6,25 +6,25 @@ import { createAbortable } from '../../lib/abortable.ts';
 import { tooLarge } from './body.ts';
 
 const MAX_FIELDS = 20;
-/** Pictures of one form. */
+/** Maximum number of pictures in a form. */
 export const MAX_FILES = 20;
 const MAX_FIELD_BYTES = 8192;
 const MAX_HEADER_BYTES = 8192;
 
-/** What a form may add to its file: text fields, headers and boundaries. */
+/** Maximum size of everything in a form but its files: text fields, headers and boundaries. */
 export const FORM_OVERHEAD_BYTES = 256 * 1024;
 
 /** How a form carries pictures. */
 export interface FormShape {
-  /** Names of the fields of pictures; faults name the first one. */
+  /** Names of the picture fields; errors use the first one. */
   names: readonly [string, ...string[]];
-  /** Maximum number of pictures in a form; 20 by default. */
+  /** Maximum number of pictures in a form. Default: 20. */
   most?: number;
-  /** True if a form may come without a picture. */
+  /** True if a form may have no picture. */
   optional?: true;
 }
 
-/** Called with the text fields that came before the first picture; where it rejects, no picture is read. */
+/** Called with the text fields before the first picture. If it rejects, no picture is read. */
 export type BeforePicture = ((fields: Readonly<Record<string, string>>) => Promise<void>) | undefined;
 
 interface Arriving<T> {
@@ -34,16 +34,16 @@ interface Arriving<T> {
 }
 
 export interface Form<T> {
-  /** The text fields; of several with one name the last. */
+  /** The text fields; of repeated ones, the last. */
   fields: Record<string, string>;
-  /** What was made of the files, in their order, with their names as they were sent, not cleaned. */
+  /** The results of the files in order, with their names as sent, not cleaned. */
   files: { filename: string | null; stored: T }[];
 }
 
 export interface FormReading<T> {
   contentType: string;
   shape: FormShape;
-  /** Of each picture, as it is sent. */
+  /** Maximum size of each picture, as it is sent. */
   maxBytes: number;
   /** Consumes a picture while it arrives. */
   store: (picture: AsyncIterable<Uint8Array>) => Promise<T>;
@@ -51,8 +51,8 @@ export interface FormReading<T> {
 }
 
 /**
- * Reads a multipart form with at least one picture; files in other fields are passed over.
- * @throws {AppError} `invalid_body` when the form is broken, `invalid_parameter` naming a field, `too_large`.
+ * Reads a multipart form with at least one picture. Files in other fields are ignored.
+ * @throws {AppError} `invalid_body` for a malformed form, `invalid_parameter` with the name of a field, `too_large`.
  */
 export async function readForm<T>(
   body: AsyncIterable<Uint8Array>,
@@ -90,7 +90,7 @@ export async function readForm<T>(
 
   async function storeWhole(file: Readable, before: BeforePicture): Promise<T> {
     await before?.(fields);
-    // Where this fails, the stream must not be called broken for having been left.
+    // If this fails, the stream must not count as broken because it was not read to its end.
     return store(file.iterator({ destroyOnReturn: false }));
   }
 
@@ -99,7 +99,7 @@ export async function readForm<T>(
   try {
     for await (const piece of body) {
       if (!parser.write(piece)) await wait(once(parser, 'drain'));
-      // Nothing is waited for between the pieces of a form of endless fields.
+      // Nothing is awaited between the chunks of a form with endless fields.
       if (fault) throw fault;
     }
     parser.end();
@@ -128,7 +128,7 @@ function unescapeName(filename: string): string | null {
     : null;
 }
 
-/** Ends the writing, so that the caller may remove the file. */
+/** Ends the writing, so that the caller can remove the file. */
 async function close({ file, stored }: Arriving<unknown>): Promise<void> {
   file.destroy();
   await stored.catch(() => {});

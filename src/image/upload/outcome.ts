@@ -1,12 +1,12 @@
 import { AppError } from '../../errors.ts';
 import type { Uploaded } from './uploaded.ts';
 
-/** What became of one file of a form. */
+/** The result of one file of a form. */
 export type Outcome = { uploaded: Uploaded } | { filename: string | null; fault: AppError };
 
 /**
- * Returns where at least one file was stored.
- * @throws {AppError} that of the first file, with what is wrong with each.
+ * Returns if at least one file was stored.
+ * @throws {AppError} the error of the first file, with details of each.
  */
 export function demandOne(outcomes: readonly Outcome[]): void {
   const faults = outcomes.flatMap((outcome) => ('fault' in outcome ? [outcome.fault] : []));

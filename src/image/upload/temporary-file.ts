@@ -3,7 +3,7 @@ import { type FileHandle, mkdir, open } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { storageFull } from '../../lib/storage-full.ts';
 
-/** A temporary file that was written. */
+/** A finished temporary file. */
 export interface Written {
   path: string;
   /** Bytes. */
@@ -12,14 +12,14 @@ export interface Written {
   hash: string;
 }
 
-/** Where a file of an upload may be written; no two are the same. */
+/** Returns a unique path for a file of an upload. */
 export function temporaryPath(folder: string): string {
   return join(folder, `upload-${randomUUID()}`);
 }
 
 /**
- * Writes a new file that this user alone can read, piece by piece; the folder is made with mode 0700 if it is missing. Rejects with
- * `storage_full`, or as the pieces do; a part of the file may be left then.
+ * Writes a new file that only this user can read, chunk by chunk. The folder is created with mode 0700 if it is
+ * missing. Rejects with `storage_full`, or like the chunks; a part of the file may remain then.
  */
 export async function writeTemporary(path: string, pieces: AsyncIterable<Uint8Array>): Promise<Written> {
   let size = 0;

@@ -7,7 +7,7 @@ import { MAX_PASSWORD_BYTES } from '../access/password.ts';
 import { MOST_VIEWS } from '../audience.ts';
 import { FORMATS, type UploadOptions, VISIBILITIES } from '../image.ts';
 
-/** Neither WebP nor JPEG can be much larger: 16383 and 65535 pixels. */
+/** WebP and JPEG have similar limits: 16383 and 65535 pixels. */
 export const MAX_SIDE = 16_384;
 export const DEFAULT_SIDE = 4096;
 
@@ -68,7 +68,7 @@ function side(description: string) {
   return Type.Integer({ minimum: 1, maximum: MAX_SIDE, default: DEFAULT_SIDE, description });
 }
 
-/** What is right for each option whose value can be wrong. */
+/** What a valid value is, for each option that can be invalid. */
 const EXPECTATIONS: Record<string, string> = {
   format: `must be one of ${FORMATS.join(', ')}, auto`,
   strip_exif: 'must be true or false',
@@ -85,8 +85,8 @@ export interface ParsedOptions extends UploadOptions {
 }
 
 /**
- * Reads the options of an upload out of text fields. An empty field counts as not given; unknown ones are ignored.
- * @throws {AppError} `invalid_parameter` with every fault at once.
+ * Reads the options of an upload from text fields. An empty field counts as missing, unknown ones are ignored.
+ * @throws {AppError} `invalid_parameter` with all faults at once.
  */
 export function parseUploadOptions(fields: Readonly<Record<string, string>>): ParsedOptions {
   const raw: Record<string, unknown> = { ...fields };

@@ -7,15 +7,15 @@ import { cleanFilename } from './filename.ts';
 import { type BeforePicture, FORM_OVERHEAD_BYTES, type Form, type FormShape, readForm } from './multipart.ts';
 import { temporaryPath, type Written, writeTemporary } from './temporary-file.ts';
 
-/** A file that a client sent, before anyone has looked whether it is a picture. */
+/** A file from a client, not yet checked to be a picture. */
 export interface ReceivedFile extends Written {
-  /** Cleaned; `null` if none was sent. */
+  /** The cleaned name; `null` if none was sent. */
   filename: string | null;
 }
 
 /** What a client sent. */
 export interface Received {
-  /** At least one, if the shape asks for one; only of several may some be empty. */
+  /** At least one if the shape requires one. If there are several, some may be empty. */
   files: ReceivedFile[];
   /** Text fields of the form; empty for a raw body. */
   fields: Record<string, string>;
@@ -23,34 +23,34 @@ export interface Received {
   dispose(): Promise<void>;
 }
 
-/** How a body may carry pictures, besides being one itself. */
+/** How a body may carry pictures, unless it is a picture itself. */
 export interface UploadShape extends FormShape {
-  /** True if a picture may come as Base64 or as a `data:` URL: in a form of either type, or as the body. */
+  /** True if a picture may be sent as Base64 or as a `data:` URL: in a form of either type, or as the body. */
   base64?: boolean;
 }
 
 export interface UploadLimits {
-  /** Of the picture. */
+  /** Maximum size of the picture. */
   maxBytes: number;
-  /** For temporary files; created with mode 0700 if it is missing. */
+  /** Folder for temporary files. Created with mode 0700 if it is missing. */
   folder: string;
   signal?: AbortSignal;
-  /** Longest pause in a body; 30 s by default. */
+  /** Maximum pause in a body. Default: 30 s. */
   idleMs?: number;
-  /** Longest time of a body; 5 minutes by default. */
+  /** Maximum time for a body. Default: 5 minutes. */
   totalMs?: number;
 }
 
-/** The field `image` of a form. */
+/** A form with the field `image`. */
 const OWN_SHAPE: UploadShape = { names: ['image'] };
 const MULTIPART = /^multipart\/form-data\s*(;|$)/i;
 const ENCODED = /^application\/x-www-form-urlencoded\s*(;|$)/i;
 
 /**
- * Takes in an upload: the pictures of a form, or, whatever else the content type says, the body itself. The bytes go to files
+ * Receives an upload: the pictures of a form or, with any other content type, the body itself. The bytes go to files
  * while they arrive; all together are at most `maxBytes`.
- * @throws {AppError} `too_large`; `invalid_body` (broken, cut short, too slow); `invalid_parameter` naming the field when nothing,
- * or too many files, were sent; `storage_full`. No file is left then.
+ * @throws {AppError} `too_large`; `invalid_body` (malformed, truncated, too slow); `invalid_parameter` with the field
+ * if nothing, or too many files, were sent; `storage_full`. No file is left then.
  */
 export async function receiveUpload(
   request: Request,
@@ -86,7 +86,7 @@ export async function receiveUpload(
 
 type Store = (pieces: AsyncIterable<Uint8Array>) => Promise<Written>;
 
-/** A body that is one picture, or a form without parts that has one. */
+/** Reads a body that is one picture, or a form without parts that contains one. */
 async function readWithoutParts(
   body: AsyncIterable<Uint8Array>,
   isForm: boolean,
@@ -103,7 +103,7 @@ interface StoreOptions {
   shape: UploadShape;
 }
 
-/** Writes pictures to files, at most so many bytes in all; `paths` are those that were begun. */
+/** Writes pictures to files, with a limit for all together; `paths` are the files that were started. */
 function createStore({ folder, maxBytes, shape }: StoreOptions): { paths: readonly string[]; store: Store } {
   const paths: string[] = [];
   let total = 0;
@@ -125,7 +125,7 @@ function createStore({ folder, maxBytes, shape }: StoreOptions): { paths: readon
   return { paths, store };
 }
 
-/** The file has no bytes. A form whose field was left empty sends one without a name. */
+/** The error for an empty file. A form whose file field is left empty sends one without a name. */
 export function noImage(field: string, filename: string | null): AppError {
   const isNamed = filename !== null && filename !== '';
   return invalidParameter(field, isNamed ? 'The file is empty: it has 0 bytes.' : 'No image was sent.');

@@ -5,14 +5,14 @@ import type { ImageRecord } from '../image.ts';
 /** The result of an upload, for its uploader only. */
 export interface Uploaded {
   image: ImageRecord;
-  /** Known to nobody else: only its hash is stored. */
+  /** Known only to the uploader: the server stores its hash. */
   deleteToken: string;
-  /** Private metadata that is not stored. */
+  /** Private metadata that was removed. */
   removed: readonly PrivatePart[];
-  /** What the conversion has lost, or went otherwise than asked. */
+  /** What the conversion has lost, or what differs from the request. */
   warnings: readonly UploadWarning[];
   /** The album that it is in. */
   album?: string;
-  /** True: nobody sees it until the administrator has. */
+  /** True if nobody sees it before the administrator does. */
   inReview?: boolean;
 }

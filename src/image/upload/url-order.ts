@@ -6,30 +6,31 @@ import type { Received, ReceivedFile } from './upload.ts';
 
 export const MAX_URL = 2000;
 
-/** The field that makes an order of a body in JSON; the others are the options of an upload. */
+/** The field that turns a JSON body into an order. The other fields are the options of an upload. */
 export const urlField: TString = Type.String({
   maxLength: MAX_URL,
   description: 'URL of the image: http or https, at a public address.',
 });
 
-/** The URL that was sent instead of a picture, or `null`. */
+/** Returns the URL that was sent instead of a picture, or `null`. */
 export async function readUrl({ path, size }: ReceivedFile): Promise<string | null> {
   if (size > MAX_URL) return null;
   const text = (await readFile(path, 'latin1')).trim();
   return /^https?:\/\//i.test(text) ? text : null;
 }
 
-/** A picture that the server shall fetch. */
+/** A picture for the server to fetch. */
 export interface UrlOrder {
   url: string;
-  /** The options, as a form would have them. */
+  /** The options, as in a form. */
   fields: Record<string, string>;
 }
 
 /**
- * Reads what a client sent as an order to fetch a URL; `null` if it is not one, for a raw body may be a picture whatever its content
- * type says, and no picture begins with a brace.
- * @throws {AppError} `invalid_body` for what is no object of texts, numbers and booleans; `invalid_parameter` without `url`.
+ * Reads an order to fetch a URL, or returns `null` if the body is not one: a raw body may be a picture whatever its
+ * content type says, and no picture begins with a brace.
+ * @throws {AppError} `invalid_body` if it is not an object of strings, numbers and booleans; `invalid_parameter`
+ * without `url`.
  */
 export async function readUrlOrder(
   request: Request,

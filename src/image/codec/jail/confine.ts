@@ -5,12 +5,12 @@ import { install } from '../../../lib/linux/seccomp.ts';
 import type { System } from '../../../lib/linux/system.ts';
 import { workerFilter } from './policy.ts';
 
-/** Beyond its memory: what the runtime reserves and does not use. */
+/** Address space beyond its memory, which the runtime reserves and does not use. */
 const SPARE_ADDRESSES = 4 * 1024 ** 3;
 
 /**
- * The second half of the jail, in a worker that has loaded its libraries and not yet seen a picture: no other program, no
- * process, no more memory than that. Returns the parts that are unavailable.
+ * Applies the second half of the sandbox, in a worker that has loaded its libraries and not yet seen a picture: no
+ * other program, no new process, and no more memory than given. Returns the parts that are unavailable.
  */
 export function confine(system: System, memoryBytes: number): string[] {
   const missing: string[] = [];

@@ -10,24 +10,24 @@ import { allowances, LAUNCH_FILTER, MAX_FILE_BYTES, MAX_FILES, MAX_PROCESSES } f
 
 export interface LaunchOptions {
   system: System;
-  /** Program and arguments that start this program again, with absolute paths. */
+  /** Absolute path and arguments that start this program again. */
   command: readonly string[];
   env: Environment;
-  /** As the pool calls it: `[folder, memory in bytes, must, load]`. */
+  /** The arguments from the pool: `[folder, memory in bytes, must, load]`. */
   args: readonly string[];
 }
 
-/** Program name of the launcher on the command line, and of the worker that it becomes. */
+/** Subcommand of the launcher, and of the worker that it becomes. */
 export const LAUNCHER = 'convert-jail';
 export const WORKER = 'convert-worker';
 
 /**
- * Takes away from this process what no conversion needs, as far as the kernel has the means, and becomes a worker. Ends the
- * process where something is missing and `must` says that nothing may be.
+ * Takes away from this process what no conversion needs, as far as the kernel supports it, and becomes a worker. Ends
+ * the process if a part is unavailable and `must` demands all of them.
  */
 export async function launch({ system, command, env, args }: LaunchOptions): Promise<never> {
   const [folder = '', memory = '', must = '', load = ''] = args;
-  // The one-file program unpacks its libraries when it first loads them, for which there is no right in a jail.
+  // The single-file program unpacks its libraries when it first loads them, which the sandbox forbids.
   if (load === 'load') await loadSharp();
   const missing: string[] = [];
   const attempt = (what: string, work: (system: System) => void) => {

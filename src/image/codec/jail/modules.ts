@@ -4,9 +4,10 @@ import { arch, platform } from 'node:os';
 import { dirname, join } from 'node:path';
 
 /**
- * Bun looks for packages by listing every folder above, which a jail does not allow of the project's own folder: the data may
- * lie there. It also looks into the folders of NODE_PATH, but passes over the `exports` of packages then, by which alone
- * sharp's addon is found. So the addon gets a link under its public name. Answers NODE_PATH; to be called before the jail closes.
+ * Makes sharp's addon resolvable in the sandbox, and returns NODE_PATH. Bun looks for packages by listing every
+ * parent folder, which the sandbox forbids for the project's own folder, because the data may be in it. Bun also
+ * searches the folders of NODE_PATH, but then ignores the `exports` of packages, without which sharp's addon is not
+ * found. So the addon gets a link under its public name. Must be called before the sandbox closes.
  */
 export function modulePath(folder: string): string {
   const require = createRequire(import.meta.url);
@@ -20,7 +21,7 @@ export function modulePath(folder: string): string {
       mkdirSync(dirname(join(links, name)), { recursive: true });
       symlinkSync(addon, join(links, name));
     } catch {
-      // It is for another C library.
+      // The package is for another C library.
     }
   }
   return `${packages}:${links}`;

@@ -8,7 +8,7 @@ import type { Environment } from '../environment.ts';
 
 /** Maximum size in bytes of one file that a worker writes. */
 export const MAX_FILE_BYTES = 512 * 1024 * 1024;
-/** Most open files of a worker, and threads and processes of its user. */
+/** Maximum number of open files of a worker, and of threads and processes of its user. */
 export const MAX_FILES = 256;
 export const MAX_PROCESSES = 4096;
 
@@ -19,12 +19,12 @@ const all = (names: readonly Filter[number][0][], rule: Rule = refused): Filter 
   names.map((name) => [name, rule] as const);
 
 /**
- * For the launcher and all that it becomes: no sockets, nothing of other processes, of the machine or of what the kernel offers
- * besides files and memory, and no attributes of files, which Landlock does not know.
+ * Applies to the launcher and everything that it becomes: no sockets, no access to other processes or to the machine,
+ * nothing of the kernel except files and memory, and no file attributes, which Landlock does not control.
  */
 export const LAUNCH_FILTER: Filter = [
   ...all(['socket', 'bind', 'connect', 'listen', 'accept', 'accept4']),
-  // Runtimes talk to themselves through pairs; one of datagrams could send to any socket of the system.
+  // Runtimes use socket pairs internally. A datagram pair could send to any socket of the system.
   ['socketpair', { onlyWith: { argument: 1, values: [0x1, 0x801, 0x80001, 0x80801] } }],
   ...all(['ptrace', 'process_vm_readv', 'process_vm_writev', 'process_madvise', 'process_mrelease', 'kcmp']),
   ...all(['pidfd_open', 'pidfd_getfd', 'pidfd_send_signal', 'rt_sigqueueinfo', 'rt_tgsigqueueinfo']),
@@ -52,7 +52,7 @@ export const LAUNCH_FILTER: Filter = [
   ...all(['syslog', 'vhangup', 'personality', 'ioprio_set', 'setuid', 'setgid', 'setgroups', 'capset']),
 ];
 
-/** For a worker that is ready, before it gets its first picture: what its start still needed. */
+/** Applies to a worker that is ready, before its first picture: forbids what only its start needed. */
 export function workerFilter(pid: number): Filter {
   const onlyItself = (argument: number, ...values: number[]): Rule => ({
     onlyWith: { argument, values: [pid, ...values] },
@@ -60,7 +60,7 @@ export function workerFilter(pid: number): Filter {
   return [
     ...all(['execve', 'execveat', 'fork', 'vfork']),
     ['clone', { onlyFlag: { argument: 0, bit: NEW_THREAD } }],
-    // Its flags stand in memory, where no filter looks; the libraries fall back to `clone`.
+    // Its flags are in memory, which no filter can read; the libraries fall back to `clone`.
     ['clone3', { refuse: ENOSYS }],
     ['kill', onlyItself(0)],
     ['tgkill', onlyItself(0)],
@@ -74,7 +74,7 @@ export function workerFilter(pid: number): Filter {
   ];
 }
 
-/** Where systems keep libraries, and what their loaders and the runtimes look at. */
+/** Where systems keep libraries, and what loaders and runtimes read. */
 const SYSTEM: readonly Allowance[] = [
   ...['/lib', '/lib64', '/usr/lib', '/usr/lib64', '/usr/local/lib', '/nix/store', '/gnu/store'].map(
     (path): Allowance => ({ path, access: 'run' }),
@@ -87,10 +87,10 @@ const SYSTEM: readonly Allowance[] = [
   { path: '/dev/null', access: 'write' },
 ];
 
-/** Files of the project that a program that runs from source is made of. Neither `.env` nor data is among them. */
+/** The files of the project that a program needs to run from source. Neither `.env` nor data is among them. */
 const PROJECT = ['src', 'node_modules', 'package.json', 'tsconfig.json', 'bunfig.toml', 'deno.json'];
 
-/** All that a worker may open: its program, its libraries and its own folder. */
+/** Returns everything that a worker may open: its program, its libraries and its own folder. */
 export function allowances(command: readonly string[], env: Environment, folder: string): Allowance[] {
   const [program = ''] = command;
   const script = command.length > 1 ? command.at(-1) : undefined;
@@ -100,12 +100,12 @@ export function allowances(command: readonly string[], env: Environment, folder:
     ...(script ? [dirname(script), ...PROJECT.map((name) => join(rootOf(script), name))].map(read) : []),
     ...libraryFolders(env).map(read),
     read(folder),
-    // Its input may be a link to what others read.
+    // Its input may be a hard link to a file that others read.
     { path: join(folder, 'made'), access: 'write' },
   ];
 }
 
-/** The nearest folder above that holds the project. */
+/** Returns the nearest parent folder that contains the project. */
 function rootOf(path: string): string {
   const folder = dirname(path);
   return folder === path || existsSync(join(folder, 'package.json')) ? folder : rootOf(folder);
@@ -115,7 +115,10 @@ function read(path: string): Allowance {
   return { path, access: 'read' };
 }
 
-/** Where the one-file program puts its libraries (see scripts/build/place.ts), and if Deno keeps compiled modules. */
+/**
+ * Returns where the single-file program puts its libraries (see scripts/build/place.ts), and where Deno keeps
+ * compiled modules.
+ */
 function libraryFolders(env: Environment): string[] {
   const cache = env.XDG_CACHE_HOME || (env.HOME && join(env.HOME, '.cache'));
   return [

@@ -2,7 +2,7 @@ import { landlockVersion } from '../../../lib/linux/landlock.ts';
 import { required } from '../../../lib/linux/numbers.ts';
 import type { System } from '../../../lib/linux/system.ts';
 
-/** Parts of the jail, and what each is made of. */
+/** The parts of the sandbox, and the mechanisms behind each. */
 export const PARTS = {
   files: 'Landlock 3 or later: Linux 6.2',
   network: 'seccomp filters',
@@ -11,12 +11,12 @@ export const PARTS = {
   memory: 'rlimits, and /proc',
 };
 
-/** Landlock keeps files from being cut short since its third version. */
+/** Landlock can forbid truncating files since its third version. */
 const NEEDED_VERSION = 3;
 const GET_ACTION_AVAILABLE = 2;
 const ERROR_ACTION = 0x00050000;
 
-/** The parts that this kernel has no means for; asks, and changes nothing. */
+/** Returns the parts that this kernel does not support. Only asks, and changes nothing. */
 export function lackingMeans(system: System | null): string[] {
   if (!system) return Object.keys(PARTS);
   const { call, arch } = system;
@@ -28,7 +28,7 @@ export function lackingMeans(system: System | null): string[] {
   ];
 }
 
-/** `full`, `none`, or `partial` with what is missing; `null`: there is no jail. */
+/** Returns `full`, `none`, or `partial` with what is missing; `null` means that there is no sandbox. */
 export function sandboxState(missing: readonly string[] | null): {
   state: 'full' | 'partial' | 'none';
   text: string;
