@@ -37,27 +37,27 @@ export interface AppOptions {
   /** What all pages share. */
   web: { siteOf: SiteOf; path: string; assets: Assets; shareTo: string | null; openDoors: () => OpenDoor[] };
   contexts: Contexts;
-  /** `null`: nobody is limited. */
+  /** `null` if nobody is limited. */
   limits: Limits | null;
-  /** Bounds how much of a client is answered at once; not given: nothing does. */
+  /** Limits how many bytes of a client are being answered at once. Default: unlimited. */
   inFlight?: InFlight | undefined;
-  /** Delays refusals to clients that ignore them; by default none is delayed. */
+  /** Delays refusals to clients that ignore them. Default: no delay. */
   patience?: Patience | undefined;
   dependencies: readonly Dependency[];
   /** Base of all links, when it is configured. */
   publicUrl: string | undefined;
-  /** Host names under which our own pages may change something, besides that of `publicUrl`. */
+  /** Host names, besides that of `publicUrl`, under which our own pages may change something. */
   allowedHosts?: readonly string[] | undefined;
   log: Log;
   /** Milliseconds; only differences count. */
   now: () => number;
-  /** Counts requests, and serves `GET /metrics`, with a token only to requests that have it. */
+  /** Counts requests and serves `GET /metrics`, which needs the token if there is one. */
   metrics?: { registry: Metrics; token?: string | undefined };
-  /** Not given: scripts of other origins read nothing. */
+  /** Default: scripts of other origins can read nothing. */
   cors?: Cors | undefined;
-  /** Recognises tokens; none are recognised if it is not given. */
+  /** Recognises tokens. Default: none are recognised. */
   holders?: Holders;
-  /** True where only holders of tokens may upload. */
+  /** True if uploading needs a token. */
   uploadNeedsToken?: boolean;
   /** Routes of the server itself, such as those for its administrator. */
   routes?: AnyElysia;
@@ -66,13 +66,13 @@ export interface AppOptions {
 }
 
 export interface App {
-  /** Answers one request; never throws or rejects. */
+  /** Answers one request. Never throws or rejects. */
   handle(request: Request, peerOf: PeerOf): Response | Promise<Response>;
-  /** The OpenAPI document. */
+  /** Returns the OpenAPI document. */
   describe(): Promise<object>;
 }
 
-/** Lets a request pass (with nothing), answers it, or throws why it is refused. */
+/** Lets a request pass by returning nothing, answers it, or throws why it is refused. */
 type Step = (exchange: Exchange) => Response | undefined | Promise<Response | undefined>;
 
 export function createApp(options: AppOptions): App {
@@ -88,7 +88,7 @@ export function createApp(options: AppOptions): App {
     uploadNeedsToken: options.uploadNeedsToken ?? false,
   });
 
-  /** What a request goes through, in this order, after it was matched and before its answer is counted and logged. */
+  /** The steps of a request, in order, from its match to the logging of its answer. */
   const steps: readonly Step[] = [
     gates.countAgainstLimits,
     gates.demandHost,
@@ -144,10 +144,10 @@ export function createApp(options: AppOptions): App {
     return finish(exchange, response);
   }
 
-  /** The error envelope; a person gets a page, but for what a password in a header opens. */
+  /** Returns the error envelope, or a page for people, unless a password in a header was needed. */
   function failed(thrown: unknown, request: Request, requestId: string): Response {
     const error = toAppError(thrown);
-    // A flood is no fault: logged one by one, it would fill the log, too.
+    // A flood is not a fault. Logging each request would also fill the log.
     if (error.code === 'internal' || (error.code === 'unavailable' && !(error instanceof Overloaded))) {
       log('error', 'request failed', { request_id: requestId, cause: error.cause ?? error });
     }
@@ -184,7 +184,7 @@ export function createApp(options: AppOptions): App {
   };
 }
 
-/** What turns requests away, or lets them pass, before it matters who asks. */
+/** Creates the steps that refuse requests before anyone is identified. */
 function createGates({ limits, cors, mayWrite, publicUrl, allowedHosts }: AppOptions) {
   const writeOrigin = createWriteOrigin({
     publicUrl,
@@ -229,7 +229,7 @@ function createGates({ limits, cors, mayWrite, publicUrl, allowedHosts }: AppOpt
   };
 }
 
-/** The last step: the answer that was kept, or the router's, in its turn. */
+/** Creates the last step, which returns the cached answer, or that of the router after a wait in the queue. */
 function createDispatch(
   { inFlight, metrics, contexts }: AppOptions,
   router: Pick<AnyElysia, 'handle'>,
@@ -256,13 +256,13 @@ function createDispatch(
   };
 }
 
-/** Everything that is answered, and how it is described. `failed`: the answer to what a handler has thrown. */
+/** Creates the routes and their description. `failed`: returns the answer to what a handler has thrown. */
 function createRouter(
   options: AppOptions,
   failed: (error: unknown, request: Request, requestId: string) => Response,
 ) {
   const { contexts, web } = options;
-  // What describes the API is 2 MB of script, which no start should wait for.
+  // The API description needs 2 MB of script, for which the start does not wait.
   const description = memoize(async () => {
     const { describeApi } = await import('./http/openapi.ts');
     return describeApi(described, options.version, options.publicUrl ?? '/');
@@ -278,7 +278,7 @@ function createRouter(
     .get('/openapi.json', async () => Response.json(await description()))
     .get('/openapi-3.0.json', async () => Response.json(await olderDescription()))
     .use(docsRoutes(web.siteOf, description, contexts.of))
-    // Pictures come first: they are what most visitors come with.
+    // Pictures come first, because most visitors request them.
     .use(
       webRoutes({
         ...web,
@@ -289,7 +289,7 @@ function createRouter(
   return { router, describe: description };
 }
 
-/** Everything that the API description speaks of. */
+/** Returns the routes of the API description. */
 function publicRoutes({ features, dependencies, metrics, routes, now }: AppOptions): AnyElysia {
   const app = new Elysia({ normalize: false }).use(systemRoutes(dependencies));
   if (metrics) app.use(metricsRoutes(metrics.registry, metrics.token));
@@ -302,12 +302,12 @@ function publicRoutes({ features, dependencies, metrics, routes, now }: AppOptio
   return app;
 }
 
-/** Adds what every answer carries. */
+/** Adds the headers of every answer. */
 function sealed(response: Response): Response {
   response.headers.set('x-content-type-options', 'nosniff');
   const { headers } = response;
   if (!headers.has('referrer-policy')) headers.set('referrer-policy', 'no-referrer');
-  // A 304 must not change what the browser has kept of the answer before.
+  // A 304 must not change the headers that the browser has stored.
   if (response.status !== 304 && !headers.has('cross-origin-resource-policy')) {
     headers.set('cross-origin-resource-policy', 'same-origin');
   }

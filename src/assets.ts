@@ -1,13 +1,16 @@
 import { fileURLToPath } from 'node:url';
 
-/** Files that are read as they are: data of packages, and what browsers get. `scripts/build.ts` puts each into the binary. */
+/**
+ * Files that are read unchanged: data of packages, and files for browsers. `scripts/build.ts` embeds each in the
+ * binary.
+ */
 export const ASSETS = [
   '@ip-location-db/geo-whois-asn-country-mmdb/geo-whois-asn-country.mmdb',
   'country-flag-icons/3x2/flags.css',
-  // By its path: the package names it otherwise, which a jailed Bun does not know.
+  // By path, because a sandboxed Bun cannot resolve the name that the package gives it.
   '../node_modules/jxl-oxide-wasm/jxl_oxide_wasm_bg.wasm',
   'libheif-js/libheif-wasm/libheif.wasm',
-  // The parts of the style sheet, in their order.
+  // The parts of the style sheet, in order.
   './web/client/base.css',
   './web/client/frame.css',
   './web/client/blocks.css',
@@ -51,7 +54,9 @@ export const ASSETS = [
 
 export type AssetName = (typeof ASSETS)[number];
 
-/** Path of an asset for `node:fs`. The build replaces this module with one for the paths in the binary. */
+/**
+ * Returns the path of an asset for `node:fs`. The build replaces this module with one for the paths in the binary.
+ */
 export function assetPath(name: AssetName): string {
   return fileURLToPath(import.meta.resolve(name));
 }

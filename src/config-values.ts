@@ -4,7 +4,9 @@ import { createNetworkList } from './lib/address.ts';
 import { EXPIRY_FORM, parseExpiry } from './lib/expiry.ts';
 import { parseRates, readRate } from './lib/rates.ts';
 
-/** A setting: text from the environment that decodes to a value of type `T`, or throws what would be right. */
+/**
+ * A setting: text from the environment that decodes to a value of type `T`, or throws a description of what is valid.
+ */
 export type Setting<T> = TTransform<TString, T> & {
   /** All accepted texts, if they can be listed. */
   choices?: readonly string[];
@@ -28,7 +30,7 @@ function setting<T>(
 
 export const optional = <T extends TSchema>(schema: T) => Type.Optional(schema);
 
-/** Any text, or text of a form: `form` says in words what `pattern` demands. */
+/** Any text, or text that matches `pattern`, which `form` describes in words. */
 export function text(fallback: string | undefined, description: string, pattern?: RegExp, form?: string) {
   return setting(fallback, description, (value) => {
     if (pattern && !pattern.test(value)) throw new Error(`must be ${form}`);
@@ -67,7 +69,10 @@ export function flag(fallback: string, description: string) {
 
 const DURATIONS_MS: Record<string, number> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 
-/** A duration in ms, written as a number and a unit: `500ms`, `30s`, `5m`, `1h`, `7d`. Timers end at 24.8 days. */
+/**
+ * A duration in ms, written as a number and a unit: `500ms`, `30s`, `5m`, `1h`, `7d`. Timers are limited to 24.8
+ * days.
+ */
 export function duration(fallback: string | undefined, description: string, min: string) {
   const parse = (value: string): number => {
     const [, amount, unit] = /^(\d+(?:\.\d+)?)\s*(ms|s|m|h|d)$/i.exec(value) ?? [];
@@ -83,7 +88,7 @@ export function duration(fallback: string | undefined, description: string, min:
   });
 }
 
-/** How long something holds: a duration, `always` or `off` (0). */
+/** A period: a duration, `always` or `off` (0). */
 export function period(fallback: string, description: string) {
   const written = duration(undefined, description, '1s');
   return setting(fallback, description, (value) => {
@@ -98,7 +103,7 @@ export function period(fallback: string, description: string) {
   });
 }
 
-/** The longest time that may be asked for: as uploaders write it, or infinite for `never`. */
+/** A maximum expiry, written as by uploaders; infinite for `never`. */
 export function expiry(fallback: string, description: string) {
   return setting(fallback, description, (value) => {
     const ms = parseExpiry(value);
@@ -190,10 +195,10 @@ export function someOf<const T extends string>(known: readonly T[], description:
   });
 }
 
-/** A URL of one of the schemes. Its text is not repeated in the fault, for it may hold a password. */
+/** A URL with one of the schemes. The error does not repeat its text, which may contain a password. */
 export function url(fallback: string | undefined, schemes: readonly string[], description: string) {
   return setting(fallback, description, (value) => {
-    // Several hosts, as Redis has them, are no URL; the adapter looks at them.
+    // Several hosts, as Redis has them, are not valid in a URL; the adapter checks them.
     const withOneHost = value.replace(/^([\w+]+:\/\/[^/?#,]*),[^/?#]*/, '$1');
     if (!schemes.some((scheme) => value.startsWith(scheme)) || !URL.canParse(withOneHost)) {
       throw new Error(`must be a URL that begins with ${schemes.join(' or ')}`);
@@ -202,7 +207,7 @@ export function url(fallback: string | undefined, schemes: readonly string[], de
   });
 }
 
-/** Scheme, host and, if there is one, a path: what links begin with. */
+/** Scheme, host and optional path: the beginning of links. */
 export function baseUrl(description: string) {
   return setting(undefined, description, (value) => {
     const parsed = /^https?:\/\//i.test(value) && URL.canParse(value) ? new URL(value) : null;
@@ -215,7 +220,7 @@ export function baseUrl(description: string) {
 
 const MOST_TARGETS = 20;
 
-/** Named URLs with the statuses that they should answer: `search=https://www.example.com/#200|301`. */
+/** Named URLs with the expected statuses: `search=https://www.example.com/#200|301`. */
 export function targets(description: string) {
   return setting(undefined, description, (value) => {
     const found = splitList(value).map((item) => {
@@ -284,7 +289,7 @@ export function hosts(description: string) {
   );
 }
 
-/** Words for networks that many proxies are in. */
+/** Names for common networks. */
 const NAMED_NETWORKS: Record<string, readonly string[]> = {
   loopback: ['127.0.0.0/8', '::1'],
   private: ['10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', 'fc00::/7'],
@@ -299,12 +304,12 @@ export function networks(description: string) {
   });
 }
 
-/** Limits per client; `null`: none. */
+/** Limits for each client; `null`: no limits. */
 export function rates(fallback: string, description: string) {
   return setting(fallback, description, parseRates);
 }
 
-/** So many in so much time: `60/1m`, `2GiB/1h`. */
+/** A number or size for a period: `60/1m`, `2GiB/1h`. */
 export function rate(description: string) {
   return setting(undefined, description, (value) => {
     const bucket = readRate(value);

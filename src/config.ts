@@ -31,7 +31,7 @@ const BASE_PATH = /^(\/[\w.-]+)*$/;
 const bearerToken = (description: string) =>
   optional(text(undefined, description, /^\S{16,}$/, '16 or more characters without spaces'));
 
-/** Every variable, its default and what it is for. The table in `docs/settings.md` follows this order. */
+/** Every variable with its default and purpose. The table in `docs/settings.md` has the same order. */
 export const settings = Type.Object({
   HOST: text(
     '0.0.0.0',
@@ -305,7 +305,7 @@ export const settings = Type.Object({
   ),
 });
 
-/** Settings that can be read from a file, which `NAME_FILE` names. */
+/** Settings that can be read from the file that `NAME_FILE` names. */
 export const SECRETS = [
   'METADATA_URL',
   'METADATA_READ_URL',
@@ -336,8 +336,8 @@ export type Config = StaticDecode<typeof settings>;
 export type Environment = Readonly<Record<string, string | undefined>>;
 
 /**
- * Turns the environment into a configuration. An empty variable counts as not set; unknown ones are ignored.
- * @throws {ConfigError} with every fault at once.
+ * Parses the environment into a configuration. An empty variable counts as missing, unknown ones are ignored.
+ * @throws {ConfigError} with all faults at once.
  */
 export function parseConfig(env: Environment): Config {
   const faults: ConfigFault[] = [];
@@ -380,7 +380,7 @@ export function parseConfig(env: Environment): Config {
   return config;
 }
 
-/** TypeBox wraps what a decoder throws; the decoder's own sentence is the cause. */
+/** TypeBox wraps what a decoder throws; the decoder's own message is the cause. */
 function messageOf(error: unknown): string {
   const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
   return cause instanceof Error ? cause.message : String(cause);

@@ -1,4 +1,4 @@
-/** Every error that callers should know of. `http/errors.ts` gives each its status. */
+/** Every error code that callers can receive. `http/errors.ts` maps each to a status. */
 export type ErrorCode =
   | 'invalid_parameter'
   | 'invalid_body'
@@ -22,7 +22,7 @@ export type ErrorCode =
   | 'storage_full'
   | 'internal';
 
-/** One fault in the input: `field` as the caller wrote it, `message` says what was wrong and what would be right. */
+/** One fault in the input: `field` as the caller wrote it, `message` with what was wrong and what would be right. */
 export interface ErrorDetail {
   field: string;
   message: string;
@@ -36,8 +36,8 @@ export interface AppErrorOptions {
 }
 
 /**
- * An error whose message may be shown to the caller. Whatever else is thrown is
- * logged and shown as `internal`, so that nothing inside leaks.
+ * An error whose message may be shown to the caller. Anything else that is thrown is logged and shown as `internal`,
+ * so that no internals leak.
  */
 export class AppError extends Error {
   readonly code: ErrorCode;
@@ -53,7 +53,7 @@ export class AppError extends Error {
   }
 }
 
-/** `invalid_parameter` about a single field. */
+/** Returns an `invalid_parameter` error about a single field. */
 export function invalidParameter(field: string, message: string): AppError {
   return new AppError('invalid_parameter', message, { details: [{ field, message }] });
 }
@@ -64,7 +64,7 @@ export interface ConfigFault {
   message: string;
 }
 
-/** All that is wrong with the environment, one line a fault. */
+/** All faults of the environment, one on each line. */
 export class ConfigError extends Error {
   readonly faults: readonly ConfigFault[];
 

@@ -9,12 +9,12 @@ export interface Feature {
   /** Path under which its routes answer: empty, or `/proxy`. */
   basePath: string;
   routes: AnyElysia;
-  /** The answer of `GET /api/stats`; features that share a base path share the answer. */
+  /** Returns the answer of `GET /api/stats`; features with the same base path share the answer. */
   stats: () => Promise<object>;
-  /** Shape and example of that answer. */
+  /** Schema and example of that answer. */
   statsAnswer: { schema: TSchema; example: object };
-  /** What it shows on the first page. */
+  /** What it shows on the home page. */
   home?: (site: Site, request: Request) => Promise<HomeSection>;
-  /** Changes with the data of `stats`; if it is not given, they are recounted every second. */
+  /** Changes with the data of `stats`. Default: they are recounted every second. */
   version?: () => string | Promise<string>;
 }

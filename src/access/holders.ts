@@ -7,13 +7,15 @@ import { isTokenLike, type Token, type Tokens } from './tokens.ts';
 
 /** Recognises tokens, and enforces their roles and limits. */
 export interface Holders {
-  /** The facts of a token, or `null` for any other text. */
+  /** Returns the facts of a token, or `null` for any other text. */
   identify(bearer: string): Promise<Token | null>;
-  /** Counts a use of a token and its bytes, `null` if their number is not known. Rejects with `rate_limited` past its rate or quota. */
+  /**
+   * Counts a use of a token and its bytes, `null` if unknown. Rejects with `rate_limited` beyond its rate or quota.
+   */
   charge(token: Token, bytes: number | null): Promise<void>;
-  /** @throws {AppError} `rate_limited` while the client has shown too many wrong tokens. */
+  /** @throws {AppError} `rate_limited` while the client has sent too many wrong tokens. */
   demandCalm(peer: string): void;
-  /** Counts a token that opens nothing. Rejects with `rate_limited` when there were too many. */
+  /** Counts an invalid token. Rejects with `rate_limited` if there were too many. */
   countWrong(peer: string): Promise<void>;
 }
 
@@ -22,11 +24,11 @@ export interface HoldersOptions {
   limiter: RateLimiter;
   /** Milliseconds; only differences count. */
   now: () => number;
-  /** What a body counts whose length is not announced, in bytes; at most the whole quota. */
+  /** How many bytes a body of unknown length counts, at most the whole quota. */
   mostBytes: number;
-  /** Told of each wrong token. */
+  /** Called for each wrong token. */
   onWrong?: () => void;
-  /** A token out of the settings that may upload as well. */
+  /** A token from the settings that also allows uploads. */
   uploader?: string | undefined;
 }
 
@@ -34,7 +36,7 @@ export interface HoldersOptions {
 const WRONG: Bucket = { capacity: 10, perSecond: 0.1 };
 const MAX_BLOCKED = 10_000;
 
-/** Facts of the token from the settings, shared by all its users, without limits of its own. */
+/** Facts of the token from the settings, which all its users share, and which has no limits of its own. */
 const UPLOADER: Token = {
   id: 'settings',
   name: 'settings',
@@ -47,7 +49,7 @@ const UPLOADER: Token = {
 export function createHolders(options: HoldersOptions): Holders {
   const { tokens, limiter, mostBytes, now, onWrong } = options;
   const isUploader = isSecret(options.uploader);
-  /** Until when a client network need not try, the first blocked first. */
+  /** Until when a client network is blocked, in the order of blocking. */
   const blocked = new BoundedMap<string, number>(MAX_BLOCKED);
 
   return {

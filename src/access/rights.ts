@@ -6,25 +6,28 @@ import type { Holders } from './holders.ts';
 
 type Passed = undefined | Promise<undefined>;
 
-/** Steps of a request that identify the caller, and check the rights that the route needs. */
+/** Steps of a request that identify the caller and check the rights that the route needs. */
 export interface Rights {
-  /** Delete tokens and passwords of proxies come the same way, so that a token which nobody knows is no fault yet. */
+  /**
+   * Identifies the caller. Delete tokens and passwords of proxies are sent in the same way, so an unknown token is
+   * not an error yet.
+   */
   recognise(exchange: Exchange): Passed;
   /** Throws or rejects with `unauthorized` if the caller may not use the route. */
   demandRole(exchange: Exchange): Passed;
 }
 
 export interface RightsOptions {
-  /** Not given: nobody has a token. */
+  /** Default: nobody has a token. */
   holders: Holders | undefined;
-  /** There is a way to authenticate as administrator. */
+  /** True if authentication as administrator is possible. */
   adminIsSet: boolean;
-  /** True if only holders of tokens may upload. */
+  /** True if uploading needs a token. */
   uploadNeedsToken: boolean;
 }
 
 export function createRights({ holders, adminIsSet, uploadNeedsToken }: RightsOptions): Rights {
-  /** What a request must be allowed for this route, beyond what everyone is. */
+  /** Returns the role that this route requires, or `null` if it is open to everyone. */
   function roleOf({ admin, limit }: Route): 'admin' | 'upload' | null {
     if (admin === 'always' || (admin === 'once set' && adminIsSet)) return 'admin';
     return limit === 'upload' && uploadNeedsToken ? 'upload' : null;
@@ -62,7 +65,7 @@ export function createRights({ holders, adminIsSet, uploadNeedsToken }: RightsOp
 
     demandRole(exchange) {
       const { dialect, token } = exchange;
-      // The route asks for it, once the form has come to its token.
+      // The route checks the token later, when it reads the form.
       if (dialect?.tokenInBody && token === null) return;
       return demandRoleFor(exchange, token);
     },
@@ -75,7 +78,7 @@ async function recogniseHolder(
   context: RequestContext,
   bytes: number | null,
 ): Promise<undefined> {
-  // Read now, because the address is known only while the connection is open.
+  // Read now, because the address is only available while the connection is open.
   const token = await holders.identify(brought);
   if (token === null) return undefined;
   await holders.charge(token, bytes);
@@ -83,7 +86,7 @@ async function recogniseHolder(
   return undefined;
 }
 
-/** What a body announces, or `null` for one that comes in pieces of which nobody knows how many there are. */
+/** Returns the announced size of a body, or `null` for one that is sent in chunks of unknown number. */
 function sizeOf({ headers }: Request): number | null {
   const length = headers.get('content-length');
   return length === null ? null : Number(length) || 0;

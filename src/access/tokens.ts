@@ -4,19 +4,19 @@ import { BoundedMap } from '../lib/bounded-map.ts';
 import type { Bucket } from '../lib/rate-limiter.ts';
 import type { StateStore } from '../lib/state.ts';
 
-/** What the holder of a token may do. */
+/** What a token allows. */
 export const ROLES = ['upload', 'admin', 'gateway'] as const;
 export type Role = (typeof ROLES)[number];
 
-/** Everything about a token but the token itself, which is stored nowhere. */
+/** Everything about a token except the token itself, which is stored nowhere. */
 export interface Token {
-  /** Names it in logs and limits; the beginning of its SHA-256. */
+  /** Identifies it in logs and limits: the beginning of its SHA-256. */
   id: string;
   name: string;
   role: Role;
-  /** How often it may be used; `null`: as often as the role allows. */
+  /** How often it may be used; `null`: the limit of the role. */
   rate: Bucket | null;
-  /** How many bytes may pass under it; `null`: as many as the role allows. */
+  /** How many bytes it may transfer; `null`: the limit of the role. */
   quota: Bucket | null;
   /** Milliseconds since 1970. */
   createdAt: number;
@@ -24,30 +24,33 @@ export interface Token {
 
 export type NewToken = Pick<Token, 'name' | 'role' | 'rate' | 'quota'>;
 
-/** Tokens that the operator has given out. They are kept in the state store, which all copies of the server share. */
+/** Tokens that the operator has issued. They are kept in the state store, which all copies of the server share. */
 export interface Tokens {
   /**
-   * The facts of the token, or `null` if there is none, it was revoked, or its role is another. An administrator may
-   * do what uploaders may. A copy of the server may believe what it knew half a second ago.
+   * Returns the facts of the token, or `null` if it does not exist, was revoked, or has another role. An
+   * administrator may do everything that uploaders may. The answer may be half a second old.
    */
   verify(token: string, role: Role): Promise<Token | null>;
-  /** Makes a token and answers it, this once. Rejects with `conflict` for a name that is taken, or when there are too many. */
+  /**
+   * Creates a token and returns it, this once. Rejects with `conflict` if the name is taken, or if there are too many
+   * tokens.
+   */
   create(options: NewToken): Promise<string>;
-  /** All that were not revoked, oldest first. */
+  /** Lists all that were not revoked, oldest first. */
   list(): Promise<Token[]>;
-  /** Ends a token; false if none has this name. */
+  /** Revokes a token. Returns false if none has this name. */
   revoke(name: string): Promise<boolean>;
 }
 
 export interface TokensOptions {
   state: Pick<StateStore, 'get' | 'set' | 'keys'>;
-  /** `length` cryptographically random bytes. */
+  /** Returns `length` cryptographically random bytes. */
   random: (length: number) => Uint8Array;
   /** Milliseconds since 1970. */
   now: () => number;
 }
 
-/** Before each token, so that programs which look for secrets find it. */
+/** Prefix of each token, by which secret scanners recognise it. */
 const PREFIX = 'picpool_';
 /** 256 random bits. */
 const FORM = /^picpool_[\w-]{43}$/;
@@ -63,13 +66,13 @@ const GRANTS: Record<Role, readonly Role[]> = {
   gateway: ['gateway'],
 };
 
-/** True for text that can be a token, so that other secrets need not be looked up. */
+/** Reports whether the text can be a token, so that other secrets are not looked up. */
 export function isTokenLike(text: string): boolean {
   return FORM.test(text);
 }
 
 export function createTokens({ state, random, now }: TokensOptions): Tokens {
-  /** By hash, the oldest answer first. */
+  /** By hash, in the order of the answers. */
   const believed = new BoundedMap<string, { at: number; token: Promise<Token | null> }>(MAX_BELIEVED);
 
   async function read(hash: string): Promise<Token | null> {

@@ -11,7 +11,7 @@ export interface Operands {
   most: number;
 }
 
-/** Options that are dealt with before those of a command. */
+/** Options that are handled before those of a command. */
 const EVERYWHERE = ['help', 'version'];
 
 export interface Arguments<O extends Options> {
@@ -20,8 +20,8 @@ export interface Arguments<O extends Options> {
 }
 
 /**
- * Reads the arguments of a command.
- * @throws {CommandError} with every fault at once.
+ * Parses the arguments of a command.
+ * @throws {CommandError} with all faults at once.
  */
 export function readArguments<O extends Options>(
   options: O,
@@ -43,7 +43,7 @@ export function readArguments<O extends Options>(
   return { options: given as Given<O>, operands: found };
 }
 
-/** Which texts were given for which option. The parser's own messages would not name what is right. */
+/** Collects the texts given for each option. The parser's own messages would not say what is valid. */
 function sort(options: Options, args: readonly string[]) {
   const known = Object.entries(options).map(([name, { placeholder, short }]) => {
     const type = placeholder === null ? ('boolean' as const) : ('string' as const);

@@ -4,15 +4,15 @@ import { readSecret } from './secret-files.ts';
 import type { Terminal } from './terminal.ts';
 
 export interface PasswordOptions {
-  /** As given on the command line, where other users of the machine can read it. */
+  /** Given on the command line, where other users of the machine can read it. */
   password?: string | undefined;
   'password-file'?: string | undefined;
   'ask-password': boolean;
 }
 
 /**
- * The password that the options name, or that is typed in; `undefined` for none. Rejects with `CommandError` if more than one
- * way is taken, a file cannot be read, or nobody can be asked.
+ * Returns the password that the options give or the user types, or `undefined`. Rejects with `CommandError` if more
+ * than one source is given, a file cannot be read, or nobody can be asked.
  */
 export async function passwordOf(options: PasswordOptions, terminal: Terminal): Promise<string | undefined> {
   const { password, 'password-file': file, 'ask-password': ask } = options;
@@ -31,7 +31,7 @@ async function askTwice(terminal: Terminal): Promise<string> {
   if (!stdin.isTTY || !terminal.live) {
     throw usageError('There is no terminal to ask for the password on; use --password-file.');
   }
-  // Before the question is shown: what is typed must not be.
+  // Set before the prompt is shown, so that the input is never visible.
   stdin.setRawMode(true);
   stdin.setEncoding('utf8');
   try {
@@ -51,7 +51,7 @@ const INTERRUPT = '\u0003';
 const ERASE = ['\u007f', '\b'];
 const ERASE_ALL = '\u0015';
 
-/** Reads a line from a terminal that passes every key on as it is. */
+/** Reads a line from a terminal in raw mode. */
 function readLine(prompt: string, terminal: Terminal): Promise<string> {
   const { stdin } = process;
   return new Promise((resolve, reject) => {

@@ -22,7 +22,7 @@ const COLUMNS = [
 
 export const csvHeader = csvRow(COLUMNS);
 
-/** How a living proxy is written, with the end of the line. The fields have the names of the server's answers. */
+/** Creates a function that formats a working proxy as a line. The fields have the names of the API. */
 export async function createResultWriter(
   format: CheckFormat,
   countryDb: string | undefined,

@@ -9,29 +9,29 @@ import { createSeen } from '../proxy/sources/seen.ts';
 import type { SourceFormat } from '../proxy/sources/source.ts';
 import { CommandError, usageError } from './exit.ts';
 
-/** Bytes that are parsed in one go; they name some 3,000 proxies, which is what is held. */
+/** Number of bytes parsed at a time; they name some 3,000 proxies, which are held in memory. */
 const PIECE = 65_536;
-/** Endpoints that are remembered, so that none is tested twice: 40 MB. Beyond, an endless list is begun again. */
+/** Number of endpoints remembered, so that none is tested twice: 40 MB. Beyond it, an endless list starts over. */
 const MOST_SEEN = 1_000_000;
 
 export interface InputOptions {
-  /** `-` or none: standard input. */
+  /** Empty, or `-`: standard input. */
   paths: readonly string[];
   format: SourceFormat;
-  /** What an entry is that does not say it; several: each is tried. */
+  /** The protocol of entries that do not name one; if there are several, each is tried. */
   protocols: readonly Protocol[];
   allowPrivate: boolean;
 }
 
 export interface Candidates {
-  /** Each endpoint once, read as they are asked for. Rejects with `CommandError` if a list cannot be read. */
+  /** Yields each endpoint once, reading the lists on demand. Rejects with `CommandError` if a list cannot be read. */
   candidates(): AsyncGenerator<Dialled>;
-  /** How many there are, as far as one can tell. */
+  /** Returns how many there are, as far as is known. */
   size(): { total?: number; estimated?: boolean };
   counts(): { rejected: number; repeated: number };
 }
 
-/** @throws {CommandError} if there is nothing to be read. */
+/** @throws {CommandError} if there is nothing to read. */
 export async function openCandidates(options: InputOptions): Promise<Candidates> {
   const { paths, format, protocols, allowPrivate } = options;
   const names = paths.length > 0 ? paths : ['-'];
@@ -49,10 +49,10 @@ export async function openCandidates(options: InputOptions): Promise<Candidates>
 
   function openParsers() {
     const onCandidate: OnCandidate = (kind, ip, port, _country, login) => {
-      // Each parser has a protocol of its own, so that no entry is without one.
+      // Each parser has a protocol, so no entry is without one.
       const protocol = kind === 'any' ? 'http' : kind;
       if (seen.size >= MOST_SEEN) seen = createSeen();
-      // One address may ask each of its users for another login, and lead each elsewhere.
+      // One address may have several logins, with different exits.
       const place = login === null ? ip : `${ip} ${login}`;
       if (!seen.add(keyOf(protocol, place, port))) counts.repeated++;
       else waiting.push({ protocol, ip, port, login });
@@ -99,7 +99,7 @@ export async function openCandidates(options: InputOptions): Promise<Candidates>
   };
 }
 
-/** The size of a file, `null` of a pipe. */
+/** Returns the size of a file, or `null` for a pipe. */
 async function sizeOf(path: string): Promise<number | null> {
   const facts = await stat(path).catch((error: NodeJS.ErrnoException) => {
     throw usageError(error.code === 'ENOENT' ? `There is no file ${path}.` : `${path}: ${error.code}.`);

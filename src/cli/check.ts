@@ -126,7 +126,7 @@ Ctrl-C stops it and prints the summary so far. Exit code 0: at least one works; 
       }
       progress?.update({ done: tally.checked, ...source.size(), note: `${formatCount(tally.alive)} alive` });
     });
-    // The list may never end, and a check may take its whole time limit: an interruption waits for neither.
+    // The list may be endless, and a check may take its whole time limit: an interruption waits for neither.
     await Promise.race([checks, interruption.promise]);
     progress?.end();
     checker.close();
@@ -136,7 +136,7 @@ Ctrl-C stops it and prints the summary so far. Exit code 0: at least one works; 
   },
 });
 
-/** Aborts and resolves with the first Ctrl-C; the second ends the program at once. */
+/** Aborts and resolves with the first Ctrl-C. The second one ends the program at once. */
 function awaitInterruption(): { signal: AbortSignal; promise: Promise<void> } {
   const { promise, resolve } = Promise.withResolvers<void>();
   const controller = new AbortController();

@@ -5,7 +5,7 @@ import { EXIT } from './exit.ts';
 import { countOf } from './format.ts';
 import { flag } from './options.ts';
 
-/** The server stops after 20 s and says that there is more. */
+/** The server stops after 20 s and reports that there is more to do. */
 const TIMEOUT_MS = 60_000;
 
 export const command = defineCommand({

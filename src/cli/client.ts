@@ -4,32 +4,35 @@ import { CommandError, usageError } from './exit.ts';
 import { value } from './options.ts';
 
 const DEFAULT_URL = 'http://localhost:3000';
-/** A job with ten thousand lists is the longest answer that is read whole. */
+/** The longest answer that is read into memory is a job with ten thousand lists. */
 const MAX_ANSWER_BYTES = 16_000_000;
 const TIMEOUT_MS = 30_000;
 
-/** The option of all commands that talk to a server. */
+/** The options of all commands that call a server. */
 export const serverOptions = {
   url: value('URL', text(undefined, `Base URL of the server. [PICPOOL_URL, else ${DEFAULT_URL}]`)),
 };
 
 export interface Call {
-  /** A form, or a text in JSON. */
+  /** A form, or JSON text. */
   body?: FormData | string;
-  /** Besides those of every call. */
+  /** In addition to those of every call. */
   headers?: Record<string, string>;
-  /** From the beginning to the headers of the answer; 30 s by default. */
+  /** From the start of the call to the headers of the answer. Default: 30 s. */
   timeoutMs?: number;
 }
 
-/** A picpool server as its commands see it. */
+/** A picpool server as the commands use it. */
 export interface Client {
   readonly url: string;
-  /** The answer, when it is a good one. Rejects with `CommandError` in a sentence. */
+  /** Returns a successful answer. Rejects with a `CommandError` that explains the failure. */
   call(method: 'GET' | 'POST' | 'DELETE', path: string, options?: Call): Promise<Response>;
 }
 
-/** `PICPOOL_TOKEN`, or else `ADMIN_TOKEN`, goes with every call; it is never taken from the command line, which others can see. */
+/**
+ * Sends `PICPOOL_TOKEN`, or else `ADMIN_TOKEN`, with every call. The token never comes from the command line, which
+ * other users can see.
+ */
 export function createClient(given: string | undefined, env: Environment): Client {
   const url = (given || env.PICPOOL_URL?.trim() || DEFAULT_URL).replace(/\/+$/, '');
   if (!/^https?:\/\//.test(url) || !URL.canParse(url)) {
@@ -65,7 +68,7 @@ export function createClient(given: string | undefined, env: Environment): Clien
   };
 }
 
-/** No answer came, so that no other call will do better. */
+/** The server did not answer, so another call will not succeed either. */
 export class ServerAway extends CommandError {}
 
 /** Reads an answer as JSON. */
@@ -88,7 +91,7 @@ async function readText(answer: Response): Promise<string> {
   return text + decoder.decode();
 }
 
-/** The server's error envelope in words. */
+/** Returns the server's error as a sentence. */
 async function sentenceOf(answer: Response, hasToken: boolean): Promise<string> {
   const facts = await readText(answer)
     .then((text) => JSON.parse(text) as { error?: unknown; request_id?: unknown } | null)
@@ -107,7 +110,7 @@ async function sentenceOf(answer: Response, hasToken: boolean): Promise<string> 
     .join(' ');
 }
 
-/** Each runtime puts the reason elsewhere. */
+/** Each runtime stores the reason in another place. */
 export function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   if ('code' in error && typeof error.code === 'string') return error.code;

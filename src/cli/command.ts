@@ -13,26 +13,26 @@ export interface Surroundings {
 
 export interface CommandSpec<O extends Options> {
   operands: Operands;
-  /** Some lines under the usage. */
+  /** Some lines below the usage. */
   about: string;
   options: O;
   run(invocation: Arguments<O> & Surroundings): Promise<ExitCode>;
 }
 
-/** One command of the program, its options known to nobody else. */
+/** One command of the program. Nothing else knows its options. */
 export interface Command {
-  /** What the command line may have, as the help, the completions and the manual show it. */
+  /** The arguments as help, completions and manual show them. */
   readonly operands: Operands;
   readonly about: string;
   readonly options: Options;
   help(name: string): string;
-  /** Rejects with `CommandError` or `AppError` for what the user should read. */
+  /** Rejects with `CommandError` or `AppError` for faults that the user should read. */
   run(args: readonly string[], surroundings: Surroundings): Promise<ExitCode>;
 }
 
 export const NO_OPERANDS: Operands = { form: '', least: 0, most: 0 };
 
-/** Lines of the help are no longer than this. */
+/** Maximum length of a line of help. */
 const WIDTH = 100;
 
 export function defineCommand<O extends Options>({ operands, about, options, run }: CommandSpec<O>): Command {

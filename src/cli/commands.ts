@@ -1,13 +1,13 @@
 import type { Command } from './command.ts';
 
-/** A command as the table has it. */
+/** A command in the table. */
 export interface Entry {
   /** A few words for the list of commands. */
   summary: string;
   load: () => Promise<{ command: Command }>;
 }
 
-/** Every command by its name. Each is loaded when it is called, so that the others cost nothing. */
+/** Every command by name. Each is loaded only when it is called. */
 export const COMMANDS: Record<string, Entry> = {
   serve: { summary: 'start the server (the default)', load: () => import('./serve.ts') },
   check: {

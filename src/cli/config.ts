@@ -7,7 +7,7 @@ import { EXIT } from './exit.ts';
 import { masked } from './masked.ts';
 import { flag } from './options.ts';
 
-/** The files that Bun reads, the strongest first. */
+/** The files that Bun reads, in the order of precedence. */
 const FILES = ['.env.local', '.env.development', '.env.production', '.env.test', '.env'];
 
 interface Row {
@@ -62,7 +62,7 @@ function table(rows: readonly Row[]): string {
     .join('');
 }
 
-/** The runtime has read them already, but does not say which value it took from where. */
+/** The runtime has already read them, but does not report which value came from which file. */
 async function readFiles() {
   const read = FILES.map(async (path) => {
     const text = await readFile(path, 'utf8').catch(() => '');
@@ -71,7 +71,7 @@ async function readFiles() {
   return Promise.all(read);
 }
 
-/** Variables that look like a setting with a slip of the pen. */
+/** Returns variables that look like a misspelled setting. */
 export function misspelled(env: Environment): string[] {
   const known = [...Object.keys(settings.properties), ...SECRETS.map((name) => `${name}_FILE`)];
   const prefixes = new Set(known.flatMap((name) => /^[A-Z]+_/.exec(name)?.[0] ?? []));

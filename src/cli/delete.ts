@@ -4,7 +4,7 @@ import { CommandError, EXIT } from './exit.ts';
 import { countOf } from './format.ts';
 import { openKeptTokens } from './kept-tokens.ts';
 
-/** An id alone, or any link to an image. */
+/** An ID, or any link to an image. */
 const IMAGE = /^(?:\S*\/i\/)?([A-Za-z0-9]{12})(?:\.[a-z]+)?(?:[/?#]\S*)?$/;
 
 export const command = defineCommand({

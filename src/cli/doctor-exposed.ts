@@ -3,15 +3,15 @@ import { reasonOf } from './client.ts';
 import type { Finding } from './doctor-finding.ts';
 import { CommandError, usageError } from './exit.ts';
 
-/** A server as strangers reach it. */
+/** A server as it can be reached from outside. */
 export interface Exposed {
-  /** Scheme, host and port, and the base path if there is one; without a last slash. */
+  /** Scheme, host and port, with the base path if there is one, without a trailing slash. */
   url: string;
-  /** Port of the server itself, which nobody but the proxy in front should reach. */
+  /** Port of the server itself, which only the reverse proxy should be able to reach. */
   port: number;
 }
 
-/** One line of `docs/exposing.md`, under the same name. */
+/** A line of `docs/exposing.md` with the same name. */
 export interface ExposedCheck {
   name: string;
   check(exposed: Exposed): Promise<Finding[]>;
@@ -19,7 +19,7 @@ export interface ExposedCheck {
 
 const TIMEOUT_MS = 10_000;
 const MAX_ANSWER_BYTES = 4_000_000;
-/** An address of the documentation, which nobody has. */
+/** An address reserved for documentation, which nobody has. */
 const FORGED = '192.0.2.77';
 const FOREIGN = 'https://elsewhere.example';
 const CONNECT_MS = 3000;
@@ -30,7 +30,7 @@ interface Answer {
   text: string;
 }
 
-/** @throws {CommandError} if the URL is none, or has a user, a query or a fragment. */
+/** @throws {CommandError} if the URL is invalid, or has a user, a query or a fragment. */
 export function exposedUrl(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : null;
   if (url === null || !/^https?:$/.test(url.protocol) || url.username || url.search || url.hash) {
@@ -55,7 +55,7 @@ async function ask(url: string, init: RequestInit = {}): Promise<Answer> {
   }
 }
 
-/** Rejects if no picpool answers: of another server, or of a proxy that does not reach it, nothing below would be true. */
+/** Rejects if no picpool server answers, because the other checks would then be about another server. */
 export async function demandServer({ url }: Exposed): Promise<void> {
   const { status, text } = await ask(`${url}/livez`);
   if (status === 200 && fieldOf(text, 'success') === true) return;
@@ -89,7 +89,7 @@ async function checkTls({ url }: Exposed): Promise<Finding[]> {
 }
 
 async function checkProxy({ url }: Exposed): Promise<Finding[]> {
-  // A proxy that no setting names is noticed with a request that it has forwarded.
+  // A reverse proxy that no setting names is noticed by a request that it has forwarded.
   await ask(`${url}/api/status`);
   const { text } = await ask(`${url}/readyz`);
   const degraded = fieldOf(text, 'degraded');
@@ -177,7 +177,7 @@ async function checkUploads({ url }: Exposed): Promise<Finding[]> {
   );
 }
 
-/** What strangers can see of the lines of `docs/exposing.md`, in their order. */
+/** What can be seen from outside of the lines of `docs/exposing.md`, in the same order. */
 export const EXPOSED_CHECKS: readonly ExposedCheck[] = [
   { name: 'encryption', check: checkTls },
   { name: 'proxy in front', check: checkProxy },

@@ -1,12 +1,12 @@
 import type { Config, Environment } from '../config.ts';
 import type { Runtime } from '../runtime/runtime.ts';
 
-/** What was seen, and what to do about it. */
+/** What was found, and what to do about it. */
 export interface Finding {
   /** `open`: a choice rather than a fault. */
   state: 'ok' | 'open' | 'warn' | 'fail';
   text: string;
-  /** Of which of several alike it is said; findings that differ in nothing else are shown as one. */
+  /** What the finding is about. Findings that differ only in this are shown as one. */
   subject?: string;
   advice?: string;
 }
@@ -18,10 +18,10 @@ export const STATES: Record<Finding['state'], string> = {
   fail: 'FAIL',
 };
 
-/** How many subjects of one finding are named. */
+/** Number of subjects of one finding that are named. */
 const MOST_NAMED = 3;
 
-/** Findings as they are shown: of those that differ in their subject alone, one that names some and counts the rest. */
+/** Merges findings that differ only in their subject into one that names some and counts the rest. */
 export function grouped(findings: readonly Finding[]): Finding[] {
   const alike = Map.groupBy(findings, ({ state, text, advice }) => JSON.stringify([state, text, advice]));
   return [...alike.values()].flatMap((group) => {
@@ -34,7 +34,7 @@ export function grouped(findings: readonly Finding[]): Finding[] {
   });
 }
 
-/** What the checks look at. */
+/** What the checks examine. */
 export interface Patient {
   config: Config;
   env: Environment;

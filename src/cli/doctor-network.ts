@@ -10,7 +10,7 @@ import type { Finding, Patient } from './doctor-finding.ts';
 import { countOf, formatCount } from './format.ts';
 import { masked } from './masked.ts';
 
-/** Asks every judge directly. One is enough, of each scheme that proxies are to be tested with. */
+/** Asks every judge directly. One is enough of each scheme with which proxies are tested. */
 export async function checkJudges({ config }: Patient): Promise<Finding[]> {
   const checker = await openChecker(config, () => {});
   const { judges } = await checker.probe();
@@ -39,7 +39,7 @@ export async function checkJudges({ config }: Patient): Promise<Finding[]> {
   return findings;
 }
 
-/** Reads every list. Some always fail; all of them never should. */
+/** Reads every list. Some always fail, but not all of them. */
 export async function checkSources({ config }: Patient): Promise<Finding[]> {
   const allowPrivate = config.PROXY_ALLOW_PRIVATE;
   const sources = await loadSources(config.PROXY_SOURCES, (path) => readFile(path, 'utf8'));

@@ -13,8 +13,8 @@ const ADVICE =
   'Until this is fixed, no file is removed. Restore what was lost; if nothing is missing, picpool sweep says what to do.';
 
 /**
- * Whether records and files belong together beyond doubt. Before the first start there is nothing to compare, and a store
- * that cannot be opened was named before.
+ * Checks that records and files belong together. Before the first start there is nothing to compare, and stores that
+ * cannot be opened were reported before.
  */
 export async function checkPair({ config, runtime }: Patient): Promise<Finding[]> {
   const { METADATA_URL, BLOBS_URL } = config;

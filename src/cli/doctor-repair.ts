@@ -4,7 +4,7 @@ import { EXIT, type ExitCode, usageError } from './exit.ts';
 import { formatCount } from './format.ts';
 import type { Terminal } from './terminal.ts';
 
-/** Has the store of the records repaired, and says what is left of it. */
+/** Repairs the store of the records, and reports the result. */
 export async function repair({ config, runtime }: Patient, terminal: Terminal): Promise<ExitCode> {
   const adapter = recordsAdapter(config.METADATA_URL);
   if (!adapter.repair || adapter.path(config.METADATA_URL) === null) {

@@ -8,7 +8,10 @@ const LIMIT_MS = 15_000;
 
 const STATE = { broken: 'fail', loss: 'warn', unknown: 'warn' } as const;
 
-/** Asks the stores what of their settings can lose what was acknowledged. One that does not answer was named before. */
+/**
+ * Asks the stores which of their settings can lose acknowledged changes. Stores that do not answer were reported
+ * before.
+ */
 export async function checkRisks({ config, runtime }: Patient): Promise<Finding[]> {
   const options = { runtime, credentials: credentialsOf(config) };
   const answers = await Promise.all(

@@ -20,7 +20,7 @@ const LIMIT_MS = 15_000;
 const PIXEL =
   'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8/5+hHgAHggJ/PchI7wAAAABJRU5ErkJggg==';
 
-/** Opens the store of the records, reads the sums and writes a note. A database that is not there yet is not made. */
+/** Opens the store of the records, reads the statistics and writes a note. Never creates a database. */
 export async function checkRecords(patient: Patient): Promise<Finding[]> {
   const url = patient.config.METADATA_URL;
   const shown = masked('METADATA_URL', url);
@@ -40,7 +40,7 @@ export async function checkRecords(patient: Patient): Promise<Finding[]> {
   });
 }
 
-/** Stores a small file, reads it and removes it. A folder that is not there yet is not made. */
+/** Stores a small file, reads it and removes it. Never creates the data folder. */
 export async function checkBlobs(patient: Patient): Promise<Finding[]> {
   const { BLOBS_URL: url } = patient.config;
   const shown = masked('BLOBS_URL', url);
@@ -63,7 +63,7 @@ export async function checkBlobs(patient: Patient): Promise<Finding[]> {
   });
 }
 
-/** Converts one pixel in its own process, as the server does. */
+/** Converts one pixel in a separate process, as the server does. */
 export async function checkConversion(patient: Patient): Promise<Finding[]> {
   try {
     return await withFolder(patient.config, (folder) => convertPixel(patient, folder));
@@ -139,7 +139,7 @@ async function toBeMade(path: string, shown: string, advice: string): Promise<Fi
     : { state: 'fail', text: `${shown} cannot be created`, advice };
 }
 
-/** The path, if nothing is there; else `null`. */
+/** Returns the path if nothing exists there, otherwise `null`. */
 export async function missingPath(path: string | null): Promise<string | null> {
   if (path === null) return null;
   return access(path).then(
@@ -148,7 +148,9 @@ export async function missingPath(path: string | null): Promise<string | null> {
   );
 }
 
-/** A folder in that of the data: no other need be writable. Before the first start there is none. */
+/**
+ * Creates a folder inside the data folder, because no other has to be writable. Before the first start there is none.
+ */
 async function withFolder<T>({ DATA_DIR }: Config, work: (folder: string) => Promise<T>): Promise<T> {
   const data = resolve(DATA_DIR);
   const parent = await access(data).then(

@@ -8,7 +8,7 @@ import { socketPath } from '../start/listen.ts';
 import type { Finding, Patient } from './doctor-finding.ts';
 import { formatCount } from './format.ts';
 
-/** Whether the server could listen where it should. */
+/** Checks that the server could listen on its port. */
 export async function checkPort({ config: { HOST, PORT } }: Patient): Promise<Finding[]> {
   const path = socketPath(HOST);
   if (path !== null) return checkSocket(path);
@@ -40,7 +40,7 @@ async function checkSocket(path: string): Promise<Finding[]> {
   ];
 }
 
-/** Whether the folder of data can be written, and what room there is. */
+/** Checks that the data folder is writable, and how much space is left. */
 export async function checkFolder({ config }: Patient): Promise<Finding[]> {
   const folder = resolve(config.DATA_DIR);
   const standing = await nearestStanding(folder);
@@ -56,7 +56,7 @@ export async function checkFolder({ config }: Patient): Promise<Finding[]> {
   return [{ state: 'fail', text, advice }];
 }
 
-/** Whether a folder can be made if there is none yet. */
+/** Reports whether a missing folder could be created. */
 export async function mayBeMade(folder: string): Promise<boolean> {
   return access(await nearestStanding(folder), constants.W_OK | constants.X_OK).then(
     () => true,
@@ -72,7 +72,7 @@ async function nearestStanding(folder: string): Promise<string> {
   return stands || folder === dirname(folder) ? folder : nearestStanding(dirname(folder));
 }
 
-/** Whether as many checks as wanted can run at once. */
+/** Checks that as many checks as configured can run at once. */
 export async function checkOpenFiles({ config }: Patient): Promise<Finding[]> {
   const low = await lowFileLimit();
   if (low !== null) {

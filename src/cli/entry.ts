@@ -2,8 +2,8 @@ import type { Environment } from '../config.ts';
 import type { Runtime } from '../runtime/runtime.ts';
 
 /**
- * Runs what the arguments name: a command, or a conversion process of the server, which must not load more than it needs, and
- * which in its jail could not.
+ * Runs a command, or a conversion process of the server. The latter must load as little as possible, because its
+ * sandbox forbids more.
  */
 export async function enter(runtime: Runtime, args: readonly string[], env: Environment): Promise<void> {
   const [first = '', ...others] = args;

@@ -1,4 +1,4 @@
-/** What the program ends with. `interrupted` is what shells tell of a program that SIGINT ended. */
+/** The exit codes of the program. `interrupted` is what shells report for a program that SIGINT ended. */
 export const EXIT = { done: 0, failed: 1, usage: 2, interrupted: 130 } as const;
 
 export type ExitCode = (typeof EXIT)[keyof typeof EXIT];
@@ -19,7 +19,7 @@ export function usageError(message: string): CommandError {
   return new CommandError(message, EXIT.usage);
 }
 
-/** The message for callers hides the reason, which the operator needs. */
+/** Returns the message with its cause, which the message for callers hides, and the operator needs. */
 export function withCause(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   return error.cause instanceof Error ? `${error.message} (${error.cause.message})` : error.message;

@@ -13,7 +13,7 @@ const COUNTRIES = [
 const SHARE = [/^(0|1|0?\.\d+|1\.0+)$/, 'a number from 0 to 1'] as const;
 const PORTS = [/^[1-9]\d{0,4}(,[1-9]\d{0,4})*$/, 'ports, separated by commas, such as 80,3128'] as const;
 
-/** What goes to the server under the same name, as it is; hyphens replace underscores. */
+/** Options passed to the server under the same name, with hyphens for underscores. */
 const passed = {
   format: valueOr(
     'FORM',

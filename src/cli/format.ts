@@ -1,14 +1,14 @@
-/** `12,345`, the same in every language of the system. */
+/** Returns `12,345`, regardless of the system's language. */
 export function formatCount(count: number): string {
   return String(Math.round(count)).replace(/\B(?=(\d{3})+$)/g, ',');
 }
 
-/** `12,345 images`, `1 image`. */
+/** Returns `12,345 images`, `1 image`. */
 export function countOf(count: number, one: string, many = `${one}s`): string {
   return `${formatCount(count)} ${count === 1 ? one : many}`;
 }
 
-/** `0:05`, `12:30`, `1:02:03`. */
+/** Returns `0:05`, `12:30`, `1:02:03`. */
 export function formatSpan(ms: number): string {
   const seconds = Math.round(ms / 1000);
   const [hours, minutes] = [Math.floor(seconds / 3600), Math.floor(seconds / 60) % 60];

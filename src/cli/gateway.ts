@@ -25,9 +25,9 @@ import { countOf, formatCount } from './format.ts';
 import { flag, value, valueOr, values } from './options.ts';
 import type { Terminal } from './terminal.ts';
 
-/** Checks at once, besides the clients: a list of thousands is proven within a minute. */
+/** Concurrent checks, besides the clients' traffic: a list of thousands is proven within a minute. */
 const CHECKS_AT_ONCE = 256;
-/** Connections of clients. */
+/** Maximum number of clients' connections. */
 const CONNECTIONS = 4096;
 const SIGNALS = ['SIGTERM', 'SIGINT'] as const;
 
@@ -167,7 +167,7 @@ interface ListOptions {
   own: ReadonlySet<string>;
 }
 
-/** The entries that may be dialled, each once, whatever kinds of proxy they were listed as. */
+/** Returns the entries that may be dialled, each once, whatever protocols they are listed with. */
 async function readUpstreams(
   paths: readonly string[],
   { own, ...options }: ListOptions,

@@ -5,10 +5,10 @@ import { socketPath } from '../start/listen.ts';
 import { defineCommand, NO_OPERANDS } from './command.ts';
 import { EXIT } from './exit.ts';
 
-/** The server gives its stores 3 s; this is more than that. */
+/** Longer than the 3 s that the server gives its stores. */
 const TIMEOUT_MS = 5000;
 
-/** Wildcard addresses, and an address at which such a server is reached. */
+/** For each wildcard address, an address at which such a server can be reached. */
 const REACHED_AT: Record<string, string> = { '0.0.0.0': '127.0.0.1', '::': '::1' };
 
 export const command = defineCommand({
@@ -22,8 +22,8 @@ shell or curl. Exit code 0: it is ready; 1: it is not, and standard error says w
 });
 
 /**
- * Asks the server of the same configuration, on this machine, whether it is ready; if it is not, standard
- * error says why.
+ * Asks the server with the same configuration on this machine whether it is ready. If not, writes the reason to
+ * standard error.
  */
 async function health(env: Record<string, string | undefined>): Promise<boolean> {
   const { HOST, PORT } = parseConfig(env);
@@ -42,7 +42,7 @@ async function health(env: Record<string, string | undefined>): Promise<boolean>
   return false;
 }
 
-/** Not by fetch, which would ask the proxy of the environment. */
+/** Avoids fetch, which would use the proxy from the environment. */
 function statusOf(url: string, socketPath: string | null): Promise<number | undefined> {
   return new Promise((resolve, reject) => {
     const options = { signal: AbortSignal.timeout(TIMEOUT_MS), ...(socketPath !== null && { socketPath }) };

@@ -8,7 +8,7 @@ import { credentialsOf } from '../start/credentials.ts';
 import type { Surroundings } from './command.ts';
 import { usageError } from './exit.ts';
 
-/** The stores of the settings, for a command that works on them beside the server. */
+/** The stores from the settings, for a command that uses them beside the server. */
 export interface OpenedStores extends Stores {
   config: Config;
   /** For temporary files. */
@@ -16,7 +16,7 @@ export interface OpenedStores extends Stores {
   log: Log;
 }
 
-/** Runs the work with the stores that the settings name; a database that is not there is not made. */
+/** Runs the work with the stores from the settings. Never creates a database. */
 export async function withStores<T>(
   { env, runtime, terminal }: Surroundings,
   work: (stores: OpenedStores) => Promise<T>,

@@ -2,12 +2,12 @@ import { appendFile, chmod, mkdir, readFile, rename, writeFile } from 'node:fs/p
 import { dirname, join } from 'node:path';
 import type { Environment } from '../config.ts';
 
-/** The delete tokens of what was uploaded from here. */
+/** The delete tokens of images uploaded from this account. */
 export interface KeptTokens {
   /** Path of the file. */
   readonly path: string;
   keep(image: KeptImage, token: string): Promise<void>;
-  /** The token of an image, or `null` if none was kept. */
+  /** Returns the token of an image, or `null` if none was kept. */
   find(image: KeptImage): Promise<string | null>;
   forget(image: KeptImage): Promise<void>;
 }
@@ -22,8 +22,9 @@ const OWNER_ALONE = 0o600;
 const OWNER_ALONE_FOLDER = 0o700;
 
 /**
- * Tokens in `picpool/tokens` below `XDG_CONFIG_HOME`, or else `~/.config`: one line for each, server, id and token. `null` if no
- * folder is known. Two programs may keep tokens at once, for lines are appended.
+ * Opens `picpool/tokens` below `XDG_CONFIG_HOME`, or else `~/.config`, which has one line for each token: server, ID
+ * and token. Returns `null` if neither folder is known. Two programs may add tokens at the same time, because lines
+ * are appended.
  */
 export function openKeptTokens({ XDG_CONFIG_HOME, HOME }: Environment): KeptTokens | null {
   const base = XDG_CONFIG_HOME || (HOME ? join(HOME, '.config') : null);
@@ -44,7 +45,7 @@ export function openKeptTokens({ XDG_CONFIG_HOME, HOME }: Environment): KeptToke
     async keep(image, token) {
       await mkdir(dirname(path), { recursive: true, mode: OWNER_ALONE_FOLDER });
       await appendFile(path, `${keyOf(image)}${token}\n`, { mode: OWNER_ALONE });
-      // The file may be older, and open to others.
+      // The file may be old, and readable by others.
       await chmod(path, OWNER_ALONE);
     },
 

@@ -2,13 +2,13 @@ import type { NetworkInterfaceInfo } from 'node:os';
 
 type Interfaces = Readonly<Record<string, readonly NetworkInterfaceInfo[] | undefined>>;
 
-/** Networks that end on this machine: of containers, virtual machines and tunnels. */
+/** Networks that only exist on this machine: of containers, virtual machines and tunnels. */
 const VIRTUAL = /^(br-|cni|docker|lxc|lxd|podman|tailscale|tap|tun|utun|vbox|veth|virbr|vmnet|wg|zt)/;
 
-/** What home and office networks use, the most common first. */
+/** Private networks of homes and offices, the most common first. */
 const PRIVATE = [/^192\.168\./, /^10\./, /^172\.(1[6-9]|2\d|3[01])\./];
 
-/** The address at which other devices of the same network most likely reach this machine; `null` for none. */
+/** Returns the address at which other devices in the same network most likely reach this machine, or `null`. */
 export function lanAddress(interfaces: Interfaces): string | null {
   const addresses = Object.entries(interfaces)
     .filter(([name]) => !VIRTUAL.test(name))

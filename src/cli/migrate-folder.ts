@@ -8,8 +8,8 @@ const NAME = /^picpool-migrate-(\d+)$/;
 const SIGNALS = ['SIGINT', 'SIGTERM'] as const;
 
 /**
- * Runs the work with a folder for temporary files, which goes with it, also when a signal ends the program. What `kill -9` leaves
- * is removed by the next run, or by the sweep of a server with that `DATA_DIR`.
+ * Runs the work with a folder for temporary files, which is removed afterwards, even if a signal ends the program.
+ * What `kill -9` leaves is removed by the next run, or by the sweep of a server with that `DATA_DIR`.
  */
 export async function withWorkFolder<T>(dataDir: string, work: (folder: string) => Promise<T>): Promise<T> {
   const hasData = await stat(dataDir).catch(() => null);

@@ -11,26 +11,26 @@ import { forEachBounded } from '../lib/for-each-bounded.ts';
 
 const PAGE = 500;
 const AT_ONCE = 8;
-/** Every fault beyond is only counted. */
+/** Faults beyond this number are only counted. */
 const MOST_FAULTS = 100;
 
 export interface ImagesCopied {
   seen: number;
   copied: number;
   bytes: number;
-  /** In sentences. */
+  /** As sentences. */
   faults: string[];
 }
 
-/** Where images go; `null`: that part stays where it is. */
+/** Where images are copied to; `null`: that part stays where it is. */
 export interface ImageTarget {
   metadata: Pick<Stores, 'images'> | null;
   blobs: BlobStore | null;
 }
 
 /**
- * Copies each file, then its record, so that a record in the new store has its file. What is there is
- * passed over; with `verify` its SHA-256 is compared first. `folder`: for temporary files.
+ * Copies each file and then its record, so that a record in the new store always has its file. Existing files are
+ * skipped; with `verify` their SHA-256 is compared first. `folder`: for temporary files.
  */
 export async function copyImages(
   from: Pick<Stores, 'images' | 'blobs'>,
@@ -61,8 +61,8 @@ export async function copyImages(
 }
 
 /**
- * Copies the files of pictures in review, whose records are copied with the other values; removes those that are decided since they
- * were copied. Returns how many there are.
+ * Copies the files of pictures in review, whose records are copied with the other values. Removes those decided since
+ * they were copied. Returns how many there are.
  */
 export async function copyReviewed(
   from: Pick<Stores, 'state' | 'blobs'>,
@@ -87,9 +87,7 @@ export async function copyReviewed(
   return { seen: held.length, faults };
 }
 
-/**
- * Removes from the new stores what was deleted from the old ones after it had been copied. Returns how many images that were.
- */
+/** Removes from the new stores what was deleted from the old ones after it was copied. Returns how many images. */
 export async function removeDeleted(
   from: Pick<Stores, 'images'>,
   to: { metadata: Pick<Stores, 'images'>; blobs: BlobStore | null },
@@ -106,7 +104,7 @@ export async function removeDeleted(
   return removed;
 }
 
-/** A fault of one image; the others go on. */
+/** A fault of one image, which does not affect the others. */
 class CopyFault extends Error {}
 
 async function* pages(images: Stores['images']): AsyncGenerator<ImageRecord[]> {
@@ -127,7 +125,9 @@ async function add(images: Stores['images'], image: ImageRecord): Promise<boolea
   }
 }
 
-/** Returns the bytes that were copied; 0 if the file is there already, for it is published whole or not at all. */
+/**
+ * Returns the number of bytes copied; 0 if the file already exists, because files are published whole or not at all.
+ */
 async function copyFile(
   image: ImageRecord,
   {
@@ -156,7 +156,7 @@ async function copyFile(
   return image.size;
 }
 
-/** The SHA-256 of a file in a store, which is written to `path` on the way. */
+/** Returns the SHA-256 of a file in a store, and can write it to `path` at the same time. */
 async function hashOf(blobs: BlobStore, key: string, path?: string): Promise<string> {
   const body = await blobs.get(key);
   if (body === null) throw new CopyFault('has no file');

@@ -6,9 +6,9 @@ import { CommandError } from './exit.ts';
 import type { ImageTarget } from './migrate-images.ts';
 
 /**
- * Marks the new stores as those of this installation, before anything else, so that a copy that broke off is known
- * again. Stores that were started once and hold no images are taken over. `folder`: for a temporary file.
- * @throws {CommandError} if they hold what belongs to another installation.
+ * Marks the new stores as those of this installation before anything else, so that an interrupted copy is recognised.
+ * Takes over stores that were started once and hold no images. `folder`: for a temporary file.
+ * @throws {CommandError} if they belong to another installation.
  */
 export async function claim(
   from: Pick<Stores, 'state' | 'blobs'>,
@@ -29,8 +29,8 @@ export async function claim(
 }
 
 /**
- * Brings the new files to the epoch of the records that they belong to. To be called when all is copied: from then on neither
- * is older than the other. `folder`: for a temporary file.
+ * Advances the new files to the epoch of their records. Call it when everything is copied: from then on neither is
+ * older than the other. `folder`: for a temporary file.
  */
 export async function bringToEpoch(
   from: Pick<Stores, 'state'>,
@@ -43,7 +43,7 @@ export async function bringToEpoch(
   if (epoch !== null) await writeNote(blobs, folder, EPOCH_BLOB, epoch);
 }
 
-/** Where everything goes; `null`: that part stays where it is. */
+/** Where everything is copied to; `null`: that part stays where it is. */
 export interface MigrationTarget extends ImageTarget {
   metadata: Pick<Stores, 'images' | 'state'> | null;
 }

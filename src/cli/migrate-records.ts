@@ -3,9 +3,7 @@ import type { StateStore } from '../lib/state.ts';
 import { formatUrl } from '../proxy/proxy.ts';
 import type { ProxyStore } from '../proxy/store.ts';
 
-/**
- * Copies proxies batch by batch; what the new store knows from a later check stays. Answers how many there were.
- */
+/** Copies proxies batch by batch. Later checks in the new store are kept. Returns how many there were. */
 export async function copyProxies(
   from: Pick<ProxyStore, 'stream'>,
   to: Pick<ProxyStore, 'lookup' | 'save'>,
@@ -25,12 +23,15 @@ export async function copyProxies(
   return count;
 }
 
-/** Where the new store keeps which albums were copied into it, so that the next run knows what has been deleted since. */
+/**
+ * Key in the new store for the albums that were copied into it, so that the next run knows which were deleted since.
+ */
 const COPIED_ALBUMS = 'migrated-albums';
 
 /**
- * Copies albums; one that has changed since it was copied is replaced, and what the new store knows in a later revision stays. One that was
- * copied before and is gone from either store since then has been deleted, and goes. Answers how many there were.
+ * Copies albums. An album that changed since it was copied is replaced; a later revision in the new store is kept. An
+ * album that was copied before and then disappeared from either store was deleted, and is removed. Returns how many
+ * there were.
  */
 export async function copyAlbums(
   from: Pick<AlbumStore, 'all'>,
@@ -52,7 +53,7 @@ export async function copyAlbums(
   return seen.size;
 }
 
-/** Copies secrets, blocks and reports of jobs. Answers how many there were. */
+/** Copies secrets, blocks and reports of jobs. Returns how many there were. */
 export async function copyState(from: StateStore, to: StateStore): Promise<number> {
   const keys = (await from.keys()).filter((key) => key !== COPIED_ALBUMS);
   for (const key of keys) {

@@ -87,7 +87,7 @@ Exit code 0: everything is copied; 1: something is missing, and standard error s
   },
 });
 
-/** Copies everything, and says what was done. */
+/** Copies everything, and reports what was done. */
 async function copyAll(
   source: Stores,
   target: { metadata: Stores | null; blobs: Stores['blobs'] | null },
@@ -144,7 +144,7 @@ async function copyAll(
   return EXIT.done;
 }
 
-/** Opening a database makes it where there is none, and an empty one would pass for all there is. */
+/** Opening a missing database would create it, and an empty one would look like all there is. */
 async function requireDatabase(metadata: string): Promise<void> {
   const path = recordsAdapter(metadata).path(metadata);
   if (path !== null && !(await stat(path).catch(() => null))?.isFile()) {
@@ -152,7 +152,7 @@ async function requireDatabase(metadata: string): Promise<void> {
   }
 }
 
-/** A database is made where there is none, but not its folder. */
+/** Creates the folder of a database, because opening one does not. */
 async function makeFolder(metadata: string | undefined): Promise<void> {
   const path = metadata === undefined ? null : recordsAdapter(metadata).path(metadata);
   if (path !== null) await mkdir(dirname(path), { recursive: true, mode: 0o700 });

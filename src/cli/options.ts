@@ -3,29 +3,29 @@ import type { Setting } from '../config-values.ts';
 
 /** An option of a command; its value is `T`. */
 export interface Option<T> {
-  /** Placeholder of the value in the help; `null`: the option takes none. */
+  /** Placeholder of the value in the help; `null` if the option takes none. */
   placeholder: string | null;
   help: string;
   /** A one-letter alias. */
   short?: string;
   /** All possible values, if they can be listed. */
   choices?: readonly string[];
-  /** The value out of all texts that were given. Throws what would be right. */
+  /** Returns the value from all texts given. Throws a description of what is valid. */
   read(texts: readonly string[]): T;
 }
 
 export type Options = Record<string, Option<unknown>>;
 
-/** What the options of a command line come to. */
+/** The values of a command's options. */
 export type Given<O extends Options> = { [K in keyof O]: O[K] extends Option<infer T> ? T : never };
 
-/** An option without a value. */
+/** Returns an option without a value. */
 export function flag(help: string, short?: string): Option<boolean> {
   const read = (texts: readonly string[]) => texts.length > 0;
   return { placeholder: null, help, read, ...(short !== undefined && { short }) };
 }
 
-/** An option that need not be given; the last one counts. */
+/** Returns an optional option. If it is repeated, the last one counts. */
 export function value<T>(placeholder: string, setting: Setting<T>): Option<T | undefined> {
   return {
     placeholder,
@@ -38,7 +38,7 @@ export function value<T>(placeholder: string, setting: Setting<T>): Option<T | u
   };
 }
 
-/** An option that has the setting's default if it is not given; the last one counts. */
+/** Returns an option with the setting's default. If it is repeated, the last one counts. */
 export function valueOr<T>(placeholder: string, setting: Setting<T>): Option<T> {
   const fallback = String(setting.default);
   return {
@@ -49,7 +49,7 @@ export function valueOr<T>(placeholder: string, setting: Setting<T>): Option<T> 
   };
 }
 
-/** An option that may be given more than once. */
+/** Returns an option that may be repeated. */
 export function values<T>(placeholder: string, setting: Setting<T>): Option<T[]> {
   const help = `${setting.description} May be given more than once.`;
   return {
@@ -64,7 +64,7 @@ function choicesOf({ choices }: { choices?: readonly string[] }): { choices?: re
   return choices === undefined ? {} : { choices };
 }
 
-/** TypeBox wraps what a decoder throws; the decoder's own sentence is the cause. */
+/** TypeBox wraps what a decoder throws; the decoder's own message is the cause. */
 function decode<T>(setting: Setting<T>, text: string): T {
   try {
     return Value.Decode(setting, text);

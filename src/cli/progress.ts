@@ -1,7 +1,7 @@
 import { formatCount, formatSpan } from './format.ts';
 import type { Terminal } from './terminal.ts';
 
-/** How often the bar is drawn, and how often a line is written if there is no terminal, in ms. */
+/** How often the bar is drawn, and how often a line is written without a terminal, in ms. */
 const DRAW_MS = 100;
 const LINE_MS = 2000;
 const BAR = 20;
@@ -9,25 +9,22 @@ const BAR = 20;
 /** The progress of a piece of work. */
 export interface Standing {
   done: number;
-  /** Not given: nobody knows yet. */
+  /** Missing if it is not known yet. */
   total?: number | undefined;
-  /** The total is an estimate. */
+  /** Whether the total is an estimate. */
   estimated?: boolean;
   note?: string;
 }
 
-/** Shows progress: a bar on a terminal, a line every two seconds elsewhere. */
+/** Shows progress: a bar on a terminal, otherwise a line every two seconds. */
 export interface Progress {
-  /** May be called as often as one likes. */
+  /** May be called as often as necessary. */
   update(standing: Standing): void;
   /** Removes the bar. */
   end(): void;
 }
 
-/**
- * Made here rather than with a package: those draw a bar, but write nothing if there is no terminal, and this is
- * all there is to it.
- */
+/** Written here because packages draw a bar, but write nothing without a terminal. */
 export function createProgress(terminal: Terminal, unit: string, now: () => number): Progress {
   const startedAt = now();
   let shownAt = startedAt;
@@ -50,7 +47,7 @@ function bar({ done, total }: Standing): string {
   return `[${'#'.repeat(filled)}${'.'.repeat(BAR - filled)}] `;
 }
 
-/** `1,200 of 5,000 checked (24 %), 350/s, 0:11 left, 37 alive`. */
+/** Returns `1,200 of 5,000 checked (24 %), 350/s, 0:11 left, 37 alive`. */
 function describe({ done, total, estimated, note }: Standing, unit: string, spentMs: number): string {
   const rate = done / (spentMs / 1000);
   const parts: string[] = [];

@@ -2,7 +2,7 @@ import { within } from '../lib/deadline.ts';
 import { type Client, reasonOf, ServerAway } from './client.ts';
 import { CommandError } from './exit.ts';
 
-/** A refresh as the server tells it; only what is used here. */
+/** The fields of a refresh that are used here. */
 export interface Job {
   id: string;
   state: 'idle' | 'running' | 'done' | 'failed';
@@ -17,15 +17,15 @@ export interface Job {
   removed: number;
 }
 
-/** The server says something every 15 s. */
+/** The server sends something every 15 s. */
 const SILENCE_MS = 60_000;
-/** A job with ten thousand lists has 2 MB. */
+/** A job with ten thousand lists takes 2 MB. */
 const MAX_EVENT_CHARS = 16_000_000;
 const PAUSE_MS = 1000;
-/** Number of connections in a row without events after which it gives up. */
+/** Gives up after this many connections in a row without events. */
 const MOST_FAILURES = 5;
 
-/** Follows a job until it has ended, over broken connections. Answers it as it ended. */
+/** Follows a job until it has ended, reconnecting if necessary. Returns its final state. */
 export async function followJob(client: Client, id: string, onChange: (job: Job) => void): Promise<Job> {
   let reason = 'the connection ended';
   for (let failures = 0; failures < MOST_FAILURES; failures++) {

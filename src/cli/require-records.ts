@@ -3,8 +3,8 @@ import { recordsAdapter } from '../../adapters/registry.ts';
 import { CommandError } from './exit.ts';
 
 /**
- * Rejects if the records are a file that is not there: an empty database that is made by mistake would take tokens and keys of
- * which no server knows.
+ * Rejects if the records are a file that does not exist: creating an empty database by mistake would store tokens and
+ * keys that no server knows.
  */
 export async function requireRecords(url: string): Promise<void> {
   const path = recordsAdapter(url).path(url);

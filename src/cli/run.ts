@@ -28,7 +28,7 @@ standard output, everything else to standard error. Exit codes: 0 success, 1 fai
 line or settings, 130 interrupted.
 `;
 
-/** Runs the command that the arguments name and ends the program with its exit code. */
+/** Runs the command that the arguments name, and ends the program with its exit code. */
 export async function run(runtime: Runtime, args: readonly string[], env: Environment): Promise<void> {
   const [first = DEFAULT, ...others] = args;
   keepNewFilesPrivate();
@@ -75,7 +75,7 @@ async function dispatch(
   }
 }
 
-/** The command and what it is given. Options alone are those of the command that is the default. */
+/** Returns the command and its arguments. Options without a command belong to the default command. */
 function commandOf(first: string, others: readonly string[]): [name: string, args: readonly string[]] {
   if (first === 'help') return [others[0] ?? '', ['--help']];
   return first.startsWith('-') ? [DEFAULT, [first, ...others]] : [first, others];
@@ -86,7 +86,7 @@ async function print(terminal: Terminal, text: string): Promise<ExitCode> {
   return EXIT.done;
 }
 
-/** What is not expected is shown with its stack, for the report that it deserves. */
+/** An unexpected error is shown with its stack, for a bug report. */
 function sentenceOf(error: unknown): string {
   if (error instanceof ConfigError) return `the configuration cannot be used.\n${error.message}`;
   if (error instanceof AppError || error instanceof CommandError) return withCause(error);

@@ -2,13 +2,13 @@ import { open } from 'node:fs/promises';
 import { type Environment, parseConfig, SECRETS } from '../config.ts';
 import { ConfigError, type ConfigFault } from '../errors.ts';
 
-/** No secret is longer; another file was meant. */
+/** Longer than any secret. A longer file was given by mistake. */
 const MAX_BYTES = 64 * 1024;
 
 /**
- * The environment with each secret that `NAME_FILE` names read from its file, as `NAME`. A file that cannot be read must not
- * leave a server open that was meant to be closed.
- * @throws {ConfigError} with these faults, and those of the other settings.
+ * Returns the environment with each secret from a file that `NAME_FILE` names, as `NAME`. If a file cannot be read,
+ * the server must not start without the protection that it was meant to have.
+ * @throws {ConfigError} with these faults and those of other settings.
  */
 export async function withSecretFiles(env: Environment): Promise<Environment> {
   const read: Record<string, string> = {};
@@ -28,7 +28,7 @@ export async function withSecretFiles(env: Environment): Promise<Environment> {
   throw new ConfigError([...faults, ...otherFaults({ ...env, ...read }, faults)]);
 }
 
-/** The text of a small file, without space around it. Rejects with what the file must be. */
+/** Returns the text of a small file, trimmed. Rejects with what the file has to be. */
 export async function readSecret(path: string): Promise<string> {
   const file = await open(path).catch(({ code }: NodeJS.ErrnoException) => {
     throw new Error(`must name a file that can be read, but ${path} cannot (${code})`);
@@ -46,7 +46,7 @@ export async function readSecret(path: string): Promise<string> {
   }
 }
 
-/** What is wrong besides, without what follows from a secret that could not be read. */
+/** Returns the other faults, without those that follow from an unreadable secret. */
 function otherFaults(env: Environment, known: readonly ConfigFault[]): readonly ConfigFault[] {
   try {
     parseConfig(env);

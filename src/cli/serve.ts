@@ -16,7 +16,7 @@ import { lanAddress } from './lan-address.ts';
 import { value } from './options.ts';
 import { welcome } from './welcome.ts';
 
-/** Signals that ask for a clean end. */
+/** Signals that ask for a graceful shutdown. */
 const SIGNALS = ['SIGTERM', 'SIGINT'] as const;
 
 export const command = defineCommand({
@@ -35,7 +35,7 @@ export const command = defineCommand({
   },
 });
 
-/** Starts the server and keeps it running until a signal; a second signal ends it at once. */
+/** Starts the server and runs it until a signal. A second signal ends it at once. */
 async function serve(runtime: Runtime, env: Environment): Promise<void> {
   const config = parseConfig(env);
   const lines = createLineWriter({ write: (text) => void process.stdout.write(text) });
@@ -45,13 +45,13 @@ async function serve(runtime: Runtime, env: Environment): Promise<void> {
     format: config.LOG_FORMAT ?? (process.stdout.isTTY ? 'pretty' : 'json'),
     write(line, level) {
       lines.write(line);
-      // What went wrong may be the last that this process does.
+      // The process may not get another chance to write.
       if (level === 'error') lines.flush();
     },
     now: Date.now,
     addresses: config.LOG_ADDRESSES,
   });
-  // Before all else: what a signal ends on its own loses the lines that wait to be written.
+  // Installed first, because a signal without a handler would lose the buffered log lines.
   let onSignal = (signal: string): void => {
     log('info', 'stopped before the start was complete', { signal });
     process.exit(0);
@@ -102,7 +102,7 @@ async function greeting(
   });
 }
 
-/** Where others reach the server; `null` if they cannot, or nobody here can know. */
+/** Returns where others reach the server, or `null` if they cannot, or it is unknown. */
 async function sharedUrl(
   url: string,
   { HOST, PUBLIC_URL }: Config,
@@ -116,7 +116,7 @@ async function sharedUrl(
   return { url: `http://${address}:${port}`, by: 'On this network' };
 }
 
-/** How this program is called again, as far as it knows. */
+/** Returns the command that calls this program, as far as it is known. */
 function programOf(runtime: Runtime): string {
   if (runtime.selfCommand().length === 1) return 'picpool';
   return runtime.name === 'bun' ? './scripts/start' : 'deno run -A src/main.deno.ts';

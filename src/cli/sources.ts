@@ -43,7 +43,7 @@ and prints only those that need a change, and why. Exit code 1: some do.`,
   },
 });
 
-/** Reads a list once. `movedTo` is where its host redirects, `error` why it gave nothing or not all. */
+/** Reads a list once. `movedTo` is where its host redirects, `error` why reading failed or is incomplete. */
 function createInspector(allowPrivate: boolean) {
   const safeFetch = lazySafeFetch(allowPrivate);
   return async (

@@ -13,7 +13,7 @@ import { type OpenedStores, withStores } from './image-stores.ts';
 import { flag } from './options.ts';
 
 const HOUR_MS = 3_600_000;
-/** Names that are printed of each kind. */
+/** Number of names printed of each kind. */
 const SHOWN = 10;
 
 export const command = defineCommand({
@@ -56,7 +56,7 @@ function look({ images, blobs, config }: OpenedStores): Promise<Survey> {
   return survey({ images, blobs, strayRetentionMs, now: Date.now }, Date.now() - HOUR_MS, signal);
 }
 
-/** Until a sweep finds nothing more: each takes as many as it can remember. */
+/** Repeats until a sweep finds nothing more, because each handles a limited number. */
 async function sweepAll(stores: OpenedStores, doubts: ReturnType<typeof createDoubts>): Promise<SweepReport> {
   const { mayStore } = createBlocks({ ...stores, now: Date.now });
   const options = {

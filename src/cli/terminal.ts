@@ -9,20 +9,23 @@ export interface Stream {
   on(event: 'error', listener: (error: NodeJS.ErrnoException) => void): unknown;
 }
 
-/** Where a command writes: data to standard output, all else to standard error. */
+/** Where a command writes: data to standard output, everything else to standard error. */
 export interface Terminal {
-  /** Adds data to the output. Lines of one turn of the event loop go out together; resolves when they are taken. */
+  /**
+   * Writes data to the output. Lines from one turn of the event loop are sent together. Resolves when they are
+   * accepted.
+   */
   print(text: string): Promise<void>;
-  /** Tells the user a line. */
+  /** Writes a line for the user. */
   say(line: string): void;
   /**
-   * Shows a line that the next one replaces, cut to the width, and in front of it what there is room for; an empty one
+   * Shows a line that the next one replaces, cut to the width, with `front` before it if there is room. An empty line
    * removes it. Only on a terminal.
    */
   status(line: string, front?: string): void;
   /** True if standard error is a terminal that can move its cursor. */
   readonly live: boolean;
-  /** Colours a text for standard output, unless that is no terminal or `NO_COLOR` is set. */
+  /** Colours a text for standard output, unless that is not a terminal or `NO_COLOR` is set. */
   paint(color: keyof typeof COLORS, text: string): string;
   /** Resolves when everything is written. */
   flush(): Promise<void>;
@@ -35,7 +38,7 @@ export interface TerminalOptions {
   stdout: Stream;
   stderr: Stream;
   env: Environment;
-  /** Called once the reader of one of them has gone: nobody is served any more. */
+  /** Called when the reader of one of them has gone, so that nobody is left to write for. */
   onGone: () => void;
 }
 
@@ -47,7 +50,7 @@ export function createTerminal({ stdout, stderr, env, onGone }: TerminalOptions)
   let pending = '';
   let printing: Promise<void> = Promise.resolve();
   let telling: Promise<void> = Promise.resolve();
-  // What is wrong comes with the callback of each write.
+  // The callback of each write reports the error.
   for (const stream of [stdout, stderr]) stream.on('error', () => {});
 
   function write(stream: Stream, text: string): Promise<void> {
@@ -90,7 +93,7 @@ export function createTerminal({ stdout, stderr, env, onGone }: TerminalOptions)
     },
     status(line, front = '') {
       if (!live) return;
-      // Some terminals say that they have no columns.
+      // Some terminals report zero columns.
       const width = (stderr.columns || 80) - 1;
       const cut = (front.length + line.length <= width ? front + line : line).slice(0, Math.max(10, width));
       if (cut === shown) return;

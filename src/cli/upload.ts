@@ -22,9 +22,9 @@ import { flag, value, valueOr } from './options.ts';
 import { createProgress } from './progress.ts';
 
 const SHOWN = ['url', 'raw_url', 'markdown', 'html', 'bbcode', 'json'] as const;
-/** Held in memory; servers take less. */
+/** Files are held in memory, and servers accept less than this. */
 const MAX_FILE_BYTES = 512 * 2 ** 20;
-/** A large file over a slow line, and its conversion. */
+/** Enough for a large file over a slow line, and its conversion. */
 const TIMEOUT_MS = 10 * 60_000;
 const UNREADABLE: Record<string, string> = {
   ENOENT: 'There is no such file.',
@@ -150,7 +150,7 @@ Exit code 0: all are uploaded; 1: at least one is not, and standard error says w
   },
 });
 
-/** As the server has answered, which alone knows all of it. */
+/** Printed as the server returns it, because only the server knows all of it. */
 interface NewAlbum {
   id: string;
   url: string;
@@ -165,7 +165,7 @@ async function makeAlbum(client: Pick<Client, 'call'>, title: string): Promise<N
 
 type Fields = Readonly<Record<string, string | number | undefined>>;
 
-/** The server fetches the picture. */
+/** Returns the call that makes the server fetch the picture. */
 function orderOf(url: string, fields: Fields): Call {
   return { body: JSON.stringify({ url, ...fields }), headers: { 'content-type': 'application/json' } };
 }
@@ -179,7 +179,7 @@ async function formOf(path: string, fields: Fields): Promise<FormData> {
   return body;
 }
 
-/** Servers before the first release with warnings send none. */
+/** Servers from before the first release with warnings send none. */
 function warningsIn({ warnings }: Record<string, unknown>): string[] {
   if (!Array.isArray(warnings)) return [];
   return warnings.flatMap((warning) => (typeof warning?.message === 'string' ? [warning.message] : []));

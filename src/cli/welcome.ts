@@ -1,7 +1,7 @@
 import type { Config } from '../config.ts';
 import { qrBlocks } from '../lib/qr-code.ts';
 
-/** Lines and columns of a terminal. */
+/** Size of a terminal in lines and columns. */
 interface Room {
   rows: number;
   columns: number;
@@ -10,23 +10,23 @@ interface Room {
 export interface WelcomeOptions {
   /** Where the server listens: `http://localhost:3000`, or a socket. */
   url: string;
-  /** The address for other devices, and which devices; `null` if there is none or it is not known. */
+  /** The address for other devices, and what kind of devices; `null` if there is none or it is not known. */
   shared: { url: string; by: string } | null;
   config: Pick<Config, 'SERVICES'>;
-  /** How this program is called. */
+  /** The command that calls this program. */
   program: string;
   room: Room;
   colored: boolean;
 }
 
-/** Of the 256 colours the two that no theme changes. */
+/** The two of the 256 colours that no theme changes. */
 const WHITE_ON_BLACK = '\u001b[38;5;231;48;5;16m';
 const PLAIN = '\u001b[0m';
 
-/** Lines that the words around a code take: the facts of the server, the address, the commands, and a prompt. */
+/** Lines for the text around a QR code: server, address, commands and a prompt. */
 const WORDS_ROWS = 16;
 
-/** Extra lines in a terminal: the address for other devices, and commands to start with. */
+/** Returns extra lines for a terminal: the address for other devices, and commands to start with. */
 export function welcome({ url, shared, config, program, room, colored }: WelcomeOptions): string {
   const commands = usefulCommands(config.SERVICES, program, url === DEFAULT_URL ? '' : ` --url ${url}`);
   const column = Math.max(...commands.map(([command]) => command.length)) + 3;

@@ -1,12 +1,12 @@
 import type { Bucket, RateLimiter } from '../lib/rate-limiter.ts';
 import { GatewayFault } from './fault.ts';
 
-/** Whom limits count for: a token, or an address. */
+/** Counts the usage of a token or an address. */
 export interface Account {
-  /** One more connection. Throws `too_many_connections`. */
+  /** Adds a connection. Throws `too_many_connections`. */
   enter(): void;
   leave(): void;
-  /** Counts bytes; false once the quota is used up. */
+  /** Counts bytes. Returns false once the quota is used up. */
   spend(bytes: number): boolean;
 }
 
@@ -17,11 +17,11 @@ export interface AccountsOptions {
 }
 
 export interface Accounts {
-  /** The account of a user; `quota`: bytes in a time, `null` without a limit. */
+  /** Returns the account of a user; `quota`: bytes in a period, `null` without a limit. */
   of(user: string, quota: Bucket | null): Account;
 }
 
-/** Bytes are taken from the quota in such steps, as all copies of the server share it. */
+/** Bytes are taken from the quota in steps of this size, because all copies of the server share it. */
 const STEP = 1024 * 1024;
 
 export function createAccounts({ limiter, connections }: AccountsOptions): Accounts {
@@ -40,7 +40,7 @@ export function createAccounts({ limiter, connections }: AccountsOptions): Accou
           account.empty = !allowed;
           if (allowed) account.paid += step;
         } catch {
-          // A store that cannot be asked must not cut tunnels.
+          // A store that does not answer must not cut tunnels.
         } finally {
           account.asking = false;
         }

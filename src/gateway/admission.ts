@@ -6,21 +6,19 @@ import type { Suits } from './lane.ts';
 import type { Session, Sessions } from './sessions.ts';
 import { type NamedSites, readUser, type UserOptions } from './user-options.ts';
 
-/** Who was let in, and what they want of the upstreams. */
+/** An admitted client, and its requirements for upstreams. */
 export interface Admission {
   account: Account;
   suits: Suits;
   session: Session | null;
-  /** The site whose experience decides; that of the target where it is `null`. */
+  /** The site whose results decide; `null`: that of the target. */
   site: string | null;
 }
 
-/**
- * Lets a client in, or throws (or rejects with) a `GatewayFault`. It answers without a promise where it can.
- */
+/** Admits a client, or throws (or rejects with) a `GatewayFault`. Returns without a promise if possible. */
 export type Admit = (login: Login | null, peer: string) => Admission | Promise<Admission>;
 
-/** What the gateway needs to know of a token. */
+/** What the gateway needs to know about a token. */
 export interface Pass {
   id: string;
   rate: Bucket | null;
@@ -28,9 +26,9 @@ export interface Pass {
 }
 
 export interface AdmitOptions {
-  /** True while no login is needed. */
+  /** Returns true while no login is needed. */
   isOpen: () => boolean;
-  /** The facts of a token that opens the gateway, or `null`. */
+  /** Returns the facts of a token that opens the gateway, or `null`. */
   verify: (token: string) => Promise<Pass | null>;
   limiter: Pick<RateLimiter, 'take'>;
   accounts: Accounts;
@@ -40,7 +38,7 @@ export interface AdmitOptions {
   namedSites: NamedSites;
 }
 
-/** Reads logins: the password is a token, the user's name holds options. */
+/** Reads logins: the password is a token, and the user name contains options. */
 export function createAdmit(options: AdmitOptions): Admit {
   const { isOpen, verify, limiter, accounts, sessions, suits, namedSites } = options;
 

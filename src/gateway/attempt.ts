@@ -6,30 +6,30 @@ import { asBuffer, NOBODY, type Tcp, type TcpListener, type TcpSocket } from '..
 import type { Target } from './target.ts';
 import type { Failure, Upstream } from './upstream.ts';
 
-/** What is made of the first bytes of an answer. */
+/** The judgement on the first bytes of an answer. */
 export type Verdict =
   | 'more'
   | 'good'
-  /** It may be the proxy's own; two that are alike from different proxies are the target's. */
+  /** The answer may be the proxy's own. Two equal ones from different proxies are the target's. */
   | { doubt: string }
   | { failure: Failure };
 
 export interface Plan {
-  /** Asks the upstream for a tunnel first. */
+  /** Whether to ask the upstream for a tunnel first. */
   tunnel: boolean;
-  /** What is sent to win: a ClientHello or a request. `null`: an established connection is enough. */
+  /** What to send first: a ClientHello or a request. `null`: an established connection is enough. */
   payload: Uint8Array | null;
   judge: (received: Buffer) => Verdict;
 }
 
 export interface AttemptEvents {
-  /** Connected with nothing to send, or the answer is good or in doubt. */
+  /** Called when it is connected with nothing to send, or the answer is good or in doubt. */
   answered(attempt: Attempt, doubt: string | null): void;
   failed(attempt: Attempt, failure: Failure): void;
 }
 
 const EMPTY = Buffer.alloc(0);
-/** More than this is not read before it is clear what it is. */
+/** Maximum number of bytes read before the answer is judged. */
 const MAX_UNJUDGED_BYTES = 256 * 1024;
 
 interface Turn {
@@ -37,25 +37,28 @@ interface Turn {
   hear: Reader<unknown>;
 }
 
-/** One upstream that is tried for one target. A class, as there are several for each connection of a client. */
+/**
+ * One attempt to reach a target through one upstream. A class, because there are several for each connection of a
+ * client.
+ */
 export class Attempt implements TcpListener {
   readonly upstream: Upstream;
   readonly startedAt: number;
   readonly #plan: Plan;
   readonly #events: AttemptEvents;
-  /** Begins again with its own connection. */
+  /** Starts over with a new connection. */
   readonly #dial: () => TcpSocket;
   readonly #turnsToTarget: () => readonly Turn[];
   #turns: readonly Turn[] = [];
   #socket: TcpSocket;
-  /** It was used before, so that it may have ended without our knowing. */
+  /** True if the connection was used before, so that it may have ended unnoticed. */
   #used = false;
   #turn = -1;
   #inbox: Inbox | null = null;
   #received: Buffer = EMPTY;
   #phase: 'connecting' | 'asking' | 'waiting' | 'answered' | 'over' = 'connecting';
 
-  /** `idle`: a connection to the target that may take the payload at once. */
+  /** `idle`: a connection to the target that can take the payload at once. */
   constructor(
     tcp: Pick<Tcp, 'dial'>,
     upstream: Upstream,
@@ -82,13 +85,13 @@ export class Attempt implements TcpListener {
     } else this.#socket = this.#begin();
   }
 
-  /** Gives the connection away, with what has been received and not been judged to be part of the asking. */
+  /** Hands over the connection, with everything received that was not part of asking for it. */
   release(): { socket: TcpSocket; received: Buffer } {
     this.#phase = 'over';
     return { socket: this.#socket, received: this.#received };
   }
 
-  /** No further callbacks. */
+  /** Ends it without further callbacks. */
   cancel(): void {
     if (this.#phase === 'over') return;
     this.#phase = 'over';
@@ -138,7 +141,7 @@ export class Attempt implements TcpListener {
     return this.#dial();
   }
 
-  /** Takes the next turns of asking for a tunnel, as far as they go. */
+  /** Continues asking for a tunnel with the data that is there. */
   #goOn(): void {
     try {
       for (;;) {
@@ -180,7 +183,7 @@ export class Attempt implements TcpListener {
   #answer(doubt: string | null): void {
     this.#phase = 'answered';
     this.#events.answered(this, doubt);
-    // Unless someone has taken it already, what follows waits in the system.
+    // Unless the connection was handed over, further data waits in the system.
     if (this.#isWaiting) this.#socket.pause();
   }
 
@@ -190,7 +193,7 @@ export class Attempt implements TcpListener {
 
   #fail(failure: Failure): void {
     if (this.#used && failure === 'closed') {
-      // It had ended before: that is no failure.
+      // It had already ended, which is not a failure.
       this.#used = false;
       this.#socket.listener = NOBODY;
       this.#socket.destroy();
@@ -213,7 +216,7 @@ function turnsTo({ protocol, login }: Upstream, target: Target): readonly Turn[]
   }
 }
 
-/** A server may say 408 when it has waited long enough for the next request, just as that is on its way. */
+/** A server may send 408 when it has waited long enough for the next request, just as that is on its way. */
 function saysTooLate(answer: Buffer): boolean {
   return answer.toString('latin1', 8, 12) === ' 408';
 }

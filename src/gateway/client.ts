@@ -12,9 +12,9 @@ import { socksReader } from './socks-ask.ts';
 import type { Target } from './target.ts';
 import { openTunnel } from './tunnel.ts';
 
-/** What a client may send ahead of the answer; then it has to wait. */
+/** What a client may send ahead of the answer before it has to wait. */
 const MOST_AHEAD_BYTES = 128 * 1024;
-/** Until then a client has said what it wants. */
+/** Time limit for a client's request. */
 const ASKING_MS = 20_000;
 
 const SOCKS5 = 5;
@@ -29,12 +29,12 @@ const HTTP_VOICE: Voice = {
 };
 const SOCKS_VOICE: Voice = { yes: () => socksReply(0), no: socksRefusal };
 
-/** As every method of HTTP begins. */
+/** The first byte of every HTTP method. */
 function isCapital(byte: number): boolean {
   return byte >= 65 && byte <= 90;
 }
 
-/** Answers TLS and SOCKS4 at once, though in HTTP: their clients say then that the proxy speaks something else. */
+/** Answers TLS and SOCKS4 at once with HTTP, so that their clients report a wrong protocol. */
 function speakOtherwise(): never {
   throw new GatewayFault(
     'bad_request',
@@ -46,17 +46,17 @@ export interface ClientOptions {
   socket: TcpSocket;
   desk: Desk;
   admit: Admit;
-  /** Called once, when the connection is over. */
+  /** Called once when the connection is over. */
   onGone: () => void;
 }
 
-/** A client's connection up to the point where it is carried on. A class, as there is one for each connection. */
+/** A client's connection until it is handed over. A class, because there is one for each connection. */
 export class Client implements TcpListener, Caller {
   readonly socket: TcpSocket;
   readonly inbox = new Inbox();
-  /** Called with each piece that comes while someone works for the client. */
+  /** Called with each chunk that arrives while a request is being served. */
   onBytes: (() => void) | null = null;
-  /** Called once when the client has left while someone works for it. */
+  /** Called once if the client disconnects while a request is being served. */
   onLeft: (() => void) | null = null;
   onDrained: (() => void) | null = null;
   /** A client that only waits for an answer may end its half; one that wants a tunnel has left. */
@@ -66,7 +66,9 @@ export class Client implements TcpListener, Caller {
   readonly #admit: Admit;
   readonly #onGone: () => void;
   #read: () => void;
-  /** When it is dealt with if it still waits for the client: a timer for each would cost more than the look at all. */
+  /**
+   * When it is ended if it still waits for the client. A timer for each client would cost more than one check of all.
+   */
   #deadline = Number.POSITIVE_INFINITY;
   #closing = false;
   #account: Account | null = null;

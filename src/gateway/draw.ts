@@ -1,4 +1,4 @@
-/** A set out of which members can be drawn at random in constant time. */
+/** A set from which random members can be drawn in constant time. */
 export class Draw<T> {
   readonly #items: T[] = [];
   readonly #places = new Map<T, number>();
@@ -32,7 +32,7 @@ export class Draw<T> {
     this.#places.set(last, place);
   }
 
-  /** Any member; `undefined` of an empty set. */
+  /** Returns any member, or `undefined` if the set is empty. */
   any(): T | undefined {
     return this.#items[Math.floor(this.#random() * this.#items.length)];
   }

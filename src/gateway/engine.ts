@@ -16,15 +16,15 @@ export interface EngineOptions {
   tcp: Pick<Tcp, 'dial'>;
   /** What is known about which proxy reaches which site. */
   sites: Sites;
-  /** Most upstreams that are tried for one request. */
+  /** Maximum number of upstreams tried for one request. */
   tries: number;
-  /** Until then there must be an answer. */
+  /** Time limit for an answer. */
   timeoutMs: number;
   /** 0 to 1. */
   random: () => number;
   monotonic: () => number;
   meter: Meter;
-  /** An upstream has failed, for those that check it. */
+  /** Called when an upstream has failed, so that it can be checked. */
   onFailure: (upstream: Upstream, failure: Failure) => void;
 }
 
@@ -33,9 +33,9 @@ export interface Wish {
   target: Target;
   admission: Pick<Admission, 'suits' | 'session' | 'site'>;
   planFor: (upstream: Upstream) => Plan;
-  /** An open connection through the upstream to the target. */
+  /** Returns an open connection through the upstream to the target. */
   idleFor?: (upstream: Upstream) => TcpSocket | undefined;
-  /** Several may be tried at once from the start. */
+  /** Whether several may be tried at once from the start. */
   wide: boolean;
 }
 
@@ -43,18 +43,18 @@ export interface Wish {
 export interface Engine {
   readonly lanes: Record<Kind, Lane>;
   readonly sites: Sites;
-  /** Adds an upstream, or replaces what is known of it. */
+  /** Adds an upstream, or replaces what is known about it. */
   set(upstream: Upstream): void;
   delete(key: string): void;
   find(wish: Wish, onFound: OnFound): Race;
 }
 
-/** While nothing is learned, so many are tried at once. */
+/** Number of upstreams tried at once until enough was learnt. */
 const COLD_WIDTH = 3;
-/** The exit of a session gets so much of the time, so that another one can still be found. */
+/** Share of the time limit for the exit of a session, so that another one can still be found. */
 const SESSION_SHARE = 0.5;
 
-/** Among which upstreams a race is run, and how far. */
+/** The upstreams and limits of a race. */
 type Limits = Pick<RaceOptions, 'lane' | 'suits' | 'width' | 'tries' | 'timeoutMs'>;
 
 export function createEngine(options: EngineOptions): Engine {
@@ -107,7 +107,7 @@ export function createEngine(options: EngineOptions): Engine {
     );
   }
 
-  /** Among all that suit. */
+  /** Races all suitable upstreams. */
   function findAny(wish: Wish, suits: Suits, onEnd: OnEnd): Race {
     const lane = lanes[wish.kind];
     const hedge = hedges[wish.kind];

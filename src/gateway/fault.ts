@@ -1,7 +1,7 @@
 /**
- * Why a client did not get what it asked for; the value of the header `X-Picpool-Error`.
- * `no_upstream`: no proxy fits; `no_answer`: none of those tried delivered an answer; `maybe_sent`: one failed after the
- * request had been sent to it, which must not be sent again.
+ * Why a client did not get what it asked for; the value of the header `X-Picpool-Error`. `no_upstream`: no proxy
+ * fits; `no_answer`: no proxy that was tried delivered an answer; `maybe_sent`: one failed after it had received the
+ * request, which must not be sent again.
  */
 export type Refusal =
   | 'bad_request'
@@ -36,7 +36,7 @@ const SOCKS_REPLY: Record<Refusal, number> = {
   session_lost: 1,
 };
 
-/** Ends the work for a client; its message is shown. */
+/** Ends the work for a client, who sees its message. */
 export class GatewayFault extends Error {
   readonly refusal: Refusal;
 
@@ -47,7 +47,7 @@ export class GatewayFault extends Error {
   }
 }
 
-/** The whole HTTP answer, after which the connection ends. */
+/** Returns the whole HTTP answer, after which the connection ends. */
 export function refusalAnswer({ refusal, message }: GatewayFault): Buffer {
   const login = refusal === 'login_required' ? 'Proxy-Authenticate: Basic realm="picpool"\r\n' : '';
   const body = `${message}\n`;
@@ -57,12 +57,12 @@ export function refusalAnswer({ refusal, message }: GatewayFault): Buffer {
   );
 }
 
-/** The reply of SOCKS5 that says no. */
+/** Returns the SOCKS5 reply for a refusal. */
 export function socksRefusal({ refusal }: GatewayFault): Buffer {
   return socksReply(SOCKS_REPLY[refusal]);
 }
 
-/** A reply of SOCKS5; 0 says yes. The address that it holds means nothing here. */
+/** Returns a SOCKS5 reply; 0 means success. The address in it has no meaning here. */
 export function socksReply(code: number): Buffer {
   return Buffer.from([5, code, 0, 1, 0, 0, 0, 0, 0, 0]);
 }

@@ -8,28 +8,31 @@ import type { Failure, Upstream } from './upstream.ts';
 export interface FollowPoolOptions {
   store: Pick<ProxyStore, 'stream' | 'version'>;
   engine: Pick<Engine, 'set' | 'delete'>;
-  /** Hears that a proxy failed, so that it is checked soon. */
+  /** Reports that a proxy failed, so that it is checked soon. */
   report: (id: number) => Promise<unknown>;
   monotonic: () => number;
   onError: (error: unknown) => void;
 }
 
-/** Keeps the gateway's upstreams as the pool has them. */
+/** Keeps the gateway's upstreams in step with the pool. */
 export interface PoolFollower {
-  /** Begins, with a first look at once. */
+  /** Starts, with a first update at once. */
   start(): void;
   failed(upstream: Upstream, failure: Failure): void;
   stop(): Promise<void>;
 }
 
 const LOOK_MS = 5_000;
-/** While there is nothing to use: a new pool has its first proxies within seconds, and its first user waits for them. */
+/**
+ * Interval while nothing is usable: a new pool has its first proxies within seconds, and its first user waits for
+ * them.
+ */
 const EMPTY_LOOK_MS = 500;
-/** The most dependable so many are used. */
+/** This many of the most dependable proxies are used. */
 const MOST_UPSTREAMS = 20_000;
-/** What only a third party's page said could be the proxy's own words. */
+/** What only a third party's page said could be forged by the proxy. */
 const UNFORGEABLE = ['tls', 'signed', 'relayed'] as const;
-/** A proxy is reported this often at most. */
+/** A proxy is reported at most this often. */
 const REPORT_GAP_MS = 60_000;
 /** These say more about the target than about the proxy. */
 const NO_NEWS: ReadonlySet<Failure> = new Set(['alert', 'declined']);
@@ -88,7 +91,7 @@ export function followPool({ store, engine, report, monotonic, onError }: Follow
   };
 }
 
-/** A proxy that was found to forward and to tunnel has two records, and is one upstream. */
+/** A proxy that both forwards and tunnels has two records, but is one upstream. */
 function addTo(found: Map<string, { upstream: Upstream; ids: number[] }>, record: ProxyRecord): void {
   const { id, protocol, ip, port, login, country, anonymity, exitIp, uptime, responseMs } = record;
   const spoken = protocol === 'https' ? 'http' : protocol;

@@ -15,28 +15,28 @@ export interface GatewayOptions extends Omit<EngineOptions, 'tcp'> {
   port: number;
   rules: TargetRules;
   admit: Admit;
-  /** CONNECT is answered only once an upstream has answered it. */
+  /** CONNECT is answered only after an upstream has answered it. */
   strict: boolean;
-  /** A tunnel that carries nothing for this long is closed. */
+  /** A tunnel without traffic for this long is closed. */
   idleMs: number;
-  /** A connection of a client is cut after so long, whatever it does. */
+  /** Maximum lifetime of a client's connection, whatever it does. */
   lifetimeMs: number;
   /** Maximum number of client connections. */
   connections: number;
 }
 
-/** A proxy in front of many: one port for HTTP, CONNECT and SOCKS5. */
+/** One proxy in front of many: a single port for HTTP, CONNECT and SOCKS5. */
 export interface Gateway {
   readonly port: number;
   readonly engine: Engine;
   readonly meter: Meter;
-  /** Listens at another address on the same port; the connections stay. Rejects if it is taken. */
+  /** Listens at another address on the same port, keeping the connections. Rejects if it is taken. */
   move(hostname: string): Promise<void>;
   /** Cuts all connections. */
   stop(): void;
 }
 
-/** A tunnel of which one side has ended is cut sooner. */
+/** A tunnel of which one side has ended is closed sooner. */
 const HALF_CLOSED_MS = 60_000;
 const SWEEP_MS = 1_000;
 

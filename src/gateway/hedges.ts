@@ -1,4 +1,4 @@
-/** Times to an answer that are remembered. */
+/** Number of answer times that are remembered. */
 const REMEMBERED = 256;
 /** With fewer results, the initial estimate is used. */
 const NEEDED = 32;
@@ -6,18 +6,21 @@ const FIRST_GUESS_MS = 500;
 const LEAST_MS = 100;
 const MOST_MS = 1_500;
 
-/** Tokens for attempts beside others: so many at the start, for nothing is known then, and so many more with each request. */
+/**
+ * Tokens for attempts while others are pending: a supply for the start, when nothing is known yet, and more with each
+ * request.
+ */
 const TOKENS = { most: 400, perRequest: 0.5 } as const;
 
-/** When one more upstream is tried although another may still answer, and how often that may be. */
+/** Decides when one more upstream is tried although another may still answer, and how often that may happen. */
 export interface Hedges {
   /** The observed 95th percentile of answers, within limits. */
   readonly afterMs: number;
   /** Learns from an answer. */
   observe(ms: number): void;
-  /** A request has come. */
+  /** Counts a request. */
   request(): void;
-  /** Takes leave for one more; false when there have been too many for the requests. */
+  /** Takes a token for one more attempt. Returns false if there were too many for the requests. */
   take(): boolean;
 }
 

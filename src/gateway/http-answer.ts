@@ -5,12 +5,13 @@ export interface Answer {
   status: number;
   head: Head;
   framing: Framing;
-  /** The connection can carry another request after it. */
+  /** Whether the connection can carry another request afterwards. */
   keepAlive: boolean;
 }
 
 /**
- * The head of the final answer at the start of the bytes, interim ones skipped; `undefined` while it is not whole.
+ * Parses the head of the final answer at the start of the bytes, skipping interim ones. Returns `undefined` while it
+ * is incomplete.
  * @throws {GatewayFault} `bad_request` if it is not one.
  */
 export function readAnswer(bytes: Buffer, method: string): (Answer & { bytes: number }) | undefined {
@@ -19,7 +20,7 @@ export function readAnswer(bytes: Buffer, method: string): (Answer & { bytes: nu
     const head = readHead(bytes.subarray(start));
     if (head === undefined) return undefined;
     const status = Number(/^HTTP\/1\.[01] ([1-5]\d\d)(?: |$)/.exec(head.line)?.[1]);
-    // Switching protocols was not asked for.
+    // A protocol switch was not requested.
     if (!(status >= 100) || status === 101) throw malformed('This is not an HTTP/1.1 response.');
     start += head.bytes;
     if (status >= 200) {
@@ -31,7 +32,9 @@ export function readAnswer(bytes: Buffer, method: string): (Answer & { bytes: nu
   throw malformed('There are too many interim answers.');
 }
 
-/** What asks for a login may hold it for the whole connection: that must not become someone else's. */
+/**
+ * A server that asks for a login may keep it for the whole connection, which then must not become another client's.
+ */
 function keepsAlive(head: Head, status: number, framing: Framing): boolean {
   if (framing === 'until close' || status === 401 || !head.line.startsWith('HTTP/1.1')) return false;
   return !(
@@ -39,7 +42,7 @@ function keepsAlive(head: Head, status: number, framing: Framing): boolean {
   );
 }
 
-/** The head as the client gets it. */
+/** Returns the head as the client gets it. */
 export function answerHead({ head }: Answer, added: readonly string[]): Buffer {
   const line = head.line.replace(/^HTTP\/1\.0/, 'HTTP/1.1');
   const fields = endToEnd(head).map(([name, value]) => `${name}: ${value}`);

@@ -1,6 +1,6 @@
 import { GatewayFault } from './fault.ts';
 
-/** Maximum size in bytes of the head of a request or answer. Servers commonly live with 16 KB. */
+/** Maximum size in bytes of the head of a request or answer. Servers commonly use limits around 16 KB. */
 const MAX_HEAD_BYTES = 64 * 1024;
 const MAX_SIZE_LINE_BYTES = 256;
 const MAX_TRAILER_BYTES = 8 * 1024;
@@ -8,17 +8,17 @@ const MAX_TRAILER_BYTES = 8 * 1024;
 const HEAD_END = Buffer.from('\r\n\r\n');
 const FIELD = /^([!#$%&'*+.^_`|~\w-]+):[ \t]*([^\r\n\0]*?)[ \t]*$/;
 
-/** Start line and header fields of a message, in their order. */
+/** Start line and header fields of a message, in order. */
 export interface Head {
   line: string;
   fields: [name: string, value: string][];
-  /** Bytes with the empty line at the end. */
+  /** Size in bytes, including the empty line at the end. */
   bytes: number;
 }
 
 /**
- * The head at the start of the bytes; `undefined` while it is not whole. What could be read in two ways is no head: bare
- * line feeds, folded lines, spaces before a colon.
+ * Parses the head at the start of the bytes. Returns `undefined` while it is incomplete. Anything ambiguous is
+ * rejected: bare line feeds, folded lines, spaces before a colon.
  * @throws {GatewayFault} `bad_request`
  */
 export function readHead(bytes: Buffer): Head | undefined {
@@ -35,7 +35,7 @@ export function readHead(bytes: Buffer): Head | undefined {
   return { line, fields, bytes: end + HEAD_END.length };
 }
 
-/** All values of a field as one list, in lower case; empty if there is none. */
+/** Returns all values of a field as one list, in lower case; empty if there is none. */
 export function listOf({ fields }: Head, name: string): string[] {
   return fields
     .filter(([key]) => key.toLowerCase() === name)
@@ -44,7 +44,10 @@ export function listOf({ fields }: Head, name: string): string[] {
     .filter((item) => item !== '');
 }
 
-/** Fields that concern one connection only (RFC 9110, 7.6.1). `Transfer-Encoding` stays, as bodies are sent on as they are. */
+/**
+ * Fields that concern a single connection (RFC 9110, 7.6.1). `Transfer-Encoding` stays, because bodies are forwarded
+ * unchanged.
+ */
 const HOP_BY_HOP = new Set([
   'connection',
   'proxy-connection',
@@ -55,10 +58,10 @@ const HOP_BY_HOP = new Set([
   'upgrade',
 ]);
 
-/** The header fields that may be sent on. */
+/** Returns the header fields that may be forwarded. */
 export function endToEnd(head: Head): [name: string, value: string][] {
   const named = new Set(listOf(head, 'connection'));
-  // What frames the body must not be dropped at a client's wish.
+  // A client must not be able to remove the fields that frame the body.
   for (const kept of ['transfer-encoding', 'content-length', 'host']) named.delete(kept);
   return head.fields.filter(([name]) => {
     const key = name.toLowerCase();
@@ -70,8 +73,8 @@ export function endToEnd(head: Head): [name: string, value: string][] {
 export type Framing = 'none' | 'chunked' | 'until close' | { length: number };
 
 /**
- * The framing that the fields announce; `unannounced` where they announce none.
- * @throws {GatewayFault} `bad_request` if they contradict each other, as then two readers could disagree.
+ * Returns the framing that the fields announce, or `unannounced`.
+ * @throws {GatewayFault} `bad_request` if they contradict each other, because two readers could then disagree.
  */
 export function framingOf(head: Head, unannounced: 'none' | 'until close'): Framing {
   const encodings = listOf(head, 'transfer-encoding');
@@ -91,12 +94,12 @@ export function framingOf(head: Head, unannounced: 'none' | 'until close'): Fram
 
 /** Finds the end of a body in the bytes that pass. */
 export interface BodyEnd {
-  /** How many of the bytes belong to the body. Throws `bad_request` at malformed chunks. */
+  /** Returns how many of the bytes belong to the body. Throws `bad_request` for malformed chunks. */
   take(bytes: Uint8Array): number;
   readonly done: boolean;
 }
 
-/** Watches for the end of a body of this framing. One that ends with the connection is never done. */
+/** Detects the end of a body with this framing. A body that ends with the connection is never done. */
 export function bodyEnd(framing: Framing): BodyEnd {
   if (framing === 'chunked') return new ChunkedEnd();
   let left = framing === 'none' ? 0 : framing === 'until close' ? Number.POSITIVE_INFINITY : framing.length;
@@ -115,7 +118,7 @@ export function bodyEnd(framing: Framing): BodyEnd {
 const CR = 13;
 const LF = 10;
 
-/** Chunks (RFC 9112, 7.1), as strictly as their readers should be: CR LF alone ends a line. */
+/** Chunks (RFC 9112, 7.1), parsed as strictly as their readers should: only CR LF ends a line. */
 class ChunkedEnd implements BodyEnd {
   done = false;
   #state: 'size' | 'data' | 'trailer' = 'size';

@@ -2,25 +2,25 @@ import { GatewayFault } from './fault.ts';
 import { endToEnd, type Framing, framingOf, type Head, listOf, malformed } from './http-message.ts';
 import { formatTarget, readAuthority, readTarget, type Target } from './target.ts';
 
-/** What a client says about itself: `Proxy-Authorization: Basic`, or the login of SOCKS5. */
+/** The client's credentials: `Proxy-Authorization: Basic`, or the login of SOCKS5. */
 export interface Login {
   user: string;
   password: string;
 }
 
-/** A request that is to be sent on. */
+/** A request to forward. */
 export interface PlainRequest {
   method: string;
   target: Target;
   framing: Framing;
-  /** The head as proxies take it (absolute form) and as servers do (origin form). */
+  /** The head for proxies (absolute form) and for servers (origin form). */
   forProxy: Buffer;
   forServer: Buffer;
-  /** The client's connection can take another request after the answer. */
+  /** Whether the client's connection can carry another request after the answer. */
   keepAlive: boolean;
-  /** It names the user; some servers remember that for the whole connection. */
+  /** Whether it names the user; some servers remember that for the whole connection. */
   personal: boolean;
-  /** The client waits for a word before it sends the body. */
+  /** Whether the client waits for `100 Continue` before it sends the body. */
   expectsContinue: boolean;
 }
 
@@ -31,7 +31,7 @@ export type HttpAsk =
 const REQUEST_LINE = /^([A-Z][A-Z-]{0,30}) (\S+) HTTP\/1\.([01])$/;
 
 /**
- * What the head of a request to a proxy asks for.
+ * Parses what the head of a request to a proxy asks for.
  * @throws {GatewayFault} `bad_request`
  */
 export function readRequest(head: Head): HttpAsk {
@@ -59,7 +59,7 @@ function plainRequest(
   const { target, authority, path } = splitUrl(uri);
   const fields = endToEnd(head).filter(([name]) => !/^(host|expect)$/i.test(name));
   const framing = framingOf(head, 'none');
-  // An answer to HTTP/1.0 is never in chunks, which such a client would not understand.
+  // An answer to HTTP/1.0 is never chunked, because such a client would not understand it.
   const version = old ? 'HTTP/1.0' : 'HTTP/1.1';
   const rest = `${version}\r\nHost: ${authority}\r\n${fields.map(([name, value]) => `${name}: ${value}\r\n`).join('')}Connection: ${old ? 'close' : 'keep-alive'}\r\n\r\n`;
   const wishes = [...listOf(head, 'connection'), ...listOf(head, 'proxy-connection')];
@@ -75,7 +75,7 @@ function plainRequest(
   };
 }
 
-/** The parts of `http://host:port/path`. The path is sent on as it came. */
+/** Splits `http://host:port/path`. The path is forwarded unchanged. */
 function splitUrl(uri: string): { target: Target; authority: string; path: string } {
   const [, place = '', path = ''] = /^http:\/\/([^/?#]*)([^#]*)/i.exec(uri) ?? [];
   const [, host = '', port = '80'] = /^(\[[0-9a-f:.]+\]|[^:[\]@]+)(?::(\d{0,5}))?$/i.exec(place) ?? [];

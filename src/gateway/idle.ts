@@ -3,24 +3,24 @@ import { formatTarget, type Target } from './target.ts';
 import type { Upstream } from './upstream.ts';
 
 /**
- * Connections that have served a request and may serve another one. Each serves one target alone: many a proxy reads the first request
- * and then only passes bytes on, so that a request for another target would reach the first one.
+ * Connections that have served a request and may serve another one. Each serves only one target: many proxies read
+ * the first request and then just pass bytes on, so a request for another target would reach the first one.
  */
 export interface Idle {
-  /** A connection through the upstream to the target. It may have ended without our knowing yet. */
+  /** Returns a connection through the upstream to the target. It may have ended unnoticed. */
   take(upstream: Upstream, target: Target): TcpSocket | undefined;
-  /** Keeps a connection on which nothing is under way. */
+  /** Keeps an idle connection. */
   put(upstream: Upstream, target: Target, socket: TcpSocket): void;
-  /** Closes those that were not used for a while. */
+  /** Closes connections that were not used for a while. */
   sweep(): void;
   /** Closes all. */
   close(): void;
   readonly size: number;
 }
 
-/** Beyond so many the longest unused is closed. */
+/** Above this number, the longest unused is closed. */
 const MOST_IDLE = 1024;
-/** Of one proxy and target; more requests at once are rare. */
+/** Maximum for one proxy and target. More concurrent requests are rare. */
 const MOST_ALIKE = 4;
 /** Servers commonly wait for 5 s or longer. */
 const IDLE_MS = 4_500;
@@ -89,7 +89,7 @@ export function createIdle(monotonic: () => number): Idle {
   };
 }
 
-/** A connection at rest: whatever happens to it, it is of no use any more. */
+/** An idle connection. Any event on it makes it unusable. */
 class Resting implements TcpListener {
   readonly socket: TcpSocket;
   readonly place: string;
@@ -107,7 +107,7 @@ class Resting implements TcpListener {
 
   drained(): void {}
 
-  /** Nobody has asked for this. */
+  /** Nobody has requested this. */
   received(): void {
     this.#end(this);
   }

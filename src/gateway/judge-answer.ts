@@ -2,9 +2,9 @@ import type { Verdict } from './attempt.ts';
 import { type Answer, readAnswer } from './http-answer.ts';
 import { listOf } from './http-message.ts';
 
-/** Answers that a proxy gives when it did not reach the target; the target itself may give them as well. */
+/** Statuses that a proxy sends if it could not reach the target. The target itself may send them as well. */
 const PROXY_TROUBLE = new Set([500, 502, 503, 504]);
-/** Judges the beginning of an answer; `certain`: the upstream is known to deliver the target's. */
+/** Judges the beginning of an answer; `certain`: the upstream is known to deliver the target's answers. */
 export function judgeAnswer(received: Buffer, method: string, certain: boolean): Verdict {
   let answer: Answer | undefined;
   try {

@@ -1,14 +1,14 @@
 import { Draw } from './draw.ts';
 import type { Failure, Kind, Upstream } from './upstream.ts';
 
-/** An upstream as one kind of traffic knows it. Counts fade, so that the last dozen of results matter. */
+/** An upstream, with the results for one kind of traffic. Counts fade, so that the last dozen results matter. */
 export interface Member {
   upstream: Upstream;
   good: number;
   bad: number;
   /** Fading mean of the time to an answer, in ms. */
   latencyMs: number;
-  /** Connections that it carries or is tried for. */
+  /** Number of its connections and attempts. */
   busy: number;
   /** Failures since it last worked. */
   failures: number;
@@ -21,44 +21,47 @@ export interface LaneOptions {
   kind: Kind;
   /** 0 to 1. */
   random: () => number;
-  /** A clock in ms that never goes back. */
+  /** A monotonic clock in ms. */
   monotonic: () => number;
 }
 
-/** With so many that have shown that they work, nobody else needs to be tried first. */
+/** With this many upstreams that are known to work, no other one is tried first. */
 const ENOUGH = 32;
-/** Up to so many, others are tried now and then, so that the work is spread. */
+/** Below this number, others are tried now and then, to spread the load. */
 const PLENTY = 256;
-/** How often someone unknown is tried while there are not plenty: as an extra, which costs the client no time. */
+/** How often an unknown upstream is tried while there are fewer: in addition, so that it costs the client no time. */
 const EXPLORE = 1 / 16;
-/** What each result leaves of the ones before. */
+/** Factor by which each result fades the older ones. */
 const FADING = 0.9;
 /** Weight of the prior, as a number of results. */
 const PRIOR_WEIGHT = 2;
 const UNKNOWN_LATENCY_MS = 1_000;
-/** Failures in a row after which a trusted one is ejected, as it may have been bad luck. */
+/** A trusted upstream is ejected after this many failures in a row, because fewer may be bad luck. */
 const PATIENCE = 3;
 const EJECTION = { firstMs: 30_000, mostMs: 10 * 60_000 } as const;
-/** Draws before an unsuitable pick is given up. */
+/** Number of draws before no suitable upstream is assumed. */
 const DRAWS = 8;
-/** So many are compared if it is known who reaches the target; else two. */
+/** Number of candidates compared if it is known who reaches the target, otherwise two. */
 const COMPARED = 6;
 
-/** What a choice should look at besides. */
+/** What else a choice should consider. */
 export interface Leaning {
-  /** Someone untried first. */
+  /** Prefer an untried upstream. */
   unknown?: boolean;
-  /** The chance, 0 to 1, that a member reaches the target; more are compared by it than by speed alone. */
+  /**
+   * Returns the chance, 0 to 1, that a member reaches the target. More candidates are compared by it than by speed
+   * alone.
+   */
   chance?: ((member: Member) => number) | undefined;
 }
 
-/** Whom a choice must not fall on, or must fall on. */
+/** Decides which upstreams may be chosen. */
 export type Suits = (upstream: Upstream, kind: Kind) => boolean;
 
 /**
- * All upstreams that carry one kind of traffic, and what that traffic has shown. Those that worked lately are `trusted`;
- * `untried` ones have not been heard of; the rest sits out its ejection, which grows with each one. When nobody else is left,
- * the ejected are tried all the same.
+ * All upstreams that carry one kind of traffic, and the results of that traffic. Those that worked recently are
+ * `trusted`; `untried` ones have no results; the rest are ejected, for longer each time. If no others are left,
+ * ejected upstreams are tried anyway.
  */
 export class Lane {
   readonly members = new Map<string, Member>();
@@ -66,7 +69,7 @@ export class Lane {
   readonly #untried: Draw<Member>;
   readonly #ejected: Draw<Member>;
   readonly #options: LaneOptions;
-  /** Trusted ones that were ejected since anything worked: when all fail at once, the fault is ours. */
+  /** Trusted upstreams that were ejected since anything worked: if all fail at once, the fault is ours. */
   #suspects: Member[] = [];
 
   constructor(options: LaneOptions) {
@@ -76,24 +79,24 @@ export class Lane {
     this.#ejected = new Draw(options.random);
   }
 
-  /** True once enough upstreams have shown that they work, so that one at a time will do. */
+  /** True once enough upstreams are known to work, so that trying one at a time is enough. */
   get learned(): boolean {
     return this.#trusted.size >= ENOUGH;
   }
 
-  /** True if any proxy is suitable, in whatever state. */
+  /** Reports whether any upstream is suitable, in whatever state. */
   has(suits: Suits): boolean {
     for (const { upstream } of this.members.values()) if (suits(upstream, this.#options.kind)) return true;
     return false;
   }
 
-  /** True for an upstream that has worked lately. */
+  /** Reports whether an upstream has worked recently. */
   trusts(upstream: Upstream): boolean {
     const member = this.members.get(upstream.key);
     return member !== undefined && this.#trusted.has(member);
   }
 
-  /** True when a request should try someone unknown besides. */
+  /** True if a request should also try an unknown upstream. */
   get explores(): boolean {
     return this.#untried.size > 0 && this.#trusted.size < PLENTY && this.#options.random() < EXPLORE;
   }
@@ -131,8 +134,8 @@ export class Lane {
   }
 
   /**
-   * Whom to try next: of two that are drawn among the trusted the better one, else among the untried. `unknown` asks for an
-   * untried one first. `undefined` when nobody suits.
+   * Returns the next upstream to try: the better of two random trusted ones, otherwise an untried one. `unknown`
+   * prefers an untried one. Returns `undefined` if none is suitable.
    */
   choose(suits: Suits, { unknown = false, chance }: Leaning = {}): Member | undefined {
     const order = unknown ? [this.#untried, this.#trusted] : [this.#trusted, this.#untried];
@@ -158,11 +161,11 @@ export class Lane {
     member.bad = member.bad * FADING + 1;
     member.good *= FADING;
     member.failures++;
-    // What cannot get better by trying again is ejected at once.
+    // If another try cannot help, it is ejected at once.
     const hopeless = why === 'auth_required' || why === 'page' || why === 'distrusted';
     const wasTrusted = this.#trusted.has(member);
     if (wasTrusted && !hopeless && member.failures < PATIENCE && this.score(member) > 0.5) return;
-    // Never more than half of those that have worked: then it is rather our network or the target.
+    // Never eject more than half of those that have worked: the fault is then probably in our network or the target.
     if (wasTrusted && !hopeless && this.#suspects.length >= Math.max(4, this.#trusted.size)) {
       this.#blameOurselves();
       return;
@@ -171,19 +174,19 @@ export class Lane {
     this.#eject(member);
   }
 
-  /** Someone else was faster. It is held against those that had had enough time. */
+  /** Records that another upstream was faster. It counts only against upstreams that had enough time. */
   outrun(member: Member, waitedMs: number, usualMs: number): void {
     if (waitedMs < usualMs) return;
     if (this.#trusted.has(member)) member.bad = member.bad * FADING + 0.3;
     else this.#eject(member);
   }
 
-  /** Estimated share of attempts that succeed. */
+  /** Returns the estimated share of successful attempts. */
   score({ upstream, good, bad }: Member): number {
     return (good + PRIOR_WEIGHT * upstream.prior) / (good + bad + PRIOR_WEIGHT);
   }
 
-  /** The one that promises most of some that are drawn. */
+  /** Returns the most promising of some random members. */
   #best(set: Draw<Member>, suits: Suits, chance: Leaning['chance']): Member | undefined {
     let best: Member | undefined;
     let least = Number.POSITIVE_INFINITY;
@@ -212,7 +215,7 @@ export class Lane {
     return undefined;
   }
 
-  /** Expected time to an answer, roughly. */
+  /** Returns the expected time to an answer, roughly. */
   #cost({ latencyMs, busy }: Member, chance: number): number {
     return ((latencyMs + 50) * (1 + busy)) / Math.max(0.001, chance) ** 2;
   }
@@ -224,7 +227,7 @@ export class Lane {
     this.#move(member, this.#ejected);
   }
 
-  /** Lets those whose ejection is over be tried again. */
+  /** Readmits upstreams whose ejection is over. */
   #readmit(): void {
     const now = this.#options.monotonic();
     for (const member of [...this.#ejected]) {

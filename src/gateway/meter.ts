@@ -1,22 +1,24 @@
 import type { Metrics } from '../lib/metrics.ts';
 import type { Failure, Kind } from './upstream.ts';
 
-/** How the work for a client ended. */
+/** How serving a client ended. */
 export type Outcome = 'served' | 'no_answer' | 'refused' | 'client_left' | 'cut';
 
 const SECONDS = [0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1, 1.5, 2, 3, 5, 10];
 
-/** Counts what the gateway does, for `/metrics` and for the page. */
+/** Counts what the gateway does, for `/metrics` and the page. */
 export interface Meter {
   tried(kind: Kind): void;
   hedged(kind: Kind): void;
   failed(kind: Kind, failure: Failure): void;
-  /** Someone's request was answered, or not; `ms` until the answer began. */
+  /** Records that a request was answered, or not; `ms` until the answer began. */
   settled(kind: Kind, outcome: Outcome, ms: number): void;
   bytes(direction: 'up' | 'down', count: number): void;
   opened(): void;
   closed(): void;
-  /** Since the start: requests, those that were answered, and the 95th percentile of the latest ones in ms. */
+  /**
+   * Returns the totals since the start: requests, answered ones, and the 95th percentile of the latest ones in ms.
+   */
   summary(): { requests: number; served: number; p95Ms: number | null; open: number };
 }
 

@@ -1,20 +1,20 @@
 import { framingOf, listOf, readHead } from './http-message.ts';
 import { readOpening } from './tls.ts';
 
-/** Methods that may be sent to several. */
+/** Methods whose requests may be sent to several proxies. */
 const METHOD = /^(GET|HEAD) /;
 
-/** What a client says first in a tunnel, as far as it may be sent to several proxies. */
+/** The first data of a client in a tunnel, as far as it may be sent to several proxies. */
 export type TunnelOpening =
   /** A whole ClientHello without early data. */
   | { kind: 'hello'; bytes: number }
   /** The whole head of a request that may be sent twice. */
   | { kind: 'request'; bytes: number; method: string }
-  /** The beginning of either. */
+  /** The beginning of one of these. */
   | { kind: 'partial' }
   | { kind: 'other' };
 
-/** Looks at the first bytes of a client. */
+/** Examines the first bytes of a client. */
 export function readTunnelOpening(bytes: Buffer): TunnelOpening {
   const method = METHOD.exec(bytes.toString('latin1', 0, 5))?.[1];
   if (method !== undefined) return readRequestOpening(bytes, method);
@@ -30,7 +30,7 @@ function readRequestOpening(bytes: Buffer, method: string): TunnelOpening {
     const repeatable = framingOf(head, 'none') === 'none' && listOf(head, 'upgrade').length === 0;
     return repeatable ? { kind: 'request', bytes: head.bytes, method } : { kind: 'other' };
   } catch {
-    // What we cannot read may be a protocol of its own: it is sent on as it is.
+    // Unknown data may be another protocol, and is forwarded unchanged.
     return { kind: 'other' };
   }
 }

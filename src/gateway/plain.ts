@@ -22,17 +22,17 @@ export interface PlainOptions {
 }
 
 const CONTINUE = Buffer.from('HTTP/1.1 100 Continue\r\n\r\n');
-/** What a site says to an address that it does not want. */
+/** Statuses with which a site refuses an address. */
 const BLOCKS = new Set([403, 429, 451, 503]);
-/** What a target returns only for logins to a network or a proxy. */
+/** Statuses that ask for a login to a network or a proxy, which a target never sends. */
 const NEVER_A_TARGETS = new Map([
   [407, 'auth_required'],
   [511, 'page'],
 ] as const);
 
 /**
- * Sends one request and returns the answer. GET and HEAD go to several upstreams, the next when one fails, up to the first byte of
- * a good answer. Everything else is sent once, to the first upstream that connects.
+ * Sends one request and returns the answer. GET and HEAD are sent to further upstreams if one fails, until the first
+ * byte of a good answer. Everything else is sent once, to the first upstream that connects.
  */
 export function sendPlain(options: PlainOptions): void {
   const { client, desk, request, admission } = options;
@@ -79,7 +79,7 @@ function headFor(request: PlainRequest, upstream: Upstream): Buffer {
   ]);
 }
 
-/** An HTTP proxy that forwards nothing may still open a tunnel to port 80. */
+/** An HTTP proxy that does not forward requests may still open a tunnel to port 80. */
 function isTunnelled({ protocol, carries }: Upstream): boolean {
   return protocol !== 'http' || !carries.plain;
 }
@@ -88,7 +88,7 @@ function refuse(client: Caller, fault: GatewayFault): void {
   client.refuse({ yes: () => Buffer.alloc(0), no: refusalAnswer }, fault);
 }
 
-/** Carries the rest of a request to the upstream that was found, and the answer back. */
+/** Sends the rest of a request to the upstream that was found, and the answer back. */
 class Exchange {
   readonly #options: PlainOptions;
   readonly #result: RaceResult;
@@ -97,7 +97,7 @@ class Exchange {
   #received: Buffer;
   #answer: Answer | null = null;
   #answerEnd: BodyEnd | null = null;
-  /** The proxy has sent more than the answer. */
+  /** True if the proxy has sent more than the answer. */
   #surplus = false;
   #over = false;
 
@@ -191,21 +191,21 @@ class Exchange {
     this.#sendAnswer(rest, head);
   }
 
-  /** The client's connection can be used again when both bodies have an end of their own. */
+  /** The client's connection can be reused if both bodies have a known end. */
   get #reusable(): boolean {
     return (
       this.#options.request.keepAlive && this.#requestEnd.done && this.#answer?.framing !== 'until close'
     );
   }
 
-  /** So is the proxy's, without any doubt. */
+  /** The proxy's connection can be reused only without any doubt. */
   get #upstreamReusable(): boolean {
     const { personal } = this.#options.request;
     const keepAlive = this.#answer?.keepAlive === true;
     return keepAlive && !personal && !this.#surplus && !this.#result.doubtful && this.#requestEnd.done;
   }
 
-  /** `head`: goes with it, in one piece. */
+  /** `head` is sent with it in one write. */
   #sendAnswer(bytes: Buffer, head: Buffer | null = null): void {
     const { client, desk, admission } = this.#options;
     try {
@@ -215,7 +215,7 @@ class Exchange {
         this.#end('broken');
         return;
       }
-      // What a proxy sends beyond the answer belongs to nobody.
+      // Anything that a proxy sends beyond the answer is discarded.
       const body = bytes.subarray(0, count);
       this.#surplus = count < bytes.length;
       const piece = head === null ? body : Buffer.concat([head, body]);
@@ -255,7 +255,7 @@ class Exchange {
       desk.idle.put(this.#result.member.upstream, this.#options.request.target, this.#upstream);
     } else this.#upstream.destroy();
     if (how === 'broken') {
-      // Only a broken connection tells that something is missing.
+      // Only a broken connection shows the client that something is missing.
       desk.engine.lanes.plain.failed(this.#result.member, 'closed');
       client.socket.destroy();
     } else if (how === 'done') {

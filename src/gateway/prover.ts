@@ -5,7 +5,7 @@ import { proxyKeyOf } from '../proxy/targets/site.ts';
 import type { Suits } from './lane.ts';
 import type { Kind, Upstream } from './upstream.ts';
 
-/** An entry of a list as an upstream of which nothing is known. An `http` entry may also carry tunnels. */
+/** Returns an entry of a list as an upstream of which nothing is known. An `http` entry may also support tunnels. */
 export function unknownUpstream({ protocol, ip, port, login = null }: Dialled): Upstream {
   const spoken = protocol === 'https' ? 'http' : protocol;
   return {
@@ -27,37 +27,37 @@ export function unknownUpstream({ protocol, ip, port, login = null }: Dialled): 
 export interface ProverOptions {
   upstreams: ReadonlyMap<string, Upstream>;
   check: (endpoint: Dialled, signal: AbortSignal) => Promise<CheckResult>;
-  /** True while a judge answers, so that a failed check says something. */
+  /** Resolves with true while a judge answers, so that a failed check is meaningful. */
   judged: () => Promise<boolean>;
-  /** Told what was found out about an upstream. */
+  /** Called with each new result about an upstream. */
   set: (upstream: Upstream) => void;
-  /** Checks at once. */
+  /** Maximum number of checks at once. */
   concurrency: number;
   clock: Clock;
   onError: (error: unknown) => void;
-  /** Told whenever all have been checked. */
+  /** Called whenever all have been checked. */
   onRound: (counts: { proven: number; all: number }) => void;
 }
 
-/** Finds out which upstreams of a list work, while they may be used already. */
+/** Finds out which upstreams of a list work, while they are already in use. */
 export interface Prover {
   /** Resolves when the first has passed, or none will soon. */
   readonly ready: Promise<void>;
   /** Once some have passed for a kind of traffic, only those suit. */
   suits: Suits;
-  /** Resolves when nothing runs any more. */
+  /** Resolves when everything has stopped. */
   stop(): Promise<void>;
 }
 
 const UNKNOWN_PRIOR = 0.3;
 const PROVEN_PRIOR = 0.9;
 const FAILED_PRIOR = 0.05;
-/** Clients wait no longer than that for the first proof. */
+/** Maximum time that clients wait for the first proof. */
 const PATIENCE_MS = 3_000;
-/** All are checked again after this time; those that fail may come back. */
+/** All are checked again after this time, and those that failed may return. */
 const ROUND_MS = 10 * 60_000;
 
-/** Begins to check all upstreams, again and again. */
+/** Starts to check all upstreams repeatedly. */
 export function startProver(options: ProverOptions): Prover {
   const { upstreams, clock, onError } = options;
   const stopping = new AbortController();
@@ -76,7 +76,7 @@ export function startProver(options: ProverOptions): Prover {
             ['plain', upstream.protocol],
             ['tunnel', upstream.protocol],
           ];
-    // One check shows both if the proxy does the same for both.
+    // One check is enough for both if the proxy handles both in the same way.
     const results = new Map<Protocol, Promise<CheckResult>>();
     await Promise.all(
       kinds.map(async ([kind, protocol]) => {
@@ -91,7 +91,7 @@ export function startProver(options: ProverOptions): Prover {
   }
 
   function learn(upstream: Upstream, kind: Kind, result: CheckResult): void {
-    // What only a third party's page said could be the proxy's own words.
+    // What only a third party's page said could be forged by the proxy.
     const passed = result.verdict === 'alive' && result.proof !== 'echoed';
     upstream.proven[kind] = passed;
     if (passed) {

@@ -14,20 +14,20 @@ export interface RaceOptions {
   site: string;
   sites: Sites;
   planFor: (upstream: Upstream) => Plan;
-  /** An open connection through the upstream to the target. */
+  /** Returns an open connection through the upstream to the target. */
   idleFor?: ((upstream: Upstream) => TcpSocket | undefined) | undefined;
-  /** How many are tried at once from the start. */
+  /** Number of upstreams tried at once from the start. */
   width: number;
-  /** How many are tried at most. */
+  /** Maximum number of upstreams tried. */
   tries: number;
-  /** After which time without an answer one more is tried. */
+  /** After this time without an answer, one more is tried. */
   hedgeMs: number;
-  /** Whether one more may be tried while others are still waited for. */
+  /** Reports whether one more may be tried while others are pending. */
   mayHedge: () => boolean;
-  /** Until then there must be an answer. */
+  /** Time limit for an answer. */
   timeoutMs: number;
   monotonic: () => number;
-  /** Told of each attempt that begins; `hedged`: beside others. */
+  /** Called for each attempt; `hedged`: while others are pending. */
   onTry: (hedged: boolean) => void;
   onFailure: (upstream: Upstream, failure: Failure) => void;
 }
@@ -37,15 +37,15 @@ export interface RaceResult {
   member: Member;
   /** Since the winner was dialled. */
   tookMs: number;
-  /** It was not certain that this is the target's answer, but there was no better one. */
+  /** True if it was not certain that this is the target's answer, but there was no better one. */
   doubtful: boolean;
 }
 
-/** Told of the winner, or of nobody, and how many were tried. */
+/** Called with the winner or `null`, and the number of attempts. */
 export type OnEnd = (result: RaceResult | null, tries: number) => void;
 
 export interface Race {
-  /** Cancels everything, without further callbacks. */
+  /** Cancels all attempts, without further callbacks. */
   cancel(): void;
 }
 
@@ -53,8 +53,8 @@ export interface Race {
 const ALIKE = 2;
 
 /**
- * Tries upstreams until one delivers an answer, and calls back once: with the winner, or with `null` and how many were tried.
- * A failed attempt is replaced at once; as long as nothing is heard, one more is added from time to time.
+ * Tries upstreams until one delivers an answer, and calls back once: with the winner, or with `null`, and the number
+ * of attempts. A failed attempt is replaced at once; without any answer, one more is added from time to time.
  */
 export function race(options: RaceOptions, onEnd: OnEnd): Race {
   const contest = new Contest(options, onEnd);
@@ -66,7 +66,7 @@ class Contest implements Race {
   readonly #options: RaceOptions;
   readonly #onEnd: OnEnd;
   readonly #running = new Map<Attempt, Member>();
-  /** Answers that may be the proxy's own, with what they look like. */
+  /** Answers that may be the proxy's own, with their look. */
   readonly #doubtful: { attempt: Attempt; member: Member; look: string }[] = [];
   readonly #tried = new Set<string>();
   #tries = 0;
@@ -121,7 +121,7 @@ class Contest implements Race {
 
   #learn(member: Member, failure: Failure): void {
     const { lane, sites, site, onFailure } = this.#options;
-    // Only one that works elsewhere says something about the site.
+    // Only a proxy that works elsewhere says something about the site.
     if (lane.trusts(member.upstream)) sites.observe(site, member.upstream.key, false);
     lane.failed(member, failure);
     onFailure(member.upstream, failure);
@@ -181,7 +181,7 @@ class Contest implements Race {
     this.#wait();
   }
 
-  /** Nobody is left to be waited for: a doubtful answer is better than none. */
+  /** Nothing is pending any more: a doubtful answer is better than none. */
   #settle(): void {
     const best = this.#doubtful.shift();
     if (best) {

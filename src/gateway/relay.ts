@@ -2,7 +2,7 @@ import type { TcpListener, TcpSocket } from '../runtime/tcp.ts';
 
 /** What passed through a tunnel, and how it ended. */
 export interface RelayReport {
-  /** Bytes of the client, and bytes for it. */
+  /** Bytes from the client, and bytes to it. */
   up: number;
   down: number;
   endedBy: 'client' | 'upstream' | 'limit';
@@ -12,14 +12,14 @@ export interface RelayOptions {
   client: TcpSocket;
   upstream: TcpSocket;
   monotonic: () => number;
-  /** Told of the bytes as they pass; false ends the tunnel. */
+  /** Called with the bytes as they pass. Returning false ends the tunnel. */
   onBytes: (direction: 'up' | 'down', count: number) => boolean;
   onEnd: (report: RelayReport) => void;
 }
 
-/** Carries bytes both ways until both sides have ended, each no faster than the other reads. */
+/** Relays bytes in both directions until both sides have ended, each no faster than the other reads. */
 export class Relay {
-  /** When something moved last, on the monotonic clock. */
+  /** When data last moved, on the monotonic clock. */
   movedAt: number;
   readonly startedAt: number;
   readonly #options: RelayOptions;
@@ -43,18 +43,18 @@ export class Relay {
     return this.#ended !== null;
   }
 
-  /** Counts and sends what had been received before the relay began. */
+  /** Counts and sends what was received before the relay began. */
   carry(direction: 'up' | 'down', bytes: Uint8Array): void {
     const { client, upstream } = this.#options;
     if (bytes.length > 0) this.#carry(direction, bytes, direction === 'up' ? client : upstream);
   }
 
-  /** The client had ended its half before the relay began. */
+  /** Ends the client's half, which had ended before the relay began. */
   endClient(): void {
     this.#options.client.listener.ended();
   }
 
-  /** Cuts it. */
+  /** Cuts the connection. */
   cut(): void {
     this.#end('limit');
   }
@@ -73,7 +73,7 @@ export class Relay {
         to.end();
       },
       closed: (fault) => {
-        // Orderly, it has ended before, and the other side still reads; else what is missing must be felt there.
+        // A graceful end, or the other side still reads. Otherwise that side must notice that data is missing.
         if (fault !== null || this.#ended === null) this.#end(name);
         else if (this.#open-- === 1) this.#end(this.#ended);
       },

@@ -7,7 +7,7 @@ export interface GatewayRoutesOptions {
   port: number | null;
 }
 
-/** The configuration that browsers load: everything public goes through the gateway. */
+/** Serves the configuration that browsers load, which sends everything public through the gateway. */
 export function gatewayRoutes({ contextOf, port }: GatewayRoutesOptions) {
   if (port === null) return new Elysia();
   return new Elysia().get(
@@ -20,12 +20,12 @@ export function gatewayRoutes({ contextOf, port }: GatewayRoutesOptions) {
   );
 }
 
-/** The gateway under the name by which the client knows the server: `pool.example.org:8899`. */
+/** Returns the gateway's address under the name by which the client knows the server: `pool.example.org:8899`. */
 export function placeOf(origin: string, port: number): string {
   return `${new URL(origin).hostname}:${port}`;
 }
 
-/** Names and addresses of the own network are reached directly: the gateway would refuse them. */
+/** Local names and addresses are reached directly, because the gateway would refuse them. */
 function pacFile(place: string): string {
   return `function FindProxyForURL(url, host) {
   if (isPlainHostName(host) || shExpMatch(host, '*.local') || shExpMatch(host, '127.*') ||

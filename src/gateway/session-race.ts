@@ -6,13 +6,15 @@ export type OnFound = (result: RaceResult | null, tries: number, lost: boolean) 
 
 /** The two ways to an exit. */
 export interface Ways {
-  /** Through the one that the session has; `null` if it is gone. */
+  /** Through the session's exit; `null` if it is gone. */
   again(pinned: string, onEnd: OnEnd): Race | null;
-  /** Through any that can be the exit of a session. */
+  /** Through any upstream that can become the exit of a session. */
   findOther(onEnd: OnEnd): Race;
 }
 
-/** Through the exit of the session; if there is none yet, or it has died, through one that becomes it. */
+/**
+ * Connects through the session's exit or, if there is none yet, or it has died, through one that becomes the exit.
+ */
 export function raceForSession(session: Session, { again, findOther }: Ways, onFound: OnFound): Race {
   let running: Race | null = null;
   let cancelled = false;
@@ -37,7 +39,7 @@ export function raceForSession(session: Session, { again, findOther }: Ways, onF
         onFound(result, tried, result === null);
       } else pinNew(tried);
     });
-    // It may have ended already, and another have begun in its place.
+    // It may already have ended, and another may have begun in its place.
     if (race) running ??= race;
     else if (locked) {
       session.leave();

@@ -1,25 +1,25 @@
 import { BoundedMap } from '../lib/bounded-map.ts';
 import type { Upstream } from './upstream.ts';
 
-/** A client's wish to leave from one exit, and the exit. */
+/** A client's request to keep one exit, and that exit. */
 export interface Session {
-  /** The key of the upstream, `null` before the first answer. */
+  /** The key of the upstream; `null` before the first answer. */
   readonly pinned: string | null;
   readonly locked: boolean;
-  /** What the client gets to know about it. */
+  /** Response headers that describe the session. */
   headers(): string[];
-  /** All that follows goes through this one. */
+  /** Sends all further requests through this upstream. */
   pin(upstream: Upstream): void;
   /**
-   * Calls back when nobody else is about to pin the session for the first time; then the caller is, until it pins or
-   * gives up.
+   * Calls back when no other request is about to pin the session for the first time. The caller then is, until it
+   * pins or gives up.
    */
   enter(go: () => void): void;
   leave(): void;
 }
 
 export interface Sessions {
-  /** The session of this name, made if there is none. */
+  /** Returns the session of this name, created if necessary. */
   open(name: string, options: { sessionMs: number; locked: boolean }): Session;
   readonly size: number;
 }
@@ -29,7 +29,7 @@ const MOST_SESSIONS = 20_000;
 interface Entry {
   pinned: string | null;
   exit: string | null;
-  /** `moved`: its exit has died since the client was last informed. */
+  /** `moved`: its exit has died since the client was last told. */
   state: 'new' | 'kept' | 'moved';
   expiresAt: number;
   /** Requests that wait until the first of them has found an exit. */
@@ -37,7 +37,7 @@ interface Entry {
   busy: boolean;
 }
 
-/** Remembers sessions until their time is over; of too many, the longest unused are forgotten. */
+/** Remembers sessions for their time. If there are too many, the least recently used are forgotten. */
 export function createSessions(monotonic: () => number): Sessions {
   const entries = new BoundedMap<string, Entry>(MOST_SESSIONS);
 
@@ -82,7 +82,7 @@ export function createSessions(monotonic: () => number): Sessions {
         },
         leave() {
           entry.busy = false;
-          // With an exit found, all go; without, the next one looks for it.
+          // With an exit found, all continue; otherwise the next one looks for an exit.
           const ready = entry.pinned === null ? entry.waiting.splice(0, 1) : entry.waiting.splice(0);
           if (ready.length > 0) entry.busy = true;
           for (const go of ready) go();

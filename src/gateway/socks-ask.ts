@@ -16,8 +16,9 @@ export interface SocksAsk {
 }
 
 /**
- * The server's part of SOCKS5 (RFC 1928, RFC 1929) up to the request: call it whenever bytes have come. A login is asked for
- * if the client offers one, because the user name has options; the caller decides whether it is required.
+ * Parses the server's part of SOCKS5 (RFC 1928, RFC 1929) up to the request. Call it whenever bytes arrive. It asks
+ * for a login if the client offers one, because the user name contains options; the caller decides whether it is
+ * required.
  * @throws {GatewayFault} `bad_request`
  */
 export function socksReader(say: (bytes: Uint8Array) => void): (inbox: Inbox) => SocksAsk | undefined {

@@ -1,30 +1,30 @@
 import { canonicalAddress, isGloballyRoutable } from '../lib/address.ts';
 import { REFUSED_PORTS } from '../proxy/check/policy.ts';
 
-/** Where a client wants to go. */
+/** The destination of a client. */
 export interface Target {
   /** A name in lower case, or a literal address in canonical form. */
   host: string;
-  /** The address where `host` is one, else `null`. */
+  /** The address if `host` is one, otherwise `null`. */
   address: string | null;
   port: number;
 }
 
 export interface TargetRules {
-  /** Ports that may be reached; `null`: all but those of services that obey whatever they are sent. */
+  /** Ports that may be reached; `null`: all except those of services that obey whatever they receive. */
   ports: ReadonlySet<number> | null;
-  /** Private and loopback addresses as well. */
+  /** Whether private and loopback addresses are allowed. */
   allowPrivate: boolean;
-  /** Our own addresses, canonical, and names. */
+  /** Our own addresses, in canonical form, and names. */
   own: ReadonlySet<string>;
 }
 
 const NAME = /^(?=.{1,253}$)([a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?\.)*[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?$/;
 
-/** Endings of names that never lead out of a network (RFC 6761, RFC 6762, RFC 8375, and ICANN's `internal`). */
+/** Suffixes of names that only exist inside a network (RFC 6761, RFC 6762, RFC 8375, and ICANN's `internal`). */
 const LOCAL_NAME = /(^|\.)(localhost|local|internal|intranet|lan|home|corp|home\.arpa)$/;
 
-/** The target of `host` and a port as a URL understands them (`0x7f.1` is 127.0.0.1); `null` if they are none. */
+/** Parses `host` and a port as in a URL (`0x7f.1` is 127.0.0.1). Returns `null` if they are invalid. */
 export function readTarget(host: string, port: number): Target | null {
   if (!Number.isInteger(port) || port < 1 || port > 65_535) return null;
   if (/^[a-z][a-z0-9-]*(\.[a-z0-9-]+)*\.[a-z]+$/.test(host)) return { host, address: null, port };
@@ -38,15 +38,15 @@ export function readTarget(host: string, port: number): Target | null {
   return NAME.test(name) ? { host: name, address: null, port } : null;
 }
 
-/** The target of `example.com:443` or `[2001:db8::1]:443`; `null` if it is not one. The port must be given. */
+/** Parses `example.com:443` or `[2001:db8::1]:443`. Returns `null` if it is invalid. The port is required. */
 export function readAuthority(text: string): Target | null {
   const [, host = '', port = ''] = /^(\[[0-9a-f:.]+\]|[^:[\]]+):(\d{1,5})$/i.exec(text) ?? [];
   return host === '' ? null : readTarget(host, Number(port));
 }
 
 /**
- * Why a target must not be reached, as a sentence; `null` when it may be. A public proxy would look up the name itself, so
- * only addresses that are written out can be judged.
+ * Returns why a target must not be reached, as a sentence, or `null` if it may be. A public proxy would resolve names
+ * itself, so only literal addresses can be judged.
  */
 export function refusedTarget({ host, address, port }: Target, rules: TargetRules): string | null {
   const { ports, allowPrivate, own } = rules;
@@ -65,7 +65,7 @@ export function refusedTarget({ host, address, port }: Target, rules: TargetRule
   return null;
 }
 
-/** `example.com:443`, with brackets around IPv6. */
+/** Returns `example.com:443`, with brackets around IPv6. */
 export function formatTarget({ host, port }: Pick<Target, 'host' | 'port'>): string {
   return `${host.includes(':') ? `[${host}]` : host}:${port}`;
 }

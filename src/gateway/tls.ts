@@ -7,15 +7,15 @@ const RECORD_HEADER = 5;
 /** Maximum size in bytes of one record. */
 const MAX_RECORD = 16_384 + 256;
 
-/** Maximum size in bytes of a ClientHello; those with keys against quantum computers have about 2 KB. */
+/** Maximum size in bytes of a ClientHello; with post-quantum keys they take about 2 KB. */
 const MAX_HELLO_BYTES = 32 * 1024;
 
-/** What the first bytes of a client are. */
+/** The kind of a client's first bytes. */
 export type Opening =
-  /** A whole ClientHello of so many bytes. With early data it holds a request, which must not be sent twice. */
+  /** A whole ClientHello of this many bytes. With early data it contains a request, which must not be sent twice. */
   { kind: 'hello'; bytes: number; earlyData: boolean } | { kind: 'partial' } | { kind: 'other' };
 
-/** Looks whether a client speaks TLS. What is too long or malformed is not TLS to us. */
+/** Detects whether a client speaks TLS. Oversized or malformed data counts as other traffic. */
 export function readOpening(bytes: Buffer): Opening {
   if (bytes[0] !== HANDSHAKE || (bytes.length > 1 && bytes[1] !== 3)) return { kind: 'other' };
   if (bytes.length > 5 && bytes[5] !== CLIENT_HELLO) return { kind: 'other' };
@@ -40,7 +40,7 @@ export function readOpening(bytes: Buffer): Opening {
   return { kind: 'hello', bytes: at, earlyData: extensions(message).includes(EARLY_DATA) };
 }
 
-/** The types of the extensions of a ClientHello; none if it is malformed, which the server will say. */
+/** Returns the types of a ClientHello's extensions, none if it is malformed, which the server will report. */
 function extensions(message: Buffer): number[] {
   // Type and length, version, random.
   let at = 4 + 2 + 32;
@@ -58,10 +58,10 @@ function extensions(message: Buffer): number[] {
   return found;
 }
 
-/** What a server's first bytes are: a ServerHello proves that someone speaks TLS there, though not who. */
+/** The kind of a server's first bytes: a ServerHello proves that someone speaks TLS there, though not who. */
 export type Greeting = 'hello' | 'alert' | 'partial' | 'other';
 
-/** Judges the first bytes that came back for a ClientHello. */
+/** Judges the first bytes of the answer to a ClientHello. */
 export function readGreeting(bytes: Buffer): Greeting {
   const type = bytes[0];
   if (type !== HANDSHAKE && type !== ALERT) return bytes.length === 0 ? 'partial' : 'other';
@@ -70,7 +70,7 @@ export function readGreeting(bytes: Buffer): Greeting {
   const length = bytes.readUInt16BE(3);
   if (type === ALERT) return length === 2 ? 'alert' : 'other';
   if (length < 4 || length > MAX_RECORD) return 'other';
-  // Type, length, version and random of the message: enough to tell, without waiting for certificates.
+  // Type, length, version and random of the message are enough to tell, without waiting for certificates.
   if (bytes.length < RECORD_HEADER + 4 + 2 + 32) return 'partial';
   return bytes[5] === SERVER_HELLO && bytes[9] === 3 ? 'hello' : 'other';
 }

@@ -13,13 +13,13 @@ import { formatTarget, type Target } from './target.ts';
 import { readGreeting } from './tls.ts';
 import type { Upstream } from './upstream.ts';
 
-/** After that a client is one that waits for the server to speak first. */
+/** After this time, a silent client is one that waits for the server to speak first. */
 const SILENT_CLIENT_MS = 300;
-/** Until then a ClientHello that has begun must be whole. */
+/** Time limit for the rest of a ClientHello. */
 const HELLO_MS = 10_000;
 /**
- * A client that ends after so few bytes has sent an alert at most, for a handshake's end takes more: it did not believe the
- * certificate.
+ * A client that ends after fewer bytes has sent at most an alert, because the end of a handshake takes more: it did
+ * not trust the certificate.
  */
 const LEAST_FINISHED_BYTES = 40;
 const DISTRUST_MS = 10_000;
@@ -35,9 +35,10 @@ export interface TunnelOptions {
 }
 
 /**
- * Opens a tunnel for a client. It is answered at once, and where it then speaks TLS, its ClientHello goes to upstreams until
- * a ServerHello comes back: a proxy's own "200" proves nothing. So does the head of a GET or HEAD, until an answer comes that
- * is the target's. Anything else is sent once, to the first upstream that connects.
+ * Opens a tunnel for a client. The client is answered at once. If it then speaks TLS, its ClientHello goes to
+ * upstreams until a ServerHello comes back, because a proxy's own "200" proves nothing. The head of a GET or HEAD is
+ * also repeated until an answer of the target arrives. Anything else is sent once, to the first upstream that
+ * connects.
  */
 export function openTunnel(options: TunnelOptions): void {
   const { client, desk, voice } = options;
@@ -48,7 +49,7 @@ export function openTunnel(options: TunnelOptions): void {
     return;
   }
 
-  // What is hopeless is refused while it can still be said why.
+  // A hopeless request is refused while its client can still be told why.
   if (!desk.engine.lanes.tunnel.has(options.admission.suits)) {
     desk.meter.settled('tunnel', 'no_answer', 0);
     client.refuse(voice, noAnswer(options.target, 0));
@@ -79,7 +80,7 @@ export function openTunnel(options: TunnelOptions): void {
   }
 }
 
-/** Finds an upstream and carries on. */
+/** Finds an upstream and continues. */
 function connect(
   { client, desk, target, voice, admission }: TunnelOptions,
   { opening, answered, startedAt }: { opening: Repeatable | null; answered: boolean; startedAt: number },
@@ -91,7 +92,7 @@ function connect(
     judge: opening?.kind === 'request' ? answerJudge(desk, upstream, opening.method) : judgeGreeting,
   });
   client.onBytes = () => {};
-  // A handshake needs both halves; other protocols may say all they have and listen.
+  // A handshake needs both halves; with other protocols a client may send everything and then listen.
   client.endIsLeaving = opening?.kind === 'hello';
   let running: Race | null = null;
   client.onLeft = () => {
@@ -99,7 +100,7 @@ function connect(
     desk.meter.settled('tunnel', 'client_left', 0);
   };
   running = desk.engine.find(
-    // Without an answer to judge, the first that says yes wins: it had better be one that is known.
+    // Without an answer to judge, the first upstream that accepts wins, so only known ones are tried.
     { kind: 'tunnel', target, admission, planFor, wide: payload !== null || !answered },
     (result, tries, lost) => {
       const ms = desk.monotonic() - startedAt;

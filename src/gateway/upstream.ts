@@ -1,48 +1,48 @@
 import type { Login } from '../proxy/login.ts';
 import type { Anonymity } from '../proxy/proxy.ts';
 
-/** What a client's connection is carried by: a tunnel to the target, or one request over plain http. */
+/** What carries a client's connection: a tunnel to the target, or a single request over plain HTTP. */
 export type Kind = 'tunnel' | 'plain';
 
-/** A proxy that requests may be sent through, with what is known besides the gateway's own traffic. */
+/** A proxy that requests can be sent through, and what is known about it besides the gateway's own traffic. */
 export interface Upstream {
   /** `http://203.0.113.9:8080`; unique. */
   key: string;
-  /** How it is spoken to. */
+  /** The protocol it speaks. */
   protocol: 'http' | 'socks4' | 'socks5';
   ip: string;
   port: number;
-  /** What it asks its users for. */
+  /** The credentials that it asks for. */
   login: Login | null;
-  /** Two letters, `ZZ` if it is not known. */
+  /** Two letters, `ZZ` if unknown. */
   country: string;
   anonymity: Anonymity | null;
   /** The address that targets see, if it is known. */
   exitIp: string | null;
-  /** Share of the time in which it is expected to work, 0 to 1. */
+  /** Expected share of time in which it works, 0 to 1. */
   prior: number;
-  /** Of a check, in ms. */
+  /** Latency of a check, in ms. */
   latencyMs: number | null;
-  /** A check has shown, unforgeably, that it carries this kind. */
+  /** Whether a check has proven, unforgeably, that it carries this kind. */
   proven: Record<Kind, boolean>;
   /** What it may be used for. */
   carries: Record<Kind, boolean>;
 }
 
-/** Why an attempt to reach a target through an upstream was given up. */
+/** Why an attempt to reach a target through an upstream failed. */
 export type Failure =
-  /** No connection to it. */
+  /** The upstream could not be connected. */
   | 'unreachable'
-  /** It ended the connection before there was an answer. */
+  /** It closed the connection before an answer. */
   | 'closed'
   | 'auth_required'
-  /** It says that it cannot or will not. */
+  /** It reported that it cannot or will not connect. */
   | 'declined'
   | 'protocol_error'
-  /** It answered on its own instead of the target. */
+  /** It sent its own answer instead of the target's. */
   | 'page'
   /** It delivered a TLS alert. */
   | 'alert'
-  /** The client did not believe that what answered is the target. */
+  /** The client did not trust that the answer came from the target. */
   | 'distrusted'
   | 'timeout';

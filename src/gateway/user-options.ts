@@ -2,32 +2,32 @@ import { ANONYMITIES, type Anonymity } from '../proxy/proxy.ts';
 import { siteOf } from '../proxy/targets/site.ts';
 import { GatewayFault } from './fault.ts';
 
-/** What a client asks of its upstreams, in the name of its user. */
+/** What a client asks of its upstreams, in its user name. */
 export interface UserOptions {
   /** Two upper-case letters. */
   country?: string;
   anonymity?: Anonymity;
   maxLatencyMs?: number;
-  /** Chooses by what is known of this site, wherever the request goes. */
+  /** Chooses by results for this site, whatever the target. */
   site?: string;
-  /** Requests of one session leave from one exit. */
+  /** Requests of one session use the same exit. */
   session?: string;
   /** How long a session lasts after its last use. */
   sessionMs: number;
-  /** When the exit of the session dies, requests are refused, instead of leaving from another. */
+  /** If the exit of the session dies, requests are refused instead of moving to another one. */
   sessionLock: boolean;
 }
 
 const DEFAULT_SESSION_MIN = 10;
 const MOST_SESSION_MIN = 30;
 
-/** Sites by the names that the operator has given them, in lower case. */
+/** Sites by the names that the operator has configured, in lower case. */
 export type NamedSites = ReadonlyMap<string, string>;
 
 interface Reader {
-  /** What would be right. */
+  /** Describes valid values. */
   form: string;
-  /** Sets the option; false if the value cannot be. */
+  /** Sets the option. Returns false for an invalid value. */
   read(value: string, options: UserOptions, named: NamedSites): boolean;
 }
 
@@ -78,7 +78,7 @@ const READERS: Record<string, Reader> = {
   },
 };
 
-/** Other services' names of the same. */
+/** Names of the same options in other services. */
 const ALIASES: Record<string, string> = { cc: 'country', sessid: 'session' };
 
 function isOption(word: string): boolean {
@@ -87,8 +87,9 @@ function isOption(word: string): boolean {
 }
 
 /**
- * Reads `user-country-de-session-abc-sesslock`: the name, and options behind it. A target is one of `named`, or a domain.
- * @throws {GatewayFault} `bad_request` for an option that is not known or has a value that cannot be.
+ * Parses `user-country-de-session-abc-sesslock`: the name, followed by options. A target is one of `named`, or a
+ * domain.
+ * @throws {GatewayFault} `bad_request` for an unknown option or an invalid value.
  */
 export function readUser(text: string, named: NamedSites): { user: string; options: UserOptions } {
   const [user = '', ...words] = text.split('-');
@@ -109,7 +110,7 @@ export function readUser(text: string, named: NamedSites): { user: string; optio
       );
     }
     let value = words[++at] ?? '';
-    // A domain may hold hyphens itself.
+    // A domain may itself contain hyphens.
     while (name === 'target' && at + 1 < words.length && !isOption(words[at + 1] ?? ''))
       value += `-${words[++at]}`;
     if (!reader.read(value, options, named)) {

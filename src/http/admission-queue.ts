@@ -3,31 +3,34 @@ import { AppError } from '../errors.ts';
 import type { Metrics } from '../lib/metrics.ts';
 
 /**
- * Spreads requests that cost something over the turns of the event loop. When hundreds come in at once, each turn begins a few
- * of them, in their order, so that health checks and kept answers, which do not wait here, are at most some milliseconds away.
+ * Spreads expensive requests over the turns of the event loop. If hundreds arrive at once, each turn begins a few of
+ * them, in order. Health checks and cached answers do not wait here, so they are at most some milliseconds away.
  */
 export interface AdmissionQueue {
-  /** Resolves when the request may begin; rejects with `Overloaded` if too many wait already. */
+  /** Resolves when the request may begin. Rejects with `Overloaded` if too many already wait. */
   next(): Promise<void>;
 }
 
 export interface AdmissionQueueOptions {
-  /** Requests that begin in one turn. */
+  /** Number of requests that begin in one turn. */
   perTurn?: number;
   maxWaiting?: number;
   metrics?: Metrics | undefined;
 }
 
-/** Tells a caller that too many wait. It is no fault to be logged one by one: a flood of requests would fill the log as well. */
+/**
+ * Tells a caller that too many requests wait. It is not logged, because a flood of requests would fill the log as
+ * well.
+ */
 export class Overloaded extends AppError {
   constructor() {
     super('unavailable', 'The server has more to do than it can; try again later.', { retryAfterMs: 1000 });
   }
 }
 
-/** A costly page takes 0.3 ms, and ten times that in the first second of a process. */
+/** An expensive page takes 0.3 ms, and ten times that in the first second of a process. */
 const PER_TURN = 4;
-/** About a second of work; clients that would wait longer are refused. */
+/** About a second of work. Clients that would wait longer are refused. */
 const MAX_WAITING = 2000;
 
 export function createAdmissionQueue({
@@ -36,7 +39,7 @@ export function createAdmissionQueue({
   metrics,
 }: AdmissionQueueOptions = {}): AdmissionQueue {
   const waiting: (() => void)[] = [];
-  /** Requests that have begun in this turn. */
+  /** Requests begun in this turn. */
   let begun = 0;
   const refused = metrics?.counter(
     'picpool_http_overloaded_total',

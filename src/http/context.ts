@@ -10,21 +10,21 @@ export interface ContextOptions {
   adminToken: string | undefined;
 }
 
-/** The address of the socket that a request came over, as the runtime spells it. */
+/** Returns the peer address of a request's socket, as the runtime spells it. */
 export type PeerOf = (request: Request) => string;
 
 export interface Contexts {
   /** True if `ADMIN_TOKEN` is set. */
   readonly adminIsSet: boolean;
-  /** Makes the context of a request that has just come in as `incoming`. */
+  /** Creates the context of a request that has just arrived as `incoming`. */
   open(request: Request, incoming: Request, peerOf: PeerOf): RequestContext;
-  /** Binds a context to the request that a route is given, for `of`. */
+  /** Binds a context to the request that a route receives, for `of`. */
   bind(request: Request, context: RequestContext): void;
-  /** The context of a request that was bound. */
+  /** Returns the context of a bound request. */
   of: ContextOf;
 }
 
-/** An id that a proxy in front may choose; anything else could forge log lines. */
+/** A valid ID from a reverse proxy. Anything else could forge log lines. */
 const REQUEST_ID = /^[\w.-]{1,64}$/;
 
 export function createContexts({ clients, publicUrl, adminToken }: ContextOptions): Contexts {
@@ -33,7 +33,10 @@ export function createContexts({ clients, publicUrl, adminToken }: ContextOption
   const nextId = createIds();
   const isAdminToken = isSecret(adminToken);
 
-  /** What most requests never ask for is worked out when it is asked for. A class, as accessors of a literal cost ten times that. */
+  /**
+   * Computes properties on demand, because most requests use few of them. A class, because accessors of an object
+   * literal cost ten times as much.
+   */
   class LazyContext implements RequestContext {
     readonly head: boolean;
     readonly id: string;
@@ -51,7 +54,7 @@ export function createContexts({ clients, publicUrl, adminToken }: ContextOption
       this.#request = request;
       this.#incoming = incoming;
       this.#peerOf = peerOf;
-      // Each look at a header costs, and if nobody is trusted there is no need of this one.
+      // Reading a header costs time, and this one is not needed if nobody is trusted.
       const given = clients.trustNobody ? null : request.headers.get('x-request-id');
       const isGood = given !== null && REQUEST_ID.test(given) && clients.isTrusted(this.socketPeer);
       this.id = isGood ? given : nextId();
@@ -106,12 +109,12 @@ export function createContexts({ clients, publicUrl, adminToken }: ContextOption
   };
 }
 
-/** True for a URL of which the host names the machine itself. */
+/** Reports whether the host of a URL names this machine. */
 function isLocal(url: string): boolean {
   return /^(localhost|127(\.\d+){3}|\[::1\])$/.test(new URL(url).hostname);
 }
 
-/** The token of a header `Authorization: Bearer`, or `null`. */
+/** Returns the token of `Authorization: Bearer`, or `null`. */
 export function bearerOf(authorization: string | null): string | null {
   return authorization === null ? null : (/^Bearer (\S+)$/i.exec(authorization)?.[1] ?? null);
 }
@@ -127,12 +130,12 @@ function requestOrigin(request: Request, trusted: boolean): string {
   return isPlain && URL.canParse(forwarded) ? new URL(forwarded).origin : `${protocol}//${host}`;
 }
 
-/** The entry that the nearest proxy has added; those before it came from further away. */
+/** Returns the entry of the nearest proxy. Earlier entries come from further away. */
 function nearest(list: string | null): string | null {
   return list?.split(',').at(-1)?.trim() || null;
 }
 
-/** Random for the process, counted within it: unique, and cheap enough for every request. */
+/** Creates unique IDs, random for the process and counted within it, which is cheap enough for every request. */
 function createIds(): () => string {
   const prefix = randomBytes(6).toString('hex');
   let count = 0;

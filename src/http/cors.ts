@@ -5,20 +5,20 @@ const REQUEST_HEADERS =
 const ANSWER_HEADERS =
   'Content-Disposition, ETag, Location, RateLimit-Limit, RateLimit-Remaining, RateLimit-Reset, Retry-After, ' +
   'X-Request-Id, X-Total-Count';
-/** How long a browser need not ask again, in seconds. */
+/** How long a browser may cache a preflight, in seconds. */
 const MAX_AGE_S = 7200;
 
-/** Lets scripts of other origins read answers. Cookies are never taken from them. */
+/** Lets scripts of other origins read answers, always without cookies. */
 export interface Cors {
-  /** True for an origin whose scripts may call the API. */
+  /** Reports whether scripts of an origin may call the API. */
   isLetIn(origin: string): boolean;
-  /** The answer to a preflight request of an origin that is let in, else `null`. */
+  /** Returns the answer to a preflight request of an allowed origin, otherwise `null`. */
   preflight(request: Request): Response | null;
-  /** Adds what lets the origin of the request read the answer. */
+  /** Adds the headers that let the origin of the request read the answer. */
   allow(request: Request, answer: Headers): void;
 }
 
-/** `origins`: such as `https://app.example`, or `*` for everyone. */
+/** `origins`: such as `https://app.example`, or `*` for all. */
 export function createCors(origins: readonly string[]): Cors {
   const everybody = origins.includes('*');
   const known = new Set(origins);
@@ -50,7 +50,7 @@ export function createCors(origins: readonly string[]): Cors {
       if (origin === null) return;
       answer.set('access-control-allow-origin', origin);
       answer.set('access-control-expose-headers', ANSWER_HEADERS);
-      // A page that may read an answer may embed it as well.
+      // A page that may read an answer may also embed it.
       answer.set('cross-origin-resource-policy', 'cross-origin');
     },
   };

@@ -47,7 +47,7 @@ const ERROR_MEANINGS: Record<number, string> = {
 
 export interface Answer {
   description: string;
-  /** By media type; a JSON answer may be given as `schema` alone. */
+  /** By media type. For JSON, `schema` is enough. */
   content?: Record<string, { schema: TSchema; example?: unknown }>;
   schema?: TSchema;
   example?: unknown;
@@ -60,12 +60,12 @@ export interface Description {
   tag: string;
   summary: string;
   description?: string;
-  /** The good answers by status; errors are listed by their status alone, unless they can be more than JSON. */
+  /** Successful answers by status. Errors are listed by status only, unless they can be more than JSON. */
   answers: Record<number, Answer>;
   errors?: readonly number[];
-  /** True if `ADMIN_TOKEN`, once set, is demanded. */
+  /** True if the route needs `ADMIN_TOKEN` once that is set. */
   admin?: boolean;
-  /** Where the body is not described by Elysia's own `body` schema. */
+  /** Used if Elysia's own `body` schema does not describe the body. */
   requestBody?: {
     description?: string;
     required?: boolean;
@@ -82,8 +82,8 @@ export interface Description {
 }
 
 /**
- * Makes Elysia's `detail` of a route. Answers are described here and not in Elysia's `response`, which would
- * validate each answer at half the throughput; the tests validate them against this description instead.
+ * Returns Elysia's `detail` of a route. Answers are described here rather than in Elysia's `response`, which would
+ * validate each answer at half the throughput. The tests validate answers against this description instead.
  */
 export function describe({ id, tag, answers, errors = [], admin, ...rest }: Description) {
   const responses: OpenAPIV3.ResponsesObject = {};

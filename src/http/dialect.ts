@@ -1,17 +1,17 @@
 import { bearerOf } from './context.ts';
 
-/** How a route speaks with the clients of another service. */
+/** How a route answers the clients of another service. */
 export interface Dialect {
   /** True if the token is in the body, so that the route itself calls `judgeToken`. */
   readonly tokenInBody?: true;
-  /** The answer to a request that was refused, as these clients read it. */
+  /** Returns the answer to a refused request in a form that these clients read. */
   refusal(refused: Refused): Spoken;
 }
 
-/** What the error envelope says. */
+/** The content of the error envelope. */
 export interface Refused {
   status: number;
-  /** What was wrong, in a sentence. */
+  /** What was wrong, as a sentence. */
   error: string;
   code: string;
   request_id: string;
@@ -24,15 +24,16 @@ export interface Spoken {
 }
 
 /**
- * The token of a request, where clients have a place of their own for it: bare or as `Client-ID` in `Authorization`, in the header
- * `token`, or as `key` in the query, for those who can set nothing but an address. `null` for none.
+ * Returns the token of a request as clients of other services send it: bare or as `Client-ID` in `Authorization`, in
+ * the header `token`, or, for clients that can only set a URL, as `key` in the query. Returns `null` if there is
+ * none.
  */
 function foreignTokenOf({ headers, url }: Request): string | null {
   const [, token] = /^(?:Client-ID |Token )?(\S+)$/i.exec(headers.get('authorization') ?? '') ?? [];
   return token ?? (headers.get('token') || new URL(url).searchParams.get('key') || null);
 }
 
-/** The token of a request: as `Bearer`, or, where clients of another service ask, as these have it. */
+/** Returns the token of a request: as `Bearer`, or as the clients of another service send it. */
 export function tokenOf(
   request: Request,
   authorization: string | null,
@@ -41,7 +42,7 @@ export function tokenOf(
   return bearerOf(authorization) ?? (dialect && foreignTokenOf(request));
 }
 
-/** Says a refusal in another way, with the headers that it had. */
+/** Translates a refusal, keeping its headers. */
 export async function speak(envelope: Response, dialect: Dialect): Promise<Response> {
   const { error, code, request_id } = (await envelope.json()) as Refused;
   const { status, body } = dialect.refusal({ status: envelope.status, error, code, request_id });

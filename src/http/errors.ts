@@ -1,7 +1,7 @@
 import { AppError, type ErrorCode, type ErrorDetail } from '../errors.ts';
 import { explainFault, type SchemaFault } from './faults.ts';
 
-/** The status of each code: the only place where codes become HTTP. */
+/** The status of each code. Codes become HTTP only here. */
 export const STATUS = {
   invalid_parameter: 400,
   invalid_body: 400,
@@ -26,10 +26,10 @@ export const STATUS = {
   storage_full: 507,
 } satisfies Record<ErrorCode, number>;
 
-/** When a 429 or 503 does not know how long it will last. */
+/** Used if a 429 or 503 does not know how long it will last. */
 const DEFAULT_RETRY_MS = 5000;
 
-/** What Elysia throws, as far as it is read here. */
+/** The part of Elysia's errors that is used here. */
 interface ElysiaError {
   code: string;
   /** What a parser threw. */
@@ -38,7 +38,7 @@ interface ElysiaError {
   all?: SchemaFault[];
 }
 
-/** Makes an `AppError` of whatever was thrown; what is not known becomes `internal`. */
+/** Converts anything that was thrown to an `AppError`; unknown errors become `internal`. */
 export function toAppError(error: unknown): AppError {
   if (error instanceof AppError) return error;
   const { code, type, all = [], cause } = error as ElysiaError;
@@ -64,7 +64,7 @@ function uniqueByField(details: ErrorDetail[]): ErrorDetail[] {
   return details.filter(({ field }, index) => details.findIndex((other) => other.field === field) === index);
 }
 
-/** The error envelope, the same on every path. */
+/** Returns the error envelope, which is the same on every path. */
 export function errorResponse(error: AppError, requestId: string): Response {
   const status = STATUS[error.code];
   const headers = new Headers({ 'content-type': 'application/json', 'cache-control': 'no-store' });

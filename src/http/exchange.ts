@@ -7,22 +7,22 @@ import type { Route } from './route-table.ts';
 
 type NewExchange = Pick<Exchange, 'request' | 'path' | 'context' | 'route' | 'malformed' | 'startedAt'>;
 
-/** A request on its way to its answer, and what the steps have found out about it. */
+/** A request on its way to an answer, with what the steps have found out about it. */
 export class Exchange implements Asked {
-  /** With an absolute URL, unless `malformed`. */
+  /** Has an absolute URL unless `malformed`. */
   readonly request: Request;
   readonly url: string;
   readonly path: string;
   readonly authorization: string | null;
   readonly context: RequestContext;
   readonly route: Route;
-  /** True where the request names no host: then nothing but its method is to be believed. */
+  /** True if the request names no host. Only its method is reliable then. */
   readonly malformed: boolean;
   /** Milliseconds; only differences count. */
   readonly startedAt: number;
-  /** What the limit of its route says, once it was counted. */
+  /** The result of its rate limit, once counted. */
   rate: Rate | null = null;
-  /** True once the headers of its answer hold what is of this request alone. */
+  /** True once its answer has headers that are specific to this request. */
   stamped = false;
 
   constructor({ request, path, context, route, malformed, startedAt }: NewExchange) {
@@ -36,12 +36,12 @@ export class Exchange implements Asked {
     this.startedAt = startedAt;
   }
 
-  /** How the client wants to be spoken with; `null`: as ours. */
+  /** How to answer the client; `null`: in our own format. */
   get dialect(): Dialect | null {
     return this.route.dialect?.(this.request) ?? null;
   }
 
-  /** The token of the request outside its body, before it is verified. */
+  /** The unverified token of the request, unless it is in the body. */
   get token(): string | null {
     return tokenOf(this.request, this.authorization, this.dialect);
   }

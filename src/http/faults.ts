@@ -2,14 +2,14 @@ import type { TSchema } from '@sinclair/typebox';
 import type { ErrorDetail } from '../errors.ts';
 import { EXPECTS } from '../lib/schema.ts';
 
-/** One fault as TypeBox reports it. */
+/** A fault as TypeBox reports it. */
 export interface SchemaFault {
   path: string;
   schema: TSchema;
   value: unknown;
 }
 
-/** Says in words what a schema wanted and what came instead. */
+/** Explains what a schema expected and what it got instead. */
 export function explainFault({ path, schema, value }: SchemaFault): ErrorDetail {
   const field = path.slice(1).replaceAll('/', '.') || 'body';
   if (value === undefined) return { field, message: `is required and must be ${expectation(schema)}` };
@@ -37,7 +37,7 @@ function expectation(schema: TSchema): string {
   return schema.type === 'object' ? 'a JSON object' : `${schema.type ?? 'something else'}`;
 }
 
-/** What came, cut to a length that fits a message. */
+/** Returns the value, cut to a length that fits a message. */
 function quote(value: unknown): string {
   const text = typeof value === 'string' ? JSON.stringify(value) : (JSON.stringify(value) ?? String(value));
   return text.length > 60 ? `${text.slice(0, 57)}...` : text;

@@ -1,6 +1,6 @@
 /**
- * The answer to HEAD, made of the answer to GET: its status and headers without its body. Elysia's own way reads
- * the whole body to count it, however long or endless that is. Here only JSON, which is in memory, is counted.
+ * Creates the answer to HEAD from the answer to GET: status and headers without the body. Elysia's own implementation
+ * reads the whole body to count it, even if it is huge or endless. This one only counts JSON, which is in memory.
  */
 export async function withoutBody(response: Response): Promise<Response> {
   const headers = new Headers(response.headers);

@@ -1,15 +1,15 @@
 import { createShares } from '../lib/shares.ts';
 import type { Route } from './route-table.ts';
 
-/** Takes a place among the requests of one client that are answered at the moment; see `Shares.enter`. */
+/** Takes a place among the requests of one client that are being answered; see `Shares.enter`. */
 export type InFlight = (client: string, route: Pick<Route, 'bytes'>) => () => void;
 
 /** A browser has six connections to a server, a program that fetches in parallel some dozens. */
 const MOST_REQUESTS = 256;
-/** Each holds some 3 MiB while it arrives. */
+/** Each takes some 3 MiB while it arrives. */
 const MOST_UPLOADS = 32;
 
-/** Answers that are kept in memory take no place: they are gone at once. */
+/** Cached answers take no place, because they are sent at once. */
 export function createInFlight(): InFlight {
   const requests = createShares({
     each: MOST_REQUESTS,

@@ -1,8 +1,8 @@
 import type { Rate } from './limits.ts';
 
 /**
- * The headers of an answer, with those of one request written into them. Kept ones are written again for each request, which
- * is why only what has changed is: to set a header costs as much as to look up the answer.
+ * Reusable headers of an answer, into which the values of each request are written. Only changed values are written,
+ * because setting a header costs as much as finding the answer.
  */
 export class KeptHeaders {
   readonly headers: Headers;

@@ -5,7 +5,7 @@ import type { RateName, Rates } from '../lib/rates.ts';
 import { remember } from '../lib/remember.ts';
 import type { Route } from './route-table.ts';
 
-/** What the headers `RateLimit-Limit`, `RateLimit-Remaining` and `RateLimit-Reset` say. */
+/** Values of the headers `RateLimit-Limit`, `RateLimit-Remaining` and `RateLimit-Reset`. */
 export interface Rate {
   readonly limit: number;
   readonly remaining: number;
@@ -13,7 +13,7 @@ export interface Rate {
   readonly reset: number;
 }
 
-/** Counts a request against the limits of its route for its client. Waits only where the limiter does. */
+/** Counts a request against the limits of its route for its client. Waits only if the limiter does. */
 export type Limits = (
   request: Request,
   route: Pick<Route, 'limit' | 'bytes'>,
@@ -21,23 +21,23 @@ export type Limits = (
 ) => Limited | Promise<Limited>;
 
 export interface Limited extends Rate {
-  /** `rate_limited` where the request may not pass. */
+  /** `rate_limited` if the request is refused. */
   refusal: AppError | null;
 }
 
 export interface LimitOptions {
   limiter: RateLimiter;
   rates: Rates;
-  /** What a body counts whose length is not announced, and the most that one counts, in bytes. */
+  /** What a body of unknown length counts, and the maximum that any body counts, in bytes. */
   maxUploadBytes: number;
-  /** Told of each request that was refused. */
+  /** Called for each refused request. */
   onRefused?: (name: RateName) => void;
 }
 
-/** Clients whose buckets are remembered by name, for each limit. */
+/** Number of clients, for each limit, whose bucket names are remembered. */
 const MAX_CLIENTS = 10_000;
 
-/** Limits per client address. */
+/** Creates limits for each client address. */
 export function createLimits({ limiter, rates, maxUploadBytes, onRefused }: LimitOptions): Limits {
   const buckets = bucketsOf(rates, maxUploadBytes);
   const keys = new Map<RateName, (peer: string) => string>();
@@ -78,14 +78,17 @@ export function createLimits({ limiter, rates, maxUploadBytes, onRefused }: Limi
   };
 }
 
-/** Where the largest upload is larger than what may come at once, one may still come. */
+/** Makes room for one upload of the maximum size, even if that exceeds the limit. */
 function bucketsOf(rates: Rates, maxUploadBytes: number): Rates {
   const { upload_bytes } = rates;
   const capacity = Math.max(upload_bytes.capacity, maxUploadBytes);
   return { ...rates, upload_bytes: { ...upload_bytes, capacity } };
 }
 
-/** Counts what a request turned out to be more than was counted before it; rejects with `rate_limited`. `cost`: one when not given. */
+/**
+ * Counts what a request turned out to cost beyond what was already counted. Rejects with `rate_limited`. `cost`:
+ * default one.
+ */
 export function createRecount(
   { limiter, rates, maxUploadBytes, onRefused }: LimitOptions,
   name: RateName,

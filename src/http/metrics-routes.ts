@@ -8,7 +8,7 @@ import { describe } from './describe.ts';
 import { policy } from './policy.ts';
 import { PROMETHEUS_TYPE, prometheusText } from './prometheus.ts';
 
-/** `GET /metrics`, open to everyone or, if a token is set, with that token. */
+/** Serves `GET /metrics` to everyone or, if a token is set, to holders of the token. */
 export function metricsRoutes(metrics: Pick<Metrics, 'collect'>, token: string | undefined) {
   const isToken = isSecret(token);
   return new Elysia().get(

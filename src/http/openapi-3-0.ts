@@ -4,8 +4,9 @@ type Node = Record<string, unknown>;
 const DATA = new Set(['example', 'examples', 'default', 'enum']);
 
 /**
- * Writes an OpenAPI 3.1 document as 3.0.3, for generators that read no newer one. It knows the keywords that TypeBox writes:
- * `const`, `null` among alternatives, `patternProperties` for any name, and the `examples` of a schema.
+ * Converts an OpenAPI 3.1 document to 3.0.3, for generators that support nothing newer. Handles the keywords that
+ * TypeBox writes: `const`, `null` among alternatives, `patternProperties` for any name, and the `examples` of a
+ * schema.
  */
 export function toOpenApi30(document: object): object {
   return { ...(downgrade(document) as Node), openapi: '3.0.3' };
@@ -23,7 +24,7 @@ function withoutConstant({ const: constant, ...schema }: Node): Node {
   return constant === undefined ? schema : { ...schema, enum: [constant] };
 }
 
-/** `Type.Record` writes one pattern, which fits every name. */
+/** `Type.Record` writes one pattern, which matches every name. */
 function withoutPattern({ patternProperties, ...schema }: Node): Node {
   if (patternProperties === undefined) return schema;
   const [values, ...others] = Object.values(patternProperties as Node);
@@ -31,7 +32,7 @@ function withoutPattern({ patternProperties, ...schema }: Node): Node {
   return { ...schema, additionalProperties: values };
 }
 
-/** The `examples` of parameters and media types are no list, and stay. */
+/** The `examples` of parameters and media types are not lists, and stay. */
 function withoutExamples(node: Node): Node {
   if (!Array.isArray(node.examples)) return node;
   const { examples, ...schema } = node;
@@ -45,7 +46,7 @@ function withoutNull(node: Node): Node {
   if (rest.length === anyOf.length) return node;
   const [only = {}, ...others] = rest;
   if (others.length > 0) return { ...schema, anyOf: rest, nullable: true };
-  // 3.0 ignores keys next to a reference.
+  // 3.0 ignores keys beside a reference.
   if ('$ref' in only) return { ...schema, allOf: [only], nullable: true };
   const choices = Array.isArray(only.enum) && { enum: [...only.enum, null] };
   return { ...only, ...schema, ...choices, nullable: true };

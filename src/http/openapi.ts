@@ -17,8 +17,8 @@ const METHODS = ['get', 'post', 'put', 'patch', 'delete'];
 const SPEC_PATH = '/description.json';
 
 /**
- * The OpenAPI document of the routes. The plugin collects them; what is mended here is what it cannot know:
- * bodies are only JSON, named schemas appear once, and there is an administrator token.
+ * Returns the OpenAPI document of the routes. The plugin collects them, and this corrects what it cannot know: bodies
+ * are only JSON, named schemas appear once, and there is an administrator token.
  */
 export async function describeApi(routes: AnyElysia, version: string, serverUrl: string): Promise<Document> {
   const described = new Elysia().use(routes).use(
@@ -41,7 +41,7 @@ export async function describeApi(routes: AnyElysia, version: string, serverUrl:
           { name: 'Administration', description: 'Needs `ADMIN_TOKEN`.' },
         ],
       },
-      // `/sharex.sxcu` is no static file, though its name has a dot.
+      // `/sharex.sxcu` is not a static file, although its name has a dot.
       excludeStaticFile: false,
     }),
   );
@@ -53,7 +53,7 @@ export async function describeApi(routes: AnyElysia, version: string, serverUrl:
       if (operation) tidy(operation);
     }
   }
-  // TypeBox writes JSON Schema as OpenAPI 3.1 has it: `const`, `patternProperties`, `type: null`.
+  // TypeBox writes JSON Schema as in OpenAPI 3.1: `const`, `patternProperties`, `type: null`.
   document.openapi = '3.1.0';
   document.components = {
     schemas: hoist(document.paths),
@@ -72,7 +72,7 @@ function tidy(operation: Operation): void {
   }
 }
 
-/** Takes every schema with an `$id` out of the tree, leaves references in its place, and answers them by name. */
+/** Moves every schema with an `$id` out of the tree, leaving a reference, and returns them by name. */
 function hoist(tree: object): Record<string, object> {
   const named: Record<string, object> = {};
   const visit = (node: unknown): unknown => {

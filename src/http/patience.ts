@@ -1,9 +1,9 @@
 /**
- * Delays the refusals of a client that ignores them. A client that asks again at once over
- * thousands of connections would else take the processor with refusals alone.
+ * Delays the refusals of a client that ignores them. Otherwise a client that retries at once over thousands of
+ * connections would use up the processor with refusals alone.
  */
 export interface Patience {
-  /** Returns how long this refusal is delayed, or `null` for none: the first ones of each second are not. */
+  /** Returns how long to delay this refusal, or `null` for the first ones of each second, which are not delayed. */
   holdBack(client: string): Promise<void> | null;
 }
 
@@ -11,19 +11,19 @@ export interface PatienceOptions {
   sleep: (ms: number) => Promise<void>;
   /** Milliseconds; only differences count. */
   now: () => number;
-  /** 0 to 1; spreads what came together. */
+  /** 0 to 1; spreads requests that came together. */
   random: () => number;
 }
 
-/** Number of refusals per second that are not delayed. */
+/** Number of refusals a second that are not delayed. */
 const AT_ONCE = 20;
 const LEAST_MS = 1000;
 const MOST_MS = 3000;
-/** Requests that are held back at once, of all clients; some 20 MB. More are refused at once. */
+/** Maximum number of delayed requests of all clients; some 20 MB. More are refused at once. */
 const MAX_HELD = 20_000;
 
 export function createPatience({ sleep, now, random }: PatienceOptions): Patience {
-  /** Refusals of this second, by client. */
+  /** Refusals in this second, by client. */
   const refused = new Map<string, number>();
   let second = Number.NEGATIVE_INFINITY;
   let held = 0;

@@ -3,29 +3,29 @@ import type { Dialect } from './dialect.ts';
 import type { KeptHeaders } from './kept-headers.ts';
 
 /**
- * What a route needs of the request path, declared only with the route. Defaults are safe:
- * counted as `read` or `write` by its method, made again for each request, open to everyone, and queued.
+ * What a route needs from the request path, declared only with the route. The defaults are safe: counted as `read` or
+ * `write` by its method, not cached, open to everyone, and queued.
  */
 export interface Policy {
   /** The limit that counts its requests. */
   limit?: RateName;
   /** The limit that counts the bytes of their bodies. */
   bytes?: RateName;
-  /** Gives answers to GET that need not be made again. */
+  /** Caches answers to GET. */
   cached?: AnswerCache;
   /** When `ADMIN_TOKEN` is required: always, even if it is not set, or only once it is set. */
   admin?: 'always' | 'once set';
-  /** `false`: a GET is begun at once, however many wait. */
+  /** `false`: a GET begins at once, however many wait. */
   queued?: false;
-  /** How a request is spoken with, where it may come from a client of another service; `null` for any other. */
+  /** Returns how to answer a request from a client of another service; `null` for any other. */
   dialect?: (request: Request) => Dialect | null;
 }
 
-/** Answers that are kept in memory. */
+/** A cache for answers, in memory. */
 export interface AnswerCache {
   /**
-   * Returns the kept answer to a GET, or that of `make`. It comes without a promise where it can, for most requests are
-   * answered here. The headers of a kept answer are stamped before it is made of them.
+   * Returns the cached answer to a GET, or that of `make`. Returns without a promise if possible, because most
+   * requests are answered here. A cached answer gets the headers of the request.
    */
   answer<A extends Asked>(asked: A, make: (asked: A) => Promise<Response>): Response | Promise<Response>;
 }
@@ -33,15 +33,15 @@ export interface AnswerCache {
 /** A request, as a cache sees it. */
 export interface Asked {
   readonly request: Request;
-  /** That of the request; each look at that one costs. */
+  /** The request's URL. Reading it from the request costs time on each access. */
   readonly url: string;
   /** The header of this name. */
   readonly authorization: string | null;
-  /** Writes what is of this request alone into the headers, and returns them. */
+  /** Writes the values of this request into the headers, and returns them. */
   stamp(kept: KeptHeaders): Headers;
 }
 
-/** Declares the policy among the options of a route: `{ detail, ...policy({ limit: 'upload' }) }`. */
+/** Declares the policy among a route's options: `{ detail, ...policy({ limit: 'upload' }) }`. */
 export function policy(declared: Policy): { policy: Policy } {
   return { policy: declared };
 }

@@ -1,9 +1,9 @@
 import type { Family, Sample } from '../lib/metrics.ts';
 
-/** The media type of the text format of Prometheus. */
+/** The media type of the Prometheus text format. */
 export const PROMETHEUS_TYPE = 'text/plain; version=0.0.4; charset=utf-8';
 
-/** Writes metrics in the text format of Prometheus: for each family its help, its type, and a line for each sample. */
+/** Formats metrics as Prometheus text: for each family its help, its type, and a line for each sample. */
 export function prometheusText(families: readonly Family[]): string {
   return families
     .map(({ name, help, type, labelNames, samples }) => {

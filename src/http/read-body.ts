@@ -1,25 +1,25 @@
 import { AppError } from '../errors.ts';
 import { createAbortable } from '../lib/abortable.ts';
 
-/** Small bodies fit into a few packets; a slow sender only holds the connection. */
+/** Small bodies fit into a few packets. A slow sender only holds the connection. */
 const TIMEOUT_MS = 15_000;
 
 export interface SmallBody {
   maxBytes: number;
-  /** What is too large: `The form`. */
+  /** What the error message calls the body: `The form`. */
   name: string;
-  /** From now to the last byte; 15 s by default. */
+  /** Time limit from now to the last byte. Default: 15 s. */
   timeoutMs?: number;
 }
 
-/** What a body is called that broke off, whatever the runtime says about its connection. */
+/** Returns the error for an interrupted body, whatever the runtime reports about its connection. */
 export function cutShort(cause?: unknown): AppError {
   return new AppError('invalid_body', 'The request body ended before it was complete.', { cause });
 }
 
 /**
- * The reader of a body, if there is one.
- * @throws {AppError} `invalid_body` if the connection broke before anyone began to read.
+ * Returns the reader of a body, if there is one.
+ * @throws {AppError} `invalid_body` if the connection broke before reading began.
  */
 export function openBody({ body }: Request) {
   try {
@@ -31,7 +31,7 @@ export function openBody({ body }: Request) {
 
 /**
  * Reads a small body as text.
- * @throws {AppError} `too_large`, or `invalid_body` for one that breaks off or does not arrive in time.
+ * @throws {AppError} `too_large`, or `invalid_body` if it is interrupted or does not arrive in time.
  */
 export async function readSmallBody(request: Request, limits: SmallBody): Promise<string> {
   const { maxBytes, name, timeoutMs = TIMEOUT_MS } = limits;

@@ -1,7 +1,7 @@
 import { AppError } from '../errors.ts';
 import { readSmallBody } from './read-body.ts';
 
-/** A password of 1024 bytes, each percent-encoded, and a name fit into it. */
+/** Enough for a percent-encoded password of 1024 bytes and a name. */
 export const MAX_FORM_BYTES = 8192;
 
 /**

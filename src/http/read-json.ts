@@ -1,12 +1,13 @@
 import { AppError } from '../errors.ts';
 import { readSmallBody } from './read-body.ts';
 
-/** No JSON body of this interface comes near it. */
+/** Far more than any JSON body of this API needs. */
 export const MAX_JSON_BYTES = 64 * 1024;
 
 /**
  * Reads a JSON body with a limit in bytes.
- * @throws {AppError} `invalid_body` for another media type, what is not JSON, or comes too slowly; `too_large` past the limit.
+ * @throws {AppError} `invalid_body` for another media type, invalid JSON, or a body that arrives too slowly;
+ * `too_large` above the limit.
  */
 export async function readJson(request: Request, maxBytes = MAX_JSON_BYTES): Promise<unknown> {
   const type = request.headers.get('content-type')?.split(';')[0]?.trim().toLowerCase();

@@ -1,13 +1,13 @@
 import type { Histogram, Metrics } from '../lib/metrics.ts';
 import type { Route } from './route-table.ts';
 
-/** From kept answers to conversions that time out, in seconds. */
+/** In seconds, from cached answers to conversions that time out. */
 const BUCKETS = [0.0005, 0.001, 0.005, 0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
 
-/** Counts an answered request: how long it took until the answer's headers stood, in ms. */
+/** Counts an answered request; `ms` until its headers were complete. */
 export type RequestMeter = (route: Route, status: number, ms: number) => void;
 
-/** Requests by route, method and status. A request costs two look-ups in maps. */
+/** Counts requests by route, method and status. A request costs two map lookups. */
 export function createRequestMeter(metrics: Metrics): RequestMeter {
   const duration = metrics.histogram({
     name: 'picpool_http_request_duration_seconds',

@@ -4,10 +4,10 @@ import { KeptHeaders } from './kept-headers.ts';
 import type { AnswerCache, Asked } from './policy.ts';
 
 export interface ResponseCacheOptions {
-  /** Changes with the data that the answers are made of. */
+  /** Changes with the data that the answers depend on. */
   version: () => string | Promise<string>;
   maxEntries?: number;
-  /** Longer answers are not kept; in characters. */
+  /** Maximum length of a cached answer in characters. */
   maxAnswerLength?: number;
 }
 
@@ -16,7 +16,7 @@ const MAX_ANSWER_LENGTH = 256 * 1024;
 
 interface Entry {
   version: string;
-  /** As a string: Bun sends it at half the cost of an array of bytes. */
+  /** A string, because Bun sends it at half the cost of a byte array. */
   body: string;
   kept: KeptHeaders;
   etag: string;
@@ -25,9 +25,9 @@ interface Entry {
 type Make<A> = (asked: A) => Promise<Response>;
 
 /**
- * Keeps text answers to everyone, by URL, while the data they were made of stay the same: a 200 that may be stored gets an ETag, and `304`
- * goes to who has it already. Requests that come while an answer is made wait for it: after each change of the data all
- * clients would else have the same one made at once.
+ * Caches public text answers by URL while their data stay the same. A storable 200 gets an ETag, and clients that
+ * already have it get `304`. Requests that arrive while an answer is being made wait for it: otherwise, after each
+ * change of the data, all clients would have the same answer made at once.
  */
 export function createResponseCache({
   version,
@@ -35,7 +35,7 @@ export function createResponseCache({
   maxAnswerLength = MAX_ANSWER_LENGTH,
 }: ResponseCacheOptions): AnswerCache {
   const entries = new BoundedMap<string, Entry>(maxEntries);
-  /** Answers that are being made, by version and URL; `null` for what turns out not to be kept. */
+  /** Answers being made, by version and URL; `null` for those that turn out not to be cacheable. */
   const making = new Map<string, Promise<Entry | null>>();
 
   async function entryOf(response: Response, seen: string): Promise<Entry | null> {
@@ -80,7 +80,7 @@ export function createResponseCache({
     answer(asked, make) {
       // Requests with a token may get more than others.
       if (asked.authorization !== null) return make(asked);
-      // Asked for before the data are read, so that no newer version is credited to an older answer.
+      // Read before the data, so that an older answer is never stored under a newer version.
       const current = version();
       if (typeof current === 'string') return at(current, asked, make);
       return current.then((known) => at(known, asked, make));
@@ -89,7 +89,7 @@ export function createResponseCache({
 }
 
 function respond(asked: Asked, { body, kept, etag }: Entry): Response {
-  // A response copies its headers: written to those of the entry first, they cost half.
+  // A response copies its headers. Writing to those of the entry first halves the cost.
   const headers = asked.stamp(kept);
   const known = asked.request.headers.get('if-none-match');
   if (known === null) return new Response(body, { headers });

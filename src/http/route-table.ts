@@ -11,15 +11,15 @@ export interface DeclaredRoute {
   hooks?: unknown;
 }
 
-/** What the request path knows of a request once it is matched. */
+/** What the request path knows about a request once it is matched. */
 export interface Route {
-  /** The pattern of the path; `other` if there is none, for strangers choose such paths. */
+  /** The path's pattern; `other` if there is none, because clients choose such paths. */
   readonly name: string;
-  /** The method; `other` for one that no route has. */
+  /** The method; `other` if no route has it. */
   readonly method: string;
-  /** False if the path is unknown, or has other methods only. */
+  /** False if the path is unknown or only has other methods. */
   readonly found: boolean;
-  /** Methods of the path as `Allow` lists them; empty for an unknown path. */
+  /** Methods of the path, as listed in `Allow`; empty for an unknown path. */
   readonly allow: string;
   readonly limit: RateName;
   readonly bytes: RateName | null;
@@ -30,7 +30,7 @@ export interface Route {
 }
 
 export interface RouteTable {
-  /** Finds the route of a request; there is one for every request. */
+  /** Finds the route of a request. There is one for every request. */
   match(method: string, path: string): Route;
 }
 
@@ -40,14 +40,14 @@ const READING = new Set<string>(['GET', 'HEAD', 'OPTIONS']);
 
 type RoutesOfPath = ReadonlyMap<string, Route>;
 
-/** A segment of the patterns, and what may follow it. */
+/** A segment of the patterns, and what can follow it. */
 interface Segment {
   named: Map<string, Segment>;
   any: Segment | null;
   routes: RoutesOfPath | null;
 }
 
-/** Compiles the declarations of all routes. A last slash of a path counts as absent, as it does for Elysia. */
+/** Compiles the declarations of all routes. A trailing slash is ignored, as in Elysia. */
 export function createRouteTable(declared: readonly DeclaredRoute[]): RouteTable {
   const root = newSegment();
   const plain = new Map<string, RoutesOfPath>();
@@ -72,7 +72,10 @@ export function createRouteTable(declared: readonly DeclaredRoute[]): RouteTable
   };
 }
 
-/** The routes whose pattern fits the rest of the path from `start` on. A named segment goes before any other. */
+/**
+ * Finds the routes whose pattern matches the rest of the path from `start` on. A literal segment goes before a
+ * variable one.
+ */
 function find(segment: Segment, path: string, start: number): RoutesOfPath | null {
   if (start >= path.length) return segment.routes;
   const slash = path.indexOf('/', start);
@@ -101,7 +104,7 @@ function routesOf(name: string, policies: ReadonlyMap<string, Policy>): RoutesOf
         bytes,
         cached: method === 'GET' ? cached : null,
         admin,
-        // Requests with a body begin at once: while they waited, the body would pile up in memory.
+        // Requests with a body begin at once: while they waited, the body would accumulate in memory.
         queued: queued && READING.has(method),
         dialect,
       },

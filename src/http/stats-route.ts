@@ -4,7 +4,7 @@ import { describe } from './describe.ts';
 import { policy } from './policy.ts';
 import { createResponseCache } from './response-cache.ts';
 
-/** `GET /api/stats`: the one path that both services have. `now` in ms. */
+/** Serves `GET /api/stats`, the one path that both services share. `now` in ms. */
 export function statsRoute(features: readonly Feature[], now: () => number) {
   const schemas = features.map(({ statsAnswer }) => statsAnswer.schema);
   return new Elysia().get(
@@ -31,7 +31,7 @@ export function statsRoute(features: readonly Feature[], now: () => number) {
   );
 }
 
-/** Of the services together. What has no version of its own is recounted every second. */
+/** Returns the version of all services together. Services without a version are recounted every second. */
 function versionOf(features: readonly Feature[], now: () => number): string | Promise<string> {
   let together = '';
   for (const { version } of features) {
@@ -42,7 +42,7 @@ function versionOf(features: readonly Feature[], now: () => number): string | Pr
   return together;
 }
 
-/** The same, where a service has to ask for its version. */
+/** The same, if a service has to ask for its version. */
 async function versionsOf(features: readonly Feature[], now: () => number): Promise<string> {
   const versions = features.map(({ version }) => version?.() ?? String(Math.floor(now() / 1000)));
   return (await Promise.all(versions)).join();

@@ -5,24 +5,21 @@ import { within } from '../lib/deadline.ts';
 import { describe } from './describe.ts';
 import { policy } from './policy.ts';
 
-/** One part of what the server does, and a call that rejects while it does not work. */
+/** A part of the server, with a check that rejects while it does not work. */
 export interface Dependency {
-  /** What is wrong then, in a sentence. */
+  /** What is wrong in that case, as a sentence. */
   fault: string;
   check: () => Promise<unknown>;
-  /**
-   * The service that can serve nothing without it, or `all` if no service can; not given where the services serve on in
-   * part.
-   */
+  /** The service that cannot work without it, or `all` if none can. Missing if the services still work in part. */
   needed?: string;
-  /** What does not work as it should though the check went well, in sentences. */
+  /** Returns what does not work properly although the check passed, as sentences. */
   degraded?: () => Promise<readonly string[]>;
 }
 
-/** How long a dependency may take to answer before it counts as away. */
+/** Time limit for a dependency to answer. */
 const READY_TIMEOUT_MS = 3000;
 
-/** What watches the server is answered however many wait. */
+/** Monitoring is answered regardless of how many requests wait. */
 const WATCHING = policy({ queued: false });
 
 const health = Type.Object({ success: Type.Literal(true), status: Type.String() });
@@ -31,7 +28,10 @@ const readiness = Type.Composite([
   Type.Object({ degraded: Type.Optional(Type.Array(Type.String())) }),
 ]);
 
-/** `/livez`: the process answers. `/readyz`: what it needs answers as well, and what of it is in doubt. */
+/**
+ * Serves `/livez`, which shows that the process answers, and `/readyz`, which shows that its dependencies answer as
+ * well, with any doubts.
+ */
 export function systemRoutes(dependencies: readonly Dependency[]) {
   return new Elysia()
     .get('/livez', () => Response.json({ success: true, status: 'alive' }), {
@@ -75,8 +75,8 @@ export function systemRoutes(dependencies: readonly Dependency[]) {
 }
 
 /**
- * What does not work, in sentences.
- * @throws {AppError} `unavailable` if no service can serve anything.
+ * Returns what does not work, as sentences.
+ * @throws {AppError} `unavailable` if no service can work.
  */
 async function lookAt(dependencies: readonly Dependency[]): Promise<string[]> {
   const found = await Promise.all(dependencies.map(lookInTime));
@@ -90,7 +90,7 @@ async function lookAt(dependencies: readonly Dependency[]): Promise<string[]> {
 
 const isService = (name: string) => name !== 'all';
 
-/** What is wrong with one part; `down`: what cannot serve because of it. */
+/** Returns what is wrong with one part; `down`: what cannot work because of it. */
 async function lookInTime({
   fault,
   check,

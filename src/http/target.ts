@@ -2,30 +2,32 @@ import { remember } from '../lib/remember.ts';
 
 /** What a request is for: host, path and query, in a form that every later step can rely on. */
 
-/** RFC 3986 without user information, escapes and what no host name has; IPv6 addresses are in brackets. */
+/**
+ * RFC 3986 without user information, escapes and characters that no host name has. IPv6 addresses are in brackets.
+ */
 const AUTHORITY = /^(?:[a-z\d](?:[\w.-]*[a-z\d_])?\.?|_[\w.-]+|\[[\da-f:.]+\])(?::\d{0,5})?$/i;
-/** Strangers choose names, so that only so many are remembered. */
+/** Clients choose names, so only this many are remembered. */
 const MAX_KNOWN = 1000;
 const MAX_LENGTH = 300;
 
 const isAuthority = remember(
   MAX_KNOWN,
-  // The pattern is about letters, the parser about what they mean: 256.1.1.1, or port 99999.
+  // The pattern checks the characters, the parser their meaning: 256.1.1.1, or port 99999.
   (text) => text.length <= MAX_LENGTH && AUTHORITY.test(text) && URL.canParse(`http://${text}/`),
 );
 
-/** Brings requests into a form that every later step can rely on. */
+/** Normalises requests to a form that every later step can rely on. */
 export interface Targets {
   /**
-   * Returns the request with an absolute URL whose host is a well-formed one, or `null` if no such host was named: the
-   * runtimes pass on whatever is in `Host`, and make URLs of it that cannot be read, or of which a part of the path came
-   * from there. A request of HTTP/1.0 need not name a host.
+   * Returns the request with an absolute URL and a valid host, or `null` if it names none. The runtimes pass on any
+   * `Host`, and create URLs from it that cannot be parsed, or whose path partly came from it. A request of HTTP/1.0
+   * does not have to name a host.
    */
   withAuthority(request: Request): Request | null;
 }
 
 export function createTargets(): Targets {
-  /** Of the last request, which most others are like: looking at letters costs less than cutting a URL into pieces. */
+  /** From the last request, which most others resemble: comparing characters costs less than parsing a URL. */
   let lastHost: string | null = null;
   let lastStart = ' ';
 
@@ -46,7 +48,7 @@ export function createTargets(): Targets {
   };
 }
 
-/** The path of an absolute URL, without reading the rest of it: this runs for every request. */
+/** Returns the path of an absolute URL without parsing the rest, because this runs for every request. */
 export function pathOf(url: string): string {
   const start = url.indexOf('/', url.indexOf('//') + 2);
   const end = url.indexOf('?', start);

@@ -2,9 +2,9 @@ import { AppError } from '../errors.ts';
 import { createOwnHosts } from './own-hosts.ts';
 import type { RequestContext } from './request-context.ts';
 
-/** Judges by `Origin` and `Sec-Fetch-Site`, which browsers send and pages cannot forge, whose page a request comes from. */
+/** Checks which page sent a request, by `Origin` and `Sec-Fetch-Site`, which browsers send and pages cannot forge. */
 export interface WriteOrigin {
-  /** `forbidden` where a request that changes something comes from a page that may not, else `null`. */
+  /** Returns `forbidden` if a request that changes something comes from a page that may not, otherwise `null`. */
   refusal(
     request: Request,
     context: Pick<RequestContext, 'origin' | 'reachedAt'>,
@@ -16,14 +16,14 @@ export interface WriteOriginOptions {
   publicUrl: string | undefined;
   /** Names of the server besides that of `publicUrl`. */
   allowedHosts: readonly string[] | undefined;
-  /** True for an origin that the operator has let in. */
+  /** Reports whether the operator has allowed an origin. */
   isLetIn: (origin: string) => boolean;
 }
 
 /**
- * Programs send neither header and pass. So do our own pages and origins that the operator has let in. Origins of programs
- * that are made of pages (`app://`, browser extensions) may upload, and so may a person who shares a file from the menu of
- * the system, which browsers send for no page at all.
+ * Accepts programs, which send neither header, our own pages, and origins that the operator has allowed. Programs
+ * made of pages (`app://`, browser extensions) may upload, and so may people who share a file from the system's menu,
+ * for which browsers send no page.
  */
 export function createWriteOrigin({ publicUrl, allowedHosts, isLetIn }: WriteOriginOptions): WriteOrigin {
   const own = publicUrl === undefined ? null : new URL(publicUrl).origin;
@@ -52,8 +52,8 @@ function isOfProgram(origin: string): boolean {
 }
 
 /**
- * The host name of an origin, where the server was reached at the same host and port; else `null`. The scheme may differ: a
- * proxy that takes the TLS away need not say so.
+ * Returns the host name of an origin if the server was reached at the same host and port, otherwise `null`. The
+ * scheme may differ, because a reverse proxy that terminates TLS does not have to say so.
  */
 function hostOf(origin: string, reachedAt: string): string | null {
   if (!/^https?:/i.test(origin) || !URL.canParse(origin)) return null;

@@ -1,9 +1,9 @@
 /**
- * Lets someone wait, one thing after the other, until they are told to stop. `Promise.race` with one promise for the stop
- * would do the same, but that promise keeps whatever came from every race until it settles: of a body, all its pieces.
+ * Waits for one promise after another until it is stopped. `Promise.race` with a promise for the stop would also
+ * work, but that promise keeps the results of all races in memory until it settles: for a body, all its chunks.
  */
 export interface Abortable {
-  /** What the promise gives, or the reason of the stop, if that comes first. One at a time. */
+  /** Resolves with the promise's value, or rejects with the reason of the stop if that comes first. One at a time. */
   wait<T>(promise: Promise<T>): Promise<T>;
   /** Only the first reason counts. */
   stop(reason: unknown): void;

@@ -1,9 +1,9 @@
 import { BlockList, isIP, isIPv4, isIPv6 } from 'node:net';
 
 /**
- * IPv4 networks that are not globally reachable, from the IANA IPv4 Special-Purpose Address Registry,
- * plus multicast, the former class E, and the one cloud metadata service that lies in public space
- * (168.63.129.16 is the Azure host itself, as seen from a virtual machine).
+ * IPv4 networks that are not globally reachable, from the IANA IPv4 Special-Purpose Address Registry, plus multicast,
+ * the former class E, and the one cloud metadata service with a public address (168.63.129.16 is the Azure host
+ * itself, as seen from a virtual machine).
  */
 const NON_GLOBAL_IPV4 = [
   '0.0.0.0/8',
@@ -27,7 +27,7 @@ const NON_GLOBAL_IPV4 = [
   '240.0.0.0/4',
 ];
 
-/** Global unicast is 2000::/3 alone; mapped, NAT64, unique-local and link-local addresses lie outside it. */
+/** Global unicast is only 2000::/3. Mapped, NAT64, unique-local and link-local addresses are outside it. */
 const GLOBAL_IPV6 = ['2000::/3'];
 
 const DOT = 46;
@@ -35,14 +35,14 @@ const DOT = 46;
 /** Parts of 2000::/3 that are not globally reachable or wrap an IPv4 address (IANA IPv6 registry; 6to4, Teredo). */
 const NON_GLOBAL_IPV6 = ['2001::/23', '2001:db8::/32', '2002::/16', '2620:4f:8000::/48', '3fff::/20'];
 
-/** A set of networks that an address can be looked up in. */
+/** A set of networks in which addresses can be looked up. */
 export interface NetworkList {
   has(address: string): boolean;
 }
 
 /**
- * Builds a network list from addresses and CIDR networks.
- * @throws {RangeError} naming the first entry that is neither.
+ * Creates a network list from addresses and CIDR networks.
+ * @throws {RangeError} with the first invalid entry.
  */
 export function createNetworkList(networks: readonly string[]): NetworkList {
   const list = new BlockList();
@@ -64,7 +64,7 @@ export function createNetworkList(networks: readonly string[]): NetworkList {
   };
 }
 
-/** Base and mask of each network as signed 32-bit integers: a list of proxies asks a million times. */
+/** Base and mask of each network as signed 32-bit integers, because a list of proxies causes a million lookups. */
 const nonGlobalIpv4 = NON_GLOBAL_IPV4.map((network) => {
   const [address = '', prefix] = network.split('/');
   return { base: parseIpv4(address) | 0, mask: -1 << (32 - Number(prefix)) };
@@ -73,13 +73,13 @@ const globalIpv6 = createNetworkList(GLOBAL_IPV6);
 const nonGlobalIpv6 = createNetworkList(NON_GLOBAL_IPV6);
 
 /**
- * The one spelling of an address, or `null` if the text is not a literal IPv4 or IPv6 address.
- * IPv4-mapped IPv6 becomes IPv4, IPv6 is compressed and in lower case. Leading zeros, decimal,
- * octal and hexadecimal spellings of IPv4 and zone ids are not addresses.
+ * Returns the canonical spelling of an address, or `null` if the text is not a literal IPv4 or IPv6 address.
+ * IPv4-mapped IPv6 becomes IPv4, IPv6 is compressed and in lower case. IPv4 with leading zeros or in decimal, octal
+ * or hexadecimal form, and zone IDs, are not accepted.
  */
 export function canonicalAddress(text: string): string | null {
   if (isIPv4(text)) return text;
-  // The way Bun spells every IPv4 peer, so it comes with each request.
+  // Bun spells every IPv4 peer this way, so this runs for each request.
   if (text.startsWith('::ffff:') && isIPv4(text.slice(7))) return text.slice(7);
   if (!isIPv6(text) || text.includes('%')) return null;
   const compressed = new URL(`http://[${text}]`).hostname.slice(1, -1);
@@ -90,7 +90,7 @@ export function canonicalAddress(text: string): string | null {
   return [high >> 8, high & 255, low >> 8, low & 255].join('.');
 }
 
-/** An IPv4 address as an unsigned 32-bit integer, or -1 if the text is not one in dotted decimal. */
+/** Returns an IPv4 address as an unsigned 32-bit integer, or -1 if the text is not dotted decimal. */
 export function parseIpv4(text: string): number {
   let address = 0;
   let octet = 0;
@@ -113,7 +113,7 @@ export function parseIpv4(text: string): number {
   return dots === 4 ? address : -1;
 }
 
-/** `isGloballyRoutable` for an IPv4 address that is already a 32-bit integer. */
+/** Like `isGloballyRoutable`, for an IPv4 address that is already a 32-bit integer. */
 export function isGloballyRoutableIpv4(address: number): boolean {
   for (const { base, mask } of nonGlobalIpv4) {
     if ((address & mask) === base) return false;
@@ -121,7 +121,7 @@ export function isGloballyRoutableIpv4(address: number): boolean {
   return true;
 }
 
-/** True for an address that the public internet routes: not private, loopback, reserved, multicast or wrapped. */
+/** Reports whether the public internet routes an address: not private, loopback, reserved, multicast or wrapped. */
 export function isGloballyRoutable(address: string): boolean {
   const ipv4 = parseIpv4(address);
   if (ipv4 !== -1) return isGloballyRoutableIpv4(ipv4);
@@ -129,8 +129,8 @@ export function isGloballyRoutable(address: string): boolean {
 }
 
 /**
- * The network that stands for one client: an IPv4 address itself, of an IPv6 address its /64, which one customer commonly
- * holds as a whole. For canonical addresses; other text is answered as it is.
+ * Returns the network that stands for one client: an IPv4 address itself, or the /64 of an IPv6 address, which one
+ * customer usually holds. Expects canonical addresses; other text is returned unchanged.
  */
 export function clientNetwork(address: string): string {
   if (!address.includes(':')) return address;
@@ -138,8 +138,8 @@ export function clientNetwork(address: string): string {
 }
 
 /**
- * The networks that one provider commonly gives out as a whole: of an IPv4 address its /24, of an IPv6 address its /56 and
- * its /48. For canonical addresses; other text is answered as it is.
+ * Returns the networks that providers usually assign as a whole: the /24 of an IPv4 address, the /56 and /48 of an
+ * IPv6 address. Expects canonical addresses; other text is returned unchanged.
  */
 export function sharedNetworks(address: string): string[] {
   if (!address.includes(':')) {
@@ -150,7 +150,7 @@ export function sharedNetworks(address: string): string[] {
   return [`${first}:${second}:${third}:${high}::/56`, `${first}:${second}:${third}::/48`];
 }
 
-/** The eight groups of a canonical IPv6 address. */
+/** Returns the eight groups of a canonical IPv6 address. */
 function groupsOf(address: string): string[] {
   const [head = '', tail] = address.split('::');
   const first = head === '' ? [] : head.split(':');

@@ -1,11 +1,11 @@
-/** Slices of at most `size` items, in their order. */
+/** Yields slices of at most `size` items, in order. */
 export function* slices<T>(items: readonly T[], size: number): Generator<T[]> {
   for (let first = 0; first < items.length; first += size) yield items.slice(first, first + size);
 }
 
 /**
- * Everything that is read `size` items at a time: `read` returns those behind the last one of the batch before, which is
- * `undefined` at the beginning. A batch that is not full ends it.
+ * Yields everything in batches of `size` items: `read` returns those after the last item of the previous batch, which
+ * is `undefined` at first. A batch that is not full is the last.
  */
 export async function* batches<T>(
   size: number,

@@ -1,10 +1,13 @@
-/** A draw from the beta distribution: the likely shares of good results where `a` were good and `b` were bad. `random`: 0 to 1. */
+/**
+ * Draws from the beta distribution: a plausible share of good results if `a` were good and `b` were bad. `random`: 0
+ * to 1.
+ */
 export function drawBeta(a: number, b: number, random: () => number): number {
   const x = drawGamma(a, random);
   return x / (x + drawGamma(b, random));
 }
 
-/** A gamma variate (Marsaglia and Tsang, 2000); two of them make a beta variate. */
+/** Draws a gamma variate (Marsaglia and Tsang, 2000); two of them make a beta variate. */
 function drawGamma(shape: number, random: () => number): number {
   if (shape < 1) return drawGamma(shape + 1, random) * random() ** (1 / shape);
   const d = shape - 1 / 3;

@@ -1,9 +1,11 @@
-/** A map of at most `most` entries. To set a key makes it the newest; of too many, the oldest falls out. */
+/**
+ * A map of at most `most` entries. Setting a key makes it the newest. Above the limit, the oldest entry is removed.
+ */
 export class BoundedMap<K, V> extends Map<K, V> {
   readonly #most: number;
   /**
-   * Continues where the last look for the oldest entry ended. A new iterator steps over everything that was deleted since the
-   * engine last rebuilt the map: 24 us for each entry that falls out of 100,000, instead of 1.3.
+   * Continues where the last search for the oldest entry ended. A new iterator steps over everything that was deleted
+   * since the engine last rebuilt the map: 24 us for each entry removed from 100,000, instead of 1.3.
    */
   #oldest: Iterator<K> | undefined;
   #setsSinceRenewal = 0;

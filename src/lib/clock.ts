@@ -1,8 +1,8 @@
-/** Time as a parameter, so that tests and simulations own it. */
+/** Time as a parameter, so that tests and simulations can control it. */
 export interface Clock {
   /** Milliseconds since 1970, UTC. */
   now(): number;
-  /** Resolves after `ms`, or rejects with the signal's reason when it aborts first. */
+  /** Resolves after `ms`, or rejects with the signal's reason if it aborts first. */
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
 }
 
@@ -23,12 +23,12 @@ export const systemClock: Clock = {
     }),
 };
 
-/** `2026-01-31 08:05:09` in UTC: the timestamp format of the public interface. */
+/** Returns `2026-01-31 08:05:09` in UTC, the timestamp format of the API. */
 export function formatTimestamp(ms: number): string {
   return new Date(ms).toISOString().slice(0, 19).replace('T', ' ');
 }
 
-/** `2026-01-31 08:05` in UTC: the coarser format of `last_refresh`. */
+/** Returns `2026-01-31 08:05` in UTC, the coarser format of `last_refresh`. */
 export function formatMinute(ms: number): string {
   return formatTimestamp(ms).slice(0, 16);
 }

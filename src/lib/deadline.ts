@@ -1,11 +1,11 @@
-/** Work took longer than it may. */
+/** Thrown if work exceeds its time limit. */
 export class LateError extends Error {
   override name = 'LateError';
 }
 
 /**
- * Returns what the work answers. Rejects with a `LateError` of these words when that takes longer than `ms`; the work then
- * goes on, and its failure is nobody's.
+ * Returns the result of the work. Rejects with a `LateError` with this message after `ms`; the work then continues,
+ * and its failure is ignored.
  */
 export async function within<T>(
   ms: number,

@@ -6,7 +6,7 @@ const ENTITIES: Record<string, string> = {
   "'": '&#39;',
 };
 
-/** Makes any text safe in HTML: as content, and as the value of an attribute in quotes. */
+/** Escapes any text for HTML, as content or as a quoted attribute value. */
 export function escapeHtml(text: string): string {
   return text.toWellFormed().replace(/[&<>"']/g, (mark) => ENTITIES[mark] ?? mark);
 }

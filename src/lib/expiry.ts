@@ -7,10 +7,13 @@ export const MOST_EXPIRY_MS = 3650 * DAY_MS;
 const UNITS_MS = { s: 1000, m: MINUTE_MS, h: 60 * MINUTE_MS, d: DAY_MS, w: 7 * DAY_MS, y: 365 * DAY_MS };
 const isUnit = (unit: string): unit is keyof typeof UNITS_MS => unit in UNITS_MS;
 
-/** What `parseExpiry` reads, in words. */
+/** Describes what `parseExpiry` accepts. */
 export const EXPIRY_FORM = 'must be never, or a time from 10m to 10y, such as 30m, 12h, 7d, 2w or 1y';
 
-/** A time such as `30m`, `7d` or `never`, in ms; without a unit in seconds; `null` for any other text, and one out of bounds. */
+/**
+ * Parses a time such as `30m`, `7d` or `never` to ms; without a unit it is in seconds. Returns `null` for any other
+ * text, or if it is out of range.
+ */
 export function parseExpiry(text: string): number | null {
   if (text.toLowerCase() === 'never') return Number.POSITIVE_INFINITY;
   const [, amount = '', unit = 's'] = /^(\d{1,12})\s*([smhdwy])?$/.exec(text.toLowerCase()) ?? [];
@@ -19,7 +22,7 @@ export function parseExpiry(text: string): number | null {
   return ms >= LEAST_MS && ms <= MOST_EXPIRY_MS ? ms : null;
 }
 
-/** A time in the form that `parseExpiry` reads. */
+/** Formats a time so that `parseExpiry` can read it. */
 export function formatExpiry(ms: number): string {
   const unit = (['y', 'd', 'h', 'm'] as const).find((one) => ms % UNITS_MS[one] === 0) ?? 's';
   return `${Math.floor(ms / UNITS_MS[unit])}${unit}`;

@@ -1,14 +1,14 @@
 import { within } from './deadline.ts';
 import type { RateLimiter, Verdict } from './rate-limiter.ts';
 
-/** Longer than a server that works takes. */
+/** Longer than a working server takes. */
 const PATIENCE_MS = 300;
 /** How long the fallback is used before the first limiter is tried again. */
 const PAUSE_MS = 1000;
 
 /**
- * A limiter that uses another one while the first fails or hangs, so that what needs no server, such as
- * lists of proxies, is still served: each copy then limits on its own. `now` in ms; only differences count.
+ * A limiter that uses another one while the first fails or hangs, so that requests that need no server, such as lists
+ * of proxies, still work: each copy then limits on its own. `now` in ms; only differences count.
  */
 export function withFallback(
   first: RateLimiter,

@@ -1,18 +1,18 @@
-/** How a field of a record is kept by a store: texts, whole numbers, and numbers with a fraction. */
+/** How a store keeps a field of a record: as text, integer, or number with a fraction. */
 export type FieldKind = 'text' | 'integer' | 'real';
 
-/** What a store has to know of a field. */
+/** What a store needs to know about a field. */
 export interface Field {
   kind: FieldKind;
-  /** Whether `null` is a value of it. */
+  /** Whether it can be `null`. */
   nullable?: boolean;
-  /** The value of records that were written before the field was added; `null` when not given. */
+  /** The value for records written before the field was added. Default: `null`. */
   added?: string | number;
 }
 
 /**
- * The fields of records of type `R`, each with its kind; the compiler holds the list to the type. Its order is that of
- * the arrays in which Redis keeps records, so that a new field goes to the end.
+ * The fields of records of type `R`, each with its kind; the compiler checks the list against the type. Its order is
+ * that of the arrays in which Redis keeps records, so a new field goes to the end.
  */
 export type FieldsOf<R> = { readonly [K in keyof R]-?: FieldOf<R[K]> };
 
@@ -20,24 +20,27 @@ type FieldOf<V> = Field & {
   kind: NonNullable<V> extends string ? 'text' : 'integer' | 'real';
 } & (null extends V ? { nullable: true } : { nullable?: false });
 
-/** The names of the fields, in their order. */
+/** Returns the names of the fields, in order. */
 export function namesOf<R>(fields: FieldsOf<R>): (keyof R & string)[] {
   return Object.keys(fields) as (keyof R & string)[];
 }
 
-/** The column of a field: `lastAlive` is kept in `last_alive`. */
+/** Returns the column of a field: `lastAlive` becomes `last_alive`. */
 export function columnOf(name: string): string {
   return name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 }
 
-/** Whether a store can keep the value in the field, so that it reads back as it was. */
+/** Reports whether a store can keep the value in the field without changing it. */
 export function accepts({ kind, nullable = false }: Field, value: unknown): boolean {
   if (value === null) return nullable;
   if (kind === 'text') return typeof value === 'string';
   return kind === 'integer' ? Number.isSafeInteger(value) : Number.isFinite(value);
 }
 
-/** Reads records back from arrays of their values in the order of the fields; older ones may end early. */
+/**
+ * Returns a function that reads records from arrays of values in the order of the fields. Older arrays may be
+ * shorter.
+ */
 export function reader<R>(fields: FieldsOf<R>): (values: readonly unknown[]) => R {
   const names = namesOf(fields);
   const added = names.map((name) => fields[name].added ?? null);

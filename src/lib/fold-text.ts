@@ -1,10 +1,10 @@
-/** Accents, umlauts, breves and the like, as characters of their own. */
+/** Accents, umlauts, breves and other marks, as separate characters. */
 const ACCENTS = /[\u0300-\u036f]/g;
 
 /**
- * The form in which two texts are equal when they differ in letter case, in accents, or in how Unicode composes their
- * letters: `STRASSE` and `straße`, `ΣΑΣ` and `σας`, `Café` and `cafe`. Idempotent. Searches compare folded text with
- * folded text, so that every store finds the same.
+ * Folds text, so that texts are equal if they differ only in case, in accents, or in Unicode composition: `STRASSE`
+ * and `straße`, `ΣΑΣ` and `σας`, `Café` and `cafe`. Idempotent. Searches compare folded text, so that every store
+ * finds the same.
  */
 export function foldText(text: string): string {
   const lower = text.toWellFormed().normalize('NFC').toUpperCase().toLowerCase();

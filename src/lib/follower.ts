@@ -1,62 +1,62 @@
 import { LateError, within } from './deadline.ts';
 
-/** How old a view may be that is handed out without a look at the log. */
+/** Maximum age of a view that is returned without asking the log. */
 const FRESH_MS = 250;
-/** How long a reader waits for a look at the log before it takes the view as it is. */
+/** How long a reader waits for the log before it uses the current view. */
 const PATIENCE_MS = 400;
 /** How long a reader waits if there is no view yet. */
 const FIRST_PATIENCE_MS = 4000;
-/** Pause after a failed look, during which readers take the view as it is. */
+/** Pause after a failed query of the log, during which readers use the current view. */
 const PAUSE_MS = 500;
 
-/** What of a server says which records have changed. */
+/** The part of a server that reports which records have changed. */
 export interface ChangeLog<Change> {
-  /** The place of the log's end: whatever was written before is older. */
+  /** Returns the position of the log's end: everything written before is older. */
   end(): Promise<string>;
-  /** What has changed since the place, or `null` if the log no longer reaches back to it. */
+  /** Returns the changes since the position, or `null` if the log no longer reaches back that far. */
   since(place: string): Promise<{ place: string; more: boolean; changes: Change[] } | null>;
 }
 
 export interface FollowerOptions<View, Change> {
   log: ChangeLog<Change>;
-  /** An empty view. */
+  /** Creates an empty view. */
   open(): Promise<View>;
-  /** All records there are, in batches; what changes meanwhile may or may not be seen. */
+  /** Returns all records, in batches. Concurrent changes may or may not be seen. */
   scan(): AsyncIterable<Change[]>;
-  /** Called when all of a scan is applied, before the view is used. */
+  /** Called when a whole scan was applied, before the view is used. */
   complete?(view: View): Promise<void>;
-  /** Takes the changes over, all at once. The same change may come twice. */
+  /** Applies the changes at once. The same change may arrive twice. */
   apply(view: View, changes: Change[]): void;
-  /** The error for a reader that waits too long for the first view. */
+  /** Returns the error for a reader that waited too long for the first view. */
   late(cause: unknown): Error;
 }
 
 /** A view of some records within the process, kept up to date by the log of changes. */
 export interface Followed<View> {
   view: View;
-  /** Its place in the log: changes whenever the view does. */
+  /** Its position in the log, which changes whenever the view does. */
   place: string;
 }
 
 export interface Follower<View> {
-  /** The view, less than a second old; older while the server is away. */
+  /** Returns the view, less than a second old; older while the server is unavailable. */
   recent(): Promise<Followed<View>>;
   /**
-   * The view with everything that was written before the call.
-   * @throws {AppError} `unavailable` while the server is away.
+   * Returns the view with everything that was written before the call.
+   * @throws {AppError} `unavailable` while the server is unavailable.
    */
   exact(): Promise<Followed<View>>;
-  /** As `recent`, but waits for the first view as long as it takes. */
+  /** Like `recent`, but waits for the first view as long as necessary. */
   whole(): Promise<Followed<View>>;
-  /** The view as it is now; `complete` is false while the first one is being filled. */
+  /** Returns the current view; `complete` is false while the first one is being filled. */
   present(): { view: View; complete: boolean } | null;
-  /** How old the view is while the server cannot be asked, or does not answer; 0 if it has been asked, and where nobody wants to know. */
+  /** Returns the age of the view while the server does not answer; 0 if it answers, or if nobody has asked. */
   lagMs(): number;
-  /** Lets this process see what it has just written. Never rejects: what was written stays so. */
+  /** Lets this process see what it has just written. Never rejects, because the write has already succeeded. */
   catchUp(): Promise<void>;
 }
 
-/** Follows a log. Nothing runs between the calls: a look at the log begins when a reader wants one. */
+/** Follows a log. Nothing runs between calls: the log is queried when a reader needs it. */
 export function createFollower<View, Change>(options: FollowerOptions<View, Change>): Follower<View> {
   const { log, apply } = options;
   let current: Followed<View> | null = null;
@@ -76,7 +76,7 @@ export function createFollower<View, Change>(options: FollowerOptions<View, Chan
     }
   }
 
-  /** Builds a new view beside the old one, which serves until the new one is complete. */
+  /** Builds a new view beside the old one, which is used until the new one is complete. */
   async function load(): Promise<Followed<View>> {
     for (;;) {
       const place = await log.end();
@@ -108,7 +108,7 @@ export function createFollower<View, Change>(options: FollowerOptions<View, Chan
     return done;
   }
 
-  /** A look that begins after the call; callers during one share the next. */
+  /** Queries the log after the call. Callers during one query share the next. */
   function nextLook(): Promise<Followed<View>> {
     if (!running) return look();
     next ??= running.done
@@ -120,7 +120,7 @@ export function createFollower<View, Change>(options: FollowerOptions<View, Chan
     return next;
   }
 
-  /** To read everything for the first time may take longer than a caller should wait. */
+  /** Reading everything for the first time may take longer than a caller should wait. */
   async function first(): Promise<Followed<View>> {
     const words = 'the records are still being read';
     return within(FIRST_PATIENCE_MS, running?.done ?? look(), words).catch((error) => {

@@ -1,12 +1,12 @@
 import { breathe } from './schedule.ts';
 
-/** Starts in a row before others have their turn: a start may cost 100 us. */
+/** Number of starts before other work gets a turn: a start may cost 100 us. */
 const STARTS = 50;
 
 /**
- * Runs `work` over the items with at most `limit` of them at once, and resolves when all have ended. Items are
- * drawn one by one as places become free, so an endless or slow source is fine. Nothing new is drawn once
- * `signal` has aborted; what runs is awaited. The first error stops the drawing and is thrown at the end.
+ * Runs `work` over the items, at most `limit` at once, and resolves when all have ended. Items are drawn one by one
+ * as places become free, so the source may be endless or slow. Nothing is drawn after `signal` has aborted; running
+ * work is awaited. The first error stops the drawing, and is thrown at the end.
  */
 export async function forEachBounded<T>(
   items: Iterable<T> | AsyncIterable<T>,
@@ -17,7 +17,7 @@ export async function forEachBounded<T>(
   const failures: unknown[] = [];
   let running = 0;
   let starts = 0;
-  // One waiter at a time. Promise.race over all that runs would cost a reaction per task at every turn.
+  // One waiter at a time. Promise.race over everything that runs would cost a reaction for each task in every turn.
   let onEnd = () => {};
   const anEnd = () =>
     new Promise<void>((resolve) => {

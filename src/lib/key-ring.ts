@@ -1,17 +1,19 @@
 import { every, type Repetition } from './schedule.ts';
 import type { StateStore } from './state.ts';
 
-/** Keys with which the copies of the server sign what they recognise later. The newest signs, older ones still verify. */
+/**
+ * Keys with which the copies of the server sign what they recognise later. The newest signs, older ones still verify.
+ */
 export interface KeyRing {
   /** The key that signs now. */
   signing(): string;
-  /** All keys that verify, the newest first. */
+  /** All keys that verify, newest first. */
   verifying(): readonly string[];
-  /** Reads from now on what other processes change, every 2 s by default. */
+  /** Starts to read the changes of other processes. Default: every 2 s. */
   follow(onError: (error: unknown) => void, intervalMs?: number): Repetition;
 }
 
-/** A key, and from when on it signs, in ms since 1970. */
+/** A key, and when it starts to sign, in ms since 1970. */
 interface Key {
   key: string;
   from: number;
@@ -26,16 +28,19 @@ export interface KeyRingOptions {
   now: () => number;
 }
 
-/** State: the keys of cookies that open pictures, and those of our own judge's answers. */
+/** State keys: the keys of cookies that open pictures, and those of our own judge's answers. */
 export const KEY_NAMES = ['cookie-secret', 'judge-secret'] as const;
 export type KeyName = (typeof KEY_NAMES)[number];
 
 const FOLLOW_MS = 2000;
-/** Until a new key signs: by then every copy has read it, even one that pauses after failures of the store (`every`). */
+/**
+ * Time until a new key signs: by then every copy has read it, even one that pauses after failures of the store
+ * (`every`).
+ */
 export const ADOPTION_MS = 90_000;
 const MOST_KEYS = 4;
 
-/** Opens the ring, and makes its first key if there is none. */
+/** Opens the ring, and creates its first key if there is none. */
 export async function openKeyRing({ state, name, random, now }: KeyRingOptions): Promise<KeyRing> {
   let keys = parse(await state.getOrSet(name, newKey(random)));
 
@@ -55,8 +60,8 @@ export async function openKeyRing({ state, name, random, now }: KeyRingOptions):
 }
 
 /**
- * Adds a key, which signs once all copies know it, and answers from when on. With `forget` it signs at once, and no older key
- * verifies any more: what they have signed is lost.
+ * Adds a key, which signs once all copies know it, and returns that time. With `forget` it signs at once, and
+ * everything that older keys have signed becomes invalid.
  */
 export async function rotateKeys(
   { state, name, random, now }: KeyRingOptions,
@@ -76,7 +81,7 @@ function signingOf(keys: readonly Key[], time: number): string {
   return signing.key;
 }
 
-/** The first version kept one key, as it is. */
+/** The first version stored one key as plain text. */
 function parse(text: string): Key[] {
   return text.startsWith('[') ? (JSON.parse(text) as Key[]) : [{ key: text, from: 0 }];
 }

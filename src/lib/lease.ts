@@ -1,21 +1,21 @@
 import type { Lease } from './locks.ts';
 
-/** A lease is given up when this part of its time is left, for clocks and timers are not exact. */
+/** A lease is given up when this share of its time is left, because clocks and timers are not exact. */
 const SAFETY = 0.1;
 
-/** A lock on a server that this process has just taken. */
+/** A server's lock that this process has just taken. */
 export interface Held {
   token: number;
   ttlMs: number;
-  /** When the request that took the lock was sent: on the server the lease ends no earlier than counted from here. */
+  /** When the request for the lock was sent: the lease on the server ends no earlier than counted from here. */
   askedAt: number;
-  /** Makes the lock last for `ttlMs` from now on; false if it has passed to another holder. */
+  /** Extends the lock to `ttlMs` from now. Returns false if another holder has it. */
   renew(): Promise<boolean>;
-  /** Gives the lock back, if it is still held. */
+  /** Releases the lock if it is still held. */
   release(): Promise<unknown>;
 }
 
-/** The lease of a lock on a server, renewed at a third of its time. */
+/** Creates the lease of a server's lock, which is renewed after each third of its time. */
 export function holdLease({ token, ttlMs, askedAt, renew, release }: Held): Lease {
   const ending = new AbortController();
   const expire = () => finish(new Error('the lease could not be renewed in time'));
@@ -25,7 +25,7 @@ export function holdLease({ token, ttlMs, askedAt, renew, release }: Held): Leas
   let renewing = false;
   let released = false;
 
-  /** A renewal that fails is tried again at the next turn, until the lease may have expired. */
+  /** A failed renewal is retried at the next turn, until the lease may have expired. */
   async function renewNow(): Promise<void> {
     if (renewing) return;
     renewing = true;
@@ -54,7 +54,7 @@ export function holdLease({ token, ttlMs, askedAt, renew, release }: Held): Leas
       released = true;
       clearInterval(renewal);
       clearTimeout(expiry);
-      // Where the server is away, the lock ends on its own.
+      // If the server is unavailable, the lock expires on its own.
       await release().catch(() => {});
     },
   };

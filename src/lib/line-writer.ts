@@ -1,19 +1,19 @@
-/** Lines on their way out, so many at a time: one write costs as much as making the line. */
+/** Writes lines in batches, because one write costs as much as creating the line. */
 export interface LineWriter {
   write(line: string): void;
-  /** Writes what waits, now. */
+  /** Writes the buffered lines now. */
   flush(): void;
 }
 
 export interface LineWriterOptions {
   write: (text: string) => void;
-  /** The most that a line waits. */
+  /** Maximum time that a line waits. */
   everyMs?: number;
-  /** More characters than these are not held back. */
+  /** Maximum number of buffered characters. */
   maxWaiting?: number;
 }
 
-/** Someone who watches the log does not notice it. */
+/** Too short to notice for someone who watches the log. */
 const EVERY_MS = 100;
 const MAX_WAITING = 64 * 1024;
 

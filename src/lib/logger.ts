@@ -6,13 +6,13 @@ export type LogLevel = 'debug' | 'info' | 'warn' | 'error';
 export type Facts = Record<string, unknown>;
 
 /**
- * One event with its facts; `message` is a constant phrase so that lines can be searched and counted. Facts of
- * events that happen very often are given as a function, which runs only when the event is logged, and whose facts JSON
- * can write as they are: texts and numbers, no errors.
+ * Logs one event with its facts; `message` is a constant phrase, so that lines can be searched and counted. For very
+ * frequent events the facts are given as a function, which only runs if the event is logged, and returns only texts
+ * and numbers, which JSON can write directly.
  */
 export type Log = (level: LogLevel, message: string, facts?: Facts | (() => Facts)) => void;
 
-/** Messages are constants, and so few. */
+/** Messages are constants, so there are few. */
 const MAX_MESSAGES = 1000;
 const quoted = remember(MAX_MESSAGES, (message) => JSON.stringify(message));
 
@@ -23,11 +23,14 @@ export interface LoggerOptions {
   format: 'pretty' | 'json';
   write: (line: string, level: LogLevel) => void;
   now: () => number;
-  /** Addresses of clients (the fact `peer`): as they are, as a keyed hash that tells clients apart, or left out. */
+  /**
+   * How to log addresses of clients (the fact `peer`): in full, as a keyed hash that distinguishes clients, or not at
+   * all.
+   */
   addresses?: 'full' | 'hashed' | 'off';
 }
 
-/** Writes one line per event: JSON for machines, or time, level, message and `key=value` for people. */
+/** Writes one line for each event: JSON for machines, or time, level, message and `key=value` for people. */
 export function createLogger({ level, format, write, now, addresses = 'full' }: LoggerOptions): Log {
   const key = addresses === 'hashed' ? randomBytes(32) : null;
   const render = format === 'json' ? jsonLine : prettyLine;
@@ -40,7 +43,7 @@ export function createLogger({ level, format, write, now, addresses = 'full' }: 
       : others;
   }
 
-  /** The time of the last line: many lines share a millisecond. */
+  /** The time of the last line, because many lines share a millisecond. */
   let lastMs = Number.NaN;
   let lastTime = '';
 
@@ -60,7 +63,7 @@ export function createLogger({ level, format, write, now, addresses = 'full' }: 
   };
 }
 
-/** The start is put before what JSON makes of the facts: to copy these into one object takes as long as to write it. */
+/** The start is put before the JSON of the facts: copying everything into one object takes as long as writing it. */
 function jsonLine(time: string, level: LogLevel, message: string, facts: Facts): string {
   const start = `{"time":"${time}","level":"${level}","message":${quoted(message)}`;
   const rest = JSON.stringify(facts);
@@ -78,7 +81,7 @@ function mapped(facts: Facts): Facts {
   return Object.fromEntries(Object.entries(facts).map(([name, value]) => [name, toPlain(value)]));
 }
 
-/** Number of causes of an error that are logged: the first ones often hide the one that helps. */
+/** Number of causes of an error that are logged, because the first ones often hide the useful one. */
 const MAX_CAUSES = 4;
 
 function toPlain(value: unknown): unknown {

@@ -1,12 +1,12 @@
-/** One line of output: the values of the labels, in their order, and the number. */
+/** One line of output: the values of the labels, in order, and the number. */
 export interface Sample {
-  /** Name of the line if it is not that of the family: `..._bucket`. */
+  /** Name of the line if it differs from the family: `..._bucket`. */
   name?: string;
   labels: readonly string[];
   value: number;
 }
 
-/** All that is known under one name. */
+/** All samples of one name. */
 export interface Family {
   name: string;
   help: string;
@@ -16,16 +16,17 @@ export interface Family {
 }
 
 /**
- * The numbers of the process. Counting costs some nanoseconds. Names and units follow the conventions of Prometheus. The values of a label must be few.
+ * The metrics of the process. Counting costs some nanoseconds. Names and units follow the Prometheus conventions. A
+ * label must have few values.
  */
 export interface Metrics {
-  /** A number that only grows; answers the counter of given label values. */
+  /** A number that only grows. Returns a function that returns the counter for label values. */
   counter(name: string, help: string, labelNames?: readonly string[]): (...labels: string[]) => Counter;
-  /** How values (in seconds, unless the name says otherwise) are distributed. */
+  /** The distribution of values, in seconds unless the name says otherwise. */
   histogram(options: HistogramOptions): (...labels: string[]) => Histogram;
-  /** A number that is looked up when it is asked for. Unavailable ones are left out. */
+  /** A number that is read on demand. Unavailable ones are left out. */
   gauge(options: GaugeOptions): void;
-  /** All of them, in the order in which they were made. */
+  /** Returns all families in the order of their creation. */
   collect(): Promise<Family[]>;
 }
 
@@ -56,7 +57,7 @@ export interface GaugeOptions {
 
 type Collect = () => Promise<Family> | Family;
 
-/** Starts with nothing counted. */
+/** Creates metrics with nothing counted. */
 export function createMetrics(): Metrics {
   const collectors: Collect[] = [];
   return {
@@ -95,7 +96,7 @@ export function createMetrics(): Metrics {
   };
 }
 
-/** One value for each combination of labels that has occurred. */
+/** Keeps one value for each combination of labels that has occurred. */
 function createSeries<T>(make: () => T) {
   const values = new Map<string, { labels: string[]; value: T }>();
   return {

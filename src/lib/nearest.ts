@@ -1,10 +1,12 @@
-/** The known word that was probably meant: the only one that begins so, or the closest that is spelled alike. */
+/** Returns the known word that was probably meant: the only one that begins with `word`, or the most similar one. */
 export function nearest(word: string, known: readonly string[]): string | undefined {
   const longer = word.length < 3 ? [] : known.filter((one) => one.startsWith(word));
   return longer.length === 1 ? longer[0] : misspelt(word, known);
 }
 
-/** The known word of which this one is a misspelling: of six letters and more two may differ, of four and five one. */
+/**
+ * Returns the known word that this one misspells: with six letters and more two may differ, with four and five one.
+ */
 export function misspelt(word: string, known: readonly string[]): string | undefined {
   const most = word.length < 4 ? 0 : word.length < 6 ? 1 : 2;
   const [closest] = known
@@ -14,7 +16,7 @@ export function misspelt(word: string, known: readonly string[]): string | undef
   return closest?.one;
 }
 
-/** How many letters were added, left out, mistaken, or swapped with their neighbour (optimal string alignment). */
+/** Counts the letters added, left out, replaced, or swapped with their neighbour (optimal string alignment). */
 function distance(a: string, b: string): number {
   let last: number[] = [];
   let row = Array.from({ length: b.length + 1 }, (_, j) => j);

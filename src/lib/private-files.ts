@@ -3,12 +3,12 @@ import { join } from 'node:path';
 import process from 'node:process';
 import { setImmediate } from 'node:timers/promises';
 
-/** What a mode gives to others than the owner. */
+/** The permissions of everyone but the owner. */
 const OTHERS = 0o077;
 
 /**
- * Makes every file and folder that this process and its children create from now on the owner's alone. Deno cannot be given
- * that permission by name: there the modes that each file is created with do the same.
+ * Makes every file and folder that this process and its children create from now on private to the owner. Deno has no
+ * separate permission for that: there, the mode with which each file is created has the same effect.
  */
 export function keepNewFilesPrivate(): void {
   try {
@@ -20,31 +20,31 @@ export function keepNewFilesPrivate(): void {
 
 export interface DataFolder {
   path: string;
-  /** Whether an entry of the folder, by its name, belongs to the server. */
+  /** Reports whether an entry of the folder, by its name, belongs to the server. */
   isOwn(name: string): boolean;
 }
 
 /**
- * Takes from everyone but the owner what an earlier version left readable: the server's own entries with all that
- * is below them, and the folder itself unless it holds what is not the server's. Symbolic links are left alone.
+ * Removes the permissions of everyone but the owner that an earlier version left: from the server's own entries with
+ * everything below them, and from the folder itself unless it contains something else. Symbolic links are left alone.
  * Returns the paths whose mode could not be changed.
  */
 export async function closeDataFolder({ path, isOwn }: DataFolder): Promise<string[]> {
   const refused: string[] = [];
   const names = readdirSync(path);
-  // The folder first: nothing below it can be reached then.
+  // The folder first, so that nothing below it can be reached.
   if (names.every((name) => isOwn(name) || name === 'lost+found')) closeOne(path, refused);
   for (const name of names.filter(isOwn)) await closeTree(join(path, name), refused);
   return refused;
 }
 
-/** A folder that is closed was closed after all below it, so it need not be looked through again. */
+/** A private folder became so after everything below it, so it does not have to be searched again. */
 async function closeTree(path: string, refused: string[]): Promise<void> {
   const found = lstatSync(path, { throwIfNoEntry: false });
   if (!found || found.isSymbolicLink() || (found.mode & OTHERS) === 0) return;
   if (found.isDirectory()) {
     for (const name of readdirSync(path)) await closeTree(join(path, name), refused);
-    // There may be thousands of folders, and a signal to stop must get through.
+    // There may be thousands of folders, and a signal to stop must be handled.
     await setImmediate();
   }
   closeOne(path, refused);

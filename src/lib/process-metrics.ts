@@ -4,7 +4,7 @@ import type { GaugeOptions, Metrics } from './metrics.ts';
 
 const SECOND_US = 1e6;
 
-/** What is known about the process, under the names that all client libraries of Prometheus use. */
+/** Measures the process under the names that all Prometheus client libraries use. */
 export function describeProcess(metrics: Metrics): void {
   const gauges: [
     name: string,
@@ -36,7 +36,7 @@ export function describeProcess(metrics: Metrics): void {
       () => Math.round(Date.now() / 1000 - process.uptime()),
     ],
     ['process_resident_memory_bytes', 'Memory of the process.', () => process.memoryUsage().rss],
-    // Linux alone tells these; elsewhere they are left out.
+    // Only available on Linux.
     ['process_open_fds', 'Open files and sockets.', async () => (await readdir('/proc/self/fd')).length],
     ['process_max_fds', 'Open files and sockets that are allowed.', mostOpenFiles],
   ];

@@ -1,17 +1,20 @@
 import encodeQR from 'qr';
 
-/** The quiet zone that the standard asks for, in modules, and one that readers are content with where there is little room. */
+/** The quiet zone that the standard demands, in modules, and a smaller one that readers accept. */
 const BORDER = 4;
 const NARROW_BORDER = 2;
 
-/** Rows of modules, `true` for a dark one, with the quiet zone. Medium error correction: 15 % may be unreadable. */
+/**
+ * Returns rows of modules, `true` for a dark one, with the quiet zone. Medium error correction: 15 % may be
+ * unreadable.
+ */
 function modulesOf(text: string, border: number): boolean[][] {
   return encodeQR(text, 'raw', { ecc: 'medium', border });
 }
 
 /**
- * A QR code as an SVG image, black on white in every theme, one unit per module and without a size of its own. Throws for
- * more than 2331 bytes of UTF-8.
+ * Returns a QR code as an SVG image, black on white in every theme, with one unit for each module and no fixed size.
+ * Throws for more than 2331 bytes of UTF-8.
  */
 export function qrSvg(text: string): string {
   const rows = modulesOf(text, BORDER);
@@ -21,7 +24,7 @@ export function qrSvg(text: string): string {
   return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${rows.length} ${rows.length}" shape-rendering="crispEdges"><path fill="#fff" d="M0 0h${rows.length}v${rows.length}h-${rows.length}z"/><path d="${runs.join('')}"/></svg>`;
 }
 
-/** A run of dark modules: the first one, and their number. */
+/** Yields runs of dark modules: the first one, and their number. */
 function* darkRuns(row: readonly boolean[]): Generator<[start: number, length: number]> {
   for (let start = row.indexOf(true); start >= 0; ) {
     const end = row.indexOf(false, start);
@@ -34,8 +37,9 @@ function* darkRuns(row: readonly boolean[]): Generator<[start: number, length: n
 const HALVES = ['█', '▀', '▄', ' '];
 
 /**
- * A QR code as lines of block characters, two rows of modules to a line, one column to a module. Light modules are drawn and dark
- * ones left out: right on a dark terminal, and on every terminal in white on black.
+ * Returns a QR code as lines of block characters, with two rows of modules in a line and one column for each module.
+ * Light modules are drawn and dark ones left out: correct on a dark terminal, and on every terminal in white on
+ * black.
  */
 export function qrBlocks(text: string): string[] {
   const rows = modulesOf(text, NARROW_BORDER);

@@ -3,25 +3,28 @@ import type { Bucket } from './rate-limiter.ts';
 const MINUTE_S = 60;
 const GIB = 2 ** 30;
 
-/** So many in so many seconds: all of them may come at once, and they come back evenly over the time. */
+/**
+ * Returns a bucket for a number of events in some seconds: all may come at once, and are regained evenly over that
+ * time.
+ */
 function per(capacity: number, seconds: number): Bucket {
   return { capacity, perSecond: capacity / seconds };
 }
 
 /**
- * What one client (an IPv4 address, an IPv6 /64) may do; `target`, `target_network` and `targets` count tested addresses,
- * whoever asks. Each is what a person or a well-behaved script never reaches.
+ * What one client (an IPv4 address, an IPv6 /64) may do; `target`, `target_network` and `targets` count tested
+ * addresses of all clients. People and well-behaved scripts never reach these limits.
  */
 export const DEFAULT_RATES = {
   /** GET and HEAD. */
   read: per(2000, 10),
   upload: per(60, MINUTE_S),
   upload_bytes: per(2 * GIB, 60 * MINUTE_S),
-  /** CPU seconds of conversions: some 300 photos of a phone at once, and then half a core. */
+  /** CPU seconds of conversions: some 300 phone photos at once, and then half a core. */
   conversion: per(300, 10 * MINUTE_S),
   test: per(60, MINUTE_S),
   target: per(20, MINUTE_S),
-  /** A /24, or a /56 and a /48. */
+  /** An IPv4 /24, or an IPv6 /56 and /48. */
   target_network: per(40, MINUTE_S),
   targets: per(600, MINUTE_S),
   report: per(60, MINUTE_S),
@@ -29,7 +32,7 @@ export const DEFAULT_RATES = {
   job: per(10, 5 * MINUTE_S),
   /** Wrong ones, from an IPv4 /24, or from an IPv6 /56 and /48. */
   password: per(30, MINUTE_S),
-  /** Whatever else changes something. */
+  /** All other writes. */
   write: per(120, MINUTE_S),
 } satisfies Record<string, Bucket>;
 
@@ -40,9 +43,9 @@ const SECONDS: Record<string, number> = { s: 1, m: MINUTE_S, h: 60 * MINUTE_S, d
 const UNITS: Record<string, number> = { '': 1, k: 1e3, m: 1e6, g: 1e9, ki: 2 ** 10, mi: 2 ** 20, gi: GIB };
 
 /**
- * Reads `on`, `off` (`null`), or own figures such as `upload=60/1m,upload_bytes=2GiB/1h`; what is not named keeps
- * its default.
- * @throws {Error} saying what would be right.
+ * Parses `on`, `off` (`null`), or custom limits such as `upload=60/1m,upload_bytes=2GiB/1h`. Limits that are not
+ * named keep their defaults.
+ * @throws {Error} that says what is valid.
  */
 export function parseRates(text: string): Rates | null {
   const word = text.trim().toLowerCase();
@@ -63,7 +66,7 @@ export function parseRates(text: string): Rates | null {
   return rates;
 }
 
-/** Reads `60/1m` or `2GiB/1h`: so many in so much time; `null` if it is neither. */
+/** Parses `60/1m` or `2GiB/1h`, a number or size for a period. Returns `null` if it is neither. */
 export function readRate(text: string): Bucket | null {
   const [, count, prefix = '', time, unit = ''] =
     /^(\d+(?:\.\d+)?)\s*([kmg]i?)?b?\s*\/\s*(\d+(?:\.\d+)?)?\s*([smhd])$/.exec(text.trim().toLowerCase()) ??

@@ -1,8 +1,8 @@
 import { BoundedMap } from './bounded-map.ts';
 
 /**
- * Returns the function with a memory of its results, for work that is repeated with few arguments. Past `most` of them the
- * oldest is forgotten.
+ * Returns the function with a cache, for work that is repeated with few arguments. Beyond `most` of them the oldest
+ * is forgotten.
  */
 export function remember<T>(most: number, work: (key: string) => T): (key: string) => T {
   const known = new BoundedMap<string, T>(most);

@@ -7,12 +7,12 @@ export interface HostAddress {
   family: 4 | 6;
 }
 
-/** The name server says that there is no such name, so the hosts file may still know it. */
+/** The name server does not know the name, but the hosts file may. */
 const UNKNOWN = new Set(['ENOTFOUND', 'ENODATA']);
 
 /**
- * One lookup by the system at a time: each keeps a thread busy until the name server answers, or for ten seconds, and on a
- * machine with two cores Bun has two threads for these and for all files.
+ * One lookup by the system at a time: each occupies a thread until the name server answers, or for ten seconds, and
+ * on a machine with two cores Bun has two threads for lookups and all files.
  */
 const oneAtATime = createSemaphore({
   maxRunning: 1,
@@ -21,9 +21,9 @@ const oneAtATime = createSemaphore({
 });
 
 /**
- * All addresses of a name. Asks the name server without the system's resolver, which keeps one of a few threads busy
- * for as long as the server is silent: a handful of names that do not resolve would stop every file of the process.
- * Names without a dot, which are local, and names that DNS does not know are looked up in the system's own way.
+ * Returns all addresses of a name. Asks the name server directly, because the system's resolver occupies one of few
+ * threads as long as the server is silent: a handful of names that do not resolve would block all file access of the
+ * process. Names without a dot, which are local, and names that DNS does not know are resolved by the system.
  */
 export async function resolveHost(host: string): Promise<HostAddress[]> {
   if (!host.includes('.')) return askSystem(host);
@@ -41,7 +41,7 @@ async function askSystem(host: string): Promise<HostAddress[]> {
   return found.map(({ address, family }) => ({ address, family: family === 6 ? 6 : 4 }));
 }
 
-/** `resolveHost` in the form that sockets take. */
+/** `resolveHost` in the form that sockets accept. */
 export const lookupHost: LookupFunction = (host, options, callback) => {
   resolveHost(host).then(
     (found) => {

@@ -1,8 +1,11 @@
-/** What a store's settings make uncertain. */
+/** A risk in a store's settings. */
 export interface Risk {
-  /** `broken`: nothing can be stored. `loss`: what was acknowledged may be lost. `unknown`: it may not be asked. */
+  /**
+   * `broken`: nothing can be stored. `loss`: acknowledged changes may be lost. `unknown`: the store does not reveal
+   * the setting.
+   */
   kind: 'broken' | 'loss' | 'unknown';
-  /** What was found, in a sentence. */
+  /** What was found, as a sentence. */
   text: string;
   /** What would be right. */
   advice: string;

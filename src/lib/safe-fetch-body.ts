@@ -8,18 +8,20 @@ export interface SafeResponse {
   status: number;
   /** Names in lower case. */
   headers: Readonly<Record<string, string>>;
-  /** Where the redirects ended. */
+  /** The final URL after redirects. */
   url: string;
   /**
-   * The inflated body. Throws `SafeFetchError` when it breaks off, grows too large or comes too late, and the reason
-   * of the caller's signal. Must be iterated or discarded, else it holds its connection until the deadline.
+   * The decompressed body. Throws `SafeFetchError` if it is interrupted, too large or too late, and the reason of the
+   * caller's signal. Must be iterated or discarded, otherwise it holds its connection until the deadline.
    */
   body: AsyncIterable<Uint8Array>;
   /** Closes the connection without reading further. */
   discard(): void;
 }
 
-/** The answer as the caller sees it: inflated, capped, and under the deadline to its last byte. */
+/**
+ * Returns the answer as the caller sees it: decompressed, limited in size, and under the deadline to its last byte.
+ */
 export function answer(
   message: IncomingMessage,
   url: URL,
@@ -30,7 +32,7 @@ export function answer(
     deadline.clear();
     message.destroy();
   };
-  // Without a listener a connection that breaks while nobody reads would end the process.
+  // Without a listener, a connection that breaks while nobody reads would end the process.
   message.on('error', () => {});
   deadline.signal.addEventListener('abort', () => message.destroy(new Error('aborted')), { once: true });
   const headers = Object.fromEntries(
@@ -58,7 +60,10 @@ export function answer(
   };
 }
 
-/** Inflates what was sent as gzip. The wire is counted too: gzip can go on forever without yielding a byte. */
+/**
+ * Decompresses gzip. Compressed bytes are counted as well, because gzip can continue forever without producing a
+ * byte.
+ */
 function inflated(message: IncomingMessage, maxBytes: number): Readable {
   const encoding = message.headers['content-encoding']?.trim().toLowerCase() ?? 'identity';
   if (encoding === 'identity' || encoding === '') return message;

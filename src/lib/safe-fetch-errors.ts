@@ -7,7 +7,7 @@ export type SafeFetchErrorKind =
   | 'too_large'
   | 'broken';
 
-/** Why a request came to nothing. The message is a plain phrase such as `timed out after 30 s`. */
+/** Why a request failed. The message is a plain phrase such as `timed out after 30 s`. */
 export class SafeFetchError extends Error {
   readonly kind: SafeFetchErrorKind;
 
@@ -18,7 +18,7 @@ export class SafeFetchError extends Error {
   }
 }
 
-/** The time limit of one request, and the caller's own wish to stop. */
+/** The time limit of one request, combined with the caller's signal. */
 export interface Deadline {
   readonly signal: AbortSignal;
   /** The caller's own signal. */
@@ -27,7 +27,7 @@ export interface Deadline {
   clear(): void;
 }
 
-/** Starts the clock. `clear` must be called when the request has ended, whichever way. */
+/** Starts the clock. Call `clear` when the request has ended in any way. */
 export function startDeadline(timeoutMs: number, caller: AbortSignal | undefined): Deadline {
   const controller = new AbortController();
   const clear = () => {
@@ -43,7 +43,7 @@ export function startDeadline(timeoutMs: number, caller: AbortSignal | undefined
   return { signal: controller.signal, caller, timeoutMs, clear };
 }
 
-/** The error for the caller instead of the runtime's. */
+/** Returns our error for one of the runtime. */
 export function explain(
   error: unknown,
   deadline: Deadline,

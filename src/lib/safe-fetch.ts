@@ -9,33 +9,33 @@ import { explain, SafeFetchError, startDeadline } from './safe-fetch-errors.ts';
 export type { SafeResponse } from './safe-fetch-body.ts';
 
 export interface SafeFetchOptions {
-  /** `GET` by default. Redirects are followed for `GET` and `HEAD` only; of others the 3xx is the answer. */
+  /** Default: `GET`. Redirects are followed only for `GET` and `HEAD`; for others the 3xx is the answer. */
   method?: 'GET' | 'HEAD' | 'POST' | 'PUT';
-  /** Sent to the first host; when a redirect leaves its origin, they stay behind. */
+  /** Sent to the first host, but not after a redirect to another origin. */
   headers?: Readonly<Record<string, string>>;
   body?: string | Uint8Array;
-  /** From the call to the last byte of the body, redirects and name look-ups included. */
+  /** From the call to the last byte of the body, including redirects and name lookups. */
   timeoutMs: number;
-  /** Maximum size in bytes of the body, on the wire and after inflating; what was sent up to there is handed out. */
+  /** Maximum size in bytes of the body, both compressed and decompressed. Bytes up to the limit are delivered. */
   maxBytes: number;
   signal?: AbortSignal;
 }
 
 /**
- * Requests a URL that someone else may have chosen. Only `http:` and `https:`; only hosts of which every address is
- * globally routable. The addresses that were checked are the ones that are dialled, so a name that changes between
- * the check and the connection wins nothing. Rejects with `SafeFetchError`, or with the reason of the caller's signal.
+ * Requests a URL that someone else may have chosen. Accepts only `http:` and `https:`, and only hosts whose addresses
+ * are all globally routable. It dials exactly the addresses that were checked, so a name that changes between check
+ * and connection gains nothing. Rejects with `SafeFetchError`, or with the reason of the caller's signal.
  */
 export type SafeFetch = (url: string, options: SafeFetchOptions) => Promise<SafeResponse>;
 
 export interface SafeFetchDeps {
   /** Also use private and loopback addresses. For tests only. */
   allowPrivate: boolean;
-  /** Which addresses may be dialled; the globally routable ones by default. */
+  /** Decides which addresses may be dialled. Default: globally routable ones. */
   permits?: (address: string) => boolean;
-  /** Which ports may be dialled, of redirects too; all by default. */
+  /** Decides which ports may be dialled, also after redirects. Default: all. */
   permitsPort?: (port: number) => boolean;
-  /** Resolves names; must be able to answer with all addresses, as `dns.lookup` does. */
+  /** Resolves names. Must support returning all addresses, like `dns.lookup`. */
   lookup?: LookupFunction;
   /** Certificate authorities (PEM) to trust instead of the runtime's own. */
   ca?: string;
@@ -60,7 +60,7 @@ export function createSafeFetch({
     throw new SafeFetchError('forbidden_address', `lies on port ${port}, which is not for the web`);
   }
 
-  /** The look-up of the socket itself: what passes here is what it connects to. */
+  /** The lookup of the socket itself, so what passes here is what it connects to. */
   const checkedLookup: LookupFunction = (hostname, options, callback) => {
     lookup(hostname, { ...options, all: true }, (error, addresses) => {
       if (error) return callback(error, []);
@@ -84,7 +84,7 @@ export function createSafeFetch({
         method: options.method ?? 'GET',
         headers: { 'user-agent': 'picpool', accept: '*/*', ...headers, 'accept-encoding': 'gzip, identity' },
         lookup: checkedLookup,
-        // A connection of its own: one that is kept alive could have been opened under other rules.
+        // A new connection, because one that is kept alive may have been opened under other rules.
         agent: false,
         signal,
         ...(ca === undefined ? {} : { ca }),

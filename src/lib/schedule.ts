@@ -1,18 +1,18 @@
 import { setImmediate } from 'node:timers/promises';
 
-/** A job that runs again and again. */
+/** A job that runs repeatedly. */
 export interface Repetition {
   /** Starts no more runs, tells the running one to stop, and resolves when it has ended. Idempotent. */
   stop(): Promise<void>;
 }
 
-/** The longest pause after failures. */
+/** Maximum pause after failures. */
 const LONGEST_PAUSE_MS = 60_000;
 
 /**
- * Runs `task` every `intervalMs`, the first time after one interval. A run that lasts longer than the interval
- * is never overlapped: the turns that fall into it are left out. The signal aborts when the repetition is stopped;
- * what a run throws goes to `onError`. After n failures in a row 2^n - 1 turns are left out, for at most a minute.
+ * Runs `task` every `intervalMs`, the first time after one interval. Runs never overlap: if one takes longer than the
+ * interval, the turns it misses are skipped. The signal aborts when the repetition is stopped. Errors go to
+ * `onError`. After n failures in a row, 2^n - 1 turns are skipped, for at most a minute.
  */
 export function every(
   intervalMs: number,
@@ -50,7 +50,7 @@ export function every(
   };
 }
 
-/** Lets timers, sockets and requests have their turn; long loops call it so that no one waits for them. */
+/** Lets timers, sockets and requests have their turn. Long loops call it, so that nobody waits for them. */
 export function breathe(): Promise<void> {
   return setImmediate();
 }

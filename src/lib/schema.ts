@@ -11,19 +11,20 @@ import {
 import { invalidParameter } from '../errors.ts';
 import { misspelt } from './nearest.ts';
 
-/** A function of a schema that says what a text was probably meant to be, if it is not what the schema wants. */
+/** Key of a function in a schema that guesses what an invalid text was meant to be. */
 export const HINT = 'x-hint';
 
-/** What a schema wants, in words for a message. */
+/** What a schema expects, in words for a message. */
 export const EXPECTS = 'x-expects';
 
 type Raw = Record<string, unknown>;
 
 /**
- * Makes of query or path parameters, which are all text, what their schema speaks of, before it is validated:
- * an empty value counts as not given, numbers and booleans are converted where they are well formed (else
- * the text stays and validation reports it), and choices are matched in any letter case. Unknown names are left alone.
- * @throws {AppError} `invalid_parameter` if a hint says what was meant, and for a name that misspells a known one: to ignore it would answer another question.
+ * Converts query or path parameters, which are all text, to the types of their schema before validation: an empty
+ * value counts as missing, numbers and booleans are converted if they are well formed (otherwise the text stays and
+ * validation reports it), and choices match in any letter case. Unknown names are left alone.
+ * @throws {AppError} `invalid_parameter` if a hint says what was meant, and for a misspelling of a known name,
+ * because ignoring it would answer another question.
  */
 export function coerce(schema: TObject, raw: Raw): void {
   const known = Object.keys(schema.properties);
@@ -58,10 +59,10 @@ function coerceText(schema: TSchema, text: string): unknown {
   return text;
 }
 
-/** Marks a text of several values, in any letter case. */
+/** Marks a text with several values, in any letter case. */
 const SEVERAL = 'x-several';
 
-/** Values separated by commas, as text. `item`: what one looks like in lower case; `expects`: the same in words. */
+/** Comma-separated values, as text. `item`: the form of a value in lower case; `expects`: the same in words. */
 export function several(item: string, expects: string, options: SchemaOptions = {}): TString {
   return Type.String({
     ...options,
@@ -77,7 +78,7 @@ TypeRegistry.Set<TUnsafe<string> & { enum: readonly string[] }>(
   (schema, value) => typeof value === 'string' && schema.enum.includes(value),
 );
 
-/** A string out of a fixed choice. Unlike a union of literals it reads as a plain `enum` in the API description. */
+/** One of a fixed set of strings. Unlike a union of literals, it appears as a plain `enum` in the API description. */
 export function oneOf<const T extends string>(
   choices: readonly T[],
   options: SchemaOptions = {},

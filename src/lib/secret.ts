@@ -1,6 +1,6 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 
-/** Compares texts with a secret, in a time that tells nothing of it. Where there is no secret, none is right. */
+/** Compares texts with a secret in constant time. If there is no secret, no text matches. */
 export function isSecret(secret: string | undefined): (given: string | null) => boolean {
   if (secret === undefined) return () => false;
   const expected = sha256(secret);

@@ -1,16 +1,16 @@
 import { AppError } from '../errors.ts';
 
-/** Lets a limited number of tasks run at once; the others wait in a queue of limited length. */
+/** Lets a limited number of tasks run at once. The others wait in a queue of limited length. */
 export type Semaphore = <T>(task: () => Promise<T>) => Promise<T>;
 
 export interface SemaphoreOptions {
   maxRunning: number;
   maxWaiting: number;
-  /** The error when the queue is full. */
+  /** The error if the queue is full. */
   fullMessage: string;
 }
 
-/** The gate rejects with `busy` when the queue is full. */
+/** The semaphore rejects with `busy` if the queue is full. */
 export function createSemaphore({ maxRunning, maxWaiting, fullMessage }: SemaphoreOptions): Semaphore {
   const waiting: (() => void)[] = [];
   let running = 0;

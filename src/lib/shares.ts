@@ -1,18 +1,18 @@
 import { AppError } from '../errors.ts';
 
-/** Keeps one client from taking all of what is scarce, such as connections that stay open. */
+/** Keeps one client from taking all of a scarce resource, such as long-lived connections. */
 export interface Shares {
   /**
-   * Takes a place for the client until the function that it answers is called; more than one call is one.
-   * @throws {AppError} `rate_limited` if the client holds its share already, `busy` where all places are taken.
+   * Takes a place for the client until the returned function is called; further calls do nothing.
+   * @throws {AppError} `rate_limited` if the client already has its share, `busy` if all places are taken.
    */
   enter(client: string): () => void;
 }
 
 export interface SharesOptions {
-  /** Most places of one client. */
+  /** Maximum number of places for one client. */
   each: number;
-  /** Most places of all together; no limit when not given. */
+  /** Maximum number of places in total. Default: unlimited. */
   all?: number;
   /** The messages for a full share, and for no free places. */
   fullMessage: string;

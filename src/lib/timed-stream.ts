@@ -1,25 +1,25 @@
 export interface TimedStreamOptions {
-  /** Longest pause of the reader, in ms. */
+  /** Maximum pause of the reader, in ms. */
   stallMs: number;
-  /** Longest time of the whole, in ms. */
+  /** Maximum duration of the stream, in ms. */
   lifeMs: number;
-  /** Called once, when the stream is over in any way. */
+  /** Called once when the stream has ended in any way. */
   onEnd: () => void;
 }
 
-/** Looks at the time in each of them. */
+/** Number of checks of the time within each limit. */
 const LOOKS = 4;
 
 /**
- * Gives out pieces as the reader asks for them, one by one. Where the reader goes, stalls, or takes too long, the stream breaks off
- * and the generator is told to return.
+ * Delivers chunks one by one as the reader asks for them. If the reader leaves, stalls, or takes too long, the stream
+ * ends with an error and the generator is told to return.
  */
 export function timedStream(
   pieces: AsyncGenerator<Uint8Array, void>,
   { stallMs, lifeMs, onEnd }: TimedStreamOptions,
 ): ReadableStream<Uint8Array> {
   const startedAt = performance.now();
-  /** Since when the reader takes nothing; `null` while it waits for us. */
+  /** Since when the reader has taken nothing; `null` while it waits for us. */
   let idleSince: number | null = startedAt;
   let isOver = false;
   let watch: ReturnType<typeof setInterval> | undefined;

@@ -1,50 +1,53 @@
 import { BoundedMap } from './bounded-map.ts';
 import type { Bucket, RateLimiter, Verdict } from './rate-limiter.ts';
 
-/** Token buckets on a server that all copies ask. */
+/** Token buckets on a server that all copies share. */
 export interface SharedBuckets {
   /**
-   * Takes `cost` tokens, all or none, and where it took them, up to `extra` more, but at most a quarter of what is left. A
-   * negative cost gives tokens back; a bucket is never fuller than full.
+   * Takes `cost` tokens, all or none. If it took them, it also takes up to `extra` more, but at most a quarter of the
+   * rest. A negative cost gives tokens back, up to the capacity.
    */
   take(key: string, bucket: Bucket, cost: number, extra: number): Promise<Taken>;
 }
 
 export interface Taken {
   allowed: boolean;
-  /** What is left in the bucket. */
+  /** Tokens left in the bucket. */
   tokens: number;
-  /** What was taken beside the cost. */
+  /** Tokens taken in addition to the cost. */
   extra: number;
 }
 
-/** How long tokens are held that nobody asked for yet; then they go back with the next question. */
+/** How long unused tokens are held; then they are given back with the next request. */
 const LEASE_MS = 1000;
-/** A copy holds at most this part of a bucket. */
+/** A copy holds at most this share of a bucket. */
 const SHARE = 1 / 20;
-/** Costs that the first slice is good for; each one after that holds twice as many. */
+/** Number of costs that the first slice covers; each later one is twice as large. */
 const FIRST_COSTS = 4;
-/** Share of a token that floating-point sums may be off, so that a client that waits `retryAfterMs` is let in. */
+/**
+ * Tolerance for floating-point sums, as a share of a token, so that a client that waits `retryAfterMs` is admitted.
+ */
 const ROUNDING = 1e-6;
-/** Most keys remembered, some 10 MB. */
+/** Maximum number of keys remembered, some 10 MB. */
 const MAX_KEYS = 100_000;
 
 interface Slice {
-  /** Tokens that were taken and nobody has used yet. */
+  /** Tokens taken and not used yet. */
   left: number;
-  /** How many were taken at once the last time. */
+  /** Number of tokens taken at once the last time. */
   size: number;
-  /** What was left in the bucket at the time `at`, in ms. */
+  /** Tokens left in the bucket at the time `at`, in ms. */
   tokens: number;
   at: number;
-  /** True while a slice is being asked for. */
+  /** True while a slice is being requested. */
   asking: boolean;
 }
 
 /**
- * A limiter that takes slices of tokens from shared buckets, so that most requests of a busy client wait for no server: each copy
- * holds at most a twentieth of a bucket, for a second. Copies together let no more through than the bucket allows and a
- * twentieth of it for each copy. A bucket of less than 20 tokens is never sliced. `now` in ms; only differences count.
+ * Creates a limiter that takes slices of tokens from shared buckets, so that most requests of a busy client do not
+ * wait for the server: each copy holds at most a twentieth of a bucket, for a second. All copies together allow no
+ * more than the bucket, plus a twentieth of it for each copy. A bucket of less than 20 tokens is never sliced. `now`
+ * in ms; only differences count.
  */
 export function createSlicingLimiter(buckets: SharedBuckets, now: () => number): RateLimiter {
   const slices = new BoundedMap<string, Slice>(MAX_KEYS);
@@ -76,7 +79,7 @@ export function createSlicingLimiter(buckets: SharedBuckets, now: () => number):
     return verdict(bucket, cost, taken.tokens + slice.left, taken.allowed);
   }
 
-  /** For what is no matter of slices: a look, tokens that are given back, and a cost larger than any slice. */
+  /** Handles what needs no slice: a query, returned tokens, and a cost larger than any slice. */
   async function askOnce(key: string, bucket: Bucket, cost: number): Promise<Verdict> {
     const { allowed, tokens } = await buckets.take(key, bucket, cost, 0);
     const slice = slices.get(key);

@@ -9,34 +9,35 @@ export interface ZipEntry {
   body: ReadableStream<Uint8Array>;
 }
 
-/** A file that was written, as the directory at the end lists it. */
+/** A finished file, as listed in the directory at the end. */
 interface Written {
   name: Buffer;
   stamp: number;
   crc: number;
   size: number;
-  /** Of its header. */
+  /** Offset of its header. */
   offset: number;
 }
 
-/** Sizes follow the file, as they are not known before; names are UTF-8. */
+/** Sizes follow the file, because they are not known before; names are UTF-8. */
 const FLAGS = 0x0808;
 const STORED = 0;
 const VERSION = 20;
-/** That of ZIP64. */
+/** The version with ZIP64. */
 const VERSION_64 = 45;
-/** Made on Unix, so that the permissions count: a file that all may read. */
+/** Made on Unix, so that the permissions count: a file that everyone may read. */
 const MADE_BY = (3 << 8) | VERSION_64;
 const PERMISSIONS = 0o100644 * 2 ** 16;
-/** Stands where a number is found in its ZIP64 form. */
+/** Marks a number that is stored in its ZIP64 form. */
 const ELSEWHERE = 0xffffffff;
-/** The first moment that a ZIP can name, and the last. */
+/** The earliest and the latest time that a ZIP can hold. */
 const FIRST_TIME = Date.UTC(1980, 0, 1);
 const LAST_TIME = Date.UTC(2107, 11, 31, 23, 59, 58);
 
 /**
- * A ZIP file (PKWARE's APPNOTE 6.3), piece by piece, with the files as they are: pictures do not get smaller. Each file is read when
- * its turn comes, and must be below 4 GiB; the archive may be larger. A reader that stops early must call `return`.
+ * Yields a ZIP file (PKWARE's APPNOTE 6.3) in chunks, without compression, which pictures do not need. Each file is
+ * read when it is due, and must be below 4 GiB; the archive may be larger. A reader that stops early must call
+ * `return`.
  */
 export async function* zipOf(entries: AsyncIterable<ZipEntry>): AsyncGenerator<Uint8Array, void> {
   const written: Written[] = [];
@@ -68,7 +69,7 @@ export async function* zipOf(entries: AsyncIterable<ZipEntry>): AsyncGenerator<U
   yield end(written.length, size, offset);
 }
 
-/** The time and date of MS-DOS, in steps of two seconds: UTC, as a ZIP says nothing of a zone. */
+/** Time and date of MS-DOS, in steps of two seconds, in UTC because a ZIP has no time zone. */
 function stampOf(ms: number): number {
   const at = new Date(Math.min(Math.max(ms, FIRST_TIME), LAST_TIME));
   const date = ((at.getUTCFullYear() - 1980) << 9) | ((at.getUTCMonth() + 1) << 5) | at.getUTCDate();
@@ -87,7 +88,7 @@ function header({ name, stamp }: Written): Buffer {
   return Buffer.concat([fixed, name]);
 }
 
-/** What follows a file. */
+/** Returns the record after a file. */
 function descriptor({ crc, size }: Written): Buffer {
   const fields = Buffer.alloc(16);
   fields.writeUInt32LE(0x08074b50, 0);
@@ -122,7 +123,7 @@ function directoryEntry({ name, stamp, crc, size, offset }: Written): Buffer {
   return Buffer.concat([fixed, name, extra]);
 }
 
-/** The end of the directory, with that of ZIP64 before it where a number needs it. */
+/** Returns the end of the directory, preceded by that of ZIP64 if a number needs it. */
 function end(count: number, size: number, offset: number): Buffer {
   const record = Buffer.alloc(22);
   record.writeUInt32LE(0x06054b50, 0);
@@ -145,7 +146,7 @@ function end64(count: number, size: number, offset: number): Buffer {
   record.writeBigUInt64LE(BigInt(count), 32);
   record.writeBigUInt64LE(BigInt(size), 40);
   record.writeBigUInt64LE(BigInt(offset), 48);
-  // Where that record is.
+  // The offset of that record.
   record.writeUInt32LE(0x07064b50, 56);
   record.writeBigUInt64LE(BigInt(offset + size), 64);
   record.writeUInt32LE(1, 72);

@@ -5,37 +5,39 @@ import { forwardedBy, reportedClients } from './forwarding-headers.ts';
 import type { ProxyTrust } from './proxy-trust.ts';
 import { findClient } from './walk.ts';
 
-/** The sender of a request, as far as addresses show. */
+/** Identifies the client of a request, as far as addresses allow. */
 export interface Clients {
   /** True if no peer is trusted. */
   readonly trustNobody: boolean;
-  /** True if the forwarding headers of this peer are believed. */
+  /** Reports whether the forwarding headers of this peer are trusted. */
   isTrusted(socketPeer: string): boolean;
-  /** The client's address, for limits, blocks and the log. */
+  /** Returns the client's address, for limits, blocks and the log. */
   addressOf(socketPeer: string, headers: Headers): string;
   /**
-   * The client's address if only one client has it, else `null`: then it gives no rights. It is `null` if
-   * anything hints that others come from the same address.
+   * Returns the client's address if only one client has it, otherwise `null`, which gives no rights. Returns `null`
+   * if anything suggests that others use the same address.
    */
   identityOf(socketPeer: string, headers: Headers): string | null;
-  /** True for a client on this machine that does not seem to forward requests of others. */
+  /** Reports whether the client is on this machine and does not seem to forward requests of others. */
   isDirect(socketPeer: string, headers: Headers): boolean;
-  /** Problems for the operator to fix, in sentences. Strangers cannot cause them. */
+  /** Returns problems for the operator to fix, as sentences. Untrusted clients cannot cause them. */
   faults(): Promise<readonly string[]>;
 }
 
 export interface ClientsOptions {
   trust: ProxyTrust;
-  /** How many proxies are in front, where they are counted. */
+  /** Number of reverse proxies in front, if configured. */
   hops?: number | undefined;
-  /** True for an address that several clients are known to share. */
+  /** Reports whether several clients are known to share an address. */
   isShared?: (address: string) => boolean;
   log: Log;
   /** Milliseconds; only differences count. */
   now: () => number;
 }
 
-/** Visitors from here have come through another router before the proxy saw them, or are its own neighbours. */
+/**
+ * Visitors with such an address came through another router before the reverse proxy saw them, or are in its network.
+ */
 const SHARED_BEHIND_PROXY = createNetworkList([
   '10.0.0.0/8',
   '100.64.0.0/10',
@@ -50,7 +52,7 @@ const SHARED_BEHIND_PROXY = createNetworkList([
 
 const LOOPBACK = createNetworkList(['127.0.0.0/8', '::1']);
 
-/** How long an address that a proxy was seen at gives no right, in ms, and how many are remembered. */
+/** How long the address of an unnamed reverse proxy gives no rights, in ms, and how many are remembered. */
 const REMEMBER_MS = 24 * 3_600_000;
 const MAX_REMEMBERED = 10_000;
 const WARN_EVERY_MS = 3_600_000;
@@ -84,7 +86,7 @@ export function createClients({ trust, hops, isShared = () => false, log, now }:
 
     isDirect(socketPeer, headers) {
       const { address, believed } = findClient(socketPeer, null, trust);
-      // What nginx sends to a server behind it by default, and browsers never send.
+      // nginx sends this to a server behind it by default, and browsers never do.
       const isRelayed = headers.get('connection')?.toLowerCase() === 'close';
       return LOOPBACK.has(address) && !believed && !isRelayed && identityOf(socketPeer, headers) === address;
     },
@@ -100,7 +102,7 @@ export function createClients({ trust, hops, isShared = () => false, log, now }:
   };
 }
 
-/** Addresses of proxies that no setting names, shared by everyone behind them. */
+/** Creates a memory for reverse proxies that no setting names, whose address everyone behind them shares. */
 function createUnnamedProxies(log: Log, now: () => number) {
   /** By network, the longest unseen first. */
   const seen = new BoundedMap<string, { address: string; at: number }>(MAX_REMEMBERED);

@@ -1,7 +1,7 @@
 import { canonicalAddress } from '../../lib/address.ts';
 import { withoutPort } from './walk.ts';
 
-/** Headers that proxies add and clients do not. */
+/** Headers that reverse proxies add and clients do not. */
 const ADDED_BY_PROXIES = [
   'x-forwarded-for',
   'forwarded',
@@ -22,14 +22,14 @@ const ADDED_BY_PROXIES = [
   'via',
 ];
 
-/** The first header that tells of a proxy, or `null`. */
+/** Returns the first header that shows a reverse proxy, or `null`. */
 export function forwardedBy(headers: Headers): string | null {
   return ADDED_BY_PROXIES.find((name) => headers.has(name)) ?? null;
 }
 
 /**
- * The clients that headers beside `X-Forwarded-For` name. A proxy that sets one of these may let the other pass as a
- * visitor wrote it, so they should agree. What is no address is answered as it stands.
+ * Returns the clients named by headers other than `X-Forwarded-For`. A reverse proxy that sets one of these may pass
+ * the other on as the visitor wrote it, so they should agree. Text that is not an address is returned unchanged.
  */
 export function reportedClients(headers: Headers): string[] {
   const realIp = headers.get('x-real-ip');

@@ -1,23 +1,23 @@
 import { canonicalAddress, createNetworkList } from '../../lib/address.ts';
 import { remember } from '../../lib/remember.ts';
 
-/** Addresses of which it is remembered whether they are trusted. */
+/** Number of addresses for which the result is remembered. */
 const MAX_REMEMBERED = 10_000;
 
-/** The proxies in front of the server, as its settings name them. */
+/** The trusted reverse proxies, according to the settings. */
 export interface ProxyTrust {
-  /** True if no address is. */
+  /** True if none is trusted. */
   readonly isEmpty: boolean;
-  /** True for an address whose forwarding headers are believed. */
+  /** Reports whether the forwarding headers of an address are trusted. */
   has(address: string): boolean;
-  /** True for one that was named on its own, and not by a network that may hold visitors as well. */
+  /** Reports whether the address was named itself, rather than a network that may also contain visitors. */
   isNamed(address: string): boolean;
 }
 
 /**
- * Trusts these addresses and networks. `isSocket`: the server listens on a socket of the file system, whose peers have no
- * address and are trusted as well.
- * @throws {RangeError} naming the first entry that is neither.
+ * Trusts these addresses and networks. `isSocket`: the server listens on a Unix socket, whose peers have no address
+ * and are trusted as well.
+ * @throws {RangeError} with the first invalid entry.
  */
 export function createProxyTrust(entries: readonly string[], isSocket = false): ProxyTrust {
   const networks = createNetworkList(entries);

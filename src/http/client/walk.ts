@@ -2,25 +2,25 @@ import { canonicalAddress } from '../../lib/address.ts';
 import { remember } from '../../lib/remember.ts';
 import type { ProxyTrust } from './proxy-trust.ts';
 
-/** What the addresses in front of a request say of its client. */
+/** What the addresses of a request say about its client. */
 export interface Walk {
   /** The client's address. */
   address: string;
-  /** True if the peer is a trusted proxy, whose headers are believed. */
+  /** True if the peer is a trusted proxy, whose headers are used. */
   believed: boolean;
-  /** False if a proxy that was passed over is not a trusted one, or too few have added an address. */
+  /** False if a skipped proxy is not trusted, or too few proxies have added an address. */
   sure: boolean;
 }
 
-/** Peers whose address is remembered: most requests come over a connection that is open. */
+/** Number of peers whose address is remembered: most requests use an open connection. */
 const MAX_PEERS = 10_000;
 const canonicalPeer = remember(MAX_PEERS, (peer) => canonicalAddress(peer) ?? peer);
 
 /**
- * Finds the client: the peer of the socket, or, where that is a trusted proxy, an entry of `X-Forwarded-For`, which each
- * proxy appends to. Entries are read from the right, and those of proxies that were named by their address are passed
- * over; the first other one is the client, even inside a trusted network, for visitors may come from there as well. With
- * `hops`, the number of proxies in front, the entry at that place is the client.
+ * Finds the client: the peer of the socket or, if that is a trusted proxy, an entry of `X-Forwarded-For`, to which
+ * each proxy appends. Entries are read from the right, skipping proxies that were named by address. The first other
+ * entry is the client, even inside a trusted network, because visitors may also come from there. With `hops`, the
+ * number of proxies in front, the client is the entry at that position.
  */
 export function findClient(
   socketPeer: string,

@@ -12,7 +12,7 @@ const VERSION = 1;
 const PATH_BENEATH = 1;
 const SET_NO_NEW_PRIVS = 38;
 
-/** Of openat: relative to the working folder; a name alone; closed when the program changes. */
+/** Flags of openat: relative to the working directory; only the name; closed when the program changes. */
 const FROM_HERE = -100;
 const ONLY_PATH = 0o10000000;
 const CLOSE_ON_EXEC = 0o2000000;
@@ -23,7 +23,7 @@ const READ_FILE = 4;
 const READ_DIR = 8;
 const TRUNCATE = 1 << 14;
 
-/** Rights over files and folders that each version of the interface knows. */
+/** Rights over files and folders in each version of the interface. */
 const FILE_RIGHTS = [0, 0x1fff, 0x3fff, 0x7fff, 0x7fff, 0xffff];
 /** Binding and connecting TCP sockets, since version 4. */
 const TCP_RIGHTS = 3;
@@ -33,21 +33,21 @@ const SCOPES = 3;
 const RIGHTS: Record<Allowance['access'], number> = {
   read: READ_FILE | READ_DIR,
   run: READ_FILE | READ_DIR | EXECUTE,
-  // No more files than there are: who may make them fills the disk with them.
+  // No new files, because creating files could fill the disk.
   write: READ_FILE | READ_DIR | WRITE_FILE | TRUNCATE,
 };
-/** Rights that a file can have; the others are about what is in a folder. */
+/** Rights that apply to a file; the others apply to the contents of a folder. */
 const OF_FILES = EXECUTE | WRITE_FILE | READ_FILE | TRUNCATE;
 
-/** The version of Landlock that the kernel has; 0 if it has none, or does not let it be used. */
+/** Returns the kernel's version of Landlock; 0 if it has none, or it is disabled. */
 export function landlockVersion({ call, arch }: System): number {
   return Math.max(0, call(required('landlock_create_ruleset', arch), 0, 0, VERSION));
 }
 
 /**
- * Takes away all rights over files but those named, and TCP altogether, from the calling thread and what it starts or
- * becomes. Paths that do not exist are passed over.
- * @throws {SystemCallError} if the kernel does not let it.
+ * Removes all rights over files except those named, and all TCP, from the calling thread and everything it starts or
+ * becomes. Paths that do not exist are skipped.
+ * @throws {SystemCallError} if the kernel refuses.
  */
 export function restrict(allowances: readonly Allowance[], system: System): void {
   const { call, arch } = system;
@@ -72,7 +72,7 @@ export function restrict(allowances: readonly Allowance[], system: System): void
 function allow(ruleset: number, path: string, rights: number, { call, arch }: System): void {
   const found = statSync(path, { throwIfNoEntry: false });
   if (!found) return;
-  // Some of them may be used and not read.
+  // Some of them may be used but not read.
   const flags = CLOSE_ON_EXEC | ONLY_PATH;
   const descriptor = must(
     `openat of ${path}`,

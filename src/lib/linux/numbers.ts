@@ -131,12 +131,12 @@ const NUMBERS = {
 
 export type SystemCall = keyof typeof NUMBERS;
 
-/** The number of a system call; `null` if that machine has none of the name. */
+/** Returns the number of a system call, or `null` if the machine does not have it. */
 export function numberOf(name: SystemCall, arch: 'x64' | 'arm64'): number | null {
   return NUMBERS[name][arch === 'x64' ? 0 : 1];
 }
 
-/** The number of a call that every machine has. */
+/** Returns the number of a call that every machine has. */
 export function required(name: SystemCall, arch: 'x64' | 'arm64'): number {
   const number = numberOf(name, arch);
   if (number === null) throw new TypeError(`${arch} has no system call ${name}`);

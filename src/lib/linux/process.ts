@@ -9,7 +9,7 @@ const UNLIMITED = 2n ** 64n - 1n;
 const RESOURCES = { fileSize: 1, data: 2, core: 4, processes: 6, files: 7, addressSpace: 9 };
 export type Resource = keyof typeof RESOURCES;
 
-/** Lowers a limit of this process, for good; one that is lower already stays. */
+/** Lowers a limit of this process permanently. A lower limit stays. */
 export function limit(resource: Resource, most: number, { call, arch }: System): void {
   const number = required('prlimit64', arch);
   const old = new BigUint64Array(2);
@@ -26,14 +26,14 @@ export function forbidDumps({ call, arch }: System): boolean {
   return call(prctl, SET_DUMPABLE, 0, 0, 0, 0) === 0 && call(prctl, GET_DUMPABLE, 0, 0, 0, 0) === 0;
 }
 
-/** Makes this process the first of a session and a group of its own. Does nothing where it is that already. */
+/** Makes this process the leader of a new session and group. Does nothing if it already is. */
 export function startSession({ call, arch }: System): void {
   call(required('setsid', arch));
 }
 
 /**
- * Becomes another program, which keeps the process id, the three standard streams and whatever was taken from this one.
- * @throws {SystemCallError}; returns never.
+ * Becomes another program, which keeps the process ID, the three standard streams and all restrictions.
+ * @throws {SystemCallError} and never returns.
  */
 export function become(
   command: readonly string[],
@@ -55,6 +55,6 @@ export function become(
   const path = cString(command[0] ?? '');
   const [argv, envp] = [pointers(command), pointers(variables)];
   must(`execve of ${command[0]}`, call(required('execve', arch), path, argv, envp));
-  // Never reached; what the kernel was given must live until then.
+  // Never reached; what was passed to the kernel must stay alive until then.
   throw new Error(`execve returned, with ${texts.length} arguments`);
 }

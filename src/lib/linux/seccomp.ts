@@ -1,13 +1,13 @@
 import { numberOf, required, type SystemCall } from './numbers.ts';
 import { ENOSYS, EPERM, must, type System } from './system.ts';
 
-/** What becomes of a system call that a filter names; all others pass. */
+/** What happens to a system call that a filter names; all others pass. */
 export type Rule =
   /** Fails with this error number. */
   | { refuse: number }
-  /** Passes if the argument has one of the values (its lower 32 bits), else fails with EPERM. */
+  /** Passes if the argument has one of the values (in its lower 32 bits), otherwise fails with EPERM. */
   | { onlyWith: { argument: number; values: readonly number[] } }
-  /** Passes if the argument has all bits of the mask that it shares with it set, else fails with EPERM. */
+  /** Passes if the argument has the bit set, otherwise fails with EPERM. */
   | { onlyFlag: { argument: number; bit: number } };
 
 export type Filter = readonly (readonly [SystemCall, Rule])[];
@@ -25,7 +25,7 @@ const AT_NUMBER = 0;
 const AT_ARCH = 4;
 const AT_ARGUMENTS = 16;
 const AUDIT_ARCH = { x64: 0xc000003e, arm64: 0xc00000b7 };
-/** Numbers from here on are those of x32, a second way to every call. */
+/** Numbers from here on belong to x32, a second entry to every call. */
 const X32 = 0x40000000;
 
 const SET_MODE_FILTER = 1;
@@ -39,7 +39,7 @@ const allow: Instruction = [RETURN, 0, 0, ALLOW];
 /** On a little-endian machine the lower half of an argument comes first. */
 const loadArgument = (index: number): Instruction => [LOAD_WORD, 0, 0, AT_ARGUMENTS + 8 * index];
 
-/** The program of a filter; pure. */
+/** Returns the program of a filter. Pure. */
 export function assemble(filter: Filter, arch: System['arch']): Uint8Array {
   const program: Instruction[] = [
     [LOAD_WORD, 0, 0, AT_ARCH],
@@ -78,8 +78,8 @@ function bodyOf(rule: Rule): Instruction[] {
 }
 
 /**
- * Puts the whole process, all its threads and whatever it starts, under the filter, for good. Sets `no_new_privs`.
- * @throws {SystemCallError} if the kernel, or a filter that is in force already, does not let it.
+ * Applies the filter permanently to the whole process, all its threads and everything it starts. Sets `no_new_privs`.
+ * @throws {SystemCallError} if the kernel, or an earlier filter, refuses.
  */
 export function install(filter: Filter, system: System): void {
   const { arch, call, address } = system;

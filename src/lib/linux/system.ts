@@ -1,12 +1,12 @@
-/** What is passed to the kernel: a number, or the address of bytes. */
+/** An argument for the kernel: a number, or the address of bytes. */
 export type Argument = number | bigint | Uint8Array;
 
 /** System calls of Linux, made from the calling thread. */
 export interface System {
   readonly arch: 'x64' | 'arm64';
-  /** Makes a system call; answers its result, or the negative number of the error. */
+  /** Makes a system call. Returns its result, or the negative error number. */
   call(number: number, ...args: Argument[]): number;
-  /** Where the bytes lie, for as long as someone holds them. */
+  /** Returns the address of the bytes, valid as long as they are referenced. */
   address(bytes: Uint8Array): bigint;
 }
 
@@ -14,7 +14,7 @@ export interface System {
 export const EPERM = 1;
 export const ENOSYS = 38;
 
-/** The kernel has refused what must not fail. */
+/** Thrown if the kernel refuses a call that must not fail. */
 export class SystemCallError extends Error {
   constructor(what: string, result: number) {
     super(`${what} failed with error ${-result} of the system`);
@@ -22,13 +22,13 @@ export class SystemCallError extends Error {
   }
 }
 
-/** @throws {SystemCallError} if the result says so. */
+/** @throws {SystemCallError} if the result is an error. */
 export function must(what: string, result: number): number {
   if (result < 0) throw new SystemCallError(what, result);
   return result;
 }
 
-/** Text as C has it. */
+/** Returns text as a C string. */
 export function cString(text: string): Uint8Array {
   return new TextEncoder().encode(`${text}\0`);
 }
