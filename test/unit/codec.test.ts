@@ -251,11 +251,13 @@ describe('damage', () => {
     expect((await bench.convert(stray)).width).toBe(96);
   });
 
-  for (const format of ['jpeg', 'png', 'webp', 'avif', 'tiff'] as const) {
-    test(`half a ${format} is refused`, async () => {
+  const names = { jpeg: 'JPEG', png: 'PNG', webp: 'WebP', avif: 'AVIF', tiff: 'TIFF' } as const;
+  for (const [format, name] of Object.entries(names) as [keyof typeof names, string][]) {
+    test(`half a ${format} is refused by its name`, async () => {
       const good = await privatePhoto(format);
       await expect(bench.convert(good.subarray(0, good.length / 2))).rejects.toMatchObject({
         code: 'undecodable_image',
+        message: expect.stringContaining(`The ${name}`),
       });
     });
   }

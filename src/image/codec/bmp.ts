@@ -240,5 +240,8 @@ function profileOf(dib: Buffer, { headerBytes }: Layout): Buffer | undefined {
 }
 
 function damaged(): AppError {
-  return new AppError('undecodable_image', 'The BMP file is damaged, truncated or of an unknown kind.');
+  return new AppError(
+    'undecodable_image',
+    'The BMP file is damaged, truncated or of a kind that this server cannot read.',
+  );
 }

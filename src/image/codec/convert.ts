@@ -57,7 +57,7 @@ export async function convert(job: ConvertJob, limits: InputLimits): Promise<Con
   const { format, animated } = plan;
   const byFrames = animated && (source.animation !== null || format === 'png');
   const made = await (byFrames
-    ? decoding(() => convertFrames(source, plan, sharp))
+    ? decoding(source.kind, () => convertFrames(source, plan, sharp))
     : convertWhole(source, plan, job, sharp));
   const { data, width, height, frames } = made;
   await writeFile(job.output, data, { mode: 0o600 }).catch(storing);
@@ -117,10 +117,14 @@ async function convertWhole(
   const fitted = scale < 1 ? turned.resize({ ...box, fit: 'inside', withoutEnlargement: true }) : turned;
   const picture = job.stripExif ? fitted : keepMetadata(fitted, source, format);
   const encoding = encodingOf(source, plan);
-  const pixels = inOnePass(source, { ...encoding, animated }, job) ? await pixelsOf(picture) : null;
+  const pixels = inOnePass(source, { ...encoding, animated }, job)
+    ? await pixelsOf(picture, source.kind)
+    : null;
   const encodable = pixels ? sharp(pixels.data, { raw: pixels }) : picture;
   const encoded = (flat: boolean) =>
-    decoding(() => encode(encodable.clone(), { ...encoding, flat }).toBuffer({ resolveWithObject: true }));
+    decoding(source.kind, () =>
+      encode(encodable.clone(), { ...encoding, flat }).toBuffer({ resolveWithObject: true }),
+    );
   const wantsGainMap = source.parts?.gainMap === true && format === 'jpeg' && !job.stripExif;
   const withGainMap = wantsGainMap ? await jpegWithGainMap(picture) : null;
   let { data, info } = withGainMap ?? (await encoded(encoding.flat));

@@ -1,4 +1,5 @@
 import { open } from 'node:fs/promises';
+import type { Header } from './header.ts';
 
 const ACCEPTED = {
   jpeg: 'JPEG',
@@ -30,6 +31,11 @@ export function acceptedNames(heic: boolean): string[] {
 export function acceptedWords(heic: boolean): string {
   const names = acceptedNames(heic);
   return `${names.slice(0, -1).join(', ')} and ${names.at(-1)}`;
+}
+
+/** Returns the name of the format that the first bytes of a file show. */
+export function kindName(kind: Header['kind']): string {
+  return kind === 'heif' ? 'AVIF or HEIF' : ACCEPTED[kind];
 }
 
 /** Formats that people send but that are not accepted, by their first bytes. The first match counts. */

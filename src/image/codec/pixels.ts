@@ -24,8 +24,8 @@ export function inOnePass(
 }
 
 /** Returns the pixels of a picture in sRGB. */
-export function pixelsOf(picture: Sharp): Promise<Pixels> {
-  return decoding(async () => {
+export function pixelsOf(picture: Sharp, kind: Source['kind']): Promise<Pixels> {
+  return decoding(kind, async () => {
     const { data, info } = await picture
       .clone()
       .toColourspace('srgb')
@@ -36,8 +36,8 @@ export function pixelsOf(picture: Sharp): Promise<Pixels> {
 }
 
 /** Returns the pixels of a small version of the first frame, large enough for the hashes. */
-export function smallPixelsOf({ input }: Source, sharp: SharpConstructor): Promise<Pixels> {
+export function smallPixelsOf({ input, kind }: Source, sharp: SharpConstructor): Promise<Pixels> {
   const picture = sharp(input, INPUT).autoOrient();
   const box = { width: LOOK_SIDE, height: LOOK_SIDE, fit: 'inside', withoutEnlargement: true } as const;
-  return pixelsOf(picture.resize(box));
+  return pixelsOf(picture.resize(box), kind);
 }

@@ -5,6 +5,7 @@ import { parseApng } from './apng.ts';
 import { animationOf } from './apng-frames.ts';
 import { decodeBmp } from './bmp.ts';
 import { withBytesOf } from './bytes.ts';
+import { kindName } from './formats.ts';
 import { countFrames } from './frames.ts';
 import { type Header, isLosslessWebp, readHeader } from './header.ts';
 import { heicAsPng } from './heic.ts';
@@ -99,10 +100,10 @@ export async function openSource(
 ): Promise<Source> {
   const kind = (await readHeader(path))?.kind ?? 'jpeg';
   const decode = DECODERS.get(kind);
-  const decoded = decode && (await decoding(async () => decode(path, limits, sharp)));
+  const decoded = decode && (await decoding(kind, async () => decode(path, limits, sharp)));
   const input = decoded?.png ?? path;
   const heif = kind === 'heif' ? await readHeifParts(path) : null;
-  const header = await decoding(() => sharp(input, INPUT).metadata()).catch((error) => {
+  const header = await decoding(kind, () => sharp(input, INPUT).metadata()).catch((error) => {
     throw heif?.sequence ? new AppError('not_an_image', SEQUENCE_REFUSED, { cause: error }) : error;
   });
   const isHeic = header.format === 'heif' && header.compression === 'hevc';
@@ -119,7 +120,7 @@ export async function openSource(
   const cicp = kind === 'png' ? await readPngCicp(path) : header.icc ? null : (heif?.cicp ?? null);
   const redrawn = isHeic
     ? await heicAsPng(path, header, cicp)
-    : await decoding(() => recoloured(path, header, cicp, { sharp, options: INPUT }));
+    : await decoding(kind, () => recoloured(path, header, cicp, { sharp, options: INPUT }));
   return {
     kind,
     input: redrawn ?? input,
@@ -147,12 +148,12 @@ async function isFlat(
 }
 
 /** Treats anything that a decoder throws as a fault of the file, unless it is already an `AppError`. */
-export async function decoding<T>(work: () => Promise<T>): Promise<T> {
+export async function decoding<T>(kind: Header['kind'], work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (cause) {
     if (cause instanceof AppError) throw cause;
-    const message = 'The image is damaged, truncated or of an unknown kind.';
+    const message = `The ${kindName(kind)} file is damaged, truncated or of a kind that this server cannot read.`;
     throw new AppError('undecodable_image', message, { cause });
   }
 }

@@ -30,8 +30,8 @@ export const messages: Readonly<Record<string, string>> = {
     '转换该图片所需的内存超出限制，请换用尺寸较小的图片。',
   'The image could not be converted within {seconds} s.': '图片未能在 {seconds} 秒内完成转换。',
   'The image cannot be converted: it makes the decoder fail.': '无法转换该图片：解码器处理时出错。',
-  'The image is damaged, truncated or of an unknown kind.': '图片已损坏、不完整或类型未知。',
-  'The BMP file is damaged, truncated or of an unknown kind.': 'BMP 文件已损坏、不完整或类型未知。',
+  'The {kind} file is damaged, truncated or of a kind that this server cannot read.':
+    '该 {kind} 文件已损坏、不完整或属于本服务器无法读取的类型。',
   'The compressed data of the BMP file is damaged or truncated.': 'BMP 文件的压缩数据已损坏或不完整。',
   'The icon is damaged, truncated or empty.': '图标文件已损坏、不完整或为空。',
   'The HEIC picture is damaged or truncated.': 'HEIC 图片已损坏或不完整。',
