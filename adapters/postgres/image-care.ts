@@ -15,9 +15,10 @@ const LIMIT_MS = 5 * 60_000;
 export function createImageCare(
   { table, ask, transaction }: PostgresConnection,
   rows: ImageRows,
-): Pick<ImageStore, 'buried' | 'dropTombstones' | 'faults' | 'repair'> {
+): Pick<ImageStore, 'buried' | 'dropTombstones' | 'faults' | 'knownFaults' | 'repair'> {
   const [images, texts, counts] = [table('images'), table('image_text'), table('image_counts')];
   const tombstones = table('tombstones');
+  let found: StoreFault[] = [];
 
   async function searchIndexMisses(): Promise<void> {
     const missing = `SELECT ${RECORD} FROM ${images} i
@@ -65,7 +66,19 @@ export function createImageCare(
       };
       expect('counts', counted, records);
       expect('texts of the search', searched, listed);
+      found = faults;
       return faults;
+    },
+
+    async knownFaults() {
+      const [row] = await ask<{ some: boolean; counted: number }>(
+        'safe',
+        `SELECT EXISTS (SELECT FROM ${images}) AS some,
+           (SELECT coalesce(sum(count), 0)::bigint FROM ${counts}) AS counted`,
+      );
+      const { some = false, counted = 0 } = row ?? {};
+      if (some || counted <= 0) return found;
+      return [{ message: `The counts know ${counted} of 0 images.`, mendable: false }];
     },
 
     async repair() {

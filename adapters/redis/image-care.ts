@@ -56,7 +56,7 @@ return 1`);
 export function createImageCare(
   redis: RedisConnection,
   keys: string[],
-): Pick<ImageStore, 'looks' | 'buried' | 'dropTombstones' | 'faults' | 'repair'> {
+): Pick<ImageStore, 'looks' | 'buried' | 'dropTombstones' | 'faults' | 'knownFaults' | 'repair'> {
   const [records = '', listed = '', idle = '', totals = '', , tombstones = '', , , , ended = ''] = keys;
   const run = (script: Script, ...args: Arg[]) => redis.run('safe', script, keys, args);
 
@@ -69,6 +69,24 @@ export function createImageCare(
       yield pairs(found).map(([name, value]) => [name, value ?? '']);
       cursor = next;
     } while (cursor !== '0');
+  }
+
+  async function faults(): Promise<StoreFault[]> {
+    const [held = 0, ...others] = ((await run(COUNTS)) as (string | number)[]).map(Number);
+    const [publicOnes = 0, accessed = 0, counted = 0, hidden = 0] = others;
+    const faults: StoreFault[] = [];
+    const expect = (name: string, count: number, right: number) => {
+      if (count === right) return;
+      // More than there are records: some of these were lost, and no index can bring them back.
+      faults.push({
+        message: `The index ${name} knows ${count} of ${right} images.`,
+        mendable: count < right,
+      });
+    };
+    expect('idle', accessed, held);
+    expect('totals', counted, held);
+    expect('public', publicOnes, held - hidden);
+    return faults;
   }
 
   async function recount(): Promise<boolean> {
@@ -127,23 +145,9 @@ export function createImageCare(
       await redis.call('safe', 'ZREMRANGEBYSCORE', ended, '-inf', before(END_REMEMBERED_MS));
     },
 
-    async faults() {
-      const [held = 0, ...others] = ((await run(COUNTS)) as (string | number)[]).map(Number);
-      const [publicOnes = 0, accessed = 0, counted = 0, hidden = 0] = others;
-      const faults: StoreFault[] = [];
-      const expect = (name: string, count: number, right: number) => {
-        if (count === right) return;
-        // More than there are records: some of these were lost, and no index can bring them back.
-        faults.push({
-          message: `The index ${name} knows ${count} of ${right} images.`,
-          mendable: count < right,
-        });
-      };
-      expect('idle', accessed, held);
-      expect('totals', counted, held);
-      expect('public', publicOnes, held - hidden);
-      return faults;
-    },
+    faults,
+    // Redis keeps the sizes of its collections.
+    knownFaults: faults,
 
     async repair() {
       for await (const batch of scan('HSCAN', records)) {

@@ -1,4 +1,4 @@
-import type { ImageStore } from '../../src/image/store.ts';
+import type { ImageStore, StoreFault } from '../../src/image/store.ts';
 import type { Database } from './database.ts';
 import { VISIBILITY } from './schema.ts';
 
@@ -6,7 +6,7 @@ import { VISIBILITY } from './schema.ts';
 export function createImageCare(
   database: Database,
   dropOldEnds: () => void,
-): Pick<ImageStore, 'buried' | 'dropTombstones' | 'faults' | 'repair'> {
+): Pick<ImageStore, 'buried' | 'dropTombstones' | 'faults' | 'knownFaults' | 'repair'> {
   const agreement = database.prepare<{ records: number; counted: number }>(
     `SELECT (SELECT count(*) FROM images) AS records,
        (SELECT ifnull(sum(count), 0) FROM image_counts) AS counted`,
@@ -24,6 +24,14 @@ export function createImageCare(
     `DELETE FROM tombstones WHERE at <= CAST(unixepoch('subsec') * 1000 AS INTEGER) - ?`,
   );
 
+  const faults = async (): Promise<StoreFault[]> => {
+    const gone = database.fileFault();
+    if (gone !== null) return [{ message: gone, mendable: false }];
+    const { records, counted } = agreement.get() ?? { records: 0, counted: 0 };
+    if (records === counted) return [];
+    return [{ message: `The counts know ${counted} of ${records} images.`, mendable: counted < records }];
+  };
+
   return {
     buried: async (ids) => new Set(buried.all(JSON.stringify(ids)).map(({ id }) => id)),
 
@@ -32,13 +40,9 @@ export function createImageCare(
       dropOldEnds();
     },
 
-    async faults() {
-      const gone = database.fileFault();
-      if (gone !== null) return [{ message: gone, mendable: false }];
-      const { records, counted } = agreement.get() ?? { records: 0, counted: 0 };
-      if (records === counted) return [];
-      return [{ message: `The counts know ${counted} of ${records} images.`, mendable: counted < records }];
-    },
+    faults,
+    // Millions are counted in milliseconds.
+    knownFaults: faults,
 
     async repair() {
       database.transaction(() => {

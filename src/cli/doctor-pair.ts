@@ -8,6 +8,8 @@ import type { Finding, Patient } from './doctor-finding.ts';
 import { missingPath } from './doctor-stores.ts';
 
 const LIMIT_MS = 15_000;
+/** Ten million records on Postgres take seconds to count, and a cold disk makes that minutes. */
+const COMPARE_LIMIT_MS = 120_000;
 
 const ADVICE =
   'Until this is fixed, no file is removed. Restore what was lost; if nothing is missing, picpool sweep says what to do.';
@@ -24,7 +26,7 @@ export async function checkPair({ config, runtime }: Patient): Promise<Finding[]
   const access = { runtime, credentials: credentialsOf(config) };
   const stores = await within(LIMIT_MS, openStores(METADATA_URL, BLOBS_URL, access)).catch(() => null);
   if (stores === null) return [];
-  return within(LIMIT_MS, compare(stores)).finally(() => stores.close());
+  return within(COMPARE_LIMIT_MS, compare(stores)).finally(() => stores.close());
 }
 
 async function compare(stores: Stores): Promise<Finding[]> {

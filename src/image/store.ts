@@ -137,8 +137,13 @@ export interface ImageStore {
    * files are known to be gone.
    */
   dropTombstones(ageMs: number): Promise<void>;
-  /** Returns inconsistencies of the store: indices with more or fewer images than there are records. */
+  /**
+   * Returns inconsistencies of the store: indices with more or fewer images than there are records. Can take seconds
+   * with millions of images.
+   */
   faults(): Promise<StoreFault[]>;
+  /** Returns within milliseconds what `faults` found last, and whether all records are gone. */
+  knownFaults(): Promise<StoreFault[]>;
   /** Prepares fast searches in the background. Resolves when it is done, or the signal aborts. */
   prepare(signal: AbortSignal): Promise<void>;
   /**

@@ -6,6 +6,7 @@ import { createSqliteProxies } from '../../adapters/sqlite/proxies.ts';
 import { createSqliteState } from '../../adapters/sqlite/state.ts';
 import { bunRuntime } from '../../src/runtime/bun.ts';
 import { albumStoreConformance } from '../conformance/album-store.ts';
+import { imageLossConformance } from '../conformance/image-loss.ts';
 import { imageStoreConformance } from '../conformance/image-store.ts';
 import { proxyStoreConformance } from '../conformance/proxy-store.ts';
 import { stateStoreConformance } from '../conformance/state-store.ts';
@@ -20,6 +21,18 @@ proxyStoreConformance(
 imageStoreConformance(
   test,
   opener((database) => createSqliteImages(database)),
+);
+imageLossConformance(
+  test,
+  opener((database) => ({
+    images: createSqliteImages(database),
+    async lose(...ids) {
+      // It would count what is deleted here, too.
+      database.prepare('DROP TRIGGER images_deleted').run();
+      const text = 'DELETE FROM images WHERE ? OR id IN (SELECT value FROM json_each(?))';
+      database.prepare(text).run(Number(ids.length === 0), JSON.stringify(ids));
+    },
+  })),
 );
 albumStoreConformance(test, opener(createSqliteAlbums));
 stateStoreConformance(test, opener(createSqliteState));

@@ -12,6 +12,7 @@ import { type SweepOptions, sweep } from '../../src/image/maintenance/sweep.ts';
 import { type CodecBench, startCodec } from '../support/codec.ts';
 import { DAY_MS, HOUR_MS, type ImageHost, pathOf, startImageHost } from '../support/image-host.ts';
 import { quarters } from '../support/images.ts';
+import { image } from '../support/records.ts';
 
 let bench: CodecBench;
 let png: Uint8Array<ArrayBuffer>;
@@ -201,6 +202,23 @@ describe('nothing is moved', () => {
       for (const id of LOST.slice(1)) await host.stray(id);
       await host.age(2 * HOUR_MS);
       expect(await run(host)).toMatchObject({ quarantined: 3, complete: true });
+    }));
+
+  test('nor are files of uploads that are under way', () =>
+    withHost(async (host) => {
+      for (const id of LOST) await host.stray(id);
+      expect(await run(host)).toMatchObject({ quarantined: 0, complete: true });
+    }));
+
+  test('nor are files of deleted images that could not be removed yet', () =>
+    withHost(async (host) => {
+      for (const id of LOST) {
+        await host.stray(id);
+        await host.images.insert(image({ id }));
+        await host.images.remove(id);
+      }
+      await host.age(2 * HOUR_MS);
+      expect(await run(host)).toMatchObject({ removed: LOST.length, complete: true });
     }));
 
   test('once there were files and no record, also after later uploads, until every file has its record', () =>

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { tmpdir } from 'node:os';
 import { createPostgresAlbums } from '../../adapters/postgres/albums.ts';
+import { arrayOf } from '../../adapters/postgres/arrays.ts';
 import { openPostgres, type PostgresConnection } from '../../adapters/postgres/connection.ts';
 import { createImageList } from '../../adapters/postgres/image-list.ts';
 import { createPostgresImages } from '../../adapters/postgres/images.ts';
@@ -14,6 +15,7 @@ import { systemClock } from '../../src/lib/clock.ts';
 import type { Runtime } from '../../src/runtime/runtime.ts';
 import { albumStoreConformance } from '../conformance/album-store.ts';
 import { imageEndsConformance } from '../conformance/image-ends.ts';
+import { imageLossConformance } from '../conformance/image-loss.ts';
 import { imageSearchConformance } from '../conformance/image-search.ts';
 import { imageStoreConformance } from '../conformance/image-store.ts';
 import { locksConformance } from '../conformance/locks.ts';
@@ -111,9 +113,21 @@ export function postgresConformance(test: Test, tables: TestTables, timed: Test 
 }
 
 export function postgresImagesConformance(test: Test, tables: TestTables): void {
+  const opener = openerOf(tables);
   imageStoreConformance(
     test,
-    openerOf(tables)((connection) => createPostgresImages(connection)),
+    opener((connection) => createPostgresImages(connection)),
+  );
+  imageLossConformance(
+    test,
+    opener((connection) => ({
+      images: createPostgresImages(connection),
+      lose: (...ids) =>
+        connection.ask('safe', `DELETE FROM ${connection.table('images')} WHERE $1 OR id = ANY($2::text[])`, [
+          ids.length === 0,
+          arrayOf(ids),
+        ]),
+    })),
   );
 }
 

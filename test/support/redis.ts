@@ -12,6 +12,7 @@ import { openProxyReplica } from '../../adapters/sqlite/proxy-replica.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import type { Runtime } from '../../src/runtime/runtime.ts';
 import { albumStoreConformance } from '../conformance/album-store.ts';
+import { imageLossConformance } from '../conformance/image-loss.ts';
 import { imageStoreConformance } from '../conformance/image-store.ts';
 import { locksConformance } from '../conformance/locks.ts';
 import { proxyStoreConformance } from '../conformance/proxy-store.ts';
@@ -51,6 +52,17 @@ export function redisConformance(
   imageStoreConformance(
     test,
     opener((redis) => createRedisImages(redis, () => openImageReplica(runtime, tmpdir()))),
+  );
+  imageLossConformance(
+    test,
+    opener((redis) => {
+      const records = redis.key('images', 'records');
+      return {
+        images: createRedisImages(redis, () => openImageReplica(runtime, tmpdir())),
+        lose: (...ids) =>
+          ids.length > 0 ? redis.call('never', 'HDEL', records, ...ids) : redis.call('never', 'DEL', records),
+      };
+    }),
   );
   albumStoreConformance(
     test,

@@ -1,30 +1,67 @@
 import { expect, test } from 'bun:test';
 import { createDoubts } from '../../src/image/maintenance/doubts.ts';
 
-test('stores that take long to compare are compared seldom', async () => {
-  let now = 0;
-  let looks = 0;
+const HOUR_MS = 3_600_000;
+
+/** Doubts about stores whose marks and epochs are alike; `counting`: what a thorough look waits for. */
+function openDoubts(counting: Promise<void> = Promise.resolve()) {
+  const stores = { ms: 0, thorough: 0, quick: 0, lost: false };
+  const faults = () => (stores.lost ? [{ message: 'All are gone.', mendable: false }] : []);
   const doubts = createDoubts({
-    now: () => now,
+    now: () => stores.ms,
     log: () => {},
-    // Marks and epochs of both stores are alike.
     state: { get: async (key) => (key === 'image-doubt' ? null : '1'), set: async () => {} },
     blobs: { get: async () => new Blob(['1']), async *list() {} },
     images: {
       async faults() {
-        looks++;
-        now += 4000;
-        return [];
+        stores.thorough++;
+        await counting;
+        return faults();
       },
+      async knownFaults() {
+        stores.quick++;
+        return faults();
+      },
+      buried: async () => new Set<string>(),
       repair: async () => {},
       summary: async () => ({ images: 1 }) as never,
     },
   });
+  return { stores, doubts };
+}
+
+test('what is known is answered while the records are being counted', async () => {
+  const counted = Promise.withResolvers<void>();
+  const { stores, doubts } = openDoubts(counted.promise);
+  const looking = doubts.look();
   expect(await doubts.recent()).toEqual([]);
-  now += 70_000;
+  stores.lost = true;
+  stores.ms += 10_000;
+  expect(await doubts.recent()).toEqual(['All are gone.']);
+  expect(stores).toMatchObject({ thorough: 1, quick: 2 });
+  counted.resolve();
+  expect(await looking).toEqual(['All are gone.']);
+});
+
+test('records are counted at first and once an hour, and whenever files are about to be removed', async () => {
+  const { stores, doubts } = openDoubts();
+  for (let minute = 0; minute < 60; minute++) {
+    await doubts.watch();
+    await doubts.recent();
+    stores.ms += HOUR_MS / 60;
+  }
+  expect(stores.thorough).toBe(1);
+  await doubts.watch();
+  expect(stores.thorough).toBe(2);
+  await doubts.look();
+  await doubts.look();
+  expect(stores.thorough).toBe(4);
+});
+
+test('who asks meanwhile shares the answer, and it is kept for ten seconds', async () => {
+  const { stores, doubts } = openDoubts();
+  await Promise.all([doubts.recent(), doubts.recent()]);
+  stores.ms += 9999;
   await doubts.recent();
-  expect(looks).toBe(1);
-  now += 10_000;
-  await doubts.recent();
-  expect(looks).toBe(2);
+  expect(stores.quick).toBe(1);
 });

@@ -2,7 +2,7 @@ import type { Log } from '../../lib/logger.ts';
 import type { StateStore } from '../../lib/state.ts';
 import type { BlobStore, ImageStore } from '../store.ts';
 import { epochFault, readEpochs } from './epoch.ts';
-import { hasMoreThan } from './files.ts';
+import { hasMoreThan, type ImageFile } from './files.ts';
 import { IDENTITY_BLOB, IDENTITY_STATE, readMark } from './store-identity.ts';
 import { mostUnasked } from './survey.ts';
 
@@ -11,8 +11,10 @@ import { mostUnasked } from './survey.ts';
  */
 const BELIEVED_MS = 10_000;
 const DOUBT_BELIEVED_MS = 2000;
-/** Counting millions of records takes seconds, so a result is used for this many times as long as it took. */
-const BELIEVED_TIMES = 20;
+/** How often `watch` looks thoroughly, in ms. With ten million images on Postgres, that takes seconds. */
+const THOROUGH_MS = 3_600_000;
+/** How long the file of an upload may lack its record, in ms: far longer than storing the record takes. */
+const UNDER_WAY_MS = 60_000;
 /** State key: a reason that later uploads would hide. Empty: none. */
 const LASTING = 'image-doubt';
 
@@ -21,9 +23,14 @@ const LASTING = 'image-doubt';
  * its record may have been lost.
  */
 export interface Doubts {
-  /** Examines both stores. Returns the reasons as sentences for the operator; none if all is well. */
+  /**
+   * Examines both stores thoroughly, before files are removed. Returns the reasons as sentences for the operator; none
+   * if all is well.
+   */
   look(): Promise<readonly string[]>;
-  /** Returns the reasons, at most ten seconds old, or twenty times as old as finding them took. */
+  /** Examines both stores: thoroughly at first and once an hour, otherwise only what takes milliseconds. */
+  watch(): Promise<readonly string[]>;
+  /** Returns the known reasons, at most ten seconds old, without waiting for a thorough look. */
   recent(): Promise<readonly string[]>;
   /** Rebuilds lost indices if nothing else is wrong. Returns false if there was nothing to rebuild. */
   mend(): Promise<boolean>;
@@ -36,7 +43,7 @@ export interface Doubts {
 export interface DoubtsOptions {
   state: Pick<StateStore, 'get' | 'set'>;
   blobs: Pick<BlobStore, 'get' | 'list'>;
-  images: Pick<ImageStore, 'faults' | 'repair' | 'summary'>;
+  images: Pick<ImageStore, 'buried' | 'faults' | 'knownFaults' | 'repair' | 'summary'>;
   now: () => number;
   log: Log;
   /** Called with the reasons when doubts arise, and with none when they are resolved. */
@@ -55,24 +62,31 @@ interface Found {
 
 export function createDoubts({ state, blobs, images, now, log, onChange }: DoubtsOptions): Doubts {
   let told = '';
-  let last: { at: number; reasons: Promise<readonly string[]> } | null = null;
-  let believedMs = BELIEVED_MS;
+  let last: { at: number; believedMs: number; reasons: Promise<readonly string[]> } | null = null;
+  let watchedAt = Number.NEGATIVE_INFINITY;
 
-  async function find(): Promise<Found> {
+  async function find(faultsOf = images.faults): Promise<Found> {
     const pairing = await pairingFault();
-    const faults = await images.faults();
+    const faults = await faultsOf();
     const messages = (mendable: boolean) =>
       faults.filter((fault) => fault.mendable === mendable).map(({ message }) => message);
     const found = { grave: [...pairing, ...messages(false)], mendable: messages(true), lasting: [] };
     if (found.grave.length + found.mendable.length > 0) return found;
     // A crash during the first uploads leaves a few files that never had a record.
-    if ((await images.summary()).images === 0 && (await hasMoreThan(mostUnasked(0), blobs))) {
+    if ((await images.summary()).images === 0 && (await hasMoreThan(mostUnasked(0), blobs, unexplained))) {
       const reason = 'There is no record, but there are files of images.';
       await state.set(LASTING, reason);
       return { ...found, grave: [reason] };
     }
     const lasting = await state.get(LASTING);
     return { ...found, lasting: lasting ? [`Before the last uploads: ${lasting}`] : [] };
+  }
+
+  /** Leaves out files of uploads that are under way, and of deleted images. */
+  async function unexplained(files: readonly ImageFile[]): Promise<ImageFile[]> {
+    const settled = files.filter(({ blob }) => Math.abs(now() - blob.modified) >= UNDER_WAY_MS);
+    const buried = await images.buried([...new Set(settled.map(({ id }) => id))]);
+    return settled.filter(({ id }) => !buried.has(id));
   }
 
   async function pairingFault(): Promise<string[]> {
@@ -86,9 +100,8 @@ export function createDoubts({ state, blobs, images, now, log, onChange }: Doubt
     return fault === null ? [] : [fault];
   }
 
-  async function compare(): Promise<readonly string[]> {
-    const startedAt = now();
-    const { grave, mendable, lasting } = await find();
+  async function compare(faultsOf: ImageStore['faults']): Promise<readonly string[]> {
+    const { grave, mendable, lasting } = await find(faultsOf);
     const reasons = [...grave, ...mendable, ...lasting];
     const text = reasons.join(' ');
     if (text !== told) {
@@ -97,13 +110,19 @@ export function createDoubts({ state, blobs, images, now, log, onChange }: Doubt
       onChange?.(reasons);
     }
     told = text;
-    believedMs =
-      reasons.length > 0 ? DOUBT_BELIEVED_MS : Math.max(BELIEVED_MS, BELIEVED_TIMES * (now() - startedAt));
+    last = {
+      at: now(),
+      believedMs: reasons.length > 0 ? DOUBT_BELIEVED_MS : BELIEVED_MS,
+      reasons: Promise.resolve(reasons),
+    };
     return reasons;
   }
 
-  function look(): Promise<readonly string[]> {
-    const asked = { at: now(), reasons: compare() };
+  const look = () => compare(images.faults);
+
+  /** Examines only what takes milliseconds. Concurrent callers share the result. */
+  function glance(): Promise<readonly string[]> {
+    const asked = { at: now(), believedMs: BELIEVED_MS, reasons: compare(images.knownFaults) };
     last = asked;
     asked.reasons.catch(() => {
       if (last === asked) last = null;
@@ -113,7 +132,13 @@ export function createDoubts({ state, blobs, images, now, log, onChange }: Doubt
 
   return {
     look,
-    recent: () => (last && Math.abs(now() - last.at) < believedMs ? last.reasons : look()),
+    async watch() {
+      if (Math.abs(now() - watchedAt) < THOROUGH_MS) return glance();
+      const reasons = await look();
+      watchedAt = now();
+      return reasons;
+    },
+    recent: () => (last && Math.abs(now() - last.at) < last.believedMs ? last.reasons : glance()),
     async mend() {
       const { grave, mendable } = await find();
       if (grave.length > 0 || mendable.length === 0) return false;

@@ -32,11 +32,15 @@ export async function* imageFiles(
   }
 }
 
-/** Reports whether more than `count` files of images are in place. */
-export async function hasMoreThan(count: number, blobs: Pick<BlobStore, 'list'>): Promise<boolean> {
+/** Reports whether more than `count` files of images are in place, counting those that `which` selects. */
+export async function hasMoreThan(
+  count: number,
+  blobs: Pick<BlobStore, 'list'>,
+  which: (files: ImageFile[]) => Promise<ImageFile[]> = async (files) => files,
+): Promise<boolean> {
   let found = 0;
   for await (const { placed } of imageFiles(blobs)) {
-    found += placed.length;
+    found += (await which(placed)).length;
     if (found > count) return true;
   }
   return false;

@@ -66,7 +66,7 @@ export function startMaintenance(options: MaintenanceOptions): Repetition {
  */
 export async function turn(options: MaintenanceOptions, signal: AbortSignal): Promise<void> {
   const { doubts, log, takeChanged, retryRemovals } = options;
-  let reasons = await doubts.look();
+  let reasons = await doubts.watch();
   if (reasons.length > 0 && (await healed(options, signal))) reasons = await doubts.look();
   log('debug', 'cleanup looked', { doubts: reasons.length });
   if (reasons.length > 0) return;
