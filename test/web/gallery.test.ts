@@ -206,7 +206,7 @@ describe('a gallery of 10,000 pictures', () => {
     );
   });
 
-  test('is searched and left by keys alone, and paints as soon as a small one', async () => {
+  test('is searched and left by keys alone, and paints with no more than a small one', async () => {
     await visitLarge(
       '/gallery',
       async (page) => {

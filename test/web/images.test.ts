@@ -224,7 +224,7 @@ describe('without scripts', () => {
 
 const PAGES: string[] = ['/', '/gallery', 'image', 'locked', '/docs', '/nowhere'];
 test.each(PAGES)(
-  'the page %s has nothing serious against it, fits a telephone, paints soon, and does not move',
+  'the page %s has nothing serious against it, fits a telephone, waits for one file to paint, and does not move',
   async (name) => {
     let path = name;
     if (name === 'image') path = `/i/${(await upload('look.png')).id}`;
