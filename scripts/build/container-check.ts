@@ -1,6 +1,6 @@
 /**
  * Runs the image in a container without capabilities, under the engine's own seccomp profile and then under that of the systemd
- * unit, and asks for everything, the whole jail of conversions included: `scripts/container-test`.
+ * unit, and asks for everything, the whole sandbox of conversions included: `scripts/container-test`.
  */
 
 import { strict as assert } from 'node:assert';
@@ -28,7 +28,7 @@ for (const profile of ['default', unitFilter]) {
   server.kill('SIGTERM');
   assert.equal(await exitCode(server), 0);
 }
-console.log('The container serves everything in its jail, and its health check tells whether it does.');
+console.log('The container serves everything in its sandbox, and its health check tells whether it does.');
 
 function start(command: string, profile: string): ChildProcess {
   const settings = {

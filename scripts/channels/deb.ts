@@ -77,7 +77,7 @@ export function debChannel({ release, scratch, version, older }: World): Channel
         await ready(url);
         assert.equal(await inside('systemctl', 'is-active', 'picpool'), 'active');
         assert.match(await inside('journalctl', '-u', 'picpool'), /sandbox +full/);
-        return 'by systemd, conversions in the full jail';
+        return 'by systemd, conversions in the full sandbox';
       },
       'main job': async () => {
         // The administrator has a token here, so that a stranger may not refresh.

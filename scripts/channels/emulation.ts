@@ -15,8 +15,8 @@ export const conversionsOn = (cpu: Processor) =>
   isEmulated(cpu) ? { IMAGE_SANDBOX: 'off', IMAGE_WORKERS: '1' } : { IMAGE_SANDBOX: 'require' };
 
 /** What becomes of conversions there, in words. */
-export const jailOn = (cpu: Processor) =>
-  isEmulated(cpu) ? 'one process for conversions, without the jail' : 'conversions in the full jail';
+export const sandboxOn = (cpu: Processor) =>
+  isEmulated(cpu) ? 'one process for conversions, without the sandbox' : 'conversions in the full sandbox';
 
 /** How many seconds a start may take: an interpreter takes its time for half a million functions. */
 export const patienceOn = (cpu: Processor) => (isEmulated(cpu) ? 300 : 60);

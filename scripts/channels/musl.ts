@@ -17,11 +17,11 @@ import { debianPackage } from './debian.ts';
 import {
   conversionsOn,
   isEmulated,
-  jailOn,
   PROCESSORS,
   type Processor,
   patienceOn,
   requireEmulation,
+  sandboxOn,
 } from './emulation.ts';
 
 /** A suite of Debian whose musl is as new as the binary needs it. */
@@ -64,7 +64,7 @@ export function muslChannel({ release, scratch }: World, cpu: Processor): Channe
       },
       async start() {
         await start();
-        return `with musl of Debian ${SUITE}, ${jailOn(cpu)}`;
+        return `with musl of Debian ${SUITE}, ${sandboxOn(cpu)}`;
       },
       'main job': async () => {
         kept = await keepPicture(url);

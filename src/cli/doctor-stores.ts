@@ -6,7 +6,7 @@ import { openStores, type Stores } from '../../adapters/open.ts';
 import { filesAdapter, recordsAdapter } from '../../adapters/registry.ts';
 import type { Config } from '../config.ts';
 import { createCodec } from '../image/codec/codec.ts';
-import { PARTS, sandboxState } from '../image/codec/jail/report.ts';
+import { PARTS, sandboxState } from '../image/codec/sandbox/report.ts';
 import { within } from '../lib/deadline.ts';
 import { credentialsOf } from '../start/credentials.ts';
 import type { Finding, Patient } from './doctor-finding.ts';
@@ -92,13 +92,13 @@ async function convertPixel({ config, env, runtime }: Patient, folder: string): 
     await writeFile(input, Buffer.from(PIXEL, 'base64'));
     const job = { input, output, format: 'webp', stripExif: true, maxWidth: 1, maxHeight: 1 } as const;
     await within(LIMIT_MS, codec.convert(job, { client: 'doctor' }));
-    return [{ state: 'ok', text: 'a PNG became a WebP' }, jailFinding(config, codec.stats().missing)];
+    return [{ state: 'ok', text: 'a PNG became a WebP' }, sandboxFinding(config, codec.stats().missing)];
   } finally {
     await codec.close();
   }
 }
 
-function jailFinding({ IMAGE_SANDBOX }: Config, missing: readonly string[] | null): Finding {
+function sandboxFinding({ IMAGE_SANDBOX }: Config, missing: readonly string[] | null): Finding {
   const { state, text } = sandboxState(missing);
   if (state === 'full') return { state: 'ok', text: 'sandbox: full' };
   const needed = Object.entries(PARTS).flatMap(([part, means]) => (missing?.includes(part) ? means : []));

@@ -7,7 +7,7 @@ import type { Runtime } from '../runtime/runtime.ts';
  */
 export async function enter(runtime: Runtime, args: readonly string[], env: Environment): Promise<void> {
   const [first = '', ...others] = args;
-  if (first !== 'convert-worker' && first !== 'convert-jail') {
+  if (first !== 'convert-worker' && first !== 'convert-sandbox') {
     return (await import('./run.ts')).run(runtime, args, env);
   }
   const { runConversionProcess } = await import('../image/codec/process.ts');

@@ -8,9 +8,10 @@ import { coerce } from '../lib/schema.ts';
 import { formatAccessCursor, parseAccessCursor } from './cursor.ts';
 import { ID_PATTERN } from './ids.ts';
 import type { ImageRecord } from './image.ts';
+import type { RecentQuery } from './listing.ts';
 import type { Likeness, LookIndex } from './look-index.ts';
 import { DEFAULT_PER_PAGE, infoAnswer, listQuery, MAX_PER_PAGE } from './schemas.ts';
-import type { ImageService, RecentQuery } from './service.ts';
+import type { ImageService } from './service.ts';
 import type { AccessPlace } from './store.ts';
 import { infoView } from './views.ts';
 

@@ -1,8 +1,8 @@
-import { AppError } from '../errors.ts';
 import type { Log } from '../lib/logger.ts';
 import { keysOf, originalKey, type Shape, shapeKey, strayKey } from './blob-keys.ts';
 import { type ImageRecord, MEDIA_TYPES } from './image.ts';
-import { createRemovals, type Removals } from './maintenance/removals.ts';
+import { createRemovals } from './maintenance/removals.ts';
+import { notFound } from './missing.ts';
 import { createSmallFiles } from './serve/small-files.ts';
 import type { Thumbnails, Version } from './serve/thumbnails.ts';
 import type { BlobStore, ByteRange, ImageStore } from './store.ts';
@@ -10,7 +10,7 @@ import type { BlobStore, ByteRange, ImageStore } from './store.ts';
 type Body = Blob | ReadableStream<Uint8Array>;
 
 /** Stores, sends and removes the files of images. */
-export interface ImageFiles extends Pick<Removals, 'retry'> {
+export interface ImageFiles {
   /** Stores the file at `path`, which it takes over, and then the record. */
   store(image: ImageRecord, path: string): Promise<void>;
   /** Returns the file of an image in that shape. Rejects with `not_found` if it is missing. */
@@ -21,35 +21,32 @@ export interface ImageFiles extends Pick<Removals, 'retry'> {
   version(image: ImageRecord, shape: Shape, payer: string): Promise<Version>;
   /** Removes all files after the record was removed. What cannot be removed now is removed later. */
   remove(image: ImageRecord): Promise<void>;
+  /** Removes files that could not be removed with their images. */
+  retryRemovals(): Promise<void>;
+  /** Reports whether files were stored or removed since the last call. */
+  takeChanged(): boolean;
 }
 
 export interface ImageFilesOptions {
   images: Pick<ImageStore, 'insert' | 'get' | 'confirm' | 'remove'>;
   blobs: BlobStore;
   thumbnails: Thumbnails;
-  /** Called when files were added or removed. */
-  onChange: () => void;
   log: Log;
 }
 
-export function createImageFiles({
-  images,
-  blobs,
-  thumbnails,
-  onChange,
-  log,
-}: ImageFilesOptions): ImageFiles {
+export function createImageFiles({ images, blobs, thumbnails, log }: ImageFilesOptions): ImageFiles {
   const smallFiles = createSmallFiles();
   const removals = createRemovals(blobs, log);
+  let changed = false;
 
   return {
-    retry: removals.retry,
+    retryRemovals: removals.retry,
     cached: (image) => smallFiles.get(originalKey(image)),
 
     // File first, then record: a crash in between leaves a file without a link, never a dead link.
     async store(image, path) {
       await blobs.put(originalKey(image), path, MEDIA_TYPES[image.format]);
-      onChange();
+      changed = true;
       try {
         await images.insert(image);
       } catch (cause) {
@@ -81,7 +78,7 @@ export function createImageFiles({
       }
       thumbnails.forget(key);
       log('warn', 'file of an image is missing', { id: image.id, key });
-      throw new AppError('not_found', 'There is no such image.');
+      throw notFound();
     },
 
     async version(image, shape, payer) {
@@ -89,8 +86,14 @@ export function createImageFiles({
       return thumbnails.provide(image, shape, payer);
     },
 
+    takeChanged() {
+      const was = changed;
+      changed = false;
+      return was;
+    },
+
     async remove(image) {
-      onChange();
+      changed = true;
       for (const key of keysOf(image)) {
         thumbnails.forget(key);
         smallFiles.forget(key);

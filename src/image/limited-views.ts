@@ -6,6 +6,7 @@ import type { RateLimiter } from '../lib/rate-limiter.ts';
 import { breathe } from '../lib/schedule.ts';
 import { createDeleteToken, type RandomBytes } from './ids.ts';
 import type { ImageRecord } from './image.ts';
+import { gone } from './missing.ts';
 import type { ImageStore } from './store.ts';
 
 /**
@@ -101,11 +102,4 @@ export function createLimitedViews(options: LimitedViewsOptions): LimitedViews {
 /** Resolves with true after the time, or with false when the signal aborts. Keeps no process alive. */
 function afterMs(ms: number, signal: AbortSignal): Promise<boolean> {
   return setTimeout(ms, true, { signal, ref: false }).catch(() => false);
-}
-
-export function gone(): AppError {
-  return new AppError(
-    'gone',
-    'This picture has expired, or has been viewed as often as its uploader allowed.',
-  );
 }

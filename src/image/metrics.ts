@@ -1,7 +1,7 @@
 import { AppError } from '../errors.ts';
 import type { Metrics } from '../lib/metrics.ts';
 import type { Codec, CodecStats } from './codec/codec.ts';
-import { sandboxState } from './codec/jail/report.ts';
+import { sandboxState } from './codec/sandbox/report.ts';
 import type { StrayCount } from './maintenance/quarantine.ts';
 import type { ImageStore } from './store.ts';
 

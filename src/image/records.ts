@@ -1,5 +1,8 @@
 import { BoundedMap } from '../lib/bounded-map.ts';
+import { isOver } from './audience.ts';
+import { ID_PATTERN } from './ids.ts';
 import type { ImageRecord } from './image.ts';
+import { gone, notFound } from './missing.ts';
 import type { ImageStore } from './store.ts';
 
 /** How long another copy of the server may keep showing an image that was deleted here, in ms. */
@@ -12,11 +15,16 @@ export interface RecordCache {
   /** Returns the record if it is cached. */
   cached(id: string): ImageRecord | undefined;
   get(id: string): Promise<ImageRecord | null>;
+  /** Returns the record of an image that can be seen. Rejects with `not_found`, or with `gone` if it has expired or has no views left. */
+  find(id: string): Promise<ImageRecord>;
   /** Must be called after the record was changed or removed. */
   forget(id: string): void;
 }
 
-export function createRecordCache(images: Pick<ImageStore, 'get'>, now: () => number): RecordCache {
+export function createRecordCache(
+  images: Pick<ImageStore, 'get' | 'hasEnded'>,
+  now: () => number,
+): RecordCache {
   const entries = new BoundedMap<string, { record: ImageRecord; at: number }>(MAX_ENTRIES);
   /** Incremented whenever anything is forgotten: records read meanwhile may be out of date. */
   let changes = 0;
@@ -48,13 +56,22 @@ export function createRecordCache(images: Pick<ImageStore, 'get'>, now: () => nu
     return reading;
   }
 
+  async function get(id: string): Promise<ImageRecord | null> {
+    const kept = cached(id);
+    if (kept) return kept;
+    entries.delete(id);
+    return shared(id);
+  }
+
   return {
     cached,
-    async get(id) {
-      const kept = cached(id);
-      if (kept) return kept;
-      entries.delete(id);
-      return shared(id);
+    get,
+    async find(id) {
+      if (!ID_PATTERN.test(id)) throw notFound();
+      const image = await get(id);
+      if (image ? isOver(image, now()) : await images.hasEnded(id)) throw gone();
+      if (image === null) throw notFound();
+      return image;
     },
     forget(id) {
       changes++;

@@ -1,5 +1,4 @@
 import { Elysia } from 'elysia';
-import { AppError } from '../errors.ts';
 import { policy } from '../http/policy.ts';
 import { readJson } from '../http/read-json.ts';
 import type { ContextOf } from '../http/request-context.ts';
@@ -20,6 +19,7 @@ import { sharexUploader } from './clients/sharex.ts';
 import { parseCursor } from './cursor.ts';
 import { details } from './descriptions.ts';
 import { pageUrl } from './links.ts';
+import { notFound } from './missing.ts';
 import { createPages } from './pages.ts';
 import { DEFAULT_PER_PAGE, listQuery, MAX_PER_PAGE, searchQuery } from './schemas.ts';
 import {
@@ -111,7 +111,7 @@ export function imageRoutes(options: ImageRoutesOptions) {
 
   async function file(request: Request, name: string, errorHeaders: ErrorHeaders): Promise<Response> {
     const asked = parseFileName(name);
-    if (asked === null) throw new AppError('not_found', 'There is no such image.');
+    if (asked === null) throw notFound();
     const { id, extension } = asked;
     const isPage = extension === null && !asksForAuto(request);
     // Programs that preview links must not use up a view.

@@ -5,7 +5,7 @@ import { AppError } from '../errors.ts';
 import { removeOldBays } from '../image/codec/bay.ts';
 import { createBudget } from '../image/codec/budget.ts';
 import { type Codec, createCodec } from '../image/codec/codec.ts';
-import { lackingMeans, sandboxState } from '../image/codec/jail/report.ts';
+import { lackingMeans, sandboxState } from '../image/codec/sandbox/report.ts';
 import { observeCodec } from '../image/metrics.ts';
 import type { System } from '../lib/linux/system.ts';
 import type { Parts } from './feature.ts';
@@ -13,7 +13,7 @@ import type { Parts } from './feature.ts';
 export type CodecParts = Pick<Parts, 'runtime' | 'config' | 'env' | 'stores' | 'log' | 'operations'>;
 
 /**
- * The codec of the configuration, which is counted in the metrics. Rejects with `unavailable` if conversions cannot be jailed
+ * The codec of the configuration, which is counted in the metrics. Rejects with `unavailable` if conversions cannot be sandboxed
  * although they must be.
  */
 export async function openCodec({

@@ -32,7 +32,7 @@ export interface RunningFeature extends Feature {
   isExit?(address: string): boolean;
   /** What else it listens on, by name. */
   addresses?: Record<string, string>;
-  /** How conversions are jailed, as far as it is known at the start. */
+  /** How conversions are sandboxed, as far as it is known at the start. */
   sandbox?: string;
   /** Ends answers that have no end of their own. */
   endStreams?(): void;

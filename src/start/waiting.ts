@@ -14,7 +14,7 @@ export interface RunningServer {
   url: string;
   /** What else is listened on, by name; nothing while it waits for its records. */
   addresses: Record<string, string>;
-  /** How conversions are jailed; `null` if there are none, and while it waits. */
+  /** How conversions are sandboxed; `null` if there are none, and while it waits. */
   sandbox: string | null;
   /** True if it has to wait for its records. */
   waits: boolean;

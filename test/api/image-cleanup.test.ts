@@ -148,9 +148,8 @@ describe('the scheduled cleanup', () => {
             cleanup,
             doubts,
             onVersionBytes: async (bytes) => void counted.push(bytes),
-            takeChanged: () => false,
+            files: { takeChanged: () => false, retryRemovals: async () => {} },
             removeEnded: async () => {},
-            retryRemovals: async () => {},
           },
           new AbortController().signal,
         );

@@ -77,7 +77,7 @@ test.each(JUMPS)(
 test.each(JUMPS)('the clock jumps %s: what another copy has deleted is gone soon', async (_, ms) => {
   let now = 10 * HOUR_MS;
   let stored: ReturnType<typeof image> | null = image();
-  const records = createRecordCache({ get: async () => stored }, () => now);
+  const records = createRecordCache({ get: async () => stored, hasEnded: async () => false }, () => now);
   expect(await records.get(image().id)).toEqual(image());
   stored = null;
   expect(records.cached(image().id)).toEqual(image());

@@ -27,7 +27,6 @@ function createGuard() {
         return right;
       },
     },
-    hashes: { enter: () => () => {} },
     cookies: { accepts: (header) => header === 'valid' },
     guesses: createGuessLimits({ limiter: createLocalRateLimiter({ now: clock.now }), sleep: clock.sleep }),
     random: randomBytes,

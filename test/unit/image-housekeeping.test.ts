@@ -99,6 +99,7 @@ describe('the record cache', () => {
           store.beforeAnswer();
           return record;
         },
+        hasEnded: async () => false,
       },
       () => clock.now,
     );

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test';
-import { LAUNCH_FILTER, workerFilter } from '../../src/image/codec/jail/policy.ts';
-import { sandboxState } from '../../src/image/codec/jail/report.ts';
+import { LAUNCH_FILTER, workerFilter } from '../../src/image/codec/sandbox/policy.ts';
+import { sandboxState } from '../../src/image/codec/sandbox/report.ts';
 import { numberOf } from '../../src/lib/linux/numbers.ts';
 import { assemble, type Filter } from '../../src/lib/linux/seccomp.ts';
 
@@ -76,7 +76,7 @@ describe.each(['x64', 'arm64'] as const)('the filters on %s', (arch) => {
   });
 });
 
-describe('the state of the jail', () => {
+describe('the state of the sandbox', () => {
   test.each([
     [[], 'full'],
     [['files'], 'partial (without: files)'],

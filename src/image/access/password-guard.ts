@@ -2,7 +2,7 @@ import { createHmac } from 'node:crypto';
 import { AppError } from '../../errors.ts';
 import { clientNetwork } from '../../lib/address.ts';
 import { BoundedMap } from '../../lib/bounded-map.ts';
-import type { Shares } from '../../lib/shares.ts';
+import { createShares } from '../../lib/shares.ts';
 import type { RandomBytes } from '../ids.ts';
 import type { ImageRecord } from '../image.ts';
 import type { CookieSigner } from './cookie.ts';
@@ -13,6 +13,11 @@ import type { PasswordHasher } from './password.ts';
 /** How long a correct password is remembered without hashing it again, in ms, and how many are remembered. */
 const REMEMBER_MS = 5 * 60_000;
 const MAX_REMEMBERED = 2000;
+
+/**
+ * Passwords of one client that are being hashed or wait. `createPasswordHasher` allows more for all clients together.
+ */
+const HASHES = { each: 8, fullMessage: 'Eight passwords of yours are being checked; wait for one.' };
 
 /** Decides who may see a protected image. */
 export interface PasswordGuard {
@@ -25,8 +30,6 @@ export interface PasswordGuard {
 
 export interface PasswordGuardOptions {
   hasher: PasswordHasher;
-  /** Limits how many passwords of a client are hashed at once. */
-  hashes: Shares;
   cookies: Pick<CookieSigner, 'accepts'>;
   guesses: GuessLimits;
   random: RandomBytes;
@@ -34,7 +37,8 @@ export interface PasswordGuardOptions {
 }
 
 export function createPasswordGuard(options: PasswordGuardOptions): PasswordGuard {
-  const { hasher, hashes, cookies, guesses, random, now } = options;
+  const { hasher, cookies, guesses, random, now } = options;
+  const hashes = createShares(HASHES);
   /** A key, so that memory never holds a hash that makes guessing a password cheap. */
   const key = random(32);
   const remembered = new BoundedMap<string, { digest: string; until: number }>(MAX_REMEMBERED);

@@ -4,9 +4,9 @@ import { setPriority } from 'node:os';
 import { dirname, resolve } from 'node:path';
 import { Value } from '@sinclair/typebox/value';
 import type { Environment } from './environment.ts';
-import { LAUNCHER, WORKER } from './jail/launch.ts';
 import { createLineReader } from './lines.ts';
 import { type JobReply, WorkerReply, type WorkerRequest } from './protocol.ts';
+import { LAUNCHER, WORKER } from './sandbox/launch.ts';
 
 /** A third of the server's share of a contended core. */
 const NICENESS = 5;
@@ -36,8 +36,8 @@ export interface Child {
   readonly ended: Promise<Ending>;
 }
 
-/** A jail for a child. */
-export interface JailOptions {
+/** A sandbox for a child. */
+export interface SandboxOptions {
   /** The only folder that it can see; see `bay.ts`. */
   folder: string;
   memoryBytes: number;
@@ -82,11 +82,17 @@ export function startChild(
   command: readonly string[],
   own: Environment,
   onReply: (reply: JobReply) => void,
-  jail?: JailOptions,
+  sandbox?: SandboxOptions,
 ): Child {
   const [program = '', ...rest] = command;
-  const how = jail
-    ? [LAUNCHER, jail.folder, String(jail.memoryBytes), jail.must ? 'must' : '', jail.load ? 'load' : '']
+  const how = sandbox
+    ? [
+        LAUNCHER,
+        sandbox.folder,
+        String(sandbox.memoryBytes),
+        sandbox.must ? 'must' : '',
+        sandbox.load ? 'load' : '',
+      ]
     : [WORKER];
   const child: ChildProcess = spawn(program, [...rest, ...how], {
     cwd: rest.length > 0 ? dirname(rest.at(-1) ?? '/') : '/',
@@ -96,8 +102,8 @@ export function startChild(
   stepBack(child.pid);
   const kill = () => {
     child.kill('SIGKILL');
-    // A jailed worker leads a process group that contains nothing else.
-    if (jail) killGroup(child.pid);
+    // A sandboxed worker leads a process group that contains nothing else.
+    if (sandbox) killGroup(child.pid);
   };
   let stderr = '';
   let reported = 0;

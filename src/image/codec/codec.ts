@@ -10,7 +10,7 @@ import { countFrames } from './frames.ts';
 import { readHeader } from './header.ts';
 import { createJob, type Job } from './job.ts';
 import { checkLimits } from './limits.ts';
-import { createPool, type PoolCounts } from './pool.ts';
+import { type PoolCounts, ProcessPool } from './pool.ts';
 import { createPrices, type Estimate } from './price.ts';
 import type { Converted, ConvertJob, InputLimits } from './protocol.ts';
 
@@ -103,7 +103,8 @@ export interface CodecOptions {
 export function createCodec(options: CodecOptions): Codec {
   const { workers, maxPixels, maxFrames, heic = true, now, budget } = options;
   const limits = { maxPixels, maxFrames, heic };
-  const jail = options.sandbox && options.sandbox !== 'off' ? { must: options.sandbox === 'require' } : null;
+  const sandbox =
+    options.sandbox && options.sandbox !== 'off' ? { must: options.sandbox === 'require' } : null;
   const maxQueue = options.maxQueue ?? 64 * workers;
   const admission = createAdmission<Job>({
     workers,
@@ -118,16 +119,18 @@ export function createCodec(options: CodecOptions): Codec {
   awaited.promise.catch(() => {});
   let closed = false;
 
-  const pool = createPool<Job>({
+  const pool = new ProcessPool<Job>({
     command: options.command,
     env: options.env ?? {},
     // One is kept for cheap jobs, and one is on standby for the next client.
-    processes: workers + (jail ? 2 : 1),
+    processes: workers + (sandbox ? 2 : 1),
     folder: options.folder,
-    jail,
-    timeoutMs: options.timeoutMs,
-    memoryLimitBytes: options.memoryLimitBytes ?? 2 * 1024 ** 3,
-    limits,
+    sandbox,
+    limits: {
+      timeoutMs: options.timeoutMs,
+      memoryLimitBytes: options.memoryLimitBytes ?? 2 * 1024 ** 3,
+      input: limits,
+    },
     log: options.log,
     next: admission.take,
     putBack: admission.putBack,

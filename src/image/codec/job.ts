@@ -1,7 +1,7 @@
 import { rm } from 'node:fs/promises';
 import type { Waiting } from './admission.ts';
 import type { Queued } from './fair-queue.ts';
-import type { Task } from './pool.ts';
+import type { Task } from './pooled-worker.ts';
 import type { Converted, ConvertJob } from './protocol.ts';
 
 /** A conversion that waits and then runs in the pool. */

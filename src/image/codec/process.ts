@@ -1,7 +1,7 @@
 import process from 'node:process';
 import type { System } from '../../lib/linux/system.ts';
 import type { Environment } from './environment.ts';
-import { LAUNCHER, launch } from './jail/launch.ts';
+import { LAUNCHER, launch } from './sandbox/launch.ts';
 
 export interface Surroundings {
   /** `null` if the system or the runtime has no such calls. */
@@ -23,18 +23,18 @@ export async function runConversionProcess(
   }
   const { runConvertWorker } = await import('./worker.ts');
   const [, memory, missing = ''] = args;
-  if (name === LAUNCHER) return runWithoutJail(args[2] === 'must');
+  if (name === LAUNCHER) return runWithoutSandbox(args[2] === 'must');
   // The launcher passes on the memory limit and the unavailable parts.
-  const jail = system !== null && memory !== undefined;
+  const sandbox = system !== null && memory !== undefined;
   await runConvertWorker(
-    jail
+    sandbox
       ? { system, memoryBytes: Number(memory), missing: missing.split(',').filter((part) => part !== '') }
       : null,
   );
 }
 
 /** Used if there are no system calls, as outside Linux. */
-async function runWithoutJail(must: boolean): Promise<void> {
+async function runWithoutSandbox(must: boolean): Promise<void> {
   if (must) {
     process.stderr.write('Conversions cannot be sandboxed here.\n');
     process.exit(1);

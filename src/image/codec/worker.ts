@@ -4,9 +4,9 @@ import process from 'node:process';
 import { AppError } from '../../errors.ts';
 import type { System } from '../../lib/linux/system.ts';
 import { convert } from './convert.ts';
-import { confine } from './jail/confine.ts';
 import { createLineReader } from './lines.ts';
 import type { WorkerReply, WorkerRequest } from './protocol.ts';
+import { confine } from './sandbox/confine.ts';
 import { loadSharp } from './sharp.ts';
 
 /** How often the memory in use is reported to the server. */
@@ -15,7 +15,7 @@ const TELL_MS = 50;
 type Failure = Extract<WorkerReply, { failed: unknown }>['failed'];
 
 /** The sandbox steps that are left to a worker. */
-export interface Jail {
+export interface Sandbox {
   system: System;
   /** Memory that it may use beyond what it has when it is ready. */
   memoryBytes: number;
@@ -27,15 +27,15 @@ export interface Jail {
  * Runs a conversion process: reads jobs from standard input, one JSON object a line, answers on standard output, and
  * ends when its input does, so that it never outlives the server. `convert-worker` runs this.
  */
-export async function runConvertWorker(jail: Jail | null = null): Promise<void> {
+export async function runConvertWorker(sandbox: Sandbox | null = null): Promise<void> {
   volunteerForOutOfMemory();
   letTheServerGoFirst();
   // libheif reports damaged pictures on standard output, which is for replies only.
   console.log = console.error;
   await loadSharp();
-  const missing = jail ? [...jail.missing, ...confine(jail.system, jail.memoryBytes)] : undefined;
+  const missing = sandbox ? [...sandbox.missing, ...confine(sandbox.system, sandbox.memoryBytes)] : undefined;
   // A sandboxed worker runs on Linux, where the server can measure its memory.
-  const seen = jail !== null || isSeen();
+  const seen = sandbox !== null || isSeen();
   const read = createLineReader((line) => void serve(JSON.parse(line) as WorkerRequest, seen));
   process.stdin.setEncoding('utf8');
   process.stdin.on('data', (text: string) => read(text));

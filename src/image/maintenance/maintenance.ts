@@ -1,6 +1,7 @@
 import { AppError } from '../../errors.ts';
 import type { Clock } from '../../lib/clock.ts';
 import { every, type Repetition } from '../../lib/schedule.ts';
+import type { ImageFiles } from '../image-files.ts';
 import type { AccessLog } from './accesses.ts';
 import type { Cleanup } from './cleanup.ts';
 import type { Doubts } from './doubts.ts';
@@ -24,17 +25,14 @@ export interface MaintenanceOptions extends Omit<SweepOptions, 'now' | 'strayRet
   limits: { cleanupIntervalMs: number; strayRetentionMs: number };
   doubts: Doubts;
   accesses: AccessLog;
+  files: Pick<ImageFiles, 'takeChanged' | 'retryRemovals'>;
   cleanup: Cleanup;
   /** Called with the total size of the smaller versions. */
   onVersionBytes: (bytes: number) => Promise<void>;
   /** Called when nothing is left to clean up, but not while there are doubts. */
   onCleaned?: ((signal: AbortSignal) => Promise<void>) | undefined;
-  /** Reports whether this copy has stored or removed an image since the last call. */
-  takeChanged: () => boolean;
   /** Removes images that have expired or have no views left. */
   removeEnded: (signal: AbortSignal) => Promise<void>;
-  /** Removes files that could not be removed with their images. */
-  retryRemovals: () => Promise<void>;
 }
 
 /** Starts the periodic tasks of the image host: writing accesses, cleaning up, sweeping. */
@@ -65,13 +63,13 @@ export function startMaintenance(options: MaintenanceOptions): Repetition {
  * of the server has done so within the interval, or there are doubts.
  */
 export async function turn(options: MaintenanceOptions, signal: AbortSignal): Promise<void> {
-  const { doubts, log, takeChanged, retryRemovals } = options;
+  const { doubts, files, log } = options;
   let reasons = await doubts.watch();
   if (reasons.length > 0 && (await healed(options, signal))) reasons = await doubts.look();
   log('debug', 'cleanup looked', { doubts: reasons.length });
   if (reasons.length > 0) return;
-  await retryRemovals();
-  if (takeChanged()) await advanceEpoch(options, options.folder);
+  await files.retryRemovals();
+  if (files.takeChanged()) await advanceEpoch(options, options.folder);
   await runWhenDue(options, signal);
 }
 

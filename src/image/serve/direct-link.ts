@@ -3,6 +3,7 @@ import type { RequestContext } from '../../http/request-context.ts';
 import { credentialsOf } from '../access/credentials.ts';
 import { tokenOf } from '../access/deleter.ts';
 import { EXTENSIONS, type ImageRecord } from '../image.ts';
+import { notFound } from '../missing.ts';
 import type { ImageService } from '../service.ts';
 import { serveLimited } from './limited.ts';
 import { negotiated } from './negotiation.ts';
@@ -58,7 +59,7 @@ export async function answerDirectLink(
   const image = await service.find(id);
   // Before the extension is checked, which would reveal the format of a protected image.
   await openImage(service, request, () => contextOf(request).peer, image, errorHeaders);
-  if (extension !== EXTENSIONS[image.format]) throw new AppError('not_found', 'There is no such image.');
+  if (extension !== EXTENSIONS[image.format]) throw notFound();
   if (image.maxViews !== null) return answerLimited(service, request, contextOf(request), image);
   const { head, payer } = contextOf(request);
   const query = request.url.includes('?') ? new URL(request.url).searchParams : null;

@@ -5,6 +5,7 @@ import { AppError, invalidParameter } from '../../errors.ts';
 import { originalKey, type Shape, shapeKey, THUMBNAIL_WIDTHS, thumbnailKey } from '../blob-keys.ts';
 import type { Codec } from '../codec/codec.ts';
 import { type ImageRecord, MEDIA_TYPES } from '../image.ts';
+import { notFound } from '../missing.ts';
 import type { Quota } from '../quota.ts';
 import type { BlobStore, ImageStore } from '../store.ts';
 import type { VersionBytes } from './version-bytes.ts';
@@ -87,7 +88,7 @@ export function createThumbnails({
         // An image that was removed meanwhile must leave no files behind.
         if ((await images.existing([image.id])).size === 0) {
           await blobs.remove(key);
-          throw new AppError('not_found', 'There is no such image.');
+          throw notFound();
         }
         await bytes.add(size);
       } finally {
@@ -115,7 +116,7 @@ export function createThumbnails({
     const kept = wider.map((other) => thumbnailKey(image, other)).find((key) => sizes.get(key));
     const version = kept === undefined ? null : await blobs.get(kept);
     const source = version ?? (await blobs.get(originalKey(image)));
-    if (source === null) throw new AppError('not_found', 'There is no such image.');
+    if (source === null) throw notFound();
     return source;
   }
 

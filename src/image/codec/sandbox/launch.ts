@@ -18,7 +18,7 @@ export interface LaunchOptions {
 }
 
 /** Subcommand of the launcher, and of the worker that it becomes. */
-export const LAUNCHER = 'convert-jail';
+export const LAUNCHER = 'convert-sandbox';
 export const WORKER = 'convert-worker';
 
 /**

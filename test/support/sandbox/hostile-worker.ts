@@ -1,14 +1,14 @@
 /**
- * A worker that a picture has taken over: started by the real launcher, with its libraries loaded and the jail closed, it
+ * A worker that a picture has taken over: started by the real launcher, with its libraries loaded and the sandbox closed, it
  * tries what its first job says instead of converting it, and answers how that went.
  */
 import { readFileSync } from 'node:fs';
 import process from 'node:process';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
-import { confine } from '../../../src/image/codec/jail/confine.ts';
-import { LAUNCHER, launch } from '../../../src/image/codec/jail/launch.ts';
 import type { WorkerRequest } from '../../../src/image/codec/protocol.ts';
+import { confine } from '../../../src/image/codec/sandbox/confine.ts';
+import { LAUNCHER, launch } from '../../../src/image/codec/sandbox/launch.ts';
 import { loadSharp } from '../../../src/image/codec/sharp.ts';
 import { bunRuntime } from '../../../src/runtime/bun.ts';
 import { ATTEMPTS, ENDLESS, NEEDED, type Target } from './attempts.ts';

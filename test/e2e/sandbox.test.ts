@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { landlockVersion } from '../../src/lib/linux/landlock.ts';
 import { bunRuntime } from '../../src/runtime/bun.ts';
 import { privatePhoto } from '../support/images.ts';
-import { ATTEMPTS, NEEDED } from '../support/jail/attempts.ts';
+import { ATTEMPTS, NEEDED } from '../support/sandbox/attempts.ts';
 import { startServer } from '../support/server-process.ts';
 
 const system = await bunRuntime.system();
@@ -19,7 +19,7 @@ interface Outcome {
 
 /** Runs the attempts in workers of a server of its own. */
 async function tried(attempts: readonly string[], { sandbox = 'require', as = [] as string[] } = {}) {
-  const host = Bun.spawn([...as, process.execPath, 'test/support/jail/host.ts', sandbox, ...attempts], {
+  const host = Bun.spawn([...as, process.execPath, 'test/support/sandbox/host.ts', sandbox, ...attempts], {
     env: { PATH: process.env.PATH ?? '', HOME: tmpdir() },
     stdin: 'ignore',
     stdout: 'pipe',
@@ -60,7 +60,7 @@ withMeans('a worker that a picture has taken over', () => {
     for (const { outcomes } of [late, full]) expect(outcomes[1]?.outcome).toBe('succeeded');
   });
 
-  test('gets out in those ways where there is no jail, so that they are real', async () => {
+  test('gets out in those ways where there is no sandbox, so that they are real', async () => {
     const ways = [
       'read /etc/passwd',
       'read the database',
@@ -81,9 +81,9 @@ withMeans('a worker that a picture has taken over', () => {
   });
 });
 
-withMeans('a server whose profile refuses parts of the jail', () => {
+withMeans('a server whose profile refuses parts of the sandbox', () => {
   const LANDLOCK = 'landlock_create_ruleset,landlock_add_rule,landlock_restrict_self';
-  const under = (calls: string) => [process.execPath, 'test/support/jail/under-profile.ts', calls];
+  const under = (calls: string) => [process.execPath, 'test/support/sandbox/under-profile.ts', calls];
 
   test.each([
     [LANDLOCK, 'partial (without: files)'],
@@ -98,7 +98,7 @@ withMeans('a server whose profile refuses parts of the jail', () => {
     await server.stop();
   });
 
-  test('does not start where the whole jail is required', async () => {
+  test('does not start where the whole sandbox is required', async () => {
     const env = { SERVICES: 'image', IMAGE_SANDBOX: 'require' };
     await expect(startServer('bun', env, undefined, under(LANDLOCK))).rejects.toThrow(
       'IMAGE_SANDBOX=require',

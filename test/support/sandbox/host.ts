@@ -16,7 +16,7 @@ import { ATTEMPTS, NEEDED, type Target } from './attempts.ts';
 const [sandbox = 'require', ...asked] = process.argv.slice(2);
 const system = await bunRuntime.system();
 if (system && sandbox !== 'off') forbidDumps(system);
-const data = await mkdtemp(join(tmpdir(), 'picpool-jail-'));
+const data = await mkdtemp(join(tmpdir(), 'picpool-sandbox-'));
 const otherBay = join(data, 'work', '1-other', 'given');
 await mkdir(otherBay, { recursive: true });
 const [tcp, unix] = [createServer(), createServer()];

@@ -1,6 +1,6 @@
 /**
- * What the jail of conversions costs: the start of a worker and conversions a second, with it and without, by turns in one run;
- * then small pictures of many clients, each of which gets a fresh worker. `bun bench/jail.ts [ROUNDS] [BINARY]`; with a
+ * What the sandbox of conversions costs: the start of a worker and conversions a second, with it and without, by turns in one run;
+ * then small pictures of many clients, each of which gets a fresh worker. `bun bench/sandbox.ts [ROUNDS] [BINARY]`; with a
  * binary, its start alone.
  */
 import { spawn } from 'node:child_process';
@@ -14,7 +14,7 @@ import { WORKER_COMMAND } from '../test/support/worker-command.ts';
 import { median } from './images/row.ts';
 
 const rounds = Number(process.argv[2] ?? 9);
-const folder = await mkdtemp(join(tmpdir(), 'picpool-jail-bench-'));
+const folder = await mkdtemp(join(tmpdir(), 'picpool-sandbox-bench-'));
 const binary = process.argv[3];
 const [program = '', ...rest] = binary ? [binary] : WORKER_COMMAND;
 
@@ -33,20 +33,20 @@ async function started(args: readonly string[]): Promise<{ ms: number; cpu: numb
 async function starts(): Promise<void> {
   const bay = createBay(join(folder, 'bay'));
   const free: { ms: number; cpu: number }[] = [];
-  const jailed: { ms: number; cpu: number }[] = [];
+  const sandboxed: { ms: number; cpu: number }[] = [];
   for (let round = 0; round < rounds; round++) {
     free.push(await started(['convert-worker']));
-    jailed.push(await started(['convert-jail', bay.folder, String(2 ** 31), 'must', '']));
+    sandboxed.push(await started(['convert-sandbox', bay.folder, String(2 ** 31), 'must', '']));
     await bay.empty();
     await rm(join(bay.folder, 'modules'), { recursive: true, force: true });
   }
   const of = (runs: typeof free) =>
     `${median(runs.map(({ ms }) => ms)).toFixed(0)} ms, CPU ${median(runs.map(({ cpu }) => cpu)).toFixed(0)} ms`;
-  console.log(`start of a worker: ${of(free)}; in the jail: ${of(jailed)} (medians of ${rounds})`);
+  console.log(`start of a worker: ${of(free)}; in the sandbox: ${of(sandboxed)} (medians of ${rounds})`);
 }
 
 async function throughput(name: string, picture: Buffer, count: number, client: (index: number) => string) {
-  const [free, jailed] = [await startCodec({ sandbox: 'off' }), await startCodec({ sandbox: 'require' })];
+  const [free, sandboxed] = [await startCodec({ sandbox: 'off' }), await startCodec({ sandbox: 'require' })];
   const rate = async ({ convert }: typeof free) => {
     const startedAt = performance.now();
     let next = 0;
@@ -57,16 +57,16 @@ async function throughput(name: string, picture: Buffer, count: number, client: 
     );
     return (count * 1000) / (performance.now() - startedAt);
   };
-  for (const bench of [free, jailed]) await rate(bench);
+  for (const bench of [free, sandboxed]) await rate(bench);
   const ratios: number[] = [];
   for (let round = 0; round < rounds; round++) {
-    const [first, second] = round % 2 ? [jailed, free] : [free, jailed];
+    const [first, second] = round % 2 ? [sandboxed, free] : [free, sandboxed];
     const [a, b] = [await rate(first), await rate(second)];
     ratios.push(round % 2 ? a / b : b / a);
   }
-  console.log(`${name}: ${median(ratios).toFixed(2)} of that without the jail (median of ${rounds})`);
+  console.log(`${name}: ${median(ratios).toFixed(2)} of that without the sandbox (median of ${rounds})`);
   await free.stop();
-  await jailed.stop();
+  await sandboxed.stop();
 }
 
 await starts();

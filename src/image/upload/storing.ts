@@ -1,0 +1,126 @@
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Log } from '../../lib/logger.ts';
+import { type DeletionRights, hashOf, type Uploader } from '../access/deletion-rights.ts';
+import type { PasswordHasher } from '../access/password.ts';
+import { type AudienceRules, audienceOf } from '../audience.ts';
+import type { Codec } from '../codec/codec.ts';
+import { createDeleteToken, createId, type RandomBytes } from '../ids.ts';
+import { EXTENSIONS, type ImageRecord, type UploadOptions } from '../image.ts';
+import type { ImageFiles } from '../image-files.ts';
+import type { Quota } from '../quota.ts';
+import type { ImageStore } from '../store.ts';
+import type { Uploaded } from './uploaded.ts';
+
+export interface StoringOptions {
+  images: Pick<ImageStore, 'existing'>;
+  files: Pick<ImageFiles, 'store'>;
+  codec: Pick<Codec, 'convert'> & Partial<Pick<Codec, 'admit'>>;
+  hasher: Pick<PasswordHasher, 'hash'>;
+  rights: Pick<DeletionRights, 'ownerOf'>;
+  rules: AudienceRules;
+  quota: Pick<Quota, 'admit' | 'reserve'> | undefined;
+  /** Rejects with `forbidden` for a file, by its SHA-256 or its perceptual hash, that must not be stored. */
+  mayStore: (hash: string, phash?: string | null) => Promise<void>;
+  /** Whether the file at `path` was taken over for review. */
+  holdBack: ((image: ImageRecord, path: string, payer: string) => Promise<boolean>) | undefined;
+  onStored: (image: ImageRecord) => void;
+  random: RandomBytes;
+  /** Folder for temporary files. */
+  folder: string;
+  now: () => number;
+  log: Log;
+}
+
+/** A file that was taken in. */
+export interface IncomingFile {
+  /** It stays there. */
+  path: string;
+  filename: string | null;
+  /** SHA-256 in hexadecimal, if it is known. */
+  hash?: string;
+}
+
+/** The way of an upload into the stores. */
+export interface Storing {
+  /** Call before reading a body of at most this many bytes. Rejects with `storage_full`, `busy` or `unavailable`. */
+  admit(bytes: number, payer: string): Promise<void>;
+  /**
+   * Converts and stores a file. Rejects with `forbidden` for a file that is blocked, with `invalid_parameter` for wishes that
+   * contradict each other, with `storage_full`, and as the codec does.
+   */
+  upload(file: IncomingFile, wanted: UploadOptions, from: Uploader, signal?: AbortSignal): Promise<Uploaded>;
+}
+
+export function createStoring(options: StoringOptions): Storing {
+  const { images, files, codec, hasher, rights, rules, quota, mayStore, holdBack, onStored } = options;
+  const { random, folder, now, log } = options;
+
+  async function freshId(): Promise<string> {
+    for (;;) {
+      const id = createId(random);
+      if ((await images.existing([id])).size === 0) return id;
+    }
+  }
+
+  /** Takes over the file at `path`; true if it is in review first. */
+  async function keep(image: ImageRecord, path: string, payer: string): Promise<boolean> {
+    const release = await quota?.reserve(image.size);
+    try {
+      if (await holdBack?.(image, path, payer)) return true;
+      await files.store(image, path);
+      return false;
+    } finally {
+      release?.();
+    }
+  }
+
+  return {
+    async admit(bytes, payer) {
+      codec.admit?.(payer);
+      await quota?.admit(bytes);
+    },
+
+    async upload({ path, filename, hash: source }, wanted, from, signal) {
+      const { format, stripExif, maxWidth, maxHeight, password } = wanted;
+      const audience = audienceOf(wanted, rules, now());
+      if (source !== undefined) await mayStore(source);
+      const id = await freshId();
+      const output = join(folder, `${id}.out`);
+      try {
+        const made = await codec.convert(
+          { input: path, output, format, stripExif, maxWidth, maxHeight, look: true },
+          { client: from.payer, ...(signal && { signal }) },
+        );
+        const { width, height, frames, size, hash, look, exif, removed, warnings } = made;
+        const deleteToken = createDeleteToken(random);
+        const image: ImageRecord = {
+          id,
+          filename: filename ?? `${id}.${EXTENSIONS[made.format]}`,
+          format: made.format,
+          width,
+          height,
+          frames,
+          size,
+          hash,
+          uploader: rights.ownerOf(from),
+          passwordHash: password === null ? null : await hasher.hash(password),
+          deleteTokenHash: hashOf(deleteToken),
+          createdAt: now(),
+          lastAccess: now(),
+          ...(look ?? { thumbhash: null, phash: null }),
+          exif: exif && JSON.stringify(exif),
+          ...audience,
+        };
+        await mayStore(hash, image.phash);
+        const inReview = await keep(image, output, from.payer);
+        if (inReview) return { image, deleteToken, removed, warnings, inReview };
+        log('info', 'image stored', () => ({ id, format: made.format, size, hash, source, peer: from.peer }));
+        onStored(image);
+        return { image, deleteToken, removed, warnings };
+      } finally {
+        await rm(output, { force: true });
+      }
+    },
+  };
+}
