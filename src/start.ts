@@ -36,9 +36,9 @@ import { openWeb } from './start/web.ts';
 import { VERSION } from './version.ts';
 
 /**
- * The composition root: configuration, stores, services, application, server. Rejects, with everything closed again, where one
- * of them cannot be had. Where the records are on another machine that does not answer, the server says so to all who ask,
- * and is put together when it does.
+ * Starts the server from its configuration: stores, services, application, listener. If a part fails, closes
+ * everything and rejects. If the records are on another machine that does not answer, the server listens, tells all
+ * clients so, and is completed when the store answers.
  */
 export async function start(
   runtime: Runtime,
@@ -51,7 +51,7 @@ export async function start(
     await checkOwner(config.DATA_DIR, config.RUN_AS);
   }
   const system = await runtime.system();
-  // Else a process of the same user reads keys and tokens in the memory and the environment.
+  // Otherwise a process of the same user could read keys and tokens in the memory and the environment.
   if (system) forbidDumps(system);
   const files = await lowFileLimit();
   if (files !== null) {
@@ -70,7 +70,7 @@ export async function start(
   });
 }
 
-/** True if trying again may help: of lasting faults a store says nothing of the kind. */
+/** Reports whether a retry may succeed. Stores report lasting faults differently. */
 function isPassing(error: unknown): boolean {
   return error instanceof AppError && error.code === 'unavailable' && error.retryAfterMs !== undefined;
 }
@@ -83,7 +83,7 @@ interface Foundation {
   system: System | null;
 }
 
-/** Opens the stores and puts the services together over them. Rejects, with everything closed again, where that fails. */
+/** Opens the stores and creates the services. If that fails, closes everything and rejects. */
 async function openHouse({ runtime, config, log, env, system }: Foundation): Promise<House> {
   const access = { runtime, credentials: credentialsOf(config), folder: temporaryFolder(config), log };
   const opened = await openStores(config.METADATA_URL, config.BLOBS_URL, {
@@ -180,7 +180,7 @@ async function openHouse({ runtime, config, log, env, system }: Foundation): Pro
   }
 }
 
-/** Who has been given a token. */
+/** Creates the recognition of tokens. */
 function holdersOf(config: Config, limiter: RateLimiter, { stores, onRefused, now }: Operations) {
   return createHolders({
     tokens: createTokens({ state: stores.state, random: randomBytes, now: Date.now }),
@@ -192,7 +192,7 @@ function holdersOf(config: Config, limiter: RateLimiter, { stores, onRefused, no
   });
 }
 
-/** What keeps one client from taking the server from the others. */
+/** Creates the limits that keep one client from using up the server. */
 function restraint(
   { RATE_LIMITS: rates, IMAGE_MAX_UPLOAD: maxUploadBytes }: Config,
   limiter: RateLimiter,

@@ -103,7 +103,7 @@ export class Client implements TcpListener, Caller {
 
   ended(): void {
     this.#ended = true;
-    // Half a question will not be asked to its end.
+    // An incomplete request will never be completed.
     if (this.onLeft === null) this.socket.end();
     else if (this.endIsLeaving) this.socket.destroy();
   }
@@ -113,7 +113,7 @@ export class Client implements TcpListener, Caller {
     this.gone();
   }
 
-  /** The connection is over; its current owner reports that. */
+  /** Called when the connection is over; its current owner reports that. */
   gone(): void {
     if (this.#gone) return;
     this.#gone = true;
@@ -126,7 +126,7 @@ export class Client implements TcpListener, Caller {
     return this.#ended;
   }
 
-  /** Takes so many bytes of what has come. */
+  /** Takes this many of the received bytes. */
   take(count: number): Buffer {
     const bytes = this.inbox.take(count) ?? Buffer.alloc(0);
     if (this.#paused && this.inbox.size <= MOST_AHEAD_BYTES) {
@@ -136,14 +136,14 @@ export class Client implements TcpListener, Caller {
     return bytes;
   }
 
-  /** Says no, and ends the connection. */
+  /** Answers with an error, and ends the connection. */
   refuse(voice: Voice, fault: GatewayFault): void {
     if (this.#gone) return;
     this.socket.write(voice.no(fault));
     this.close();
   }
 
-  /** Ends the connection once all is sent; what else the client sends is thrown away. */
+  /** Ends the connection once everything is sent. Anything else that the client sends is discarded. */
   close(): void {
     this.onBytes = () => this.inbox.remainder();
     this.onLeft = null;
@@ -153,14 +153,14 @@ export class Client implements TcpListener, Caller {
     this.#await();
   }
 
-  /** Ends the connection if the client has not said in time what it wants, or has not taken the last answer. */
+  /** Ends the connection if the client has not sent its request in time, or has not read the last answer. */
   look(now: number): void {
     if (now < this.#deadline) return;
     if (this.#closing) this.socket.destroy();
     else this.close();
   }
 
-  /** The connection may be asked for something else. */
+  /** Makes the connection ready for another request. */
   again(): void {
     this.onBytes = null;
     this.onLeft = null;
@@ -245,7 +245,7 @@ export class Client implements TcpListener, Caller {
   }
 
   #begin(admission: Admission, begin: (admission: Admission) => void): void {
-    // Later requests of the connection may come with another login, but it stays one connection.
+    // Later requests on the connection may have another login, but it remains one connection.
     if (this.#account === null) {
       admission.account.enter();
       this.#account = admission.account;

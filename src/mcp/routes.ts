@@ -10,25 +10,25 @@ import { type Answer, type Ask, type Asked, MAX_PICTURE_BYTES, type Service, TOO
 
 export interface McpOptions {
   agents: Agents;
-  /** Not given: nobody has one. */
+  /** Default: nobody has one. */
   readToken: string | undefined;
   writeToken: string | undefined;
   /** The base paths of the services that run. */
   services: ReadonlyMap<Service, string>;
   contextOf: ContextOf;
-  /** What answers the requests of tools: the whole application, with its limits. */
+  /** Answers the requests of tools: the whole application, with its limits. */
   handle: (request: Request, peerOf: PeerOf) => Response | Promise<Response>;
 }
 
 /** A picture in Base64 with its envelope. */
 const MAX_WRITE_BYTES = Math.ceil(MAX_PICTURE_BYTES / 3) * 4 + MAX_JSON_BYTES;
 
-/** `POST /mcp`: tools for agents. What they do goes through the API, as a request from the same address. */
+/** Serves `POST /mcp`, tools for agents. Their actions go through the API, as requests from the same address. */
 export function mcpRoutes({ agents, readToken, writeToken, services, contextOf, handle }: McpOptions) {
   const isRead = isSecret(readToken);
   const isWrite = isSecret(writeToken);
 
-  /** Asks the API in the name of the caller. */
+  /** Calls the API on behalf of the caller. */
   function askerFor({ reachedAt, peer }: RequestContext, token: string | null): Ask {
     return async (asked) => {
       const request = requestOf(asked, reachedAt + (services.get(asked.service) ?? ''), token);

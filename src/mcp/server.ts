@@ -3,7 +3,7 @@ import { toAppError } from '../http/errors.ts';
 import type { Log } from '../lib/logger.ts';
 import { type Ask, TOOLS, type Tool } from './tools.ts';
 
-/** What a caller may do, and in whose name. */
+/** What a caller may do, and on whose behalf. */
 export interface Visit {
   /** The tools that it sees. */
   tools: readonly Tool[];
@@ -11,13 +11,13 @@ export interface Visit {
 }
 
 export interface Agents {
-  /** Answers one message, whose body was read already. Nothing of it is kept. */
+  /** Answers one message, whose body was already read. Keeps no state. */
   answer(request: Request, body: unknown, visit: Visit): Promise<Response>;
 }
 
-/** Speaks the Model Context Protocol, of 2026 and of 2025, without sessions. */
+/** Implements the Model Context Protocol of 2026 and 2025, without sessions. */
 export function createAgents(version: string, log: Log): Agents {
-  // Compiled once, and not for each message.
+  // Compiled once instead of for each message.
   const inputs = new Map(
     TOOLS.map(({ name, input }) => [name, fromJsonSchema<object>(JSON.parse(JSON.stringify(input)))]),
   );
@@ -39,7 +39,7 @@ export function createAgents(version: string, log: Log): Agents {
   return {
     answer(request, body, visit) {
       const handler = createMcpHandler(() => serverFor(visit), {
-        // Nothing here ever changes that one could wait for.
+        // Nothing ever changes that a client could subscribe to.
         maxSubscriptions: 0,
         onerror: (error) => log('debug', 'mcp', { error }),
       });
@@ -48,7 +48,7 @@ export function createAgents(version: string, log: Log): Agents {
   };
 }
 
-/** What the tool answers; a refusal is for the agent to read, and to do better. */
+/** Returns the tool's answer. An error is also returned, so that the agent can read and correct it. */
 async function result(tool: Tool, given: unknown, ask: Ask, log: Log) {
   try {
     const answer = await tool.run(given, ask);

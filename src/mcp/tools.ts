@@ -1,7 +1,7 @@
 import { type Static, type TObject, Type } from '@sinclair/typebox';
 import { AppError } from '../errors.ts';
 
-/** A request to the API of this server, and what of its answer is JSON. Rejects with what the API refuses it with. */
+/** Calls this server's API, and returns the JSON of its answer. Rejects with the error of the API. */
 export type Ask = (asked: Asked) => Promise<Answer>;
 
 export type Answer = Record<string, unknown>;
@@ -9,31 +9,31 @@ export type Answer = Record<string, unknown>;
 export interface Asked {
   service: Service;
   method: 'GET' | 'POST';
-  /** Under the base path of the service. */
+  /** Relative to the base path of the service. */
   path: string;
-  /** What is `undefined` is left out. */
+  /** `undefined` values are left out. */
   query?: Record<string, string | number | boolean | undefined>;
   body?: object | Uint8Array<ArrayBuffer>;
 }
 
 export type Service = 'proxy' | 'image';
 
-/** Something that agents can do with this server. */
+/** An action that agents can take with this server. */
 export interface Tool {
   name: string;
   title: string;
-  /** For the agent: what it does, and what comes back. */
+  /** Tells the agent what it does and returns. */
   description: string;
   service: Service;
   /** True if it needs the token for writing. */
   writes: boolean;
   /** JSON Schema of its arguments. */
   input: TObject;
-  /** `given` has passed `input`. */
+  /** `given` is valid according to `input`. */
   run(given: unknown, ask: Ask): Promise<Answer>;
 }
 
-/** Bytes of a picture that comes as Base64; a larger one goes through `POST /api/upload`. */
+/** Maximum size in bytes of a picture in Base64. Larger ones are uploaded with `POST /api/upload`. */
 export const MAX_PICTURE_BYTES = 4 * 1024 * 1024;
 const MAX_BASE64 = Math.ceil(MAX_PICTURE_BYTES / 3) * 4;
 

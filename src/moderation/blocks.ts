@@ -4,33 +4,35 @@ import { ALIKE_BITS, distanceBetween } from '../lib/bits.ts';
 import type { Locks } from '../lib/locks.ts';
 import type { StateStore } from '../lib/state.ts';
 
-/** What the administrator has shut out. Times are ms since 1970. */
+/** What the administrator has blocked. Times are ms since 1970. */
 export interface BlockList {
   /** Addresses and networks that may only read. */
   networks: { network: string; since: number; reason: string }[];
-  /** SHA-256 of files that are not stored, in hexadecimal: as uploaded, or as they would be stored. */
+  /** SHA-256 in hexadecimal of files that must not be stored, either as uploaded or as stored. */
   hashes: { hash: string; since: number; reason: string }[];
-  /** Looks, as 64 bits in hexadecimal, of pictures that are not stored, nor what looks like them. */
+  /** Perceptual hashes, as 64 bits in hexadecimal, of pictures that must not be stored, nor anything similar. */
   phashes: { phash: string; since: number; reason: string }[];
 }
 
-/** What is to be blocked or let in again. */
+/** What to block or unblock. */
 export interface BlockTarget {
   network?: string | undefined;
   hash?: string | undefined;
   phash?: string | undefined;
 }
 
-/** Kept in the state store; a change reaches other copies of the server within seconds. */
+/** Blocks in the state store. A change reaches other copies of the server within seconds. */
 export interface Blocks {
   list(): Promise<BlockList>;
-  /** Rejects with `invalid_body` for what is no network, `conflict` when the list is full or being changed elsewhere. */
+  /**
+   * Rejects with `invalid_body` for an invalid network, `conflict` if the list is full or being changed elsewhere.
+   */
   add(target: BlockTarget, reason: string): Promise<void>;
-  /** False when it was not blocked. */
+  /** Returns false if it was not blocked. */
   remove(target: BlockTarget): Promise<boolean>;
   /** Rejects with `forbidden` for a blocked client. `peer`: a canonical address. */
   mayWrite(peer: string): Promise<void>;
-  /** Rejects with `forbidden` for blocked content, and for what looks like it where its looks are known. */
+  /** Rejects with `forbidden` for blocked content and, if its hash is known, for anything similar. */
   mayStore(hash: string, phash?: string | null): Promise<void>;
 }
 
@@ -42,7 +44,7 @@ export interface BlocksOptions {
 
 const KEY = 'blocks';
 const LOCK_TTL_MS = 10_000;
-/** How long a copy of the server may not know what another has blocked, in ms. */
+/** How long a copy of the server may miss what another has blocked, in ms. */
 const BELIEVED_MS = 5000;
 /** Some 2 MB. */
 const MAX_ENTRIES = 10_000;
@@ -59,7 +61,7 @@ export function createBlocks({ state, locks, now }: BlocksOptions): Blocks {
 
   async function read(): Promise<BlockList> {
     const text = await state.get(KEY);
-    // A list that was written before there were looks has none.
+    // Lists from before perceptual hashes have none.
     const nothing: BlockList = { networks: [], hashes: [], phashes: [] };
     return text === null ? nothing : { ...nothing, ...(JSON.parse(text) as Partial<BlockList>) };
   }

@@ -53,7 +53,7 @@ const blocksNow = {
   200: { description: 'The current blocks.', schema: listAnswer, example: listExample },
 };
 
-/** The blocks, for the administrator only. Without `ADMIN_TOKEN` there is no access. */
+/** The routes for blocks, for the administrator only. Without `ADMIN_TOKEN` there is no access. */
 export function adminRoutes(blocks: Blocks) {
   async function list() {
     const { networks, hashes, phashes } = await blocks.list();

@@ -3,13 +3,14 @@ import { nodeTcp } from './node-tcp.ts';
 import { NOBODY, type Tcp, type TcpListener, type TcpServer, type TcpSocket } from './tcp.ts';
 
 /**
- * Dials that were given up before they stood. Bun cannot end them: they last as long as the system tries, about two minutes where
- * nobody answers at all. Beyond so many `node:net` dials, which costs twice as much and can be ended.
+ * Maximum number of dials that were abandoned before they connected. Bun cannot end them: they last as long as the
+ * system tries, about two minutes without any answer. Beyond this number `node:net` dials, which costs twice as much
+ * but can be ended.
  */
 const MOST_ABANDONED = 128;
 let abandoned = 0;
 
-/** TCP over Bun's own sockets: they cost half of what those of `node:net` do. */
+/** TCP over Bun's own sockets, which cost half as much as those of `node:net`. */
 export const bunTcp: Tcp = {
   dial(address, port, listener) {
     if (abandoned >= MOST_ABANDONED) return nodeTcp.dial(address, port, listener);
@@ -43,7 +44,7 @@ class BunSocket implements TcpSocket {
   listener: TcpListener;
   /** `null` until connected. */
   #socket: Socket<BunSocket> | null = null;
-  /** What the system has not taken yet, in order. */
+  /** Data that the system has not taken yet, in order. */
   #kept: Uint8Array[] = [];
   #phase: 'connecting' | 'abandoned' | 'open' | 'ending' | 'ended' | 'closed' = 'connecting';
   #otherEnded = false;
@@ -94,7 +95,7 @@ class BunSocket implements TcpSocket {
       this.listener.closed(null);
       return;
     }
-    // After a cut, the end of the other side is not reported.
+    // After a cut, the other side's end is not reported.
     this.#otherEnded = true;
     if (this.#phase !== 'closed') this.#socket?.terminate();
   }
@@ -114,7 +115,7 @@ class BunSocket implements TcpSocket {
     this.listener.opened();
   }
 
-  /** Sends what was kept, as the system has room again. */
+  /** Sends the buffered data, because the system has room again. */
   flush(): void {
     const socket = this.#socket;
     if (socket === null) return;
@@ -148,14 +149,14 @@ class BunSocket implements TcpSocket {
     this.#phase = 'closed';
     this.#kept = [];
     const code = error instanceof Error && 'code' in error ? String(error.code) : null;
-    // After we have ended, Bun tells the other side's end only by closing, where the connection was dialled.
+    // After our end, on a dialled connection Bun reports the other side's end only by closing.
     if (code === null && shutDown && !this.#otherEnded) this.listener.ended();
     this.listener.closed(code);
   }
 
   #finish(): void {
     this.#phase = 'ended';
-    // With the other half over as well, only `end` closes the connection.
+    // If the other half has also ended, only `end` closes the connection.
     if (this.#otherEnded) this.#socket?.end();
     else this.#socket?.shutdown();
   }

@@ -2,10 +2,13 @@ import { fileURLToPath } from 'node:url';
 import { C_LIBRARIES, type Runtime, type System } from './runtime.ts';
 import { openThread } from './sqlite-thread.ts';
 
-/** Bodies are counted by `http/`, which answers in the error envelope; Bun's own limit answers an empty 413. */
+/**
+ * Bodies are counted by `http/`, which answers with the error envelope. Bun's own limit would answer with an empty
+ * 413.
+ */
 const NO_BODY_LIMIT = Number.MAX_SAFE_INTEGER;
 
-/** Seconds without traffic after which Bun closes a connection (255 is its most). */
+/** Seconds without traffic after which Bun closes a connection (maximum: 255). */
 const IDLE_TIMEOUT_S = 60;
 
 export const bunRuntime: Runtime = {
@@ -52,7 +55,7 @@ export const bunRuntime: Runtime = {
     for (const name of C_LIBRARIES) {
       try {
         const { symbols } = dlopen(name, {
-          // The number and six arguments, whatever the call takes.
+          // The number and six arguments, however many the call takes.
           syscall: { args: ['i64', 'i64', 'i64', 'i64', 'i64', 'i64', 'i64'], returns: 'i64' },
           __errno_location: { args: [], returns: 'ptr' },
         });
@@ -77,7 +80,7 @@ export const bunRuntime: Runtime = {
         };
         return { arch: process.arch, call, address };
       } catch {
-        // The next name, if it is another library.
+        // Another C library: try the next name.
       }
     }
     return null;

@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { C_LIBRARIES, type Runtime, type System } from './runtime.ts';
 import { openThread } from './sqlite-thread.ts';
 
-/** The part of Deno's global that is used here; its own types would clash with Bun's. */
+/** The part of Deno's global that is used here. Its own types conflict with Bun's. */
 declare const Deno: {
   version: { deno: string };
   execPath(): string;
@@ -27,7 +27,7 @@ declare const Deno: {
 
 const CHUNK_BYTES = 64 * 1024;
 
-/** What sharp needs. Native code could do more than these say, but neither network nor programs are among them. */
+/** The permissions that sharp needs. Native code could do more, but network and programs are not among them. */
 const CHILD_PERMISSIONS = [
   '--no-prompt',
   '--allow-read',
@@ -102,7 +102,7 @@ export const denoRuntime: Runtime = {
     for (const name of C_LIBRARIES) {
       try {
         const { symbols } = Deno.dlopen(name, {
-          // The number and six arguments, whatever the call takes.
+          // The number and six arguments, however many the call takes.
           syscall: { parameters: Array(7).fill('i64'), result: 'i64' },
           __errno_location: { parameters: [], result: 'pointer' },
         });
@@ -117,7 +117,7 @@ export const denoRuntime: Runtime = {
         };
         return { arch, call, address };
       } catch {
-        // The next name, if it is another library.
+        // Another C library: try the next name.
       }
     }
     return null;
@@ -125,7 +125,7 @@ export const denoRuntime: Runtime = {
 
   selfCommand() {
     const path = Deno.execPath();
-    // `--allow-run=deno` allows what the PATH has under that name, which may be a link to this program.
+    // `--allow-run=deno` allows whatever the PATH has under that name, which may be a link to this program.
     const mayRun = Deno.permissions.querySync({ name: 'run', command: path }).state === 'granted';
     return [
       mayRun ? path : 'deno',
@@ -136,7 +136,7 @@ export const denoRuntime: Runtime = {
   },
 };
 
-/** Deno calls the scheme of a request on a socket of the file system `http+unix`. */
+/** Deno uses the scheme `http+unix` for requests over a Unix socket. */
 function withoutUnix(request: Request): Request {
   return new Request(request.url.replace(/^http\+unix:/, 'http:'), request);
 }

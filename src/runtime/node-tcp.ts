@@ -1,10 +1,12 @@
 import { connect, createServer, type Socket } from 'node:net';
 import { NOBODY, type Tcp, type TcpListener, type TcpServer, type TcpSocket } from './tcp.ts';
 
-/** Connections that may wait to be accepted. */
+/** Maximum number of connections waiting to be accepted. */
 const BACKLOG = 4096;
 
-/** TCP by `node:net`, for Deno. Bun dials with it too, as an attempt of `Bun.connect` cannot be given up. */
+/**
+ * TCP over `node:net`, for Deno. Bun also uses it to dial, because an attempt of `Bun.connect` cannot be abandoned.
+ */
 export const nodeTcp: Tcp = {
   dial(address, port, listener) {
     const socket = connect({ host: address, port, allowHalfOpen: true, noDelay: true });
@@ -63,7 +65,7 @@ class NodeSocket implements TcpSocket {
   }
 
   destroy(): void {
-    // A reset leaves no TIME_WAIT behind, but there must be a connection to reset.
+    // A reset leaves no TIME_WAIT behind, but needs an established connection.
     if (this.#socket.connecting) this.#socket.destroy();
     else this.#socket.resetAndDestroy();
   }

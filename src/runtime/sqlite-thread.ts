@@ -6,12 +6,12 @@ interface Question {
   values: SqliteValue[];
 }
 
-/** An error as it crosses to another thread, with the number by which drivers name it. */
+/** An error as it is sent to another thread, with the number that identifies it in each driver. */
 type Fault = Record<'name' | 'message' | 'errno' | 'errcode', unknown>;
 
 type Answer = { rows: unknown[] } | { fault: Fault };
 
-/** Starts a thread for the file, whose script is to call `serveThread`. */
+/** Starts a thread for the file. Its script must call `serveThread`. */
 export function openThread(script: URL, path: string): SqliteThread {
   const worker = new Worker(script, { workerData: path });
   const waiting: PromiseWithResolvers<unknown[]>[] = [];
@@ -48,10 +48,10 @@ export function openThread(script: URL, path: string): SqliteThread {
   };
 }
 
-/** The other side of `openThread`: answers one question after the other, `null` by closing the file. */
+/** The thread's side of `openThread`: answers one query after another, and closes the file for `null`. */
 export function serveThread(open: (path: string) => SqliteDatabase): void {
   let database: SqliteDatabase | null = null;
-  /** Callers have few statements, but many values. */
+  /** Callers use few statements with many values. */
   const statements = new Map<string, SqliteStatement>();
 
   function prepared(sql: string): SqliteStatement {

@@ -1,6 +1,9 @@
-/** Raw TCP, as the gateway needs it: both halves of a connection end on their own, and nobody sends faster than the other reads. */
+/**
+ * Raw TCP for the gateway: both halves of a connection end separately, and nobody sends faster than the other side
+ * reads.
+ */
 export interface Tcp {
-  /** Starts to connect to a literal address. The listener gets `opened` or `closed`. */
+  /** Starts to connect to a literal address. Calls `opened` or `closed` of the listener. */
   dial(address: string, port: number, listener: TcpListener): TcpSocket;
   /** Starts listening; `accept` returns the handler of a new connection. Rejects if the address is taken. */
   listen(
@@ -9,16 +12,16 @@ export interface Tcp {
   ): Promise<TcpServer>;
 }
 
-/** Receives what happens to a connection. */
+/** Receives the events of a connection. */
 export interface TcpListener {
   /** The connection is established. Not called for accepted connections. */
   opened(): void;
   received(bytes: Uint8Array): void;
-  /** All that was written has been taken by the system, after a `write` that answered false. */
+  /** The system has taken everything written, after a `write` that returned false. */
   drained(): void;
   /** The other side sends no more, but may still read. */
   ended(): void;
-  /** Once, and last. `fault` is the system's code, such as `ECONNREFUSED`; `null` after an orderly end. */
+  /** Called once, and last. `fault` is the system's code, such as `ECONNREFUSED`; `null` after a graceful end. */
   closed(fault: string | null): void;
 }
 
@@ -27,14 +30,17 @@ export interface TcpSocket {
   readonly peer: string;
   /** May be replaced at any time. */
   listener: TcpListener;
-  /** Sends all bytes, keeping what the system does not take yet; false asks to wait for `drained`. */
+  /**
+   * Sends all bytes, buffering what the system does not take yet. Returns false if the caller should wait for
+   * `drained`.
+   */
   write(bytes: Uint8Array): boolean;
   /** Stops reading, so that the other side has to wait. */
   pause(): void;
   resume(): void;
-  /** Sends what was kept, and then that nothing follows. The connection closes when the other side has ended as well. */
+  /** Sends the buffered data and then ends our half. The connection closes when the other side has ended as well. */
   end(): void;
-  /** Closes at once, without the rest. */
+  /** Closes at once, discarding buffered data. */
   destroy(): void;
 }
 
@@ -44,10 +50,10 @@ export interface TcpServer {
   close(): void;
 }
 
-/** Listens to a connection of which nobody wants to know anything any more. */
+/** The listener of a connection whose events no longer matter. */
 export const NOBODY: TcpListener = { opened() {}, received() {}, drained() {}, ended() {}, closed() {} };
 
-/** The bytes as a `Buffer`, which they mostly are: a view of them costs more than most of what is done with them. */
+/** Returns the bytes as a `Buffer`, which they usually are: a view costs more than most operations on them. */
 export function asBuffer(bytes: Uint8Array): Buffer {
   return Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }

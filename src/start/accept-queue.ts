@@ -1,12 +1,12 @@
 import { connect, type NetConnectOpts } from 'node:net';
 
-/** What lets requests in needs no longer than this; a machine that cannot reach itself is not waited for. In ms. */
+/** Longer than accepting takes; a machine that cannot connect to itself is not waited for. In ms. */
 const PATIENCE_MS = 5000;
 
 /**
- * Resolves when the server behind the address has taken in every connection that stood in the queue of its listener.
- * The system resets connections that are still queued when the listener closes, although their requests may have been sent in full. A
- * connection of our own goes through the queue behind them: when it is answered, they have been read. Never rejects.
+ * Resolves when the server at the address has accepted every connection that was queued at its listener. The system
+ * resets connections that are still queued when the listener closes, although their requests may have been sent in
+ * full. Our own connection queues behind them: when it is answered, they have been read. Never rejects.
  */
 export function acceptWaiting(address: NetConnectOpts): Promise<void> {
   return new Promise((resolve) => {

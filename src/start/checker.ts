@@ -19,7 +19,7 @@ export type CheckerConfig = Pick<
 >;
 
 /**
- * The checker of the configuration. `secrets`: with which our own judge proves its answers.
+ * Opens the checker of the configuration. `secrets`: those with which our own judge proves its answers.
  * @throws {ConfigError} if the file of the authority cannot be read.
  */
 export async function openChecker(
@@ -43,13 +43,13 @@ export async function openChecker(
   });
 }
 
-/** The server is its own judge where it knows under which URL the proxies can reach it. */
+/** The server is its own judge if it knows the URL under which proxies can reach it. */
 function judgesOf({ PROXY_JUDGES, PUBLIC_URL, PROXY_BASE_PATH }: CheckerConfig): readonly string[] {
   if (PROXY_JUDGES) return PROXY_JUDGES;
   return PUBLIC_URL ? [`${PUBLIC_URL}${PROXY_BASE_PATH}/api/judge`, ...BUILT_IN_JUDGES] : BUILT_IN_JUDGES;
 }
 
-/** The text of the file; `undefined` for none. Rejects with a `ConfigError` where it cannot be read. */
+/** Returns the text of the file; `undefined` without a path. Rejects with a `ConfigError` if it cannot be read. */
 export async function readAuthority(path: string | undefined): Promise<string | undefined> {
   if (path === undefined) return undefined;
   return readFile(path, 'utf8').catch(() => {
@@ -59,7 +59,7 @@ export async function readAuthority(path: string | undefined): Promise<string | 
   });
 }
 
-/** The addresses of this machine. */
+/** Returns the addresses of this machine. */
 export function ownAddresses(): string[] {
   return Object.values(networkInterfaces()).flatMap((addresses = []) =>
     addresses.map(({ address }) => address),

@@ -13,8 +13,8 @@ import type { Parts } from './feature.ts';
 export type CodecParts = Pick<Parts, 'runtime' | 'config' | 'env' | 'stores' | 'log' | 'operations'>;
 
 /**
- * The codec of the configuration, which is counted in the metrics. Rejects with `unavailable` if conversions cannot be sandboxed
- * although they must be.
+ * Opens the codec of the configuration, with metrics. Rejects with `unavailable` if conversions must be sandboxed and
+ * cannot be.
  */
 export async function openCodec({
   runtime,
@@ -47,17 +47,17 @@ export async function openCodec({
   return observeCodec(plainCodec, metrics, now);
 }
 
-/** The log has said before what is missing. */
+/** The log already says what is missing. */
 function refuse(cause: unknown): never {
   const message =
     'The sandbox that IMAGE_SANDBOX=require asks for is not available; the log says what is missing.';
   throw new AppError('unavailable', message, { cause });
 }
 
-/** What the start message says; the log tells where a worker finds it otherwise. */
+/** Returns what the start message says; if a worker finds a difference, the log reports it. */
 export function expectedSandbox(asked: Config['IMAGE_SANDBOX'], system: System | null): string {
   if (asked === 'off') return 'none (IMAGE_SANDBOX=off)';
-  // On Deno the server itself may not make system calls; its workers may.
+  // On Deno the server itself may not make system calls, but its workers may.
   if (!system && platform() === 'linux') return 'asked for; the log tells what workers find missing';
   return sandboxState(lackingMeans(system)).text;
 }

@@ -1,7 +1,7 @@
 import type { RecordKind, RecordStores } from '../../adapters/adapter.ts';
 import type { Metrics } from '../lib/metrics.ts';
 
-/** What this process shows may be so old, in ms, before it is said: a look at the store may take as long. */
+/** How outdated this process's view may be, in ms, before it is reported: a query of the store may take as long. */
 const LATE_MS = 2000;
 
 const NAMES: Record<RecordKind, string> = {
@@ -9,7 +9,7 @@ const NAMES: Record<RecordKind, string> = {
   image: 'Searches know the images',
 };
 
-/** Describes how the store of the records does. */
+/** Measures the condition of the record store. */
 export function describeCondition(metrics: Metrics, condition: RecordStores['condition']): void {
   const byKind = (numbers: Record<RecordKind, number>, unit = 1) =>
     Object.entries(numbers).map(([kind, value]) => ({ labels: [kind], value: value / unit }));
@@ -27,7 +27,7 @@ export function describeCondition(metrics: Metrics, condition: RecordStores['con
   });
 }
 
-/** What of the records of a kind is not as it should be, in sentences for the operator. */
+/** Returns what is wrong with the records of a kind, as sentences for the operator. */
 export function conditionFaults(condition: RecordStores['condition'], kind: RecordKind): string[] {
   const { unreadable, lagMs } = condition();
   const faults: string[] = [];

@@ -3,7 +3,7 @@ import type { Config } from '../config.ts';
 
 type Keys = Pick<Config, 'AWS_ACCESS_KEY_ID' | 'AWS_SECRET_ACCESS_KEY' | 'AWS_SESSION_TOKEN'>;
 
-/** The keys for an S3 server that the settings name; `undefined` if they leave that to the surroundings. */
+/** Returns the keys for an S3 server from the settings; `undefined` if they are left to the environment. */
 export function credentialsOf({
   AWS_ACCESS_KEY_ID: accessKeyId,
   AWS_SECRET_ACCESS_KEY: secretAccessKey,

@@ -7,12 +7,12 @@ import { closeDataFolder } from '../lib/private-files.ts';
 
 const TEMPORARY = 'tmp';
 
-/** The folder of files that end with the process, or with an upload. */
+/** Returns the folder for files that only live as long as the process or an upload. */
 export function temporaryFolder({ DATA_DIR }: Pick<Config, 'DATA_DIR'>): string {
   return join(resolve(DATA_DIR), TEMPORARY);
 }
 
-/** Makes the folder of data if there is none, and closes it to everyone but its owner. */
+/** Creates the data folder if necessary, and makes it private to its owner. */
 export async function openDataFolder(
   { DATA_DIR, METADATA_URL, BLOBS_URL }: Pick<Config, 'DATA_DIR' | 'METADATA_URL' | 'BLOBS_URL'>,
   log: Log,
@@ -22,7 +22,7 @@ export async function openDataFolder(
     .map((url) => adapterOf(url).path(url))
     .filter((path) => path !== null && dirname(path) === resolve(DATA_DIR))
     .map((path) => basename(path ?? ''));
-  // `native` is where the binary keeps libraries that only load from files.
+  // `native` is where the binary keeps libraries that can only be loaded from files.
   const names = [TEMPORARY, 'work', 'native', 'images', 'picpool.db', ...stores];
   const refused = await closeDataFolder({
     path: await realpath(DATA_DIR),

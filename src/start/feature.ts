@@ -9,11 +9,11 @@ import type { Runtime } from '../runtime/runtime.ts';
 import type { Operations } from './operations.ts';
 import type { Web } from './web.ts';
 
-/** What a service is put together from. */
+/** What a service is created from. */
 export interface Parts {
   runtime: Runtime;
   config: Config;
-  /** Of which the conversion processes get the harmless part. */
+  /** Conversion processes get only the harmless part of it. */
   env: Environment;
   /** System calls of Linux, if there are any. */
   system: System | null;
@@ -24,20 +24,20 @@ export interface Parts {
   web: Pick<Web, 'siteOf' | 'path'>;
 }
 
-/** A service as the application mounts it, with its life. */
+/** A service as the application mounts it, with its life cycle. */
 export interface RunningFeature extends Feature {
   /** What must work for it to be ready. */
   dependencies: readonly Dependency[];
-  /** True for an address from which others than its owner may come. */
+  /** Reports whether others than its owner may use an address. */
   isExit?(address: string): boolean;
   /** What else it listens on, by name. */
   addresses?: Record<string, string>;
   /** How conversions are sandboxed, as far as it is known at the start. */
   sandbox?: string;
-  /** Ends answers that have no end of their own. */
+  /** Ends endless responses. */
   endStreams?(): void;
-  /** Begins its timers and jobs; called once the server listens. */
+  /** Starts its timers and jobs. Called once the server listens. */
   begin(): void;
-  /** Ends them, and whatever answer is still being streamed. Idempotent. */
+  /** Stops them, and any response still being streamed. Idempotent. */
   stop(): Promise<void>;
 }

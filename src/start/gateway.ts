@@ -24,7 +24,7 @@ export interface ServerGatewayOptions {
   config: Config;
   /** Path under which browsers reach the proxy pool. */
   basePath: string;
-  /** Where it listens. */
+  /** The port it listens on. */
   port: number;
   store: ProxyStore;
   sites: Sites;
@@ -40,19 +40,20 @@ export interface ServerGateway {
   port: number;
   /** For the page of the pool. */
   panel: (origin: string) => GatewayPanel;
-  /** Needed a token as password at the start. */
+  /** Whether it needed a token as password at the start. */
   closed: boolean;
   stop(): Promise<void>;
 }
 
 const LOOPBACK = '127.0.0.1';
-/** How soon the first token opens the gateway. */
+/** Maximum delay until the first token opens the gateway. */
 const LOOK_MS = 2_000;
 /** Maximum number of client connections. */
 const CONNECTIONS = 10_000;
 
 /**
- * Starts the gateway over the pool. Without tokens of its role nobody from elsewhere may come: it listens on loopback alone.
+ * Starts the gateway over the pool. Until there is a token with its role, it listens only on loopback, so that nobody
+ * else can use it.
  */
 export async function startServerGateway(options: ServerGatewayOptions): Promise<ServerGateway> {
   const { runtime, config, basePath, port, store, sites, limiter, tokens, metrics, report, log } = options;
@@ -100,7 +101,10 @@ export async function startServerGateway(options: ServerGatewayOptions): Promise
   failed = follower.failed;
   follower.start();
 
-  /** Once there is a token, everyone needs one, and may come from everywhere. That holds when the last is revoked as well. */
+  /**
+   * Once there is a token, everyone needs one, and may connect from anywhere. That remains so if the last one is
+   * revoked.
+   */
   async function lookForTokens(): Promise<void> {
     if (closed || !(await hasTokens())) return;
     closed = true;

@@ -20,7 +20,7 @@ import { openScanning } from './scanning.ts';
 
 export type ImageHostParts = Pick<Parts, 'runtime' | 'config' | 'env' | 'stores' | 'log' | 'operations'>;
 
-/** Puts together what keeps images; `basePath`: under which browsers reach them. */
+/** Assembles what stores images; `basePath`: the path under which browsers reach them. */
 export async function openImageHost(
   { runtime, config, env, stores, log, operations }: ImageHostParts,
   basePath: string,
@@ -33,7 +33,7 @@ export async function openImageHost(
   const files = filesAdapter(config.BLOBS_URL);
   const localFiles = files.path(config.BLOBS_URL);
   const versionBytes = createVersionBytes(stores.state);
-  // Events have no request, so the name of the server is not known without PUBLIC_URL.
+  // Events have no request, so without PUBLIC_URL the server's name is unknown.
   const eventBase = config.PUBLIC_URL === undefined ? basePath : config.PUBLIC_URL + config.IMAGE_BASE_PATH;
   const reviews = createReviews({
     ...stores,
@@ -128,7 +128,7 @@ function limitsOf(config: Config) {
   };
 }
 
-/** Tells of doubts whether records and files belong together, or that there are none any more. */
+/** Reports doubts whether records and files belong together, and when they are resolved. */
 async function tellDoubt(
   { stores, log, webhooks }: Pick<Parts, 'stores' | 'log'> & Pick<Operations, 'webhooks'>,
   reasons: readonly string[],

@@ -18,7 +18,7 @@ import { openImageHost } from './image-host.ts';
 import { fileChecks, recordChecks } from './readiness.ts';
 import { openUrlUploads } from './url-uploads.ts';
 
-/** Puts the image host together. */
+/** Assembles the image host. */
 export async function startImages({
   runtime,
   config,
@@ -75,7 +75,10 @@ export async function startImages({
   };
 }
 
-/** The part of readiness that only degrades: what of records and files does not fit together, or is not known yet. */
+/**
+ * Returns the part of readiness that only degrades: mismatches between records and files, or that they are not known
+ * yet.
+ */
 function comparison(
   { images, condition }: Pick<Stores, 'images' | 'condition'>,
   doubts: () => Promise<readonly string[]>,

@@ -1,16 +1,16 @@
 import type { Histogram, Metrics } from '../lib/metrics.ts';
 import type { RateLimiter } from '../lib/rate-limiter.ts';
 
-/** Measures the calls of stores: how long each took, and whether it went well. */
+/** Measures the calls of stores: how long each took, and whether it succeeded. */
 export type InstrumentStore = <T extends object>(name: string, store: T) => T;
 
-/** From what memory answers in to what people give up at, in seconds. */
+/** In seconds, from answers out of memory to the longest that people wait. */
 const BUCKETS = [0.0001, 0.0005, 0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5];
 
-/** Asked for every request and answered from memory: measuring it would cost more than it does. */
+/** Called for every request and answered from memory: measuring it would cost more than the call. */
 const UNMEASURED = 'version';
 
-/** A decorator for stores. What answers no promise (a stream) passes unmeasured. */
+/** Creates a decorator for stores. Calls that return no promise (streams) are not measured. */
 export function instrumentStores(metrics: Metrics, now: () => number): InstrumentStore {
   const duration = metrics.histogram({
     name: 'picpool_store_call_duration_seconds',
@@ -45,7 +45,7 @@ export function instrumentStores(metrics: Metrics, now: () => number): Instrumen
   };
 }
 
-/** Tells of every refusal the first word of its key, which names the limit. */
+/** Reports each refusal by the first word of its key, which names the limit. */
 export function instrumentLimiter(limiter: RateLimiter, onRefused: (name: string) => void): RateLimiter {
   return {
     async take(key, bucket, cost) {

@@ -1,6 +1,6 @@
 import type { SafeFetch, SafeFetchDeps } from '../lib/safe-fetch.ts';
 
-/** A start should not wait for the HTTP client, which the first refresh or webhook needs. */
+/** Loads the HTTP client on first use, so that the start does not wait for it. */
 export function lazySafeFetch(
   allowPrivate: boolean,
   rules: Pick<SafeFetchDeps, 'permits' | 'permitsPort'> = {},

@@ -6,10 +6,10 @@ import type { Handler, HttpServer, Runtime } from '../runtime/runtime.ts';
 import { acceptWaiting } from './accept-queue.ts';
 
 const UNIX = 'unix:';
-/** Of a socket: who is in the group of the server, such as a proxy in front, may come in. */
+/** Mode of a Unix socket: members of the server's group, such as a reverse proxy, may connect. */
 const SOCKET_MODE = 0o660;
 
-/** The path where the server listens on a socket of the file system, else `null`. */
+/** Returns the path of the Unix socket that the server listens on, otherwise `null`. */
 export function socketPath(host: string): string | null {
   return host.startsWith(UNIX) ? host.slice(UNIX.length) : null;
 }
@@ -20,7 +20,7 @@ export interface Listening {
   url: string;
 }
 
-/** Starts listening where `HOST` and `PORT` say. Rejects with `unavailable` if another server listens. */
+/** Starts to listen on `HOST` and `PORT`. Rejects with `unavailable` if another server listens. */
 export async function listen(
   runtime: Runtime,
   handler: Handler,
@@ -61,7 +61,7 @@ function isAnswered(path: string): Promise<boolean> {
   });
 }
 
-/** Where a server that listens at the address can be reached from this machine. */
+/** Returns where this machine can reach a server that listens at the address. */
 function ownAddress(hostname: string): string {
   if (hostname === '0.0.0.0') return '127.0.0.1';
   return hostname === '::' ? '::1' : hostname;

@@ -4,7 +4,7 @@ import type { ContextOf } from '../http/request-context.ts';
 import type { Log } from '../lib/logger.ts';
 import { VERSION } from '../version.ts';
 
-/** `/mcp`, where a token for it is set; else the SDK, which takes 12 MB of memory, is not loaded. */
+/** Serves `/mcp` if a token for it is set. Otherwise the SDK, which takes 12 MB of memory, is not loaded. */
 export async function startMcp(
   config: Pick<
     Config,

@@ -13,7 +13,7 @@ export type DoorSettings = Pick<
   | 'HOST'
 >;
 
-/** What these settings leave open, what matters most first. `newToken` makes a token to suggest. */
+/** Returns what these settings leave open, most important first. `newToken` creates a token to suggest. */
 export function openDoors(config: DoorSettings, newToken: () => string): OpenDoor[] {
   const images = config.SERVICES.includes('image');
   const doors: [open: boolean, door: Door, setting: string][] = [

@@ -11,17 +11,17 @@ import { describeCondition } from './condition.ts';
 import { instrumentLimiter, instrumentStores } from './instrumented.ts';
 import { lazySafeFetch } from './lazy-fetch.ts';
 
-/** What the operator needs of a running server, and what the services tell it. */
+/** What the operator needs from a running server, and what the services report to it. */
 export interface Operations {
   metrics: Metrics;
   blocks: Blocks;
   /** `null` if none are configured. */
   webhooks: Webhooks | null;
-  /** The stores, measured. */
+  /** The stores, with metrics. */
   stores: Stores;
-  /** Counts what a limit has refused. */
+  /** Counts a refusal by a limit. */
   onRefused: (name: string) => void;
-  /** Milliseconds that never go back. */
+  /** A monotonic clock in ms. */
   now: () => number;
 }
 

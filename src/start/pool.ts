@@ -16,11 +16,11 @@ import { openChecker } from './checker.ts';
 import type { Parts } from './feature.ts';
 import { lazySafeFetch } from './lazy-fetch.ts';
 
-/** The pool over its store, and its users. */
+/** The pool over its store, and what uses it. */
 export interface Pool {
   service: ProxyService;
   judges(): JudgeState;
-  /** True for an address from which a proxy of the pool goes out. */
+  /** Reports whether a proxy of the pool uses this address as its exit. */
   isExit(address: string): boolean;
   /** Begins its jobs. */
   start(): void;
@@ -28,7 +28,7 @@ export interface Pool {
   stop(): Promise<void>;
 }
 
-/** Puts the checks, the pool and its events together. `secrets`: with which our own judge proves its answers. */
+/** Assembles the checks, the pool and its events. `secrets`: those with which our own judge proves its answers. */
 export async function openPool(
   { config, stores, log, operations }: Pick<Parts, 'config' | 'stores' | 'log' | 'operations'>,
   secrets: () => readonly string[],

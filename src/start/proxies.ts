@@ -15,7 +15,7 @@ import { openPool } from './pool.ts';
 import { recordChecks } from './readiness.ts';
 import { openTargets } from './targets.ts';
 
-/** Puts the proxy pool together. */
+/** Assembles the proxy pool. */
 export async function startProxies({
   runtime,
   config,
@@ -73,7 +73,7 @@ export async function startProxies({
     version: service.version,
     isExit: pool.isExit,
     dependencies: [
-      // A copy that still reads the pool from a shared store is not ready.
+      // A copy that is still reading the pool from a shared store is not ready.
       {
         fault: 'The proxy pool does not answer.',
         check: async () => stores.proxies.version(),

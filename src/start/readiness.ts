@@ -3,14 +3,14 @@ import { writeNote } from '../image/maintenance/note.ts';
 import type { BlobStore } from '../image/store.ts';
 import type { StateStore } from '../lib/state.ts';
 
-/** Name of the value, and of the blob, that are written to see whether that is possible. */
+/** Name of the value, and of the blob, that test whether writing is possible. */
 const STATE = 'readiness';
 const BLOB = 'picpool-readiness';
 /** How long a passed check stays valid, in ms, so that frequent requests cost little. */
 const RECORDS_BELIEVED_MS = 5000;
 const FILES_BELIEVED_MS = 60_000;
 
-/** Whether records can be read and written. `needed`: the service that serves nothing without reading them. */
+/** Checks that records can be read and written. `needed`: the service that cannot work without reading them. */
 export function recordChecks(state: Pick<StateStore, 'get' | 'set'>, needed?: string): Dependency[] {
   return [
     {
@@ -25,10 +25,10 @@ export function recordChecks(state: Pick<StateStore, 'get' | 'set'>, needed?: st
   ];
 }
 
-/** Whether image files can be read and written. `folder`: for a temporary file. */
+/** Checks that image files can be read and written. `folder`: for a temporary file. */
 export function fileChecks(blobs: BlobStore, folder: string, needed: string): Dependency[] {
   return [
-    // Not `stat`: of a bucket that is missing it says no more than that the file is.
+    // Not `stat`, which cannot tell a missing bucket from a missing file.
     { fault: 'The image store does not answer.', check: () => blobs.get(STATE), needed },
     {
       fault: 'The image store cannot be written.',
@@ -39,7 +39,7 @@ export function fileChecks(blobs: BlobStore, folder: string, needed: string): De
   ];
 }
 
-/** Checks at most once in `ms` while all goes well; simultaneous callers share a check. */
+/** Checks at most once in `ms` while all is well. Concurrent callers share a check. */
 function believed(ms: number, check: () => Promise<void>): () => Promise<void> {
   let last: { at: number; done: Promise<void> } | null = null;
   return () => {

@@ -14,12 +14,15 @@ export interface RisksOptions extends OpenOptions {
   log: Log;
 }
 
-/** Logs once what the stores in use may lose; a store that is away is asked when it is back. Ends when the signal aborts. */
+/**
+ * Logs once what the stores in use may lose. A store that is unavailable is asked when it is back. Ends when the
+ * signal aborts.
+ */
 export async function tellRisks(options: RisksOptions, signal: AbortSignal): Promise<void> {
   await Promise.all(storesInUse(options.config).map((url) => tellOf(url, options, signal)));
 }
 
-/** The URLs of the stores that the services use. */
+/** Returns the URLs of the stores that the services use. */
 export function storesInUse({ METADATA_URL, BLOBS_URL, SERVICES }: RisksOptions['config']): string[] {
   return SERVICES.includes('image') ? [METADATA_URL, BLOBS_URL] : [METADATA_URL];
 }

@@ -17,7 +17,7 @@ export interface ScanningOptions {
   log: Log;
 }
 
-/** What is asked about each picture before it is stored; `null` if `IMAGE_SCAN_URL` is not set. */
+/** Returns the scanner for pictures before they are stored; `null` if `IMAGE_SCAN_URL` is not set. */
 export function openScanning({ config, codec, reviews, folder, log }: ScanningOptions) {
   const { IMAGE_SCAN_URL: url, IMAGE_SCAN_SECRET: secret } = config;
   if (url === undefined || secret === undefined) return null;
@@ -26,7 +26,8 @@ export function openScanning({ config, codec, reviews, folder, log }: ScanningOp
     send: config.IMAGE_SCAN_SEND,
     timeoutMs: config.IMAGE_SCAN_TIMEOUT,
     onFailure: config.IMAGE_SCAN_FAILURE,
-    // The operator names it, and has it at home as a rule. No redirect leads away: a POST follows none.
+    // The operator configures it, usually with a private address. No redirect can lead away, because a POST follows
+    // none.
     fetch: lazySafeFetch(true),
     sign: (message) => signedHeaders(secret, message),
     codec,

@@ -4,16 +4,16 @@ import type { Environment } from '../config.ts';
 import { canonicalAddress } from '../lib/address.ts';
 import { socketPath } from './listen.ts';
 
-/** Files that container engines put into each container. */
+/** Files that container engines create in each container. */
 const CONTAINER_MARKS = ['/.dockerenv', '/run/.containerenv'];
 
 /** Reads a file; `null` if it cannot be read. */
 export type ReadText = (path: string) => Promise<string | null>;
 
 /**
- * Addresses under which visitors of many places may reach this machine, though no header says so: a router that forwards
- * ports puts its own in the place of theirs, and so does a container engine, which shows its gateway, loopback, or the
- * container itself.
+ * Finds addresses that many visitors may share although no header says so: a router that forwards ports replaces
+ * their addresses with its own, and so does a container engine, which shows its gateway, loopback, or the container
+ * itself.
  */
 export async function findSharedPeers(
   host: string,
@@ -31,14 +31,14 @@ export async function findSharedPeers(
   return shared;
 }
 
-/** True in a container, whose own addresses are not those under which others reach it. */
+/** Reports whether this is a container, whose own addresses are not those under which others reach it. */
 export async function isContained(env: Environment, readText: ReadText = readOrNull): Promise<boolean> {
   if (env.KUBERNETES_SERVICE_HOST !== undefined || env.container !== undefined) return true;
   const marks = await Promise.all(CONTAINER_MARKS.map(readText));
   return marks.some((mark) => mark !== null);
 }
 
-/** Linux lists its routes: IPv4 in hexadecimal, the last byte first. */
+/** Linux lists its routes with IPv4 in hexadecimal, last byte first. */
 async function defaultGateways(readText: ReadText): Promise<string[]> {
   const four = (await readText('/proc/net/route')) ?? '';
   const six = (await readText('/proc/net/ipv6_route')) ?? '';
@@ -56,7 +56,7 @@ async function defaultGateways(readText: ReadText): Promise<string[]> {
     .map(String);
 }
 
-/** The first address of an IPv4 network, which engines give to its gateway. */
+/** Returns the first address of an IPv4 network, which engines give to its gateway. */
 function firstOf(cidr: string): string {
   const [address = '', length = '32'] = cidr.split('/');
   const bits = address.split('.').reduce((sum, octet) => sum * 256 + Number(octet), 0);

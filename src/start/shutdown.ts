@@ -6,15 +6,16 @@ import type { HttpServer } from '../runtime/runtime.ts';
 import type { RunningFeature } from './feature.ts';
 import type { Operations } from './operations.ts';
 
-/** Jobs that do not end by then are left to the stores, which know where they were. In ms. */
+/** Time limit for jobs. Unfinished ones continue later from the state in the stores. In ms. */
 const JOBS_MS = 4000;
 
 /**
- * The end of a server: it is not ready any more, but serves for `delayMs`, in which balancers notice; then it takes nothing
- * new, and what runs may end within `graceMs`; then jobs, conversions and stores end.
+ * The shutdown of a server: it reports that it is not ready, but serves for `delayMs`, so that load balancers notice.
+ * Then it accepts nothing new, and running requests may end within `graceMs`. Finally jobs, conversions and stores
+ * end.
  */
 export interface Shutdown {
-  /** Fails once the end has begun. */
+  /** Fails once the shutdown has begun. */
   dependency: Dependency;
   run(server: HttpServer, features: readonly RunningFeature[], operations: Operations): Promise<void>;
 }

@@ -5,11 +5,11 @@ import { readAuthority } from './checker.ts';
 import type { Parts } from './feature.ts';
 
 export interface TargetsParts extends Pick<Parts, 'config' | 'stores' | 'log'> {
-  /** False while our own network may be down, so that nothing is learned from failures. */
+  /** Returns false while our own network may be down, so that failures teach nothing. */
   mayAsk: () => boolean;
 }
 
-/** What is known about which proxy reaches which site, and the probes that find it out. */
+/** Opens what is known about which proxy reaches which site, and the probes that find it out. */
 export async function openTargets({
   config,
   stores,

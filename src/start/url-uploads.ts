@@ -16,7 +16,7 @@ export interface UrlUploadsOptions {
   onRefused: (name: string) => void;
 }
 
-/** Uploads by URL, as `IMAGE_FROM_URL` allows them. Neither this machine nor its networks are asked for anything. */
+/** Opens uploads by URL as `IMAGE_FROM_URL` allows. Never requests anything from this machine or its networks. */
 export function openUrlUploads({ config, limiter, folder, onRefused }: UrlUploadsOptions): FromUrl | null {
   if (config.IMAGE_FROM_URL === 'off') return null;
   const maxUploadBytes = config.IMAGE_MAX_UPLOAD;

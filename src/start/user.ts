@@ -3,16 +3,16 @@ import { dirname, resolve } from 'node:path';
 import process from 'node:process';
 import { AppError } from '../errors.ts';
 
-/** An account, as /etc/passwd and /etc/group have it. */
+/** An account, as in /etc/passwd and /etc/group. */
 export interface Account {
   name: string;
   uid: number;
   gid: number;
-  /** Of all groups, its own included. */
+  /** IDs of all groups, including its own. */
   groups: number[];
 }
 
-/** Finds an account by its name or number; `null` if there is none. Pure. */
+/** Finds an account by name or number; `null` if there is none. Pure. */
 export function findAccount(wanted: string, passwd: string, group: string): Account | null {
   const lines = passwd.split('\n').map((line) => line.split(':'));
   const found = lines.find(([name, , uid]) => name === wanted || uid === wanted);
@@ -27,8 +27,8 @@ export function findAccount(wanted: string, passwd: string, group: string): Acco
 }
 
 /**
- * Becomes another user, for good, before anything is opened. Does nothing if the process is that user already.
- * Rejects with `unavailable` if that is not possible, or where the way back is open.
+ * Becomes another user permanently, before anything is opened. Does nothing if the process already is that user.
+ * Rejects with `unavailable` if that fails, or could be reversed.
  */
 export async function runAs(wanted: string): Promise<void> {
   const [passwd, group] = await Promise.all([
@@ -41,7 +41,7 @@ export async function runAs(wanted: string): Promise<void> {
   if (uid === 0) throw unable('it names root');
   if (process.geteuid?.() === uid) return;
   if (process.geteuid?.() !== 0) throw unable('only root can become another user');
-  // Deno has no such call: its service manager can do it (User= of systemd, setpriv).
+  // Deno has no such call, but its service manager can do it (User= of systemd, setpriv).
   if (!process.setgroups || !process.setgid || !process.setuid) {
     throw unable('this runtime cannot leave the groups of root; start it as that user');
   }
@@ -58,7 +58,7 @@ export async function runAs(wanted: string): Promise<void> {
   }
 }
 
-/** Rejects with `unavailable` and the command that mends it if the folder is not the user's to write. */
+/** Rejects with `unavailable`, and the command that fixes it, if the user cannot write to the folder. */
 export async function checkOwner(folder: string, user: string): Promise<void> {
   const path = resolve(folder);
   const { R_OK, W_OK, X_OK } = constants;

@@ -6,48 +6,48 @@ import type { Log } from '../lib/logger.ts';
 import type { Handler, HttpServer } from '../runtime/runtime.ts';
 import type { Listening } from './listen.ts';
 
-/** Pause before the stores are asked again, in ms; asking them takes some seconds itself. */
+/** Pause before the stores are tried again, in ms; trying them takes some seconds itself. */
 const PAUSE_MS = 1000;
 
 export interface RunningServer {
   /** Where it listens: `http://localhost:3000`, or `unix:/run/picpool/http.sock`. */
   url: string;
-  /** What else is listened on, by name; nothing while it waits for its records. */
+  /** What else it listens on, by name; empty while it waits for its records. */
   addresses: Record<string, string>;
   /** How conversions are sandboxed; `null` if there are none, and while it waits. */
   sandbox: string | null;
   /** True if it has to wait for its records. */
   waits: boolean;
-  /** Resolves when it serves; rejects if, after a wait, it cannot be put together. */
+  /** Resolves when it serves. Rejects if it cannot be completed after a wait. */
   complete: Promise<void>;
   /** See `createShutdown`. */
   stop(): Promise<void>;
 }
 
-/** All that is put together over open stores. */
+/** Everything created over open stores. */
 export interface House {
   handle: Handler;
   addresses: Record<string, string>;
   sandbox: string | null;
-  /** Begins timers and jobs; called once the server listens. */
+  /** Starts timers and jobs. Called once the server listens. */
   begin(): void;
   stop(server: HttpServer): Promise<void>;
-  /** Closes everything, where it has never begun. */
+  /** Closes everything if it has never begun. */
   abandon(): Promise<void>;
 }
 
 export interface WaitingOptions {
   open: () => Promise<House>;
   listen: (handle: Handler) => Promise<Listening>;
-  /** Whether what `open` has thrown will pass on its own. */
+  /** Reports whether the error of `open` is temporary. */
   isAway: (error: unknown) => boolean;
   clock: Pick<Clock, 'sleep'>;
   log: Log;
 }
 
 /**
- * A server over stores that may be away at its start. Until they answer, it lives, is not ready, and asks all others to come
- * again. Rejects with whatever `open` and `listen` reject with, but for what passes.
+ * Creates a server whose stores may be unavailable at its start. Until they answer, it is alive but not ready, and
+ * asks all clients to come back. Rejects with the lasting errors of `open` and `listen`.
  */
 export async function whenStoresAnswer(options: WaitingOptions): Promise<RunningServer> {
   const { open, listen, isAway, log } = options;
@@ -112,7 +112,7 @@ async function wait({ open, listen, isAway, clock, log }: WaitingOptions): Promi
   };
 }
 
-/** What a server answers that has no records yet. */
+/** The answer of a server without records. */
 const askToComeAgain: Handler = (request) => {
   const id = randomBytes(8).toString('hex');
   const { pathname } = new URL(request.url);

@@ -12,13 +12,13 @@ export interface Web {
   /** Path under which browsers reach the server: empty, or that of `PUBLIC_URL`, such as `/pics`. */
   path: string;
   assets: Assets;
-  /** Path that takes pictures shared with the installed app; `null`: there is none. */
+  /** Path that accepts pictures shared with the installed app; `null` if there is none. */
   shareTo: string | null;
-  /** What the settings leave open to everyone. */
+  /** Returns what the settings leave open to everyone. */
   openDoors: () => OpenDoor[];
 }
 
-/** Reads what pages load, and knows which pages there are with these settings. */
+/** Reads the files that pages load, and knows which pages exist with these settings. */
 export async function openWeb(
   config: DoorSettings & Pick<Config, 'PROXY_BASE_PATH' | 'IMAGE_BASE_PATH' | 'ABUSE_CONTACT'>,
 ): Promise<Web> {

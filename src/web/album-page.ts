@@ -6,7 +6,7 @@ import { pictureTile, type Tile } from './picture-rows.ts';
 import type { Site } from './site.ts';
 import { snippet } from './snippet.ts';
 
-/** One place of an album: a picture, one that asks for its password first, or one that is sent a few times alone. */
+/** One place of an album: a picture, one that needs its password first, or one with limited views. */
 export type AlbumTile =
   | { kind: 'open'; tile: Tile }
   | { kind: 'locked'; id: string }
@@ -17,25 +17,25 @@ export interface AlbumPage {
   id: string;
   /** Empty if none was given. */
   title: string;
-  /** Of this page. */
+  /** The tiles of this page. */
   tiles: readonly AlbumTile[];
   total: number;
-  /** How many ask for a password. */
+  /** Number of pictures that need a password. */
   locked: number;
   /** From 1. */
   page: number;
   pages: number;
-  /** What a ZIP file would hold: pictures and their bytes. */
+  /** Contents of a ZIP file: number of pictures and their bytes. */
   download: { pictures: number; bytes: number };
-  /** Of the page. */
+  /** URL of the page. */
   url: string;
   /** Whether search engines may list it. */
   listed: boolean;
-  /** A picture that everyone who has the link may see, for previews. */
+  /** A picture for previews that everyone with the link may see. */
   cover: { url: string; mediaType: string; width: number; height: number } | null;
 }
 
-/** Tiles that are on the screen at once. */
+/** Number of tiles that may be visible at once. */
 const EAGER = 8;
 
 /** The pictures of an album in their order. */
@@ -90,7 +90,7 @@ ${tiles.map((tile, index) =>
 )}</ul>`;
 }
 
-/** The placeholder of a picture that is not shown here. */
+/** Returns the placeholder of a picture that is not shown here. */
 function withoutPicture(
   { words: { albums }, formats }: Site,
   tile: Exclude<AlbumTile, { kind: 'open' }>,
@@ -105,7 +105,7 @@ function withoutPicture(
 `;
 }
 
-/** What chats and forums show of a link to the album. */
+/** Returns what chats and forums show of a link to the album. */
 function preview(title: string, count: string, { url, cover }: AlbumPage): Html {
   return html`<link rel="canonical" href="${url}">
 <meta property="og:type" content="website">

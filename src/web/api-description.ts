@@ -45,7 +45,7 @@ export interface Schema {
   allOf?: Schema[];
 }
 
-/** One call: where it goes, and what is said about it. */
+/** One call of the API, with its description. */
 export interface Call {
   method: string;
   path: string;

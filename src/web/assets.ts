@@ -5,13 +5,16 @@ import { extname } from 'node:path';
 import { brotliCompressSync, constants, gzipSync } from 'node:zlib';
 import { ASSETS, assetPath } from '../assets.ts';
 
-/** What browsers load besides pages: the style sheet, the scripts and the icon. */
+/** Files that browsers load besides pages: style sheet, scripts and icons. */
 export interface Assets {
-  /** The path of a file, which changes with its content: `/assets/<version>/style.css`. */
+  /** Returns the path of a file, which changes with its content: `/assets/<version>/style.css`. */
   url(file: string): string;
-  /** The scripts that these import, including indirect ones; without this list, a browser finds them one after the other. */
+  /**
+   * Returns the scripts that these import, including indirect ones. Without this list, a browser finds them one after
+   * the other.
+   */
   imports(scripts: readonly string[]): string[];
-  /** The answer to a request for a file, as small as the client takes it; `null` for what there is not. */
+  /** Answers a request for a file, compressed if the client accepts it; `null` for an unknown file. */
   respond(file: string, version: string, accepted: string | null): Response | null;
 }
 
@@ -21,7 +24,7 @@ interface Encoded {
   encodings: Map<string, Uint8Array<ArrayBuffer>>;
 }
 
-/** The style sheet, in one piece: browsers ask once, people read it in parts. */
+/** The style sheet is sent as one file, but kept in parts. */
 const STYLE = 'style.css';
 const FOLDER = './web/client/';
 const TYPES: Record<string, string> = {
@@ -30,7 +33,7 @@ const TYPES: Record<string, string> = {
   '.svg': 'image/svg+xml',
   '.png': 'image/png',
 };
-/** Holds compressed data already. */
+/** Already contains compressed data. */
 const PACKED = TYPES['.png'];
 /** Best first. */
 const ENCODERS: [name: string, encode: (bytes: Uint8Array) => Uint8Array][] = [
@@ -39,8 +42,8 @@ const ENCODERS: [name: string, encode: (bytes: Uint8Array) => Uint8Array][] = [
 ];
 
 /**
- * Reads the files of `src/web/client`. They are sent as they are written: nothing is built, and what is debugged is
- * what was typed. One version stands for all, so that scripts may import each other by name.
+ * Reads the files of `src/web/client`. They are sent as they are: there is no build step, so what is debugged is what
+ * was written. All share one version, so that scripts can import each other by name.
  */
 export async function readAssets(): Promise<Assets> {
   const names = ASSETS.filter((name) => name.startsWith(FOLDER));
@@ -73,7 +76,7 @@ export async function readAssets(): Promise<Assets> {
       const encoder =
         found.type !== PACKED && ENCODERS.find(([name]) => new RegExp(`\\b${name}\\b`).test(accepted ?? ''));
       const body = encoder ? encoded(found, encoder) : found.plain;
-      // A page of a version before, still open, gets what there is now, and asks again the next time.
+      // An open page of an older version gets the current file, which is not cached.
       const isCurrent = version === current;
       return new Response(body, {
         headers: {
@@ -89,7 +92,7 @@ export async function readAssets(): Promise<Assets> {
   };
 }
 
-/** What a script imports by its own name folder. */
+/** Returns what a script imports from its own folder. */
 function importsOf(name: string, code: Uint8Array): string[] {
   if (extname(name) !== '.js') return [];
   const text = new TextDecoder().decode(code);
@@ -98,7 +101,7 @@ function importsOf(name: string, code: Uint8Array): string[] {
   );
 }
 
-/** Compressed once, when it is first asked for, so that no start waits for it. */
+/** Compressed on first request, so that the start does not wait for it. */
 function encoded({ plain, encodings }: Encoded, [name, encode]: (typeof ENCODERS)[number]) {
   const known = encodings.get(name);
   if (known) return known;

@@ -10,7 +10,7 @@ export interface DeletePage {
   token: string | null;
 }
 
-/** Asks whether the image shall really be deleted: opening a link must not delete anything. */
+/** Asks the visitor to confirm the deletion: opening a link must not delete anything. */
 export function deletePage(site: Site, { basePath, id, filename, token }: DeletePage): string {
   const { pictures } = site.words;
   return site.render({
@@ -28,7 +28,7 @@ ${token !== null && html`<input type="hidden" name="token" value="${token}">`}
   });
 }
 
-/** Says that it is done. */
+/** Confirms that the image was deleted. */
 export function deletedPage(site: Site, { basePath, id }: { basePath: string; id: string }): string {
   const { pictures, frame } = site.words;
   return site.render({

@@ -9,7 +9,7 @@ export interface Place {
 
 const SAMPLES: Record<string, unknown> = { ip: '203.0.113.9', port: 8080 };
 
-/** The request of a call with what it cannot do without, where its form is still empty. */
+/** Returns the request of a call with its required values, for a form that is still empty. */
 export function sampleRequest({ method, path, operation }: Call, place: Place): ExampleRequest {
   const [type, media] = bodyOf(operation);
   const needed = (operation.parameters ?? []).filter(
@@ -29,7 +29,7 @@ export function sampleRequest({ method, path, operation }: Call, place: Place): 
   };
 }
 
-/** The first media type of the body, which is the one that the form sends. */
+/** Returns the first media type of the body, which the form sends. */
 export function bodyOf({ requestBody }: Operation): [type: string | undefined, media: Media | undefined] {
   const [type, media] = Object.entries(requestBody?.content ?? {})[0] ?? [];
   return [type, media];
@@ -54,7 +54,7 @@ export function isFile({ format, items }: Schema): boolean {
   return format === 'binary' || items?.format === 'binary';
 }
 
-/** A body to begin with: the described example, or one value for each needed field. */
+/** Returns a body to start with: the described example, or one value for each required field. */
 export function sample(media: Media | undefined): unknown {
   if (media?.example !== undefined) return media.example;
   const { properties = {}, required = [] } = media?.schema ?? {};
@@ -68,12 +68,12 @@ export function sample(media: Media | undefined): unknown {
   );
 }
 
-/** True if the call is the administrator's, once there is one. */
+/** Reports whether the call needs the administrator's token once there is one. */
 export function wantsToken({ security }: Operation): boolean {
   return security?.some((way) => Object.keys(way).length > 0) ?? false;
 }
 
-/** What a program does with the good answer. */
+/** Returns what a program does with a successful answer. */
 export function answerKind({ responses }: Operation): ExampleRequest['answer'] {
   const good = Object.entries(responses).find(([status]) => status < '300')?.[1];
   const types = Object.keys(good?.content ?? {});

@@ -4,7 +4,7 @@ import { type Html, html } from './html.ts';
 import { icon } from './icons.ts';
 import type { Site } from './site.ts';
 
-/** A form that makes the call, for a script that sends it and writes the examples after it. */
+/** Returns a form that makes the call. A script sends it, and updates the examples. */
 export function tryForm({ words: { api } }: Site, call: Call, place: Place): Html {
   const { method, path, operation } = call;
   const { operationId: id, parameters = [] } = operation;

@@ -10,8 +10,8 @@ import type { Words } from './words/en.ts';
 type Schemas = Readonly<Record<string, Schema>>;
 
 /**
- * One call, folded: what it does, what it takes and answers, an example, and a form that makes it here. The name of a link to
- * it is inside the fold, which browsers therefore open when the link is followed.
+ * Returns one call, folded: what it does, its parameters and answers, an example, and a form that makes it here. The
+ * link target is inside the fold, so that browsers open the fold when a link to it is followed.
  */
 export function operationCard(site: Site, call: Call, schemas: Schemas, place: Place): Html {
   const { method, path, operation } = call;
@@ -33,7 +33,7 @@ ${Object.entries(operation.responses).map(([status, { description, content }]) =
 `;
 }
 
-/** The script writes the example again in the language that is chosen. */
+/** The script rewrites the example in the chosen language. */
 function languageChoice(api: Words['api']): Html {
   const options = Object.entries(LANGUAGES).map(
     ([value, name]) => html`<option value="${value}">${name}</option>`,
@@ -92,7 +92,7 @@ ${status < '300' && media?.schema && meanings(media.schema, schemas)}</section>
 `;
 }
 
-/** What the fields of an answer mean, where that is said. */
+/** Returns what the fields of an answer mean, if described. */
 function meanings(schema: Schema, schemas: Schemas): Html | null {
   const found = new Map<string, string>();
   collect(schema, schemas, found);
@@ -113,7 +113,7 @@ function collect(schema: Schema, schemas: Schemas, found: Map<string, string>): 
   }
 }
 
-/** Text in which backquotes mark code. */
+/** Renders text in which backquotes mark code. */
 function coded(text: string): Html {
   const parts = text.split('`');
   return html`${parts.map((part, index) => (index % 2 === 1 ? html`<code>${part}</code>` : html`${part}`))}`;

@@ -4,13 +4,15 @@ import { type Html, html } from './html.ts';
 import { icon } from './icons.ts';
 import type { Site } from './site.ts';
 
-/** Tags of calls that few visitors look for; they come last. */
+/** Tags of calls that few visitors look for, which come last. */
 const ABOUT_THE_SERVER = ['Server', 'Administration'];
 const METHODS = ['get', 'post', 'put', 'patch', 'delete'];
 
 type Group = [tag: string, calls: Call[]];
 
-/** The API: every call with its parameters, an example, and a form that sends it, folded by tag and by call. */
+/**
+ * Renders the API: every call with its parameters, an example, and a form that sends it, folded by tag and by call.
+ */
 export function docsPage(site: Site, { info, paths, components }: ApiDescription, origin: string): string {
   const { api } = site.words;
   const groups = groupsOf(paths);

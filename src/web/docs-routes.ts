@@ -6,7 +6,7 @@ import { docsPage } from './docs-page.ts';
 import { pageResponse } from './page-response.ts';
 import type { SiteOf } from './site.ts';
 
-/** `/docs`: the API description as a page whose examples run against this server. */
+/** Serves `/docs`, the API description as a page whose examples run against this server. */
 export function docsRoutes(siteOf: SiteOf, description: () => Promise<object>, contextOf: ContextOf) {
   return new Elysia().get(
     '/docs',
@@ -14,7 +14,7 @@ export function docsRoutes(siteOf: SiteOf, description: () => Promise<object>, c
       const site = siteOf(request);
       const { origin } = contextOf(request);
       const page = docsPage(site, (await description()) as ApiDescription, origin);
-      // A tenth of the bytes. Nothing on it is secret, so that its length betrays nothing.
+      // Compressed to a tenth. The page contains no secret, so its length reveals nothing.
       const packs = /\bgzip\b/.test(request.headers.get('accept-encoding') ?? '');
       const headers: [string, string][] = [['vary', 'Accept-Encoding']];
       if (packs) headers.push(['content-encoding', 'gzip']);

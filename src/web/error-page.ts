@@ -5,7 +5,7 @@ import { pageResponse } from './page-response.ts';
 import type { Site } from './site.ts';
 import { translate } from './translate.ts';
 
-/** An error in plain words, instead of its envelope. `requestId` finds the request in the log. */
+/** Renders an error in plain words, instead of its envelope. `requestId` finds the request in the log. */
 export function errorPage(
   site: Site,
   error: AppError,
@@ -31,25 +31,25 @@ ${reasonsOf(site, error).map((reason) => html`<p>${reason}</p>`)}
   return pageResponse(site, page, { status, cache: 'no-store', headers });
 }
 
-/** What was wrong in this case, one sentence for each fault; none if the page has no words for it in its language. */
+/** Returns what was wrong, one sentence for each fault; none if the page has no words for it in its language. */
 export function reasonsOf(site: Site, { message, details = [] }: AppError): string[] {
   if (details.length > 0) return details.map((detail) => faultOf(site, detail));
   const said = inWords(site, message);
   return said === null ? [] : [said];
 }
 
-/** The same in one line; the title of its code if there is no more to say. */
+/** Returns the same on one line; the title of its code if there is nothing more to say. */
 export function reasonOf(site: Site, error: AppError): string {
   const { byCode } = site.words.errors;
   return reasonsOf(site, error).join(' ') || (byCode[error.code] ?? byCode.other).title;
 }
 
-/** A message of the API in the language of the page. */
+/** Returns a message of the API in the language of the page. */
 function inWords({ language, words }: Site, message: string): string | null {
   return language === 'en' ? message : translate(words.errors.messages, message);
 }
 
-/** A fault of a field, by the label that it has on our pages. */
+/** Returns the fault of a field, with the label that it has on our pages. */
 function faultOf(site: Site, { field, message }: ErrorDetail): string {
   const { upload, gallery, errors } = site.words;
   const labels: Partial<Record<string, string>> = {

@@ -6,19 +6,19 @@ import type { Site } from './site.ts';
 export interface GalleryPage {
   basePath: string;
   tiles: readonly Tile[];
-  /** How many fit in all, where that is known; not `exact`: there are more. */
+  /** Total number of matches, if known; not `exact`: there are more. */
   total: { total: number; exact: boolean } | null;
-  /** What is looked for, as it stands in the URL; empty: anything. */
+  /** The filters as in the URL; empty: any. */
   query: { q: string; format: string; from: string; to: string };
-  /** To choose from. */
+  /** The formats to choose from. */
   formats: readonly string[];
-  /** False behind the newest ones. */
+  /** False on later pages. */
   isFirst: boolean;
-  /** Cursor of what follows. */
+  /** Cursor of the next page. */
   next: string | null;
 }
 
-/** The public images, newest first, with filters that also work without a script. */
+/** Renders the public images, newest first, with filters that also work without a script. */
 export function galleryPage(site: Site, gallery: GalleryPage): string {
   const { basePath } = gallery;
   const { words } = site;

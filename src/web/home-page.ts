@@ -1,16 +1,16 @@
 import { type Html, html } from './html.ts';
 import type { Site } from './site.ts';
 
-/** What one service shows on the first page. */
+/** What one service shows on the home page. */
 export interface HomeSection {
   content: Html;
-  /** Of `src/web/client`. */
+  /** Scripts of `src/web/client`. */
   scripts: readonly string[];
   /** One sentence, for search engines. */
   summary: string;
 }
 
-/** The first page: what this server is, and each service that it offers; `panel` is for who runs it. */
+/** Renders the home page: what this server is, and each service that it offers; `panel` is for the operator. */
 export function homePage(site: Site, sections: readonly HomeSection[], panel: Html | null): string {
   return site.render({
     title: 'picpool',

@@ -1,6 +1,6 @@
 import { escapeHtml } from '../lib/escape-html.ts';
 
-/** Markup that is safe to send; only `html` makes it. */
+/** Markup that is safe to send. Only `html` creates it. */
 export interface Html {
   readonly markup: string;
 }
@@ -8,7 +8,7 @@ export interface Html {
 type Part = Html | readonly Html[] | string | number | null | undefined | false;
 
 /**
- * Template tag: what is put in is escaped, unless it is markup itself. `null`, `undefined` and `false` give nothing.
+ * Template tag that escapes every value unless it is markup itself. `null`, `undefined` and `false` produce nothing.
  * Attributes need double quotes.
  */
 export function html(strings: TemplateStringsArray, ...parts: Part[]): Html {
@@ -22,7 +22,7 @@ function render(part: Part): string {
   return 'markup' in part ? part.markup : part.map(({ markup }) => markup).join('');
 }
 
-/** Data for the scripts of a page. Browsers run nothing of it, so that the policy allows it. */
+/** Embeds data for the scripts of a page. Browsers never run it, so the policy allows it. */
 export function jsonElement(id: string, value: object): Html {
   const json = JSON.stringify(value).replaceAll('<', '\\u003c');
   return { markup: `<script type="application/json" id="${escapeHtml(id)}">${json}</script>` };

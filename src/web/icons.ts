@@ -1,6 +1,6 @@
 import { type Html, html } from './html.ts';
 
-/** Outlines on a grid of 24 by 24. */
+/** Outlines on a 24 by 24 grid. */
 const PATHS = {
   upload: ['M12 16V4', 'M7 9l5-5 5 5', 'M4 15v4a1 1 0 0 0 1 1h14a1 1 0 0 0 1-1v-4'],
   download: ['M12 4v12', 'M7 11l5 5 5-5', 'M4 20h16'],
@@ -21,11 +21,11 @@ const PATHS = {
 
 export type IconName = keyof typeof PATHS;
 
-/** An icon that says nothing to a screen reader: there is always a text beside it. */
+/** Returns an icon that screen readers ignore, because there is always a text beside it. */
 export function icon(name: IconName): Html {
   const paths = PATHS[name].map((path) => html`<path d="${path}"/>`);
   return html`<svg class="icon" viewBox="0 0 24 24" aria-hidden="true" focusable="false">${paths}</svg>`;
 }
 
-/** The sign of the program: a picture that lies in a pool. */
+/** The logo: a picture in a pool. */
 export const logo = html`<svg class="logo" viewBox="0 0 32 32" aria-hidden="true" focusable="false"><rect width="32" height="32" rx="8"/><circle cx="21.5" cy="10.5" r="3.5"/><path d="M5 17c2.2 0 2.2 2 4.4 2s2.2-2 4.4-2 2.2 2 4.4 2 2.2-2 4.4-2 2.2 2 4.4 2"/><path d="M5 23c2.2 0 2.2 2 4.4 2s2.2-2 4.4-2 2.2 2 4.4 2 2.2-2 4.4-2 2.2 2 4.4 2"/></svg>`;

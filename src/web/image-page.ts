@@ -6,13 +6,13 @@ import { pictureElement, type Shown } from './picture.ts';
 import type { Site } from './site.ts';
 import { snippet } from './snippet.ts';
 
-/** Another picture beside this one. */
+/** The previous or next picture. */
 export interface Neighbour {
   id: string;
   filename: string;
 }
 
-/** How a picture was taken; what is not known is absent. */
+/** How a picture was taken; unknown values are missing. */
 export interface Taken {
   camera?: string;
   lens?: string;
@@ -23,9 +23,9 @@ export interface Taken {
   iso?: number;
   /** Millimetres. */
   focalLength?: number;
-  /** By the clock of the camera: `2024-05-01T12:30:00`. */
+  /** Time of the camera's clock: `2024-05-01T12:30:00`. */
   taken?: string;
-  /** The file says where. */
+  /** Set if the file contains coordinates. */
   place?: true;
 }
 
@@ -40,29 +40,29 @@ export interface ImagePage extends Shown {
   size: number;
   /** Ms since 1970. */
   createdAt: number;
-  /** Search engines get the public ones alone; previews of links get nothing of the protected ones. */
+  /** Search engines may only index public pictures; link previews show nothing of protected ones. */
   visibility: 'public' | 'unlisted' | 'protected';
-  /** When it expires, in ms since 1970; `null` if it goes when nobody opens it for long. */
+  /** When it expires, in ms since 1970; `null` if it is removed after a long time without views. */
   expires: number | 'never' | null;
-  /** What its file still says of that; `null` if it says nothing. */
+  /** What its file still says about that; `null` if nothing. */
   taken: Taken | null;
   /** True if the visitor may delete it without a token. */
   deletable: boolean;
-  /** Shown once, to whom has just uploaded it. */
+  /** Shown once, to the uploader. */
   deleteLink: string | null;
-  /** True if it may be seen only so often. */
+  /** True if its views are limited. */
   limited: boolean;
   /** What the picture has lost, shown with that link. */
   notes: readonly string[];
   links: { url: string; raw_url: string; markdown: string; html: string; bbcode: string };
-  /** Where programs ask for what to embed. */
+  /** URL of the oEmbed answer. */
   oembed: string;
-  /** Of a public picture, those beside it in the gallery. */
+  /** The neighbours of a public picture in the gallery. */
   newer: Neighbour | null;
   older: Neighbour | null;
 }
 
-/** The page of one image: the picture, its facts, and snippets to copy. */
+/** Renders the page of one image: the picture, its facts, and snippets to copy. */
 export function imagePage(site: Site, image: ImagePage): string {
   const { pictures } = site.words;
   const { filename, path, width, height, visibility } = image;
@@ -123,7 +123,7 @@ function share(site: Site, { links, visibility, expires }: ImagePage): Html {
 ${page}${direct}${isProtected ? html`<p class="small muted">${pictures.embedProtected}</p>` : embeds}${!isProtected && expiring}</section>`;
 }
 
-/** What is known of it, as a list. */
+/** Returns the facts as a list. */
 export function facts({ words: { pictures }, formats }: Site, image: ImagePage): Html {
   const { width, height, frames, size, extension, createdAt, expires, visibility } = image;
   const time = (ms: number) =>
@@ -138,7 +138,7 @@ ${expires !== null && html`<div><dt>${pictures.expires}</dt><dd>${expires === 'n
 </dl>`;
 }
 
-/** What its EXIF tells, folded. */
+/** Returns what its EXIF says, folded. */
 function takenFold({ words: { pictures }, formats }: Site, { taken }: ImagePage): Html | null {
   if (taken === null) return null;
   const { camera, lens, exposure, aperture, iso, focalLength, place } = taken;
@@ -159,12 +159,14 @@ function takenFold({ words: { pictures }, formats }: Site, { taken }: ImagePage)
 </details>`;
 }
 
-/** `1/250 s`, `2.5 s`. */
+/** Returns `1/250 s`, `2.5 s`. */
 function exposureText(seconds: number): string {
   return seconds < 0.3 ? `1/${Math.round(1 / seconds)} s` : `${Number(seconds.toFixed(1))} s`;
 }
 
-/** Tells who has just uploaded it, once, how to delete it, and what of it was lost. A script adds it to the list of the browser. */
+/**
+ * Tells the uploader once how to delete the picture, and what it has lost. A script adds it to the browser's list.
+ */
 export function created(site: Site, image: ImagePage): Html | null {
   const { id, filename, links, visibility, expires, deleteLink, notes, limited } = image;
   if (deleteLink === null) return null;
@@ -186,7 +188,7 @@ ${snippet(site, 'copy-delete', pictures.deleteLink, deleteLink)}
 </section>`;
 }
 
-/** What a visitor can do with an image: `first`, deletion, and locking it again. */
+/** Returns what a visitor can do with an image: `first`, deletion, and locking it again. */
 export function actions(
   { words: { pictures } }: Site,
   { basePath, id, deletable, visibility }: ImagePage,

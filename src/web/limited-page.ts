@@ -9,8 +9,8 @@ export interface LimitedPage extends ImagePage {
 }
 
 /**
- * The page of an image that may be seen only so often. It does not show it: whoever opens a link, or shows a preview of it, must not
- * use a view up without meaning to.
+ * Renders the page of an image with limited views. It does not show the picture: opening a link, or previewing it,
+ * must not use up a view by accident.
  */
 export function limitedPage(site: Site, image: LimitedPage): string {
   const { filename, path, links, viewsLeft } = image;

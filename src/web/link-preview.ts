@@ -1,7 +1,7 @@
 import { type Html, html } from './html.ts';
 import type { ImagePage } from './image-page.ts';
 
-/** What chats and forums show of a link to the page: OpenGraph, Twitter card, oEmbed. */
+/** Returns what chats and forums show of a link to the page: OpenGraph, Twitter card, oEmbed. */
 export function linkPreview({ filename, mediaType, width, height, links, oembed }: ImagePage): Html {
   return html`<link rel="canonical" href="${links.url}">
 <link rel="alternate" type="application/json+oembed" href="${oembed}?url=${encodeURIComponent(links.url)}" title="${filename}">

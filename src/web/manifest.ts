@@ -1,16 +1,19 @@
 import type { Site } from './site.ts';
 
 export interface ManifestOptions {
-  /** The path of a file of `src/web/client`. */
+  /** Returns the path of a file of `src/web/client`. */
   fileUrl: (file: string) => string;
-  /** Path that takes pictures shared from the menu of the system; `null`: there is none. */
+  /** Path that accepts pictures shared from the system's menu; `null` if there is none. */
   shareTo: string | null;
 }
 
 const ACCENT = '#0b6b69';
 const PAGE = '#f6f8f8';
 
-/** How browsers install the site as an app (Web Application Manifest, with `share_target` of its Web Share Target draft). */
+/**
+ * Returns how browsers install the site as an app (Web Application Manifest, with `share_target` of its Web Share
+ * Target draft).
+ */
 export function webManifest(site: Site, { fileUrl, shareTo }: ManifestOptions): object {
   const home = `${site.path}/`;
   const png = (file: string, size: number, purpose: 'any' | 'maskable') => ({

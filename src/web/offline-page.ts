@@ -2,7 +2,7 @@ import { html } from './html.ts';
 import { icon } from './icons.ts';
 import type { Site } from './site.ts';
 
-/** What an installed app shows instead of a page while there is no network. */
+/** Renders what an installed app shows while there is no network. */
 export function offlinePage(site: Site): string {
   const { offline: words } = site.words.frame;
   return site.render({

@@ -12,7 +12,7 @@ export interface OpenDoor {
   setting: string;
 }
 
-/** The panel for who runs the server; `null` if nothing is open, or all that is was hidden. */
+/** Renders the panel for the operator; `null` if nothing is open, or everything open was hidden. */
 export function openPanel(site: Site, doors: readonly OpenDoor[], hidden: readonly string[]): Html | null {
   if (doors.every(({ door }) => hidden.includes(door))) return null;
   const { openPanel: words, frame } = site.words;

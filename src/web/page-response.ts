@@ -22,7 +22,7 @@ export interface PageAnswer {
   headers?: [string, string][];
 }
 
-/** An HTML answer with a page of that site, as text or compressed. */
+/** Returns an HTML answer with a page of that site, as text or compressed. */
 export function pageResponse(
   { language }: Pick<Site, 'language'>,
   page: string | Uint8Array<ArrayBuffer>,
@@ -36,7 +36,7 @@ export function pageResponse(
       ['vary', PREFERENCES_VARY],
       ['cache-control', cache],
       ['content-security-policy', PAGE_POLICY],
-      // Not `no-referrer`: with that, browsers hide the origin of our own forms from us as well.
+      // Not `no-referrer`, with which browsers would hide the origin of our own forms from us.
       ['referrer-policy', 'same-origin'],
       ...headers,
     ],

@@ -8,7 +8,7 @@ export interface Pagination {
   href: (page: number) => string;
 }
 
-/** Links to the pages around; nothing where there is only one. */
+/** Renders links to the neighbouring pages; nothing if there is only one page. */
 export function pagination(
   { words: { frame }, formats }: Pick<Site, 'words' | 'formats'>,
   { page, pages, href }: Pagination,

@@ -5,11 +5,11 @@ import type { Site } from './site.ts';
 export interface PasswordPage {
   basePath: string;
   id: string;
-  /** What was wrong with the password before. */
+  /** What was wrong with the previous password. */
   fault: string | null;
 }
 
-/** The form that asks for an image's password. It tells nothing about the image. */
+/** Renders the form that asks for an image's password. It reveals nothing about the image. */
 export function passwordPage(site: Site, { basePath, id, fault }: PasswordPage): string {
   const { pictures } = site.words;
   return site.render({

@@ -16,15 +16,15 @@ export interface Tile {
 
 /** Offered by the server, and wide enough for a tile on any screen. */
 const WIDTHS = [320, 640];
-/** Of a tile, beyond which its picture has room around it. */
+/** Aspect ratios of a tile. Beyond these, its picture has empty space around it. */
 const RATIOS = { least: 0.5, most: 3 };
-/** Height of a row on wide screens, and what rows grow by to fill the line (`images.css`), in rem. */
+/** Height of a row on wide screens, and how much rows grow to fill the line (`images.css`), in rem. */
 const ROW_REM = 14;
 const USUAL_GROWTH = 1.2;
 /** Number of rows that can be above the fold. */
 const EAGER = 8;
 
-/** Pictures in rows of one height, each in its own proportions; nothing moves while they load. */
+/** Renders pictures in rows of equal height, each in its own proportions. Nothing moves while they load. */
 export function pictureRows(tiles: readonly Tile[], basePath: string): Html {
   return html`<ul class="rows">
 ${tiles.map((tile, index) => tileOf(tile, basePath, index < EAGER))}</ul>`;
@@ -44,13 +44,13 @@ function tileOf(tile: Tile, basePath: string, eager: boolean): Html {
 `;
 }
 
-/** Thumbnails of equal size. `fold`: where the grid begins on the screen. */
+/** Renders thumbnails of equal size. `fold`: where the grid begins on the screen. */
 export function tileGrid(tiles: readonly Tile[], basePath: string, fold: 'above' | 'below'): Html {
   return html`<ul class="tiles">
 ${tiles.map((tile, index) => pictureTile(tile, basePath, fold === 'above' && index < EAGER))}</ul>`;
 }
 
-/** A picture in small, which leads to its page. `eager`: it is on the screen at once. */
+/** Renders a small picture that links to its page. `eager`: it is visible at once. */
 export function pictureTile(tile: Tile, basePath: string, eager: boolean): Html {
   const { id, extension, filename, width, height, frames } = tile;
   const path = `${basePath}/i/${id}`;

@@ -2,28 +2,28 @@ import { type Html, html } from './html.ts';
 
 /** A picture as pages show it, in any size. */
 export interface Shown {
-  /** Of the file, without a query. */
+  /** Path of the file, without a query. */
   path: string;
   width: number;
   height: number;
   /** A `data:` URL of a blurred preview, or `null`. */
   placeholder: string | null;
-  /** Widths that the server offers besides that of the file, the smallest first; none is wider. */
+  /** Widths that the server offers besides that of the file, the smallest first; none is larger. */
   widths: readonly number[];
 }
 
 export interface Showing {
   alt: string;
-  /** How wide it is on the screen, in CSS. */
+  /** Its width on the screen, in CSS. */
   sizes: string;
-  /** False for what is below the fold. */
+  /** False for pictures below the fold. */
   eager: boolean;
 }
 
-/** What a browser takes that knows no `srcset`. */
+/** Used by browsers without `srcset`. */
 const USUAL_WIDTH = 640;
 
-/** The picture in the version that fits the screen; the preview is behind it until it has loaded. */
+/** Renders the picture in the version that fits the screen, over the preview until it has loaded. */
 export function pictureElement(shown: Shown, { alt, sizes, eager }: Showing): Html {
   const { path, width, height, placeholder, widths } = shown;
   const versions = [...widths.map((one) => `${path}?w=${one} ${one}w`), `${path} ${width}w`];

@@ -1,7 +1,7 @@
 import { type Html, html } from './html.ts';
 import type { Site } from './site.ts';
 
-/** The size of the pool at a moment, in ms since 1970. */
+/** The size of the pool at one time, in ms since 1970. */
 export interface Sample {
   at: number;
   alive: number;
@@ -9,12 +9,12 @@ export interface Sample {
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
-/** Less than this has no course yet. */
+/** A shorter history has no trend yet. */
 const LEAST_MS = HOUR_MS / 6;
 const WIDTH = 600;
 const HEIGHT = 150;
 
-/** How far back, how many points are drawn, and the time between two rows of the table. */
+/** How far back, the number of points drawn, and the time between two rows of the table. */
 const SPANS = {
   '1d': { ms: DAY_MS, points: 145, rowMs: 2 * HOUR_MS },
   '7d': { ms: 7 * DAY_MS, points: 169, rowMs: 12 * HOUR_MS },
@@ -22,7 +22,10 @@ const SPANS = {
 } as const;
 export type ChartRange = keyof typeof SPANS;
 
-/** How many were alive, as a line with axes whose values are read by pointer or arrow keys, and as a table. */
+/**
+ * Renders how many proxies worked, as a line with axes whose values can be read by pointer or arrow keys, and as a
+ * table.
+ */
 export function poolChart(site: Site, samples: readonly Sample[], range: ChartRange, now: number): Html {
   const { words, formats } = site;
   const { proxies } = words;
@@ -65,7 +68,7 @@ export function poolChart(site: Site, samples: readonly Sample[], range: ChartRa
 <tbody>${everyMs(shown, (rowMs * span) / ms).map(({ at, alive }) => html`<tr><td>${formats.dateTime(at)}</td><td class="number-cell">${formats.number(alive)}</td></tr>`)}</tbody></table></details>`;
 }
 
-/** Five moments along the axis, the last one now. */
+/** Returns five times along the axis, the last one now. */
 function timeTicks({ formats }: Site, span: number, now: number): string[] {
   return [4, 3, 2, 1, 0].map((part) => {
     const at = now - (span * part) / 4;
@@ -73,13 +76,13 @@ function timeTicks({ formats }: Site, span: number, now: number): string[] {
   });
 }
 
-/** As many samples as are drawn, evenly, the last one among them. */
+/** Returns evenly spaced samples, including the last one. */
 function thinned(samples: readonly Sample[], most: number): readonly Sample[] {
   const step = Math.ceil(samples.length / most);
   return samples.filter((_, index) => (samples.length - 1 - index) % step === 0);
 }
 
-/** The newest sample, and those before it that are so far apart; newest first. */
+/** Returns the newest sample, and earlier ones at this distance, newest first. */
 function everyMs(samples: readonly Sample[], gapMs: number): Sample[] {
   const rows: Sample[] = [];
   for (const sample of samples.toReversed()) {
@@ -89,7 +92,7 @@ function everyMs(samples: readonly Sample[], gapMs: number): Sample[] {
   return rows;
 }
 
-/** A scale of two to five steps of 1, 2 or 5 times a power of ten, of whole proxies. */
+/** Returns a scale of two to five steps of 1, 2 or 5 times a power of ten, in whole proxies. */
 function niceScale(most: number): { top: number; step: number } {
   const power = 10 ** Math.floor(Math.log10(Math.max(1, most)) - 1);
   const step =

@@ -10,15 +10,15 @@ export interface PoolHome {
   /** `null` if the store does not answer. */
   overview: PoolOverview | null;
   freshness: Freshness | null;
-  /** What the store said then. */
+  /** The store's error in that case. */
   fault: string | null;
-  /** True if this is all that the server offers. */
+  /** True if the server offers nothing else. */
   alone: boolean;
   /** A command that uses the most dependable proxy; `null` if there is none. */
   command: string | null;
 }
 
-/** The proxy pool on the first page: its state, and links to more. */
+/** Renders the proxy pool on the home page: its state, and links to more. */
 export function poolHome(site: Site, home: PoolHome): Html {
   const { proxies } = site.words;
   const { basePath, overview, freshness, fault, alone, command } = home;

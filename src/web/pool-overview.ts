@@ -7,12 +7,12 @@ import type { Site } from './site.ts';
 export interface PoolOverview {
   alive: number;
   total: number;
-  /** Mean response time of the living. */
+  /** Mean response time of working proxies. */
   averageMs: number;
-  /** Living proxies, most first. */
+  /** Working proxies, most common first. */
   protocols: readonly { protocol: string; count: number }[];
   countries: readonly { country: string; count: number }[];
-  /** Living proxies by response time: up to each bound in ms, and above the last one (`null`). */
+  /** Working proxies by response time: up to each bound in ms, and above the last one (`null`). */
   latencies: readonly { upTo: number | null; count: number }[];
   /** Oldest first, up to now. */
   samples: readonly Sample[];
@@ -24,7 +24,7 @@ export interface PoolOverview {
 const MOST_COUNTRIES = 8;
 const RANGES: readonly ChartRange[] = ['1d', '7d', '30d'];
 
-/** The numbers at a glance. The script keeps what is marked with `data-stat` up to date. */
+/** Renders the main numbers. The script updates those with `data-stat`. */
 export function poolNumbers({ words: { proxies }, formats }: Site, overview: PoolOverview): Html {
   const { alive, total, averageMs, countries } = overview;
   const places = countries.filter(({ country }) => country !== 'ZZ').length;
@@ -35,7 +35,7 @@ ${number('alive', formats.number(alive), proxies.alive)}${number('total', format
 </dl>`;
 }
 
-/** How many there were over time, how fast they are, and by country and protocol. */
+/** Renders the number of proxies over time, their speed, and their countries and protocols. */
 export function poolOverview(site: Site, overview: PoolOverview, linkTo: LinkTo, path: string): Html {
   const { words, formats } = site;
   const { proxies } = words;

@@ -4,7 +4,7 @@ import type { Site } from './site.ts';
 import { wordFor } from './word-for.ts';
 import type { Words } from './words/en.ts';
 
-/** The state of a refresh; the names are those of its events. */
+/** The state of a refresh, with the names of its events. */
 export interface RefreshView {
   state: string;
   stage: string | null;
@@ -14,7 +14,7 @@ export interface RefreshView {
   alive: number;
 }
 
-/** How the pool is doing; see `src/proxy/condition.ts`. */
+/** The condition of the pool; see `src/proxy/condition.ts`. */
 export type Condition = keyof Words['proxies']['conditions'];
 
 export interface Freshness {
@@ -22,7 +22,7 @@ export interface Freshness {
   job: RefreshView;
   /** By kind: `none` if there is no such judge. */
   judges: Readonly<Record<'http' | 'https', string>>;
-  /** When the latest check of such proxies was, where no judge of their kind answers; `null` if there are none. */
+  /** Time of the latest check of such proxies, if no judge of their kind answers; `null` if there are none. */
   checkedAt: Readonly<Partial<Record<'http' | 'https', number | null>>>;
   /** Whether anything can prove a new `http` proxy. */
   provable: boolean;
@@ -30,7 +30,7 @@ export interface Freshness {
   lastRefresh: number | null;
   nextRefresh: number;
   now: number;
-  /** True if visitors may start a refresh, or might after they have shown the administrator's token. */
+  /** Whether visitors may start a refresh, or have to enter the administrator's token first. */
   startable: 'open' | 'admin';
 }
 
@@ -47,14 +47,14 @@ const TONES: Record<Condition, 'good' | 'busy' | 'idle' | 'bad'> = {
   stale: 'bad',
 };
 
-/** How the pool is doing and why, in a line; the same words on every page. */
+/** Renders the condition of the pool and its reason on one line, in the same words on every page. */
 export function poolState(site: Site, freshness: Freshness): Html {
   const { proxies } = site.words;
   const { condition } = freshness;
   return html`<p class="state ${TONES[condition]}"><b>${proxies.conditions[condition]}</b> <span>${stateSentences(site, freshness).join(proxies.betweenSentences)}</span></p>`;
 }
 
-/** The problem, what it means for the list, and when it is retried. */
+/** Returns the problem, what it means for the list, and when it is retried. */
 function stateSentences(site: Site, freshness: Freshness): string[] {
   const { words, formats } = site;
   const { explained } = words.proxies;
@@ -92,7 +92,10 @@ function stateSentences(site: Site, freshness: Freshness): string[] {
   }
 }
 
-/** The state, what the refresh does right now or did last, and what else a visitor should know before relying on the list. */
+/**
+ * Renders the state, what the refresh does now or did last, and what else a visitor should know before relying on the
+ * list.
+ */
 export function statePanel(site: Site, freshness: Freshness): Html {
   const { words } = site;
   const { proxies } = words;
@@ -118,7 +121,7 @@ function countWords(words: Words['proxies'], checked: string, candidates: string
   return `${words.checkedOf(checked, candidates)} · ${words.foundAlive(alive)}`;
 }
 
-/** What holds for some of the proxies alone. */
+/** Returns warnings about some of the proxies. */
 function partWarnings(site: Site, { condition, judges, checkedAt, provable, now }: Freshness): string[] {
   const { explained } = site.words.proxies;
   if (condition === 'no_judge' || condition === 'network_down') return [];

@@ -3,21 +3,21 @@ import { isLanguage, type Language, preferredLanguage } from './words/languages.
 export const THEMES = ['system', 'light', 'dark'] as const;
 export type Theme = (typeof THEMES)[number];
 
-/** How a visitor wants pages to be. */
+/** A visitor's preferences for pages. */
 export interface Preferences {
   language: Language;
   theme: Theme;
 }
 
 const COOKIES = { language: 'picpool_language', theme: 'picpool_theme', hidden: 'picpool_hidden' } as const;
-/** Names of what is hidden, with dots between them. */
+/** Names of hidden entries, separated by dots. */
 const HIDDEN = /^[a-z_.]{1,200}$/;
 const YEAR_S = 365 * 86_400;
 
 /** Headers that pages depend on. */
 export const PREFERENCES_VARY = 'Accept-Language, Cookie';
 
-/** What a visitor has chosen, or else what the browser asks for. */
+/** Returns what the visitor has chosen, or what the browser asks for. */
 export function preferencesOf({ headers }: Request): Preferences {
   const cookies = headers.get('cookie');
   const language = cookie(cookies, COOKIES.language);
@@ -28,12 +28,12 @@ export function preferencesOf({ headers }: Request): Preferences {
   };
 }
 
-/** What of the panel for who runs the server this visitor has hidden. */
+/** Returns which entries of the operator's panel this visitor has hidden. */
 export function hiddenDoors({ headers }: Request): string[] {
   return cookie(headers.get('cookie'), COOKIES.hidden)?.split('.') ?? [];
 }
 
-/** The cookies that keep what a form has chosen; what it does not name stays as it is. */
+/** Returns the cookies for the choices of a form. Anything that it does not name stays unchanged. */
 export function preferenceCookies(form: URLSearchParams, path: string, secure: boolean): string[] {
   const language = form.get('language') ?? undefined;
   const theme = form.get('theme') ?? undefined;

@@ -21,7 +21,7 @@ export interface ProxiesPage {
   flags: Flags;
 }
 
-/** The pool: what it holds, how it is, where that comes from. The parts with an id are what the script replaces. */
+/** Renders the pool: its contents, its state, and its sources. The script replaces the parts with an ID. */
 export function proxiesPage(site: Site, page: ProxiesPage): string {
   const { proxies } = site.words;
   const { overview, freshness, filters, list, sources, samples, gateway, flags } = page;
@@ -61,7 +61,7 @@ ${sources.retryable === 'admin' && adminDialog(site)}
   });
 }
 
-/** Asks for the token that refreshing and retrying need. */
+/** Renders the dialog that asks for the token for refreshing and retrying. */
 function adminDialog({ words: { proxies } }: Site): Html {
   return html`<dialog id="admin" aria-labelledby="admin-why"><form method="dialog" class="stack">
 <p id="admin-why">${proxies.adminWhy}</p>

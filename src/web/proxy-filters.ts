@@ -4,7 +4,7 @@ import type { LinkTo } from './proxy-links.ts';
 import type { Site } from './site.ts';
 import { wordFor } from './word-for.ts';
 
-/** A parameter of the page that was not taken; see `src/proxy/page-query.ts`. */
+/** A parameter of the page that was ignored; see `src/proxy/page-query.ts`. */
 export interface FilterProblem {
   field: string;
   value: string;
@@ -15,7 +15,7 @@ export interface FilterProblem {
 
 export interface FilterBar {
   path: string;
-  /** What was taken, what fields are to show, and what was not taken. */
+  /** Accepted values, what the fields show, and what was ignored. */
   values: Readonly<Record<string, string>>;
   entered: Readonly<Record<string, string>>;
   problems: readonly FilterProblem[];
@@ -33,7 +33,7 @@ export interface FilterBar {
 
 type Option = [value: string, text: string];
 
-/** Fields that are behind a button. */
+/** Fields that are hidden behind a button. */
 const MORE = [
   'anonymity',
   'max_latency_ms',
@@ -46,7 +46,7 @@ const MORE = [
 ];
 const OTHER_FIELDS = ['protocol', 'country', 'sort', 'range', 'page', 'id'];
 
-/** The filters of the list. Without a script a button applies them. */
+/** Renders the filters of the list. Without a script, a button applies them. */
 export function proxyFilters(site: Site, bar: FilterBar): Html {
   const { words, formats } = site;
   const { proxies } = words;
@@ -116,7 +116,7 @@ ${field('max_latency_ms', proxies.latencyAtMost, { unit: 'ms' })}${field('uptime
 )}</div>`;
 }
 
-/** What the filters say, each as a link that takes it away, and what was not understood. */
+/** Renders each active filter as a link that removes it, and what was not understood. */
 export function activeFilters(site: Site, bar: FilterBar): Html {
   const { proxies } = site.words;
   const { values, linkTo, path, problems } = bar;

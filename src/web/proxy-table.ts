@@ -17,11 +17,11 @@ export interface ProxyRow {
   /** `null`: never alive. */
   responseMs: number | null;
   anonymity: string | null;
-  /** How it was proven to work. */
+  /** What proved that it works. */
   proof: string | null;
-  /** It asks for a login: only the administrator gets a line of it. */
+  /** True if it asks for a login: only the administrator gets its line. */
   login: boolean;
-  /** Share of time known alive; `null` before enough is known. */
+  /** Known share of time alive; `null` until enough is known. */
   uptime: number | null;
   /** The latest checks, oldest first: `1` passed, `0` failed. */
   recent: string;
@@ -33,36 +33,36 @@ export interface ProxyRow {
 }
 
 export interface ProxyList {
-  /** Of the page itself and of the interface for programs. */
+  /** Paths of the page itself and of the API. */
   path: string;
   basePath: string;
   rows: readonly ProxyRow[];
   total: number;
   page: number;
   pages: number;
-  /** What the list is of, as the page names it, and as programs do. */
+  /** The filters of the list, by their names on the page and in the API. */
   values: Readonly<Record<string, string>>;
   exported: Readonly<Record<string, string>>;
-  /** Whether there is an export of these matches: it has the living alone. */
+  /** Whether these matches can be exported: exports contain only working proxies. */
   exportable: boolean;
   sort: string;
   linkTo: LinkTo;
   now: number;
-  /** True if the pool has nothing at all. */
+  /** True if the whole pool is empty. */
   poolEmpty: boolean;
 }
 
 type ProxyWords = Words['proxies'];
 
-/** Lists and code, as the menu has them. */
+/** Lists and code, as in the menu. */
 const FORMATS = {
   lists: ['standard', 'text', 'url', 'csv', 'json'],
   code: ['curl', 'python', 'node', 'scrapy', 'playwright'],
 } as const;
-/** As many are copied at once. */
+/** Maximum number copied at once. */
 const MOST_COPIED = 500;
 
-/** The matches, with what can be done to them. */
+/** Renders the matches, with the actions on them. */
 export function proxyResults(site: Site, list: ProxyList): Html {
   const { rows, page, pages, linkTo } = list;
   const href = (to: number) => linkTo({ page: to === 1 ? null : String(to) }, 'list');
@@ -137,7 +137,7 @@ function kindOf(words: ProxyWords, { protocol, anonymity, proof }: ProxyRow): Ht
   return html`<span class="pill"${proof !== null && html` title="${means}"`}>${protocol}</span>${anonymity !== null && html` <span class="muted small anonymity" title="${wordFor(words.anonymityMeans, anonymity)}">${wordFor(words.anonymities, anonymity)}</span>`}${proven}`;
 }
 
-/** A country with its flag; `ZZ` has none. */
+/** Renders a country with its flag; `ZZ` has none. */
 export function placeOf({ words, formats }: Site, country: string): Html {
   if (country === 'ZZ') return html`<span class="muted">${words.proxies.unknownCountry}</span>`;
   const name = formats.country(country);

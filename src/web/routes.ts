@@ -21,18 +21,18 @@ export interface WebRoutesOptions {
   siteOf: SiteOf;
   path: string;
   assets: Assets;
-  /** What the settings leave open to everyone, for who runs the server. */
+  /** Returns what the settings leave open to everyone, for the operator. */
   openDoors: () => OpenDoor[];
-  /** What the services show on the first page, in this order. */
+  /** What the services show on the home page, in this order. */
   sections: readonly ((site: Site, request: Request) => Promise<HomeSection>)[];
   contextOf: ContextOf;
-  /** Path that takes pictures shared with the installed app; `null`: there is none. */
+  /** Path that accepts pictures shared with the installed app; `null` if there is none. */
   shareTo: string | null;
 }
 
 const hide = { detail: { hide: true } };
 
-/** What belongs to no single service: the first page, and the files that pages load. */
+/** Routes that belong to no single service: the home page, and the files that pages load. */
 export function webRoutes({
   siteOf,
   path,
@@ -48,7 +48,7 @@ export function webRoutes({
     return answer;
   }
 
-  /** Keeps the theme or language that the form at the end of each page has sent, and leads back to that page. */
+  /** Stores the theme or language from the form at the end of each page, and redirects back to that page. */
   async function keepPreferences(request: Request): Promise<Response> {
     const { origin } = contextOf(request);
     const cookies = preferenceCookies(await readForm(request), path, origin.startsWith('https:'));
@@ -83,7 +83,7 @@ export function webRoutes({
         hide,
       )
       .post('/preferences', ({ request }) => keepPreferences(request), { parse: 'none', ...hide })
-      // Pages that are not to be found say so themselves, which only who may read them learns.
+      // Pages that must not be indexed say so themselves, which search engines can only read if they may fetch them.
       .get('/robots.txt', () => textResponse(`User-agent: *\nDisallow: ${path}/api/\n`), hide)
       .get(
         '/manifest.webmanifest',
@@ -102,7 +102,7 @@ export function webRoutes({
         },
         hide,
       )
-      // At the root of the site, which is as far as it may reach.
+      // At the root of the site, because a service worker only controls paths below its own.
       .get('/service-worker.js', ({ request }) => asset(request, 'service-worker.js', ''), hide)
       .get(
         '/offline',
@@ -116,7 +116,7 @@ export function webRoutes({
   );
 }
 
-/** The page of ours that a form was sent from; `null` if nothing tells, and for what was itself the answer to a form. */
+/** Returns our page from which a form was sent; `null` if it is unknown, or was itself the answer to a form. */
 function pageBefore(request: Request, origin: string): string | null {
   const referrer = request.headers.get('referer');
   if (referrer === null || !URL.canParse(referrer)) return null;

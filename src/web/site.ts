@@ -16,16 +16,16 @@ export interface PageOptions {
   title: string;
   /** More elements of the head. */
   head?: Html;
-  /** For search engines; pages without one are not to be found by them. */
+  /** For search engines, which must not index pages without one. */
   summary?: string;
-  /** Modules of `src/web/client`, such as `upload.js`, and those they import. What they say comes with them. */
+  /** Modules of `src/web/client`, such as `upload.js`, and those they import. Their texts are sent with the page. */
   scripts?: readonly string[];
-  /** `href` of the entry of the navigation that this page is. */
+  /** `href` of this page's entry in the navigation. */
   current?: string;
   content: Html;
 }
 
-/** What all pages of one visitor have around them, and what they are written with. */
+/** What surrounds all pages of one visitor, and what they are rendered with. */
 export interface Site {
   readonly version: string;
   /** Path under which browsers reach the server: empty, or that of `PUBLIC_URL`, such as `/pics`. */
@@ -33,11 +33,11 @@ export interface Site {
   readonly language: Language;
   readonly words: Words;
   readonly formats: Formats;
-  /** A whole page. */
+  /** Renders a whole page. */
   render(page: PageOptions): string;
 }
 
-/** The site as the visitor behind a request wants it. */
+/** Returns the site with the preferences of the visitor behind a request. */
 export type SiteOf = (request: Request) => Site;
 
 export interface SiteOptions {
@@ -50,7 +50,7 @@ export interface SiteOptions {
   abuseContact?: string | undefined;
 }
 
-/** Makes one site for each language and theme, when someone first wants it. */
+/** Creates one site for each language and theme, on first use. */
 export function createSites(options: SiteOptions): SiteOf {
   const sites = new Map<string, Site>();
   return (request) => {
@@ -122,7 +122,7 @@ ${preferences}
 
 const THEME_COLORS = { light: '#f6f8f8', dark: '#0e1517' };
 
-/** What the browser paints before and around the page. */
+/** Returns what the browser paints before and around the page. */
 function themeElements(theme: Theme): Html {
   if (theme !== 'system') {
     return html`<meta name="color-scheme" content="${theme}">
@@ -133,7 +133,7 @@ function themeElements(theme: Theme): Html {
 <meta name="theme-color" content="${THEME_COLORS.dark}" media="(prefers-color-scheme: dark)">`;
 }
 
-/** Theme and language, each a button that works without a script. */
+/** Renders the choice of theme and language as buttons that work without a script. */
 function preferencesForm(action: string, { frame }: Words, chosen: Preferences): Html {
   const button = (name: string, value: string, label: string, isChosen: boolean, lang: string | null) =>
     html`<button class="choice" name="${name}" value="${value}" aria-pressed="${String(isChosen)}"${lang !== null && html` lang="${lang}"`}>${label}</button>`;
@@ -143,7 +143,7 @@ function preferencesForm(action: string, { frame }: Words, chosen: Preferences):
 </form>`;
 }
 
-/** What the scripts of a page say. */
+/** Returns the texts of a page's scripts. */
 function wordsOf({ scripts }: Words, files: readonly string[]): object {
   const byFile: Record<string, object> = scripts;
   return Object.assign({}, scripts.every, ...files.map((file) => byFile[file]));

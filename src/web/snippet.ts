@@ -2,7 +2,7 @@ import { type Html, html } from './html.ts';
 import { icon } from './icons.ts';
 import type { Site } from './site.ts';
 
-/** A text to be copied: it can be selected without a script, and is copied by a button with one. */
+/** Renders a text to copy: it can be selected without a script, and copied by a button with one. */
 export function snippet({ words: { frame } }: Site, id: string, label: string, text: string): Html {
   return html`<div class="snippet">
 <label for="${id}">${label}</label>

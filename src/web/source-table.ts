@@ -2,7 +2,7 @@ import { type Html, html } from './html.ts';
 import type { Site } from './site.ts';
 import { wordFor } from './word-for.ts';
 
-/** A list that proxies come from: how the last refresh read it, and its record. */
+/** A list of proxies: the result of the last refresh, and its record. */
 export interface SourceView {
   name: string;
   state: string;
@@ -10,7 +10,7 @@ export interface SourceView {
   fresh: number;
   alive: number;
   error: string | null;
-  /** Share of its entries that work, 0 to 1; `null` before enough were checked. */
+  /** Share of its entries that work, 0 to 1; `null` until enough were checked. */
   yield: number | null;
   /** Ms since 1970; `null` if the next refresh reads it. */
   pausedUntil: number | null;
@@ -19,11 +19,11 @@ export interface SourceView {
 export interface SourceList {
   sources: readonly SourceView[];
   basePath: string;
-  /** Whether anyone may retry a list, or the administrator alone. */
+  /** Whether anyone may retry a list, or only the administrator. */
   retryable: 'open' | 'admin';
 }
 
-/** The lists that proxies come from, and how good they are. */
+/** Renders the lists of proxies, and how good they are. */
 export function sourceTable(site: Site, { sources, basePath, retryable }: SourceList): Html {
   const { words, formats } = site;
   const { proxies } = words;

@@ -1,9 +1,9 @@
-/** A text with names in braces, as what finds them in a message. */
+/** For each text with names in braces, the pattern that recognises it in a message. */
 const patterns = new Map<string, RegExp>();
 
 /**
- * A message in another language, by a list of messages with names in braces; `null` if none of them fits. What is put in is
- * translated by the same list if it is in there.
+ * Translates a message with a list of messages with names in braces; `null` if none matches. Inserted values are
+ * translated by the same list if possible.
  */
 export function translate(messages: Readonly<Record<string, string>>, message: string): string | null {
   for (const [original, translation] of Object.entries(messages)) {

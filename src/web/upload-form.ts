@@ -9,28 +9,31 @@ const DAY_MS = 24 * HOUR_MS;
 
 export interface UploadForm {
   basePath: string;
-  /** Of a picture: bytes, pixels a side (most, and if nothing is said), views that can be counted, and how long it may be kept, in ms. */
+  /** Limits of a picture: bytes, pixels a side (maximum and default), views, and expiry in ms. */
   most: { bytes: number; side: number; usualSide: number; views: number; expiryMs: number };
-  /** True if only holders of tokens may upload. */
+  /** True if uploading needs a token. */
   needsToken: boolean;
-  /** Formats that may be uploaded, by their names. */
+  /** Names of the formats that may be uploaded. */
   accepted: readonly string[];
   /** Formats to choose from, besides `auto`. */
   formats: readonly OutputFormat[];
-  /** Images that nobody opens for so long are removed. */
+  /** How long images are kept without a view. */
   retentionMs: number;
-  /** What pictures are that nothing is said of; `off`: they cannot be public. */
+  /** Default visibility; `off`: pictures cannot be public. */
   listing: 'public' | 'unlisted' | 'off';
   latest: readonly Tile[];
-  /** What the store said where it does not answer. */
+  /** The store's error if it does not answer. */
   fault: string | null;
-  /** True if the visitor's keyboard is one of Apple's. */
+  /** True if the visitor has an Apple keyboard. */
   hasCommandKey: boolean;
 }
 
 type OutputFormat = 'webp' | 'jpeg' | 'png' | 'avif' | 'gif';
 
-/** The image host on the first page: a place to drop pictures on, what this browser has uploaded, the latest ones. */
+/**
+ * Renders the image host on the home page: a place to drop pictures, uploads of this browser, and the latest
+ * pictures.
+ */
 export function uploadSection(site: Site, form: UploadForm): Html {
   const { basePath, latest, fault } = form;
   const { upload: words } = site.words;
@@ -92,7 +95,7 @@ ${options(site, form)}
 
 const EXPIRIES_MS = { '1h': HOUR_MS, '1d': DAY_MS, '1w': 7 * DAY_MS, '30d': 30 * DAY_MS, '1y': 365 * DAY_MS };
 
-/** Who will see the picture and for how long, in plain words, beside the button. */
+/** Explains beside the button who will see the picture and for how long. */
 function audience({ words: { upload: words }, formats }: Site, { listing, retentionMs, most }: UploadForm) {
   const others =
     listing === 'off' ? (['protected'] as const) : (['public', 'unlisted', 'protected'] as const);

@@ -3,12 +3,12 @@ import { icon } from './icons.ts';
 import type { Site } from './site.ts';
 import { snippet } from './snippet.ts';
 
-/** What became of one of several files: its links, or what was wrong. */
+/** The result of one of several files: its links, or what was wrong. */
 export type UploadedItem =
   | { filename: string; url: string; deleteLink: string; inReview: boolean }
   | { filename: string | null; fault: string };
 
-/** The answer to a form with several files, for a browser without scripts. */
+/** Renders the answer to a form with several files, for a browser without scripts. */
 export function uploadedPage(site: Site, items: readonly UploadedItem[]): string {
   const { upload: words } = site.words;
   const stored = items.filter((item) => 'url' in item).length;

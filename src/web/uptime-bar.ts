@@ -1,11 +1,14 @@
 import { type Html, html } from './html.ts';
 import type { Site } from './site.ts';
 
-/** As many checks as a bar has places for; the server remembers no more. */
+/** Number of checks in a bar; the server remembers no more. */
 const PLACES = 30;
 const STEP = 4;
 
-/** The latest checks as a bar, newest at the right: each run of equal results is one line, which a dash pattern cuts into checks. */
+/**
+ * Renders the latest checks as a bar, newest at the right: each run of equal results is one line, which a dash
+ * pattern divides into checks.
+ */
 export function uptimeBar({ words: { proxies }, formats }: Site, recent: string): Html {
   const passed = recent.replaceAll('0', '').length;
   const label =

@@ -3,26 +3,26 @@ import { icon } from './icons.ts';
 import type { Site } from './site.ts';
 import { snippet } from './snippet.ts';
 
-/** The gateway, as its users need to know it. */
+/** What users of the gateway need to know. */
 export interface GatewayPanel {
   /** `pool.example.org:8899` */
   place: string;
-  /** A token of the operator is needed. */
+  /** True if it needs a token from the operator. */
   closed: boolean;
-  /** Where browsers find their configuration. */
+  /** URL of the configuration for browsers. */
   pac: string;
   requests: number;
   served: number;
   p95Ms: number | null;
 }
 
-/** Code for one program; `needs` instead where the filters leave nothing that it speaks to. */
+/** Code for one program, or `needs` if the filters leave nothing that it supports. */
 export type CodeSample = { format: CodeFormat } & ({ code: string } | { needs: readonly string[] });
 export type CodeFormat = 'curl' | 'python' | 'node' | 'scrapy' | 'playwright';
 
 const USER_EXAMPLE = 'user-country-de-session-abc';
 
-/** Code that uses the proxies of the list. */
+/** Renders code that uses the proxies of the list. */
 export function codeSamples(site: Site, samples: readonly CodeSample[]): Html {
   const { words, formats } = site;
   const { proxies, frame } = words;
@@ -37,7 +37,7 @@ export function codeSamples(site: Site, samples: readonly CodeSample[]): Html {
   })}</div>`;
 }
 
-/** How to send requests through the pool without picking proxies. */
+/** Renders how to send requests through the pool without choosing proxies. */
 export function gatewayUse(site: Site, { place, closed, pac, requests, served, p95Ms }: GatewayPanel): Html {
   const { words, formats } = site;
   const { proxies } = words;

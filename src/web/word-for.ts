@@ -1,4 +1,4 @@
-/** What a group of words says about a code that comes from records; the code itself where it says nothing. */
+/** Returns the word for a code from a record, or the code itself if there is none. */
 export function wordFor(words: Readonly<Record<string, string>>, code: string): string {
   return words[code] ?? code;
 }

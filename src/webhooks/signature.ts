@@ -1,11 +1,11 @@
 import { createHmac } from 'node:crypto';
 
-/** Before a secret that Standard Webhooks has made: the rest is the key in Base64. */
+/** Prefix of a Standard Webhooks secret; the rest is the key in Base64. */
 const PREFIX = 'whsec_';
 
 /**
- * The headers that let a receiver know who sent a message and when, as Standard Webhooks has them: the signature is an
- * HMAC-SHA256 of id, time and body. A secret without the prefix `whsec_` is the key as it was configured. `timeMs`: ms
+ * Returns the headers that prove the sender and time of a message, as in Standard Webhooks: the signature is an
+ * HMAC-SHA256 of ID, time and body. A secret without the prefix `whsec_` is used as the key itself. `timeMs`: ms
  * since 1970.
  */
 export function signedHeaders(

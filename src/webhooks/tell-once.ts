@@ -6,13 +6,13 @@ const LOCK_TTL_MS = 10_000;
 export interface Change {
   state: Pick<StateStore, 'get' | 'setFenced'>;
   locks: Locks;
-  /** State: the last event sent. */
+  /** State key: the last event sent. */
   key: string;
-  /** Whether the trouble is on. */
+  /** Whether the problem exists. */
   on: boolean;
 }
 
-/** Tells of a change that every copy of the server sees, in one of them only. */
+/** Sends an event for a change that every copy of the server sees, from only one of them. */
 export async function tellOnce({ state, locks, key, on }: Change, tell: () => void): Promise<void> {
   const lease = await locks.acquire(key, LOCK_TTL_MS);
   if (!lease) return;

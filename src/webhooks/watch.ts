@@ -4,14 +4,14 @@ import { every, type Repetition } from '../lib/schedule.ts';
 import type { StateStore } from '../lib/state.ts';
 import type { EventType, Webhooks } from './webhooks.ts';
 
-/** What is watched of the proxy pool. */
+/** The watched state of the proxy pool. */
 export interface PoolState {
   alive: number;
-  /** Before the first refresh an empty pool is no news. */
+  /** False before the first refresh, when an empty pool is normal. */
   refreshed: boolean;
-  /** Of all judges together. */
+  /** The state of all judges together. */
   judges: 'unknown' | 'up' | 'down';
-  /** Of the judges of one kind. */
+  /** The state of the judges of one kind. */
   schemes?: Readonly<Record<Scheme, 'none' | 'unknown' | 'up' | 'down'>>;
 }
 
@@ -25,18 +25,18 @@ export interface PoolWatchOptions {
   low: number;
   send: Webhooks['send'];
   log: Log;
-  /** Time between looks; 5 s when not given. */
+  /** Time between checks. Default: 5 s. */
   everyMs?: number;
-  /** How long after the death of the copy that watches another may take over; 10 s when not given. */
+  /** How long after the death of the watching copy another may take over. Default: 10 s. */
   leaseMs?: number;
 }
 
 interface Trouble {
-  /** State: `true` if the last event was the problem, and not its end. */
+  /** State key: `true` if the last event was the problem rather than its end. */
   key: string;
   began: EventType;
   ended: EventType;
-  /** Whether there is any; `null` if it is not known. */
+  /** Returns whether it exists; `null` if that is unknown. */
   isOn(pool: PoolState, low: number): boolean | null;
   facts(pool: PoolState, low: number): object;
 }
@@ -60,7 +60,7 @@ const TROUBLES: readonly Trouble[] = [
   judgesOf('https'),
 ];
 
-/** All judges of one kind are away, while others are there. */
+/** All judges of one kind are down, while others work. */
 function judgesOf(scheme: Scheme): Trouble {
   return {
     key: `webhooks:judge-down-${scheme}`,
@@ -74,7 +74,7 @@ function judgesOf(scheme: Scheme): Trouble {
   };
 }
 
-/** The time in which this copy is the one that watches. */
+/** The time during which this copy watches. */
 interface Watch {
   lease: Lease;
   /** The keys of the problems that were sent last, or are about to be. */
@@ -82,8 +82,9 @@ interface Watch {
 }
 
 /**
- * Tells when the pool or its judges fail, and when they are well again: one copy of the fleet at a time, which keeps
- * its lease as long as it lives. What it has told is saved once receivers have it, so that its successor tells the rest.
+ * Sends events when the pool or its judges fail, and when they recover. One copy of the fleet does so at a time, and
+ * keeps its lease as long as it lives. Events are saved as sent once receivers have them, so that a successor sends
+ * the rest.
  */
 export function watchPool(options: PoolWatchOptions): Repetition {
   const { state, locks, look, low, send, log, everyMs = 5000, leaseMs = 10_000 } = options;

@@ -16,17 +16,17 @@ export type EventType =
   | 'judge.down'
   | 'judge.up';
 
-/** What became of a message: delivered, refused or failed for good, or dropped because too many waited. */
+/** The result of a message: delivered, refused or failed permanently, or dropped because too many waited. */
 export type Delivery = 'delivered' | 'failed' | 'dropped';
 
-/** Posts events to the configured URLs, each in its own order. */
+/** Posts events to the configured URLs, in order for each URL. */
 export interface Webhooks {
   /**
-   * Takes an event for delivery; never waits and never throws. `onEnd` is called when every URL has had it or it was
-   * given up, but not for what a stop loses.
+   * Queues an event for delivery; never waits and never throws. `onEnd` is called when every URL has received it or
+   * it was given up, but not for events that a stop loses.
    */
   send(type: EventType, data: object, onEnd?: () => void): void;
-  /** Stops; what is not delivered by then is lost. Idempotent. */
+  /** Stops. Undelivered events are lost. Idempotent. */
   stop(): Promise<void>;
 }
 
@@ -35,7 +35,7 @@ export interface WebhooksOptions {
   secret: string;
   fetch: SafeFetch;
   clock: Clock;
-  /** A fresh id of a message. */
+  /** Returns a new message ID. */
   newId: () => string;
   /** 0 to 1. */
   random: () => number;
@@ -43,12 +43,12 @@ export interface WebhooksOptions {
   onDelivery?: (delivery: Delivery) => void;
 }
 
-/** Messages that may wait for one URL: some 500 KB. */
+/** Maximum number of messages waiting for one URL: some 500 KB. */
 const MAX_WAITING = 1000;
 const TIMEOUT_MS = 10_000;
-/** Of the answer, which nobody reads. */
+/** Maximum size of the answer, which nobody reads. */
 const MAX_BYTES = 64 * 1024;
-/** Waits before the second attempt and the following: 13 minutes in all. */
+/** Pauses before the second and later attempts: 13 minutes in all. */
 const WAITS_MS = [1000, 5000, 30_000, 120_000, 600_000];
 
 interface Message {
@@ -85,13 +85,13 @@ export function createWebhooks(options: WebhooksOptions): Webhooks {
         return false;
       }
       log('warn', 'webhook failed; will be tried again', facts);
-      // Spread, so that many senders do not come back together.
+      // Randomised, so that many senders do not retry at the same time.
       await clock.sleep(waitMs * (0.75 + random() / 2), signal).catch(() => {});
     }
     return false;
   }
 
-  /** `null` if it was accepted; `final` if another attempt would be useless. */
+  /** Returns `null` if it was accepted; `final` if another attempt would be useless. */
   async function attempt(
     url: string,
     { id, body }: Message,

@@ -2,11 +2,11 @@
 import { ask, byId, make, say } from './dom.js';
 import { tokenOf } from './sending.js';
 
-/** The API takes so many pictures at once. */
+/** Maximum number of pictures in one request of the API. */
 const MOST_AT_ONCE = 100;
 
 /**
- * Puts pictures into a new album. Never rejects: a fault comes as `{ fault }`.
+ * Creates an album with the pictures. Never rejects: a fault is returned as `{ fault }`.
  * @param {HTMLFormElement} form
  * @param {readonly import('./upload-card.js').Uploaded[]} images
  * @returns {Promise<{ url: string, fault: string | null }>}
@@ -39,7 +39,7 @@ async function createAlbum(form, images) {
 }
 
 /**
- * Makes an album of pictures and shows its link, or why there is none.
+ * Creates an album of pictures and shows its link, or what went wrong.
  * @param {HTMLButtonElement} button
  * @param {HTMLFormElement} form
  * @param {readonly import('./upload-card.js').Uploaded[]} images

@@ -109,7 +109,7 @@ document.addEventListener('keydown', (event) => {
   read(plot, place);
 });
 
-/** With a script the picture becomes a slider, whose values are heard while it moves. */
+/** With a script, the picture becomes a slider whose values are announced as it moves. */
 function makeReadable() {
   for (const plot of document.querySelectorAll('[data-chart]')) {
     if (!(plot instanceof HTMLElement)) continue;

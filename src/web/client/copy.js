@@ -4,7 +4,7 @@ import { announce, byId, say } from './dom.js';
 const DONE_MS = 1600;
 
 /**
- * Puts a text into the clipboard. Browsers offer their clipboard to secure pages alone; elsewhere a selection is copied.
+ * Copies a text to the clipboard. Browsers offer the clipboard only to secure pages; elsewhere a selection is copied.
  * @param {string} text
  */
 export async function copyText(text) {
@@ -21,8 +21,8 @@ export async function copyText(text) {
 }
 
 /**
- * Puts a text that is still to come into the clipboard. Asked for while the visitor presses something, it is allowed for longer
- * than that in browsers that let a promise stand in.
+ * Copies a text that is not available yet. Browsers that accept a promise allow this even if the text arrives after
+ * the visitor's click.
  * @param {Promise<string>} text
  */
 export async function copyLater(text) {
@@ -33,7 +33,7 @@ export async function copyLater(text) {
 }
 
 /**
- * Copies and shows on the button that it was done, or that it could not be.
+ * Copies a text, and shows the result on the button.
  * @param {HTMLElement} button
  * @param {string | Promise<string>} text
  */

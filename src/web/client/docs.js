@@ -38,7 +38,7 @@ for (const call of calls) {
 reveal();
 
 /**
- * What was kept; `null` for nothing, and where the browser refuses.
+ * Returns the stored value; `null` if there is none, or the browser refuses.
  * @param {'localStorage' | 'sessionStorage'} area
  * @param {string} key
  */
@@ -59,11 +59,11 @@ function keep(area, key, value) {
   try {
     window[area].setItem(key, value);
   } catch {
-    // It is kept for as long as the page is open.
+    // The value is kept as long as the page is open.
   }
 }
 
-/** Opens what the link leads to, for browsers that do not by themselves, and goes there again: what opened has moved it. */
+/** Opens the target of the link, for browsers that do not, and scrolls there again, because opening has moved it. */
 function reveal() {
   const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
   if (!target?.closest('details')) return;
@@ -72,7 +72,7 @@ function reveal() {
     target.scrollIntoView();
 }
 
-/** Shows only calls that have all the words, wherever they have them. */
+/** Shows only calls that contain all the words, anywhere. */
 function filter() {
   const words = search.value.toLowerCase().split(/\s+/).filter(Boolean);
   let found = 0;
@@ -96,7 +96,7 @@ function filter() {
 const texts = new WeakMap();
 
 /**
- * What a call is found by: its path, its summary, and the names of its parameters.
+ * Returns the searchable text of a call: its path, its summary, and the names of its parameters.
  * @param {Element} call
  */
 function textOf(call) {
@@ -110,7 +110,7 @@ function textOf(call) {
 }
 
 /**
- * Makes a call come alive: its form is sent, and its example follows the form while it is open.
+ * Activates a call: its form can be sent, and its example follows the form while it is open.
  * @param {HTMLDetailsElement} call
  */
 function begin(call) {
@@ -159,7 +159,7 @@ function languageOf(text) {
 }
 
 /**
- * What the form says, sorted by where it goes.
+ * Returns the values of the form by their place in the request.
  * @param {HTMLFormElement} form
  */
 function valuesOf(form) {
@@ -181,7 +181,7 @@ function valuesOf(form) {
 }
 
 /**
- * The request in words: capitals stand for what is still to be filled in.
+ * Returns the request for examples: capitals stand for values still to be filled in.
  * @param {HTMLFormElement} form
  * @returns {ExampleRequest}
  */
@@ -220,7 +220,7 @@ function fileNameOf(field) {
 }
 
 /**
- * JSON in one line; what is none as it stands.
+ * Returns JSON on one line, and any other text unchanged.
  * @param {string} text
  */
 function compact(text) {
@@ -232,7 +232,7 @@ function compact(text) {
 }
 
 /**
- * The request that the form makes.
+ * Returns the request of the form.
  * @param {HTMLFormElement} form
  * @returns {{ url: string, init: RequestInit }}
  */

@@ -2,7 +2,7 @@
 export { readableBytes } from './readable-bytes.js';
 
 /**
- * Makes an element. Texts become text, never markup.
+ * Creates an element. Strings become text, never markup.
  * @template {keyof HTMLElementTagNameMap} T
  * @param {T} tag
  * @param {Record<string, string | boolean | EventListener>} [attributes] functions listen to the event of that name
@@ -21,7 +21,7 @@ export function make(tag, attributes = {}, ...children) {
 }
 
 /**
- * The element with that id. What a page lacks is a fault of the page.
+ * Returns the element with that ID. Throws if the page does not have it.
  * @template {HTMLElement} T
  * @param {string} id
  * @param {new () => T} type
@@ -34,7 +34,7 @@ export function byId(id, type) {
 }
 
 /**
- * Says something to those who do not see the page.
+ * Announces a text to screen readers.
  * @param {string} text
  */
 export function announce(text) {
@@ -50,12 +50,12 @@ export function announce(text) {
 const words = JSON.parse(byId('words', HTMLElement).textContent ?? '{}');
 export const language = document.documentElement.lang;
 const plurals = new Intl.PluralRules(language);
-/** Making one takes longer than all that is written with it. */
+/** Creating one takes longer than all its uses. */
 const numbers = new Intl.NumberFormat(language);
 
 /**
- * What the catalogue of this page's language says. Names in braces are replaced by the values, and of a text with plurals the
- * one for `count` is taken, with that number in place of `#`.
+ * Returns a text in the language of the page. Names in braces are replaced by the values. Of a text with plurals, the
+ * one for `count` is used, with that number in place of `#`.
  * @param {Key} key
  * @param {Record<string, string | number> & { count?: number }} [values]
  */
@@ -70,7 +70,7 @@ export function say(key, values = {}) {
 }
 
 /**
- * `1,234`, as the language of the page writes it.
+ * Returns `1,234`, as written in the language of the page.
  * @param {number} value
  */
 export function readableNumber(value) {
@@ -78,7 +78,7 @@ export function readableNumber(value) {
 }
 
 /**
- * What there is to say of a status in every language.
+ * Texts for statuses in every language.
  * @type {Partial<Record<number, Key>>}
  */
 const STATUSES = {
@@ -94,7 +94,7 @@ const STATUSES = {
 };
 
 /**
- * What an answer that is no success says, in words. Those of the server are English.
+ * Returns the error of an unsuccessful answer in words. The server's own words are in English.
  * @param {number} status
  * @param {unknown} body
  */
@@ -105,7 +105,7 @@ export function faultIn(status, body) {
 }
 
 /**
- * Asks the server for JSON. Never rejects: a fault comes as `{ fault }`.
+ * Requests JSON from the server. Never rejects: a fault is returned as `{ fault }`.
  * @param {string} path
  * @param {RequestInit} [init]
  * @returns {Promise<{ body: any, status: number, fault: string | null }>}

@@ -1,10 +1,10 @@
-/** A request as the API page's form describes it. */
+/** A request as described by the form of the API page. */
 export interface ExampleRequest {
   method: string;
   /** In full, with the query. */
   url: string;
   headers: [name: string, value: string][];
-  /** True if the token goes along: examples take it from `PICPOOL_TOKEN`, so that nobody copies a secret. */
+  /** True if the token is sent: examples read it from `PICPOOL_TOKEN`, so that nobody copies a secret. */
   token: boolean;
   body:
     | { kind: 'json'; text: string }
@@ -17,5 +17,5 @@ export type ExampleLanguage = 'curl' | 'javascript' | 'python' | 'go';
 
 export declare const LANGUAGES: Record<ExampleLanguage, string>;
 
-/** A program, or a command line, that sends the request and shows the answer. */
+/** Returns a program, or a command line, that sends the request and shows the answer. */
 export declare function exampleOf(language: ExampleLanguage, request: ExampleRequest): string;

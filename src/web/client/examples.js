@@ -9,7 +9,7 @@ const WRITERS = { curl, javascript, python, go };
 /** Longer command lines are broken. */
 const WIDTH = 90;
 const TOKEN = 'PICPOOL_TOKEN';
-/** Where an answer goes that nobody wants on a screen. */
+/** Where an answer is saved that is not for a screen. */
 const FILE = 'answer.bin';
 
 /** @type {typeof import('./examples.js').exampleOf} */
@@ -42,7 +42,7 @@ function curlField(kind, { name, value, isFile }) {
 }
 
 /**
- * A word for a POSIX shell.
+ * Quotes a word for a POSIX shell.
  * @param {string} word
  */
 function shell(word) {
@@ -87,7 +87,7 @@ function javascript({ method, url, headers, token, body, answer }) {
 }
 
 /**
- * JSON is written as an object, and anything else as it stands.
+ * Returns JSON as an object literal, and anything else unchanged.
  * @param {string} text
  */
 function scriptBody(text) {
@@ -131,7 +131,7 @@ function python({ method, url, headers, token, body, answer }) {
 }
 
 /**
- * A value of JSON as Python writes it.
+ * Returns a JSON value as a Python literal.
  * @param {unknown} value
  * @returns {string}
  */
@@ -193,7 +193,7 @@ function go({ method, url, headers, token, body, answer }) {
 const CHECKED = ['\tif err != nil {', '\t\tpanic(err)', '\t}'];
 
 /**
- * A string of Go, raw where that reads better.
+ * Returns a Go string, raw if that is easier to read.
  * @param {string} text
  */
 function goText(text) {
@@ -201,7 +201,7 @@ function goText(text) {
 }
 
 /**
- * A string of JavaScript in single quotes.
+ * Returns a JavaScript string in single quotes.
  * @param {string} text
  */
 function quoted(text) {
@@ -209,7 +209,7 @@ function quoted(text) {
 }
 
 /**
- * What a text in JSON says; `undefined` if it is not one.
+ * Parses JSON; returns `undefined` if the text is not JSON.
  * @param {string} text
  */
 function parsed(text) {

@@ -1,11 +1,11 @@
 // @ts-check
 import { faultIn, readableBytes, readableNumber, say } from './dom.js';
 
-/** Statuses after which the same may work later; 0: the connection was lost. */
+/** Statuses after which a retry may succeed; 0: the connection was lost. */
 const PASSING = [0, 408, 429, 500, 502, 503, 504, 507];
 
 /**
- * What the page says of errors, by the code of the server.
+ * The page's texts for errors, by the server's code.
  * @type {Record<string, (form: HTMLFormElement) => string>}
  */
 const WORDS = {
@@ -19,11 +19,11 @@ const WORDS = {
   storage_full: () => say('storageFull'),
   unauthorized: () => say('tokenRefused'),
 };
-/** Fields of the form that the server judges. */
+/** Fields of the form that the server checks. */
 const FIELDS = /** @type {const} */ (['max_width', 'max_height', 'max_views', 'expires_in', 'password']);
 
 /**
- * Why a file is not sent at all, or `null`.
+ * Returns why a file cannot be sent, or `null`.
  * @param {File} file
  * @param {HTMLFormElement} form
  */
@@ -35,7 +35,7 @@ export function faultOfFile(file, form) {
 }
 
 /**
- * The fields of the form that cannot be right, each with the words for it.
+ * Returns the invalid fields of the form, each with its error text.
  * @param {HTMLFormElement} form
  * @returns {[field: HTMLInputElement, words: string][]}
  */
@@ -53,7 +53,7 @@ export function faultsOfForm(form) {
 }
 
 /**
- * What the server has against an upload, in the words and with the labels of the page.
+ * Returns the server's error for an upload, in the words and with the labels of the page.
  * @param {number} status
  * @param {any} body
  * @param {HTMLFormElement} form
@@ -94,7 +94,7 @@ function labelOf(input) {
 }
 
 /**
- * What would be right in a field, by its own bounds.
+ * Returns what is valid in a field, according to its limits.
  * @param {HTMLInputElement | HTMLSelectElement} input
  */
 function ruleOf(input) {

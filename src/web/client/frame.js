@@ -1,6 +1,6 @@
 // @ts-check
 
-// Without this the form sends the visitor through its own page, which an upload under way would not survive.
+// Otherwise the form would load another page, which would interrupt a running upload.
 const form = document.querySelector('form.preferences');
 if (form instanceof HTMLFormElement) form.addEventListener('submit', (event) => choose(event, form));
 

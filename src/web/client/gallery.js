@@ -2,9 +2,9 @@
 import { announce, byId, say } from './dom.js';
 
 const results = byId('results', HTMLElement);
-/** What a visitor saw who comes back, where the browser has not kept the page itself. */
+/** What a returning visitor saw, in case the browser has not kept the page itself. */
 const KEPT = 'picpool:gallery';
-/** Loaded so far ahead that nothing moves in sight: rows fill up, and what is below them goes down. */
+/** Loading starts this far ahead, so that nothing visible moves: rows fill up, and what is below them moves down. */
 const NEAR = '1600px';
 
 /** @returns {HTMLAnchorElement | null} */
@@ -13,7 +13,7 @@ const moreLink = () => results.querySelector('a[data-more]');
 const shots = () =>
   [...results.querySelectorAll('a.shot')].filter((shot) => shot instanceof HTMLAnchorElement);
 
-/** Older browsers read no numbers from attributes in style sheets. */
+/** Older browsers cannot read numbers from attributes in style sheets. */
 function setRatios() {
   if (CSS.supports('width: attr(x type(<length>), 1px)')) return;
   for (const item of results.querySelectorAll('li'))
@@ -22,7 +22,7 @@ function setRatios() {
 
 let loading = false;
 
-/** Puts the next pictures behind those that are shown. @param {boolean} asked by a click */
+/** Appends the next pictures. @param {boolean} asked by a click */
 async function loadMore(asked) {
   const link = moreLink();
   if (!link || loading) return;
@@ -51,7 +51,7 @@ async function loadMore(asked) {
     if (asked && first) first.focus();
     watch();
   } catch {
-    // The link still leads there.
+    // The link still leads to the next page.
     link.textContent = say('notLoaded');
     announce(say('unreachable'));
   } finally {
@@ -80,7 +80,7 @@ results.addEventListener('click', (event) => {
 });
 
 /**
- * The tile that a key leads to: along the row, or the nearest one in the row above or below.
+ * Returns the tile that a key moves to: along the row, or the nearest one in the row above or below.
  * @param {HTMLAnchorElement} from
  * @param {string} key
  */
@@ -121,7 +121,7 @@ addEventListener('pagehide', () => {
   try {
     sessionStorage.setItem(KEPT, JSON.stringify({ url: location.href, y: scrollY, html: results.innerHTML }));
   } catch {
-    // Too much to keep: the visitor comes back to the first pictures.
+    // Too much to keep: a returning visitor starts with the first pictures.
   }
 });
 

@@ -2,11 +2,11 @@
 import { make, say } from './dom.js';
 import { addMine, readMine, removeMine } from './mine.js';
 
-// What came by a form, or from the menu of a phone, belongs to this browser as well.
+// Pictures uploaded by form, or from the menu of a phone, also belong to this browser.
 const made = document.querySelector('[data-mine]');
 if (made instanceof HTMLElement) addMine(JSON.parse(made.dataset.mine ?? '{}'));
 
-// Who has uploaded it with this browser may delete it, whatever the address is by now.
+// The browser that uploaded it may delete it, even if its address has changed.
 const link = document.querySelector('a[data-delete]');
 if (link instanceof HTMLAnchorElement) {
   const mine = readMine().find(({ id }) => id === link.dataset.delete);
@@ -23,7 +23,7 @@ const frame = document.querySelector('a[data-zoom]');
 if (frame instanceof HTMLAnchorElement) frame.addEventListener('click', (event) => zoom(event, frame));
 
 /**
- * Shows the picture alone, as large as the window; a click or Enter changes to its own size and back.
+ * Shows only the picture, as large as the window. A click or Enter switches between that and its full size.
  * @param {MouseEvent} event
  * @param {HTMLAnchorElement} frame
  */
@@ -44,7 +44,7 @@ function zoom(event, frame) {
     const across = at ? (at.clientX - left) / width : 0.5;
     const down = at ? (at.clientY - top) / height : 0.5;
     dialog.classList.toggle('full');
-    // What was under the pointer stays there.
+    // Keep what was under the pointer in place.
     dialog.scrollTo(
       picture.offsetWidth * across - (at?.clientX ?? innerWidth / 2),
       picture.offsetHeight * down - (at?.clientY ?? innerHeight / 2),

@@ -1,12 +1,12 @@
 // @ts-check
 
-// Browsers have service workers on secure pages alone: by HTTPS, or on this machine.
+// Browsers only allow service workers on secure pages: over HTTPS, or on this machine.
 const manifest = document.querySelector('link[rel=manifest]');
 if ('serviceWorker' in navigator && manifest instanceof HTMLLinkElement) {
   const scope = new URL('.', manifest.href);
   const version = new URL('.', import.meta.url).pathname.split('/').at(-2) ?? '';
   const url = new URL(`service-worker.js?${version}`, scope);
-  // A page that works needs no app, so that a refusal is nobody's business.
+  // The page works without the app, so a failure is ignored.
   const register = () =>
     void navigator.serviceWorker.register(url, { scope: scope.pathname }).catch(() => {});
   if (document.readyState === 'complete') register();

@@ -1,7 +1,7 @@
 // @ts-check
 import { language, make, say } from './dom.js';
 
-/** How a picture can be linked to: fields of the server's answer, with what they are called. */
+/** Forms of a link to a picture: fields of the server's answer, with their names. */
 const NAMES = {
   url: () => say('link'),
   raw_url: () => say('directLink'),
@@ -14,7 +14,7 @@ const NAMES = {
 
 const FORMS = /** @type {Form[]} */ (Object.keys(NAMES));
 
-/** Under which this browser keeps the last choice. */
+/** Key under which this browser keeps the last choice. */
 const KEY = 'picpool:form';
 const MENU = 'form-menu';
 
@@ -29,7 +29,8 @@ export function nameOf(form) {
 }
 
 /**
- * A menu of the forms. All menus of a page show one choice; the document hears `formchange` when it is another.
+ * Returns a menu of the forms. All menus of a page share one choice. The document gets the event `formchange` when it
+ * changes.
  * @param {string} label
  */
 export function formMenu(label) {

@@ -4,20 +4,21 @@ import { fetchPage, replaceFrom } from './page-parts.js';
 import { go, path, updateRows } from './proxies.js';
 
 /**
- * A refresh as the server tells it.
+ * A refresh as the server reports it.
  * @typedef {{ name: string, state: string, found: number, fresh: number, alive: number }} Source
- * @typedef {{ id: string, state: string, stage: string | null, candidates: number, checked: number, alive: number, sources: Source[] }} Job
+ * @typedef {{ id: string, state: string, stage: string | null, candidates: number, checked: number, alive: number,
+ * sources: Source[] }} Job
  */
 
 const api = document.querySelector('[data-api]')?.getAttribute('data-api') ?? '/api/';
-/** Rows are asked for anew at most this often, however much happens in the pool. */
+/** Rows are requested at most this often, however much changes in the pool. */
 const ROWS_EVERY_MS = 10_000;
 
 let rowsAt = 0;
 /** @type {ReturnType<typeof setTimeout> | undefined} */
 let rowsLater;
 
-/** Brings rows up to date; a list that is empty is asked for anew. */
+/** Updates the rows. An empty list is requested again. */
 async function refreshRows() {
   clearTimeout(rowsLater);
   const wait = rowsAt + ROWS_EVERY_MS - Date.now();
@@ -34,7 +35,7 @@ async function refreshRows() {
 const TOKEN_KEY = 'picpool:admin-token';
 
 /**
- * Posts, as the administrator where that is asked for.
+ * Sends a POST, as the administrator if required.
  * @param {string} url
  * @param {boolean} isAdmin
  */
@@ -103,7 +104,7 @@ async function show(job) {
   const ended = shown === 'running' && job.state !== 'running';
   const began = shown !== 'running' && job.state === 'running';
   shown = job.state;
-  // What the server renders is asked for where the page changes its shape; in between only numbers change.
+  // What the server renders is requested again if the structure of the page changes; otherwise only numbers change.
   if (began || ended) {
     const page = await fetchPage(location.href).catch(() => null);
     const isEmpty = document.querySelector('tr[data-id]') === null;
@@ -162,10 +163,10 @@ function showStats(stats) {
 
 /** @type {EventSource | null} */
 let events = null;
-/** Events are taken one after the other, though some wait for the server. */
+/** Events are handled in order, although some wait for the server. */
 let showing = Promise.resolve();
 
-/** After an answer that is an error, browsers connect no more by themselves. */
+/** After an error response, browsers do not reconnect on their own. */
 const RETRY_MS = 3000;
 
 /** @type {ReturnType<typeof setTimeout> | undefined} */
@@ -176,7 +177,7 @@ function lost() {
   if (events?.readyState === EventSource.CLOSED) listenLater = setTimeout(listen, RETRY_MS);
 }
 
-/** Asks for what has happened meanwhile. */
+/** Requests what has happened meanwhile. */
 async function back() {
   const note = byId('lost', HTMLElement);
   if (note.hidden) return;
@@ -189,7 +190,7 @@ async function back() {
   void refreshRows();
 }
 
-/** A page that nobody looks at holds no connection. */
+/** A hidden page holds no connection. */
 function listen() {
   clearTimeout(listenLater);
   events?.close();

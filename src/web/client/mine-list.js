@@ -5,7 +5,7 @@ import { checkPicture, deletePicture, GONE, takeOut } from './removal.js';
 
 /** @typedef {import('./mine.js').Mine} Mine */
 
-/** Shown at first: two rows on a wide screen. */
+/** Number shown at first: two rows on a wide screen. */
 const FIRST = 6;
 
 const section = byId('mine', HTMLElement);
@@ -17,7 +17,7 @@ let hidden = [];
 
 /**
  * Shows what this browser has uploaded, newest first.
- * @param {readonly string[]} [elsewhere] ids of what the page shows already
+ * @param {readonly string[]} [elsewhere] IDs of pictures that the page already shows
  */
 export function showMine(elsewhere = []) {
   const mine = readMine().filter(({ id }) => !elsewhere.includes(id));
@@ -29,7 +29,10 @@ export function showMine(elsewhere = []) {
   more.textContent = say('showAll', { count: mine.length });
 }
 
-/** Finds out which of those that are shown are gone, one after the other: what the browser's own cache shows proves nothing. */
+/**
+ * Checks one after the other which of the shown pictures still exist: the browser's cache may show pictures that are
+ * gone.
+ */
 export async function checkMine() {
   for (const { dataset } of list.querySelectorAll('li')) {
     const image = readMine().find(({ id }) => id === dataset.id);

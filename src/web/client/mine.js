@@ -1,14 +1,15 @@
 // @ts-check
 
 /**
- * What this browser has uploaded, and may delete.
- * @typedef {{ id: string, filename: string, url: string, raw_url: string, protected: boolean, delete_token: string, expires_at?: string | null }} Mine
+ * A picture that this browser has uploaded, and may delete.
+ * @typedef {{ id: string, filename: string, url: string, raw_url: string, protected: boolean, delete_token: string,
+ * expires_at?: string | null }} Mine
  */
 
 export const MINE_KEY = 'picpool:mine';
 const MOST = 200;
 
-/** @returns {Mine[]} newest first, without those whose time is over */
+/** @returns {Mine[]} newest first, without expired ones */
 export function readMine() {
   try {
     const list = JSON.parse(localStorage.getItem(MINE_KEY) ?? '[]');
@@ -43,7 +44,7 @@ export function addMine({
   delete_token,
   expires_at,
 }) {
-  // What may be shown only so often has no small version either.
+  // A picture with limited views has no thumbnail either.
   const isHidden = isProtected || (max_views ?? null) !== null;
   const one = {
     id,
@@ -71,6 +72,6 @@ function write(list) {
   try {
     localStorage.setItem(MINE_KEY, JSON.stringify(list));
   } catch {
-    // A browser that stores nothing only loses the list.
+    // If the browser refuses to store it, only the list is lost.
   }
 }

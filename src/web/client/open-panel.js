@@ -1,9 +1,9 @@
 // @ts-check
 
-/** Where the page of the API keeps it. */
+/** The key that the API page uses for it. */
 const TOKEN_KEY = 'picpool-token';
 
-// The server shows the panel to its administrator; a browser names no token when it is led to a page.
+// The server shows the panel to its administrator, but a browser does not send the token when it opens a page.
 const token = tokenOfThisTab();
 if (token && !document.getElementById('open-panel')) void fetchPanel(token);
 

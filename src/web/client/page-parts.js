@@ -1,14 +1,14 @@
 // @ts-check
 import { faultIn } from './dom.js';
 
-/** Told to the document when parts of the page were replaced. */
+/** Event on the document when parts of the page were replaced. */
 export const REPLACED = 'parts-replaced';
 
 /**
- * Another state of this page, as the server renders it: what it renders is rendered nowhere else.
+ * Fetches another state of this page, because only the server renders it.
  * @param {string} url
  * @param {RequestInit} [init]
- * @returns {Promise<Document>} rejects with words if there is none
+ * @returns {Promise<Document>} rejects with a message if there is none
  */
 export async function fetchPage(url, init) {
   const headers = { accept: 'text/html', ...init?.headers };
@@ -19,7 +19,7 @@ export async function fetchPage(url, init) {
   return new DOMParser().parseFromString(await answer.text(), 'text/html');
 }
 
-/** By what an element is found again after its part was replaced. */
+/** Attributes by which an element is found again after its part was replaced. */
 const MARKS = ['id', 'data-sort', 'rel', 'data-copy-row', 'data-retry', 'aria-label', 'href'];
 
 /** @param {Element | null} element */
@@ -29,8 +29,7 @@ function markOf(element) {
 }
 
 /**
- * Puts what is inside of elements of another page instead of what they have here. The focus stays where it was, as far as that is still
- * there.
+ * Replaces the contents of elements by those in another page. The focus stays where it was if that still exists.
  * @param {Document} page
  * @param {readonly string[]} ids
  */

@@ -4,7 +4,7 @@ import { fetchPage, REPLACED, replaceFrom } from './page-parts.js';
 
 const filters = byId('filters', HTMLFormElement);
 export const path = filters.dataset.path ?? location.pathname;
-/** What changes with the filters. */
+/** Parts that change with the filters. */
 const LIST_PARTS = ['active', 'results', 'samples', 'flags'];
 const TYPING_MS = 300;
 
@@ -12,7 +12,7 @@ const TYPING_MS = 300;
 let asking = null;
 
 /**
- * Shows another state of the page in place. Only the latest of several counts.
+ * Shows another state of the page in place. Of concurrent calls only the latest counts.
  * @param {string} url
  * @param {readonly string[]} parts
  */
@@ -41,7 +41,7 @@ function fail(error) {
   announce(text);
 }
 
-/** Where the filters lead to, with several values of a field in one parameter, and without what says nothing. */
+/** Returns the URL of the filters, with several values of a field in one parameter, and without empty ones. */
 function filtersUrl() {
   /** @type {Map<string, string>} */
   const fields = new Map();
@@ -55,7 +55,7 @@ function filtersUrl() {
   return path + (query && `?${query}`);
 }
 
-/** Makes the fields say what the address of the page says. */
+/** Sets the fields to the values in the page's URL. */
 function readFilters() {
   const params = new URLSearchParams(location.search);
   for (const field of filters.elements) {
@@ -86,7 +86,7 @@ filters.addEventListener('submit', (event) => {
   applyFilters();
 });
 
-/** Fields whose value was not taken say so. */
+/** Marks fields whose value was rejected. */
 document.addEventListener(REPLACED, () => {
   for (const field of filters.querySelectorAll('input, select')) {
     const problem = `problem-${field.getAttribute('name')}`;
@@ -99,7 +99,7 @@ document.addEventListener(REPLACED, () => {
 });
 
 /**
- * Links to other states of this page lead there in place. A new page is scrolled to its first row.
+ * Follows links to other states of this page in place. A new page of the list is scrolled to its first row.
  * @param {MouseEvent} event
  * @param {HTMLAnchorElement} link
  */
@@ -110,7 +110,7 @@ function follow(event, link) {
   event.preventDefault();
   const range = 'range' in link.dataset;
   const parts = range ? ['overview', 'flags'] : LIST_PARTS;
-  // What has changed since this part of the page came stays changed.
+  // Changes made since this part of the page was loaded are kept.
   if (link.dataset.remove !== undefined) {
     url = new URL(location.href);
     url.searchParams.delete(link.dataset.remove);
@@ -140,14 +140,14 @@ document.addEventListener('click', (event) => {
 
 document.addEventListener('submit', (event) => {
   const { target, submitter } = event;
-  // Not by its property `id`, which is a button of that name.
+  // Not by the property `id`, which is a button of that name.
   if (!(target instanceof HTMLFormElement) || !target.matches('#testing')) return;
   event.preventDefault();
   if (submitter instanceof HTMLButtonElement) void testNow(target.action, submitter);
 });
 
 /**
- * Tests a proxy, and shows its row as it is then.
+ * Tests a proxy, and updates its row.
  * @param {string} action
  * @param {HTMLButtonElement} button
  */
@@ -172,7 +172,7 @@ async function testNow(action, button) {
 }
 
 /**
- * Rows that are shown become what they are on another page; none moves.
+ * Updates the visible rows from another page, without moving any.
  * @param {Document} page
  */
 export function updateRows(page) {
@@ -186,7 +186,7 @@ export function updateRows(page) {
     row.className = fresh.className;
     for (const [index, cell] of [...fresh.children].entries()) {
       const shown = row.children[index];
-      // What can be selected or pressed stays as it is.
+      // Cells that can be selected or pressed stay unchanged.
       if (!shown || shown.matches('.select-cell, .row-end') || shown.innerHTML === cell.innerHTML) continue;
       shown.replaceChildren(...cell.childNodes);
     }

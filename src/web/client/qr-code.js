@@ -2,7 +2,7 @@
 import { make, say } from './dom.js';
 
 /**
- * Shows the link to a picture as a QR code, which the server draws, so that a phone can take it from the screen.
+ * Shows the link to a picture as a QR code, which the server draws, so that a phone can scan it.
  * @param {{ url: string, filename: string }} image
  */
 export function showQrCode({ url, filename }) {
@@ -19,7 +19,7 @@ export function showQrCode({ url, filename }) {
     make('p', { class: 'small wrap' }, url),
     make('button', { type: 'button', class: 'quiet', click: () => dialog.close() }, say('close')),
   );
-  // A click beside it is one on the dialog itself.
+  // A click outside its content is one on the dialog itself.
   dialog.addEventListener('click', ({ target }) => target === dialog && dialog.close());
   dialog.addEventListener('close', () => dialog.remove());
   document.body.append(dialog);

@@ -1,7 +1,7 @@
 // @ts-check
 
 /**
- * As `src/lib/readable-bytes.ts` says it; a test holds them together.
+ * The same as `src/lib/readable-bytes.ts`; a test compares them.
  * @param {number} bytes
  */
 export function readableBytes(bytes) {

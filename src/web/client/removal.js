@@ -2,7 +2,7 @@
 import { announce, ask, say } from './dom.js';
 import { removeMine } from './mine.js';
 
-/** Event on the document with the id of a deleted picture, so that every part of the page removes it. */
+/** Event on the document with the ID of a deleted picture, so that every part of the page removes it. */
 export const GONE = 'picturegone';
 
 /** @param {string} id */
@@ -12,7 +12,7 @@ function gone(id) {
 }
 
 /**
- * Deletes a picture after a question. Returns why it could not be, or `null`.
+ * Deletes a picture after confirmation. Returns why that failed, or `null`.
  * @param {import('./mine.js').Mine} image
  * @returns {Promise<string | null>}
  */
@@ -30,7 +30,7 @@ export async function deletePicture({ id, url, filename, delete_token }) {
 }
 
 /**
- * Finds out whether a picture is still there, without a view of it being counted.
+ * Checks whether a picture still exists, without counting a view.
  * @param {import('./mine.js').Mine} image
  */
 export async function checkPicture({ id, url }) {
@@ -39,7 +39,8 @@ export async function checkPicture({ id, url }) {
 }
 
 /**
- * Takes an element out of its list. Where it had the focus, the next of the list gets it, else the one before, else `otherwise`.
+ * Removes an element from its list. If it had the focus, the next element gets it, or the previous one, or
+ * `otherwise`.
  * @param {HTMLElement} element
  * @param {HTMLElement} otherwise
  */

@@ -7,8 +7,7 @@ const PAUSE_MS = 250;
 let asking = null;
 
 /**
- * Asks for another state of this page and puts parts of it instead of those that are shown: what the server renders is
- * rendered nowhere else.
+ * Fetches another state of this page and replaces parts by it, because only the server renders them.
  * @param {string} url
  * @param {string[]} ids of the parts
  */
@@ -41,7 +40,7 @@ export async function replaceParts(url, ids) {
 }
 
 /**
- * Where a form of filters leads to, without the fields that say nothing.
+ * Returns the URL of a filter form, without empty fields.
  * @param {HTMLFormElement} form
  */
 export function urlOf(form) {

@@ -11,7 +11,7 @@ const boxes = () =>
 const selected = () => boxes().filter(({ checked }) => checked);
 /** @type {Set<string>} */
 let ids = new Set();
-/** The box that was clicked last, from which a click with Shift reaches. */
+/** The checkbox that was clicked last, from which a click with Shift extends. */
 let anchor = '';
 
 /** Shows what is selected. */
@@ -30,7 +30,7 @@ function show() {
   button.dataset.label = label.textContent;
 }
 
-/** After rows were replaced, those that are still there stay selected, and the format is what it was. */
+/** After rows were replaced, keeps the selection of those that remain, and the format. */
 function restore() {
   for (const box of boxes()) box.checked = ids.has(box.value);
   const format = list.querySelector('select[name="as"]');
@@ -43,7 +43,7 @@ function restore() {
 }
 
 /**
- * Copies these proxies, or what the filters match, in the format that is chosen.
+ * Copies these proxies, or the matches of the filters, in the chosen format.
  * @param {HTMLElement} button
  * @param {readonly string[]} chosen
  */
@@ -112,7 +112,7 @@ list.addEventListener('keydown', ({ key }) => {
 
 list.addEventListener('submit', (event) => {
   const { target, submitter } = event;
-  // Not by its property `id`, which is a box of that name.
+  // Not by the property `id`, which is a checkbox of that name.
   if (!(target instanceof HTMLFormElement) || !target.matches('#copying')) return;
   event.preventDefault();
   if (submitter) void copy(submitter, [...ids]);

@@ -1,7 +1,9 @@
 // @ts-check
 import { faultOfAnswer } from './faults.js';
 
-/** How long to wait before a lost connection is tried again, in ms, if the browser does not say when it is back. */
+/**
+ * How long to wait before a lost connection is retried, in ms, if the browser does not report that it is back online.
+ */
 const PAUSE_MS = 2000;
 
 /**
@@ -10,12 +12,12 @@ const PAUSE_MS = 2000;
  *   lost(): void,
  *   done(image: import('./upload-card.js').Uploaded): void,
  *   failed(words: string, mayWorkLater: boolean): void,
- * }} Course what becomes of an upload; `lost`: it will be tried once more, on its own
+ * }} Course the course of an upload; `lost`: it will be retried once automatically
  */
 
 /**
- * Sends one file. A lost connection is tried once more when the network is back. Returns how to stop it.
- * @param {HTMLFormElement} form says where to, and what its fields are called
+ * Sends one file. A lost connection is retried once when the network is back. Returns a function that cancels it.
+ * @param {HTMLFormElement} form with the URL and the names of the fields
  * @param {FormData} body
  * @param {Course} course
  */
@@ -25,7 +27,7 @@ export function sendFile(form, body, course) {
   let stopWaiting = () => {};
 
   /**
-   * XMLHttpRequest, because fetch does not tell how much has been sent.
+   * Uses XMLHttpRequest, because fetch does not report how much has been sent.
    * @param {boolean} isFirst
    */
   function post(isFirst) {
@@ -48,7 +50,7 @@ export function sendFile(form, body, course) {
       });
     };
     sending.addEventListener('error', lost);
-    // Where the network goes, the connection may take minutes to notice.
+    // If the network goes down, the connection may take minutes to notice.
     addEventListener('offline', lost);
     sending.addEventListener('loadend', () => removeEventListener('offline', lost));
     sending.send(body);
@@ -71,7 +73,7 @@ export function sendFile(form, body, course) {
 }
 
 /**
- * The token that the visitor has typed in, where only holders of tokens may upload, else empty.
+ * Returns the token that the visitor entered, or an empty string if uploading needs none.
  * @param {HTMLFormElement} form
  */
 export function tokenOf(form) {
@@ -80,20 +82,20 @@ export function tokenOf(form) {
 }
 
 /**
- * The file with the fields of the form as they are now.
+ * Returns the file with the current fields of the form.
  * @param {HTMLFormElement} form
  * @param {File} file
  */
 export function bodyOf(form, file) {
   const body = new FormData(form);
-  // It is out of sight then, and would contradict the choice.
+  // The field is hidden then, and would contradict the choice.
   if (body.get('visibility') !== 'protected') body.delete('password');
   body.set('image', file, file.name);
   return body;
 }
 
 /**
- * Calls back when the network may be there again; returns how not to.
+ * Calls back when the network may be back. Returns a function that cancels it.
  * @param {() => void} then
  */
 function whenBack(then) {

@@ -1,9 +1,10 @@
 // @ts-check
 
-// Keeps one page, and what it loads, for the time without a network. Pictures, lists and answers of the API are never kept.
+// Keeps one page and what it loads for when there is no network. Pictures, lists and answers of the API are never
+// kept.
 
 /**
- * What of a worker is used here; the types of pages and of workers do not go together.
+ * The parts of a worker that are used here, because the types of pages and workers conflict.
  * @typedef {Event & { waitUntil(work: Promise<unknown>): void }} Lasting
  * @typedef {Event & { request: Request, respondWith(answer: Promise<Response>): void }} Asking
  * @typedef {{
@@ -14,7 +15,7 @@
  * }} Worker
  */
 const worker = /** @type {Worker} */ (/** @type {unknown} */ (self));
-/** Another version of the site registers another URL, and so has its own cache. */
+/** Each version of the site registers another URL, and so has its own cache. */
 const CACHE = `picpool ${new URL(worker.location.href).search}`;
 const OFFLINE = new URL('offline', worker.registration.scope).href;
 

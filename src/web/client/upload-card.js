@@ -6,7 +6,7 @@ import { timeOf } from './mine.js';
 import { showQrCode } from './qr-code.js';
 
 /**
- * What the server says about a stored picture.
+ * The server's answer about a stored picture.
  * @typedef {import('./mine.js').Mine & {
  *   raw_url: string, markdown: string, html: string, bbcode: string,
  *   width: number, height: number, size: number, format: string,
@@ -16,7 +16,7 @@ import { showQrCode } from './qr-code.js';
  */
 
 /**
- * What the page says of losses, by their codes.
+ * The page's texts for losses, by code.
  * @type {Record<string, () => string>}
  */
 const WARNINGS = {
@@ -32,10 +32,10 @@ const SEEN_BY = {
   protected: () => say('seenByPassword'),
 };
 
-/** A file that became this much smaller is worth a word. */
+/** The reduction is mentioned if the file became at least this much smaller. */
 const SMALLER = 0.95;
 
-/** A picture on its way, as the visitor sees it. */
+/** A picture being uploaded, as the visitor sees it. */
 export class UploadCard {
   /** @type {Uploaded | null} */
   image = null;
@@ -47,7 +47,7 @@ export class UploadCard {
   constructor(file, onCancel) {
     this.file = file;
     const picture = make('img', { src: URL.createObjectURL(file), alt: '' });
-    // Browsers show less than the server takes.
+    // Browsers can show fewer formats than the server accepts.
     picture.addEventListener('error', () => picture.remove());
     this.thumb = make('span', { class: 'thumb' }, picture);
     this.name = make('span', { class: 'upload-name' }, file.name);
@@ -74,7 +74,7 @@ export class UploadCard {
     }
   }
 
-  /** The connection is gone. The upload is tried again automatically. */
+  /** Shows that the connection is lost. The upload is retried automatically. */
   lost() {
     this.progress.removeAttribute('value');
     this.facts.textContent = say('reconnecting');
@@ -111,7 +111,7 @@ export class UploadCard {
     this.showForm();
   }
 
-  /** Shows the link in the form that is chosen. */
+  /** Shows the link in the chosen form. */
   showForm() {
     if (!this.image || !this.copy) return;
     const form = chosenForm();
@@ -132,7 +132,7 @@ export class UploadCard {
     if (this.image && this.copy) await copyBy(this.copy, this.image[chosenForm()]);
   }
 
-  /** The link was copied on its own. */
+  /** Shows that the link was copied automatically. */
   copied() {
     if (this.copy) showForAWhile(this.copy, say('copied'), true);
     announce(say('copiedByItself'));
@@ -140,7 +140,7 @@ export class UploadCard {
   }
 
   /**
-   * What was asked of a stored picture could not be done.
+   * Shows that an action on a stored picture failed.
    * @param {string} words
    */
   complain(words) {
@@ -219,7 +219,7 @@ const UNITS = /** @type {const} */ ([
  * @param {number} time
  */
 function fromNow(time) {
-  // The server's clock and the way back take a little of it.
+  // Allows for the server's clock and the time of the answer.
   const ms = time - Date.now() + 30_000;
   const [unit, length] = UNITS.find((one) => ms >= one[1]) ?? UNITS[3];
   return new Intl.RelativeTimeFormat(language).format(Math.max(1, Math.floor(ms / length)), unit);

@@ -10,13 +10,13 @@ import { checkPicture, deletePicture, GONE, takeOut } from './removal.js';
 import { bodyOf, sendFile } from './sending.js';
 import { UploadCard } from './upload-card.js';
 
-/** At once; the server has few cores. */
+/** Uploads at once, because the server has few cores. */
 const MOST_AT_ONCE = 2;
-/** More cards than that are shown as lines. */
+/** With more cards than this, they are shown as lines. */
 const MOST_LARGE = 3;
 
 /**
- * A file on its way, or what became of it.
+ * A file being uploaded, or its result.
  * @typedef {{
  *   card: UploadCard,
  *   state: 'waiting' | 'sending' | 'done' | 'failed',
@@ -34,14 +34,16 @@ const cards = byId('cards', HTMLUListElement);
 const together = byId('uploads-actions', HTMLElement);
 const file = byId('file', HTMLInputElement);
 
-/** As they are shown.
- * @type {Upload[]} */
+/**
+ * In the order in which they are shown.
+ * @type {Upload[]}
+ */
 let uploads = [];
 /** @param {Upload['state']} state */
 const inState = (state) => uploads.filter((one) => one.state === state);
 
 /**
- * Sends files with the form as it is now, and shows what becomes of them.
+ * Sends files with the current form, and shows their progress and results.
  * @param {HTMLFormElement} form
  * @param {readonly File[]} files
  * @param {boolean} pasted
@@ -122,7 +124,7 @@ function startNext() {
 }
 
 /**
- * Says what became of a file: each on its own where they are few, else all together.
+ * Announces the result of a file: separately if there are few, otherwise for all together.
  * @param {Upload} upload
  * @param {string} words
  */
@@ -174,8 +176,10 @@ document.addEventListener(GONE, (event) => {
   for (const upload of uploads) if (upload.card.image?.id === id) drop(upload);
 });
 
-/** Whether nobody is at work elsewhere on the page.
- * @param {HTMLElement} element */
+/**
+ * Reports whether the visitor is not busy elsewhere on the page.
+ * @param {HTMLElement} element
+ */
 function mayTakeFocus(element) {
   const { activeElement } = document;
   return activeElement === document.body || activeElement === file || element.contains(activeElement);
@@ -187,14 +191,14 @@ function copyWhenDone(upload) {
   const link = new Promise((resolve, reject) => {
     upload.settle = (text) => (text === null ? reject(new Error('there is no link')) : resolve(text));
   });
-  // What the browser does not allow is done by the button.
+  // If the browser does not allow it, the button does it.
   copyLater(link).then(
     () => upload.card.copied(),
     () => {},
   );
 }
 
-/** Shows the state of all. */
+/** Shows the state of all uploads. */
 function show() {
   const total = uploads.length;
   const done = inState('done').length;
@@ -229,7 +233,7 @@ function askBeforeLeaving(event) {
 }
 
 /**
- * Changes the page and lets what is below appear again in its place, so that nothing jumps under anyone's finger.
+ * Changes the page and fades in what is below at its new place, so that nothing jumps under a finger.
  * @param {() => void} change
  */
 function withoutJump(change) {
@@ -264,12 +268,12 @@ byId('retry-all', HTMLButtonElement).addEventListener('click', () => {
   for (const { retry } of inState('failed')) retry?.();
 });
 
-/** What this browser has uploaded before. */
+/** Shows what this browser has uploaded before. */
 function showOthers() {
   showMine(uploads.flatMap(({ card }) => card.image?.id ?? []));
 }
 
-/** What another page may have deleted. */
+/** Checks whether another page has deleted pictures. */
 function checkAll() {
   showOthers();
   void checkMine();

@@ -8,16 +8,16 @@ const input = byId('file', HTMLInputElement);
 const zone = /** @type {HTMLElement} */ (form.querySelector('.dropzone'));
 const held = byId('held', HTMLElement);
 
-/** Where only holders of tokens may upload. */
+/** Present if uploading needs a token. */
 const token = form.querySelector('#token');
-/** Under which this browser keeps the token. */
+/** Key under which this browser keeps the token. */
 const TOKEN_KEY = 'picpool-token';
 if (token instanceof HTMLInputElement) {
   token.value = localStorage.getItem(TOKEN_KEY) ?? '';
   token.addEventListener('change', () => localStorage.setItem(TOKEN_KEY, token.value.trim()));
 }
 
-/** Files that wait until the form is right. */
+/** Files that wait until the form is valid. */
 /** @type {File[]} */
 let waiting = [];
 

@@ -10,7 +10,7 @@ import { proxies } from './en/proxies.ts';
 import { scripts } from './en/scripts.ts';
 import { upload } from './en/upload.ts';
 
-/** Everything that pages say, in English. The other languages have the same shape: a key that one lacks fails the compiler. */
+/** All texts of the pages in English. The other languages have the same shape: the compiler reports a missing key. */
 export const en = {
   formats,
   frame,

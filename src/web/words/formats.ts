@@ -2,20 +2,20 @@ const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 const DAY_MS = 24 * HOUR_MS;
 
-/** A text for each number that its language tells apart, with `#` in place of the number. */
+/** A text for each plural form of its language, with `#` in place of the number. */
 export type Plural = Partial<Record<Intl.LDMLPluralRule, string>> & { other: string };
 
-/** How a language writes numbers, times, names and counts. Times are UTC. */
+/** How a language writes numbers, times, names and counts. Times are in UTC. */
 export interface Formats {
   /** `1,234`. */
   number(value: number): string;
-  /** `41%`, of a share from 0 to 1, with one digit after the point where that says more. */
+  /** `41%` for a share from 0 to 1, with a decimal if that helps. */
   percent(share: number): string;
   /** `1 picture`, `1,234 pictures`. */
   plural(count: number, texts: Plural): string;
   /** `5 minutes ago`; `just now` below a minute. */
   age(ms: number): string;
-  /** `3 hours`, in the largest unit that is full at least once. */
+  /** `3 hours`, in the largest unit that fits at least once. */
   duration(ms: number): string;
   /** `Feb 1, 2026`. */
   date(ms: number): string;
@@ -27,11 +27,14 @@ export interface Formats {
   time(ms: number): string;
   /** `JPEG, PNG, or GIF`. */
   anyOf(items: readonly string[]): string;
-  /** The name of a country by its two letters; `ZZ` has none. */
+  /** The name of a country by its two-letter code; `ZZ` has none. */
   country(code: string): string;
 }
 
-/** The formats of a language; `justNow` is what `Intl` has no word for. What is made for them takes some ms each, so each is made when it is first needed. */
+/**
+ * Returns the formats of a language; `justNow` is a text that `Intl` does not have. Each formatter takes some ms to
+ * create, so it is created on first use.
+ */
 export function createFormats(language: string, justNow: string): Formats {
   const number = once(() => new Intl.NumberFormat(language));
   const percent = once(() => new Intl.NumberFormat(language, { style: 'percent', maximumFractionDigits: 1 }));

@@ -2,8 +2,8 @@ import { en, type Words } from './en.ts';
 import { zhCn } from './zh-cn.ts';
 
 /**
- * The languages of the pages, by their tag (BCP 47), with the name that each has for itself. The first is what visitors get who ask for
- * none of them.
+ * The languages of the pages, by tag (BCP 47), with their own names. The first is for visitors who ask for none of
+ * them.
  */
 export const LANGUAGES = {
   en: { name: 'English', words: en },
@@ -14,14 +14,17 @@ export type Language = keyof typeof LANGUAGES;
 
 export const LANGUAGE_TAGS = Object.keys(LANGUAGES) as Language[];
 const DEFAULT: Language = 'en';
-/** More than browsers send. */
+/** Longer than any browser sends. */
 const MAX_HEADER_LENGTH = 1000;
 
 export function isLanguage(text: string | undefined): text is Language {
   return text !== undefined && Object.hasOwn(LANGUAGES, text);
 }
 
-/** The language that a visitor likes best, by the header `Accept-Language`. Another region or script is better than another language. */
+/**
+ * Returns the visitor's preferred language, by the header `Accept-Language`. Another region or script is better than
+ * another language.
+ */
 export function preferredLanguage(header: string | null): Language {
   if (header === null || header.length > MAX_HEADER_LENGTH) return DEFAULT;
   const ranges = header.split(',').map((part) => {

@@ -11,7 +11,7 @@ import { proxies } from './zh-cn/proxies.ts';
 import { scripts } from './zh-cn/scripts.ts';
 import { upload } from './zh-cn/upload.ts';
 
-/** Everything that pages say, in Simplified Chinese. */
+/** All texts of the pages in Simplified Chinese. */
 export const zhCn: Words = {
   formats,
   frame,

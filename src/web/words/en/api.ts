@@ -1,4 +1,4 @@
-/** The page of the API. Texts about single calls are in the API description, in English. */
+/** The API page. Texts about single calls are in the API description, in English. */
 export const api = {
   title: 'API',
   summary: 'The API of this server, with examples that you can run here.',

@@ -1,6 +1,6 @@
 import type { ErrorCode } from '../../../errors.ts';
 
-/** What an error page says first, and what to do about it. */
+/** The heading of an error page, and what to do about the error. */
 interface ErrorWords {
   title: string;
   advice: string;
@@ -52,7 +52,7 @@ const byCode: Partial<Record<ErrorCode, ErrorWords>> & { other: ErrorWords } = {
 
 export const errors = {
   byCode,
-  /** Messages of the API in the language of the page. English pages show them as they are. */
+  /** Messages of the API in the language of the page. English pages show them unchanged. */
   messages: {} as Readonly<Record<string, string>>,
   file: 'File',
   /** What a field must be: “must be …”, or a sentence. */

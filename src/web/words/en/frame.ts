@@ -1,4 +1,4 @@
-/** What all pages share. */
+/** Texts that all pages share. */
 export const frame = {
   skip: 'Skip to content',
   mainNavigation: 'Main',

@@ -1,4 +1,4 @@
-/** What the settings leave open to everybody: on the first page for who runs the server, and in `picpool doctor`. */
+/** What the settings leave open to everyone: on the home page for the operator, and in `picpool doctor`. */
 export const openPanel = {
   title: 'What this server leaves open',
   lead: 'Only you see this: you are on the machine itself, or have its administrator token. Each line of .env closes one of these.',

@@ -1,12 +1,12 @@
 import { type Html, html } from '../../html.ts';
 import { formats } from './formats.ts';
 
-/** The pages of single pictures, and of deleting one. */
+/** The pages of single pictures, and their deletion. */
 export const pictures = {
   summary: (name: string, width: number, height: number) => `${name}, ${width} × ${height} pixels.`,
   online: 'Your picture is online',
   keepDeleteLink: 'Save this link to delete the picture later from any device. It is shown only once.',
-  /** By the codes of warnings. */
+  /** By code of the warning. */
   losses: {
     frames_dropped: 'Only the first frame was kept: this format holds no animation.',
     gain_map_dropped: 'The extra brightness for HDR screens was not kept.',

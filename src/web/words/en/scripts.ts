@@ -2,8 +2,8 @@ import type { Plural } from '../formats.ts';
 import { uploadScripts } from './upload-scripts.ts';
 
 /**
- * What scripts of pages say, by the file that a page loads; `every` is there on each page. A name in braces stands for what a
- * script puts in: `{name}`. A text with a number in it is a `Plural`, with `#` in place of the number.
+ * Texts of the pages' scripts, by the file that a page loads; `every` is on each page. A name in braces is replaced
+ * by the script: `{name}`. A text with a number is a `Plural`, with `#` in place of the number.
  */
 export const scripts = {
   every: {

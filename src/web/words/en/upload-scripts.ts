@@ -1,6 +1,6 @@
 import type { Plural } from '../formats.ts';
 
-/** What the scripts of uploading say. */
+/** Texts of the upload scripts. */
 export const uploadScripts = {
   link: 'link',
   directLink: 'direct link',

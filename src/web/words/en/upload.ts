@@ -1,7 +1,7 @@
 import { type Html, html } from '../../html.ts';
 import type { Plural } from '../formats.ts';
 
-/** The form that uploads, and what became of it. */
+/** The upload form, and its results. */
 export const upload = {
   title: 'Drop a picture, get a link.',
   lead: 'Smaller, the right way up, and with your location removed.',

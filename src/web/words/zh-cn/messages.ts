@@ -1,6 +1,6 @@
 /**
- * What errors say on pages, by their English text, which is the API's. A name in braces stands for what is put in, and is put in here,
- * translated itself where it stands in this list. The first text that fits counts.
+ * Error messages on pages, by their English text, which is the API's. A name in braces is a placeholder, whose value
+ * is itself translated if it is in this list. The first match counts.
  */
 export const messages: Readonly<Record<string, string>> = {
   // The file
@@ -134,7 +134,7 @@ export const messages: Readonly<Record<string, string>> = {
   'The record of this album cannot be read.': '无法读取这个相册的记录。',
   'Another copy of the server has taken this work over.': '服务器的另一个副本已接手此项工作。',
 
-  // What is there, and who may
+  // What exists, and who may access it
   'There is no such image.': '没有这张图片。',
   'There is no such album.': '没有这个相册。',
   'There is no such image in this album.': '这个相册中没有这张图片。',
