@@ -59,7 +59,7 @@ const steps: Record<string, () => Promise<Counts>> = {
 
 function bunTests(...args: string[]): Promise<Counts> {
   // Concurrent tests of one file would take the processor from those that wait for an answer in time.
-  const shared = ['--max-concurrency=4', '--timeout=60000', '--reporter=junit'];
+  const shared = ['--max-concurrency=4', '--timeout=180000', '--reporter=junit'];
   return suite((report) => ['bun', 'test', ...args, ...shared, `--reporter-outfile=${report}`]);
 }
 

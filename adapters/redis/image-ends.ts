@@ -48,7 +48,7 @@ if redis.call('HEXISTS', KEYS[1], ARGV[1]) == 0 then return 0 end
 local value = redis.call('HGET', KEYS[9], ARGV[1])
 if not value then return 0 end
 local left, open = string.match(value, '^(%d+)|?(.*)$')
-if string.find(open, ARGV[2], 1, true) then return 1 end
+if string.find(open, ARGV[2] .. ',', 1, true) then return 1 end
 left = tonumber(left) - 1
 if left < 0 then return 0 end
 redis.call('HSET', KEYS[9], ARGV[1], left .. '|' .. open .. ARGV[2] .. ',')

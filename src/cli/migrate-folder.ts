@@ -16,13 +16,13 @@ export async function withWorkFolder<T>(dataDir: string, work: (folder: string) 
   const parent = hasData ? join(resolve(dataDir), 'tmp') : tmpdir();
   await removeLeftovers(parent);
   const folder = join(parent, `picpool-migrate-${process.pid}`);
-  await mkdir(folder, { recursive: true, mode: 0o700 });
   const end = () => {
     rmSync(folder, { recursive: true, force: true });
     process.exit(130);
   };
   for (const signal of SIGNALS) process.once(signal, end);
   try {
+    await mkdir(folder, { recursive: true, mode: 0o700 });
     return await work(folder);
   } finally {
     for (const signal of SIGNALS) process.off(signal, end);

@@ -96,13 +96,11 @@ test('a password comes from a file, and a wrong one is told from a server that i
 test('a statement that takes too long is ended on the server too, and the connection goes on', async () => {
   const connection = await openPostgres(variant({ connections: '1' }), { limitMs: 500 });
   try {
-    const startedAt = performance.now();
-    await expect(connection.ask('never', 'SELECT pg_sleep(20)')).rejects.toMatchObject({
+    await expect(connection.ask('never', 'SELECT pg_sleep(600)')).rejects.toMatchObject({
       code: 'unavailable',
       retryAfterMs: expect.any(Number),
     });
-    expect(performance.now() - startedAt).toBeLessThan(5000);
-    expect(await connection.askWithin(50, 'SELECT pg_sleep($1)', [20])).toBeNull();
+    expect(await connection.askWithin(50, 'SELECT pg_sleep($1)', [600])).toBeNull();
     const running = `SELECT 1 FROM pg_stat_activity WHERE state = 'active' AND query LIKE 'SELECT pg_sleep%'`;
     await until(async () => (await connection.ask('safe', running)).length === 0);
   } finally {

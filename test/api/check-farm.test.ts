@@ -59,7 +59,7 @@ test('a closed port is unreachable', async () => {
 
 test('an attempt to connect that nobody answers is given up with its check', async () => {
   const unanswered = await startUnansweredPort();
-  const checker = localChecker({ judges: world.judges.map(({ url }) => url), timeoutMs: 1_000 });
+  const checker = localChecker({ judges: world.judges.map(({ url }) => url), timeoutMs: 4_000 });
   const endpoint = { protocol: 'http', ip: '127.0.0.1', port: unanswered.port } as const;
   try {
     const running = Promise.all(Array.from({ length: 20 }, () => checker.check(endpoint)));

@@ -3,6 +3,7 @@ import { createMetrics } from '../../src/lib/metrics.ts';
 import { instrumentStores } from '../../src/start/instrumented.ts';
 import { ADMIN, ADMIN_TOKEN } from '../support/admin.ts';
 import { PNG, type RunningServer, runServer, withServer } from '../support/running-server.ts';
+import { until } from '../support/services.ts';
 
 let server: RunningServer;
 let output: string;
@@ -28,10 +29,7 @@ beforeAll(async () => {
   await post('/api/proxy/1/report', { ok: true });
   await post('/api/proxy/1/report', { ok: true });
   await send('/api/refresh', { method: 'POST', headers: ADMIN });
-  for (let state = ''; state !== 'failed' && state !== 'done'; ) {
-    const answer = (await (await send('/api/refresh')).json()) as { job: { state: string } };
-    state = answer.job.state;
-  }
+  await until(() => server.logged.some(({ message }) => message === 'refresh ended'));
   output = await (await send('/metrics')).text();
 });
 afterAll(() => server.stop());

@@ -30,7 +30,7 @@ beforeAll(async () => {
     GATEWAY_PORT: '0',
     IMAGE_BASE_PATH: '/img',
   });
-}, 30_000);
+}, 180_000);
 afterAll(async () => {
   await front?.stop();
   await server?.stop();

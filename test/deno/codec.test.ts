@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import process from 'node:process';
 import { createInterface } from 'node:readline';
 import { test } from 'node:test';
 import type { WorkerReply } from '../../src/image/codec/protocol.ts';
@@ -10,17 +11,20 @@ import { denoRuntime } from '../../src/runtime/deno.ts';
 import { startCodec } from '../support/codec.ts';
 import { pngBomb } from '../support/hostile-images.ts';
 import { photo, privatePhoto } from '../support/images.ts';
+import { until } from '../support/services.ts';
 import { withFolder } from '../support/temporary.ts';
 
 test('pictures are converted by worker processes, and one that hangs costs one request', async () => {
-  const bench = await startCodec({ workers: 1, timeoutMs: 700 });
+  const bench = await startCodec({ workers: 1, timeoutMs: 5000 });
   try {
     const { format, width, height } = await bench.convert(await privatePhoto('jpeg', 6), { format: 'avif' });
     assert.deepEqual({ format, width, height }, { format: 'avif', width: 96, height: 64 });
     await assert.rejects(bench.convert(pngBomb(17_000, 17_000, 1)), { code: 'image_limit' });
-    await assert.rejects(bench.convert(await photo(3000, 2600), { format: 'gif' }), {
-      code: 'conversion_timeout',
-    });
+    const late = bench.convert(await photo(2300, 1800), { format: 'avif' });
+    late.catch(() => {});
+    await until(() => bench.codec.stats().busy === 1);
+    process.kill(bench.codec.stats().pids[0] ?? 0, 'SIGSTOP');
+    await assert.rejects(late, { code: 'conversion_timeout' });
     assert.equal((await bench.convert(await privatePhoto('png'))).format, 'webp');
     assert.deepEqual(await bench.files(), []);
   } finally {

@@ -47,7 +47,7 @@ test('a backup that is made while images come and go is complete, and a server r
   for (const id of before) expect((await fetch(`${second.url}/i/${id}.png`)).status).toBe(200);
   expect(typeof (await upload(second.url))).toBe('string');
   expect(await second.stop()).toBe(0);
-}, 60_000);
+}, 180_000);
 
 test('a backup is not restored over data, nor when its database is damaged', async () => {
   const data = join(scratch, 'small');

@@ -28,7 +28,7 @@ beforeAll(async () => {
   await run('bun', ['scripts/build.ts', '--out', join(scratch, 'built')]);
   binary = join(scratch, 'picpool');
   await cp(join(scratch, 'built', 'picpool'), binary);
-}, 60_000);
+}, 180_000);
 
 afterAll(async () => {
   await Promise.all(started.map((one) => one.end('SIGKILL')));
@@ -85,7 +85,7 @@ test('the one file serves everything, as another user, with no environment, in a
   expect(await exitCode(start({ args: ['health'], cwd, env: { PORT: port } }))).toBe(1);
   expect(await readdir(cwd)).toEqual(['.env']);
   expect(await readdir(data)).toContain('native');
-}, 60_000);
+}, 180_000);
 
 test('secrets come from the files that NAME_FILE names, and from nowhere else', async () => {
   const cwd = await folder('secrets');
@@ -108,7 +108,7 @@ test('secrets come from the files that NAME_FILE names, and from nowhere else', 
   const refused = start({ cwd, env: { ...env, ADMIN_TOKEN_FILE: join(cwd, 'none') } });
   expect(await exitCode(refused)).toBe(2);
   expect(refused.output()).toContain('ADMIN_TOKEN_FILE');
-}, 60_000);
+}, 180_000);
 
 test('workers that start at once place the image library once, for their user alone', async () => {
   const cache = await folder('cache');

@@ -47,5 +47,5 @@ test(
         await server.stop();
       }
     }),
-  60_000,
+  180_000,
 );

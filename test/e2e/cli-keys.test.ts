@@ -42,4 +42,4 @@ test('picpool keys rotate changes keys under a running server, which loses nothi
       await server.stop();
     }
   });
-}, 60_000);
+}, 180_000);

@@ -34,13 +34,13 @@ async function withStores<T>(name: string, work: (stores: Stores) => Promise<T>)
 }
 
 /** What the start of a server does with them; rejects where it would not start. */
-async function pair(stores: Stores): Promise<void> {
+async function pair(stores: Stores, sleep = systemClock.sleep): Promise<void> {
   const shared = { records: true, files: false };
   await pairStores({
     ...stores,
     shared,
     folder: join(folder, 'temporary'),
-    clock: systemClock,
+    clock: { sleep },
     log: () => {},
   });
 }
@@ -151,15 +151,13 @@ test('a server goes on while its stores are copied, and a second run brings what
     expect(await images.get('000000000000')).toBeNull();
     expect(await blobs.stat('000000000000.png')).toBeNull();
   });
-}, 60_000);
+}, 180_000);
 
 test('an installation without images starts with its new stores', async () => {
   await install('none', 0);
   expect((await cli(migration('none', 'moved'))).code).toBe(0);
   await withStores('moved', async (stores) => {
-    const startedAt = performance.now();
-    await pair(stores);
-    expect(performance.now() - startedAt).toBeLessThan(1000);
+    await pair(stores, () => Promise.reject(new Error('there is nothing to wait for')));
   });
 });
 

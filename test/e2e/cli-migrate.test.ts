@@ -55,7 +55,7 @@ beforeAll(async () => {
   await writeFile(held, 'a picture in review');
   await createReviews({ ...old, clock: systemClock, onStored: () => {} }).hold(HELD, held);
   await old.close();
-}, 60_000);
+}, 180_000);
 
 afterAll(async () => {
   for (const end of ends.reverse()) await end();

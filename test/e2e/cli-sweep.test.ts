@@ -67,7 +67,7 @@ describe('files without a record', () => {
       code: 0,
       stdout: expect.stringContaining('5 files in quarantine'),
     });
-  }, 60_000);
+  }, 180_000);
 
   test('come back from quarantine, but not those of images that were deleted since', async () => {
     await install({ images: 1, strays: 3 });
@@ -83,7 +83,7 @@ describe('files without a record', () => {
     });
     expect(await files().placed()).toEqual([keyOf(0), keyOf(2), keyOf(3)]);
     expect(await files().quarantined()).toEqual([]);
-  }, 60_000);
+  }, 180_000);
 
   test('are no reason to make a database where there is none', async () => {
     await mkdir(join(folder, 'images'));
@@ -94,7 +94,7 @@ describe('files without a record', () => {
       });
     }
     expect(await Bun.file(join(folder, 'picpool.db')).exists()).toBe(false);
-  }, 60_000);
+  }, 180_000);
 
   test('are put away by the operator where the records were lost, who is told why first', async () => {
     await install({ images: 2, strays: 3 });
@@ -105,5 +105,5 @@ describe('files without a record', () => {
     });
     expect((await run('sweep', '--confirm')).code).toBe(0);
     expect(await run('sweep')).toMatchObject({ code: 0, stdout: expect.not.stringContaining('older') });
-  }, 60_000);
+  }, 180_000);
 });

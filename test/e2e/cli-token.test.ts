@@ -36,4 +36,4 @@ test('picpool token makes, lists and revokes tokens beside a running server', as
       expect([args, (await cli(args, { env })).code]).toEqual([args, 2]);
     }
   });
-}, 60_000);
+}, 180_000);

@@ -24,7 +24,7 @@ beforeAll(async () => {
   world = await startProxyWorld();
   server = await startServer('bun', { ...world.env, ADMIN_TOKEN: TOKEN, IMAGE_FROM_URL: 'token' });
   env = { PICPOOL_URL: server.url, ADMIN_TOKEN: TOKEN };
-}, 60_000);
+}, 180_000);
 
 afterAll(async () => {
   await server?.stop();

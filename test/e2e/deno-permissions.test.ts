@@ -63,7 +63,7 @@ for (const where of ['a folder', 'S3']) {
         expect(server.stderr()).not.toContain('NotCapable');
       });
     },
-    60_000,
+    180_000,
   );
 }
 

@@ -73,7 +73,7 @@ test.skipIf(absent('nginx', 'openssl'))(
         await server.stop();
       }
     }),
-  60_000,
+  180_000,
 );
 
 test.skipIf(absent('nginx'))(
@@ -102,7 +102,7 @@ test.skipIf(absent('nginx'))(
       await server.stop();
     }
   },
-  60_000,
+  180_000,
 );
 
 test('a server that believes everybody, and is reached itself, is found out', async () => {
@@ -125,4 +125,4 @@ test('a server that believes everybody, and is reached itself, is found out', as
   } finally {
     await server.stop();
   }
-}, 60_000);
+}, 180_000);

@@ -117,5 +117,5 @@ test.skipIf(absent('prometheus'))(
       await exited;
     }
   },
-  30_000,
+  180_000,
 );

@@ -21,7 +21,7 @@ beforeAll(async () => {
   await writeFile(join(folder, 'large.jpg'), new Uint8Array(32.5 * MIB));
   await writeFile(join(folder, 'huge.jpg'), new Uint8Array(34 * MIB));
   server = await startServer('bun', SETTINGS);
-}, 60_000);
+}, 180_000);
 afterAll(async () => {
   await server?.stop();
   await rm(folder, { recursive: true, force: true });
@@ -60,7 +60,7 @@ test.skipIf(absent('nginx'))(
       await unaware.stop();
     }
   },
-  20_000,
+  180_000,
 );
 
 test.skipIf(absent('nginx'))(
@@ -121,6 +121,6 @@ for (const [name, start] of Object.entries(PROXIES)) {
       }
     },
     // A proxy that still holds the events of a visitor who has left does not stop in that time.
-    60_000,
+    180_000,
   );
 }

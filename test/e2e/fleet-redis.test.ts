@@ -19,7 +19,7 @@ describe.skipIf(absent('redis-server', 'redis-cli', 'openssl'))('a server over',
 
   beforeAll(async () => {
     [tls, cluster] = await Promise.all([startTlsRedis(), startRedisCluster()]);
-  }, 60_000);
+  }, 180_000);
   afterAll(() => Promise.all([tls?.stop(), cluster?.stop()]));
 
   test.concurrent.each([
@@ -36,13 +36,13 @@ describe.skipIf(absent('redis-server', 'redis-cli', 'openssl'))('a server over',
         await smoke(server.url).finally(server.stop);
       });
     },
-    60_000,
+    180_000,
   );
 
   test.concurrent('Redis whose certificate nobody vouches for does not start, and says why', async () => {
     const starting = startServer('bun', { ...QUIET, METADATA_URL: tls.url });
     await expect(starting).rejects.toThrow(/certificate/);
-  }, 60_000);
+  }, 180_000);
 
   test.concurrent.each(['bun', 'deno'] as const)(
     'a cluster works on %s',
@@ -50,7 +50,7 @@ describe.skipIf(absent('redis-server', 'redis-cli', 'openssl'))('a server over',
       const server = await startServer(runtime, { ...QUIET, METADATA_URL: withPrefix(cluster.url) });
       await smoke(server.url).finally(server.stop);
     },
-    60_000,
+    180_000,
   );
 
   test('a cluster goes on when a replica takes the place of a server that died', async () => {
@@ -64,5 +64,5 @@ describe.skipIf(absent('redis-server', 'redis-cli', 'openssl'))('a server over',
     } finally {
       await redis.close();
     }
-  }, 60_000);
+  }, 180_000);
 });

@@ -74,5 +74,5 @@ describe.skipIf(absent('redis-server'))('copies that watch the pool', () => {
 
     await Promise.all(copies.map(({ die }) => die()));
     await Promise.all(copies.map(({ watching }) => watching.stop()));
-  }, 40_000);
+  }, 180_000);
 });

@@ -43,7 +43,7 @@ describe.skipIf(absent('nginx', 'redis-server', 'versitygw')).each([
       AWS_SECRET_ACCESS_KEY: S3_CREDENTIALS.secretAccessKey,
       ...world.envOf(incarnation),
     }));
-  }, 60_000);
+  }, 180_000);
 
   afterAll(async () => {
     await fleet?.stop();
@@ -161,7 +161,7 @@ describe.skipIf(absent('nginx', 'redis-server', 'versitygw')).each([
     expect(first).toHaveLength(30);
     for (const other of others) expect(other).toEqual(first ?? []);
     expect(new Set(world.seen.map(({ incarnation }) => incarnation)).size).toBe(1);
-  }, 30_000);
+  }, 180_000);
 
   async function jobOf(to: Copy | undefined): Promise<Job> {
     return (await json<{ refresh: Job }>(await fleet.send('/api/status', { to }))).refresh;

@@ -20,7 +20,7 @@ beforeAll(async () => {
   });
   await until(() => /gateway +http:\/\/localhost:\d+/.test(server.stderr()));
   gateway = `127.0.0.1:${/gateway +\S+:(\d+)/.exec(server.stderr())?.[1]}`;
-}, 60_000);
+}, 180_000);
 afterAll(async () => {
   await server.stop();
   await world.stop();
@@ -129,4 +129,4 @@ test('with a token of the role nobody comes in without one, from the moment on t
     return out.toString() === 'a page';
   });
   await closed.stop();
-}, 60_000);
+}, 180_000);

@@ -20,9 +20,9 @@ test.each(DESCRIPTIONS)(
   async (description) => {
     expect(await clients.try(generators.TypeScript, description)).toEqual(FOUND_OUT);
   },
-  60_000,
+  180_000,
 );
 
 test('Eden has the paths, the parameters and the answers of a server by the type of the client', async () => {
   expect(await clients.try(generators.Eden, '/openapi.json')).toEqual(FOUND_OUT);
-}, 60_000);
+}, 180_000);

@@ -79,7 +79,7 @@ describe('nobody acts as another address', () => {
           }
         });
       },
-      60_000,
+      180_000,
     );
   }
 });

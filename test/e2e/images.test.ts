@@ -61,7 +61,7 @@ describe.each(['bun', 'deno'] as const)('the image host on %s', (runtime) => {
   beforeAll(async () => {
     server = await startServer(runtime, { SERVICES: 'image', RATE_LIMITS: 'off', IMAGE_MAX_UPLOAD: '2MiB' });
     contract = await loadContract(server.url);
-  }, 60_000);
+  }, 180_000);
 
   afterAll(async () => {
     expect(await temporaryFiles()).toEqual([]);

@@ -100,7 +100,7 @@ describe
     contract = await loadContract(server.url);
     grown = firstPoolEvent();
     ({ stages, finished } = await refreshToTheEnd());
-  }, 60_000);
+  }, 180_000);
 
   afterAll(async () => {
     expect(contract.untouched('Proxy pool')).toEqual([]);

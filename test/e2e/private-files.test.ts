@@ -49,7 +49,7 @@ for (const runtime of ['bun', 'deno'] as const) {
       await useServer(runtime, folder);
       expect(await openToOthers(folder)).toEqual([]);
     });
-  }, 60_000);
+  }, 180_000);
 }
 
 test('in a folder that is used for other things, too, only what is of the server is closed', async () => {
@@ -65,4 +65,4 @@ test('in a folder that is used for other things, too, only what is of the server
     expect(open.sort()).toEqual(['. 755', 'letter.txt 644']);
     expect(await openToOthers(others)).toEqual(['. 755', 'one.txt 644']);
   });
-}, 60_000);
+}, 180_000);

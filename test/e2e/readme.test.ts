@@ -16,7 +16,7 @@ test.skipIf(absent('tinyproxy', 'microsocks', 'danted', 'openssl', 'curl', 'jq')
     expect(told.filter(({ state }) => state === 'failed')).toEqual([]);
     expect(outcomes.length - told.length).toBeGreaterThan(20);
   },
-  60_000,
+  180_000,
 );
 
 test('commands are found wherever a document has them, with what it prints under them', () => {

@@ -21,17 +21,16 @@ describe.skipIf(!isRoot || absent('unshare'))('a name server that leaves questio
   test('holds up no file of the server', async () => {
     const names = await startNameServer('127.0.0.53');
     const folder = await mkdtemp(join(tmpdir(), 'picpool-names-'));
-    await writeFile(join(folder, 'resolv.conf'), `nameserver ${names.address}\n`);
+    await writeFile(join(folder, 'resolv.conf'), `nameserver ${names.address}\noptions timeout:30\n`);
     const judges = Array.from({ length: 8 }, (_, index) => `http://judge-${index}.example/`);
     const env = { PROXY_JUDGES: judges.join(), PROXY_SOURCES: 'file:/dev/null' };
     const wrapper = withNameServers(join(folder, 'resolv.conf'));
     const server = await startServer('bun', env, join(folder, 'data'), wrapper);
     try {
       await until(() => names.unanswered() > 0);
-      const askedAt = performance.now();
-      const answer = await fetch(`${server.url}/readyz`);
+      // The questions wait for half a minute.
+      const answer = await fetch(`${server.url}/readyz`, { signal: AbortSignal.timeout(20_000) });
       expect(await json(answer)).toEqual({ success: true, status: 'ready' });
-      expect(performance.now() - askedAt).toBeLessThan(2000);
     } finally {
       // Its jobs wait for the names.
       server.kill('SIGKILL');

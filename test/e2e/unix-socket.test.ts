@@ -67,5 +67,5 @@ for (const runtime of ['bun', 'deno'] as RuntimeName[]) {
       await writeFile(path, 'a letter');
       expect(await startServer(runtime, env).catch(String)).toContain('is not a socket');
     });
-  }, 60_000);
+  }, 180_000);
 }

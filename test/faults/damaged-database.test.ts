@@ -85,7 +85,7 @@ describe('a database with damaged pages', () => {
         const server = await startServer('bun', ENV, folder);
         expect(await server.stop()).toBe(0);
       }),
-    30_000,
+    180_000,
   );
 
   test(
@@ -104,6 +104,6 @@ describe('a database with damaged pages', () => {
         expect((await run()).stderr).toMatch(/Nothing in .* can be read/);
         expect(await readdir(folder)).not.toContainEqual(expect.stringContaining('repaired'));
       }),
-    30_000,
+    180_000,
   );
 });

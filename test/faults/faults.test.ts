@@ -84,7 +84,7 @@ test(
       expect((await upload(server.url)).status).toBe(201);
       expect(await server.stop()).toBe(0);
     }),
-  60_000,
+  180_000,
 );
 
 test('256 file descriptors: more clients than that do not end the server', async () => {
@@ -108,7 +108,7 @@ test('256 file descriptors: more clients than that do not end the server', async
   expect((await upload(server.url)).status).toBe(201);
   expect((await fetch(`${server.url}/readyz`)).status).toBe(200);
   expect(await server.stop()).toBe(0);
-}, 60_000);
+}, 180_000);
 
 describe.each(['bun', 'deno'] as const)('on %s', (runtime) => {
   test(
@@ -132,7 +132,7 @@ describe.each(['bun', 'deno'] as const)('on %s', (runtime) => {
         await expectAllThere(again, load.stored);
         expect(await again.stop()).toBe(0);
       }),
-    90_000,
+    180_000,
   );
 
   test(
@@ -157,6 +157,6 @@ describe.each(['bun', 'deno'] as const)('on %s', (runtime) => {
         await expectAllThere(server, stored);
         expect(await server.stop()).toBe(0);
       }),
-    90_000,
+    180_000,
   );
 });

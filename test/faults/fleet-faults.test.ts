@@ -38,7 +38,7 @@ describe.skipIf(absent('nginx', 'redis-server', 'versitygw'))('while a part is a
     }));
     await fleet.send('/api/refresh', { method: 'POST' });
     await everywhere(async (to) => (await poolAt(to)).length === 30);
-  }, 60_000);
+  }, 180_000);
 
   afterAll(async () => {
     await fleet?.stop();
@@ -134,7 +134,7 @@ describe.skipIf(absent('nginx', 'redis-server', 'versitygw'))('while a part is a
     expect(await Promise.all(fleet.copies.map(poolAt))).toEqual(before);
     for (const to of fleet.copies) expect((await upload(to)).status).toBe(201);
     await follows();
-  }, 60_000);
+  }, 180_000);
 
   /** Other copies, which begin a refresh; answers how to wait until the next one has ended. */
   async function beginRefresh(): Promise<() => Promise<void>> {
@@ -176,7 +176,7 @@ describe.skipIf(absent('nginx', 'redis-server', 'versitygw'))('while a part is a
     }
     await everywhere(isReady);
     await expectNothingLost();
-  }, 60_000);
+  }, 180_000);
 
   test('a Redis that comes back empty is followed, and with its file again all is there again', async () => {
     await command(Number(new URL(redis.url).port), 'FLUSHALL');
@@ -192,7 +192,7 @@ describe.skipIf(absent('nginx', 'redis-server', 'versitygw'))('while a part is a
     await everywhere(isReady);
     await everywhere(async (to) => (await poolAt(to)).length === 30);
     await expectNothingLost();
-  }, 60_000);
+  }, 180_000);
 
   test.each([
     ['500', s3Error(500, 'InternalError')],
@@ -219,7 +219,7 @@ describe.skipIf(absent('nginx', 'redis-server', 'versitygw'))('while a part is a
       await everywhere(isReady);
       await expectNothingLost();
     },
-    60_000,
+    180_000,
   );
 
   test('an S3 server that cuts bodies: none arrives short as if it were whole, and it recovers', async () => {
@@ -243,5 +243,5 @@ describe.skipIf(absent('nginx', 'redis-server', 'versitygw'))('while a part is a
     }
     const whole = fleet.copies.map(async (to) => (await (await fleet.send(pathname, { to })).bytes()).length);
     expect(await Promise.all(whole)).toEqual(fleet.copies.map(() => size));
-  }, 60_000);
+  }, 180_000);
 });

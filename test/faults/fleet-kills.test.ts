@@ -65,7 +65,7 @@ describe.skipIf(absent('nginx', 'redis-server', 'versitygw'))('copies that are k
     } finally {
       await fleet.stop();
     }
-  }, 60_000);
+  }, 180_000);
 
   test.concurrent('during a refresh are followed by another, never beside it, and each event is told once', async () => {
     const random = createRandom(2);
@@ -89,5 +89,5 @@ describe.skipIf(absent('nginx', 'redis-server', 'versitygw'))('copies that are k
       expect(hook.told.toSorted()).toEqual(['pool.low', 'refresh.finished', 'refresh.finished interrupted']);
     });
     await Promise.all(rounds);
-  }, 90_000);
+  }, 180_000);
 });

@@ -25,5 +25,5 @@ test(
         await server.stop();
       }
     }),
-  60_000,
+  180_000,
 );

@@ -51,7 +51,7 @@ test('hostile files and requests are answered, and the server lives on', async (
     expect((await upload(server, await transparent())).status).toBe(201);
     expect(await isRunning(server.pid)).toBe(true);
   });
-}, 60_000);
+}, 180_000);
 
 test('bodies that stop arriving hold nobody up, and leave nothing', async () => {
   await withServer({}, async (server) => {
@@ -73,19 +73,19 @@ test('bodies that stop arriving hold nobody up, and leave nothing', async () => 
     for (const socket of stalled) socket.destroy();
     await until(async () => (await temporary()).length === 0);
   });
-}, 60_000);
+}, 180_000);
 
 describe('a server that is killed at random moments keeps what it acknowledged', () => {
   test('on bun', async () => {
     const report = await withFolder((folder) => killRounds('bun', folder, 6, 20_260_102));
     expect(report.kills).toBe(6);
     for (const count of [report.uploaded, report.deleted, report.leftovers]) expect(count).toBeGreaterThan(0);
-  }, 120_000);
+  }, 180_000);
 
   test('on deno', async () => {
     const report = await withFolder((folder) => killRounds('deno', folder, 2, 20_260_103));
     expect(report.uploaded).toBeGreaterThan(0);
-  }, 120_000);
+  }, 180_000);
 });
 
 /** Mounts of a namespace of its own end with the server, and need no right of the machine. */
@@ -142,7 +142,7 @@ describe.if(canMount)('a disk that', () => {
         mount,
       ),
     );
-  }, 60_000);
+  }, 180_000);
 
   test('is full to the last byte lets a database be opened, and an image be deleted from it', () =>
     withFolder(async (folder) => {
@@ -177,7 +177,7 @@ describe.if(canMount)('a disk that', () => {
         [...NAMESPACE, 'sh', '-c', script, 'sh'],
       );
     });
-  }, 60_000);
+  }, 180_000);
 });
 
 test('a stopped server leaves no conversion process', async () => {

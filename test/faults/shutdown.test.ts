@@ -44,7 +44,7 @@ describe.each(['bun', 'deno'] as const)('SIGTERM on %s', (runtime) => {
     await Promise.all(answers.map((answer) => answer.body?.cancel()));
     expect(await server.exited).toBe(0);
     await server.stop();
-  }, 90_000);
+  }, 180_000);
 
   test('is not ready first, and serves until the delay is over', async () => {
     const server = await startServer(runtime, { ...ENV, SHUTDOWN_DELAY: '2s' });
@@ -56,7 +56,7 @@ describe.each(['bun', 'deno'] as const)('SIGTERM on %s', (runtime) => {
     expect((await fetch(`${server.url}/api/list`)).status).toBe(200);
     expect(await server.exited).toBe(0);
     await server.stop();
-  }, 30_000);
+  }, 180_000);
 
   test(
     'says so in the log when it comes during the start',
@@ -79,6 +79,6 @@ describe.each(['bun', 'deno'] as const)('SIGTERM on %s', (runtime) => {
         expect(await child.exited).toBe(0);
         silent.close();
       }),
-    30_000,
+    180_000,
   );
 });

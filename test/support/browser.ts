@@ -12,6 +12,9 @@ import {
 /** Debian's Chromium; on Debian: apt-get install chromium. */
 const EXECUTABLE = Bun.which('chromium') ?? '/usr/bin/chromium';
 
+/** For what a busy machine brings late; a test may take a minute. */
+const PATIENCE_MS = 45_000;
+
 /** It asks nobody on the internet for anything, and needs neither a screen nor a sandbox of its own. */
 const FLAGS = [
   '--no-sandbox',
@@ -70,7 +73,7 @@ export async function startBrowser(hosts: Record<string, string> = {}): Promise<
         if (!url.startsWith(`${origin}/`) && !/^(blob|data|about):/.test(url)) foreign.push(url);
       });
       const page = await context.newPage();
-      page.setDefaultTimeout(20_000);
+      page.setDefaultTimeout(PATIENCE_MS);
       return { page, context, faults, foreign, close: () => context.close() };
     },
     async close() {

@@ -4,7 +4,7 @@ import { type Checker, type CheckerOptions, createChecker } from '../../src/prox
 /** A checker for proxies and judges on this machine; slow enough that a busy machine does not matter. */
 export function localChecker(options: Partial<CheckerOptions> & Pick<CheckerOptions, 'judges'>): Checker {
   return createChecker({
-    timeoutMs: 10_000,
+    timeoutMs: 30_000,
     allowPrivate: true,
     questionGapMs: 20,
     now: Date.now,

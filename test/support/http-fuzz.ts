@@ -24,7 +24,7 @@ const AT_ONCE = 96;
 /** A connection that says nothing for so long, while another one gets its answer, is given up: the server waits for more. */
 const QUIET_MS = 250;
 /** That of a whole case. */
-const MOST_MS = 5000;
+const MOST_MS = 30_000;
 /** A version that is none is the runtime's own 505, and a transfer coding that is none its 501. */
 const RIGHT_5XX = new Set(['501', '505']);
 /** What an answer shows only where something inside was not caught. */

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 /** How long a program may take to listen on a busy machine. */
-const START_MS = 15_000;
+const START_MS = 45_000;
 
 export interface RealProxy {
   port: number;

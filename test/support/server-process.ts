@@ -17,7 +17,7 @@ export const COMMANDS: Record<RuntimeName, string[]> = {
 export const logInto = (file: string) => ['sh', '-c', 'exec "$@" >"$0"', file];
 
 /** How long a start may take on a busy machine. */
-const START_MS = 30_000;
+const START_MS = 50_000;
 
 export interface ServerProcess {
   url: string;

@@ -22,7 +22,7 @@ export interface Service {
 /** Key and secret of the S3 servers that tests start. */
 export const S3_CREDENTIALS = { accessKeyId: 'picpool-test', secretAccessKey: 'picpool-test-secret' };
 
-const START_MS = 15_000;
+const START_MS = 45_000;
 const TOOLS = new URL('../../.tools/bin', import.meta.url).pathname;
 
 /** Redis with its file synced on every write, so that a kill loses nothing. */

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import { connect, type Socket } from 'node:net';
 import { createInterface } from 'node:readline';
+import { systemClock } from '../../src/lib/clock.ts';
 
 /** More than any system lets wait for a program to accept them. */
 const MOST_WAITING = 10_000;
@@ -31,6 +32,15 @@ export async function startUnansweredPort(): Promise<UnansweredPort> {
   const [line] = await once(createInterface(child.stdout), 'line');
   const port = Number(line);
   child.kill('SIGSTOP');
+  async function attempts(): Promise<number> {
+    const remote = `:${port.toString(16).toUpperCase().padStart(4, '0')}`;
+    const sockets = (await readFile('/proc/net/tcp', 'utf8'))
+      .split('\n')
+      .map((row) => row.trim().split(/\s+/));
+    // Columns: number, local address, remote address, state; 02 is SYN_SENT (include/net/tcp_states.h of Linux).
+    return sockets.filter(([, , address, state]) => address?.endsWith(remote) && state === '02').length;
+  }
+
   const waiting: Socket[] = [];
   let answered = true;
   while (answered && waiting.length < MOST_WAITING) {
@@ -38,20 +48,14 @@ export async function startUnansweredPort(): Promise<UnansweredPort> {
     waiting.push(socket);
     answered = await Promise.race([
       once(socket, 'connect').then(() => true),
-      new Promise<false>((done) => setTimeout(done, ANSWERED_MS, false)),
+      // On a busy machine the news of a connection that stands may be late.
+      systemClock.sleep(ANSWERED_MS).then(async () => (await attempts()) === 0),
     ]);
   }
   waiting.pop()?.destroy();
   return {
     port,
-    async attempts() {
-      const remote = `:${port.toString(16).toUpperCase().padStart(4, '0')}`;
-      const sockets = (await readFile('/proc/net/tcp', 'utf8'))
-        .split('\n')
-        .map((row) => row.trim().split(/\s+/));
-      // Columns: number, local address, remote address, state; 02 is SYN_SENT (include/net/tcp_states.h of Linux).
-      return sockets.filter(([, , address, state]) => address?.endsWith(remote) && state === '02').length;
-    },
+    attempts,
     async stop() {
       for (const socket of waiting) socket.destroy();
       child.kill('SIGKILL');

@@ -159,6 +159,6 @@ for (const language of Object.keys(LANGUAGES) as ExampleLanguage[]) {
       }
     },
     // Go compiles its libraries first where nobody has used them yet: a minute, where two cores have more to do.
-    300_000,
+    180_000,
   );
 }

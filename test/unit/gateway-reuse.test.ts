@@ -59,7 +59,7 @@ async function createWorld(
     port: 0,
     rules: { ports: null, allowPrivate: true, own: new Set() },
     tries: 3,
-    timeoutMs: 5000,
+    timeoutMs: 30_000,
     idleMs: 60_000,
     lifetimeMs: 60_000,
     ...limits,
@@ -160,7 +160,7 @@ describe.each([
     const { gateway } = await createWorld(
       tcp,
       ({ line }) => (line.startsWith('CONNECT') ? 'HTTP/1.1 200 OK\r\n\r\n' : 'pong'),
-      { idleMs: 200, lifetimeMs: 600 },
+      { idleMs: 30_000, lifetimeMs: 600 },
     );
     const startedAt = performance.now();
     const socket = connect(gateway.port, '127.0.0.1');

@@ -7,7 +7,7 @@ import { isGloballyRoutable } from '../../src/lib/address.ts';
 import { createSafeFetch, type SafeFetchOptions, type SafeResponse } from '../../src/lib/safe-fetch.ts';
 import { createCertificates } from '../support/certificates.ts';
 
-const LIMITS = { timeoutMs: 5_000, maxBytes: 1_000_000 };
+const LIMITS = { timeoutMs: 30_000, maxBytes: 1_000_000 };
 const seen: { url: string; headers: Record<string, unknown>; method: string; body: string }[] = [];
 /** Called when a dripping answer has lost its reader. */
 const dripEnded: (() => void)[] = [];

@@ -75,7 +75,7 @@ afterAll(async () => {
 });
 
 const fetch = createSafeFetch({ allowPrivate: true });
-const reader = createSourceReader({ fetch, allowPrivate: false, maxBytes: 1_000_000, timeoutMs: 2_000 });
+const reader = createSourceReader({ fetch, allowPrivate: false, maxBytes: 1_000_000, timeoutMs: 30_000 });
 
 async function read(url: string, source: Partial<Source> = {}, readSource = reader, signal?: AbortSignal) {
   const taken: string[] = [];

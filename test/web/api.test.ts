@@ -19,7 +19,7 @@ const visit = createVisitor(
 
 beforeAll(async () => {
   [server, browser] = await Promise.all([runServer({ ADMIN_TOKEN }), startBrowser()]);
-}, 60_000);
+}, 180_000);
 
 afterAll(async () => {
   await browser?.close();

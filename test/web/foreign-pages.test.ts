@@ -32,7 +32,7 @@ beforeAll(async () => {
     fetch: () =>
       new Response('<!doctype html><title>evil</title>', { headers: { 'content-type': 'text/html' } }),
   });
-}, 60_000);
+}, 180_000);
 afterAll(async () => {
   await browser?.close();
   await server?.stop();

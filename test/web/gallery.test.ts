@@ -53,7 +53,7 @@ beforeAll(async () => {
   for (let index = 0; index < PICTURES; index++) {
     await upload(`${index}.jpg`, SHAPES[index % SHAPES.length] ?? [200, 200], index === 0 ? 'png' : 'jpeg');
   }
-}, 60_000);
+}, 180_000);
 
 afterAll(async () => {
   await browser?.close();

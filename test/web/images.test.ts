@@ -37,7 +37,7 @@ const status = async (path: string) => (await fetch(server.url + path)).status;
 beforeAll(async () => {
   picture = await quarters(900, 600).png().toBuffer();
   [server, browser] = await Promise.all([startServer('bun', SETTINGS), startBrowser()]);
-}, 60_000);
+}, 180_000);
 
 afterAll(async () => {
   await browser?.close();

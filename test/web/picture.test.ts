@@ -32,7 +32,7 @@ beforeAll(async () => {
     });
     ids.push((await json<{ id: string }>(answer)).id);
   }
-}, 60_000);
+}, 180_000);
 
 afterAll(async () => {
   await browser?.close();
@@ -159,7 +159,7 @@ describe('the page of an album', () => {
     await put('a very long name of a picture that nobody would ever type.jpg', {});
     await put('secret.jpg', { password: PASSWORD });
     await put('twice.jpg', { max_views: '2' });
-  }, 30_000);
+  }, 180_000);
 
   test('looks well on a telephone and on a screen, in light and in dark', async () => {
     await visit(`/a/${album.id}`, checkLooks, PHONE);

@@ -45,7 +45,7 @@ describe.skipIf(absent('redis-server', 'versitygw'))('two copies whose records v
     expect(await world.files.placed()).toEqual(
       [...files, ...later.map(({ raw_url }) => raw_url.split('/').at(-1) ?? '')].sort(),
     );
-  }, 30_000);
+  }, 180_000);
 
   test('build the indices anew where Redis has evicted them and not the records', async () => {
     await world.upload(12);
@@ -61,7 +61,7 @@ describe.skipIf(absent('redis-server', 'versitygw'))('two copies whose records v
     const list = await json<{ total: number }>(await fetch(`${world.servers[0]?.url}/api/list`));
     expect(list.total).toBe(12);
     expect(await world.files.placed()).toEqual(files);
-  }, 30_000);
+  }, 180_000);
 
   const isSweep = ({ message }: { message: string }) => message === 'images cleaned up';
 });

@@ -12,7 +12,7 @@ describe('a disaster costs no file and brings nothing back', () => {
     const world = await startLocalWorld();
     const disasters = LOCAL_DISASTERS.filter(({ name }) => name.includes('removed under'));
     expect(await runTrial(world, disasters).finally(world.stop)).toEqual([]);
-  }, 60_000);
+  }, 180_000);
 
   test.concurrent.skipIf(absent('redis-server', 'versitygw'))(
     'when Redis is killed and comes back empty',
@@ -21,6 +21,6 @@ describe('a disaster costs no file and brings nothing back', () => {
       const disasters = REDIS_DISASTERS.filter(({ name }) => name.includes('comes back empty'));
       expect(await runTrial(world, disasters).finally(world.stop)).toEqual([]);
     },
-    60_000,
+    180_000,
   );
 });
