@@ -1,12 +1,14 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { open, rm } from 'node:fs/promises';
 import { join } from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
 import type { Stores } from '../../adapters/open.ts';
 import { AppError } from '../errors.ts';
 import { originalKey } from '../image/blob-keys.ts';
 import { type ImageRecord, MEDIA_TYPES } from '../image/image.ts';
 import { heldKey, readReviews } from '../image/reviews.ts';
 import type { BlobStore } from '../image/store.ts';
+import { batches } from '../lib/batches.ts';
 import { forEachBounded } from '../lib/for-each-bounded.ts';
 
 const PAGE = 500;
@@ -30,7 +32,8 @@ export interface ImageTarget {
 
 /**
  * Copies each file and then its record, so that a record in the new store always has its file. Existing files are
- * skipped; with `verify` their SHA-256 is compared first. `folder`: for temporary files.
+ * skipped; with `verify` their SHA-256 is compared first. Records that changed since they were copied are replaced.
+ * `folder`: for temporary files.
  */
 export async function copyImages(
   from: Pick<Stores, 'images' | 'blobs'>,
@@ -41,13 +44,13 @@ export async function copyImages(
   const result: ImagesCopied = { seen: 0, copied: 0, bytes: 0, faults: [] };
   for await (const records of pages(from.images)) {
     const ids = records.map(({ id }) => id);
-    const known = to.metadata === null ? new Set<string>() : await to.metadata.images.existing(ids);
+    const known = to.metadata === null ? new Map() : await to.metadata.images.getMany(ids);
     await forEachBounded(records, AT_ONCE, async (image) => {
       try {
         const { blobs } = to;
         const file = { from: from.blobs, key: originalKey(image), folder, verify };
         const bytes = blobs === null ? 0 : await copyFile(image, { ...file, to: blobs });
-        const added = to.metadata !== null && !known.has(image.id) && (await add(to.metadata.images, image));
+        const added = to.metadata !== null && (await put(to.metadata.images, image, known.get(image.id)));
         if (bytes > 0 || added) result.copied++;
         result.bytes += bytes;
       } catch (error) {
@@ -108,11 +111,27 @@ export async function removeDeleted(
 class CopyFault extends Error {}
 
 async function* pages(images: Stores['images']): AsyncGenerator<ImageRecord[]> {
-  for (let offset = 0; ; offset += PAGE) {
-    const records = await images.recent({ offset, limit: PAGE });
-    if (records.length > 0) yield records;
-    if (records.length < PAGE) return;
+  for await (const records of batches(PAGE, (after?: ImageRecord) =>
+    images.recent({ offset: 0, limit: PAGE, ...(after && { after }) }),
+  ))
+    yield records;
+}
+
+/** Makes the record in the new store equal to `image`. Returns false if it was, or was accessed there later. */
+async function put(
+  images: Stores['images'],
+  image: ImageRecord,
+  known: ImageRecord | undefined,
+): Promise<boolean> {
+  if (known === undefined) return add(images, image);
+  if (known.lastAccess > image.lastAccess || isDeepStrictEqual(known, image)) return false;
+  if (isDeepStrictEqual({ ...known, lastAccess: image.lastAccess }, image)) {
+    await images.touch(new Map([[image.id, image.lastAccess]]));
+    return true;
   }
+  // No other method sets everything. An interrupted copy adds the record when it is continued.
+  await images.remove(image.id);
+  return add(images, image);
 }
 
 async function add(images: Stores['images'], image: ImageRecord): Promise<boolean> {
