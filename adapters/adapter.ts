@@ -8,7 +8,7 @@ import type { StateStore } from '../src/lib/state.ts';
 import type { ProxyStore } from '../src/proxy/store.ts';
 import type { Runtime } from '../src/runtime/runtime.ts';
 
-/** What `METADATA_URL` names: everything that is kept but for the image files, and what copies share through it. */
+/** The stores that `METADATA_URL` names: everything except image files, and what copies share through it. */
 export interface RecordStores {
   proxies: ProxyStore;
   images: ImageStore;
@@ -16,21 +16,21 @@ export interface RecordStores {
   state: StateStore;
   locks: Locks;
   limiter: RateLimiter;
-  /** How the store does, as this process has seen it. Asks nothing of it. */
+  /** Returns the condition of the store as this process has seen it, without asking the store. */
   condition(): StoreCondition;
   close(): Promise<void>;
 }
 
 export interface StoreCondition {
-  /** Records that were met and cannot be read, by kind. They are passed over. */
+  /** Number of unreadable records that were found and skipped, by kind. */
   unreadable: Record<RecordKind, number>;
-  /** By kind, how old what this process shows is where it could not look at the store since, in ms. */
+  /** By kind, how outdated this process's view is if it could not read from the server, in ms. */
   lagMs: Record<RecordKind, number>;
 }
 
 export type RecordKind = 'proxy' | 'image';
 
-/** Of a store that this process reads directly. */
+/** The condition of a store that this process reads directly. */
 export const DIRECT: StoreCondition = {
   unreadable: { proxy: 0, image: 0 },
   lagMs: { proxy: 0, image: 0 },
@@ -40,58 +40,55 @@ export const DIRECT: StoreCondition = {
 export interface Credentials {
   accessKeyId: string;
   secretAccessKey: string;
-  /** Goes with keys that end after some hours. */
+  /** Set for temporary keys. */
   sessionToken?: string;
 }
 
 /** What an adapter may need besides its URL. */
 export interface OpenContext {
   runtime: Runtime;
-  /** Without them the adapter asks its surroundings, as the tools of its provider do. */
+  /** Without them, the adapter uses the default sources of its provider's tools. */
   credentials: Credentials | undefined;
-  /** A server that may answer lists and searches instead of the one of the URL. */
+  /** A server that may answer lists and searches instead of the one in the URL. */
   readUrl?: string | undefined;
-  /** For copies of what a server holds, which end with the process. */
+  /** Folder for copies of a server's data, which live as long as the process. */
   folder: string;
-  /** Hears of what an operator should know. */
+  /** Reports what an operator should know. */
   log: Log;
 }
 
-/**
- * A kind of store and the URLs that name one. Reading this must be cheap: what the technology needs is imported by
- * `open` alone.
- */
+/** A kind of store and its URLs. Importing this must be cheap: only `open` imports the technology. */
 export interface Adapter<Store> {
-  /** How its URLs begin, each with its colon. */
+  /** The schemes of its URLs, each with its colon. */
   schemes: readonly string[];
   /** Whether the same URL on another machine names the same store. */
   shared: boolean;
-  /** What an operator should look at if the store cannot be used. */
+  /** What an operator should check if the store cannot be used. */
   advice: string;
-  /** Absolute path of the file or folder that the URL names; `null` if it names none. */
+  /** Returns the absolute path of the URL's file or folder; `null` if it names none. */
   path(url: string): string | null;
-  /** The parts of the URL that tell the store from others: equal for two spellings of one store. */
+  /** Returns the parts of the URL that identify the store: equal for two spellings of one store. */
   place(url: string): Promise<readonly unknown[]>;
   /**
-   * Opens the store, and makes it where it can.
-   * @throws {AppError} `unavailable` if it cannot be opened, with `retryAfterMs` where it may be there later.
+   * Opens the store, creating it if possible.
+   * @throws {AppError} `unavailable` if it cannot be opened, with `retryAfterMs` if that may be temporary.
    */
   open(url: string, context: OpenContext): Promise<Store>;
   /**
-   * Asks the store what of its settings can lose what was acknowledged, or keeps it from being used.
+   * Asks the store which of its settings can lose acknowledged changes, or make it unusable.
    * @throws {AppError} `unavailable` if it does not answer.
    */
   risks(url: string, context: OpenContext): Promise<Risk[]>;
 }
 
 export interface RecordsAdapter extends Adapter<RecordStores> {
-  /** True if `readUrl` is understood. */
+  /** Whether `readUrl` is supported. */
   readsElsewhere?: boolean;
-  /** A limiter alone, which connects when it is first asked. Missing if copies share none, or it is no quicker. */
+  /** Opens only a limiter, which connects on first use. Missing if copies do not share one, or it is no faster. */
   openLimiter?(url: string): Promise<OpenLimiter>;
   /**
-   * Brings what can be read of a damaged store into a new one, which takes its place. Rejects with `unavailable` if it is in
-   * use, or nothing can be read. Missing if the technology has no file of its own.
+   * Copies everything readable in a damaged store to a new one, which replaces it. Rejects with `unavailable` if it
+   * is in use, or nothing can be read. Missing if the technology has no file of its own.
    */
   repair?(url: string, context: Pick<OpenContext, 'runtime'>): Promise<Repaired>;
 }
@@ -101,13 +98,13 @@ export interface OpenLimiter {
   close(): Promise<void>;
 }
 
-/** What a repair has come to. */
+/** The result of a repair. */
 export interface Repaired {
-  /** How many entries could be read, by kind. */
+  /** Number of readable entries, by kind. */
   rows: Record<string, number>;
-  /** Kinds of which a part, or all, could not be read. */
+  /** Kinds of which some or all entries could not be read. */
   torn: string[];
-  /** Where the damaged file is now. */
+  /** Path of the damaged file. */
   kept: string;
 }
 

@@ -7,27 +7,27 @@ import type { Runtime } from '../src/runtime/runtime.ts';
 import type { Credentials, OpenContext, RecordStores } from './adapter.ts';
 import { adapterOf, filesAdapter, recordsAdapter } from './registry.ts';
 
-/** Everything that is kept outside the process, and what is shared through it. */
+/** Everything that is stored outside the process, and shared through it. */
 export interface Stores extends RecordStores {
   blobs: BlobStore;
 }
 
 export interface OpenOptions {
   runtime: Runtime;
-  /** When not given, the adapter asks its surroundings. */
+  /** Default: the adapter uses those of its environment. */
   credentials?: Credentials | undefined;
   /** A replica that may answer lists and searches. */
   readUrl?: string | undefined;
-  /** Where copies count requests together; with the records when not given. */
+  /** Where copies count requests together. Default: with the records. */
   limitsUrl?: string | undefined;
-  /** For temporary files; that of the system when not given. */
+  /** Folder for temporary files. Default: that of the system. */
   folder?: string;
-  /** Hears of what an operator should know; nobody when not given. */
+  /** Reports what an operator should know. Default: nothing is reported. */
   log?: Log;
 }
 
 /**
- * Opens the stores that the URLs name; each adapter is loaded only when it is used.
+ * Opens the stores that the URLs name, loading only the adapters in use.
  * @throws {AppError} `unavailable` if one cannot be opened.
  */
 export async function openStores(
@@ -48,7 +48,7 @@ export async function openStores(
 }
 
 /**
- * Opens the store of the records alone.
+ * Opens only the store of the records.
  * @throws {AppError} `unavailable` if it cannot be opened.
  */
 export async function openRecords(url: string, options: OpenOptions): Promise<RecordStores> {
@@ -56,7 +56,7 @@ export async function openRecords(url: string, options: OpenOptions): Promise<Re
 }
 
 /**
- * What of the store at the URL can lose what was acknowledged, or keeps it from being used.
+ * Returns which settings of the store at the URL can lose acknowledged changes, or make it unusable.
  * @throws {AppError} `unavailable` if it does not answer.
  */
 export async function risksOf(url: string, options: OpenOptions): Promise<Risk[]> {
@@ -73,7 +73,7 @@ function contextOf({
   return { runtime, credentials, readUrl, folder, log };
 }
 
-/** Whether two URLs name one store in other words. */
+/** Reports whether two URLs name the same store. */
 export async function isSameStore(one: string, other: string): Promise<boolean> {
   const adapter = adapterOf(one);
   if (adapter !== adapterOf(other)) return false;

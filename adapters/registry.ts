@@ -6,23 +6,23 @@ import { redis } from './redis/adapter.ts';
 import { s3 } from './s3/adapter.ts';
 import { sqlite } from './sqlite/adapter.ts';
 
-/** Every adapter there is. A new one is a folder and a line here: settings, start and commands know it from then on. */
+/** All adapters. A new one needs a folder and a line here; settings, start and commands then support it. */
 const RECORDS: readonly RecordsAdapter[] = [sqlite, redis, postgres];
 const FILES: readonly FilesAdapter[] = [filesystem, s3];
 
 const schemesOf = (adapters: readonly Adapter<unknown>[]) => adapters.flatMap(({ schemes }) => schemes);
 
-/** How `METADATA_URL` may begin. */
+/** Schemes of `METADATA_URL`. */
 export const RECORD_SCHEMES = schemesOf(RECORDS);
-/** How `METADATA_READ_URL` may begin. */
+/** Schemes of `METADATA_READ_URL`. */
 export const READ_SCHEMES = schemesOf(RECORDS.filter(({ readsElsewhere }) => readsElsewhere));
-/** How `LIMITS_URL` may begin. */
+/** Schemes of `LIMITS_URL`. */
 export const LIMIT_SCHEMES = schemesOf(RECORDS.filter(({ openLimiter }) => openLimiter !== undefined));
-/** How `BLOBS_URL` may begin. */
+/** Schemes of `BLOBS_URL`. */
 export const FILE_SCHEMES = schemesOf(FILES);
 
 /**
- * The adapter for records at the URL.
+ * Returns the adapter for records at the URL.
  * @throws {AppError} `unavailable` if there is none.
  */
 export function recordsAdapter(url: string): RecordsAdapter {
@@ -30,7 +30,7 @@ export function recordsAdapter(url: string): RecordsAdapter {
 }
 
 /**
- * The adapter for image files at the URL.
+ * Returns the adapter for image files at the URL.
  * @throws {AppError} `unavailable` if there is none.
  */
 export function filesAdapter(url: string): FilesAdapter {
@@ -38,7 +38,7 @@ export function filesAdapter(url: string): FilesAdapter {
 }
 
 /**
- * The adapter for what the URL names, be it records or files.
+ * Returns the adapter for the URL, whether of records or files.
  * @throws {AppError} `unavailable` if there is none.
  */
 export function adapterOf(url: string): Adapter<unknown> {

@@ -15,13 +15,13 @@ export interface FolderBlobsOptions {
   now?: () => number;
 }
 
-/** Files that are looked at side by side in `list`. */
+/** Number of files that `list` examines concurrently. */
 const STAT_AT_ONCE = 64;
 
-/** A copy that is older than this belongs to a process that died. */
+/** An older copy belongs to a process that died. */
 const PARTIAL_AGE_MS = 24 * 60 * 60 * 1000;
 
-/** `BlobStore` in a folder, one file a blob, in subfolders by a hash of the key. */
+/** A `BlobStore` in a folder, with one file for each blob, in subfolders by a hash of the key. */
 export function createFolderBlobs({ folder, fileBody, now = Date.now }: FolderBlobsOptions): BlobStore {
   async function infoOf(path: string, key: string): Promise<BlobInfo | null> {
     const found = await orNull(stat(path));
@@ -52,7 +52,7 @@ export function createFolderBlobs({ folder, fileBody, now = Date.now }: FolderBl
     get: (key, range) =>
       translated(async () => {
         const { path } = placeOf(folder, key);
-        // Sending the file opens it in this thread anyway; another thread costs more than the answer.
+        // Sending the file opens it in this thread anyway, and another thread costs more than the answer.
         const found = statSync(path, { throwIfNoEntry: false });
         if (!found?.isFile()) return null;
         return orNull(fileBody(path, range?.start ?? 0, range?.end ?? found.size));
@@ -69,7 +69,7 @@ export function createFolderBlobs({ folder, fileBody, now = Date.now }: FolderBl
       translated(async () => {
         const { path } = placeOf(folder, key);
         const present = now() / 1000;
-        // First, so that it never looks old in its new place.
+        // First, so that it never looks old at its new place.
         if ((await orNull(utimes(path, present, present).then(() => true))) === null) return false;
         return (await orNull(moveInto(path, placeOf(folder, to)).then(() => true))) ?? false;
       }),

@@ -1,13 +1,13 @@
 import { AppError } from '../../src/errors.ts';
 import { storageFull } from '../../src/lib/storage-full.ts';
 
-/** The code of a system error, such as `ENOENT`; empty for anything else. */
+/** Returns the code of a system error, such as `ENOENT`; empty for anything else. */
 export function systemCode(error: unknown): string {
   const code = error instanceof Error ? (error as { code?: unknown }).code : undefined;
   return typeof code === 'string' && /^E[A-Z0-9]+$/.test(code) ? code : '';
 }
 
-/** Runs file operations; a full disk or quota becomes `storage_full`, other system errors `unavailable`. */
+/** Runs file operations. A full disk or quota becomes `storage_full`, other system errors `unavailable`. */
 export async function translated<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();
@@ -18,7 +18,7 @@ export async function translated<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-/** The result, or `null` if a file or folder does not exist. */
+/** Returns the result, or `null` if a file or folder does not exist. */
 export async function orNull<T>(work: Promise<T>): Promise<T | null> {
   try {
     return await work;

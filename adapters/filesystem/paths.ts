@@ -1,23 +1,24 @@
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 
-/** File names may have 255 bytes on the usual file systems. */
+/** Common file systems allow 255 bytes in a file name. */
 const MAX_KEY_LENGTH = 250;
 
-/** Hexadecimal digits of a folder's name: 4,096 folders, so that a million files are about 250 in each. */
+/** Hexadecimal digits of a folder's name: 4,096 folders, so that each has about 250 of a million files. */
 const FAN_OUT = 3;
 
-/** A name that no key has. */
+/** A suffix that no key has. */
 export const PARTIAL = '.partial';
 
-/** The path of a file, whose folder is spread by a hash of its key. */
+/** The path of a file in a folder chosen by a hash of its key. */
 export interface Place {
   folder: string;
   path: string;
 }
 
 /**
- * Where the blob of a key lies. A `/` becomes `_`, which no key contains, so that `a` and `a/b` may both exist.
+ * Returns where the blob of a key is stored. A `/` becomes `_`, which no key contains, so that `a` and `a/b` can both
+ * exist.
  * @throws {RangeError} for keys that the contract does not allow, and parts that are empty or begin with a dot.
  */
 export function placeOf(root: string, key: string): Place {
@@ -28,7 +29,7 @@ export function placeOf(root: string, key: string): Place {
   return { folder, path: join(folder, key.replaceAll('/', '_')) };
 }
 
-/** The key whose file has this name. */
+/** Returns the key of a file name. */
 export function keyOfName(name: string): string {
   return name.replaceAll('_', '/');
 }

@@ -5,8 +5,8 @@ import { systemCode } from './errors.ts';
 import { PARTIAL, type Place } from './paths.ts';
 
 /**
- * Moves a file to its place, replacing what is there. Content and name are on the disk when it resolves, so that they
- * survive a loss of power. A rename is atomic only within one file system; a file from another is copied first.
+ * Moves a file to its place, replacing any file there. When it resolves, content and name are on the disk and survive
+ * a power failure. A rename is atomic only within one file system; a file from another is copied first.
  */
 export async function publish(source: string, place: Place): Promise<void> {
   await sync(source, 'r+');
@@ -34,7 +34,7 @@ async function publishCopy(source: string, place: Place): Promise<void> {
   }
 }
 
-/** Renames a file to its place, whose folder is made if it is missing. */
+/** Renames a file to its place, creating the folder if it is missing. */
 export async function moveInto(source: string, { folder, path }: Place): Promise<void> {
   try {
     await rename(source, path);

@@ -1,8 +1,8 @@
 import type { Locks } from '../../src/lib/locks.ts';
 
 /**
- * `Locks` among the tasks of one process. The holder and the lock die together, so `ttlMs` is not needed and
- * `lost` never aborts. Tokens follow the clock, so that they are larger than those before a restart.
+ * `Locks` among the tasks of one process. Holder and lock die together, so `ttlMs` is not needed and `lost` never
+ * aborts. Tokens follow the clock, so that they are larger than those before a restart.
  */
 export function createLocalLocks(now: () => number = Date.now): Locks {
   const held = new Map<string, number>();

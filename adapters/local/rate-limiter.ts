@@ -1,17 +1,19 @@
 import type { RateLimiter } from '../../src/lib/rate-limiter.ts';
 
-/** Most buckets remembered, about 20 MB. */
+/** Maximum number of buckets remembered, about 20 MB. */
 const MAX_KEYS = 100_000;
 
-/** So few buckets are never worth a sweep. */
+/** Below this number of buckets, no sweep is worthwhile. */
 const MIN_SWEEP = 1024;
 
-/** Share of a token that floating-point sums may be off, so that a client that waits `retryAfterMs` is let in. */
+/**
+ * Tolerance for floating-point sums, as a share of a token, so that a client that waits `retryAfterMs` is admitted.
+ */
 const ROUNDING = 1e-6;
 
 interface State {
   tokens: number;
-  /** When `tokens` was right, ms since 1970. */
+  /** When `tokens` was computed, in ms since 1970. */
   at: number;
   /** When the bucket is full again and can be forgotten. */
   fullAt: number;
@@ -20,16 +22,19 @@ interface State {
 export interface LocalRateLimiterOptions {
   /** Milliseconds since 1970. */
   now: () => number;
-  /** Most buckets remembered; above that the oldest are forgotten, as if they were full. */
+  /** Maximum number of buckets remembered. Above it the oldest are forgotten, as if they were full. */
   maxKeys?: number;
 }
 
-/** `RateLimiter` within one process: token buckets in a map that cannot grow without bound. */
+/** A `RateLimiter` within one process: token buckets in a map of limited size. */
 export function createLocalRateLimiter({ now, maxKeys = MAX_KEYS }: LocalRateLimiterOptions): RateLimiter {
   const buckets = new Map<string, State>();
   let sweepAt = Math.min(MIN_SWEEP, maxKeys);
 
-  /** Forgets full buckets, and a quarter of the others if they are too many; rare enough to cost little per call. */
+  /**
+   * Forgets full buckets, and a quarter of the others if there are too many. Rare enough to cost little for each
+   * call.
+   */
   function sweep(time: number): void {
     for (const [key, { fullAt }] of buckets) if (fullAt <= time) buckets.delete(key);
     const keep = Math.floor(maxKeys * 0.75);

@@ -62,7 +62,7 @@ export const postgres: RecordsAdapter = {
   },
 };
 
-/** Images whose lists are answered by the server at `url`, which may be away at the start. */
+/** Opens images whose lists the server at `url` answers, which may be unavailable at the start. */
 async function openReads(
   primary: PostgresConnection,
   url: string,

@@ -11,7 +11,7 @@ const RECORD = FIELDS.map((field) => `${columnOf(field)} AS "${field}"`).join(',
 /** Some megabytes at most. */
 const BATCH = 200;
 
-/** `AlbumStore` in one table. */
+/** An `AlbumStore` in one table. */
 export function createPostgresAlbums({ table, ask }: PostgresConnection): AlbumStore {
   const albums = table('albums');
   const columns = FIELDS.map(columnOf).join(', ');
@@ -21,7 +21,7 @@ export function createPostgresAlbums({ table, ask }: PostgresConnection): AlbumS
 
   return {
     async insert(album) {
-      // Where the first answer was lost, the album is there with this very hash of its token.
+      // If the first answer was lost, the album exists with exactly this hash of its token.
       const text = `INSERT INTO ${albums} AS a (${columns}) VALUES (${places})
         ON CONFLICT (id) DO UPDATE SET id = excluded.id WHERE a.token_hash = excluded.token_hash RETURNING id`;
       if ((await ask('safe', text, valuesOf(album))).length > 0) return;

@@ -1,6 +1,6 @@
 import type { Value } from './connection.ts';
 
-/** The text by which SQL knows an array. */
+/** Returns an array as a literal of SQL. */
 export function arrayOf(values: readonly Value[]): string {
   return `{${values.map(element).join(',')}}`;
 }

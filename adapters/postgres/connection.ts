@@ -20,38 +20,47 @@ export type Value = string | number | boolean | null;
 /** Runs a query; `$1` is the first value. */
 export type Ask = <Row extends object>(text: string, values?: readonly Value[]) => Promise<Row[]>;
 
-/** One database, shared by all stores of the process. Failures reject with `AppError('unavailable')`, or `storage_full`. */
+/**
+ * One database, shared by all stores of the process. Failures reject with `AppError('unavailable')`, or
+ * `storage_full`.
+ */
 export interface PostgresConnection {
-  /** The full name of a table. No search path is set: a pooler may give each transaction another session. */
+  /**
+   * Returns the full name of a table. No search path is set, because a pooler may use another session for each
+   * transaction.
+   */
   table(name: string): string;
-  /** One statement; `limitMs` for what takes long and nobody waits for. */
+  /** Runs one statement; `limitMs` for slow ones that nobody waits for. */
   ask<Row extends object>(
     repeat: Repeat,
     text: string,
     values?: readonly Value[],
     limitMs?: number,
   ): Promise<Row[]>;
-  /** As `ask`, for what may be left out: answers `null` if the server has not done it within the time. */
+  /** Like `ask`, for optional statements: returns `null` if the server has not finished within the time. */
   askWithin<Row extends object>(ms: number, text: string, values: readonly Value[]): Promise<Row[] | null>;
-  /** Several statements, all or none. They are sent again from the first one where another transaction was in the way. */
+  /**
+   * Runs several statements, all or none. They are repeated from the first one after a conflict with another
+   * transaction.
+   */
   transaction<T>(repeat: Repeat, work: (ask: Ask) => Promise<T>, limitMs?: number): Promise<T>;
   close(): Promise<void>;
 }
 
 const OPEN_TIMEOUT_MS = 4500;
 const COMMAND_TIMEOUT_MS = 3000;
-/** A statement that is told to stop is over by then, or the server hangs. */
+/** By then, a cancelled statement has ended, or the server hangs. */
 const CANCEL_TIMEOUT_MS = 500;
 export interface OpenOptions {
   /** 0 <= random() < 1; for pauses. */
   random?: () => number;
-  /** How long one statement, or a transaction, may take. */
+  /** Time limit of one statement or transaction. */
   limitMs?: number;
 }
 
 /**
- * Connects to the database that the URL names (see `parsePostgresUrl`), and again whenever it is needed from then on.
- * @throws {AppError} `unavailable` if it does not answer within 5 s; without `retryAfterMs` where that will not pass.
+ * Connects to the database that the URL names (see `parsePostgresUrl`), and reconnects when necessary.
+ * @throws {AppError} `unavailable` if it does not answer within 5 s; without `retryAfterMs` if that is permanent.
  */
 export async function openPostgres(
   url: string,
@@ -67,7 +76,7 @@ export async function openPostgres(
   }
 }
 
-/** A connection to a server that takes no writes and may be away; it is made when it is first needed. */
+/** Creates a connection to a read-only server that may be unavailable. It is made on first use. */
 export function createReplicaConnection(url: string): PostgresConnection {
   const { servers, ...address } = parsePostgresUrl(url);
   return createConnection({ ...address, servers: [servers[0]] }, Math.random, COMMAND_TIMEOUT_MS);
@@ -85,7 +94,7 @@ function createConnection(
   let { prepare } = address;
   let opening: Promise<Pool> | null = null;
   let closed = false;
-  /** Results and errors of the server so far. */
+  /** Results and errors from the server so far. */
   let answers = 0;
   const persist = createRetry({
     random,
@@ -109,7 +118,7 @@ function createConnection(
     return opening;
   }
 
-  /** Lets the next statement look for the server again; those that are under way end as if it were gone. */
+  /** Makes the next statement look for the server again. Running ones end as if it were gone. */
   function leave(left: Promise<Pool> | null): void {
     if (left === null || left !== opening || closed) return;
     opening = null;
@@ -117,8 +126,9 @@ function createConnection(
   }
 
   /**
-   * Ends what takes too long. The connections are given up if the server does not even do that, or has said nothing on any of them
-   * meanwhile: the driver loses a connection whose first statement was ended before it could be sent.
+   * Cancels what takes too long. The connections are abandoned if the server does not even do that, or has said
+   * nothing on any of them meanwhile: the driver loses a connection whose first statement was ended before it could
+   * be sent.
    */
   async function abandon(
     statement: Statement | null,
@@ -135,7 +145,10 @@ function createConnection(
     if (answers === heard) leave(used);
   }
 
-  /** Rejects with a `LateError` after the time, whatever comes then: a commit that was told to stop waiting is not certain. */
+  /**
+   * Rejects with a `LateError` after the time, whatever happens then: a commit that was told to stop waiting is
+   * uncertain.
+   */
   async function limited<T>(
     limitMs: number,
     begin: (sql: Sql, note: (statement: Statement) => void) => Promise<T>,
@@ -163,8 +176,8 @@ function createConnection(
     });
 
   /**
-   * Where the connection is gone, the driver says so by itself; told of the failure of the work, it would send a ROLLBACK to no
-   * socket, which ends the process.
+   * If the connection is gone, the driver reports that itself. If it saw the work fail, it would send a ROLLBACK to
+   * no socket, which ends the process.
    */
   const transact = <T>(limitMs: number, work: (ask: Ask) => Promise<T>): Promise<T> =>
     limited(limitMs, async (sql, note) => {
@@ -207,7 +220,7 @@ function createConnection(
   };
 }
 
-/** Notes each statement before it is sent, and whenever the server has answered one. */
+/** Records each statement before it is sent, and when the server has answered one. */
 function createAsker(
   sql: Sql | TransactionSql,
   note: (statement: Statement) => void,

@@ -1,29 +1,32 @@
 import { AppError } from '../../src/errors.ts';
 import { LateError } from '../../src/lib/deadline.ts';
 
-/** Classes and codes (postgresql.org/docs/current/errcodes-appendix.html) by which a server says that nothing was done, and that it may work soon. */
+/**
+ * Classes and codes (postgresql.org/docs/current/errcodes-appendix.html) with which a server reports that nothing was
+ * done, and that a retry may succeed soon.
+ */
 const REFUSALS = /^(40001|40003|40P01|25006|26000|42P05|53\w{3}|55P03|57P0[1-5]|08P01|08001|08004|XX000R)$/;
-/** Those that stay: a password that is wrong, a role that may not. */
+/** Permanent refusals: a wrong password, a role without the right. */
 const LASTING = /^(28\w{3}|3D000|42501|0A000)$/;
-/** No connection was made: the statement was never sent. */
+/** No connection was made, so the statement was never sent. */
 const NOT_SENT = /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|ENOENT|CONNECT_TIMEOUT)$/;
-/** Codes of certificates that are not accepted. */
+/** Codes of rejected certificates. */
 const UNTRUSTED = /^(CERT_|ERR_TLS_CERT|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_|SASL_SIGNATURE_MISMATCH)/;
 const DISK_FULL = '53100';
 const CANCELLED = '57014';
-/** The connection serves a server that takes no writes, or one that ends. */
+/** The connection's server is read-only or shutting down. */
 const MOVED = /^(25006|57P0[1-5]|08\w{3})$/;
-/** The server, or a pooler before it, does not keep prepared statements for this connection. */
+/** The server, or a pooler in front of it, does not keep prepared statements for this connection. */
 const UNPREPARED = /^(26000|42P05)$/;
 
 /** How long a caller should wait: connections are tried again at least twice a second. */
 const RETRY_AFTER_MS = 2000;
 
 /**
- * - `refused`: nothing was done, and soon it may work
- * - `lasting`: nothing was done, and it will stay so
- * - `unclear`: the answer did not come; the statement may have been done or not
- * - `fault`: the server says that the statement itself is wrong
+ * - `refused`: nothing was done, and a retry may soon succeed
+ * - `lasting`: nothing was done, and a retry will not help
+ * - `unclear`: the answer was lost; the statement may or may not have been done
+ * - `fault`: the server rejects the statement itself
  */
 export type Failure = 'refused' | 'lasting' | 'unclear' | 'fault';
 
@@ -37,20 +40,20 @@ export function classify(error: unknown): Failure {
   return code === '' ? 'fault' : 'unclear';
 }
 
-/** Whether the connection should be made again, perhaps to another server. */
+/** Reports whether to reconnect, perhaps to another server. */
 export function isMoved(error: unknown): boolean {
   const code = codeOf(error);
   return MOVED.test(code) || NOT_SENT.test(code) || classify(error) === 'unclear';
 }
 
-/** Whether the connection has ended, or the server is about to end it. */
+/** Reports whether the connection has ended, or the server is about to end it. */
 export function isDisconnected(error: unknown): boolean {
   if (!(error instanceof Error) || error instanceof AppError) return false;
   if (isFromServer(error)) return 'severity' in error && error.severity === 'FATAL';
   return codeOf(error) !== '';
 }
 
-/** Whether the server has said so, and not the driver. */
+/** Reports whether the error comes from the server rather than the driver. */
 export function isFromServer(error: unknown): boolean {
   return error instanceof Error && error.name === 'PostgresError';
 }
@@ -63,7 +66,7 @@ export function isCancelled(error: unknown): boolean {
   return codeOf(error) === CANCELLED;
 }
 
-/** What a caller is told of a failure that is none of the statement. */
+/** Returns the error for a caller if the statement itself is not at fault. */
 export function failure(cause: unknown): AppError {
   if (codeOf(cause) === DISK_FULL) {
     return new AppError('storage_full', 'The disk of the database is full.', { cause });
@@ -71,18 +74,18 @@ export function failure(cause: unknown): AppError {
   return classify(cause) === 'lasting' ? refused(cause) : unavailable(cause);
 }
 
-/** `unavailable` in words for the caller; the server's own words stay in the log. */
+/** Returns `unavailable` with a message for the caller. The server's own message is only logged. */
 export function unavailable(cause: unknown): AppError {
   const message = 'The database does not answer. Please try again in a few seconds.';
   return new AppError('unavailable', message, { cause, retryAfterMs: RETRY_AFTER_MS });
 }
 
-/** `unavailable` for good: a password, a certificate or a right that is not there. */
+/** Returns a permanent `unavailable`: a wrong password or certificate, or a missing right. */
 function refused(cause: unknown): AppError {
   return new AppError('unavailable', 'The database refuses the credentials of this server.', { cause });
 }
 
-/** The code of SQL, of the system or of the driver; empty if there is none. */
+/** Returns the code of SQL, of the system or of the driver; empty if there is none. */
 export function codeOf(error: unknown): string {
   return error instanceof Error && 'code' in error ? String(error.code) : '';
 }

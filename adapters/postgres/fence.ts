@@ -2,8 +2,8 @@ import { type Fence, outdated } from '../../src/lib/locks.ts';
 import type { Ask, PostgresConnection } from './connection.ts';
 
 /**
- * A function that rejects writes of a job that another has followed: throws `conflict` where a younger token was seen. To be
- * called at the beginning of the transaction of the write. `store`: whose fences they are.
+ * Creates a function that rejects writes of a job with a successor: throws `conflict` if a later token was seen. Call
+ * it at the beginning of the write's transaction. `store`: the owner of the fences.
  */
 export function createFences(
   { table }: Pick<PostgresConnection, 'table'>,

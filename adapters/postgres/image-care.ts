@@ -8,10 +8,10 @@ import { LISTED } from './schema.ts';
 
 /** Rows in one statement. */
 const BATCH = 1000;
-/** Millions of rows take seconds to count, and nobody waits for it. */
+/** Counting millions of rows takes seconds, and nobody waits for it. */
 const LIMIT_MS = 5 * 60_000;
 
-/** What keeps the records of images over Postgres in order. */
+/** Finds and repairs inconsistencies of image records over Postgres. */
 export function createImageCare(
   { table, ask, transaction }: PostgresConnection,
   rows: ImageRows,
@@ -61,7 +61,7 @@ export function createImageCare(
       const faults: StoreFault[] = [];
       const expect = (name: string, known: number, right: number) => {
         if (known === right) return;
-        // More than there are records: some of these were lost, and no index can bring them back.
+        // More than there are records: some were lost, and no index can restore them.
         faults.push({ message: `The ${name} know ${known} of ${right} images.`, mendable: known < right });
       };
       expect('counts', counted, records);
@@ -82,7 +82,7 @@ export function createImageCare(
     },
 
     async repair() {
-      // Writers change images and counts together, so that one statement sees by how much they differ.
+      // Writers change images and counts together, so one statement sees the exact difference.
       await transaction(
         'never',
         async (ask) => {

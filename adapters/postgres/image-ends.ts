@@ -5,10 +5,10 @@ import { type ImageRows, RECORD } from './image-rows.ts';
 
 type Ends = Pick<ImageStore, 'change' | 'takeView' | 'endView' | 'endedBy' | 'removeEnded' | 'hasEnded'>;
 
-/** The time in ms, or the server's own if that is less: a clock that is ahead must not end what has not ended. */
+/** The time in ms, limited to the server's own: a clock that is ahead must not expire anything early. */
 const atMost = (place: string) => `least(${place}::bigint, floor(extract(epoch FROM now()) * 1000)::bigint)`;
 
-/** Changes of images over Postgres, their views and their ends. */
+/** Changes of images over Postgres, their views and their expiry. */
 export function createImageEnds(connection: PostgresConnection, rows: ImageRows): Ends {
   const { table, ask, transaction } = connection;
   const [images, views, tombstones] = [table('images'), table('image_views'), table('tombstones')];
@@ -53,7 +53,7 @@ export function createImageEnds(connection: PostgresConnection, rows: ImageRows)
           id,
           token,
         ]);
-        // Ended already: the answer has been lost, and this is the same question once more.
+        // Already ended: the first answer was lost, and this is a repetition.
         if (closed.length === 0) return hasEnded(ask, id);
         if (seen) return (await ask(removeSeen, [id])).length > 0;
         await ask(giveBack, [id]);

@@ -1,14 +1,18 @@
-/** Characters of which an index of one or two would name a good part of all images: every id is made of them. */
+/**
+ * An index of one or two of these characters would match a large share of all images, because every ID consists of
+ * them.
+ */
 const COMMON = /^[a-z0-9]+$/;
 
 /** Length of the longest sequences in the index. */
 const GRAM = 3;
-/** A search asks for so many sequences at most; what the index finds is looked at anyway. */
+/** Maximum number of sequences in a query. The matches are checked anyway. */
 const MOST_ASKED = 24;
 
 /**
- * The sequences of three characters in a folded text, and those of one or two that are rare, each as a number of 32 bits. Two
- * sequences may share a number. Numbers do not depend on the locale of the database, as words and trigrams of Postgres do.
+ * Returns the sequences of three characters in a folded text, and rare ones of one or two, each as a 32-bit number.
+ * Two sequences may share a number. Unlike words and trigrams of Postgres, the numbers do not depend on the locale of
+ * the database.
  */
 export function gramsOf(text: string): number[] {
   const characters = [...text];
@@ -23,7 +27,9 @@ export function gramsOf(text: string): number[] {
   return [...grams];
 }
 
-/** The numbers that the index must know of a text that contains the needle; none if the index is of no use. */
+/**
+ * Returns the numbers that the index has for every text that contains the needle; none if the index does not help.
+ */
 export function askedGrams(needle: string): number[] {
   const characters = [...needle].slice(0, MOST_ASKED);
   const length = Math.min(GRAM, characters.length);

@@ -5,7 +5,7 @@ import { behind, publicTotal, RECORD } from './image-rows.ts';
 import { createImageSearch } from './image-search.ts';
 import { LISTED } from './schema.ts';
 
-/** Lists and searches of the public images, as the server of this connection knows them. */
+/** Lists and searches the public images on the server of this connection. */
 export function createImageList(
   connection: PostgresConnection,
   searchOptions?: Parameters<typeof createImageSearch>[1],

@@ -9,20 +9,22 @@ import { TYPES } from './schema.ts';
 
 const FIELDS = ['id', ...namesOf(IMAGE_FIELDS), 'lastAccess', 'viewsLeft'] as const;
 
-/** What to select of `i` so that a row is an `ImageRecord`. */
+/** Columns of `i` that make a row an `ImageRecord`. */
 export const RECORD = FIELDS.map((field) => `i.${columnOf(field)} AS "${field}"`).join(', ');
 
-/** SQL for whom an image is shown to. */
+/** SQL for the visibility of an image. */
 export const VISIBILITY = `CASE WHEN password_hash IS NOT NULL THEN 'protected' WHEN unlisted = 1 THEN 'unlisted' ELSE 'public' END`;
 
-/** A query for the number of public images, as `total`; `counts`: the table of what is counted. */
+/** A query for the number of public images, as `total`; `counts`: the table of counts. */
 export const publicTotal = (counts: string) =>
   `SELECT coalesce(sum(count), 0)::bigint AS total FROM ${counts} WHERE visibility = 'public'`;
 
-/** Parts that each count is spread over, so that few writers meet at one row. */
+/** Number of rows that each count is spread over, so that writers rarely wait for each other. */
 const PARTS = 16;
 
-/** The condition that a row comes later in the list than a place; its values are `$first` and the next one. */
+/**
+ * Returns the condition that a row comes later in the list than a position; its values are `$first` and the next one.
+ */
 export function behind(first: number): string {
   return `created_at <= $${first} AND (created_at < $${first} OR id > $${first + 1})`;
 }
@@ -33,15 +35,18 @@ export interface Statement {
   values: Value[];
 }
 
-/** Statements that change images together with what is counted and searched of them. */
+/** Statements that change images together with their counts and search index. */
 export interface ImageRows {
-  /** Returns a row where the image was not there. */
+  /** Returns a row if the image did not exist. */
   insert(image: ImageRecord, mark: string, part: number): Statement;
-  /** Deletes what `condition` names of `images`, and leaves tombstones; answers the ids. `ended`: it came to its end. */
+  /**
+   * Deletes the rows of `images` that match `condition`, leaves tombstones, and returns the IDs. `ended`: the image
+   * expired or was used up.
+   */
   remove(condition: string, ended: boolean): string;
-  /** Replaces what can be changed of an image, whose row is locked and which looked so before. */
+  /** Updates an image whose row is locked and looked like `before`. */
   change(before: ImageRecord, image: ImageRecord): Statement[];
-  /** Inserts what is searched of images. */
+  /** Adds images to the search index. */
   index(images: readonly ImageRecord[]): Statement;
 }
 
@@ -71,7 +76,7 @@ export function createImageRows({ table }: Pick<PostgresConnection, 'table'>): I
     SELECT u.id, u.created_at, u.text, u.grams::integer[]
     FROM unnest($1::text[], $2::bigint[], $3::text[], $4::text[]) AS u (id, created_at, text, grams)
     JOIN ${images} i ON i.id = u.id AND ${VISIBILITY} = 'public' ON CONFLICT (id) DO NOTHING`;
-  // While the last view is being sent the end of that stands, unless the new one comes first.
+  // While the last view is in progress, its expiry applies unless the new one is earlier.
   const change = `UPDATE ${images} SET filename = $2, password_hash = $3, unlisted = $4, expires_at = $5::bigint,
       ends_at = CASE WHEN views_left = 0 THEN least(ends_at, $5::bigint) ELSE $5::bigint END
     WHERE id = $1`;

@@ -6,25 +6,25 @@ import type { PostgresConnection, Value } from './connection.ts';
 import { askedGrams } from './image-grams.ts';
 import { behind, publicTotal, RECORD } from './image-rows.ts';
 
-/** How far a search goes in the list before it asks the index, in rows: a millisecond. */
+/** Number of rows of the list that a search reads before it uses the index, which takes a millisecond. */
 const WINDOW = 1000;
-/** It goes so many windows further where it has met enough matches to fill its page on the way. */
+/** It reads this many more windows if it has found enough matches to fill its page on the way. */
 const FURTHER = 40;
-/** How long matches are counted whose number is not known yet, in ms. */
+/** Time limit for counting matches, in ms. */
 const COUNT_MS = 50;
-/** More rows than these are not looked at within that time; nor are more matches named by the index. */
+/** Beyond these numbers of rows, or of matches named by the index, counting is not attempted. */
 const COUNTABLE = { rows: 60_000, named: 300_000 };
 
 /** Some matches of a search in the order of the list. */
 interface Found {
-  /** Rows that were looked at; of the index only the matches. */
+  /** Number of rows read; for the index, only the matches. */
   seen: number;
-  /** How many of them matched. */
+  /** Number of these that matched. */
   matched: number;
   records: ImageRecord[];
 }
 
-/** What of a walk or of the index is wanted. */
+/** What a walk or an index query should return. */
 interface Wanted {
   after?: Place | undefined;
   offset: number;
@@ -32,8 +32,8 @@ interface Wanted {
 }
 
 /**
- * The search of the public images. What is frequent is found among the newest images; what is rare is found by the index, which
- * then knows few. So no search reads all there is, and none is left to the guesses of a planner.
+ * Searches the public images. Frequent texts are found among the newest images, rare ones with the index, which then
+ * has few matches. So no search reads everything, and none depends on the guesses of a planner.
  */
 export function createImageSearch(
   { table, ask, askWithin }: PostgresConnection,
@@ -52,7 +52,7 @@ export function createImageSearch(
     return { seen, matched, records };
   }
 
-  /** Looks at the next rows of the list. */
+  /** Reads the next rows of the list. */
   async function walk(needle: string, rows: number, { after, offset, most }: Wanted): Promise<Found> {
     const text = `WITH w AS MATERIALIZED (
         SELECT created_at, id, text FROM ${texts} ${after ? `WHERE ${behind(5)}` : ''}
@@ -64,7 +64,7 @@ export function createImageSearch(
     return answer(await ask('safe', text, values));
   }
 
-  /** Lets the index name all matches. */
+  /** Gets all matches from the index. */
   async function sift(
     needle: string,
     grams: readonly number[],
@@ -79,8 +79,9 @@ export function createImageSearch(
   }
 
   /**
-   * How many matches there are, up to one more than are counted; `null` if that takes too long, or would. `share`: the part of
-   * all images that likely matches. Those of a frequent needle are met soon without the index, which would name all of them.
+   * Returns the number of matches, up to one more than are counted; `null` if that takes or would take too long.
+   * `share`: the estimated share of matching images. Matches of a frequent needle are found soon without the index,
+   * which would return all of them.
    */
   async function count(needle: string, grams: readonly number[], share: number): Promise<number | null> {
     const all = await publicCount();
@@ -111,7 +112,7 @@ export function createImageSearch(
     const isWhole = ({ seen }: Found) => seen < window;
     const need = offset + limit + 1;
     let found = first;
-    /** All matches, if the index has named them. */
+    /** All matches, if the index has returned them. */
     let named: number | null = null;
     if (first.matched < need && !isWhole(first)) {
       const rows = Math.ceil((1.5 * need * first.seen) / Math.max(first.matched, 1));

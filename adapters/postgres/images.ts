@@ -15,7 +15,7 @@ import { createImageRows, RECORD } from './image-rows.ts';
 /** Ids in one statement. */
 const BATCH = 5000;
 
-/** Looks that are read at once. */
+/** Number of hashes read at once. */
 const LOOKS = 10_000;
 
 interface Look {
@@ -24,9 +24,9 @@ interface Look {
 }
 
 /**
- * `ImageStore` over Postgres. Each question is one statement, and no list or number reads all images. A write is acknowledged when the
- * server says that it is committed: how safely, `synchronous_commit` and `synchronous_standby_names` say there. `list`: where
- * lists and searches are answered, if not by the same server.
+ * An `ImageStore` over Postgres. Each query is one statement, and no list or statistic reads all images. A write is
+ * acknowledged when the server reports that it is committed; `synchronous_commit` and `synchronous_standby_names`
+ * decide how durable that is. `list`: where lists and searches are answered, if not by the same server.
  */
 export function createPostgresImages(
   connection: PostgresConnection,
@@ -56,13 +56,14 @@ export function createPostgresImages(
       const mark = randomBytes(6).toString('base64url');
       const { text, values } = rows.insert(image, mark, randomInt(0xffff));
       if ((await ask('safe', text, values)).length > 0) return;
-      // It may be this very image, whose first answer was lost; the write makes sure that it is kept as safely as one that was answered.
+      // It may be this very image, whose first answer was lost. The write makes sure that it is as durable as an
+      // answered one.
       const again = `UPDATE ${images} SET mark = mark WHERE id = $1 AND mark = $2 RETURNING id`;
       if ((await ask('safe', again, [image.id, mark])).length > 0) return;
       throw new AppError('conflict', `There is an image ${image.id} already.`);
     },
 
-    // The commit has waited for all that the server was told to wait for.
+    // The commit has waited for everything that the server was configured to wait for.
     confirm: async () => {},
 
     get: async (id) => (await ask<ImageRecord>('safe', select('WHERE i.id = $1'), [id]))[0] ?? null,
@@ -135,7 +136,7 @@ export function createPostgresImages(
       return summarise(groups);
     },
 
-    // The index is changed together with the images.
+    // The index changes together with the images.
     prepare: async () => {},
     preparing: () => null,
   };

@@ -2,12 +2,12 @@ import type { ImageRecord } from '../../src/image/image.ts';
 import type { ImageStore, Page, PageQuery } from '../../src/image/store.ts';
 import { BoundedMap } from '../../src/lib/bounded-map.ts';
 
-/** How long a page is kept: so long may what other copies wrote be missing. */
+/** How long a page is cached, and so how long writes of other copies may be missing. */
 const LIFE_MS = 1000;
-/** Pages that are remembered, of at most a hundred images each. */
+/** Number of cached pages, of at most a hundred images each. */
 const MAX_PAGES = 200;
 
-/** The store, which calls `wrote` after each write that may change a list, done or not. */
+/** Returns the store, which calls `wrote` after each write that may change a list, whether or not it succeeded. */
 export function onWrites(store: ImageStore, wrote: () => void): ImageStore {
   const noted =
     <Args extends unknown[], T>(write: (...args: Args) => Promise<T>) =>
@@ -30,8 +30,8 @@ interface Kept {
 }
 
 /**
- * The store, whose pages are kept for a second or until this copy writes: however many ask for one page, the server is asked once. A
- * page that failed is not kept. `now` in ms; only differences count.
+ * Returns the store with cached pages, which are kept for a second or until this copy writes: concurrent requests for
+ * one page ask the server once. Failures are not cached. `now` in ms; only differences count.
  */
 export function withKeptLists(store: ImageStore, now: () => number = () => performance.now()): ImageStore {
   const pages = new BoundedMap<string, Kept>(MAX_PAGES);

@@ -4,8 +4,8 @@ import type { Locks } from '../../src/lib/locks.ts';
 import type { PostgresConnection } from './connection.ts';
 
 /**
- * `Locks` as rows that expire by the clock of the server. Tokens follow that clock in microseconds, so that they also grow when
- * the server has lost its data. An owner that asks again, because the answer was lost, gets a token once more.
+ * `Locks` as rows that expire by the server's clock. Tokens follow that clock in microseconds, so that they also grow
+ * if the server has lost its data. An owner that asks again, because the answer was lost, gets a new token.
  */
 export function createPostgresLocks({ table, ask }: PostgresConnection): Locks {
   const locks = table('locks');

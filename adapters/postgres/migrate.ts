@@ -3,10 +3,10 @@ import type { PostgresConnection } from './connection.ts';
 import { codeOf } from './errors.ts';
 import { bytewiseOn, LEAST_READER, type Migration, migrations } from './schema.ts';
 
-/** What another copy has made a moment before: a schema, a table, or their rows in the catalogue. */
+/** Another copy has just created it: a schema, a table, or their rows in the catalogue. */
 const MADE_BY_ANOTHER = /^(23505|42P06|42P07|42710)$/;
 const NO_TABLE = /^(42P01|3F000)$/;
-/** An index over many rows takes its time. */
+/** Creating an index over many rows is slow. */
 const LIMIT_MS = 30 * 60_000;
 const TRIES = 5;
 
@@ -16,9 +16,10 @@ interface Version {
 }
 
 /**
- * Brings the tables to what this program knows, each step in one transaction under the lock of the row that counts them; a
- * role without rights to make tables can use what another has made.
- * @throws {AppError} `conflict`, in words for the operator, if a newer program has made what this one cannot use.
+ * Migrates the tables to the version of this program, each step in one transaction under the lock of the version row.
+ * A role without the right to create tables can use those that another has created.
+ * @throws {AppError} `conflict`, with a message for the operator, if a newer program has created something
+ * incompatible.
  */
 export async function migrate(
   connection: PostgresConnection,
@@ -35,7 +36,7 @@ export async function migrate(
   );
 }
 
-/** The versions, or `null` if there are no tables yet. */
+/** Returns the versions, or `null` if there are no tables yet. */
 async function current(connection: PostgresConnection): Promise<Version | null> {
   const text = `SELECT version, reader FROM ${connection.table('schema_version')}`;
   try {

@@ -7,23 +7,24 @@ import type { Endpoint, PostgresAddress } from './url.ts';
 /** Connections to one server. */
 export interface Pool {
   sql: postgres.Sql;
-  /** Ends the connections in order: what was asked is answered, unless that takes longer than a second. */
+  /** Ends the connections gracefully: pending statements are answered, unless that takes longer than a second. */
   close(): Promise<void>;
-  /** Drops the connections as they are. */
+  /** Drops the connections immediately. */
   drop(): void;
 }
 
 const CONNECT_TIMEOUT_S = 2;
-/** Longest pause before a connection is tried again, in s. */
+/** Maximum pause before reconnecting, in s. */
 const MOST_PAUSE_S = 0.5;
 const CLOSE_TIMEOUT_S = 1;
 
-/** Whole numbers of 8 bytes as numbers: all of picpool's are safe. */
+/** Returns 8-byte integers as numbers, because all of picpool's are safe. */
 const INT8 = { to: 20, from: [20], serialize: String, parse: Number };
 
 /**
- * Connections to a server, made when they are needed. Statements are kept where `prepare` says so: the driver keeps its COMMIT
- * then as well, and where a pooler leads that to a session which does not know it, a transaction is rolled back that seems to be committed.
+ * Creates connections to a server on demand. `prepare` decides whether statements are prepared: the driver then also
+ * prepares its COMMIT, and if a pooler sends that to a session which does not know it, a transaction is rolled back
+ * that seems to be committed.
  */
 export async function createPool(
   address: PostgresAddress & { prepare: boolean },
@@ -52,7 +53,7 @@ export async function createPool(
     database,
     ssl: tls && {
       rejectUnauthorized: true,
-      // Without it an address would be taken for `localhost`.
+      // Without it, an address would be replaced by `localhost`.
       host: server.host,
       checkServerIdentity: (_: string, certificate: PeerCertificate) =>
         checkServerIdentity(server.host, certificate),

@@ -5,16 +5,16 @@ import type { Endpoint, PostgresAddress } from './url.ts';
 
 const LIMIT_MS = 2000;
 
-/** What is known of a server before it is used. */
+/** What is known about a server before it is used. */
 export interface Probed {
   server: Endpoint;
-  /** Whether a connection is one session of the server, with no pooler in between. */
+  /** Whether a connection is one session of the server, without a pooler in between. */
   isDirect: boolean;
 }
 
 /**
- * Looks for the server that takes writes; a server that is alone is taken as it is. Rejects with what the last of them has said where
- * none does: they may be about to agree on one.
+ * Finds the server that accepts writes. A single server is used as it is. If none accepts writes, rejects with the
+ * last error: they may be about to elect one.
  */
 export async function probe(address: PostgresAddress): Promise<Probed> {
   const { servers } = address;
@@ -39,6 +39,6 @@ async function look(sql: Sql, server: Endpoint, mustWrite: boolean): Promise<Pro
   if (mustWrite && row?.readOnly !== 'off') {
     throw Object.assign(new Error(`${server.host}:${server.port} takes no writes`), { code: '25006' });
   }
-  // A pooler gives its clients numbers of its own.
+  // A pooler gives its clients other process IDs.
   return { server, isDirect: found.state.pid === row?.pid };
 }

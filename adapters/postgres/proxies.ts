@@ -10,27 +10,27 @@ import { type Change, createProxyLog, createProxyVersions } from './proxy-log.ts
 import { createProxyRemoval } from './proxy-removal.ts';
 import { createProxyRows, RECORD } from './proxy-rows.ts';
 
-/** Records in one statement: some milliseconds of the server's time. */
+/** Records in one statement, which take some milliseconds on the server. */
 const BATCH = 1000;
 
-/** The pool within the process, where lists and numbers are answered. */
+/** A copy of the pool within the process, which answers lists and statistics. */
 export interface ProxyReplica
   extends Pick<ProxyStore, 'find' | 'sample' | 'stream' | 'endpoints' | 'responseTimes' | 'summary'> {
-  /** Takes over records and removals, all at once, keeping the ids. */
+  /** Applies records and removals at once, keeping the IDs. */
   apply(records: readonly ProxyRecord[], removed: readonly number[]): void;
-  /** Makes the replica, which was new and is filled, ready for questions and removals. */
+  /** Prepares a new, filled replica for queries and removals. */
   complete(): Promise<void>;
 }
 
 export interface PostgresProxies extends ProxyStore {
-  /** How old the replica is where it could not look at the server since, in ms. */
+  /** Returns how outdated the replica is if it could not read from the server, in ms. */
   lagMs(): number;
 }
 
 /**
- * `ProxyStore` over Postgres. The server holds the records; lists, samples, exports and numbers are answered by a replica in
- * the process, which looks for newer versions when it is asked: it is less than a second old, and goes on from the last state
- * while the server is away. Everything else is exact.
+ * A `ProxyStore` over Postgres. The server holds the records. Lists, samples, exports and statistics are answered by
+ * a replica in the process, which checks for newer versions when it is queried: it is less than a second old, and
+ * keeps its last state while the server is unavailable. Everything else is exact.
  */
 export function createPostgresProxies(
   connection: PostgresConnection,

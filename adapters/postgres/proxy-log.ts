@@ -4,19 +4,19 @@ import type { ProxyRecord } from '../../src/proxy/proxy.ts';
 import type { Ask, PostgresConnection } from './connection.ts';
 import { RECORD } from './proxy-rows.ts';
 
-/** A proxy by its id; `null` for one that is gone. */
+/** A proxy by ID; `null` if it was removed. */
 export type Change = [id: number, record: ProxyRecord | null];
 
 /** Records in one answer. */
 const BATCH = 2000;
-/** How long it is known what was removed. */
+/** How long removals are remembered. */
 const KEPT = `interval '10 minutes'`;
 
 type Versioned = ProxyRecord & { version: number };
 
 /**
- * The versions of the pool as a log: a record stands at its last change. A place is a version, or the version and id of the last
- * record that was read of many.
+ * The versions of the pool as a log: a record appears at its last change. A position is a version, or the version and
+ * ID of the last record read of many.
  */
 export function createProxyLog({ table, ask }: PostgresConnection): ChangeLog<Change> & {
   /** All records there are, in batches. */
@@ -37,7 +37,7 @@ export function createProxyLog({ table, ask }: PostgresConnection): ChangeLog<Ch
     async since(place) {
       const [from = 0, id = Number.MAX_SAFE_INTEGER] = place.split('.').map(Number);
       const { version, horizon } = await readHead();
-      // A version that went back is of another pool, or of one that was restored.
+      // A lower version belongs to another pool, or to a restored one.
       if (from < horizon || from > version) return null;
       if (place === String(version)) return { place, more: false, changes: [] };
       const removed = await ask<{ id: number }>('safe', gone, [from]);
@@ -60,13 +60,13 @@ export function createProxyLog({ table, ask }: PostgresConnection): ChangeLog<Ch
   };
 }
 
-/** Writes of the pool, one after the other. */
+/** Serialises the writes of the pool. */
 export interface ProxyVersions {
-  /** Takes the lock under which the pool is changed, until the end of the transaction. */
+  /** Takes the lock for changes of the pool until the end of the transaction. */
   lock(ask: Ask): Promise<void>;
   /** Takes the lock and the next version. */
   next(ask: Ask): Promise<number>;
-  /** Notes that the proxies are removed, and forgets what was removed long ago. Under the lock. */
+  /** Records that the proxies are removed, and forgets old removals. Needs the lock. */
   bury(ask: Ask, ids: string): Promise<void>;
 }
 

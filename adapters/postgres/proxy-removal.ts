@@ -7,20 +7,23 @@ import type { ProxyVersions } from './proxy-log.ts';
 export interface ProxyRemovalOptions {
   versions: Pick<ProxyVersions, 'lock' | 'bury'>;
   checkFence: (ask: Ask, fence: Fence | undefined) => Promise<void>;
-  /** Records that one transaction removes. */
+  /** Number of records that one transaction removes. */
   batch: number;
-  /** Brings the removals into the replica. */
+  /** Applies the removals to the replica. */
   catchUp: () => Promise<void>;
 }
 
-/** Removal of what the pool does not keep, one transaction at a time. */
+/** Removes what the pool does not keep, one transaction at a time. */
 export function createProxyRemoval(
   { table, transaction }: PostgresConnection,
   { versions, checkFence, batch, catchUp }: ProxyRemovalOptions,
 ): Pick<ProxyStore, 'removeDead' | 'evict'> {
   const proxies = table('proxies');
 
-  /** Removes what the statement names, at most a batch in one transaction, until it names nothing. `$1` is the most. */
+  /**
+   * Removes what the statement returns, at most a batch in one transaction, until it returns nothing. `$1` is the
+   * limit.
+   */
   async function removeInSteps(
     named: string,
     values: readonly Value[],
@@ -50,7 +53,7 @@ export function createProxyRemoval(
         fence,
       ),
 
-    // Worst first: the dead, then by what a list puts last.
+    // Worst first: dead proxies, then the last ones of the list.
     evict: (keep, fence) =>
       removeInSteps(
         `SELECT id FROM ${proxies} ORDER BY status = 'alive', uptime, response_ms DESC NULLS FIRST, id DESC

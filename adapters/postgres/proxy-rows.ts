@@ -12,7 +12,7 @@ const FIELDS = namesOf(PROXY_FIELDS);
 const ENDPOINT: readonly Field[] = ['protocol', 'ip', 'port'];
 const REPLACED = FIELDS.filter((field) => !ENDPOINT.includes(field));
 
-/** What to select of `p` so that a row is a `ProxyRecord`. */
+/** Columns of `p` that make a row a `ProxyRecord`. */
 export const RECORD = ['p.id', ...FIELDS.map((field) => `p.${columnOf(field)} AS "${field}"`)].join(', ');
 
 const columns = (fields: readonly Field[]) => fields.map(columnOf).join(', ');
@@ -22,13 +22,13 @@ const unnested = (fields: readonly Field[], first: number) =>
 const arrays = (drafts: readonly ProxyDraft[], fields: readonly Field[]): Value[] =>
   fields.map((field) => arrayOf(drafts.map((draft) => draft[field])));
 
-/** Reads and writes of proxies by their endpoints. */
+/** Reads and writes proxies by their endpoints. */
 export interface ProxyRows {
-  /** The ids of the endpoints that are known. */
+  /** Returns the IDs of the known endpoints. */
   idsOf(ask: Ask, drafts: readonly ProxyDraft[]): Promise<Map<string, number>>;
-  /** Inserts what is not there, and answers the ids. To be called under the lock of the version. */
+  /** Inserts missing proxies, and returns the IDs. Needs the lock of the version. */
   insert(ask: Ask, drafts: readonly ProxyDraft[], version: number): Promise<Map<string, number>>;
-  /** Replaces records by their ids; one that was checked later stays as it is. */
+  /** Replaces records by ID, except those that were checked later. */
   replace(ask: Ask, drafts: readonly (ProxyDraft & { id: number })[], version: number): Promise<void>;
 }
 

@@ -2,9 +2,9 @@ import type { Bucket, RateLimiter } from '../../src/lib/rate-limiter.ts';
 import { createSlicingLimiter } from '../../src/lib/token-slices.ts';
 import type { PostgresConnection } from './connection.ts';
 
-/** How often buckets are forgotten that are full again, in ms. */
+/** How often full buckets are forgotten, in ms. */
 const SWEEP_MS = 60_000;
-/** Buckets that one sweep forgets. */
+/** Number of buckets that one sweep forgets. */
 const SWEPT = 5000;
 
 interface Row {
@@ -14,8 +14,8 @@ interface Row {
 }
 
 /**
- * `RateLimiter` whose buckets all copies share; see `createSlicingLimiter`. A millionth of a token is forgiven, so that
- * a client that waits as told is let in.
+ * A `RateLimiter` whose buckets all copies share; see `createSlicingLimiter`. It tolerates a millionth of a token, so
+ * that a client that waits as told is admitted.
  */
 export function createPostgresRateLimiter({ table, ask }: PostgresConnection): RateLimiter {
   const limits = table('limits');
@@ -23,7 +23,7 @@ export function createPostgresRateLimiter({ table, ask }: PostgresConnection): R
   const gained = `least(${capacity},
     l.tokens + greatest(0, extract(epoch FROM clock_timestamp() - l.at)::double precision) * ${rate})`;
   const allowed = `${cost} <= b.tokens + 1e-6`;
-  // The row is locked first: so that it does not change between reading and writing.
+  // Locks the row first, so that it does not change between reading and writing.
   const open = `INSERT INTO ${limits} (key, tokens, at, full_at)
     VALUES ($1, $2, clock_timestamp(), clock_timestamp()) ON CONFLICT (key) DO NOTHING`;
   const take = `WITH b AS (SELECT key, ${gained} AS tokens FROM ${limits} l WHERE key = $1 FOR UPDATE),
@@ -51,7 +51,7 @@ export function createPostgresRateLimiter({ table, ask }: PostgresConnection): R
     }
   }
 
-  /** Questions about one bucket wait here for each other, in their order, and not in connections for its row. */
+  /** Requests for one bucket wait here for each other, in order, rather than in connections for its row. */
   const lasts = new Map<string, Promise<unknown>>();
 
   function inTurn<T>(key: string, work: () => Promise<T>): Promise<T> {

@@ -3,19 +3,19 @@ import type { ImageStore } from '../../src/image/store.ts';
 import type { PostgresConnection } from './connection.ts';
 import { onWrites } from './kept-lists.ts';
 
-/** How old what a replica answers may be, beside the time of the answer, in ms. */
+/** Maximum age of what a replica returns, in addition to the time of the answer, in ms. */
 const AGE_MS = 500;
-/** Pause after one of both did not answer, during which the other one is asked. */
+/** Pause after one of the two did not answer, during which the other one is used. */
 const PAUSE_MS = 2000;
 
 /** Reads that a replica of the server may answer. */
 export interface ReadsElsewhere {
   /**
-   * Returns what the replica does, where it has all that this copy has written and all that was written half a second ago or
-   * earlier; else what the primary does. While the primary is away, the replica answers as it is.
+   * Returns the replica's result if it has everything that this copy has written and everything that was written at
+   * least half a second ago; otherwise the primary's. While the primary is unavailable, the replica answers as it is.
    */
   read<T>(work: { primary: () => Promise<T>; replica: () => Promise<T> }): Promise<T>;
-  /** To be called after this copy has written. */
+  /** Call it after this copy has written. */
   wrote(): void;
 }
 
@@ -25,7 +25,7 @@ export function createReadsElsewhere(
   replica: Pick<PostgresConnection, 'ask'>,
   now: () => number = () => performance.now(),
 ): ReadsElsewhere {
-  /** How far the log of the primary was at the time. */
+  /** The position of the primary's log at that time. */
   let wanted = { place: '0/0', at: Number.NEGATIVE_INFINITY };
   let replayed = '0/0';
   let writes = 0;
@@ -45,7 +45,7 @@ export function createReadsElsewhere(
     if (isBefore(replayed, wanted.place)) {
       const text = 'SELECT pg_last_wal_replay_lsn()::text AS place';
       const [row] = await replica.ask<{ place: string | null }>('safe', text);
-      // A replica that was promoted replays nothing; it is asked as a primary then.
+      // A promoted replica replays nothing; it is then queried as a primary.
       replayed = row?.place ?? '0/0';
     }
     return !isBefore(replayed, wanted.place);
@@ -80,7 +80,7 @@ export function createReadsElsewhere(
 
     wrote() {
       writes++;
-      // Where the write was done the primary is back, and its replica may not have it yet.
+      // If the write succeeded, the primary is back, and its replica may not have it yet.
       awayAt.primary = Number.NEGATIVE_INFINITY;
     },
   };
@@ -88,7 +88,7 @@ export function createReadsElsewhere(
 
 const isAway = (error: unknown) => error instanceof AppError && error.code === 'unavailable';
 
-/** Whether a place in the log, two hexadecimal numbers, comes before another. */
+/** Reports whether a position in the log, two hexadecimal numbers, comes before another. */
 function isBefore(one: string, other: string): boolean {
   const [left, right] = [one, other].map((place) =>
     place.split('/').map((part) => Number.parseInt(part, 16)),
@@ -98,7 +98,7 @@ function isBefore(one: string, other: string): boolean {
   return a < c || (a === c && b < d);
 }
 
-/** The store, with its lists and searches answered elsewhere where that may be. */
+/** Returns the store, with lists and searches answered elsewhere if possible. */
 export function withListElsewhere(
   store: ImageStore,
   list: ImageStore['list'],

@@ -1,10 +1,13 @@
 import { systemClock } from '../../src/lib/clock.ts';
 import { classify, failure } from './errors.ts';
 
-/** `safe`: done twice is as good as done once, so it may be sent again after its answer was lost. */
+/** `safe`: the statement is idempotent, so it may be sent again if its answer was lost. */
 export type Repeat = 'safe' | 'never';
 
-/** No attempt begins later: a call ends within this, the time limit of a statement and one pause, which is less than 5 s. */
+/**
+ * No attempt begins later: a call ends within this, the time limit of a statement and one pause, which together are
+ * less than 5 s.
+ */
 const RETRY_FOR_MS = 1500;
 const MAX_TRIES = 8;
 const FIRST_PAUSE_MS = 20;
@@ -12,11 +15,11 @@ const FIRST_PAUSE_MS = 20;
 export interface RetryOptions {
   /** 0 <= random() < 1; for pauses. */
   random: () => number;
-  /** Hears of each failure before the next attempt. */
+  /** Called with each failure before the next attempt. */
   onFailure: (error: unknown) => void;
 }
 
-/** A function that tries again what failed for a moment. */
+/** Creates a function that retries temporary failures. */
 export function createRetry({
   random,
   onFailure,

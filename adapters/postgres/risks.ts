@@ -1,7 +1,7 @@
 import type { Risk } from '../../src/lib/risk.ts';
 import type { PostgresConnection } from './connection.ts';
 
-/** What each setting is where nothing that was acknowledged can be lost, and what to say otherwise. */
+/** The values of settings with which no acknowledged change can be lost, and what to report otherwise. */
 const SETTINGS: { name: string; right: (value: string) => boolean; risk: Risk }[] = [
   {
     name: 'fsync',
@@ -41,7 +41,9 @@ const SETTINGS: { name: string; right: (value: string) => boolean; risk: Risk }[
   },
 ];
 
-/** What the server does that a store of records should not. Settings that it does not know are no risk. */
+/**
+ * Returns the server's settings that are risky for a store of records. Settings that it does not know are not a risk.
+ */
 export async function postgresRisks({ ask }: Pick<PostgresConnection, 'ask'>): Promise<Risk[]> {
   const names = SETTINGS.map(({ name }) => `current_setting('${name}', true) AS ${name}`);
   const [found = {}] = await ask<Record<string, string | null>>('safe', `SELECT ${names.join(', ')}`);

@@ -3,16 +3,19 @@ import { IMAGE_FIELDS } from '../../src/image/fields.ts';
 import { columnOf, type Field } from '../../src/lib/fields.ts';
 import { PROXY_FIELDS } from '../../src/proxy/fields.ts';
 
-/** Names a table in full. */
+/** Returns the full name of a table. */
 export type Table = (name: string) => string;
 
-/** The type of text that is ordered by its bytes. CockroachDB orders all text so, and takes no column with that collation. */
+/**
+ * Returns the type of text sorted by its bytes. CockroachDB sorts all text so, and rejects columns with that
+ * collation.
+ */
 export const bytewiseOn = (server: string) =>
   server.startsWith('CockroachDB') ? 'text' : 'text COLLATE "C"';
 
 /**
- * The statements of one step; `bytewise`: see `bytewiseOn`. A step must leave room for the version before, which may still be running: it adds tables,
- * columns with a default and indexes, and takes nothing away.
+ * The statements of one step; `bytewise`: see `bytewiseOn`. The previous version must still be able to run, so a step
+ * adds tables, columns with a default and indexes, and removes nothing.
  */
 export type Migration = (table: Table, bytewise: string) => string[];
 
@@ -28,7 +31,7 @@ function columnsOf(fields: Record<string, Field>, names: readonly string[]): str
     .join(', ');
 }
 
-/** Fields that there were when the first tables were made; later ones are added by later steps. */
+/** The fields of the first tables; later steps add the others. */
 const FIRST_IMAGE_FIELDS = [
   'format',
   'size',
@@ -55,14 +58,14 @@ const FIRST_ALBUM_FIELDS = [
   ...['revision', 'title', 'unlisted', 'tokenHash', 'createdAt', 'empty', 'dueAt', 'pictures'],
 ];
 
-/** Values of state, locks, fences and the buckets of limits. */
+/** State, locks, fences and rate limit buckets. */
 const shared: Migration = (table) => [
   `CREATE TABLE ${table('state')} (key text PRIMARY KEY, value text NOT NULL, token bigint)`,
   `CREATE TABLE ${table('fences')} (name text PRIMARY KEY, token bigint NOT NULL)`,
   `CREATE TABLE ${table('locks')} (
     name text PRIMARY KEY, owner text NOT NULL, token bigint NOT NULL, expires timestamptz NOT NULL
   )`,
-  // Not in the log of the server: after a crash all buckets are full.
+  // Not in the server's log: after a crash all buckets are full.
   `CREATE UNLOGGED TABLE ${table('limits')} (
     key text PRIMARY KEY, tokens double precision NOT NULL, at timestamptz NOT NULL, full_at timestamptz NOT NULL
   ) WITH (fillfactor = 50)`,
@@ -70,9 +73,9 @@ const shared: Migration = (table) => [
 ];
 
 /**
- * The pool. Every change takes the next version from the one row of `proxy_head`, whose lock makes them wait for each other:
- * a reader of one version has seen all before it. `proxies_gone` names what was removed; of what went up to `horizon` it
- * has forgotten some.
+ * The pool. Every change takes the next version from the only row of `proxy_head`, whose lock serialises changes: a
+ * reader of one version has seen everything before it. `proxies_gone` lists removals, of which some up to `horizon`
+ * were forgotten.
  */
 const proxies: Migration = (table) => [
   `CREATE TABLE ${table('proxy_head')} (one boolean PRIMARY KEY, version bigint NOT NULL, horizon bigint NOT NULL)`,
@@ -91,14 +94,14 @@ const proxies: Migration = (table) => [
   `CREATE INDEX proxies_gone_at ON ${table('proxies_gone')} (at)`,
 ];
 
-/** The images that every list and search is about; the condition of an index. */
+/** The images in lists and searches; the condition of an index. */
 export const LISTED = 'password_hash IS NULL AND unlisted = 0';
 
 /**
- * Images. The searched texts of public ones are in their own table, so that an access, which moves an image in other
- * indexes, leaves the large one alone. Counts are spread over rows, so that uploads do not wait for each other. `ends_at` is
- * when a record goes: at its expiry, or when its last view, which is being sent, counts as seen. `image_views` are those that are
- * being sent. Tombstones of what came to its end are kept for longer.
+ * Images. The searched texts of public ones are in a separate table, so that an access, which changes other indexes,
+ * does not touch the large one. Counts are spread over rows, so that uploads do not wait for each other. `ends_at` is
+ * when a record is removed: at its expiry, or when its last view, which is in progress, counts as seen. `image_views`
+ * are the views in progress. Tombstones of expired and used-up images are kept longer.
  */
 const images: Migration = (table, bytewise) => [
   `CREATE TABLE ${table('images')} (
@@ -125,26 +128,26 @@ const images: Migration = (table, bytewise) => [
   `CREATE INDEX tombstones_at ON ${table('tombstones')} (ended, at)`,
 ];
 
-/** What images look like. */
+/** Perceptual hashes and previews. */
 const looks: Migration = (table) => [
   `ALTER TABLE ${table('images')} ADD COLUMN thumbhash text, ADD COLUMN phash text`,
 ];
 
-/** The latest checks of proxies; of those that were known before, none is remembered. */
+/** The latest checks of proxies; none for those known before. */
 const recentChecks: Migration = (table) => [
   `ALTER TABLE ${table('proxies')} ADD COLUMN recent bigint NOT NULL DEFAULT 1`,
 ];
 
-/** Albums. Their pictures are in one text, so that a change affects one row. */
+/** Albums. Their pictures are one text, so that a change affects one row. */
 const albums: Migration = (table, bytewise) => [
   `CREATE TABLE ${table('albums')} (id ${bytewise} PRIMARY KEY, ${columnsOf(ALBUM_FIELDS, FIRST_ALBUM_FIELDS)})`,
   `CREATE INDEX albums_due ON ${table('albums')} (due_at, id)`,
 ];
 
-/** How pictures were taken whose EXIF was kept. */
+/** How pictures were taken, if their EXIF was kept. */
 const exif: Migration = (table) => [`ALTER TABLE ${table('images')} ADD COLUMN exif text`];
 
-/** Every step there ever was, oldest first. */
+/** All steps ever released, oldest first. */
 export const migrations: readonly Migration[] = [
   (table, bytewise) => [...shared(table, bytewise), ...proxies(table, bytewise), ...images(table, bytewise)],
   looks,
@@ -153,5 +156,5 @@ export const migrations: readonly Migration[] = [
   exif,
 ];
 
-/** The oldest program, by the number of steps that it knows, that may use tables which this one has brought forward. */
+/** The oldest program, by its number of steps, that can use tables migrated by this one. */
 export const LEAST_READER = 1;

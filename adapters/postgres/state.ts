@@ -1,7 +1,7 @@
 import type { StateStore } from '../../src/lib/state.ts';
 import type { PostgresConnection } from './connection.ts';
 
-/** `StateStore` in one table. */
+/** A `StateStore` in one table. */
 export function createPostgresState({ table, ask }: PostgresConnection): StateStore {
   const values = table('state');
   const get = `SELECT value FROM ${values} WHERE key = $1`;
@@ -17,7 +17,7 @@ export function createPostgresState({ table, ask }: PostgresConnection): StateSt
     },
 
     async getOrSet(key, value) {
-      // The row is read by its own statement, for the first one does not see what came after it began.
+      // A separate statement reads the row, because the first one does not see what was added after it began.
       await ask('safe', `INSERT INTO ${values} (key, value) VALUES ($1, $2) ON CONFLICT (key) DO NOTHING`, [
         key,
         value,

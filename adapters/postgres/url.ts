@@ -4,23 +4,23 @@ export interface Endpoint {
   port: number;
 }
 
-/** What a `postgres:` URL says. */
+/** The contents of a `postgres:` URL. */
 export interface PostgresAddress {
-  /** The servers, of which one takes writes. At least one. */
+  /** The servers, at least one, of which one accepts writes. */
   servers: [Endpoint, ...Endpoint[]];
   user: string;
   password?: string;
-  /** A file that holds the password, read at each connection. */
+  /** A file with the password, read at each connection. */
   passwordFile?: string;
   database: string;
   /** The schema that holds the tables, so that several installations can share one database. */
   schema: string;
   tls: boolean;
-  /** A file of certificates of those who may vouch for the server; those of the system when not given. */
+  /** A file with the certificates of trusted authorities. Default: those of the system. */
   rootCertificates?: string;
   /** Maximum number of connections of this process. */
   connections: number;
-  /** Whether the server may keep prepared statements for a connection; found out when not given. */
+  /** Whether the server may keep prepared statements for a connection. Default: detected. */
   prepare?: boolean;
 }
 
@@ -44,9 +44,10 @@ const MODES = new Map([
 ]);
 
 /**
- * Reads `postgres://[user:password@]host[:port][,host[:port]...][/database][?schema=picpool&sslmode=verify-full&...]`. Where
- * TLS is asked for at all, the certificate and the name of the server are verified.
- * @throws {RangeError} in words that do not repeat the URL, for it may hold a password.
+ * Parses
+ * `postgres://[user:password@]host[:port][,host[:port]...][/database][?schema=picpool&sslmode=verify-full&...]`. If
+ * TLS is used at all, the certificate and the name of the server are verified.
+ * @throws {RangeError} with a message that does not repeat the URL, which may contain a password.
  */
 export function parsePostgresUrl(text: string): PostgresAddress {
   const { url, hosts } = split(text);
@@ -91,7 +92,7 @@ export function parsePostgresUrl(text: string): PostgresAddress {
   };
 }
 
-/** The URL with its first host alone, and all hosts: several are no URL. */
+/** Returns the URL with only its first host, and all hosts: a list of hosts is not valid in a URL. */
 function split(text: string): { url: URL; hosts: string[] } {
   const parts = /^\w+:\/\/([^/?#]*)(.*)$/s.exec(text);
   if (!parts) throw new RangeError('a postgres: URL begins with postgres://');

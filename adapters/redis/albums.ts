@@ -8,7 +8,9 @@ import { pairs } from './log.ts';
 import { parseRecord } from './schema.ts';
 import { createUnreadable } from './unreadable.ts';
 
-/** KEYS of every script about albums: records (id to record, which begins with its revision), due (ids by when they are). */
+/**
+ * KEYS of every album script: records (ID to record, which begins with its revision), due (IDs by when they are due).
+ */
 const REVISION = `
 local function revision(id)
   local text = redis.call('HGET', KEYS[1], id)
@@ -23,7 +25,7 @@ redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
 redis.call('ZADD', KEYS[2], ARGV[3], ARGV[1])
 return 1`);
 
-/** ARGV: id, record, due at, revision that it replaces. Returns 0 if that is not the one there. */
+/** ARGV: id, record, due at, the revision that it replaces. Returns 0 if the stored revision is another. */
 const REPLACE = script(`${REVISION}
 if revision(ARGV[1]) ~= tonumber(ARGV[4]) then return 0 end
 redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
@@ -36,7 +38,7 @@ if ARGV[2] ~= '' and revision(ARGV[1]) ~= tonumber(ARGV[2]) then return 0 end
 redis.call('ZREM', KEYS[2], ARGV[1])
 return redis.call('HDEL', KEYS[1], ARGV[1])`);
 
-/** ARGV: time, most. Answers ids and records one behind the other. */
+/** ARGV: time, limit. Returns alternating IDs and records. */
 const DUE = script(`
 local found = {}
 for _, id in ipairs(redis.call('ZRANGE', KEYS[2], '-inf', ARGV[1], 'BYSCORE', 'LIMIT', 0, ARGV[2])) do
@@ -49,7 +51,7 @@ const FIELDS = namesOf(ALBUM_FIELDS);
 const read = reader(ALBUM_FIELDS);
 const BATCH = 200;
 
-/** `AlbumStore` in a hash and a sorted set. A record that cannot be read is passed over where many are asked for. */
+/** An `AlbumStore` in a hash and a sorted set. Queries for many records skip unreadable ones. */
 export function createRedisAlbums(redis: RedisConnection, log: Log = () => {}): AlbumStore {
   const unreadable = createUnreadable('album', log);
   const keys = [redis.key('albums', 'records'), redis.key('albums', 'due')];
@@ -64,7 +66,7 @@ export function createRedisAlbums(redis: RedisConnection, log: Log = () => {}): 
       const done = await redis.run('safe', INSERT, keys, [album.id, encode(album), album.dueAt]);
       if (done === 0) throw new AppError('conflict', `There is an album ${album.id} already.`);
       await replicas?.confirm(album.id).catch(async (cause) => {
-        // Its token will be given to nobody.
+        // Nobody will get its token.
         await redis.run('safe', REMOVE, keys, [album.id, '']).catch(() => {});
         throw cause;
       });
@@ -101,7 +103,7 @@ export function createRedisAlbums(redis: RedisConnection, log: Log = () => {}): 
   };
 }
 
-/** @throws {TypeError} if it is not one that this program can read. */
+/** @throws {TypeError} if this program cannot read it. */
 function decodeFacts(text: string): Omit<AlbumRecord, 'id'> {
   const facts = read(parseRecord(text));
   const wrong = FIELDS.find((field) => !accepts(ALBUM_FIELDS[field], facts[field]));

@@ -4,12 +4,12 @@ import type { RedisAddress } from './url.ts';
 
 const CONNECT_TIMEOUT_MS = 2000;
 export const COMMAND_TIMEOUT_MS = 2500;
-/** A connection that owes an answer for so long is closed and made again. */
+/** A connection without an answer for this long is closed and reopened. */
 const SOCKET_TIMEOUT_MS = 4000;
 export const FIRST_PAUSE_MS = 50;
 const MAX_RECONNECT_MS = 1000;
 
-/** Begins to connect to what the address names, and keeps the connection up from then on. */
+/** Connects to the address, and reconnects from then on. */
 export function connect(address: RedisAddress, random: () => number): Redis | Cluster {
   const [first] = address.servers;
   const reconnect = (times: number) =>
@@ -17,15 +17,16 @@ export function connect(address: RedisAddress, random: () => number): Redis | Cl
   const options = {
     ...(address.username && { username: address.username }),
     ...(address.password && { password: address.password }),
-    // Every node of a cluster has to prove that name; an address, which is no name for TLS, each node its own.
+    // Every node of a cluster has to prove that name. If it is an address, which TLS does not use as a name, each
+    // node has to prove its own.
     ...(address.tls && { tls: isIP(first.host) ? {} : { servername: first.host } }),
     connectTimeout: CONNECT_TIMEOUT_MS,
     commandTimeout: COMMAND_TIMEOUT_MS,
     socketTimeout: SOCKET_TIMEOUT_MS,
-    // Whether a command may be sent again is decided by `RedisConnection`, by what it does.
+    // `RedisConnection` decides whether a command may be repeated, by what it does.
     autoResendUnfulfilledCommands: false,
     maxRetriesPerRequest: 0,
-    // After a failover the old master is read-only: ask the name for the new one.
+    // After a failover the old master is read-only: resolve the name again to find the new one.
     reconnectOnError: (error: Error) => error.message.startsWith('READONLY'),
   };
   if (!address.cluster) {
@@ -44,23 +45,23 @@ export function connect(address: RedisAddress, random: () => number): Redis | Cl
     retryDelayOnFailover: 0,
     retryDelayOnClusterDown: 0,
     slotsRefreshTimeout: CONNECT_TIMEOUT_MS,
-    // Certificates name hosts, so TLS needs the names to stay names.
+    // Certificates contain host names, so with TLS the names must not be resolved.
     ...(address.tls && { dnsLookup: (host, done) => done(null, host) }),
   });
-  // Left alone, a node is connected by its first command, and those that come meanwhile are refused in such words
-  // that they may as well have been carried out.
+  // Otherwise a node is connected by its first command, and further commands meanwhile fail with errors that do not
+  // show whether they were carried out.
   const greet = (node: Redis) => {
     if (node.status === 'wait') node.connect().catch(() => {});
   };
   cluster.on('ready', () => cluster.nodes().forEach(greet));
   cluster.on('+node', (node: Redis) => {
-    // Not before: the cluster asks one of them whether all is well, and takes one that is just connecting for lost.
+    // Not before: the cluster asks one of them whether all is well, and considers one that is still connecting lost.
     if (cluster.status === 'ready') greet(node);
   });
   return cluster;
 }
 
-/** The address of the server, or of the sentinels that know it. */
+/** Returns the address of the server, or of the sentinels that know it. */
 function whereabouts(
   { servers: [first, ...others], sentinel }: RedisAddress,
   reconnect: (times: number) => number,
@@ -73,7 +74,7 @@ function whereabouts(
   };
 }
 
-/** Spreads the pauses of many copies: between half and the whole. */
+/** Randomises the pauses of many copies, between half and the whole. */
 export function jitter(random: () => number): number {
   return 0.5 + random() / 2;
 }

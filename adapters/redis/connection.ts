@@ -8,10 +8,10 @@ import { parseRedisUrl, type RedisAddress } from './url.ts';
 
 export type Arg = string | number;
 
-/** `safe`: done twice is as good as done once, so it may be sent again after its reply was lost. */
+/** `safe`: the command is idempotent, so it may be sent again if its reply was lost. */
 export type Repeat = 'safe' | 'never';
 
-/** A script that runs on the server in one piece. */
+/** A script that the server runs atomically. */
 export interface Script {
   lua: string;
   sha: string;
@@ -19,22 +19,24 @@ export interface Script {
 
 /** One server or cluster, shared by all stores of the process. Failures reject with `AppError('unavailable')`. */
 export interface RedisConnection {
-  /** The name of a key. Keys of one group lie in one slot of a cluster, so one script may use them together. */
+  /**
+   * Returns the name of a key. Keys of one group share a slot of a cluster, so that one script can use them together.
+   */
   key(group: string, name: string): string;
   call(repeat: Repeat, command: string, ...args: Arg[]): Promise<unknown>;
   run(repeat: Repeat, script: Script, keys: string[], args: Arg[]): Promise<unknown>;
-  /** Sends the command, which may be repeated, to each server that holds records: one, or the masters of a cluster. */
+  /** Sends the command, which may be repeated, to each server with records: one, or the masters of a cluster. */
   ask(command: string, ...args: Arg[]): Promise<unknown[]>;
-  /** Asks for replicas of a hash, over its own connection; `null` if the URL asks for none. */
+  /** Confirms that replicas have a hash, over a separate connection; `null` if the URL does not ask for that. */
   replicas(hash: string): Replicas | null;
   close(): Promise<void>;
 }
 
 const OPEN_TIMEOUT_MS = 4500;
-/** The same where nobody listens: a server that restarts is back by then, or away for longer. */
+/** The same if nothing listens: a restarting server is back by then, or down for longer. */
 const REFUSED_TIMEOUT_MS = 1000;
 const POLL_MS = 10;
-/** A call ends within `RETRY_FOR_MS + COMMAND_TIMEOUT_MS` and one pause, which is less than 5 s. */
+/** A call ends within `RETRY_FOR_MS + COMMAND_TIMEOUT_MS` and one pause, which together are less than 5 s. */
 const RETRY_FOR_MS = 1500;
 const MAX_TRIES = 5;
 
@@ -43,20 +45,20 @@ export function script(lua: string): Script {
 }
 
 /**
- * Connects to the server that the URL names (see `parseRedisUrl`) and keeps the connection up from then on.
- * @throws {AppError} `unavailable` if it is not ready within 5 s; without `retryAfterMs` where that will not pass.
+ * Connects to the server that the URL names (see `parseRedisUrl`), and reconnects from then on.
+ * @throws {AppError} `unavailable` if it is not ready within 5 s; without `retryAfterMs` if that is permanent.
  */
 export async function openRedis(url: string, random: () => number = Math.random): Promise<RedisConnection> {
   const address = parseRedisUrl(url);
   const client = connect(address, random);
   let fault: unknown = new Error('not ready in time');
-  // The commands report what goes wrong; without a listener each fault of the connection would be printed.
+  // The commands report failures. Without a listener each connection error would be printed.
   client.on('error', (error: Error & { lastNodeError?: unknown }) => {
     fault = error.lastNodeError ?? error;
   });
   for (let waitedMs = 0; !isReady(client); waitedMs += POLL_MS) {
     const late = waitedMs >= (isRefusal(fault) ? REFUSED_TIMEOUT_MS : OPEN_TIMEOUT_MS);
-    // A node of the cluster may be away.
+    // A node of the cluster may be down.
     if (late && client.status === 'ready') break;
     if (late || classify(fault) === 'lasting') {
       client.disconnect();

@@ -1,26 +1,26 @@
 import { AppError } from '../../src/errors.ts';
 
-/** Replies by which a server refuses a command before it has done anything. */
+/** Replies with which a server refuses a command before doing anything. */
 const REFUSALS =
   /^(READONLY|OOM|LOADING|BUSY|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|NOREPLICAS|MISCONF|NOAUTH|WRONGPASS|NOPERM|MOVED|ASK|UNBLOCKED)\b/;
 
-/** Refusals that last: trying again at once would change nothing. */
+/** Lasting refusals: an immediate retry would not help. */
 const LASTING = /^(OOM|MISCONF|NOAUTH|WRONGPASS|NOPERM)\b/;
 
-/** Codes of certificates that are not accepted. */
+/** Codes of rejected certificates. */
 const UNTRUSTED = /^(CERT_|ERR_TLS_CERT|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_)/;
 
-/** What ioredis says of a command that it did not send. */
+/** The error of ioredis for a command that it did not send. */
 const NOT_SENT = /enableOfflineQueue/;
 
 /** How long a caller should wait: reconnection is tried at least once a second. */
 const RETRY_AFTER_MS = 2000;
 
 /**
- * - `refused`: nothing was done, and soon it may work
- * - `lasting`: nothing was done, and it will stay so
- * - `unclear`: the reply did not come; the command may have been done or not
- * - `fault`: the server says that the command itself is wrong
+ * - `refused`: nothing was done, and a retry may soon succeed
+ * - `lasting`: nothing was done, and a retry will not help
+ * - `unclear`: the reply was lost; the command may or may not have been done
+ * - `fault`: the server rejects the command itself
  */
 export type Failure = 'refused' | 'lasting' | 'unclear' | 'fault';
 
@@ -31,13 +31,13 @@ export function classify(error: unknown): Failure {
   return error.name === 'ReplyError' ? 'fault' : 'unclear';
 }
 
-/** `unavailable` in words for the caller; the server's own words stay in the log. */
+/** Returns `unavailable` with a message for the caller. The server's own message is only logged. */
 export function unavailable(cause: unknown): AppError {
   const message = 'The database does not answer. Please try again in a few seconds.';
   return new AppError('unavailable', message, { cause, retryAfterMs: RETRY_AFTER_MS });
 }
 
-/** `unavailable` for good: a password or a certificate that is not accepted. */
+/** Returns a permanent `unavailable`: a rejected password or certificate. */
 export function refused(cause: unknown): AppError {
   return new AppError('unavailable', 'The database refuses the credentials of this server.', { cause });
 }

@@ -1,11 +1,11 @@
 import { type Fence, outdated } from '../../src/lib/locks.ts';
 
-/** What a script answers that was refused. */
+/** Returned by a script that was refused. */
 const REFUSED = 'outdated';
 
 /**
- * Lua for the scripts that background jobs run: ARGV begins with the name and the token of the fence, both empty if
- * there is none. `key`: of the largest tokens by name. Tokens have up to 16 digits, which a number of Lua holds exactly.
+ * Lua for scripts of background jobs: ARGV begins with the name and the token of the fence, both empty without one.
+ * `key`: the largest tokens by name. Tokens have up to 16 digits, which a Lua number holds exactly.
  */
 export const fenced = (key: string) => `
 if ARGV[1] ~= '' then
@@ -14,13 +14,13 @@ if ARGV[1] ~= '' then
   if seen < tonumber(ARGV[2]) then redis.call('HSET', ${key}, ARGV[1], ARGV[2]) end
 end`;
 
-/** The first arguments of such a script. */
+/** Returns the first arguments of such a script. */
 export function fenceArgs(fence: Fence | undefined): [string, string | number] {
   return fence ? [fence.name, fence.token] : ['', ''];
 }
 
 /**
- * The answer of such a script.
+ * Returns the answer of such a script.
  * @throws {AppError} `conflict` if it was refused.
  */
 export function unfenced(answer: unknown): unknown {

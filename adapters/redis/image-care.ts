@@ -7,20 +7,20 @@ import { DECODE, decodeFacts, imageField as field } from './image-codec.ts';
 import { COUNT } from './image-scripts.ts';
 import { pairs } from './log.ts';
 
-/** Records or ids in one command: about a millisecond of the server's time. */
+/** Records or IDs in one command, which take about a millisecond on the server. */
 const BATCH = 1000;
-/** How often the totals are recounted where images come or go meanwhile. */
+/** How often the totals are recounted if images are added or removed meanwhile. */
 const COUNT_TRIES = 3;
 
 /** KEYS as in `image-scripts.ts`. */
 
-/** Returns how many records there are, how many the indices know, and how many of them are not public. */
+/** Returns the number of records, the number in the indices, and how many of them are not public. */
 const COUNTS = script(`
 local totals = redis.call('HMGET', KEYS[4], 'images', 'protected')
 return {redis.call('HLEN', KEYS[1]), redis.call('ZCARD', KEYS[2]), redis.call('ZCARD', KEYS[3]),
   totals[1] or '0', totals[2] or '0'}`);
 
-/** ARGV: ids. Enters those that have a record into the indices where they are missing there, as accessed just now. */
+/** ARGV: ids. Adds existing records to the indices in which they are missing, as accessed just now. */
 const INDEX = script(`${DECODE}${COUNT}
 local now = redis.call('TIME')[1] * 1000
 for i = 1, #ARGV do
@@ -36,7 +36,7 @@ for i = 1, #ARGV do
   end
 end`);
 
-/** ARGV: ids. Takes those that have no record out of the indices. */
+/** ARGV: ids. Removes those without a record from the indices. */
 const DISCARD = script(`
 for i = 1, #ARGV do
   if redis.call('HEXISTS', KEYS[1], ARGV[i]) == 0 then
@@ -52,7 +52,7 @@ redis.call('DEL', KEYS[4])
 redis.call('HSET', KEYS[4], 'changes', ARGV[1], unpack(ARGV, 2))
 return 1`);
 
-/** What keeps the records of images over Redis in order. `keys`: as the scripts take them. */
+/** Finds and repairs inconsistencies of image records over Redis. `keys`: as the scripts need them. */
 export function createImageCare(
   redis: RedisConnection,
   keys: string[],
@@ -60,7 +60,10 @@ export function createImageCare(
   const [records = '', listed = '', idle = '', totals = '', , tombstones = '', , , , ended = ''] = keys;
   const run = (script: Script, ...args: Arg[]) => redis.run('safe', script, keys, args);
 
-  /** The members of a hash or sorted set with their values, in batches; one that is there all the time comes at least once. */
+  /**
+   * Yields the members of a hash or sorted set with their values, in batches. Members that are there throughout
+   * appear at least once.
+   */
   async function* scan(command: 'HSCAN' | 'ZSCAN', key: string): AsyncGenerator<[string, string][]> {
     let cursor = '0';
     do {
@@ -77,7 +80,7 @@ export function createImageCare(
     const faults: StoreFault[] = [];
     const expect = (name: string, count: number, right: number) => {
       if (count === right) return;
-      // More than there are records: some of these were lost, and no index can bring them back.
+      // More than there are records: some were lost, and no index can restore them.
       faults.push({
         message: `The index ${name} knows ${count} of ${right} images.`,
         mendable: count < right,
@@ -104,7 +107,7 @@ export function createImageCare(
           add('bytes', facts.size);
           add(`format:${facts.format}`, 1);
         }
-        // Of one that cannot be read only the list knows whether it is public.
+        // For an unreadable image, only the list shows whether it is public.
         const isListed = async () => (await redis.call('safe', 'ZSCORE', listed, id)) !== null;
         const visibility = facts ? visibilityOf(facts) : (await isListed()) ? 'public' : 'protected';
         if (visibility !== 'public') add('protected', 1);
@@ -116,7 +119,7 @@ export function createImageCare(
 
   return {
     async *looks() {
-      // A record may come more than once.
+      // A record may be repeated.
       const seen = new Set<string>();
       for await (const batch of scan('HSCAN', records)) {
         yield batch.flatMap(([id, text]): [string, string][] => {
@@ -146,7 +149,7 @@ export function createImageCare(
     },
 
     faults,
-    // Redis keeps the sizes of its collections.
+    // Redis stores the sizes of its collections.
     knownFaults: faults,
 
     async repair() {

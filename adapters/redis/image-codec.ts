@@ -4,27 +4,27 @@ import { accepts, namesOf, reader } from '../../src/lib/fields.ts';
 import { decoder, parseRecord } from './schema.ts';
 
 /**
- * An image is stored as a JSON array of its fields in their order. Before this place stand the fields of the first
- * version, at it a mark of the request that wrote the record, behind it the fields that came later.
+ * An image is stored as a JSON array of its fields in order. Before this index are the fields of the first version,
+ * at it is a mark of the request that wrote the record, and after it are newer fields.
  */
 const MARK_PLACE = 11;
 
-/** Before the array of an image that not everyone may see for ever: its shape. */
+/** Version number in front of the array of an image that is not visible to everyone forever. */
 const LIMITED = '2';
 
-/** Lua: `decode(text)` returns the array of an image, or nil if it is not one. */
+/** Lua: `decode(text)` returns the array of an image, or nil if it is invalid. */
 export const DECODE = decoder(LIMITED);
 
 const FIELDS = namesOf(IMAGE_FIELDS);
 const read = reader(IMAGE_FIELDS);
 
-/** Lua for the field of a decoded image. */
+/** Returns Lua for the field of a decoded image. */
 export function imageField(name: keyof ImageFacts): string {
   const place = FIELDS.indexOf(name);
   return `image[${place < MARK_PLACE ? place + 1 : place + 2}]`;
 }
 
-/** `mark` tells a repetition of the same request from another image with the same id. */
+/** `mark` distinguishes a repetition of the same request from another image with the same ID. */
 export function encodeImage(image: ImageRecord, mark: string): string {
   const { unlisted, expiresAt, maxViews } = image;
   const values: unknown[] = FIELDS.map((field) => image[field]);
@@ -32,15 +32,15 @@ export function encodeImage(image: ImageRecord, mark: string): string {
   return shape + JSON.stringify(values.toSpliced(MARK_PLACE, 0, mark));
 }
 
-/** `viewsLeft` does not count where the views are not limited. */
+/** `viewsLeft` is ignored if the views are not limited. */
 export function decodeImage(id: string, text: string, lastAccess: number, viewsLeft: number): ImageRecord {
   const facts = decodeFacts(text);
   return { id, ...facts, lastAccess, viewsLeft: facts.maxViews === null ? null : viewsLeft };
 }
 
 /**
- * A stored image but for what is kept beside it.
- * @throws {TypeError} if it is not one that this program can read.
+ * Parses a stored image, without what is kept beside it.
+ * @throws {TypeError} if this program cannot read it.
  */
 export function decodeFacts(text: string): ImageFacts {
   const facts = read(parseRecord(text, LIMITED).toSpliced(MARK_PLACE, 1));

@@ -8,7 +8,10 @@ import { LOG } from './log.ts';
 
 /** KEYS as in `image-scripts.ts`. */
 
-/** Lua: the end of an image is what its record says; while its last view is being sent, at most the end of that. */
+/**
+ * Lua: the expiry of an image is that of its record or, while its last view is in progress, that of the view if it is
+ * earlier.
+ */
 const SET_END = `
 local function setEnd(id, image, isLastOpen)
   local expires = ${field('expiresAt')}
@@ -20,8 +23,7 @@ local function setEnd(id, image, isLastOpen)
 end`;
 
 /**
- * ARGV: id, the record that is known, the one to take its place. Returns 0 if there is another meanwhile, else 1, or 2 where
- * lists change.
+ * ARGV: id, known record, new record. Returns 0 if the record changed meanwhile, otherwise 1, or 2 if lists change.
  */
 const CHANGE = script(`${LOG}${DECODE}${COUNT}${SET_END}
 local text = redis.call('HGET', KEYS[1], ARGV[1])
@@ -42,7 +44,10 @@ if before ~= 'public' and after ~= 'public' then return 1 end
 log(KEYS[5], {ARGV[1]})
 return 2`);
 
-/** ARGV: id, token, time. Returns 1 where a view was taken. `views` keeps what is left, a bar, and the tokens of the open ones. */
+/**
+ * ARGV: id, token, time. Returns 1 if a view was taken. `views` holds the remaining views, a bar, and the tokens in
+ * progress.
+ */
 const TAKE = script(`
 if redis.call('HEXISTS', KEYS[1], ARGV[1]) == 0 then return 0 end
 local value = redis.call('HGET', KEYS[9], ARGV[1])
@@ -55,14 +60,14 @@ redis.call('HSET', KEYS[9], ARGV[1], left .. '|' .. open .. ARGV[2] .. ',')
 if left == 0 then redis.call('ZADD', KEYS[8], 'LT', ARGV[3], ARGV[1]) end
 return 1`);
 
-/** Lua: removes an image that came to its end, and remembers it. */
+/** Lua: removes an expired or used-up image, and remembers it. */
 const END = `
 local function endNow(id)
   redis.call('ZADD', KEYS[10], redis.call('TIME')[1], id)
   return remove(id)
 end`;
 
-/** ARGV: id, token, 1 if it was seen. Returns 1 where that was the last one, and the image has been removed. */
+/** ARGV: id, token, 1 if it was seen. Returns 1 if that was the last one, and the image was removed. */
 const END_VIEW = script(`${LOG}${REMOVE}${SET_END}${END}
 local value = redis.call('HGET', KEYS[9], ARGV[1]) or '0|'
 local left, open = string.match(value, '^(%d+)|?(.*)$')
@@ -80,14 +85,16 @@ end
 redis.call('HSET', KEYS[9], ARGV[1], left .. '|' .. open)
 return 0`);
 
-/** Lua: the time in ms, or the server's own if that is less. A clock that is ahead must not end what has not ended. */
+/** Lua: the time in ms, limited to the server's own. A clock that is ahead must not expire anything early. */
 const TIME = `
 local function atMost(time)
   local now = redis.call('TIME')
   return math.min(tonumber(time), now[1] * 1000 + math.floor(now[2] / 1000))
 end`;
 
-/** ARGV: time, how many to leave out, most. Returns how many were looked at, and the records. Forgets what has no record. */
+/**
+ * ARGV: time, number to skip, limit. Returns the number examined, and the records. Forgets entries without a record.
+ */
 const ENDED_BY = script(`${LOAD}${TIME}
 local ids = redis.call('ZRANGE', KEYS[8], '-inf', atMost(ARGV[1]), 'BYSCORE', 'LIMIT', ARGV[2], ARGV[3])
 local passed = 0
@@ -100,7 +107,7 @@ for _, id in ipairs(ids) do
 end
 return {passed, #ids - passed, load(ids)}`);
 
-/** ARGV: id, time. Returns 1 where the image had come to its end, and has been removed. */
+/** ARGV: id, time. Returns 1 if the image had ended, and was removed. */
 const REMOVE_ENDED = script(`${LOG}${REMOVE}${END}${TIME}
 local ends = redis.call('ZSCORE', KEYS[8], ARGV[1])
 if not ends or tonumber(ends) > atMost(ARGV[2]) then return 0 end
@@ -110,17 +117,17 @@ type Ends = Pick<ImageStore, 'change' | 'takeView' | 'endView' | 'endedBy' | 're
 
 export interface ImageEndsOptions {
   redis: RedisConnection;
-  /** As the scripts take them. */
+  /** As the scripts need them. */
   keys: string[];
-  /** The record as it is stored, and read; rejects with `unavailable` if it cannot be read. */
+  /** Returns the record, both stored and parsed. Rejects with `unavailable` if it cannot be read. */
   find(id: string): Promise<{ text: string; image: ImageRecord } | null>;
-  /** Records out of what `load` answers, without those that cannot be read. */
+  /** Returns the records of `load`, without unreadable ones. */
   toRecords(loaded: unknown): ImageRecord[];
-  /** To be awaited when lists have changed. */
+  /** Must be awaited after lists have changed. */
   catchUp(): Promise<void>;
 }
 
-/** Changes of images over Redis, their views and their ends. */
+/** Changes of images over Redis, their views and their expiry. */
 export function createImageEnds({ redis, keys, find, toRecords, catchUp }: ImageEndsOptions): Ends {
   const ended = keys[9] ?? '';
   const run = (script: Script, ...args: Arg[]) => redis.run('safe', script, keys, args);
@@ -172,7 +179,7 @@ export function createImageEnds({ redis, keys, find, toRecords, catchUp }: Image
   };
 }
 
-/** Tells a repetition of the same request from another one that writes the same. */
+/** Returns a mark that distinguishes a repetition of the same request from another one that writes the same. */
 export function newMark(): string {
   return randomBytes(6).toString('base64url');
 }

@@ -10,15 +10,15 @@ import { AFTER, PAGE, READ } from './image-scripts.ts';
 import { type Change, createChangeLog } from './log.ts';
 import type { Unreadable } from './unreadable.ts';
 
-/** Records in one command: about a millisecond of the server's time. */
+/** Records in one command, which take about a millisecond on the server. */
 const BATCH = 1000;
 
 /** Pause after the server could not be read, in ms. */
 const RETRY_MS = 1000;
 
-/** The public images within the process, where searches are answered. */
+/** A copy of the public images within the process, which answers searches. */
 export interface ImageReplica extends Pick<ImageStore, 'list' | 'prepare' | 'preparing'> {
-  /** Takes over images and removals, all at once. */
+  /** Applies images and removals at once. */
   apply(images: readonly ImageRecord[], removed: readonly string[]): void;
 }
 
@@ -32,13 +32,13 @@ export interface ImageListOptions {
 }
 
 export interface ImageList extends Pick<ImageStore, 'list' | 'prepare' | 'preparing'> {
-  /** Brings into the replica what the server has now. */
+  /** Updates the replica from the server. */
   catchUp(): Promise<void>;
-  /** How old the replica is where it could not look at the server since, in ms. */
+  /** Returns how outdated the replica is if it could not read from the server, in ms. */
   lagMs(): number;
 }
 
-/** Lists, which the server answers, and searches, which a replica does that follows the server's log of changes. */
+/** Lists, answered by the server, and searches, answered by a replica that follows the server's log of changes. */
 export function createImageList({
   redis,
   keys,
@@ -55,7 +55,7 @@ export function createImageList({
     open: openReplica,
     scan: newestFirst,
     async complete(replica) {
-      // Until then, and if the disk is full, searches read what is not in the index yet.
+      // Until then, and if the disk is full, searches read images that are not in the index yet.
       replica.prepare(stopping.signal).catch(() => {});
     },
     apply(replica, changes) {
@@ -71,7 +71,7 @@ export function createImageList({
     },
   });
 
-  /** Up to `most` public images of the list, and how many there are of all. */
+  /** Returns up to `most` public images of the list, and the number of all. */
   async function slice(after: Place | undefined, offset: number, most: number): Promise<[number, unknown]> {
     const answer = after
       ? await read(AFTER, after.createdAt, after.id, offset, most)
@@ -79,10 +79,10 @@ export function createImageList({
     return answer as [number, unknown];
   }
 
-  /** All public images. One that comes or goes meanwhile moves none of the others out of sight. */
+  /** Yields all public images. Concurrent additions and removals never hide others. */
   async function* newestFirst(): AsyncIterable<Change[]> {
     let after: Place | undefined;
-    // Behind the last one that can be read: those that cannot have no place.
+    // The number of images before the last readable one: unreadable ones have no position.
     let offset = 0;
     for (;;) {
       const [, found] = await slice(after, offset, BATCH);
@@ -100,7 +100,7 @@ export function createImageList({
     }
   }
 
-  /** Images as the server knows them now, for the replica does not follow their accesses. */
+  /** Reads images again from the server, because the replica does not follow their accesses. */
   async function fresh(page: Page<ImageRecord>): Promise<Page<ImageRecord>> {
     if (page.items.length === 0) return page;
     return { ...page, items: toRecords(await read(READ, ...page.items.map(({ id }) => id))) };
@@ -111,7 +111,7 @@ export function createImageList({
     if (present && !present.complete) {
       const page = await present.view.list(query);
       const last = page.items.at(-1);
-      // The newest are there already; for what they do not fill, all must be.
+      // The newest are already there; if they do not fill the page, all are needed.
       if (last && page.items.length === query.limit)
         return fresh({ ...page, exact: false, next: placeOf(last) });
     }

@@ -5,20 +5,20 @@ import { decodeImage } from './image-codec.ts';
 import { READ } from './image-scripts.ts';
 import type { Unreadable } from './unreadable.ts';
 
-/** Runs a script over the keys of the images. */
+/** Runs a script with the keys of the images. */
 export type Read = (script: Script, ...args: Arg[]) => Promise<unknown>;
 
-/** Id, record, last access and views, as the scripts answer them one behind the other. */
+/** ID, record, last access and views, as the scripts return them. */
 export type Row = [id: string, text: string, access: string, views: string];
 
-/** Records out of the answers of scripts. Those that cannot be read are noted and passed over. */
+/** Reads records from the answers of scripts. Unreadable ones are recorded and skipped. */
 export interface ImageReader {
-  /** The record, or `null` if it cannot be read. */
+  /** Returns the record, or `null` if it cannot be read. */
   toRecord(row: Row): ImageRecord | null;
   toRecords(answer: unknown): ImageRecord[];
-  /** The record as it is stored, and read; rejects with `unavailable` if it cannot be read. */
+  /** Returns the record, both stored and parsed. Rejects with `unavailable` if it cannot be read. */
   find(id: string): Promise<{ text: string; image: ImageRecord } | null>;
-  /** Up to `most` records that can be read, of a list that `fetch` answers slice by slice. */
+  /** Returns up to `most` readable records of a list that `fetch` returns in slices. */
   readable(most: number, fetch: (offset: number, most: number) => Promise<unknown>): Promise<ImageRecord[]>;
 }
 

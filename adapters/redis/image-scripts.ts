@@ -4,13 +4,16 @@ import { DECODE, imageField as field } from './image-codec.ts';
 import { LOG } from './log.ts';
 
 /**
- * KEYS of every script about images: records (id to record), public (ids, newest first), idle (ids by last access), totals,
- * log, tombstones (ids of removed images, by time), fences, ends (ids of images that have an end, by it), views (id to the
- * views that are left, and tokens of those being sent), ended (ids of images that came to their end, by time). Only
+ * KEYS of every image script: records (ID to record), public (IDs, newest first), idle (IDs by last access), totals,
+ * log, tombstones (IDs of removed images, by time), fences, ends (IDs of images with an expiry, by time), views (ID
+ * to the remaining views, and tokens of those in progress), ended (IDs of expired and used-up images, by time). Only
  * images that are or were public are logged.
  */
 
-/** Lua: `visibility(image)`, and the totals. Of these, `protected` counts all that are not public, as the first programs know it. */
+/**
+ * Lua: `visibility(image)`, and the totals. Of these, `protected` counts all images that are not public, as in the
+ * first version.
+ */
 export const COUNT = `
 local function visibility(image)
   if ${field('passwordHash')} ~= cjson.null then return 'protected' end
@@ -94,7 +97,7 @@ return 1`);
 export const READ = script(`${LOAD}
 return load(ARGV)`);
 
-/** ARGV: ids. Answers those that have a record, whatever the indices say. */
+/** ARGV: ids. Returns those that have a record, regardless of the indices. */
 export const EXISTING = script(`
 local found = {}
 for i = 1, #ARGV do
@@ -113,8 +116,8 @@ if not rank or rank == 0 then return {} end
 return load(redis.call('ZRANGE', KEYS[2], rank - 1, rank - 1))`);
 
 /**
- * ARGV: time, how many to leave out, most. Returns how many were looked at, which may be fewer than there are, and the
- * records of those that have no end of their own.
+ * ARGV: time, number to skip, limit. Returns the number examined, which may be less than there are, and the records
+ * of those without an expiry.
  */
 export const IDLE = script(`${LOAD}
 local ids = redis.call('ZRANGE', KEYS[3], '-inf', '(' .. ARGV[1], 'BYSCORE', 'LIMIT', ARGV[2], 1000)
@@ -127,7 +130,7 @@ while passed < #ids and #idle < tonumber(ARGV[3]) do
 end
 return {passed, load(idle)}`);
 
-/** Lua: `isBehind(one, other)` by their bytes: strings compare by the locale of the server. */
+/** Lua: `isBehind(one, other)` compares bytes, because strings compare by the server's locale. */
 const IS_BEHIND = `
 local function isBehind(one, other)
   for i = 1, math.min(#one, #other) do
@@ -137,7 +140,7 @@ local function isBehind(one, other)
   return #one > #other
 end`;
 
-/** ARGV: first and last place, the last accessed first; then, where only those behind a place count, its time and id. */
+/** ARGV: first and last position, last accessed first; then, to start after a position, its time and ID. */
 export const RECENT = script(`${LOAD}${IS_BEHIND}
 local rank = 0
 if ARGV[3] then
@@ -149,7 +152,7 @@ end
 return load(redis.call('ZRANGE', KEYS[3], rank + ARGV[1], rank + ARGV[2], 'REV'))`);
 
 /**
- * ARGV: creation time and id of a place, how many to leave out behind it, most. Returns the number of all public images
+ * ARGV: creation time and ID of a position, number to skip after it, limit. Returns the number of all public images
  * and the records, newest first.
  */
 export const AFTER = script(`${LOAD}${IS_BEHIND}
@@ -164,7 +167,10 @@ return {redis.call('ZCARD', KEYS[2]), load(redis.call('ZRANGE', KEYS[2], first, 
 export const REMOVE_ONE = script(`${LOG}${REMOVE}
 return remove(ARGV[1])`);
 
-/** ARGV: fence, id, time. Removes the image if its last access was before the time and it has no end; answers 1 if it did. */
+/**
+ * ARGV: fence, id, time. Removes the image if its last access was before the time and it has no expiry. Returns 1 if
+ * it did.
+ */
 export const REMOVE_IDLE = script(`${LOG}${REMOVE}${fenced('KEYS[7]')}
 if redis.call('ZSCORE', KEYS[8], ARGV[3]) then return 0 end
 local access = redis.call('ZSCORE', KEYS[3], ARGV[3])

@@ -14,12 +14,12 @@ import { EXISTING, IDLE, INSERT, NEWER, READ, RECENT, REMOVE_IDLE, REMOVE_ONE } 
 import { pairs } from './log.ts';
 import { createUnreadable, type ReplicaCondition } from './unreadable.ts';
 
-/** Records or ids in one command: about a millisecond of the server's time. */
+/** Records or IDs in one command, which take about a millisecond on the server. */
 const BATCH = 1000;
 
 /**
- * `ImageStore` over Redis. The server answers everything but searches; those are answered by a replica in the process,
- * which follows the server's log of changes and is less than a second behind other copies.
+ * An `ImageStore` over Redis. The server answers everything but searches. Those are answered by a replica in the
+ * process, which follows the server's log of changes and is less than a second behind other copies.
  */
 export function createRedisImages(
   redis: RedisConnection,

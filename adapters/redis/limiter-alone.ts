@@ -2,7 +2,7 @@ import type { RateLimiter } from '../../src/lib/rate-limiter.ts';
 import { openRedis, type RedisConnection } from './connection.ts';
 import { createRedisRateLimiter } from './rate-limiter.ts';
 
-/** A limiter over a server that keeps nothing else; it connects when it is first asked, and again while that fails. */
+/** A limiter over a server that stores nothing else. It connects on first use, and retries while that fails. */
 export function createLimiterAlone(url: string): RateLimiter & { close(): Promise<void> } {
   let opened: RateLimiter | null = null;
   let opening: Promise<RedisConnection> | null = null;

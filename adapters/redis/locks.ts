@@ -4,9 +4,9 @@ import type { Locks } from '../../src/lib/locks.ts';
 import { type RedisConnection, script } from './connection.ts';
 
 /**
- * KEYS: the lock, the last token. ARGV: owner, ttl in ms. Returns the token, or 0 when another owner holds the lock.
- * Tokens follow the server's clock in microseconds, so that they also grow when the server has lost its data.
- * An owner that asks again, because the answer was lost, gets a token once more.
+ * KEYS: the lock, the last token. ARGV: owner, ttl in ms. Returns the token, or 0 if another owner holds the lock.
+ * Tokens follow the server's clock in microseconds, so that they also grow if the server has lost its data. An owner
+ * that asks again, because the answer was lost, gets a new token.
  */
 const ACQUIRE = script(`
 local held = redis.call('GET', KEYS[1])
@@ -27,7 +27,7 @@ const RELEASE = script(`
 if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
 return redis.call('DEL', KEYS[1])`);
 
-/** `Locks` as keys that expire, renewed at a third of their time. */
+/** `Locks` as keys that expire, renewed after each third of their time. */
 export function createRedisLocks(redis: RedisConnection): Locks {
   return {
     async acquire(name, ttlMs) {

@@ -2,9 +2,9 @@ import type { ChangeLog } from '../../src/lib/follower.ts';
 import { type RedisConnection, script } from './connection.ts';
 
 /**
- * A log of changes: a stream whose entries name the records that a write touched. Each copy keeps a view of the
- * records and reads the log to keep it up to date. Entries older than ten minutes are dropped, but never the last
- * one before a write, so a view that was up to date finds its place again however long ago that was.
+ * How long entries are kept in a log of changes: a stream whose entries name the records that a write touched. Each
+ * copy keeps a view of the records, and reads the log to keep it up to date. Older entries are dropped, but never the
+ * last one before a write, so a view that was up to date always finds its position again.
  */
 const KEPT_SECONDS = 600;
 
@@ -17,15 +17,15 @@ local function log(key, ids)
   redis.call('XADD', key, 'MINID', '~', string.format('%.0f', oldest), '*', 'ids', table.concat(ids, ','))
 end`;
 
-/** KEYS: log. Returns the place of its last entry; an empty log gets a first one. */
+/** KEYS: log. Returns the position of its last entry. An empty log gets a first one. */
 const END = script(`
 local last = redis.call('XREVRANGE', KEYS[1], '+', '-', 'COUNT', 1)[1]
 if last then return last[1] end
 return redis.call('XADD', KEYS[1], '*', 'ids', '')`);
 
 /**
- * KEYS: log, records (a hash). ARGV: place, most entries. Returns the next place, whether there is more, and ids and
- * present values of the records that were touched in between; nil if the log does not know the place.
+ * KEYS: log, records (a hash). ARGV: position, limit. Returns the next position, whether there is more, and IDs and
+ * current values of the records that were touched in between; nil if the log no longer contains the position.
  */
 const CHANGES = script(`
 local entries = redis.call('XRANGE', KEYS[1], ARGV[1], '+', 'COUNT', ARGV[2])
@@ -50,10 +50,10 @@ return {entries[#entries][1], #entries == tonumber(ARGV[2]) and 1 or 0, found}`)
 
 const MAX_ENTRIES = 200;
 
-/** A record by id in the form it is stored in; `null` for one that is gone. */
+/** A record by ID as it is stored; `null` if it was removed. */
 export type Change = [id: string, value: string | null];
 
-/** The log of the records that are kept under the keys. */
+/** Returns the log of the records under the keys. */
 export function createChangeLog(
   redis: RedisConnection,
   keys: { log: string; records: string },
@@ -69,7 +69,7 @@ export function createChangeLog(
   };
 }
 
-/** `[id, value, id, value]` as pairs. */
+/** Splits `[id, value, id, value]` into pairs. */
 export function pairs(flat: readonly (string | null)[]): Change[] {
   const changes: Change[] = [];
   for (let index = 0; index < flat.length; index += 2) {

@@ -14,27 +14,27 @@ import { decodeProxy, encodeProxy } from './proxy-codec.ts';
 import { EVICT, REMOVE_DEAD, RESCHEDULE, SAVE } from './proxy-scripts.ts';
 import { createUnreadable, type ReplicaCondition, type Unreadable } from './unreadable.ts';
 
-/** The pool within the process, where every question is answered. */
+/** A copy of the pool within the process, which answers every query. */
 export interface ProxyReplica
   extends Pick<
     ProxyStore,
     'find' | 'sample' | 'stream' | 'endpoints' | 'responseTimes' | 'get' | 'lookup' | 'due' | 'summary'
   > {
-  /** Takes over records and removals, all at once, keeping the ids. */
+  /** Applies records and removals at once, keeping the IDs. */
   apply(records: readonly ProxyRecord[], removed: readonly number[]): void;
-  /** Makes the replica, which was new and is filled, ready for questions and removals. */
+  /** Prepares a new, filled replica for queries and removals. */
   complete(): Promise<void>;
 }
 
-/** Records that one command reads or removes: about a millisecond of the server's time. */
+/** Records that one command reads or removes, which takes about a millisecond on the server. */
 const BATCH = 500;
-/** Records that are sorted by id before the replica takes them: neighbours take half the time. */
+/** Number of records sorted by ID before the replica applies them: neighbours take half the time. */
 const SORTED = 10 * BATCH;
 
 /**
- * `ProxyStore` over Redis. The server holds the records and makes each write atomic; questions are answered by a
- * replica in the process, which follows the server's log of changes. Lists, samples, exports and numbers are less
- * than a second old, and go on from the last state while the server is away; everything else is exact.
+ * A `ProxyStore` over Redis. The server holds the records and makes each write atomic. Queries are answered by a
+ * replica in the process, which follows the server's log of changes. Lists, samples, exports and statistics are less
+ * than a second old, and keep their last state while the server is unavailable; everything else is exact.
  */
 export function createRedisProxies(
   redis: RedisConnection,
@@ -149,7 +149,7 @@ export function createRedisProxies(
   };
 }
 
-/** All records of the server, in portions that a replica takes at once. */
+/** Yields all records of the server, in batches that a replica applies at once. */
 async function* scanRecords(redis: RedisConnection, key: string): AsyncIterable<Change[]> {
   let cursor = '0';
   do {
@@ -160,7 +160,7 @@ async function* scanRecords(redis: RedisConnection, key: string): AsyncIterable<
       changes.push(...pairs(found));
       cursor = next;
     } while (cursor !== '0' && changes.length < SORTED);
-    // As numbers, which they are without zeros before them, but in half of the time.
+    // Compares them as numbers, which they are without leading zeros, in half the time.
     changes.sort(([a], [b]) => a.length - b.length || (a < b ? -1 : 1));
     for (const batch of slices(changes, BATCH)) {
       yield batch;

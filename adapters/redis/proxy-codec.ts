@@ -4,16 +4,17 @@ import { PROTOCOLS, type ProxyRecord, STATUSES } from '../../src/proxy/proxy.ts'
 import type { ProxyDraft } from '../../src/proxy/store.ts';
 import { parseRecord } from './schema.ts';
 
-/** A proxy is stored as a JSON array of its fields in their order, a third of the size of an object. */
+/** A proxy is stored as a JSON array of its fields in order, a third of the size of an object. */
 const FIELDS = namesOf(PROXY_FIELDS);
 const read = reader(PROXY_FIELDS);
 
-/** Lua for the field of a decoded proxy. */
+/** Returns Lua for the field of a decoded proxy. */
 export const proxyField = (name: keyof ProxyDraft) => `proxy[${FIELDS.indexOf(name) + 1}]`;
 
 /**
- * The draft as it is stored.
- * @throws {TypeError} if a field has no value of its kind: one such record would stop the replicas of all copies.
+ * Returns the draft as it is stored.
+ * @throws {TypeError} if a field has a value of the wrong type: one such record would stop the replicas of all
+ * copies.
  */
 export function encodeProxy(draft: ProxyDraft): string {
   requireWhole(draft);
@@ -21,8 +22,8 @@ export function encodeProxy(draft: ProxyDraft): string {
 }
 
 /**
- * A stored proxy.
- * @throws {TypeError} if it is not one that this program can read.
+ * Parses a stored proxy.
+ * @throws {TypeError} if this program cannot read it.
  */
 export function decodeProxy(id: string, text: string): ProxyRecord {
   const draft = read(parseRecord(text));

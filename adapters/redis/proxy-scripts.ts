@@ -5,8 +5,8 @@ import { proxyField as field } from './proxy-codec.ts';
 import { decoder } from './schema.ts';
 
 /**
- * KEYS of every script here: records (id to record), ids (endpoint to id), last id, log, fences. ARGV begins with a fence,
- * see `fence.ts`; what is said of ARGV below comes after that.
+ * KEYS of every script here: records (ID to record), ids (endpoint to ID), last ID, log, fences. ARGV begins with a
+ * fence (see `fence.ts`), which is not repeated below.
  */
 
 const FENCE = fenced('KEYS[5]');
@@ -22,8 +22,8 @@ local function remove(id, proxy)
 end`;
 
 /**
- * ARGV: endpoint, record and its last check in turn. A record that was checked later stays, one that cannot be
- * read does not. Returns the ids.
+ * ARGV: endpoint, record and its last check in turn. A record that was checked later stays; an unreadable one does
+ * not. Returns the IDs.
  */
 export const SAVE = script(`${LOG}${DECODE}${FENCE}
 local ids = {}
@@ -44,7 +44,7 @@ end
 log(KEYS[4], ids)
 return ids`);
 
-/** ARGV: id, time. The next check is the first field. Returns 1, or 0 if there is no such record. */
+/** ARGV: id, time. The next check is the first field. Returns 1, or 0 if the record does not exist. */
 export const RESCHEDULE = script(`${LOG}${DECODE}${FENCE}
 local proxy = redis.call('HGET', KEYS[1], ARGV[3])
 if not proxy or not decode(proxy) then return 0 end
@@ -52,7 +52,7 @@ redis.call('HSET', KEYS[1], ARGV[3], '[' .. ARGV[4] .. string.match(proxy, ',.*'
 log(KEYS[4], {ARGV[3]})
 return 1`);
 
-/** ARGV: time, ids. Removes those of them that are dead and were last alive before the time; answers how many. */
+/** ARGV: time, ids. Removes those that are dead and were last alive before the time. Returns how many. */
 export const REMOVE_DEAD = script(`${LOG}${REMOVE}${FENCE}
 local before, removed = tonumber(ARGV[3]), {}
 for i = 4, #ARGV do
@@ -67,7 +67,7 @@ end
 if #removed > 0 then log(KEYS[4], removed) end
 return #removed`);
 
-/** ARGV: how many to keep, ids. Removes them in their order while there are more; answers how many. */
+/** ARGV: how many to keep, ids. Removes them in order while there are more. Returns how many. */
 export const EVICT = script(`${LOG}${REMOVE}${FENCE}
 local excess, removed = redis.call('HLEN', KEYS[1]) - ARGV[3], {}
 for i = 4, #ARGV do

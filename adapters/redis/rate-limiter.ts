@@ -3,10 +3,10 @@ import { createSlicingLimiter } from '../../src/lib/token-slices.ts';
 import { type RedisConnection, script } from './connection.ts';
 
 /**
- * KEYS: the bucket, a hash of tokens and the time they were counted at. ARGV: capacity, tokens per second, cost, the time in ms,
- * empty for the server's, and how many more are asked for. Returns whether it is allowed, the tokens left, and how many more
- * were taken. A bucket that would be full again is forgotten. A millionth of a token is forgiven, so that a client that waits as
- * told is let in.
+ * KEYS: the bucket, a hash of tokens and the time of their count. ARGV: capacity, tokens per second, cost, the time
+ * in ms (empty for the server's), and how many extra tokens to take. Returns whether it is allowed, the tokens left,
+ * and the extra tokens taken. A full bucket is forgotten. It tolerates a millionth of a token, so that a client that
+ * waits as told is admitted.
  */
 const TAKE = script(`
 local capacity, rate, cost, now = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
@@ -28,11 +28,11 @@ redis.call('PEXPIRE', KEYS[1], math.ceil((capacity - tokens) / rate * 1000) + 1)
 return {allowed and 1 or 0, string.format('%.17g', tokens), string.format('%.17g', extra)}`);
 
 export interface RedisRateLimiterOptions {
-  /** Milliseconds since 1970; the server's clock when not given, which all copies share. */
+  /** Milliseconds since 1970. Default: the server's clock, which all copies share. */
   now?: () => number;
 }
 
-/** `RateLimiter` whose buckets all copies share; see `createSlicingLimiter`. */
+/** A `RateLimiter` whose buckets all copies share; see `createSlicingLimiter`. */
 export function createRedisRateLimiter(
   redis: RedisConnection,
   { now }: RedisRateLimiterOptions = {},

@@ -1,12 +1,12 @@
 import type { Redis } from 'ioredis';
 import { AppError } from '../../src/errors.ts';
 
-/** How long the replicas have, in ms; a command would be given up after 2.5 s. */
+/** Time limit for the replicas, in ms. A command would be given up after 2.5 s. */
 const WAIT_MS = 1000;
 
 /**
- * KEYS: a hash, a key of our own. ARGV: fields. Answers which of them are there. It writes, so that a `WAIT` behind it waits
- * for all that was written before.
+ * KEYS: a hash, a separate key. ARGV: fields. Returns which of them exist. It writes, so that a following `WAIT`
+ * covers everything written before.
  */
 const WITNESS = `
 redis.call('SET', KEYS[2], redis.call('TIME')[1])
@@ -16,23 +16,23 @@ for i = 1, #ARGV do
 end
 return found`;
 
-/** Learns whether replicas have what was written. */
+/** Finds out whether replicas have what was written. */
 export interface Replicas {
   /**
-   * Resolves when the field of the hash is there, and as many replicas as the URL asks for have it as well.
-   * @throws {AppError} `unavailable` if that is not certain within a second or two.
+   * Resolves when the field exists in the hash, and also on as many replicas as the URL demands.
+   * @throws {AppError} `unavailable` if that is uncertain after a second or two.
    */
   confirm(field: string): Promise<void>;
 }
 
 export interface ReplicasOptions {
-  /** A connection of its own: others would wait behind it. */
+  /** A separate connection, because other commands would wait behind it. */
   client: Redis;
-  /** The hash; beside it a key is written, whose name begins with its name. */
+  /** The hash. A key whose name begins with that of the hash is written beside it. */
   hash: string;
-  /** So many replicas. */
+  /** The number of replicas. */
   count: number;
-  /** Tries again what may pass. */
+  /** Retries temporary failures. */
   persist: <T>(attempt: () => Promise<T>) => Promise<T>;
 }
 
@@ -41,9 +41,9 @@ export function createReplicas({ client, hash, count, persist }: ReplicasOptions
   let last: Promise<unknown> = Promise.resolve();
   let next: { fields: string[]; found: Promise<Set<string>> } | null = null;
 
-  /** Which of the fields are on the master and on enough replicas: none if there are not enough. */
+  /** Returns which of the fields are on the master and on enough replicas: none if there are not enough. */
   async function ask(fields: readonly string[]): Promise<Set<string>> {
-    // In one piece: after a failover the second command would ask for what another master was told.
+    // Sent together: after a failover the second command would ask about what another master received.
     const answers = await client
       .pipeline()
       .call('EVAL', WITNESS, 2, hash, `${hash}:confirmed`, ...fields)

@@ -1,7 +1,10 @@
 import type { Risk } from '../../src/lib/risk.ts';
 import type { RedisConnection } from './connection.ts';
 
-/** What the servers do that a store of records should not, each thing once. `wait`: replicas that must confirm uploads. */
+/**
+ * Returns the servers' settings that are risky for a store of records, each once. `wait`: number of replicas that
+ * must confirm uploads.
+ */
 export async function redisRisks(redis: Pick<RedisConnection, 'ask'>, wait = 0): Promise<Risk[]> {
   const [facts, ...settings] = await Promise.all([
     redis.ask('INFO'),
@@ -14,7 +17,7 @@ export async function redisRisks(redis: Pick<RedisConnection, 'ask'>, wait = 0):
   return found.filter(({ text }, index) => found.findIndex((other) => other.text === text) === index);
 }
 
-/** `save` and `sync`: the settings; `null` if the user may not ask for them. */
+/** `save` and `sync`: the settings; `null` if the user may not read them. */
 function serverRisks(
   facts: Map<string, string>,
   wait: number,
@@ -66,14 +69,17 @@ function serverRisks(
   return risks;
 }
 
-/** What a server that keeps no log of changes keeps instead. */
+/** Describes how a server without an append-only file persists data. */
 function withoutLog(save: string | null): string {
   if (save === '') return 'Redis keeps nothing on its disk: a restart loses all records.';
   const snapshots = save === null ? 'its last snapshot, if it makes any' : 'its last snapshot';
   return `Redis keeps no log of changes (appendonly no): a crash loses the records since ${snapshots}.`;
 }
 
-/** A setting of each server, or `null` if the user may not ask: many may not, and managed servers hide some. */
+/**
+ * Returns a setting of each server, or `null` if the user may not read it: many may not, and managed servers hide
+ * some.
+ */
 async function asked(redis: Pick<RedisConnection, 'ask'>, name: string): Promise<(string | null)[]> {
   const answers = await redis.ask('CONFIG', 'GET', name).catch(() => []);
   return answers.map((answer) => (Array.isArray(answer) && typeof answer[1] === 'string' ? answer[1] : null));

@@ -2,23 +2,23 @@ import { AppError } from '../../src/errors.ts';
 import { type RedisConnection, script } from './connection.ts';
 
 /**
- * The newest shape in which this program writes records. A field at the end of a record is no new shape: see `lib/fields.ts`.
- * An image that not everyone may see for ever is of the second, which is the first one with its number before it, so
- * that an older program, which would show it to everyone for ever, passes it over.
+ * The newest format in which this program writes records. A field at the end of a record is not a new format: see
+ * `lib/fields.ts`. An image that is not visible to everyone forever has the second format, which is the first one
+ * after its number, so that an older program, which would show it to everyone, skips it.
  */
 const VERSION = 2;
-/** The oldest program that can read what this one writes, but for some records, by the shape that it writes itself. */
+/** The oldest program, by its format, that can read what this one writes, except for some records. */
 const LEAST_READER = 1;
 
-/** A program, by the shape of the records that it writes and the oldest one that can read them. */
+/** A program: the format of the records that it writes, and the oldest format that can read them. */
 export interface Writer {
   version: number;
   reader: number;
 }
 
 /**
- * KEYS: a hash. ARGV: version, least reader. Returns the newest version that was written and the oldest one that may read,
- * both raised for this program, unless others have written what it cannot read.
+ * KEYS: a hash. ARGV: version, least reader. Returns the newest version written and the oldest one that may read.
+ * Both are raised for this program, unless others have written something it cannot read.
  */
 const AGREE = script(`
 local known = redis.call('HMGET', KEYS[1], 'version', 'reader')
@@ -29,8 +29,9 @@ redis.call('HSET', KEYS[1], 'version', version, 'reader', reader)
 return {version, reader}`);
 
 /**
- * Makes sure that this program can read what is stored, and says what it writes.
- * @throws {AppError} `conflict`, in words for the operator, if a newer program has written what this one cannot read.
+ * Makes sure that this program can read what is stored, and records what it writes.
+ * @throws {AppError} `conflict`, with a message for the operator, if a newer program has written something this one
+ * cannot read.
  */
 export async function agreeOnSchema(
   redis: Pick<RedisConnection, 'run' | 'key'>,
@@ -46,9 +47,9 @@ export async function agreeOnSchema(
 }
 
 /**
- * The array of values that a record is stored as. A record says its version: the first one begins with the array, later
- * ones begin with their number, of which `known` is read as well.
- * @throws {TypeError} if it is not one, or of a version that this program does not know.
+ * Returns the array of values of a stored record. The first version is the array itself; later ones begin with their
+ * number, of which `known` is also accepted.
+ * @throws {TypeError} if it is invalid, or of an unknown version.
  */
 export function parseRecord(text: string, known = ''): unknown[] {
   const version = /^\d+(?=\[)/.exec(text)?.[0] ?? '';
@@ -61,8 +62,8 @@ export function parseRecord(text: string, known = ''): unknown[] {
 }
 
 /**
- * Lua: `decode(text)` returns the array of a record, or nil if it is not one: one record must not stop what is done with all.
- * `known` as for `parseRecord`.
+ * Lua: `decode(text)` returns the array of a record, or nil if it is invalid, so that one record cannot stop work on
+ * all. `known` as for `parseRecord`.
  */
 export const decoder = (known = '') => `
 local function decode(text)

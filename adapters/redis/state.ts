@@ -5,14 +5,14 @@ const GET_OR_SET = script(`
 redis.call('HSETNX', KEYS[1], ARGV[1], ARGV[2])
 return redis.call('HGET', KEYS[1], ARGV[1])`);
 
-/** Tokens have up to 16 digits, which a number of Lua holds exactly. */
+/** Tokens have up to 16 digits, which a Lua number holds exactly. */
 const SET_FENCED = script(`
 local fence = ARGV[1] .. '#token'
 if tonumber(redis.call('HGET', KEYS[1], fence) or 0) > tonumber(ARGV[3]) then return 0 end
 redis.call('HSET', KEYS[1], ARGV[1], ARGV[2], fence, ARGV[3])
 return 1`);
 
-/** `StateStore` in one hash. */
+/** A `StateStore` in one hash. */
 export function createRedisState(redis: RedisConnection): StateStore {
   const values = redis.key('state', 'values');
   return {

@@ -1,28 +1,28 @@
 import type { Log } from '../../src/lib/logger.ts';
 
-/** Records that the log names; of others it tells once that there are more. */
+/** Number of records named in the log. Then it reports once that there are more. */
 const MOST_NAMED = 20;
-/** Records that are remembered, and so the most that are counted. */
+/** Number of records remembered, and so the maximum count. */
 const MOST_KNOWN = 10_000;
 
 /**
- * Records that cannot be read: damaged, or of a version that this program does not know. They are passed over, so that one
- * of them stops nothing else.
+ * Records that cannot be read: damaged, or of an unknown version. They are skipped, so that one of them stops nothing
+ * else.
  */
 export interface Unreadable {
-  /** What the work answers, or `null` if it throws; then the record is noted. */
+  /** Returns the result of the work. If it throws, records the record as unreadable and returns `null`. */
   read<T>(id: string, work: () => T): T | null;
-  /** The record is gone. */
+  /** Called when the record was removed. */
   forget(id: string): void;
-  /** How many were met that were not read again since, up to ten thousand. */
+  /** Returns the number found and not read successfully since, up to ten thousand. */
   count(): number;
 }
 
-/** How a store over a replica does, as this process has seen it. */
+/** The condition of a store with a replica, as this process has seen it. */
 export interface ReplicaCondition {
-  /** Records that cannot be read. */
+  /** Number of unreadable records. */
   unreadable(): number;
-  /** How old the replica is where it could not look at the server since, in ms. */
+  /** Returns how outdated the replica is if it could not read from the server, in ms. */
   lagMs(): number;
 }
 

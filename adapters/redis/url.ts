@@ -4,7 +4,7 @@ export interface Endpoint {
   port: number;
 }
 
-/** What a `redis:` URL says. */
+/** The contents of a `redis:` URL. */
 export interface RedisAddress {
   /** The server; any server of a cluster; or the sentinels. At least one. */
   servers: [Endpoint, ...Endpoint[]];
@@ -12,12 +12,12 @@ export interface RedisAddress {
   username?: string;
   password?: string;
   database: number;
-  /** Begins every key, so that several installations can share one server. */
+  /** Prefix of every key, so that several installations can share one server. */
   prefix: string;
   cluster: boolean;
   /** The name under which sentinels know the servers. */
   sentinel?: string;
-  /** So many replicas must have an upload before it is acknowledged. */
+  /** Number of replicas that must have an upload before it is acknowledged. */
   wait: number;
 }
 
@@ -25,9 +25,10 @@ const PORT = 6379;
 const SENTINEL_PORT = 26_379;
 
 /**
- * Reads `redis://[user:password@]host[:port][,host[:port]...][/database][?prefix=picpool&cluster=true&sentinel=name&wait=1]`;
- * `rediss:` is the same over TLS. Each call of a cluster stays within one slot, but a cluster has only database 0.
- * @throws {RangeError} in words that do not repeat the URL, for it may hold a password.
+ * Parses
+ * `redis://[user:password@]host[:port][,host[:port]...][/database][?prefix=picpool&cluster=true&sentinel=name&wait=1]`;
+ * `rediss:` is the same over TLS. Each call to a cluster uses only one slot, but a cluster only has database 0.
+ * @throws {RangeError} with a message that does not repeat the URL, which may contain a password.
  */
 export function parseRedisUrl(text: string): RedisAddress {
   const { url, hosts } = split(text);
@@ -65,7 +66,7 @@ export function parseRedisUrl(text: string): RedisAddress {
   };
 }
 
-/** The URL with its first host alone, and all hosts: several are no URL. */
+/** Returns the URL with only its first host, and all hosts: a list of hosts is not valid in a URL. */
 function split(text: string): { url: URL; hosts: string[] } {
   const [, begin = '', authority = '', end = ''] = /^(\w+:\/\/)([^/?#]*)(.*)$/s.exec(text) ?? [];
   const at = authority.lastIndexOf('@') + 1;

@@ -14,10 +14,10 @@ import { putFile } from './put.ts';
 import { parseS3Url } from './url.ts';
 
 /**
- * `BlobStore` over S3, at the bucket and prefix that the URL names (see `parseS3Url`). Bodies pass through as
- * they come; clients never hear of the server behind. A slash in a key becomes `!`, for servers that keep
- * objects as files cannot hold both `a` and `a/b`. `credentials`: see `createClient`.
- * @throws {RangeError} if the URL is not one of these.
+ * A `BlobStore` over S3, at the bucket and prefix of the URL (see `parseS3Url`). Bodies are streamed through; clients
+ * never contact the server behind. A slash in a key becomes `!`, because servers that keep objects as files cannot
+ * store both `a` and `a/b`. `credentials`: see `createClient`.
+ * @throws {RangeError} if the URL is invalid.
  */
 export function createS3Blobs(
   url: string,
@@ -28,7 +28,7 @@ export function createS3Blobs(
   const { bucket, prefix } = address;
   const target = (key: string) => ({ Bucket: bucket, Key: prefix + key.replaceAll('/', '!') });
 
-  /** The object from `start` on; `etag` makes sure that it is still the same one. */
+  /** Opens the object from `start` on; `etag` makes sure that it has not changed. */
   async function open(key: string, start: number, end: number | undefined, etag?: string) {
     const whole = start === 0 && end === undefined;
     const command = new GetObjectCommand({

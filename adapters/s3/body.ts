@@ -1,17 +1,17 @@
 import { within } from '../../src/lib/deadline.ts';
 import { translate } from './errors.ts';
 
-/** Time that the server may leave a reader waiting. */
+/** Time limit for the server to deliver the next data. */
 const IDLE_MS = 10_000;
-/** How often a body that was cut is continued where it broke off. */
+/** How often an interrupted body is resumed. */
 const MAX_RESUMES = 2;
 
-/** A body as it comes from the server, from some offset on. */
+/** Opens a body of the server at an offset. */
 export type OpenBody = (offset: number) => Promise<ReadableStream<Uint8Array>>;
 
 /**
- * The `size` bytes of `first` as a stream that errors rather than ends early. Where the body breaks off, the
- * rest is asked for. Reads only as fast as it is read.
+ * Returns the `size` bytes of `first` as a stream that fails rather than ends early. If the body is interrupted,
+ * requests the rest. Reads only as fast as it is read.
  */
 export function wholeBody(
   first: ReadableStream<Uint8Array>,

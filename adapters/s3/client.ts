@@ -7,21 +7,21 @@ import type { S3Address } from './url.ts';
 export interface S3Credentials {
   accessKeyId: string;
   secretAccessKey: string;
-  /** Of a pair that ends after some hours. */
+  /** Set for temporary keys. */
   sessionToken?: string;
 }
 
-/** Time for one try, until the head of the answer is there. */
+/** Time limit of one attempt, until the head of the answer has arrived. */
 const TRY_MS = 2000;
 const MAX_TRIES = 3;
-/** Time for a call with all its tries, on top of what its body takes. */
+/** Time limit of a call with all attempts, in addition to the time for its body. */
 const CALL_MS = 4000;
-/** The slowest line that a body is sent over, in bytes per ms: 16 Mbit/s. */
+/** Minimum speed for sending a body, in bytes per ms: 16 Mbit/s. */
 const SLOWEST = 2000;
 
 /**
- * A client of one bucket, which sends nothing before it is used. Without credentials it takes those of the default chain of
- * the SDK (shared files, web identity, container, instance) and renews them before they end.
+ * Creates a client for one bucket, which sends nothing before it is used. Without credentials it uses the SDK's
+ * default chain (shared files, web identity, container, instance) and renews them before they expire.
  */
 export function createClient(address: S3Address, credentials: S3Credentials | undefined): S3Client {
   return new S3Client({
@@ -30,7 +30,7 @@ export function createClient(address: S3Address, credentials: S3Credentials | un
     forcePathStyle: address.pathStyle,
     ...(credentials && { credentials }),
     maxAttempts: MAX_TRIES,
-    // Checksums beyond the signature are unknown to some servers, and cost time on each byte.
+    // Some servers do not support checksums beyond the signature, and they cost time for each byte.
     requestChecksumCalculation: 'WHEN_REQUIRED',
     responseChecksumValidation: 'WHEN_REQUIRED',
     // 1.6 times the reads per second of the default handler under Bun.
@@ -38,7 +38,7 @@ export function createClient(address: S3Address, credentials: S3Credentials | un
   });
 }
 
-/** Limits of one try, for the second argument of `client.send`. */
+/** Limits of one attempt, for the second argument of `client.send`. */
 export interface Limits {
   abortSignal: AbortSignal;
   requestTimeout: number;

@@ -3,24 +3,25 @@ import { AppError } from '../../src/errors.ts';
 
 const RETRY_AFTER_MS = 2000;
 
-/** What a server answers when it has no room. */
+/** Codes of a server that has no space. */
 const FULL = /^(QuotaExceeded|XMinioStorageFull|InsufficientCapacity|XMinioAdminBucketQuotaExceeded)$/;
 
 /**
- * True if the server says that there is no such object. A missing bucket is a fault of the set-up. So is 403, although S3
- * answers it for absent objects to those who may not list the bucket: whoever loses a right must not lose images.
+ * Reports whether the server says that the object does not exist. A missing bucket is a fault of the setup. So is
+ * 403, although S3 sends it for missing objects to clients that may not list the bucket: losing a right must not look
+ * like losing images.
  */
 export function isMissing(error: unknown): boolean {
   if (!(error instanceof S3ServiceException) || error.name === 'NoSuchBucket') return false;
   return error.name === 'NoSuchKey' || error.name === 'NotFound' || error.$metadata.httpStatusCode === 404;
 }
 
-/** The status that the server has answered; 0 if it has not. */
+/** Returns the status of the server's answer; 0 if there was none. */
 export function statusOf(error: unknown): number {
   return error instanceof S3ServiceException ? (error.$metadata.httpStatusCode ?? 0) : 0;
 }
 
-/** `storage_full` or `unavailable` in words for the caller; the server's own words stay in the log. */
+/** Returns `storage_full` or `unavailable` with a message for the caller. The server's own message is only logged. */
 export function translate(error: unknown): unknown {
   if (error instanceof AppError || isLocal(error)) return error;
   if (error instanceof S3ServiceException) {
@@ -31,7 +32,7 @@ export function translate(error: unknown): unknown {
   return new AppError('unavailable', message, { cause: inWords(error), retryAfterMs: RETRY_AFTER_MS });
 }
 
-/** What the operator can put right, in the words of the operator. */
+/** Explains what the operator can fix. */
 function inWords(cause: unknown): unknown {
   if (!(cause instanceof Error)) return cause;
   if (cause.name === 'CredentialsProviderError' || cause.name === 'TokenProviderError') {
@@ -50,7 +51,7 @@ function inWords(cause: unknown): unknown {
   });
 }
 
-/** A fault of the file that is to be published. */
+/** Reports whether the fault is in the file to be published. */
 function isLocal(error: unknown): boolean {
   return error instanceof Error && (error as { syscall?: unknown }).syscall === 'open';
 }

@@ -9,7 +9,7 @@ import {
 } from '@aws-sdk/client-s3';
 import { limited } from './client.ts';
 
-/** Files above this are sent in parts of this size, one at a time: no more than one part is in memory. */
+/** Larger files are sent in parts of this size, one at a time, so that only one part is in memory. */
 const PART_BYTES = 8 * 1024 * 1024;
 
 export interface Target {
@@ -17,7 +17,7 @@ export interface Target {
   Key: string;
 }
 
-/** Sends the file; the object is there when all of it has arrived, and not before. */
+/** Uploads the file. The object only exists once all of it has arrived. */
 export async function putFile(
   client: S3Client,
   target: Target,
@@ -58,7 +58,7 @@ async function putParts(
     const complete = new CompleteMultipartUploadCommand({ ...upload, MultipartUpload: { Parts } });
     await limited(0, (limits) => client.send(complete, limits));
   } catch (error) {
-    // What cannot be cleaned up here, the bucket's lifecycle rules remove.
+    // What cannot be cleaned up here is left to the bucket's lifecycle rules.
     const abort = new AbortMultipartUploadCommand(upload);
     await limited(0, (limits) => client.send(abort, limits)).catch(() => {});
     throw error;

@@ -11,13 +11,13 @@ import { limited } from './client.ts';
 import { statusOf } from './errors.ts';
 import type { S3Address } from './url.ts';
 
-/** Name of the object that is written to see whether that is possible. */
+/** Name of the object that tests whether writing is possible. */
 const PROBE = 'picpool-probe';
 
 /** Classes whose objects must be restored before they can be read. */
 const FROZEN = ['GLACIER', 'DEEP_ARCHIVE'];
 
-/** What of the bucket keeps files from being stored, or removes them. */
+/** Returns what keeps files from being stored in the bucket, or removes them. */
 export async function bucketRisks(client: S3Client, address: S3Address): Promise<Risk[]> {
   const missing = await missingRisk(client, address);
   if (missing) return [missing];
@@ -45,7 +45,7 @@ async function writeRisks(client: S3Client, { bucket, prefix }: S3Address): Prom
   return removal === 403 ? [refusal('s3:DeleteObject', 'removed')] : [];
 }
 
-/** 0 if it went well, else the status; rejects if there was no answer, or the server is at fault. */
+/** Returns 0 for success, otherwise the status. Rejects if there was no answer, or the server is at fault. */
 async function statusFrom(call: Parameters<typeof limited>[1]): Promise<number> {
   let status = 0;
   await limited(0, (limits) =>
@@ -80,7 +80,7 @@ async function lifecycleRisks(client: S3Client, { bucket, prefix }: S3Address): 
   });
 }
 
-/** Objects of picpool carry no tags, so that a rule which asks for one means others. */
+/** picpool's objects have no tags, so a rule that requires a tag does not apply to them. */
 function appliesTo({ Status, Filter, Prefix }: LifecycleRule, prefix: string): boolean {
   if (Status !== 'Enabled' || Filter?.Tag || (Filter?.And?.Tags ?? []).length > 0) return false;
   const begins = Filter?.Prefix ?? Filter?.And?.Prefix ?? Prefix ?? '';

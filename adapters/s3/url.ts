@@ -1,9 +1,9 @@
-/** What an `s3:` URL says. */
+/** The contents of an `s3:` URL. */
 export interface S3Address {
   bucket: string;
-  /** Begins every object's name: empty, or ends in a slash. */
+  /** Prefix of every object's name: empty, or ends with a slash. */
   prefix: string;
-  /** `undefined`: Amazon's own for the region. */
+  /** `undefined`: Amazon's endpoint for the region. */
   endpoint: string | undefined;
   region: string;
   /** True: `endpoint/bucket/key`; false: `bucket.endpoint/key`. */
@@ -11,9 +11,9 @@ export interface S3Address {
 }
 
 /**
- * Reads `s3://bucket[/prefix][?endpoint=https://s3.example&region=us-east-1&path_style=true]`. Path style is the default
- * if the endpoint is an address or `localhost`, which cannot carry the bucket in front.
- * @throws {RangeError} saying what would be right.
+ * Parses `s3://bucket[/prefix][?endpoint=https://s3.example&region=us-east-1&path_style=true]`. Path style is the
+ * default if the endpoint is an address or `localhost`, which cannot have the bucket as a subdomain.
+ * @throws {RangeError} that says what is valid.
  */
 export function parseS3Url(text: string): S3Address {
   const url = new URL(text);

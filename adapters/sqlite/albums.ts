@@ -11,7 +11,7 @@ const RECORD = FIELDS.map((field) => `${columnOf(field)} AS ${field}`).join(', '
 /** Some megabytes at most. */
 const BATCH = 200;
 
-/** `AlbumStore` over one table. Changes are durable, for tokens were given out. */
+/** An `AlbumStore` over one table. Changes are durable, because tokens have been handed out. */
 export function createSqliteAlbums(database: Database): AlbumStore {
   const byId = database.prepare<AlbumRecord>(`SELECT ${RECORD} FROM albums WHERE id = ?`);
   const insert = database.prepare<{ id: string }>(

@@ -1,9 +1,9 @@
 import type { Runtime, SqliteThread, SqliteValue } from '../../src/runtime/runtime.ts';
 import { translate } from './errors.ts';
 
-/** A connection to a database file on its own thread, opened on first use. */
+/** A connection to a database file in a separate thread, opened on first use. */
 export interface Aside {
-  /** Runs the statement after those before it. Rejects with `AppError` if the storage fails, see `errors.ts`. */
+  /** Runs the statement after all earlier ones. Rejects with `AppError` if the storage fails; see `errors.ts`. */
   all<Row>(sql: string, ...values: SqliteValue[]): Promise<Row[]>;
   /** Resolves when the file is closed. */
   close(): Promise<void>;

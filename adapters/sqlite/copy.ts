@@ -7,22 +7,22 @@ import { type Database, openFile, READ_ASIDE_SETTINGS, SETTINGS, wrap } from './
 import { migrate } from './migrate.ts';
 import { migrations } from './schema.ts';
 
-/** A database for a copy of what another store holds. */
+/** A database for a copy of another store's data. */
 export interface Copy extends Database {
-  /** Runs statements that take long, so that other work gets its turn; nothing else may be asked meanwhile. */
+  /** Runs slow statements without blocking other work. The database must not be used meanwhile. */
   runLong(statements: readonly string[]): Promise<void>;
 }
 
-/** A copy is on the disk, where the system caches it as long as there is memory. */
+/** A copy is on the disk, and the system caches it as long as there is memory. */
 const COPY_SETTINGS = ['synchronous = OFF', 'foreign_keys = OFF', 'cache_size = -8192'];
 
-/** Of a copy that one connection has for itself. */
+/** For a copy with a single connection. */
 const SOLE_SETTINGS = ['locking_mode = EXCLUSIVE', 'journal_mode = MEMORY'];
 
-/** Of a copy that a thread reads while it is written. */
+/** For a copy that a thread reads while it is written. */
 const SHARED_SETTINGS = ['journal_mode = WAL'];
 
-/** Of the connection beside it that runs what takes long. */
+/** For the additional connection that runs slow statements. */
 const WRITE_ASIDE_SETTINGS = [
   'journal_mode = OFF',
   'synchronous = OFF',
@@ -31,9 +31,9 @@ const WRITE_ASIDE_SETTINGS = [
 ];
 
 /**
- * Opens an empty database for a copy of what another store holds: in a file in the folder that has no name and ends with
- * the process. Nothing of it survives a crash, so nothing is synced. With `openThread`, which has to find it, the file keeps its
- * name until `runLong` was called; see `openSearchedCopy` for one that is read aside.
+ * Opens an empty database for a copy of another store's data, in an unnamed file in the folder that disappears with
+ * the process. Nothing has to survive a crash, so nothing is synced. With `openThread`, which needs a path, the file
+ * keeps its name until `runLong` was called; see `openSearchedCopy` for a copy that is read in a thread.
  * @throws {AppError} `unavailable` if it cannot be opened.
  */
 export async function openCopy(
@@ -42,7 +42,7 @@ export async function openCopy(
   openThread?: Runtime['openSqliteThread'],
 ): Promise<Copy> {
   const { path, own } = await openEmpty(openSqlite, folder, SOLE_SETTINGS);
-  /** The lock changes with the next look at the file. */
+  /** The lock changes with the next access to the file. */
   const lock = (mode: string) => {
     own.prepare(`PRAGMA locking_mode = ${mode}`).all();
     own.prepare('SELECT name FROM sqlite_schema LIMIT 1').all();
@@ -71,8 +71,8 @@ export async function openCopy(
 }
 
 /**
- * Opens a copy as `openCopy` does, whose `readAside` runs on its own thread. The file loses its name once the thread has
- * opened it, so that a thread which has ended is not replaced: the connection itself answers from then on.
+ * Opens a copy like `openCopy`, whose `readAside` runs in a separate thread. The file loses its name once the thread
+ * has opened it, so a thread that ends is not replaced: the connection itself answers from then on.
  * @throws {AppError} `unavailable` if it cannot be opened.
  */
 export async function openSearchedCopy(
@@ -83,7 +83,7 @@ export async function openSearchedCopy(
   if (!openThread) return openCopy(openSqlite, folder);
   const { path, own } = await openEmpty(openSqlite, folder, SHARED_SETTINGS);
   let threads = 0;
-  // Another one would find no file of that name, and make an empty one.
+  // Another one would not find the file, and would create an empty one.
   const openFirst = (name: string) => {
     if (threads++ > 0) throw new Error('The thread of a copy has ended.');
     return openThread(name);
@@ -123,7 +123,7 @@ async function openEmpty(openSqlite: Runtime['openSqlite'], folder: string, sett
   }
 }
 
-/** Takes the name of a file that is open. Where a system does not allow that, the sweep removes the file after an hour. */
+/** Removes the name of an open file. If the system does not allow that, the sweep removes the file after an hour. */
 async function hide(path: string): Promise<void> {
   await unlink(path).catch(() => {});
 }

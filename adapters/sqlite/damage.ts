@@ -5,14 +5,14 @@ import { type Database, openDatabase } from './database.ts';
 import { isDamage, mayBeFull } from './errors.ts';
 import { openReserve } from './reserve.ts';
 
-/** A check reads some 80 MB a second on one core that is shared, and stops the event loop: a start must not take long. */
+/** A check reads some 80 MB a second on one shared core, and blocks the event loop, but a start must be quick. */
 const MOST_BYTES = 16 * 2 ** 20;
-/** The same after an end that was not clean. */
+/** The same after an unclean shutdown. */
 const MOST_AFTER_CRASH = 64 * 2 ** 20;
 
 /**
- * Opens the file of a server, with room kept for deletions. Looks through it first where that takes no longer than a moment.
- * @throws {AppError} `unavailable` if it is damaged, or as `openDatabase` does.
+ * Opens the file of a server, with space reserved for deletions. Checks it first if that is quick.
+ * @throws {AppError} `unavailable` if it is damaged, or like `openDatabase`.
  */
 export async function openChecked(
   { openSqlite, openSqliteThread: openThread }: Pick<Runtime, 'openSqlite' | 'openSqliteThread'>,
@@ -33,7 +33,7 @@ export async function openChecked(
   }
 }
 
-/** To be asked before the file is opened: its log is removed when the last connection is closed. */
+/** Must be called before the file is opened: its log is removed when the last connection is closed. */
 function isCheckDue(path: string): boolean {
   const sizeOf = (file: string) => statSync(file, { throwIfNoEntry: false })?.size ?? 0;
   return sizeOf(path) <= (sizeOf(`${path}-wal`) > 0 ? MOST_AFTER_CRASH : MOST_BYTES);
@@ -49,7 +49,7 @@ async function checkPages(database: Database, path: string): Promise<void> {
   }
 }
 
-/** The message for a damaged file. */
+/** Returns the error for a damaged file. */
 function damaged(path: string, cause: unknown): AppError {
   return new AppError(
     'unavailable',

@@ -20,50 +20,55 @@ export interface Statement<Row> {
 }
 
 /**
- * One connection to the database file, used by all stores of the process. All but `onDisk` is synchronous: what happens
- * between two `await`s of a store is not interrupted. Storage failures throw `AppError`, see `errors.ts`.
+ * One connection to the database file, used by all stores of the process. All but `onDisk` is synchronous: nothing
+ * interrupts a store between two `await`s. Storage failures throw `AppError`; see `errors.ts`.
  */
 export interface Database {
-  /** Prepares the statement, or takes it from the cache. */
+  /** Prepares the statement, or returns it from the cache. */
   prepare<Row = unknown>(sql: string): Statement<Row>;
   /**
    * Runs the work in one write transaction, all or nothing; inside another one it becomes part of that. Throws
-   * `unavailable` if the file has gone.
+   * `unavailable` if the file was removed.
    */
   transaction<T>(work: () => T): T;
-  /** The same for work that removes something: if the disk is full, with the room that is kept for it. */
+  /** Like `transaction`, for work that removes something: if the disk is full, it uses the reserved space. */
   freeing<T>(work: () => T): T;
-  /** Runs the work on one snapshot, whatever other processes write meanwhile. */
+  /** Runs the work on one snapshot, unaffected by other processes' writes. */
   snapshot<T>(work: () => T): T;
-  /** Resolves when all that was committed survives a loss of power too. */
+  /** Resolves when everything committed would survive a power failure. */
   onDisk(): Promise<void>;
   /** Changes when another connection has written to the file. */
   foreignVersion(): number;
-  /** What has become of the file itself, in a sentence for the operator; `null` if it is in its place. */
+  /** Returns what is wrong with the file itself, as a sentence for the operator; `null` if it is in place. */
   fileFault(): string | null;
   /**
-   * Runs a query that may take long: if the file allows it over another connection, on its own thread. It sees all that
-   * was committed before it was asked.
+   * Runs a possibly slow query, over another connection in a separate thread if the file allows that. It sees
+   * everything committed before.
    */
   readAside<Row>(sql: string, ...values: SqliteValue[]): Promise<Row[]>;
-  /** Another connection, for reading much once: it leaves in the cache what all others need. Must be closed. */
+  /**
+   * Opens another connection for reading a lot once, so that the cache keeps what all others need. Must be closed.
+   */
   openReader(): Promise<Reader>;
-  /** Resolves when no connection to the file is left. */
+  /** Resolves when all connections to the file are closed. */
   close(): Promise<void>;
 }
 
-/** One more connection that only reads. */
+/** An additional connection that only reads. */
 export interface Reader extends Pick<Database, 'prepare'> {
   close(): void;
 }
 
-/** How long a writer waits for another process. It stops the event loop, so it is short. */
+/** How long a writer waits for another process. Short, because it blocks the event loop. */
 const BUSY_TIMEOUT_MS = 500;
 
-/** Pause between two tries of what SQLite does not wait for on its own. */
+/** Pause between two attempts at what SQLite does not wait for itself. */
 const BUSY_PAUSE_MS = 10;
 
-/** `BUSY_TIMEOUT_MS` after one has waited in vain, until one succeeds: others would stop the event loop again and again. */
+/**
+ * Replaces `BUSY_TIMEOUT_MS` after a timeout, until an attempt succeeds: otherwise every attempt would block the
+ * event loop.
+ */
 const STILL_BUSY_TIMEOUT_MS = 5;
 
 /** 32 MiB of pages: the inner pages of every index of 200,000 proxies and 1,000,000 images. */
@@ -72,10 +77,10 @@ const CACHE_KIB = 32 * 1024;
 /** A walk along an index reads each page only once. */
 const READER_CACHE_KIB = 1024;
 
-/** 16 MiB of log between checkpoints: a page that many transactions touch is copied and synced once for all. */
+/** 16 MiB of log between checkpoints, so that a page touched by many transactions is copied and synced once. */
 const CHECKPOINT_PAGES = 4000;
 
-/** Of every connection that writes. */
+/** Settings of every connection that writes. */
 export const SETTINGS = [
   `busy_timeout = ${BUSY_TIMEOUT_MS}`,
   'synchronous = NORMAL',
@@ -85,26 +90,26 @@ export const SETTINGS = [
   `wal_autocheckpoint = ${CHECKPOINT_PAGES}`,
 ];
 
-/** Of the thread that reads beside it. What of the indexes it does not keep is in the cache of the system. */
+/** Settings of the thread that reads. The system caches what it does not keep of the indexes. */
 export const READ_ASIDE_SETTINGS = ['query_only = ON', 'cache_size = -4096'];
 
 export interface OpenOptions {
-  /** Room that is kept for deletions. */
+  /** Space reserved for deletions. */
   reserve?: Reserve | undefined;
-  /** Not given: what takes long stops the event loop. */
+  /** Without it, slow queries block the event loop. */
   openThread?: Runtime['openSqliteThread'];
 }
 
-/** Statements kept. The stores have about 60, and one for each combination of filters. */
+/** Maximum number of cached statements. The stores have about 60, and one for each combination of filters. */
 const MAX_STATEMENTS = 500;
 
 /**
- * Opens the file (`:memory:` for a private database), creating it and its folder, and brings its schema up to date.
+ * Opens the file (`:memory:` for a private database), creating it and its folder, and migrates its schema.
  *
- * The file is in WAL mode with `synchronous=NORMAL`: what was acknowledged survives the death of the process
- * (`kill -9`) at any moment. A loss of power leaves the file consistent, but may take back the transactions
- * since the last checkpoint, except those before an `onDisk`.
- * @throws {AppError} `unavailable` if the file cannot be opened, and where a newer picpool has written it.
+ * The file is in WAL mode with `synchronous=NORMAL`: everything acknowledged survives the death of the process (`kill
+ * -9`) at any moment. A power failure leaves the file consistent, but may undo the transactions since the last
+ * checkpoint, except those before an `onDisk`.
+ * @throws {AppError} `unavailable` if the file cannot be opened, or a newer picpool has written it.
  */
 export async function openDatabase(
   openSqlite: Runtime['openSqlite'],
@@ -118,10 +123,10 @@ export async function openDatabase(
       path === ':memory:' ? { ...database, close() {} } : connectReader(await openFile(openSqlite, path));
     const fileFault = path === ':memory:' ? inPlace : watchPresence(path);
     const database = { ...wrap(driver, { fileFault, reserve }), openReader };
-    /* `node:sqlite` names the result code of prepared statements only, so nothing here goes through `exec`. */
+    /* `node:sqlite` gives the result code only for prepared statements, so nothing here uses `exec`. */
     for (const setting of SETTINGS) database.prepare(`PRAGMA ${setting}`).all();
     const mode = await beginLog(database);
-    // A file system without shared memory has no such log: SQLite then syncs on its own.
+    // A file system without shared memory does not support WAL: SQLite then syncs itself.
     if (mode === 'delete') database.prepare('PRAGMA synchronous = FULL').all();
     migrate(database, migrations);
     if (mode !== 'wal') return database;
@@ -130,7 +135,7 @@ export async function openDatabase(
     const aside = createAside(openThread, path, READ_ASIDE_SETTINGS);
     return {
       ...logged,
-      // A file that has gone can only be read by who has it open.
+      // Only existing connections can read a file that was removed.
       readAside: (sql, ...values) =>
         fileFault() === null ? aside.all(sql, ...values) : logged.readAside(sql, ...values),
       async close() {
@@ -145,8 +150,8 @@ export async function openDatabase(
 }
 
 /**
- * Brings the file into WAL mode, and returns the mode that it then has. Where another process does so at this moment SQLite
- * calls the file busy at once, whatever `busy_timeout` says.
+ * Switches the file to WAL mode, and returns its resulting mode. If another process does so at this moment, SQLite
+ * reports the file as busy at once, regardless of `busy_timeout`.
  */
 async function beginLog(database: Pick<Database, 'prepare'>): Promise<string | undefined> {
   const deadline = performance.now() + BUSY_TIMEOUT_MS;
@@ -170,7 +175,7 @@ export async function openFile(openSqlite: Runtime['openSqlite'], path: string):
   }
 }
 
-/** SQLite gives the files that it adds the mode of this one. */
+/** SQLite gives its additional files the mode of this one. */
 async function makePrivate(path: string): Promise<void> {
   await mkdir(dirname(path), { recursive: true, mode: 0o700 });
   const file = await open(path, 'a', 0o600);
@@ -199,7 +204,7 @@ interface Surroundings {
   log?: LogSync;
 }
 
-/** A connection that is open and set up. */
+/** Wraps an open, configured connection. */
 export function wrap(
   driver: SqliteDatabase,
   { fileFault = inPlace, reserve, log }: Surroundings = {},
@@ -297,14 +302,14 @@ function toStatement<Row>(statement: SqliteStatement): Statement<Row> {
   };
 }
 
-/** `node:sqlite` makes rows without a prototype; callers get ordinary objects. */
+/** `node:sqlite` creates rows without a prototype; callers get ordinary objects. */
 function plain<Row>(rows: unknown[]): Row[] {
   const [first] = rows;
   const bare = first !== undefined && Object.getPrototypeOf(first) === null;
   return (bare ? rows.map((row) => ({ ...(row as object) })) : rows) as Row[];
 }
 
-/** After some failures (a full disk) SQLite has rolled back on its own, and says so with an error of its own. */
+/** After some failures (a full disk) SQLite has already rolled back, and reports that with another error. */
 function rollBack(driver: SqliteDatabase): void {
   try {
     driver.exec('ROLLBACK');

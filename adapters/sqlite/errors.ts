@@ -1,6 +1,6 @@
 import { AppError } from '../../src/errors.ts';
 
-/** Primary result codes of SQLite (sqlite.org/rescode.html) that speak of the machine and not of the statement. */
+/** Primary result codes of SQLite (sqlite.org/rescode.html) about the machine rather than the statement. */
 const STORAGE_FAULTS = new Map([
   [5, 'is busy'],
   [6, 'is locked'],
@@ -16,20 +16,20 @@ const FULL = 13;
 const DAMAGED = 11;
 const UNREADABLE = 10;
 
-/** How long a caller should wait: a busy file is free again after one transaction of the other process. */
+/** How long a caller should wait: a busy file is free after one transaction of the other process. */
 const RETRY_AFTER_MS = 1000;
 
-/** Whether a page of the file is not as SQLite has written it. */
+/** Reports whether a page of the file is damaged. */
 export function isDamage(error: unknown): boolean {
   return error instanceof AppError && resultCode(error.cause) === DAMAGED;
 }
 
-/** Whether a full disk may be the reason: SQLite calls files of its own that cannot grow unreadable. */
+/** Reports whether a full disk may be the reason: SQLite reports its own files as unreadable if they cannot grow. */
 export function mayBeFull(error: unknown): boolean {
   return error instanceof AppError && [FULL, UNREADABLE].includes(resultCode(error.cause));
 }
 
-/** What a driver threw, as `storage_full` or `unavailable` where the storage failed; anything else unchanged. */
+/** Translates a driver's error to `storage_full` or `unavailable` if the storage failed. Returns others unchanged. */
 export function translate(error: unknown): unknown {
   const code = resultCode(error);
   if (code === FULL) {

@@ -2,8 +2,8 @@ import { type Fence, outdated } from '../../src/lib/locks.ts';
 import type { Database } from './database.ts';
 
 /**
- * A function that rejects writes of a job that another has followed: throws `conflict` where it has seen a younger token.
- * To be called in the transaction of the write. `store`: whose fences they are.
+ * Creates a function that rejects writes of a job with a successor: throws `conflict` if it has seen a later token.
+ * Call it in the write's transaction. `store`: the owner of the fences.
  */
 export function createFences(database: Database, store: string): (fence: Fence | undefined) => void {
   const find = database.prepare<{ value: string }>('SELECT value FROM state WHERE key = ?');
@@ -12,7 +12,7 @@ export function createFences(database: Database, store: string): (fence: Fence |
   );
   return (fence) => {
     if (!fence) return;
-    // Not a value that anyone asks for by its name: see `state.ts`.
+    // Never read by name as a value: see `state.ts`.
     const key = `${store}:${fence.name}#token`;
     const seen = Number(find.get(key)?.value ?? 0);
     if (seen > fence.token) throw outdated();

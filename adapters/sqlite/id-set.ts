@@ -1,9 +1,9 @@
-/** Ids of one block, a bit each. */
+/** IDs of one block, one bit each. */
 const BLOCK_BITS = 32_768;
 
-/** A set of positive integers that lie close together: 200,000 of them take 25 kB. */
+/** A set of positive integers that are close together: 200,000 of them take 25 kB. */
 export interface IdSet {
-  /** False when it was in the set already. */
+  /** Returns false if it was already in the set. */
   add(id: number): boolean;
 }
 

@@ -2,7 +2,9 @@ import type { ImageStore, StoreFault } from '../../src/image/store.ts';
 import type { Database } from './database.ts';
 import { VISIBILITY } from './schema.ts';
 
-/** What keeps the records of images over SQLite in order. `dropOldEnds`: forgets what came to its end long ago. */
+/**
+ * Finds and repairs inconsistencies of image records over SQLite. `dropOldEnds`: forgets images that ended long ago.
+ */
 export function createImageCare(
   database: Database,
   dropOldEnds: () => void,
@@ -41,7 +43,7 @@ export function createImageCare(
     },
 
     faults,
-    // Millions are counted in milliseconds.
+    // Counting millions takes milliseconds.
     knownFaults: faults,
 
     async repair() {

@@ -7,7 +7,7 @@ type Ends = Pick<ImageStore, 'takeView' | 'endView' | 'endedBy' | 'removeEnded' 
 
 const NOW = `CAST(unixepoch('subsec') * 1000 AS INTEGER)`;
 
-/** Views that are counted, and what came to its end. */
+/** Counted views, expired and used-up images. */
 export function createImageEnds(
   database: Database,
   rows: Pick<ImageRows, 'remove'>,

@@ -8,7 +8,7 @@ import { type ImageSearch, LISTED } from './image-search.ts';
 /** The position above all images. */
 const TOP = Number.MAX_SAFE_INTEGER;
 
-/** Lists and searches of the public images. */
+/** Lists and searches the public images. */
 export function createImageList(
   database: Database,
   index: Pick<ImageSearch, 'find' | 'build' | 'isBuilt'>,
@@ -30,7 +30,7 @@ export function createImageList(
   );
   const positionBelow = createLocator(database);
 
-  /** A page of what the positions name; there is one more than the page has room for if others follow. */
+  /** Returns a page of the images at the positions, which include one more than fits if others follow. */
   function pageOf(positions: readonly number[], limit: number): Pick<Page<ImageRecord>, 'items' | 'next'> {
     const items = byPosition.all(JSON.stringify(positions.slice(0, limit)));
     const last = items.at(-1);
@@ -46,7 +46,7 @@ export function createImageList(
     const behind = after ? counted.filter((position) => position < below) : counted.slice(0, MOST_COUNTED);
     let positions = behind.slice(offset, offset + limit + 1);
     if (!exact && positions.length <= limit && (after || offset < MOST_COUNTED)) {
-      // The page goes on where counting has ended.
+      // Continues where counting has ended.
       const first = positions[0];
       positions = await index.find(text, first === undefined ? below : first + 1, limit + 1);
     }

@@ -1,10 +1,10 @@
 import type { Place } from '../../src/image/store.ts';
 import type { Database } from './database.ts';
 
-/** Room between neighbours, for images that come out of order: two in one millisecond, or a clock that went back. */
+/** Gap between neighbours, for images out of order: two in one millisecond, or after a clock went back. */
 const GAP = 16;
 
-/** The first position; far from 0, so that older images fit below. */
+/** The first position, far from 0 so that older images fit below. */
 const ORIGIN = 2 ** 40;
 
 interface Row {
@@ -12,9 +12,9 @@ interface Row {
 }
 
 /**
- * A function that answers a free position for an image, such that positions descend in the order of the list. Where there
- * is no room between two neighbours, the newer ones move up as far as the next gap; `move` must carry each of them
- * to its new position. To be called in a transaction.
+ * Creates a function that returns a free position for an image, such that positions descend in the order of the list.
+ * If there is no gap between two neighbours, the newer ones move up as far as the next gap; `move` must move each of
+ * them. Call it in a transaction.
  */
 export function createPlacer(
   database: Database,
@@ -32,7 +32,7 @@ export function createPlacer(
   const next = database.prepare<Row>('SELECT pos FROM images WHERE pos > ? ORDER BY pos LIMIT 1');
   const previous = database.prepare<Row>('SELECT pos FROM images WHERE pos < ? ORDER BY pos DESC LIMIT 1');
 
-  /** Moves the run of neighbours that begins at `first` up by half of the gap that ends it. */
+  /** Moves the run of neighbours from `first` up by half of the gap after it. */
   function makeRoom(first: number): number {
     const run = [first];
     let free = 0;
@@ -60,7 +60,7 @@ export function createPlacer(
   };
 }
 
-/** A function that answers a position: the images below it are those that come later in the list than the place. */
+/** Creates a function that returns a position: the images below it come later in the list than the given place. */
 export function createLocator(database: Database): (place: Place) => number {
   const nextInTie = database.prepare<Row>(
     'SELECT pos FROM images WHERE created_at = ? AND id > ? ORDER BY id LIMIT 1',

@@ -7,14 +7,14 @@ import { createImageList } from './image-list.ts';
 import { createImageRows } from './image-rows.ts';
 import { createImageSearch } from './image-search.ts';
 
-/** A private copy of the public images that another store holds. */
+/** A private copy of another store's public images. */
 export interface SqliteImageReplica extends Pick<ImageStore, 'list' | 'prepare' | 'preparing'> {
-  /** Takes over images and removals in one transaction. The same change may come twice. */
+  /** Applies images and removals in one transaction. The same change may arrive twice. */
   apply(images: readonly ImageRecord[], removed: readonly string[]): void;
   close(): Promise<void>;
 }
 
-/** Opens an empty replica in the folder, which is searched on a thread if the runtime has one. */
+/** Opens an empty replica in the folder, which is searched in a thread if the runtime has one. */
 export async function openImageReplica(
   { openSqlite, openSqliteThread }: Pick<Runtime, 'openSqlite' | 'openSqliteThread'>,
   folder: string,
@@ -22,7 +22,7 @@ export async function openImageReplica(
   return createImageReplica(await openSearchedCopy(openSqlite, folder, openSqliteThread));
 }
 
-/** Makes an empty database a replica, which is filled best from the newest image on. */
+/** Turns an empty database into a replica, which is best filled from the newest image on. */
 function createImageReplica(database: Database): SqliteImageReplica {
   const search = createImageSearch(database);
   const rows = createImageRows(database, search);
@@ -30,7 +30,7 @@ function createImageReplica(database: Database): SqliteImageReplica {
     `SELECT name FROM sqlite_schema WHERE type = 'trigger' AND tbl_name = 'images'`,
   );
   for (const { name } of triggers.all()) database.prepare(`DROP TRIGGER ${name}`).run();
-  // Copied first, and brought into the index of the search when all are there: a search reads what is not in it yet.
+  // Images are copied first, and indexed once all are there: until then a search reads them directly.
   database.prepare('UPDATE image_index SET below = ?').run(Number.MAX_SAFE_INTEGER);
 
   return {

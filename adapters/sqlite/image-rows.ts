@@ -8,16 +8,16 @@ import { type ImageSearch, LISTED } from './image-search.ts';
 const FIELDS = ['id', ...namesOf(IMAGE_FIELDS), 'lastAccess', 'viewsLeft'] as const;
 const COLUMNS = FIELDS.map(columnOf).join(', ');
 
-/** What to select so that a row is an `ImageRecord`. */
+/** Columns that make a row an `ImageRecord`. */
 export const RECORD = FIELDS.map((field) => `${columnOf(field)} AS ${field}`).join(', ');
 
-/** Changes of the images and of the index of their search. To be called in a transaction. */
+/** Changes images together with the search index. Must be called in a transaction. */
 export interface ImageRows {
-  /** Inserts an image that is not there yet; `position`: its own, if the caller knows it. */
+  /** Inserts a new image; `position`: its position, if the caller knows it. */
   insert(image: ImageRecord, position?: number): void;
-  /** False if there was none. */
+  /** Returns false if there was none. */
   remove(id: string): boolean;
-  /** Returns the record as it is then; `null` if there is none. */
+  /** Returns the changed record; `null` if there is none. */
   change(id: string, change: ImageChange): ImageRecord | null;
 }
 
@@ -34,7 +34,7 @@ export function createImageRows(
   const before = database.prepare<ImageRecord & { pos: number; listed: number }>(
     `SELECT pos, ${LISTED} AS listed, ${RECORD} FROM images WHERE id = ?`,
   );
-  // While the last view is being sent the end of that stands, unless the new one comes first.
+  // While the last view is in progress, its expiry applies unless the new one is earlier.
   const changeRow = database.prepare(
     `UPDATE images SET filename = ?, password_hash = ?, unlisted = ?, expires_at = ?,
        ends_at = CASE WHEN views_left = 0 THEN min(ends_at, ifnull(?, ends_at)) ELSE ? END

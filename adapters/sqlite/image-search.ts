@@ -4,38 +4,38 @@ import type { Database } from './database.ts';
 import { type Pattern, patternOf, shortWords } from './search-text.ts';
 
 /**
- * The search of the public images: two indexes whose row ids are the positions of the list, so that matches come in its
- * order. Images below a mark are not in them yet (they are older than the indexes) and are read one by one; `build` moves
- * the mark down. All that changes the indexes is to be called in the transaction that changes the images.
+ * Searches the public images with two indexes whose row IDs are the positions of the list, so that matches are in its
+ * order. Images below a mark are not indexed yet (they are older than the indexes) and are read one by one; `build`
+ * moves the mark down. Every change of the indexes must be in the transaction that changes the images.
  */
 export interface ImageSearch {
   add(position: number, image: Searched): void;
   remove(position: number): void;
-  /** To be called after the image was moved. */
+  /** Must be called after the image was moved. */
   move(from: number, to: number): void;
-  /** Up to `most` positions of matches below a position, newest first. Other work gets its turn meanwhile. */
+  /** Returns up to `most` positions of matches below a position, newest first. Other work gets its turn meanwhile. */
   find(text: string, below: number, most: number): Promise<number[]>;
-  /** Whether all images are in the indexes. */
+  /** Reports whether all images are indexed. */
   isBuilt(): boolean;
-  /** Brings all images into the indexes, and lets other work have half of the time. */
+  /** Indexes all images, leaving half of the time to other work. */
   build(signal: AbortSignal): Promise<void>;
 }
 
-/** Images in one step. */
+/** Number of images in one step. */
 export interface SearchSteps {
-  /** Older than the index, and read by a search. */
+  /** Images that are not indexed yet, read by a search. */
   read: number;
-  /** Found in the index by a part of the text, for each of which the index walks from its start again. */
+  /** Matches of a part of the text, for each of which the index starts over. */
   tried: number;
-  /** Added to the indexes: some 5 ms. */
+  /** Images added to the indexes, which takes some 5 ms. */
   added: number;
 }
 const STEPS: SearchSteps = { read: 500, tried: 5000, added: 100 };
 
-/** The images that every list and search is about. It is the condition of an index, so that it must be written in this way. */
+/** The images in lists and searches. It is the condition of an index, so it must be written exactly like this. */
 export const LISTED = 'password_hash IS NULL AND unlisted = 0';
 
-/** A search lets other work have its turn after this time in ms. */
+/** A search yields to other work after this time in ms. */
 const TURN_MS = 8;
 
 interface Position {
@@ -56,15 +56,15 @@ export function createImageSearch(database: Database, steps = STEPS): ImageSearc
   const addShort = database.prepare('INSERT INTO image_short (rowid, words) VALUES (?, ?)');
   const removeText = database.prepare('DELETE FROM image_text WHERE rowid = ?');
   const removeShort = database.prepare('DELETE FROM image_short WHERE rowid = ?');
-  // A runtime may bind numbers as reals, and an FTS5 table reads all rows where the limits of its walk are reals. One text of
-  // all positions crosses to another thread ten times as fast as their rows.
+  // A runtime may bind numbers as reals, and with real limits an FTS5 table reads all rows. One text of all positions
+  // crosses to another thread ten times as fast as rows.
   const indexed = (table: Pattern['table']) =>
     `SELECT json_group_array(pos) AS positions FROM (
        SELECT rowid AS pos FROM ${table}
        WHERE ${table} MATCH ? AND rowid < CAST(? AS INTEGER) AND rowid >= CAST(? AS INTEGER)
        ORDER BY rowid DESC LIMIT ?)`;
 
-  /** Images below are not in the indexes. */
+  /** Images below this are not indexed. */
   const mark = () => getMark.get()?.below ?? 0;
 
   function put(position: number, image: Searched): void {
@@ -78,7 +78,10 @@ export function createImageSearch(database: Database, steps = STEPS): ImageSearc
     removeShort.run(position);
   }
 
-  /** Where all parts of a text are frequent the index walks along all of them before it finds anything, which takes 300 ms. */
+  /**
+   * If all parts of a text are frequent, the index walks along all of them before it finds anything, which takes 300
+   * ms.
+   */
   async function askIndex(pattern: Pattern, below: number, from: number, most: number): Promise<number[]> {
     const query = indexed(pattern.table);
     const [row] = await database.readAside<{ positions: string }>(query, pattern.match, below, from, most);
@@ -93,7 +96,7 @@ export function createImageSearch(database: Database, steps = STEPS): ImageSearc
   function buildStep(): boolean {
     return database.transaction(() => {
       const images = older.all(mark(), steps.added);
-      // Row ids that ascend are written together, those that descend one by one.
+      // Ascending row IDs are written together, descending ones one by one.
       for (const { pos } of images.toReversed()) {
         const image = byPosition.get(pos);
         if (image) put(pos, image);

@@ -11,11 +11,11 @@ import { createImageList } from './image-list.ts';
 import { createImageRows, RECORD } from './image-rows.ts';
 import { createImageSearch, type SearchSteps } from './image-search.ts';
 
-/** Looks that are read at once: a few milliseconds. */
+/** Number of hashes read at once, which takes a few milliseconds. */
 const LOOKS = 5000;
 /**
- * `ImageStore` over SQLite. Pages of the list are walks down an index. Uploads and deletions are durable: the file was
- * synced, so its record must not be lost with the power. `searchSteps` lets tests do with few images.
+ * An `ImageStore` over SQLite. Pages of the list are walks down an index. Uploads and deletions are durable: the file
+ * was synced, so a power failure must not lose its record. `searchSteps` lets tests work with few images.
  */
 export function createSqliteImages(database: Database, searchSteps?: SearchSteps): ImageStore {
   const byId = database.prepare<ImageRecord>(`SELECT ${RECORD} FROM images WHERE id = ?`);
@@ -56,7 +56,7 @@ export function createSqliteImages(database: Database, searchSteps?: SearchSteps
       await database.onDisk();
     },
 
-    // It is on the disk already.
+    // It is already on the disk.
     confirm: async () => {},
 
     get: async (id) => byId.get(id),

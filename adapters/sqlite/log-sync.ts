@@ -1,17 +1,17 @@
 import { type FileHandle, open, realpath } from 'node:fs/promises';
 import { AppError } from '../../src/errors.ts';
 
-/** Brings what was written to the log of a database to the disk, on another thread. */
+/** Syncs a database's log to the disk in another thread. */
 export interface LogSync {
-  /** Resolves when all that is in the log now is on the disk. Callers during one sync share the next. */
+  /** Resolves when everything now in the log is on the disk. Callers during one sync share the next. */
   done(): Promise<void>;
   close(): void;
 }
 
 /**
- * Opens the write-ahead log of the database at `path`, which is there as long as a connection to it is open. SQLite
- * would sync it in the thread of the caller, and stop the event loop for as long as the disk takes. No lock of SQLite is on
- * this file, so that a second descriptor of it does no harm.
+ * Opens the write-ahead log of the database at `path`, which exists while a connection is open. SQLite would sync it
+ * in the caller's thread, and block the event loop for as long as the disk takes. SQLite holds no lock on this file,
+ * so a second descriptor is harmless.
  */
 export async function openLogSync(path: string): Promise<LogSync> {
   const log = await openLog(path);
@@ -37,7 +37,7 @@ export async function openLogSync(path: string): Promise<LogSync> {
   };
 }
 
-/** It is next to the file that a link leads to. */
+/** It is next to the file that a link points to. */
 async function openLog(path: string): Promise<FileHandle> {
   try {
     return await open(`${await realpath(path)}-wal`, 'r');

@@ -1,16 +1,16 @@
 import { AppError } from '../../src/errors.ts';
 import type { Migration } from './schema.ts';
 
-/** What of a database a migration needs. */
+/** The part of a database that a migration needs. */
 export interface Migratable {
   prepare<Row>(sql: string): { get(): Row | null; run(): void };
   transaction<T>(work: () => T): T;
 }
 
 /**
- * Takes the schema forward, each step in one transaction, so that a crash leaves a whole version. Safe when several
+ * Migrates the schema, each step in one transaction, so that a crash leaves a complete version. Safe if several
  * processes start at once: the second finds the work done.
- * @throws {AppError} `unavailable` if the file has a newer schema than this program knows; nothing is changed.
+ * @throws {AppError} `unavailable` if the file's schema is newer than this program; nothing is changed.
  */
 export function migrate(database: Migratable, migrations: readonly Migration[]): void {
   while (step(database, migrations)) {}

@@ -1,9 +1,9 @@
 import { type Stats, statSync } from 'node:fs';
 
 /**
- * Watches that an open database file keeps its name. SQLite goes on with a file that was removed or replaced, and
- * everything that is written to it ends with the process. Returns a function that answers what is wrong, in a sentence for
- * the operator, or `null`.
+ * Watches whether an open database file keeps its name. SQLite continues with a file that was removed or replaced,
+ * and everything written to it is lost with the process. Returns a function that returns what is wrong, as a sentence
+ * for the operator, or `null`.
  */
 export function watchPresence(path: string): () => string | null {
   const opened = statSync(path);

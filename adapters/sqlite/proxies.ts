@@ -12,19 +12,19 @@ import { type CountRow, summarise } from './proxy-summary.ts';
 import { createProxyVersion } from './proxy-version.ts';
 import { createProxyWalks } from './proxy-walks.ts';
 
-/** Rows that are read or removed before other work gets its turn: a few milliseconds. */
+/** Rows read or removed before other work gets its turn, which takes a few milliseconds. */
 const STEPS = { ids: 5000, records: 1000, endpoints: 500, lookups: 500, removals: 250 };
 
 export interface SqliteProxiesOptions {
   /** 0 <= random() < 1; for samples. */
   random?: () => number;
-  /** Sizes of steps, so that tests can do with few rows. */
+  /** Sizes of steps, so that tests can use few rows. */
   steps?: typeof STEPS;
 }
 
 /**
- * `ProxyStore` over SQLite. Pages in the order of `dependable` and counts by protocol, country and status do not
- * depend on the size of the pool; other counts and orders visit the matches in an index.
+ * A `ProxyStore` over SQLite. Pages in the order of `dependable`, and counts by protocol, country and status, do not
+ * depend on the size of the pool. Other counts and orders visit the matches in an index.
  */
 export function createSqliteProxies(
   database: Database,

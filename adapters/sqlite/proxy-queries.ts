@@ -3,13 +3,13 @@ import type { Database } from './database.ts';
 import { RECORD } from './proxy-rows.ts';
 import { countQuery, type Sql, where } from './proxy-sql.ts';
 
-/** What one statement finds in the pool. */
+/** Queries of the pool by a single statement. */
 export interface ProxyQueries {
   select<Row>(query: Sql): Row[];
   count(filter: ProxyFilter): number;
-  /** The records of the ids, in their order, as far as they exist and match. */
+  /** Returns the records of the IDs, in order, if they exist and match. */
   load(ids: readonly number[], filter: ProxyFilter): ProxyRecord[];
-  /** Leaves out a condition that every record of a pool without logins meets: it could not be counted without a walk. */
+  /** Removes a condition that every record of a pool without logins meets, because counting it would need a walk. */
   simplified(filter: ProxyFilter): ProxyFilter;
 }
 
@@ -24,7 +24,7 @@ export function createProxyQueries(database: Database): ProxyQueries {
     load(ids, filter) {
       const { text, values } = where(filter);
       return select({
-        // json_each has an id as well.
+        // json_each also has an id.
         text: `SELECT ${RECORD} FROM (SELECT key, value FROM json_each(?)) AS wanted CROSS JOIN proxies p ON p.id = wanted.value
           WHERE ${text} ORDER BY wanted.key`,
         values: [JSON.stringify(ids), ...values],

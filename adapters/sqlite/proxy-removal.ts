@@ -10,11 +10,11 @@ export interface ProxyRemovalOptions {
   queries: Pick<ProxyQueries, 'select' | 'count'>;
   version: Pick<ProxyVersion, 'advance'>;
   checkFence: (fence: Fence | undefined) => void;
-  /** Rows that are removed before other work gets its turn. */
+  /** Rows removed before other work gets its turn. */
   step: number;
 }
 
-/** Removal of what the pool does not keep, one transaction at a time. */
+/** Removes what the pool does not keep, one transaction at a time. */
 export function createProxyRemoval(
   database: Database,
   { queries: { select, count }, version, checkFence, step }: ProxyRemovalOptions,
@@ -34,7 +34,7 @@ export function createProxyRemoval(
     return ids;
   }
 
-  /** Removes what `next` names until it names nothing. */
+  /** Removes what `next` returns until it returns nothing. */
   async function removeInSteps(next: (limit: number) => number[], fence: Fence | undefined): Promise<number> {
     for (let removed = 0; ; await setImmediate()) {
       const gone = database.transaction(() => {

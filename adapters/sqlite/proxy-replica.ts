@@ -6,21 +6,22 @@ import { type Copy, openCopy } from './copy.ts';
 import { createSqliteProxies } from './proxies.ts';
 import { createFiller, createImporter } from './proxy-rows.ts';
 
-/** A private copy of a pool whose records another store holds. */
+/** A private copy of a pool whose records are in another store. */
 export interface SqliteProxyReplica extends ProxyStore {
-  /** Takes over records and removals in one transaction, keeping the ids. */
+  /** Applies records and removals in one transaction, keeping the IDs. */
   apply(records: readonly ProxyRecord[], removed: readonly number[]): void;
   /**
-   * To be called once, after the first records. Until then nothing may be removed or asked, as records are taken over in a
-   * third of the time: there are no indexes, counts are not kept, and a failure leaves the replica useless.
+   * Must be called once, after the first records. Before it, nothing may be removed or queried, because applying then
+   * takes a third of the time: there are no indexes, counts are not maintained, and a failure makes the replica
+   * useless.
    */
   complete(): Promise<void>;
 }
 
-/** Ids that are counted before other work gets its turn: about 10 ms. */
+/** IDs counted before other work gets its turn, which takes about 10 ms. */
 const COUNTED = 5000;
 
-/** Opens an empty replica in the folder, which makes its indexes on a thread if the runtime has one. */
+/** Opens an empty replica in the folder, which creates its indexes in a thread if the runtime has one. */
 export async function openProxyReplica(
   { openSqlite, openSqliteThread }: Pick<Runtime, 'openSqlite' | 'openSqliteThread'>,
   folder: string,
@@ -28,7 +29,7 @@ export async function openProxyReplica(
   return createProxyReplica(await openCopy(openSqlite, folder, openSqliteThread));
 }
 
-/** Makes an empty database a replica. It answers exactly as the store over SQLite does, for it is one. */
+/** Turns an empty database into a replica. It answers exactly like the store over SQLite, because it is one. */
 export function createProxyReplica(database: Copy): SqliteProxyReplica {
   const store = createSqliteProxies(database);
   const partsOf = database.prepare<{ name: string; sql: string }>(
@@ -63,7 +64,7 @@ export function createProxyReplica(database: Copy): SqliteProxyReplica {
     },
 
     async complete() {
-      // Made of all rows at once, the indexes take a sixth of the time.
+      // Created from all rows at once, the indexes take a sixth of the time.
       await database.runLong([...filler.sort, ...indexes.map(({ sql }) => sql)]);
       const last = largest.get()?.id ?? 0;
       for (let id = 0; id < last; id += COUNTED) {

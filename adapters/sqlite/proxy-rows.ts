@@ -24,12 +24,12 @@ const RARE: readonly Field[] = [
 const REPLACED = FIELDS.filter((field) => !ENDPOINT.includes(field));
 const OFTEN = REPLACED.filter((field) => !RARE.includes(field));
 
-/** What to select so that a row is a `ProxyRecord`. */
+/** Columns that make a row a `ProxyRecord`. */
 export const RECORD = `p.id, ${selectList(FIELDS)}`;
 
 /**
- * A function that inserts or replaces one draft by its endpoint and answers its id. With `keepNewer` a record that was
- * checked later stays as it is. To be called in a transaction.
+ * Creates a function that inserts or replaces one draft by its endpoint, and returns its ID. With `keepNewer`, a
+ * record that was checked later stays unchanged. Call it in a transaction.
  */
 export function createSaver(
   database: Database,
@@ -56,8 +56,8 @@ export function createSaver(
 }
 
 /**
- * A function that takes over a record of another store with the id it has there; what stood under its endpoint is
- * replaced. To be called in a transaction.
+ * Creates a function that imports a record of another store with its ID, replacing any record with its endpoint. Call
+ * it in a transaction.
  */
 export function createImporter(database: Database): (record: ProxyRecord) => void {
   const saveOne = createSaver(database, { keepNewer: false });
@@ -80,21 +80,21 @@ export function createImporter(database: Database): (record: ProxyRecord) => voi
   };
 }
 
-/** Rows of one statement: half of the time of an insertion goes into running it. */
+/** Rows of one statement: half of the time of an insertion is spent running it. */
 const FILLED = 20;
 
-/** Fills the table of proxies with many records that come in no order. */
+/** Fills the table of proxies with many unsorted records. */
 export interface Filler {
-  /** Notes records as they are. */
+  /** Adds records to a temporary table. */
   add(records: readonly ProxyRecord[]): void;
   /**
-   * Statements, for a long run, that bring all noted records into the table, the last of those with one id or one endpoint. In
-   * the order of their ids they fill one page after the other; as they come, each touches its own page.
+   * Statements, for a long run, that copy all added records to the table, the last ones of each ID and endpoint. In
+   * the order of their IDs they fill one page after another; unsorted, each would touch a different page.
    */
   readonly sort: readonly string[];
 }
 
-/** Makes its own table for what is noted. */
+/** Creates the temporary table. */
 export function createFiller(database: Database): Filler {
   const columns = ['id', ...FIELDS.map(columnOf)].join(', ');
   database.prepare(`CREATE TABLE arrived AS SELECT ${columns} FROM proxies WHERE false`).run();

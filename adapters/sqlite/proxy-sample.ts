@@ -4,9 +4,9 @@ import { idsQuery, where } from './proxy-sql.ts';
 
 export interface Draw {
   filter: ProxyFilter;
-  /** How many match. */
+  /** Number of matches. */
   total: number;
-  /** All when not given. */
+  /** Default: all. */
   limit?: number;
   /** 0 <= random() < 1. */
   random: () => number;
@@ -15,12 +15,12 @@ export interface Draw {
 /** A random row costs about as much as this many neighbours in an index. */
 const TRY_COST = 10;
 
-/** Tries may take this many times what is expected before the matches are listed after all. */
+/** Random tries may take this many times what is expected before the matches are listed instead. */
 const PATIENCE = 2;
 
 /**
- * Up to `limit` ids of matches, drawn without replacement, each set and each order equally likely. Either by
- * trying random ids, or by listing the matches and drawing from the list, whichever is cheaper.
+ * Returns up to `limit` IDs of matches, drawn without replacement, each set and each order equally likely: by trying
+ * random IDs, or by drawing from a list of the matches, whichever is cheaper.
  */
 export function drawIds(database: Database, { filter, total, limit = total, random }: Draw): number[] {
   const wanted = Math.min(limit, total);

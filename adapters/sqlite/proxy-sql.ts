@@ -7,7 +7,7 @@ export interface Sql {
   values: SqliteValue[];
 }
 
-/** Where a walk in the order of `dependable` continues: the key of the last row. */
+/** The position from which a walk in the order of `dependable` continues: the key of the last row. */
 export interface Cursor {
   id: number;
   badness: number;
@@ -30,7 +30,7 @@ const CONDITIONS: Conditions = {
   status: (value) => ['status = ?', value],
   anonymity: (value) => ['anonymity = ?', value],
   proofs: (value) => among('proof', value),
-  // The inner list is short, and is drawn up once a query: the index that is walked need not hold the login.
+  // The inner list is short and is built once for each query, so the walked index does not need the login.
   login: (value) => ['(id IN (SELECT id FROM proxies WHERE login IS NOT NULL)) = ?', value ? 1 : 0],
   source: (value) => ['source = ?', value],
   maxResponseMs: (value) => ['slowness <= ?', value],
@@ -47,7 +47,7 @@ function among(column: string, values: readonly (string | number)[]): [string, S
   return [`${column} IN (SELECT value FROM json_each(?))`, JSON.stringify(values)];
 }
 
-/** What `proxy_counts` knows; a filter of other fields has to be counted row by row. */
+/** The columns of `proxy_counts`. Matches of a filter of other fields have to be counted row by row. */
 const COUNTED: readonly string[] = [
   'protocol',
   'protocols',
@@ -65,7 +65,7 @@ const ORDER: Record<Sort, string> = {
   first_seen: 'first_seen DESC, id',
 };
 
-/** The filter as a condition over `proxies` (or `proxy_counts`); `TRUE` for an empty one. */
+/** Returns the filter as a condition over `proxies` (or `proxy_counts`); `TRUE` for an empty one. */
 export function where(filter: ProxyFilter): Sql {
   const pairs = (Object.keys(CONDITIONS) as (keyof ProxyFilter)[]).flatMap((field) => {
     const value = filter[field];
@@ -78,7 +78,7 @@ export function where(filter: ProxyFilter): Sql {
   };
 }
 
-/** One row with `total`: how many match. */
+/** Returns one row with `total`, the number of matches. */
 export function countQuery(filter: ProxyFilter): Sql {
   const { text, values } = where(filter);
   const fields = Object.entries(filter).filter(([, value]) => value !== undefined);
@@ -88,7 +88,7 @@ export function countQuery(filter: ProxyFilter): Sql {
   return { text: `${source} WHERE ${text}`, values };
 }
 
-/** The ids of a page in the order of `sort`. Orders other than `dependable` visit every match. */
+/** Returns the IDs of a page in the order of `sort`. Orders other than `dependable` visit every match. */
 export function pageQuery(filter: ProxyFilter, sort: Sort, limit: number, offset: number): Sql {
   if (sort === 'dependable') {
     const { text, values } = walkQuery(filter, limit, null);
@@ -102,16 +102,16 @@ export function pageQuery(filter: ProxyFilter, sort: Sort, limit: number, offset
   };
 }
 
-/** The ids of all matches, in any order. */
+/** Returns the IDs of all matches, in any order. */
 export function idsQuery(filter: ProxyFilter): Sql {
   const { text, values } = where(filter);
   return { text: `SELECT id FROM proxies INDEXED BY ${indexFor(filter)} WHERE ${text}`, values };
 }
 
 /**
- * The keys of the first `limit` matches after the cursor in the order of `dependable`, or from its end backwards.
- * The indexes are sorted within one status and protocol; SQLite merges one walk for each of them. `columns`: what
- * else of each row is wanted.
+ * Returns the keys of the first `limit` matches after the cursor in the order of `dependable`, or from its end
+ * backwards. The indexes are sorted within one status and protocol; SQLite merges one walk for each of them.
+ * `columns`: additional columns.
  */
 export function walkQuery(
   filter: ProxyFilter,

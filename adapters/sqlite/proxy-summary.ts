@@ -1,7 +1,10 @@
 import { PROTOCOLS, type Protocol, STATUSES, type Status } from '../../src/proxy/proxy.ts';
 import type { CountryCount, PoolSummary } from '../../src/proxy/store.ts';
 
-/** A row of `proxy_counts`: how many proxies, how many of them with a response time, and its sum in microseconds. */
+/**
+ * A row of `proxy_counts`: the number of proxies, how many have a response time, and the sum of these in
+ * microseconds.
+ */
 export interface CountRow {
   status: Status;
   protocol: Protocol;
@@ -11,7 +14,7 @@ export interface CountRow {
   total_us: number;
 }
 
-/** The numbers about the whole pool, from the counts of its groups. */
+/** Computes the statistics of the whole pool from the counts of its groups. */
 export function summarise(rows: readonly CountRow[]): PoolSummary {
   const alive = rows.filter(({ status }) => status === 'alive');
   const timed = sum(alive, 'timed');

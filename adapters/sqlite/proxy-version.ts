@@ -1,20 +1,20 @@
 import type { Database } from './database.ts';
 
-/** How long it may take until the write of another process is noticed. */
+/** Maximum delay until a write of another process is noticed. */
 const VERSION_MS = 20;
 
 /** The version of the pool, which every write advances. */
 export interface ProxyVersion {
-  /** A read of the file costs as much as all else in the answer to a request, so that it serves for a moment. */
+  /** Returns the version, cached for a moment because reading the file costs as much as the rest of a request. */
   read(): string;
-  /** To be called in the transaction of a write. */
+  /** Must be called in the transaction of a write. */
   advance(): void;
 }
 
 export function createProxyVersion(database: Database): ProxyVersion {
   const stored = database.prepare<{ value: number }>('SELECT value FROM proxy_version');
   const increment = database.prepare('UPDATE proxy_version SET value = value + 1');
-  /** As it was read a moment ago; `null` after an own write. */
+  /** The cached version; `null` after a write of this process. */
   let known: string | null = null;
 
   return {

@@ -11,16 +11,16 @@ export interface ProxyWalksOptions {
   queries: ProxyQueries;
   /** 0 <= random() < 1. */
   random: () => number;
-  /** Rows that are read before other work gets its turn. */
+  /** Rows read before other work gets its turn. */
   steps: { ids: number; records: number; endpoints: number };
 }
 
-/** Reads of all that match, in short steps. */
+/** Reads all matches in short steps. */
 export function createProxyWalks(
   database: Database,
   { queries: { select, count, load, simplified }, random, steps }: ProxyWalksOptions,
 ): Pick<ProxyStore, 'stream' | 'endpoints' | 'responseTimes'> {
-  /** The records of the ids, in batches, as far as they still match when it is their turn. */
+  /** Yields the records of the IDs, in batches, if they still match when they are read. */
   async function* loadInSteps(ids: readonly number[], filter: ProxyFilter, size: number) {
     for (let first = 0; first < ids.length; first += size) {
       if (first > 0) await setImmediate();
@@ -29,13 +29,13 @@ export function createProxyWalks(
     }
   }
 
-  /** Every matching id in an order that no index has. */
+  /** Returns every matching ID in an order without an index. */
   function sortedIds(filter: ProxyFilter, order: Sort | 'random'): number[] {
     if (order === 'random') return drawIds(database, { filter, total: count(filter), random });
     return select<{ id: number }>(pageQuery(filter, order, -1, 0)).map(({ id }) => id);
   }
 
-  /** Every match, most dependable first, as far as the index tells. */
+  /** Yields every match, most dependable first, from the index. */
   async function* walkKeys(filter: ProxyFilter): AsyncGenerator<Cursor[]> {
     let cursor: Cursor | null = null;
     for (;;) {
@@ -47,14 +47,14 @@ export function createProxyWalks(
     }
   }
 
-  /** Every matching id, most dependable first. A row that moves meanwhile counts once. */
+  /** Returns every matching ID, most dependable first. A row that moves meanwhile counts once. */
   async function gather(filter: ProxyFilter): Promise<Set<number>> {
     const ids = new Set<number>();
     for await (const step of walkKeys(filter)) for (const { id } of step) ids.add(id);
     return ids;
   }
 
-  /** Every match, most dependable first, in the pool as it is when its turn comes. */
+  /** Yields every match, most dependable first, in its state when it is read. */
   async function* walk(filter: ProxyFilter): AsyncGenerator<Endpoint[]> {
     const columns = ', protocol, ip, port';
     const seen = createIdSet();
@@ -65,7 +65,7 @@ export function createProxyWalks(
         const { text, values } = walkQuery(filter, steps.endpoints, cursor, { columns });
         const step: (Cursor & Endpoint)[] = reader.prepare<Cursor & Endpoint>(text).all(...values);
         cursor = step.at(-1) ?? null;
-        // A row that moved down the order since it was seen comes by again.
+        // A row that moved down after it was seen appears again.
         const fresh = step.filter(({ id }) => seen.add(id));
         if (fresh.length > 0) yield fresh;
         if (step.length < steps.endpoints) return;

@@ -5,12 +5,12 @@ import { openDatabase } from './database.ts';
 import { translate } from './errors.ts';
 import { type Salvaged, salvage } from './salvage.ts';
 
-/** What SQLite keeps beside a database. */
+/** Suffixes of a database and its additional files. */
 const ENDS = ['', '-wal', '-shm'];
 
 /**
- * Brings what can be read of a damaged database into a new one, which takes its place; the old file is kept beside it, at `kept`. Rejects
- * with `unavailable` where a server uses it, or if nothing can be read.
+ * Copies everything readable in a damaged database to a new one, which replaces it. The old file is kept beside it,
+ * at `kept`. Rejects with `unavailable` if a server uses it, or if nothing can be read.
  */
 export async function repairDatabase(
   openSqlite: Runtime['openSqlite'],
@@ -42,7 +42,7 @@ export async function repairDatabase(
   return { ...salvaged, kept };
 }
 
-/** Nobody else opens it meanwhile. */
+/** Locks out all other processes meanwhile. */
 async function openAlone(openSqlite: Runtime['openSqlite'], path: string): Promise<SqliteDatabase> {
   const database = await openSqlite(path);
   try {

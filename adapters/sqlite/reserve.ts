@@ -3,18 +3,18 @@ import { rmSync, statSync, unlinkSync, writeFileSync } from 'node:fs';
 
 /** Enough for the log of some fifty deletions, each of which frees a file. */
 const BYTES = 4 * 1024 * 1024;
-/** How often it is tried to get the room back, in ms. */
+/** How often the server tries to reserve the space again, in ms. */
 const PAUSE_MS = 60_000;
 
-/** Room on the disk that is kept for deletions: on a disk that is full to the last byte they need some as well. */
+/** Disk space reserved for deletions, which also need some on a disk that is completely full. */
 export interface Reserve {
-  /** Releases the space for the next write; false if there was none. */
+  /** Releases the space for the next write. Returns false if there was none. */
   release(): boolean;
-  /** Takes it again where it was given away a while ago, and the disk has it. */
+  /** Reserves the space again if it was released a while ago, and the disk has room. */
   renew(): void;
 }
 
-/** The room is a file beside the database at `path`, from the first `renew` on. */
+/** Opens the reserve, a file beside the database at `path` that the first `renew` creates. */
 export function openReserve(path: string): Reserve {
   const file = `${path}-reserve`;
   let triedAt = Number.NEGATIVE_INFINITY;
@@ -33,10 +33,10 @@ export function openReserve(path: string): Reserve {
       triedAt = performance.now();
       if (statSync(file, { throwIfNoEntry: false })?.size === BYTES) return;
       try {
-        // Zeros would take no room where the file system compresses.
+        // Not zeros, which would take no space on a compressing file system.
         writeFileSync(file, randomFillSync(Buffer.allocUnsafe(BYTES)), { mode: 0o600 });
       } catch {
-        // Half of it would only be in the way.
+        // An incomplete file would only waste space.
         rmSync(file, { force: true });
       }
     },

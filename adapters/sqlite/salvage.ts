@@ -1,12 +1,12 @@
 import type { SqliteDatabase } from '../../src/runtime/runtime.ts';
 import type { Database } from './database.ts';
 
-/** Rows that are read at once if nothing is damaged. */
+/** Rows read at once if nothing is damaged. */
 const BATCH = 500;
-/** A gap is halved so often before it is given up: 1,024 places are looked at. */
+/** How often a gap is halved before it is given up, which tries 1,024 places. */
 const MOST_FRUITLESS = 10;
 
-/** What cannot be made again from other tables, and by what it is ordered. Images come before their tombstones. */
+/** Tables that cannot be rebuilt from others, with their order. Images come before their tombstones. */
 const TABLES = [
   { name: 'state', key: 'key', least: '' },
   { name: 'images', key: 'pos', least: Number.MIN_SAFE_INTEGER },
@@ -19,15 +19,15 @@ type Table = (typeof TABLES)[number];
 type Key = string | number;
 type Row = Record<string, Key | null>;
 
-/** What could be read of a damaged database. */
+/** The readable contents of a damaged database. */
 export interface Salvaged {
   /** Rows by table. */
   rows: Record<string, number>;
-  /** Tables of which a part, or all, could not be read. */
+  /** Tables of which some or all rows could not be read. */
   torn: string[];
 }
 
-/** Copies all rows that can be read of a damaged database into an empty one. */
+/** Copies all readable rows of a damaged database to an empty one. */
 export function salvage(source: SqliteDatabase, target: Database): Salvaged {
   const salvaged: Salvaged = { rows: {}, torn: [] };
   for (const table of TABLES) {
@@ -50,12 +50,12 @@ export function salvage(source: SqliteDatabase, target: Database): Salvaged {
     salvaged.rows[table.name] = count;
     if (!isWhole) salvaged.torn.push(table.name);
   }
-  // The search index is made again in the background.
+  // The search index is rebuilt in the background.
   target.prepare('UPDATE image_index SET below = (SELECT ifnull(max(pos) + 1, 0) FROM images)').run();
   return salvaged;
 }
 
-/** None if the schema cannot be read. */
+/** Returns none if the schema cannot be read. */
 function commonColumns(source: SqliteDatabase, target: Database, table: string): string[] {
   const sql = `SELECT name FROM pragma_table_info('${table}')`;
   const known = new Set(
@@ -72,7 +72,7 @@ function commonColumns(source: SqliteDatabase, target: Database, table: string):
   }
 }
 
-/** Gives all rows that can be read; false if there may be more. */
+/** Returns all readable rows; false if there may be more. */
 function readAll(
   source: SqliteDatabase,
   { name, key, least }: Table,
@@ -84,7 +84,9 @@ function readAll(
   const upwards = select(`${key} > ? AND ${key} < ?`, 'ASC');
   const downwards = select(`${key} < ? AND ${key} > ?`, 'DESC');
 
-  /** Rows between two keys in one direction, as far as they can be read; answers the last key, and whether that is all. */
+  /**
+   * Reads rows between two keys in one direction as far as possible. Returns the last key, and whether that is all.
+   */
   function walk(from: Key, to: Key, isUpwards: boolean): { last: Key; isEnd: boolean } {
     let last = from;
     for (let limit = BATCH; ; ) {
@@ -103,7 +105,9 @@ function readAll(
     }
   }
 
-  /** Numbers can be halved: behind a damaged page others may be whole. `fruitless`: halvings in which no row was found. */
+  /**
+   * Bisects numeric keys, because rows after a damaged page may be readable. `fruitless`: bisections without a row.
+   */
   function between(low: Key, high: Key, fruitless: number): boolean {
     const up = walk(low, high, true);
     if (up.isEnd) return true;

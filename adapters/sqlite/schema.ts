@@ -1,11 +1,12 @@
-/** The statements of one step; the step at index n leads from schema version n to n + 1. Never edit a released one. */
+/** The statements of one step. The step at index n migrates schema version n to n + 1. Never edit a released one. */
 export type Migration = readonly string[];
 
 /**
- * Proxies. `badness`, `slowness` and `tie` are the order of `dependable` as one ascending key, so that pages and
- * batches are ranges of an index (SQLite compares a row value with an index only up to a row id, hence `tie`); an
- * export reads nothing but `proxies_order`. The counts are kept by triggers, response times in whole microseconds so
- * that sums do not drift. The version starts at the time of creation: a new file never repeats one of an old file.
+ * Proxies. `badness`, `slowness` and `tie` express the order of `dependable` as one ascending key, so that pages and
+ * batches are ranges of an index (SQLite compares a row value with an index only up to a row ID, hence `tie`). An
+ * export reads only `proxies_order`. Triggers maintain the counts, with response times in whole microseconds so that
+ * sums do not drift. The version starts at the time of creation, so that a new file never repeats a version of an old
+ * one.
  */
 const proxies: Migration = [
   `CREATE TABLE proxies (
@@ -51,8 +52,8 @@ function uncount(row: string): string {
 }
 
 /**
- * Images. `pos` grows in the order of the list, oldest first, so that a page of the list is a walk down row ids (see
- * `image-order.ts`).
+ * Images. `pos` increases in the order of the list, oldest first, so that a page of the list is a walk down row IDs
+ * (see `image-order.ts`).
  */
 const images: Migration = [
   `CREATE TABLE images (
@@ -83,10 +84,7 @@ const state: Migration = [
   `CREATE TABLE state (key TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT, WITHOUT ROWID`,
 ];
 
-/**
- * A log of the last public images that came or went (see `image-search.ts`), instead of an index of their names that
- * the first databases had.
- */
+/** A log of recently added and removed public images (see `image-search.ts`), replacing the first index of names. */
 const imageLog: Migration = [
   `CREATE TABLE image_log (seq INTEGER PRIMARY KEY, id TEXT NOT NULL, removed INTEGER NOT NULL) STRICT`,
   `CREATE TRIGGER images_came AFTER INSERT ON images WHEN new.password_hash IS NULL BEGIN
@@ -101,7 +99,7 @@ const imageLog: Migration = [
   `DROP TABLE IF EXISTS image_grams`,
 ];
 
-/** Removed images whose files may still be there. The triggers see to it that no removal goes without. */
+/** Removed images whose files may still exist. Triggers record every removal. */
 const tombstones: Migration = [
   `CREATE TABLE tombstones (id TEXT PRIMARY KEY, at INTEGER NOT NULL) STRICT, WITHOUT ROWID`,
   `CREATE TRIGGER images_buried AFTER DELETE ON images BEGIN
@@ -111,18 +109,18 @@ const tombstones: Migration = [
   `CREATE TRIGGER images_unburied AFTER INSERT ON images BEGIN DELETE FROM tombstones WHERE id = new.id; END`,
 ];
 
-/** What proves a proxy. */
+/** The proof of a proxy. */
 const proof: Migration = [`ALTER TABLE proxies ADD COLUMN proof TEXT`];
 
-/** What is due is asked for by status. */
+/** Due proxies are queried by status. */
 const dueByStatus: Migration = [
   `DROP INDEX proxies_due`,
   `CREATE INDEX proxies_due ON proxies (status, next_check)`,
 ];
 
 /**
- * The index of the search (see `image-search.ts`), instead of the log that an index in memory followed. The images
- * that are there already are added in the background: those below the mark are still to come.
+ * The search index (see `image-search.ts`), replacing the log that an index in memory followed. Existing images are
+ * indexed in the background: those below the mark are still missing.
  */
 const imageIndex: Migration = [
   'DROP TRIGGER images_came',
@@ -136,19 +134,19 @@ const imageIndex: Migration = [
   'INSERT INTO image_index SELECT ifnull(max(pos) + 1, 0) FROM images',
 ];
 
-/** What proxies change on the way, and what users say of them. */
+/** What proxies change on the way, and what users report about them. */
 const tamperingAndReports: Migration = [
   `ALTER TABLE proxies ADD COLUMN tampering TEXT`,
   `ALTER TABLE proxies ADD COLUMN reports TEXT`,
 ];
 
-/** Proxies that ask for a login: few among many, so that an index of these alone tells whether there are any. */
+/** Proxies that ask for a login. They are few, so a separate index shows quickly whether there are any. */
 const logins: Migration = [
   `ALTER TABLE proxies ADD COLUMN login TEXT`,
   `CREATE INDEX proxies_login ON proxies (id) WHERE login IS NOT NULL`,
 ];
 
-/** SQL for whom an image is shown to. */
+/** SQL for the visibility of an image. */
 export const VISIBILITY = (row: string) =>
   `CASE WHEN ${row}.password_hash IS NOT NULL THEN 'protected' WHEN ${row}.unlisted = 1 THEN 'unlisted' ELSE 'public' END`;
 const countImage = (row: string) =>
@@ -159,8 +157,8 @@ const uncountImage = (row: string) =>
     WHERE (format, visibility) = (${row}.format, ${VISIBILITY(row)});`;
 
 /**
- * Who sees an image, and for how long. `ends_at` is when its record goes: at its expiry, or when its last view, which is being
- * sent, counts as seen. What came to its end is remembered in `image_ends`.
+ * Visibility, expiry and views of images. `ends_at` is when a record is removed: at its expiry, or when its last
+ * view, which is in progress, counts as seen. `image_ends` remembers expired and used-up images.
  */
 const imageEnds: Migration = [
   `ALTER TABLE images ADD COLUMN unlisted INTEGER NOT NULL DEFAULT 0`,
@@ -190,16 +188,16 @@ const imageEnds: Migration = [
     BEGIN ${uncountImage('old')} ${countImage('new')} END`,
 ];
 
-/** What images look like. */
+/** Perceptual hashes and previews. */
 const looks: Migration = [
   `ALTER TABLE images ADD COLUMN thumbhash TEXT`,
   `ALTER TABLE images ADD COLUMN phash TEXT`,
 ];
 
-/** The latest checks of proxies; of those that were known before, none is remembered. */
+/** The latest checks of proxies; none for those known before. */
 const recentChecks: Migration = [`ALTER TABLE proxies ADD COLUMN recent INTEGER NOT NULL DEFAULT 1`];
 
-/** Albums. Their pictures are in one text, so that a change affects one row. */
+/** Albums. Their pictures are one text, so that a change affects one row. */
 const albums: Migration = [
   `CREATE TABLE albums (
     id TEXT PRIMARY KEY, revision INTEGER NOT NULL, title TEXT NOT NULL, unlisted INTEGER NOT NULL,
@@ -209,10 +207,10 @@ const albums: Migration = [
   `CREATE INDEX albums_due ON albums (due_at, id)`,
 ];
 
-/** How pictures were taken whose EXIF was kept. */
+/** How pictures were taken, if their EXIF was kept. */
 const exif: Migration = [`ALTER TABLE images ADD COLUMN exif TEXT`];
 
-/** Every step there ever was, oldest first. */
+/** All steps ever released, oldest first. */
 export const migrations: readonly Migration[] = [
   [...proxies, ...images, ...state],
   imageLog,

@@ -1,11 +1,11 @@
 import { FIELD_END, needleOf } from '../../src/image/searched.ts';
 
-/** Shorter texts are not in the index of sequences of three characters. */
+/** The index has sequences of three characters, so shorter texts are not in it. */
 const GRAM = 3;
 
 /**
- * The characters of a text and its pairs of neighbours, each as a word of digits and letters, for texts of one and two
- * characters. The letter z, which is no digit to the base 35, stands between two neighbours.
+ * Returns the characters of a text and its pairs of neighbours, each as a word of digits and letters, for searches of
+ * one and two characters. The letter z, which is not a base-35 digit, separates two neighbours.
  */
 export function shortWords(text: string): string {
   let words = '';
@@ -19,22 +19,22 @@ export function shortWords(text: string): string {
 }
 
 /**
- * The index is asked for no more characters than these: where all parts of a text are frequent, its time grows with their
- * number, and no other work gets its turn meanwhile.
+ * Maximum number of characters in an index query: if all parts of a text are frequent, its time grows with their
+ * number, and it blocks other work.
  */
 const MOST_ASKED = 24;
 
-/** How a text is found. */
+/** How to find a text. */
 export interface Pattern {
   folded: string;
-  /** The index that knows it, and what that is asked. */
+  /** The index to use, and its query. */
   table: 'image_text' | 'image_short';
   match: string;
-  /** False if what the index finds may not contain all of the text. */
+  /** False if a result of the index may not contain the whole text. */
   exact: boolean;
 }
 
-/** The pattern of a text, or `null` if nothing can contain it. */
+/** Returns the pattern of a text, or `null` if nothing can contain it. */
 export function patternOf(text: string): Pattern | null {
   const folded = needleOf(text);
   if (folded === null) return null;

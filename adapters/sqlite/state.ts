@@ -1,10 +1,12 @@
 import type { StateStore } from '../../src/lib/state.ts';
 import type { Database } from './database.ts';
 
-/** The name under which the largest token of a value is kept. */
+/** Returns the name under which the largest token of a value is stored. */
 const fenceOf = (key: string) => `${key}#token`;
 
-/** `StateStore` over one table. Values survive a loss of power: a secret that changed would sign everyone out. */
+/**
+ * A `StateStore` over one table. Values survive a power failure, because a changed secret would sign everyone out.
+ */
 export function createSqliteState(database: Database): StateStore {
   const select = database.prepare<{ value: string }>('SELECT value FROM state WHERE key = ?');
   const insert = database.prepare('INSERT INTO state VALUES (?, ?) ON CONFLICT DO NOTHING');
