@@ -2,6 +2,7 @@ import { statSync } from 'node:fs';
 import { readdir, stat, unlink, utimes } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { BlobInfo, BlobStore } from '../../src/image/store.ts';
+import { slices } from '../../src/lib/batches.ts';
 import type { Runtime } from '../../src/runtime/runtime.ts';
 import { orNull, translated } from './errors.ts';
 import { keyOfName, PARTIAL, placeOf } from './paths.ts';
@@ -31,8 +32,7 @@ export function createFolderBlobs({ folder, fileBody, now = Date.now }: FolderBl
   async function infosIn(name: string): Promise<BlobInfo[]> {
     const names = (await orNull(readdir(join(folder, name)))) ?? [];
     const infos: (BlobInfo | null)[] = [];
-    for (let start = 0; start < names.length; start += STAT_AT_ONCE) {
-      const some = names.slice(start, start + STAT_AT_ONCE);
+    for (const some of slices(names, STAT_AT_ONCE)) {
       infos.push(
         ...(await Promise.all(some.map((file) => infoOf(join(folder, name, file), keyOfName(file))))),
       );

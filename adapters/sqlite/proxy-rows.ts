@@ -1,3 +1,4 @@
+import { slices } from '../../src/lib/batches.ts';
 import { columnOf, namesOf } from '../../src/lib/fields.ts';
 import { PROXY_FIELDS } from '../../src/proxy/fields.ts';
 import type { ProxyRecord } from '../../src/proxy/proxy.ts';
@@ -113,9 +114,7 @@ export function createFiller(database: Database): Filler {
     ],
     add(records) {
       const whole = records.length - (records.length % FILLED);
-      for (let first = 0; first < whole; first += FILLED) {
-        many.run(...records.slice(first, first + FILLED).flatMap(rowOf));
-      }
+      for (const some of slices(records.slice(0, whole), FILLED)) many.run(...some.flatMap(rowOf));
       for (const record of records.slice(whole)) one.run(...rowOf(record));
     },
   };

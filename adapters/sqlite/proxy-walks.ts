@@ -1,4 +1,5 @@
 import { setImmediate } from 'node:timers/promises';
+import { slices } from '../../src/lib/batches.ts';
 import type { Endpoint, ProxyFilter, Sort } from '../../src/proxy/proxy.ts';
 import type { ProxyStore } from '../../src/proxy/store.ts';
 import type { Database } from './database.ts';
@@ -22,10 +23,10 @@ export function createProxyWalks(
 ): Pick<ProxyStore, 'stream' | 'endpoints' | 'responseTimes'> {
   /** Yields the records of the IDs, in batches, if they still match when they are read. */
   async function* loadInSteps(ids: readonly number[], filter: ProxyFilter, size: number) {
-    for (let first = 0; first < ids.length; first += size) {
-      if (first > 0) await setImmediate();
-      const records = load(ids.slice(first, first + size), filter);
+    for (const some of slices(ids, size)) {
+      const records = load(some, filter);
       if (records.length > 0) yield records;
+      await setImmediate();
     }
   }
 

@@ -1,4 +1,5 @@
 import { csvRow } from '../lib/csv.ts';
+import { CHECK_COLUMNS } from '../proxy/check-columns.ts';
 import type { CountryOf } from '../proxy/country.ts';
 import { type CheckResult, type Dialled, formatAddressWithLogin, formatWithLogin } from '../proxy/proxy.ts';
 
@@ -7,18 +8,7 @@ export type CheckFormat = (typeof CHECK_FORMATS)[number];
 
 type Alive = Extract<CheckResult, { verdict: 'alive' }>;
 
-const COLUMNS = [
-  'protocol',
-  'ip',
-  'port',
-  'country',
-  'response_time',
-  'anonymity',
-  'exit_ip',
-  'tampering',
-  'proof',
-  'login',
-] as const;
+const COLUMNS = [...CHECK_COLUMNS, 'login'] as const;
 
 export const csvHeader = csvRow(COLUMNS);
 

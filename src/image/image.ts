@@ -30,23 +30,6 @@ export type Visibility = (typeof VISIBILITIES)[number];
 /** The expiry of images that never expire: the last moment that a date can hold. */
 export const NEVER = 8_640_000_000_000_000;
 
-/** How a picture was taken, according to its EXIF. */
-export interface TakenWith {
-  camera?: string;
-  lens?: string;
-  /** Seconds. */
-  exposure?: number;
-  /** The f-number. */
-  aperture?: number;
-  iso?: number;
-  /** Millimetres. */
-  focalLength?: number;
-  /** Time of the camera's clock, in an unknown time zone: `2024-05-01T12:30:00`. */
-  taken?: string;
-  /** Set if the file contains coordinates. */
-  place?: true;
-}
-
 /** Everything stored about an image. Times are ms since 1970. */
 export interface ImageRecord {
   /** 12 random letters and digits. */

@@ -1,5 +1,6 @@
 import { AppError } from '../errors.ts';
 import type { RequestContext } from '../http/request-context.ts';
+import type { TakenWith } from '../lib/taken-with.ts';
 import { reasonOf } from '../web/error-page.ts';
 import { type ImagePage, imagePage } from '../web/image-page.ts';
 import { limitedPage } from '../web/limited-page.ts';
@@ -10,7 +11,7 @@ import { deleterOf } from './access/deleter.ts';
 import { createFlashCookie } from './access/flash-cookie.ts';
 import { THUMBNAIL_WIDTHS } from './blob-keys.ts';
 import { createDeletePages, type DeletePages } from './delete-pages.ts';
-import { EXTENSIONS, type ImageRecord, MEDIA_TYPES, NEVER, type TakenWith, visibilityOf } from './image.ts';
+import { EXTENSIONS, type ImageRecord, MEDIA_TYPES, NEVER, visibilityOf } from './image.ts';
 import { deleteUrl, linksOf } from './links.ts';
 import { asCookie, type PagesOptions, redirectTo } from './page-parts.ts';
 import { createPasswordPages, formAgain, type PasswordPages } from './password-pages.ts';

@@ -1,5 +1,6 @@
 import { AppError } from '../errors.ts';
 import { csvRow } from '../lib/csv.ts';
+import { CHECK_COLUMNS } from './check-columns.ts';
 import { formatLogin } from './login.ts';
 import {
   type Dialled,
@@ -140,15 +141,7 @@ export async function* exportProxies(
 
 type View = ReturnType<typeof proxyView>;
 const COLUMNS = [
-  'protocol',
-  'ip',
-  'port',
-  'country',
-  'response_time',
-  'anonymity',
-  'exit_ip',
-  'tampering',
-  'proof',
+  ...CHECK_COLUMNS,
   'uptime',
   'score',
   'checks',

@@ -1,4 +1,5 @@
 import { readableBytes } from '../lib/readable-bytes.ts';
+import type { TakenWith } from '../lib/taken-with.ts';
 import { type Html, html } from './html.ts';
 import { icon } from './icons.ts';
 import { linkPreview } from './link-preview.ts';
@@ -10,23 +11,6 @@ import { snippet } from './snippet.ts';
 export interface Neighbour {
   id: string;
   filename: string;
-}
-
-/** How a picture was taken; unknown values are missing. */
-export interface Taken {
-  camera?: string;
-  lens?: string;
-  /** Seconds. */
-  exposure?: number;
-  /** The f-number. */
-  aperture?: number;
-  iso?: number;
-  /** Millimetres. */
-  focalLength?: number;
-  /** Time of the camera's clock: `2024-05-01T12:30:00`. */
-  taken?: string;
-  /** Set if the file contains coordinates. */
-  place?: true;
 }
 
 /** What the page of an image shows. */
@@ -45,7 +29,7 @@ export interface ImagePage extends Shown {
   /** When it expires, in ms since 1970; `null` if it is removed after a long time without views. */
   expires: number | 'never' | null;
   /** What its file still says about that; `null` if nothing. */
-  taken: Taken | null;
+  taken: TakenWith | null;
   /** True if the visitor may delete it without a token. */
   deletable: boolean;
   /** Shown once, to the uploader. */

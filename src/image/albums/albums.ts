@@ -84,7 +84,19 @@ export function createAlbums(options: AlbumsOptions): Albums {
   const { albums, images, service, rules, retentionMs, clock, random, log } = options;
   const { find, kept, update, extended } = createKept(options);
 
-  const filled = () => ({ empty: 0 as const, dueAt: clock.now() + retentionMs });
+  async function pictures(album: AlbumRecord): Promise<ImageRecord[]> {
+    const ids = picturesOf(album);
+    const found = await images.getMany(ids);
+    const now = clock.now();
+    return ids.flatMap((id) => found.get(id) ?? []).filter((image) => !isOver(image, now));
+  }
+
+  const append = (id: string, pictures: readonly string[]) =>
+    update(id, async (album) => {
+      const next = (await extended(album, pictures)).join(' ');
+      if (next === album.pictures) return null;
+      return { pictures: next, empty: 0, dueAt: clock.now() + retentionMs };
+    });
 
   return {
     find,
@@ -109,23 +121,13 @@ export function createAlbums(options: AlbumsOptions): Albums {
       return { album, token };
     },
 
-    async pictures(album) {
-      const ids = picturesOf(album);
-      const found = await images.getMany(ids);
-      const now = clock.now();
-      return ids.flatMap((id) => found.get(id) ?? []).filter((image) => !isOver(image, now));
-    },
+    pictures,
+    append,
 
     async demandRoom(id, by) {
       const album = await kept(id, by);
       await extended(album, [NEXT]);
     },
-
-    append: (id, pictures) =>
-      update(id, async (album) => {
-        const next = (await extended(album, pictures)).join(' ');
-        return next === album.pictures ? null : { pictures: next, ...filled() };
-      }),
 
     async add(id, additions, by) {
       await kept(id, by);
@@ -142,7 +144,7 @@ export function createAlbums(options: AlbumsOptions): Albums {
           });
         },
       );
-      return this.append(
+      return append(
         id,
         additions.map((addition) => addition.id),
       );
@@ -175,7 +177,7 @@ export function createAlbums(options: AlbumsOptions): Albums {
 
     async remove(id, by, deleter) {
       const album = await kept(id, by);
-      const alive = await this.pictures(album);
+      const alive = await pictures(album);
       if (!(await albums.remove(id))) throw notFound();
       const mine = deleter === null ? [] : alive.filter((image) => service.mayRemove(image, deleter));
       const removed = deleter === null ? 0 : await removePictures(service, mine, deleter);

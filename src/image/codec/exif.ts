@@ -1,4 +1,5 @@
-import type { TakenWith } from '../image.ts';
+import type { TakenWith } from '../../lib/taken-with.ts';
+import { integersOf } from './byte-order.ts';
 
 /** EXIF 2.32, section 4.6: tags of the first directory, the EXIF directory, and the GPS directory. */
 const MAKE = 0x010f;
@@ -92,9 +93,9 @@ function clockOf(text: string | undefined): string | undefined {
 /** Reads the tables of TIFF 6.0 in it, after the six bytes that JPEG puts before them. */
 function readerOf(exif: Buffer): Reader {
   const tiff = exif.subarray(exif.toString('latin1', 0, 4) === 'Exif' ? 6 : 0);
-  const isLittle = tiff.toString('latin1', 0, 2) === 'II';
-  const short = (at: number) => (isLittle ? tiff.readUInt16LE(at) : tiff.readUInt16BE(at));
-  const long = (at: number) => (isLittle ? tiff.readUInt32LE(at) : tiff.readUInt32BE(at));
+  const integers = integersOf(tiff);
+  const short = (at: number) => integers.short(tiff, at);
+  const long = (at: number) => integers.long(tiff, at);
   return {
     directory(pointer) {
       const start = pointer === 0 ? long(4) : pointer;

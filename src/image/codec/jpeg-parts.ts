@@ -1,4 +1,5 @@
 import { type FileHandle, open } from 'node:fs/promises';
+import { integersOf } from './byte-order.ts';
 
 /** What a file contains besides its picture. */
 export interface Parts {
@@ -68,11 +69,9 @@ const MP_ENTRY = 0xb002;
 /** Reads the index of the pictures in the file (CIPA DC-007, section 5.2.3), whose offsets are relative to `base`. */
 async function countOthers(file: FileHandle, base: number, data: Buffer, parts: Parts): Promise<void> {
   const index = data.subarray(4);
-  const little = index.toString('latin1', 0, 2) === 'II';
-  const short = (at: number) =>
-    at + 2 > index.length ? 0 : index[little ? 'readUInt16LE' : 'readUInt16BE'](at);
-  const long = (at: number) =>
-    at + 4 > index.length ? 0 : index[little ? 'readUInt32LE' : 'readUInt32BE'](at);
+  const integers = integersOf(index);
+  const short = (at: number) => (at + 2 > index.length ? 0 : integers.short(index, at));
+  const long = (at: number) => (at + 4 > index.length ? 0 : integers.long(index, at));
   const directory = long(4);
   for (let tag = 0; tag < Math.min(short(directory), MOST_OTHERS); tag++) {
     const at = directory + 2 + tag * 12;

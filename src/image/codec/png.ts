@@ -1,4 +1,5 @@
 import { deflateSync } from 'node:zlib';
+import { integersOf } from './byte-order.ts';
 import { PNG_SIGNATURE, writeChunk } from './png-chunks.ts';
 
 /** Colour types by the number of channels. */
@@ -56,14 +57,13 @@ export function withExif(png: Buffer, exif: Buffer): Buffer {
 /** Returns a copy with an upright orientation. */
 function upright(exif: Buffer): Buffer {
   const tiff = Buffer.from(exif.toString('latin1', 0, 6) === 'Exif\0\0' ? exif.subarray(6) : exif);
-  const little = tiff.toString('latin1', 0, 2) === 'II';
-  const short = (at: number) =>
-    at + 2 > tiff.length ? 0 : little ? tiff.readUInt16LE(at) : tiff.readUInt16BE(at);
-  const first = tiff.length < 8 ? 0 : little ? tiff.readUInt32LE(4) : tiff.readUInt32BE(4);
+  const integers = integersOf(tiff);
+  const short = (at: number) => (at + 2 > tiff.length ? 0 : integers.short(tiff, at));
+  const first = tiff.length < 8 ? 0 : integers.long(tiff, 4);
   for (let entry = 0; entry < short(first); entry++) {
     const at = first + 2 + entry * 12;
     if (short(at) !== ORIENTATION || at + 10 > tiff.length) continue;
-    if (little) tiff.writeUInt16LE(1, at + 8);
+    if (integers.isLittle) tiff.writeUInt16LE(1, at + 8);
     else tiff.writeUInt16BE(1, at + 8);
   }
   return tiff;

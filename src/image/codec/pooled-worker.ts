@@ -178,8 +178,8 @@ export class PooledWorker<T extends Task> {
   async #complete({ task }: Run<T>, reply: Answer): Promise<void> {
     try {
       if (!('converted' in reply)) throw failure(reply.failed);
-      await this.#bay.unload(task.job, reply.converted as Converted);
-      task.resolve(reply.converted as Converted);
+      await this.#bay.unload(task.job, reply.converted);
+      task.resolve(reply.converted);
     } catch (error) {
       task.reject(error instanceof Error ? error : new Error(String(error)));
     }

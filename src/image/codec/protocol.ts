@@ -1,8 +1,9 @@
 import { type Static, Type } from '@sinclair/typebox';
-import { FORMATS, type Format, type TakenWith } from '../image.ts';
-import type { Look } from './look.ts';
-import { PRIVATE_PARTS, type PrivatePart } from './private-parts.ts';
-import { WARNING_CODES, type Warning } from './warnings.ts';
+import { oneOf } from '../../lib/schema.ts';
+import { TakenWith } from '../../lib/taken-with.ts';
+import { FORMATS, type Format } from '../image.ts';
+import { PRIVATE_PARTS } from './private-parts.ts';
+import { WARNING_CODES } from './warnings.ts';
 
 /** One conversion. Paths are absolute. The codec creates `output`, and removes it if the conversion fails. */
 export interface ConvertJob {
@@ -44,13 +45,19 @@ export interface WorkerRequest {
   limits: InputLimits;
 }
 
-const Converted = Type.Object({
-  format: Type.Enum(Object.fromEntries(FORMATS.map((format) => [format, format]))),
+/** The stored picture. */
+export const Converted = Type.Object({
+  format: oneOf(FORMATS),
+  /** Width of one frame, in pixels, upright. */
   width: Type.Integer({ minimum: 1 }),
   height: Type.Integer({ minimum: 1 }),
+  /** 1 for a still picture. */
   frames: Type.Integer({ minimum: 1 }),
+  /** Bytes of the output. */
   size: Type.Integer({ minimum: 1 }),
+  /** SHA-256 of the output in hexadecimal. */
   hash: Type.String({ pattern: '^[0-9a-f]{64}$' }),
+  /** Set if requested. */
   look: Type.Union([
     Type.Null(),
     Type.Object({
@@ -58,30 +65,17 @@ const Converted = Type.Object({
       phash: Type.Union([Type.Null(), Type.String({ pattern: '^[0-9a-f]{16}$' })]),
     }),
   ]),
-  exif: Type.Union([
-    Type.Null(),
-    Type.Object({
-      camera: Type.Optional(Type.String({ maxLength: 200 })),
-      lens: Type.Optional(Type.String({ maxLength: 100 })),
-      exposure: Type.Optional(Type.Number()),
-      aperture: Type.Optional(Type.Number()),
-      iso: Type.Optional(Type.Integer()),
-      focalLength: Type.Optional(Type.Number()),
-      taken: Type.Optional(Type.String({ maxLength: 19 })),
-      place: Type.Optional(Type.Literal(true)),
-    }),
-  ]),
-  removed: Type.Array(Type.Enum(Object.fromEntries(PRIVATE_PARTS.map((part) => [part, part]))), {
-    maxItems: PRIVATE_PARTS.length,
-  }),
+  /** What the output's EXIF says. */
+  exif: Type.Union([Type.Null(), TakenWith]),
+  /** What its metadata revealed, if they were to be removed. */
+  removed: Type.Array(oneOf(PRIVATE_PARTS), { maxItems: PRIVATE_PARTS.length }),
+  /** What was lost in the conversion. */
   warnings: Type.Array(
-    Type.Object({
-      code: Type.Enum(Object.fromEntries(WARNING_CODES.map((code) => [code, code]))),
-      message: Type.String({ maxLength: 300 }),
-    }),
+    Type.Object({ code: oneOf(WARNING_CODES), message: Type.String({ maxLength: 300 }) }),
     { maxItems: WARNING_CODES.length },
   ),
 });
+export type Converted = Static<typeof Converted>;
 
 /**
  * A message from the worker: it can take work, it began a job, it ended one, or it uses that many bytes of memory.
@@ -112,25 +106,3 @@ export const WorkerReply = Type.Union([
 export type WorkerReply = Static<typeof WorkerReply>;
 /** The messages about jobs. */
 export type JobReply = Exclude<WorkerReply, { memory: number }>;
-
-/** The stored picture. */
-export interface Converted {
-  format: Format;
-  /** Width of one frame, in pixels, upright. */
-  width: number;
-  height: number;
-  /** 1 for a still picture. */
-  frames: number;
-  /** Bytes of the output. */
-  size: number;
-  /** SHA-256 of the output in hexadecimal. */
-  hash: string;
-  /** Set if requested. */
-  look: Look | null;
-  /** What the output's EXIF says. */
-  exif: TakenWith | null;
-  /** What its metadata revealed, if they were to be removed. */
-  removed: PrivatePart[];
-  /** What was lost in the conversion. */
-  warnings: Warning[];
-}

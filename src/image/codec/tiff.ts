@@ -1,5 +1,6 @@
 import { inflateSync } from 'node:zlib';
 import { AppError } from '../../errors.ts';
+import { type Integers, integersOf } from './byte-order.ts';
 import type { Bytes } from './bytes.ts';
 import { checkLimits } from './limits.ts';
 import { unpackLzw } from './lzw.ts';
@@ -97,10 +98,11 @@ const channelsOf = (layout: Layout) => coloursOf(layout) + (hasAlpha(layout) ? 1
 
 /** Returns `null` if libvips can read it, or no decoder can. */
 function readLayout(file: Bytes): Layout | null {
-  const order = file.read(0, 4).toString('latin1');
-  const isLittle = order === 'II*\0';
-  if (!isLittle && order !== 'MM\0*') return null;
-  const values = readEntries(file, isLittle);
+  const head = file.read(0, 4);
+  const integers = integersOf(head);
+  const { isLittle } = integers;
+  if (head.toString('latin1') !== (isLittle ? 'II*\0' : 'MM\0*')) return null;
+  const values = readEntries(file, integers);
   const one = (tag: number, missing: number) => values.get(tag)?.[0] ?? missing;
   const isTiled = values.has(TAG.tileWidth);
   const [width, height] = [one(TAG.width, 0), one(TAG.height, 0)];
@@ -147,9 +149,7 @@ function readLayout(file: Bytes): Layout | null {
 /**
  * Returns the tags of the first directory with their values, without those that are not integers or not in the file.
  */
-function readEntries(file: Bytes, isLittle: boolean): Map<number, number[]> {
-  const short = (from: Buffer, at: number) => (isLittle ? from.readUInt16LE(at) : from.readUInt16BE(at));
-  const long = (from: Buffer, at: number) => (isLittle ? from.readUInt32LE(at) : from.readUInt32BE(at));
+function readEntries(file: Bytes, { short, long }: Integers): Map<number, number[]> {
   const entries = new Map<number, number[]>();
   const at = long(file.read(4, 4), 0);
   const directory = file.read(at, 2 + MOST_ENTRIES * 12);

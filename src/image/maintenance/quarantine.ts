@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { AppError } from '../../errors.ts';
+import { slices } from '../../lib/batches.ts';
 import type { Lease } from '../../lib/locks.ts';
 import type { Log } from '../../lib/logger.ts';
 import type { StateStore } from '../../lib/state.ts';
@@ -90,13 +91,13 @@ export function createQuarantine(options: QuarantineOptions): Quarantine {
     files: readonly ImageFile[],
     work: (file: ImageFile, hasRecord: boolean) => Promise<void>,
   ): Promise<void> {
-    for (let first = 0; first < files.length && !stopped; first += BATCH) {
-      const batch = files.slice(first, first + BATCH);
+    for (const batch of slices(files, BATCH)) {
       // A store may be emptied by mistake at any moment.
-      if ((await doubts.look()).length > 0) stopped = true;
-      const existing = stopped ? new Set<string>() : await images.existing(batch.map(({ id }) => id));
+      stopped ||= (await doubts.look()).length > 0;
+      if (stopped) return;
+      const existing = await images.existing(batch.map(({ id }) => id));
       for (const file of batch) {
-        if (signal.aborted) stopped = true;
+        stopped ||= signal.aborted;
         if (stopped) return;
         await work(file, existing.has(file.id));
       }
