@@ -92,12 +92,13 @@ export function rateLimiterConformance(runner: Test, open: Open<TimedLimiter>): 
   });
 
   test('who waits as long as it says is let in', async ({ limiter, advance }) => {
-    const bucket = { capacity: 2, perSecond: 10 };
+    // So slow that what comes back between two calls on a busy machine is not enough.
+    const bucket = { capacity: 2, perSecond: 1 };
     await limiter.take('key', bucket, 2);
     let refused = await limiter.take('key', bucket, 2);
-    for (let turn = 0; turn < 3; turn++) {
+    for (let turn = 0; turn < 2; turn++) {
       assert.equal(refused.allowed, false);
-      assert.ok(refused.retryAfterMs > 0 && refused.retryAfterMs <= 200, `${refused.retryAfterMs} ms`);
+      assert.ok(refused.retryAfterMs > 0 && refused.retryAfterMs <= 2000, `${refused.retryAfterMs} ms`);
       await advance(refused.retryAfterMs);
       assert.equal((await limiter.take('key', bucket, 2)).allowed, true);
       refused = await limiter.take('key', bucket, 2);
@@ -112,9 +113,9 @@ export function rateLimiterConformance(runner: Test, open: Open<TimedLimiter>): 
   });
 
   test('after the reset time the bucket is full and no fuller', async ({ limiter, advance }) => {
-    const bucket = { capacity: 3, perSecond: 20 };
+    const bucket = { capacity: 3, perSecond: 3 };
     const { resetMs } = await limiter.take('key', bucket, 3);
-    assert.ok(resetMs > 0 && resetMs <= 150, `${resetMs} ms`);
+    assert.ok(resetMs > 0 && resetMs <= 1000, `${resetMs} ms`);
     await advance(resetMs * 2);
     const full = await limiter.take('key', bucket, 3);
     assert.deepEqual([full.allowed, full.remaining], [true, 0]);

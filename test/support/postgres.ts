@@ -22,7 +22,7 @@ import { locksConformance } from '../conformance/locks.ts';
 import { proxyStoreConformance } from '../conformance/proxy-store.ts';
 import { rateLimiterConformance } from '../conformance/rate-limiter.ts';
 import { stateStoreConformance } from '../conformance/state-store.ts';
-import type { Open, Test } from './runner.ts';
+import { type Open, type Test, whenRead } from './runner.ts';
 
 /** All that holds rows from one test to the next. */
 const TABLES = [
@@ -136,7 +136,10 @@ export function postgresPoolConformance(test: Test, tables: TestTables, runtime:
   const openReplica = () => openProxyReplica(runtime, tmpdir());
   proxyStoreConformance(
     test,
-    openerOf(tables)((connection) => createPostgresProxies(connection, openReplica, { batch: 300 })),
+    whenRead(
+      openerOf(tables)((connection) => createPostgresProxies(connection, openReplica, { batch: 300 })),
+      (proxies) => proxies.summary(),
+    ),
   );
 }
 

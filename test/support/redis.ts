@@ -18,7 +18,7 @@ import { locksConformance } from '../conformance/locks.ts';
 import { proxyStoreConformance } from '../conformance/proxy-store.ts';
 import { rateLimiterConformance } from '../conformance/rate-limiter.ts';
 import { stateStoreConformance } from '../conformance/state-store.ts';
-import type { Open, Test } from './runner.ts';
+import { type Open, type Test, whenRead } from './runner.ts';
 
 /** The URL with a prefix that no one else uses. */
 export function withPrefix(url: string, prefix: string = randomUUID()): string {
@@ -47,11 +47,17 @@ export function redisConformance(
 
   proxyStoreConformance(
     test,
-    opener((redis) => createRedisProxies(redis, () => openProxyReplica(runtime, tmpdir()))),
+    whenRead(
+      opener((redis) => createRedisProxies(redis, () => openProxyReplica(runtime, tmpdir()))),
+      (proxies) => proxies.summary(),
+    ),
   );
   imageStoreConformance(
     test,
-    opener((redis) => createRedisImages(redis, () => openImageReplica(runtime, tmpdir()))),
+    whenRead(
+      opener((redis) => createRedisImages(redis, () => openImageReplica(runtime, tmpdir()))),
+      (images) => images.list({ offset: 0, limit: 1 }),
+    ),
   );
   imageLossConformance(
     test,

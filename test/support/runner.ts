@@ -1,3 +1,5 @@
+import { until } from './services.ts';
+
 /** What the suites need of a test runner: `test` of `bun:test` and of `node:test` both fit. */
 export type Test = (name: string, body: () => Promise<void>) => void;
 
@@ -19,5 +21,19 @@ export function storeTest<T>(test: Test, open: Open<T>) {
         await close();
       }
     });
+  };
+}
+
+/** Opens them with what they keep in the process: a busy machine may read it later than a caller waits for it. */
+export function whenRead<T>(open: Open<T>, ask: (store: T) => Promise<unknown>): Open<T> {
+  return async () => {
+    const opened = await open();
+    await until(() =>
+      ask(opened.store).then(
+        () => true,
+        () => false,
+      ),
+    );
+    return opened;
   };
 }
