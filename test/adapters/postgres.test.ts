@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, setDefaultTimeout, test } from 'bun:test
 import { bunRuntime } from '../../src/runtime/bun.ts';
 import {
   createTestTables,
+  cutCountConformance,
   postgresConformance,
   postgresImagesConformance,
   postgresPoolConformance,
@@ -24,6 +25,8 @@ afterAll(async () => {
 postgresConformance(test, tables, test.concurrent);
 postgresImagesConformance(test, tables);
 postgresPoolConformance(test, tables, bunRuntime);
+
+cutCountConformance(test, tables);
 
 describe('in steps so small that few rows take many', () => {
   smallStepsConformance(test, tables);

@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { tmpdir } from 'node:os';
 import { createPostgresAlbums } from '../../adapters/postgres/albums.ts';
@@ -11,6 +12,8 @@ import { createPostgresProxies } from '../../adapters/postgres/proxies.ts';
 import { createPostgresRateLimiter } from '../../adapters/postgres/rate-limiter.ts';
 import { createPostgresState } from '../../adapters/postgres/state.ts';
 import { openProxyReplica } from '../../adapters/sqlite/proxy-replica.ts';
+import type { ImageRecord } from '../../src/image/image.ts';
+import type { Page, Place } from '../../src/image/store.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import type { Runtime } from '../../src/runtime/runtime.ts';
 import { albumStoreConformance } from '../conformance/album-store.ts';
@@ -22,7 +25,8 @@ import { locksConformance } from '../conformance/locks.ts';
 import { proxyStoreConformance } from '../conformance/proxy-store.ts';
 import { rateLimiterConformance } from '../conformance/rate-limiter.ts';
 import { stateStoreConformance } from '../conformance/state-store.ts';
-import { type Open, type Test, whenRead } from './runner.ts';
+import { image } from './records.ts';
+import { type Open, storeTest, type Test, whenRead } from './runner.ts';
 
 /** All that holds rows from one test to the next. */
 const TABLES = [
@@ -150,4 +154,48 @@ export function smallStepsConformance(test: Test, tables: TestTables): void {
     test,
     openerOf(tables)((connection) => createPostgresImages(connection, createImageList(connection, steps))),
   );
+}
+
+/** The search if no count of matches ends in time. */
+export function cutCountConformance(runner: Test, tables: TestTables): void {
+  const test = storeTest(
+    runner,
+    openerOf(tables)((connection) =>
+      createPostgresImages(
+        connection,
+        createImageList({ ...connection, askWithin: async () => null }, { window: 2 }),
+      ),
+    ),
+  );
+
+  test('counts that take too long are left out, and the total is what is known', async (store) => {
+    for (let index = 0; index < 9; index++)
+      await store.insert(image({ id: `i${index}`, filename: 'harbour.png', createdAt: index }));
+    const first = await store.list({ text: 'harbour', offset: 0, limit: 1 });
+    assert.deepEqual(
+      { ids: first.items.map(({ id }) => id), total: first.total, exact: first.exact },
+      { ids: ['i8'], total: 2, exact: false },
+    );
+    const ids: string[] = [];
+    for (let next: Place | null = null; ; ) {
+      const page: Page<ImageRecord> = await store.list({
+        text: 'harbour',
+        offset: 0,
+        limit: 2,
+        ...(next && { after: next }),
+      });
+      ids.push(...page.items.map(({ id }) => id));
+      next = page.next;
+      if (next === null) break;
+    }
+    assert.deepEqual(ids, ['i8', 'i7', 'i6', 'i5', 'i4', 'i3', 'i2', 'i1', 'i0']);
+  });
+
+  test('a text that is in few images is counted without it', async (store) => {
+    for (let index = 0; index < 9; index++)
+      await store.insert(image({ id: `i${index}`, filename: `${index}.png`, createdAt: index }));
+    await store.insert(image({ id: 'old', filename: 'harbour.png', createdAt: -1 }));
+    const { total, exact } = await store.list({ text: 'harbour', offset: 0, limit: 1 });
+    assert.deepEqual([total, exact], [1, true]);
+  });
 }
