@@ -2,7 +2,7 @@ import { describe, expect, test } from 'bun:test';
 import { Type } from '@sinclair/typebox';
 import { Elysia } from 'elysia';
 import { createLocalRateLimiter } from '../../adapters/local/rate-limiter.ts';
-import { createApp } from '../../src/app.ts';
+import { type AppOptions, createApp } from '../../src/app.ts';
 import { AppError } from '../../src/errors.ts';
 import type { Feature } from '../../src/feature.ts';
 import { Overloaded } from '../../src/http/admission-queue.ts';
@@ -13,7 +13,9 @@ import { createLimits } from '../../src/http/limits.ts';
 import { policy } from '../../src/http/policy.ts';
 import { readJson } from '../../src/http/read-json.ts';
 import { createResponseCache } from '../../src/http/response-cache.ts';
+import { createMetrics } from '../../src/lib/metrics.ts';
 import { DEFAULT_RATES } from '../../src/lib/rates.ts';
+import { breathe } from '../../src/lib/schedule.ts';
 import { coerce } from '../../src/lib/schema.ts';
 import { json } from '../support/json.ts';
 import { openTestWeb } from '../support/web.ts';
@@ -23,7 +25,7 @@ const web = await openTestWeb();
 const query = Type.Object({ limit: Type.Optional(Type.Integer({ minimum: 1 })) });
 
 /** An application around a few routes that show what it adds. */
-function createTestApp(options: { limited?: boolean; log?: string[] } = {}) {
+function createTestApp(options: { limited?: boolean; log?: string[] } = {}, parts: Partial<AppOptions> = {}) {
   let version = 1;
   let renderings = 0;
   const routes = new Elysia()
@@ -42,6 +44,19 @@ function createTestApp(options: { limited?: boolean; log?: string[] } = {}) {
     .get('/away', () => {
       throw new AppError('unavailable', 'The store is away.', { retryAfterMs: 2500 });
     })
+    .get('/own', () => new Response('', { headers: { 'referrer-policy': 'origin' } }))
+    .get(
+      '/spoken',
+      () => {
+        throw new AppError('not_found', 'There is no such thing.');
+      },
+      {
+        detail: {},
+        ...policy({
+          dialect: () => ({ refusal: ({ error, status }) => ({ status, body: { said: error } }) }),
+        }),
+      },
+    )
     .get('/crowded', () => {
       throw new Overloaded();
     });
@@ -74,8 +89,10 @@ function createTestApp(options: { limited?: boolean; log?: string[] } = {}) {
     log: (_level, message, facts) =>
       options.log?.push(`${message} ${typeof facts === 'object' ? facts.cause : ''}`),
     now: () => 0,
+    ...parts,
   });
   return {
+    describe: app.describe,
     changeData: () => version++,
     send: (path: string, init?: RequestInit, peer = '::ffff:198.51.100.7') =>
       app.handle(new Request(`http://localhost${path}`, init), () => peer),
@@ -147,7 +164,114 @@ describe('the error envelope', () => {
   });
 });
 
+test('only a wrong method is told which ones are right', async () => {
+  for (const path of ['/nowhere', '/list?limit=0', '/broken']) {
+    expect((await createTestApp().send(path)).headers.get('allow')).toBeNull();
+  }
+});
+
+describe('a refusal', () => {
+  const person = { headers: { accept: 'text/html' } };
+  const typeOf = async (path: string, init: RequestInit, parts?: Partial<AppOptions>) =>
+    (await createTestApp({}, parts).send(path, init)).headers.get('content-type')?.split(';')[0];
+
+  test('is a page for people alone', async () => {
+    expect(await typeOf('/nowhere', person)).toBe('text/html');
+    expect(await typeOf('/away', person)).toBe('text/html');
+    expect(await typeOf('/nowhere', {})).toBe('application/json');
+  });
+
+  test('that asks for a token is no page, which browsers would show instead of asking', async () => {
+    const metrics = { registry: createMetrics(), token: 'secret' };
+    expect(await typeOf('/metrics', person, { metrics })).toBe('application/json');
+  });
+
+  test('is in the words of the service whose client has asked', async () => {
+    for (const init of [{}, person]) {
+      const answer = await createTestApp().send('/spoken', init);
+      expect([answer.status, await answer.json()]).toEqual([404, { said: 'There is no such thing.' }]);
+    }
+  });
+
+  test('waits only where a client ignores that it is limited', async () => {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const held: string[] = [];
+    const holdBack = (client: string) => {
+      held.push(client);
+      return promise;
+    };
+    const limits: AppOptions['limits'] = ({ url }) => ({
+      refusal: url.endsWith('/echo') ? new AppError('rate_limited', 'Too many.') : null,
+      limit: 1,
+      remaining: 0,
+      reset: 1,
+    });
+    const { send } = createTestApp({}, { patience: { holdBack }, limits });
+    expect((await send('/nowhere')).status).toBe(404);
+    expect(held).toEqual([]);
+    const refused = Promise.resolve(send('/echo', post('{}')));
+    expect(await Promise.race([refused, breathe().then(() => 'waits')])).toBe('waits');
+    expect(held).toEqual(['198.51.100.7']);
+    resolve();
+    expect((await refused).status).toBe(429);
+  });
+});
+
+test('each answer is logged with its duration, as an error only if it is the fault of the server', async () => {
+  const lines: unknown[] = [];
+  const log: AppOptions['log'] = (level, message, facts) => {
+    if (message === 'request') lines.push([level, typeof facts === 'function' ? facts() : facts]);
+  };
+  let ms = 1000;
+  const { send } = createTestApp({}, { log, now: () => (ms += 7) });
+  for (const path of ['/list?limit=1', '/nowhere', '/away']) await send(path);
+  const facts = { method: 'GET', ms: 7, peer: '198.51.100.7', request_id: expect.any(String) };
+  expect(lines).toEqual([
+    ['info', { ...facts, path: '/list', status: 200 }],
+    ['info', { ...facts, path: '/nowhere', status: 404 }],
+    ['error', { ...facts, path: '/away', status: 503 }],
+  ]);
+});
+
+test('each request is counted, and metrics are served only if there are any', async () => {
+  const { send } = createTestApp({}, { metrics: { registry: createMetrics() } });
+  await send('/list');
+  await send('/nowhere');
+  const text = await (await send('/metrics')).text();
+  expect(text).toMatch(/_seconds_count\{route="\/list",method="GET",status="200"\} 1\n/);
+  expect((await createTestApp().send('/metrics')).status).toBe(404);
+});
+
+test('a client has a request in flight until it is answered, whatever the answer is', async () => {
+  const flight: string[] = [];
+  const inFlight = (client: string) => {
+    flight.push(`${client} enters`);
+    return () => void flight.push(`${client} leaves`);
+  };
+  const { send } = createTestApp({}, { inFlight });
+  for (const path of ['/own', '/away']) {
+    await send(path);
+    expect(flight.splice(0)).toEqual(['198.51.100.7 enters', '198.51.100.7 leaves']);
+  }
+});
+
+test('the description names the public URL, and routes of the server itself', async () => {
+  const routes = new Elysia().get('/api/own', () => 'yes', { detail: { summary: 'Own' } });
+  const { send, describe } = createTestApp({}, { publicUrl: 'https://img.example', routes });
+  const described = (await describe()) as { servers: { url: string }[]; paths: Record<string, unknown> };
+  expect(described.servers.map(({ url }) => url)).toEqual(['https://img.example']);
+  expect(Object.keys(described.paths)).toContain('/api/own');
+  expect(await (await send('/api/own')).text()).toBe('yes');
+  expect((await createTestApp().send('/api/own')).status).toBe(404);
+});
+
 describe('every answer', () => {
+  test('tells no other site where it was, unless its route says otherwise', async () => {
+    const { send } = createTestApp();
+    const policyOf = async (path: string) => (await send(path)).headers.get('referrer-policy');
+    expect([await policyOf('/list'), await policyOf('/own')]).toEqual(['no-referrer', 'origin']);
+  });
+
   test('carries the request id of a trusted proxy, when it is a plain one', async () => {
     const { send } = createTestApp();
     const idOf = async (id: string, peer?: string) =>
