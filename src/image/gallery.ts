@@ -45,6 +45,7 @@ export const galleryQuery = Type.Object({
 export async function showGallery(
   { service, basePath }: GalleryOptions,
   site: Site,
+  request: Request,
   { q: text = '', format, from, to, cursor }: Static<typeof galleryQuery>,
 ): Promise<Response> {
   const filter = {
@@ -64,7 +65,7 @@ export async function showGallery(
     isFirst: after === null,
     next: next && formatCursor(next),
   };
-  return pageResponse(site, galleryPage(site, gallery), { cache: 'no-cache' });
+  return pageResponse(site, galleryPage(site, gallery), { cache: 'no-cache', compressFor: request });
 }
 
 /** Returns when a day begins, in ms since 1970. */

@@ -10,11 +10,15 @@ import { type ErrorHeaders, PRIVATE_CACHE } from './serve/serve.ts';
 /** The pages of the image host that do not show one image, and oEmbed. */
 export function imagePageRoutes({ service, contextOf, basePath, siteOf }: ImageRoutesOptions) {
   return new Elysia()
-    .get('/gallery', ({ request, query }) => showGallery({ service, basePath }, siteOf(request), query), {
-      query: galleryQuery,
-      transform: ({ query }) => coerce(galleryQuery, query),
-      detail: { hide: true },
-    })
+    .get(
+      '/gallery',
+      ({ request, query }) => showGallery({ service, basePath }, siteOf(request), request, query),
+      {
+        query: galleryQuery,
+        transform: ({ query }) => coerce(galleryQuery, query),
+        detail: { hide: true },
+      },
+    )
     .get(
       '/oembed',
       async ({ request, query, set }) => {

@@ -130,7 +130,7 @@ function viewOf(
     basePath,
     id,
     filename,
-    extension: EXTENSIONS[format],
+    format,
     mediaType: MEDIA_TYPES[format],
     path: `${basePath}/i/${id}.${EXTENSIONS[format]}`,
     placeholder: placeholderOf(image.thumbhash),

@@ -32,8 +32,9 @@ import {
   STATUSES,
 } from './proxy.ts';
 import { toFilter } from './queries.ts';
+import type { SourceProgress } from './refresh/progress.ts';
 import type { ProxyService } from './service.ts';
-import type { PoolStatus } from './status.ts';
+import type { PoolStatus, SourceStatus } from './status.ts';
 
 export interface ProxyPagesOptions {
   service: ProxyService;
@@ -62,9 +63,10 @@ export async function showProxies(options: ProxyPagesOptions, request: Request):
   const query = readPageQuery(new URL(request.url).searchParams);
   const { values, range, page, sort, reverse, problems } = query;
   const status = service.status();
-  const [pool, poolStatus, freshness, { items, total }, flags] = await Promise.all([
+  const [pool, poolStatus, lists, freshness, { items, total }, flags] = await Promise.all([
     service.overview(range === '1d' ? 'day' : 'month'),
     status,
+    service.sources(),
     status.then((known) => freshnessOf(options, known, now)),
     matches(service, query, now),
     options.flags(),
@@ -78,7 +80,7 @@ export async function showProxies(options: ProxyPagesOptions, request: Request):
   };
   const linkTo = createLinks(path, parameters);
   const { origin } = contextOf(request);
-  const { sources } = poolStatus.refresh;
+  const sources = withPauses(poolStatus.refresh.sources, lists);
   const { status: wanted, ...exported } = query.filter;
   const markup = proxiesPage(site, {
     gateway: options.gateway?.(origin) ?? null,
@@ -118,7 +120,17 @@ export async function showProxies(options: ProxyPagesOptions, request: Request):
     sources: { sources, basePath, retryable: adminRequired ? 'admin' : 'open' },
     samples: samplesFor(`${origin}${basePath}/api/v1/proxies`, query),
   });
-  return pageResponse(site, markup, { cache: 'no-cache' });
+  // It shows neither proxies' logins nor tokens, even to the administrator.
+  return pageResponse(site, markup, { cache: 'no-cache', compressFor: request });
+}
+
+/** Lists as the last refresh saw them, with their pauses of now: somebody may have ended one since. */
+function withPauses(seen: readonly SourceProgress[], lists: readonly SourceStatus[]): SourceProgress[] {
+  const pauses = new Map(lists.map(({ source, health }) => [source.name, health.skipUntil]));
+  return seen.map((source) => {
+    const skipUntil = pauses.get(source.name);
+    return skipUntil === undefined ? source : { ...source, pausedUntil: skipUntil === 0 ? null : skipUntil };
+  });
 }
 
 /** Returns the requested page of the list, or the proxies named by ID. */

@@ -1,4 +1,3 @@
-import { gzipSync } from 'node:zlib';
 import { Elysia } from 'elysia';
 import type { ContextOf } from '../http/request-context.ts';
 import type { ApiDescription } from './api-description.ts';
@@ -14,12 +13,7 @@ export function docsRoutes(siteOf: SiteOf, description: () => Promise<object>, c
       const site = siteOf(request);
       const { origin } = contextOf(request);
       const page = docsPage(site, (await description()) as ApiDescription, origin);
-      // Compressed to a tenth. The page contains no secret, so its length reveals nothing.
-      const packs = /\bgzip\b/.test(request.headers.get('accept-encoding') ?? '');
-      const headers: [string, string][] = [['vary', 'Accept-Encoding']];
-      if (packs) headers.push(['content-encoding', 'gzip']);
-      const body = packs ? new Uint8Array(gzipSync(page, { level: 4 })) : page;
-      return pageResponse(site, body, { cache: 'no-cache', headers });
+      return pageResponse(site, page, { cache: 'no-cache', compressFor: request });
     },
     { detail: { hide: true } },
   );

@@ -1,3 +1,4 @@
+import { formatName } from './format-name.ts';
 import { type Html, html } from './html.ts';
 import { icon } from './icons.ts';
 import { pictureRows, type Tile } from './picture-rows.ts';
@@ -38,7 +39,7 @@ ${filters(site, gallery, path)}
 
 function filters({ words: { gallery } }: Site, { query, formats }: GalleryPage, path: string): Html {
   const choice = (value: string) =>
-    html`<option${value === query.format && html` selected`}>${value}</option>`;
+    html`<option${value === query.format && html` selected`}>${formatName(value)}</option>`;
   const isOpen = query.format !== '' || query.from !== '' || query.to !== '';
   return html`<form class="gallery-filters" role="search" action="${path}" data-results="results">
 <p class="search"><label class="visually-hidden" for="q">${gallery.search}</label>

@@ -1,5 +1,6 @@
 import { readableBytes } from '../lib/readable-bytes.ts';
 import type { TakenWith } from '../lib/taken-with.ts';
+import { formatName } from './format-name.ts';
 import { type Html, html } from './html.ts';
 import { icon } from './icons.ts';
 import { linkPreview } from './link-preview.ts';
@@ -18,7 +19,7 @@ export interface ImagePage extends Shown {
   basePath: string;
   id: string;
   filename: string;
-  extension: string;
+  format: string;
   mediaType: string;
   frames: number;
   size: number;
@@ -109,13 +110,13 @@ ${page}${direct}${isProtected ? html`<p class="small muted">${pictures.embedProt
 
 /** Returns the facts as a list. */
 export function facts({ words: { pictures }, formats }: Site, image: ImagePage): Html {
-  const { width, height, frames, size, extension, createdAt, expires, visibility } = image;
+  const { width, height, frames, size, format, createdAt, expires, visibility } = image;
   const time = (ms: number) =>
     html`<time datetime="${new Date(ms).toISOString()}">${formats.dateTime(ms)}</time>`;
   return html`<dl class="facts">
 <div><dt>${pictures.dimensions}</dt><dd>${width} × ${height}</dd></div>
 <div><dt>${pictures.fileSize}</dt><dd>${readableBytes(size)}</dd></div>
-<div><dt>${pictures.format}</dt><dd>${extension}${frames > 1 && `, ${pictures.frames(frames)}`}</dd></div>
+<div><dt>${pictures.format}</dt><dd>${formatName(format)}${frames > 1 && `, ${pictures.frames(frames)}`}</dd></div>
 <div><dt>${pictures.uploaded}</dt><dd>${time(createdAt)}</dd></div>
 <div><dt>${pictures.visibleTo}</dt><dd>${visibility === 'protected' && icon('lock')}${pictures.audiences[visibility]}</dd></div>
 ${expires !== null && html`<div><dt>${pictures.expires}</dt><dd>${expires === 'never' ? pictures.never : time(expires)}</dd></div>`}

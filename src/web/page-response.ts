@@ -1,3 +1,5 @@
+import { gzipSync } from 'node:zlib';
+import { acceptsEncoding } from './accepted-encoding.ts';
 import { PREFERENCES_VARY } from './preferences.ts';
 import type { Site } from './site.ts';
 
@@ -20,15 +22,29 @@ export interface PageAnswer {
   /** Its `Cache-Control`. */
   cache: string;
   headers?: [string, string][];
+  /**
+   * The request, if a long page may be compressed for it. Leave it out if the page holds a secret, such as a delete link: on a page
+   * that also repeats what a link to it says, the compressed length betrays a secret letter by letter (BREACH).
+   */
+  compressFor?: Request;
 }
 
-/** Returns an HTML answer with a page of that site, as text or compressed. */
+/** Shorter pages fit into the first packets of a connection anyway. */
+const COMPRESSED_FROM_CHARS = 8000;
+/** The page of 50 proxies becomes 15 KB in about 1 ms; the highest level saves only 0.5 KB more. */
+const GZIP_LEVEL = 4;
+const ENCODING_VARIES: [string, string][] = [['vary', 'Accept-Encoding']];
+const GZIPPED: [string, string][] = [['content-encoding', 'gzip']];
+
+/** Returns an HTML page of that site. */
 export function pageResponse(
   { language }: Pick<Site, 'language'>,
-  page: string | Uint8Array<ArrayBuffer>,
-  { status = 200, cache, headers = [] }: PageAnswer,
+  page: string,
+  { status = 200, cache, headers = [], compressFor }: PageAnswer,
 ): Response {
-  return new Response(page, {
+  const isLong = compressFor !== undefined && page.length >= COMPRESSED_FROM_CHARS;
+  const isCompressed = isLong && acceptsEncoding(compressFor.headers.get('accept-encoding'), 'gzip');
+  return new Response(isCompressed ? new Uint8Array(gzipSync(page, { level: GZIP_LEVEL })) : page, {
     status,
     headers: [
       ['content-type', 'text/html; charset=utf-8'],
@@ -38,6 +54,8 @@ export function pageResponse(
       ['content-security-policy', PAGE_POLICY],
       // Not `no-referrer`, with which browsers would hide the origin of our own forms from us.
       ['referrer-policy', 'same-origin'],
+      ...(isLong ? ENCODING_VARIES : []),
+      ...(isCompressed ? GZIPPED : []),
       ...headers,
     ],
   });

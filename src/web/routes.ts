@@ -72,7 +72,7 @@ export function webRoutes({
           const { admin, direct } = contextOf(request);
           const panel = admin || direct ? openPanel(site, openDoors(), hiddenDoors(request)) : null;
           return pageResponse(site, homePage(site, shown, panel), {
-            cache: panel === null ? 'no-cache' : 'no-store',
+            ...(panel === null ? { cache: 'no-cache', compressFor: request } : { cache: 'no-store' }),
           });
         },
         hide,

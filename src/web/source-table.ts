@@ -36,7 +36,7 @@ export function sourceTable(site: Site, { sources, basePath, retryable }: Source
     const { name, state, error, pausedUntil } = source;
     const isBad = state === 'failed' || state === 'paused';
     const share = source.yield === null ? '–' : formats.percent(source.yield);
-    const next = pausedUntil === null ? proxies.withNextRefresh : formats.dateTime(pausedUntil);
+    const next = pausedUntil === null ? proxies.withNextRefresh : `${formats.dateTime(pausedUntil)} UTC`;
     return html`<tr data-source="${name}"><th scope="row" class="wrap">${name}</th><td class="source-state"><span class="pill${isBad && ' bad'}" data-field="state">${wordFor(proxies.sourceStates, state)}</span>${error !== null && html` <span class="small muted wrap">${error}</span>`}</td>${cell(proxies.entries, formats.number(source.found), 'found')}${cell(proxies.fresh, formats.number(source.fresh), 'fresh')}${cell(proxies.working, formats.number(source.alive), 'alive')}${cell(proxies.yield, share)}${cell(proxies.nextRead, next)}<td class="row-end">${isBad && html`<button class="quiet small needs-script" type="button" data-retry="${basePath}/api/sources/${encodeURIComponent(name)}/retry"${retryable === 'admin' && html` data-admin`} aria-label="${proxies.retryWhat(name)}">${proxies.retry}</button>`}</td></tr>\n`;
   };
   return html`<div class="table-wrap"><table class="sources" data-states="${JSON.stringify(proxies.sourceStates)}">

@@ -137,7 +137,8 @@ describe('the form of a page without scripts', () => {
     expect(cookie).toContain(`Path=${path}; Max-Age=60; HttpOnly; SameSite=Lax`);
     const note = cookie.split(';')[0] ?? '';
 
-    const page = await open(path, { ...PERSON, cookie: note });
+    const page = await open(path, { ...PERSON, 'accept-encoding': 'gzip', cookie: note });
+    expect(page.headers.get('content-encoding')).toBeNull();
     expect(page.headers.get('cache-control')).toBe('private, no-store');
     expect(page.headers.getSetCookie()[0]).toContain('Max-Age=0');
     const link = /value="(http[^"]+\/delete\?token=\w+)"/.exec(await page.text())?.[1] ?? '';

@@ -138,8 +138,13 @@ describe('a visit from the first page to the last', () => {
         await cardOf(page, name).getByText('Copied').waitFor();
         await fits();
 
+        await cardOf(page, name)
+          .getByText(/ · JPEG$/)
+          .waitFor();
+
         await page.goto(await copied());
         await heading(name);
+        await page.locator('.facts dd').getByText('JPEG', { exact: true }).waitFor();
         await page.getByText('Camera details').press('Enter');
         await page.getByText('Canon EOS R5').waitFor();
         await fits();

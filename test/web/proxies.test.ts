@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import type { Page } from 'playwright-core';
 import { absent } from '../support/absent.ts';
 import { startBrowser, type TestBrowser } from '../support/browser.ts';
+import { json } from '../support/json.ts';
 import { startJudge } from '../support/judge-server.ts';
 import { type ProxyWorld, startProxyWorld } from '../support/proxy-world.ts';
 import { pythonWithRequests } from '../support/python.ts';
@@ -101,6 +102,40 @@ test('an empty pool says so, and a refresh fills the page while one looks', asyn
       expect(await failed.locator('.pill').textContent()).toBe('failed');
       await failed.getByRole('button', { name: 'Retry' }).click();
       await failed.getByText('Will be retried').waitFor();
+    }),
+  );
+});
+
+test('a list that fails twice is paused until a time that its row shows, until somebody retries it', async () => {
+  const [good = ''] = world.lists;
+  const authorization = `Bearer ${ADMIN_TOKEN}`;
+  await withEmptyPool({ ADMIN_TOKEN }, (visitOwn) =>
+    visitOwn('/proxies', async (page) => {
+      const api = new URL('/api/refresh', page.url());
+      const next = (name: string) =>
+        page
+          .locator('.sources tr')
+          .filter({ hasText: name })
+          .locator('[data-label="Next read"]')
+          .textContent();
+      for (const expected of [/^next refresh$/, /^\w+ \d+, \d{4}, \d\d:\d\d UTC$/]) {
+        const jobOf = async (init?: RequestInit) =>
+          (await json<{ job: { id: string; state: string } }>(await fetch(api, init))).job;
+        const { id } = await jobOf({ method: 'POST', headers: { authorization } });
+        await until(async () => {
+          const job = await jobOf();
+          return job.id === id && job.state === 'done';
+        }, REFRESH_MS);
+        await page.reload();
+        expect(await next(world.failingList)).toMatch(expected);
+        expect(await next(good)).toBe('next refresh');
+      }
+      await page.getByRole('button', { name: `Retry ${world.failingList}` }).click();
+      await page.getByRole('textbox', { name: 'Administrator token' }).fill(ADMIN_TOKEN);
+      await page.getByRole('button', { name: 'Unlock' }).click();
+      await page.locator('.sources').getByText('Will be retried').waitFor();
+      await page.reload();
+      expect(await next(world.failingList)).toBe('next refresh');
     }),
   );
 });
