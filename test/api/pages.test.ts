@@ -104,7 +104,7 @@ describe('an error', () => {
       '该文件是 PDF 文件；支持 JPEG, PNG, WebP, GIF, AVIF, HEIC, TIFF, JPEG XL, BMP 和 ICO 格式。',
     );
     expect(await reasonOf(send(new Uint8Array(png.subarray(0, 500))), 422)).toBe(
-      '图片已损坏、不完整或类型未知。',
+      '该 PNG 文件已损坏、不完整或属于本服务器无法读取的类型。',
     );
     expect(await reasonOf(open('/gallery?from=soon', headers), 400)).toBe(
       '上传起始日期：必须是日期，例如 2026-01-31，而当前值为 &quot;soon&quot;',
