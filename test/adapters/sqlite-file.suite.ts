@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { readFile, rename, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { setImmediate, setTimeout } from 'node:timers/promises';
+import { setImmediate } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { type Database, openDatabase } from '../../adapters/sqlite/database.ts';
 import { createSqliteImages } from '../../adapters/sqlite/images.ts';
@@ -370,14 +370,31 @@ export function sqliteFileTests(
   });
 
   /** Where two processes begin at once, SQLite calls the file busy without waiting; here it never waits. */
-  async function openImpatient(path: string): ReturnType<Runtime['openSqlite']> {
-    const driver = await openSqlite(path);
-    return {
-      exec: (sql) => driver.exec(sql),
-      prepare: (sql) => driver.prepare(sql.replace(/busy_timeout = \d+/, 'busy_timeout = 0')),
-      close: () => driver.close(),
+  const openImpatient =
+    (onBusy: () => void): Runtime['openSqlite'] =>
+    async (path) => {
+      const driver = await openSqlite(path);
+      return {
+        exec: (sql) => driver.exec(sql),
+        prepare(sql) {
+          const statement = driver.prepare(sql.replace(/busy_timeout = \d+/, 'busy_timeout = 0'));
+          return {
+            get(...values) {
+              try {
+                return statement.get(...values);
+              } catch (error) {
+                onBusy();
+                throw error;
+              }
+            },
+            all: (...values) => statement.all(...values),
+            run: (...values) => statement.run(...values),
+            iterate: (...values) => statement.iterate(...values),
+          };
+        },
+        close: () => driver.close(),
+      };
     };
-  }
 
   test('a file that is busy at the moment is opened when it is free again', async () => {
     await withFolder(async (folder) => {
@@ -385,11 +402,13 @@ export function sqliteFileTests(
       const other = await openSqlite(path);
       other.exec('CREATE TABLE others (n); BEGIN');
       other.prepare('SELECT n FROM others').all();
-      const opening = openDatabase(openImpatient, path);
-      await setTimeout(50);
-      other.exec('COMMIT');
+      let tries = 0;
+      const free = () => {
+        if (++tries === 1) other.exec('COMMIT');
+      };
+      await (await openDatabase(openImpatient(free), path)).close();
+      assert.equal(tries, 1);
       other.close();
-      (await opening).close();
     });
   });
 
