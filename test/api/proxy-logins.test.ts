@@ -83,7 +83,7 @@ describe.skipIf(absent('tinyproxy', 'microsocks', 'openssl'))('proxies that ask 
       PROXY_JUDGES: judges.map(({ url }) => url).join(),
       PROXY_JUDGE_CA: join(folder, 'ca.pem'),
       PROXY_WITNESSES: 'none',
-      PROXY_CHECK_TIMEOUT: '2s',
+      PROXY_CHECK_TIMEOUT: '8s',
     };
     server = await runServer({
       ...world,
