@@ -55,7 +55,7 @@ export async function start(
   if (system) forbidDumps(system);
   const files = await lowFileLimit();
   if (files !== null) {
-    log('warn', 'the limit of open files is low: allow 65536 (ulimit -n, LimitNOFILE=)', {
+    log('warn', 'the limit of open files is low: raise it to 65536 (ulimit -n, LimitNOFILE=)', {
       limit: files,
     });
   }

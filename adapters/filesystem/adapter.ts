@@ -5,7 +5,7 @@ import { pathOf, placeOf } from '../local/path.ts';
 export const filesystem: FilesAdapter = {
   schemes: ['file:'],
   shared: false,
-  advice: 'The user of the server must be allowed to write into the folder.',
+  advice: "The server's user needs write permission for the folder.",
   path: pathOf,
   place: placeOf,
 

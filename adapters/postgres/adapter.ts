@@ -7,7 +7,7 @@ export const postgres: RecordsAdapter = {
   schemes: ['postgres:', 'postgresql:'],
   shared: true,
   readsElsewhere: true,
-  advice: 'Look at the address, the password and the database in METADATA_URL, and whether the server runs.',
+  advice: 'Check the address, password and database in METADATA_URL, and that the server is running.',
   path: () => null,
 
   async place(url) {

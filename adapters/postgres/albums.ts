@@ -25,7 +25,7 @@ export function createPostgresAlbums({ table, ask }: PostgresConnection): AlbumS
       const text = `INSERT INTO ${albums} AS a (${columns}) VALUES (${places})
         ON CONFLICT (id) DO UPDATE SET id = excluded.id WHERE a.token_hash = excluded.token_hash RETURNING id`;
       if ((await ask('safe', text, valuesOf(album))).length > 0) return;
-      throw new AppError('conflict', `There is an album ${album.id} already.`);
+      throw new AppError('conflict', `Album ${album.id} already exists.`);
     },
 
     get: async (id) => (await ask<AlbumRecord>('safe', select('WHERE id = $1'), [id]))[0] ?? null,

@@ -62,10 +62,10 @@ export function createImageCare(
       const expect = (name: string, known: number, right: number) => {
         if (known === right) return;
         // More than there are records: some were lost, and no index can restore them.
-        faults.push({ message: `The ${name} know ${known} of ${right} images.`, mendable: known < right });
+        faults.push({ message: `The ${name} cover ${known} of ${right} images.`, mendable: known < right });
       };
       expect('counts', counted, records);
-      expect('texts of the search', searched, listed);
+      expect('search texts', searched, listed);
       found = faults;
       return faults;
     },
@@ -78,7 +78,7 @@ export function createImageCare(
       );
       const { some = false, counted = 0 } = row ?? {};
       if (some || counted <= 0) return found;
-      return [{ message: `The counts know ${counted} of 0 images.`, mendable: false }];
+      return [{ message: `The counts cover ${counted} of 0 images.`, mendable: false }];
     },
 
     async repair() {

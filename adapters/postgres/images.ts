@@ -60,7 +60,7 @@ export function createPostgresImages(
       // answered one.
       const again = `UPDATE ${images} SET mark = mark WHERE id = $1 AND mark = $2 RETURNING id`;
       if ((await ask('safe', again, [image.id, mark])).length > 0) return;
-      throw new AppError('conflict', `There is an image ${image.id} already.`);
+      throw new AppError('conflict', `Image ${image.id} already exists.`);
     },
 
     // The commit has waited for everything that the server was configured to wait for.

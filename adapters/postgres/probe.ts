@@ -37,7 +37,7 @@ async function look(sql: Sql, server: Endpoint, mustWrite: boolean): Promise<Pro
   );
   const [row] = found;
   if (mustWrite && row?.readOnly !== 'off') {
-    throw Object.assign(new Error(`${server.host}:${server.port} takes no writes`), { code: '25006' });
+    throw Object.assign(new Error(`${server.host}:${server.port} is read-only`), { code: '25006' });
   }
   // A pooler gives its clients other process IDs.
   return { server, isDirect: found.state.pid === row?.pid };

@@ -35,8 +35,9 @@ const SETTINGS: { name: string; right: (value: string) => boolean; risk: Risk }[
     right: (value) => value === 'off',
     risk: {
       kind: 'broken',
-      text: 'The Postgres server takes no writes: it is a replica, or set to read only.',
-      advice: 'Name the primary in METADATA_URL; with several hosts the one that takes writes is found.',
+      text: 'The Postgres server is read-only: it is a replica, or configured as read-only.',
+      advice:
+        'Name the primary in METADATA_URL. With several hosts, picpool finds the one that accepts writes.',
     },
   },
 ];

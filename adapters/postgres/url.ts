@@ -100,14 +100,14 @@ function split(text: string): { url: URL; hosts: string[] } {
   const at = authority.lastIndexOf('@') + 1;
   const hosts = authority.slice(at).split(',');
   const first = `postgres://${authority.slice(0, at)}${hosts[0] || 'localhost'}${end}`;
-  if (!URL.canParse(first)) throw new RangeError('a postgres: URL has a host that is none');
+  if (!URL.canParse(first)) throw new RangeError('a postgres: URL contains an invalid host');
   return { url: new URL(first), hosts };
 }
 
 function endpoint(text: string): Endpoint {
   if (text.startsWith('/')) return { host: text, port: PORT };
   if (text === '') return { host: '127.0.0.1', port: PORT };
-  if (!URL.canParse(`postgres://${text}`)) throw new RangeError('a postgres: URL has a host that is none');
+  if (!URL.canParse(`postgres://${text}`)) throw new RangeError('a postgres: URL contains an invalid host');
   const { hostname, port } = new URL(`postgres://${text}`);
   return { host: hostname.replace(/^\[|\]$/g, ''), port: Number(port || PORT) };
 }

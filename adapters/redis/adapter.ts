@@ -4,7 +4,7 @@ import type { RecordsAdapter } from '../adapter.ts';
 export const redis: RecordsAdapter = {
   schemes: ['redis:', 'rediss:'],
   shared: true,
-  advice: 'Look at the address and the password in METADATA_URL, and whether the server runs.',
+  advice: 'Check the address and password in METADATA_URL, and that the server is running.',
   path: () => null,
 
   async place(url) {

@@ -64,7 +64,7 @@ export function createRedisAlbums(redis: RedisConnection, log: Log = () => {}): 
   return {
     async insert(album) {
       const done = await redis.run('safe', INSERT, keys, [album.id, encode(album), album.dueAt]);
-      if (done === 0) throw new AppError('conflict', `There is an album ${album.id} already.`);
+      if (done === 0) throw new AppError('conflict', `Album ${album.id} already exists.`);
       await replicas?.confirm(album.id).catch(async (cause) => {
         // Nobody will get its token.
         await redis.run('safe', REMOVE, keys, [album.id, '']).catch(() => {});

@@ -33,7 +33,7 @@ export function classify(error: unknown): Failure {
 
 /** Returns `unavailable` with a message for the caller. The server's own message is only logged. */
 export function unavailable(cause: unknown): AppError {
-  const message = 'The database does not answer. Please try again in a few seconds.';
+  const message = 'The database does not respond. Try again in a few seconds.';
   return new AppError('unavailable', message, { cause, retryAfterMs: RETRY_AFTER_MS });
 }
 

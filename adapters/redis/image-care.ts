@@ -82,7 +82,7 @@ export function createImageCare(
       if (count === right) return;
       // More than there are records: some were lost, and no index can restore them.
       faults.push({
-        message: `The index ${name} knows ${count} of ${right} images.`,
+        message: `The index ${name} covers ${count} of ${right} images.`,
         mendable: count < right,
       });
     };

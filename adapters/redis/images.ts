@@ -49,7 +49,7 @@ export function createRedisImages(
       const { id, createdAt, lastAccess, expiresAt, viewsLeft } = image;
       const record = encodeImage(image, newMark());
       const done = await read(INSERT, id, record, createdAt, lastAccess, expiresAt ?? '', viewsLeft ?? '');
-      if (done === 0) throw new AppError('conflict', `There is an image ${id} already.`);
+      if (done === 0) throw new AppError('conflict', `Image ${id} already exists.`);
       if (visibilityOf(image) === 'public') await catchUp();
     },
 

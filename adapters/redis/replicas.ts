@@ -74,7 +74,7 @@ export function createReplicas({ client, hash, count, persist }: ReplicasOptions
     async confirm(field) {
       if ((await join(field)).has(field)) return;
       const message =
-        'The database could not bring this to another server in time, so that it is not certain to stay. Please try again in a few seconds.';
+        'The database could not copy this to another server in time, so it may be lost. Try again in a few seconds.';
       const cause = new Error(
         `fewer than ${count} replicas have confirmed it (wait=${count} in METADATA_URL)`,
       );

@@ -37,15 +37,11 @@ function serverRisks(
   }
   if (facts.get('aof_enabled') === '1') {
     if (sync === 'no') {
-      const text = 'Redis leaves it to the system when records reach the disk (appendfsync no).';
+      const text = 'Redis lets the system decide when records reach the disk (appendfsync no).';
       add('loss', text, 'Set appendfsync everysec, or always.');
     } else if (sync === null) {
-      const text = 'Redis does not tell this user how often it syncs its log.';
-      add(
-        'unknown',
-        text,
-        'Allow it to the user with +config|get, or see that appendfsync is everysec or always.',
-      );
+      const text = 'This user may not read how often Redis syncs its log.';
+      add('unknown', text, 'Give the user +config|get, or make sure that appendfsync is everysec or always.');
     }
   } else {
     add('loss', withoutLog(save), 'Set appendonly yes.');

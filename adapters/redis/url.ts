@@ -47,8 +47,8 @@ export function parseRedisUrl(text: string): RedisAddress {
     throw new RangeError('wait in a redis: URL must be a number of replicas from 0 to 9');
   if (cluster && database !== '0') throw new RangeError('a Redis cluster has only database 0');
   if (cluster && sentinel !== '') throw new RangeError('a redis: URL names a cluster or sentinels, not both');
-  if (cluster && wait !== '0') throw new RangeError('wait cannot be had of a Redis cluster');
-  if (sentinel !== '' && tls) throw new RangeError('sentinels can be asked without TLS only: use redis:');
+  if (cluster && wait !== '0') throw new RangeError('wait does not work with a Redis cluster');
+  if (sentinel !== '' && tls) throw new RangeError('sentinels only work without TLS: use redis:');
   if (hosts.length > 1 && !cluster && sentinel === '') {
     throw new RangeError('several hosts in a redis: URL need sentinel=NAME or cluster=true');
   }
@@ -76,7 +76,7 @@ function split(text: string): { url: URL; hosts: string[] } {
 
 function endpoint(text: string, usual: number): Endpoint {
   if (text === '') return { host: '127.0.0.1', port: usual };
-  if (!URL.canParse(`redis://${text}`)) throw new RangeError('a redis: URL has a host that is none');
+  if (!URL.canParse(`redis://${text}`)) throw new RangeError('a redis: URL contains an invalid host');
   const { hostname, port } = new URL(`redis://${text}`);
   return { host: hostname.replace(/^\[|\]$/g, ''), port: Number(port || usual) };
 }

@@ -5,7 +5,7 @@ export const s3: FilesAdapter = {
   schemes: ['s3:'],
   shared: true,
   advice:
-    'Look at the address in BLOBS_URL, the bucket, the credentials (AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, or a role) and what they allow.',
+    'Check the address in BLOBS_URL, the bucket, the credentials (AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, or a role) and their permissions.',
   path: () => null,
 
   async place(url) {

@@ -62,7 +62,7 @@ export function createS3Blobs(
       if (!first) return null;
       return wholeBody(first.stream, first.size, async (offset) => {
         const rest = await open(key, start + offset, end ?? start + first.size, first.etag);
-        if (!rest) throw translate(new Error('the object was removed while it was read'));
+        if (!rest) throw translate(new Error('the object was removed while it was being read'));
         return rest.stream;
       });
     },

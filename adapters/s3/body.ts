@@ -25,9 +25,9 @@ export function wholeBody(
   async function nextChunk(): Promise<Uint8Array> {
     for (;;) {
       try {
-        const { value } = await within(IDLE_MS, reader.read(), 'the S3 server sends nothing');
+        const { value } = await within(IDLE_MS, reader.read(), 'the S3 server stopped sending');
         if (value && offset + value.length <= size) return value;
-        throw new Error(value ? 'the body is longer than announced' : 'the body was cut');
+        throw new Error(value ? 'the body is longer than announced' : 'the body was truncated');
       } catch (error) {
         reader.cancel().catch(() => {});
         if (resumes++ >= MAX_RESUMES) throw translate(error);

@@ -53,7 +53,7 @@ export async function limited<T>(bodyBytes: number, call: (limits: Limits) => Pr
   const ending = new AbortController();
   const called = call({ abortSignal: ending.signal, requestTimeout: TRY_MS + bodyMs });
   try {
-    return await within(CALL_MS + bodyMs, called, 'the S3 server is late');
+    return await within(CALL_MS + bodyMs, called, 'the S3 server did not respond in time');
   } catch (error) {
     ending.abort(error);
     throw translate(error);

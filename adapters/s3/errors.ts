@@ -45,7 +45,7 @@ function inWords(cause: unknown): unknown {
   const refused = cause instanceof S3ServiceException && cause.$metadata.httpStatusCode === 403;
   if (!refused || !/^(AccessDenied|Forbidden|403|Unknown\w*)$/.test(cause.name)) return cause;
   const rights = 's3:GetObject, s3:PutObject, s3:DeleteObject or s3:ListBucket';
-  const absent = 'without s3:ListBucket, S3 answers the same for a file that is absent';
+  const absent = 'without s3:ListBucket, S3 gives the same answer for a missing file';
   return new Error(`the S3 server answers 403 (${cause.name}): ${rights} may be missing; ${absent}`, {
     cause,
   });

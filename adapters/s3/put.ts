@@ -69,7 +69,7 @@ async function readPart(file: FileHandle, start: number, length: number): Promis
   const part = new Uint8Array(length);
   for (let filled = 0; filled < length; ) {
     const { bytesRead } = await file.read(part, filled, length - filled, start + filled);
-    if (bytesRead === 0) throw new Error('the file was cut while it was sent');
+    if (bytesRead === 0) throw new Error('the file was truncated while it was being sent');
     filled += bytesRead;
   }
   return part;

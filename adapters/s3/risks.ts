@@ -28,7 +28,7 @@ async function missingRisk(client: S3Client, { bucket }: S3Address): Promise<Ris
   const status = await statusFrom((limits) => client.send(new HeadBucketCommand({ Bucket: bucket }), limits));
   if (status !== 404) return null;
   const text = `There is no bucket ${bucket}.`;
-  return { kind: 'broken', text, advice: 'Make it, or name another one in BLOBS_URL.' };
+  return { kind: 'broken', text, advice: 'Create it, or name another one in BLOBS_URL.' };
 }
 
 async function writeRisks(client: S3Client, { bucket, prefix }: S3Address): Promise<Risk[]> {
@@ -68,7 +68,7 @@ async function lifecycleRisks(client: S3Client, { bucket, prefix }: S3Address): 
     }),
   );
   if (status === 403) {
-    const text = `Whether a lifecycle rule of the bucket ${bucket} removes images may not be asked.`;
+    const text = `The server may not read the lifecycle rules of the bucket ${bucket}, which could remove images.`;
     return [{ kind: 'unknown', text, advice: 'Allow s3:GetLifecycleConfiguration on the bucket.' }];
   }
   return Rules.filter((rule) => appliesTo(rule, prefix)).flatMap((rule) => {
@@ -76,7 +76,7 @@ async function lifecycleRisks(client: S3Client, { bucket, prefix }: S3Address): 
     if (harm === null) return [];
     const name = rule.ID ? ` ${rule.ID}` : '';
     const text = `The lifecycle rule${name} of the bucket ${bucket} ${harm}.`;
-    return [{ kind: 'loss', text, advice: 'Take the rule away, or keep it from the prefix of BLOBS_URL.' }];
+    return [{ kind: 'loss', text, advice: 'Remove the rule, or exclude the prefix of BLOBS_URL from it.' }];
   });
 }
 

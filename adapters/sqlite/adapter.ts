@@ -8,7 +8,7 @@ const MEMORY = `${SCHEME}:memory:`;
 export const sqlite: RecordsAdapter = {
   schemes: [SCHEME],
   shared: false,
-  advice: 'The file must be a database of picpool that the user of the server may write.',
+  advice: "The file must be a picpool database that the server's user can write to.",
   path: (url) => (url === MEMORY ? null : pathOf(url)),
   place: placeOf,
 

@@ -42,7 +42,7 @@ export function createSqliteAlbums(database: Database): AlbumStore {
   return {
     async insert(album) {
       if (await written(() => insert.all(...valuesOf(album)))) return;
-      throw new AppError('conflict', `There is an album ${album.id} already.`);
+      throw new AppError('conflict', `Album ${album.id} already exists.`);
     },
 
     get: async (id) => byId.get(id),

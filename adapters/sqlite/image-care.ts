@@ -31,7 +31,7 @@ export function createImageCare(
     if (gone !== null) return [{ message: gone, mendable: false }];
     const { records, counted } = agreement.get() ?? { records: 0, counted: 0 };
     if (records === counted) return [];
-    return [{ message: `The counts know ${counted} of ${records} images.`, mendable: counted < records }];
+    return [{ message: `The counts cover ${counted} of ${records} images.`, mendable: counted < records }];
   };
 
   return {

@@ -73,6 +73,6 @@ export function createImageList(
 
     prepare: index.build,
 
-    preparing: () => (index.isBuilt() ? null : 'The index of the search is being built.'),
+    preparing: () => (index.isBuilt() ? null : 'The search index is being built.'),
   };
 }

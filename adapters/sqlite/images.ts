@@ -50,7 +50,7 @@ export function createSqliteImages(database: Database, searchSteps?: SearchSteps
   return {
     async insert(image) {
       database.transaction(() => {
-        if (byId.get(image.id)) throw new AppError('conflict', `There is an image ${image.id} already.`);
+        if (byId.get(image.id)) throw new AppError('conflict', `Image ${image.id} already exists.`);
         rows.insert(image);
       });
       await database.onDisk();

@@ -22,7 +22,7 @@ export async function openLogSync(path: string): Promise<LogSync> {
     last = next ?? last;
     next = null;
     await log.datasync().catch((cause: unknown) => {
-      throw new AppError('unavailable', 'The log of the database cannot be written to the disk.', { cause });
+      throw new AppError('unavailable', 'The database log cannot be written to the disk.', { cause });
     });
   }
 
@@ -42,6 +42,6 @@ async function openLog(path: string): Promise<FileHandle> {
   try {
     return await open(`${await realpath(path)}-wal`, 'r');
   } catch (cause) {
-    throw new AppError('unavailable', 'The log of the database cannot be opened.', { cause });
+    throw new AppError('unavailable', 'The database log cannot be opened.', { cause });
   }
 }

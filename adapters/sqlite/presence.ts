@@ -11,7 +11,7 @@ export function watchPresence(path: string): () => string | null {
     const found = statSync(path, { throwIfNoEntry: false });
     if (found && isSame(found, opened)) return null;
     const what = found ? 'replaced' : 'removed';
-    return `The file of the database was ${what} under the running server, which writes nothing any more: put it back and restart the server.`;
+    return `The database file was ${what} while the server was running, which no longer saves anything: put it back and restart the server.`;
   };
 }
 

@@ -42,7 +42,7 @@ export function createRights({ holders, adminIsSet, uploadNeedsToken }: RightsOp
   function demandRoleFor({ route, context }: Exchange, token: string | null): Passed {
     const role = roleOf(route);
     if (role === null || context.admin || context.holder?.role === role) return;
-    const name = role === 'admin' ? '<ADMIN_TOKEN>' : '<token>, with a token that the operator has given out';
+    const name = role === 'admin' ? '<ADMIN_TOKEN>' : '<token>, with a token from the operator';
     const refusal = new AppError('unauthorized', `This needs the header Authorization: Bearer ${name}.`);
     if (!holders || token === null) throw refusal;
     return holders.countWrong(context.peer).then(() => {

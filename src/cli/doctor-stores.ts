@@ -69,7 +69,7 @@ export async function checkConversion(patient: Patient): Promise<Finding[]> {
     return await withFolder(patient.config, (folder) => convertPixel(patient, folder));
   } catch (error) {
     const advice =
-      'Is sharp installed for this machine (bun install)? Starting picpool convert-worker says more.';
+      'Is sharp installed for this machine (bun install)? Running picpool convert-worker shows more.';
     return [{ state: 'fail', text: error instanceof Error ? error.message : String(error), advice }];
   }
 }

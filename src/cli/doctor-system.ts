@@ -19,7 +19,8 @@ export async function checkPort({ config: { HOST, PORT } }: Patient): Promise<Fi
   });
   if (code === null) return [{ state: 'ok', text: `${HOST} port ${PORT} is free` }];
   if (code === 'EADDRINUSE') {
-    const advice = 'Fine if that is picpool itself (picpool health tells). Otherwise, choose another PORT.';
+    const advice =
+      'Fine if that is picpool itself, which picpool health shows. Otherwise, choose another PORT.';
     return [{ state: 'warn', text: `${HOST} port ${PORT} is taken`, advice }];
   }
   const advice =

@@ -21,7 +21,7 @@ not signed.`,
   },
 
   async run({ options: { forget }, operands: [verb], env, runtime, terminal }) {
-    if (verb !== 'rotate') throw usageError('Say rotate.');
+    if (verb !== 'rotate') throw usageError('Use rotate.');
     const { METADATA_URL } = parseConfig(env);
     await requireRecords(METADATA_URL);
     const { state, close } = await openRecords(METADATA_URL, { runtime });

@@ -53,7 +53,7 @@ async function* listen(client: Client): AsyncGenerator<Job> {
   let pending = '';
   try {
     for (;;) {
-      const piece = await within(SILENCE_MS, reader.read(), 'no sign of life');
+      const piece = await within(SILENCE_MS, reader.read(), 'the server has gone silent');
       if (piece.done) return;
       pending += decoder.decode(piece.value, { stream: true });
       const events = pending.split('\n\n');

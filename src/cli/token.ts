@@ -24,7 +24,7 @@ is printed once and stored nowhere: the records hold only its SHA-256.
       choice(ROLES, 'upload', 'upload: may upload; admin: may do everything; gateway: may use the gateway.'),
     ),
     rate: value('COUNT/TIME', rate('How often it may be used, such as 60/1h.')),
-    quota: value('BYTES/TIME', rate('How many bytes may pass under it, such as 1GiB/1d.')),
+    quota: value('BYTES/TIME', rate('How many bytes it may transfer, such as 1GiB/1d.')),
   },
 
   async run({ options, operands: [verb = '', name], env, runtime, terminal }) {

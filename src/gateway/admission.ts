@@ -56,7 +56,7 @@ export function createAdmit(options: AdmitOptions): Admit {
     const pass = await verify(login.password);
     if (!pass) throw new GatewayFault('login_required', 'The password must be a token of the role gateway.');
     if (pass.rate !== null && !(await limiter.take(`gateway ${pass.id}`, pass.rate)).allowed) {
-      throw new GatewayFault('too_many_connections', 'The token has been used as often as it may be.');
+      throw new GatewayFault('too_many_connections', 'The token has reached its rate limit.');
     }
     return admission(pass.id, pass.quota, options);
   }

@@ -38,7 +38,7 @@ function isCapital(byte: number): boolean {
 function speakOtherwise(): never {
   throw new GatewayFault(
     'bad_request',
-    'This proxy speaks HTTP and SOCKS5, and no TLS itself: write http:// or socks5h:// before its address.',
+    'This proxy speaks HTTP and SOCKS5, but not TLS: write http:// or socks5h:// before its address.',
   );
 }
 

@@ -29,7 +29,7 @@ export function readAnswer(bytes: Buffer, method: string): (Answer & { bytes: nu
       return { status, head, framing, keepAlive: keepsAlive(head, status, framing), bytes: start };
     }
   }
-  throw malformed('There are too many interim answers.');
+  throw malformed('There are too many interim responses.');
 }
 
 /**

@@ -26,7 +26,7 @@ export function readHead(bytes: Buffer): Head | undefined {
   if ((end < 0 ? bytes.length : end) > MAX_HEAD_BYTES) throw malformed('The head is longer than 64 KB.');
   if (end < 0) return undefined;
   const [line = '', ...lines] = bytes.toString('latin1', 0, end).split('\r\n');
-  if (/[\r\n\0]/.test(line)) throw malformed('The first line holds a bare line break.');
+  if (/[\r\n\0]/.test(line)) throw malformed('The first line contains a bare line break.');
   const fields = lines.map((text): [string, string] => {
     const [, name, value] = FIELD.exec(text) ?? [];
     if (name === undefined || value === undefined) throw malformed('A header line is malformed.');
@@ -81,7 +81,7 @@ export function framingOf(head: Head, unannounced: 'none' | 'until close'): Fram
   const lengths = new Set(listOf(head, 'content-length'));
   if (encodings.length > 0) {
     if (lengths.size > 0 || encodings.length > 1 || encodings[0] !== 'chunked') {
-      throw malformed('The length of the body is given in two ways, or in one that is not known.');
+      throw malformed('The length of the body is ambiguous, or given in an unknown way.');
     }
     return 'chunked';
   }

@@ -46,7 +46,7 @@ export function readRequest(head: Head): HttpAsk {
   }
   if (!/^http:\/\//i.test(uri)) {
     throw malformed(
-      'This is a proxy: it takes CONNECT and URLs that begin with http://. Set it as the proxy of your client.',
+      'This is a proxy: it accepts CONNECT and URLs that begin with http://. Set it as the proxy of your client.',
     );
   }
   return { kind: 'plain', request: plainRequest(head, { method, uri, old: minor === '0' }), login };
@@ -80,7 +80,7 @@ function splitUrl(uri: string): { target: Target; authority: string; path: strin
   const [, place = '', path = ''] = /^http:\/\/([^/?#]*)([^#]*)/i.exec(uri) ?? [];
   const [, host = '', port = '80'] = /^(\[[0-9a-f:.]+\]|[^:[\]@]+)(?::(\d{0,5}))?$/i.exec(place) ?? [];
   const target = host === '' ? null : readTarget(host, Number(port || '80'));
-  if (target === null) throw malformed('The URL names no host, or none that can be.');
+  if (target === null) throw malformed('The URL has no valid host.');
   const full = formatTarget(target);
   return {
     target,

@@ -268,6 +268,6 @@ class Exchange {
 function maybeSent(): GatewayFault {
   return new GatewayFault(
     'maybe_sent',
-    'The proxy failed after the request had been sent to it. It is not sent again, as the target may have got it.',
+    'The proxy failed after it had received the request. The request is not sent again, because the target may have received it.',
   );
 }

@@ -34,7 +34,7 @@ export function socksReader(say: (bytes: Uint8Array) => void): (inbox: Inbox) =>
           ? NO_LOGIN
           : NOTHING_FITS;
       say(new Uint8Array([VERSION, method]));
-      if (method === NOTHING_FITS) throw bad('No way to log in that the client offers is known.');
+      if (method === NOTHING_FITS) throw bad("None of the client's authentication methods is supported.");
       step = method === WITH_LOGIN ? 'login' : 'request';
     }
     if (step === 'login') {
@@ -74,9 +74,9 @@ function readRequest(inbox: Inbox): Target | undefined {
   if (start === undefined) return undefined;
   const [version, command, , type, nameBytes = 0] = start;
   if (version !== VERSION) throw bad('The request is malformed.');
-  if (command !== CONNECT) throw bad('Only CONNECT is possible.');
+  if (command !== CONNECT) throw bad('Only CONNECT is supported.');
   const hostBytes = type === 1 ? 4 : type === 4 ? 16 : type === 3 ? 1 + nameBytes : null;
-  if (hostBytes === null) throw bad('The type of the address is not known.');
+  if (hostBytes === null) throw bad('The address type is unknown.');
   const bytes = inbox.take(4 + hostBytes + 2);
   if (bytes === undefined) return undefined;
   const host = hostOf(type ?? 0, bytes.subarray(4, 4 + hostBytes));

@@ -198,9 +198,9 @@ export function sessionLost(): GatewayFault {
 }
 
 export function noAnswer(target: Target, tries: number): GatewayFault {
-  if (tries === 0) return new GatewayFault('no_upstream', 'No proxy that suits is known to work.');
+  if (tries === 0) return new GatewayFault('no_upstream', 'No suitable proxy is known to work.');
   return new GatewayFault(
     'no_answer',
-    `None of ${tries} proxies brought an answer from ${formatTarget(target)}.`,
+    `None of ${tries} proxies returned a response from ${formatTarget(target)}.`,
   );
 }

@@ -106,7 +106,7 @@ export function readUser(text: string, named: NamedSites): { user: string; optio
       const known = [...Object.keys(READERS), 'sesslock'].join(', ');
       throw new GatewayFault(
         'bad_request',
-        `"${word}" is not an option of the user's name; the options are ${known}.`,
+        `"${word}" is not an option in the user name; the options are ${known}.`,
       );
     }
     let value = words[++at] ?? '';
@@ -114,7 +114,7 @@ export function readUser(text: string, named: NamedSites): { user: string; optio
     while (name === 'target' && at + 1 < words.length && !isOption(words[at + 1] ?? ''))
       value += `-${words[++at]}`;
     if (!reader.read(value, options, named)) {
-      throw new GatewayFault('bad_request', `${word} in the user's name must be ${reader.form}.`);
+      throw new GatewayFault('bad_request', `${word} in the user name must be ${reader.form}.`);
     }
   }
   return { user, options };

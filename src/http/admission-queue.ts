@@ -24,7 +24,7 @@ export interface AdmissionQueueOptions {
  */
 export class Overloaded extends AppError {
   constructor() {
-    super('unavailable', 'The server has more to do than it can; try again later.', { retryAfterMs: 1000 });
+    super('unavailable', 'The server is overloaded; try again later.', { retryAfterMs: 1000 });
   }
 }
 

@@ -37,7 +37,7 @@ export async function describeApi(routes: AnyElysia, version: string, serverUrl:
         tags: [
           { name: 'Proxy pool', description: 'Free public proxies that passed a test.' },
           { name: 'Image host', description: 'Upload images and share links.' },
-          { name: 'Server', description: 'Health and numbers of the server.' },
+          { name: 'Server', description: 'Health and metrics of the server.' },
           { name: 'Administration', description: 'Needs `ADMIN_TOKEN`.' },
         ],
       },

@@ -79,7 +79,7 @@ export function imageAccessRoutes({ images, token, now }: AccessRoutesOptions) {
         tag: 'Image host',
         summary: 'Report images served by a cache',
         description:
-          `Keeps images served by a cache in front from being deleted as idle. Takes at most ${MOST_ACCESSES} at once. Needs ` +
+          `Prevents images served by a cache in front from being deleted as idle. Accepts at most ${MOST_ACCESSES} at once. Needs ` +
           '`Authorization: Bearer` with the value of `IMAGE_ACCESS_TOKEN`.',
         answers: {
           200: {

@@ -45,7 +45,7 @@ const removeQuery = Type.Object({
   images: Type.Optional(
     oneOf(['keep', 'delete'], {
       default: 'keep',
-      description: '`delete`: its pictures go, too, as far as the caller may delete each of them.',
+      description: '`delete`: also delete those of its images that the caller may delete.',
     }),
   ),
 });

@@ -76,7 +76,7 @@ export function demandListed(
   if (limited) {
     throw invalidParameter(
       'visibility',
-      'A picture with max_views cannot be listed, because strangers would use up its views; visibility must be unlisted or protected.',
+      'A picture with max_views cannot be listed, because visitors of the list would use up its views; visibility must be unlisted or protected.',
     );
   }
 }

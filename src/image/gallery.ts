@@ -23,7 +23,7 @@ const PER_PAGE = 40;
 const DAY_MS = 86_400_000;
 const LATEST = 6;
 
-const day = Type.String({ pattern: '^\\d{4}-\\d{2}-\\d{2}$', [EXPECTS]: 'a day, as in 2026-01-31' });
+const day = Type.String({ pattern: '^\\d{4}-\\d{2}-\\d{2}$', [EXPECTS]: 'a date such as 2026-01-31' });
 
 export interface GalleryOptions {
   service: Pick<ImageService, 'list' | 'limits'>;
@@ -71,8 +71,7 @@ export async function showGallery(
 /** Returns when a day begins, in ms since 1970. */
 function startOf(name: string, text: string): number {
   const ms = Date.parse(text);
-  if (Number.isNaN(ms))
-    throw invalidParameter(name, `${name} must be a day of the calendar, as in 2026-01-31.`);
+  if (Number.isNaN(ms)) throw invalidParameter(name, `${name} must be a date such as 2026-01-31.`);
   return ms;
 }
 

@@ -16,7 +16,7 @@ export function observeCodec<T extends Pick<Codec, 'convert' | 'stats'>>(
 ): T {
   const duration = metrics.histogram({
     name: 'picpool_conversion_duration_seconds',
-    help: 'Time of conversions, the wait in the queue included, by stored format.',
+    help: 'Duration of conversions, including the wait in the queue, by stored format.',
     labelNames: ['format'],
     buckets: BUCKETS,
   });
@@ -62,18 +62,18 @@ const STATES: readonly [string, string, 'gauge' | 'counter', (stats: CodecStats)
   ['picpool_conversion_queue_length', 'Conversions that wait.', 'gauge', ({ queued }) => queued],
   [
     'picpool_conversion_queue_seconds',
-    'CPU time that the waiting conversions are expected to take.',
+    'Expected CPU time of the waiting conversions.',
     'gauge',
     ({ queuedMs }) => queuedMs / 1000,
   ],
   [
     'picpool_conversion_wait_seconds',
-    'How long the conversion of a client that has nothing waiting would wait, as it is expected.',
+    'Expected wait of a conversion for a client with nothing waiting.',
     'gauge',
     ({ waitMs }) => waitMs / 1000,
   ],
   ['picpool_conversion_workers', 'Conversion processes.', 'gauge', ({ pids }) => pids.length],
-  ['picpool_conversion_workers_busy', 'Conversion processes at work.', 'gauge', ({ busy }) => busy],
+  ['picpool_conversion_workers_busy', 'Busy conversion processes.', 'gauge', ({ busy }) => busy],
   [
     'picpool_conversion_worker_starts_total',
     'Conversion processes started.',
@@ -131,7 +131,7 @@ export function describeImages(
   });
   metrics.gauge({
     name: 'picpool_images_bytes',
-    help: 'Bytes of the stored images, smaller versions not counted.',
+    help: 'Bytes of the stored images, without smaller versions.',
     read: async () => [{ labels: [], value: (await images.summary()).bytes }],
   });
   metrics.gauge({
@@ -151,7 +151,7 @@ export function describeImages(
     metrics.gauge({ name, help, read: async () => [{ labels: [], value: await read() }] });
   single(
     'picpool_image_doubts',
-    'Reasons why no image file is removed; 0 where all is well.',
+    'Reasons why no image file is removed; 0 if all is well.',
     async () => (await doubts()).length,
   );
   single('picpool_image_stray_files', 'Files in quarantine.', async () => (await strays()).files);

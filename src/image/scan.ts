@@ -58,7 +58,7 @@ export function createScanner(options: ScannerOptions): Scanner {
   const inTurn = createSemaphore({
     maxRunning: AT_ONCE,
     maxWaiting: MAX_WAITING,
-    fullMessage: 'Too many pictures wait to be looked at.',
+    fullMessage: 'Too many pictures are waiting to be scanned.',
   });
 
   async function preview(path: string, client: string): Promise<Buffer> {
@@ -99,7 +99,7 @@ export function createScanner(options: ScannerOptions): Scanner {
   function failed(cause: unknown): Verdict {
     log('error', 'picture not scanned', { error: cause instanceof Error ? cause.message : String(cause) });
     if (onFailure === 'allow') return 'allow';
-    const message = 'The service that looks at pictures before they are stored does not answer.';
+    const message = 'The service that scans pictures before they are stored does not respond.';
     throw new AppError('unavailable', message, { cause, retryAfterMs: 30_000 });
   }
 

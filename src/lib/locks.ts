@@ -24,7 +24,7 @@ export interface Fence {
 
 /** Returns the error of a store that has seen a later fence. */
 export function outdated(): AppError {
-  return new AppError('conflict', 'Another copy of the server has taken this work over.');
+  return new AppError('conflict', 'Another copy of the server has taken over this work.');
 }
 
 export interface Locks {

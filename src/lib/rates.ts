@@ -58,7 +58,7 @@ export function parseRates(text: string): Rates | null {
     if (!Object.hasOwn(DEFAULT_RATES, name) || bucket === null) {
       const names = Object.keys(DEFAULT_RATES).join(', ');
       throw new Error(
-        `must be on, off, or figures such as upload=60/1m,read=2000/10s (of ${names}), not "${text}"`,
+        `must be on, off, or limits such as upload=60/1m,read=2000/10s (of ${names}), not "${text}"`,
       );
     }
     rates[name as RateName] = bucket;

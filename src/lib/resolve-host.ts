@@ -17,7 +17,7 @@ const UNKNOWN = new Set(['ENOTFOUND', 'ENODATA']);
 const oneAtATime = createSemaphore({
   maxRunning: 1,
   maxWaiting: 1000,
-  fullMessage: 'Too many names wait for the resolver of the system.',
+  fullMessage: "Too many names are waiting for the system's resolver.",
 });
 
 /**

@@ -14,7 +14,7 @@ export function observeChecker(checker: Checker, metrics: Metrics, now: () => nu
   const checks = metrics.counter('picpool_checks_total', 'Checks of proxies.', ['protocol', 'result']);
   const duration = metrics.histogram({
     name: 'picpool_check_duration_seconds',
-    help: 'Time of checks.',
+    help: 'Duration of checks.',
     labelNames: ['verdict'],
     buckets: CHECK_BUCKETS,
   });
@@ -34,7 +34,7 @@ export function observeChecker(checker: Checker, metrics: Metrics, now: () => nu
 export function observeRefreshes(metrics: Metrics): RefreshObserver {
   const stages = metrics.histogram({
     name: 'picpool_refresh_stage_duration_seconds',
-    help: 'Time of the stages of refreshes.',
+    help: 'Duration of the stages of refreshes.',
     labelNames: ['stage'],
     buckets: STAGE_BUCKETS,
   });
@@ -109,12 +109,12 @@ export function describePool(
   });
   metrics.gauge({
     name: 'picpool_refresh_running',
-    help: 'Whether a refresh runs, in any copy of the server.',
+    help: 'Whether a refresh is running in any copy of the server.',
     read: async () => [{ labels: [], value: (await service.currentRefresh()).state === 'running' ? 1 : 0 }],
   });
   metrics.gauge({
     name: 'picpool_refresh_last_success_timestamp_seconds',
-    help: 'When the last refresh that went well has ended; 0 before the first.',
+    help: 'When the last successful refresh ended; 0 before the first.',
     read: async () => [{ labels: [], value: ((await service.status()).lastRefresh ?? 0) / 1000 }],
   });
   for (const [field, help] of [

@@ -209,7 +209,7 @@ async function textOf({ service, query, format, admin, now }: Copying, base: str
       ? codeWith(format, records, admin)
       : codeFetching(format, `${base}/api/v1/proxies`, filter);
     if (code !== null) return code;
-    throw invalidParameter('as', `${format} speaks to ${SPEAKS[format].join(', ')} proxies only.`);
+    throw invalidParameter('as', `${format} supports only ${SPEAKS[format].join(', ')} proxies.`);
   }
   const pieces = service.export({
     filter: visible(toFilter(filter, now), format, admin),
@@ -233,7 +233,7 @@ async function* batchOf(records: ProxyRecord[]): AsyncIterable<ProxyRecord[]> {
 export async function testProxy(options: ProxyPagesOptions, request: Request): Promise<Response> {
   const { service, basePath, contextOf } = options;
   const id = Number((await readForm(request)).get('id'));
-  if (!Number.isSafeInteger(id) || id < 1) throw invalidParameter('id', 'id must be the id of a proxy.');
+  if (!Number.isSafeInteger(id) || id < 1) throw invalidParameter('id', 'id must be the ID of a proxy.');
   const { ip, port, protocol } = await service.get(id);
   await service.testQuick({ ip, port, protocol, proxyId: id }, contextOf(request));
   return new Response(null, {

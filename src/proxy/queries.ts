@@ -39,7 +39,7 @@ const filters = {
     }),
   ),
   country: Type.Optional(
-    countries('Only these countries: two-letter codes, separated by commas. `ZZ` stands for not known.'),
+    countries('Only these countries: two-letter codes, separated by commas. `ZZ` means unknown.'),
   ),
   exclude_country: Type.Optional(countries('All countries except these.')),
   port: Type.Optional(

@@ -42,10 +42,10 @@ const DEFAULT_SOURCES = 100;
 const LISTENERS = {
   each: 20,
   all: 500,
-  fullMessage: 'You listen on 20 connections already.',
-  busyMessage: 'Too many listen already.',
+  fullMessage: 'You already have 20 open event streams.',
+  busyMessage: 'There are too many open event streams.',
 };
-const EXPORTS = { each: 4, fullMessage: 'Four of your exports are on their way; wait for one to end.' };
+const EXPORTS = { each: 4, fullMessage: 'Four of your exports are running; wait for one to finish.' };
 
 const NO_STORE = { 'cache-control': 'no-store' };
 /** Clients may keep the answer but must revalidate it, which costs next to nothing with an ETag. */

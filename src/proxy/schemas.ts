@@ -56,7 +56,7 @@ export const proxySchema = Type.Object(
     }),
     country: Type.String({
       description:
-        'Country of the address that targets see, or of the proxy if that is not known. `ZZ` if the country is not known.',
+        'Country of the address that targets see, or of the proxy if that is unknown. `ZZ` if the country is unknown.',
     }),
     response_time: Type.Number({
       description: 'Response time of the last passed check, in ms; 0 before the first.',
@@ -201,7 +201,7 @@ export const sourceProgressSchema = Type.Object({
   name: Type.String(),
   state: oneOf(SOURCE_STATES),
   found: count('Valid entries, including duplicates.'),
-  fresh: count('Of these, nobody had named before.'),
+  fresh: count('Of these, new ones.'),
   checked: count('Of the fresh ones, checked.'),
   alive: count('Of these, alive.'),
   error: nullable(Type.String()),
@@ -217,7 +217,7 @@ export const sourceSchema = Type.Object(
       oneOf(PROTOCOLS, { description: 'Protocol of entries without one. `null`: every protocol is tried.' }),
     ),
     found: count('Valid entries in the last reading, including duplicates.'),
-    fresh: count('Of these, nobody had named before.'),
+    fresh: count('Of these, new ones.'),
     checked: count('Number of its entries checked for the first time so far.'),
     alive: count('Of these, alive.'),
     yield: yieldSchema,
@@ -286,7 +286,7 @@ export const statusSchema = Type.Object(
       { http: oneOf(JUDGE_STATES), https: oneOf(JUDGE_STATES) },
       {
         description:
-          'State of the judges by kind. `http` proxies need judges without TLS, all others need judges with TLS. `none`: no judge of this kind is set.',
+          'State of the judges by kind. `http` proxies need judges without TLS, all others need judges with TLS. `none`: no judge of this kind is configured.',
       },
     ),
     witnesses: oneOf(JUDGE_STATES, {

@@ -58,6 +58,6 @@ function refuse(cause: unknown): never {
 export function expectedSandbox(asked: Config['IMAGE_SANDBOX'], system: System | null): string {
   if (asked === 'off') return 'none (IMAGE_SANDBOX=off)';
   // On Deno the server itself may not make system calls, but its workers may.
-  if (!system && platform() === 'linux') return 'asked for; the log tells what workers find missing';
+  if (!system && platform() === 'linux') return 'requested; the log shows what is missing';
   return sandboxState(lackingMeans(system)).text;
 }

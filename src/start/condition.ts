@@ -15,13 +15,13 @@ export function describeCondition(metrics: Metrics, condition: RecordStores['con
     Object.entries(numbers).map(([kind, value]) => ({ labels: [kind], value: value / unit }));
   metrics.gauge({
     name: 'picpool_store_unreadable_records',
-    help: 'Records that were met and cannot be read; they are passed over.',
+    help: 'Unreadable records that were found and skipped.',
     labelNames: ['kind'],
     read: async () => byKind(condition().unreadable),
   });
   metrics.gauge({
     name: 'picpool_store_lag_seconds',
-    help: 'How old what this process shows is, where it could not look at the shared store since.',
+    help: 'How outdated this process is, if it could not read the shared store.',
     labelNames: ['kind'],
     read: async () => byKind(condition().lagMs, 1000),
   });

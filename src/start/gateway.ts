@@ -96,7 +96,7 @@ export async function startServerGateway(options: ServerGatewayOptions): Promise
     engine: gateway.engine,
     report,
     monotonic,
-    onError: (error) => log('warn', 'the gateway could not look at the pool', { error }),
+    onError: (error) => log('warn', 'the gateway could not read the pool', { error }),
   });
   failed = follower.failed;
   follower.start();

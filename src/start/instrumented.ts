@@ -14,7 +14,7 @@ const UNMEASURED = 'version';
 export function instrumentStores(metrics: Metrics, now: () => number): InstrumentStore {
   const duration = metrics.histogram({
     name: 'picpool_store_call_duration_seconds',
-    help: 'Time of calls of the stores.',
+    help: 'Duration of store calls.',
     labelNames: ['store', 'call', 'outcome'],
     buckets: BUCKETS,
   });

@@ -30,7 +30,7 @@ export async function startOperations(config: Config, stores: Stores, log: Log):
   const metrics = createMetrics();
   describeProcess(metrics);
   describeCondition(metrics, stores.condition);
-  const refusals = metrics.counter('picpool_limited_total', 'What a limit has refused.', ['limit']);
+  const refusals = metrics.counter('picpool_limited_total', 'Requests refused by limits.', ['limit']);
   const onRefused = (name: string) => refusals(name).inc();
   const observe = instrumentStores(metrics, now);
   return {

@@ -39,7 +39,7 @@ export async function openPool(
   const exits = createExits({
     store: stores.proxies,
     state: stores.state,
-    onError: (cause) => log('warn', 'the exits of the pool cannot be read', { cause }),
+    onError: (cause) => log('warn', 'exits of the pool not read', { cause }),
   });
   const checker = exits.watch(observeChecker(plainChecker, metrics, now));
   const tell: RefreshObserver = {

@@ -33,7 +33,7 @@ async function tellOf(url: string, options: RisksOptions, signal: AbortSignal): 
     const risks = await risksOf(url, options).catch(() => null);
     if (signal.aborted) return;
     for (const { kind, text, advice } of risks ?? [])
-      log(LEVELS[kind], 'a store does not keep all that it is given', { finding: text, advice });
+      log(LEVELS[kind], 'a store may lose acknowledged changes', { finding: text, advice });
     if (risks) return;
     await clock.sleep(RETRY_MS, signal).catch(() => {});
   }

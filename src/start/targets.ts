@@ -31,7 +31,7 @@ export async function openTargets({
     ask: asker.ask,
     mayAsk,
     now: Date.now,
-    onError: (error) => log('warn', 'what is known about targets was not shared', { error }),
+    onError: (error) => log('warn', 'results for targets not shared', { error }),
   });
 
   return {

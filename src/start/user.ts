@@ -54,7 +54,7 @@ export async function runAs(wanted: string): Promise<void> {
     process.getegid?.() !== gid ||
     mayReturn()
   ) {
-    throw unable('the process did not become that user for good');
+    throw unable('the change of user is not permanent');
   }
 }
 

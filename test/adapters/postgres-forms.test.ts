@@ -427,5 +427,5 @@ test('a server that does not keep what it acknowledged is named', async () => {
   hasty.password = 'hasty';
   const more = await risks(hasty.href);
   expect(more).toContainEqual(expect.stringContaining('synchronous_commit off'));
-  expect(more).toContainEqual(expect.stringContaining('broken: The Postgres server takes no writes'));
+  expect(more).toContainEqual(expect.stringContaining('broken: The Postgres server is read-only'));
 });

@@ -35,7 +35,7 @@ describe.skipIf(absent('redis-server'))('a Redis server', () => {
   test('that may lose records is told so, setting by setting', async () => {
     await set('appendfsync', 'no');
     expect(await risks()).toEqual([
-      'loss: Redis leaves it to the system when records reach the disk (appendfsync no).',
+      'loss: Redis lets the system decide when records reach the disk (appendfsync no).',
     ]);
     await set('appendonly', 'no');
     expect(await risks()).toEqual(['loss: Redis keeps nothing on its disk: a restart loses all records.']);
@@ -71,7 +71,7 @@ describe.skipIf(absent('redis-server'))('a Redis server', () => {
       '+info',
     );
     expect(await risks(server.url.replace('//', '//pic:pool@'))).toEqual([
-      'unknown: Redis does not tell this user how often it syncs its log.',
+      'unknown: This user may not read how often Redis syncs its log.',
     ]);
   });
 

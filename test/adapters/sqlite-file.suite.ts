@@ -242,7 +242,7 @@ export function sqliteFileTests(
           await assert.rejects(images.insert(image({ id: what })), { code: 'unavailable' });
           assert.match(
             (await images.faults())[0]?.message ?? '',
-            new RegExp(`was ${what} under the running server`),
+            new RegExp(`was ${what} while the server was running`),
           );
           assert.equal((await images.get('before'))?.id, 'before');
         }

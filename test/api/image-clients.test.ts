@@ -363,7 +363,7 @@ describe('catbox', () => {
         ['reqtype', 'deletefiles'],
         ['files', ' '],
       ]),
-      'The field files must name 1 to 20 files, with spaces between.',
+      'The field files must name 1 to 20 files, separated by spaces.',
     ],
   ];
   for (const [name, body, sentence] of wrong) {
@@ -473,7 +473,7 @@ describe('PicGo', () => {
     const headers = { 'content-type': 'application/json' };
     const answer = await post('/picgo/upload', '{"list":["C:\\\\a.png"]}', headers);
     expect((await json(answer)).msg).toBe(
-      'This server sees no files of yours: let the client send them (in Obsidian: "Remote server mode").',
+      'This server cannot read your files: let the client send them (in Obsidian: "Remote server mode").',
     );
   });
 });

@@ -121,7 +121,7 @@ describe('the sweep', () => {
       const report = await run(host);
       expect(report).toMatchObject({ quarantined: 0, unconfirmed: 4 });
       expect(host.logged.map(({ message }) => message)).toContain(
-        'too many files without a record: look at them with picpool sweep',
+        'too many files without a record: inspect them with picpool sweep',
       );
       expect(await run(host, { confirmed: true })).toMatchObject({ quarantined: 4, unconfirmed: 0 });
     }, 4));

@@ -81,7 +81,7 @@ describe('an error', () => {
     const chinese = await post(formOf({ max_width: 'wide' }), { ...PERSON, 'accept-language': 'zh' });
     expect(await chinese.text()).toContain('<p>最大宽度：必须是 1 到 16384 之间的整数</p>');
     const gallery = await open('/gallery?from=soon');
-    expect(await gallery.text()).toContain('<p>Uploaded from must be a day, as in 2026-01-31');
+    expect(await gallery.text()).toContain('<p>Uploaded from must be a date such as 2026-01-31');
   });
 
   test('is told in the language of the page alone, with the figures that the API has', async () => {

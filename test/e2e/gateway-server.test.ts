@@ -61,7 +61,7 @@ test('a session keeps its exit over SOCKS, too', async () => {
 });
 
 test('options in the name of the user choose among the proxies, and wrong ones are explained', async () => {
-  expect(await page('user-country-aq')).toContain('No proxy that suits is known to work.');
+  expect(await page('user-country-aq')).toContain('No suitable proxy is known to work.');
   const tunnel = await curl('-x', `http://user-country-aq:x@${gateway}`, '-p', '-v', world.page);
   expect(tunnel.err).toContain('503 Service Unavailable');
   expect(tunnel.err).toContain('X-Picpool-Error: no_upstream');

@@ -193,7 +193,7 @@ describe('picpool gateway', () => {
   test('answers a request that was not meant for a proxy in words', async () => {
     const gateway = await startGatewayProcess(world.listOf('http'), ['--no-check']);
     const { out } = await curl('-i', `http://127.0.0.1:${gateway.port}/`);
-    expect(out.toString()).toContain('This is a proxy: it takes CONNECT and URLs that begin with http://.');
+    expect(out.toString()).toContain('This is a proxy: it accepts CONNECT and URLs that begin with http://.');
     await gateway.stop();
   });
 });

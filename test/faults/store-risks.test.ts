@@ -30,14 +30,14 @@ test.concurrent.skipIf(absent('redis-server', 'versitygw'))(
         const findings = async () =>
           (await readFile(log, 'utf8'))
             .split('\n')
-            .filter((line) => line.includes('does not keep all'))
+            .filter((line) => line.includes('may lose acknowledged'))
             .map((line) => JSON.parse(line) as { level: string; finding: string })
             .map(({ level, finding }) => `${level}: ${finding}`)
             .sort();
         await until(async () => (await findings()).length === 2);
         expect(await findings()).toEqual([
           'error: There is no bucket missing.',
-          'warn: Redis leaves it to the system when records reach the disk (appendfsync no).',
+          'warn: Redis lets the system decide when records reach the disk (appendfsync no).',
         ]);
         const { code, stdout } = await cli(['doctor', '--offline'], { env: { ...env, DATA_DIR: folder } });
         expect(code).toBe(1);

@@ -161,7 +161,7 @@ describe('copies', () => {
   test('leave out what asks for a login, and say what a program cannot use', async () => {
     await open();
     expect(await copy('?as=standard&id=3')).toBe('');
-    expect(copy('?as=node&id=4')).rejects.toThrow('node speaks to https proxies only.');
+    expect(copy('?as=node&id=4')).rejects.toThrow('node supports only https proxies.');
     expect(copy('?as=perl')).rejects.toThrow('as must be one of standard, text');
     expect(copy('?as=text&uptime=many')).rejects.toThrow('uptime cannot be many.');
     expect((await read('?protocol=socks5')).words).toContain('Node.js (undici) needs https proxies');

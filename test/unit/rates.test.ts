@@ -20,7 +20,7 @@ describe('limits as a setting', () => {
   test.each(['sometimes', 'upload=60', 'upload=0/1m', 'upload=60/0m', 'mail=1/1m', 'upload=60/1y'])(
     '"%s" is refused with what would be right',
     (text) => {
-      expect(() => parseRates(text)).toThrow('must be on, off, or figures such as upload=60/1m');
+      expect(() => parseRates(text)).toThrow('must be on, off, or limits such as upload=60/1m');
     },
   );
 });

@@ -17,7 +17,7 @@ const MAX_REMEMBERED = 2000;
 /**
  * Passwords of one client that are being hashed or wait. `createPasswordHasher` allows more for all clients together.
  */
-const HASHES = { each: 8, fullMessage: 'Eight passwords of yours are being checked; wait for one.' };
+const HASHES = { each: 8, fullMessage: 'Eight of your passwords are being checked; wait for one to finish.' };
 
 /** Decides who may see a protected image. */
 export interface PasswordGuard {

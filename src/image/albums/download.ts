@@ -12,8 +12,8 @@ import type { AlbumRecord } from './album.ts';
 const DOWNLOADS = {
   each: 2,
   all: 32,
-  fullMessage: 'Two of your ZIP files are on their way; wait for one to end.',
-  busyMessage: 'Too many ZIP files are on their way; try again in a moment.',
+  fullMessage: 'Two of your ZIP downloads are running; wait for one to finish.',
+  busyMessage: 'Too many ZIP downloads are running; try again in a moment.',
 };
 /** A download is aborted if the client reads nothing for this long. */
 const STALL_MS = 60_000;

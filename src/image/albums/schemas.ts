@@ -126,7 +126,7 @@ export const albumDeleteAnswer = answer(
     id: Type.String(),
     removed_images: Type.Integer({ description: 'Number of images deleted with the album.' }),
     kept_images: Type.Array(Type.String(), {
-      description: 'Ids of the images of the album that still exist.',
+      description: "IDs of the album's images that still exist.",
     }),
   },
   { success: true, id: exampleAlbum.id, removed_images: 0, kept_images: [exampleFacts.id] },

@@ -61,7 +61,7 @@ async function removeAll(request: Request, host: Host, { files = '', userhash }:
   if (names.length === 0 || names.length > MOST_DELETED) {
     throw invalidParameter(
       'files',
-      `The field files must name 1 to ${MOST_DELETED} files, with spaces between.`,
+      `The field files must name 1 to ${MOST_DELETED} files, separated by spaces.`,
     );
   }
   for (const name of names) await host.remove(request, name, userhash || null);

@@ -19,7 +19,7 @@ const upload: ClientRoute = {
   async answer(request, host) {
     if (/^application\/json\b/i.test(request.headers.get('content-type') ?? '')) {
       const sentence =
-        'This server sees no files of yours: let the client send them (in Obsidian: "Remote server mode").';
+        'This server cannot read your files: let the client send them (in Obsidian: "Remote server mode").';
       throw new AppError('invalid_body', sentence);
     }
     const { shared } = await host.store(request, {

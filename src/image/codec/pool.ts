@@ -189,7 +189,7 @@ export class ProcessPool<T extends Task> {
     else {
       this.#totals.crashes++;
       log('warn', 'conversion worker died', { code, signal, stderr });
-      const message = 'The image cannot be converted: it makes the decoder fail.';
+      const message = 'The image cannot be converted: the decoder crashes on it.';
       task.reject(new AppError('undecodable_image', message));
     }
   }

@@ -47,7 +47,7 @@ export interface Source {
  */
 export const INPUT: SharpOptions = { failOn: 'error', limitInputPixels: false };
 
-const HEIC_REFUSED = 'The file is a HEIC picture, which this server does not take; send it as JPEG.';
+const HEIC_REFUSED = 'The file is a HEIC picture, which this server does not accept; send it as JPEG.';
 
 /** Lossless pictures below this many bytes a pixel are drawings and screenshots; photos need 1.2 and more. */
 const FLAT_BYTES_PER_PIXEL = 0.5;

@@ -74,7 +74,7 @@ export function createDoubts({ state, blobs, images, now, log, onChange }: Doubt
     if (found.grave.length + found.mendable.length > 0) return found;
     // A crash during the first uploads leaves a few files that never had a record.
     if ((await images.summary()).images === 0 && (await hasMoreThan(mostUnasked(0), blobs, unexplained))) {
-      const reason = 'There is no record, but there are files of images.';
+      const reason = 'There are image files, but no records.';
       await state.set(LASTING, reason);
       return { ...found, grave: [reason] };
     }
@@ -92,10 +92,10 @@ export function createDoubts({ state, blobs, images, now, log, onChange }: Doubt
   async function pairingFault(): Promise<string[]> {
     const [marked, known] = [await readMark(blobs), await state.get(IDENTITY_STATE)];
     if (known === null)
-      return [`The records have lost the value ${IDENTITY_STATE}: they may be empty or others.`];
+      return [`The records have lost the value ${IDENTITY_STATE}: they may be empty, or from elsewhere.`];
     if (marked === null)
-      return [`The files have lost the mark ${IDENTITY_BLOB}: they may be empty or others.`];
-    if (marked !== known) return ['The files belong to other records than these.'];
+      return [`The files have lost the mark ${IDENTITY_BLOB}: they may be empty, or from elsewhere.`];
+    if (marked !== known) return ['The files belong to other records.'];
     const fault = epochFault(await readEpochs({ state, blobs }));
     return fault === null ? [] : [fault];
   }

@@ -40,8 +40,10 @@ export async function readEpochs({
  * step first, so they may be one ahead.
  */
 export function epochFault({ records, files }: Epochs): string | null {
-  if (records === null) return `The records have lost the value ${EPOCH_STATE}: they may be empty or others.`;
-  if (files === null) return `The files have lost the mark ${EPOCH_BLOB}: they may be empty or others.`;
+  if (records === null)
+    return `The records have lost the value ${EPOCH_STATE}: they may be empty, or from elsewhere.`;
+  if (files === null)
+    return `The files have lost the mark ${EPOCH_BLOB}: they may be empty, or from elsewhere.`;
   if (records < files) return 'The records are older than the files: some of them have been lost.';
   if (records > files + 1) return 'The files are older than the records: some of them have been lost.';
   return null;

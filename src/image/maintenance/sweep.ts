@@ -73,7 +73,7 @@ async function sweepAlone(options: SweepOptions, lease: Lease, signal: AbortSign
   if (report.missing > 0) log('warn', 'records without a file', { count: report.missing });
   report.unconfirmed = unconfirmed(options, found);
   if (report.unconfirmed > 0) {
-    log('error', 'too many files without a record: look at them with picpool sweep', {
+    log('error', 'too many files without a record: inspect them with picpool sweep', {
       files: report.unconfirmed,
       of: found.files,
     });

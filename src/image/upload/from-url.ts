@@ -41,7 +41,7 @@ export function createUrlFetcher({ fetch, folder, maxBytes }: UrlFetcherOptions)
   const shares = createShares({
     each: EACH,
     all: ALL,
-    fullMessage: `${EACH} URLs are being fetched for you already.`,
+    fullMessage: `${EACH} of your URLs are already being fetched.`,
     busyMessage: 'Too many URLs are being fetched at the moment.',
   });
 

@@ -88,7 +88,7 @@ export function createDiscovery(options: DiscoveryOptions): Discovery {
       .catch((error: unknown) => {
         // Another copy has started a refresh, and continues from here.
         if (error instanceof AppError && error.code === 'conflict') leftover = null;
-        else log('warn', 'a try was not saved', { error });
+        else log('warn', 'trial not saved', { error });
       })
       .finally(() => running.delete(task));
     running.add(task);

@@ -95,7 +95,7 @@ const NOT_ASKED: SourceReport = {
   found: 0,
   rejected: 0,
   bytes: 0,
-  error: 'not asked for, as other lists of its host could not be read',
+  error: 'not requested, because other lists of its host could not be read',
   reached: false,
 };
 

@@ -63,7 +63,7 @@ export const FILE_DISASTERS: Disaster<Copies>[] = [
   {
     name: "another installation's files come in their place",
     putsBack: 'files',
-    reason: /The files belong to other records than these/,
+    reason: /The files belong to other records/,
     swapsFiles: true,
     async strike(world) {
       const { folder } = world.files;

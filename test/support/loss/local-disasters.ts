@@ -10,7 +10,7 @@ const databaseOf = ({ folder }: LocalWorld) => join(folder, 'picpool.db');
 const removedDatabase: Disaster<LocalWorld> = {
   putsBack: 'nothing',
   name: 'the database is removed under the running server',
-  reason: /The file of the database was removed/,
+  reason: /The database file was removed/,
   async strike(world) {
     const paths = ['', '-wal', '-shm'].map((end) => databaseOf(world) + end);
     for (const path of paths) await rename(path, `${path}-away`);

@@ -29,7 +29,7 @@ export const messages: Readonly<Record<string, string>> = {
   'The conversion of the image takes more memory than is allowed; try smaller dimensions.':
     '转换该图片所需的内存超出限制，请换用尺寸较小的图片。',
   'The image could not be converted within {seconds} s.': '图片未能在 {seconds} 秒内完成转换。',
-  'The image cannot be converted: it makes the decoder fail.': '无法转换该图片：解码器处理时出错。',
+  'The image cannot be converted: the decoder crashes on it.': '无法转换该图片：解码器处理时出错。',
   'The {kind} file is damaged, truncated or of a kind that this server cannot read.':
     '该 {kind} 文件已损坏、不完整或属于本服务器无法读取的类型。',
   'The compressed data of the BMP file is damaged or truncated.': 'BMP 文件的压缩数据已损坏或不完整。',
@@ -37,14 +37,14 @@ export const messages: Readonly<Record<string, string>> = {
   'The HEIC picture is damaged or truncated.': 'HEIC 图片已损坏或不完整。',
   'The JPEG XL picture is damaged or truncated.': 'JPEG XL 图片已损坏或不完整。',
   'The TIFF file is damaged or truncated.': 'TIFF 文件已损坏或不完整。',
-  'The file is a HEIC picture, which this server does not take; send it as JPEG.':
+  'The file is a HEIC picture, which this server does not accept; send it as JPEG.':
     '该文件是 HEIC 图片，本服务器不接受，请改用 JPEG。',
   'The file is an animated AVIF or HEIF picture, which this server cannot read; send it as WebP, GIF or animated PNG.':
     '该文件是 AVIF 或 HEIF 动图，本服务器无法读取，请改用 WebP、GIF 或动态 PNG。',
   'The file is empty: it has 0 bytes.': '文件为空（0 字节）。',
   'No image was sent.': '没有选择图片。',
   'The operator of this server does not accept this picture.': '本服务器的管理员不接受这张图片。',
-  'The service that looks at pictures before they are stored does not answer.': '图片审查服务没有响应。',
+  'The service that scans pictures before they are stored does not respond.': '图片审查服务没有响应。',
   'This picture was blocked by the operator.': '管理员已屏蔽这张图片。',
   'This address was blocked by the operator.': '管理员已屏蔽此地址。',
 
@@ -70,11 +70,11 @@ export const messages: Readonly<Record<string, string>> = {
     '设有密码的图片受密码保护：请清除密码，或选择“知道密码的人”。',
   'This server lists no pictures; visibility must be unlisted or protected.':
     '本服务器不公开展示图片，请选择其他可见范围。',
-  'A picture with max_views cannot be listed, because strangers would use up its views; visibility must be unlisted or protected.':
+  'A picture with max_views cannot be listed, because visitors of the list would use up its views; visibility must be unlisted or protected.':
     '限制查看次数的图片不能公开展示，请选择其他可见范围。',
   'expires_in must be at most {most} on this server.': '在本服务器上最长为 {most}。',
   'title must be at most {most} characters.': '标题最多 {most} 个字符。',
-  '{field} must be a day of the calendar, as in {example}.': '必须是日历上存在的日期，例如 {example}。',
+  '{field} must be a date such as {example}.': '必须是日历上存在的日期，例如 {example}。',
   'There is no parameter {field}; did you mean {meant}?': '参数 {field} 不存在，是否想输入 {meant}？',
 
   // What a field must be
@@ -91,7 +91,7 @@ export const messages: Readonly<Record<string, string>> = {
   'must be at most {most} bytes': '不得超过 {most} 字节',
   'must be a string, at most {most} characters': '最多 {most} 个字符',
   'must be a string': '必须是文本',
-  'must be a day, as in {example}': '必须是日期，例如 {example}',
+  'must be a date such as {example}': '必须是日期，例如 {example}',
   'must be never, or a time from {least} to {most}, such as 30m, 12h, 7d, 2w or 1y':
     '必须是 never，或 {least} 到 {most} 之间的时长，例如 30m、12h、7d、2w 或 1y',
   'must be the next of another answer': '必须是上一页给出的 next 值',
@@ -126,13 +126,13 @@ export const messages: Readonly<Record<string, string>> = {
   'There is no space left for the upload.': '没有足够的空间来接收上传。',
   'The image files cannot be read or written.': '无法读写图片文件。',
   'The database {fault}.': '数据库暂时无法使用。',
-  'The log of the database cannot be written to the disk.': '数据库日志无法写入磁盘。',
-  'The log of the database cannot be opened.': '数据库日志无法打开。',
+  'The database log cannot be written to the disk.': '数据库日志无法写入磁盘。',
+  'The database log cannot be opened.': '数据库日志无法打开。',
   'The image storage does not respond. Try again in a few seconds.': '图片存储没有响应，请几秒后重试。',
   'The image storage {fault}.': '图片存储暂时无法使用。',
   'The record of this image cannot be read.': '无法读取这张图片的记录。',
   'The record of this album cannot be read.': '无法读取这个相册的记录。',
-  'Another copy of the server has taken this work over.': '服务器的另一个副本已接手此项工作。',
+  'Another copy of the server has taken over this work.': '服务器的另一个副本已接手此项工作。',
 
   // What exists, and who may access it
   'There is no such image.': '没有这张图片。',
@@ -153,8 +153,8 @@ export const messages: Readonly<Record<string, string>> = {
   'This needs the token of the album.': '需要此相册的令牌。',
   'This needs the header {header}.': '此操作需要有效的令牌。',
   'Changing an image needs its delete token.': '修改图片需要其删除令牌。',
-  'There is an image {id} already.': '图片 {id} 已存在。',
-  'There is an album {id} already.': '相册 {id} 已存在。',
+  'Image {id} already exists.': '图片 {id} 已存在。',
+  'Album {id} already exists.': '相册 {id} 已存在。',
   'The header Host must name one host.': '请求头 Host 必须只包含一个主机名。',
   'The body cannot be read as JSON.': '请求内容不是有效的 JSON。',
   'This path accepts only {methods}.': '此路径仅接受 {methods} 请求。',
