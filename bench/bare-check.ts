@@ -6,7 +6,7 @@ import { connect as connectTls, createSecureContext, rootCertificates } from 'no
 const REQUEST_TAIL =
   ' HTTP/1.1\r\nHost: 127.0.0.1:12345\r\nUser-Agent: curl/8.14.1\r\nAccept: */*\r\nConnection: close\r\n\r\n';
 
-/** A farm and a judge in a process of their own. */
+/** A farm and a judge in a separate process. */
 export interface FarmProcess {
   port: number;
   judge: string;
@@ -42,7 +42,7 @@ export async function inParallel(
   await Promise.all(Array.from({ length: atOnce }, worker));
 }
 
-/** What any checker of `http` proxies must do at least: connect, send, read to the end, close. */
+/** The minimum that any checker of `http` proxies has to do: connect, send, read to the end, close. */
 export function bareCheck(farm: Pick<FarmProcess, 'port' | 'judge'>, host: string): Promise<void> {
   const origin = farm.judge.replace('/judge', '');
   return new Promise((resolve, reject) => {
@@ -58,7 +58,10 @@ export function bareCheck(farm: Pick<FarmProcess, 'port' | 'judge'>, host: strin
   });
 }
 
-/** What any checker of tunnels must do at least: connect, ask for the tunnel, speak TLS through it to the judge, send, read, close. */
+/**
+ * The minimum that any checker of tunnels has to do: connect, ask for the tunnel, speak TLS through it to the judge,
+ * send, read, close.
+ */
 export function createBareTlsCheck(
   farm: Omit<FarmProcess, 'stop'>,
   protocol: 'https' | 'socks5',

@@ -6,14 +6,14 @@ import { farmAddress, type RoleName } from '../test/support/proxy-farm.ts';
 import { bareCheck, createBareTlsCheck, inParallel, startFarmProcess } from './bare-check.ts';
 
 /**
- * Checks per second of live proxies, as a share of a bare loop that sends and reads the same bytes, by TLS where the check does, and
- * the time that silent proxies take. Both in one run, by turns. `--full` takes longer.
+ * Checks per second of working proxies, as a share of a bare loop that sends and reads the same bytes, over TLS if
+ * the check does, and the time that silent proxies take. Both take turns in one run. `--full` takes longer.
  */
 const full = process.argv.includes('--full');
 const CHECKS = full ? 6_000 : 3_000;
-/** A handshake costs ten times what the rest of a check does. */
+/** A handshake costs ten times as much as the rest of a check. */
 const TLS = { checks: full ? 2_000 : 600, warmUp: full ? 3_000 : 1_000, atOnce: 64 } as const;
-/** Until then the engine still compiles: a check costs twice as much at first, and a quarter more after 15,000. */
+/** The engine compiles until then: a check costs twice as much at first, and a quarter more after 15,000. */
 const WARM_UP = 60_000;
 const ROUNDS = full ? 9 : 5;
 const AT_ONCE = 256;
@@ -89,7 +89,7 @@ async function compare(
 }
 
 async function measure(run: (n: number) => Promise<void>, count: number, atOnce: number): Promise<Measured> {
-  // What the round before has left behind (garbage, connections that still close) is not this round's work.
+  // Leftovers of the previous round (garbage, closing connections) must not count in this one.
   if ('Bun' in globalThis) Bun.gc(true);
   await setTimeout(SETTLING_MS);
   const cpu = process.cpuUsage();

@@ -26,7 +26,7 @@ const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
 const CHECKS_PER_HOUR = 20_000;
-/** Less than the most: what was not used of one minute is made up for in the next. */
+/** Less than the maximum, because checks not used in one minute are made up for in the next. */
 const PACE = 19_650;
 /** When what a model does happens. */
 const EVENT_AT = 40 * HOUR;
@@ -37,7 +37,7 @@ interface Model {
   kinds: readonly Kind[];
   /** The best 256 of the first 300 stop working for six hours. */
   block?: boolean;
-  /** No judge answers for so long; with `offline` no list does, either. */
+  /** How long no judge answers; with `offline` no list does either. */
   outageMs?: number;
   offline?: boolean;
 }
@@ -177,7 +177,7 @@ async function run(model: Model, randomSeed: number, scheduled: boolean) {
     await clock.advance(model.outageMs);
     network.judge = 'up';
     network.isOffline = false;
-    // A refresh that has failed is tried again within five minutes, and may check for three.
+    // A failed refresh is retried within five minutes, and may check for three.
     await clock.advance(10 * MINUTE);
     const after = await state();
     outage = {
@@ -188,7 +188,7 @@ async function run(model: Model, randomSeed: number, scheduled: boolean) {
     };
   }
 
-  /** Of what is listed, how much works; of what works, how much is listed. */
+  /** Returns how much of the list works, and how much of what works is listed. */
   async function state(): Promise<{ working: number; listed: number }> {
     const now = clock.now();
     const working = sum((await listed()).map((ip) => (world.works(ip, now) ? 1 : 0)));
@@ -215,7 +215,7 @@ async function run(model: Model, randomSeed: number, scheduled: boolean) {
   }
 }
 
-/** A check takes a second where the proxy works, else five. */
+/** A check takes a second if the proxy works, otherwise five. */
 function createNetwork(world: World, random: () => number, clock: ReturnType<typeof createFakeClock>) {
   let hour = 0;
   let checksThisHour = 0;

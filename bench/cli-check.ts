@@ -5,19 +5,20 @@ import { farmAddress } from '../test/support/proxy-farm.ts';
 import { bareCheck, inParallel, startFarmProcess } from './bare-check.ts';
 
 /**
- * `picpool check` over a list of living proxies, its start included, as a share of a bare `node:net` loop that sends
- * and reads the same bytes. Both in one run, by turns. `--full` takes longer; `--binary FILE` measures that program.
+ * `picpool check` over a list of working proxies, including its start, as a share of a bare `node:net` loop that
+ * sends and reads the same bytes. Both take turns in one run. `--full` takes longer; `--binary FILE` measures that
+ * program.
  */
 const full = process.argv.includes('--full');
 const CHECKS = full ? 60_000 : 30_000;
 const ROUNDS = full ? 7 : 3;
 const AT_ONCE = 256;
 const TARGET = 0.6;
-/** Until then the engine still compiles the bare loop. */
+/** The engine compiles the bare loop until then. */
 const WARM_UP = 15_000;
 interface Measured {
   perSecond: number;
-  /** Of a busy machine, what says more. */
+  /** More meaningful on a busy machine. */
   cpuMicros: number;
 }
 

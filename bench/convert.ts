@@ -16,7 +16,7 @@ const AT_ONCE = 4;
 const folder = await mkdtemp(join(tmpdir(), 'picpool-bench-'));
 let written = 0;
 
-/** Runs `count` jobs, `AT_ONCE` at a time, and answers how many a second. */
+/** Runs `count` jobs, `AT_ONCE` at a time, and returns how many a second. */
 async function rate(count: number, job: () => Promise<unknown>): Promise<number> {
   const startedAt = performance.now();
   let left = count;

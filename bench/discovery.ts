@@ -44,7 +44,7 @@ const random = createRandom(seed);
 const clock = createFakeClock(Date.UTC(2026, 0, 1), 2);
 const startedAt = clock.now();
 const world = createWorld(kinds, PROXIES, random, startedAt);
-/** Which proxy stands where in the lists: those that work are spread over all. */
+/** Maps proxies to places in the lists, so that working ones are spread over all. */
 const placeOf = shuffled(PROXIES);
 const firstTried = new Float64Array(PROXIES).fill(-1);
 let untried = PROXIES;
@@ -197,7 +197,7 @@ async function look(hour: number): Promise<void> {
   after.allWorking += world.addresses.reduce((sum, ip) => sum + (world.works(ip, now) ? 1 : 0), 0);
 }
 
-/** 0 to count - 1 in random order. */
+/** Returns 0 to count - 1 in random order. */
 function shuffled(count: number): Uint32Array {
   const order = Uint32Array.from({ length: count }, (_, index) => index);
   for (let last = count - 1; last > 0; last--) {

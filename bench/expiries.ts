@@ -30,7 +30,7 @@ const fleet = await startFleet(['bun', 'bun'], () => ({
   SERVICES: 'image',
 }));
 
-/** Does `work` for all items, some at a time. */
+/** Runs `work` for all items, several at a time. */
 async function forAll<T>(items: Iterable<T>, work: (item: T) => Promise<unknown>): Promise<void> {
   const queue = items[Symbol.iterator]();
   const take = async () => {
@@ -47,17 +47,17 @@ const waysTo = ({ id, url, raw_url }: Expiring) =>
     })
     .concat(`/api/info/${id}`);
 
-/** Answers that were 503 when asked for the first time. */
+/** Answers that were 503 on the first request. */
 const busy: string[] = [];
 
-/** What is answered by all copies on all paths, other than `status`. */
+/** Returns answers with another status, from all copies on all paths. */
 async function others(pictures: readonly Expiring[], status: number): Promise<string[]> {
   const found: string[] = [];
   await forAll(pictures, async (picture) => {
     for (const { url } of fleet.copies) {
       for (const way of waysTo(picture)) {
         let answer = await fetch(url + way);
-        // A copy that is too busy to say is asked once more.
+        // A copy that is too busy is asked once more.
         if (answer.status === 503) {
           busy.push(`${way}: ${await answer.text()}`);
           answer = await fetch(url + way);
@@ -93,7 +93,7 @@ try {
   console.log(
     `${pictures.length} pictures, ${(await filesOf(pictures)).length} files (${files}); not readable before their end: ${before.length}`,
   );
-  // A time is told in whole seconds.
+  // Times are given in whole seconds.
   await until(Math.max(...ends) + 1000);
   const atEnd = await others(pictures, 410);
   console.log(`at the end of the last: ${atEnd.length} of ${pictures.length * 10} answers were not 410`);

@@ -22,9 +22,11 @@ import { S3_CREDENTIALS, startRedis, startS3 } from '../test/support/services.ts
 import { takeOver } from '../test/support/takeover.ts';
 
 const SEED = 20_260_101;
-/** Fleets side by side, each with two copies. */
+/** Number of fleets side by side, each with two copies. */
 const FLEETS = 4;
-/** A new fleet after so many rounds: two minutes after its first check a proxy is rechecked, which is no refresh. */
+/**
+ * A new fleet after this many rounds: two minutes after its first check a proxy is rechecked, which is not a refresh.
+ */
 const ROUNDS_A_FLEET = 4;
 
 const median = (numbers: number[]) => numbers.toSorted((a, b) => a - b)[numbers.length >> 1] ?? 0;

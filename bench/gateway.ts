@@ -93,7 +93,7 @@ async function learning(
   }
 }
 
-/** Without a time for learning: most peers do not learn. */
+/** Without time to learn, because most peers do not learn. */
 async function once(
   name: string,
   scheme: 'http' | 'https',

@@ -31,7 +31,7 @@ const world = await openForeignWorld({
 const checker = createChecker({
   ...world.options,
   timeoutMs: 8_000,
-  // As for judges of strangers, though these are at home.
+  // As for judges of others, although these are local.
   questionGapMs: 5_000,
   allowPrivate: true,
   now: Date.now,

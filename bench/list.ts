@@ -18,8 +18,8 @@ const SIZES = [1000, 20_000, 200_000];
 /** For the rows of other settings. */
 const USUAL_SIZE = 20_000;
 /**
- * As high that no benchmark reaches it: limits are on by default, and every request is counted. Tokens come back slowly, so that
- * each answer says another number of them, as it does for clients that are told apart.
+ * So high that no benchmark reaches it: limits are on by default, and every request is counted. Tokens come back
+ * slowly, so that each answer gives a different number of them, as it does for separate clients.
  */
 const DEFAULTS = { RATE_LIMITS: 'read=1000000000/30d', PROXY_REFRESH_INTERVAL: '24h' };
 const SETTINGS: Record<string, Record<string, string>> = {
@@ -35,7 +35,9 @@ const SETTINGS: Record<string, Record<string, string>> = {
 const BARE_SERVER = fileURLToPath(new URL('list/bare-server.ts', import.meta.url));
 const PATHS = ['/api/v1/proxies?limit=50', '/api/v1/proxies?limit=50&format=text', '/api/stats'];
 
-/** A server that answers the same; with a log file it also has the duties of a server, see its head. */
+/**
+ * Starts a server that gives the same answer; with a log file it also has the duties of a server, as described there.
+ */
 async function startBare(answer: Response, ...logFile: string[]) {
   const headers = [...answer.headers].filter(([name]) => name !== 'date' && name !== 'content-length');
   const child = Bun.spawn([process.execPath, BARE_SERVER, JSON.stringify(headers), ...logFile], {

@@ -69,7 +69,7 @@ async function client(until: number): Promise<void> {
   }
 }
 
-/** Asks for health all along; answers how to stop, and what came of it. */
+/** Requests the health all the time. Returns a function that stops it and returns the results. */
 function watchHealth(target: string): () => Promise<string> {
   const watcher = new Worker(new URL('./load-health.ts', import.meta.url));
   const report = new Promise<{ times: number[]; faults: number }>((resolve) => {

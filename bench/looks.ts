@@ -15,7 +15,7 @@ import { createRandom } from '../test/support/random.ts';
 
 const MOST_PICTURES = 500;
 const SIDE = 800;
-/** Of these the corners are pictures of their own, too: as many again that have nothing in common. */
+/** The corners of pictures above this size also count as separate pictures with nothing in common. */
 const LARGE = 1900;
 
 sharp.concurrency(1);
@@ -89,7 +89,7 @@ const TILE = 130;
 const ACROSS = 12;
 const ROWS = 9;
 
-/** Pictures that are taken for each other, directly or by way of others. */
+/** Groups of pictures that are taken for each other, directly or through others. */
 function groupsOf(pairs: readonly [Seen, Seen][]): Seen[][] {
   const groups = new Map<Seen, Set<Seen>>();
   for (const [one, other] of pairs) {
@@ -164,7 +164,7 @@ for (const [index, path] of paths.entries()) {
 console.log(
   `${looks.length} pictures, alike up to ${ALIKE_BITS} of 64 bits; ${plain} have too little to be seen`,
 );
-/** How many of the distances are small enough, in per cent. */
+/** The percentage of distances that are small enough. */
 const shareWithin = (bits: number, found: readonly number[]) =>
   (100 * found.filter((distance) => distance <= bits).length) / found.length;
 for (const [name, found] of Object.entries(distances)) {

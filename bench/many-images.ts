@@ -62,8 +62,8 @@ export function* batches(count: number): Iterable<ImageRecord[]> {
 }
 
 /**
- * Fills a store with many rows at a time, and makes the index of the search of all of them, as far as they are not there: a fill
- * that broke off goes on.
+ * Fills a store with many rows at a time, and builds the search index, if they are missing: an interrupted fill is
+ * continued.
  */
 export async function fillPostgres(connection: PostgresConnection, count: number): Promise<void> {
   const { ask, table } = connection;

@@ -120,7 +120,7 @@ async function copy(count: number): Promise<void> {
   const server = await startServer('bun', { ...QUIET, SERVICES: 'image', METADATA_URL: postgres.url });
   while ((await fetch(`${server.url}/readyz`)).status !== 200) await Bun.sleep(20);
   console.log(`a copy for images: ready after ${((performance.now() - began) / 1000).toFixed(1)} s`);
-  // Each of these texts is in a thousandth of the images and new to the copy, the dearest kind of search.
+  // Each of these texts is in a thousandth of the images and new to the copy, the most expensive kind of search.
   const times: number[] = [];
   for (let page = 1; page <= LISTS; page++) {
     await (await fetch(`${server.url}/api/list?page=${page}`)).text();

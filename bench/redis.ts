@@ -41,7 +41,7 @@ function pool(size: number): ProxyDraft[] {
   );
 }
 
-/** Processor time of this process in ms: on a busy machine the clock on the wall says little. */
+/** Processor time of this process in ms, because wall time is unreliable on a busy machine. */
 function cpuMs(): number {
   const { user, system } = process.cpuUsage();
   return (user + system) / 1000;

@@ -38,7 +38,7 @@ const url = `http://127.0.0.1:${await nextLine()}/api/v1/proxies?limit=50`;
 
 interface Turn {
   perSecond: number;
-  /** By CPU of the server, whatever else it does meanwhile: a busy machine does not change it. */
+  /** By CPU of the server, which a busy machine barely changes. */
   perCpuSecond: number;
   slowestMs: number;
 }

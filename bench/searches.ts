@@ -29,12 +29,12 @@ const GOALS_MS = {
   redis: { list: 10, search: 10, slow: 40 },
   postgres: { list: 5, search: 20, slow: 1000 },
 };
-/** Texts all of whose parts are frequent, but which nothing contains. */
+/** Texts whose parts are all frequent, but which nothing contains. */
 const COSTLY = ['Screenshot 2024-01-01 at 23.23.23', '2024-01-28 at 24.59.59', 'IMG_20241228_999999.png'];
 
 const median = (numbers: number[]) => numbers.toSorted((a, b) => a - b)[numbers.length >> 1] ?? 0;
 
-/** Kinds of texts, none of which was searched for before. */
+/** Kinds of texts, each searched for the first time. */
 function texts(): Record<string, string[]> {
   const { below, word, id } = createNames(createRandom(SEED + 1));
   const frequent =
@@ -71,7 +71,7 @@ async function timed(store: ImageStore, query: { text?: string; offset: number }
   return { text: query.text, ms: performance.now() - startedAt, total };
 }
 
-/** Watches how long other work has to wait at most. */
+/** Measures how long other work has to wait at most. */
 function watchStops(): { end(): Promise<number> } {
   let [watching, longest] = [true, 0];
   const watch = (async () => {
@@ -155,7 +155,7 @@ async function bench(name: keyof typeof GOALS_MS, store: ImageStore): Promise<bo
   return reached;
 }
 
-/** Prepares the search, and says what that takes and how long it stops other work. */
+/** Prepares the search, and reports how long that takes and how long it blocks other work. */
 async function build(name: string, images: ImageStore): Promise<void> {
   const [startedAt, cpu, stops] = [performance.now(), process.cpuUsage(), watchStops()];
   await images.prepare(new AbortController().signal);
@@ -173,7 +173,7 @@ async function benchSqlite(count: number): Promise<boolean> {
   const open = () => openDatabase(bunRuntime.openSqlite, path, { openThread: bunRuntime.openSqliteThread });
   let database = await open();
   try {
-    // As if an older version had left them: they are indexed in the background.
+    // As left by an older version: they are indexed in the background.
     database.prepare('UPDATE image_index SET below = ?').run(Number.MAX_SAFE_INTEGER);
     const images = createSqliteImages(database);
     for (const batch of batches(count)) {
@@ -214,7 +214,7 @@ async function benchRedis(count: number): Promise<boolean> {
   }
 }
 
-/** A server that `TEST_POSTGRES_URL` names keeps the images for the next time. */
+/** A server named by `TEST_POSTGRES_URL` keeps the images for the next run. */
 async function benchPostgres(count: number): Promise<boolean> {
   const server = await sharedPostgres(LARGE);
   const connection = await openPostgres(server.url, { limitMs: 600_000 });

@@ -32,7 +32,7 @@ const DIRT = [
   '',
 ];
 
-/** Three in ten lines are dirt, and a third of the rest repeats others. */
+/** Three in ten lines are invalid, and a third of the rest are repetitions. */
 function entry(i: number): { ip: string; port: number } | null {
   if (i % 10 < 3) return null;
   const n = Math.imul(i % 3 === 0 ? i >> 4 : i, 0x9e3779b1) >>> 0;

@@ -129,7 +129,7 @@ async function benchProxies(database: Database): Promise<void> {
   print('evict 1000', ms(await timeMs(() => proxies.evict(299_000))));
 }
 
-/** Watches the event loop until it is called; answers its longest stop in ms. */
+/** Watches the event loop. The returned function ends that and returns the longest stop in ms. */
 function watchStops(): () => Promise<number> {
   let watching = true;
   let longest = 0;

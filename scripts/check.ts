@@ -1,7 +1,7 @@
 /**
- * The one gate: format and lint, types, layers and sizes, API description, tests on Bun and on Deno. Runs every
- * step even after a failure and ends with the counts of what ran. Arguments choose steps by name; `all` adds the
- * tests of faults, which kill, stop and starve whole servers for minutes.
+ * The gate: format and lint, types, layers and sizes, API description, tests on Bun and on Deno. Runs every step even
+ * after a failure, and ends with the counts. Arguments select steps by name; `all` adds the fault tests, which kill,
+ * stop and starve whole servers for minutes.
  */
 import { openSync, writeSync } from 'node:fs';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
@@ -14,11 +14,11 @@ interface Counts {
   passed: number;
   failed: number;
   skipped: number;
-  /** The tests that failed, by name, so that the end of a long log tells which. */
+  /** The names of failed tests, so that they are shown at the end of a long log. */
   failures?: string[];
 }
 
-/** Where the tests of faults are, which the quick gate leaves out. */
+/** The fault tests, which the quick gate leaves out. */
 const FAULTS = 'test/faults';
 
 const STDOUT = 1;
@@ -51,19 +51,19 @@ const steps: Record<string, Step> = {
   ]),
 };
 
-/** Run beside them, one after the other. */
+/** Steps that run at the same time as the others, one after another. */
 const longSteps: Record<string, Step> = {
-  // Most files wait for most of their time. The slow ones begin first, so that none is left alone at the end.
+  // Most files spend most of their time waiting. The slow ones begin first, so that none runs alone at the end.
   'tests on bun': bunTests(
     ...['--parallel=4', '--timings=test/timings.json'],
     ...[`--path-ignore-patterns=${FAULTS}/**`, '--path-ignore-patterns=test/deno/**'],
   ),
-  // Two at a time: what a fault costs is to be seen, not what the neighbours' load does.
+  // Two at a time, so that a slow test shows the fault and not the load of others.
   [`${FAULTS} on bun`]: bunTests('--parallel=2', FAULTS),
 };
 
 function bunTests(...args: string[]): Step {
-  // Concurrent tests of one file would take the processor from those that wait for an answer in time.
+  // Concurrent tests of one file would slow down others that wait for an answer in time.
   const shared = ['--max-concurrency=4', '--timeout=180000', '--reporter=junit'];
   return suite((report) => ['bun', 'test', ...args, ...shared, `--reporter-outfile=${report}`]);
 }
@@ -84,7 +84,7 @@ function command(...args: string[]): Step {
   return async (out) => outcome((await spawn(args, out)) === 0);
 }
 
-/** Runs a test runner and reads what it counted; one that dies without a report is a failure. */
+/** Runs a test runner and reads its counts. A runner that dies without a report is a failure. */
 function suite(args: (report: string) => string[]): Step {
   const report = join(scratch, `report-${crypto.randomUUID()}.xml`);
   return async (out) => read(report, await spawn(args(report), out));
@@ -99,7 +99,7 @@ async function read(report: string, exitCode: number): Promise<Counts> {
   return { passed: cases.length - failures.length - skipped, failed: failures.length, skipped, failures };
 }
 
-/** File and name of a test of the report, as `<testcase name="..." file="...">` has them. */
+/** Returns file and name of a test in the report, from `<testcase name="..." file="...">`. */
 function nameOf(testcase: string): string {
   const attribute = (name: string) => testcase.match(new RegExp(`\\b${name}="([^"]*)"`))?.[1] ?? '';
   return [attribute('file') || attribute('classname'), attribute('name')].filter(Boolean).join(': ');
@@ -135,7 +135,7 @@ const summary: string[] = [];
 await Promise.all([runAll(steps, true), runAll(longSteps, false)]);
 await rm(scratch, { recursive: true });
 
-// On a machine of its own, a counterpart that is missing must not pass for a test that ran.
+// In CI, a missing counterpart must not count as a test that ran.
 const skipsForbidden = process.env.CI === 'true' && total.skipped > 0;
 if (skipsForbidden) total.failed += total.skipped;
 console.log(`\n${summary.join('\n')}\n`);

@@ -1,6 +1,6 @@
 import { Glob } from 'bun';
 
-/** Sizes in lines: the median and the most that a source file may have. */
+/** Sizes in lines: the median and the maximum of source files. */
 const MEDIAN_LINES = 120;
 const MAX_LINES = 400;
 
@@ -26,13 +26,15 @@ const ONE_PLACE: { what: string; uses: RegExp; allowed: RegExp }[] = [
   { what: 'adapters/open.ts', uses: /adapters\/open\.ts'/, allowed: /^src\/start(\.ts$|\/)|^src\/cli\// },
 ];
 
-/** What the files of a folder may import besides their own folder and packages. A folder without a rule is a fault. */
+/**
+ * What the files of a folder may import besides their own folder and packages. A folder without a rule is an error.
+ */
 const MAY_IMPORT: [from: RegExp, to: RegExp][] = [
   [/^src\/lib\//, /^src\/errors\.ts$/],
   [/^src\/(errors|version|assets)\.ts$/, /^package\.json$/],
   [/^src\/config(-values)?\.ts$/, /^(src\/(lib\/|errors\.ts$|config)|adapters\/registry\.ts$)/],
   [/^src\/runtime\//, /^$/],
-  // What is published for others to use has nothing of the server in it.
+  // Published clients must not contain any of the server's code.
   [/^clients\/js\/src\//, /^$/],
   [/^src\/http\//, /^src\/(lib\/|errors\.ts$|feature\.ts$)/],
   [/^src\/feature\.ts$/, /^src\/(lib|web)\//],
@@ -56,7 +58,7 @@ const MAY_IMPORT: [from: RegExp, to: RegExp][] = [
   ],
 ];
 
-/** Checks who imports whom, that no imports go in a circle, and how long files are; answers the faults in words. */
+/** Checks imports between folders, circular imports, and the length of files. Returns the faults in words. */
 export async function checkLayers(): Promise<string[]> {
   const files = (await Array.fromAsync(new Glob('{src,adapters,clients/js/src}/**/*.ts').scan('.'))).sort();
   const faults: string[] = [];
@@ -87,7 +89,7 @@ function importsOf(file: string, code: string): string[] {
   );
 }
 
-/** The circles of imports that a walk along all imports closes. */
+/** Returns the circular imports. */
 export function circles(imports: ReadonlyMap<string, readonly string[]>): string[] {
   const faults: string[] = [];
   const seen = new Set<string>();

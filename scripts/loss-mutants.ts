@@ -15,7 +15,7 @@ interface Change {
 interface Mutant {
   name: string;
   changes: Change[];
-  /** What must fail then. */
+  /** The proofs that must then fail. */
   proof: string[];
 }
 

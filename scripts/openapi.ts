@@ -8,7 +8,7 @@ import { start } from '../src/start.ts';
 /** Under which names a server describes its API. */
 const DESCRIPTIONS = ['openapi.json', 'openapi-3.0.json'];
 
-/** Writes the API descriptions of a server with both services, as they are served, into `into`; answers the files. */
+/** Writes the API descriptions of a server with both services, as served, to `into`. Returns the files. */
 export async function writeDescriptions(into: string): Promise<string[]> {
   const folder = await mkdtemp(join(tmpdir(), 'picpool-openapi-'));
   const config = parseConfig({

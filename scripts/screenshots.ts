@@ -1,4 +1,7 @@
-/** Photographs every page, light and dark, wide and narrow, on a server with pictures and proxies, into `docs/screenshots`. */
+/**
+ * Takes screenshots of every page, light and dark, wide and narrow, on a server with pictures and proxies, for
+ * `docs/screenshots`.
+ */
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -93,7 +96,7 @@ try {
           await writeFile(join(process.env.KEEP_PNG, `${name}-${view}-${scheme}.png`), shot);
       }
       await close();
-      // Every visit uploads it, but the gallery shall show it once.
+      // Every visit uploads it, but the gallery should show it once.
       await removeAll('just dropped');
     }
   }

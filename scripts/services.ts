@@ -1,6 +1,6 @@
 /**
- * Starts Redis, Postgres and an S3 server for tests. Runs the command that the arguments are, with the variables that name these servers,
- * and ends as it ends; without arguments it prints the variables, and waits for a signal.
+ * Starts Redis, Postgres and an S3 server for tests. Runs the command in the arguments with variables that name these
+ * servers, and ends with its exit code. Without arguments, prints the variables and waits for a signal.
  */
 import { startPostgres } from '../test/support/postgres-server.ts';
 import { S3_CREDENTIALS, startRedis, startS3 } from '../test/support/services.ts';

@@ -5,7 +5,7 @@ const DAY = 24 * HOUR;
 /** Share of the proxies, mean time working, mean time not working. */
 export type Kind = readonly [share: number, upMs: number, downMs: number];
 
-/** What was seen of public lists: few are stable, most work for minutes once in days. */
+/** As observed on public lists: few are stable, most work for minutes once in days. */
 export const KINDS: readonly Kind[] = [
   [0.015, 5 * DAY, 2 * HOUR],
   [0.01, 4 * HOUR, 4 * HOUR],
@@ -17,9 +17,9 @@ export const KINDS: readonly Kind[] = [
 export interface World {
   addresses: string[];
   works(ip: string, now: number): boolean;
-  /** Of this mean share of time up, at least. */
+  /** Reports whether its mean share of time up is at least this. */
   isMostlyUp(ip: string): boolean;
-  /** From now until `until` these do not work, whatever else they would do. */
+  /** Makes these fail from now until `until`, regardless of their state. */
   block(ips: readonly string[], until: number): void;
 }
 

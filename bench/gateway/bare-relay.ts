@@ -1,4 +1,4 @@
-/** Carries each connection to one place and back, and does nothing else: what a tunnel costs at least. */
+/** Relays each connection to one place and does nothing else: the minimum cost of a tunnel. */
 import type { Socket } from 'bun';
 
 interface Side {

@@ -14,18 +14,18 @@ export interface DriveOptions {
 }
 
 export interface Driven {
-  /** Share of requests that brought the target's page. */
+  /** Share of requests that returned the target's page. */
   success: number;
   p50: number;
   p95: number;
   perSecond: number;
   /** Answers that were a proxy's own: a page, a login, a 5xx that the target never gave. */
   foreign: number;
-  /** Refused by the gateway in its own words. */
+  /** Refused by the gateway itself. */
   refused: number;
 }
 
-/** Sends requests through a proxy from clients that have one connection for each. */
+/** Sends requests through a proxy, from clients with one connection for each request. */
 export async function drive({
   port,
   url,
@@ -78,7 +78,7 @@ export async function drive({
   };
 }
 
-/** Writes, and answers all that comes back until the end or the limit. */
+/** Writes, and returns everything received until the end or the limit. */
 function talk(socket: Socket, text: string, limitMs: number): Promise<string> {
   return new Promise((resolve) => {
     let heard = '';

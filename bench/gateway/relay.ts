@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { type Subject, startBenchFarm, startGateway, startSubject } from './world.ts';
 
 const SHORT = 3_000;
-/** What is compiled at the first thousands is not what a tunnel costs. */
+/** The first thousands are compiled meanwhile, which is not the cost of a tunnel. */
 const WARM_UP = 20_000;
 const BYTES = 512 * 1024 * 1024;
 const MESSAGE = Buffer.alloc(500, 'x');
@@ -88,7 +88,7 @@ async function gib(subject: Subject): Promise<number> {
   return ((await subject.cpuMs()) - before) / 1000 / (BYTES / 2 ** 30);
 }
 
-/** Opens a tunnel, says something, and ends once so many bytes have come back. */
+/** Opens a tunnel, sends data, and ends once this many bytes have come back. */
 function tunnel(port: number, target: number, wanted: number): Promise<void> {
   return new Promise((resolve, reject) => {
     let opened = false;

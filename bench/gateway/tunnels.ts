@@ -11,10 +11,10 @@ import { startBenchFarm, startGateway } from './world.ts';
 const COUNT = Number(process.argv[2] ?? 5_000);
 const DENO = process.argv[3] === 'deno';
 const AT_ONCE = 64;
-/** A half-closed tunnel is cut after a minute, and looked for every 5 s. */
+/** A half-closed tunnel is cut after a minute, and checked every 5 s. */
 const SETTLING_MS = 75_000;
 const MOST_KEPT_MB = 150;
-/** Random bytes out of which every message is a part. */
+/** Random bytes from which every message is taken. */
 const SEA = crypto.getRandomValues(new Uint8Array(65_536));
 const POOL = Buffer.concat(Array.from({ length: 64 }, () => SEA));
 const random = createRandom(Number(process.argv[4] ?? 20));
@@ -24,7 +24,7 @@ const hashOf = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest(
 const LIFE = { whole: 0.55, slow: 0.15, cutByClient: 0.15, cutByServer: 0.15 } as const;
 type Life = keyof typeof LIFE;
 
-/** Reads all until the client has ended its half, and answers the hash of it, and as many bytes as it was asked for. */
+/** Reads everything until the client has ended its half, and answers with its hash and as many bytes as requested. */
 const server = createServer({ allowHalfOpen: true }, (socket) => {
   const hash = createHash('sha256');
   let first: Buffer | undefined;
@@ -67,7 +67,7 @@ const after = await settled(before);
 const { open } = await farm.facts();
 const idle = await idleCpu();
 const memoryAfter = await memory();
-// What a runtime keeps for later is not counted as a buffer that was left.
+// What a runtime caches is not counted as a leaked buffer.
 const good =
   after <= before && ends.damaged === undefined && idle < 50 && memoryAfter < memoryBefore + MOST_KEPT_MB;
 console.log(
@@ -115,7 +115,7 @@ async function one(life: Life): Promise<string> {
   return whole ? life : 'damaged';
 }
 
-/** Opens the tunnel, sends the message, ends its half, and answers what came until the end. */
+/** Opens the tunnel, sends the message, ends its half, and returns everything received. */
 function converse(socket: Socket, { message, life }: { message: Buffer; life: Life }): Promise<Buffer> {
   return new Promise((resolve) => {
     const heard: Buffer[] = [];
@@ -128,7 +128,7 @@ function converse(socket: Socket, { message, life }: { message: Buffer; life: Li
     socket.on('data', (bytes: Buffer) => {
       if (!opened) {
         opened = true;
-        // Nothing can follow the answer before we have spoken.
+        // Nothing can follow the answer before we have sent something.
         socket.write(message);
         if (life === 'cutByClient') setTimeout(() => socket.resetAndDestroy(), pick(20));
         else socket.end();
@@ -152,7 +152,10 @@ async function openFiles(): Promise<number> {
   return links.filter((link) => link.startsWith('socket:')).length;
 }
 
-/** The open sockets once they are no more than before, or after the time in which the gateway cuts half-closed tunnels. */
+/**
+ * Returns the number of open sockets once it is no larger than before, or after the time in which the gateway cuts
+ * half-closed tunnels.
+ */
 async function settled(wanted: number): Promise<number> {
   const deadline = performance.now() + SETTLING_MS;
   let now = await openFiles();
@@ -163,7 +166,7 @@ async function settled(wanted: number): Promise<number> {
   return now;
 }
 
-/** CPU in ms of 5 s in which there is nothing to do: timers that were left behind would show. */
+/** CPU in ms during 5 idle seconds, in which leaked timers would show. */
 async function idleCpu(): Promise<number> {
   const start = await subject.cpuMs();
   await Bun.sleep(5_000);

@@ -13,7 +13,7 @@ export interface BenchFarm {
   witness: string;
   list: string[];
   folder: string;
-  /** Paths of the authority and of the list. */
+  /** Paths of the authority's certificate and of the list. */
   ca: string;
   listFile: string;
   facts(): Promise<{ dials: number; open: number; posts: number; twice: number }>;
@@ -53,11 +53,11 @@ export async function startBenchFarm(
   };
 }
 
-/** A program under test: where it listens, and what it used. */
+/** A program under test: its address, and what it used. */
 export interface Subject {
   port: number;
   pid: number;
-  /** CPU in ms, so far, with its children. */
+  /** CPU in ms so far, including child processes. */
   cpuMs(): Promise<number>;
   /** What it has written. */
   output(): string;

@@ -8,7 +8,7 @@ import { withServer } from './uploads.ts';
 const DEADLINE_S = 3;
 const SEED = 20_260_101;
 
-/** Hostile files and requests: how they are answered, and how long the slowest takes. */
+/** Hostile files and requests: their answers, and the longest time one takes. */
 export function hostile(): Promise<Row[]> {
   const env = { IMAGE_CONVERT_TIMEOUT: `${DEADLINE_S}s`, IMAGE_MAX_UPLOAD: '4MiB', IMAGE_WORKERS: '2' };
   return withServer(env, async (server) => {
@@ -21,7 +21,7 @@ export function hostile(): Promise<Row[]> {
   });
 }
 
-/** SIGKILL at random moments; rejects where anything that was acknowledged is lost. */
+/** SIGKILL at random moments. Rejects if anything acknowledged is lost. */
 export async function kills(rounds: number): Promise<Row[]> {
   const { uploaded, deleted, cleanedUp, leftovers } = await withFolder((folder) =>
     killRounds('bun', folder, rounds, SEED),

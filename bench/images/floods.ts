@@ -12,7 +12,7 @@ interface Answer {
   body: Buffer;
 }
 
-/** A request from an address of its own, as another client's. */
+/** Sends a request from a separate address, as another client. */
 function ask(url: string, localAddress: string, path: string, body?: Buffer): Promise<Answer> {
   const startedAt = performance.now();
   return new Promise((resolve, reject) => {
@@ -33,7 +33,7 @@ async function uploaded(url: string, from: string, body: Buffer, query = ''): Pr
   return new URL((JSON.parse(answer.body.toString()) as { raw_url: string }).raw_url).pathname;
 }
 
-/** How long uploads of one client take while that goes on, one after the other. */
+/** How long uploads of one client take meanwhile, one after the other. */
 async function uploadTimes(url: string, picture: Buffer, count: number): Promise<number[]> {
   const times: number[] = [];
   for (let index = 0; index < count; index++) {
@@ -53,7 +53,7 @@ async function withServer(work: (server: ServerProcess) => Promise<Row[]>): Prom
   }
 }
 
-/** Two floods from one address with the limits on, and what they cost another client. */
+/** Two floods from one address with the limits on, and their effect on another client. */
 export function floods(): Promise<Row[]> {
   return withServer(async ({ url }) => {
     const small = await photo(800, 600);
@@ -115,7 +115,7 @@ function flat(): Promise<Buffer> {
     .toBuffer();
 }
 
-/** Fifty clients, one twenty times as busy as the others: how evenly the processor is shared among those that want it. */
+/** Fifty clients, one twenty times as busy as the others: how evenly the processor is shared among them. */
 export function shares(): Promise<Row[]> {
   return withServer(async ({ url }) => {
     const picture = await photo(1200, 900);

@@ -5,7 +5,7 @@ import { readdir, readFile } from 'node:fs/promises';
 /** Clock ticks a second in /proc: 100 on every Linux in common use. */
 const TICKS = 100;
 
-/** What one run of wrk against a server tells. */
+/** The result of one run of wrk against a server. */
 export interface Load {
   perSecond: number;
   /** CPU of the server's process for one request, in microseconds, all its threads and the kernel's work for it. */
@@ -25,7 +25,10 @@ export async function startProgram(command: readonly string[], ready: RegExp) {
   throw new Error(`${program} ended: ${printed}`);
 }
 
-/** Loads an address with wrk for so many seconds. The CPU is that of the process `pid` and its children, if it forks. */
+/**
+ * Loads an address with wrk for this many seconds. The CPU is that of the process `pid` and of its children, if it
+ * forks.
+ */
 export async function load(
   url: string,
   pid: number,

@@ -1,4 +1,4 @@
-/** One line of the table: what was measured against which goal. */
+/** One row of the table: what was measured, with its goal. */
 export interface Row {
   what: string;
   goal: string;

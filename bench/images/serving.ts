@@ -8,7 +8,7 @@ import { type Load, load, startProgram } from './load.ts';
 import { atLeast, median, type Row } from './row.ts';
 
 const SECONDS = 1;
-/** As high that no benchmark reaches it: limits are on by default, and every request is counted. */
+/** So high that no benchmark reaches it: limits are on by default, and every request is counted. */
 const DEFAULTS = { RATE_LIMITS: 'read=1000000000/1s', PROXY_REFRESH_INTERVAL: '24h' };
 
 const BARE = `

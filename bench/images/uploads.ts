@@ -135,7 +135,7 @@ async function watch(server: ServerProcess, work: Promise<unknown>): Promise<num
   return times;
 }
 
-/** What server and workers hold after many uploads, against what they held after a few. */
+/** Memory of server and workers after many uploads, against that after a few. */
 export function memory(): Promise<Row[]> {
   return withServer({}, async (server) => {
     const bodies = [
@@ -176,7 +176,7 @@ async function residentMb(pid: number): Promise<number> {
   return (pages * 4096) / 1e6;
 }
 
-/** How long it takes to say no to what must not be decoded. */
+/** How long it takes to refuse what must not be decoded. */
 export function refusals(): Promise<Row[]> {
   return withServer({}, async (server) => {
     await accepted(server, new Uint8Array(await transparent()), 'format=webp');

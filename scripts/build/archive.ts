@@ -5,7 +5,7 @@ import { describeCommands } from './command-table.ts';
 import { COMPLETIONS } from './completions.ts';
 import { manualPage } from './manual.ts';
 
-/** Where each shell looks for completions below `/usr/local/share` and the like. */
+/** Where each shell looks for completions, below `/usr/local/share` or another prefix. */
 const COMPLETION_PLACES: Record<string, string> = {
   'picpool.bash': 'share/bash-completion/completions/picpool',
   _picpool: 'share/zsh/site-functions/_picpool',
@@ -22,7 +22,7 @@ export interface TreeOptions {
   licences: string;
 }
 
-/** Fills a folder with what stands below a prefix such as `/usr/local` once picpool is installed: `bin` and `share`. */
+/** Fills a folder with what an installed picpool has below a prefix such as `/usr/local`: `bin` and `share`. */
 export async function fillTree({ root, folder, binary, licences }: TreeOptions): Promise<void> {
   const commands = await describeCommands();
   await put(join(folder, 'share/man/man1/picpool.1'), manualPage(commands));
@@ -38,7 +38,7 @@ export async function fillTree({ root, folder, binary, licences }: TreeOptions):
   await chmod(join(folder, 'bin/picpool'), 0o755);
 }
 
-/** Writes a text file that everybody may read, and the folders above it. */
+/** Writes a text file that everyone may read, creating its folders. */
 export async function put(path: string, text: string, mode = 0o644): Promise<void> {
   await mkdir(dirname(path), { recursive: true });
   await writeFile(path, text);
@@ -46,8 +46,8 @@ export async function put(path: string, text: string, mode = 0o644): Promise<voi
 }
 
 /**
- * Packs a folder, under its own name, as `.tar.gz`. The same files make the same bytes: owners, times and the order are those of no
- * machine.
+ * Packs a folder, under its own name, as `.tar.gz`. The same files always give the same bytes: owners, times and
+ * order do not depend on the machine.
  */
 export async function pack(folder: string, path: string): Promise<void> {
   await run('tar', [
@@ -57,13 +57,13 @@ export async function pack(folder: string, path: string): Promise<void> {
   ]);
 }
 
-/** Runs a program of the system to its end. Rejects where it fails. */
+/** Runs a program of the system to its end. Rejects if it fails. */
 export async function run(program: string, args: readonly string[]): Promise<void> {
   const child = Bun.spawn([program, ...args], { stdio: ['ignore', 'inherit', 'inherit'] });
   if ((await child.exited) !== 0) throw new Error(`${program} ended with ${child.exitCode}.`);
 }
 
-/** The name of a file of the release for a machine: `picpool-0.1.0-linux-x64`. */
+/** Returns the name of a release file for a machine: `picpool-0.1.0-linux-x64`. */
 export function releaseName(platform: string): string {
   return `picpool-${VERSION}-${platform}`;
 }

@@ -1,14 +1,14 @@
 import type { Command } from '../../src/cli/command.ts';
 import { COMMANDS } from '../../src/cli/commands.ts';
 
-/** A command with everything that completions and the manual tell of it. */
+/** A command with everything that completions and the manual show. */
 export interface DescribedCommand {
   name: string;
   summary: string;
   about: string;
-  /** What may follow the options, as the help shows it. */
+  /** What can follow the options, as the help shows it. */
   operands: string;
-  /** Words that the first operand may be, such as `create` of `picpool token create`. */
+  /** Possible first operands, such as `create` of `picpool token create`. */
   verbs: readonly string[];
   options: readonly DescribedOption[];
 }
@@ -17,13 +17,13 @@ export interface DescribedOption {
   /** Without the dashes. */
   name: string;
   short?: string;
-  /** `null`: the option takes no value. */
+  /** `null` if the option takes no value. */
   placeholder: string | null;
   help: string;
   choices?: readonly string[];
 }
 
-/** The commands of the program in the order of its help, each loaded and described. */
+/** Returns the commands of the program in the order of its help. */
 export async function describeCommands(): Promise<DescribedCommand[]> {
   return Promise.all(
     Object.entries(COMMANDS).map(async ([name, { summary, load }]) => {

@@ -9,37 +9,37 @@ export interface CompileOptions {
   target: Target;
   /** The file to write. */
   path: string;
-  /** The module that is run; the program's own by default. */
+  /** The module to run. Default: the program's. */
   entrypoint?: string;
 }
 
 export interface Compiled {
   path: string;
   bytes: number;
-  /** Folders of the packages of which something is in the file, sorted. */
+  /** Folders of the packages that are in the file, sorted. */
   packages: string[];
 }
 
 /**
  * Compiles the program into one executable file.
- * @throws {AggregateError} with what the bundler found wrong.
+ * @throws {AggregateError} with the bundler's errors.
  */
 export async function compile(options: CompileOptions): Promise<Compiled> {
   const { root, target, path, entrypoint = join(import.meta.dir, 'entry.ts') } = options;
   await mkdir(dirname(path), { recursive: true });
-  // Bun writes source maps beside the binary, which has them inside, too.
+  // Bun also writes source maps beside the binary, although they are inside it.
   const scratch = await mkdtemp(join(dirname(path), '.build-'));
   const made = join(scratch, basename(path));
   const { metafile } = await Bun.build({
-    // A script of a thread is found beside the program.
+    // A thread's script is found beside the program.
     entrypoints: [entrypoint, join(root, 'src/runtime/bun-sqlite-thread.ts')],
     naming: { entry: '[name].[ext]' },
     target: 'bun',
     format: 'esm',
     minify: true,
     splitting: true,
-    // These three make the start quick: a module is loaded when it is imported, from bytecode, and what runs once is not
-    // compiled to machine code. `entry.ts` ends the last.
+    // These three make the start fast: a module is loaded from bytecode when it is imported, and code that runs once
+    // is not compiled to machine code. `entry.ts` ends the last one.
     bytecode: true,
     sourcemap: 'linked',
     metafile: true,
@@ -48,7 +48,7 @@ export async function compile(options: CompileOptions): Promise<Compiled> {
       target: target.name,
       outfile: made,
       jitPolicy: 20,
-      // A file that lies about in the working folder must not decide what is run. `.env` only holds settings.
+      // A file in the working folder must not decide what is run. `.env` only holds settings.
       autoloadBunfig: false,
       autoloadDotenv: true,
     },

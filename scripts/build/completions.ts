@@ -1,9 +1,9 @@
 import type { DescribedCommand, DescribedOption } from './command-table.ts';
 
-/** Options that stand in place of a command. */
+/** Options without a command. */
 const PROGRAM_OPTIONS = ['--help', '--version'];
 
-/** The names under which shells look for completions, and how each is made. */
+/** The file names under which shells look for completions, and how to generate each. */
 export const COMPLETIONS: Record<string, (commands: readonly DescribedCommand[]) => string> = {
   'picpool.bash': bash,
   _picpool: zsh,
@@ -119,12 +119,12 @@ function spellings({ name, short }: DescribedOption): string[] {
   return [`--${name}`, ...(short === undefined ? [] : [`-${short}`])];
 }
 
-/** In single quotes for a POSIX shell. */
+/** Quotes a text for a POSIX shell. */
 function quoted(text: string): string {
   return `'${text.replaceAll("'", `'\\''`)}'`;
 }
 
-/** In single quotes for fish, which knows two escapes in them. */
+/** Quotes a text for fish, which has two escapes in single quotes. */
 function escaped(text: string): string {
   return `'${text.replace(/['\\]/g, '\\$&')}'`;
 }

@@ -7,7 +7,7 @@ import type { Target } from './targets.ts';
 /** Debian's names for processors. */
 export const DEBIAN_CPU: Record<Target['cpu'], string> = { x64: 'amd64', arm64: 'arm64' };
 
-/** What the unit of the examples has for an installation by hand, and what it is in a package. */
+/** Replacements in the examples' unit, which is for a manual installation. */
 const UNIT_CHANGES: [from: string | RegExp, to: string][] = [
   [/^#[^[]*(?=\[Unit\])/, '# Settings: /etc/picpool/env. Changes of this unit: systemctl edit picpool\n'],
   ['/usr/local/bin/picpool', '/usr/bin/picpool'],
@@ -15,7 +15,7 @@ const UNIT_CHANGES: [from: string | RegExp, to: string][] = [
   ['DynamicUser=yes\n', 'User=picpool\nGroup=picpool\n'],
 ];
 
-/** The unit of the package, made of `examples/picpool.service`. Throws where that has changed too much for it. */
+/** Returns the package's unit, made from `examples/picpool.service`. Throws if that has changed too much. */
 export function packagedUnit(example: string): string {
   let unit = example;
   for (const [from, to] of UNIT_CHANGES) {
@@ -32,7 +32,10 @@ export interface DebOptions extends TreeOptions {
   path: string;
 }
 
-/** Makes the Debian package: program, user, unit, settings. It needs glibc 2.28 or later, as Debian has since version 10. */
+/**
+ * Builds the Debian package: program, user, unit, settings. It needs glibc 2.28 or later, as in Debian since version
+ * 10.
+ */
 export async function packDeb(options: DebOptions): Promise<void> {
   const { root, folder, cpu, path } = options;
   const source = join(root, 'scripts/build/deb');

@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import { VERSION } from '../../src/version.ts';
 
 /**
- * `install.sh` for this version. `RELEASE_URL` is where the files of the release will be, and `RELEASE_KEY` the path of the key that signs
- * them, public or private; whoever installs names what is not given here.
+ * Returns `install.sh` for this version. `RELEASE_URL` is the future address of the release files, and `RELEASE_KEY`
+ * the path of the key that signs them, public or private. Users have to give what is missing here.
  */
 export async function installScript(
   root: string,

@@ -50,7 +50,7 @@ platform() {
   esac
 }
 
-# Checks that the sums are signed by one of the keys.
+# Checks that one of the keys has signed the sums.
 verify() {
   command -v ssh-keygen >/dev/null || fail 'ssh-keygen (OpenSSH 8.2 or later) is needed to check the signature.'
   if [ -n "${PICPOOL_KEYS:-}" ]; then cat "$PICPOOL_KEYS"; else printf '%s\n' "$keys"; fi |
@@ -67,7 +67,7 @@ install_files() {
   name="picpool-$version-$(platform)"
   [ -n "$release" ] || fail 'Set PICPOOL_RELEASE to the URL of the folder with the files of the release.'
   mkdir -p "$prefix"
-  # Beside its place: a move within one file system is whole or not at all, and programs may be run there.
+  # Beside its place, because a move within one file system is atomic, and programs may be run there.
   scratch=$(mktemp -d "$prefix/.picpool-XXXXXX")
   trap 'rm -rf "$scratch"' EXIT
   for file in SHA256SUMS SHA256SUMS.sig "$name.tar.gz"; do fetch "$release/$file" "$scratch/$file"; done
@@ -100,5 +100,5 @@ main() {
   esac
 }
 
-# The last line: half of this file, where the connection broke, does nothing.
+# The last line, so that an incomplete download does nothing.
 main "$@"

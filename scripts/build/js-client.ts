@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { VERSION } from '../../src/version.ts';
 import { pack, put, run } from './archive.ts';
 
-/** Makes `index.js`, one module for every runtime, and the types beside it. */
+/** Builds `index.js`, one module for every runtime, and its types. */
 export async function buildJsClient(root: string, folder: string): Promise<void> {
   await mkdir(folder, { recursive: true });
   const source = join(root, 'clients/js');
@@ -13,7 +13,7 @@ export async function buildJsClient(root: string, folder: string): Promise<void>
   await run('bun', ['x', 'tsc', '-p', source, ...emit]);
 }
 
-/** Packs the npm package of the client, which depends on nothing. */
+/** Packs the npm package of the client, which has no dependencies. */
 export async function packJsClient(root: string, folder: string, path: string): Promise<void> {
   const manifest = {
     name: '@picpool/client',

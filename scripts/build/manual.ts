@@ -2,7 +2,7 @@ import { settings } from '../../src/config.ts';
 import { VERSION } from '../../src/version.ts';
 import type { DescribedCommand } from './command-table.ts';
 
-/** The manual page `picpool(1)`: commands with their options, settings, files and exit codes, as roff. */
+/** Returns the manual page `picpool(1)`: commands with their options, settings, files and exit codes, as roff. */
 export function manualPage(commands: readonly DescribedCommand[]): string {
   const parts = [
     `.TH PICPOOL 1 "" "picpool ${VERSION}" "User Commands"`,
@@ -37,7 +37,7 @@ interrupted`,
 
 function command({ name, operands, about, options }: DescribedCommand): string {
   const usage = `.SS picpool ${literal(name)} [options]${operands === '' ? '' : ` ${literal(operands)}`}`;
-  // Blocks that are indented are examples, and keep their lines.
+  // Indented blocks are examples, and keep their lines.
   const text = about
     .split('\n\n')
     .map((block) => (block.startsWith('  ') ? example(block) : paragraph(block.replaceAll('\n', ' '))))
@@ -62,7 +62,7 @@ function example(block: string): string {
   return `.nf\n${block.split('\n').map(paragraph).join('\n')}\n.fi`;
 }
 
-/** A line of text; one that begins like a request of roff is kept from being one. */
+/** Escapes a line of text that would look like a roff request. */
 function paragraph(text: string): string {
   return literal(text).replace(/^[.']/, '\\&$&');
 }

@@ -1,7 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 
-/** What `bun.lock` holds; a package's hash is the last item of its entry. */
+/** The contents of `bun.lock`; a package's hash is the last item of its entry. */
 interface Lock {
   packages: Record<string, [nameAndVersion: string, ...rest: unknown[]]>;
 }
@@ -40,8 +40,8 @@ export interface BillOptions {
 }
 
 /**
- * The software bill of materials of one binary, as CycloneDX 1.6: the packages that are really in it, with the hashes
- * of `bun.lock`, the libraries inside libvips, and Bun.
+ * Returns the software bill of materials of one binary, as CycloneDX 1.6: the packages that are really in it, with
+ * the hashes of `bun.lock`, the libraries inside libvips, and Bun.
  */
 export async function billOfMaterials({ root, packages, binary }: BillOptions): Promise<Bill> {
   const lock = Bun.JSONC.parse(await readFile(join(root, 'bun.lock'), 'utf8')) as Lock;
@@ -109,7 +109,7 @@ function packageComponent({ name, version, license }: Manifest, integrity: strin
   };
 }
 
-/** One SPDX name is an id, several joined by words are an expression, anything else is a name of its own. */
+/** One SPDX name is an ID, several joined by words are an expression, anything else is a custom name. */
 function licensed(license: string | undefined): { licenses?: object[] } {
   if (!license) return {};
   if (/^[\w.+-]+$/.test(license)) return { licenses: [{ license: { id: license } }] };
@@ -121,7 +121,7 @@ async function manifestOf(folder: string): Promise<Manifest> {
   return JSON.parse(await readFile(join(folder, 'package.json'), 'utf8'));
 }
 
-/** What sharp's build of libvips says it contains. */
+/** Returns what sharp's build of libvips says it contains. */
 async function vendoredIn(folder: string): Promise<Record<string, string>> {
   if (!folder.includes('@img/sharp-libvips-')) return {};
   return JSON.parse(await readFile(join(folder, 'versions.json'), 'utf8'));

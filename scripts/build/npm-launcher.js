@@ -1,5 +1,6 @@
 #!/usr/bin/env node
-// Runs the binary that npm has installed beside this package, in its place: same arguments, streams, signals and exit code.
+// Runs the binary that npm has installed beside this package, with the same arguments, streams, signals and exit
+// code.
 import { spawn } from 'node:child_process';
 import { createRequire } from 'node:module';
 import os from 'node:os';
@@ -7,10 +8,10 @@ import process from 'node:process';
 
 const require = createRequire(import.meta.url);
 
-/** The C library of this Linux: package managers that know no `libc` install both packages. */
+/** Detects the C library of this Linux: package managers without support for `libc` install both packages. */
 function isMusl() {
   if (process.platform !== 'linux' || !process.report) return false;
-  // Without this the report would ask name servers about every open connection.
+  // Otherwise the report would resolve the addresses of all open connections.
   process.report.excludeNetwork = true;
   return process.report.getReport().header.glibcVersionRuntime === undefined;
 }
@@ -28,7 +29,7 @@ function binaryPath(name) {
 
 const name = `@picpool/${process.platform}${isMusl() ? 'musl' : ''}-${process.arch}`;
 const child = spawn(binaryPath(name), process.argv.slice(2), { stdio: 'inherit' });
-// A terminal sends Ctrl-C to both; the binary decides what it means, and a second one is not to come of this.
+// A terminal sends Ctrl-C to both processes. The binary decides what it means, and must not get it twice.
 process.on('SIGINT', () => {});
 for (const signal of ['SIGTERM', 'SIGHUP', 'SIGUSR1', 'SIGUSR2'])
   process.on(signal, () => child.kill(signal));

@@ -6,20 +6,20 @@ import type { Target } from './targets.ts';
 
 const COMMON = { version: VERSION, license: 'MIT' };
 
-/** The package that carries the binary for a machine. npm installs the one whose `os`, `cpu` and `libc` are its own. */
+/** Returns the package with the binary for a machine. npm installs the one with matching `os`, `cpu` and `libc`. */
 export const platformPackage = (platform: string): string => `@picpool/${platform}`;
 
 export interface PlatformPackageOptions {
   target: Target;
   binary: string;
   licences: string;
-  /** A folder of its own, to fill. */
+  /** An empty folder to fill. */
   folder: string;
   /** The `.tgz` to write. */
   path: string;
 }
 
-/** Packs the npm package of one machine: the binary and nothing to run at the installation. */
+/** Packs the npm package of one machine: only the binary, without install scripts. */
 export async function packPlatform(options: PlatformPackageOptions): Promise<void> {
   const { target, binary, licences, folder, path } = options;
   const manifest = {
@@ -43,7 +43,7 @@ export async function packPlatform(options: PlatformPackageOptions): Promise<voi
   await pack(join(folder, 'package'), path);
 }
 
-/** Packs the npm package `picpool`: a launcher that runs the binary of the package for this machine. */
+/** Packs the npm package `picpool`, a launcher that runs the binary from the package for this machine. */
 export async function packLauncher(options: {
   root: string;
   platforms: readonly string[];

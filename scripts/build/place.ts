@@ -1,6 +1,6 @@
 /**
- * Runs inside the compiled program: gives sharp and libvips, which the system can only load from real files, a place
- * on disk. Nothing is loaded that this user did not write and whose bytes are not those of the build.
+ * Runs inside the compiled program: writes sharp and libvips to the disk, because the system can only load them from
+ * real files. Loads nothing that this user did not write or that differs from the build.
  */
 import { createHash, randomUUID } from 'node:crypto';
 import {
@@ -24,22 +24,24 @@ import { dirname, join, resolve } from 'node:path';
 import process from 'node:process';
 import { zstdDecompressSync } from 'node:zlib';
 
-/** A file of the build that must stand on disk. */
+/** A file of the build that must exist on the disk. */
 export interface BundledFile {
   /** Its path below the folder, such as `sharp-linux-x64/lib/sharp.node`. */
   path: string;
-  /** Where the bundle keeps it, compressed by zstd. */
+  /** Its place in the bundle, compressed with zstd. */
   source: string;
-  /** Of its real content, in hexadecimal. */
+  /** SHA-256 of its decompressed content, in hexadecimal. */
   sha256: string;
 }
 
 const CHUNK_BYTES = 1 << 20;
 
-/** Nobody else may read, write or pass through. */
+/** Only the owner may read, write or enter. */
 const OWNER_ONLY = 0o700;
 
-/** Where the files may stand, best first: below the data folder, the user's cache folder, the temporary files. */
+/**
+ * Returns folders for the files, best first: below the data folder, the user's cache folder, the temporary folder.
+ */
 export function cacheRoots(env: Readonly<Record<string, string | undefined>>, userId: number): string[] {
   const data = resolve(env.DATA_DIR || 'data');
   const cache = env.XDG_CACHE_HOME || (env.HOME && join(env.HOME, '.cache'));
@@ -51,9 +53,9 @@ export function cacheRoots(env: Readonly<Record<string, string | undefined>>, us
 }
 
 /**
- * Puts the files below `root`, in a folder named by their hashes, where they do not stand already, and answers that
- * folder. Safe when several processes do it at once.
- * @throws {Error} when the folder cannot be written or is not this user's own.
+ * Writes missing files below `root`, in a folder named by their hashes, and returns that folder. Safe if several
+ * processes do it at once.
+ * @throws {Error} if the folder is not writable or not this user's own.
  */
 export function placeFiles(files: readonly BundledFile[], root: string, userId: number): string {
   mkdirSync(root, { recursive: true, mode: OWNER_ONLY });
@@ -73,9 +75,8 @@ export function placeFiles(files: readonly BundledFile[], root: string, userId: 
 }
 
 /**
- * Loads the addon, `files[0]`, from the first place that allows it; from a folder that is removed at once where none
- * does.
- * @throws {Error} naming every place and why it did not serve.
+ * Loads the addon, `files[0]`, from the first place that allows it, or else from a folder that is removed at once.
+ * @throws {Error} with every place and why it failed.
  */
 export function loadAddon(files: readonly BundledFile[]): unknown {
   const userId = process.geteuid?.() ?? -1;
@@ -125,7 +126,7 @@ function checkFolder(path: string, userId: number): void {
   if ((found.mode & 0o077) !== 0) throw new Error(`${path} is open to other users; its mode must be 700`);
 }
 
-/** Whether the file is there, this user's, a plain file, and has the bytes of the build. */
+/** Reports whether the file exists, belongs to this user, is a plain file, and has the bytes of the build. */
 function stands({ path, sha256 }: BundledFile, folder: string, userId: number): boolean {
   let descriptor: number | undefined;
   try {
@@ -153,7 +154,7 @@ function hashOf(descriptor: number): string {
   }
 }
 
-/** Writes beside the final name and renames, so that nobody ever sees half a file. */
+/** Writes a temporary file and renames it, so that nobody ever sees half a file. */
 function write({ path, source }: BundledFile, folder: string): void {
   const target = join(folder, path);
   mkdirSync(dirname(target), { recursive: true, mode: OWNER_ONLY });
@@ -174,7 +175,7 @@ function write({ path, source }: BundledFile, folder: string): void {
   }
 }
 
-/** What earlier versions left; one that still runs places its own again when it needs it. */
+/** Removes the files of earlier versions. One that still runs writes its own again when needed. */
 function removeOthers(root: string, version: string): void {
   for (const name of readdirSync(root)) {
     if (name !== version) rmSync(join(root, name), { recursive: true, force: true });

@@ -12,18 +12,18 @@ const COMPRESSION = { params: { [constants.ZSTD_c_compressionLevel]: 9 } };
 
 const PLACE = fileURLToPath(new URL('place.ts', import.meta.url));
 
-/** Before the paths of files that are put into the binary as they are. */
+/** Prefix of the paths of files that are embedded unchanged. */
 const ASSET = '/asset';
 
-/** The file that an input of the bundler stands for. */
+/** Returns the file that an input of the bundler stands for. */
 export const fileOfInput = (input: string): string => input.replace(`asset:${ASSET}`, '');
 
-/** Puts the files that `src/assets.ts` names into the binary. */
+/** Embeds the files that `src/assets.ts` names in the binary. */
 export function bundledAssets(): BunPlugin {
   return {
     name: 'assets',
     setup(build) {
-      // Under a path of its own, as what a browser gets may be a module of the program, too.
+      // Under a separate path, because a file for browsers may also be a module of the program.
       build.onResolve({ filter: /^\/asset\// }, ({ path }) => ({ path, namespace: 'asset' }));
       build.onLoad({ filter: /./, namespace: 'asset' }, async ({ path }) => ({
         contents: await readFile(path.slice(ASSET.length)),
@@ -44,8 +44,8 @@ export function bundledAssets(): BunPlugin {
 }
 
 /**
- * Puts sharp's addon and libvips into the binary, in place of sharp's own search for them. Below a common folder the
- * addon finds the library by the path that was linked into it, as it does in `node_modules`.
+ * Embeds sharp's addon and libvips in the binary, replacing sharp's own search for them. Below a common folder the
+ * addon finds the library by its linked path, as in `node_modules`.
  */
 export function bundledSharp({ platform }: Target, packages: string): BunPlugin {
   return {

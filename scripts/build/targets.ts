@@ -2,11 +2,11 @@ import { existsSync } from 'node:fs';
 import { copyFile, mkdir } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 
-/** A machine for which a binary can be made. */
+/** A machine that a binary can be built for. */
 export interface Target {
-  /** As Bun's `--target` names it. */
+  /** The name for Bun's `--target`. */
   name: Bun.Build.CompileTarget;
-  /** As the file names of a release and sharp's packages name it. */
+  /** The name in release files and sharp's packages. */
   platform: string;
   os: 'linux' | 'darwin';
   cpu: 'x64' | 'arm64';
@@ -23,8 +23,8 @@ export const TARGETS: readonly Target[] = [
 ];
 
 /**
- * The targets that a comma-separated list names; `all` is every one, nothing the machine itself.
- * @throws {Error} naming what there is, for an unknown one.
+ * Returns the targets of a comma-separated list; `all` means every one, an empty list this machine.
+ * @throws {Error} with the valid names, for an unknown one.
  */
 export function chooseTargets(names: string | undefined): readonly Target[] {
   if (names === 'all') return TARGETS;

@@ -3,36 +3,36 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { smoke } from '../../test/support/smoke.ts';
 
-/** What somebody does with picpool from the day of the installation on, in that order. */
+/** The life of an installation, in order. */
 export const STEPS = ['install', 'start', 'main job', 'upgrade', 'remove'] as const;
 export type Step = (typeof STEPS)[number];
 
-/** One way of installing picpool, and how each step is taken there. */
+/** A way of installing picpool, with its steps. */
 export interface Channel {
   name: string;
-  /** Programs that it takes; without them nothing of it is run. */
+  /** Programs that it needs; without them it is skipped. */
   needs: readonly string[];
-  /** A step resolves with what was seen, in a few words. One that is absent makes no sense there. */
+  /** A step resolves with a short result. A missing step does not apply. */
   steps: Partial<Record<Step, () => Promise<string>>>;
-  /** Takes away what the steps have left behind, also where one of them failed. */
+  /** Removes what the steps have left, even if one of them failed. */
   close(): Promise<void>;
 }
 
-/** Says that this machine cannot take a step, whatever the release is like. */
+/** Thrown if this machine cannot run a step, whatever the release is like. */
 export class CannotRun extends Error {}
 
-/** What channels share: the files of a release, and an older release of the same, for upgrades. */
+/** What channels share: the files of a release, and an older release for upgrades. */
 export interface World {
   /** The folder of the release. */
   release: string;
   /** A folder of the test's own. */
   scratch: string;
   version: string;
-  /** The version of the older packages: the same program under a lower number. */
+  /** The version of the older packages: the same program with a lower number. */
   older: string;
 }
 
-/** Closed on every machine: no judge and no list is asked, and nothing leaves the machine. */
+/** A closed port on every machine: no judge or list is requested, and nothing leaves the machine. */
 const NOWHERE = 'http://127.0.0.1:9/';
 export const SETTINGS = {
   HOST: '127.0.0.1',
@@ -44,7 +44,7 @@ export const SETTINGS = {
 /** A picture of one pixel. */
 const PIXEL = Uint8Array.fromBase64('R0lGODlhAQABAIAAAP///wAAACH5BAAAAAAALAAAAAABAAEAAAICRAEAOw==');
 
-/** Runs a program to its end and answers its output. Rejects, with all that it has written, where it fails. */
+/** Runs a program to its end and returns its output. Rejects with its output if it fails. */
 export async function run(
   command: readonly string[],
   options: { env?: Record<string, string>; cwd?: string } = {},
@@ -66,13 +66,13 @@ export async function run(
 export interface Server {
   url: string;
   output(): string;
-  /** Ends it as a service manager does; rejects where that is no clean end. */
+  /** Ends it like a service manager. Rejects if it does not end cleanly. */
   stop(): Promise<void>;
-  /** Ends it, and all that it has started, as Ctrl-C in a terminal does. */
+  /** Ends it and all its child processes, like Ctrl-C in a terminal. */
   interrupt(): Promise<void>;
 }
 
-/** Starts a command that runs the server in the foreground; resolves once it listens. */
+/** Starts a command that runs the server in the foreground. Resolves once it listens. */
 export async function serve(
   command: readonly string[],
   options: { env?: Record<string, string>; cwd?: string } = {},
@@ -111,13 +111,13 @@ async function exitCode(child: ChildProcess): Promise<number | null> {
   return child.exitCode;
 }
 
-/** Everything that a server offers, pictures in every format included. */
+/** Uses everything that a server offers, including pictures in every format. */
 export async function mainJob(url: string, token?: string): Promise<string> {
   await smoke(url, token);
   return 'every page, list and format';
 }
 
-/** Uploads a picture that is to be there after the upgrade, and answers the path of its file. */
+/** Uploads a picture that must survive the upgrade, and returns the path of its file. */
 export async function keepPicture(url: string): Promise<string> {
   const answer = await fetch(`${url}/api/upload?format=gif`, { method: 'POST', body: PIXEL });
   const text = await answer.text();
@@ -132,7 +132,7 @@ export async function assertKept(url: string, path: string): Promise<void> {
   assert.ok((await answer.bytes()).length > 0);
 }
 
-/** Resolves once the server says that it is ready; rejects after that many seconds. */
+/** Resolves once the server reports that it is ready. Rejects after that many seconds. */
 export async function ready(url: string, seconds = 60): Promise<void> {
   const end = Date.now() + seconds * 1000;
   for (;;) {
@@ -144,7 +144,7 @@ export async function ready(url: string, seconds = 60): Promise<void> {
   }
 }
 
-/** A port that nobody listens on at the moment. */
+/** Returns a port that nobody listens on at the moment. */
 export function freePort(): number {
   const server = Bun.serve({ hostname: '127.0.0.1', port: 0, fetch: () => new Response() });
   const { port = 0 } = server;

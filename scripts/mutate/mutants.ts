@@ -15,13 +15,13 @@ import { API } from 'typescript/unstable/async';
 export interface Mutant {
   /** Counted from 1. */
   line: number;
-  /** Offsets of what is replaced. */
+  /** Offsets of the replaced text. */
   start: number;
   end: number;
   replacement: string;
 }
 
-/** What stands for an operator; what is not listed stays. */
+/** Replacements of operators; others stay. */
 const OPERATORS: Record<string, string> = {
   '&&': '||',
   '||': '&&',
@@ -37,7 +37,7 @@ const OPERATORS: Record<string, string> = {
   '/': '*',
 };
 
-/** Returns all mutants of each file, in the order of their places. */
+/** Returns all mutants of each file, in order. */
 export async function findMutants(root: string, files: readonly string[]): Promise<Map<string, Mutant[]>> {
   const api = new API({ cwd: root });
   try {
@@ -83,7 +83,7 @@ function mutantsOf(source: Node, text: string): Mutant[] {
       replace(node.condition, 'true');
       replace(node.condition, 'false');
     } else if (isExpressionStatement(node)) {
-      // What is logged is no decision.
+      // Log calls decide nothing.
       if (isCallExpression(node.expression) && /^log\b/.test(text.slice(startOf(node, text)))) return;
       replace(node, ';');
     }

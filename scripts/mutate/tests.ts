@@ -1,4 +1,4 @@
-/** The modules that decide, and the tests that should notice when one of them decides otherwise. */
+/** The modules that make decisions, and the tests that should notice a changed one. */
 export const TESTS: Record<string, readonly string[]> = {
   'src/app.ts': [
     'test/api/app.test.ts',

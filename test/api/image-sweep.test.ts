@@ -183,7 +183,7 @@ describe('nothing is moved', () => {
       async ({ images }) => {
         for (const { id } of await images.recent({ offset: 0, limit: 9 })) await images.remove(id);
       },
-      'There is no record',
+      'There are image files, but no records',
     ],
   ];
 

@@ -1,8 +1,8 @@
 import type { DefinitionBase, Elysia, MetadataBase, RouteBase, SingletonBase } from 'elysia';
 
 /**
- * A server as `treaty` of `@elysiajs/eden` takes it: `treaty<App<paths>>(url)`. `Paths` are what `openapi-typescript` makes of the
- * server's `/openapi.json`, so that every route that is described has its parameters, its answers and its errors.
+ * A server for `treaty` of `@elysiajs/eden`: `treaty<App<paths>>(url)`. `Paths` is what `openapi-typescript`
+ * generates from the server's `/openapi.json`, so every described route has its parameters, answers and errors.
  */
 export type App<Paths> = Elysia<'', SingletonBase, DefinitionBase, MetadataBase, Routes<Paths>>;
 
@@ -12,14 +12,14 @@ type Routes<Paths> = Intersection<
   { [P in keyof Paths]: P extends `/${infer Rest}` ? Nested<Rest, Methods<Paths[P]>> : never }[keyof Paths]
 >;
 
-/** `api/proxy/{id}` as objects in objects, whose keys Eden reads. */
+/** Turns `api/proxy/{id}` into nested objects, whose keys Eden reads. */
 type Nested<Path extends string, Leaf> = Path extends `${infer First}/${infer Rest}`
   ? { [K in Segment<First>]: Nested<Rest, Leaf> }
   : Path extends ''
     ? Leaf
     : { [K in Segment<Path>]: Leaf };
 
-/** Eden would call a part of a path that has the name of a method, which `./delete` is not, though it is the same address. */
+/** Eden would call a path segment that has the name of a method. `./delete` is the same address without that name. */
 type Segment<Part extends string> = Part extends `{${infer Name}}`
   ? `:${Name}`
   : Part extends Method
@@ -42,7 +42,7 @@ type Endpoint<Operation> = {
     : never;
 };
 
-/** Parameters of one kind; `unknown` is what Elysia says where there are none. */
+/** Parameters of one kind; `unknown`, as in Elysia, if there are none. */
 type Given<Operation, Kind extends string> = Operation extends { parameters: infer All }
   ? Kind extends keyof All
     ? NonNullable<All[Kind]> extends never
@@ -59,7 +59,7 @@ type Body<Operation> = Operation extends { requestBody: { content: infer Content
     ? Sent<Content> | undefined
     : undefined;
 
-/** A file is a string in the types of a description. */
+/** In the types of a description, a file is a string. */
 type Sent<Content> = {
   [Type in keyof Content]: Type extends 'multipart/form-data'
     ? {

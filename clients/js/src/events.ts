@@ -1,11 +1,11 @@
 import { type Http, PicpoolError, pause } from './http.ts';
 
-/** An event is never this long; what is longer is none. */
+/** Longer than any event. */
 const MAX_EVENT_CHARS = 16_000_000;
 
 /**
- * The server-sent events of a path, each as JSON. Where the connection ends it is made again, from the last event on, until the
- * caller leaves the loop or `signal` aborts. Rejects with `PicpoolError` where the server refuses.
+ * Yields the server-sent events of a path, each parsed from JSON. Reconnects after the last event until the caller
+ * leaves the loop or `signal` aborts. Rejects with `PicpoolError` if the server refuses.
  */
 export async function* events<T>(
   http: Http,
@@ -39,7 +39,7 @@ export async function* events<T>(
   }
 }
 
-/** The fields of each event, `data` lines joined. */
+/** Yields the fields of each event, with joined `data` lines. */
 async function* blocks(body: ReadableStream<Uint8Array> | null): AsyncGenerator<Map<string, string>> {
   const reader = body?.getReader();
   if (reader === undefined) return;

@@ -1,26 +1,28 @@
 /** How to reach a server. */
 export interface PicpoolOptions {
-  /** A token of the server, or `ADMIN_TOKEN`; it goes with every call. */
+  /** A token of the server, or `ADMIN_TOKEN`, which is sent with every call. */
   token?: string;
-  /** Until an answer must begin, in ms; 30 s by default. Uploads and streams have no limit but their `signal`. */
+  /**
+   * Time until an answer must begin, in ms. Default: 30 s. Uploads and streams are only limited by their `signal`.
+   */
   timeoutMs?: number;
-  /** How often a GET is sent again that was answered 429 or 503; twice by default. */
+  /** How often a GET that was answered with 429 or 503 is retried. Default: twice. */
   retries?: number;
-  /** In place of the `fetch` of the runtime. */
+  /** Replaces the runtime's `fetch`. */
   fetch?: (url: string, init: RequestInit) => Response | Promise<Response>;
 }
 
-/** What the server refuses, in its own words. */
+/** An error from the server, with its message. */
 export class PicpoolError extends Error {
-  /** The HTTP status; 0 where no answer came. */
+  /** The HTTP status; 0 if there was no answer. */
   readonly status: number;
-  /** For programs: `rate_limited`, `not_found`, `network` where no answer came... */
+  /** A code for programs: `rate_limited`, `not_found`, `network` if there was no answer... */
   readonly code: string;
-  /** What the log of the server calls the request. */
+  /** The ID of the request in the server's log. */
   readonly requestId: string | null;
   /** Which fields are wrong, and why. */
   readonly details: readonly { field: string; message: string }[];
-  /** Seconds after which the call may succeed, where the server has said so. */
+  /** Seconds after which a retry may succeed, if the server gave them. */
   readonly retryAfter: number | null;
 
   constructor(message: string, facts: Partial<Omit<PicpoolError, 'message' | 'name'>> = {}, cause?: unknown) {
@@ -34,7 +36,7 @@ export class PicpoolError extends Error {
   }
 }
 
-/** Values of a query; what is `undefined` or `null` is left out, and several values are joined by commas. */
+/** Values of a query. `undefined` and `null` are left out, arrays are joined with commas. */
 export type Query = Record<
   string,
   string | number | boolean | readonly (string | number)[] | null | undefined
@@ -48,19 +50,19 @@ export interface Call {
   body?: FormData | ReadableStream<Uint8Array>;
   headers?: Record<string, string>;
   signal?: AbortSignal | undefined;
-  /** False for what may take as long as it takes. */
+  /** False for calls without a time limit. */
   timed?: boolean;
 }
 
-/** Calls of one server. */
+/** Calls one server. */
 export interface Http {
   readonly url: string;
   readonly token: string | undefined;
-  /** The answer where it is a good one. Rejects with `PicpoolError`. */
+  /** Returns a successful answer. Rejects with `PicpoolError`. */
   call(path: string, call?: Call): Promise<Response>;
-  /** The same, read as JSON. */
+  /** The same, parsed as JSON. */
   json<T>(path: string, call?: Call): Promise<T>;
-  /** The URL of a path, with a query. */
+  /** Returns the URL of a path with a query. */
   urlOf(path: string, query?: Query): string;
 }
 
@@ -94,10 +96,10 @@ export function createHttp(server: string | URL, options: PicpoolOptions): Http 
           ...headers,
         },
         ...(json !== undefined ? { body: JSON.stringify(json) } : body !== undefined && { body }),
-        // Node asks for it, and the types of `fetch` do not know it yet.
+        // Node requires it, but the types of `fetch` do not include it yet.
         ...(body instanceof ReadableStream && { duplex: 'half' }),
       });
-      // From here on `signal` ends what is read of the body, and nothing else does.
+      // From here on, only `signal` can abort reading the body.
       return answer;
     } catch (error) {
       if (signal?.aborted) throw signal.reason;
@@ -128,7 +130,7 @@ export function createHttp(server: string | URL, options: PicpoolOptions): Http 
   };
 }
 
-/** The server's envelope of errors; what is none comes from something in between. */
+/** Parses the server's error envelope. Any other body comes from something in between. */
 export async function errorOf(answer: Response): Promise<PicpoolError> {
   const text = await answer.text().catch(() => '');
   return errorFrom(answer.status, text, answer.headers.get('retry-after'));
@@ -160,7 +162,7 @@ function messageOf(error: unknown): string {
   return error.cause instanceof Error ? messageOf(error.cause) : error.message;
 }
 
-/** Resolves after that many ms; rejects with the reason of the signal. */
+/** Resolves after that many ms. Rejects with the reason of the signal. */
 export function pause(ms: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     const done = () => {

@@ -23,36 +23,39 @@ export { PicpoolError, type PicpoolOptions } from './http.ts';
 export type * from './types.ts';
 export type { UploadOptions } from './upload.ts';
 
-/** One server. Every call rejects with `PicpoolError` where the server refuses or does not answer. */
+/** One server. Every call rejects with `PicpoolError` if the server refuses or does not answer. */
 export interface Picpool {
-  /** The base URL, without a slash at its end. */
+  /** The base URL, without a trailing slash. */
   readonly url: string;
-  /** Statistics of the services that run. */
+  /** Returns statistics of the running services. */
   stats(): Promise<Record<string, unknown>>;
 
-  /** All proxies that the filter leaves, in the order of the server, fetched in pages as the loop goes on. */
+  /** Yields all matching proxies in the server's order, fetching pages as the loop proceeds. */
   proxies(filter?: ProxyFilter): AsyncGenerator<PoolProxy, void, void>;
-  /** The first so many of them, 1 to 500. */
+  /** Returns up to `count` of them, 1 to 500. */
   someProxies(count: number, filter?: ProxyFilter): Promise<PoolProxy[]>;
   proxy(id: number): Promise<PoolProxy>;
   /** Tests any proxy now, and waits for the result. */
   testProxy(proxy: Pick<PoolProxy, 'ip' | 'port' | 'protocol'>): Promise<TestResult>;
-  /** Tells the server how a proxy has done. */
+  /** Reports whether a proxy worked for you. */
   report(proxy: Pick<PoolProxy, 'id'>, report: Report): Promise<void>;
-  /** Starts a refresh of the pool, or answers the one that runs. */
+  /** Starts a refresh of the pool, or returns the running one. */
   refresh(): Promise<RefreshJob>;
-  /** The refresh as it stands, then each change, until the loop is left or `signal` aborts. */
+  /** Yields the current refresh and then each change, until the loop is left or `signal` aborts. */
   refreshEvents(signal?: AbortSignal): AsyncGenerator<RefreshJob, void, void>;
 
   /** Uploads a picture. */
   upload(picture: Blob, options?: UploadOptions): Promise<Uploaded>;
-  /** What is known of a picture. */
+  /** Returns information about a picture. */
   image(id: string, password?: string): Promise<ImageInfo>;
-  /** The file of a picture, as it is stored. */
+  /** Returns the stored file of a picture. */
   imageFile(image: Pick<StoredImage, 'id' | 'format'>, password?: string): Promise<Blob>;
-  /** All public pictures, newest first, fetched in pages as the loop goes on; those with the text in name, id or format. */
+  /**
+   * Yields all public pictures, newest first, fetching pages as the loop proceeds; with `text`, those whose name, ID
+   * or format contains it.
+   */
   images(text?: string): AsyncGenerator<StoredImage, void, void>;
-  /** Deletes a picture that was uploaded from this address, or by its delete token. */
+  /** Deletes a picture that was uploaded from this address, or with its delete token. */
   deleteImage(id: string, deleteToken?: string): Promise<void>;
 }
 
@@ -64,7 +67,7 @@ interface ImagePage {
   next: string | null;
 }
 
-/** The most that one answer has. */
+/** Maximum number in one answer. */
 const PROXIES_A_PAGE = 500;
 const IMAGES_A_PAGE = 100;
 
@@ -80,7 +83,7 @@ export function createPicpool(server: string | URL, options: PicpoolOptions = {}
     stats: () => http.json('/api/stats'),
 
     async *proxies(filter = {}) {
-      // The pool changes meanwhile: what moves to a later page is not told twice.
+      // The pool changes meanwhile: a proxy that moves to a later page is not repeated.
       const told = new Set<number>();
       for (let offset = 0; ; offset += PROXIES_A_PAGE) {
         const page = await proxyPage(filter, { offset, limit: PROXIES_A_PAGE });
@@ -127,7 +130,10 @@ export function createPicpool(server: string | URL, options: PicpoolOptions = {}
   };
 }
 
-/** A proxy as clients take it: `socks5://203.0.113.9:1080`. An `https` proxy is asked over plain HTTP, by CONNECT. */
+/**
+ * Returns a proxy in the form that clients take: `socks5://203.0.113.9:1080`. An `https` proxy is addressed over
+ * plain HTTP, with CONNECT.
+ */
 export function proxyUrl({ protocol, ip, port }: Pick<PoolProxy, 'protocol' | 'ip' | 'port'>): string {
   return `${protocol === 'https' ? 'http' : protocol}://${ip.includes(':') ? `[${ip}]` : ip}:${port}`;
 }

@@ -1,15 +1,15 @@
 export type Protocol = 'http' | 'https' | 'socks4' | 'socks5';
 export type ImageFormat = 'webp' | 'jpeg' | 'png' | 'avif' | 'gif';
 
-/** A proxy as lists show it. Times are UTC, `YYYY-MM-DD HH:MM:SS`. */
+/** A proxy in lists. Times are UTC, `YYYY-MM-DD HH:MM:SS`. */
 export interface PoolProxy {
   id: number;
   ip: string;
   port: number;
   protocol: Protocol;
-  /** `ZZ`: not known. */
+  /** `ZZ` if unknown. */
   country: string;
-  /** Of the last passed check, in ms. */
+  /** Response time of the last successful check, in ms. */
   response_time: number;
   last_checked: string;
   status: 'alive' | 'dead';
@@ -17,25 +17,25 @@ export interface PoolProxy {
   anonymity: 'transparent' | 'anonymous' | 'elite' | null;
   /** The address that targets see. */
   exit_ip: string | null;
-  /** How it was proven: an `echoed` one could have made up what it showed. */
+  /** What proved it: an `echoed` proxy could have made up its answer. */
   proof: 'tls' | 'signed' | 'relayed' | 'echoed' | null;
   tampering: string[] | null;
-  /** Share of time known alive over 24 h, from 0 to 1. */
+  /** Known share of time alive over 24 h, 0 to 1. */
   uptime: number | null;
-  /** What orders, from 0 to 1. */
+  /** The score for sorting, 0 to 1. */
   score: number;
   checks: number;
   successes: number;
   first_seen: string;
   last_alive: string | null;
   error: string | null;
-  /** `***` where it asks for a login. */
+  /** `***` if it asks for a login. */
   login: string | null;
-  /** The latest checks, 30 at most, oldest first: `1` passed, `0` failed. */
+  /** Up to 30 latest checks, oldest first: `1` passed, `0` failed. */
   recent_checks: string;
 }
 
-/** Which proxies. Several values mean any of them. */
+/** Selects proxies. Several values mean any of them. */
 export interface ProxyFilter {
   protocol?: Protocol | Protocol[];
   country?: string | string[];
@@ -54,13 +54,13 @@ export interface ProxyFilter {
   min_uptime?: number;
   min_score?: number;
   unique?: 'exit_ip';
-  /** Those first that most likely reach this site. */
+  /** Puts proxies most likely to reach this site first. */
   target?: string;
   sort?: 'dependable' | 'response_time' | 'last_checked' | 'first_seen';
   random?: boolean;
 }
 
-/** What a test of one proxy has shown. */
+/** The result of a test. */
 export interface TestResult {
   success: true;
   alive: boolean;
@@ -73,10 +73,10 @@ export interface TestResult {
   error: string | null;
 }
 
-/** How a proxy has done for whoever used it. */
+/** Whether a proxy worked for its user. */
 export interface Report {
   ok: boolean;
-  /** What was to be reached. */
+  /** The site that you tried to reach. */
   target?: string;
   error?: string;
 }
@@ -95,7 +95,7 @@ export interface RefreshJob {
   removed: number;
 }
 
-/** A picture as lists show it. */
+/** A picture in lists. */
 export interface StoredImage {
   id: string;
   filename: string;
@@ -126,7 +126,7 @@ export interface Uploaded extends StoredImage {
   html: string;
   bbcode: string;
   protected: boolean;
-  /** Deletes the picture from any address; shown only here. */
+  /** Deletes the picture from any address. Returned only here. */
   delete_token: string;
   delete_url: string;
 }

@@ -2,23 +2,23 @@ import { errorFrom, type Http, PicpoolError } from './http.ts';
 import type { ImageFormat, Uploaded } from './types.ts';
 
 export interface UploadOptions {
-  /** Stored as this format; `webp` by default, `auto` keeps what it is. */
+  /** Format to store. Default: `webp`; `auto` keeps the format. */
   format?: ImageFormat | 'auto';
-  /** Needed to see the picture. */
+  /** Password that protects the picture. */
   password?: string;
-  /** Larger pictures are scaled down; 4096 by default. */
+  /** Larger pictures are scaled down. Default: 4096. */
   maxWidth?: number;
   maxHeight?: number;
-  /** Keeps EXIF metadata, place included; they are removed by default. */
+  /** Keeps EXIF metadata, including the location. Removed by default. */
   keepExif?: boolean;
-  /** In place of the file's own name. */
+  /** Replaces the file's own name. */
   filename?: string;
-  /** Told how many bytes have gone out, of how many. */
+  /** Called with the number of bytes sent, and the total. */
   onProgress?: (sent: number, total: number) => void;
   signal?: AbortSignal;
 }
 
-/** What is used of `XMLHttpRequest`, which only browsers have. */
+/** The part of `XMLHttpRequest` used here, which only browsers have. */
 interface BrowserRequest {
   readonly status: number;
   readonly responseText: string;
@@ -42,7 +42,7 @@ export async function upload(http: Http, picture: Blob, options: UploadOptions):
   if (onProgress === undefined) {
     return http.json('/api/upload', { method: 'POST', body: form, signal, timed: false });
   }
-  // Browsers tell of the progress of XMLHttpRequest alone; the others take a body as it is read.
+  // Browsers only report the progress of XMLHttpRequest; other runtimes read the body as a stream.
   const { XMLHttpRequest } = globalThis as { XMLHttpRequest?: new () => BrowserRequest };
   if (XMLHttpRequest !== undefined) {
     return sendFromBrowser(new XMLHttpRequest(), { http, form, onProgress, signal });

@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 import httpx
 
-#: The most that one answer has.
+#: Maximum number in one answer.
 PROXIES_A_PAGE = 500
 IMAGES_A_PAGE = 100
 

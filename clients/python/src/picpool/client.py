@@ -23,7 +23,7 @@ class Picpool:
     def __init__(self, url: str, *, token: Optional[str] = None, retries: int = 2, http: Optional[httpx.Client] = None) -> None:
         self.url = url.rstrip("/")
         self._retries = retries
-        # The settings for proxies in the environment are for other servers than this one.
+        # The environment's proxy settings are not meant for this server.
         self._http = http or httpx.Client(trust_env=False)
         self._headers = {} if token is None else {"authorization": f"Bearer {token}"}
 
@@ -50,7 +50,7 @@ class Picpool:
         while True:
             page = self._page(calls.proxies_page(filter, offset=offset, limit=calls.PROXIES_A_PAGE))
             for proxy in page:
-                # The pool changes meanwhile: what moves to a later page is not told twice.
+                # The pool changes meanwhile: a proxy that moves to a later page is not repeated.
                 if proxy["id"] not in told:
                     told.add(proxy["id"])
                     yield proxy

@@ -10,7 +10,7 @@ import requests
 from .client import Picpool
 from .rotation import Rotation
 
-#: What says that the proxy was at fault, and not the target.
+#: Errors that are the proxy's fault rather than the target's.
 _FAULTS = (requests.exceptions.ConnectionError, requests.exceptions.Timeout, requests.exceptions.ChunkedEncodingError)
 _REPEATABLE = frozenset({"GET", "HEAD", "OPTIONS"})
 

@@ -50,7 +50,7 @@ class PicpoolMiddleware:
         return None
 
     def process_response(self, request: Any, response: Any) -> Any:
-        # 407 and 502 come from proxies; 403 and 429 are the target's word on this exit.
+        # 407 and 502 come from proxies; 403 and 429 are the target's reaction to this exit.
         if response.status in (407, 502, 503, 504):
             self._end(request, f"status {response.status}")
         else:

@@ -15,7 +15,7 @@ class Lease:
 
     def __init__(self, proxy: Proxy) -> None:
         self.proxy = proxy
-        #: As clients take it.
+        #: The URL in the form that clients take.
         self.url = proxy_url(proxy)
         self.error: Optional[str] = None
 
@@ -57,7 +57,7 @@ class Rotation:
         try:
             self._picpool.report(lease.proxy["id"], ok, target=target, error=lease.error)
         except PicpoolError:
-            # What was to be done is done; the pool will find out by itself.
+            # The report is optional: the pool will notice by itself.
             pass
 
     @contextmanager
