@@ -1,5 +1,5 @@
 /**
- * `bun bench/expiries.ts [pictures, 1000 when not given] [folder or s3]`: two copies of the server over one Redis, with their files in one
+ * `bun bench/expiries.ts [pictures, default 1000] [folder or s3]`: two copies of the server over one Redis, with their files in one
  * folder or in S3. Pictures with a smaller version each, which both copies have sent, expire after ten minutes, which is the shortest
  * time there is. Exits with 1 where one is seen at its end or 60 s later by any path, or a file of it is left. Needs Redis, and
  * versitygw for S3; takes twelve minutes, of which most are spent waiting.

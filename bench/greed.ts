@@ -2,7 +2,7 @@
  * How much slower a client's reads get beside one that takes what it can: 2,000 connections with event streams, exports and guesses.
  * In one run, on the default settings.
  *
- *   bun bench/greed.ts [share of the connections, 1 when not given] [bun or deno] [reads of each path]
+ *   bun bench/greed.ts [share of the connections, default 1] [bun or deno] [reads of each path]
  */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';

@@ -68,7 +68,7 @@ async function measure(url: string, pid: number): Promise<{ perSecond: number; c
 const median = (values: number[]) =>
   values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN;
 
-/** The cells of a row: the server and two bare ones by turns. */
+/** The cells of a row: the server and two bare ones, which take turns. */
 async function compare(server: ServerProcess, path: string, size: number, setting: string) {
   const bare = await startBare(await fetch(server.url + path));
   const dutiful = await startBare(await fetch(server.url + path), join(folder, 'bare-log'));

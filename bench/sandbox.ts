@@ -1,5 +1,5 @@
 /**
- * What the sandbox of conversions costs: the start of a worker and conversions a second, with it and without, by turns in one run;
+ * What the sandbox of conversions costs: the start of a worker and conversions a second, with it and without, taking turns in one run;
  * then small pictures of many clients, each of which gets a fresh worker. `bun bench/sandbox.ts [ROUNDS] [BINARY]`; with a
  * binary, its start alone.
  */

@@ -1,6 +1,6 @@
 /**
  * Time from the start of the compiled program to its first answer, as a multiple of that of a compiled `Bun.serve` of one
- * line, by turns in one run; and the memory of both a second later. `bun bench/start.ts [rounds]`
+ * line, taking turns in one run; and the memory of both a second later. `bun bench/start.ts [rounds]`
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -23,7 +23,7 @@ try {
   await writeFile(join(scratch, 'hello.ts'), HELLO);
   await mkdir(join(scratch, 'data'));
   const [target] = chooseTargets(undefined);
-  if (!target) throw new Error('This machine is no target.');
+  if (!target) throw new Error('There is no build target for this machine.');
   const helloPath = join(scratch, 'hello');
   await Bun.build({ entrypoints: [join(scratch, 'hello.ts')], compile: { outfile: helloPath } });
   const { path: picpoolPath } = await compile({ root, target, path: join(scratch, 'picpool') });

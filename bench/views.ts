@@ -1,5 +1,5 @@
 /**
- * `bun bench/views.ts [asks, 10000 when not given] [seed] [bun or deno]`: two copies of the server over one Redis, and pictures that may be
+ * `bun bench/views.ts [asks, default 10000] [seed] [bun or deno]`: two copies of the server over one Redis, and pictures that may be
  * seen one to five times, asked for in every way at random. Exits with 1 where a picture came whole more often than allowed, or less
  * often, as a broken transfer used a view up. Needs Redis.
  */

@@ -69,7 +69,7 @@ function load(link: string): Promise<Response> {
   return fetch(link, { tls: { ca: certificates.ca } });
 }
 
-/** The window of PicGo, which can delete, too. */
+/** The window of PicGo, which can also delete. */
 async function picgoWindow(uploader: string, settings: object): Promise<void> {
   const printed = await node([join(PEERS, 'picgo.mjs'), await picgoFolder(uploader, settings), good]);
   const { found, left, said } = JSON.parse(printed.trim().split('\n').at(-1) ?? '');

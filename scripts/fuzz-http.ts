@@ -2,7 +2,7 @@
  * Sends malformed HTTP to a server of its own: request lines, headers, lengths, chunks, forms. Prints what was answered, and
  * every 5xx, stack and logged error; exit code 1 where there was one, or where the memory grew.
  *
- *   bun scripts/fuzz-http.ts [cases, 100000 when not given] [bun or deno] [seed, 1 when not given]
+ *   bun scripts/fuzz-http.ts [cases, default 100000] [bun or deno] [seed, default 1]
  */
 import { fuzzHttp } from '../test/support/http-fuzz.ts';
 import type { RuntimeName } from '../test/support/server-process.ts';

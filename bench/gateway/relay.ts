@@ -1,4 +1,4 @@
-/** CPU of tunnels through the gateway against a bare relay to the same proxy, by turns: for each short one, and for each GiB. */
+/** CPU of tunnels through the gateway against a bare relay to the same proxy, taking turns: for each short one, and for each GiB. */
 import { join } from 'node:path';
 import { type Subject, startBenchFarm, startGateway, startSubject } from './world.ts';
 

@@ -31,7 +31,7 @@ const nginx = (folder: string, port: number) => `
   }
 `;
 
-/** Serving an image of 100 KB, and 304s, against the least that Bun and nginx do for it; by turns in one run. */
+/** Serving an image of 100 KB, and 304s, against the least that Bun and nginx do for it; taking turns in one run. */
 export async function serving(rounds: number): Promise<Row[]> {
   const folder = await mkdtemp(join(tmpdir(), 'picpool-serving-'));
   const closers: (() => unknown)[] = [() => rm(folder, { recursive: true, force: true })];

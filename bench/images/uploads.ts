@@ -48,7 +48,7 @@ async function accepted(server: ServerProcess, body: Bytes, query: string): Prom
   if (status !== 201) throw new Error(`an upload was answered ${status}`);
 }
 
-/** Uploads over HTTP against a loop over sharp with the same options, as many at once; by turns in one run. */
+/** Uploads over HTTP against a loop over sharp with the same options, as many at once; taking turns in one run. */
 export function conversions(rounds: number): Promise<Row[]> {
   return withServer({}, async (server) => {
     sharp.concurrency(1);

@@ -32,7 +32,9 @@ export function chooseTargets(names: string | undefined): readonly Target[] {
   return names.split(',').map((name) => {
     const target = TARGETS.find((one) => one.name === name || one.platform === name);
     if (target) return target;
-    throw new Error(`"${name}" is no target. There are: ${TARGETS.map((one) => one.name).join(', ')}, all.`);
+    throw new Error(
+      `"${name}" is not a target. There are: ${TARGETS.map((one) => one.name).join(', ')}, all.`,
+    );
   });
 }
 

@@ -14,7 +14,7 @@ export const isEmulated = (cpu: Processor) => cpu !== process.arch;
 export const conversionsOn = (cpu: Processor) =>
   isEmulated(cpu) ? { IMAGE_SANDBOX: 'off', IMAGE_WORKERS: '1' } : { IMAGE_SANDBOX: 'require' };
 
-/** What becomes of conversions there, in words. */
+/** How conversions are sandboxed there, in words. */
 export const sandboxOn = (cpu: Processor) =>
   isEmulated(cpu) ? 'one process for conversions, without the sandbox' : 'conversions in the full sandbox';
 

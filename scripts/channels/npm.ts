@@ -139,7 +139,7 @@ function once(
   };
 }
 
-/** Writes the same package with another version, which its dependencies of the release have, too. */
+/** Writes the same package with another version, which its dependencies of the release also have. */
 async function repack(path: string, folder: string, version: string): Promise<void> {
   const work = join(folder, `.${crypto.randomUUID()}`);
   await mkdir(work);

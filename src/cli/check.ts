@@ -42,7 +42,7 @@ Ctrl-C stops it and prints the summary so far. Exit code 0: at least one works; 
       choice(
         SOURCE_FORMATS,
         'lines',
-        `Format of the lists, if it cannot be told from them: ${SOURCE_FORMATS.join(', ')}.`,
+        `Format of the lists, if their beginning does not show it: ${SOURCE_FORMATS.join(', ')}.`,
       ),
     ),
     format: valueOr(

@@ -54,7 +54,7 @@ export function keysOf(image: Keyed & Pick<ImageRecord, 'width'>): string[] {
 /** Prefix of the keys of quarantined files. */
 const STRAY = 'stray/';
 
-/** Returns where a file without a record is kept until nobody can want it back. */
+/** Returns where a file without a record is kept for a while in case it is needed. */
 export function strayKey(key: string): string {
   return STRAY + key;
 }

@@ -11,7 +11,7 @@ from .client import Picpool
 
 
 class Lease:
-    """A proxy that is being used. What becomes of it is reported when the use ends."""
+    """A proxy in use. Its result is reported when the use ends."""
 
     def __init__(self, proxy: Proxy) -> None:
         self.proxy = proxy
