@@ -1,4 +1,3 @@
-import { setImmediate } from 'node:timers/promises';
 import { slices } from '../../src/lib/batches.ts';
 import { createFollower } from '../../src/lib/follower.ts';
 import type { Fence } from '../../src/lib/locks.ts';
@@ -28,8 +27,6 @@ export interface ProxyReplica
 
 /** Records that one command reads or removes, which takes about a millisecond on the server. */
 const BATCH = 500;
-/** Number of records sorted by ID before the replica applies them: neighbours take half the time. */
-const SORTED = 10 * BATCH;
 
 /**
  * A `ProxyStore` over Redis. The server holds the records and makes each write atomic. Queries are answered by a
@@ -149,23 +146,14 @@ export function createRedisProxies(
   };
 }
 
-/** Yields all records of the server, in batches that a replica applies at once. */
+/** Yields all records of the server, in no order. */
 async function* scanRecords(redis: RedisConnection, key: string): AsyncIterable<Change[]> {
   let cursor = '0';
   do {
-    const changes: Change[] = [];
-    do {
-      const answer = await redis.call('safe', 'HSCAN', key, cursor, 'COUNT', BATCH);
-      const [next, found] = answer as [string, string[]];
-      changes.push(...pairs(found));
-      cursor = next;
-    } while (cursor !== '0' && changes.length < SORTED);
-    // Compares them as numbers, which they are without leading zeros, in half the time.
-    changes.sort(([a], [b]) => a.length - b.length || (a < b ? -1 : 1));
-    for (const batch of slices(changes, BATCH)) {
-      yield batch;
-      await setImmediate();
-    }
+    const answer = await redis.call('safe', 'HSCAN', key, cursor, 'COUNT', BATCH);
+    const [next, found] = answer as [string, string[]];
+    yield pairs(found);
+    cursor = next;
   } while (cursor !== '0');
 }
 

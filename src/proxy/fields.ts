@@ -33,7 +33,7 @@ export const PROXY_FIELDS: FieldsOf<ProxyDraft> = {
   recent: { kind: 'integer', added: 1 },
 };
 
-const FIELDS = namesOf(PROXY_FIELDS);
+const FIELDS = namesOf(PROXY_FIELDS).map((name) => ({ name, field: PROXY_FIELDS[name] }));
 
 /** Returns the key of an endpoint in a store. */
 export function endpointKey({ protocol, ip, port }: Pick<ProxyDraft, 'protocol' | 'ip' | 'port'>): string {
@@ -42,6 +42,8 @@ export function endpointKey({ protocol, ip, port }: Pick<ProxyDraft, 'protocol' 
 
 /** @throws {TypeError} if a field has a value of the wrong type. */
 export function requireWhole(draft: ProxyDraft): void {
-  const wrong = FIELDS.find((field) => !accepts(PROXY_FIELDS[field], draft[field]));
-  if (wrong) throw new TypeError(`${wrong} of ${endpointKey(draft)} cannot be ${draft[wrong]}`);
+  for (const { name, field } of FIELDS) {
+    if (accepts(field, draft[name])) continue;
+    throw new TypeError(`${name} of ${endpointKey(draft)} cannot be ${draft[name]}`);
+  }
 }
