@@ -2,12 +2,12 @@ import { accessSync, constants } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import process from 'node:process';
 
-/** Where programs are, besides the PATH: servers of Debian, and what the test script fetches itself. */
+/** Where programs are, besides the PATH: Debian's servers, and what the test script downloads. */
 const FOLDERS = ['/usr/sbin', join(import.meta.dirname, '../../.tools/bin')];
 
 /**
- * True where one of the programs is not installed, so that tests which need it can be skipped. Never true with
- * `CI=true`: there, what cannot run has failed.
+ * Reports whether one of the programs is not installed, so that tests which need it can be skipped. Always false with
+ * `CI=true`, where a test that cannot run has failed.
  */
 export function absent(...programs: string[]): boolean {
   return process.env.CI !== 'true' && programs.some((program) => !isInstalled(program));

@@ -7,7 +7,7 @@ export interface AlbumSight {
   preview: boolean;
   /** Whether search engines may list the page. */
   indexed: boolean;
-  /** Whether anything between may keep what is shown: the page and the ZIP file. */
+  /** Whether caches may keep the page and the ZIP file. */
   kept: boolean;
 }
 
@@ -16,7 +16,7 @@ export interface SeenPicture {
   filename: string;
 }
 
-/** The files of a ZIP archive by their names. */
+/** Returns the files of a ZIP archive by name. */
 export function zipFiles(bytes: Uint8Array): Map<string, Uint8Array> {
   const archive = Buffer.from(bytes);
   const end = archive.lastIndexOf(Buffer.from('PK\u0005\u0006', 'latin1'));
@@ -34,8 +34,8 @@ export function zipFiles(bytes: Uint8Array): Map<string, Uint8Array> {
 }
 
 /**
- * Looks at a picture of an album in the page, the JSON, the ZIP file and the preview. `send`: a request of the visitor, whose cookies for
- * the albums are `cookie`.
+ * Looks for a picture of an album in the page, the JSON, the ZIP file and the preview. `send`: sends a request of the
+ * visitor, whose cookies for albums are `cookie`.
  */
 export async function sightOf(
   send: (path: string, init?: RequestInit) => Promise<Response> | Response,

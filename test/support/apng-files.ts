@@ -4,15 +4,15 @@ import sharp from 'sharp';
 type Area = [x: number, y: number, width: number, height: number];
 const WHOLE: Area = [0, 0, 40, 20];
 
-/** One frame as the file has it. */
+/** One frame as it is stored. */
 export interface ApngPart {
-  /** Where its part of the picture lies; the whole 40 x 20 by default. */
+  /** The area that it covers. Default: the whole 40 x 20. */
   area?: Area;
   /** Red, green, blue, alpha. */
   colour: [number, number, number, number];
-  /** What becomes of it: 0 stays, 1 is cleared, 2 is taken back. */
+  /** What happens to it afterwards: 0 stays, 1 is cleared, 2 is restored. */
   dispose?: 0 | 1 | 2;
-  /** Lies over what is there, instead of taking its place. */
+  /** Whether it is blended with what is there, or replaces it. */
   over?: boolean;
   /** In ms. */
   delay?: number;

@@ -1,6 +1,6 @@
 import { S3_CREDENTIALS } from './services.ts';
 
-/** Something of the surroundings that gives credentials, and how often it has. */
+/** A source of credentials, and how often it was used. */
 export interface Giver {
   url: string;
   given(): number;
@@ -22,7 +22,7 @@ function serve(answer: (request: Request, give: () => void) => Response | Promis
   return { url: server.url.origin, given: () => given, stop: () => server.stop(true) };
 }
 
-/** The metadata service of an EC2 instance with a role, version 2: nothing without a token of its own. */
+/** The metadata service of an EC2 instance with a role, version 2, which needs a session token. */
 export function startInstanceMetadata(): Giver {
   const token = 'token-of-the-instance';
   const role = '/latest/meta-data/iam/security-credentials/';
@@ -47,7 +47,7 @@ export function startInstanceMetadata(): Giver {
   });
 }
 
-/** The security token service, which gives a role to who brings the token of the pod, as on EKS. */
+/** The security token service, which gives a role to the holder of the pod's token, as on EKS. */
 export function startTokenService(role: string, token: string): Giver {
   return serve(async (request, give) => {
     const asked = new URLSearchParams(await request.text());

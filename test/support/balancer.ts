@@ -5,10 +5,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { find, freePort, until } from './services.ts';
 
-/** What the example of a balancer says where no copy answers; the servers' own errors have other words. */
+/** What the example of a balancer says if no copy answers; the servers' own errors have other words. */
 export const AWAY = 'The server does not answer. Please try again in a few seconds.';
 
-/** The header in which a test says from where a request comes: all of it is sent from one loopback address. */
+/** The header in which a test gives the client's address, because all requests come from one loopback address. */
 export const CLIENT_ADDRESS = 'x-test-client';
 
 export interface Balancer {
@@ -31,7 +31,7 @@ export function readExample(name: string): Promise<string> {
   return readFile(new URL(`../../examples/${name}`, import.meta.url), 'utf8');
 }
 
-/** A real nginx with this in its `http` block, but on a port of its own. */
+/** A real nginx with this in its `http` block, on a separate port. */
 export async function startNginx(site: string): Promise<Balancer> {
   const program = await find('nginx', "Debian's package nginx");
   const folder = await mkdtemp(join(tmpdir(), 'picpool-nginx-'));
@@ -53,7 +53,7 @@ http { access_log off; ${temporary}
   return startProxy(program, ['-p', folder, '-c', join(folder, 'nginx.conf')], port, folder);
 }
 
-/** A real Caddy with this configuration for `img.example.com`, but without TLS and on a port of its own. */
+/** A real Caddy with this configuration for `img.example.com`, without TLS and on a separate port. */
 export async function startCaddy(config: string): Promise<Balancer> {
   const program = await find('caddy', "Debian's package caddy");
   const folder = await mkdtemp(join(tmpdir(), 'picpool-caddy-'));

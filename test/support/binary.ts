@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 
-/** Who runs it: another user where that is allowed, and so may not read what this one owns. */
+/** The user that runs it: another one if possible, which cannot read what this one owns. */
 export const OTHER_USER = process.geteuid?.() === 0 ? 65_534 : undefined;
 
 export interface BinaryOptions {
@@ -15,9 +15,9 @@ export interface RunningBinary {
   child: ChildProcess;
   /** What it has written so far, to stdout and stderr. */
   output(): string;
-  /** Resolves with the first match in what it writes; rejects when it ends before. */
+  /** Resolves with the first match in its output. Rejects if it ends before. */
   says(pattern: RegExp): Promise<RegExpExecArray>;
-  /** Sends the signal and resolves with the exit code; null where the signal killed it. */
+  /** Sends the signal and resolves with the exit code, or null if the signal killed it. */
   end(signal: NodeJS.Signals): Promise<number | null>;
 }
 

@@ -12,10 +12,10 @@ import {
 /** Debian's Chromium; on Debian: apt-get install chromium. */
 const EXECUTABLE = Bun.which('chromium') ?? '/usr/bin/chromium';
 
-/** For what a busy machine brings late; a test may take a minute. */
+/** Allows for a busy machine; a test may take a minute. */
 const PATIENCE_MS = 45_000;
 
-/** It asks nobody on the internet for anything, and needs neither a screen nor a sandbox of its own. */
+/** It contacts nobody on the internet, and needs neither a screen nor a sandbox. */
 const FLAGS = [
   '--no-sandbox',
   '--disable-gpu',
@@ -27,7 +27,7 @@ const FLAGS = [
   '--disable-dev-shm-usage',
 ];
 
-/** A visit to the server: a page, and everything that went wrong or went elsewhere on it. */
+/** A visit to the server: a page, and everything that failed or was requested elsewhere. */
 export interface Visit {
   page: Page;
   context: BrowserContext;
@@ -46,8 +46,8 @@ export interface TestBrowser {
 }
 
 /**
- * Starts the real browser. Rejects where there is none: what a person sees is not proven without it. `hosts`: names and the
- * addresses at which the browser finds them.
+ * Starts the real browser. Rejects if there is none, because nothing else proves what a person sees. `hosts`: names,
+ * and the addresses at which the browser finds them.
  */
 export async function startBrowser(hosts: Record<string, string> = {}): Promise<TestBrowser> {
   const home = await mkdtemp(join(tmpdir(), 'picpool-browser-'));

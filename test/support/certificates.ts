@@ -12,7 +12,7 @@ export interface KeyPair {
   cert: string;
 }
 
-/** A certificate authority of its own, and what it and others have issued. */
+/** A certificate authority, and certificates of this and other authorities. */
 export interface Certificates {
   /** PEM of the authority. */
   ca: string;
@@ -20,9 +20,9 @@ export interface Certificates {
   good: KeyPair;
   /** For `elsewhere.test` only. */
   wrongHost: KeyPair;
-  /** For the right names, but its time is over. */
+  /** For the right names, but expired. */
   expired: KeyPair;
-  /** For the right names, but by no authority. */
+  /** For the right names, but self-signed. */
   selfSigned: KeyPair;
 }
 

@@ -49,7 +49,7 @@ export async function openCheckWorld(): Promise<CheckWorld> {
 /** The roles that need a judge; the instant ones play it themselves. */
 export const CHECKED_ROLES = (Object.keys(ROLES) as RoleName[]).filter((name) => !name.startsWith('instant'));
 
-/** Fails unless the role's first proxy ends as its table says, and its socket is gone. */
+/** Fails unless the role's first proxy gives the result in its table, and its socket is closed. */
 export async function assertRole({ farm, patient, hasty }: CheckWorld, name: RoleName): Promise<void> {
   const { expected } = ROLES[name];
   const result = await (expected === 'timeout' ? hasty : patient).check(farm.endpoint(name));
@@ -58,6 +58,6 @@ export async function assertRole({ farm, patient, hasty }: CheckWorld, name: Rol
   await farm.drained(name);
   const { accepted, open } = farm.stats(name);
   assert.equal(open, 0);
-  // On a busy machine what timed out is tried again.
+  // On a busy machine, a check that timed out is repeated.
   if (expected !== 'timeout') assert.equal(accepted, 1);
 }

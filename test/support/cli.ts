@@ -38,7 +38,7 @@ export function cliCommand(args: string[], runtime: RuntimeName = 'bun'): string
 
 export function cliEnvironment(env: Record<string, string> = {}): Record<string, string> {
   const { PATH = '', HOME = '', DENO_DIR } = process.env;
-  // Tests keep no tokens in the folder of whoever runs them.
+  // Tests keep no tokens in the user's own folder.
   const XDG_CONFIG_HOME = join(tmpdir(), `picpool-config-${process.pid}`);
   return { PATH, HOME, XDG_CONFIG_HOME, ...(DENO_DIR !== undefined && { DENO_DIR }), ...env };
 }

@@ -1,6 +1,6 @@
 import type { KeyPair } from './certificates.ts';
 
-/** A request of a client, as it can be sent again. */
+/** A request of a client in a form that can be sent again. */
 export interface ClientRequest {
   method: string;
   path: string;
@@ -13,12 +13,12 @@ export interface ClientFront {
   /** Without a slash at its end. */
   http: string;
   https: string;
-  /** What came since the last call. */
+  /** Returns what arrived since the last call. */
   taken(): ClientRequest[];
   stop(): Promise<void>;
 }
 
-/** What of the headers decides how a request is taken. */
+/** The headers that decide how a request is handled. */
 const KEPT = ['content-type', 'authorization', 'token', 'accept', 'user-agent', 'x-rapidapi-key'];
 
 /** A proxy in front of a server of this machine, with TLS and without, that remembers what clients send. */

@@ -27,7 +27,7 @@ export interface Result extends Converted {
   bytes: Buffer;
 }
 
-/** Starts a codec of the defaults of the configuration, but for what is given. */
+/** Starts a codec with the configuration's defaults and the given options. */
 export async function startCodec(options: Partial<CodecOptions> = {}): Promise<CodecBench> {
   const folder = await mkdtemp(join(tmpdir(), 'picpool-codec-'));
   const work = await mkdtemp(join(tmpdir(), 'picpool-work-'));

@@ -1,6 +1,9 @@
 import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http';
 
-/** What a fault proxy does to a request: answer with a status, cut the body after some bytes, say nothing, or pass it on. */
+/**
+ * What a fault proxy does with a request: answer with a status, cut the body after some bytes, stay silent, or pass
+ * it on.
+ */
 export type Fault =
   | { status: number; body: string; location?: string }
   | { cutAfterBytes: number }
@@ -24,7 +27,10 @@ export function s3Error(status: number, code: string): Fault {
   };
 }
 
-/** A proxy in front of an HTTP server that makes faults on demand. The `Host` header stays, for signatures cover it. */
+/**
+ * A proxy in front of an HTTP server that creates faults on demand. The `Host` header stays, because signatures cover
+ * it.
+ */
 export async function startFaultProxy(target: string): Promise<FaultProxy> {
   const { hostname, port } = new URL(target);
   let count = 0;

@@ -2,19 +2,19 @@ import { type Balancer, CLIENT_ADDRESS, startBalancer } from './balancer.ts';
 import { type RuntimeName, type ServerProcess, startServer } from './server-process.ts';
 import { freePort } from './services.ts';
 
-/** A copy of the server at an address that stays, whichever process listens there. */
+/** A copy of the server at a fixed address, whichever process listens there. */
 export interface Copy {
   readonly url: string;
-  /** Grows with each process of the fleet. */
+  /** Increases with each process of the fleet. */
   readonly incarnation: number;
   readonly running: boolean;
   /** Kills it without warning. */
   kill(): Promise<void>;
-  /** Ends it as an orchestrator does; answers the exit code. */
+  /** Ends it as an orchestrator does. Returns the exit code. */
   end(): Promise<number | undefined>;
   /** Starts it again. */
   start(): Promise<void>;
-  /** Stops it where it stands, until `resume`. */
+  /** Suspends it until `resume`. */
   pause(): void;
   resume(): void;
   /** What its processes have written to stderr. */
@@ -25,14 +25,14 @@ export interface Fleet {
   /** The balancer. */
   url: string;
   copies: Copy[];
-  /** A request as from the client with that address, by way of the balancer or to the copy. */
+  /** Sends a request as the client with that address, through the balancer or directly to the copy. */
   send(path: string, init?: RequestInit & { from?: string; to?: Copy | undefined }): Promise<Response>;
   stop(): Promise<void>;
 }
 
 /**
- * Copies of the server over the same stores, behind a balancer; `envOf` may tell one process from another, and `commandOf` name
- * another program for one.
+ * Starts copies of the server over the same stores, behind a balancer; `envOf` may give processes different settings,
+ * and `commandOf` another program.
  */
 export async function startFleet(
   runtimes: readonly RuntimeName[],

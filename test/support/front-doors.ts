@@ -5,18 +5,18 @@ import { readExample, startCaddy, startNginx } from './balancer.ts';
 import { startServer } from './server-process.ts';
 import { freePort } from './services.ts';
 
-/** A way on which visitors reach the server, with the settings that belong to it. */
+/** A way in which visitors reach the server, with its settings. */
 export interface FrontDoor {
   name: string;
-  /** Whether who uploaded may delete by address. */
+  /** Whether uploaders may delete by address. */
   byAddress: boolean;
-  /** Where those come from who want to be somebody else. */
+  /** Where visitors come from who pretend to be others. */
   stranger?: string;
   open(folder: string): Promise<OpenDoor>;
 }
 
 export interface OpenDoor {
-  /** Where visitors knock. */
+  /** Where visitors connect. */
   hostname: string;
   port: number;
   stop(): Promise<void>;
@@ -129,7 +129,7 @@ function portForwarder(name: string, env: Record<string, string>): FrontDoor {
   };
 }
 
-/** The set-ups that people have, with the programs that they have them with. */
+/** The setups that people use, with the real programs. */
 export const FRONT_DOORS: readonly FrontDoor[] = [
   direct('direct, IPv4', { HOST: '0.0.0.0' }),
   direct('direct, IPv6 and IPv4', { HOST: '::' }),

@@ -6,18 +6,18 @@ export type FarmRole =
   | 'http'
   | 'socks4'
   | 'socks5'
-  /** Takes connections and says nothing. */
+  /** Accepts connections and stays silent. */
   | 'hang'
   | 'reset'
-  /** 407 to everybody. */
+  /** Answers everyone with 407. */
   | 'login'
-  /** 200 with a page of its own, whatever is asked. */
+  /** Answers every request with 200 and its own page. */
   | 'portal'
-  /** 200 to CONNECT, and then a page. */
+  /** Answers CONNECT with 200, and then sends a page. */
   | 'liar'
-  /** Takes a whole request and then ends without an answer. */
+  /** Reads a whole request and then ends without an answer. */
   | 'swallow'
-  /** 502 to everybody. */
+  /** Answers everyone with 502. */
   | 'sick';
 
 export interface GatewayFarm {
@@ -46,8 +46,8 @@ const LOGIN =
 const SICK = 'HTTP/1.1 502 Bad Gateway\r\nContent-Length: 3\r\n\r\nno\n';
 
 /**
- * Thousands of proxies behind one port: `roleOf` says how the one on each address of 127.0.0.0/8 behaves. Whatever name they
- * are asked for, they connect to 127.0.0.1.
+ * Thousands of proxies behind one port: `roleOf` says how the one at each address of 127.0.0.0/8 behaves. They
+ * connect to 127.0.0.1 for any name.
  */
 export function startGatewayFarm(roleOf: (address: string) => FarmRole): GatewayFarm {
   const dials = new Map<string, number>();

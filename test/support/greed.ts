@@ -5,7 +5,7 @@ import { PNG } from './running-server.ts';
 export interface GreedReport {
   /** Of each path: the median time alone, and beside the greedy client, in ms. */
   reads: { path: string; aloneMs: number; besideMs: number }[];
-  /** Reads that were not answered with 200. */
+  /** Reads with another status than 200. */
   faults: number;
   /** Of the uploads beside the greedy client: those that were stored, and the longest in ms. */
   uploads: { sent: number; stored: number; longestMs: number };

@@ -11,7 +11,7 @@ export interface Greed {
   from: string;
   /** Connections that ask for lists, one request after the other. */
   lists: number;
-  /** Connections that say nothing. */
+  /** Silent connections. */
   idle: number;
   streams: number;
   exports: number;
@@ -20,7 +20,7 @@ export interface Greed {
   picture: string;
 }
 
-/** Runs in a process of its own until `stop`. Resolves once all connections stand. */
+/** Runs in a separate process until `stop`. Resolves once all connections are established. */
 export async function startGreedyClient(greed: Greed): Promise<{ stop(): Promise<Record<string, number>> }> {
   const child: ChildProcess = spawn(
     process.execPath,

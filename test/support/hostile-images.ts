@@ -19,7 +19,7 @@ function pngChunk(type: string, data: Buffer): Buffer {
   return chunk;
 }
 
-/** A black one-bit PNG: a few kilobytes that unfold to `width` x `height`; well-formed when `rows` is the height. */
+/** A black one-bit PNG: a few kilobytes that decode to `width` x `height`; well-formed if `rows` is the height. */
 export function pngBomb(width: number, height: number, rows = height, extra: Buffer[] = []): Buffer {
   const header = Buffer.alloc(13);
   header.writeUInt32BE(width, 0);
@@ -49,7 +49,10 @@ export const SVG_BOMB = Buffer.from(
   '<svg xmlns="http://www.w3.org/2000/svg" width="16000" height="16000"><filter id="f"><feGaussianBlur stdDeviation="500"/></filter><rect width="100%" height="100%" filter="url(#f)"/></svg>',
 );
 
-/** Files of every kind that decoders have been attacked with, the same for the same seed. About `count` of them. */
+/**
+ * Files of every kind that decoders have been attacked with, about `count` of them. The same seed gives the same
+ * files.
+ */
 export async function hostileCorpus(count: number, seed = 20_260_101): Promise<HostileFile[]> {
   const random = createRandom(seed);
   const good = await goodFiles();

@@ -6,7 +6,7 @@ import type { Call } from './calls.ts';
 import type { HistoryWorld } from './world.ts';
 import { ADMIN } from './world.ts';
 
-/** After that nobody waits for an answer, in ms. */
+/** Time limit for an answer, in ms. */
 const PATIENCE_MS = 4000;
 /** Each has conversion processes of its own. */
 const ADDRESSES = 4;
@@ -20,7 +20,7 @@ export interface Known {
   token: string;
 }
 
-/** Clients that use a fleet and take down what they see. */
+/** Clients that use a fleet and record what they see. */
 export type Clients = ReturnType<typeof createClients>;
 
 export function createClients({ fleet, files }: Pick<HistoryWorld, 'fleet' | 'files'>, random: () => number) {

@@ -1,9 +1,9 @@
 import type { Call, History, LeaseEvent } from './calls.ts';
 
-/** Copies may show an image for so long after another one has deleted it, in ms. */
+/** How long copies may show an image that another one has deleted, in ms. */
 const STALE_MS = 2000;
 
-/** Judges a history; answers what must not have happened, in sentences. */
+/** Judges a history. Returns what must not have happened, as sentences. */
 export function judge({ calls, leases }: History): string[] {
   const faults: string[] = [];
   for (const [id, ofImage] of Map.groupBy(calls.filter(isOfImage), (call) => call.id)) {
@@ -22,8 +22,8 @@ const isOfImage = (call: Call): call is ImageCall => call.kind !== 'refresh';
 const isRefresh = (call: Call): call is RefreshCall => call.kind === 'refresh';
 
 /**
- * An image is there from its acknowledgement on until one moment, which lies within a deletion, and never again. Looks whether
- * there is such a moment that all calls agree with.
+ * An image exists from its acknowledgement until one moment within a deletion, and never again. Checks that such a
+ * moment agrees with all calls.
  */
 function judgeImage(id: string, calls: readonly ImageCall[]): string[] {
   const uploaded = Math.min(...calls.flatMap((call) => (call.kind === 'upload' ? [call.end] : [])));
@@ -57,7 +57,10 @@ function judgeRefreshes(copy: string, seen: readonly RefreshCall[]): string[] {
   return faults;
 }
 
-/** Tokens of a lock only grow, each has one owner, and no write of an older one changes anything after a younger one's. */
+/**
+ * Tokens of a lock only increase, each has one owner, and no write of an older one changes anything after one of a
+ * newer.
+ */
 function judgeLeases(events: readonly LeaseEvent[]): string[] {
   const faults: string[] = [];
   const granted = new Map<number, string>();

@@ -17,7 +17,7 @@ export interface HistoryReport {
   faults: string[];
 }
 
-/** Uses a fleet in trouble for so long, and judges what was seen. */
+/** Uses a fleet in trouble for this long, and judges what was seen. */
 export async function runHistory(
   world: HistoryWorld,
   { seconds, random }: { seconds: number; random: () => number },
@@ -36,7 +36,7 @@ export async function runHistory(
   return { history, troubles, faults: [...end, ...clients.unexpected, ...judge(history)] };
 }
 
-/** Reads everything once more when all copies are well, and looks at the files; answers what is wrong. */
+/** Reads everything once more when all copies are well, and checks the files. Returns what is wrong. */
 export async function lookAtTheEnd({ fleet, files }: HistoryWorld, clients: Clients): Promise<string[]> {
   const faults: string[] = [];
   for (const copy of fleet.copies) {

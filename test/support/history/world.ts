@@ -8,7 +8,7 @@ import { S3_CREDENTIALS, startS3 } from '../services.ts';
 import type { Monitor } from './monitor.ts';
 import { type RecordsKind, startRecords } from './records.ts';
 
-/** Of the administrator, who may refresh as often as he likes. */
+/** The administrator's token, which lifts the limits on refreshes. */
 const TOKEN = 'the-token-of-the-administrator';
 export const ADMIN = { authorization: `Bearer ${TOKEN}` };
 
