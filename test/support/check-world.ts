@@ -30,7 +30,7 @@ export async function openCheckWorld(): Promise<CheckWorld> {
     resolve: async () => ['127.0.0.1'],
   };
   const patient = localChecker(options);
-  const hasty = localChecker({ ...options, timeoutMs: 400 });
+  const hasty = localChecker({ ...options, timeoutMs: 1000 });
   // The limits of the checks begin when the judges are known.
   await Promise.all([patient.probe(), hasty.probe()]);
   return {
