@@ -63,10 +63,10 @@ test('an attempt to connect that nobody answers is given up with its check', asy
   const endpoint = { protocol: 'http', ip: '127.0.0.1', port: unanswered.port } as const;
   try {
     const running = Promise.all(Array.from({ length: 20 }, () => checker.check(endpoint)));
-    await until(async () => (await unanswered.attempts()) === 20);
+    await until(async () => (await unanswered.attempts()) > 0, 120_000);
     for (const result of await running) expect(result).toEqual({ verdict: 'dead', error: 'timeout' });
     // The system itself would go on for two minutes.
-    await until(async () => (await unanswered.attempts()) === 0);
+    await until(async () => (await unanswered.attempts()) === 0, 120_000);
   } finally {
     checker.close();
     await unanswered.stop();
