@@ -1,6 +1,12 @@
 /** The modules that make decisions, and the tests that should notice a changed one. */
 export const TESTS: Record<string, readonly string[]> = {
-  'src/app.ts': ['test/api/app.test.ts'],
+  'src/app.ts': [
+    'test/api/app.test.ts',
+    'test/api/ops-limits.test.ts',
+    'test/api/ops-moderation.test.ts',
+    'test/api/ops-origins.test.ts',
+    'test/api/raw-requests.test.ts',
+  ],
   'src/http/client/clients.ts': ['test/unit/client-walk.test.ts', 'test/api/ops-identity.test.ts'],
   'src/http/client/walk.ts': ['test/unit/client-walk.test.ts'],
   'src/http/client/forwarding-headers.ts': ['test/unit/client-walk.test.ts', 'test/api/ops-identity.test.ts'],
