@@ -65,9 +65,9 @@ test('a search leaves the calls that have all its words, wherever they are folde
     await page.keyboard.press('/');
     await page.keyboard.type('delete token');
     await call(page, 'deleteImage').waitFor();
-    expect(await call(page, 'listProxies').isVisible()).toBe(false);
-    expect(await page.locator('.docs-nav a[href="#listProxies"]').isVisible()).toBe(false);
-    expect(await page.locator('#docs-found').textContent()).toMatch(/^\d operations? found$/);
+    await call(page, 'listProxies').waitFor({ state: 'hidden' });
+    await page.locator('.docs-nav a[href="#listProxies"]').waitFor({ state: 'hidden' });
+    await page.locator('#docs-found', { hasText: /^\d operations? found$/ }).waitFor();
     await page.getByRole('searchbox').fill('no such thing');
     await page.getByText('No operation matches.').waitFor();
     await page.getByRole('searchbox').fill('');

@@ -15,6 +15,13 @@ const token = byId('docs-token', HTMLInputElement);
 const calls = [...document.querySelectorAll('details.call')].filter(
   (one) => one instanceof HTMLDetailsElement,
 );
+/** Entries of the navigation, by the link target of their call. */
+const entries = new Map(
+  [...document.querySelectorAll('.docs-nav ul ul a')].map((link) => [
+    link.getAttribute('href'),
+    link.parentElement,
+  ]),
+);
 
 let language = languageOf(recall('localStorage', LANGUAGE_KEY));
 token.value = recall('sessionStorage', TOKEN_KEY) ?? '';
@@ -22,7 +29,12 @@ token.addEventListener('input', () => {
   keep('sessionStorage', TOKEN_KEY, token.value.trim());
   writeExamples();
 });
-search.addEventListener('input', filter);
+let filtering = 0;
+// A letter is shown before the calls that it leaves, and letters typed meanwhile share one filtering.
+search.addEventListener('input', () => {
+  cancelAnimationFrame(filtering);
+  filtering = requestAnimationFrame(() => setTimeout(filter));
+});
 search.form?.addEventListener('submit', (event) => event.preventDefault());
 addEventListener('hashchange', reveal);
 addEventListener('keydown', (event) => {
@@ -80,8 +92,7 @@ function filter() {
     const isFound = words.every((word) => textOf(call).includes(word));
     if (isFound) found++;
     call.hidden = !isFound;
-    const link = document.querySelector(`.docs-nav a[href="#${call.querySelector('.call-body')?.id}"]`);
-    link?.parentElement?.toggleAttribute('hidden', !isFound);
+    entries.get(`#${call.querySelector('.call-body')?.id}`)?.toggleAttribute('hidden', !isFound);
   }
   for (const tag of document.querySelectorAll('details.tag')) {
     const isEmpty = !tag.querySelector('.call:not([hidden])');
