@@ -39,7 +39,7 @@ ${filters(site, gallery, path)}
 
 function filters({ words: { gallery } }: Site, { query, formats }: GalleryPage, path: string): Html {
   const choice = (value: string) =>
-    html`<option${value === query.format && html` selected`}>${formatName(value)}</option>`;
+    html`<option value="${value}"${value === query.format && html` selected`}>${formatName(value)}</option>`;
   const isOpen = query.format !== '' || query.from !== '' || query.to !== '';
   return html`<form class="gallery-filters" role="search" action="${path}" data-results="results">
 <p class="search"><label class="visually-hidden" for="q">${gallery.search}</label>
