@@ -167,6 +167,7 @@ describe('a visit from the first page to the last', () => {
 
         await page.getByRole('link', { name: 'API' }).first().click();
         await page.getByRole('searchbox').fill('albums');
+        await page.getByText(/^\d+ operations? found$/).waitFor();
         const call = page.locator('.call:visible').first();
         await call.locator(':scope > summary').click();
         await call.locator('pre:visible').first().waitFor();
