@@ -24,9 +24,10 @@ export function createProxyWalks(
   /** Yields the records of the IDs, in batches, if they still match when they are read. */
   async function* loadInSteps(ids: readonly number[], filter: ProxyFilter, size: number) {
     for (const some of slices(ids, size)) {
+      // Not before the first: a short export that is ready at once is sent with its length.
+      if (some[0] !== ids[0]) await setImmediate();
       const records = load(some, filter);
       if (records.length > 0) yield records;
-      await setImmediate();
     }
   }
 

@@ -70,7 +70,7 @@ describe.skipIf(absent('redis-server'))('what is acknowledged over Redis', () =>
       const answer = await server.upload();
       expect(answer.status).toBe(503);
       expect(answer.headers.get('retry-after')).toBe('2');
-      expect(await json(answer)).toMatchObject({ error: expect.stringContaining('not certain to stay') });
+      expect(await json(answer)).toMatchObject({ error: expect.stringContaining('could not copy this') });
       expect(await json(await server.send('/api/list'))).toMatchObject({ total: 0 });
       const metrics = await (await server.send('/metrics')).text();
       expect(metrics).toContain('\npicpool_images_bytes 0\n');
