@@ -158,7 +158,7 @@ export function createApp(options: AppOptions): App {
   }
 
   function finish(exchange: Exchange, response: Response): Response | Promise<Response> {
-    const { request, method, route, path, context, startedAt } = exchange;
+    const { request, route, path, context, startedAt } = exchange;
     const { status } = response;
     if (!exchange.stamped) exchange.stamp(new KeptHeaders(response.headers));
     cors?.allow(request, response.headers);
@@ -166,7 +166,7 @@ export function createApp(options: AppOptions): App {
     meter?.(route, status, ms);
     log(status >= 500 ? 'error' : 'info', 'request', () => ({
       request_id: context.id,
-      method,
+      method: request.method,
       path,
       status,
       ms: Math.round(ms),
@@ -184,11 +184,6 @@ export function createApp(options: AppOptions): App {
   };
 }
 
-function noteRate(exchange: Exchange, known: Limited): undefined {
-  exchange.rate = known;
-  if (known.refusal) throw known.refusal;
-}
-
 /** Creates the steps that refuse requests before anyone is identified. */
 function createGates({ limits, cors, mayWrite, publicUrl, allowedHosts }: AppOptions) {
   const writeOrigin = createWriteOrigin({
@@ -199,10 +194,13 @@ function createGates({ limits, cors, mayWrite, publicUrl, allowedHosts }: AppOpt
 
   return {
     countAgainstLimits(exchange: Exchange): undefined | Promise<undefined> {
-      if (!limits) return;
-      const limited = limits(exchange.request, exchange.route, exchange.context.peer);
-      if (limited instanceof Promise) return limited.then((known) => noteRate(exchange, known));
-      return noteRate(exchange, limited);
+      const limited = limits?.(exchange.request, exchange.route, exchange.context.peer);
+      const note = (known: Limited): undefined => {
+        exchange.rate = known;
+        if (known.refusal) throw known.refusal;
+      };
+      if (limited instanceof Promise) return limited.then(note);
+      return limited && note(limited);
     },
 
     demandHost({ malformed }: Exchange): undefined {

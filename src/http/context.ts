@@ -27,9 +27,6 @@ export interface Contexts {
 /** A valid ID from a reverse proxy. Anything else could forge log lines. */
 const REQUEST_ID = /^[\w.-]{1,64}$/;
 
-/** For requests without a token in their body. */
-const judgeNothing: RequestContext['judgeToken'] = async () => {};
-
 export function createContexts({ clients, publicUrl, adminToken }: ContextOptions): Contexts {
   const contexts = new WeakMap<Request, RequestContext>();
   const publicOrigin = publicUrl === undefined ? undefined : new URL(publicUrl).origin;
@@ -41,17 +38,19 @@ export function createContexts({ clients, publicUrl, adminToken }: ContextOption
    * literal cost ten times as much.
    */
   class LazyContext implements RequestContext {
+    readonly head: boolean;
     readonly id: string;
     readonly #request: Request;
     readonly #incoming: Request;
     readonly #peerOf: PeerOf;
     holder: RequestContext['holder'] = null;
-    judgeToken: RequestContext['judgeToken'] = judgeNothing;
+    judgeToken: RequestContext['judgeToken'] = async () => {};
     #socketPeer: string | undefined;
     #peer: string | undefined;
     #bringsAdminToken: boolean | undefined;
 
     constructor(request: Request, incoming: Request, peerOf: PeerOf) {
+      this.head = request.method === 'HEAD';
       this.#request = request;
       this.#incoming = incoming;
       this.#peerOf = peerOf;
@@ -59,10 +58,6 @@ export function createContexts({ clients, publicUrl, adminToken }: ContextOption
       const given = clients.trustNobody ? null : request.headers.get('x-request-id');
       const isGood = given !== null && REQUEST_ID.test(given) && clients.isTrusted(this.socketPeer);
       this.id = isGood ? given : nextId();
-    }
-
-    get head(): boolean {
-      return this.#request.method === 'HEAD';
     }
 
     get socketPeer(): string {

@@ -11,8 +11,6 @@ type NewExchange = Pick<Exchange, 'request' | 'path' | 'context' | 'route' | 'ma
 export class Exchange implements Asked {
   /** Has an absolute URL unless `malformed`. */
   readonly request: Request;
-  /** As the client sent it, even if no route has it. */
-  readonly method: string;
   readonly url: string;
   readonly path: string;
   readonly authorization: string | null;
@@ -29,7 +27,6 @@ export class Exchange implements Asked {
 
   constructor({ request, path, context, route, malformed, startedAt }: NewExchange) {
     this.request = request;
-    this.method = request.method;
     this.url = request.url;
     this.path = path;
     this.authorization = request.headers.get('authorization');

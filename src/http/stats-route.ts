@@ -26,31 +26,24 @@ export function statsRoute(features: readonly Feature[], now: () => number) {
           },
         },
       }),
-      ...policy({ cached: createResponseCache({ version: createVersion(features, now) }) }),
+      ...policy({ cached: createResponseCache({ version: () => versionOf(features, now) }) }),
     },
   );
 }
 
-/**
- * Returns the version of all services together. Services without a version are recounted every second. While nothing
- * changes, the text is the same one, so comparing it costs nothing.
- */
-function createVersion(features: readonly Feature[], now: () => number): () => string | Promise<string> {
-  const parts = features.map(({ version = () => String(Math.floor(now() / 1000)) }) => ({
-    version,
-    last: '',
-  }));
+/** Returns the version of all services together. Services without a version are recounted every second. */
+function versionOf(features: readonly Feature[], now: () => number): string | Promise<string> {
   let together = '';
+  for (const { version } of features) {
+    const own = version ? version() : String(Math.floor(now() / 1000));
+    if (typeof own !== 'string') return versionsOf(features, now);
+    together += `${own},`;
+  }
+  return together;
+}
 
-  return () => {
-    let changed = false;
-    for (const part of parts) {
-      const own = part.version();
-      if (typeof own !== 'string') return Promise.all(parts.map(({ version }) => version())).then(String);
-      changed ||= own !== part.last;
-      part.last = own;
-    }
-    if (changed) together = parts.map(({ last }) => last).join();
-    return together;
-  };
+/** The same, if a service has to ask for its version. */
+async function versionsOf(features: readonly Feature[], now: () => number): Promise<string> {
+  const versions = features.map(({ version }) => version?.() ?? String(Math.floor(now() / 1000)));
+  return (await Promise.all(versions)).join();
 }
