@@ -42,7 +42,9 @@ test.concurrent.skipIf(absent('redis-server', 'versitygw'))(
         const { code, stdout } = await cli(['doctor', '--offline'], { env: { ...env, DATA_DIR: folder } });
         expect(code).toBe(1);
         expect(stdout).toMatch(/^FAIL {2}durability +There is no bucket missing\.\n +Create it/m);
-        expect(stdout).toMatch(/^warn {2}durability +Redis lets the system decide .*\n +Set appendfsync everysec/m);
+        expect(stdout).toMatch(
+          /^warn {2}durability +Redis lets the system decide .*\n +Set appendfsync everysec/m,
+        );
       } finally {
         await server.stop();
       }

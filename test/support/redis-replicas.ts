@@ -34,7 +34,7 @@ export async function startSentinel(): Promise<Awaited<ReturnType<typeof startRe
   const servers = await startReplicatedRedis();
   const program = await find('redis-server', "Debian's package redis-server");
   const config = `sentinel monitor main 127.0.0.1 ${servers.master.port} 1
-sentinel down-after-milliseconds main 500
+sentinel down-after-milliseconds main 1500
 sentinel failover-timeout main 3000
 `;
   const sentinel = await startProgram(

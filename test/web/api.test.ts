@@ -75,6 +75,20 @@ test('a search leaves the calls that have all its words, wherever they are folde
   });
 });
 
+test('a search typed before the script is there is made once it is', async () => {
+  await visit('/docs', async (page) => {
+    const typed = Promise.withResolvers<void>();
+    await page.route(/\/docs[^/]*\.js/, async (route) => {
+      await typed.promise;
+      await route.continue();
+    });
+    await page.reload({ waitUntil: 'commit' });
+    await page.locator('#docs-search').fill('delete token', { force: true });
+    typed.resolve();
+    await page.locator('#docs-found', { hasText: /^\d operations? found$/ }).waitFor();
+  });
+});
+
 test('examples follow the form, in the language that was chosen last, without the token', async () => {
   await visit('/docs#listImages', async (page) => {
     const shown = example(page, 'listImages');

@@ -15,6 +15,8 @@ const token = byId('docs-token', HTMLInputElement);
 const calls = [...document.querySelectorAll('details.call')].filter(
   (one) => one instanceof HTMLDetailsElement,
 );
+/** @type {WeakMap<Element, string>} */
+const texts = new WeakMap();
 /** Entries of the navigation, by the link target of their call. */
 const entries = new Map(
   [...document.querySelectorAll('.docs-nav ul ul a')].map((link) => [
@@ -43,6 +45,8 @@ addEventListener('keydown', (event) => {
   event.preventDefault();
   search.focus();
 });
+// Typed before this script was there, or restored by the browser.
+if (search.value !== '') filter();
 for (const call of calls) {
   call.addEventListener('toggle', () => writeExample(call));
   begin(call);
@@ -102,9 +106,6 @@ function filter() {
   const result = words.length === 0 ? '' : found === 0 ? say('nothingFound') : say('found', { count: found });
   byId('docs-found', HTMLElement).textContent = result;
 }
-
-/** @type {WeakMap<Element, string>} */
-const texts = new WeakMap();
 
 /**
  * Returns the searchable text of a call: its path, its summary, and the names of its parameters.
