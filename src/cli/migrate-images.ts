@@ -110,11 +110,10 @@ export async function removeDeleted(
 /** A fault of one image, which does not affect the others. */
 class CopyFault extends Error {}
 
-async function* pages(images: Stores['images']): AsyncGenerator<ImageRecord[]> {
-  for await (const records of batches(PAGE, (after?: ImageRecord) =>
+function pages(images: Stores['images']): AsyncGenerator<ImageRecord[]> {
+  return batches(PAGE, (after?: ImageRecord) =>
     images.recent({ offset: 0, limit: PAGE, ...(after && { after }) }),
-  ))
-    yield records;
+  );
 }
 
 /** Makes the record in the new store equal to `image`. Returns false if it was, or was accessed there later. */

@@ -124,7 +124,7 @@ export async function showProxies(options: ProxyPagesOptions, request: Request):
   return pageResponse(site, markup, { cache: 'no-cache', compressFor: request });
 }
 
-/** Lists as the last refresh saw them, with their pauses of now: somebody may have ended one since. */
+/** Returns the lists of the last refresh with their current pauses, which may have been ended since. */
 function withPauses(seen: readonly SourceProgress[], lists: readonly SourceStatus[]): SourceProgress[] {
   const pauses = new Map(lists.map(({ source, health }) => [source.name, health.skipUntil]));
   return seen.map((source) => {

@@ -4,7 +4,7 @@ import { readFile } from 'node:fs/promises';
 import { extname } from 'node:path';
 import { brotliCompressSync, constants, gzipSync } from 'node:zlib';
 import { ASSETS, assetPath } from '../assets.ts';
-import { acceptsEncoding } from './accepted-encoding.ts';
+import { acceptedIn } from '../lib/accepted.ts';
 
 /** Files that browsers load besides pages: style sheet, scripts and icons. */
 export interface Assets {
@@ -74,7 +74,8 @@ export async function readAssets(): Promise<Assets> {
     respond(file, version, accepted) {
       const found = files.get(file);
       if (!found) return null;
-      const encoder = found.type !== PACKED && ENCODERS.find(([name]) => acceptsEncoding(accepted, name));
+      const readable = acceptedIn(accepted);
+      const encoder = found.type !== PACKED && ENCODERS.find(([name]) => readable.has(name));
       const body = encoder ? encoded(found, encoder) : found.plain;
       // An open page of an older version gets the current file, which is not cached.
       const isCurrent = version === current;

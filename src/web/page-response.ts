@@ -1,5 +1,5 @@
 import { gzipSync } from 'node:zlib';
-import { acceptsEncoding } from './accepted-encoding.ts';
+import { acceptedIn } from '../lib/accepted.ts';
 import { PREFERENCES_VARY } from './preferences.ts';
 import type { Site } from './site.ts';
 
@@ -23,8 +23,8 @@ export interface PageAnswer {
   cache: string;
   headers?: [string, string][];
   /**
-   * The request, if a long page may be compressed for it. Leave it out if the page holds a secret, such as a delete link: on a page
-   * that also repeats what a link to it says, the compressed length betrays a secret letter by letter (BREACH).
+   * The request, if a long page may be compressed for it. Leave it out if the page contains a secret, such as a delete
+   * link: if the page also repeats parts of its URL, the compressed size reveals the secret step by step (BREACH).
    */
   compressFor?: Request;
 }
@@ -43,7 +43,7 @@ export function pageResponse(
   { status = 200, cache, headers = [], compressFor }: PageAnswer,
 ): Response {
   const isLong = compressFor !== undefined && page.length >= COMPRESSED_FROM_CHARS;
-  const isCompressed = isLong && acceptsEncoding(compressFor.headers.get('accept-encoding'), 'gzip');
+  const isCompressed = isLong && acceptedIn(compressFor.headers.get('accept-encoding')).has('gzip');
   return new Response(isCompressed ? new Uint8Array(gzipSync(page, { level: GZIP_LEVEL })) : page, {
     status,
     headers: [

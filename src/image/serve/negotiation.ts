@@ -1,3 +1,4 @@
+import { acceptedIn } from '../../lib/accepted.ts';
 import { otherFormats, READ_EVERYWHERE } from '../blob-keys.ts';
 import { type Format, type ImageRecord, MEDIA_TYPES } from '../image.ts';
 import type { ImageService } from '../service.ts';
@@ -13,7 +14,7 @@ export async function negotiated(
   accept: string | null,
   payer: string,
 ): Promise<Format> {
-  const named = acceptedTypes(accept ?? '');
+  const named = acceptedIn(accept);
   const reads = (format: Format) => READ_EVERYWHERE.includes(format) || named.has(MEDIA_TYPES[format]);
   const isReadable = reads(image.format);
   if (image.frames > 1) return isReadable || !reads('webp') ? image.format : 'webp';
@@ -25,18 +26,4 @@ export async function negotiated(
     if (version.format === format || isReadable) return version.format;
   }
   return image.format;
-}
-
-/**
- * Returns the types that are named and not refused by `q=0`. `image/*` does not show what a client can really read.
- */
-function acceptedTypes(accept: string): Set<string> {
-  return new Set(
-    accept
-      .toLowerCase()
-      .split(',')
-      .map((part) => part.split(';').map((piece) => piece.trim()))
-      .filter(([, ...options]) => !options.some((option) => /^q=0(\.0*)?$/.test(option)))
-      .map(([type = '']) => type),
-  );
 }

@@ -32,7 +32,7 @@ token.addEventListener('input', () => {
   writeExamples();
 });
 let filtering = 0;
-// A letter is shown before the calls that it leaves, and letters typed meanwhile share one filtering.
+// Filters only after the letter is painted. Letters typed in the meantime share one run.
 search.addEventListener('input', () => {
   cancelAnimationFrame(filtering);
   filtering = requestAnimationFrame(() => setTimeout(filter));
@@ -45,7 +45,7 @@ addEventListener('keydown', (event) => {
   event.preventDefault();
   search.focus();
 });
-// Typed before this script was there, or restored by the browser.
+// Typed before this script was loaded, or restored by the browser.
 if (search.value !== '') filter();
 for (const call of calls) {
   call.addEventListener('toggle', () => writeExample(call));
