@@ -3,13 +3,10 @@ import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import { connect, type Socket } from 'node:net';
 import { createInterface } from 'node:readline';
-import { systemClock } from '../../src/lib/clock.ts';
+import { until } from './services.ts';
 
-/** More than any system lets wait for a program to accept them. */
-const MOST_WAITING = 10_000;
-
-/** Until a connection on this machine surely stands, if it is answered at all. */
-const ANSWERED_MS = 300;
+/** A system lets a few hundred connections wait for a program that accepts none. */
+const AT_ONCE = 64;
 
 export interface UnansweredPort {
   port: number;
@@ -32,30 +29,32 @@ export async function startUnansweredPort(): Promise<UnansweredPort> {
   const [line] = await once(createInterface(child.stdout), 'line');
   const port = Number(line);
   child.kill('SIGSTOP');
-  async function attempts(): Promise<number> {
+
+  /** Counts attempts to connect that stand, or only those that the system has already tried again without an answer. */
+  async function attempts(ignored = false): Promise<number> {
     const remote = `:${port.toString(16).toUpperCase().padStart(4, '0')}`;
     const sockets = (await readFile('/proc/net/tcp', 'utf8'))
       .split('\n')
       .map((row) => row.trim().split(/\s+/));
-    // Columns: number, local address, remote address, state; 02 is SYN_SENT (include/net/tcp_states.h of Linux).
-    return sockets.filter(([, , address, state]) => address?.endsWith(remote) && state === '02').length;
+    // Columns: number, local address, remote address, state, queues, timer, retries; state 02 is SYN_SENT
+    // (include/net/tcp_states.h of Linux).
+    return sockets.filter(
+      ([, , address, state, , , retries]) =>
+        address?.endsWith(remote) && state === '02' && !(ignored && Number(retries) === 0),
+    ).length;
   }
 
   const waiting: Socket[] = [];
-  let answered = true;
-  while (answered && waiting.length < MOST_WAITING) {
-    const socket = connect({ port, host: '127.0.0.1' });
-    waiting.push(socket);
-    answered = await Promise.race([
-      once(socket, 'connect').then(() => true),
-      // On a busy machine the news of a connection that stands may be late.
-      systemClock.sleep(ANSWERED_MS).then(async () => (await attempts()) === 0),
-    ]);
+  const unanswered = () => waiting.filter(({ connecting }) => connecting);
+  while (unanswered().length === 0) {
+    waiting.push(...Array.from({ length: AT_ONCE }, () => connect({ port, host: '127.0.0.1' })));
+    // A busy machine may be late with an answer, but not until the system has tried again.
+    await until(async () => unanswered().length === (await attempts(true)));
   }
-  waiting.pop()?.destroy();
+  for (const socket of unanswered()) socket.destroy();
   return {
     port,
-    attempts,
+    attempts: () => attempts(),
     async stop() {
       for (const socket of waiting) socket.destroy();
       child.kill('SIGKILL');
