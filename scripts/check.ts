@@ -14,19 +14,35 @@ interface Counts {
   passed: number;
   failed: number;
   skipped: number;
-  /** The names of failed tests, so that they are shown at the end of a long log. */
-  failures?: string[];
+  /** The failed tests of a suite, which are shown at the end of a long log. */
+  failures?: Failure[];
+}
+
+interface Failure {
+  file: string;
+  name: string;
 }
 
 /** The fault tests, which the quick gate leaves out. */
 const FAULTS = 'test/faults';
 
+/** More files than this do not fail by chance, so that nothing is learnt from running them again. */
+const MOST_FILES_AGAIN = 5;
+
 const STDOUT = 1;
+
+/** How a step went. */
+interface Result {
+  name: string;
+  run: Step;
+  counts: Counts;
+  seconds: string;
+}
 
 const scratch = await mkdtemp(join(tmpdir(), 'picpool-check-'));
 
-/** Writes what it and its programs say to the file descriptor. */
-type Step = (out: number) => Promise<Counts>;
+/** Writes what it and its programs say to the file descriptor. Suites can be limited to some of their files. */
+type Step = (out: number, files?: string[]) => Promise<Counts>;
 
 /** Steps that follow each other. They take the processor while the tests beside them wait. */
 const steps: Record<string, Step> = {
@@ -46,8 +62,8 @@ const steps: Record<string, Step> = {
     const rules = ['--extends', 'recommended', '--max-problems', '50'];
     return command('bun', '--bun', 'x', 'redocly', 'lint', ...rules, ...files)(out);
   },
-  'tests on deno': suite((report) => [
-    ...['deno', 'test', '-A', '--no-check', `--junit-path=${report}`, 'test/deno'],
+  'tests on deno': suite((report, files = ['test/deno']) => [
+    ...['deno', 'test', '-A', '--no-check', `--junit-path=${report}`, ...files],
   ]),
 };
 
@@ -65,7 +81,13 @@ const longSteps: Record<string, Step> = {
 function bunTests(...args: string[]): Step {
   // Concurrent tests of one file would slow down others that wait for an answer in time.
   const shared = ['--max-concurrency=4', '--timeout=180000', '--reporter=junit'];
-  return suite((report) => ['bun', 'test', ...args, ...shared, `--reporter-outfile=${report}`]);
+  return suite((report, files = args) => [
+    'bun',
+    'test',
+    ...files,
+    ...shared,
+    `--reporter-outfile=${report}`,
+  ]);
 }
 
 function outcome(passed: boolean): Counts {
@@ -85,24 +107,28 @@ function command(...args: string[]): Step {
 }
 
 /** Runs a test runner and reads its counts. A runner that dies without a report is a failure. */
-function suite(args: (report: string) => string[]): Step {
-  const report = join(scratch, `report-${crypto.randomUUID()}.xml`);
-  return async (out) => read(report, await spawn(args(report), out));
+function suite(args: (report: string, files?: string[]) => string[]): Step {
+  return async (out, files) => {
+    const report = join(scratch, `report-${crypto.randomUUID()}.xml`);
+    return read(report, await spawn(args(report, files), out));
+  };
 }
 
 async function read(report: string, exitCode: number): Promise<Counts> {
   const xml = await readFile(report, 'utf8').catch(() => '');
   const cases = xml.match(/<testcase\b[^>]*?(\/>|>[\s\S]*?<\/testcase>)/g) ?? [];
-  const failures = cases.filter((text) => /<(failure|error)\b/.test(text)).map(nameOf);
+  const failures = cases.filter((text) => /<(failure|error)\b/.test(text)).map(identify);
   const skipped = cases.filter((text) => /<skipped\b/.test(text)).length;
-  if (exitCode !== 0 && failures.length === 0) failures.push(`the runner, which ended with ${exitCode}`);
+  if (exitCode !== 0 && failures.length === 0) {
+    failures.push({ file: '', name: `the runner, which ended with ${exitCode}` });
+  }
   return { passed: cases.length - failures.length - skipped, failed: failures.length, skipped, failures };
 }
 
-/** Returns file and name of a test in the report, from `<testcase name="..." file="...">`. */
-function nameOf(testcase: string): string {
+/** Reads `<testcase name="..." file="...">`, or `classname` for the file. */
+function identify(testcase: string): Failure {
   const attribute = (name: string) => testcase.match(new RegExp(`\\b${name}="([^"]*)"`))?.[1] ?? '';
-  return [attribute('file') || attribute('classname'), attribute('name')].filter(Boolean).join(': ');
+  return { file: attribute('file') || attribute('classname'), name: attribute('name') };
 }
 
 /** Runs one after the other those that were chosen. `aside`: what a step says is shown when it has ended. */
@@ -119,10 +145,32 @@ async function runAll(which: Record<string, Step>, aside: boolean): Promise<void
     });
     const seconds = ((performance.now() - startedAt) / 1000).toFixed(1);
     if (aside) console.log(`\n── ${name}\n${await readFile(file, 'utf8')}`);
-    summary.push(`${counts.failed === 0 ? 'ok  ' : 'FAIL'} ${name} (${seconds} s)`);
-    for (const failure of counts.failures ?? []) summary.push(`     ${failure}`);
-    for (const key of ['passed', 'failed', 'skipped'] as const) total[key] += counts[key];
+    results.push({ name, run, counts, seconds });
   }
+}
+
+/**
+ * Runs the files of failed tests again when nothing else runs. What fails only beside other tests is unsteady: it is
+ * named, and counts as passed.
+ */
+async function runFailedAgain({ name, run, counts }: Result): Promise<string[]> {
+  const failures = counts.failures ?? [];
+  const files = [...new Set(failures.map(({ file }) => file))];
+  if (files.length === 0 || files.length > MOST_FILES_AGAIN || files.includes('')) return [];
+  console.log(`\n── ${name}: failed tests again, alone`);
+  const again = await run(
+    STDOUT,
+    files.map((file) => `./${file.replace(/^\.\//, '')}`),
+  );
+  counts.passed += counts.failed - again.failed;
+  counts.failed = again.failed;
+  counts.failures = again.failures ?? [];
+  const failedAgain = new Set(counts.failures.map(describe));
+  return failures.map(describe).filter((text) => !failedAgain.has(text));
+}
+
+function describe({ file, name }: Failure): string {
+  return [file, name].filter(Boolean).join(': ');
 }
 
 const chosen = process.argv.slice(2);
@@ -130,9 +178,19 @@ const isChosen = (name: string) =>
   chosen.length === 0
     ? !name.startsWith(FAULTS)
     : chosen.some((word) => word === 'all' || name.includes(word));
+const results: Result[] = [];
+await Promise.all([runAll(steps, true), runAll(longSteps, false)]);
+
 const total: Counts = { passed: 0, failed: 0, skipped: 0 };
 const summary: string[] = [];
-await Promise.all([runAll(steps, true), runAll(longSteps, false)]);
+for (const result of results) {
+  const unsteady = await runFailedAgain(result);
+  const { name, counts, seconds } = result;
+  summary.push(`${counts.failed === 0 ? 'ok  ' : 'FAIL'} ${name} (${seconds} s)`);
+  for (const failure of counts.failures ?? []) summary.push(`     ${describe(failure)}`);
+  for (const text of unsteady) summary.push(`     unsteady, passed alone: ${text}`);
+  for (const key of ['passed', 'failed', 'skipped'] as const) total[key] += counts[key];
+}
 await rm(scratch, { recursive: true });
 
 // In CI, a missing counterpart must not count as a test that ran.
