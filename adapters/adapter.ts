@@ -93,13 +93,13 @@ export interface RecordsAdapter extends Adapter<RecordStores> {
   repair?(url: string, context: Pick<OpenContext, 'runtime'>): Promise<Repaired>;
 }
 
-export interface OpenLimiter {
+interface OpenLimiter {
   limiter: RateLimiter;
   close(): Promise<void>;
 }
 
 /** The result of a repair. */
-export interface Repaired {
+interface Repaired {
   /** Number of readable entries, by kind. */
   rows: Record<string, number>;
   /** Kinds of which some or all entries could not be read. */

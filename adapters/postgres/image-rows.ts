@@ -30,7 +30,7 @@ export function behind(first: number): string {
 }
 
 /** A statement and its values. */
-export interface Statement {
+interface Statement {
   text: string;
   values: Value[];
 }

@@ -4,7 +4,7 @@ import { columnOf, type Field } from '../../src/lib/fields.ts';
 import { PROXY_FIELDS } from '../../src/proxy/fields.ts';
 
 /** Returns the full name of a table. */
-export type Table = (name: string) => string;
+type Table = (name: string) => string;
 
 /**
  * Returns the type of text sorted by its bytes. CockroachDB sorts all text so, and rejects columns with that

@@ -3,7 +3,7 @@ import { Cluster, Redis } from 'ioredis';
 import type { RedisAddress } from './url.ts';
 
 const CONNECT_TIMEOUT_MS = 2000;
-export const COMMAND_TIMEOUT_MS = 2500;
+const COMMAND_TIMEOUT_MS = 2500;
 /** A connection without an answer for this long is closed and reopened. */
 const SOCKET_TIMEOUT_MS = 4000;
 export const FIRST_PAUSE_MS = 50;

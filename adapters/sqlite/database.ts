@@ -13,7 +13,7 @@ import type { Reserve } from './reserve.ts';
 import { migrations } from './schema.ts';
 
 /** A prepared statement whose rows are plain objects on every runtime. `Row` is what its SQL selects. */
-export interface Statement<Row> {
+interface Statement<Row> {
   get(...values: SqliteValue[]): Row | null;
   all(...values: SqliteValue[]): Row[];
   run(...values: SqliteValue[]): void;
@@ -55,7 +55,7 @@ export interface Database {
 }
 
 /** An additional connection that only reads. */
-export interface Reader extends Pick<Database, 'prepare'> {
+interface Reader extends Pick<Database, 'prepare'> {
   close(): void;
 }
 

@@ -6,7 +6,7 @@ import type { StateStore } from '../lib/state.ts';
 
 /** What a token allows. */
 export const ROLES = ['upload', 'admin', 'gateway'] as const;
-export type Role = (typeof ROLES)[number];
+type Role = (typeof ROLES)[number];
 
 /** Everything about a token except the token itself, which is stored nowhere. */
 export interface Token {
@@ -22,7 +22,7 @@ export interface Token {
   createdAt: number;
 }
 
-export type NewToken = Pick<Token, 'name' | 'role' | 'rate' | 'quota'>;
+type NewToken = Pick<Token, 'name' | 'role' | 'rate' | 'quota'>;
 
 /** Tokens that the operator has issued. They are kept in the state store, which all copies of the server share. */
 export interface Tokens {

@@ -7,7 +7,7 @@ const LINE_MS = 2000;
 const BAR = 20;
 
 /** The progress of a piece of work. */
-export interface Standing {
+interface Standing {
   done: number;
   /** Missing if it is not known yet. */
   total?: number | undefined;

@@ -19,7 +19,7 @@ export interface Admission {
 export type Admit = (login: Login | null, peer: string) => Admission | Promise<Admission>;
 
 /** What the gateway needs to know about a token. */
-export interface Pass {
+interface Pass {
   id: string;
   rate: Bucket | null;
   quota: Bucket | null;

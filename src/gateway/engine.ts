@@ -28,7 +28,7 @@ export interface EngineOptions {
   onFailure: (upstream: Upstream, failure: Failure) => void;
 }
 
-export interface Wish {
+interface Wish {
   kind: Kind;
   target: Target;
   admission: Pick<Admission, 'suits' | 'session' | 'site'>;

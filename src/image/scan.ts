@@ -12,7 +12,7 @@ import type { Codec } from './codec/codec.ts';
 import { type ImageRecord, MEDIA_TYPES } from './image.ts';
 
 /** What happens to a picture that may be stored: `allow` shows it, `review` waits for the administrator. */
-export type Verdict = 'allow' | 'review';
+type Verdict = 'allow' | 'review';
 
 /** Asks the operator's own service about a picture before it is stored. */
 export interface Scanner {

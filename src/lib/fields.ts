@@ -1,5 +1,5 @@
 /** How a store keeps a field of a record: as text, integer, or number with a fraction. */
-export type FieldKind = 'text' | 'integer' | 'real';
+type FieldKind = 'text' | 'integer' | 'real';
 
 /** What a store needs to know about a field. */
 export interface Field {

@@ -32,7 +32,7 @@ export interface FollowerOptions<View, Change> {
 }
 
 /** A view of some records within the process, kept up to date by the log of changes. */
-export interface Followed<View> {
+interface Followed<View> {
   view: View;
   /** Its position in the log, which changes whenever the view does. */
   place: string;

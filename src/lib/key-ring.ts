@@ -30,7 +30,7 @@ export interface KeyRingOptions {
 
 /** State keys: the keys of cookies that open pictures, and those of our own judge's answers. */
 export const KEY_NAMES = ['cookie-secret', 'judge-secret'] as const;
-export type KeyName = (typeof KEY_NAMES)[number];
+type KeyName = (typeof KEY_NAMES)[number];
 
 const FOLLOW_MS = 2000;
 /**

@@ -1,7 +1,7 @@
 import { createHmac, randomBytes } from 'node:crypto';
 import { remember } from './remember.ts';
 
-export type LogLevel = 'debug' | 'info' | 'warn' | 'error';
+type LogLevel = 'debug' | 'info' | 'warn' | 'error';
 
 export type Facts = Record<string, unknown>;
 

@@ -30,7 +30,7 @@ export interface Metrics {
   collect(): Promise<Family[]>;
 }
 
-export interface Counter {
+interface Counter {
   inc(by?: number): void;
 }
 
@@ -38,7 +38,7 @@ export interface Histogram {
   observe(value: number): void;
 }
 
-export interface HistogramOptions {
+interface HistogramOptions {
   name: string;
   help: string;
   labelNames?: readonly string[];

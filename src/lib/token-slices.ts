@@ -10,7 +10,7 @@ export interface SharedBuckets {
   take(key: string, bucket: Bucket, cost: number, extra: number): Promise<Taken>;
 }
 
-export interface Taken {
+interface Taken {
   allowed: boolean;
   /** Tokens left in the bucket. */
   tokens: number;

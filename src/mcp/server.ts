@@ -4,7 +4,7 @@ import type { Log } from '../lib/logger.ts';
 import { type Ask, TOOLS, type Tool } from './tools.ts';
 
 /** What a caller may do, and on whose behalf. */
-export interface Visit {
+interface Visit {
   /** The tools that it sees. */
   tools: readonly Tool[];
   ask: Ask;

@@ -5,7 +5,7 @@ import type { Locks } from '../lib/locks.ts';
 import type { StateStore } from '../lib/state.ts';
 
 /** What the administrator has blocked. Times are ms since 1970. */
-export interface BlockList {
+interface BlockList {
   /** Addresses and networks that may only read. */
   networks: { network: string; since: number; reason: string }[];
   /** SHA-256 in hexadecimal of files that must not be stored, either as uploaded or as stored. */
@@ -15,7 +15,7 @@ export interface BlockList {
 }
 
 /** What to block or unblock. */
-export interface BlockTarget {
+interface BlockTarget {
   network?: string | undefined;
   hash?: string | undefined;
   phash?: string | undefined;

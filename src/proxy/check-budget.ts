@@ -2,7 +2,7 @@ import type { Clock } from '../lib/clock.ts';
 import { CHECK_COST_MS } from './recheck/schedule.ts';
 
 /** A share of the checks, with its own rate. */
-export interface Lane {
+interface Lane {
   /** Current rate, in checks an hour. */
   readonly perHour: number;
   /** Number of checks so far. */

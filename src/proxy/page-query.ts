@@ -6,7 +6,7 @@ import { PROTOCOLS, SORTS, type Sort, UNKNOWN_COUNTRY } from './proxy.ts';
 import { type ListQuery, listQuery } from './queries.ts';
 
 /** A parameter of the page that was ignored, and why. */
-export interface Problem {
+interface Problem {
   field: string;
   value: string;
   /** `unknown`: no such parameter exists; otherwise the kind of value that is expected. */
@@ -17,8 +17,8 @@ export interface Problem {
 }
 
 /** How far back the chart goes, in days. */
-export const RANGES = ['1d', '7d', '30d'] as const;
-export type Range = (typeof RANGES)[number];
+const RANGES = ['1d', '7d', '30d'] as const;
+type Range = (typeof RANGES)[number];
 
 /** The parsed query of the page. */
 export interface PageQuery {

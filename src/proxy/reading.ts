@@ -12,12 +12,12 @@ import {
 import type { PoolSummary, ProxyQuery, ProxyStore } from './store.ts';
 
 /** A page of the matches, and the count of all. */
-export interface Found {
+interface Found {
   items: ProxyRecord[];
   total: number;
 }
 
-export interface PoolOverview {
+interface PoolOverview {
   summary: PoolSummary;
   /** Working proxies by response time; see `createLatencies`. */
   latencies: number[];
@@ -25,7 +25,7 @@ export interface PoolOverview {
 }
 
 /** How far back the samples go. */
-export type Span = 'day' | 'month';
+type Span = 'day' | 'month';
 
 /** Reads the pool. */
 export interface PoolReading {

@@ -73,7 +73,7 @@ export interface ProxyService extends PoolReading {
   stop(): Promise<void>;
 }
 
-export interface UserReport {
+interface UserReport {
   ok: boolean;
   /** The URL or host that the user wanted to reach. Only the host is kept. */
   target?: string | undefined;

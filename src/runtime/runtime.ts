@@ -52,7 +52,7 @@ export type Handler = (
   peerOf: (request: Request) => string,
 ) => Response | Promise<Response>;
 
-export type ListenOptions =
+type ListenOptions =
   | {
       hostname: string;
       /** 0 lets the system choose. */

@@ -9,7 +9,7 @@ import type { Site } from './site.ts';
 import { snippet } from './snippet.ts';
 
 /** The previous or next picture. */
-export interface Neighbour {
+interface Neighbour {
   id: string;
   filename: string;
 }

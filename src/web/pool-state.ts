@@ -5,7 +5,7 @@ import { wordFor } from './word-for.ts';
 import type { Words } from './words/en.ts';
 
 /** The state of a refresh, with the names of its events. */
-export interface RefreshView {
+interface RefreshView {
   state: string;
   stage: string | null;
   error: string | null;
@@ -15,7 +15,7 @@ export interface RefreshView {
 }
 
 /** The condition of the pool; see `src/proxy/condition.ts`. */
-export type Condition = keyof Words['proxies']['conditions'];
+type Condition = keyof Words['proxies']['conditions'];
 
 export interface Freshness {
   condition: Condition;

@@ -5,7 +5,7 @@ import type { Site } from './site.ts';
 import { wordFor } from './word-for.ts';
 
 /** A parameter of the page that was ignored; see `src/proxy/page-query.ts`. */
-export interface FilterProblem {
+interface FilterProblem {
   field: string;
   value: string;
   kind: 'unknown' | 'choice' | 'country' | 'percent' | 'number' | 'text';

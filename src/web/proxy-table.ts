@@ -138,7 +138,7 @@ function kindOf(words: ProxyWords, { protocol, anonymity, proof }: ProxyRow): Ht
 }
 
 /** Renders a country with its flag; `ZZ` has none. */
-export function placeOf({ words, formats }: Site, country: string): Html {
+function placeOf({ words, formats }: Site, country: string): Html {
   if (country === 'ZZ') return html`<span class="muted">${words.proxies.unknownCountry}</span>`;
   const name = formats.country(country);
   return html`${flag(country)} <span class="country-name" title="${name}">${name}</span>`;

@@ -12,7 +12,7 @@ export interface NavLink {
   name: keyof Words['frame']['nav'];
 }
 
-export interface PageOptions {
+interface PageOptions {
   title: string;
   /** More elements of the head. */
   head?: Html;

@@ -3,7 +3,7 @@ import type { Site } from './site.ts';
 import { wordFor } from './word-for.ts';
 
 /** A list of proxies: the result of the last refresh, and its record. */
-export interface SourceView {
+interface SourceView {
   name: string;
   state: string;
   found: number;

@@ -18,7 +18,7 @@ export interface GatewayPanel {
 
 /** Code for one program, or `needs` if the filters leave nothing that it supports. */
 export type CodeSample = { format: CodeFormat } & ({ code: string } | { needs: readonly string[] });
-export type CodeFormat = 'curl' | 'python' | 'node' | 'scrapy' | 'playwright';
+type CodeFormat = 'curl' | 'python' | 'node' | 'scrapy' | 'playwright';
 
 const USER_EXAMPLE = 'user-country-de-session-abc';
 

@@ -10,7 +10,7 @@ const NAME = 'picpool_image';
 type Protected = Pick<ImageRecord, 'id' | 'format' | 'passwordHash'>;
 
 /** The path of the image host. */
-export interface Place {
+interface Place {
   origin: string;
   basePath: string;
 }

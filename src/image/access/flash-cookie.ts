@@ -1,7 +1,7 @@
 import { TOKEN_PATTERN } from '../ids.ts';
 
 /** What an upload tells the next page, once. */
-export interface Flash {
+interface Flash {
   /** The delete token. */
   token: string;
   /** Sentences on what the picture has lost. */

@@ -59,7 +59,7 @@ export interface Albums {
 }
 
 /** What happened to the pictures of a removed album. */
-export interface RemovedPictures {
+interface RemovedPictures {
   removed: number;
   /** IDs of the pictures that remain. */
   kept: string[];

@@ -10,7 +10,7 @@ export interface Animation {
   frames(): AsyncIterable<Frame>;
 }
 
-export interface Frame {
+interface Frame {
   /** RGBA, 8 bits each, in sRGB. The next frame may reuse them. */
   pixels: Uint8Array;
   /** In ms. */

@@ -1,6 +1,6 @@
 /** What a conversion may lose although nobody asked for that. */
 export const WARNING_CODES = ['frames_dropped', 'gain_map_dropped', 'truncated', 'metadata_dropped'] as const;
-export type WarningCode = (typeof WARNING_CODES)[number];
+type WarningCode = (typeof WARNING_CODES)[number];
 
 /** A loss in words, with a code for programs. */
 export interface Warning {

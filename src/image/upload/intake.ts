@@ -29,7 +29,7 @@ export interface Intake {
   take(request: Request, taking?: Taking): Promise<Taken>;
 }
 
-export interface Taken {
+interface Taken {
   /** The results in order; none if the shape allows a request without pictures. */
   outcomes: Outcome[];
   /** Text fields of the form; empty for a raw body. */

@@ -33,7 +33,7 @@ export interface StoringOptions {
 }
 
 /** A file that was taken in. */
-export interface IncomingFile {
+interface IncomingFile {
   /** It stays there. */
   path: string;
   filename: string | null;

@@ -1,5 +1,5 @@
 /** An argument for the kernel: a number, or the address of bytes. */
-export type Argument = number | bigint | Uint8Array;
+type Argument = number | bigint | Uint8Array;
 
 /** System calls of Linux, made from the calling thread. */
 export interface System {
@@ -15,7 +15,7 @@ export const EPERM = 1;
 export const ENOSYS = 38;
 
 /** Thrown if the kernel refuses a call that must not fail. */
-export class SystemCallError extends Error {
+class SystemCallError extends Error {
   constructor(what: string, result: number) {
     super(`${what} failed with error ${-result} of the system`);
     this.name = 'SystemCallError';

@@ -7,7 +7,7 @@ import type { HttpAnswer } from './http.ts';
 import type { Judge, Judges } from './judges.ts';
 
 /** A judge's opinion of a proxy that works. */
-export interface Passed {
+interface Passed {
   judge: Judge;
   /** Without proof beyond this answer. */
   result: Extract<CheckResult, { verdict: 'alive' }>;

@@ -9,13 +9,13 @@ import type { Checker } from './checker.ts';
 import type { CountTarget } from './target-limits.ts';
 
 /** A check requested by a caller. */
-export interface QuickTest extends Endpoint {
+interface QuickTest extends Endpoint {
   /** The record to update with the outcome. */
   proxyId?: number | undefined;
 }
 
 /** The client that asks for a test. */
-export interface Tester {
+interface Tester {
   admin: boolean;
   /** The name that stands for the client; see `RequestContext.payer`. */
   payer: string;

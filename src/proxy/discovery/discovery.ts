@@ -22,7 +22,7 @@ export interface DiscoveryOptions {
 }
 
 /** The entries that a refresh leaves to be tried until the next one. */
-export interface Leftover {
+interface Leftover {
   jobId: string;
   queue: Queue;
   /** Number of listed entries that an earlier pass has tried, in the queue or not. */
@@ -31,7 +31,7 @@ export interface Leftover {
 }
 
 /** First checks by index of the list. */
-export type Yields = Map<number, { checked: number; alive: number }>;
+type Yields = Map<number, { checked: number; alive: number }>;
 
 /** Tries listed entries between refreshes, in the copy of the server that has read the lists. */
 export interface Discovery {

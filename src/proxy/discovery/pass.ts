@@ -3,7 +3,7 @@ import { mix } from './key.ts';
 import { createTried, type Tried } from './tried.ts';
 
 /** Whether an entry of a list is due: never tried, tried only in an earlier pass, or already tried. */
-export type Novelty = 'new' | 'again' | 'tried';
+type Novelty = 'new' | 'again' | 'tried';
 
 /**
  * Walks over all listed entries that the pool does not hold, again and again. Lists name ten times more

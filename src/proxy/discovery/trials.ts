@@ -9,7 +9,7 @@ import type { Turn } from './queue.ts';
 import { NO_SOURCE } from './rows.ts';
 
 /** The result of one trial. */
-export interface Trial {
+interface Trial {
   alive: boolean;
   /** Resolves when the outcome is saved. Rejects with the store's error. */
   saved: Promise<unknown>;

@@ -7,7 +7,7 @@ import { nextCheckAt } from '../recheck/schedule.ts';
 import type { ProxyDraft, ProxyStore } from '../store.ts';
 
 /** A check and its outcome. */
-export interface Outcome extends Omit<Checked, 'record'> {
+interface Outcome extends Omit<Checked, 'record'> {
   result: CheckResult;
   /** Store nothing if the pool does not know the proxy and it does not work. */
   forgettable?: boolean;

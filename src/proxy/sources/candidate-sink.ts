@@ -35,7 +35,7 @@ export interface CandidateSink {
 }
 
 /** What a list says about an address in separate fields. */
-export interface Said {
+interface Said {
   protocols: readonly Protocol[];
   country: string | null;
   login?: LoginParts | null;

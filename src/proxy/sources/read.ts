@@ -17,7 +17,7 @@ import type { Parser } from './parsing.ts';
 import type { Source, SourceReport } from './source.ts';
 import { toldFormat } from './told-format.ts';
 
-export interface ReadOptions {
+interface ReadOptions {
   signal: AbortSignal;
   onCandidate: OnCandidate;
 }

@@ -13,12 +13,12 @@ export interface SiteFacts extends Counts {
 }
 
 /** `count` results since they were last taken, already faded among themselves. */
-export interface News extends Counts {
+interface News extends Counts {
   count: number;
 }
 
 /** Observations of a site since its news were taken. */
-export interface SiteNews extends News {
+interface SiteNews extends News {
   pairs: Map<string, News>;
 }
 

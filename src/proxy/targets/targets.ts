@@ -28,7 +28,7 @@ export interface TargetsOptions {
   onError: (error: unknown) => void;
 }
 
-export interface RankedQuery {
+interface RankedQuery {
   filter: ProxyFilter;
   /** The target as given by the caller: a configured name, a domain, an address or a URL. */
   target: string;
