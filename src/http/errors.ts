@@ -57,7 +57,7 @@ export function toAppError(error: unknown): AppError {
       },
     );
   }
-  return new AppError('internal', 'Something went wrong in the server.', { cause: error });
+  return new AppError('internal', 'Something went wrong on the server.', { cause: error });
 }
 
 function uniqueByField(details: ErrorDetail[]): ErrorDetail[] {

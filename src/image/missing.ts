@@ -5,8 +5,5 @@ export function notFound(): AppError {
 }
 
 export function gone(): AppError {
-  return new AppError(
-    'gone',
-    'This picture has expired, or has been viewed as often as its uploader allowed.',
-  );
+  return new AppError('gone', 'This picture has expired or reached its view limit.');
 }

@@ -152,7 +152,7 @@ describe('the form of a page without scripts', () => {
     const answer = await post(form);
     const path = answer.headers.get('location') ?? '';
     const cookie = answer.headers.getSetCookie()[0]?.split(';')[0] ?? '';
-    const lost = '<p>Only the first frame was kept: this format holds no animation.</p>';
+    const lost = '<p>Only the first frame was kept: this format does not support animation.</p>';
     expect(await (await open(path, { ...PERSON, cookie })).text()).toContain(lost);
     expect(await (await open(path)).text()).not.toContain(lost);
     const broken = `${cookie}~%E0~<script>`;

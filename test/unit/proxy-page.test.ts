@@ -91,7 +91,7 @@ describe('the list', () => {
   });
 
   test.each([
-    ['?uptime=950', 'Uptime at least is a percentage from 0 to 100. This filter was not applied.'],
+    ['?uptime=950', 'Uptime at least must be a percentage from 0 to 100. This filter was not applied.'],
     ['?max_latency_ms=fast', 'Latency at most must be a number, not “fast”.'],
     ['?protcol=http', '“protcol” is not a filter. Did you mean “protocol”?'],
     ['?colour=red', '“colour” is not a filter.'],
@@ -198,7 +198,7 @@ describe('the state', () => {
     const { retryAt } = await pool.refresh();
     await both([
       'No network This server cannot reach the internet',
-      'none is removed. No refresh has succeeded yet.',
+      'no proxies are tested or removed. No refresh has succeeded yet.',
       `Next attempt at ${time(retryAt)} UTC.`,
     ]);
   });
@@ -239,7 +239,7 @@ describe('the state', () => {
     await open({ a: ['http://192.0.2.1:80'] });
     await pool.refresh();
     await pool.clock.advance(150 * MINUTE);
-    await both(['Out of date Scheduled refreshes have not been completed. Refreshed 2 hours ago.']);
+    await both(['Out of date Scheduled refreshes are not finishing. Refreshed 2 hours ago.']);
   });
 
   test('of judges for one kind alone is told with the age of what they cannot test', async () => {

@@ -69,7 +69,7 @@ test('a search leaves the calls that have all its words, wherever they are folde
     await page.locator('.docs-nav a[href="#listProxies"]').waitFor({ state: 'hidden' });
     await page.locator('#docs-found', { hasText: /^\d operations? found$/ }).waitFor();
     await page.getByRole('searchbox').fill('no such thing');
-    await page.getByText('No operation matches.').waitFor();
+    await page.getByText('No operations match.').waitFor();
     await page.getByRole('searchbox').fill('');
     await call(page, 'listProxies').waitFor();
   });

@@ -192,7 +192,7 @@ describe('a gallery of 10,000 pictures', () => {
         await scrollUntil(page, 80);
         await page.context().setOffline(true);
         await page.evaluate(() => scrollTo(0, document.body.scrollHeight));
-        const more = page.getByRole('link', { name: 'Not loaded. Try again' });
+        const more = page.getByRole('link', { name: 'Could not load. Try again' });
         await more.waitFor();
         const shown = await shots(page).count();
         await more.click();

@@ -212,7 +212,7 @@ describe('a pool that nobody refreshes any more says so on each page', () => {
     const second = await startServer('bun', env, own);
     // It may run in another copy, until that has been silent for some seconds.
     await until(async () => (await (await fetch(`${second.url}/api/status`)).text()).includes('"failed"'));
-    await eachPage(second, /^Refresh failed.* The server was stopped while it ran\./, 'failed');
+    await eachPage(second, /^Refresh failed.* The server stopped during the refresh\./, 'failed');
     await second.stop();
     await rm(own, { recursive: true });
   });
@@ -267,10 +267,10 @@ describe('the list', () => {
       await page.getByText('More filters').click();
       const uptime = page.getByLabel('Uptime at least');
       await uptime.fill('950');
-      await page.getByText('Uptime at least is a percentage from 0 to 100.').waitFor();
+      await page.getByText('Uptime at least must be a percentage from 0 to 100.').waitFor();
       expect(await uptime.getAttribute('aria-invalid')).toBe('true');
       await uptime.fill('0');
-      await page.getByText('is a percentage').waitFor({ state: 'detached' });
+      await page.getByText('must be a percentage').waitFor({ state: 'detached' });
       expect(await uptime.getAttribute('aria-invalid')).toBe(null);
       await page.goto(`${server.url}/pool/proxies?protcol=http`);
       await page.getByRole('link', { name: 'Did you mean “protocol”?' }).click();

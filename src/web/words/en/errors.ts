@@ -11,20 +11,20 @@ const wrong = { title: 'Check what you entered', advice: 'Go back and correct it
 const byCode: Partial<Record<ErrorCode, ErrorWords>> & { other: ErrorWords } = {
   invalid_parameter: wrong,
   invalid_body: wrong,
-  unauthorized: { title: 'A token is required', advice: 'The operator of this server gives them out.' },
-  conflict: { title: 'Something else is under way', advice: 'Try again in a moment.' },
+  unauthorized: { title: 'A token is required', advice: 'The operator of this server issues tokens.' },
+  conflict: { title: 'Another operation is in progress', advice: 'Try again in a moment.' },
   not_found: {
     title: 'Page not found',
-    advice: 'Check the link for typos. If it worked before, what it led to has been deleted.',
+    advice: 'Check the link for typos. If it used to work, its content has been deleted.',
   },
   gone: {
     title: 'This picture is gone',
-    advice: 'It has expired, or it was viewed as often as its uploader allowed.',
+    advice: 'It has expired or reached its view limit.',
   },
   forbidden: { title: 'Not allowed', advice: 'Only the uploader can delete a picture.' },
   rate_limited: {
     title: 'Too many requests',
-    advice: 'This server limits how much each address can ask for.',
+    advice: 'This server limits the requests from each IP address.',
   },
   busy: { title: 'The server is busy', advice: 'It is working at full capacity.' },
   unavailable: {
@@ -36,7 +36,7 @@ const byCode: Partial<Record<ErrorCode, ErrorWords>> & { other: ErrorWords } = {
   not_an_image: { title: 'This file type is not supported', advice: 'Choose a picture in a common format.' },
   undecodable_image: {
     title: 'This picture is damaged',
-    advice: 'It cannot be read. Save it again, or choose another one.',
+    advice: 'It cannot be read. Save it again, or choose another picture.',
   },
   image_limit: {
     title: 'This picture has too many pixels',
@@ -46,7 +46,7 @@ const byCode: Partial<Record<ErrorCode, ErrorWords>> & { other: ErrorWords } = {
     title: 'This picture took too long to convert',
     advice: 'Choose a smaller one, or another format.',
   },
-  internal: { title: 'Something went wrong', advice: 'The server made a mistake, and has logged it.' },
+  internal: { title: 'Something went wrong', advice: 'The server ran into an error and logged it.' },
   other: { title: 'That did not work', advice: '' },
 };
 

@@ -8,9 +8,9 @@ export const pictures = {
   keepDeleteLink: 'Save this link to delete the picture later from any device. It is shown only once.',
   /** By code of the warning. */
   losses: {
-    frames_dropped: 'Only the first frame was kept: this format holds no animation.',
+    frames_dropped: 'Only the first frame was kept: this format does not support animation.',
     gain_map_dropped: 'The extra brightness for HDR screens was not kept.',
-    truncated: 'The file was incomplete. What was there has been kept.',
+    truncated: 'The file was incomplete. Everything readable was kept.',
     metadata_dropped: 'Some metadata was not kept: this format cannot hold it.',
     not_in_album: 'The picture was stored, but not added to the album.',
   },
@@ -48,7 +48,7 @@ export const pictures = {
   deleteLink: 'Delete link',
   embedProtected:
     'Other sites cannot show this picture: it opens only for visitors who enter its password here.',
-  embedExpires: 'Other sites show it until it expires.',
+  embedExpires: 'Other sites can show it until it expires.',
   around: 'More pictures',
   newer: 'Newer',
   older: 'Older',
@@ -65,7 +65,7 @@ export const pictures = {
   delete: 'Delete',
   keep: 'Keep it',
   deleted: 'Picture deleted',
-  deletedNote: 'It is gone from this server. Copies in other caches may last a little longer.',
+  deletedNote: 'It is gone from this server. Copies in caches may last a little longer.',
   uploadAnother: 'Upload another',
   passwordTitle: 'Password required',
   passwordQuestion: 'This picture is protected by a password',

@@ -30,16 +30,16 @@ export const proxies = {
   explained: {
     starting: 'The first refresh is about to start. It takes a few minutes.',
     waitingUntil: (time: string) => `The first refresh starts at ${time} UTC.`,
-    filling: 'The first refresh is running. Proxies appear here as they pass.',
+    filling: 'The first refresh is running. Proxies appear here as they pass their test.',
     network_down:
       'This server cannot reach the internet: neither the proxy lists nor the test pages respond.',
     lists_failing: 'None of the proxy lists could be read, so no new proxies are coming in.',
     no_judge:
       'The test pages, which this server fetches through a proxy to prove that it works, do not respond.',
-    stale: 'Scheduled refreshes have not been completed.',
+    stale: 'Scheduled refreshes are not finishing.',
     firstFailed: 'The first refresh failed.',
     lastFailed: 'The last refresh failed.',
-    kept: 'Until that changes, no proxy is tested and none is removed.',
+    kept: 'Until that changes, no proxies are tested or removed.',
     refreshedAge: (age: string) => `Refreshed ${age}.`,
     neverRefreshed: 'No refresh has succeeded yet.',
     retryAt: (time: string) => `Next attempt at ${time} UTC.`,
@@ -52,7 +52,7 @@ export const proxies = {
     unprovable: 'HTTP proxies cannot be fully verified right now, so new ones are marked “unverified”.',
   },
   failures: {
-    interrupted: 'The server was stopped while it ran.',
+    interrupted: 'The server stopped during the refresh.',
     stopped: 'It was stopped.',
     internal: 'The server hit an internal error; see its log.',
     network_down: 'The proxy lists could not be reached.',
@@ -103,7 +103,7 @@ export const proxies = {
   proofs: { tls: 'TLS', signed: 'signed reply', relayed: 'relayed data', echoed: 'unverified' },
   proofMeans: {
     tls: 'It relayed a page over TLS with a valid certificate',
-    signed: 'It relayed a reply that this server had signed',
+    signed: 'It relayed a reply signed by this server',
     relayed: 'It relayed part of a file that it could not have known',
     echoed: 'It returned a test page that it could have made up',
   },
@@ -122,9 +122,9 @@ export const proxies = {
     meant: (name: string) => `Did you mean “${name}”?`,
     choice: (field: string, choices: string) => `${field} must be ${choices}.`,
     country: (value: string) => `“${value}” is not a country. Use a name or a two-letter code, such as DE.`,
-    percent: (field: string) => `${field} is a percentage from 0 to 100.`,
+    percent: (field: string) => `${field} must be a percentage from 0 to 100.`,
     number: (field: string, value: string) => `${field} must be a number, not “${value}”.`,
-    text: (field: string, value: string) => `“${value}” does not fit ${field}.`,
+    text: (field: string, value: string) => `“${value}” is not valid for ${field}.`,
     leftOut: 'This filter was not applied.',
     page: 'Page',
     id: 'Proxy',
@@ -162,7 +162,7 @@ export const proxies = {
   testWhat: (address: string) => `Test ${address}`,
   copyWhat: (address: string) => `Copy ${address}`,
   login: 'login',
-  loginMeans: 'Requires a login, which only the administrator sees',
+  loginMeans: 'Requires a login that only the administrator can see',
   unknownCountry: 'Unknown',
   lastChecks: (passed: string, count: string) => `${passed} of the last ${count} tests passed`,
   notTested: 'No test recorded yet',
@@ -189,7 +189,7 @@ export const proxies = {
   ranges: { '1d': '24 hours', '7d': '7 days', '30d': '30 days' },
   rangeNav: 'Time range',
   chartWords: (now: string, least: string, most: string) => `${now} now, between ${least} and ${most}.`,
-  chartSoon: 'Not enough history yet. Check back in ten minutes.',
+  chartSoon: 'Not enough history yet. Check back in 10 minutes.',
   values: 'Show values',
   time: 'Time (UTC)',
   latencies: 'Latency',
@@ -224,11 +224,11 @@ export const proxies = {
   useNone: (tool: string, protocols: string) =>
     `${tool} needs ${protocols} proxies, which your filters exclude.`,
   gateway: 'One address for the whole pool',
-  gatewayMeans: 'Send requests to the gateway. It picks working proxies and retries until one delivers.',
+  gatewayMeans: 'Send requests to the gateway. It picks working proxies and retries until one responds.',
   gatewayFigures: (share: string, requests: string, ms: string) =>
-    `${share} of ${requests} requests succeeded since the start; 95% took less than ${ms} ms.`,
+    `${share} of ${requests} requests succeeded since the server started; 95% took less than ${ms} ms.`,
   gatewayNotes:
-    'Every connection uses another proxy, and over plain HTTP every request. Options go into the user name, such as',
+    'Each connection uses a different proxy; over plain HTTP, each request does. Put options in the user name, such as',
   gatewayTokens: 'The operator issues tokens.',
   browsers: 'Browsers (PAC)',
 };

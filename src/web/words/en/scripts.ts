@@ -11,8 +11,8 @@ export const scripts = {
     errorStatus: 'The server responded with error {status}.',
     needsToken: 'This requires a valid token.',
     forbidden: 'The server does not allow this.',
-    notThere: 'It is not there any more.',
-    underWay: 'Something else is under way. Try again in a moment.',
+    notThere: 'It no longer exists.',
+    underWay: 'Another operation is in progress. Try again in a moment.',
     tooMany: 'Too many requests. Try again in a moment.',
     notNow: 'The server is busy. Try again in a moment.',
     noSpace: 'The server has no space left.',
@@ -37,8 +37,8 @@ export const scripts = {
   },
   'gallery.js': {
     added: { one: '# more picture.', other: '# more pictures.' } as Plural,
-    loading: 'Loading …',
-    notLoaded: 'Not loaded. Try again',
+    loading: 'Loading…',
+    notLoaded: 'Could not load. Try again',
   },
   'image.js': {
     close: 'Close',
@@ -46,14 +46,14 @@ export const scripts = {
   'docs.js': {
     exampleFor: 'Example for {language}',
     found: { one: '# operation found', other: '# operations found' } as Plural,
-    nothingFound: 'No operation matches.',
+    nothingFound: 'No operations match.',
     sending: 'Sending…',
     answered: '{status} in {ms} ms, {type}',
     noBody: 'no body',
     notSent: 'Not sent: {why}',
     response: 'Response',
     picture: 'The picture in the response',
-    cut: '… {size} in all',
+    cut: '… {size} in total',
   },
   'upload.js': uploadScripts,
 };

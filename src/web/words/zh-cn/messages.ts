@@ -141,8 +141,7 @@ export const messages: Readonly<Record<string, string>> = {
   'The image of the cursor is no longer in this album. Start again at page 1.':
     '游标对应的图片已不在此相册中，请从第 1 页重新开始。',
   'There is nothing at this path.': '此路径下没有内容。',
-  'This picture has expired, or has been viewed as often as its uploader allowed.':
-    '图片已过期，或已达到上传者允许的查看次数。',
+  'This picture has expired or reached its view limit.': '图片已过期，或已达到查看次数上限。',
   'This album has no pictures to download.': '这个相册中没有可下载的图片。',
   'An album has at most {most} pictures; make another one.': '每个相册最多 {most} 张图片，请另建一个相册。',
   'Too many requests are changing this album at once.': '同时修改这个相册的请求过多。',
@@ -162,5 +161,5 @@ export const messages: Readonly<Record<string, string>> = {
     '此请求来自 {page}，该网站无权在此进行修改。如果这是你自己的网站，请在服务器上设置 PUBLIC_URL 或 CORS_ORIGINS。',
   'The server does not know the host name {host}, so nothing can be changed under it. If it is the name of this server, set PUBLIC_URL, or ALLOWED_HOSTS to include it.':
     '服务器不认识主机名 {host}，因此无法通过它进行修改。如果这是本服务器的名称，请设置 PUBLIC_URL，或在 ALLOWED_HOSTS 中加入该名称。',
-  'Something went wrong in the server.': '服务器内部出错。',
+  'Something went wrong on the server.': '服务器内部出错。',
 };

@@ -32,7 +32,7 @@ export const proxies: Words['proxies'] = {
     filling: '首次刷新正在进行，通过检测的代理会陆续出现在这里。',
     network_down: '本服务器无法访问互联网：代理列表和检测页面都没有响应。',
     lists_failing: '所有代理列表都无法读取，暂时没有新代理加入。',
-    no_judge: '检测页面没有响应。检测页面是我们通过代理访问、用来证明代理可用的网页。',
+    no_judge: '检测页面没有响应。本服务器通过代理访问这些页面，以验证代理是否可用。',
     stale: '计划中的刷新未能完成。',
     firstFailed: '首次刷新失败。',
     lastFailed: '上次刷新失败。',
@@ -45,7 +45,7 @@ export const proxies: Words['proxies'] = {
       http: 'HTTP 代理的检测页面没有响应。',
       https: 'HTTPS 和 SOCKS 代理的检测页面没有响应。',
     },
-    partChecked: (age) => `这些代理最近一次检测是在${age}。`,
+    partChecked: (age) => `这些代理上次检测于${age}。`,
     unprovable: '目前无法完整验证 HTTP 代理，新代理会标为“未验证”。',
   },
   failures: {
@@ -186,7 +186,7 @@ export const proxies: Words['proxies'] = {
   ranges: { '1d': '24 小时', '7d': '7 天', '30d': '30 天' },
   rangeNav: '时间范围',
   chartWords: (now, least, most) => `当前 ${now}，介于 ${least} 与 ${most} 之间。`,
-  chartSoon: '历史数据还不够，十分钟后再来看看。',
+  chartSoon: '历史数据还不够，请 10 分钟后再来查看。',
   values: '查看数值',
   time: '时间 (UTC)',
   latencies: '延迟',
@@ -223,7 +223,7 @@ export const proxies: Words['proxies'] = {
   gatewayMeans: '把请求发给网关，它会挑选可用的代理并自动重试，直到成功。',
   gatewayFigures: (share, requests, ms) =>
     `启动以来 ${requests} 个请求成功 ${share}，95% 的耗时低于 ${ms} 毫秒。`,
-  gatewayNotes: '每个连接使用不同的代理；明文 HTTP 则每个请求都不同。选项写在用户名里，例如',
-  gatewayTokens: '令牌由运营者发放。',
+  gatewayNotes: '每个连接使用不同的代理；明文 HTTP 则每个请求都更换代理。选项写在用户名里，例如',
+  gatewayTokens: '令牌由本服务器的管理员发放。',
   browsers: '浏览器 (PAC)',
 };

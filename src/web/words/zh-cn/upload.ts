@@ -3,7 +3,7 @@ import type { Words } from '../en.ts';
 
 export const upload: Words['upload'] = {
   title: '拖入图片，即得链接。',
-  lead: '体积更小，方向端正，不含拍摄位置。',
+  lead: '体积更小，方向正确，不含拍摄位置。',
   promises: [
     '自动移除位置、时间和相机信息',
     '适用于聊天、Markdown、HTML 和论坛的链接',
@@ -16,7 +16,7 @@ export const upload: Words['upload'] = {
   copyAll: '全部复制',
   makeAlbum: '创建相册',
   mine: '此浏览器上传的图片',
-  mineNote: '此列表和删除凭证只保存在此浏览器中。',
+  mineNote: '此列表及其中的删除令牌只保存在此浏览器中。',
   forget: '清空列表',
   latest: '最新图片',
   allPublic: '全部公开图片',
@@ -35,13 +35,13 @@ export const upload: Words['upload'] = {
   },
   password: '密码',
   expires: '有效期',
-  whenUnopened: (time) => `${time}未打开`,
+  whenUnopened: (time) => `${time}无人查看`,
   views: '查看次数',
   unlimited: '不限',
   options: '更多选项',
   format: '格式',
   formats: {
-    webp: 'WebP：体积小，处处可用',
+    webp: 'WebP：体积小，兼容性好',
     jpeg: 'JPEG',
     png: 'PNG：无损',
     avif: 'AVIF：体积最小，转换较慢',
@@ -57,7 +57,7 @@ export const upload: Words['upload'] = {
   keepDeleteLinks: '如果以后可能要删除这些图片，请保存删除链接。它们只显示这一次。',
   uploadMore: '继续上传',
   fileNumber: (number) => `文件 ${number}`,
-  inReview: '需经管理员审核，审核通过前链接无法打开。',
+  inReview: '需经管理员审核，通过后链接才能打开。',
   page: '链接',
   deleteLink: '删除链接',
 };
