@@ -1,3 +1,4 @@
+import { expect } from 'bun:test';
 import type { Page } from 'playwright-core';
 
 /** What the browser had to do to show what came of a step. These are counts, which are the same on a slow machine. */
@@ -42,4 +43,17 @@ export async function workOf(page: Page, step: () => Promise<unknown>): Promise<
   await complete;
   await session.detach();
   return work;
+}
+
+/** Does the steps one after another and expects that none takes more work than `most`. */
+export async function checkWork(
+  page: Page,
+  steps: Record<string, () => Promise<unknown>>,
+  most: PageWork,
+): Promise<void> {
+  for (const [name, step] of Object.entries(steps)) {
+    const work = await workOf(page, step);
+    const tooMuch = Object.entries(work).filter(([kind, count]) => count > most[kind as keyof PageWork]);
+    expect({ name, tooMuch }).toEqual({ name, tooMuch: [] });
+  }
 }

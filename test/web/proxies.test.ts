@@ -13,7 +13,7 @@ import { startRelay } from '../support/relay.ts';
 import { seedPool } from '../support/seeded-pool.ts';
 import { type ServerProcess, startServer } from '../support/server-process.ts';
 import { until } from '../support/services.ts';
-import { type PageWork, workOf } from './page-work.ts';
+import { checkWork, type PageWork } from './page-work.ts';
 import { checkLooks, createVisitor, overflowOf, shiftsOf, type Visitor, watchShifts } from './visitor.ts';
 
 const CLIPBOARD = { permissions: ['clipboard-read', 'clipboard-write'] };
@@ -566,7 +566,7 @@ describe('a pool of 20,000 proxies', () => {
     await visitLarge(
       '/proxies',
       async (page) => {
-        const steps: Record<string, () => Promise<void>> = {
+        const steps = {
           selecting: () => page.locator('.proxies [name=id]').first().check(),
           opening: () => page.getByText('More filters').click(),
           typing: async () => {
@@ -578,13 +578,7 @@ describe('a pool of 20,000 proxies', () => {
             await page.locator('.proxies:not(:has([title]:text-is("http")))').waitFor();
           },
         };
-        for (const [name, step] of Object.entries(steps)) {
-          const work = await workOf(page, step);
-          const tooMuch = Object.entries(work).filter(
-            ([kind, count]) => count > MOST_WORK[kind as keyof PageWork],
-          );
-          expect({ name, tooMuch }).toEqual({ name, tooMuch: [] });
-        }
+        await checkWork(page, steps, MOST_WORK);
       },
       PHONE,
     );

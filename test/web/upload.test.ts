@@ -6,11 +6,14 @@ import { animation, photo, privatePhoto, quarters } from '../support/images.ts';
 import { json } from '../support/json.ts';
 import { type Relay, startRelay } from '../support/relay.ts';
 import { type ServerProcess, startServer } from '../support/server-process.ts';
+import { checkWork, type PageWork } from './page-work.ts';
 import { checkLooks, createVisitor } from './visitor.ts';
 
 const SETTINGS = { RATE_LIMITS: 'off', IMAGE_MAX_UPLOAD: '2MiB' };
 const CLIPBOARD = { permissions: ['clipboard-read', 'clipboard-write'] };
 const PHONE = { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true };
+/** The options are the most that a step shows. A modal dialog would restyle all 280 elements of the page. */
+const MOST_WORK: PageWork = { restyled: 100, laidOut: 100, present: 500 };
 /** What Chromium writes about answers and connections that a test spoils on purpose. */
 const SPOILT = /status of 4\d\d|net::ERR_/;
 
@@ -171,6 +174,28 @@ describe('a picture that is chosen', () => {
       await page.getByRole('dialog').waitFor({ state: 'detached' });
       expect(await page.evaluate(() => document.activeElement?.textContent)).toBe('QR code');
     });
+  });
+
+  test('takes little work of the browser for a click or a key on a telephone', async () => {
+    await visit(
+      '/',
+      async (page) => {
+        const card = cardOf(page, 'work.png');
+        await choose(page, file('work.png'));
+        await copyButton(page, 'work.png').waitFor();
+        const steps = {
+          opening: () => page.getByText('More options').click(),
+          copying: () => copyButton(page, 'work.png').click(),
+          scanning: () => card.getByRole('button', { name: 'QR code' }).click(),
+          leaving: async () => {
+            await page.keyboard.press('Escape');
+            await page.getByRole('dialog').waitFor({ state: 'detached' });
+          },
+        };
+        await checkWork(page, steps, MOST_WORK);
+      },
+      { ...CLIPBOARD, ...PHONE },
+    );
   });
 
   test.each(['drop', 'paste'] as const)('may come by a %s', async (event) => {

@@ -2,14 +2,15 @@
 import { make, say } from './dom.js';
 
 /**
- * Shows the link to a picture as a QR code, which the server draws, so that a phone can scan it.
+ * Shows the link to a picture as a QR code, which the server draws, so that a phone can scan it. It is a popover, because a modal dialog
+ * would make the rest of the page inert, which restyles every element.
  * @param {{ url: string, filename: string }} image
  */
 export function showQrCode({ url, filename }) {
   const { pathname } = new URL(url, location.href);
   const dialog = make(
     'dialog',
-    { class: 'qr-dialog', 'aria-label': say('qrCodeOf', { name: filename }) },
+    { class: 'qr-dialog', popover: '', 'aria-label': say('qrCodeOf', { name: filename }) },
     make('img', {
       src: `${pathname}/qr.svg`,
       alt: say('qrCodeOf', { name: filename }),
@@ -17,11 +18,9 @@ export function showQrCode({ url, filename }) {
       height: '320',
     }),
     make('p', { class: 'small wrap' }, url),
-    make('button', { type: 'button', class: 'quiet', click: () => dialog.close() }, say('close')),
+    make('button', { type: 'button', class: 'quiet', click: () => dialog.hidePopover() }, say('close')),
   );
-  // A click outside its content is one on the dialog itself.
-  dialog.addEventListener('click', ({ target }) => target === dialog && dialog.close());
-  dialog.addEventListener('close', () => dialog.remove());
+  dialog.addEventListener('toggle', (event) => event.newState === 'closed' && dialog.remove());
   document.body.append(dialog);
-  dialog.showModal();
+  dialog.showPopover();
 }
