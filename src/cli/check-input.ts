@@ -18,7 +18,7 @@ export interface InputOptions {
   /** Empty, or `-`: standard input. */
   paths: readonly string[];
   format: SourceFormat;
-  /** The protocol of entries that do not name one; if there are several, each is tried. */
+  /** The protocols of entries that do not name one: each is tried; none stands for `http`. */
   protocols: readonly Protocol[];
   allowPrivate: boolean;
 }
@@ -33,7 +33,8 @@ export interface Candidates {
 
 /** @throws {CommandError} if there is nothing to read. */
 export async function openCandidates(options: InputOptions): Promise<Candidates> {
-  const { paths, format, protocols, allowPrivate } = options;
+  const { paths, format, allowPrivate } = options;
+  const protocols: readonly Protocol[] = options.protocols.length > 0 ? options.protocols : ['http'];
   const names = paths.length > 0 ? paths : ['-'];
   if (names.includes('-') && process.stdin.isTTY) {
     throw usageError('Name a file, or pipe a list into standard input.');

@@ -1,22 +1,20 @@
 import process from 'node:process';
 import { parseConfig } from '../config.ts';
-import { choice, duration, integer, text, urls } from '../config-values.ts';
+import { choice, duration, integer } from '../config-values.ts';
 import { forEachBounded } from '../lib/for-each-bounded.ts';
 import { affordableSockets } from '../lib/open-files.ts';
 import type { Checker } from '../proxy/check/checker.ts';
-import { type Dialled, PROTOCOLS, type Protocol } from '../proxy/proxy.ts';
-import { SOURCE_FORMATS } from '../proxy/sources/source.ts';
+import type { Dialled, Protocol } from '../proxy/proxy.ts';
 import { openChecker } from '../start/checker.ts';
 import { CHECK_FORMATS, createResultWriter, csvHeader } from './check-format.ts';
 import { openCandidates } from './check-input.ts';
+import { checkOptions, withCheckOptions } from './check-options.ts';
 import { defineCommand } from './command.ts';
 import { CommandError, EXIT } from './exit.ts';
 import { countOf, formatCount } from './format.ts';
-import { flag, value, valueOr, values } from './options.ts';
+import { flag, value, valueOr } from './options.ts';
 import { createProgress } from './progress.ts';
 import type { Terminal } from './terminal.ts';
-
-const settingOf = (name: string) => `[${name}]`;
 
 export const command = defineCommand({
   operands: { form: '[FILE|-]...', least: 0, most: Number.POSITIVE_INFINITY },
@@ -29,22 +27,7 @@ Ctrl-C stops it and prints the summary so far. Exit code 0: at least one works; 
   picpool check proxies.txt > working.txt
   curl -s https://example.com/socks5.txt | picpool check --protocol socks5 --format json | jq .exit_ip`,
   options: {
-    protocol: values(
-      'NAME',
-      choice(
-        PROTOCOLS,
-        undefined,
-        `Protocol of entries that do not name one: ${PROTOCOLS.join(', ')}. [http]`,
-      ),
-    ),
-    input: valueOr(
-      'FORM',
-      choice(
-        SOURCE_FORMATS,
-        'lines',
-        `Format of the lists, if their beginning does not show it: ${SOURCE_FORMATS.join(', ')}.`,
-      ),
-    ),
+    ...checkOptions,
     format: valueOr(
       'FORM',
       choice(
@@ -53,45 +36,18 @@ Ctrl-C stops it and prints the summary so far. Exit code 0: at least one works; 
         'Output format: standard (protocol://ip:port), text (ip:port), json (one object per line), csv.',
       ),
     ),
-    judge: values(
-      'URL',
-      urls(
-        ['http:', 'https:'],
-        `Page that is fetched through each proxy to test it. ${settingOf('PROXY_JUDGES')}`,
-      ),
-    ),
-    'judge-ca': value(
-      'FILE',
-      text(undefined, `Certificate authority of TLS judges, PEM. ${settingOf('PROXY_JUDGE_CA')}`),
-    ),
-    concurrency: value(
-      'N',
-      integer(undefined, `Checks at once. ${settingOf('PROXY_CHECK_CONCURRENCY, 1000')}`, 1, 20_000),
-    ),
+    concurrency: value('N', integer(undefined, 'Checks at once. [PROXY_CHECK_CONCURRENCY, 1000]', 1, 20_000)),
     timeout: value(
       'TIME',
-      duration(
-        undefined,
-        `Time limit of one check, such as 5s. ${settingOf('PROXY_CHECK_TIMEOUT, 8s')}`,
-        '100ms',
-      ),
+      duration(undefined, 'Time limit of one check, such as 5s. [PROXY_CHECK_TIMEOUT, 8s]', '100ms'),
     ),
-    'allow-private': flag(`Also tests private and loopback addresses. ${settingOf('PROXY_ALLOW_PRIVATE')}`),
     quiet: flag('Shows neither progress nor the summary.', 'q'),
   },
 
   async run({ options, operands, env, terminal }) {
-    const config = parseConfig(env);
-    const judges = options.judge.flat();
-    const ca = options['judge-ca'] ?? config.PROXY_JUDGE_CA;
+    const config = withCheckOptions(parseConfig(env), options);
     const checker = await openChecker(
-      {
-        ...config,
-        ...(judges.length > 0 && { PROXY_JUDGES: judges }),
-        ...(ca !== undefined && { PROXY_JUDGE_CA: ca }),
-        PROXY_CHECK_TIMEOUT: options.timeout ?? config.PROXY_CHECK_TIMEOUT,
-        PROXY_ALLOW_PRIVATE: options['allow-private'] || config.PROXY_ALLOW_PRIVATE,
-      },
+      { ...config, PROXY_CHECK_TIMEOUT: options.timeout ?? config.PROXY_CHECK_TIMEOUT },
       (level, message) => level === 'error' && terminal.say(`picpool: ${message}`),
     );
     const wanted = options.concurrency ?? config.PROXY_CHECK_CONCURRENCY;
@@ -104,8 +60,8 @@ Ctrl-C stops it and prints the summary so far. Exit code 0: at least one works; 
     const source = await openCandidates({
       paths: operands,
       format: options.input,
-      protocols: options.protocol.length > 0 ? options.protocol : ['http'],
-      allowPrivate: options['allow-private'] || config.PROXY_ALLOW_PRIVATE,
+      protocols: options.protocol,
+      allowPrivate: config.PROXY_ALLOW_PRIVATE,
     });
     await requireJudge(checker);
     await terminal.print(options.format === 'csv' ? csvHeader : '');

@@ -4,7 +4,7 @@ import { CommandError, usageError } from './exit.ts';
 import { value } from './options.ts';
 
 const DEFAULT_URL = 'http://localhost:3000';
-/** The longest answer that is read into memory is a job with ten thousand lists. */
+/** Maximum length of an answer that is read into memory. The longest is a job with ten thousand lists. */
 const MAX_ANSWER_BYTES = 16_000_000;
 const TIMEOUT_MS = 30_000;
 
@@ -81,7 +81,8 @@ export async function readAnswer<T>(answer: Response): Promise<T> {
   }
 }
 
-async function readText(answer: Response): Promise<string> {
+/** Reads an answer of limited length. */
+export async function readText(answer: Response): Promise<string> {
   const decoder = new TextDecoder();
   let text = '';
   for await (const piece of answer.body ?? []) {

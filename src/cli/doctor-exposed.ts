@@ -1,5 +1,5 @@
 import { connect } from 'node:net';
-import { reasonOf } from './client.ts';
+import { readText, reasonOf } from './client.ts';
 import type { Finding } from './doctor-finding.ts';
 import { CommandError, usageError } from './exit.ts';
 
@@ -18,7 +18,6 @@ export interface ExposedCheck {
 }
 
 const TIMEOUT_MS = 10_000;
-const MAX_ANSWER_BYTES = 4_000_000;
 /** An address reserved for documentation, which nobody has. */
 const FORGED = '192.0.2.77';
 const FOREIGN = 'https://elsewhere.example';
@@ -42,13 +41,7 @@ export function exposedUrl(text: string): string {
 async function ask(url: string, init: RequestInit = {}): Promise<Answer> {
   try {
     const answer = await fetch(url, { redirect: 'manual', signal: AbortSignal.timeout(TIMEOUT_MS), ...init });
-    const decoder = new TextDecoder();
-    let text = '';
-    for await (const piece of answer.body ?? []) {
-      text += decoder.decode(piece, { stream: true });
-      if (text.length > MAX_ANSWER_BYTES) throw new CommandError(`The response of ${url} is too long.`);
-    }
-    return { status: answer.status, headers: answer.headers, text };
+    return { status: answer.status, headers: answer.headers, text: await readText(answer) };
   } catch (error) {
     if (error instanceof CommandError) throw error;
     throw new CommandError(`${url} does not respond (${reasonOf(error)}).`);

@@ -1,24 +1,25 @@
 import { randomUUID } from 'node:crypto';
-import { access, mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { dirname, join, resolve } from 'node:path';
-import { openStores, type Stores } from '../../adapters/open.ts';
+import { access, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { openStores, risksOf, type Stores } from '../../adapters/open.ts';
 import { filesAdapter, recordsAdapter } from '../../adapters/registry.ts';
-import type { Config } from '../config.ts';
-import { createCodec } from '../image/codec/codec.ts';
-import { PARTS, sandboxState } from '../image/codec/sandbox/report.ts';
+import { createDoubts } from '../image/maintenance/doubts.ts';
+import { IDENTITY_STATE, readMark } from '../image/maintenance/store-identity.ts';
 import { within } from '../lib/deadline.ts';
 import { credentialsOf } from '../start/credentials.ts';
+import { storesInUse } from '../start/risks.ts';
 import type { Finding, Patient } from './doctor-finding.ts';
-import { mayBeMade } from './doctor-system.ts';
-import { withCause } from './exit.ts';
-import { countOf } from './format.ts';
+import { mayBeMade, withFolder } from './doctor-system.ts';
+import { EXIT, type ExitCode, usageError, withCause } from './exit.ts';
+import { countOf, formatCount } from './format.ts';
 import { masked } from './masked.ts';
+import type { Terminal } from './terminal.ts';
 
 const LIMIT_MS = 15_000;
-/** One white pixel. */
-const PIXEL =
-  'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8/5+hHgAHggJ/PchI7wAAAABJRU5ErkJggg==';
+/** Ten million records on Postgres take seconds to count, and a cold disk makes that minutes. */
+const COMPARE_LIMIT_MS = 120_000;
+
+const STATE = { broken: 'fail', loss: 'warn', unknown: 'warn' } as const;
 
 /** Opens the store of the records, reads the statistics and writes a note. Never creates a database. */
 export async function checkRecords(patient: Patient): Promise<Finding[]> {
@@ -27,7 +28,7 @@ export async function checkRecords(patient: Patient): Promise<Finding[]> {
   const { path, advice } = recordsAdapter(url);
   const missing = await missingPath(path(url));
   if (missing !== null) return [await toBeMade(missing, shown, advice)];
-  return withStores(patient, shown, advice, async ({ state, proxies, images, condition }) => {
+  return examineStores(patient, shown, advice, async ({ state, proxies, images, condition }) => {
     await state.set('doctor', new Date().toISOString());
     const [pool, host] = [await proxies.summary(), await images.summary()];
     const text = `${shown}, ${countOf(pool.total, 'proxy', 'proxies')}, ${countOf(host.images, 'image')}`;
@@ -48,7 +49,7 @@ export async function checkBlobs(patient: Patient): Promise<Finding[]> {
   const missing = await missingPath(path(url));
   if (missing !== null) return [await toBeMade(missing, shown, advice)];
   const memory = { ...patient, config: { ...patient.config, METADATA_URL: 'sqlite::memory:' } };
-  return withStores(memory, shown, advice, async ({ blobs }) => {
+  return examineStores(memory, shown, advice, async ({ blobs }) => {
     const key = `doctor-${randomUUID()}.txt`;
     await withFolder(patient.config, async (folder) => {
       const path = join(folder, 'note');
@@ -63,53 +64,63 @@ export async function checkBlobs(patient: Patient): Promise<Finding[]> {
   });
 }
 
-/** Converts one pixel in a separate process, as the server does. */
-export async function checkConversion(patient: Patient): Promise<Finding[]> {
-  try {
-    return await withFolder(patient.config, (folder) => convertPixel(patient, folder));
-  } catch (error) {
-    const advice =
-      'Is sharp installed for this machine (bun install)? Running picpool convert-worker shows more.';
-    return [{ state: 'fail', text: error instanceof Error ? error.message : String(error), advice }];
+const PAIR_ADVICE =
+  'Until this is fixed, no file is removed. Restore what was lost; if nothing is missing, picpool sweep says what to do.';
+
+/**
+ * Checks that records and files belong together. Before the first start there is nothing to compare, and stores that
+ * cannot be opened were reported before.
+ */
+export async function checkPair({ config, runtime }: Patient): Promise<Finding[]> {
+  const { METADATA_URL, BLOBS_URL } = config;
+  const paths = [recordsAdapter(METADATA_URL).path(METADATA_URL), filesAdapter(BLOBS_URL).path(BLOBS_URL)];
+  const missing = await Promise.all(paths.map(missingPath));
+  if (missing.some((path) => path !== null)) return [];
+  const access = { runtime, credentials: credentialsOf(config) };
+  const stores = await within(LIMIT_MS, openStores(METADATA_URL, BLOBS_URL, access)).catch(() => null);
+  if (stores === null) return [];
+  return within(COMPARE_LIMIT_MS, compare(stores)).finally(() => stores.close());
+}
+
+async function compare(stores: Stores): Promise<Finding[]> {
+  const marks = [await stores.state.get(IDENTITY_STATE), await readMark(stores.blobs)];
+  const { images } = await stores.images.summary();
+  if (images === 0 && marks.every((mark) => mark === null)) return [];
+  const reasons = await createDoubts({ ...stores, now: Date.now, log: () => {} }).look();
+  if (reasons.length === 0) return [{ state: 'ok', text: 'they belong together' }];
+  return reasons.map((text) => ({ state: 'fail', text, advice: PAIR_ADVICE }));
+}
+
+/**
+ * Asks the stores which of their settings can lose acknowledged changes. Stores that do not answer were reported
+ * before.
+ */
+export async function checkRisks({ config, runtime }: Patient): Promise<Finding[]> {
+  const options = { runtime, credentials: credentialsOf(config) };
+  const answers = await Promise.all(
+    storesInUse(config).map((url) => within(LIMIT_MS, risksOf(url, options)).catch(() => null)),
+  );
+  const findings = answers.flatMap((risks) =>
+    (risks ?? []).map(({ kind, text, advice }): Finding => ({ state: STATE[kind], text, advice })),
+  );
+  if (findings.length > 0 || answers.includes(null)) return findings;
+  return [{ state: 'ok', text: 'no store setting is known to lose acknowledged writes' }];
+}
+
+/** Repairs the store of the records, and reports the result. */
+export async function repair({ config, runtime }: Patient, terminal: Terminal): Promise<ExitCode> {
+  const adapter = recordsAdapter(config.METADATA_URL);
+  if (!adapter.repair || adapter.path(config.METADATA_URL) === null) {
+    throw usageError('Only a database file can be repaired.');
   }
+  const { rows, torn, kept } = await adapter.repair(config.METADATA_URL, { runtime });
+  const counts = Object.entries(rows).map(([name, count]) => `${name} ${formatCount(count)}`);
+  await terminal.print(`read: ${counts.join(', ')}\nthe damaged file is ${kept}\n`);
+  if (torn.length > 0) terminal.say(`Could not be read completely: ${torn.join(', ')}.`);
+  return EXIT.done;
 }
 
-async function convertPixel({ config, env, runtime }: Patient, folder: string): Promise<Finding[]> {
-  const codec = createCodec({
-    folder: join(folder, 'work'),
-    sandbox: config.IMAGE_SANDBOX,
-    command: runtime.selfCommand(),
-    env,
-    workers: 1,
-    timeoutMs: config.IMAGE_CONVERT_TIMEOUT,
-    maxPixels: 1000,
-    maxFrames: 1,
-    log: () => {},
-    now: () => performance.now(),
-  });
-  try {
-    const [input, output] = [join(folder, 'in.png'), join(folder, 'out.webp')];
-    await writeFile(input, Buffer.from(PIXEL, 'base64'));
-    const job = { input, output, format: 'webp', stripExif: true, maxWidth: 1, maxHeight: 1 } as const;
-    await within(LIMIT_MS, codec.convert(job, { client: 'doctor' }));
-    return [{ state: 'ok', text: 'a PNG became a WebP' }, sandboxFinding(config, codec.stats().missing)];
-  } finally {
-    await codec.close();
-  }
-}
-
-function sandboxFinding({ IMAGE_SANDBOX }: Config, missing: readonly string[] | null): Finding {
-  const { state, text } = sandboxState(missing);
-  if (state === 'full') return { state: 'ok', text: 'sandbox: full' };
-  const needed = Object.entries(PARTS).flatMap(([part, means]) => (missing?.includes(part) ? means : []));
-  const advice =
-    IMAGE_SANDBOX === 'off'
-      ? 'A bug in a decoder could read data and keys; set IMAGE_SANDBOX=on.'
-      : `A bug in a decoder could do more than it should. This needs ${[...new Set(needed)].join('; ') || 'Linux'}.`;
-  return { state: 'warn', text: `sandbox: ${text}`, advice };
-}
-
-async function withStores(
+async function examineStores(
   { config, runtime }: Patient,
   shown: string,
   advice: string,
@@ -140,27 +151,10 @@ async function toBeMade(path: string, shown: string, advice: string): Promise<Fi
 }
 
 /** Returns the path if nothing exists there, otherwise `null`. */
-export async function missingPath(path: string | null): Promise<string | null> {
+async function missingPath(path: string | null): Promise<string | null> {
   if (path === null) return null;
   return access(path).then(
     () => null,
     (error: NodeJS.ErrnoException) => (error.code === 'ENOENT' ? path : null),
   );
-}
-
-/**
- * Creates a folder inside the data folder, because no other has to be writable. Before the first start there is none.
- */
-async function withFolder<T>({ DATA_DIR }: Config, work: (folder: string) => Promise<T>): Promise<T> {
-  const data = resolve(DATA_DIR);
-  const parent = await access(data).then(
-    () => data,
-    () => tmpdir(),
-  );
-  const folder = await mkdtemp(join(parent, 'picpool-doctor-'));
-  try {
-    return await work(folder);
-  } finally {
-    await rm(folder, { recursive: true, force: true });
-  }
 }

@@ -1,12 +1,23 @@
 import { constants } from 'node:fs';
-import { access, statfs } from 'node:fs/promises';
+import { access, mkdtemp, rm, statfs, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
-import { dirname, resolve } from 'node:path';
+import { tmpdir } from 'node:os';
+import { dirname, join, resolve } from 'node:path';
+import type { Config } from '../config.ts';
+import { createCodec } from '../image/codec/codec.ts';
+import { PARTS, sandboxState } from '../image/codec/sandbox/report.ts';
+import { within } from '../lib/deadline.ts';
 import { affordableSockets, lowFileLimit } from '../lib/open-files.ts';
 import { readableBytes } from '../lib/readable-bytes.ts';
 import { socketPath } from '../start/listen.ts';
 import type { Finding, Patient } from './doctor-finding.ts';
 import { formatCount } from './format.ts';
+
+/** Time limit of a conversion. */
+const CONVERT_LIMIT_MS = 15_000;
+/** One white pixel. */
+const PIXEL =
+  'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8/5+hHgAHggJ/PchI7wAAAABJRU5ErkJggg==';
 
 /** Checks that the server could listen on its port. */
 export async function checkPort({ config: { HOST, PORT } }: Patient): Promise<Finding[]> {
@@ -86,4 +97,67 @@ export async function checkOpenFiles({ config }: Patient): Promise<Finding[]> {
   if (possible === wanted) return [{ state: 'ok', text }];
   const advice = `Allow twice that and 200 (ulimit -n, LimitNOFILE=), or lower PROXY_CHECK_CONCURRENCY.`;
   return [{ state: 'warn', text: `only ${text}`, advice }];
+}
+
+/** Converts one pixel in a separate process, as the server does. */
+export async function checkConversion(patient: Patient): Promise<Finding[]> {
+  try {
+    return await withFolder(patient.config, (folder) => convertPixel(patient, folder));
+  } catch (error) {
+    const advice =
+      'Is sharp installed for this machine (bun install)? Running picpool convert-worker shows more.';
+    return [{ state: 'fail', text: error instanceof Error ? error.message : String(error), advice }];
+  }
+}
+
+async function convertPixel({ config, env, runtime }: Patient, folder: string): Promise<Finding[]> {
+  const codec = createCodec({
+    folder: join(folder, 'work'),
+    sandbox: config.IMAGE_SANDBOX,
+    command: runtime.selfCommand(),
+    env,
+    workers: 1,
+    timeoutMs: config.IMAGE_CONVERT_TIMEOUT,
+    maxPixels: 1000,
+    maxFrames: 1,
+    log: () => {},
+    now: () => performance.now(),
+  });
+  try {
+    const [input, output] = [join(folder, 'in.png'), join(folder, 'out.webp')];
+    await writeFile(input, Buffer.from(PIXEL, 'base64'));
+    const job = { input, output, format: 'webp', stripExif: true, maxWidth: 1, maxHeight: 1 } as const;
+    await within(CONVERT_LIMIT_MS, codec.convert(job, { client: 'doctor' }));
+    return [{ state: 'ok', text: 'a PNG became a WebP' }, sandboxFinding(config, codec.stats().missing)];
+  } finally {
+    await codec.close();
+  }
+}
+
+function sandboxFinding({ IMAGE_SANDBOX }: Config, missing: readonly string[] | null): Finding {
+  const { state, text } = sandboxState(missing);
+  if (state === 'full') return { state: 'ok', text: 'sandbox: full' };
+  const needed = Object.entries(PARTS).flatMap(([part, means]) => (missing?.includes(part) ? means : []));
+  const advice =
+    IMAGE_SANDBOX === 'off'
+      ? 'A bug in a decoder could read data and keys; set IMAGE_SANDBOX=on.'
+      : `A bug in a decoder could do more than it should. This needs ${[...new Set(needed)].join('; ') || 'Linux'}.`;
+  return { state: 'warn', text: `sandbox: ${text}`, advice };
+}
+
+/**
+ * Creates a folder inside the data folder, because no other has to be writable. Before the first start there is none.
+ */
+export async function withFolder<T>({ DATA_DIR }: Config, work: (folder: string) => Promise<T>): Promise<T> {
+  const data = resolve(DATA_DIR);
+  const parent = await access(data).then(
+    () => data,
+    () => tmpdir(),
+  );
+  const folder = await mkdtemp(join(parent, 'picpool-doctor-'));
+  try {
+    return await work(folder);
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
 }

@@ -1,16 +1,15 @@
+import { randomBytes } from 'node:crypto';
 import { parseConfig } from '../config.ts';
 import { text } from '../config-values.ts';
+import { openDoors } from '../start/open-doors.ts';
+import { en } from '../web/words/en.ts';
 import { defineCommand, NO_OPERANDS } from './command.ts';
 import { misspelled } from './config.ts';
 import { demandServer, EXPOSED_CHECKS, exposedUrl } from './doctor-exposed.ts';
 import { type Finding, grouped, type Patient, STATES } from './doctor-finding.ts';
 import { checkJudges, checkSources } from './doctor-network.ts';
-import { checkOpenDoors } from './doctor-open.ts';
-import { checkPair } from './doctor-pair.ts';
-import { repair } from './doctor-repair.ts';
-import { checkRisks } from './doctor-risks.ts';
-import { checkBlobs, checkConversion, checkRecords } from './doctor-stores.ts';
-import { checkFolder, checkOpenFiles, checkPort } from './doctor-system.ts';
+import { checkBlobs, checkPair, checkRecords, checkRisks, repair } from './doctor-stores.ts';
+import { checkConversion, checkFolder, checkOpenFiles, checkPort } from './doctor-system.ts';
 import { EXIT, type ExitCode } from './exit.ts';
 import { countOf } from './format.ts';
 import { flag, value } from './options.ts';
@@ -94,4 +93,18 @@ function settingsFindings(hints: readonly string[]): Finding[] {
 
 function failure(error: unknown): Finding {
   return { state: 'fail', text: error instanceof Error ? error.message : String(error) };
+}
+
+/**
+ * Lists what the settings leave open to everyone. That is fine on a private machine, and should be read before
+ * exposing it.
+ */
+async function checkOpenDoors({ config }: Patient): Promise<Finding[]> {
+  const doors = openDoors(config, () => randomBytes(24).toString('base64url'));
+  if (doors.length === 0) return [{ state: 'ok', text: 'nothing that a setting could close' }];
+  return doors.map(({ door, setting }) => ({
+    state: 'open',
+    text: en.openPanel.doors[door],
+    advice: setting,
+  }));
 }

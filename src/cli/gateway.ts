@@ -1,7 +1,8 @@
+import { once } from 'node:events';
 import process from 'node:process';
 import { createLocalRateLimiter } from '../../adapters/local/rate-limiter.ts';
 import { parseConfig, settings } from '../config.ts';
-import { choice, integer, text, urls } from '../config-values.ts';
+import { integer, text } from '../config-values.ts';
 import { createAccounts } from '../gateway/accounts.ts';
 import { createAdmit } from '../gateway/admission.ts';
 import { type Gateway, startGateway } from '../gateway/gateway.ts';
@@ -13,16 +14,15 @@ import { systemClock } from '../lib/clock.ts';
 import { createMetrics } from '../lib/metrics.ts';
 import { affordableSockets } from '../lib/open-files.ts';
 import { refusalOf } from '../proxy/check/policy.ts';
-import { PROTOCOLS, type Protocol } from '../proxy/proxy.ts';
-import { SOURCE_FORMATS, type SourceFormat } from '../proxy/sources/source.ts';
 import { sitesByName } from '../proxy/targets/named.ts';
 import { createSites } from '../proxy/targets/sites.ts';
 import { openChecker, ownAddresses } from '../start/checker.ts';
-import { openCandidates } from './check-input.ts';
+import { type InputOptions, openCandidates } from './check-input.ts';
+import { checkOptions, withCheckOptions } from './check-options.ts';
 import { defineCommand, NO_OPERANDS } from './command.ts';
 import { CommandError, EXIT, usageError } from './exit.ts';
 import { countOf, formatCount } from './format.ts';
-import { flag, value, valueOr, values } from './options.ts';
+import { flag, valueOr, values } from './options.ts';
 import type { Terminal } from './terminal.ts';
 
 /** Concurrent checks, besides the clients' traffic: a list of thousands is proven within a minute. */
@@ -30,18 +30,6 @@ const CHECKS_AT_ONCE = 256;
 /** Maximum number of clients' connections. */
 const CONNECTIONS = 4096;
 const SIGNALS = ['SIGTERM', 'SIGINT'] as const;
-
-const lists = {
-  list: values('FILE', text(undefined, 'A list of proxies; - is standard input.')),
-  protocol: values(
-    'NAME',
-    choice(PROTOCOLS, undefined, `Protocol of entries that do not name one: ${PROTOCOLS.join(', ')}. [http]`),
-  ),
-  input: valueOr(
-    'FORM',
-    choice(SOURCE_FORMATS, 'lines', `Format of the lists: ${SOURCE_FORMATS.join(', ')}.`),
-  ),
-};
 
 export const command = defineCommand({
   operands: NO_OPERANDS,
@@ -52,7 +40,8 @@ is checked at the same time, and proxies that pass are preferred. It needs no se
   picpool gateway --list proxies.txt --port 8899
   curl -x http://127.0.0.1:8899 https://example.com/`,
   options: {
-    ...lists,
+    list: values('FILE', text(undefined, 'A list of proxies; - is standard input.')),
+    ...checkOptions,
     port: valueOr('N', integer('8899', 'Port to listen on; 0 lets the system choose.', 0, 65_535)),
     tries: valueOr('N', settings.properties.GATEWAY_TRIES),
     timeout: valueOr('TIME', settings.properties.GATEWAY_TIMEOUT),
@@ -61,28 +50,15 @@ is checked at the same time, and proxies that pass are preferred. It needs no se
     ports: valueOr('PORTS', settings.properties.GATEWAY_PORTS),
     'strict-connect': flag('Answers CONNECT only after a proxy has.'),
     'no-check': flag('Does not check the list.'),
-    judge: values(
-      'URL',
-      urls(['http:', 'https:'], 'Page that is fetched through each proxy to test it. [PROXY_JUDGES]'),
-    ),
-    'judge-ca': value('FILE', text(undefined, 'Certificate authority of TLS judges, PEM. [PROXY_JUDGE_CA]')),
-    'allow-private': flag('Also reaches private and loopback addresses. [PROXY_ALLOW_PRIVATE]'),
     quiet: flag('Prints nothing.', 'q'),
   },
 
   async run({ options, runtime, env, terminal }) {
-    const config = parseConfig(env);
-    const judges = options.judge.flat();
-    const ca = options['judge-ca'] ?? config.PROXY_JUDGE_CA;
-    const allowPrivate = options['allow-private'] || config.PROXY_ALLOW_PRIVATE;
+    const config = withCheckOptions(parseConfig(env), options);
+    const allowPrivate = config.PROXY_ALLOW_PRIVATE;
     const own = new Set(ownAddresses());
-    const protocols = options.protocol.length > 0 ? options.protocol : (['http'] as const);
-    const upstreams = await readUpstreams(options.list, {
-      format: options.input,
-      protocols,
-      allowPrivate,
-      own,
-    });
+    const { list: paths, input: format, protocol: protocols } = options;
+    const upstreams = await readUpstreams({ paths, format, protocols, allowPrivate }, own);
     const say = (sentence: string) => options.quiet || terminal.say(`picpool: ${sentence}`);
 
     let prover: Prover | null = null;
@@ -127,15 +103,7 @@ is checked at the same time, and proxies that pass are preferred. It needs no se
 
     const checker = options['no-check']
       ? null
-      : await openChecker(
-          {
-            ...config,
-            ...(judges.length > 0 && { PROXY_JUDGES: judges }),
-            ...(ca !== undefined && { PROXY_JUDGE_CA: ca }),
-            PROXY_ALLOW_PRIVATE: allowPrivate,
-          },
-          (level, message) => level === 'error' && say(message),
-        );
+      : await openChecker(config, (level, message) => level === 'error' && say(message));
     if (checker) {
       prover = startProver({
         upstreams,
@@ -153,27 +121,20 @@ is checked at the same time, and proxies that pass are preferred. It needs no se
         onRound: ({ proven, all }) => say(`${formatCount(proven)} of ${formatCount(all)} pass the checks`),
       });
     }
-    await untilSignal();
+    await Promise.race(SIGNALS.map((signal) => once(process, signal)));
     await end(gateway, prover, terminal, options.quiet);
     checker?.close();
     return EXIT.done;
   },
 });
 
-interface ListOptions {
-  format: SourceFormat;
-  protocols: readonly Protocol[];
-  allowPrivate: boolean;
-  own: ReadonlySet<string>;
-}
-
 /** Returns the entries that may be dialled, each once, whatever protocols they are listed with. */
 async function readUpstreams(
-  paths: readonly string[],
-  { own, ...options }: ListOptions,
+  options: InputOptions,
+  own: ReadonlySet<string>,
 ): Promise<Map<string, Upstream>> {
-  if (paths.length === 0) throw usageError('Name a list: --list FILE.');
-  const source = await openCandidates({ paths, ...options });
+  if (options.paths.length === 0) throw usageError('Name a list: --list FILE.');
+  const source = await openCandidates(options);
   const upstreams = new Map<string, Upstream>();
   for await (const endpoint of source.candidates()) {
     if (refusalOf(endpoint, { allowPrivate: options.allowPrivate, own }) !== null) continue;
@@ -184,12 +145,6 @@ async function readUpstreams(
   }
   if (upstreams.size === 0) throw new CommandError('There are no proxies in the list.');
   return upstreams;
-}
-
-async function untilSignal(): Promise<void> {
-  const { promise, resolve } = Promise.withResolvers<void>();
-  for (const signal of SIGNALS) process.once(signal, () => resolve());
-  await promise;
 }
 
 async function end(

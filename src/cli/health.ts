@@ -1,5 +1,4 @@
 import { get } from 'node:http';
-import process from 'node:process';
 import { parseConfig } from '../config.ts';
 import { socketPath } from '../start/listen.ts';
 import { defineCommand, NO_OPERANDS } from './command.ts';
@@ -16,31 +15,23 @@ export const command = defineCommand({
   about: `Asks the local server with these settings whether it is ready. Made for health checks in containers without a
 shell or curl. Exit code 0: it is ready; 1: it is not, and standard error says why.`,
   options: {},
-  async run({ env }) {
-    return (await health(env)) ? EXIT.done : EXIT.failed;
+
+  async run({ env, terminal }) {
+    const { HOST, PORT } = parseConfig(env);
+    const socket = socketPath(HOST);
+    const host = REACHED_AT[HOST] ?? HOST;
+    const url = `http://${host.includes(':') ? `[${host}]` : host}:${PORT}/readyz`;
+    const name = socket === null ? url : HOST;
+    try {
+      const status = await statusOf(socket === null ? url : 'http://localhost/readyz', socket);
+      if (status === 200) return EXIT.done;
+      terminal.say(`picpool: ${name} answered ${status}.`);
+    } catch (error) {
+      terminal.say(`picpool: ${name} does not answer: ${error instanceof Error ? error.message : error}`);
+    }
+    return EXIT.failed;
   },
 });
-
-/**
- * Asks the server with the same configuration on this machine whether it is ready. If not, writes the reason to
- * standard error.
- */
-async function health(env: Record<string, string | undefined>): Promise<boolean> {
-  const { HOST, PORT } = parseConfig(env);
-  const socket = socketPath(HOST);
-  const host = REACHED_AT[HOST] ?? HOST;
-  const url = `http://${host.includes(':') ? `[${host}]` : host}:${PORT}/readyz`;
-  const name = socket === null ? url : HOST;
-  try {
-    const status = await statusOf(socket === null ? url : 'http://localhost/readyz', socket);
-    if (status === 200) return true;
-    process.stderr.write(`picpool: ${name} answered ${status}.\n`);
-  } catch (error) {
-    const why = error instanceof Error ? error.message : error;
-    process.stderr.write(`picpool: ${name} does not answer: ${why}\n`);
-  }
-  return false;
-}
 
 /** Avoids fetch, which would use the proxy from the environment. */
 function statusOf(url: string, socketPath: string | null): Promise<number | undefined> {

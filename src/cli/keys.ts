@@ -1,12 +1,10 @@
 import { randomBytes } from 'node:crypto';
-import { openRecords } from '../../adapters/open.ts';
-import { parseConfig } from '../config.ts';
 import { formatTimestamp } from '../lib/clock.ts';
 import { KEY_NAMES, rotateKeys } from '../lib/key-ring.ts';
 import { defineCommand } from './command.ts';
 import { EXIT, usageError } from './exit.ts';
 import { flag } from './options.ts';
-import { requireRecords } from './require-records.ts';
+import { withRecords } from './stores.ts';
 
 export const command = defineCommand({
   operands: { form: 'rotate', least: 1, most: 1 },
@@ -20,19 +18,16 @@ not signed.`,
     ),
   },
 
-  async run({ options: { forget }, operands: [verb], env, runtime, terminal }) {
+  async run({ options: { forget }, operands: [verb], ...surroundings }) {
     if (verb !== 'rotate') throw usageError('Use rotate.');
-    const { METADATA_URL } = parseConfig(env);
-    await requireRecords(METADATA_URL);
-    const { state, close } = await openRecords(METADATA_URL, { runtime });
-    try {
+    return withRecords(surroundings, async ({ state }) => {
       for (const name of KEY_NAMES) {
         const from = await rotateKeys({ state, name, random: randomBytes, now: Date.now }, forget);
-        await terminal.print(`${name}: the new key signs from ${formatTimestamp(from)} UTC on\n`);
+        await surroundings.terminal.print(
+          `${name}: the new key signs from ${formatTimestamp(from)} UTC on\n`,
+        );
       }
-    } finally {
-      await close();
-    }
-    return EXIT.done;
+      return EXIT.done;
+    });
   },
 });

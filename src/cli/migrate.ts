@@ -1,4 +1,4 @@
-import { mkdir, stat } from 'node:fs/promises';
+import { mkdir } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { isSameStore, openStores, type Stores } from '../../adapters/open.ts';
 import { FILE_SCHEMES, RECORD_SCHEMES, recordsAdapter } from '../../adapters/registry.ts';
@@ -16,6 +16,7 @@ import { bringToEpoch, claim } from './migrate-pair.ts';
 import { copyAlbums, copyProxies, copyState } from './migrate-records.ts';
 import { flag, value } from './options.ts';
 import { createProgress } from './progress.ts';
+import { requireDatabase } from './stores.ts';
 import type { Terminal } from './terminal.ts';
 
 export const command = defineCommand({
@@ -143,14 +144,6 @@ async function copyAll(
   }
   await terminal.print(`${done.join(', ')}: all there\n`);
   return EXIT.done;
-}
-
-/** Opening a missing database would create it, and an empty one would look like all there is. */
-async function requireDatabase(metadata: string): Promise<void> {
-  const path = recordsAdapter(metadata).path(metadata);
-  if (path !== null && !(await stat(path).catch(() => null))?.isFile()) {
-    throw usageError(`There is no database ${path}.`);
-  }
 }
 
 /** Creates the folder of a database, because opening one does not. */

@@ -4,7 +4,7 @@ import { createBlocks } from '../moderation/blocks.ts';
 import { defineCommand, NO_OPERANDS } from './command.ts';
 import { EXIT } from './exit.ts';
 import { countOf } from './format.ts';
-import { withStores } from './image-stores.ts';
+import { withStores } from './stores.ts';
 
 export const command = defineCommand({
   operands: NO_OPERANDS,

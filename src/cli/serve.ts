@@ -13,6 +13,7 @@ import { VERSION } from '../version.ts';
 import { defineCommand, NO_OPERANDS } from './command.ts';
 import { EXIT, withCause } from './exit.ts';
 import { lanAddress } from './lan-address.ts';
+import { masked } from './masked.ts';
 import { value } from './options.ts';
 import { welcome } from './welcome.ts';
 
@@ -80,8 +81,8 @@ function banner({ url, addresses, sandbox, waits }: RunningServer, config: Confi
   return `picpool ${VERSION} on ${runtime.name} ${runtime.version}
   listening   ${url}
   services    ${config.SERVICES.join(', ')}
-  records     ${withoutPassword(config.METADATA_URL)}${waits ? ' (not responding; waiting for it)' : ''}
-  images      ${withoutPassword(config.BLOBS_URL)}
+  records     ${masked('METADATA_URL', config.METADATA_URL)}${waits ? ' (not responding; waiting for it)' : ''}
+  images      ${masked('BLOBS_URL', config.BLOBS_URL)}
 ${sandbox === null ? '' : `  sandbox     ${sandbox}\n`}  API         ${url}/docs (${url}/openapi.json)
 ${others.join('')}`;
 }
@@ -120,8 +121,4 @@ async function sharedUrl(
 function programOf(runtime: Runtime): string {
   if (runtime.selfCommand().length === 1) return 'picpool';
   return runtime.name === 'bun' ? './scripts/start' : 'deno run -A src/main.deno.ts';
-}
-
-function withoutPassword(url: string): string {
-  return url.replace(/\/\/[^@/]*@/, '//***@');
 }

@@ -9,8 +9,8 @@ import { createBlocks } from '../moderation/blocks.ts';
 import { defineCommand, NO_OPERANDS } from './command.ts';
 import { EXIT } from './exit.ts';
 import { countOf } from './format.ts';
-import { type OpenedStores, withStores } from './image-stores.ts';
 import { flag } from './options.ts';
+import { type OpenedStores, withStores } from './stores.ts';
 
 const HOUR_MS = 3_600_000;
 /** Number of names printed of each kind. */

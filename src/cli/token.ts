@@ -1,14 +1,12 @@
 import { randomBytes } from 'node:crypto';
-import { openRecords } from '../../adapters/open.ts';
 import { createTokens, ROLES, type Tokens } from '../access/tokens.ts';
-import { parseConfig } from '../config.ts';
 import { choice, rate } from '../config-values.ts';
 import { formatTimestamp } from '../lib/clock.ts';
 import type { Bucket } from '../lib/rate-limiter.ts';
 import { defineCommand } from './command.ts';
 import { CommandError, EXIT, usageError } from './exit.ts';
 import { value, valueOr } from './options.ts';
-import { requireRecords } from './require-records.ts';
+import { withRecords } from './stores.ts';
 
 const NAME = /^[\w.@-]{1,64}$/;
 
@@ -27,30 +25,26 @@ is printed once and stored nowhere: the records hold only its SHA-256.
     quota: value('BYTES/TIME', rate('How many bytes it may transfer, such as 1GiB/1d.')),
   },
 
-  async run({ options, operands: [verb = '', name], env, runtime, terminal }) {
-    const { METADATA_URL } = parseConfig(env);
-    if (verb === 'list' ? name !== undefined : !['create', 'revoke'].includes(verb)) {
+  async run({ options, operands: [verb = '', name = ''], ...surroundings }) {
+    const { terminal } = surroundings;
+    if (verb === 'list' ? name !== '' : !['create', 'revoke'].includes(verb)) {
       throw usageError('Use create NAME, list, or revoke NAME.');
     }
-    if (verb !== 'list' && !NAME.test(name ?? '')) {
+    if (verb !== 'list' && !NAME.test(name)) {
       throw usageError('A name has up to 64 letters, digits and the characters . _ @ -');
     }
-    await requireRecords(METADATA_URL);
-    const records = await openRecords(METADATA_URL, { runtime });
-    try {
-      const tokens = createTokens({ state: records.state, random: randomBytes, now: Date.now });
+    return withRecords(surroundings, async ({ state }) => {
+      const tokens = createTokens({ state, random: randomBytes, now: Date.now });
       if (verb === 'list') await terminal.print(await listed(tokens));
       else if (verb === 'revoke') {
-        if (!(await tokens.revoke(name ?? ''))) throw new CommandError(`There is no token named ${name}.`);
+        if (!(await tokens.revoke(name))) throw new CommandError(`There is no token named ${name}.`);
         terminal.say(`${name} is revoked.`);
       } else {
         const { role, rate = null, quota = null } = options;
-        await terminal.print(`${await tokens.create({ name: name ?? '', role, rate, quota })}\n`);
+        await terminal.print(`${await tokens.create({ name, role, rate, quota })}\n`);
       }
-    } finally {
-      await records.close();
-    }
-    return EXIT.done;
+      return EXIT.done;
+    });
   },
 });
 

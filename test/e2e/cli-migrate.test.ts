@@ -267,7 +267,7 @@ test('files alone can move, and nothing is copied onto itself', async () => {
   const empty = await cli(toNew('empty'), { env: { DATA_DIR: nowhere } });
   expect([empty.code, empty.stderr]).toEqual([
     2,
-    expect.stringContaining(`no database ${nowhere}/picpool.db`),
+    expect.stringContaining(`no database at ${nowhere}/picpool.db`),
   ]);
   expect(await readdir(folder)).not.toContain('nowhere');
 });

@@ -7,7 +7,7 @@ test('picpool token makes, lists and revokes tokens beside a running server', as
   await withFolder(async (folder) => {
     const env = { DATA_DIR: folder };
     const early = await cli(['token', 'list'], { env });
-    expect([early.code, early.stderr]).toEqual([1, expect.stringContaining('There is no database at')]);
+    expect([early.code, early.stderr]).toEqual([2, expect.stringContaining('There is no database at')]);
     const server = await startServer('bun', {}, folder);
     try {
       const made = await cli(['token', 'create', 'laptop', '--rate', '60/1h', '--quota', '1GiB/1d'], { env });

@@ -1,6 +1,7 @@
 import { stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import { openStores, type Stores } from '../../adapters/open.ts';
+import type { RecordStores } from '../../adapters/adapter.ts';
+import { openRecords, openStores, type Stores } from '../../adapters/open.ts';
 import { recordsAdapter } from '../../adapters/registry.ts';
 import { type Config, parseConfig } from '../config.ts';
 import { createLogger, type Log } from '../lib/logger.ts';
@@ -22,10 +23,7 @@ export async function withStores<T>(
   work: (stores: OpenedStores) => Promise<T>,
 ): Promise<T> {
   const config = parseConfig(env);
-  const path = recordsAdapter(config.METADATA_URL).path(config.METADATA_URL);
-  if (path !== null && !(await stat(path).catch(() => null))?.isFile()) {
-    throw usageError(`There is no database ${path}.`);
-  }
+  await requireDatabase(config.METADATA_URL);
   const stores = await openStores(config.METADATA_URL, config.BLOBS_URL, {
     runtime,
     credentials: credentialsOf(config),
@@ -36,4 +34,29 @@ export async function withStores<T>(
   } finally {
     await stores.close();
   }
+}
+
+/** Runs the work with the records from the settings. Never creates a database. */
+export async function withRecords<T>(
+  { env, runtime }: Surroundings,
+  work: (records: RecordStores) => Promise<T>,
+): Promise<T> {
+  const { METADATA_URL } = parseConfig(env);
+  await requireDatabase(METADATA_URL);
+  const records = await openRecords(METADATA_URL, { runtime });
+  try {
+    return await work(records);
+  } finally {
+    await records.close();
+  }
+}
+
+/**
+ * Rejects if the records are a file that does not exist. Opening it would create it, and what is stored there by
+ * mistake no server would know.
+ */
+export async function requireDatabase(url: string): Promise<void> {
+  const path = recordsAdapter(url).path(url);
+  if (path === null || (await stat(path).catch(() => null))?.isFile()) return;
+  throw usageError(`There is no database at ${path}. Check DATA_DIR, or start the server once to create it.`);
 }
