@@ -3,7 +3,6 @@ import { Cluster, Redis } from 'ioredis';
 import type { RedisAddress } from './url.ts';
 
 const CONNECT_TIMEOUT_MS = 2000;
-const COMMAND_TIMEOUT_MS = 2500;
 /** A connection without an answer for this long is closed and reopened. */
 const SOCKET_TIMEOUT_MS = 4000;
 export const FIRST_PAUSE_MS = 50;
@@ -21,7 +20,6 @@ export function connect(address: RedisAddress, random: () => number): Redis | Cl
     // node has to prove its own.
     ...(address.tls && { tls: isIP(first.host) ? {} : { servername: first.host } }),
     connectTimeout: CONNECT_TIMEOUT_MS,
-    commandTimeout: COMMAND_TIMEOUT_MS,
     socketTimeout: SOCKET_TIMEOUT_MS,
     // `RedisConnection` decides whether a command may be repeated, by what it does.
     autoResendUnfulfilledCommands: false,

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { type Cluster, Redis } from 'ioredis';
 import { systemClock } from '../../src/lib/clock.ts';
+import { within } from '../../src/lib/deadline.ts';
 import { connect, FIRST_PAUSE_MS, jitter } from './client.ts';
 import { classify, refused, unavailable } from './errors.ts';
 import { createReplicas, type Replicas } from './replicas.ts';
@@ -36,6 +37,7 @@ const OPEN_TIMEOUT_MS = 4500;
 /** The same if nothing listens: a restarting server is back by then, or down for longer. */
 const REFUSED_TIMEOUT_MS = 1000;
 const POLL_MS = 10;
+const COMMAND_TIMEOUT_MS = 2500;
 /** A call ends within `RETRY_FOR_MS + COMMAND_TIMEOUT_MS` and one pause, which together are less than 5 s. */
 const RETRY_FOR_MS = 1500;
 const MAX_TRIES = 5;
@@ -90,7 +92,7 @@ function wrap(
     const startedAt = performance.now();
     for (let tries = 1; ; tries++) {
       try {
-        return await attempt();
+        return await within(COMMAND_TIMEOUT_MS, attempt());
       } catch (error) {
         const failure = classify(error);
         if (failure === 'fault') throw error;

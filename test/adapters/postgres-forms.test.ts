@@ -21,7 +21,7 @@ import { drafts, image } from '../support/records.ts';
 import { startRelay } from '../support/relay.ts';
 import { until } from '../support/services.ts';
 
-setDefaultTimeout(60_000);
+setDefaultTimeout(180_000);
 
 const PATIENT = { limitMs: 20_000 };
 

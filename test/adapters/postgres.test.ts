@@ -10,7 +10,7 @@ import {
 } from '../support/postgres.ts';
 import { sharedPostgres } from '../support/postgres-server.ts';
 
-setDefaultTimeout(60_000);
+setDefaultTimeout(180_000);
 
 let server: Awaited<ReturnType<typeof sharedPostgres>>;
 const tables = createTestTables(async () => server.url);

@@ -7,7 +7,7 @@ import { bunRuntime } from '../../src/runtime/bun.ts';
 import { withPrefix } from '../support/redis.ts';
 import { freePort, sharedRedis } from '../support/services.ts';
 
-setDefaultTimeout(20_000);
+setDefaultTimeout(180_000);
 
 let server: Awaited<ReturnType<typeof sharedRedis>>;
 beforeAll(async () => {

@@ -14,7 +14,7 @@ import { withPrefix } from '../support/redis.ts';
 import { startReplicatedRedis, startSentinel } from '../support/redis-replicas.ts';
 import { command, until } from '../support/services.ts';
 
-setDefaultTimeout(90_000);
+setDefaultTimeout(180_000);
 
 const withWait = (url: string) => `${withPrefix(url)}&wait=1`;
 

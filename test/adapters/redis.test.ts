@@ -5,7 +5,7 @@ import { redisConformance } from '../support/redis.ts';
 import { startRedisCluster, startTlsRedis } from '../support/redis-forms.ts';
 import { sharedRedis } from '../support/services.ts';
 
-setDefaultTimeout(20_000);
+setDefaultTimeout(180_000);
 
 type Server = Awaited<ReturnType<typeof sharedRedis>>;
 

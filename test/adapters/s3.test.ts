@@ -6,7 +6,7 @@ import { s3Conformance } from '../support/s3.ts';
 import { S3_CREDENTIALS, sharedS3, startS3 } from '../support/services.ts';
 import { withFolder } from '../support/temporary.ts';
 
-setDefaultTimeout(20_000);
+setDefaultTimeout(180_000);
 
 let shared: Awaited<ReturnType<typeof sharedS3>>;
 let own: Awaited<ReturnType<typeof startS3>>;

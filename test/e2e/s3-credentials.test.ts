@@ -13,7 +13,7 @@ import { logInto, type RuntimeName, startServer } from '../support/server-proces
 import { S3_CREDENTIALS, startS3, until } from '../support/services.ts';
 import { withFolder } from '../support/temporary.ts';
 
-setDefaultTimeout(40_000);
+setDefaultTimeout(180_000);
 
 const withoutS3 = absent('versitygw');
 /** No files of the user's, and no metadata of the machine that the tests run on. */

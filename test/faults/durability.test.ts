@@ -10,7 +10,7 @@ import { startServer } from '../support/server-process.ts';
 import { command, S3_CREDENTIALS, startRedis, startS3, until } from '../support/services.ts';
 import { withFolder } from '../support/temporary.ts';
 
-setDefaultTimeout(30_000);
+setDefaultTimeout(180_000);
 
 /** What the handbook says in the cells behind each first one. */
 const rows = new Map(

@@ -19,7 +19,7 @@ import { startRelay } from '../support/relay.ts';
 import { type ServerProcess, startServer } from '../support/server-process.ts';
 import { until } from '../support/services.ts';
 
-setDefaultTimeout(120_000);
+setDefaultTimeout(180_000);
 
 let pair: PostgresPair;
 beforeAll(async () => {

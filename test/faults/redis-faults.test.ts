@@ -14,7 +14,7 @@ import { bunRuntime } from '../../src/runtime/bun.ts';
 import { draft, drafts, image } from '../support/records.ts';
 import { command, type Service, startRedis, until } from '../support/services.ts';
 
-setDefaultTimeout(60_000);
+setDefaultTimeout(180_000);
 
 /** The stores of one copy of picpool. */
 async function openStores(url: string) {

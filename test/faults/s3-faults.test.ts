@@ -7,7 +7,7 @@ import { type Fault, type FaultProxy, s3Error, startFaultProxy } from '../suppor
 import { S3_CREDENTIALS, startS3 } from '../support/services.ts';
 import { withFolder } from '../support/temporary.ts';
 
-setDefaultTimeout(60_000);
+setDefaultTimeout(180_000);
 
 const CONTENT = Uint8Array.from({ length: 3_000_000 }, (_, index) => (index * 31) % 251);
 
