@@ -1,7 +1,7 @@
 import type { Bucket, RateLimiter } from '../lib/rate-limiter.ts';
+import type { LoginParts } from '../proxy/login.ts';
 import type { Account, Accounts } from './accounts.ts';
 import { GatewayFault } from './fault.ts';
-import type { Login } from './http-request.ts';
 import type { Suits } from './lane.ts';
 import type { Session, Sessions } from './sessions.ts';
 import { type NamedSites, readUser, type UserOptions } from './user-options.ts';
@@ -16,7 +16,7 @@ export interface Admission {
 }
 
 /** Admits a client, or throws (or rejects with) a `GatewayFault`. Returns without a promise if possible. */
-export type Admit = (login: Login | null, peer: string) => Admission | Promise<Admission>;
+export type Admit = (login: LoginParts | null, peer: string) => Admission | Promise<Admission>;
 
 /** What the gateway needs to know about a token. */
 interface Pass {
@@ -52,7 +52,7 @@ export function createAdmit(options: AdmitOptions): Admit {
     };
   }
 
-  async function withToken(login: Login, options: UserOptions): Promise<Admission> {
+  async function withToken(login: LoginParts, options: UserOptions): Promise<Admission> {
     const pass = await verify(login.password);
     if (!pass) throw new GatewayFault('login_required', 'The password must be a token of the role gateway.');
     if (pass.rate !== null && !(await limiter.take(`gateway ${pass.id}`, pass.rate)).allowed) {

@@ -1,12 +1,23 @@
 import type { Inbox } from '../proxy/check/inbox.ts';
 import type { TcpSocket } from '../runtime/tcp.ts';
-import type { GatewayFault } from './fault.ts';
+import { type GatewayFault, refusalAnswer, socksRefusal, socksReply } from './fault.ts';
 
 /** Answers a request for a connection in the client's protocol. */
 export interface Voice {
   yes(headers: readonly string[]): Buffer;
   no(fault: GatewayFault): Buffer;
 }
+
+const CONNECT_OK = Buffer.from('HTTP/1.1 200 Connection established\r\n\r\n');
+
+export const HTTP_VOICE: Voice = {
+  yes: (headers) =>
+    headers.length === 0
+      ? CONNECT_OK
+      : Buffer.from(`HTTP/1.1 200 Connection established\r\n${headers.join('\r\n')}\r\n\r\n`),
+  no: refusalAnswer,
+};
+export const SOCKS_VOICE: Voice = { yes: () => socksReply(0), no: socksRefusal };
 
 /** A client's connection, as seen by the code that serves it. */
 export interface Caller {

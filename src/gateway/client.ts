@@ -1,12 +1,13 @@
 import { Inbox } from '../proxy/check/inbox.ts';
+import type { LoginParts } from '../proxy/login.ts';
 import { asBuffer, type TcpListener, type TcpSocket } from '../runtime/tcp.ts';
 import type { Account } from './accounts.ts';
 import type { Admission, Admit } from './admission.ts';
-import type { Caller, Voice } from './caller.ts';
+import { type Caller, HTTP_VOICE, SOCKS_VOICE, type Voice } from './caller.ts';
 import type { Desk } from './desk.ts';
-import { GatewayFault, refusalAnswer, socksRefusal, socksReply } from './fault.ts';
+import { badRequest, GatewayFault } from './fault.ts';
 import { readHead } from './http-message.ts';
-import { type Login, readRequest } from './http-request.ts';
+import { readRequest } from './http-request.ts';
 import { sendPlain } from './plain.ts';
 import { socksReader } from './socks-ask.ts';
 import type { Target } from './target.ts';
@@ -18,16 +19,6 @@ const MOST_AHEAD_BYTES = 128 * 1024;
 const ASKING_MS = 20_000;
 
 const SOCKS5 = 5;
-const CONNECT_OK = Buffer.from('HTTP/1.1 200 Connection established\r\n\r\n');
-
-const HTTP_VOICE: Voice = {
-  yes: (headers) =>
-    headers.length === 0
-      ? CONNECT_OK
-      : Buffer.from(`HTTP/1.1 200 Connection established\r\n${headers.join('\r\n')}\r\n\r\n`),
-  no: refusalAnswer,
-};
-const SOCKS_VOICE: Voice = { yes: () => socksReply(0), no: socksRefusal };
 
 /** The first byte of every HTTP method. */
 function isCapital(byte: number): boolean {
@@ -36,8 +27,7 @@ function isCapital(byte: number): boolean {
 
 /** Answers TLS and SOCKS4 at once with HTTP, so that their clients report a wrong protocol. */
 function speakOtherwise(): never {
-  throw new GatewayFault(
-    'bad_request',
+  throw badRequest(
     'This proxy speaks HTTP and SOCKS5, but not TLS: write http:// or socks5h:// before its address.',
   );
 }
@@ -54,12 +44,9 @@ export interface ClientOptions {
 export class Client implements TcpListener, Caller {
   readonly socket: TcpSocket;
   readonly inbox = new Inbox();
-  /** Called with each chunk that arrives while a request is being served. */
   onBytes: (() => void) | null = null;
-  /** Called once if the client disconnects while a request is being served. */
   onLeft: (() => void) | null = null;
   onDrained: (() => void) | null = null;
-  /** A client that only waits for an answer may end its half; one that wants a tunnel has left. */
   endIsLeaving = false;
   readonly startedAt: number;
   readonly #desk: Desk;
@@ -113,7 +100,6 @@ export class Client implements TcpListener, Caller {
     this.gone();
   }
 
-  /** Called when the connection is over; its current owner reports that. */
   gone(): void {
     if (this.#gone) return;
     this.#gone = true;
@@ -121,12 +107,10 @@ export class Client implements TcpListener, Caller {
     this.#onGone();
   }
 
-  /** True once it sends no more. */
   get hasEnded(): boolean {
     return this.#ended;
   }
 
-  /** Takes this many of the received bytes. */
   take(count: number): Buffer {
     const bytes = this.inbox.take(count) ?? Buffer.alloc(0);
     if (this.#paused && this.inbox.size <= MOST_AHEAD_BYTES) {
@@ -136,14 +120,13 @@ export class Client implements TcpListener, Caller {
     return bytes;
   }
 
-  /** Answers with an error, and ends the connection. */
   refuse(voice: Voice, fault: GatewayFault): void {
     if (this.#gone) return;
     this.socket.write(voice.no(fault));
     this.close();
   }
 
-  /** Ends the connection once everything is sent. Anything else that the client sends is discarded. */
+  /** Anything else that the client sends is discarded. */
   close(): void {
     this.onBytes = () => this.inbox.remainder();
     this.onLeft = null;
@@ -160,7 +143,6 @@ export class Client implements TcpListener, Caller {
     else this.close();
   }
 
-  /** Makes the connection ready for another request. */
   again(): void {
     this.onBytes = null;
     this.onLeft = null;
@@ -218,7 +200,7 @@ export class Client implements TcpListener, Caller {
     });
   }
 
-  #tunnel(target: Target, login: Login | null, voice: Voice): void {
+  #tunnel(target: Target, login: LoginParts | null, voice: Voice): void {
     this.#work(login, voice, (admission) => {
       this.#desk.check(target);
       openTunnel({ client: this, desk: this.#desk, target, voice, admission });
@@ -226,7 +208,7 @@ export class Client implements TcpListener, Caller {
   }
 
   /** Starts once the user is known; nothing is read before. */
-  #work(login: Login | null, voice: Voice, begin: (admission: Admission) => void): void {
+  #work(login: LoginParts | null, voice: Voice, begin: (admission: Admission) => void): void {
     this.#deadline = Number.POSITIVE_INFINITY;
     this.onBytes = () => {};
     this.onLeft = () => {};

@@ -1,3 +1,5 @@
+import { formatTarget, type Target } from './target.ts';
+
 /**
  * Why a client did not get what it asked for; the value of the header `X-Picpool-Error`. `no_upstream`: no proxy
  * fits; `no_answer`: no proxy that was tried delivered an answer; `maybe_sent`: one failed after it had received the
@@ -45,6 +47,32 @@ export class GatewayFault extends Error {
     this.name = 'GatewayFault';
     this.refusal = refusal;
   }
+}
+
+export function badRequest(sentence: string): GatewayFault {
+  return new GatewayFault('bad_request', sentence);
+}
+
+export function sessionLost(): GatewayFault {
+  return new GatewayFault(
+    'session_lost',
+    'The exit of this session has died, and the session is locked to it.',
+  );
+}
+
+export function noAnswer(target: Target, tries: number): GatewayFault {
+  if (tries === 0) return new GatewayFault('no_upstream', 'No suitable proxy is known to work.');
+  return new GatewayFault(
+    'no_answer',
+    `None of ${tries} proxies returned a response from ${formatTarget(target)}.`,
+  );
+}
+
+export function maybeSent(): GatewayFault {
+  return new GatewayFault(
+    'maybe_sent',
+    'The proxy failed after it had received the request. The request is not sent again, because the target may have received it.',
+  );
 }
 
 /** Returns the whole HTTP answer, after which the connection ends. */

@@ -1,9 +1,8 @@
-import { every } from '../lib/schedule.ts';
-import type { ProxyRecord } from '../proxy/proxy.ts';
+import { every, type Repetition } from '../lib/schedule.ts';
+import { type ProxyRecord, UNFORGEABLE } from '../proxy/proxy.ts';
 import type { ProxyStore } from '../proxy/store.ts';
-import { proxyKeyOf } from '../proxy/targets/site.ts';
 import type { Engine } from './engine.ts';
-import type { Failure, Upstream } from './upstream.ts';
+import { type Failure, type Upstream, unknownUpstream } from './upstream.ts';
 
 export interface FollowPoolOptions {
   store: Pick<ProxyStore, 'stream' | 'version'>;
@@ -22,6 +21,9 @@ export interface PoolFollower {
   stop(): Promise<void>;
 }
 
+/** The upstreams by key, and the IDs of their records. */
+type Followed = Map<string, { upstream: Upstream; ids: number[] }>;
+
 const LOOK_MS = 5_000;
 /**
  * Interval while nothing is usable: a new pool has its first proxies within seconds, and its first user waits for
@@ -30,18 +32,16 @@ const LOOK_MS = 5_000;
 const EMPTY_LOOK_MS = 500;
 /** This many of the most dependable proxies are used. */
 const MOST_UPSTREAMS = 20_000;
-/** What only a third party's page said could be forged by the proxy. */
-const UNFORGEABLE = ['tls', 'signed', 'relayed'] as const;
 /** A proxy is reported at most this often. */
 const REPORT_GAP_MS = 60_000;
 /** These say more about the target than about the proxy. */
 const NO_NEWS: ReadonlySet<Failure> = new Set(['alert', 'declined']);
 
 export function followPool({ store, engine, report, monotonic, onError }: FollowPoolOptions): PoolFollower {
-  let known = new Map<string, { upstream: Upstream; ids: number[] }>();
+  let known: Followed = new Map();
   let seenVersion: string | null = null;
   let reported = new Map<number, number>();
-  let repetition: { stop(): Promise<void> } | null = null;
+  let repetition: Repetition | null = null;
   let first: Promise<void> = Promise.resolve();
   let lookedAt = Number.NEGATIVE_INFINITY;
 
@@ -49,7 +49,7 @@ export function followPool({ store, engine, report, monotonic, onError }: Follow
     lookedAt = monotonic();
     const version = await store.version();
     if (version === seenVersion) return;
-    const found = new Map<string, { upstream: Upstream; ids: number[] }>();
+    const found: Followed = new Map();
     for await (const records of store.stream({ status: 'alive', proofs: UNFORGEABLE })) {
       for (const record of records) addTo(found, record);
       if (found.size >= MOST_UPSTREAMS) break;
@@ -92,33 +92,17 @@ export function followPool({ store, engine, report, monotonic, onError }: Follow
 }
 
 /** A proxy that both forwards and tunnels has two records, but is one upstream. */
-function addTo(found: Map<string, { upstream: Upstream; ids: number[] }>, record: ProxyRecord): void {
-  const { id, protocol, ip, port, login, country, anonymity, exitIp, uptime, responseMs } = record;
-  const spoken = protocol === 'https' ? 'http' : protocol;
-  const key = proxyKeyOf(record);
-  const carries = { tunnel: protocol !== 'http', plain: protocol !== 'https' };
-  const known = found.get(key);
+function addTo(found: Followed, record: ProxyRecord): void {
+  const { id, protocol, country, anonymity, exitIp, uptime: prior, responseMs: latencyMs } = record;
+  const upstream = unknownUpstream(record);
+  const known = found.get(upstream.key);
   if (known) {
     known.ids.push(id);
     known.upstream.carries = { tunnel: true, plain: true };
     known.upstream.proven = known.upstream.carries;
     return;
   }
-  found.set(key, {
-    ids: [id],
-    upstream: {
-      key,
-      protocol: spoken,
-      ip,
-      port,
-      login,
-      country,
-      anonymity,
-      exitIp,
-      prior: uptime,
-      latencyMs: responseMs,
-      proven: carries,
-      carries,
-    },
-  });
+  const carries = { tunnel: protocol !== 'http', plain: protocol !== 'https' };
+  const facts = { country, anonymity, exitIp, prior, latencyMs, carries, proven: carries };
+  found.set(upstream.key, { ids: [id], upstream: { ...upstream, ...facts } });
 }

@@ -1,4 +1,4 @@
-import { GatewayFault } from './fault.ts';
+import { badRequest } from './fault.ts';
 
 /** Maximum size in bytes of the head of a request or answer. Servers commonly use limits around 16 KB. */
 const MAX_HEAD_BYTES = 64 * 1024;
@@ -23,13 +23,13 @@ export interface Head {
  */
 export function readHead(bytes: Buffer): Head | undefined {
   const end = bytes.indexOf(HEAD_END);
-  if ((end < 0 ? bytes.length : end) > MAX_HEAD_BYTES) throw malformed('The head is longer than 64 KB.');
+  if ((end < 0 ? bytes.length : end) > MAX_HEAD_BYTES) throw badRequest('The head is longer than 64 KB.');
   if (end < 0) return undefined;
   const [line = '', ...lines] = bytes.toString('latin1', 0, end).split('\r\n');
-  if (/[\r\n\0]/.test(line)) throw malformed('The first line contains a bare line break.');
+  if (/[\r\n\0]/.test(line)) throw badRequest('The first line contains a bare line break.');
   const fields = lines.map((text): [string, string] => {
     const [, name, value] = FIELD.exec(text) ?? [];
-    if (name === undefined || value === undefined) throw malformed('A header line is malformed.');
+    if (name === undefined || value === undefined) throw badRequest('A header line is malformed.');
     return [name, value];
   });
   return { line, fields, bytes: end + HEAD_END.length };
@@ -81,14 +81,14 @@ export function framingOf(head: Head, unannounced: 'none' | 'until close'): Fram
   const lengths = new Set(listOf(head, 'content-length'));
   if (encodings.length > 0) {
     if (lengths.size > 0 || encodings.length > 1 || encodings[0] !== 'chunked') {
-      throw malformed('The length of the body is ambiguous, or given in an unknown way.');
+      throw badRequest('The length of the body is ambiguous, or given in an unknown way.');
     }
     return 'chunked';
   }
   const [length, other] = lengths;
   if (length === undefined) return unannounced;
   if (other !== undefined || !/^\d{1,15}$/.test(length))
-    throw malformed('The length of the body is malformed.');
+    throw badRequest('The length of the body is malformed.');
   return length === '0' ? 'none' : { length: Number(length) };
 }
 
@@ -151,34 +151,30 @@ class ChunkedEnd implements BodyEnd {
     ] as const) {
       const place = this.#left - left;
       if (place >= 0 && place < taken && bytes[at + place] !== wanted)
-        throw malformed('A chunk is malformed.');
+        throw badRequest('A chunk is malformed.');
     }
   }
 
   #addToLine(byte: number): void {
     this.#line += String.fromCharCode(byte);
     if (this.#state === 'trailer' && ++this.#trailerBytes > MAX_TRAILER_BYTES)
-      throw malformed('The trailer is too long.');
+      throw badRequest('The trailer is too long.');
     if (byte !== LF) {
       const limit = this.#state === 'size' ? MAX_SIZE_LINE_BYTES : MAX_TRAILER_BYTES;
-      if (this.#line.length > limit) throw malformed('A chunk is malformed.');
+      if (this.#line.length > limit) throw badRequest('A chunk is malformed.');
       return;
     }
     const line = this.#line;
     this.#line = '';
     if (this.#state === 'trailer') {
-      if (!line.endsWith('\r\n')) throw malformed('The trailer is malformed.');
+      if (!line.endsWith('\r\n')) throw badRequest('The trailer is malformed.');
       this.done = line === '\r\n';
       return;
     }
     const size = /^([0-9a-f]{1,12})[ \t]*(;[^\r\n]*)?\r\n$/i.exec(line)?.[1];
-    if (size === undefined) throw malformed('A chunk is malformed.');
+    if (size === undefined) throw badRequest('A chunk is malformed.');
     const length = Number.parseInt(size, 16);
     this.#state = length === 0 ? 'trailer' : 'data';
     this.#left = length + 2;
   }
-}
-
-export function malformed(sentence: string): GatewayFault {
-  return new GatewayFault('bad_request', sentence);
 }

@@ -1,12 +1,7 @@
-import { GatewayFault } from './fault.ts';
-import { endToEnd, type Framing, framingOf, type Head, listOf, malformed } from './http-message.ts';
+import type { LoginParts } from '../proxy/login.ts';
+import { badRequest, GatewayFault } from './fault.ts';
+import { endToEnd, type Framing, framingOf, type Head, listOf } from './http-message.ts';
 import { formatTarget, readAuthority, readTarget, type Target } from './target.ts';
-
-/** The client's credentials: `Proxy-Authorization: Basic`, or the login of SOCKS5. */
-export interface Login {
-  user: string;
-  password: string;
-}
 
 /** A request to forward. */
 export interface PlainRequest {
@@ -25,8 +20,8 @@ export interface PlainRequest {
 }
 
 export type HttpAsk =
-  | { kind: 'tunnel'; target: Target; login: Login | null }
-  | { kind: 'plain'; request: PlainRequest; login: Login | null };
+  | { kind: 'tunnel'; target: Target; login: LoginParts | null }
+  | { kind: 'plain'; request: PlainRequest; login: LoginParts | null };
 
 const REQUEST_LINE = /^([A-Z][A-Z-]{0,30}) (\S+) HTTP\/1\.([01])$/;
 
@@ -37,15 +32,15 @@ const REQUEST_LINE = /^([A-Z][A-Z-]{0,30}) (\S+) HTTP\/1\.([01])$/;
 export function readRequest(head: Head): HttpAsk {
   const [, method, uri, minor] = REQUEST_LINE.exec(head.line) ?? [];
   if (method === undefined || uri === undefined)
-    throw malformed('The first line is not that of an HTTP/1.1 request.');
-  const login = loginOf(head);
+    throw badRequest('The first line is not that of an HTTP/1.1 request.');
+  const login = loginIn(head);
   if (method === 'CONNECT') {
     const target = readAuthority(uri);
-    if (target === null) throw malformed('CONNECT needs a host and a port, such as example.com:443.');
+    if (target === null) throw badRequest('CONNECT needs a host and a port, such as example.com:443.');
     return { kind: 'tunnel', target, login };
   }
   if (!/^http:\/\//i.test(uri)) {
-    throw malformed(
+    throw badRequest(
       'This is a proxy: it accepts CONNECT and URLs that begin with http://. Set it as the proxy of your client.',
     );
   }
@@ -80,7 +75,7 @@ function splitUrl(uri: string): { target: Target; authority: string; path: strin
   const [, place = '', path = ''] = /^http:\/\/([^/?#]*)([^#]*)/i.exec(uri) ?? [];
   const [, host = '', port = '80'] = /^(\[[0-9a-f:.]+\]|[^:[\]@]+)(?::(\d{0,5}))?$/i.exec(place) ?? [];
   const target = host === '' ? null : readTarget(host, Number(port || '80'));
-  if (target === null) throw malformed('The URL has no valid host.');
+  if (target === null) throw badRequest('The URL has no valid host.');
   const full = formatTarget(target);
   return {
     target,
@@ -89,7 +84,7 @@ function splitUrl(uri: string): { target: Target; authority: string; path: strin
   };
 }
 
-function loginOf(head: Head): Login | null {
+function loginIn(head: Head): LoginParts | null {
   const [, value] = head.fields.find(([name]) => name.toLowerCase() === 'proxy-authorization') ?? [];
   const encoded = /^Basic +([A-Za-z0-9+/]+=*)$/i.exec(value ?? '')?.[1];
   if (encoded === undefined) return null;

@@ -3,15 +3,13 @@ import { siteOf } from '../proxy/targets/site.ts';
 import { asBuffer, type TcpSocket } from '../runtime/tcp.ts';
 import type { Admission } from './admission.ts';
 import type { Plan } from './attempt.ts';
-import type { Caller } from './caller.ts';
+import { type Caller, HTTP_VOICE } from './caller.ts';
 import type { Desk } from './desk.ts';
-import { GatewayFault, refusalAnswer } from './fault.ts';
-import { type Answer, answerHead, readAnswer } from './http-answer.ts';
+import { badRequest, GatewayFault, maybeSent, noAnswer, sessionLost } from './fault.ts';
+import { type Answer, answerHead, judgeAnswer, readAnswer } from './http-answer.ts';
 import { type BodyEnd, bodyEnd } from './http-message.ts';
 import type { PlainRequest } from './http-request.ts';
-import { judgeAnswer } from './judge-answer.ts';
 import type { Race, RaceResult } from './race.ts';
-import { noAnswer, sessionLost } from './tunnel.ts';
 import type { Upstream } from './upstream.ts';
 
 export interface PlainOptions {
@@ -61,7 +59,7 @@ export function sendPlain(options: PlainOptions): void {
     (result, tries, lost) => {
       const ms = desk.monotonic() - startedAt;
       desk.meter.settled('plain', result === null ? 'no_answer' : 'served', ms);
-      if (result === null) refuse(client, lost ? sessionLost() : noAnswer(request.target, tries));
+      if (result === null) client.refuse(HTTP_VOICE, lost ? sessionLost() : noAnswer(request.target, tries));
       else new Exchange(options, result).begin(repeatable);
     },
   );
@@ -82,10 +80,6 @@ function headFor(request: PlainRequest, upstream: Upstream): Buffer {
 /** An HTTP proxy that does not forward requests may still open a tunnel to port 80. */
 function isTunnelled({ protocol, carries }: Upstream): boolean {
   return protocol !== 'http' || !carries.plain;
-}
-
-function refuse(client: Caller, fault: GatewayFault): void {
-  client.refuse({ yes: () => Buffer.alloc(0), no: refusalAnswer }, fault);
 }
 
 /** Sends the rest of a request to the upstream that was found, and the answer back. */
@@ -139,7 +133,7 @@ class Exchange {
       const count = this.#requestEnd.take(client.inbox.view());
       if (!this.#upstream.write(client.take(count))) client.socket.pause();
     } catch {
-      this.#fail(new GatewayFault('bad_request', 'The body is malformed.'));
+      this.#fail(badRequest('The body is malformed.'));
     }
   }
 
@@ -241,7 +235,7 @@ class Exchange {
     if (this.#answerEnd === null) {
       desk.engine.lanes.plain.failed(this.#result.member, 'closed');
       this.#end(null);
-      refuse(client, fault);
+      client.refuse(HTTP_VOICE, fault);
     } else this.#end('broken');
   }
 
@@ -263,11 +257,4 @@ class Exchange {
       else client.close();
     }
   }
-}
-
-function maybeSent(): GatewayFault {
-  return new GatewayFault(
-    'maybe_sent',
-    'The proxy failed after it had received the request. The request is not sent again, because the target may have received it.',
-  );
 }

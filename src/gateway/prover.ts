@@ -1,28 +1,8 @@
 import type { Clock } from '../lib/clock.ts';
 import { forEachBounded } from '../lib/for-each-bounded.ts';
 import type { CheckResult, Dialled, Protocol } from '../proxy/proxy.ts';
-import { proxyKeyOf } from '../proxy/targets/site.ts';
 import type { Suits } from './lane.ts';
 import type { Kind, Upstream } from './upstream.ts';
-
-/** Returns an entry of a list as an upstream of which nothing is known. An `http` entry may also support tunnels. */
-export function unknownUpstream({ protocol, ip, port, login = null }: Dialled): Upstream {
-  const spoken = protocol === 'https' ? 'http' : protocol;
-  return {
-    key: proxyKeyOf({ protocol, ip, port }),
-    protocol: spoken,
-    ip,
-    port,
-    login,
-    country: 'ZZ',
-    anonymity: null,
-    exitIp: null,
-    prior: UNKNOWN_PRIOR,
-    latencyMs: null,
-    proven: { tunnel: false, plain: false },
-    carries: { tunnel: true, plain: protocol !== 'https' },
-  };
-}
 
 export interface ProverOptions {
   upstreams: ReadonlyMap<string, Upstream>;
@@ -49,7 +29,6 @@ export interface Prover {
   stop(): Promise<void>;
 }
 
-const UNKNOWN_PRIOR = 0.3;
 const PROVEN_PRIOR = 0.9;
 const FAILED_PRIOR = 0.05;
 /** Maximum time that clients wait for the first proof. */

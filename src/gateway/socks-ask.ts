@@ -1,7 +1,7 @@
 import { canonicalAddress } from '../lib/address.ts';
 import type { Inbox } from '../proxy/check/inbox.ts';
-import { GatewayFault } from './fault.ts';
-import type { Login } from './http-request.ts';
+import type { LoginParts } from '../proxy/login.ts';
+import { badRequest } from './fault.ts';
 import { readTarget, type Target } from './target.ts';
 
 const VERSION = 5;
@@ -12,7 +12,7 @@ const CONNECT = 1;
 
 export interface SocksAsk {
   target: Target;
-  login: Login | null;
+  login: LoginParts | null;
 }
 
 /**
@@ -23,7 +23,7 @@ export interface SocksAsk {
  */
 export function socksReader(say: (bytes: Uint8Array) => void): (inbox: Inbox) => SocksAsk | undefined {
   let step: 'greeting' | 'login' | 'request' = 'greeting';
-  let login: Login | null = null;
+  let login: LoginParts | null = null;
   return (inbox) => {
     if (step === 'greeting') {
       const methods = readGreeting(inbox);
@@ -34,7 +34,8 @@ export function socksReader(say: (bytes: Uint8Array) => void): (inbox: Inbox) =>
           ? NO_LOGIN
           : NOTHING_FITS;
       say(new Uint8Array([VERSION, method]));
-      if (method === NOTHING_FITS) throw bad("None of the client's authentication methods is supported.");
+      if (method === NOTHING_FITS)
+        throw badRequest("None of the client's authentication methods is supported.");
       step = method === WITH_LOGIN ? 'login' : 'request';
     }
     if (step === 'login') {
@@ -54,10 +55,10 @@ function readGreeting(inbox: Inbox): Uint8Array | undefined {
   return inbox.peek(2) && inbox.take(2 + count)?.subarray(2);
 }
 
-function readLogin(inbox: Inbox): Login | undefined {
+function readLogin(inbox: Inbox): LoginParts | undefined {
   const [version, userBytes] = inbox.peek(2) ?? [];
   if (version === undefined || userBytes === undefined) return undefined;
-  if (version !== 1) throw bad('The login is malformed.');
+  if (version !== 1) throw badRequest('The login is malformed.');
   const passwordBytes = inbox.peek(3 + userBytes)?.at(-1);
   if (passwordBytes === undefined) return undefined;
   const bytes = inbox.take(3 + userBytes + passwordBytes);
@@ -73,15 +74,15 @@ function readRequest(inbox: Inbox): Target | undefined {
   const start = inbox.peek(5);
   if (start === undefined) return undefined;
   const [version, command, , type, nameBytes = 0] = start;
-  if (version !== VERSION) throw bad('The request is malformed.');
-  if (command !== CONNECT) throw bad('Only CONNECT is supported.');
+  if (version !== VERSION) throw badRequest('The request is malformed.');
+  if (command !== CONNECT) throw badRequest('Only CONNECT is supported.');
   const hostBytes = type === 1 ? 4 : type === 4 ? 16 : type === 3 ? 1 + nameBytes : null;
-  if (hostBytes === null) throw bad('The address type is unknown.');
+  if (hostBytes === null) throw badRequest('The address type is unknown.');
   const bytes = inbox.take(4 + hostBytes + 2);
   if (bytes === undefined) return undefined;
   const host = hostOf(type ?? 0, bytes.subarray(4, 4 + hostBytes));
   const target = readTarget(host, bytes.readUInt16BE(4 + hostBytes));
-  if (target === null) throw bad('The target is neither a name nor an address.');
+  if (target === null) throw badRequest('The target is neither a name nor an address.');
   return target;
 }
 
@@ -90,8 +91,4 @@ function hostOf(type: number, bytes: Buffer): string {
   if (type === 3) return bytes.toString('latin1', 1);
   const groups = bytes.toString('hex').match(/.{4}/g) ?? [];
   return canonicalAddress(groups.join(':')) ?? '';
-}
-
-function bad(sentence: string): GatewayFault {
-  return new GatewayFault('bad_request', sentence);
 }

@@ -4,12 +4,12 @@ import type { Admission } from './admission.ts';
 import type { Plan, Verdict } from './attempt.ts';
 import type { Caller, Voice } from './caller.ts';
 import type { Desk } from './desk.ts';
-import { GatewayFault } from './fault.ts';
-import { judgeAnswer } from './judge-answer.ts';
+import { noAnswer, sessionLost } from './fault.ts';
+import { judgeAnswer } from './http-answer.ts';
 import { readTunnelOpening, type TunnelOpening } from './opening.ts';
 import type { Race, RaceResult } from './race.ts';
 import { Relay, type RelayReport } from './relay.ts';
-import { formatTarget, type Target } from './target.ts';
+import type { Target } from './target.ts';
 import { readGreeting } from './tls.ts';
 import type { Upstream } from './upstream.ts';
 
@@ -188,19 +188,4 @@ function judgeGreeting(received: Buffer): Verdict {
     case 'other':
       return { failure: 'page' };
   }
-}
-
-export function sessionLost(): GatewayFault {
-  return new GatewayFault(
-    'session_lost',
-    'The exit of this session has died, and the session is locked to it.',
-  );
-}
-
-export function noAnswer(target: Target, tries: number): GatewayFault {
-  if (tries === 0) return new GatewayFault('no_upstream', 'No suitable proxy is known to work.');
-  return new GatewayFault(
-    'no_answer',
-    `None of ${tries} proxies returned a response from ${formatTarget(target)}.`,
-  );
 }

@@ -1,5 +1,6 @@
 import type { Login } from '../proxy/login.ts';
-import type { Anonymity } from '../proxy/proxy.ts';
+import { type Anonymity, type Dialled, UNKNOWN_COUNTRY } from '../proxy/proxy.ts';
+import { proxyKeyOf } from '../proxy/targets/site.ts';
 
 /** What carries a client's connection: a tunnel to the target, or a single request over plain HTTP. */
 export type Kind = 'tunnel' | 'plain';
@@ -46,3 +47,24 @@ export type Failure =
   /** The client did not trust that the answer came from the target. */
   | 'distrusted'
   | 'timeout';
+
+/** Expected share of time in which a proxy works of which nothing is known. */
+const UNKNOWN_PRIOR = 0.3;
+
+/** Returns a proxy as an upstream of which nothing is known. An `http` proxy may also support tunnels. */
+export function unknownUpstream({ protocol, ip, port, login = null }: Dialled): Upstream {
+  return {
+    key: proxyKeyOf({ protocol, ip, port }),
+    protocol: protocol === 'https' ? 'http' : protocol,
+    ip,
+    port,
+    login,
+    country: UNKNOWN_COUNTRY,
+    anonymity: null,
+    exitIp: null,
+    prior: UNKNOWN_PRIOR,
+    latencyMs: null,
+    proven: { tunnel: false, plain: false },
+    carries: { tunnel: true, plain: protocol !== 'https' },
+  };
+}

@@ -1,6 +1,6 @@
 import { ANONYMITIES, type Anonymity } from '../proxy/proxy.ts';
 import { siteOf } from '../proxy/targets/site.ts';
-import { GatewayFault } from './fault.ts';
+import { badRequest } from './fault.ts';
 
 /** What a client asks of its upstreams, in its user name. */
 export interface UserOptions {
@@ -104,17 +104,14 @@ export function readUser(text: string, named: NamedSites): { user: string; optio
     const reader = Object.hasOwn(READERS, name) ? READERS[name] : undefined;
     if (!reader) {
       const known = [...Object.keys(READERS), 'sesslock'].join(', ');
-      throw new GatewayFault(
-        'bad_request',
-        `"${word}" is not an option in the user name; the options are ${known}.`,
-      );
+      throw badRequest(`"${word}" is not an option in the user name; the options are ${known}.`);
     }
     let value = words[++at] ?? '';
     // A domain may itself contain hyphens.
     while (name === 'target' && at + 1 < words.length && !isOption(words[at + 1] ?? ''))
       value += `-${words[++at]}`;
     if (!reader.read(value, options, named)) {
-      throw new GatewayFault('bad_request', `${word} in the user name must be ${reader.form}.`);
+      throw badRequest(`${word} in the user name must be ${reader.form}.`);
     }
   }
   return { user, options };

@@ -21,6 +21,8 @@ export type Anonymity = (typeof ANONYMITIES)[number];
  */
 export const PROOFS = ['tls', 'signed', 'relayed', 'echoed'] as const;
 export type Proof = (typeof PROOFS)[number];
+/** The proofs that a proxy cannot forge. */
+export const UNFORGEABLE: readonly Proof[] = PROOFS.filter((proof) => proof !== 'echoed');
 
 /** The code for an unknown country, from the user-assigned range of ISO 3166. */
 export const UNKNOWN_COUNTRY = 'ZZ';

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test';
 import { Lane } from '../../src/gateway/lane.ts';
-import { unknownUpstream } from '../../src/gateway/prover.ts';
+import { unknownUpstream } from '../../src/gateway/upstream.ts';
 import { createSites } from '../../src/proxy/targets/sites.ts';
 import { createRandom } from '../support/random.ts';
 

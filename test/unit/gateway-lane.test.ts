@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test';
 import { Lane, type Member } from '../../src/gateway/lane.ts';
-import { unknownUpstream } from '../../src/gateway/prover.ts';
+import { unknownUpstream } from '../../src/gateway/upstream.ts';
 import { createRandom } from '../support/random.ts';
 
 const anybody = () => true;

@@ -1,6 +1,6 @@
 import type { Locks } from '../../lib/locks.ts';
 import type { StateStore } from '../../lib/state.ts';
-import type { Dialled, Protocol } from '../proxy.ts';
+import { type Dialled, type Protocol, UNFORGEABLE } from '../proxy.ts';
 import type { ProxyStore } from '../store.ts';
 import type { AskThrough } from './ask.ts';
 import type { NamedTarget } from './named.ts';
@@ -41,7 +41,6 @@ const CHOSEN_MS = 60_000;
  */
 const MOST_SILENT = 8;
 const KEY = 'targets:probed';
-const UNFORGEABLE = ['tls', 'signed', 'relayed'] as const;
 
 /** Returns the protocols that can carry a request to the URL. */
 function protocolsFor(url: string): readonly Protocol[] {
