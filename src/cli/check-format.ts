@@ -1,6 +1,6 @@
 import { csvRow } from '../lib/csv.ts';
-import { CHECK_COLUMNS } from '../proxy/check-columns.ts';
 import type { CountryOf } from '../proxy/country.ts';
+import { CHECK_COLUMNS } from '../proxy/export.ts';
 import { type CheckResult, type Dialled, formatAddressWithLogin, formatWithLogin } from '../proxy/proxy.ts';
 
 export const CHECK_FORMATS = ['standard', 'text', 'json', 'csv'] as const;

@@ -1,3 +1,4 @@
+import { setTimeout } from 'node:timers/promises';
 import { within } from '../lib/deadline.ts';
 import { type Client, reasonOf, ServerAway } from './client.ts';
 import { CommandError } from './exit.ts';
@@ -40,7 +41,7 @@ export async function followJob(client: Client, id: string, onChange: (job: Job)
       if (error instanceof CommandError && !(error instanceof ServerAway)) throw error;
       reason = reasonOf(error);
     }
-    await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
+    await setTimeout(PAUSE_MS);
   }
   throw new CommandError(`The refresh continues, but cannot be followed (${reason}).`);
 }

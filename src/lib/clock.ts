@@ -1,3 +1,5 @@
+import { setTimeout } from 'node:timers/promises';
+
 /** Time as a parameter, so that tests and simulations can control it. */
 export interface Clock {
   /** Milliseconds since 1970, UTC. */
@@ -9,18 +11,8 @@ export interface Clock {
 export const systemClock: Clock = {
   now: () => Date.now(),
   sleep: (ms, signal) =>
-    new Promise((resolve, reject) => {
-      if (signal?.aborted) return reject(signal.reason);
-      const onAbort = () => {
-        clearTimeout(timer);
-        reject(signal?.reason);
-      };
-      const timer = setTimeout(() => {
-        signal?.removeEventListener('abort', onAbort);
-        resolve();
-      }, ms);
-      signal?.addEventListener('abort', onAbort, { once: true });
-    }),
+    // It rejects with an error of its own if the signal aborts.
+    setTimeout(ms, undefined, { signal }).catch(() => signal?.throwIfAborted()),
 };
 
 /** Returns `2026-01-31 08:05:09` in UTC, the timestamp format of the API. */

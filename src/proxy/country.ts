@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { type CountryResponse, Reader } from 'mmdb-lib';
+import { assetPath } from '../assets.ts';
 import { ConfigError } from '../errors.ts';
 import { canonicalAddress } from '../lib/address.ts';
-import { builtInCountryDb } from './country-db.ts';
 import { UNKNOWN_COUNTRY } from './proxy.ts';
 
 /** Returns the upper-case ISO code of an address's country, or `ZZ` if it is unknown. Never throws. */
@@ -11,6 +11,11 @@ export type CountryOf = (address: string) => string;
 
 /** The built-in database holds `{ country_code }`, those of MaxMind and others `{ country: { iso_code } }`. */
 type CountryRecord = CountryResponse & { country_code?: string };
+
+/** Returns the path of the built-in country database. */
+export function builtInCountryDb(): string {
+  return assetPath('@ip-location-db/geo-whois-asn-country-mmdb/geo-whois-asn-country.mmdb');
+}
 
 /**
  * Opens the country database. The user's is opened at once; the built-in one (IPv4 and IPv6 in one file of 7.8 MB,

@@ -1,6 +1,5 @@
 import { AppError } from '../errors.ts';
 import { csvRow } from '../lib/csv.ts';
-import { CHECK_COLUMNS } from './check-columns.ts';
 import { formatLogin } from './login.ts';
 import {
   type Dialled,
@@ -138,6 +137,19 @@ export async function* exportProxies(
     return batch.flatMap((endpoint) => records.get(formatUrl(endpoint)) ?? []);
   }
 }
+
+/** The columns of CSV that a check of a proxy fills; an export of the pool has more. */
+export const CHECK_COLUMNS = [
+  'protocol',
+  'ip',
+  'port',
+  'country',
+  'response_time',
+  'anonymity',
+  'exit_ip',
+  'tampering',
+  'proof',
+] as const;
 
 type View = ReturnType<typeof proxyView>;
 const COLUMNS = [

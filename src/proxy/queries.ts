@@ -12,8 +12,6 @@ import {
   STATUSES,
 } from './proxy.ts';
 
-const MAX_ID = Number.MAX_SAFE_INTEGER;
-
 /** Unknown parameters are ignored rather than rejected. */
 const OPEN = { additionalProperties: true };
 
@@ -71,7 +69,11 @@ const filters = {
     }),
   ),
   max_latency_ms: Type.Optional(
-    Type.Integer({ minimum: 1, maximum: MAX_ID, description: 'Maximum `response_time`, in ms.' }),
+    Type.Integer({
+      minimum: 1,
+      maximum: Number.MAX_SAFE_INTEGER,
+      description: 'Maximum `response_time`, in ms.',
+    }),
   ),
   max_age: Type.Optional(
     Type.Integer({ minimum: 0, maximum: 1e9, description: 'Only proxies checked within this many seconds.' }),

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
+import { foldText } from '../../src/image/searched.ts';
 import type { ImageStore } from '../../src/image/store.ts';
-import { foldText } from '../../src/lib/fold-text.ts';
 import { image } from '../support/records.ts';
 import { type Open, storeTest, type Test } from '../support/runner.ts';
 

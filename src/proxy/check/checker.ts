@@ -1,14 +1,14 @@
 import type { Socket } from 'node:net';
 import process from 'node:process';
-import { createSecureContext, rootCertificates, type SecureContext } from 'node:tls';
 import { canonicalAddress } from '../../lib/address.ts';
 import type { Log } from '../../lib/logger.ts';
 import { resolveHost } from '../../lib/resolve-host.ts';
 import type { CheckResult, Dialled, Endpoint } from '../proxy.ts';
 import { createDialler } from './dialler.ts';
 import { createDirect } from './direct.ts';
+import { lazySecureContext } from './exchange.ts';
 import { CheckFault } from './fault.ts';
-import { createInterrogation } from './interrogation.ts';
+import { createInterrogation, UNKNOWN } from './interrogation.ts';
 import { createJudges, type JudgesState } from './judges.ts';
 import { createOverload } from './overload.ts';
 import { refusalOf } from './policy.ts';
@@ -18,16 +18,12 @@ import { createWitnesses, type WitnessesState } from './witnesses.ts';
 /** Our judge's answers are about 1 KB. Anything longer was tampered with. */
 const MAX_ANSWER_BYTES = 16 * 1024;
 
-/** Share of the time limit for establishing the TCP connection. The rest takes several round trips. */
-const CONNECT_SHARE = 0.6;
-
 /** A lack of sockets affects thousands of checks at once, so it is logged at most this often. */
 const WARN_GAP_MS = 10_000;
 
 /** How often a check is postponed because this machine had no time for it. */
 const MOST_PUT_BACK = 3;
 
-const UNKNOWN: CheckResult = { verdict: 'unknown', error: 'judge_down' };
 const NO_ADDRESSES: ReadonlySet<string> = new Set();
 
 export interface CheckerOptions {
@@ -93,11 +89,15 @@ export function createChecker(options: CheckerOptions): Checker {
   const { timeoutMs, allowPrivate, questionGapMs, randomToken, now, log } = options;
   const monotonic = options.monotonic ?? (() => performance.now());
   const maxBytes = options.maxBytes ?? MAX_ANSWER_BYTES;
-  const connectTimeoutMs = options.connectTimeoutMs ?? Math.ceil(timeoutMs * CONNECT_SHARE);
   const secureContext = lazySecureContext(options.ca);
   const secrets = options.secrets ?? (() => []);
   let closed = false;
-  const dialler = createDialler({ dial: options.dial, connectTimeoutMs, timeoutMs, monotonic });
+  const dialler = createDialler({
+    dial: options.dial,
+    connectTimeoutMs: options.connectTimeoutMs,
+    timeoutMs,
+    monotonic,
+  });
   const note = createFaultLog(log, monotonic);
   const overload = createOverload({ timeoutMs, monotonic, cpuMs });
   const remotes = {
@@ -198,17 +198,6 @@ function createFaultLog(log: Log, monotonic: () => number): (error: unknown) => 
         'no sockets left for checks: lower PROXY_CHECK_CONCURRENCY or raise the limit of open files',
       );
     }
-  };
-}
-
-/**
- * Created by the first check that needs it, so that the start does not wait for it. Created at once if it could fail.
- */
-function lazySecureContext(ca: string | undefined): () => SecureContext {
-  let context = ca === undefined ? undefined : createSecureContext({ ca: [...rootCertificates, ca] });
-  return () => {
-    context ??= createSecureContext();
-    return context;
   };
 }
 

@@ -1,4 +1,4 @@
-import type { Socket } from 'node:net';
+import { isIP, type Socket } from 'node:net';
 import { connect as connectTls, type SecureContext } from 'node:tls';
 import { CheckFault, connectFault, type FaultCode } from './fault.ts';
 import { Inbox, type Reader } from './inbox.ts';
@@ -199,7 +199,7 @@ class SocketConnection implements Connection {
       secureContext: context(),
       rejectUnauthorized: true,
       ALPNProtocols: ['http/1.1'],
-      ...(isLiteral(host) ? { host } : { host, servername: host }),
+      ...(isIP(host) > 0 ? { host } : { host, servername: host }),
     });
     secured.once('secureConnect', () => {
       if (this.#phase === 'securing') this.#phase = 'secure';
@@ -258,8 +258,4 @@ class SocketConnection implements Connection {
     if (this.#phase === 'connecting') return 'unreachable';
     return this.#phase === 'securing' ? 'tls_error' : 'protocol_error';
   }
-}
-
-function isLiteral(host: string): boolean {
-  return host.includes(':') || /^[\d.]+$/.test(host);
 }

@@ -8,10 +8,14 @@ import { createOpenConnections } from './open-connections.ts';
 /** Time limits are enforced at most this late. */
 const MAX_TICK_MS = 10;
 
+/** Share of the time limit for establishing the TCP connection. The rest takes several round trips. */
+const CONNECT_SHARE = 0.6;
+
 export interface DiallerOptions {
-  /** Starts a TCP connection to a literal address. */
-  dial: ((address: string, port: number) => Socket) | undefined;
-  connectTimeoutMs: number;
+  /** Starts a TCP connection to a literal address. Default: the system's. */
+  dial?: ((address: string, port: number) => Socket) | undefined;
+  /** Time limit for establishing the TCP connection. Default: 0.6 of `timeoutMs`. */
+  connectTimeoutMs?: number | undefined;
   timeoutMs: number;
   monotonic: () => number;
 }
@@ -40,7 +44,8 @@ export interface Dialler {
 }
 
 export function createDialler(options: DiallerOptions): Dialler {
-  const { connectTimeoutMs, timeoutMs, monotonic, dial = dialTcp } = options;
+  const { timeoutMs, monotonic, dial = dialTcp } = options;
+  const { connectTimeoutMs = Math.ceil(timeoutMs * CONNECT_SHARE) } = options;
   const tickMs = Math.min(MAX_TICK_MS, Math.ceil(timeoutMs / 20));
   const live = createOpenConnections(tickMs, monotonic);
   const { finish } = live;

@@ -1,7 +1,7 @@
 import type { SecureContext } from 'node:tls';
 import type { Dialler } from './dialler.ts';
-import { askDirectly, type Target } from './exchange.ts';
-import { answerReader, type FileRange, type HttpAnswer, rangeReader } from './http.ts';
+import { askDirectly, rangeRequest, type Target } from './exchange.ts';
+import { answerReader, type FileRange, type HttpAnswer } from './http.ts';
 import { BLOCK_BYTES } from './witnesses.ts';
 
 export interface DirectOptions {
@@ -27,14 +27,7 @@ export function createDirect({ dialler, secureContext, maxBytes }: DirectOptions
       return dialler.hold(target.address ?? '', target.port, askDirectly(request));
     },
     fetchPart(target, from, to) {
-      const extra = `Range: bytes=${from}-${to}\r\n`;
-      const request = {
-        target,
-        path: target.path,
-        extra,
-        hear: rangeReader(from, BLOCK_BYTES),
-        secureContext,
-      };
+      const request = rangeRequest(target, { from, to, maxBytes: BLOCK_BYTES }, secureContext);
       return dialler.hold(target.address ?? '', target.port, askDirectly(request));
     },
   };

@@ -1,9 +1,9 @@
-import type { SecureContext } from 'node:tls';
+import { createSecureContext, rootCertificates, type SecureContext } from 'node:tls';
 import { basicOf, type Login } from '../login.ts';
 import type { Dialled } from '../proxy.ts';
 import type { Conversation, Secured, Spoken } from './connection.ts';
 import { CheckFault } from './fault.ts';
-import { headReader } from './http.ts';
+import { type FileRange, headReader, rangeReader } from './http.ts';
 import type { Reader } from './inbox.ts';
 import { TOKEN_PARAMETER } from './judge.ts';
 import { connectSocks4, connectSocks5, greetSocks5, type TunnelTarget } from './socks.ts';
@@ -64,6 +64,16 @@ export function sentHeaders({ authority }: Target): Record<string, string> {
   return { ...SENT, host: authority };
 }
 
+/** Returns a request for the bytes `from` to `to` of the target's file. */
+export function rangeRequest(
+  target: Target,
+  { from, to, maxBytes }: { from: number; to: number; maxBytes: number },
+  secureContext: () => SecureContext,
+): Request<FileRange> {
+  const extra = `Range: bytes=${from}-${to}\r\n`;
+  return { target, path: target.path, extra, hear: rangeReader(from, maxBytes), secureContext };
+}
+
 /** Asks the target over a direct connection. */
 export function askDirectly<T>(request: Request<T>): Conversation<T> {
   return [...securedFor(request), ask('', request)];
@@ -121,5 +131,17 @@ export function connectHttp({ host, port }: TunnelTarget, login: Login | null = 
       if (head.status > 299) throw new CheckFault('bad_answer', 'declined');
       return true;
     },
+  };
+}
+
+/**
+ * Returns a context that trusts the built-in authorities and those in the PEM `ca`. It is created by the first check
+ * that needs it, so that the start does not wait for it; at once if that could fail.
+ */
+export function lazySecureContext(ca: string | undefined): () => SecureContext {
+  let context = ca === undefined ? undefined : createSecureContext({ ca: [...rootCertificates, ca] });
+  return () => {
+    context ??= createSecureContext();
+    return context;
   };
 }

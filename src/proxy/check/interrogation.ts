@@ -33,7 +33,8 @@ export interface InterrogationOptions {
   monotonic: () => number;
 }
 
-const UNKNOWN: CheckResult = { verdict: 'unknown', error: 'judge_down' };
+/** Nothing was found out about the proxy. */
+export const UNKNOWN: CheckResult = { verdict: 'unknown', error: 'judge_down' };
 
 /**
  * Finds out whether a proxy works, and by what proof. Over TLS a judge's page is enough; without TLS it takes

@@ -1,6 +1,7 @@
 import { type Echo, readEcho } from './echo.ts';
 import { pathWith, sentHeaders, type Target } from './exchange.ts';
 import type { HttpAnswer } from './http.ts';
+import { pause } from './politeness.ts';
 import { createRate, type Rate } from './rate.ts';
 import { AskFault, createRemote, type Remote, type RemoteState } from './remote.ts';
 import {
@@ -12,10 +13,7 @@ import {
   renew,
   stateOf,
 } from './remotes.ts';
-import { createUplink, pause } from './uplink.ts';
-
-/** How long a failed judge is left out while another one of its scheme works. */
-const LEFT_OUT_MS = 5 * 60_000;
+import { createUplink } from './uplink.ts';
 
 /** Age at which a good direct answer is renewed, because our own address may have changed. */
 const BASELINE_MS = 5 * 60_000;
@@ -132,7 +130,7 @@ export function createJudges(options: JudgesOptions): Judges {
   }
 
   function next(scheme: Scheme, avoid?: string): Judge | null {
-    renew(byScheme[scheme], monotonic(), BASELINE_MS, LEFT_OUT_MS);
+    renew(byScheme[scheme], monotonic(), BASELINE_MS);
     const fitting = usable(scheme, avoid);
     for (let n = 0; n < fitting.length; n++) {
       const entry = fitting[turn++ % fitting.length];

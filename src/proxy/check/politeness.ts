@@ -1,3 +1,5 @@
+import { setTimeout } from 'node:timers/promises';
+
 /** Minimum time between two direct questions to one host. */
 export const QUESTION_GAP_MS = 5_000;
 
@@ -36,4 +38,9 @@ export function createPoliteness(gapMs: () => number, monotonic: () => number): 
       from = Math.max(from, monotonic() + Math.max(pauseMs, retryAfterMs ?? 0));
     },
   };
+}
+
+/** Waits as long as a `waitMs` says: not at all for 0 or less. */
+export async function pause(waitMs: number): Promise<void> {
+  if (waitMs > 0) await setTimeout(waitMs);
 }

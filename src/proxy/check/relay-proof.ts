@@ -1,9 +1,8 @@
 import type { SecureContext } from 'node:tls';
 import type { CheckError, Dialled } from '../proxy.ts';
 import type { Dialler } from './dialler.ts';
-import { askThrough } from './exchange.ts';
+import { askThrough, rangeRequest } from './exchange.ts';
 import { CheckFault, type FaultCode } from './fault.ts';
-import { rangeReader } from './http.ts';
 import type { Challenge, Witness, Witnesses } from './witnesses.ts';
 
 /** Maximum number of witnesses, on different hosts, that are asked about one proxy. */
@@ -33,14 +32,8 @@ export function createRelayProof(
     { witness, from, to, bytes }: Challenge,
     signal: AbortSignal | undefined,
   ): Promise<'relayed' | FaultCode> {
-    const { target } = witness.remote;
-    const request = {
-      target,
-      path: target.path,
-      extra: `Range: bytes=${from}-${to}\r\n`,
-      hear: rangeReader(from, bytes.length),
-      secureContext,
-    };
+    const range = { from, to, maxBytes: bytes.length };
+    const request = rangeRequest(witness.remote.target, range, secureContext);
     const held = await dialler.holdWith(endpoint, askThrough(endpoint, request), signal);
     if ('failed' in held) return held.failed;
     return held.said.bytes.equals(bytes) ? 'relayed' : 'bad_answer';

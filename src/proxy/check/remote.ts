@@ -1,7 +1,7 @@
 import { canonicalAddress, isGloballyRoutable } from '../../lib/address.ts';
 import type { Log } from '../../lib/logger.ts';
 import { type Target, targetOf } from './exchange.ts';
-import { createPoliteness, HOME_GAP_MS, QUESTION_GAP_MS } from './politeness.ts';
+import { createPoliteness, HOME_GAP_MS, pause, QUESTION_GAP_MS } from './politeness.ts';
 import { createStanding, type Standing } from './standing.ts';
 
 /** How long a resolved address is used. */
@@ -173,8 +173,7 @@ export function createRemote<T>(options: RemoteOptions<T>): Remote<T> {
     ask() {
       next ??= (async () => {
         await running;
-        const waitMs = politeness.waitMs();
-        if (waitMs > 0) await new Promise((done) => setTimeout(done, waitMs));
+        await pause(politeness.waitMs());
         next = null;
         running = askOnce();
         await running;

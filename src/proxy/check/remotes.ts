@@ -5,6 +5,9 @@ import type { Remote, RemoteOptions, RemoteState } from './remote.ts';
  */
 const PATIENCE = 1.5;
 
+/** How long a failed one is left out while another one works. */
+const LEFT_OUT_MS = 5 * 60_000;
+
 /** `none`: none is configured; `unknown`: before the first question; `up`: at least one answers. */
 export type RemotesState = 'none' | 'unknown' | 'up' | 'down';
 
@@ -29,11 +32,11 @@ export async function confirm(remote: Remote<unknown>, since: number): Promise<b
   return remote.provenUpAt >= since;
 }
 
-/** Asks again in the background if an answer is older than `freshMs`, or `leftOutMs` while another one works. */
-export function renew(owners: readonly Owner[], now: number, freshMs: number, leftOutMs: number): void {
+/** Asks again in the background if an answer is older than `freshMs`, or a failed one was left out long enough. */
+export function renew(owners: readonly Owner[], now: number, freshMs: number): void {
   const found = owners.some(({ remote }) => remote.up);
   for (const { remote } of owners) {
-    const dueMs = remote.up ? freshMs : found ? leftOutMs : 0;
+    const dueMs = remote.up ? freshMs : found ? LEFT_OUT_MS : 0;
     if (now - remote.askedAt >= dueMs && remote.waitMs() === 0 && !remote.isBusy()) void remote.ask();
   }
 }

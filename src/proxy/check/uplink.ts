@@ -1,3 +1,4 @@
+import { pause } from './politeness.ts';
 import type { Remote } from './remote.ts';
 import { isSoon } from './remotes.ts';
 
@@ -44,9 +45,4 @@ export function createUplink(
     for (let n = 0; n < TRIES && lastGood() < since; n++) await askAnyone();
     return lastGood() >= since;
   };
-}
-
-/** Resolves in the next turn of the event loop at the earliest. */
-export async function pause(ms: number): Promise<void> {
-  if (ms > 0) await new Promise((done) => setTimeout(done, ms));
 }

@@ -25,9 +25,6 @@ const LEAST_ENTROPY = 0.5;
 /** How long a block is used before the file is checked again, at another place. */
 const BLOCK_MS = 6 * 3_600_000;
 
-/** How long a failed witness is left out while another one works. */
-const LEFT_OUT_MS = 5 * 60_000;
-
 /** A part of the file that was fetched without a proxy. */
 interface Block {
   from: number;
@@ -128,7 +125,7 @@ export function createWitnesses(options: WitnessesOptions): Witnesses {
   return {
     async challenge(avoid) {
       if (witnesses.length === 0) return null;
-      renew(witnesses, remotes.monotonic(), BLOCK_MS, LEFT_OUT_MS);
+      renew(witnesses, remotes.monotonic(), BLOCK_MS);
       if (usable(avoid).length === 0) await firstUp(witnesses.filter(({ host }) => host !== avoid));
       const fitting = usable(avoid);
       const witness = fitting[turn++ % fitting.length];

@@ -198,7 +198,7 @@ function createFeed(parser: Parser) {
     parser.push(gathered);
     gathered = '';
     if (performance.now() - since < YIELD_AFTER_MS) return;
-    await new Promise((resolve) => setImmediate(resolve));
+    await breathe();
     since = performance.now();
   }
 

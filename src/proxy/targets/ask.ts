@@ -1,6 +1,5 @@
-import { createSecureContext, rootCertificates } from 'node:tls';
 import { createDialler } from '../check/dialler.ts';
-import { askThrough, targetOf } from '../check/exchange.ts';
+import { askThrough, lazySecureContext, targetOf } from '../check/exchange.ts';
 import { headReader } from '../check/http.ts';
 import type { Dialled } from '../proxy.ts';
 
@@ -14,9 +13,6 @@ export interface AskerOptions {
   monotonic: () => number;
 }
 
-/** Share of the time limit for establishing the TCP connection. */
-const CONNECT_SHARE = 0.6;
-
 export interface Asker {
   ask: AskThrough;
   /** Ends all requests. */
@@ -25,13 +21,8 @@ export interface Asker {
 
 /** Creates an asker that uses one connection for each request, follows no redirects, and reads no body. */
 export function createAsker({ timeoutMs, ca, monotonic }: AskerOptions): Asker {
-  const connectTimeoutMs = Math.ceil(timeoutMs * CONNECT_SHARE);
-  const dialler = createDialler({ dial: undefined, connectTimeoutMs, timeoutMs, monotonic });
-  let context: ReturnType<typeof createSecureContext> | undefined;
-  const secureContext = () => {
-    context ??= createSecureContext(ca === undefined ? {} : { ca: [...rootCertificates, ca] });
-    return context;
-  };
+  const dialler = createDialler({ timeoutMs, monotonic });
+  const secureContext = lazySecureContext(ca);
   return {
     async ask(proxy, url, signal) {
       const target = targetOf(url);
