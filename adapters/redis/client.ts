@@ -2,25 +2,23 @@ import { isIP } from 'node:net';
 import { Cluster, Redis } from 'ioredis';
 import type { RedisAddress } from './url.ts';
 
-const CONNECT_TIMEOUT_MS = 2000;
-/** A connection without an answer for this long is closed and reopened. */
-const SOCKET_TIMEOUT_MS = 4000;
+/** A connection that has been silent for this much longer than a command may take is closed and reopened. */
+const SILENCE_MS = 1500;
 export const FIRST_PAUSE_MS = 50;
 const MAX_RECONNECT_MS = 1000;
 
-/** Connects to the address, and reconnects from then on. */
-export function connect(address: RedisAddress, random: () => number): Redis | Cluster {
+/** Connects to the address, and reconnects from then on. A connection and a command may take `limitMs` each. */
+export function connect(address: RedisAddress, limitMs: number): Redis | Cluster {
   const [first] = address.servers;
-  const reconnect = (times: number) =>
-    Math.min(MAX_RECONNECT_MS, FIRST_PAUSE_MS * 2 ** times) * jitter(random);
+  const reconnect = (times: number) => Math.min(MAX_RECONNECT_MS, FIRST_PAUSE_MS * 2 ** times) * jitter();
   const options = {
     ...(address.username && { username: address.username }),
     ...(address.password && { password: address.password }),
     // Every node of a cluster has to prove that name. If it is an address, which TLS does not use as a name, each
     // node has to prove its own.
     ...(address.tls && { tls: isIP(first.host) ? {} : { servername: first.host } }),
-    connectTimeout: CONNECT_TIMEOUT_MS,
-    socketTimeout: SOCKET_TIMEOUT_MS,
+    connectTimeout: limitMs,
+    socketTimeout: limitMs + SILENCE_MS,
     // `RedisConnection` decides whether a command may be repeated, by what it does.
     autoResendUnfulfilledCommands: false,
     maxRetriesPerRequest: 0,
@@ -42,7 +40,7 @@ export function connect(address: RedisAddress, random: () => number): Redis | Cl
     clusterRetryStrategy: reconnect,
     retryDelayOnFailover: 0,
     retryDelayOnClusterDown: 0,
-    slotsRefreshTimeout: CONNECT_TIMEOUT_MS,
+    slotsRefreshTimeout: limitMs,
     // Certificates contain host names, so with TLS the names must not be resolved.
     ...(address.tls && { dnsLookup: (host, done) => done(null, host) }),
   });
@@ -73,6 +71,6 @@ function whereabouts(
 }
 
 /** Randomises the pauses of many copies, between half and the whole. */
-export function jitter(random: () => number): number {
-  return 0.5 + random() / 2;
+export function jitter(): number {
+  return 0.5 + Math.random() / 2;
 }

@@ -33,11 +33,12 @@ export interface RedisConnection {
   close(): Promise<void>;
 }
 
-const OPEN_TIMEOUT_MS = 4500;
-/** The same if nothing listens: a restarting server is back by then, or down for longer. */
+const COMMAND_TIMEOUT_MS = 2500;
+/** Opening may take this much longer than a command. */
+const OPEN_MS = 2000;
+/** The limit of opening if nothing listens: a restarting server is back by then, or down for longer. */
 const REFUSED_TIMEOUT_MS = 1000;
 const POLL_MS = 10;
-const COMMAND_TIMEOUT_MS = 2500;
 /** A call ends within `RETRY_FOR_MS + COMMAND_TIMEOUT_MS` and one pause, which together are less than 5 s. */
 const RETRY_FOR_MS = 1500;
 const MAX_TRIES = 5;
@@ -47,19 +48,20 @@ export function script(lua: string): Script {
 }
 
 /**
- * Connects to the server that the URL names (see `parseRedisUrl`), and reconnects from then on.
+ * Connects to the server that the URL names (see `parseRedisUrl`), and reconnects from then on. `limitMs` is the time
+ * limit of one command.
  * @throws {AppError} `unavailable` if it is not ready within 5 s; without `retryAfterMs` if that is permanent.
  */
-export async function openRedis(url: string, random: () => number = Math.random): Promise<RedisConnection> {
+export async function openRedis(url: string, limitMs = COMMAND_TIMEOUT_MS): Promise<RedisConnection> {
   const address = parseRedisUrl(url);
-  const client = connect(address, random);
+  const client = connect(address, limitMs);
   let fault: unknown = new Error('not ready in time');
   // The commands report failures. Without a listener each connection error would be printed.
   client.on('error', (error: Error & { lastNodeError?: unknown }) => {
     fault = error.lastNodeError ?? error;
   });
   for (let waitedMs = 0; !isReady(client); waitedMs += POLL_MS) {
-    const late = waitedMs >= (isRefusal(fault) ? REFUSED_TIMEOUT_MS : OPEN_TIMEOUT_MS);
+    const late = waitedMs >= (isRefusal(fault) ? REFUSED_TIMEOUT_MS : limitMs + OPEN_MS);
     // A node of the cluster may be down.
     if (late && client.status === 'ready') break;
     if (late || classify(fault) === 'lasting') {
@@ -68,7 +70,7 @@ export async function openRedis(url: string, random: () => number = Math.random)
     }
     await systemClock.sleep(POLL_MS);
   }
-  return wrap(client, address, random);
+  return wrap(client, address, limitMs);
 }
 
 function isRefusal(fault: unknown): boolean {
@@ -80,11 +82,7 @@ function isReady(client: Redis | Cluster): boolean {
   return parts.every(({ status }) => status === 'ready');
 }
 
-function wrap(
-  client: Redis | Cluster,
-  { prefix, wait }: RedisAddress,
-  random: () => number,
-): RedisConnection {
+function wrap(client: Redis | Cluster, { prefix, wait }: RedisAddress, limitMs: number): RedisConnection {
   const others: Redis[] = [];
   const send = (command: string, args: Arg[]) => client.call(command, args);
 
@@ -92,7 +90,7 @@ function wrap(
     const startedAt = performance.now();
     for (let tries = 1; ; tries++) {
       try {
-        return await within(COMMAND_TIMEOUT_MS, attempt());
+        return await within(limitMs, attempt());
       } catch (error) {
         const failure = classify(error);
         if (failure === 'fault') throw error;
@@ -101,7 +99,7 @@ function wrap(
           throw unavailable(error);
         }
       }
-      await systemClock.sleep(FIRST_PAUSE_MS * 2 ** (tries - 1) * jitter(random));
+      await systemClock.sleep(FIRST_PAUSE_MS * 2 ** (tries - 1) * jitter());
     }
   }
 

@@ -4,7 +4,7 @@ import { openRedis, type RedisConnection } from '../../adapters/redis/connection
 import { createLimiterAlone } from '../../adapters/redis/limiter-alone.ts';
 import { createRedisRateLimiter } from '../../adapters/redis/rate-limiter.ts';
 import { bunRuntime } from '../../src/runtime/bun.ts';
-import { withPrefix } from '../support/redis.ts';
+import { PATIENT_MS, withPrefix } from '../support/redis.ts';
 import { freePort, sharedRedis } from '../support/services.ts';
 
 setDefaultTimeout(180_000);
@@ -18,7 +18,7 @@ afterAll(() => server.stop());
 /** Copies of the server that share a Redis and a clock, which is turned, and how often they have asked. */
 async function openCopies(count: number) {
   const url = withPrefix(server.url);
-  const connections = await Promise.all(Array.from({ length: count }, () => openRedis(url)));
+  const connections = await Promise.all(Array.from({ length: count }, () => openRedis(url, PATIENT_MS)));
   const shared = { now: 1_700_000_000_000, asked: 0 };
   const counted = (connection: RedisConnection): RedisConnection => ({
     ...connection,

@@ -10,7 +10,7 @@ import type { ImageStore } from '../../src/image/store.ts';
 import { bunRuntime } from '../../src/runtime/bun.ts';
 import { absent } from '../support/absent.ts';
 import { album, image } from '../support/records.ts';
-import { withPrefix } from '../support/redis.ts';
+import { PATIENT_MS, withPrefix } from '../support/redis.ts';
 import { startReplicatedRedis, startSentinel } from '../support/redis-replicas.ts';
 import { command, until } from '../support/services.ts';
 
@@ -40,7 +40,7 @@ describe.skipIf(absent('redis-server'))('wait=1', () => {
   afterAll(() => servers?.stop());
 
   test('confirms what a replica has, and nothing else', async () => {
-    const redis = await openRedis(withWait(servers.url));
+    const redis = await openRedis(withWait(servers.url), PATIENT_MS);
     try {
       const images = openImages(redis);
       for (const id of ['a', 'b']) await images.insert(image({ id }));
@@ -72,7 +72,7 @@ describe.skipIf(absent('redis-server'))('wait=1', () => {
   });
 
   test('albums and their changes are confirmed as well, and one that is not certain to stay is taken back', async () => {
-    const redis = await openRedis(withWait(servers.url));
+    const redis = await openRedis(withWait(servers.url), PATIENT_MS);
     try {
       const albums = createRedisAlbums(redis);
       await albums.insert(album());
@@ -89,7 +89,7 @@ describe.skipIf(absent('redis-server'))('wait=1', () => {
   });
 
   test('confirms nothing that a new master has lost', async () => {
-    const redis = await openRedis(withWait(servers.url));
+    const redis = await openRedis(withWait(servers.url), PATIENT_MS);
     try {
       const images = openImages(redis);
       await images.insert(image({ id: 'kept' }));
@@ -101,7 +101,7 @@ describe.skipIf(absent('redis-server'))('wait=1', () => {
   });
 
   test('without it nothing is asked', async () => {
-    const redis = await openRedis(withPrefix(servers.url));
+    const redis = await openRedis(withPrefix(servers.url), PATIENT_MS);
     servers.replica.pause();
     const images = openImages(redis);
     await images.insert(image({ id: 'a' }));
@@ -115,7 +115,7 @@ test.skipIf(absent('redis-server'))(
   'a sentinel names the master, and after a failover the new one, which has what was confirmed',
   async () => {
     const servers = await startSentinel();
-    const redis = await openRedis(`${servers.url}&wait=1`);
+    const redis = await openRedis(`${servers.url}&wait=1`, PATIENT_MS);
     try {
       const images = openImages(redis);
       const state = createRedisState(redis);

@@ -10,7 +10,7 @@ import type { Log } from '../../src/lib/logger.ts';
 import { bunRuntime } from '../../src/runtime/bun.ts';
 import { absent } from '../support/absent.ts';
 import { draft, drafts, image } from '../support/records.ts';
-import { withPrefix } from '../support/redis.ts';
+import { PATIENT_MS, withPrefix } from '../support/redis.ts';
 import { type Service, startRedis, until } from '../support/services.ts';
 
 describe.skipIf(absent('redis-server'))('records of another version', () => {
@@ -24,7 +24,7 @@ describe.skipIf(absent('redis-server'))('records of another version', () => {
   async function withRedis(
     work: (redis: RedisConnection, log: Log, named: string[]) => Promise<void>,
   ): Promise<void> {
-    const redis = await openRedis(withPrefix(server.url));
+    const redis = await openRedis(withPrefix(server.url), PATIENT_MS);
     const named: string[] = [];
     const log: Log = (_level, message, facts) => {
       const { kind, id } = typeof facts === 'object' ? facts : {};
@@ -131,7 +131,7 @@ describe.skipIf(absent('redis-server'))('records of another version', () => {
 
   test('how far what is shown lies behind a server that does not answer is known', async () => {
     const own = await startRedis();
-    const redis = await openRedis(own.url);
+    const redis = await openRedis(own.url, PATIENT_MS);
     try {
       const store = openProxies(redis);
       await store.save([draft()]);

@@ -10,7 +10,7 @@ import type { StateStore } from '../../src/lib/state.ts';
 import { createSharedSites } from '../../src/proxy/targets/shared-sites.ts';
 import { createSites } from '../../src/proxy/targets/sites.ts';
 import { bunRuntime } from '../../src/runtime/bun.ts';
-import { withPrefix } from '../support/redis.ts';
+import { PATIENT_MS, withPrefix } from '../support/redis.ts';
 import { sharedRedis } from '../support/services.ts';
 
 /** Where the copies of a server meet. */
@@ -32,7 +32,7 @@ async function meetOnSqlite(): Promise<Meeting> {
 }
 
 async function meetOnRedis(): Promise<Meeting> {
-  const connection = await openRedis(withPrefix(redis.url));
+  const connection = await openRedis(withPrefix(redis.url), PATIENT_MS);
   return {
     state: createRedisState(connection),
     locks: createRedisLocks(connection),

@@ -3,7 +3,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { openRedis } from '../../adapters/redis/connection.ts';
 import { absent } from '../support/absent.ts';
-import { withPrefix } from '../support/redis.ts';
+import { PATIENT_MS, withPrefix } from '../support/redis.ts';
 import { type RedisCluster, startRedisCluster, startTlsRedis } from '../support/redis-forms.ts';
 import { startServer } from '../support/server-process.ts';
 import { until } from '../support/services.ts';
@@ -54,7 +54,7 @@ describe.skipIf(absent('redis-server', 'redis-cli', 'openssl'))('a server over',
   );
 
   test('a cluster goes on when a replica takes the place of a server that died', async () => {
-    const redis = await openRedis(withPrefix(cluster.url));
+    const redis = await openRedis(withPrefix(cluster.url), PATIENT_MS);
     const keys = Array.from({ length: 30 }, (_, n) => redis.key(`group ${n}`, 'value'));
     const answers = () => Promise.all(keys.map((key) => redis.call('safe', 'INCR', key)));
     try {

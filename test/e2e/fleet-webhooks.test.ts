@@ -4,7 +4,7 @@ import { createRedisLocks } from '../../adapters/redis/locks.ts';
 import { createRedisState } from '../../adapters/redis/state.ts';
 import { type PoolState, watchPool } from '../../src/webhooks/watch.ts';
 import { absent } from '../support/absent.ts';
-import { withPrefix } from '../support/redis.ts';
+import { PATIENT_MS, withPrefix } from '../support/redis.ts';
 import { type Service, startRedis, until } from '../support/services.ts';
 
 const EVERY_MS = 20;
@@ -25,7 +25,7 @@ describe.skipIf(absent('redis-server'))('copies that watch the pool', () => {
     let receives = true;
 
     const starts = [0, 1, 2].map(async (number) => {
-      const connection = await openRedis(url);
+      const connection = await openRedis(url, PATIENT_MS);
       const watching = watchPool({
         state: createRedisState(connection),
         locks: createRedisLocks(connection),

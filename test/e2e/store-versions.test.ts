@@ -8,6 +8,7 @@ import { agreeOnSchema } from '../../adapters/redis/schema.ts';
 import { absent } from '../support/absent.ts';
 import { json } from '../support/json.ts';
 import { drafts } from '../support/records.ts';
+import { PATIENT_MS } from '../support/redis.ts';
 import { logInto, startServer } from '../support/server-process.ts';
 import { type Service, startRedis, until } from '../support/services.ts';
 
@@ -18,7 +19,7 @@ describe.skipIf(absent('redis-server'))('a server over Redis', () => {
   let redis: RedisConnection;
   beforeAll(async () => {
     server = await startRedis();
-    redis = await openRedis(server.url);
+    redis = await openRedis(server.url, PATIENT_MS);
   });
   afterAll(async () => {
     await redis?.close();

@@ -27,9 +27,12 @@ export function withPrefix(url: string, prefix: string = randomUUID()): string {
   return own.href;
 }
 
+/** A busy machine must not fail a test. */
+export const PATIENT_MS = 20_000;
+
 /** Opens a connection with keys of its own, and whatever is made of it. */
 export async function openOwn<T>(url: string, create: (redis: RedisConnection) => T) {
-  const redis = await openRedis(withPrefix(url));
+  const redis = await openRedis(withPrefix(url), PATIENT_MS);
   return { store: create(redis), close: () => redis.close() };
 }
 
@@ -77,7 +80,7 @@ export function redisConformance(
   stateStoreConformance(test, opener(createRedisState));
   locksConformance(test, async () => {
     const own = withPrefix(await url());
-    const [one, two] = [await openRedis(own), await openRedis(own)];
+    const [one, two] = [await openRedis(own, PATIENT_MS), await openRedis(own, PATIENT_MS)];
     const close = async () => {
       await Promise.all([one.close(), two.close()]);
     };
