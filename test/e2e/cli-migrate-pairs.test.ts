@@ -11,6 +11,7 @@ import { withSchema } from '../support/postgres.ts';
 import { sharedPostgres } from '../support/postgres-server.ts';
 import { album, draft, drafts, image } from '../support/records.ts';
 import { withPrefix } from '../support/redis.ts';
+import { answered } from '../support/runner.ts';
 import { sharedRedis } from '../support/services.ts';
 
 type Kind = 'SQLite' | 'Redis' | 'Postgres';
@@ -44,6 +45,8 @@ const open = (url: string) => openStores(url, `file:${folder}/files`, { runtime:
 
 async function withStores<T>(url: string, work: (stores: Stores) => Promise<T>): Promise<T> {
   const stores = await open(url);
+  await answered(() => stores.images.list({ offset: 0, limit: 1 }));
+  await answered(() => stores.proxies.summary());
   return work(stores).finally(() => stores.close());
 }
 

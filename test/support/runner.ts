@@ -24,16 +24,21 @@ export function storeTest<T>(test: Test, open: Open<T>) {
   };
 }
 
-/** Opens them with what they keep in the process: a busy machine may read it later than a caller waits for it. */
+/** Opens a store, and waits until it has read what it keeps in the process. */
 export function whenRead<T>(open: Open<T>, ask: (store: T) => Promise<unknown>): Open<T> {
   return async () => {
     const opened = await open();
-    await until(() =>
-      ask(opened.store).then(
-        () => true,
-        () => false,
-      ),
-    );
+    await answered(() => ask(opened.store));
     return opened;
   };
+}
+
+/** Asks until there is an answer: a busy machine may read records later than a caller waits for them. */
+export function answered(ask: () => Promise<unknown>): Promise<void> {
+  return until(() =>
+    ask().then(
+      () => true,
+      () => false,
+    ),
+  );
 }
