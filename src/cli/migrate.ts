@@ -4,8 +4,10 @@ import { isSameStore, openStores, type Stores } from '../../adapters/open.ts';
 import { FILE_SCHEMES, RECORD_SCHEMES, recordsAdapter } from '../../adapters/registry.ts';
 import { parseConfig } from '../config.ts';
 import { url } from '../config-values.ts';
+import { systemClock } from '../lib/clock.ts';
 import { readableBytes } from '../lib/readable-bytes.ts';
 import { credentialsOf } from '../start/credentials.ts';
+import { askPatiently } from './ask-patiently.ts';
 import { defineCommand, NO_OPERANDS } from './command.ts';
 import { EXIT, type ExitCode, usageError } from './exit.ts';
 import { countOf, formatCount } from './format.ts';
@@ -120,7 +122,8 @@ async function copyAll(
   if (reviewed.seen > 0) done.push(`${countOf(reviewed.seen, 'image')} in review`);
 
   if (target.metadata !== null) {
-    const pool = await source.proxies.summary();
+    const pool = await askPatiently(source.proxies.summary, systemClock);
+    await askPatiently(target.metadata.proxies.summary, systemClock);
     const shown = createProgress(terminal, 'proxies', now);
     const proxies = await copyProxies(source.proxies, target.metadata.proxies, (copied) =>
       shown.update({ done: copied, total: pool.total }),

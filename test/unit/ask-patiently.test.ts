@@ -1,0 +1,31 @@
+import { expect, test } from 'bun:test';
+import { askPatiently } from '../../src/cli/ask-patiently.ts';
+import { AppError } from '../../src/errors.ts';
+
+function createClock() {
+  const pauses: number[] = [];
+  return { pauses, sleep: async (ms: number) => void pauses.push(ms) };
+}
+
+const later = new AppError('unavailable', 'Try later.', { retryAfterMs: 2000 });
+const lasting = new AppError('unavailable', 'The password is wrong.');
+
+test('a command asks again when it has been told to try later, after the pause that it was told', async () => {
+  const clock = createClock();
+  const answers = [later, later, 'read'];
+  const ask = async () => {
+    const answer = answers.shift();
+    if (answer instanceof Error) throw answer;
+    return answer;
+  };
+  expect(await askPatiently(ask, clock)).toBe('read');
+  expect(clock.pauses).toEqual([2000, 2000]);
+});
+
+test('a command gives up on what lasts, and in the end on what does not', async () => {
+  const clock = createClock();
+  await expect(askPatiently(() => Promise.reject(lasting), clock)).rejects.toBe(lasting);
+  expect(clock.pauses).toEqual([]);
+  await expect(askPatiently(() => Promise.reject(later), clock)).rejects.toBe(later);
+  expect(clock.pauses).toHaveLength(59);
+});
