@@ -5,7 +5,7 @@ import { BoundedMap } from '../../src/lib/bounded-map.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import type { Runtime, SqliteDatabase, SqliteStatement, SqliteValue } from '../../src/runtime/runtime.ts';
 import { createAside } from './aside.ts';
-import { translate } from './errors.ts';
+import { isBusy, translate } from './errors.ts';
 import { type LogSync, openLogSync } from './log-sync.ts';
 import { migrate } from './migrate.ts';
 import { watchPresence } from './presence.ts';
@@ -62,6 +62,8 @@ interface Reader extends Pick<Database, 'prepare'> {
 /** How long a writer waits for another process. Short, because it blocks the event loop. */
 const BUSY_TIMEOUT_MS = 500;
 
+/** How long opening waits for another process that opens the same file, which nothing else waits for meanwhile. */
+const OPEN_TIMEOUT_MS = 3000;
 /** Pause between two attempts at what SQLite does not wait for itself. */
 const BUSY_PAUSE_MS = 10;
 
@@ -124,8 +126,10 @@ export async function openDatabase(
     const fileFault = path === ':memory:' ? inPlace : watchPresence(path);
     const database = { ...wrap(driver, { fileFault, reserve }), openReader };
     /* `node:sqlite` gives the result code only for prepared statements, so nothing here uses `exec`. */
-    for (const setting of SETTINGS) database.prepare(`PRAGMA ${setting}`).all();
-    const mode = await beginLog(database);
+    const mode = await whenFree(() => {
+      for (const setting of SETTINGS) database.prepare(`PRAGMA ${setting}`).all();
+      return database.prepare<{ journal_mode: string }>('PRAGMA journal_mode = WAL').get()?.journal_mode;
+    });
     // A file system without shared memory does not support WAL: SQLite then syncs itself.
     if (mode === 'delete') database.prepare('PRAGMA synchronous = FULL').all();
     migrate(database, migrations);
@@ -150,16 +154,16 @@ export async function openDatabase(
 }
 
 /**
- * Switches the file to WAL mode, and returns its resulting mode. If another process does so at this moment, SQLite
- * reports the file as busy at once, regardless of `busy_timeout`.
+ * Tries again while the file is busy: when another process switches it to WAL mode, SQLite says so at once, regardless
+ * of `busy_timeout`.
  */
-async function beginLog(database: Pick<Database, 'prepare'>): Promise<string | undefined> {
-  const deadline = performance.now() + BUSY_TIMEOUT_MS;
+async function whenFree<T>(work: () => T): Promise<T> {
+  const deadline = performance.now() + OPEN_TIMEOUT_MS;
   for (;;) {
     try {
-      return database.prepare<{ journal_mode: string }>('PRAGMA journal_mode = WAL').get()?.journal_mode;
+      return work();
     } catch (error) {
-      if (performance.now() >= deadline) throw error;
+      if (!isBusy(error) || performance.now() >= deadline) throw error;
     }
     await systemClock.sleep(BUSY_PAUSE_MS);
   }

@@ -12,12 +12,19 @@ const STORAGE_FAULTS = new Map([
   [15, 'is busy'],
   [26, 'is not a database'],
 ]);
+/** Another process holds the file, or has changed how it is to be locked. */
+const BUSY = [5, 15];
 const FULL = 13;
 const DAMAGED = 11;
 const UNREADABLE = 10;
 
 /** How long a caller should wait: a busy file is free after one transaction of the other process. */
 const RETRY_AFTER_MS = 1000;
+
+/** Reports whether another connection holds the file. */
+export function isBusy(error: unknown): boolean {
+  return error instanceof AppError && BUSY.includes(resultCode(error.cause));
+}
 
 /** Reports whether a page of the file is damaged. */
 export function isDamage(error: unknown): boolean {
