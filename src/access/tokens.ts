@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { AppError } from '../errors.ts';
-import { BoundedMap } from '../lib/bounded-map.ts';
+import { createAnswerCache } from '../lib/answer-cache.ts';
 import type { Bucket } from '../lib/rate-limiter.ts';
 import type { StateStore } from '../lib/state.ts';
 
@@ -72,23 +72,14 @@ export function isTokenLike(text: string): boolean {
 }
 
 export function createTokens({ state, random, now }: TokensOptions): Tokens {
-  /** By hash, in the order of the answers. */
-  const believed = new BoundedMap<string, { at: number; token: Promise<Token | null> }>(MAX_BELIEVED);
+  /** By hash. */
+  const believed = createAnswerCache<Token | null>({ lifeMs: BELIEVED_MS, most: MAX_BELIEVED, now });
 
   async function read(hash: string): Promise<Token | null> {
     const text = await state.get(KEY + hash);
     return text === null || text === REVOKED
       ? null
       : { ...(JSON.parse(text) as Omit<Token, 'id'>), id: idOf(hash) };
-  }
-
-  function find(hash: string): Promise<Token | null> {
-    const known = believed.get(hash);
-    if (known && Math.abs(now() - known.at) < BELIEVED_MS) return known.token;
-    const token = read(hash);
-    token.catch(() => believed.delete(hash));
-    believed.set(hash, { at: now(), token });
-    return token;
   }
 
   async function all(): Promise<{ hash: string; token: Token }[]> {
@@ -104,7 +95,8 @@ export function createTokens({ state, random, now }: TokensOptions): Tokens {
   return {
     async verify(token, role) {
       if (!isTokenLike(token)) return null;
-      const found = await find(sha256(token));
+      const hash = sha256(token);
+      const found = await believed.get(hash, () => read(hash));
       return found !== null && GRANTS[found.role].includes(role) ? found : null;
     },
 

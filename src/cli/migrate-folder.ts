@@ -3,6 +3,7 @@ import { mkdir, readdir, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import process from 'node:process';
+import { isRunning } from '../lib/is-running.ts';
 
 const NAME = /^picpool-migrate-(\d+)$/;
 const SIGNALS = ['SIGINT', 'SIGTERM'] as const;
@@ -35,14 +36,5 @@ async function removeLeftovers(parent: string): Promise<void> {
     const [, pid] = NAME.exec(name) ?? [];
     if (pid !== undefined && !isRunning(Number(pid)))
       await rm(join(parent, name), { recursive: true, force: true });
-  }
-}
-
-function isRunning(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return !(error instanceof Error && 'code' in error && error.code === 'ESRCH');
   }
 }

@@ -1,3 +1,4 @@
+import { cachedFor } from '../lib/answer-cache.ts';
 import { ALIKE_BITS, countBits, halvesOf } from '../lib/bits.ts';
 import type { ImageRecord } from './image.ts';
 import type { ImageStore } from './store.ts';
@@ -24,23 +25,13 @@ export interface LookIndex {
 }
 
 export function createLookIndex(images: Pick<ImageStore, 'looks' | 'get'>, now: () => number): LookIndex {
-  let known: { table: Promise<Table>; at: number } | null = null;
-
   async function read(): Promise<Table> {
     const table = createTable();
     for await (const batch of images.looks()) for (const [id, phash] of batch) table.add(id, phash);
     return table;
   }
 
-  function current(): Promise<Table> {
-    if (known !== null && Math.abs(now() - known.at) < BELIEVED_MS) return known.table;
-    const asked = { table: read(), at: now() };
-    asked.table.catch(() => {
-      if (known === asked) known = null;
-    });
-    known = asked;
-    return asked.table;
-  }
+  const current = cachedFor(BELIEVED_MS, now, read);
 
   return {
     async alike({ phash }, limit) {

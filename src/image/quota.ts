@@ -1,8 +1,9 @@
 import { mkdir, statfs } from 'node:fs/promises';
 import { AppError } from '../errors.ts';
+import { cachedFor } from '../lib/answer-cache.ts';
 import type { ImageStore } from './store.ts';
 
-/** How long an answer about the disk or the store is used, in ms. */
+/** How long an answer about the disk is used, in ms. */
 const BELIEVED_MS = 1000;
 
 /** Keeps uploads from filling the storage. Reads are not affected. */
@@ -53,7 +54,7 @@ export function createQuota(options: QuotaOptions): Quota {
   /** Bytes of files that are being stored and that the store does not count yet. */
   let pending = 0;
 
-  const freeBytes = believed(now, async () => {
+  const freeBytes = cachedFor(BELIEVED_MS, now, async () => {
     const known = await Promise.allSettled(folders.map(freeOf));
     const found = known.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
     return found.length === 0 ? null : Math.min(...found);
@@ -107,13 +108,4 @@ async function freeBytesOf(folder: string): Promise<number> {
   await mkdir(folder, { recursive: true, mode: 0o700 });
   const { bavail, bsize } = await statfs(folder);
   return bavail * bsize;
-}
-
-/** Caches the answer for `BELIEVED_MS`. */
-function believed<T>(now: () => number, ask: () => Promise<T>): () => Promise<T> {
-  let last: { at: number; answer: Promise<T> } | undefined;
-  return () => {
-    if (!last || now() - last.at >= BELIEVED_MS) last = { at: now(), answer: ask() };
-    return last.answer;
-  };
 }

@@ -1,5 +1,6 @@
 import { AppError } from '../errors.ts';
 import { createNetworkList, type NetworkList } from '../lib/address.ts';
+import { createAnswerCache } from '../lib/answer-cache.ts';
 import { ALIKE_BITS, distanceBetween } from '../lib/bits.ts';
 import type { Locks } from '../lib/locks.ts';
 import type { StateStore } from '../lib/state.ts';
@@ -56,8 +57,7 @@ interface Known {
 }
 
 export function createBlocks({ state, locks, now }: BlocksOptions): Blocks {
-  let known: Promise<Known> | null = null;
-  let knownAt = 0;
+  const known = createAnswerCache<Known>({ lifeMs: BELIEVED_MS, now });
 
   async function read(): Promise<BlockList> {
     const text = await state.get(KEY);
@@ -74,17 +74,7 @@ export function createBlocks({ state, locks, now }: BlocksOptions): Blocks {
     };
   }
 
-  function current(): Promise<Known> {
-    if (known === null || Math.abs(now() - knownAt) >= BELIEVED_MS) {
-      knownAt = now();
-      const asked = read().then(prepared);
-      known = asked;
-      asked.catch(() => {
-        if (known === asked) known = null;
-      });
-    }
-    return known;
-  }
+  const current = () => known.get(KEY, async () => prepared(await read()));
 
   async function change<T>(work: (list: BlockList) => T): Promise<T> {
     const lease = await locks.acquire('blocks', LOCK_TTL_MS);
@@ -96,8 +86,7 @@ export function createBlocks({ state, locks, now }: BlocksOptions): Blocks {
         throw new AppError('conflict', `There are already ${MAX_ENTRIES} blocks of that kind, the maximum.`);
       }
       await state.set(KEY, JSON.stringify(list));
-      knownAt = now();
-      known = Promise.resolve(prepared(list));
+      known.set(KEY, prepared(list));
       return answer;
     } finally {
       await lease.release();

@@ -1,6 +1,7 @@
 import type { Dependency } from '../http/system-routes.ts';
 import { writeNote } from '../image/maintenance/note.ts';
 import type { BlobStore } from '../image/store.ts';
+import { cachedFor } from '../lib/answer-cache.ts';
 import type { StateStore } from '../lib/state.ts';
 
 /** Name of the value, and of the blob, that test whether writing is possible. */
@@ -9,6 +10,8 @@ const BLOB = 'picpool-readiness';
 /** How long a passed check stays valid, in ms, so that frequent requests cost little. */
 const RECORDS_BELIEVED_MS = 5000;
 const FILES_BELIEVED_MS = 60_000;
+
+const monotonic = () => performance.now();
 
 /** Checks that records can be read and written. `needed`: the service that cannot work without reading them. */
 export function recordChecks(state: Pick<StateStore, 'get' | 'set'>, needed?: string): Dependency[] {
@@ -20,7 +23,7 @@ export function recordChecks(state: Pick<StateStore, 'get' | 'set'>, needed?: st
     },
     {
       fault: 'The record store cannot be written.',
-      check: believed(RECORDS_BELIEVED_MS, () => state.set(STATE, new Date().toISOString())),
+      check: cachedFor(RECORDS_BELIEVED_MS, monotonic, () => state.set(STATE, new Date().toISOString())),
     },
   ];
 }
@@ -32,23 +35,9 @@ export function fileChecks(blobs: BlobStore, folder: string, needed: string): De
     { fault: 'The image store does not answer.', check: () => blobs.get(STATE), needed },
     {
       fault: 'The image store cannot be written.',
-      check: believed(FILES_BELIEVED_MS, () =>
+      check: cachedFor(FILES_BELIEVED_MS, monotonic, () =>
         writeNote(blobs, folder, BLOB, 'written to see whether it can be'),
       ),
     },
   ];
-}
-
-/** Checks at most once in `ms` while all is well. Concurrent callers share a check. */
-function believed(ms: number, check: () => Promise<void>): () => Promise<void> {
-  let last: { at: number; done: Promise<void> } | null = null;
-  return () => {
-    if (last && performance.now() - last.at < ms) return last.done;
-    const asked = { at: performance.now(), done: check() };
-    last = asked;
-    asked.done.catch(() => {
-      if (last === asked) last = null;
-    });
-    return asked.done;
-  };
 }

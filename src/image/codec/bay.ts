@@ -2,6 +2,7 @@ import { mkdirSync, rmSync } from 'node:fs';
 import { copyFile, link, lstat, mkdir, open, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import process from 'node:process';
+import { isRunning } from '../../lib/is-running.ts';
 import { storageFull } from '../../lib/storage-full.ts';
 import { readHeader } from './header.ts';
 import type { Converted, ConvertJob } from './protocol.ts';
@@ -68,14 +69,6 @@ export async function removeOldBays(root: string): Promise<void> {
     const owner = Number.parseInt(name, 10);
     if (owner === process.pid || !isRunning(owner))
       await rm(join(root, name), { recursive: true, force: true });
-  }
-}
-
-function isRunning(pid: number): boolean {
-  try {
-    return process.kill(pid, 0);
-  } catch (error) {
-    return error instanceof Error && 'code' in error && error.code === 'EPERM';
   }
 }
 

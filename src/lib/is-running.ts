@@ -1,0 +1,10 @@
+import process from 'node:process';
+
+/** Reports whether a process with this ID exists, whoever runs it. */
+export function isRunning(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch (error) {
+    return error instanceof Error && 'code' in error && error.code === 'EPERM';
+  }
+}
