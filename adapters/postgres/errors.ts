@@ -1,17 +1,16 @@
 import { AppError } from '../../src/errors.ts';
 import { LateError } from '../../src/lib/deadline.ts';
+import { codeOf, type Failure, isUntrusted, refused, unavailable } from '../server-errors.ts';
 
 /**
  * Classes and codes (postgresql.org/docs/current/errcodes-appendix.html) with which a server reports that nothing was
  * done, and that a retry may succeed soon.
  */
 const REFUSALS = /^(40001|40003|40P01|25006|26000|42P05|53\w{3}|55P03|57P0[1-5]|08P01|08001|08004|XX000R)$/;
-/** Permanent refusals: a wrong password, a role without the right. */
-const LASTING = /^(28\w{3}|3D000|42501|0A000)$/;
+/** Permanent refusals: a wrong password, a role without the right, a server that does not know the password. */
+const LASTING = /^(28\w{3}|3D000|42501|0A000|SASL_SIGNATURE_MISMATCH)$/;
 /** No connection was made, so the statement was never sent. */
 const NOT_SENT = /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|ENOENT|CONNECT_TIMEOUT)$/;
-/** Codes of rejected certificates. */
-const UNTRUSTED = /^(CERT_|ERR_TLS_CERT|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_|SASL_SIGNATURE_MISMATCH)/;
 const DISK_FULL = '53100';
 const CANCELLED = '57014';
 /** The connection's server is read-only or shutting down. */
@@ -19,20 +18,9 @@ const MOVED = /^(25006|57P0[1-5]|08\w{3})$/;
 /** The server, or a pooler in front of it, does not keep prepared statements for this connection. */
 const UNPREPARED = /^(26000|42P05)$/;
 
-/** How long a caller should wait: connections are tried again at least twice a second. */
-const RETRY_AFTER_MS = 2000;
-
-/**
- * - `refused`: nothing was done, and a retry may soon succeed
- * - `lasting`: nothing was done, and a retry will not help
- * - `unclear`: the answer was lost; the statement may or may not have been done
- * - `fault`: the server rejects the statement itself
- */
-export type Failure = 'refused' | 'lasting' | 'unclear' | 'fault';
-
 export function classify(error: unknown): Failure {
   const code = codeOf(error);
-  if (LASTING.test(code) || UNTRUSTED.test(code)) return 'lasting';
+  if (LASTING.test(code) || isUntrusted(error)) return 'lasting';
   if (REFUSALS.test(code) || NOT_SENT.test(code)) return 'refused';
   if (error instanceof LateError || code === CANCELLED) return 'unclear';
   if (!(error instanceof Error)) return 'fault';
@@ -72,20 +60,4 @@ export function failure(cause: unknown): AppError {
     return new AppError('storage_full', 'The disk of the database is full.', { cause });
   }
   return classify(cause) === 'lasting' ? refused(cause) : unavailable(cause);
-}
-
-/** Returns `unavailable` with a message for the caller. The server's own message is only logged. */
-export function unavailable(cause: unknown): AppError {
-  const message = 'The database does not respond. Try again in a few seconds.';
-  return new AppError('unavailable', message, { cause, retryAfterMs: RETRY_AFTER_MS });
-}
-
-/** Returns a permanent `unavailable`: a wrong password or certificate, or a missing right. */
-function refused(cause: unknown): AppError {
-  return new AppError('unavailable', 'The database refuses the credentials of this server.', { cause });
-}
-
-/** Returns the code of SQL, of the system or of the driver; empty if there is none. */
-export function codeOf(error: unknown): string {
-  return error instanceof Error && 'code' in error ? String(error.code) : '';
 }

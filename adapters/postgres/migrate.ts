@@ -1,6 +1,6 @@
 import { AppError } from '../../src/errors.ts';
+import { codeOf } from '../server-errors.ts';
 import type { PostgresConnection } from './connection.ts';
-import { codeOf } from './errors.ts';
 import { bytewiseOn, LEAST_READER, type Migration, migrations } from './schema.ts';
 
 /** Another copy has just created it: a schema, a table, or their rows in the catalogue. */

@@ -2,7 +2,8 @@ import { readFile } from 'node:fs/promises';
 import { connect, type Socket } from 'node:net';
 import { checkServerIdentity, type PeerCertificate } from 'node:tls';
 import postgres from 'postgres';
-import type { Endpoint, PostgresAddress } from './url.ts';
+import type { Server } from '../servers.ts';
+import type { PostgresAddress } from './url.ts';
 
 /** Connections to one server. */
 export interface Pool {
@@ -28,7 +29,7 @@ const INT8 = { to: 20, from: [20], serialize: String, parse: Number };
  */
 export async function createPool(
   address: PostgresAddress & { prepare: boolean },
-  server: Endpoint,
+  server: Server,
 ): Promise<Pool> {
   const { user, password, passwordFile, database, rootCertificates, tls, connections, prepare } = address;
   const sockets = new Set<Socket>();

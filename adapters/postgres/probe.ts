@@ -1,13 +1,14 @@
 import type { Sql } from 'postgres';
 import { within } from '../../src/lib/deadline.ts';
+import type { Server } from '../servers.ts';
 import { createPool } from './pool.ts';
-import type { Endpoint, PostgresAddress } from './url.ts';
+import type { PostgresAddress } from './url.ts';
 
 const LIMIT_MS = 2000;
 
 /** What is known about a server before it is used. */
 export interface Probed {
-  server: Endpoint;
+  server: Server;
   /** Whether a connection is one session of the server, without a pooler in between. */
   isDirect: boolean;
 }
@@ -31,7 +32,7 @@ export async function probe(address: PostgresAddress): Promise<Probed> {
   });
 }
 
-async function look(sql: Sql, server: Endpoint, mustWrite: boolean): Promise<Probed> {
+async function look(sql: Sql, server: Server, mustWrite: boolean): Promise<Probed> {
   const found = await sql.unsafe<{ pid: number; readOnly: string }[]>(
     `SELECT pg_backend_pid() AS pid, current_setting('transaction_read_only') AS "readOnly"`,
   );

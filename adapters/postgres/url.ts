@@ -1,13 +1,9 @@
-/** Where a server listens: a host and a port, or the folder of a socket. */
-export interface Endpoint {
-  host: string;
-  port: number;
-}
+import { type Server, serverAt, splitHosts } from '../servers.ts';
 
 /** The contents of a `postgres:` URL. */
 export interface PostgresAddress {
   /** The servers, at least one, of which one accepts writes. */
-  servers: [Endpoint, ...Endpoint[]];
+  servers: [Server, ...Server[]];
   user: string;
   password?: string;
   /** A file with the password, read at each connection. */
@@ -50,7 +46,7 @@ const MODES = new Map([
  * @throws {RangeError} with a message that does not repeat the URL, which may contain a password.
  */
 export function parsePostgresUrl(text: string): PostgresAddress {
-  const { url, hosts } = split(text);
+  const { url, hosts } = splitHosts(text, 'postgres');
   const given = url.searchParams;
   for (const name of given.keys()) {
     if (!PARAMETERS.includes(name))
@@ -75,7 +71,9 @@ export function parsePostgresUrl(text: string): PostgresAddress {
   if (!['read-write', 'primary', 'any'].includes(role)) {
     throw new RangeError('target_session_attrs in a postgres: URL must be read-write: all copies write');
   }
-  const [first, ...others] = (given.get('host')?.split(',') ?? hosts).map(endpoint);
+  const [first, ...others] = (given.get('host')?.split(',') ?? hosts).map((host) =>
+    serverAt(host, 'postgres', PORT),
+  );
   const [rootCertificates, passwordFile] = [given.get('sslrootcert'), given.get('password_file')];
   const prepare = given.get('prepare');
   return {
@@ -90,24 +88,4 @@ export function parsePostgresUrl(text: string): PostgresAddress {
     connections: Number(connections),
     ...(prepare !== null && { prepare: /^(true|on|yes|1)$/i.test(prepare) }),
   };
-}
-
-/** Returns the URL with only its first host, and all hosts: a list of hosts is not valid in a URL. */
-function split(text: string): { url: URL; hosts: string[] } {
-  const parts = /^\w+:\/\/([^/?#]*)(.*)$/s.exec(text);
-  if (!parts) throw new RangeError('a postgres: URL begins with postgres://');
-  const [, authority = '', end = ''] = parts;
-  const at = authority.lastIndexOf('@') + 1;
-  const hosts = authority.slice(at).split(',');
-  const first = `postgres://${authority.slice(0, at)}${hosts[0] || 'localhost'}${end}`;
-  if (!URL.canParse(first)) throw new RangeError('a postgres: URL contains an invalid host');
-  return { url: new URL(first), hosts };
-}
-
-function endpoint(text: string): Endpoint {
-  if (text.startsWith('/')) return { host: text, port: PORT };
-  if (text === '') return { host: '127.0.0.1', port: PORT };
-  if (!URL.canParse(`postgres://${text}`)) throw new RangeError('a postgres: URL contains an invalid host');
-  const { hostname, port } = new URL(`postgres://${text}`);
-  return { host: hostname.replace(/^\[|\]$/g, ''), port: Number(port || PORT) };
 }

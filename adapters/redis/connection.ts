@@ -2,8 +2,9 @@ import { createHash } from 'node:crypto';
 import { type Cluster, Redis } from 'ioredis';
 import { systemClock } from '../../src/lib/clock.ts';
 import { within } from '../../src/lib/deadline.ts';
+import { refused, unavailable } from '../server-errors.ts';
 import { connect, FIRST_PAUSE_MS, jitter } from './client.ts';
-import { classify, refused, unavailable } from './errors.ts';
+import { classify } from './errors.ts';
 import { createReplicas, type Replicas } from './replicas.ts';
 import { parseRedisUrl, type RedisAddress } from './url.ts';
 

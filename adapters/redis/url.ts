@@ -1,13 +1,9 @@
-/** Where a server listens. */
-export interface Endpoint {
-  host: string;
-  port: number;
-}
+import { type Server, serverAt, splitHosts } from '../servers.ts';
 
 /** The contents of a `redis:` URL. */
 export interface RedisAddress {
   /** The server; any server of a cluster; or the sentinels. At least one. */
-  servers: [Endpoint, ...Endpoint[]];
+  servers: [Server, ...Server[]];
   tls: boolean;
   username?: string;
   password?: string;
@@ -31,7 +27,7 @@ const SENTINEL_PORT = 26_379;
  * @throws {RangeError} with a message that does not repeat the URL, which may contain a password.
  */
 export function parseRedisUrl(text: string): RedisAddress {
-  const { url, hosts } = split(text);
+  const { url, hosts } = splitHosts(text, 'redis');
   const parameter = (name: string) => url.searchParams.get(name) ?? '';
   const database = url.pathname.replace(/^\//, '') || '0';
   if (!/^\d{1,5}$/.test(database)) throw new RangeError('the path of a redis: URL must be a database number');
@@ -52,7 +48,9 @@ export function parseRedisUrl(text: string): RedisAddress {
   if (hosts.length > 1 && !cluster && sentinel === '') {
     throw new RangeError('several hosts in a redis: URL need sentinel=NAME or cluster=true');
   }
-  const [first, ...others] = hosts.map((host) => endpoint(host, sentinel === '' ? PORT : SENTINEL_PORT));
+  const [first, ...others] = hosts.map((host) =>
+    serverAt(host, 'redis', sentinel === '' ? PORT : SENTINEL_PORT),
+  );
   return {
     servers: [first ?? { host: '127.0.0.1', port: PORT }, ...others],
     tls,
@@ -64,19 +62,4 @@ export function parseRedisUrl(text: string): RedisAddress {
     ...(sentinel !== '' && { sentinel }),
     wait: Number(wait),
   };
-}
-
-/** Returns the URL with only its first host, and all hosts: a list of hosts is not valid in a URL. */
-function split(text: string): { url: URL; hosts: string[] } {
-  const [, begin = '', authority = '', end = ''] = /^(\w+:\/\/)([^/?#]*)(.*)$/s.exec(text) ?? [];
-  const at = authority.lastIndexOf('@') + 1;
-  const hosts = authority.slice(at).split(',');
-  return { url: new URL(`${begin}${authority.slice(0, at)}${hosts[0]}${end}`), hosts };
-}
-
-function endpoint(text: string, usual: number): Endpoint {
-  if (text === '') return { host: '127.0.0.1', port: usual };
-  if (!URL.canParse(`redis://${text}`)) throw new RangeError('a redis: URL contains an invalid host');
-  const { hostname, port } = new URL(`redis://${text}`);
-  return { host: hostname.replace(/^\[|\]$/g, ''), port: Number(port || usual) };
 }

@@ -1,0 +1,37 @@
+import { AppError } from '../src/errors.ts';
+
+/**
+ * What became of a command that failed:
+ * - `refused`: nothing was done, and a retry may soon succeed
+ * - `lasting`: nothing was done, and a retry will not help
+ * - `unclear`: the answer was lost; the command may or may not have been done
+ * - `fault`: the server rejects the command itself
+ */
+export type Failure = 'refused' | 'lasting' | 'unclear' | 'fault';
+
+/** Codes of rejected certificates. */
+const UNTRUSTED = /^(CERT_|ERR_TLS_CERT|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_)/;
+
+/** How long a caller should wait: connections are tried again at least once a second. */
+const RETRY_AFTER_MS = 2000;
+
+/** Reports whether the certificate of the server was rejected. */
+export function isUntrusted(error: unknown): boolean {
+  return UNTRUSTED.test(codeOf(error));
+}
+
+/** Returns `unavailable` with a message for the caller. The server's own message is only logged. */
+export function unavailable(cause: unknown): AppError {
+  const message = 'The database does not respond. Try again in a few seconds.';
+  return new AppError('unavailable', message, { cause, retryAfterMs: RETRY_AFTER_MS });
+}
+
+/** Returns a permanent `unavailable`: a wrong password or certificate, or a missing right. */
+export function refused(cause: unknown): AppError {
+  return new AppError('unavailable', 'The database refuses the credentials of this server.', { cause });
+}
+
+/** Returns the code of the server, of the system or of the driver; empty if there is none. */
+export function codeOf(error: unknown): string {
+  return error instanceof Error && 'code' in error ? String(error.code) : '';
+}
