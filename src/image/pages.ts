@@ -18,8 +18,7 @@ import { createPasswordPages, formAgain, type PasswordPages } from './password-p
 import { placeholderOf } from './placeholder.ts';
 import { PRIVATE_CACHE } from './serve/serve.ts';
 import type { ImageService } from './service.ts';
-import type { Outcome } from './upload/outcome.ts';
-import type { Uploaded } from './upload/uploaded.ts';
+import type { Outcome, Uploaded } from './upload/uploaded.ts';
 
 /** The pages of single images. */
 export interface Pages extends PasswordPages, DeletePages {

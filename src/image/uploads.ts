@@ -3,8 +3,7 @@ import { acceptsHtml } from '../web/navigation.ts';
 import { linksOf } from './links.ts';
 import type { Pages } from './pages.ts';
 import type { Intake } from './upload/intake.ts';
-import type { Outcome } from './upload/outcome.ts';
-import type { Uploaded } from './upload/uploaded.ts';
+import type { Outcome, Uploaded } from './upload/uploaded.ts';
 import { uploadsView, uploadView } from './views.ts';
 
 export interface UploadsOptions {

@@ -14,8 +14,7 @@ import type {
   uploadsAnswer,
 } from './schemas.ts';
 import type { ImageSummary, Page } from './store.ts';
-import type { Outcome } from './upload/outcome.ts';
-import type { Uploaded } from './upload/uploaded.ts';
+import type { Outcome, Uploaded } from './upload/uploaded.ts';
 
 /** Returns what the public may know about an image: never the uploader's address, never a hash. */
 export function facts({ id, filename, format, width, height, frames, size, createdAt }: ImageRecord) {

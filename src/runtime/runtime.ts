@@ -96,7 +96,5 @@ export interface SqliteStatement {
   /** The first row, or `null` (Bun) or `undefined` (Deno) if there is none. */
   get(...values: SqliteValue[]): unknown;
   all(...values: SqliteValue[]): unknown[];
-  /** Yields rows one at a time. The statement must not be used again until the iteration has ended. */
-  iterate(...values: SqliteValue[]): IterableIterator<unknown>;
   run(...values: SqliteValue[]): { changes: number | bigint };
 }

@@ -389,7 +389,6 @@ export function sqliteFileTests(
             },
             all: (...values) => statement.all(...values),
             run: (...values) => statement.run(...values),
-            iterate: (...values) => statement.iterate(...values),
           };
         },
         close: () => driver.close(),

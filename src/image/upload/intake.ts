@@ -8,9 +8,9 @@ import { type FromUrl, fetchOrdered } from './fetch-ordered.ts';
 import { cleanFilename } from './filename.ts';
 import { createJoining } from './joining.ts';
 import type { BeforePicture } from './multipart.ts';
-import { demandOne, type Outcome } from './outcome.ts';
 import { noImage, type Received, type ReceivedFile, receiveUpload, type UploadShape } from './upload.ts';
 import { type ParsedOptions, parseUploadOptions } from './upload-options.ts';
+import { demandOne, type Outcome } from './uploaded.ts';
 import { readUrlOrder, type UrlOrder } from './url-order.ts';
 
 /** Files of one form that are converted at once, so that the client's other files do not wait long. */

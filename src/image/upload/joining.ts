@@ -1,8 +1,7 @@
 import { AppError, invalidParameter } from '../../errors.ts';
 import type { Albums } from '../albums/albums.ts';
-import type { Outcome } from './outcome.ts';
 import type { ParsedOptions } from './upload-options.ts';
-import type { Uploaded } from './uploaded.ts';
+import type { Outcome, Uploaded } from './uploaded.ts';
 
 type Named = Pick<ParsedOptions, 'album' | 'albumToken'>;
 

@@ -1,7 +1,7 @@
 import type { CandidateSink } from './candidate-sink.ts';
 import { createLineCutter } from './lines.ts';
-import type { Parser } from './parsing.ts';
 import { ADDRESS_FIELDS, takeCells, takeRecord } from './record.ts';
+import type { Parser } from './source.ts';
 
 /**
  * Parses cells separated by commas, semicolons or tabs, quoted or not. The first line is a header if one of

@@ -1,7 +1,7 @@
 import type { CandidateSink } from './candidate-sink.ts';
 import { createLinesParser } from './lines.ts';
-import type { Parser } from './parsing.ts';
 import { takeCells } from './record.ts';
+import type { Parser } from './source.ts';
 
 const LONGEST_TAG = 16_384;
 const LONGEST_CELL = 256;

@@ -1,7 +1,7 @@
 import type { CandidateSink } from './candidate-sink.ts';
 import { createHtmlParser } from './html.ts';
-import type { Parser } from './parsing.ts';
 import { isFields, takeRecord } from './record.ts';
+import type { Parser } from './source.ts';
 
 /** Longer than any description of one proxy. Some lists hold a page of HTML in one string, which is longer. */
 const LONGEST_ELEMENT = 1_000_000;

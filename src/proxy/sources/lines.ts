@@ -1,5 +1,5 @@
 import type { CandidateSink } from './candidate-sink.ts';
-import type { Parser } from './parsing.ts';
+import type { Parser } from './source.ts';
 
 /** Longer than any entry. A longer line is not from a list of lines, and must not be buffered. */
 const LONGEST_LINE = 65_536;

@@ -3,8 +3,7 @@ import { createCsvParser } from './csv.ts';
 import { createHtmlParser } from './html.ts';
 import { createJsonParser } from './json.ts';
 import { createLinesParser } from './lines.ts';
-import type { Parser } from './parsing.ts';
-import type { SourceFormat } from './source.ts';
+import type { Parser, SourceFormat } from './source.ts';
 import { tellsFormat, toldFormat } from './told-format.ts';
 
 const PARSERS = {

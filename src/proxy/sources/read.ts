@@ -13,8 +13,7 @@ import {
   validatorsOf,
 } from './memory.ts';
 import { createParser } from './parser.ts';
-import type { Parser } from './parsing.ts';
-import type { Source, SourceReport } from './source.ts';
+import type { Parser, Source, SourceReport } from './source.ts';
 import { toldFormat } from './told-format.ts';
 
 interface ReadOptions {

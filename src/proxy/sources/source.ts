@@ -8,6 +8,13 @@ import { PROTOCOLS, type Protocol } from '../proxy.ts';
 export const SOURCE_FORMATS = ['lines', 'csv', 'json', 'html'] as const;
 export type SourceFormat = (typeof SOURCE_FORMATS)[number];
 
+/** Parses a list in chunks, cut anywhere. Never throws, and buffers at most about a million characters. */
+export interface Parser {
+  push(text: string): void;
+  /** Ends the list: parses what is still buffered. */
+  end(): void;
+}
+
 /** One list of proxies. */
 export interface Source {
   /** Unique; shown as the `source` of the proxies that it named first. */
