@@ -1,7 +1,7 @@
 import { AppError } from '../src/errors.ts';
 
 /**
- * What became of a command that failed:
+ * How a failed command ended:
  * - `refused`: nothing was done, and a retry may soon succeed
  * - `lasting`: nothing was done, and a retry will not help
  * - `unclear`: the answer was lost; the command may or may not have been done

@@ -12,7 +12,7 @@ import { copyTree } from './mutate/copy-tree.ts';
 import { findMutants, type Mutant } from './mutate/mutants.ts';
 import { TESTS } from './mutate/tests.ts';
 
-/** A change that makes an endless loop counts as noticed. */
+/** A change that makes an endless loop counts as noticed, but so does a busy machine: such changes are counted apart. */
 const TIMEOUT_MS = 60_000;
 
 const root = resolve(import.meta.dir, '..');
@@ -24,6 +24,7 @@ if (modules.length === 0) throw new Error(`No module's path contains ${words.joi
 
 const rows: string[] = [];
 const survivors: string[] = [];
+let late = 0;
 const copies = await Promise.all(Array.from({ length: availableParallelism() }, () => copyTree(root)));
 try {
   for (const [file, mutants] of await findMutants(root, modules)) {
@@ -37,13 +38,15 @@ try {
   for (const copy of copies) await rm(copy, { recursive: true });
 }
 console.log(['| module | changes | noticed | |', '|---|---|---|---|', ...rows].join('\n'));
+console.log(`\nNoticed because the tests did not end within ${TIMEOUT_MS / 1000} s: ${late}`);
 if (survivors.length > 0) console.log(`\nNot noticed:\n${survivors.join('\n')}`);
 
 async function judge(file: string, mutants: readonly Mutant[]) {
   const text = await Bun.file(join(root, file)).text();
   const tests = TESTS[file] ?? [];
   const [first = root] = copies;
-  if (!(await passes(first, tests))) throw new Error(`The tests of ${file} fail without any change.`);
+  if ((await outcomeOf(first, tests)) !== 'passed')
+    throw new Error(`The tests of ${file} fail without any change.`);
   const waiting = [...mutants];
   const survived: { mutant: Mutant; words: string }[] = [];
   let killed = 0;
@@ -52,7 +55,9 @@ async function judge(file: string, mutants: readonly Mutant[]) {
       for (let mutant = waiting.shift(); mutant; mutant = waiting.shift()) {
         const { start, end, replacement, line } = mutant;
         await writeFile(join(copy, file), text.slice(0, start) + replacement + text.slice(end));
-        if (await passes(copy, tests)) {
+        const outcome = await outcomeOf(copy, tests);
+        if (outcome === 'late') late++;
+        if (outcome === 'passed') {
           const before = text.slice(start, end).replace(/\s+/g, ' ').slice(0, 60);
           survived.push({
             mutant,
@@ -67,12 +72,13 @@ async function judge(file: string, mutants: readonly Mutant[]) {
   return { killed, survived: survived.map((each) => each.words) };
 }
 
-async function passes(folder: string, tests: readonly string[]): Promise<boolean> {
+async function outcomeOf(folder: string, tests: readonly string[]): Promise<'passed' | 'failed' | 'late'> {
   const child = Bun.spawn(['bun', 'test', '--bail', '--timeout=20000', ...tests], {
     cwd: folder,
     stdio: ['ignore', 'ignore', 'ignore'],
     timeout: TIMEOUT_MS,
     killSignal: 'SIGKILL',
   });
-  return (await child.exited) === 0;
+  if ((await child.exited) === 0) return 'passed';
+  return child.signalCode === 'SIGKILL' ? 'late' : 'failed';
 }

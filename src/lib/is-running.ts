@@ -1,6 +1,6 @@
 import process from 'node:process';
 
-/** Reports whether a process with this ID exists, whoever runs it. */
+/** Reports whether a process with this ID exists. Its user does not matter. */
 export function isRunning(pid: number): boolean {
   try {
     return process.kill(pid, 0);
