@@ -49,8 +49,8 @@ export const settings = Type.Object({
       'the name or number of a user',
     ),
   ),
-  METADATA_URL: url('sqlite:$DATA_DIR/picpool.db', RECORD_SCHEMES, 'Where records live.'),
-  BLOBS_URL: url('file:$DATA_DIR/images', FILE_SCHEMES, 'Where image files live.'),
+  METADATA_URL: url('sqlite:$DATA_DIR/picpool.db', RECORD_SCHEMES, 'Where records are stored.'),
+  BLOBS_URL: url('file:$DATA_DIR/images', FILE_SCHEMES, 'Where image files are stored.'),
   METADATA_READ_URL: optional(
     url(undefined, READ_SCHEMES, 'Postgres replica that serves lists and searches while it is up to date.'),
   ),
@@ -119,7 +119,12 @@ export const settings = Type.Object({
       'whsec_ and 24 to 64 bytes in Base64, or 16 or more other characters without spaces',
     ),
   ),
-  WEBHOOK_POOL_BELOW: integer('10', 'An event is sent when fewer proxies than this work.', 0, 1_000_000),
+  WEBHOOK_POOL_BELOW: integer(
+    '10',
+    'An event is sent when fewer proxies than this are working.',
+    0,
+    1_000_000,
+  ),
   SHUTDOWN_DELAY: duration(
     '0s',
     'How long the server keeps serving after SIGTERM while it reports that it is not ready.',
@@ -150,7 +155,7 @@ export const settings = Type.Object({
     'true',
     'Refresh at the start, unless the last refresh is more recent than the interval.',
   ),
-  PROXY_REFRESH_BUDGET: duration('3m', 'How long one refresh may check.', '1s'),
+  PROXY_REFRESH_BUDGET: duration('3m', 'How long the checks of one refresh may take.', '1s'),
   PROXY_CHECKS_PER_HOUR: integer(
     '100000',
     'Maximum number of checks per hour, by all copies of the server together.',
@@ -210,7 +215,7 @@ export const settings = Type.Object({
       '1KiB',
     ),
   ),
-  IMAGE_MIN_FREE: bytes('256MiB', 'Free disk space that uploads leave; with less, they get 507.', '0'),
+  IMAGE_MIN_FREE: bytes('256MiB', 'Free disk space to keep; below it, uploads get 507.', '0'),
   IMAGE_MAX_PIXELS: integer(
     '100000000',
     'Maximum number of pixels of an upload, over all frames.',
@@ -234,9 +239,12 @@ export const settings = Type.Object({
   IMAGE_SANDBOX: choice(
     ['on', 'require', 'off'],
     'on',
-    'Sandbox of the conversion processes, on Linux: as much as the kernel supports, all or nothing, or none.',
+    'Sandbox of the conversion processes on Linux. `on`: what the kernel supports; `require`: all of it, or the server does not start; `off`: none.',
   ),
-  IMAGE_HEIC: flag('on', 'Accept HEIC pictures, which many phones take. HEIC is patented in some countries.'),
+  IMAGE_HEIC: flag(
+    'on',
+    'Accept HEIC pictures, the format of many phones. HEIC is patented in some countries.',
+  ),
   IMAGE_CONVERT_TIMEOUT: duration('30s', 'Time limit of one conversion.', '100ms'),
   IMAGE_DELETE_BY_ADDRESS: period(
     'always',

@@ -11,7 +11,7 @@ export function watchPresence(path: string): () => string | null {
     const found = statSync(path, { throwIfNoEntry: false });
     if (found && isSame(found, opened)) return null;
     const what = found ? 'replaced' : 'removed';
-    return `The database file was ${what} while the server was running, which no longer saves anything: put it back and restart the server.`;
+    return `The database file was ${what} while the server was running, so changes are no longer saved. Put the file back and restart the server.`;
   };
 }
 

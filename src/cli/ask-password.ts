@@ -29,7 +29,7 @@ export async function passwordOf(options: PasswordOptions, terminal: Terminal): 
 async function askTwice(terminal: Terminal): Promise<string> {
   const { stdin } = process;
   if (!stdin.isTTY || !terminal.live) {
-    throw usageError('There is no terminal to ask for the password on; use --password-file.');
+    throw usageError('There is no terminal to ask for the password; use --password-file.');
   }
   // Set before the prompt is shown, so that the input is never visible.
   stdin.setRawMode(true);
@@ -38,7 +38,7 @@ async function askTwice(terminal: Terminal): Promise<string> {
     const password = await readLine('Password: ', terminal);
     if (password === '') throw new CommandError('The password is empty.');
     if ((await readLine('Again: ', terminal)) !== password)
-      throw new CommandError('The two passwords differ.');
+      throw new CommandError('The passwords do not match.');
     return password;
   } finally {
     stdin.setRawMode(false);

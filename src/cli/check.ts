@@ -19,7 +19,7 @@ import type { Terminal } from './terminal.ts';
 export const command = defineCommand({
   operands: { form: '[FILE|-]...', least: 0, most: Number.POSITIVE_INFINITY },
   about: `Tests the proxies of lists, or of standard input, and prints those that work as they are found. It needs no
-server and no store, and lists of any length. Entries look like 203.0.113.9:8080 or socks5://203.0.113.9:1080,
+server and no store; lists can have any length. Entries look like 203.0.113.9:8080 or socks5://203.0.113.9:1080,
 or have a space before the port; the rest of the line is ignored. A login is written as in
 http://user:password@203.0.113.9:8080 or 203.0.113.9:8080:user:password, and is printed with the proxy.
 Ctrl-C stops it and prints the summary so far. Exit code 0: at least one works; 1: none does; 130: interrupted.
@@ -117,11 +117,11 @@ function summarize(
   { rejected, repeated }: { rejected: number; repeated: number },
 ): void {
   const rest = [
-    rejected > 0 && `${countOf(rejected, 'entry was', 'entries were')} not a proxy`,
+    rejected > 0 && `${countOf(rejected, 'entry is not a proxy', 'entries are not proxies')}`,
     repeated > 0 && countOf(repeated, 'duplicate'),
   ].filter((part) => part !== false);
   terminal.say([`${formatCount(alive)} of ${formatCount(checked)} alive`, ...rest].join('; '));
   for (const [protocol, count] of untested) {
-    terminal.say(`${formatCount(count)} ${protocol} not tested: no judge of their kind responds`);
+    terminal.say(`${formatCount(count)} ${protocol} not tested: no judge for them responds`);
   }
 }

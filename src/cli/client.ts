@@ -57,7 +57,7 @@ export function createClient(given: string | undefined, env: Environment): Clien
         throw new CommandError(await sentenceOf(answer, token !== undefined && token !== ''));
       } catch (error) {
         if (error instanceof CommandError) throw error;
-        const why = late.signal.aborted ? `no answer within ${timeoutMs / 1000} s` : reasonOf(error);
+        const why = late.signal.aborted ? `no response within ${timeoutMs / 1000} s` : reasonOf(error);
         throw new ServerAway(
           `${url} does not respond (${why}). Is the server running? Use --url or PICPOOL_URL to name another one.`,
         );
@@ -77,7 +77,7 @@ export async function readAnswer<T>(answer: Response): Promise<T> {
   try {
     return JSON.parse(text) as T;
   } catch {
-    throw new CommandError(`What answers at ${new URL(answer.url).origin} is not a picpool server.`);
+    throw new CommandError(`The server at ${new URL(answer.url).origin} is not picpool.`);
   }
 }
 

@@ -11,7 +11,7 @@ export interface Entry {
 export const COMMANDS: Record<string, Entry> = {
   serve: { summary: 'start the server (the default)', load: () => import('./serve.ts') },
   check: {
-    summary: 'test the proxies of a list and print those that work',
+    summary: 'test a list of proxies and print those that work',
     load: () => import('./check.ts'),
   },
   gateway: { summary: 'run one proxy in front of a list', load: () => import('./gateway.ts') },
@@ -33,9 +33,9 @@ export const COMMANDS: Record<string, Entry> = {
     load: () => import('./sources.ts'),
   },
   config: { summary: 'print the current settings', load: () => import('./config.ts') },
-  doctor: { summary: 'find problems of this setup', load: () => import('./doctor.ts') },
+  doctor: { summary: 'find problems with this setup', load: () => import('./doctor.ts') },
   health: {
-    summary: 'ask the local server whether it is ready',
+    summary: 'check whether the local server is ready',
     load: () => import('./health.ts'),
   },
 };

@@ -24,7 +24,7 @@ error says why.
     for (const operand of operands) {
       try {
         const id = IMAGE.exec(operand)?.[1];
-        if (id === undefined) throw new CommandError('This is neither a link to an image nor an id.');
+        if (id === undefined) throw new CommandError('This is neither a link to an image nor an ID.');
         const image = { server: client.url, id };
         const token = (await tokens?.find(image)) ?? null;
         const headers = token === null ? {} : { 'x-delete-token': token };

@@ -52,7 +52,7 @@ async function ask(url: string, init: RequestInit = {}): Promise<Answer> {
 export async function demandServer({ url }: Exposed): Promise<void> {
   const { status, text } = await ask(`${url}/livez`);
   if (status === 200 && fieldOf(text, 'success') === true) return;
-  throw new CommandError(`What answers at ${url} is not a working picpool server (${status}).`);
+  throw new CommandError(`There is no working picpool server at ${url} (${status}).`);
 }
 
 function fieldOf(text: string, name: string): unknown {
@@ -70,7 +70,7 @@ const fail = (text: string, advice: string): Finding[] => [{ state: 'fail', text
 async function checkTls({ url }: Exposed): Promise<Finding[]> {
   if (!url.startsWith('https:')) {
     const advice =
-      'Put a reverse proxy with a certificate in front; with examples/Caddyfile it gets one by itself.';
+      'Put a reverse proxy with a certificate in front; examples/Caddyfile obtains one automatically.';
     return fail('passwords and tokens travel unencrypted', advice);
   }
   await ask(`${url}/livez`);
@@ -78,7 +78,7 @@ async function checkTls({ url }: Exposed): Promise<Finding[]> {
   const plain = await ask(url.replace(/^https:/, 'http:')).catch(() => null);
   const leads = plain === null || plain.headers.get('location')?.startsWith('https:');
   if (leads) return ok('the certificate is valid, and plain HTTP redirects to it or is closed');
-  return warn('plain HTTP is answered as well', 'Redirect it to HTTPS in the proxy.');
+  return warn('plain HTTP also works', 'Have the proxy redirect it to HTTPS.');
 }
 
 async function checkProxy({ url }: Exposed): Promise<Finding[]> {
@@ -88,14 +88,14 @@ async function checkProxy({ url }: Exposed): Promise<Finding[]> {
   const degraded = fieldOf(text, 'degraded');
   const unnamed = Array.isArray(degraded) && degraded.find((one) => String(one).includes('TRUSTED_PROXIES'));
   if (unnamed) return fail(String(unnamed), 'Name its address in TRUSTED_PROXIES.');
-  return ok('every proxy in front is named in the settings');
+  return ok('every proxy in front is listed in the settings');
 }
 
 async function checkForged({ url }: Exposed): Promise<Finding[]> {
   const forged = { 'x-forwarded-for': FORGED, 'x-real-ip': FORGED, forwarded: `for=${FORGED}` };
   const { status, text } = await ask(`${url}/api/judge?token=exposed`, { headers: forged });
   if (status !== 200) return ok('cannot be seen from outside: the proxy pool is off');
-  if (fieldOf(text, 'address') !== FORGED) return ok('a forged address is not believed');
+  if (fieldOf(text, 'address') !== FORGED) return ok('forged addresses are ignored');
   const advice = 'TRUSTED_PROXIES must name only the proxy in front, which must replace X-Forwarded-For.';
   return fail('a visitor can forge any address', advice);
 }
@@ -125,9 +125,9 @@ async function checkLinks({ url }: Exposed): Promise<Finding[]> {
   const { text } = await ask(`${url}/openapi.json`);
   const [server] = (fieldOf(text, 'servers') as { url?: string }[] | undefined) ?? [];
   const base = server?.url ?? '/';
-  if (base === '/') return fail('links follow whatever host name a visitor uses', `Set PUBLIC_URL=${url}.`);
+  if (base === '/') return fail('links use the host name of each request', `Set PUBLIC_URL=${url}.`);
   if (base.replace(/\/+$/, '') === url) return ok(`links begin with ${base}`);
-  return warn(`links begin with ${base}, not with ${url}`, 'Is PUBLIC_URL right?');
+  return warn(`links begin with ${base}, not with ${url}`, 'Check PUBLIC_URL.');
 }
 
 async function checkAdmin({ url }: Exposed): Promise<Finding[]> {
@@ -175,11 +175,11 @@ export const EXPOSED_CHECKS: readonly ExposedCheck[] = [
   { name: 'encryption', check: checkTls },
   { name: 'proxy in front', check: checkProxy },
   { name: 'forged addresses', check: checkForged },
-  { name: 'way past it', check: checkPastProxy },
+  { name: 'direct access', check: checkPastProxy },
   { name: 'links', check: checkLinks },
   { name: 'administrator', check: checkAdmin },
   { name: 'metrics', check: checkMetrics },
-  { name: 'foreign pages', check: checkPages },
+  { name: 'other sites', check: checkPages },
   { name: 'limits', check: checkLimits },
   { name: 'uploads', check: checkUploads },
 ];

@@ -23,7 +23,7 @@ export async function checkJudges({ config }: Patient): Promise<Finding[]> {
   });
   const works = (scheme: string) => judges.some(({ url, up }) => up && url.startsWith(`${scheme}:`));
   const advice =
-    'A judge is a page that shows what a proxy sends on. Set PROXY_JUDGES, or PUBLIC_URL if this server can be reached from outside: it is a judge itself.';
+    'A judge is a page that shows what a proxy sends on. Set PROXY_JUDGES, or PUBLIC_URL if this server can be reached from outside: it can then be its own judge.';
   if (!works('http') && !works('https')) {
     findings.push({ state: 'fail', text: 'none responds: no proxy can be tested', advice });
   } else {

@@ -26,7 +26,7 @@ Exit code 0: the server can run; 1: there is a problem; 2: a setting is invalid.
   options: {
     exposed: value('URL', text(undefined, 'Only tests what can be reached from outside at this URL.')),
     offline: flag('Skips judges and lists, which need the network.'),
-    repair: flag('Only saves what can be read of a damaged database to a new one; the old file is kept.'),
+    repair: flag('Only saves what is readable in a damaged database to a new one; the old file is kept.'),
   },
 
   async run({ options, env, runtime, terminal }) {

@@ -20,7 +20,7 @@ const passed = {
     choice(
       EXPORT_FORMATS,
       'standard',
-      'standard (protocol://ip:port), text (ip:port), url (what clients take), csv, json.',
+      'standard (protocol://ip:port), text (ip:port), url (for clients), csv, json.',
     ),
   ),
   'remote-dns': flag('With --format url: socks5h:// and socks4a://, so that the proxy resolves names.'),
@@ -55,7 +55,7 @@ const passed = {
 
 export const command = defineCommand({
   operands: NO_OPERANDS,
-  about: `Prints the working proxies of a server, the most dependable first unless told otherwise. With the server's
+  about: `Prints the working proxies of a server, by default the most reliable first. With the server's
 ADMIN_TOKEN, the list includes proxies that need a login, with the login.
 
   picpool export --protocol socks5,http --max-latency 2s --limit 100 > proxies.txt`,

@@ -12,7 +12,7 @@ const REACHED_AT: Record<string, string> = { '0.0.0.0': '127.0.0.1', '::': '::1'
 
 export const command = defineCommand({
   operands: NO_OPERANDS,
-  about: `Asks the local server with these settings whether it is ready. Made for health checks in containers without a
+  about: `Checks whether the local server with these settings is ready. Made for health checks in containers without a
 shell or curl. Exit code 0: it is ready; 1: it is not, and standard error says why.`,
   options: {},
 
@@ -27,7 +27,7 @@ shell or curl. Exit code 0: it is ready; 1: it is not, and standard error says w
       if (status === 200) return EXIT.done;
       terminal.say(`picpool: ${name} answered ${status}.`);
     } catch (error) {
-      terminal.say(`picpool: ${name} does not answer: ${error instanceof Error ? error.message : error}`);
+      terminal.say(`picpool: ${name} does not respond: ${error instanceof Error ? error.message : error}`);
     }
     return EXIT.failed;
   },

@@ -25,7 +25,7 @@ export const command = defineCommand({
   operands: NO_OPERANDS,
   about: `Copies all records, images and secrets to other stores, and leaves the old ones unchanged. What has already
 been copied is skipped, so an interrupted copy is continued by the same command. The server can keep running
-while most is copied. Then stop it and run the command once more, which also copies what changed and removes
+while most is copied. Then stop it and run the command once more: that also copies what changed and removes
 what was deleted within the last hour; then start the server with METADATA_URL and BLOBS_URL set to the new
 stores. Each image is compared with its SHA-256 when it is read, and again when it is read back from the new
 store. Proxies get new IDs; smaller versions of images are made again on request; links of images that have
@@ -55,7 +55,7 @@ Exit code 0: everything is copied; 1: something is missing, and standard error s
     };
     const to = { metadata: options['to-metadata'], blobs: options['to-blobs'] };
     if (to.metadata === undefined && to.blobs === undefined) {
-      throw usageError('--to-metadata, --to-blobs or both must be given.');
+      throw usageError('Give --to-metadata, --to-blobs, or both.');
     }
     for (const part of ['metadata', 'blobs'] as const) {
       if (to[part] !== undefined && (await isSameStore(from[part], to[part]))) {

@@ -11,7 +11,7 @@ const REASONS: Record<string, string> = {
   judge_down: 'no judge responds, so nothing can be tested; picpool doctor shows why',
   interrupted: 'the server stopped during the refresh',
   stopped: 'the server was stopped',
-  internal: "something went wrong; the server's log says what",
+  internal: "an internal error; see the server's log",
 };
 
 export const command = defineCommand({
@@ -21,7 +21,7 @@ follows that one. If the server has an ADMIN_TOKEN, set the same one here.
 Exit code 0: the refresh is done; 1: it failed, or could not be followed.`,
   options: {
     ...serverOptions,
-    detach: flag('Prints the id of the refresh and does not wait for it.'),
+    detach: flag('Prints the ID of the refresh and does not wait for it.'),
     json: flag('Prints the result as JSON.'),
   },
 
@@ -35,7 +35,7 @@ Exit code 0: the refresh is done; 1: it failed, or could not be followed.`,
     }
     if (begun.state === 'done') {
       terminal.say(
-        'The pool was refreshed less than ten minutes ago; only with ADMIN_TOKEN would the server start again.',
+        'The pool was refreshed less than 10 minutes ago. To refresh it again already, set ADMIN_TOKEN.',
       );
     }
     const progress = createProgress(terminal, 'checked', () => performance.now());

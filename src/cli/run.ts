@@ -88,7 +88,7 @@ async function print(terminal: Terminal, text: string): Promise<ExitCode> {
 
 /** An unexpected error is shown with its stack, for a bug report. */
 function sentenceOf(error: unknown): string {
-  if (error instanceof ConfigError) return `the configuration cannot be used.\n${error.message}`;
+  if (error instanceof ConfigError) return `the configuration is invalid.\n${error.message}`;
   if (error instanceof AppError || error instanceof CommandError) return withCause(error);
   return error instanceof Error ? (error.stack ?? error.message) : String(error);
 }

@@ -20,9 +20,9 @@ export const command = defineCommand({
   operands: NO_OPERANDS,
   about: `Shows what the cleanup would quarantine: image files that have no record and are older than an hour. The
 server asks for this when there are too many of them to be an accident, or when records and files may not belong
-together. First restore what was lost, if anything was: then the files have their records again.
+together. If anything was lost, restore it first: then the files have their records again.
 
-With --confirm, the records are taken to be complete. Files without one go to quarantine, from which
+With --confirm, the records count as complete. Files without one go to quarantine, from which
 picpool restore-strays takes them back until IMAGE_STRAY_RETENTION is over; lost indexes are rebuilt, and
 records and files belong together from then on. Exit code 1: there is something to confirm.`,
   options: { confirm: flag('Quarantines these files.') },

@@ -55,7 +55,7 @@ Exit code 0: all are uploaded; 1: at least one is not, and standard error says w
     format: value('FORMAT', format),
     password: value(
       'TEXT',
-      text(undefined, 'Password to protect the images with. Other users of this machine can read it here.'),
+      text(undefined, 'Password to protect the images with. Other users of this machine can see it.'),
     ),
     'password-file': value('FILE', text(undefined, 'Reads the password from a file.')),
     'ask-password': flag('Asks for the password on the terminal.'),
@@ -78,7 +78,7 @@ Exit code 0: all are uploaded; 1: at least one is not, and standard error says w
     'max-width': value('PIXELS', integer(undefined, 'Wider images are scaled down. [4096]', 1, MAX_SIDE)),
     'max-height': value('PIXELS', integer(undefined, 'Taller images are scaled down. [4096]', 1, MAX_SIDE)),
     'keep-exif': flag('Keeps EXIF metadata, including the location, and the colour profile.'),
-    filename: value('NAME', text(undefined, 'File name to use instead of its own; for a single file.')),
+    filename: value('NAME', text(undefined, 'File name to use instead of its own, for a single file.')),
     album: value(
       'TITLE',
       text(
@@ -141,7 +141,7 @@ Exit code 0: all are uploaded; 1: at least one is not, and standard error says w
     progress.end();
     if (album) {
       await terminal.print(`${options.print === 'json' ? JSON.stringify(album) : album.url}\n`);
-      terminal.say(`Token of the album, which changes and deletes it: ${album.token}`);
+      terminal.say(`Album token, to change or delete the album: ${album.token}`);
     }
     if (failed > 0 && operands.length > 1) {
       terminal.say(`${countOf(failed, 'file')} of ${operands.length} not uploaded`);

@@ -49,9 +49,9 @@ function usefulCommands(services: Config['SERVICES'], program: string, where: st
     'uploads a picture and prints its link',
   ];
   const proxies: [string, string] = [`${program} export${where}`, 'prints the working proxies'];
-  const refresh: [string, string] = [`${program} refresh${where}`, 'looks for proxies now'];
+  const refresh: [string, string] = [`${program} refresh${where}`, 'refreshes the pool now'];
   const remove: [string, string] = [`${program} delete LINK`, 'deletes what you uploaded'];
-  const doctor: [string, string] = [`${program} doctor`, 'finds what is wrong with this setup'];
+  const doctor: [string, string] = [`${program} doctor`, 'finds problems with this setup'];
   if (!services.includes('proxy')) return [images, remove, doctor];
   if (!services.includes('image')) return [proxies, refresh, doctor];
   return [images, proxies, doctor];

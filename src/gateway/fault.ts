@@ -56,7 +56,7 @@ export function badRequest(sentence: string): GatewayFault {
 export function sessionLost(): GatewayFault {
   return new GatewayFault(
     'session_lost',
-    'The exit of this session has died, and the session is locked to it.',
+    'The exit of this session no longer works, and the session is locked to it.',
   );
 }
 

@@ -32,7 +32,7 @@ const REQUEST_LINE = /^([A-Z][A-Z-]{0,30}) (\S+) HTTP\/1\.([01])$/;
 export function readRequest(head: Head): HttpAsk {
   const [, method, uri, minor] = REQUEST_LINE.exec(head.line) ?? [];
   if (method === undefined || uri === undefined)
-    throw badRequest('The first line is not that of an HTTP/1.1 request.');
+    throw badRequest('The first line is not an HTTP/1.1 request line.');
   const login = loginIn(head);
   if (method === 'CONNECT') {
     const target = readAuthority(uri);

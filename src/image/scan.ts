@@ -99,7 +99,7 @@ export function createScanner(options: ScannerOptions): Scanner {
   function failed(cause: unknown): Verdict {
     log('error', 'picture not scanned', { error: cause instanceof Error ? cause.message : String(cause) });
     if (onFailure === 'allow') return 'allow';
-    const message = 'The service that scans pictures before they are stored does not respond.';
+    const message = 'The service that scans pictures does not respond.';
     throw new AppError('unavailable', message, { cause, retryAfterMs: 30_000 });
   }
 

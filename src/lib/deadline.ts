@@ -13,7 +13,7 @@ export class LateError extends Error {
 export async function within<T>(
   ms: number,
   work: Promise<T>,
-  words = `no answer within ${ms / 1000} s`,
+  words = `no response within ${ms / 1000} s`,
 ): Promise<T> {
   const { promise: late, reject } = Promise.withResolvers<never>();
   let timer = setTimeout(() => {

@@ -57,7 +57,7 @@ export function createSafeFetch({
 
   function checkPort({ port, protocol }: URL): void {
     if (permitsPort(Number(port || (protocol === 'https:' ? 443 : 80)))) return;
-    throw new SafeFetchError('forbidden_address', `lies on port ${port}, which is not for the web`);
+    throw new SafeFetchError('forbidden_address', `uses port ${port}, which is not allowed`);
   }
 
   /** The lookup of the socket itself, so what passes here is what it connects to. */

@@ -83,7 +83,10 @@ export function createBlocks({ state, locks, now }: BlocksOptions): Blocks {
       const list = await read();
       const answer = work(list);
       if (Object.values(list).some((entries) => entries.length > MAX_ENTRIES)) {
-        throw new AppError('conflict', `There are already ${MAX_ENTRIES} blocks of that kind, the maximum.`);
+        throw new AppError(
+          'conflict',
+          `There are already ${MAX_ENTRIES} blocks of this kind, which is the maximum.`,
+        );
       }
       await state.set(KEY, JSON.stringify(list));
       known.set(KEY, prepared(list));

@@ -23,7 +23,7 @@ export const list = describe({
   tag,
   summary: 'List proxies',
   description:
-    'The most dependable come first unless `sort` or `random` says otherwise. Filters ignore case. In text formats, proxies with a login are listed for the administrator only, with the login included.',
+    'The most reliable come first, unless `sort` or `random` is set. Filters ignore case. In text formats, proxies with a login are listed for the administrator only, with the login included.',
   answers: {
     200: {
       description: 'The matching proxies, as JSON or as lines of text.',
@@ -51,7 +51,7 @@ export const exportList = describe({
   tag,
   summary: 'Export working proxies',
   description:
-    'A streamed download, the most dependable first unless `sort` says otherwise. The administrator also gets logins: as `protocol://user:password@ip:port`, or `ip:port:user:password` with `format=text`. For everyone else, records mask the login and lines of text leave those proxies out.',
+    'A streamed download, by default the most reliable first (`sort`). The administrator also gets logins: as `protocol://user:password@ip:port`, or `ip:port:user:password` with `format=text`. For everyone else, records mask the login and lines of text leave those proxies out.',
   answers: {
     200: {
       description: 'One proxy per line.',

@@ -50,7 +50,7 @@ export async function openCodec({
 /** The log already says what is missing. */
 function refuse(cause: unknown): never {
   const message =
-    'The sandbox that IMAGE_SANDBOX=require asks for is not available; the log says what is missing.';
+    'IMAGE_SANDBOX=require needs a sandbox that is not available; the log says what is missing.';
   throw new AppError('unavailable', message, { cause });
 }
 

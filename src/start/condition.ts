@@ -35,6 +35,8 @@ export function conditionFaults(condition: RecordStores['condition'], kind: Reco
   if (count > 0) faults.push(`Unreadable records are skipped (${kind}: ${count}); the log names them.`);
   const seconds = Math.round(lagMs[kind] / 1000);
   if (lagMs[kind] > LATE_MS)
-    faults.push(`${NAMES[kind]} as they were ${seconds} s ago: the record store could not be read since.`);
+    faults.push(
+      `${NAMES[kind]} as they were ${seconds} s ago: the record store has been unreadable since then.`,
+    );
   return faults;
 }

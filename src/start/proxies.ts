@@ -75,7 +75,7 @@ export async function startProxies({
     dependencies: [
       // A copy that is still reading the pool from a shared store is not ready.
       {
-        fault: 'The proxy pool does not answer.',
+        fault: 'The proxy pool does not respond.',
         check: async () => stores.proxies.version(),
         needed: 'proxy',
         degraded: async () => conditionFaults(stores.condition, 'proxy'),

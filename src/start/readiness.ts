@@ -17,12 +17,12 @@ const monotonic = () => performance.now();
 export function recordChecks(state: Pick<StateStore, 'get' | 'set'>, needed?: string): Dependency[] {
   return [
     {
-      fault: 'The record store does not answer.',
+      fault: 'The record store does not respond.',
       check: () => state.get(STATE),
       ...(needed !== undefined && { needed }),
     },
     {
-      fault: 'The record store cannot be written.',
+      fault: 'The record store is not writable.',
       check: cachedFor(RECORDS_BELIEVED_MS, monotonic, () => state.set(STATE, new Date().toISOString())),
     },
   ];
@@ -32,9 +32,9 @@ export function recordChecks(state: Pick<StateStore, 'get' | 'set'>, needed?: st
 export function fileChecks(blobs: BlobStore, folder: string, needed: string): Dependency[] {
   return [
     // Not `stat`, which cannot tell a missing bucket from a missing file.
-    { fault: 'The image store does not answer.', check: () => blobs.get(STATE), needed },
+    { fault: 'The image store does not respond.', check: () => blobs.get(STATE), needed },
     {
-      fault: 'The image store cannot be written.',
+      fault: 'The image store is not writable.',
       check: cachedFor(FILES_BELIEVED_MS, monotonic, () =>
         writeNote(blobs, folder, BLOB, 'written to see whether it can be'),
       ),

@@ -59,16 +59,16 @@ describe('an error', () => {
       change: ({ images }) => ({
         images: {
           ...images,
-          list: () => Promise.reject(new AppError('unavailable', 'The record store does not answer.')),
+          list: () => Promise.reject(new AppError('unavailable', 'The record store does not respond.')),
         },
       }),
     });
     const gallery = await away.send('/gallery', { headers: PERSON });
     expect([gallery.status, gallery.headers.get('retry-after')]).toEqual([503, '5']);
-    expect(await gallery.text()).toContain('The record store does not answer.');
+    expect(await gallery.text()).toContain('The record store does not respond.');
     const home = await away.send('/', { headers: PERSON });
     expect(home.status).toBe(200);
-    expect(await home.text()).toContain('The record store does not answer.');
+    expect(await home.text()).toContain('The record store does not respond.');
     await away.stop();
   });
 

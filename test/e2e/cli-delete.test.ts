@@ -42,7 +42,7 @@ test(
         const again = await cli(['delete', page, 'nonsense'], { env, runtime: 'deno' });
         expect(again.code).toBe(1);
         expect(again.stderr).toContain('(404)');
-        expect(again.stderr).toContain('nonsense: This is neither a link to an image nor an id.');
+        expect(again.stderr).toContain('nonsense: This is neither a link to an image nor an ID.');
       } finally {
         await server.stop();
       }

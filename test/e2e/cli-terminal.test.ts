@@ -32,7 +32,7 @@ test.each(RUNTIMES)('serve on %s tells a terminal where it is and what to do nex
   const DATA_DIR = await mkdtemp(join(tmpdir(), 'picpool-terminal-'));
   const env = { DATA_DIR, HOST: '127.0.0.1', SERVICES: 'image', PUBLIC_URL: 'https://pics.example' };
   const running = runInTerminal(['--port', '0'], env, runtime);
-  const shown = await running.shows('finds what is wrong with this setup');
+  const shown = await running.shows('finds problems with this setup');
   const url = /listening +(http:\S+)/.exec(shown)?.[1];
   expect(await (await fetch(`${url}/livez`)).json()).toMatchObject({ success: true });
   expect(shown).toContain('Public address: https://pics.example\r\n');
@@ -61,7 +61,7 @@ test('two passwords that differ, and Ctrl C, upload nothing', async () => {
   differs.type('one\r');
   await differs.shows('Again: ');
   differs.type('two\r');
-  expect([await differs.exited, differs.shown()]).toEqual([1, expect.stringContaining('passwords differ')]);
+  expect([await differs.exited, differs.shown()]).toEqual([1, expect.stringContaining('passwords do not match')]);
   const interrupted = runInTerminal(args);
   await interrupted.shows('Password: ');
   interrupted.type('\u0003');

@@ -40,7 +40,7 @@ describe.each(['bun', 'deno'] as const)('check on %s', (runtime) => {
   test('prints the living of standard input and nothing else, and tells the rest apart', async () => {
     const { code, stdout, stderr } = await cli(['check'], { runtime, env: world.env, stdin: list() });
     expect(sortedLines(stdout)).toEqual([...world.working].sort());
-    expect(stderr).toEndWith('9 of 12 alive; 1 entry was not a proxy; 1 duplicate\n');
+    expect(stderr).toEndWith('9 of 12 alive; 1 entry is not a proxy; 1 duplicate\n');
     expect(code).toBe(0);
   });
 
@@ -258,7 +258,7 @@ test('upload makes an album of what it uploads, and prints its link last and its
     title: 'Harbour',
     images: [{ url: one }, { url: two }],
   });
-  expect(stderr).toMatch(/^Token of the album, which changes and deletes it: \w{32}$/m);
+  expect(stderr).toMatch(/^Album token, to change or delete the album: \w{32}$/m);
 });
 
 test('upload has the server fetch what is a URL', async () => {
@@ -300,7 +300,7 @@ test('a server that is away, refuses, or is none is told in a sentence', async (
   const stranger = await cli(['cleanup', '--url', world.page]);
   expect([stranger.code, stranger.stderr]).toEqual([
     1,
-    `picpool: What answers at ${new URL(world.page).origin} is not a picpool server.\n`,
+    `picpool: The server at ${new URL(world.page).origin} is not picpool.\n`,
   ]);
   const noUrl = await cli(['cleanup', '--url', 'localhost:3000']);
   expect(noUrl.code).toBe(2);

@@ -88,11 +88,11 @@ test.skipIf(absent('nginx'))(
         encryption: 'FAIL',
         'proxy in front': 'FAIL',
         'forged addresses': 'ok',
-        'way past it': 'FAIL',
+        'direct access': 'FAIL',
         links: 'FAIL',
         administrator: 'FAIL',
         metrics: 'FAIL',
-        'foreign pages': 'FAIL',
+        'other sites': 'FAIL',
         limits: 'FAIL',
         uploads: 'warn',
       });
@@ -115,7 +115,7 @@ test('a server that believes everybody, and is reached itself, is found out', as
     const { states } = await examine(server.url, { PORT: new URL(server.url).port });
     expect(states).toMatchObject({
       'forged addresses': 'FAIL',
-      'way past it': 'warn',
+      'direct access': 'warn',
       links: 'warn',
       limits: 'ok',
     });

@@ -116,7 +116,7 @@ describe.skipIf(absent('nginx', 'redis-server', 'versitygw'))('while a part is a
     const stopped = performance.now();
     const [image] = kept;
     while (performance.now() - stopped < 10_000) {
-      await expectDegraded('The record store does not answer.');
+      await expectDegraded('The record store does not respond.');
       await expectUnavailable(upload);
       await expectUnavailable(get('/api/list'));
       await expectUnavailable(get(`/api/info/${image?.id}`));
@@ -162,7 +162,7 @@ describe.skipIf(absent('nginx', 'redis-server', 'versitygw'))('while a part is a
     redis.pause();
     try {
       await Promise.all([
-        expectDegraded('The record store does not answer.'),
+        expectDegraded('The record store does not respond.'),
         expectUnavailable(upload),
         expectUnavailable(get('/api/list')),
         expectUnavailable(get('/api/status')),
@@ -207,7 +207,7 @@ describe.skipIf(absent('nginx', 'redis-server', 'versitygw'))('while a part is a
       try {
         const ofTheOther = (to: Copy) => fresh[fleet.copies.indexOf(to) === 0 ? 1 : 0]?.path ?? '';
         await Promise.all([
-          expectDegraded('The image store does not answer.'),
+          expectDegraded('The image store does not respond.'),
           expectUnavailable(upload),
           expectUnavailable((to) => fleet.send(ofTheOther(to), { to })),
         ]);

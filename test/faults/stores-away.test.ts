@@ -98,7 +98,7 @@ test.concurrent.skipIf(absent('versitygw'))(
       expect((await fetch(`${first.url}/api/v1/proxies`)).status).toBe(200);
       const { status, degraded } = await readiness(first);
       expect(status).toBe(200);
-      expect(degraded).toContain('The image store does not answer.');
+      expect(degraded).toContain('The image store does not respond.');
       await s3.start();
       await until(() => isReady(first));
       expect(await upload(first)).toBe(201);

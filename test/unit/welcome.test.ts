@@ -26,7 +26,7 @@ test('a terminal is shown the address for other devices, its code, and three com
   expect(text.match(/^ {2}picpool .*/gm)).toEqual([
     '  picpool upload photo.jpg   uploads a picture and prints its link',
     '  picpool export             prints the working proxies',
-    '  picpool doctor             finds what is wrong with this setup',
+    '  picpool doctor             finds problems with this setup',
   ]);
 });
 

@@ -103,8 +103,8 @@ export function createHttp(server: string | URL, options: PicpoolOptions): Http 
       return answer;
     } catch (error) {
       if (signal?.aborted) throw signal.reason;
-      const why = late.signal.aborted ? `no answer within ${timeoutMs / 1000} s` : messageOf(error);
-      throw new PicpoolError(`${url} does not answer: ${why}.`, {}, error);
+      const why = late.signal.aborted ? `no response within ${timeoutMs / 1000} s` : messageOf(error);
+      throw new PicpoolError(`${url} does not respond: ${why}.`, {}, error);
     } finally {
       clearTimeout(timer);
     }

@@ -115,7 +115,7 @@ function createUnnamedProxies(log: Log, now: () => number) {
       seen.set(network, { address, at: now() });
       if (now() - warnedAt < WARN_EVERY_MS) return;
       warnedAt = now();
-      log('warn', 'a proxy in front is not named in TRUSTED_PROXIES: all its visitors share its address', {
+      log('warn', 'a proxy in front is not in TRUSTED_PROXIES: all its visitors share its address', {
         peer: address,
         header,
       });

@@ -117,7 +117,7 @@ export function createAlbums(options: AlbumsOptions): Albums {
         ...factsOf(wish, rules),
       };
       await albums.insert(album);
-      log('info', 'album made', { id: album.id });
+      log('info', 'album created', { id: album.id });
       return { album, token };
     },
 

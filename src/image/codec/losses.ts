@@ -63,7 +63,7 @@ function cutShort({ complete }: Passage): Warning | null {
 function gainMapLost({ parts, gainMapKept }: Passage): Warning | null {
   if (!parts?.gainMap || gainMapKept) return null;
   const message =
-    'The gain map, which makes the picture brighter on HDR screens, is kept only with format=jpeg and strip_exif=false.';
+    'The gain map (extra brightness on HDR screens) is kept only with format=jpeg and strip_exif=false.';
   return { code: 'gain_map_dropped', message };
 }
 

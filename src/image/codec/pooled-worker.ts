@@ -155,7 +155,7 @@ export class PooledWorker<T extends Task> {
   #look({ cpu, verdict }: Run<T>): void {
     cpu.last = this.#child.cpuMs() ?? cpu.last;
     if (verdict || this.#child.memory() <= this.#limits.memoryLimitBytes) return;
-    const message = 'The conversion of the image takes more memory than is allowed; try smaller dimensions.';
+    const message = 'Converting the image takes too much memory; try smaller dimensions.';
     this.condemn(new AppError('image_limit', message));
   }
 

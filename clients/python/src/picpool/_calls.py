@@ -105,7 +105,7 @@ def pause_before_again(call: Call, error: PicpoolError) -> Optional[float]:
 
 
 def no_answer(url: str, error: httpx.HTTPError) -> PicpoolError:
-    return PicpoolError(f"{url} does not answer: {error or type(error).__name__}.")
+    return PicpoolError(f"{url} does not respond: {error or type(error).__name__}.")
 
 
 def proxies_page(filter: Mapping[str, Any], **more: Any) -> Call:

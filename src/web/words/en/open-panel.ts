@@ -8,7 +8,7 @@ export const openPanel = {
     upload: 'Anyone who can reach the server can upload.',
     listing: 'Uploads appear in the public gallery.',
     deletion: 'A picture can be deleted without its delete token from the IP address that uploaded it.',
-    public_url: 'Links use whatever host name the visitor came by.',
+    public_url: 'Links use the host name of each request.',
     trusted_proxies: 'No reverse proxy is trusted: behind one, all visitors would share its IP address.',
   },
   setting: 'setting',

@@ -26,7 +26,7 @@ export const messages: Readonly<Record<string, string>> = {
     '图片共 {frames} 帧，每帧 {width} × {height} 像素，总计 {pixels} 像素，最多允许 {most} 像素。',
   'The image has {width} x {height} pixels, {pixels} in all; at most {most} are allowed.':
     '图片为 {width} × {height} 像素，总计 {pixels} 像素，最多允许 {most} 像素。',
-  'The conversion of the image takes more memory than is allowed; try smaller dimensions.':
+  'Converting the image takes too much memory; try smaller dimensions.':
     '转换该图片所需的内存超出限制，请换用尺寸较小的图片。',
   'The image could not be converted within {seconds} s.': '图片未能在 {seconds} 秒内完成转换。',
   'The image cannot be converted: the decoder crashes on it.': '无法转换该图片：解码器处理时出错。',
@@ -44,7 +44,7 @@ export const messages: Readonly<Record<string, string>> = {
   'The file is empty: it has 0 bytes.': '文件为空（0 字节）。',
   'No image was sent.': '没有选择图片。',
   'The operator of this server does not accept this picture.': '本服务器的管理员不接受这张图片。',
-  'The service that scans pictures before they are stored does not respond.': '图片审查服务没有响应。',
+  'The service that scans pictures does not respond.': '图片审查服务没有响应。',
   'This picture was blocked by the operator.': '管理员已屏蔽这张图片。',
   'This address was blocked by the operator.': '管理员已屏蔽此地址。',
 

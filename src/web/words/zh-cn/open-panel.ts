@@ -8,7 +8,7 @@ export const openPanel: Words['openPanel'] = {
     upload: '任何能访问服务器的人都可以上传。',
     listing: '上传的图片会出现在公开图库中。',
     deletion: '从上传图片的 IP 地址访问时，无需删除令牌即可删除图片。',
-    public_url: '链接使用访问者所用的主机名。',
+    public_url: '链接使用每个请求中的主机名。',
     trusted_proxies: '未信任任何反向代理：如果前面有代理，所有访问者会共用它的 IP 地址。',
   },
   setting: '设置',
