@@ -61,7 +61,10 @@ test('two passwords that differ, and Ctrl C, upload nothing', async () => {
   differs.type('one\r');
   await differs.shows('Again: ');
   differs.type('two\r');
-  expect([await differs.exited, differs.shown()]).toEqual([1, expect.stringContaining('passwords do not match')]);
+  expect([await differs.exited, differs.shown()]).toEqual([
+    1,
+    expect.stringContaining('passwords do not match'),
+  ]);
   const interrupted = runInTerminal(args);
   await interrupted.shows('Password: ');
   interrupted.type('\u0003');
