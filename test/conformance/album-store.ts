@@ -9,7 +9,7 @@ export function albumStoreConformance(runner: Test, open: Open<AlbumStore>): voi
   const test = storeTest(runner, open);
   const ids = (albums: readonly AlbumRecord[]) => albums.map(({ id }) => id);
 
-  test('an album that was never inserted is null, and cannot be replaced or removed', async (store) => {
+  test('a missing album is null, and cannot be replaced or removed', async (store) => {
     assert.equal(await store.get('nothing00000'), null);
     assert.equal(await store.replace(album({ revision: 2 })), false);
     assert.equal(await store.remove('nothing00000'), false);
@@ -17,7 +17,7 @@ export function albumStoreConformance(runner: Test, open: Open<AlbumStore>): voi
     assert.deepEqual(await Array.fromAsync(store.all()), []);
   });
 
-  test('an album reads back as it was inserted, with as many pictures as it may have', async (store) => {
+  test('an album reads back as inserted, even with the maximum number of pictures', async (store) => {
     const pictures = Array.from({ length: MOST_PICTURES }, (_, index) => `${100_000_000_000 + index}`);
     const full = album({ id: 'aaaaaaaaaaaa', pictures: pictures.join(' '), empty: 0 });
     const strange = album({ id: 'bbbbbbbbbbbb', title: `"q" 'x' %_\\ <b> 猫 🐈 [1,2]`, unlisted: 1 });
@@ -30,14 +30,14 @@ export function albumStoreConformance(runner: Test, open: Open<AlbumStore>): voi
     assert.deepEqual(picturesOf(bare), []);
   });
 
-  test('an id that is taken is a conflict, and the first album stands', async (store) => {
+  test('a duplicate ID is a conflict, and the first album stays', async (store) => {
     await store.insert(album({ title: 'first' }));
     const second = album({ title: 'second', tokenHash: 'd'.repeat(64) });
     await assert.rejects(store.insert(second), { code: 'conflict' });
     assert.equal((await store.get(second.id))?.title, 'first');
   });
 
-  test('an album is replaced by its next revision alone', async (store) => {
+  test('an album is replaced only by its next revision', async (store) => {
     await store.insert(album());
     const next = album({
       revision: 2,
@@ -54,7 +54,7 @@ export function albumStoreConformance(runner: Test, open: Open<AlbumStore>): voi
     assert.deepEqual(await store.get(next.id), next);
   });
 
-  test('of many changes of one revision at once exactly one is made', async (store) => {
+  test('exactly one of many concurrent changes to a revision succeeds', async (store) => {
     await store.insert(album());
     const titles = Array.from({ length: 10 }, (_, index) => `title ${index}`);
     const done = await Promise.all(titles.map((title) => store.replace(album({ revision: 2, title }))));
@@ -62,7 +62,7 @@ export function albumStoreConformance(runner: Test, open: Open<AlbumStore>): voi
     assert.equal((await store.get(album().id))?.title, titles[done.indexOf(true)]);
   });
 
-  test('an album is removed once, and where a revision is named, in that one alone', async (store) => {
+  test('an album is removed once, and only in the given revision if there is one', async (store) => {
     await store.insert(album());
     await store.replace(album({ revision: 2 }));
     assert.equal(await store.remove(album().id, 1), false);
@@ -73,7 +73,7 @@ export function albumStoreConformance(runner: Test, open: Open<AlbumStore>): voi
     assert.deepEqual(await store.dueBy(Number.MAX_SAFE_INTEGER, 10), []);
   });
 
-  test('what is due comes by its time, also after that has changed', async (store) => {
+  test('due albums come in order of their time, also after it changes', async (store) => {
     for (const [id, dueAt] of Object.entries({ aaaaaaaaaaaa: 30, bbbbbbbbbbbb: 10, cccccccccccc: 20 })) {
       await store.insert(album({ id, dueAt }));
     }
@@ -83,7 +83,7 @@ export function albumStoreConformance(runner: Test, open: Open<AlbumStore>): voi
     assert.deepEqual(ids(await store.dueBy(30, 10)), ['cccccccccccc', 'aaaaaaaaaaaa']);
   });
 
-  test('all albums are read', async (store) => {
+  test('every album can be read', async (store) => {
     const records = Array.from({ length: 450 }, (_, index) => album({ id: `${100_000_000_000 + index}` }));
     await Promise.all(records.map((record) => store.insert(record)));
     const found = (await Array.fromAsync(store.all())).flat().sort((a, b) => a.id.localeCompare(b.id));

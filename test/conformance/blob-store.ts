@@ -41,13 +41,13 @@ export function blobStoreConformance(runner: Test, open: Open<BlobStore>): void 
     return infos.sort((a, b) => (a.key < b.key ? -1 : 1));
   }
 
-  test('a blob that was never put is null', async (store) => {
+  test('a blob that was never stored is null', async (store) => {
     assert.equal(await store.get('none.png'), null);
     assert.equal(await store.get('none.png', { start: 0, end: 1 }), null);
     assert.equal(await store.stat('none.png'), null);
   });
 
-  test('a blob reads back byte for byte, and its file was taken over', async (store) => {
+  test('a blob reads back byte for byte, and the store takes over its file', async (store) => {
     const content = Uint8Array.from({ length: 300_000 }, (_, index) => (index * 31) % 251);
     await put(store, 'AbCdEf123456.png', content);
     assert.deepEqual(await bytesOf(store, 'AbCdEf123456.png'), content);
@@ -59,7 +59,7 @@ export function blobStoreConformance(runner: Test, open: Open<BlobStore>): void 
     assert.equal((await store.stat('empty.bin'))?.size, 0);
   });
 
-  test('a range is half open: its start is in it, its end is not', async (store) => {
+  test('a range includes its start and excludes its end', async (store) => {
     await put(store, 'digits.png', '0123456789');
     const cases: [number, number, string][] = [
       [0, 10, '0123456789'],
@@ -72,7 +72,7 @@ export function blobStoreConformance(runner: Test, open: Open<BlobStore>): void 
     }
   });
 
-  test('stat knows the size and when it was written', async (store) => {
+  test('stat returns the size and the time of writing', async (store) => {
     await put(store, 'a.png', '12345');
     const info = await store.stat('a.png');
     assert.equal(info?.key, 'a.png');
@@ -80,7 +80,7 @@ export function blobStoreConformance(runner: Test, open: Open<BlobStore>): void 
     assert.ok(Math.abs((info?.modified ?? 0) - Date.now()) < 10 * 60_000);
   });
 
-  test('putting again replaces the blob', async (store) => {
+  test('storing a blob again replaces it', async (store) => {
     await put(store, 'a.png', 'a longer first version');
     await put(store, 'a.png', 'second');
     assert.equal(await textOf(store, 'a.png'), 'second');
@@ -88,7 +88,7 @@ export function blobStoreConformance(runner: Test, open: Open<BlobStore>): void 
     assert.equal((await listed(store)).length, 1);
   });
 
-  test('readers see one whole version while it is replaced', async (store) => {
+  test('readers see one whole version while a blob is replaced', async (store) => {
     const versions = ['a', 'b', 'c', 'd'].map((letter) => letter.repeat(200_000));
     await put(store, 'busy.png', versions[0] ?? '');
     const reads = Array.from({ length: 12 }, () => textOf(store, 'busy.png'));
@@ -109,7 +109,7 @@ export function blobStoreConformance(runner: Test, open: Open<BlobStore>): void 
     await store.remove('never.png');
   });
 
-  test('a moved blob is under its new key alone, and counts as written just now', async (store) => {
+  test('a moved blob exists only under its new key, with the current time', async (store) => {
     await put(store, 'a.png', 'content');
     await put(store, 'stray/a.png', 'older');
     assert.equal(await store.move('a.png', 'stray/a.png'), true);
@@ -120,7 +120,7 @@ export function blobStoreConformance(runner: Test, open: Open<BlobStore>): void 
     assert.equal(await textOf(store, 'stray/a.png'), 'content');
   });
 
-  test('keys are kept apart: parts, prefixes and letter case', async (store) => {
+  test('keys differ by parts, prefixes and letter case', async (store) => {
     const keys = ['a', 'a/b', 'a/b/c', 'a-b', 'a.b', 'abc', 'x/1.webp', 'x/1-320.webp', 'Q1', 'q2'];
     await Promise.all(keys.map((key) => put(store, key, `content of ${key}`)));
     for (const key of keys) assert.equal(await textOf(store, key), `content of ${key}`);
@@ -136,7 +136,7 @@ export function blobStoreConformance(runner: Test, open: Open<BlobStore>): void 
     assert.deepEqual(await listed(store), []);
   });
 
-  test('the list holds every blob once, with its size', async (store) => {
+  test('the list has every blob once, with its size', async (store) => {
     const keys = Array.from({ length: 120 }, (_, index) => `image${index}.png`);
     await Promise.all(keys.map((key, index) => put(store, key, 'x'.repeat(index))));
     const infos = await listed(store);
@@ -147,14 +147,14 @@ export function blobStoreConformance(runner: Test, open: Open<BlobStore>): void 
     for (const { key, size } of infos) assert.equal(size, keys.indexOf(key));
   });
 
-  test('blobs may be removed while they are listed', async (store) => {
+  test('blobs can be removed while they are listed', async (store) => {
     const keys = Array.from({ length: 30 }, (_, index) => `image${index}.png`);
     await Promise.all(keys.map((key) => put(store, key, 'x')));
     for await (const batch of store.list()) for (const { key } of batch) await store.remove(key);
     assert.deepEqual(await listed(store), []);
   });
 
-  test('a file that is not there cannot be put, and nothing is published', async (store) => {
+  test('a missing file cannot be stored, and nothing is published', async (store) => {
     await assert.rejects(store.put('a.png', join(tmpdir(), 'picpool-no-such-file'), PNG));
     assert.equal(await store.stat('a.png'), null);
   });

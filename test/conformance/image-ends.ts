@@ -20,7 +20,7 @@ export function imageEndsConformance(runner: Test, open: Open<ImageStore>): void
   const limited = (fields: Partial<ImageRecord>, views: number) =>
     image({ unlisted: 1, maxViews: views, viewsLeft: views, ...fields });
 
-  test('who sees an image and for how long reads back as it was inserted', async (store) => {
+  test('visibility and lifetime read back as they were inserted', async (store) => {
     const records = [
       image({ id: 'a', unlisted: 1, expiresAt: FUTURE, maxViews: 5, viewsLeft: 3 }),
       image({ id: 'b', expiresAt: NEVER }),
@@ -32,7 +32,7 @@ export function imageEndsConformance(runner: Test, open: Open<ImageStore>): void
     }
   });
 
-  test('unlisted images are in no list, no search and no total, and are counted apart', async (store) => {
+  test('unlisted images are in no list, search or total, and are counted separately', async (store) => {
     await store.insert(image({ id: 'public', createdAt: 1 }));
     await store.insert(image({ id: 'unlisted', createdAt: 2, unlisted: 1 }));
     await store.insert(image({ id: 'secret', createdAt: 3, passwordHash: 'x' }));
@@ -47,7 +47,7 @@ export function imageEndsConformance(runner: Test, open: Open<ImageStore>): void
     assert.deepEqual([await store.faults(), await listed(store)], [[], ['public']]);
   });
 
-  test('a change answers the record as it is then, and lists follow at once', async (store) => {
+  test('a change returns the new record, and lists follow at once', async (store) => {
     for (const id of ['a', 'b', 'c']) await store.insert(image({ id, createdAt: id.charCodeAt(0) }));
     assert.deepEqual(await listed(store), ['c', 'b', 'a']);
     const changes = [
@@ -68,14 +68,14 @@ export function imageEndsConformance(runner: Test, open: Open<ImageStore>): void
     assert.equal(await store.change('nothing', { unlisted: 1 }), null);
   });
 
-  test('a search finds a changed image by its new name alone', async (store) => {
+  test('a search finds a renamed image only by its new name', async (store) => {
     await store.insert(image({ id: 'a', filename: 'harbour.jpg' }));
     assert.deepEqual(await listed(store, 'harbour'), ['a']);
     await store.change('a', { filename: 'lighthouse.jpg' });
     assert.deepEqual([await listed(store, 'harbour'), await listed(store, 'lightho')], [[], ['a']]);
   });
 
-  test('of changes at once none is lost', async (store) => {
+  test('no concurrent change is lost', async (store) => {
     await store.insert(image({ id: 'a' }));
     await Promise.all([
       store.change('a', { filename: 'other.png' }),
@@ -86,7 +86,7 @@ export function imageEndsConformance(runner: Test, open: Open<ImageStore>): void
     assert.deepEqual([filename, expiresAt, unlisted], ['other.png', FUTURE, 1]);
   });
 
-  test('what has an end of its own does not go because nobody has opened it', async (store) => {
+  test('an image with an expiry is not removed as idle', async (store) => {
     await store.insert(image({ id: 'fades', lastAccess: 10 }));
     await store.insert(image({ id: 'stays', lastAccess: 1, expiresAt: NEVER }));
     await store.insert(image({ id: 'ends', lastAccess: 2, expiresAt: FUTURE }));
@@ -102,7 +102,7 @@ export function imageEndsConformance(runner: Test, open: Open<ImageStore>): void
     );
   });
 
-  test('images come to their end in its order, and not before', async (store) => {
+  test('images expire in order, and not early', async (store) => {
     for (const id of ['c', 'a', 'b']) {
       await store.insert(
         image({ id, expiresAt: PAST + id.charCodeAt(0), passwordHash: id === 'a' ? 'x' : null }),
@@ -130,7 +130,7 @@ export function imageEndsConformance(runner: Test, open: Open<ImageStore>): void
     assert.deepEqual(await store.faults(), []);
   });
 
-  test('what came to its end stays buried when tombstones are dropped, until the id is used again', async (store) => {
+  test('expired images stay recorded when tombstones are dropped, until their ID is reused', async (store) => {
     await store.insert(image({ id: 'a', expiresAt: PAST }));
     await store.removeEnded('a', PAST);
     await store.dropTombstones(0);
@@ -141,7 +141,7 @@ export function imageEndsConformance(runner: Test, open: Open<ImageStore>): void
     assert.deepEqual(await store.get('a'), null);
   });
 
-  test('no more views are taken than there are, whoever asks at once', async (store) => {
+  test('concurrent requests never take more views than there are', async (store) => {
     await store.insert(limited({ id: 'a' }, 3));
     await store.insert(image({ id: 'free' }));
     const taken = await Promise.all(
@@ -154,7 +154,7 @@ export function imageEndsConformance(runner: Test, open: Open<ImageStore>): void
     assert.equal(await store.takeView('nothing', 't', FUTURE), false);
   });
 
-  test('a view that is given back may be taken again', async (store) => {
+  test('a returned view can be taken again', async (store) => {
     await store.insert(limited({ id: 'a' }, 1));
     for (const token of ['one', 'two', 'three']) {
       assert.equal(await store.takeView('a', token, FUTURE), true);
@@ -164,7 +164,7 @@ export function imageEndsConformance(runner: Test, open: Open<ImageStore>): void
     }
   });
 
-  test('the last view that is seen removes the record, when no other one is under way', async (store) => {
+  test('the last completed view removes the record if no other is in progress', async (store) => {
     await store.insert(limited({ id: 'a' }, 2));
     await store.takeView('a', 'one', FUTURE);
     await store.takeView('a', 'two', FUTURE);
@@ -179,7 +179,7 @@ export function imageEndsConformance(runner: Test, open: Open<ImageStore>): void
     assert.deepEqual(await store.faults(), []);
   });
 
-  test('a last view that nobody ends counts as seen after its time', async (store) => {
+  test('a last view that is never completed counts as seen after a while', async (store) => {
     await store.insert(limited({ id: 'a' }, 2));
     await store.takeView('a', 'one', PAST);
     assert.deepEqual(ids(await store.endedBy(FUTURE, 9)), []);
@@ -193,7 +193,7 @@ export function imageEndsConformance(runner: Test, open: Open<ImageStore>): void
     assert.equal(await store.removeEnded('a', PAST + 7), true);
   });
 
-  test('the end of a view under way does not take the place of an expiry that comes first', async (store) => {
+  test('a view in progress does not postpone an earlier expiry', async (store) => {
     await store.insert(limited({ id: 'a', expiresAt: PAST + 10 }, 1));
     await store.takeView('a', 'one', PAST + 50);
     assert.deepEqual(ids(await store.endedBy(PAST + 10, 9)), ['a']);

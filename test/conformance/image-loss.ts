@@ -15,7 +15,7 @@ export function imageLossConformance(runner: Test, open: Open<LossyImages>): voi
   const isGrave = (faults: Awaited<ReturnType<ImageStore['faults']>>) =>
     faults.some(({ mendable }) => !mendable);
 
-  test('that all records are gone is known without counting them', async ({ images, lose }) => {
+  test('the loss of all records is known without counting', async ({ images, lose }) => {
     for (const id of ['a', 'b', 'c']) await images.insert(image({ id }));
     assert.deepEqual(await images.knownFaults(), []);
     await lose();
@@ -23,10 +23,7 @@ export function imageLossConformance(runner: Test, open: Open<LossyImages>): voi
     assert.ok(isGrave(await images.faults()));
   });
 
-  test('that some records are gone is found by counting, and known from then on', async ({
-    images,
-    lose,
-  }) => {
+  test('the loss of some records is found by counting, and then remembered', async ({ images, lose }) => {
     const records = ['a', 'b', 'c'].map((id) => image({ id }));
     for (const record of records) await images.insert(record);
     await lose('b');
@@ -35,7 +32,7 @@ export function imageLossConformance(runner: Test, open: Open<LossyImages>): voi
     assert.deepEqual(await images.knownFaults(), faults);
   });
 
-  test('images that were deleted one by one are no loss', async ({ images }) => {
+  test('images deleted one by one do not count as lost', async ({ images }) => {
     for (const id of ['a', 'b']) await images.insert(image({ id }));
     for (const id of ['a', 'b']) await images.remove(id);
     assert.deepEqual([await images.knownFaults(), await images.faults()], [[], []]);

@@ -25,7 +25,7 @@ export function imageSearchConformance(runner: Test, open: Open<ImageStore>): vo
     return (await found(store, text)).map((id) => Number(id.replaceAll('~', ''))).sort((a, b) => a - b);
   }
 
-  test('a search finds any part of file name, id or format', async (store) => {
+  test('a search finds any part of a file name, ID or format', async (store) => {
     await store.insert(image({ id: 'XyZ123abcDEF', filename: 'Holiday at the sea.png', format: 'webp' }));
     const hits = ['Holiday', 'day at', 'sea.png', '.p', 'H', 'XyZ', '3ab', 'DEF', 'Z1', 'webp', 'ebp', 'w'];
     for (const text of hits) assert.deepEqual(await found(store, text), ['XyZ123abcDEF'], text);
@@ -51,7 +51,7 @@ export function imageSearchConformance(runner: Test, open: Open<ImageStore>): vo
     }
   });
 
-  test('letter case does not matter, beyond ASCII too', async (store) => {
+  test('case is ignored, also beyond ASCII', async (store) => {
     await named(store, ['STRASSE.png', 'straße.png', 'ΟΔΟΣ.png', 'οδος ΟΔΟΣ.png', 'ÉCOLE.png', 'Привет.png']);
     assert.deepEqual(await positions(store, 'Strasse'), [0, 1]);
     assert.deepEqual(await positions(store, 'οδος'), [2, 3]);
@@ -62,7 +62,7 @@ export function imageSearchConformance(runner: Test, open: Open<ImageStore>): vo
     assert.deepEqual(await positions(store, 'PNG'), [0, 1, 2, 3, 4, 5]);
   });
 
-  test('accents do not matter, however Unicode composes them', async (store) => {
+  test('accents are ignored in every Unicode normalization form', async (store) => {
     await named(store, ['caf\u00e9 one', 'cafe\u0301 two', 'CAFE three', 'Über', 'uber', 'ガ', 'カ']);
     for (const text of ['caf\u00e9', 'cafe\u0301', 'cafe', 'CAFÈ']) {
       assert.deepEqual(await positions(store, text), [0, 1, 2], text);
@@ -75,7 +75,7 @@ export function imageSearchConformance(runner: Test, open: Open<ImageStore>): vo
     assert.deepEqual(await positions(store, '\u0301'), []);
   });
 
-  test('one and two characters are found in every script', async (store) => {
+  test('one and two characters find matches in every script', async (store) => {
     await named(store, ['猫の写真', '犬と猫', '🐈 cat', '犬']);
     assert.deepEqual(await positions(store, '猫'), [0, 1]);
     assert.deepEqual(await positions(store, '犬'), [1, 3]);
@@ -86,7 +86,7 @@ export function imageSearchConformance(runner: Test, open: Open<ImageStore>): vo
     assert.deepEqual(await positions(store, '猫の写真'), [0]);
   });
 
-  test('special characters stand for themselves', async (store) => {
+  test('special characters match themselves', async (store) => {
     const special = [
       '%',
       '_',
@@ -142,7 +142,7 @@ export function imageSearchConformance(runner: Test, open: Open<ImageStore>): vo
     }
   });
 
-  test('of a long text every character counts', async (store) => {
+  test('every character of a long text counts', async (store) => {
     const name = 'a long name that goes on and on and';
     await named(store, [`${name} on.png`, `${name} of.png`, `${name.slice(1)} on.png`, '猫'.repeat(40)]);
     assert.deepEqual(await positions(store, `${name} o`), [0, 1]);
@@ -152,7 +152,7 @@ export function imageSearchConformance(runner: Test, open: Open<ImageStore>): vo
     assert.deepEqual(await positions(store, '猫'.repeat(41)), []);
   });
 
-  test('words of a query language are plain text', async (store) => {
+  test('keywords of a query language are plain text', async (store) => {
     await named(store, ['this AND that', 'this OR that', 'NOT NEAR', 'filename: x', 'rowid', 'a" OR "b']);
     assert.deepEqual(await positions(store, 'this AND that'), [0]);
     assert.deepEqual(await positions(store, 'AND'), [0]);
@@ -163,7 +163,7 @@ export function imageSearchConformance(runner: Test, open: Open<ImageStore>): vo
     assert.deepEqual(await positions(store, '" OR "'), [5]);
   });
 
-  test('control characters and overlong texts find nothing and do no harm', async (store) => {
+  test('control characters and overlong texts find nothing and cause no error', async (store) => {
     await named(store, ['abc def', 'abcdef']);
     for (const text of [
       '\n',
@@ -186,7 +186,7 @@ export function imageSearchConformance(runner: Test, open: Open<ImageStore>): vo
     assert.deepEqual(await positions(store, 'two words'), [0]);
   });
 
-  test('an empty text is no restriction', async (store) => {
+  test('an empty text matches everything', async (store) => {
     await named(store, ['a', 'b']);
     assert.equal((await store.list({ text: '', offset: 0, limit: 10 })).total, 2);
   });
@@ -217,7 +217,7 @@ export function imageSearchConformance(runner: Test, open: Open<ImageStore>): vo
     }
   });
 
-  test('totals follow what is inserted and removed, asked again and again', async (store) => {
+  test('totals follow insertions and removals', async (store) => {
     const totals = async () =>
       Promise.all(['cat', 'ca', 'c', 'zebra'].map(async (text) => (await found(store, text)).length));
     const uncounted = { format: 'png', filename: '12345' } as const;
@@ -236,7 +236,7 @@ export function imageSearchConformance(runner: Test, open: Open<ImageStore>): vo
     assert.deepEqual(await totals(), [1, 1, 1, 0]);
   });
 
-  test('searches and changes that run side by side stay exact', async (store) => {
+  test('searches stay exact during concurrent changes', async (store) => {
     const work: Promise<unknown>[] = [];
     for (let index = 0; index < 60; index++) {
       const filename = index % 2 ? `even ${index}` : `odd ${index}`;
@@ -249,7 +249,7 @@ export function imageSearchConformance(runner: Test, open: Open<ImageStore>): vo
     assert.equal((await found(store, 'e')).length, 20);
   });
 
-  test('pages of a search follow what is inserted and removed at either end and between', async (store) => {
+  test('pages of a search follow insertions and removals at both ends and in between', async (store) => {
     const times: number[] = [];
     async function check(): Promise<void> {
       const seen: number[] = [];

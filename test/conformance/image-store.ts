@@ -13,7 +13,7 @@ export function imageStoreConformance(runner: Test, open: Open<ImageStore>): voi
   const test = storeTest(runner, open);
   const ids = (images: readonly ImageRecord[]) => images.map(({ id }) => id);
 
-  test('an image that was never inserted is null', async (store) => {
+  test('a missing image is null', async (store) => {
     assert.equal(await store.get('nothing00000'), null);
     assert.equal(await store.get(''), null);
   });
@@ -28,7 +28,7 @@ export function imageStoreConformance(runner: Test, open: Open<ImageStore>): voi
     }
   });
 
-  test('many records are read at once, by their ids, and what is missing is left out', async (store) => {
+  test('many records are read at once by ID, without those that are missing', async (store) => {
     const records = ['aaaaaaaaaaaa', 'bbbbbbbbbbbb', 'cccccccccccc'].map((id) => image({ id }));
     const limited = image({ id: 'dddddddddddd', passwordHash: 'scrypt$1$x', maxViews: 3, viewsLeft: 3 });
     for (const record of [...records, limited]) await store.insert(record);
@@ -42,7 +42,7 @@ export function imageStoreConformance(runner: Test, open: Open<ImageStore>): voi
     assert.deepEqual([...(await store.getMany([...many, 'aaaaaaaaaaaa'])).keys()], ['aaaaaaaaaaaa']);
   });
 
-  test('the looks of all images that have any are read, also of those that no list has', async (store) => {
+  test('the perceptual hashes of all images are read, also of unlisted ones', async (store) => {
     const looks: Record<string, string | null> = {
       aaaaaaaaaaaa: '0123456789abcdef',
       bbbbbbbbbbbb: null,
@@ -60,7 +60,7 @@ export function imageStoreConformance(runner: Test, open: Open<ImageStore>): voi
     ]);
   });
 
-  test('ids differ in letter case', async (store) => {
+  test('IDs are case-sensitive', async (store) => {
     await store.insert(image({ id: 'abcdefabcdef', width: 1 }));
     await store.insert(image({ id: 'ABCDEFabcdef', width: 2 }));
     assert.equal((await store.get('abcdefabcdef'))?.width, 1);
@@ -68,7 +68,7 @@ export function imageStoreConformance(runner: Test, open: Open<ImageStore>): voi
     assert.equal(await store.get('AbCdEfabcdef'), null);
   });
 
-  test('an id that is taken is a conflict, and the first record stands', async (store) => {
+  test('a duplicate ID is a conflict, and the first record stays', async (store) => {
     const first = image({ id: 'aaaaaaaaaaaa', filename: 'first.png' });
     await store.insert(first);
     await assert.rejects(store.insert({ ...first, filename: 'second.png' }), { code: 'conflict' });
@@ -78,7 +78,7 @@ export function imageStoreConformance(runner: Test, open: Open<ImageStore>): voi
     assert.equal((await store.summary()).images, 1);
   });
 
-  test('of many inserts of one id at once exactly one succeeds', async (store) => {
+  test('exactly one of many concurrent inserts of an ID succeeds', async (store) => {
     const tries = Array.from({ length: 10 }, (_, width) =>
       store.insert(image({ id: 'race00000000', width })),
     );
@@ -87,7 +87,7 @@ export function imageStoreConformance(runner: Test, open: Open<ImageStore>): voi
     assert.equal((await store.summary()).images, 1);
   });
 
-  test('the list is newest first, whatever the order of insertion', async (store) => {
+  test('the list is newest first, in whatever order images were inserted', async (store) => {
     const times = [5, 1, 9, 3, 7, 2, 8, 4, 6];
     for (const time of times) await store.insert(image({ id: `image${time}`, createdAt: time * 1000 }));
     const { items, total } = await store.list({ offset: 0, limit: 100 });
@@ -98,7 +98,7 @@ export function imageStoreConformance(runner: Test, open: Open<ImageStore>): voi
     assert.equal(total, 9);
   });
 
-  test('ties of time are in the order of the ids, among older and newer images', async (store) => {
+  test('images of the same time are ordered by ID, among older and newer ones', async (store) => {
     const tied = Array.from({ length: 60 }, (_, index) => `t${String((index * 37) % 60).padStart(2, '0')}`);
     await store.insert(image({ id: 'older', createdAt: 999 }));
     for (const id of ['new1', 'new3', 'new2']) await store.insert(image({ id, createdAt: 1001 }));
@@ -109,12 +109,12 @@ export function imageStoreConformance(runner: Test, open: Open<ImageStore>): voi
     assert.deepEqual(ids(found.items), expected);
   });
 
-  test('ids tie by code unit: digits, then upper case, then lower case', async (store) => {
+  test('IDs are ordered by code unit: digits, upper case, lower case', async (store) => {
     for (const id of ['b', 'A', '1', 'a', 'B', '2']) await store.insert(image({ id, createdAt: 5 }));
     assert.deepEqual(ids((await store.list({ offset: 0, limit: 10 })).items), ['1', '2', 'A', 'B', 'a', 'b']);
   });
 
-  test('pages do not overlap and leave nothing out; past the end they are empty', async (store) => {
+  test('pages neither overlap nor skip images, and are empty past the end', async (store) => {
     for (let index = 0; index < 23; index++) await store.insert(image({ id: `p${index}`, createdAt: index }));
     const seen: string[] = [];
     for (let offset = 0; offset < 30; offset += 5) {
@@ -129,7 +129,7 @@ export function imageStoreConformance(runner: Test, open: Open<ImageStore>): voi
     );
   });
 
-  test('each public image but the newest has a newer one, across ties and what is not listed', async (store) => {
+  test('every public image except the newest has a newer one, across ties and unlisted images', async (store) => {
     const all = [
       image({ id: 'a', createdAt: 1000 }),
       image({ id: 'b', createdAt: 2000 }),
@@ -190,7 +190,7 @@ export function imageStoreConformance(runner: Test, open: Open<ImageStore>): voi
     });
   }
 
-  test('images with a password are in no list and no total', async (store) => {
+  test('images with a password are in no list or total', async (store) => {
     await store.insert(image({ id: 'public', createdAt: 1 }));
     await store.insert(image({ id: 'secret', createdAt: 2, passwordHash: 'x' }));
     const { items, total } = await store.list({ offset: 0, limit: 10 });
@@ -199,7 +199,7 @@ export function imageStoreConformance(runner: Test, open: Open<ImageStore>): voi
     assert.equal((await store.list({ offset: 0, limit: 10 })).total, 1);
   });
 
-  test('last accesses move forward, never back, and unknown ids are passed over', async (store) => {
+  test('the last access only moves forward, and unknown IDs are skipped', async (store) => {
     await store.insert(image({ id: 'a', lastAccess: 1000 }));
     await store.insert(image({ id: 'b', lastAccess: 1000 }));
     await store.touch(new Map([]));
@@ -223,7 +223,7 @@ export function imageStoreConformance(runner: Test, open: Open<ImageStore>): voi
     assert.equal((await store.existing(['image40', 'image999'])).size, 0);
   });
 
-  test('removing answers whether there was a record', async (store) => {
+  test('removing returns whether there was a record', async (store) => {
     await store.insert(image({ id: 'a', filename: 'gone.png' }));
     assert.equal(await store.remove('a'), true);
     assert.equal(await store.remove('a'), false);
@@ -234,14 +234,14 @@ export function imageStoreConformance(runner: Test, open: Open<ImageStore>): voi
     assert.equal((await store.list({ offset: 0, limit: 10 })).total, 1);
   });
 
-  test('of many removals at once exactly one finds the record', async (store) => {
+  test('exactly one of many concurrent removals finds the record', async (store) => {
     await store.insert(image({ id: 'a' }));
     const removed = await Promise.all(Array.from({ length: 10 }, () => store.remove('a')));
     assert.equal(removed.filter(Boolean).length, 1);
     assert.equal((await store.summary()).images, 0);
   });
 
-  test('an image is removed as idle only when its last access was before the time', async (store) => {
+  test('an image is removed as idle only if its last access was before the limit', async (store) => {
     await store.insert(image({ id: 'a', lastAccess: 1000 }));
     assert.equal(await store.removeIdle('a', 1000), false);
     assert.equal((await store.get('a'))?.id, 'a');
@@ -250,14 +250,14 @@ export function imageStoreConformance(runner: Test, open: Open<ImageStore>): voi
     assert.deepEqual(await store.list({ text: 'png', offset: 0, limit: 10 }), EMPTY);
   });
 
-  test('an access that comes first saves an image from removal', async (store) => {
+  test('an access just before saves an image from removal', async (store) => {
     await store.insert(image({ id: 'a', lastAccess: 1000 }));
     await store.touch(new Map([['a', 5000]]));
     assert.equal(await store.removeIdle('a', 3000), false);
     assert.deepEqual(await store.idleSince(3000, 10), []);
   });
 
-  test('the idle come longest idle first, up to the limit, with a password or without', async (store) => {
+  test('idle images come longest idle first, up to the limit, with or without a password', async (store) => {
     for (const time of [30, 10, 40, 20]) {
       await store.insert(image({ id: `i${time}`, lastAccess: time, passwordHash: time === 20 ? 'x' : null }));
     }
@@ -266,7 +266,7 @@ export function imageStoreConformance(runner: Test, open: Open<ImageStore>): voi
     assert.deepEqual(await store.idleSince(10, 10), []);
   });
 
-  test('the recent come last accessed first, page by page, with a password or without', async (store) => {
+  test('recent images come last accessed first, page by page, with or without a password', async (store) => {
     for (const time of [30, 10, 40, 20]) {
       await store.insert(image({ id: `r${time}`, lastAccess: time, passwordHash: time === 20 ? 'x' : null }));
     }
@@ -275,7 +275,7 @@ export function imageStoreConformance(runner: Test, open: Open<ImageStore>): voi
     assert.deepEqual(await store.recent({ offset: 4, limit: 3 }), []);
   });
 
-  test('the recent behind a place follow it, whatever came before it meanwhile', async (store) => {
+  test('recent images after a cursor follow it, whatever was inserted before it', async (store) => {
     const all = ['B', 'a', 'Z0', 'Z', '9', 'y'];
     for (const id of all) await store.insert(image({ id, lastAccess: id === 'y' ? 10 : 20 }));
     await store.insert(image({ id: 'gone', lastAccess: 30 }));
@@ -291,7 +291,7 @@ export function imageStoreConformance(runner: Test, open: Open<ImageStore>): voi
     assert.deepEqual(await behind('y', 10), []);
   });
 
-  test('existing answers which ids have a record', async (store) => {
+  test('existing returns the IDs that have a record', async (store) => {
     for (let index = 0; index < 50; index++) await store.insert(image({ id: `e${index}` }));
     const asked = Array.from({ length: 2000 }, (_, index) => `e${index}`);
     const existing = await store.existing(asked);
@@ -319,7 +319,7 @@ export function imageStoreConformance(runner: Test, open: Open<ImageStore>): voi
     );
   });
 
-  test('nothing contradicts itself, whatever came and went', async (store) => {
+  test('the indexes agree after any inserts and removals', async (store) => {
     assert.deepEqual(await store.faults(), []);
     await store.insert(image({ id: 'a', lastAccess: 10 }));
     await store.insert(image({ id: 'b', lastAccess: 20, passwordHash: 'x' }));
@@ -334,7 +334,7 @@ export function imageStoreConformance(runner: Test, open: Open<ImageStore>): voi
     assert.equal((await store.list({ offset: 0, limit: 9 })).total, 1);
   });
 
-  test('a cleanup that another has followed removes nothing', async (store) => {
+  test('a superseded cleanup removes nothing', async (store) => {
     const [old, young] = [1_763_000_000_000_000, 1_763_000_000_000_001];
     const fence = (token: number) => ({ name: 'cleanup', token });
     for (const id of ['a', 'b', 'c']) await store.insert(image({ id, lastAccess: 10 }));
@@ -344,7 +344,7 @@ export function imageStoreConformance(runner: Test, open: Open<ImageStore>): voi
     assert.equal(await store.removeIdle('c', 20, { name: 'another job', token: 1 }), true);
   });
 
-  test('a removed image leaves a tombstone until that is dropped', async (store) => {
+  test('a removed image leaves a tombstone until it is dropped', async (store) => {
     for (const id of ['a', 'b', 'c']) await store.insert(image({ id, lastAccess: 10 }));
     await store.remove('a');
     await store.removeIdle('b', 20);

@@ -18,20 +18,20 @@ export function locksConformance(runner: Test, open: Open<readonly [Locks, Locks
     return lease;
   }
 
-  test('a lock that is held is refused at once, to every client', async ([one, two]) => {
+  test('a held lock is refused at once to every client', async ([one, two]) => {
     const lease = await taken(one, 'refresh');
     assert.equal(await one.acquire('refresh', TTL_MS), null);
     assert.equal(await two.acquire('refresh', TTL_MS), null);
     await lease.release();
   });
 
-  test('a released lock can be taken again, by another client too', async ([one, two]) => {
+  test('a released lock can be taken again, also by another client', async ([one, two]) => {
     await (await taken(one, 'refresh')).release();
     await (await taken(two, 'refresh')).release();
     await (await taken(one, 'refresh')).release();
   });
 
-  test('locks of different names do not touch each other', async ([one, two]) => {
+  test('locks of different names are independent', async ([one, two]) => {
     const names = ['a', 'A', 'a:b', 'a b', 'ä'];
     const leases = await Promise.all(names.map((name, index) => taken(index % 2 ? one : two, name)));
     await leases[0]?.release();
@@ -49,14 +49,14 @@ export function locksConformance(runner: Test, open: Open<readonly [Locks, Locks
     }
   });
 
-  test('of many who ask at once exactly one gets the lock', async ([one, two]) => {
+  test('of many simultaneous requests exactly one gets the lock', async ([one, two]) => {
     const asked = Array.from({ length: 40 }, (_, index) => (index % 2 ? one : two).acquire('race', TTL_MS));
     const leases = (await Promise.all(asked)).filter((lease) => lease !== null);
     assert.equal(leases.length, 1);
     await leases[0]?.release();
   });
 
-  test('releasing twice does not free the lock of the next holder', async ([one, two]) => {
+  test('releasing twice does not release the lock of the next holder', async ([one, two]) => {
     const first = await taken(one, 'refresh');
     await first.release();
     const second = await taken(two, 'refresh');

@@ -19,7 +19,7 @@ import { type Open, storeTest, type Test } from '../support/runner.ts';
 export function proxyQueryConformance(runner: Test, open: Open<ProxyStore>): void {
   const test = storeTest(runner, open);
 
-  test('every filter, alone and with others, matches what it says', async (store) => {
+  test('every filter works, alone and combined', async (store) => {
     const pool = await store.save(variety(240));
     for (const filter of filters()) {
       const expected = pool.filter((record) => matchesFilter(record, filter));
@@ -29,7 +29,7 @@ export function proxyQueryConformance(runner: Test, open: Open<ProxyStore>): voi
     }
   });
 
-  test('the bounds of filters are included, and proxies without a response time are not fast', async (store) => {
+  test('bounds of filters are inclusive, and proxies without a response time do not count as fast', async (store) => {
     await store.save([
       draft({ port: 1, responseMs: 100, lastChecked: 50, uptime: 0.5 }),
       draft({ port: 2, responseMs: null, lastChecked: 51, uptime: 0.51 }),
@@ -76,7 +76,7 @@ export function proxyQueryConformance(runner: Test, open: Open<ProxyStore>): voi
     });
   }
 
-  test('in the order of dependable a missing response time comes last among equals', async (store) => {
+  test('sorted by reliability, a missing response time comes last among equals', async (store) => {
     await store.save([
       draft({ port: 1, uptime: 0.9, responseMs: null }),
       draft({ port: 2, uptime: 0.9, responseMs: 99_999 }),
@@ -90,7 +90,7 @@ export function proxyQueryConformance(runner: Test, open: Open<ProxyStore>): voi
     );
   });
 
-  test('a changed record moves to its new place and filters', async (store) => {
+  test('a changed record moves to its new place and matches other filters', async (store) => {
     await store.save([draft({ port: 1, uptime: 0.9 }), draft({ port: 2, uptime: 0.8 })]);
     await store.save([draft({ port: 1, uptime: 0.7, country: 'FR', status: 'dead' })]);
     const all = await store.find({ filter: {}, sort: 'dependable', offset: 0, limit: 10 });
@@ -104,7 +104,7 @@ export function proxyQueryConformance(runner: Test, open: Open<ProxyStore>): voi
     assert.deepEqual([dead.total, dead.items[0]?.port], [1, 1]);
   });
 
-  test('a sample holds matches alone, each at most once, and counts them all', async (store) => {
+  test('a sample has only matches, each at most once, and counts all of them', async (store) => {
     const pool = await store.save(variety(200));
     for (const filter of filters()) {
       const expected = new Set(keys(pool.filter((record) => matchesFilter(record, filter))));
@@ -133,7 +133,7 @@ export function proxyQueryConformance(runner: Test, open: Open<ProxyStore>): voi
     }
   });
 
-  test('a stream holds every match once, most dependable first', async (store) => {
+  test('a stream has every match once, most reliable first', async (store) => {
     const pool: ProxyRecord[] = [];
     const many = variety(2600);
     for (let start = 0; start < many.length; start += 500) {
@@ -153,7 +153,7 @@ export function proxyQueryConformance(runner: Test, open: Open<ProxyStore>): voi
     }
   });
 
-  test('a record that is written while it streams comes once', async (store) => {
+  test('a record written during a stream comes once', async (store) => {
     const many = variety(2400).map((each) => ({ ...each, status: 'alive' as const }));
     const pool = await store.save(many);
     const seen: string[] = [];
@@ -179,7 +179,7 @@ export function proxyQueryConformance(runner: Test, open: Open<ProxyStore>): voi
     assert.deepEqual(dependable.map(formatUrl), sorted(pool, 'dependable').map(formatUrl));
   });
 
-  test('the response times of the living come in batches, those that are not known as infinite', async (store) => {
+  test('response times of working proxies come in batches, unknown ones as infinite', async (store) => {
     const pool = await store.save(variety(1700));
     const times = (await Array.fromAsync(store.responseTimes())).flat();
     const expected = pool.flatMap(({ status, responseMs }) =>
@@ -191,7 +191,7 @@ export function proxyQueryConformance(runner: Test, open: Open<ProxyStore>): voi
     );
   });
 
-  test('at random all endpoints come once, in another order each time', async (store) => {
+  test('in random order all endpoints come once, each time in another order', async (store) => {
     await store.save(variety(1700));
     const draw = async () => (await all(store.endpoints({}, 'random'))).map(formatUrl);
     const [first, second] = [await draw(), await draw()];
@@ -200,7 +200,7 @@ export function proxyQueryConformance(runner: Test, open: Open<ProxyStore>): voi
     assert.notDeepEqual(first, second);
   });
 
-  test('of endpoints that are written while they stream none comes twice, and the others all come', async (store) => {
+  test('endpoints written during a stream come at most once, and all others exactly once', async (store) => {
     const many = variety(2400).map((each) => ({ ...each, status: 'alive' as const }));
     await store.save(many);
     const moving = many.filter((_, index) => index % 3 === 0);
@@ -218,7 +218,7 @@ export function proxyQueryConformance(runner: Test, open: Open<ProxyStore>): voi
     for (const each of resting) assert.ok(found.has(formatUrl(each)), `${formatUrl(each)} is missing`);
   });
 
-  test('endpoints may be left early, and removed while they stream', async (store) => {
+  test('a stream of endpoints can be closed early, and endpoints can be removed meanwhile', async (store) => {
     await store.save(variety(2400));
     for await (const batch of store.endpoints({})) {
       assert.ok(batch.length > 0);
@@ -232,7 +232,7 @@ export function proxyQueryConformance(runner: Test, open: Open<ProxyStore>): voi
     assert.ok(seen > 0 && seen <= 2400);
   });
 
-  test('records that are removed while they stream do no harm', async (store) => {
+  test('removing records during a stream causes no error', async (store) => {
     await store.save(variety(2400));
     let seen = 0;
     for await (const batch of store.stream({})) {
@@ -242,7 +242,7 @@ export function proxyQueryConformance(runner: Test, open: Open<ProxyStore>): voi
     assert.ok(seen > 0 && seen <= 2400);
   });
 
-  test('a stream may be left early', async (store) => {
+  test('a stream can be closed early', async (store) => {
     await store.save(variety(2400));
     for await (const batch of store.stream({})) {
       assert.ok(batch.length > 0);

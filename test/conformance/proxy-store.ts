@@ -26,7 +26,7 @@ export function proxyStoreConformance(runner: Test, open: Open<ProxyStore>): voi
     assert.deepEqual(await store.lookup([draft()]), []);
   });
 
-  test('a record reads back as it was saved, under a positive id', async (store) => {
+  test('a record reads back as it was saved, with a positive ID', async (store) => {
     const full = draft({ responseMs: 123.456, uptime: 1 / 3, uptimeWeight: 0.1 + 0.2 });
     const empty = draft({
       ip: '2001:db8::1',
@@ -54,7 +54,7 @@ export function proxyStoreConformance(runner: Test, open: Open<ProxyStore>): voi
     }
   });
 
-  test('saving answers the records in the order of the drafts', async (store) => {
+  test('saving returns the records in the order of the drafts', async (store) => {
     const order = [5, 1, 4, 2, 3];
     const records = await store.save(order.map((port) => draft({ port })));
     assert.deepEqual(ports(records), order);
@@ -70,7 +70,7 @@ export function proxyStoreConformance(runner: Test, open: Open<ProxyStore>): voi
     assert.equal(await total(store), 0);
   });
 
-  test('a known endpoint is replaced, every field of it, and keeps its id', async (store) => {
+  test('saving a known endpoint replaces every field and keeps its ID', async (store) => {
     const [first] = await saved(store, draft());
     const changes: Partial<ProxyDraft>[] = [
       {
@@ -101,7 +101,7 @@ export function proxyStoreConformance(runner: Test, open: Open<ProxyStore>): voi
     assert.equal(await total(store), 1);
   });
 
-  test('protocol, address and port make the endpoint', async (store) => {
+  test('protocol, address and port identify an endpoint', async (store) => {
     const records = await saved(
       store,
       draft(),
@@ -113,7 +113,7 @@ export function proxyStoreConformance(runner: Test, open: Open<ProxyStore>): voi
     assert.equal(await total(store), 4);
   });
 
-  test('of two drafts of one endpoint the later one stands', async (store) => {
+  test('the later of two drafts of an endpoint wins', async (store) => {
     const records = await saved(
       store,
       draft({ country: 'FR' }),
@@ -126,7 +126,7 @@ export function proxyStoreConformance(runner: Test, open: Open<ProxyStore>): voi
     assert.equal(await total(store), 2);
   });
 
-  test('the id of a removed record is not given again', async (store) => {
+  test('the ID of a removed record is not reused', async (store) => {
     const [gone] = await saved(store, draft({ port: 1 }));
     assert.equal(await store.evict(0), 1);
     const [fresh] = await saved(store, draft({ port: 2 }));
@@ -134,7 +134,7 @@ export function proxyStoreConformance(runner: Test, open: Open<ProxyStore>): voi
     assert.equal(await store.get(gone?.id ?? 0), null);
   });
 
-  test('a batch with a faulty draft saves nothing', async (store) => {
+  test('a batch with an invalid draft saves nothing', async (store) => {
     const faulty = { ...draft({ port: 2 }), country: null as unknown as string };
     const before = await store.version();
     await assert.rejects(store.save([draft({ port: 1 }), faulty]));
@@ -145,7 +145,7 @@ export function proxyStoreConformance(runner: Test, open: Open<ProxyStore>): voi
     assert.equal(await total(store), 1);
   });
 
-  test('a thousand drafts are saved at once, and saved again', async (store) => {
+  test('a thousand drafts can be saved in one batch, twice', async (store) => {
     const many = drafts(1000);
     const first = await store.save(many);
     const second = await store.save(many.map((each) => ({ ...each, uptime: 0.9 })));
@@ -156,14 +156,14 @@ export function proxyStoreConformance(runner: Test, open: Open<ProxyStore>): voi
     assert.equal(await total(store), 1000);
   });
 
-  test('many saves of one endpoint at once make one record', async (store) => {
+  test('concurrent saves of one endpoint create one record', async (store) => {
     const all = await Promise.all(Array.from({ length: 20 }, (_, checks) => store.save([draft({ checks })])));
     assert.equal(new Set(all.flat().map(({ id }) => id)).size, 1);
     assert.equal(await total(store), 1);
     assert.equal((await store.summary()).total, 1);
   });
 
-  test('lookup answers the known ones among the endpoints', async (store) => {
+  test('lookup returns the known endpoints', async (store) => {
     await store.save(drafts(30));
     const asked = drafts(1500).map(({ protocol, ip, port }) => ({ protocol, ip, port }));
     const known = await store.lookup(asked);
@@ -178,14 +178,14 @@ export function proxyStoreConformance(runner: Test, open: Open<ProxyStore>): voi
     assert.deepEqual(await store.lookup([]), []);
   });
 
-  test('rescheduling moves the next check alone', async (store) => {
+  test('rescheduling changes only the next check', async (store) => {
     const [record] = await saved(store, draft());
     assert.equal(await store.reschedule(record?.id ?? 0, 42), true);
     assert.deepEqual(await store.get(record?.id ?? 0), { ...record, nextCheck: 42 });
     assert.equal(await store.reschedule((record?.id ?? 0) + 1, 42), false);
   });
 
-  test('the due of a status come longest overdue first, the time itself included', async (store) => {
+  test('due proxies of a status come longest overdue first, including those due right now', async (store) => {
     await store.save([30, 10, 50, 20, 40].map((port) => draft({ port, nextCheck: port })));
     assert.deepEqual(ports(await store.due(40, 10, 'alive')), [10, 20, 30, 40]);
     assert.deepEqual(ports(await store.due(40, 2, 'alive')), [10, 20]);
@@ -196,7 +196,7 @@ export function proxyStoreConformance(runner: Test, open: Open<ProxyStore>): voi
     assert.deepEqual(await store.due(40, 10, 'dead'), []);
   });
 
-  test('the dead are removed by when they last lived, or else were first seen', async (store) => {
+  test('dead proxies are removed by when they last worked, or else were first seen', async (store) => {
     const dead = { status: 'dead', firstSeen: 100 } as const;
     await store.save([
       draft({ port: 1, status: 'alive', firstSeen: 1, lastAlive: 1 }),
@@ -212,7 +212,7 @@ export function proxyStoreConformance(runner: Test, open: Open<ProxyStore>): voi
     assert.equal((await store.summary()).total, 4);
   });
 
-  test('evicting removes the dead first, then the least dependable', async (store) => {
+  test('eviction removes dead proxies first, then the least reliable ones', async (store) => {
     await store.save([
       draft({ port: 1, status: 'dead', uptime: 0.99 }),
       draft({ port: 2, status: 'dead', uptime: 0.1 }),
@@ -230,7 +230,7 @@ export function proxyStoreConformance(runner: Test, open: Open<ProxyStore>): voi
     }
   });
 
-  test('many are evicted and removed at once', async (store) => {
+  test('many proxies are evicted and removed in one call', async (store) => {
     await store.save(
       drafts(1200, (index) => ({ status: index % 2 ? 'dead' : 'alive', uptime: index / 1200 })),
     );
@@ -241,7 +241,7 @@ export function proxyStoreConformance(runner: Test, open: Open<ProxyStore>): voi
     assert.equal(await total(store), 600);
   });
 
-  test('evictions side by side keep what each was told to keep', async (store) => {
+  test('concurrent evictions keep the number that each was asked to keep', async (store) => {
     await store.save(drafts(900));
     const removed = await Promise.all([store.evict(300), store.evict(300), store.evict(300)]);
     assert.equal(
@@ -251,7 +251,7 @@ export function proxyStoreConformance(runner: Test, open: Open<ProxyStore>): voi
     assert.equal(await total(store), 300);
   });
 
-  test('the summary of an empty pool is all zero', async (store) => {
+  test('the summary of an empty pool is all zeros', async (store) => {
     assert.deepEqual(await store.summary(), {
       alive: 0,
       total: 0,
@@ -301,7 +301,7 @@ export function proxyStoreConformance(runner: Test, open: Open<ProxyStore>): voi
     assert.equal((await store.summary()).averageResponseMs, 0);
   });
 
-  test('the mean response time follows checks of one country and protocol', async (store) => {
+  test('the mean response time follows the checks of a country and protocol', async (store) => {
     const mean = async () => (await store.summary()).averageResponseMs;
     await store.save([draft({ port: 1, responseMs: 100 }), draft({ port: 2, responseMs: 300 })]);
     assert.equal(await mean(), 200);
@@ -315,7 +315,7 @@ export function proxyStoreConformance(runner: Test, open: Open<ProxyStore>): voi
     assert.equal(await mean(), 300);
   });
 
-  test('the version changes with every write and with nothing else', async (store) => {
+  test('the version changes with every write, and only then', async (store) => {
     const versions = [await store.version()];
     const changed = async () => {
       const version = await store.version();
@@ -345,7 +345,7 @@ export function proxyStoreConformance(runner: Test, open: Open<ProxyStore>): voi
     assert.equal(await store.version(), versions.at(-1));
   });
 
-  test('a record that was checked later stays as it is', async (store) => {
+  test('an older check does not overwrite a newer one', async (store) => {
     const base = draft({ port: 1, lastChecked: 100, checks: 7 });
     const [record] = await saved(store, base);
     const [again] = await saved(store, { ...base, lastChecked: 99, checks: 8 });
@@ -355,7 +355,7 @@ export function proxyStoreConformance(runner: Test, open: Open<ProxyStore>): voi
     assert.equal((await store.get(record?.id ?? 0))?.checks, 9);
   });
 
-  test('a job that another has followed writes nothing any more', async (store) => {
+  test('a job that was superseded writes nothing', async (store) => {
     const [old, young] = [1_763_000_000_000_000, 1_763_000_000_000_001];
     const fence = (token: number) => ({ name: 'refresh', token });
     const dead = (port: number) => draft({ port, status: 'dead', lastAlive: 1 });

@@ -15,14 +15,14 @@ const SLOW = 1 / 3600;
 export function rateLimiterConformance(runner: Test, open: Open<TimedLimiter>): void {
   const test = storeTest(runner, open);
 
-  test('a bucket that was never used is full', async ({ limiter }) => {
+  test('an unused bucket is full', async ({ limiter }) => {
     const verdict = await limiter.take('key', { capacity: 5, perSecond: SLOW });
     assert.equal(verdict.allowed, true);
     assert.equal(verdict.remaining, 4);
     assert.equal(verdict.retryAfterMs, 0);
   });
 
-  test('the capacity is let through, and not one more', async ({ limiter }) => {
+  test('exactly the capacity is allowed', async ({ limiter }) => {
     const bucket = { capacity: 3, perSecond: SLOW };
     const verdicts = [];
     for (let turn = 0; turn < 5; turn++) verdicts.push(await limiter.take('key', bucket));
@@ -38,13 +38,13 @@ export function rateLimiterConformance(runner: Test, open: Open<TimedLimiter>): 
     );
   });
 
-  test('of many who ask at once as many are let through as there are tokens', async ({ limiter }) => {
+  test('of many simultaneous requests as many are allowed as there are tokens', async ({ limiter }) => {
     const bucket = { capacity: 10, perSecond: SLOW };
     const verdicts = await Promise.all(Array.from({ length: 30 }, () => limiter.take('key', bucket)));
     assert.equal(verdicts.filter(({ allowed }) => allowed).length, 10);
   });
 
-  test('a busy client is told with each token how many are left, to the last', async ({ limiter }) => {
+  test('a busy client learns with each token how many are left', async ({ limiter }) => {
     const bucket = { capacity: 200, perSecond: SLOW };
     for (let left = 199; left >= 0; left--) {
       const { allowed, remaining } = await limiter.take('key', bucket);
@@ -58,7 +58,7 @@ export function rateLimiterConformance(runner: Test, open: Open<TimedLimiter>): 
     assert.deepEqual(await Promise.all(given), [true, true, false]);
   });
 
-  test('keys have buckets of their own', async ({ limiter }) => {
+  test('each key has its own bucket', async ({ limiter }) => {
     const bucket = { capacity: 1, perSecond: SLOW };
     for (const key of ['a', 'A', 'a:b', '2001:db8::1', 'ä', '']) {
       assert.equal((await limiter.take(key, bucket)).allowed, true, key);
@@ -76,7 +76,7 @@ export function rateLimiterConformance(runner: Test, open: Open<TimedLimiter>): 
     assert.equal((await limiter.take('key', bucket, 6)).allowed, false);
   });
 
-  test('a cost is taken whole or not at all', async ({ limiter }) => {
+  test('a cost is taken completely or not at all', async ({ limiter }) => {
     const bucket = { capacity: 5, perSecond: SLOW };
     assert.equal((await limiter.take('key', bucket, 3)).remaining, 2);
     const refused = await limiter.take('key', bucket, 3);
@@ -91,7 +91,7 @@ export function rateLimiterConformance(runner: Test, open: Open<TimedLimiter>): 
     assert.equal((await limiter.take('key', bucket, 2)).allowed, true);
   });
 
-  test('who waits as long as it says is let in', async ({ limiter, advance }) => {
+  test('a client that waits as long as told is allowed', async ({ limiter, advance }) => {
     // So slow that what comes back between two calls on a busy machine is not enough.
     const bucket = { capacity: 2, perSecond: 1 };
     await limiter.take('key', bucket, 2);
@@ -105,14 +105,14 @@ export function rateLimiterConformance(runner: Test, open: Open<TimedLimiter>): 
     }
   });
 
-  test('a refusal says how long the wait is', async ({ limiter }) => {
+  test('a refusal includes the time to wait', async ({ limiter }) => {
     const bucket = { capacity: 2, perSecond: 0.01 };
     await limiter.take('key', bucket, 2);
     const refused = await limiter.take('key', bucket, 1);
     assert.ok(refused.retryAfterMs > 60_000 && refused.retryAfterMs <= 100_000, `${refused.retryAfterMs} ms`);
   });
 
-  test('after the reset time the bucket is full and no fuller', async ({ limiter, advance }) => {
+  test('after the reset time the bucket is exactly full', async ({ limiter, advance }) => {
     const bucket = { capacity: 3, perSecond: 3 };
     const { resetMs } = await limiter.take('key', bucket, 3);
     assert.ok(resetMs > 0 && resetMs <= 1000, `${resetMs} ms`);

@@ -6,24 +6,24 @@ import { type Open, storeTest, type Test } from '../support/runner.ts';
 export function stateStoreConformance(runner: Test, open: Open<StateStore>): void {
   const test = storeTest(runner, open);
 
-  test('a value that was never set is null', async (store) => {
+  test('a missing value is null', async (store) => {
     assert.equal(await store.get('nothing'), null);
   });
 
-  test('a value reads back as it was set', async (store) => {
+  test('a value reads back unchanged', async (store) => {
     for (const value of ['', 'plain', '{"a":[1,2]}', 'Größe 猫 🐈 \n\t"\'%_', 'x'.repeat(100_000)]) {
       await store.set('key', value);
       assert.equal(await store.get('key'), value);
     }
   });
 
-  test('keys are kept apart, letter case and special characters included', async (store) => {
+  test('keys differ by letter case and special characters', async (store) => {
     const keys = ['a', 'A', 'a:b', 'a/b', 'a*', 'a b', 'ä', ''];
     for (const key of keys) await store.set(key, `value of ${key}`);
     for (const key of keys) assert.equal(await store.get(key), `value of ${key}`);
   });
 
-  test('all names are known', async (store) => {
+  test('all names are listed', async (store) => {
     assert.deepEqual(await store.keys(), []);
     for (const key of ['a', 'A', 'a:b', '']) await store.set(key, 'value');
     await store.set('a', 'other');
@@ -32,18 +32,18 @@ export function stateStoreConformance(runner: Test, open: Open<StateStore>): voi
     assert.deepEqual((await store.keys()).sort(), ['', 'A', 'a', 'a:b', 'job', 'secret']);
   });
 
-  test('getOrSet sets where there is none, and answers what stands', async (store) => {
+  test('getOrSet sets a missing value, and returns the current one', async (store) => {
     assert.equal(await store.getOrSet('secret', 'first'), 'first');
     assert.equal(await store.getOrSet('secret', 'second'), 'first');
     assert.equal(await store.get('secret'), 'first');
   });
 
-  test('getOrSet leaves an empty value alone', async (store) => {
+  test('getOrSet does not replace an empty value', async (store) => {
     await store.set('empty', '');
     assert.equal(await store.getOrSet('empty', 'other'), '');
   });
 
-  test('whoever has the larger token overwrites, and is never overwritten by a smaller one', async (store) => {
+  test('the larger token overwrites, and is never overwritten by a smaller one', async (store) => {
     const [old, young] = [1_763_000_000_000_000, 1_763_000_000_000_001];
     assert.equal(await store.setFenced('job', 'of the old', old), true);
     assert.equal(await store.setFenced('job', 'of the old again', old), true);
@@ -53,7 +53,7 @@ export function stateStoreConformance(runner: Test, open: Open<StateStore>): voi
     assert.equal(await store.setFenced('another job', 'of the old', old), true);
   });
 
-  test('of many getOrSet at once one wins, and all hear its value', async (store) => {
+  test('one of many concurrent getOrSet calls wins, and all return its value', async (store) => {
     const offers = Array.from({ length: 50 }, (_, index) => `offer ${index}`);
     const answers = await Promise.all(offers.map((offer) => store.getOrSet('race', offer)));
     assert.equal(new Set(answers).size, 1);

@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test';
 import { createAbortable } from '../../src/lib/abortable.ts';
 
-test('whoever waits gets what came, or the reason of the stop', async () => {
+test('a waiter gets the value, or the reason for the abort', async () => {
   const { wait, stop } = createAbortable();
   expect(await wait(Promise.resolve(1))).toBe(1);
   await expect(wait(Promise.reject(new Error('own')))).rejects.toThrow('own');
@@ -12,7 +12,7 @@ test('whoever waits gets what came, or the reason of the stop', async () => {
   await expect(wait(new Promise(() => {}))).rejects.toThrow('first');
 });
 
-test('what came is not kept, however long the stop is away', async () => {
+test('a value is not retained while the signal lives on', async () => {
   const { wait, stop } = createAbortable();
   const seen: WeakRef<Uint8Array>[] = [];
   for (let piece = 0; piece < 200; piece++) {

@@ -13,7 +13,7 @@ function ask(turns: AdmissionQueue, count: number) {
   return { begun, settled: Promise.allSettled(all) };
 }
 
-test('a few requests begin at once, and as many in each turn of the event loop, in their order', async () => {
+test('a few requests begin at once, and as many in each turn of the event loop, in order', async () => {
   const { begun } = ask(createAdmissionQueue({ perTurn: 2 }), 5);
   const counts: number[] = [];
   for (let turn = 0; turn < 4; turn++) {
@@ -25,7 +25,7 @@ test('a few requests begin at once, and as many in each turn of the event loop, 
   expect(begun).toEqual([0, 1, 2, 3, 4]);
 });
 
-test('who comes later does not overtake those who wait', async () => {
+test('later requests do not overtake waiting ones', async () => {
   const turns = createAdmissionQueue({ perTurn: 1 });
   const { begun, settled } = ask(turns, 3);
   await setImmediate();
@@ -34,7 +34,7 @@ test('who comes later does not overtake those who wait', async () => {
   expect(begun).toEqual([0, 1, 2, 99]);
 });
 
-test('where too many wait, more are refused, counted, and told when to come again', async () => {
+test('when too many wait, more are refused, counted, and told when to retry', async () => {
   const metrics = createMetrics();
   const turns = createAdmissionQueue({ perTurn: 1, maxWaiting: 3, metrics });
   const { begun, settled } = ask(turns, 6);

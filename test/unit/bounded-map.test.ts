@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test';
 import { BoundedMap } from '../../src/lib/bounded-map.ts';
 import { createRandom } from '../support/random.ts';
 
-test('of too many entries, the one that was set longest ago falls out', () => {
+test('with too many entries, the one set longest ago is removed', () => {
   const map = new BoundedMap<string, number>(2).set('a', 1).set('b', 2).set('a', 3).set('c', 4);
   expect([...map]).toEqual([
     ['a', 3],
@@ -10,7 +10,7 @@ test('of too many entries, the one that was set longest ago falls out', () => {
   ]);
 });
 
-test('whatever is set, deleted and cleared, the entries are the newest ones in the order in which they were set', () => {
+test('the entries are always the newest ones, in the order in which they were set', () => {
   const random = createRandom(7);
   for (const most of [1, 2, 5, 40]) {
     const map = new BoundedMap<number, number>(most);

@@ -23,21 +23,21 @@ test('a judge echoes token, address and headers', () => {
   });
 });
 
-test('a judge echoes neither credentials nor what is no token', () => {
+test('a judge echoes neither credentials nor invalid tokens', () => {
   expect(ask({ Cookie: 'a=b', Authorization: 'Bearer x' }).headers).toEqual({});
   for (const query of ['', '?token=', '?token=<script>', `?token=${'a'.repeat(129)}`]) {
     expect(ask({}, query).token).toBe('');
   }
 });
 
-test('an answer stays below what a checker reads, whatever was sent', () => {
+test('a response never exceeds what a checker reads', () => {
   const many = Object.fromEntries(Array.from({ length: 500 }, (_, n) => [`x-${n}`, '"'.repeat(2_000)]));
   const answer = ask({ ...many, [`x-${'n'.repeat(500)}`]: '1' }, undefined, 'secret');
   expect(JSON.stringify(answer).length).toBeLessThan(16 * 1024);
   expect(Object.keys(answer.headers).length).toBe(32);
 });
 
-test('a proof holds for the whole answer and one secret', () => {
+test('a proof is valid only for the whole response and its secret', () => {
   const answer = ask({ via: 'x' }, undefined, 'secret');
   expect(isProven(answer, ['secret'])).toBe(true);
   expect(isProven(answer, ['other'])).toBe(false);
@@ -47,7 +47,7 @@ test('a proof holds for the whole answer and one secret', () => {
   expect(proofOf(answer, 'secret')).not.toBe(proofOf(answer, 'other'));
 });
 
-test('our own answer is read with its proof', () => {
+test('the response of our own judge is read with its proof', () => {
   const body = JSON.stringify(ask({ 'x-b': '1', '7': 'number-like' }, undefined, 'secret'));
   expect(readEcho(body, TOKEN, ['secret'])).toMatchObject({
     address: '203.0.113.9',
@@ -58,7 +58,7 @@ test('our own answer is read with its proof', () => {
   expect(readEcho(body, TOKEN)).toMatchObject({ proven: false });
 });
 
-test('the answer of httpbin is read', () => {
+test('the response of httpbin is read', () => {
   const body = JSON.stringify({
     args: { token: TOKEN },
     headers: { Host: 'httpbin.org', Via: '1.1 proxy' },
@@ -72,7 +72,7 @@ test('the answer of httpbin is read', () => {
   });
 });
 
-test('lists of values, as of go-httpbin, are read', () => {
+test('lists of values, as from go-httpbin, are read', () => {
   const body = JSON.stringify({
     args: { token: [TOKEN] },
     headers: { Via: ['a', 'b'] },
@@ -97,7 +97,7 @@ REQUEST_URI = /?token=${TOKEN}
   expect(readEcho(injected, TOKEN)?.frame).not.toBe(readEcho(body, TOKEN)?.frame);
 });
 
-test('nothing else is an answer', () => {
+test('nothing else counts as a response', () => {
   for (const body of [
     '',
     TOKEN,
@@ -115,14 +115,14 @@ test('nothing else is an answer', () => {
   }
 });
 
-test('hostile text is read in no time', () => {
+test('hostile text is read quickly', () => {
   const startedAt = process.cpuUsage().user;
   for (const filler of ['<', '<a', 'A ', '=\n', ' ', '\n A'])
     readEcho(TOKEN + filler.repeat(16_384 / filler.length), TOKEN);
   expect((process.cpuUsage().user - startedAt) / 1_000).toBeLessThan(1_000);
 });
 
-test('an address may carry brackets or a port', () => {
+test('an address may have brackets or a port', () => {
   expect(readAddress('203.0.113.9:80')).toBe('203.0.113.9');
   expect(readAddress('[2001:db8::7]:443')).toBe('2001:db8::7');
   expect(readAddress('2001:DB8::7')).toBe('2001:db8::7');
@@ -131,7 +131,7 @@ test('an address may carry brackets or a port', () => {
   expect(readAddress('judge.test:80')).toBeNull();
 });
 
-test('pages that show nothing but an address are read', () => {
+test('pages that show only an address are read', () => {
   expect(readEcho('203.0.113.9\n', null)).toMatchObject({ format: 'address', address: '203.0.113.9' });
   expect(readEcho('2001:DB8::7', null)).toMatchObject({ address: '2001:db8::7' });
   expect(readEcho('{"ip":"203.0.113.9","country":"XX"}', null)).toMatchObject({
@@ -143,14 +143,14 @@ test('pages that show nothing but an address are read', () => {
   expect(readEcho('<html>203.0.113.9</html>', null)).toBeNull();
 });
 
-test('the trace of a large network is read', () => {
+test('the trace page of a large network is read', () => {
   const body =
     'fl=12f3\nh=judge.test\nip=203.0.113.9\nts=1.2\nvisit_scheme=https\nuag=curl/8.14.1\ntls=TLSv1.3\n';
   expect(readEcho(body, null)).toMatchObject({ format: 'trace', address: '203.0.113.9', headers: null });
   expect(readEcho(`${body}<script>`, null)).toBeNull();
 });
 
-test('the frame of an answer is the same for other values, and another one for another page', () => {
+test('the frame of a response is the same for other values, and differs for another page', () => {
   const azenv = (title: string, port: number) =>
     `<title>${title}</title>\nHTTP_VIA = x\nREMOTE_ADDR = 203.0.113.9\nREMOTE_PORT = ${port}\nat 12:${port}\n${TOKEN}`;
   const frameOf = (body: string) => readEcho(body, TOKEN)?.frame;
@@ -162,7 +162,7 @@ test('the frame of an answer is the same for other values, and another one for a
   expect(frameOf(json(2, 'a'))).not.toBe(frameOf(json(0, 'a')));
 });
 
-test('the built-in judges and witnesses are of many hosts, and of both kinds', () => {
+test('the built-in judges and witnesses are on many hosts, and of both kinds', () => {
   const hosts = (urls: readonly string[], scheme: string) =>
     new Set(
       urls.map((url) => new URL(url)).flatMap(({ protocol, host }) => (protocol === scheme ? host : [])),

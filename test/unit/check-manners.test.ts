@@ -6,7 +6,7 @@ import { createStanding } from '../../src/proxy/check/standing.ts';
 let now = 0;
 const monotonic = () => now;
 
-describe('direct questions to one host', () => {
+describe('direct requests to one host', () => {
   test('are five seconds apart', () => {
     const politeness = createPoliteness(() => 5000, monotonic);
     expect(politeness.waitMs()).toBeLessThanOrEqual(0);
@@ -18,7 +18,7 @@ describe('direct questions to one host', () => {
     expect(politeness.waitMs()).toBe(0);
   });
 
-  test('become ever more seldom while it fails, and as before once it answers', () => {
+  test('become rarer while it fails, and normal once it responds', () => {
     const politeness = createPoliteness(() => 5000, monotonic);
     const waits = Array.from({ length: 6 }, () => {
       politeness.began();
@@ -34,7 +34,7 @@ describe('direct questions to one host', () => {
     expect(politeness.waitMs()).toBe(5000);
   });
 
-  test('wait for as long as it wants', () => {
+  test('wait as long as it asks', () => {
     const politeness = createPoliteness(() => 5000, monotonic);
     politeness.began();
     politeness.failed(120_000);
@@ -48,7 +48,7 @@ describe('a host that refuses what others accept', () => {
     return { pauses, standing: createStanding(monotonic, (forMs) => pauses.push(forMs)) };
   };
 
-  test('is left out, and longer each time that it goes on refusing', () => {
+  test('is left out, longer each time that it keeps refusing', () => {
     const { pauses, standing } = createWatched();
     for (let round = 0; round < 3; round++) {
       for (let n = 0; n < 4; n++) standing.overruled();
@@ -71,7 +71,7 @@ describe('a host that refuses what others accept', () => {
     expect(standing.isLeftOut()).toBe(false);
   });
 
-  test('is left out soon, however well it did before', () => {
+  test('is soon left out, however well it did before', () => {
     const { standing } = createWatched();
     for (let n = 0; n < 100_000; n++) standing.accepted();
     let refused = 0;
@@ -83,7 +83,7 @@ describe('a host that refuses what others accept', () => {
   });
 });
 
-test('a host that has done enough is left alone for as long as that takes', () => {
+test('a host that has done enough is given a rest', () => {
   const rate = createRate(10, monotonic);
   for (let n = 0; n < 99; n++) rate.spend();
   expect(rate.waitMs()).toBeLessThanOrEqual(0);

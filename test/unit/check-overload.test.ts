@@ -3,7 +3,7 @@ import { createOverload } from '../../src/proxy/check/overload.ts';
 
 const turn = () => new Promise((done) => setTimeout(done, 0));
 
-test('lost time is told to those who were running then, and to no others', async () => {
+test('lost time is reported only to work that was running then', async () => {
   let now = 0;
   const overload = createOverload({ timeoutMs: 1000, monotonic: () => now, cpuMs: () => 0 });
   await overload.enter();
@@ -16,7 +16,7 @@ test('lost time is told to those who were running then, and to no others', async
   overload.leave();
 });
 
-test('fewer run at once while time is lost, and more again when none is', async () => {
+test('fewer run at once while time is lost, and more again afterwards', async () => {
   let now = 0;
   const overload = createOverload({ timeoutMs: 1000, monotonic: () => now, cpuMs: () => 0 });
   for (let n = 0; n < 100; n++) await overload.enter();

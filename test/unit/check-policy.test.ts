@@ -24,7 +24,7 @@ test('addresses that are not globally routable are refused unless allowed', () =
   }
 });
 
-test('what is not a canonical address is refused in any case', () => {
+test('an address that is not canonical is always refused', () => {
   for (const ip of [
     'localhost',
     '::ffff:8.8.4.4',
@@ -44,7 +44,7 @@ test('our own address is refused unless private ones are allowed', () => {
   expect(refusalOf({ ip: '8.8.8.8', port: 8080 }, PRIVATE)).toBeNull();
 });
 
-test('service ports and impossible ports are refused in any case', () => {
+test('service ports and impossible ports are always refused', () => {
   for (const port of [0, -1, 65_536, 1.5, Number.NaN])
     expect(refusalOf({ ip: '8.8.4.4', port }, PRIVATE)).toBe('not a port');
   for (const [port, service] of REFUSED_PORTS) {

@@ -27,7 +27,7 @@ function poolOf(counts: Record<Status, number>, factor = 1) {
 const wanted = (records: readonly ProxyRecord[], costMs: number) =>
   records.reduce((checks, record) => checks + HOUR / waitMs(record, costMs), 0);
 
-test('at the price that fits, the pool wants as many checks as there are', async () => {
+test('at the right price, the pool wants exactly the checks that there are', async () => {
   const pool = poolOf({ alive: 30, dead: 200 });
   for (const perHour of [200, 500, 1000]) {
     const costMs = await fittingCheckCost(pool, perHour);
@@ -35,7 +35,7 @@ test('at the price that fits, the pool wants as many checks as there are', async
   }
 });
 
-test('each proxy of the sample stands for as many as the pool has for it', async () => {
+test('each proxy of the sample represents its share of the pool', async () => {
   const [part, all] = [poolOf({ alive: 30, dead: 200 }, 10), poolOf({ alive: 30, dead: 200 })];
   expect(await fittingCheckCost(part, 5000)).toBeCloseTo(await fittingCheckCost(all, 500));
 });

@@ -7,19 +7,19 @@ test('SOCKS4 is asked for the IPv4 address', () => {
   expect([...Buffer.from(say)]).toEqual([4, 1, 31, 144, 203, 0, 113, 9, 0]);
 });
 
-test('SOCKS4 is asked for the name where there is no IPv4 address', () => {
+test('SOCKS4 is asked for the name if there is no IPv4 address', () => {
   for (const address of [null, '2001:db8::7']) {
     const { say } = connectSocks4({ host: 'j.test', address, port: 80 });
     expect([...Buffer.from(say)]).toEqual([4, 1, 0, 80, 0, 0, 0, 1, 0, ...Buffer.from('j.test'), 0]);
   }
 });
 
-test('SOCKS4 is told the name of the login as its user id', () => {
+test('SOCKS4 gets the user name of the login as its user ID', () => {
   const { say } = connectSocks4({ host: 'j.test', address: '203.0.113.9', port: 8080 }, 'me:secret');
   expect([...Buffer.from(say)]).toEqual([4, 1, 31, 144, 203, 0, 113, 9, ...Buffer.from('me'), 0]);
 });
 
-test('SOCKS5 is told a login once it has asked for one', () => {
+test('SOCKS5 gets a login once it has asked for one', () => {
   const [greeting, login] = greetSocks5('me:s:é');
   expect([...Buffer.from(greeting?.say ?? '')]).toEqual([5, 1, 2]);
   const password = Buffer.from('s:é');
@@ -36,7 +36,7 @@ test('SOCKS5 is asked for an IPv4 address, an IPv6 address or a name', () => {
   expect(asked(null)).toEqual([5, 1, 0, 3, 6, ...Buffer.from('j.test'), 1, 187]);
 });
 
-test('of a SOCKS5 reply exactly its own bytes are read, and only when all have come in', () => {
+test('exactly the bytes of a SOCKS5 reply are read, once all have arrived', () => {
   const tail = [72, 84];
   for (const reply of [
     [5, 0, 0, 1, 0, 0, 0, 0, 0, 0],

@@ -24,14 +24,14 @@ function faultsOf(...args: string[]): string[] {
   throw new Error('it was accepted');
 }
 
-test('what is not given is the default, nothing, or empty', () => {
+test('a missing option is its default, nothing, or empty', () => {
   expect(read('a')).toEqual({
     options: { format: 'text', limit: undefined, wait: [], quiet: false },
     operands: ['a'],
   });
 });
 
-test('options stand anywhere, in both spellings, and the last one counts', () => {
+test('options can be anywhere, in both spellings, and the last one counts', () => {
   expect(
     read('-q', 'a', '--limit=3', '--format', 'JSON', '-', '--limit', '4', '--wait', '2s', '--wait=1m'),
   ).toEqual({
@@ -40,11 +40,11 @@ test('options stand anywhere, in both spellings, and the last one counts', () =>
   });
 });
 
-test('behind -- everything is an operand', () => {
+test('after -- everything is an operand', () => {
   expect(read('--', '--limit', '-q').operands).toEqual(['--limit', '-q']);
 });
 
-test('every fault is told at once, and what was probably meant', () => {
+test('all faults are reported at once, with what was probably meant', () => {
   expect(faultsOf('--formt=json', '--limit', '11', '--quiet=yes', '--wait')).toEqual([
     'Unknown option --formt. Did you mean --format?',
     '--quiet takes no value.',
@@ -54,20 +54,20 @@ test('every fault is told at once, and what was probably meant', () => {
   ]);
 });
 
-test('an option is not taken for the value of the one before', () => {
+test('an option does not count as the value of the one before', () => {
   expect(faultsOf('a', '--format', '-q')).toEqual(['--format needs a value: --format=FORM.']);
 });
 
-test('operands beyond the most are named', () => {
+test('superfluous operands are named', () => {
   expect(faultsOf('a', 'b', 'c')).toEqual(['Unexpected argument "c".']);
   expect(() => readArguments({}, NO_OPERANDS, ['x'])).toThrow('Unexpected argument "x".');
 });
 
-test('options that every object has are none', () => {
+test('properties of every object are not options', () => {
   expect(faultsOf('a', '--constructor')).toEqual(['Unknown option --constructor.']);
 });
 
-test('a word is taken for another only where little is wrong with it', () => {
+test('a word counts as misspelt only if it is similar to another', () => {
   const known = ['check', 'export', 'config'];
   expect(nearest('chek', known)).toBe('check');
   expect(nearest('exprot', known)).toBe('export');

@@ -7,7 +7,7 @@ import { withFolder } from '../support/temporary.ts';
 
 const options = { format: 'lines', protocols: ['http'], allowPrivate: false } as const;
 
-test('each endpoint comes once, whatever the number of lists', () =>
+test('each endpoint comes once, in however many lists it is', () =>
   withFolder(async (folder) => {
     const paths = [join(folder, 'a.txt'), join(folder, 'b.txt')];
     await writeFile(paths[0] ?? '', '8.8.8.8 80\nsocks5://8.8.4.4:1080\nrubbish\n10.0.0.1:80\n');
@@ -19,7 +19,7 @@ test('each endpoint comes once, whatever the number of lists', () =>
     expect(source.size()).toEqual({ total: 3 });
   }));
 
-test('an entry without a protocol is tried as each that was asked for', () =>
+test('an entry without a protocol is tried with each requested protocol', () =>
   withFolder(async (folder) => {
     const path = join(folder, 'list.txt');
     await writeFile(path, '8.8.8.8:80\nsocks4://8.8.4.4:1080\n');
@@ -28,7 +28,7 @@ test('an entry without a protocol is tried as each that was asked for', () =>
     expect(found.sort()).toEqual(['http://8.8.8.8:80', 'socks4://8.8.4.4:1080', 'socks5://8.8.8.8:80']);
   }));
 
-test('a long list is read only as far as its proxies are asked for', () =>
+test('a long list is read only as far as its proxies are needed', () =>
   withFolder(async (folder) => {
     const path = join(folder, 'list.txt');
     const lines = Array.from(
@@ -46,7 +46,7 @@ test('a long list is read only as far as its proxies are asked for', () =>
     await candidates.return(undefined);
   }));
 
-test('a list that is not there, or is a folder, is told before anything is tested', async () => {
+test('a missing list or a folder is reported before anything is tested', async () => {
   expect(openCandidates({ ...options, paths: ['/nowhere'] })).rejects.toThrow('There is no file /nowhere.');
   expect(openCandidates({ ...options, paths: ['/tmp'] })).rejects.toThrow('/tmp is a folder, not a list.');
 });

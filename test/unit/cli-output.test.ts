@@ -33,14 +33,14 @@ function open({ tty = false, columns = 100, fault, env = {} }: Conditions = {}) 
   return { terminal, stdout, stderr, gone: () => gone };
 }
 
-test('data and words go their own ways', async () => {
+test('data and messages go to different streams', async () => {
   const { terminal, stdout, stderr } = open();
   terminal.say('reading');
   await Promise.all([terminal.print('one\n'), terminal.print('two\n')]);
   expect([stdout.text, stderr.text]).toEqual(['one\ntwo\n', 'reading\n']);
 });
 
-test('a bar shows counts, share, rate and time left, and gives way to lines', () => {
+test('a bar shows counts, share, rate and time left, and makes room for lines', () => {
   const { terminal, stderr } = open({ tty: true });
   let now = 0;
   const progress = createProgress(terminal, 'checked', () => now);
@@ -62,7 +62,7 @@ test('on a narrow terminal there is no bar, and no line is longer than it', () =
   );
 });
 
-test('where there is no terminal, a line is written every two seconds', () => {
+test('without a terminal, a line is written every two seconds', () => {
   const { terminal, stderr } = open();
   let now = 0;
   const progress = createProgress(terminal, 'checked', () => now);
@@ -74,7 +74,7 @@ test('where there is no terminal, a line is written every two seconds', () => {
   ]);
 });
 
-test('a total that nobody knows is left out', () => {
+test('an unknown total is left out', () => {
   const { terminal, stderr } = open();
   let now = 0;
   const progress = createProgress(terminal, 'checked', () => now);
@@ -83,14 +83,14 @@ test('a total that nobody knows is left out', () => {
   expect(stderr.text).toBe('2 checked, 0.5/s, none alive\n');
 });
 
-test('colours are for terminals without NO_COLOR', () => {
+test('colours are used only in terminals without NO_COLOR', () => {
   expect(open({ tty: true }).terminal.paint('red', 'x')).toBe('\u001b[31mx\u001b[0m');
   expect(open({ tty: true, env: { NO_COLOR: '1' } }).terminal.paint('red', 'x')).toBe('x');
   expect(open({ tty: true, env: { TERM: 'dumb' } }).terminal.live).toBe(false);
   expect(open().terminal.paint('red', 'x')).toBe('x');
 });
 
-test('a reader that has gone is told apart from a disk that is full', async () => {
+test('a closed pipe is distinguished from a full disk', async () => {
   const piped = open({ fault: 'EPIPE' });
   void piped.terminal.print('x\n');
   await new Promise((resolve) => setImmediate(resolve));
@@ -111,7 +111,7 @@ test('numbers and times are written for people', () => {
   expect([400, 65_000, 3_723_000].map(formatSpan)).toEqual(['0:00', '1:05', '1:02:03']);
 });
 
-test('secrets are masked wherever they hide', () => {
+test('secrets are masked wherever they occur', () => {
   expect(masked('ADMIN_TOKEN', 'abc')).toBe('***');
   expect(masked('AWS_SECRET_ACCESS_KEY', 'abc')).toBe('***');
   expect(masked('WEBHOOK_SECRET', 'abc')).toBe('***');
@@ -127,7 +127,7 @@ test('secrets are masked wherever they hide', () => {
   );
 });
 
-test('a slip of the pen in a variable is seen, other programs are left alone', () => {
+test('a misspelt variable is reported, those of other programs are not', () => {
   expect(misspelled({ IMAGE_MAX_UPLOADS: '1', IMAGE_TAG: 'x', PROXY_JUDGES: 'y', LANG: 'z' })).toEqual([
     'IMAGE_MAX_UPLOADS is not a setting. Did you mean IMAGE_MAX_UPLOAD?',
   ]);
@@ -144,14 +144,14 @@ const ALIVE = {
   proof: 'signed' as const,
 };
 
-test('cells that would break a CSV file apart are quoted', async () => {
+test('cells that would break a CSV file are quoted', async () => {
   const write = await createResultWriter('csv', undefined);
   const row = write({ protocol: 'http', ip: '203.0.113.9', port: 80 }, ALIVE);
   expect(csvHeader).toBe('protocol,ip,port,country,response_time,anonymity,exit_ip,tampering,proof,login\n');
   expect(row).toBe('http,203.0.113.9,80,ZZ,3,elite,10.0.0.1,"x-""odd"" via",signed,\n');
 });
 
-test('a living proxy is written with its login, so that the list can be used', async () => {
+test('a working proxy is printed with its login', async () => {
   const proxy = { protocol: 'http', ip: '203.0.113.9', port: 80, login: 'me:a:b' } as const;
   const written = async (format: (typeof CHECK_FORMATS)[number]) =>
     (await createResultWriter(format, undefined))(proxy, ALIVE);

@@ -74,7 +74,7 @@ test.each(JUMPS)(
   },
 );
 
-test.each(JUMPS)('the clock jumps %s: what another copy has deleted is gone soon', async (_, ms) => {
+test.each(JUMPS)('the clock jumps %s: what another copy deleted is soon gone', async (_, ms) => {
   let now = 10 * HOUR_MS;
   let stored: ReturnType<typeof image> | null = image();
   const records = createRecordCache({ get: async () => stored, hasEnded: async () => false }, () => now);
@@ -85,7 +85,7 @@ test.each(JUMPS)('the clock jumps %s: what another copy has deleted is gone soon
   expect(await records.get(image().id)).toBeNull();
 });
 
-test.each(JUMPS)('the clock jumps %s: what another copy has blocked is known soon', async (_, ms) => {
+test.each(JUMPS)('the clock jumps %s: what another copy blocked is soon known', async (_, ms) => {
   let now = 10 * HOUR_MS;
   const database = await openDatabase(bunRuntime.openSqlite, ':memory:');
   const parts = { state: createSqliteState(database), locks: createLocalLocks(), now: () => now };

@@ -68,7 +68,7 @@ describe('an animated PNG', () => {
     },
   );
 
-  test('clears and takes back what its frames say', async () => {
+  test('applies the disposal of each frame', async () => {
     const file = await apng([
       { colour: RED },
       { colour: GREEN, area: LEFT, dispose: 2 },
@@ -83,7 +83,7 @@ describe('an animated PNG', () => {
     ]);
   });
 
-  test('lays transparent frames over what is there, or puts them in its place', async () => {
+  test('blends transparent frames over the last one, or replaces it', async () => {
     const half: Colour = [0, 0, 255, 128];
     const file = await apng([
       { colour: RED },
@@ -101,7 +101,7 @@ describe('an animated PNG', () => {
     }
   });
 
-  test('in which the still picture is no frame shows it where nothing moves', async () => {
+  test('whose still picture is not a frame shows it in still formats', async () => {
     const file = await apng([{ colour: RED }, { colour: GREEN }], { still: true });
     expect((await seen(await bench.convert(file, { format: 'auto' }))).frames.map(([left]) => left)).toEqual([
       RED,
@@ -129,7 +129,7 @@ describe('an animated PNG', () => {
     expect(made.warnings.map(({ code }) => code)).toEqual(['truncated']);
   });
 
-  test('counts all its frames for the limit of pixels and that of frames', async () => {
+  test('counts with all its frames towards the limits of pixels and frames', async () => {
     const small = await startCodec({ maxFrames: 2, maxPixels: 1000 });
     try {
       const three = await apng([{ colour: RED }, { colour: GREEN }, { colour: BLUE }]);
@@ -161,7 +161,7 @@ describe('other animations', () => {
     ).toEqual([0, 1, 2]);
   });
 
-  test('with more colours than a palette holds keep them all', async () => {
+  test('with more colours than a palette keep all of them', async () => {
     const pages = await Promise.all([1, 2].map((seed) => photo(64, 48, seed)));
     const moving = await sharp(await Promise.all(pages.map((page) => sharp(page).png().toBuffer())), {
       join: { animated: true },

@@ -39,7 +39,7 @@ describe('a BMP picture', () => {
     expect([await alphaAt(bytes, 1, 1), await alphaAt(bytes, 8, 1)]).toEqual([form.alpha ? 0 : 255, 255]);
   });
 
-  test('of 16 bits has its five bits of each colour, in the whole range', async () => {
+  test('of 16 bits has five bits per colour, over the whole range', async () => {
     const { bytes } = await bench.convert(bitmap({ depth: 16 }), { format: 'png' });
     const five = (value: number) => Math.round(((value >> 3) * 255) / 31);
     expect(await quarterColours(bytes)).toEqual(exact.map((colour) => colour.map(five)));
@@ -50,7 +50,7 @@ describe('a BMP picture', () => {
     expect(await quarterColours(bytes)).toEqual([0, 0, 1, 1].map((index) => exact[index] ?? []));
   });
 
-  test('becomes WebP by itself, without loss where it is a drawing', async () => {
+  test('becomes WebP automatically, lossless for a drawing', async () => {
     const pixels = await quarters().raw().toBuffer();
     const { format, bytes } = await bench.convert(bitmapOf(pixels, 96, 64), { format: 'auto' });
     expect(format).toBe('webp');
@@ -66,7 +66,7 @@ describe('a BMP picture', () => {
     await expect(bench.convert(bytes)).rejects.toMatchObject({ code: 'undecodable_image' });
   });
 
-  test('that names more pixels than are allowed is refused before it is decoded', async () => {
+  test('with too many pixels is refused before it is decoded', async () => {
     const bytes = bitmap({ depth: 8, packed: true });
     bytes.writeInt32LE(20_000, 18);
     bytes.writeInt32LE(20_000, 22);
@@ -85,14 +85,14 @@ describe('an icon', () => {
     expect(await quarterColours(bytes)).toEqual(exact);
   });
 
-  test('may hold a PNG', async () => {
+  test('can contain a PNG', async () => {
     const png = await quarters(256, 256).png().toBuffer();
     const made = await bench.convert(directory([{ data: png, width: 256, height: 256 }]), { format: 'png' });
     expect(made).toMatchObject({ width: 256, height: 256 });
     expect(await quarterColours(made.bytes)).toEqual(exact);
   });
 
-  test('whose picture is missing is refused', async () => {
+  test('without a picture is refused', async () => {
     await expect(bench.convert(icon().subarray(0, 60))).rejects.toMatchObject({ code: 'undecodable_image' });
   });
 });

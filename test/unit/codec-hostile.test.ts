@@ -22,7 +22,7 @@ beforeAll(async () => {
 });
 afterAll(() => bench.stop());
 
-test('every hostile file ends with a picture or a refusal, and leaves neither files nor broken workers', async () => {
+test('every hostile file becomes a picture or is refused, and leaves neither files nor broken workers', async () => {
   const outcomes: Record<string, number> = {};
   await Promise.all(
     (await hostileCorpus(COUNT)).map(async ({ name, bytes }) => {
@@ -41,7 +41,7 @@ test('every hostile file ends with a picture or a refusal, and leaves neither fi
   expect(await bench.files()).toEqual([]);
 });
 
-test('what is appended to a picture is not stored', async () => {
+test('data appended to a picture is not stored', async () => {
   for (const { name, bytes } of await hostileCorpus(0)) {
     if (!/ with a (zip|script|picture) behind it$/.test(name)) continue;
     const result = await bench.convert(bytes, { format: 'auto' });

@@ -18,7 +18,7 @@ beforeAll(async () => {
 afterAll(() => bench.stop());
 
 describe('a JPEG XL picture', () => {
-  test('keeps its exact colours, and becomes a lossless WebP by itself', async () => {
+  test('keeps its exact colours, and becomes a lossless WebP automatically', async () => {
     const { bytes, ...made } = await bench.convert(still, { format: 'auto' });
     expect(made).toMatchObject({ format: 'webp', width: 96, height: 64, frames: 1, warnings: [] });
     expect(await quarterColours(bytes)).toEqual(QUARTERS.map((colour) => [...colour]));
@@ -33,7 +33,7 @@ describe('a JPEG XL picture', () => {
     expect(warnings.map(({ code }) => code)).toEqual(['frames_dropped']);
   });
 
-  test('keeps its EXIF where that was asked for', async () => {
+  test('keeps its EXIF on request', async () => {
     const { exif = Buffer.alloc(0) } = await sharp(await privatePhoto('png')).metadata();
     const tiff = exif.subarray(exif.toString('latin1', 0, 4) === 'Exif' ? 6 : 0);
     const file = Buffer.concat([
@@ -47,7 +47,7 @@ describe('a JPEG XL picture', () => {
     expect((await sharp((await bench.convert(file)).bytes).metadata()).exif).toBeUndefined();
   });
 
-  test('is decoded by a worker that has decoded HEIC, whose memory is limited as well', async () => {
+  test('can be decoded by a worker that has decoded HEIC, within the memory limit', async () => {
     await bench.convert(heic);
     expect((await bench.convert(still)).width).toBe(96);
   });
@@ -61,7 +61,7 @@ describe('a JPEG XL picture', () => {
     expect((await bench.convert(still)).width).toBe(96);
   });
 
-  test('counts all its frames for the limits', async () => {
+  test('counts with all its frames towards the limits', async () => {
     const small = await startCodec({ maxFrames: 2, maxPixels: 3000 });
     try {
       await expect(small.convert(moving)).rejects.toMatchObject({ code: 'image_limit' });
@@ -72,7 +72,7 @@ describe('a JPEG XL picture', () => {
   });
 });
 
-test('an AVIF sequence is refused by its name, with what to send instead', async () => {
+test('an AVIF sequence is refused with the formats to send instead', async () => {
   await expect(bench.convert(sequence)).rejects.toMatchObject({
     code: 'not_an_image',
     message: expect.stringMatching(/animated AVIF.*WebP, GIF or animated PNG/),

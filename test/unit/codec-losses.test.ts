@@ -15,7 +15,7 @@ async function warningsOf(bytes: Buffer, job: Partial<ConvertJob> = {}): Promise
   return (await bench.convert(bytes, job)).warnings.map(({ code }) => code);
 }
 
-describe('nothing is lost in silence', () => {
+describe('no loss is silent', () => {
   test.each([
     ['a photo', () => privatePhoto('jpeg'), {}],
     ['a photo that keeps its EXIF', () => privatePhoto('avif'), { stripExif: false, format: 'jpeg' }],
@@ -38,7 +38,7 @@ describe('nothing is lost in silence', () => {
     ]);
   });
 
-  test('further pages of a TIFF are told', async () => {
+  test('further pages of a TIFF are reported', async () => {
     const page = await sharp(await privatePhoto('png'))
       .removeAlpha()
       .toBuffer();
@@ -58,12 +58,12 @@ describe('nothing is lost in silence', () => {
     expect(await warningsOf(whole.subarray(0, -bytes))).toEqual(['truncated']);
   });
 
-  test('a WebP animation that is cut short is refused', async () => {
+  test('a truncated WebP animation is refused', async () => {
     const whole = await animation('webp', { frames: 5 });
     await expect(bench.convert(whole.subarray(0, -5))).rejects.toMatchObject({ code: 'undecodable_image' });
   });
 
-  test('metadata that were to be kept and cannot be are named', async () => {
+  test('metadata that should be kept but cannot be are reported', async () => {
     const photo = await privatePhoto('jpeg');
     const kept = await bench.convert(photo, { format: 'gif', stripExif: false });
     expect(kept.warnings).toEqual([
@@ -90,7 +90,7 @@ describe('nothing is lost in silence', () => {
     },
   );
 
-  test('IPTC that was to be kept is in JPEG, beside EXIF and XMP, and its loss is told of others', async () => {
+  test('IPTC is kept in JPEG, like EXIF and XMP, and its loss is reported for other formats', async () => {
     const photo = withCaption(await privatePhoto('jpeg', 6), 'Harbour in winter');
     const { bytes, warnings } = await bench.convert(photo, { format: 'jpeg', stripExif: false });
     expect(warnings).toEqual([]);
@@ -107,15 +107,15 @@ describe('nothing is lost in silence', () => {
     ).toBeUndefined();
   });
 
-  test('a GIF, which holds no colour profile, has the colours of the photo all the same', async () => {
+  test('a GIF has the colours of the photo although it has no colour profile', async () => {
     const { bytes } = await bench.convert(await privatePhoto('jpeg'), { format: 'gif', stripExif: false });
     const [[red = 0, green = 0, blue = 0] = []] = await quarterColours(bytes);
     expect(Math.max(Math.abs(red - 220), Math.abs(green - 30), Math.abs(blue - 30))).toBeLessThan(8);
   });
 });
 
-describe('what a JPEG file holds besides its picture', () => {
-  test('the other picture of a stereo file is told, and the first one kept', async () => {
+describe('what a JPEG file contains besides its picture', () => {
+  test('the first picture of a stereo file is kept, and the other reported', async () => {
     const { bytes, warnings } = await bench.convert(await multiPicture(), { format: 'png' });
     expect(warnings).toEqual([
       { code: 'frames_dropped', message: 'The file holds 2 pictures, of which one is kept.' },
@@ -123,13 +123,13 @@ describe('what a JPEG file holds besides its picture', () => {
     expect(new Set((await quarterColours(bytes))[0]).size).toBeGreaterThan(1);
   });
 
-  test('the video of a motion photo is told', async () => {
+  test('the video of a motion photo is reported', async () => {
     const { bytes, warnings } = await bench.convert(await motionPhoto(), { format: 'auto' });
     expect(warnings.map(({ code }) => code)).toEqual(['frames_dropped']);
     expect(bytes.includes('ftyp')).toBe(false);
   });
 
-  test('a gain map stays where metadata stay in a JPEG, in the size of the picture', async () => {
+  test('a gain map is kept with the metadata of a JPEG, at the size of the picture', async () => {
     const made = await bench.convert(await gainMapJpeg(), {
       format: 'jpeg',
       stripExif: false,

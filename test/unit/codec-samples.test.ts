@@ -23,7 +23,7 @@ async function convert({ make, ask }: Sample): Promise<Outcome> {
 }
 
 // All of them, on Bun, on Deno and in the binary: `bun scripts/formats.ts`.
-test('every third sample of the documented formats becomes what it must', async () => {
+test('every third sample of the documented formats converts as documented', async () => {
   const faults: Record<string, string[]> = {};
   for (const sample of SAMPLES.filter((_, place) => place % 3 === 0)) {
     const found = await judgeSample(sample, await convert(sample));

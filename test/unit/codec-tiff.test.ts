@@ -35,7 +35,7 @@ describe('TIFF with tiles of one sample each', () => {
     expect(await mostOff(await planarTiff(picture, options, { depth }), picture)).toBeLessThan(2);
   });
 
-  test('has its transparency, whether the colours were multiplied by it or not', async () => {
+  test('keeps its transparency, with premultiplied colours or not', async () => {
     const picture = await sharp(await lossless(70, 70))
       .ensureAlpha(0.5)
       .png()
@@ -50,7 +50,7 @@ describe('TIFF with tiles of one sample each', () => {
     expect(await mostOff(multiplied, picture)).toBeLessThan(4);
   });
 
-  test('is converted as any other picture', async () => {
+  test('is converted like any other picture', async () => {
     const bench = await startCodec();
     const picture = await lossless(150, 100);
     const file = await planarTiff(picture, { compression: 'lzw', predictor: 'none' });
@@ -62,12 +62,12 @@ describe('TIFF with tiles of one sample each', () => {
     expect(pixels[0]?.equals(pixels[1] ?? Buffer.alloc(0))).toBe(true);
   });
 
-  test('is refused beyond the limit of pixels before anything is unpacked', async () => {
+  test('is refused beyond the pixel limit before anything is unpacked', async () => {
     const file = await planarTiff(await lossless(150, 100), { compression: 'lzw' });
     expect(() => decodeTiff(bytesIn(file), { ...LIMITS, maxPixels: 14_999 })).toThrow('14999 are allowed');
   });
 
-  test('is refused in words wherever it is damaged or cut short', async () => {
+  test('is refused with a message wherever it is damaged or truncated', async () => {
     const file = await planarTiff(await lossless(150, 100), { compression: 'lzw' });
     const random = createRandom(9);
     for (let round = 0; round < 400; round++) {
@@ -87,7 +87,7 @@ describe('TIFF with tiles of one sample each', () => {
   });
 });
 
-test('TIFF in CIELab has the colours that it means', () => {
+test('TIFF in CIELab has the right colours', () => {
   const colours = [54, 81, 70, 46, -51, 50, 83, -86, 83, 100, 0, 0].map((value, place) =>
     place % 3 === 0 ? Math.round(value * 2.55) : value & 255,
   );
@@ -101,7 +101,7 @@ test('TIFF in CIELab has the colours that it means', () => {
   }
 });
 
-test('TIFF with samples of 12 bits has the upper 8 of each, though a row ends within a byte', () => {
+test('TIFF with 12-bit samples keeps the upper 8 bits, even if a row ends within a byte', () => {
   // Three pixels a row: 0xabc 0xdef 0x123, and 0x456 0x789 0xfed; each row is filled up to whole bytes.
   const rows = Buffer.from('abcdef1230' + '456789fed0', 'hex');
   const tags = { 256: [3], 257: [2], 258: [12], 259: [1], 262: [1], 277: [1], 278: [2] };
@@ -111,7 +111,7 @@ test('TIFF with samples of 12 bits has the upper 8 of each, though a row ends wi
   expect(hasAlpha).toBe(false);
 });
 
-test('of a large file no more is read than its directory and one block at a time', async () => {
+test('only the directory and one block at a time are read of a large file', async () => {
   const ours = await planarTiff(await lossless(150, 100), { compression: 'lzw' });
   const others = await sharp(await lossless(700, 700))
     .tiff({ compression: 'none' })
@@ -131,7 +131,7 @@ test('of a large file no more is read than its directory and one block at a time
   }
 });
 
-test('a tile with many times the pixels of its picture is refused before there is room for it', async () => {
+test('a tile far larger than its picture is refused before memory is allocated', async () => {
   const tags = {
     256: [9],
     257: [9],
@@ -147,7 +147,7 @@ test('a tile with many times the pixels of its picture is refused before there i
   expect(() => decodeTiff(bytesIn(file), { ...LIMITS, maxPixels: 1e9 })).toThrow('damaged or truncated');
 });
 
-test('what libvips reads itself is left to it', async () => {
+test('files that libvips can read are left to it', async () => {
   const picture = sharp(await lossless(40, 40));
   for (const tile of [true, false])
     expect(decodeTiff(bytesIn(await picture.clone().tiff({ tile }).toBuffer()), LIMITS)).toBeNull();

@@ -62,7 +62,7 @@ describe('orientation and metadata', () => {
   }
 
   for (const format of ['jpeg', 'webp', 'png', 'avif'] as const) {
-    test(`with stripExif false ${format} keeps EXIF and the profile, and the orientation is settled`, async () => {
+    test(`with stripExif false ${format} keeps EXIF and the profile, and is upright`, async () => {
       const result = await bench.convert(await privatePhoto('jpeg', 6), { format, stripExif: false });
       const metadata = await sharp(result.bytes).metadata();
       expect(metadata.exif?.includes(SECRET)).toBe(true);
@@ -95,7 +95,7 @@ describe('formats', () => {
     }
   }
 
-  test('a grey picture stays grey', async () => {
+  test('a greyscale picture stays greyscale', async () => {
     for (const format of FORMATS) {
       const colours = await quarterColours((await bench.convert(await greyscale(), { format })).bytes);
       for (const [r = 0, g = 0, b = 0] of colours) {
@@ -104,7 +104,7 @@ describe('formats', () => {
     }
   });
 
-  test('auto keeps each of the five formats and makes webp of others', async () => {
+  test('auto keeps each of the five formats and converts others to webp', async () => {
     const inputs = {
       jpeg: await privatePhoto('jpeg'),
       png: await privatePhoto('png'),
@@ -132,7 +132,7 @@ describe('formats', () => {
     expect(await sharp(result.bytes).raw().toBuffer()).toEqual(await sharp(input).raw().toBuffer());
   });
 
-  test('the result tells the size and the hash of the file', async () => {
+  test('the result has the size and hash of the file', async () => {
     const { bytes, size, hash } = await bench.convert(await photo(200, 150));
     expect(size).toBe(bytes.length);
     expect(hash).toBe(createHash('sha256').update(bytes).digest('hex'));
@@ -178,7 +178,7 @@ describe('animation', () => {
     }
   }
 
-  test('an animation is not turned by EXIF, which no viewer does, and loses it', async () => {
+  test('EXIF does not rotate an animation, and is removed', async () => {
     const moving = await animation('webp');
     for (let orientation = 1; orientation <= 8; orientation++) {
       const laid = await sharp(moving, { animated: true }).withMetadata({ orientation }).webp().toBuffer();
@@ -195,7 +195,7 @@ describe('animation', () => {
     expect(result).toMatchObject({ width: 24, height: 16, frames: 3 });
   });
 
-  test('equal frames that the encoder joins are not counted', async () => {
+  test('equal frames that the encoder merges are not counted', async () => {
     const frame = await quarters().png().toBuffer();
     const bytes = await sharp([frame, frame, frame], { join: { animated: true } })
       .gif({ keepDuplicateFrames: true })
@@ -205,7 +205,7 @@ describe('animation', () => {
     expect(result.frames).toBe((await sharp(result.bytes).metadata()).pages ?? 1);
   });
 
-  test('a thumbnail can be asked to show the first frame alone', async () => {
+  test('a thumbnail can show only the first frame', async () => {
     const result = await bench.convert(await animation('webp'), { maxWidth: 24, animate: false });
     expect(result).toMatchObject({ width: 24, height: 16, frames: 1 });
   });
@@ -228,7 +228,7 @@ describe('dimensions', () => {
     });
   }
 
-  test('are those of the upright picture', async () => {
+  test('apply to the upright picture', async () => {
     const result = await bench.convert(await privatePhoto('jpeg', 6, [200, 100]), {
       maxWidth: 100,
       maxHeight: 100,
@@ -245,7 +245,7 @@ describe('dimensions', () => {
 });
 
 describe('damage', () => {
-  test('stray bytes that every viewer ignores do not refuse a photo', async () => {
+  test('a photo with stray bytes that every viewer ignores is accepted', async () => {
     const good = await privatePhoto('jpeg');
     const stray = Buffer.concat([good.subarray(0, -2), Buffer.from([0, 0, 0, 0]), good.subarray(-2)]);
     expect((await bench.convert(stray)).width).toBe(96);

@@ -73,7 +73,7 @@ test('the simple file is one service with one volume, with valid settings and wi
   expect([read_only, cap_drop, security_opt]).toEqual([true, ['ALL'], ['no-new-privileges:true']]);
 });
 
-test('the file with Postgres differs in the store of the records alone', async () => {
+test('the file with Postgres differs only in the record store', async () => {
   const other = Bun.YAML.parse(await Bun.file('compose.postgres.yaml').text()) as Compose;
   const { postgres, ...rest } = other.services;
   const { redis: _, ...mine } = services;
@@ -105,7 +105,7 @@ test('the file with Postgres differs in the store of the records alone', async (
   });
 });
 
-test('the copies trust the balancer alone, whose address no other service and no visitor gets', () => {
+test('the copies trust only the balancer, whose address no other service or visitor gets', () => {
   const TRUSTED_PROXIES = services['picpool-1']?.environment?.TRUSTED_PROXIES ?? '';
   expect(services.balancer?.networks).toEqual({ inside: { ipv4_address: TRUSTED_PROXIES } });
   const [range] = networks.inside?.ipam?.config ?? [];
@@ -115,7 +115,7 @@ test('the copies trust the balancer alone, whose address no other service and no
   expect(TRUSTED_PROXIES).not.toBe('172.30.83.1');
 });
 
-test('stores are in a network without a way out, which the balancer is not in, and the store servers know the same keys', () => {
+test('stores are in a network without internet and without the balancer, and share the same keys', () => {
   const networksOf = (name: string) => {
     const own = services[name]?.networks ?? {};
     return Array.isArray(own) ? own : Object.keys(own);
@@ -131,7 +131,7 @@ test('stores are in a network without a way out, which the balancer is not in, a
   });
 });
 
-test('every service that another one names is there, and the balancer asks all copies', async () => {
+test('every service that another one names exists, and the balancer uses all copies', async () => {
   for (const { depends_on = [] } of Object.values(services)) {
     const names = Array.isArray(depends_on) ? depends_on : Object.keys(depends_on);
     for (const name of names) expect(Object.keys(services)).toContain(name);
@@ -142,7 +142,7 @@ test('every service that another one names is there, and the balancer asks all c
   expect(services['picpool-1']?.environment?.BLOBS_URL).toContain('endpoint=http://s3:7070');
 });
 
-test('Redis writes everything down and forgets nothing', () => {
+test('Redis persists everything and evicts nothing', () => {
   const command = services.redis?.command?.at(-1);
   expect(command).toContain('--appendonly yes');
   expect(command).toContain('--maxmemory-policy noeviction');

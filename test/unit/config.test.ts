@@ -31,7 +31,7 @@ describe('parseConfig', () => {
     });
   });
 
-  test('a webhook secret is one of Standard Webhooks, or any other of 16 characters', () => {
+  test('a webhook secret is one of Standard Webhooks, or any other with 16 characters', () => {
     const secrets = ['whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw', 'sixteen-letters!'];
     for (const WEBHOOK_SECRET of secrets)
       expect(parseConfig({ WEBHOOK_SECRET })).toMatchObject({ WEBHOOK_SECRET });
@@ -40,7 +40,7 @@ describe('parseConfig', () => {
     }
   });
 
-  test('half a pair of keys is a fault, and so is a session token without keys', () => {
+  test('half a pair of keys is invalid, as is a session token without keys', () => {
     const [AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_SESSION_TOKEN] = ['key', 'secret', 'token'];
     expect(faultsOf({ AWS_ACCESS_KEY_ID })).toEqual({
       AWS_SECRET_ACCESS_KEY: 'must be set where AWS_ACCESS_KEY_ID is',
@@ -61,13 +61,13 @@ describe('parseConfig', () => {
     expect(parseConfig({ PORT: '', HOST: '  ' })).toMatchObject({ PORT: 3000, HOST: '0.0.0.0' });
   });
 
-  test('the stores follow DATA_DIR unless they are named', () => {
+  test('the stores follow DATA_DIR unless they are set', () => {
     const config = parseConfig({ DATA_DIR: '/var/lib/picpool', BLOBS_URL: 's3://bucket/prefix' });
     expect(config.METADATA_URL).toBe('sqlite:/var/lib/picpool/picpool.db');
     expect(config.BLOBS_URL).toBe('s3://bucket/prefix');
   });
 
-  test('every fault is reported at once, by the name of its variable', () => {
+  test('all faults are reported at once, by variable', () => {
     const faults = faultsOf({
       PORT: '99999',
       SERVICES: 'proxy,mail',
@@ -90,7 +90,7 @@ describe('parseConfig', () => {
     ]);
   });
 
-  test('a fault says what was wrong and what would be right', () => {
+  test('a fault says what is wrong and what would be right', () => {
     expect(faultsOf({ PORT: 'http' }).PORT).toBe('must be an integer from 0 to 65535, not "http"');
     expect(faultsOf({ PROXY_CHECK_TIMEOUT: '5 parsecs' }).PROXY_CHECK_TIMEOUT).toContain('30s, 5m, 1h or 7d');
   });
@@ -124,13 +124,13 @@ describe('parseConfig', () => {
   });
 });
 
-test('deletion by address holds always, for a time, or not at all', () => {
+test('deletion by address works always, for a time, or not at all', () => {
   const parsed = (text: string) => parseConfig({ IMAGE_DELETE_BY_ADDRESS: text }).IMAGE_DELETE_BY_ADDRESS;
   expect(['', 'always', '1h', 'off'].map(parsed)).toEqual([Infinity, Infinity, 3_600_000, 0]);
   expect(() => parsed('sometimes')).toThrow('must be always, off, or a duration');
 });
 
-test('proxies can be named by word, and counted only where the nearest is trusted', () => {
+test('proxies can be named by keyword, and counted only if the nearest is trusted', () => {
   const { TRUSTED_PROXIES } = parseConfig({ TRUSTED_PROXIES: 'loopback, Private,203.0.113.1' });
   expect(TRUSTED_PROXIES).toEqual(
     expect.arrayContaining(['127.0.0.0/8', '::1', '192.168.0.0/16', '203.0.113.1']),
@@ -161,7 +161,7 @@ test('the base of links is scheme, host and a path, and nothing else', () => {
   }
 });
 
-test('a replica for lists is refused where the records are in no Postgres', () => {
+test('a replica for lists is refused if the records are not in Postgres', () => {
   const METADATA_READ_URL = 'postgres://replica/x';
   expect(Object.keys(faultsOf({ METADATA_READ_URL, METADATA_URL: 'redis://db' }))).toEqual([
     'METADATA_READ_URL',

@@ -19,7 +19,7 @@ function contextOf(headers: Record<string, string>, peer = PROXY, options = {}) 
   return contextsOf(options).open(request, request, () => peer);
 }
 
-describe('the origin that a client has reached', () => {
+describe('the origin that a client uses', () => {
   const cases: [string, Record<string, string>, string][] = [
     ['its own, without headers', {}, 'http://inside:3000'],
     [
@@ -54,7 +54,7 @@ describe('the origin that a client has reached', () => {
     expect(contextOf(headers).origin).toBe(origin);
   });
 
-  test('is its own where a client names another', () => {
+  test('is the own one if a client names another', () => {
     const headers = { 'x-forwarded-proto': 'https', 'x-forwarded-host': 'evil.example' };
     expect(contextOf(headers, CLIENT).origin).toBe('http://inside:3000');
   });
@@ -70,13 +70,13 @@ describe('the origin that a client has reached', () => {
 describe('the id of a request', () => {
   const given = { 'x-request-id': 'from-the.proxy_1' };
 
-  test('is that of a trusted proxy, if it can do no harm in a log', () => {
+  test('is taken from a trusted proxy, if it is safe in a log', () => {
     expect(contextOf(given).id).toBe('from-the.proxy_1');
     for (const bad of ['a b', '', 'x'.repeat(65)])
       expect(contextOf({ 'x-request-id': bad }).id).not.toBe(bad);
   });
 
-  test('is our own for anyone else, and another for each request', () => {
+  test('is generated for anyone else, and unique for each request', () => {
     expect(contextOf(given, CLIENT).id).not.toBe('from-the.proxy_1');
     expect(contextOf(given, PROXY, { trusted: [] }).id).not.toBe('from-the.proxy_1');
     const contexts = contextsOf();
@@ -89,7 +89,7 @@ describe('the id of a request', () => {
 describe('the administrator', () => {
   const adminToken = ADMIN_TOKEN.replaceAll(' ', '-');
 
-  test('brings the token, or a token of the same role', () => {
+  test('has the token, or a token of the same role', () => {
     const admin = contextOf({ authorization: `bearer ${adminToken}` }, CLIENT, { adminToken });
     const other = contextOf({ authorization: 'Bearer something-else' }, CLIENT, { adminToken });
     expect([admin.admin, other.admin]).toEqual([true, false]);
@@ -97,12 +97,12 @@ describe('the administrator', () => {
     expect(other.admin).toBe(true);
   });
 
-  test('is nobody if no token is set, which the contexts tell', () => {
+  test('does not exist if no token is set, which contexts show', () => {
     expect(contextOf({ authorization: 'Bearer undefined' }).admin).toBe(false);
     expect([contextsOf().adminIsSet, contextsOf({ adminToken }).adminIsSet]).toEqual([false, true]);
   });
 
-  test('is only known by a header that has one token', () => {
+  test('is recognised only by a header with exactly one token', () => {
     const headers = [null, 'Bearer a', 'Bearer', 'Bearer a b', 'Basic a'];
     expect(headers.map(bearerOf)).toEqual([null, 'a', null, null, null]);
   });
@@ -134,7 +134,7 @@ test('a context belongs to the request that it was bound to', () => {
   expect([context.head, context.peer]).toEqual([true, CLIENT]);
 });
 
-test('a client pays as its network, or as its token', () => {
+test('a client counts as its network, or as its token', () => {
   const context = contextOf({}, '2001:db8:1:2:3:4:5:6');
   expect(context.payer).toBe('2001:db8:1:2::/64');
   context.holder = { id: 'a1', name: 'laptop', role: 'upload' } as typeof context.holder;

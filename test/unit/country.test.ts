@@ -14,7 +14,7 @@ test('an address, IPv4 or IPv6, has the country of the built-in database', async
   expect(countryOf('193.0.6.139')).toBe('NL');
 });
 
-test('what has no country, or is no address, is ZZ', async () => {
+test('an address without a country, or an invalid one, is ZZ', async () => {
   const countryOf = await openCountries();
   for (const address of [
     '127.0.0.1',
@@ -51,7 +51,7 @@ test("the user's database is used, and one that cannot be says which file it is"
   await rm(folder, { recursive: true });
 });
 
-test('a country code is one that names a country', () => {
+test('a country code must name a country', () => {
   for (const code of ['US', 'NA', 'GB', 'XK']) expect(isCountryCode(code)).toBe(true);
   for (const code of ['ZZ', 'EU', 'UK', 'us', 'OK', '', '??', 'USA']) expect(isCountryCode(code)).toBe(false);
 });

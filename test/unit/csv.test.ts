@@ -1,15 +1,15 @@
 import { expect, test } from 'bun:test';
 import { csvRow } from '../../src/lib/csv.ts';
 
-test('cells are joined by commas, lists by blanks, and what is not there is empty', () => {
+test('cells are joined by commas, lists by spaces, and missing values are empty', () => {
   expect(csvRow(['a', 1, -2.5, true, null, undefined, ['x', 'y'], []])).toBe('a,1,-2.5,true,,,x y,\n');
 });
 
-test('what would end a cell is quoted', () => {
+test('characters that would end a cell are quoted', () => {
   expect(csvRow(['a,b', 'say "x"', 'two\nlines', 'a\rb'])).toBe('"a,b","say ""x""","two\nlines","a\rb"\n');
 });
 
-test('no cell is a formula to a spreadsheet', () => {
+test('no cell is a formula in a spreadsheet', () => {
   expect(csvRow(['=1+1', '+1', '-1', '@x', '\t=1', ['=a', 'b'], 'a=b'])).toBe(
     "'=1+1,'+1,'-1,'@x,'\t=1,'=a b,a=b\n",
   );

@@ -5,7 +5,7 @@ import { parseConfig } from '../../src/config.ts';
 
 const unit = packagedUnit(await readFile('examples/picpool.service', 'utf8'));
 
-test('the unit of the Debian package has a user that stays, the settings of the package, and the confinement of the example', async () => {
+test('the unit of the Debian package has a permanent user, the package settings, and the hardening of the example', async () => {
   const lines = unit.split('\n');
   for (const line of [
     'ExecStart=/usr/bin/picpool serve',
@@ -24,7 +24,7 @@ test('the unit of the Debian package has a user that stays, the settings of the 
   }
 });
 
-test('the settings of the Debian package can be used, those in comments too, and open the server to its own machine alone', async () => {
+test('the settings of the Debian package are valid, also those in comments, and listen only on loopback', async () => {
   const text = await readFile('scripts/build/deb/env', 'utf8');
   const settings = (pattern: RegExp) =>
     Object.fromEntries([...text.matchAll(pattern)].map(([, name = '', value = '']) => [name, value]));

@@ -38,8 +38,8 @@ const listed = async () => {
   return items.map(({ ip, status }) => `${ip} ${status}`).sort();
 };
 
-describe('where lists name more than the pool holds', () => {
-  test('everything has its turn between refreshes, and what works is found wherever it stands', async () => {
+describe('when lists have more than the pool holds', () => {
+  test('every entry has its turn between refreshes, and what works is found wherever it is', async () => {
     const list = await openCrowded(400);
     for (const index of [3, 390, 399]) pool.network.working.add(list[index] ?? '');
     pool.service.start();
@@ -56,7 +56,7 @@ describe('where lists name more than the pool holds', () => {
     expect(pool.network.asked.length).toBe(300);
   });
 
-  test('the order is not that of the list', async () => {
+  test('the order differs from the list', async () => {
     const list = await openCrowded(200, { concurrency: 1, refreshBudgetMs: 60_000 });
     await pool.refresh({ all: false });
     const places = pool.network.asked.map((url) => list.indexOf(url));
@@ -65,7 +65,7 @@ describe('where lists name more than the pool holds', () => {
     expect(places).not.toEqual(places.toSorted((a, b) => a - b));
   });
 
-  test('what fails is not stored, and does not count as new once more', async () => {
+  test('a failed entry is not stored, and does not count as new again', async () => {
     await openCrowded(100);
     pool.service.start();
     await hour();
@@ -87,7 +87,7 @@ describe('where lists name more than the pool holds', () => {
     }
   });
 
-  test('while no judge answers nothing loses its turn', async () => {
+  test('while no judge responds nothing loses its turn', async () => {
     await openCrowded(300, { concurrency: 50 });
     pool.service.start();
     await pool.refresh({ all: false });
@@ -105,7 +105,7 @@ describe('where lists name more than the pool holds', () => {
 describe('a pass', () => {
   const keys = Array.from({ length: 1000 }, (_, n) => n * 7919);
 
-  test('goes on after a restart where it had come to', async () => {
+  test('continues after a restart where it stopped', async () => {
     pool = await createPool();
     const first = createPass(pool.state, () => 0.3, 0);
     first.begin(keys[0] ?? 0);
@@ -118,7 +118,7 @@ describe('a pass', () => {
     expect(tried.every((key) => first.placeOf(key) < 0.4)).toBe(true);
   });
 
-  test('is followed by one that walks over the same in another order', async () => {
+  test('is followed by one in another order', async () => {
     pool = await createPool();
     const pass = createPass(pool.state, createRandom(1), 0);
     for (const key of keys) {
@@ -133,7 +133,7 @@ describe('a pass', () => {
     expect(pass.noveltyOf(5)).toBe('new');
   });
 
-  test('forgets nothing it has tried, and takes next to nothing else for tried', async () => {
+  test('remembers everything it has tried, with almost no false positives', async () => {
     pool = await createPool();
     const pass = createPass(pool.state, () => 0.3, 0);
     for (let key = 0; key < 300_000; key++) {
@@ -155,7 +155,7 @@ describe('an entry', () => {
     pool = await createPool(lists, { refreshOnStart: false });
   };
 
-  test('without a protocol is tried as each, until one works', async () => {
+  test('without a protocol is tried with each until one works', async () => {
     await open({ list: ['any://192.0.2.1:80', 'any://192.0.2.2:80'] });
     pool.network.working.add('socks5://192.0.2.1:80');
     await pool.refresh();
@@ -167,7 +167,7 @@ describe('an entry', () => {
     expect(items).toMatchObject([{ protocol: 'socks5', ip: '192.0.2.1', status: 'alive' }]);
   });
 
-  test('that works over http is listed as https, too, where CONNECT works', async () => {
+  test('that works over http is also listed as https if CONNECT works', async () => {
     await open({ list: ['http://192.0.2.1:80', 'http://192.0.2.2:80', 'http://192.0.2.3:80'] });
     for (const url of ['http://192.0.2.1:80', 'https://192.0.2.1:80', 'http://192.0.2.2:80'])
       pool.network.working.add(url);

@@ -24,7 +24,7 @@ const TAKEN = {
 } as const;
 
 describe('of how a picture was taken', () => {
-  test('its EXIF tells camera, lens, settings, time, and whether there is a place', async () => {
+  test('EXIF shows camera, lens, settings, time, and whether there is a location', async () => {
     expect(takenWith(await exifOf(CAMERA_EXIF))).toEqual(TAKEN);
   });
 
@@ -38,14 +38,14 @@ describe('of how a picture was taken', () => {
     expect(takenWith(await exifOf({ IFD0 }))).toEqual({ camera });
   });
 
-  test('what cannot be seen, and what turns the direction of a line, is left out', async () => {
+  test('invisible characters and those that change the text direction are removed', async () => {
     const exif = await exifOf({ IFD0: { Model: 'X---Y-Z' } });
     exif.write('\u202e', exif.indexOf('---'));
     exif.write('\u0007', exif.indexOf('Y-') + 1);
     expect(takenWith(exif)).toEqual({ camera: 'XYZ' });
   });
 
-  test('nothing is made up where fields are empty, or mean nothing', async () => {
+  test('empty or meaningless fields are left out', async () => {
     const empty = {
       IFD0: { Copyright: 'me', Model: '   ' },
       IFD2: { DateTimeOriginal: '0000:00:00 00:00:00', FNumber: '0/1', ExposureTime: '1/0', LensModel: ' ' },
@@ -53,7 +53,7 @@ describe('of how a picture was taken', () => {
     expect(takenWith(await exifOf(empty))).toBeNull();
   });
 
-  test('broken data tell nothing, wherever they break, and stop nobody', async () => {
+  test('broken data are ignored, wherever they break', async () => {
     const whole = await exifOf(CAMERA_EXIF);
     for (let length = 0; length < whole.length; length++) {
       expect(() => takenWith(whole.subarray(0, length))).not.toThrow();

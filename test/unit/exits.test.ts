@@ -7,7 +7,7 @@ import { createExits } from '../../src/proxy/exits.ts';
 import { bunRuntime } from '../../src/runtime/bun.ts';
 import { draft } from '../support/records.ts';
 
-test('exits are what the pool has ever found alive, and what is found from now on', async () => {
+test('exits are those that the pool has ever found alive, and those found later', async () => {
   const database = await openDatabase(bunRuntime.openSqlite, ':memory:');
   const [store, state] = [createSqliteProxies(database), createSqliteState(database)];
   await store.save([
@@ -30,7 +30,7 @@ test('exits are what the pool has ever found alive, and what is found from now o
   expect(known('203.0.113.4', '203.0.113.5')).toHaveLength(2);
 });
 
-test('exits whose proxies are gone are known after a restart, by every copy, the latest 20,000 of them', async () => {
+test('the latest 20,000 exits are known after a restart and by every copy, even without their proxies', async () => {
   const database = await openDatabase(bunRuntime.openSqlite, ':memory:');
   const [store, state] = [createSqliteProxies(database), createSqliteState(database)];
   const run = () => createExits({ store, state, onError: console.error });

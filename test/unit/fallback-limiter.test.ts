@@ -4,7 +4,7 @@ import { withFallback } from '../../src/lib/fallback-limiter.ts';
 
 const BUCKET = { capacity: 2, perSecond: 0.001 };
 
-test('a limiter that failed is left alone for a second, and then asked again', async () => {
+test('a failed limiter is skipped for a second, and then asked again', async () => {
   let now = 0;
   let asked = 0;
   const failing = {

@@ -24,7 +24,7 @@ describe('the lists of fields', () => {
     database.close();
   });
 
-  test('a record that was written before a field was added reads with the value that its list gives', () => {
+  test('a record from before a field was added reads with the default of that field', () => {
     const fields: FieldsOf<{ ip: string; note: string | null; weight: number }> = {
       ip: { kind: 'text' },
       note: { kind: 'text', nullable: true, added: 'old' },
@@ -35,7 +35,7 @@ describe('the lists of fields', () => {
   });
 });
 
-describe('records that the first version left in Redis', () => {
+describe('records of the first version in Redis', () => {
   test('a proxy reads as it was', () => {
     const text =
       '[9,"socks5","192.0.2.7",1080,"alive",8,1,"DE","a list",120.5,"elite","198.51.100.7",null,8,4,3,2,5,0.75,0.5]';

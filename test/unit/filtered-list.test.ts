@@ -23,13 +23,13 @@ const ask = (filter: Partial<GalleryFilter>, perPage = 10, after: ImageRecord | 
   listFiltered({ list }, { ...ANY, ...filter }, { after, perPage });
 const times = (items: readonly ImageRecord[]) => items.map(({ createdAt }) => createdAt);
 
-test('without a filter it is the list itself, with its number', async () => {
+test('without a filter it is the list itself, with its total', async () => {
   const { items, total, next } = await ask({});
   expect(times(items)).toEqual(times(ALL.slice(0, 10)));
   expect([total?.total, next?.createdAt]).toEqual([5000, 4991]);
 });
 
-test('a filter is looked for in a bounded part, and goes on behind it', async () => {
+test('a filter searches a bounded part, and continues after it', async () => {
   reads = 0;
   const first = await ask({ format: 'gif' });
   expect([times(first.items), first.next?.createdAt, reads]).toEqual([[5000, 4000], 3001, 20]);
@@ -37,12 +37,12 @@ test('a filter is looked for in a bounded part, and goes on behind it', async ()
   expect([times(rest.items), rest.next?.createdAt]).toEqual([[3000, 2000], 1001]);
 });
 
-test('a full page goes on behind its last picture', async () => {
+test('a full page continues after its last picture', async () => {
   const { items, next } = await ask({ format: 'webp' }, 3);
   expect([times(items), next?.createdAt]).toEqual([[4999, 4998, 4997], 4997]);
 });
 
-test('times are bounds: from is in, until is out', async () => {
+test('the start of a time range is inclusive, its end exclusive', async () => {
   const { items, next, total } = await ask({ from: 2000, until: 2003 });
   expect([times(items), next, total]).toEqual([[2002, 2001, 2000], null, null]);
 });

@@ -33,7 +33,7 @@ describe('the judge of histories', () => {
     expect(faults(upload(0, 10), read(20, 29, false))).toHaveLength(1);
   });
 
-  test('takes a deletion without an answer as done or not, but not as both', () => {
+  test('accepts a deletion without a response as done or not, but not as both', () => {
     const unknown = remove(30, 40, false);
     expect(faults(upload(0, 10), unknown, read(5000, 5010, true))).toEqual([]);
     expect(faults(upload(0, 10), unknown, read(5000, 5010, false))).toEqual([]);
@@ -55,14 +55,14 @@ describe('the judge of histories', () => {
     expect(faults(seen('1', 0, true), seen('2', 5, true), seen('1', 9, true))).toHaveLength(1);
   });
 
-  test('finds tokens that are given twice or go back', () => {
+  test('finds tokens that are issued twice or decrease', () => {
     const grant = (owner: string, token: number): LeaseEvent => ({ kind: 'grant', lock: 'l', owner, token });
     expect(ofLeases(grant('a', 1), grant('b', 2))).toEqual([]);
     expect(ofLeases(grant('a', 1), grant('b', 1))).toEqual(['token 1 of l was given twice']);
     expect(ofLeases(grant('a', 2), grant('b', 1))).toEqual(['token 1 of l is older than the one before']);
   });
 
-  test('finds writes of those that another has followed, and of those that hold nothing', () => {
+  test('finds writes by superseded holders, and by those that hold no lock', () => {
     const grants = [1, 2].map(
       (token): LeaseEvent => ({ kind: 'grant', lock: 'l', owner: `${token}`, token }),
     );
@@ -78,7 +78,7 @@ describe('the judge of histories', () => {
   });
 });
 
-describe('what Redis was told', () => {
+describe('the log of Redis', () => {
   const line = (from: string, ...words: (string | number)[]) =>
     `+1700000000.000001 [0 ${from}] ${words.map((word) => `"${word}"`).join(' ')}`;
   const client = '127.0.0.1:5000';

@@ -19,7 +19,7 @@ beforeEach(async () => {
 });
 afterEach(() => database.close());
 
-test('a copy that lost its lease does not write its job over that of its successor', async () => {
+test('a copy that lost its lease does not overwrite the job of its successor', async () => {
   const logged: string[] = [];
   const log = (_level: string, message: string) => void logged.push(message);
   const [old, young] = [1, 2].map(() => createProgress({ state, clock: createFakeClock(), log }));
@@ -32,7 +32,7 @@ test('a copy that lost its lease does not write its job over that of its success
   await young?.end();
 });
 
-test('the judges are as whoever asked them last has found them', async () => {
+test('the state of judges is that of the last request by any copy', async () => {
   const found = (judge: JudgeState['state'], checkedAt: number | null): JudgeState =>
     judgeState(judge, [
       { url: 'http://judge', up: judge === 'up', leftOut: false, error: null, latencyMs: null, checkedAt },
@@ -52,7 +52,7 @@ test('the judges are as whoever asked them last has found them', async () => {
   expect((await one.latest()).state).toBe('up');
 });
 
-test('a refresh that breaks off elsewhere is followed by one here, whatever the start was told', async () => {
+test('a refresh that breaks off elsewhere is followed by one here', async () => {
   const pool = await createPool({ list: ['http://192.0.2.1:80'] }, { refreshOnStart: false });
   await pool.clock.advance(60_000);
   const elsewhere = { ...NO_JOB, id: 'elsewhere', state: 'running', startedAt: pool.clock.now() };

@@ -16,7 +16,7 @@ describe('forEachBounded', () => {
     expect(done.length).toBe(300);
   });
 
-  test('draws no more after an error, waits for what runs, then throws it', async () => {
+  test('takes no more items after an error, waits for running ones, then throws it', async () => {
     const started: number[] = [];
     let ended = 0;
     const failing = forEachBounded([1, 2, 3, 4, 5, 6], 2, async (item) => {
@@ -30,7 +30,7 @@ describe('forEachBounded', () => {
     expect(ended).toBe(started.length);
   });
 
-  test('draws no more once the signal aborts', async () => {
+  test('takes no more items after an abort', async () => {
     const stop = new AbortController();
     const started: number[] = [];
     await forEachBounded(

@@ -4,7 +4,7 @@ import { unknownUpstream } from '../../src/gateway/upstream.ts';
 import { createSites } from '../../src/proxy/targets/sites.ts';
 import { createRandom } from '../support/random.ts';
 
-test('a choice for a site falls on those that reach it', () => {
+test('proxies that reach a site are chosen for it', () => {
   const random = createRandom(3);
   const lane = new Lane({ kind: 'tunnel', random, monotonic: () => 0 });
   const sites = createSites({ random });

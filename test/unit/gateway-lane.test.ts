@@ -30,7 +30,7 @@ function chosen(lane: Lane, times: number): Map<Member | undefined, number> {
   return counts;
 }
 
-test('those that worked are chosen, the faster and freer of two', () => {
+test('proxies that worked are chosen, the faster and less busy of two', () => {
   const { lane, members } = laneOf(10);
   const [fast, slow, busy] = members as [Member, Member, Member];
   for (let n = 0; n < 20; n++) {
@@ -44,7 +44,7 @@ test('those that worked are chosen, the faster and freer of two', () => {
   expect(counts.get(fast) ?? 0).toBeGreaterThan(400);
 });
 
-test('one that fails is left out, and comes back when its time is over', () => {
+test('a failed proxy is left out for a while', () => {
   const { lane, members, advance } = laneOf(3);
   const [first] = members as [Member];
   lane.failed(first, 'closed');
@@ -54,14 +54,14 @@ test('one that fails is left out, and comes back when its time is over', () => {
   expect(lane.choose(anybody)).toBe(first);
 });
 
-test('when all are left out, they are tried all the same', () => {
+test('when all are left out, they are tried anyway', () => {
   const { lane, members } = laneOf(3);
   for (const member of members) lane.failed(member, 'timeout');
   expect(lane.sizes()).toEqual({ trusted: 0, untried: 0, ejected: 3 });
   expect(lane.choose(anybody)).toBeDefined();
 });
 
-test('bad luck does not cost a trusted one its place, a false certificate does', () => {
+test('a trusted proxy keeps its trust after a failure, but not after a false certificate', () => {
   const { lane, members } = laneOf(2);
   const [unlucky, false_] = members as [Member, Member];
   for (let n = 0; n < 5; n++) {
@@ -73,7 +73,7 @@ test('bad luck does not cost a trusted one its place, a false certificate does',
   expect([lane.trusts(unlucky.upstream), lane.trusts(false_.upstream)]).toEqual([true, false]);
 });
 
-test('when all trusted ones fail at once the fault is ours, and none loses its place', () => {
+test('when all trusted proxies fail at once, none loses its trust', () => {
   const { lane, members } = laneOf(40);
   for (const member of members) {
     for (let n = 0; n < 5; n++) lane.succeeded(member, 100);
@@ -84,7 +84,7 @@ test('when all trusted ones fail at once the fault is ours, and none loses its p
   expect(lane.sizes().trusted).toBeGreaterThanOrEqual(20);
 });
 
-test('only who suits is chosen', () => {
+test('only suitable proxies are chosen', () => {
   const { lane } = laneOf(50);
   for (let n = 0; n < 50; n++) {
     expect(lane.choose(({ ip }) => ip === '127.0.0.42')?.upstream.ip).toBe('127.0.0.42');

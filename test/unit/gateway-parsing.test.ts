@@ -30,7 +30,7 @@ describe('the head of a request', () => {
     expect(request.forServer.toString()).toStartWith('GET /a?b HTTP/1.1\r\nHost: example.com\r\n');
   });
 
-  test('loses what concerns one connection, but never what frames the body', () => {
+  test('loses the headers of one connection, but never those that frame the body', () => {
     const request = plainOf(
       'POST http://a.example/ HTTP/1.1\r\nConnection: x-mine, content-length\r\nX-Mine: 1\r\nProxy-Authorization: Basic YTpi\r\nTE: trailers\r\nContent-Length: 3\r\n\r\n',
     );
@@ -57,14 +57,14 @@ describe('the head of a request', () => {
     expect(() => readRequest(headOf(text))).toThrow();
   });
 
-  test('gives the login of Basic', () => {
+  test('has the login of Basic authentication', () => {
     const ask = readRequest(
       headOf('CONNECT a.example:443 HTTP/1.1\r\nProxy-Authorization: Basic YTpiOmM=\r\n\r\n'),
     );
     expect(ask.login).toEqual({ user: 'a', password: 'b:c' });
   });
 
-  test('is no more than 64 KB', () => {
+  test('is at most 64 KB', () => {
     expect(readHead(Buffer.from(`GET http://a.example/ HTTP/1.1\r\nA: ${'x'.repeat(1000)}`))).toBeUndefined();
     expect(() =>
       readHead(Buffer.from(`GET http://a.example/ HTTP/1.1\r\nA: ${'x'.repeat(66_000)}`)),
@@ -75,7 +75,7 @@ describe('the head of a request', () => {
 describe('the end of a body', () => {
   const chunked = '5;x=1\r\nhello\r\n1\r\n!\r\n0\r\nTrailer: 1\r\n\r\n';
 
-  test('is found in chunks, however they are cut, and what follows is not taken', () => {
+  test('is found in chunks, however they are split, without what follows', () => {
     for (let cut = 1; cut <= chunked.length; cut++) {
       const end = bodyEnd('chunked');
       const bytes = Buffer.from(`${chunked}GET`);
@@ -97,7 +97,7 @@ describe('the end of a body', () => {
     },
   );
 
-  test('is known beforehand where a length says it', () => {
+  test('is known in advance from the length', () => {
     const end = bodyEnd(framingOf(headOf('HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n'), 'until close'));
     expect([end.take(Buffer.from('abc')), end.done]).toEqual([3, false]);
     expect([end.take(Buffer.from('defg')), end.done]).toEqual([2, true]);
@@ -196,7 +196,7 @@ describe('SOCKS5', () => {
   const login = [1, 2, 117, 115, 3, 112, 119, 100];
   const request = [5, 1, 0, 3, 11, ...Buffer.from('Example.com'), 1, 187];
 
-  test('is understood byte by byte, with a login', () => {
+  test('is parsed byte by byte, with a login', () => {
     const bytes = [...greeting, ...login, ...request, 22];
     const { said, found, left } = ask(bytes.slice(0, -1).map((byte) => new Uint8Array([byte])));
     expect(said).toEqual([
@@ -210,7 +210,7 @@ describe('SOCKS5', () => {
     expect(left).toBe(0);
   });
 
-  test('is understood in one piece, without a login, to IPv6', () => {
+  test('is parsed in one piece, without a login, to IPv6', () => {
     const bytes = [5, 1, 0, 5, 1, 0, 4, ...Buffer.from('260647000000000000000000000011aa', 'hex'), 0, 80, 71];
     const { found, left } = ask([new Uint8Array(bytes)]);
     expect(found?.target).toEqual({ host: '2606:4700::11aa', address: '2606:4700::11aa', port: 80 });
@@ -228,7 +228,7 @@ describe('SOCKS5', () => {
 });
 
 describe('TLS', () => {
-  test('the ClientHello of a real client is found whole, and cut ones are partial', async () => {
+  test('the ClientHello of a real client is complete, and cut ones are partial', async () => {
     const hello = await realHello();
     expect(readOpening(hello)).toEqual({ kind: 'hello', bytes: hello.length, earlyData: false });
     for (let length = 1; length < hello.length; length++) {
@@ -236,7 +236,7 @@ describe('TLS', () => {
     }
   });
 
-  test('early data is seen', async () => {
+  test('early data is detected', async () => {
     const hello = await realHello();
     const extension = Buffer.from([0, 42, 0, 0]);
     const longer = Buffer.concat([hello, extension]);
@@ -258,7 +258,7 @@ describe('TLS', () => {
     expect(readOpening(Buffer.from(text, 'latin1')).kind).toBe(kind as 'other');
   });
 
-  test('a ServerHello, an alert and a page are told apart', () => {
+  test('a ServerHello, an alert and a page are distinguished', () => {
     const hello = Buffer.concat([Buffer.from([22, 3, 3, 0, 60, 2, 0, 0, 56, 3, 3]), Buffer.alloc(32)]);
     expect(readGreeting(hello)).toBe('hello');
     expect(readGreeting(hello.subarray(0, 20))).toBe('partial');

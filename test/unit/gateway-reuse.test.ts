@@ -110,7 +110,7 @@ describe.each([
   ['Bun', bunTcp],
   ['node:net', nodeTcp],
 ] as const)('over the sockets of %s', (_, tcp) => {
-  test('a connection to a proxy is used again for the same target, and for no other', async () => {
+  test('a connection to a proxy is reused only for the same target', async () => {
     const { heard, ask } = await createWorld(tcp, () => OK);
     for (const url of [
       'http://a.example/1',
@@ -138,7 +138,7 @@ describe.each([
     ]);
   });
 
-  test('a connection is used once where the request says who asks, or the answer leaves a doubt', async () => {
+  test('a connection is used once if the request has credentials, or the response is ambiguous', async () => {
     const answers: Record<string, string> = {
       surplus: `${OK}HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nforged`,
       closing: 'HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok',
@@ -156,7 +156,7 @@ describe.each([
     expect(connectionsOf(heard)).toEqual([0, 1, 2, 3, 4, 5]);
   });
 
-  test('a tunnel in which bytes pass all the time is cut at the end of its life', async () => {
+  test('a busy tunnel is closed at the end of its lifetime', async () => {
     const { gateway } = await createWorld(
       tcp,
       ({ line }) => (line.startsWith('CONNECT') ? 'HTTP/1.1 200 OK\r\n\r\n' : 'pong'),
@@ -172,7 +172,7 @@ describe.each([
     expect(gateway.meter.summary()).toMatchObject({ served: 1 });
   });
 
-  test('what must not be sent twice gets a connection of its own', async () => {
+  test('requests that must not be repeated get their own connection', async () => {
     const { heard, ask } = await createWorld(tcp, () => OK);
     const post =
       'POST http://a.example/ HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: 0\r\n\r\n';

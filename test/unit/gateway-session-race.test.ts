@@ -40,7 +40,7 @@ function startSession({ pinned, locked = false }: { pinned?: string; locked?: bo
   return { session, found, races, start };
 }
 
-test('what wins the first race becomes the exit of the session', () => {
+test('the winner of the first race becomes the exit of the session', () => {
   const { session, found, races, start } = startSession({});
   start(() => null);
   races[0]?.end(wonBy('b'), 2);
@@ -48,7 +48,7 @@ test('what wins the first race becomes the exit of the session', () => {
   expect(found).toEqual([[wonBy('b'), 2, false]]);
 });
 
-test('an exit that fails is replaced, and the tries are added up', () => {
+test('a failed exit is replaced, and tries are added up', () => {
   const { session, found, races, start } = startSession({ pinned: 'dead' });
   let exit: Running | undefined;
   start((_, onEnd) => (exit = new Running(onEnd)));
@@ -58,14 +58,14 @@ test('an exit that fails is replaced, and the tries are added up', () => {
   expect(found).toEqual([[wonBy('b'), 3, false]]);
 });
 
-test('a locked session whose exit is gone finds nothing', () => {
+test('a locked session without its exit fails', () => {
   const { found, races, start } = startSession({ pinned: 'dead', locked: true });
   start(() => null);
   expect(found).toEqual([[null, 0, true]]);
   expect(races).toEqual([]);
 });
 
-test('who gives up ends the race for a new exit, also where that for the old one was over at once', () => {
+test('an abort ends the race for a new exit, also if the old one failed at once', () => {
   const { races, start } = startSession({ pinned: 'dead' });
   const race = start((_, onEnd) => {
     onEnd(null, 0);

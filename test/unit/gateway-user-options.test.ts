@@ -5,7 +5,7 @@ const NAMED = new Map([['search', 'example.com']]);
 const readUser = (name: string) => read(name, NAMED);
 const DEFAULTS = { sessionMs: 600_000, sessionLock: false };
 
-test('the name of a user holds options in any order', () => {
+test('a user name has options in any order', () => {
   expect(readUser('me-country-de-session-a_1-sesstime-30-anonymity-ELITE-max_latency-800-sesslock')).toEqual({
     user: 'me',
     options: {
@@ -20,11 +20,11 @@ test('the name of a user holds options in any order', () => {
   expect(readUser('')).toEqual({ user: '', options: DEFAULTS });
 });
 
-test('other services write some of them differently', () => {
+test('spellings of other services are accepted', () => {
   expect(readUser('me-cc-fr-sessid-x').options).toEqual({ ...DEFAULTS, country: 'FR', session: 'x' });
 });
 
-test('a domain may hold hyphens, and stands for its site', () => {
+test('a domain may contain hyphens, and means its site', () => {
   expect(readUser('me-target-www.my-shop.example-country-de').options).toEqual({
     ...DEFAULTS,
     site: 'my-shop.example',
@@ -32,7 +32,7 @@ test('a domain may hold hyphens, and stands for its site', () => {
   });
 });
 
-test('a target of the operator is taken by its name, in any letter case', () => {
+test('a target of the operator is found by name, ignoring case', () => {
   expect(readUser('me-target-Search-country-de').options).toEqual({
     ...DEFAULTS,
     site: 'example.com',

@@ -45,7 +45,7 @@ describe('the history of a proxy', () => {
     });
   });
 
-  test('counts runs, and when they began', () => {
+  test('counts runs, and records when they began', () => {
     expect(after([passed, passed, failed, failed, failed], HOUR)).toMatchObject({
       checks: 5,
       successes: 2,
@@ -69,7 +69,7 @@ describe('the history of a proxy', () => {
     }
   });
 
-  test('keeps what was measured before when a check fails', () => {
+  test('keeps earlier measurements when a check fails', () => {
     expect(after([passed, failed], HOUR)).toMatchObject({
       responseMs: 30,
       anonymity: 'elite',
@@ -78,11 +78,11 @@ describe('the history of a proxy', () => {
     });
   });
 
-  test('is not changed by a check that says nothing', () => {
+  test('is not changed by an inconclusive check', () => {
     expect(observe({ endpoint, record: null, source: 'a' }, undecided, 0, countryOf)).toBeNull();
   });
 
-  test('takes the country from the list only where nothing better is known', () => {
+  test('takes the country from the list only if nothing better is known', () => {
     const from = (result: CheckResult) =>
       observe({ endpoint, record: null, source: 'a', country: 'FR' }, result, 0, countryOf)?.country;
     expect([from(failed), from(passed)]).toEqual(['FR', 'DE']);
@@ -98,17 +98,17 @@ describe('uptime', () => {
     expect(seldom.uptime).toBeGreaterThan(0.85);
   });
 
-  test('nears 1 for what always works, and 0 for what never does', () => {
+  test('approaches 1 for what always works, and 0 for what never does', () => {
     expect(after(times(96, passed), 30 * MINUTE).uptime).toBeGreaterThan(0.98);
     expect(after(times(96, failed), 30 * MINUTE).uptime).toBeLessThan(0.01);
   });
 
-  test('tells the share of time alive', () => {
+  test('is the share of time alive', () => {
     const halfAndHalf = Array.from({ length: 400 }, (_, index) => (index % 8 < 4 ? passed : failed));
     expect(after(halfAndHalf, 30 * MINUTE).uptime).toBeCloseTo(0.5, 1);
   });
 
-  test('is hardly harmed by one failure after a long good run', () => {
+  test('hardly changes after one failure in a long good run', () => {
     const good = times(96, passed);
     const before = after(good, 30 * MINUTE).uptime;
     expect(after([...good, failed, passed], 30 * MINUTE).uptime).toBeGreaterThan(before - 0.05);

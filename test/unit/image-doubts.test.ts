@@ -30,7 +30,7 @@ function openDoubts(counting: Promise<void> = Promise.resolve()) {
   return { stores, doubts };
 }
 
-test('what is known is answered while the records are being counted', async () => {
+test('known results are returned while the records are being counted', async () => {
   const counted = Promise.withResolvers<void>();
   const { stores, doubts } = openDoubts(counted.promise);
   const looking = doubts.look();
@@ -43,7 +43,7 @@ test('what is known is answered while the records are being counted', async () =
   expect(await looking).toEqual(['All are gone.']);
 });
 
-test('records are counted at first and once an hour, and whenever files are about to be removed', async () => {
+test('records are counted at the start, once an hour, and before files are removed', async () => {
   const { stores, doubts } = openDoubts();
   for (let minute = 0; minute < 60; minute++) {
     await doubts.watch();
@@ -58,7 +58,7 @@ test('records are counted at first and once an hour, and whenever files are abou
   expect(stores.thorough).toBe(4);
 });
 
-test('who asks meanwhile shares the answer, and it is kept for ten seconds', async () => {
+test('concurrent callers share the result, and it is cached for ten seconds', async () => {
   const { stores, doubts } = openDoubts();
   await Promise.all([doubts.recent(), doubts.recent()]);
   stores.ms += 9999;

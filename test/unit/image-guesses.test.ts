@@ -60,7 +60,7 @@ async function times(count: number, visit: (turn: number) => Promise<string>): P
 const tally = (outcomes: string[], code: string) => outcomes.filter((outcome) => outcome === code).length;
 
 describe('the lock of an image', () => {
-  test('lets everybody see a public image, and who has a cookie a protected one', async () => {
+  test('lets everyone see a public image, and cookie holders a protected one', async () => {
     const { visit } = createGuard();
     expect(await visit(null, '192.0.2.1', { of: { ...image, passwordHash: null } })).toBe('open');
     expect(await visit(null, '192.0.2.1', { cookie: 'valid' })).toBe('open');
@@ -74,7 +74,7 @@ describe('the lock of an image', () => {
     expect(tally(await times(10, () => visit('guess', '192.0.2.1')), 'wrong_password')).toBe(10);
   });
 
-  test('compares a right password once in five minutes', async () => {
+  test('verifies a correct password once in five minutes', async () => {
     const { visit, compared, clock } = createGuard();
     await times(50, () => visit('secret', '192.0.2.1'));
     expect(compared.right).toBe(1);
@@ -83,7 +83,7 @@ describe('the lock of an image', () => {
     expect(compared.right).toBe(2);
   });
 
-  test('remembers a password for the one who gave it, until that one gives another', async () => {
+  test('remembers a password for the client that entered it, until it enters another', async () => {
     const { visit, compared } = createGuard();
     await visit('secret', '192.0.2.1');
     await visit('secret', '198.51.100.1');
@@ -108,7 +108,7 @@ describe('the lock of an image', () => {
     expect(await visit('guess', peer(1))).toBe('rate_limited');
   });
 
-  test('takes no more of them where they come at once', async () => {
+  test('allows no more of them when they come at once', async () => {
     const { visit, compared } = createGuard();
     await Promise.all(Array.from({ length: 100 }, (_, turn) => visit('guess', `192.0.2.${turn}`)));
     expect(compared.wrong).toBe(10);
@@ -119,7 +119,7 @@ describe('the lock of an image', () => {
     expect(total.wrong).toBe(100);
   });
 
-  test('takes thirty a minute from one network for all images', async () => {
+  test('allows thirty a minute from one network for all images', async () => {
     const { visit } = createGuard();
     const outcomes = await times(40, (turn) =>
       visit('guess', '192.0.2.1', { of: { ...image, id: `image${turn}` } }),
@@ -129,7 +129,7 @@ describe('the lock of an image', () => {
 });
 
 describe('an image that strangers guess at', () => {
-  test('has no tries left for the networks that guess, and three for each other one', async () => {
+  test('has no tries left for the networks that guess, and three for every other network', async () => {
     const { visit, flood, clock } = createGuard();
     await flood();
     expect(await visit('secret', '10.0.3.99')).toBe('rate_limited');
@@ -141,7 +141,7 @@ describe('an image that strangers guess at', () => {
     );
   });
 
-  test('lets tries wait the longer the more there were, and never above three seconds', async () => {
+  test('delays tries more the more there were, up to three seconds', async () => {
     const { visit, flood, clock } = createGuard();
     await flood();
     const waits: number[] = [];
@@ -159,7 +159,7 @@ describe('an image that strangers guess at', () => {
     expect(Math.max(...waits)).toBeLessThanOrEqual(3 * SECOND);
   });
 
-  test('holds a bounded number of tries in wait', async () => {
+  test('keeps a bounded number of tries waiting', async () => {
     const { visit, flood, clock } = createGuard();
     await flood();
     const first = visit('guess', '172.16.0.1');
@@ -179,7 +179,7 @@ describe('an image that strangers guess at', () => {
   });
 });
 
-test('in 24 hours 1,000 addresses of 40 networks try fewer than 2,000 passwords, and who knows it is in within 10 s', async () => {
+test('in 24 hours 1,000 addresses of 40 networks try fewer than 2,000 passwords, and the right one works within 10 s', async () => {
   const { visit, clock, compared } = createGuard();
   const addressOf = (turn: number) => `10.0.${turn % 40}.${Math.floor(turn / 40) % 25}`;
   let guesses = 0;

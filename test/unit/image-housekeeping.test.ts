@@ -14,7 +14,7 @@ const image = {
 } as ImageRecord;
 
 describe('the keys of an image', () => {
-  test('are its own file, the versions smaller than it, and the other formats', () => {
+  test('are those of its file, its smaller versions, and other formats', () => {
     expect(keysOf(image)).toEqual([
       'abcDEF123456.jpg',
       'abcDEF123456-160.jpg',
@@ -25,7 +25,7 @@ describe('the keys of an image', () => {
     ]);
   });
 
-  test('tell whose they are; foreign keys are nobody’s', () => {
+  test('identify their image; foreign keys have none', () => {
     expect(ownerOfKey('abcDEF123456.jpg')).toEqual({ id: 'abcDEF123456', original: true });
     expect(ownerOfKey('abcDEF123456-160.jpg')).toEqual({ id: 'abcDEF123456', original: false });
     expect(ownerOfKey('abcDEF123456-auto.avif')).toEqual({ id: 'abcDEF123456', original: false });
@@ -53,7 +53,7 @@ describe('accesses', () => {
     return { accesses, written, changed, clock, store };
   }
 
-  test('of one image are written once, with the first time, in one batch with others', async () => {
+  test('of one image are written once, with the first time, batched with others', async () => {
     const { accesses, written, changed, clock } = createLog();
     accesses.note(image);
     clock.now += 1000;
@@ -76,7 +76,7 @@ describe('accesses', () => {
     expect(written).toHaveLength(1);
   });
 
-  test('outlive a store that is away for a while', async () => {
+  test('are kept while the store is away', async () => {
     const { accesses, written, store } = createLog();
     accesses.note(image);
     store.away = true;
@@ -115,7 +115,7 @@ describe('the record cache', () => {
     expect(store.reads).toBe(2);
   });
 
-  test('does not remember that there is no record', async () => {
+  test('does not cache missing records', async () => {
     const { cache, store } = createCache();
     store.record = null;
     expect(await cache.get(image.id)).toBeNull();
@@ -123,7 +123,7 @@ describe('the record cache', () => {
     expect(await cache.get(image.id)).toBe(image);
   });
 
-  test('does not bring back what was forgotten while it was read', async () => {
+  test('does not restore an entry that was dropped during a read', async () => {
     const { cache, store } = createCache();
     store.beforeAnswer = () => cache.forget(image.id);
     await cache.get(image.id);

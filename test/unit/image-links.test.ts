@@ -6,7 +6,7 @@ const BASE = 'https://img.example/pictures';
 const links = (filename: string) => linksOf(BASE, { id: 'abcDEF123456', format: 'jpeg', filename });
 
 describe('the links of an image', () => {
-  test('carry the base path, the id and the extension of the stored format', () => {
+  test('have the base path, the ID and the extension of the stored format', () => {
     expect(links('photo.png')).toEqual({
       url: `${BASE}/i/abcDEF123456`,
       raw_url: `${BASE}/i/abcDEF123456.jpg`,
@@ -78,7 +78,7 @@ describe('Content-Disposition', () => {
     expect(contentDisposition('inline', filename, 'webp')).toBe(header);
   });
 
-  test('of half a character is still well-formed', () => {
+  test('with half a surrogate pair is still well-formed', () => {
     const header = contentDisposition('attachment', 'a\ud800.png', 'gif');
     expect(header).toBe(`attachment; filename="a_.gif"; filename*=UTF-8''a%EF%BF%BD.gif`);
   });

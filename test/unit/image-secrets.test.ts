@@ -11,12 +11,12 @@ const basic = (text: string, encoding: BufferEncoding = 'utf8') =>
   `Basic ${Buffer.from(text, encoding).toString('base64')}`;
 
 describe('random texts', () => {
-  test('an id is 12 letters and digits, a delete token 32', () => {
+  test('an ID has 12 letters and digits, a delete token 32', () => {
     expect(createId(randomBytes)).toMatch(/^[0-9A-Za-z]{12}$/);
     expect(createDeleteToken(randomBytes)).toMatch(/^[0-9A-Za-z]{32}$/);
   });
 
-  test('bytes that would favour some letters are passed over', () => {
+  test('bytes that would favour some letters are skipped', () => {
     let calls = 0;
     const source = (length: number) => new Uint8Array(length).fill(calls++ === 0 ? 255 : 61);
     expect(createId(source)).toBe('zzzzzzzzzzzz');
@@ -58,7 +58,7 @@ describe('passwords of a request', () => {
 describe('a password hash', () => {
   const hasher = createPasswordHasher(randomBytes);
 
-  test('fits its password alone, has its own salt and does not hold the password', async () => {
+  test('matches only its password, has its own salt and does not contain the password', async () => {
     const [one, two] = await Promise.all([hasher.hash('secret'), hasher.hash('secret')]);
     expect(one).toStartWith('scrypt$15$8$1$');
     expect(one).not.toBe(two);
@@ -66,14 +66,14 @@ describe('a password hash', () => {
     expect(await hasher.verify('Secret', one)).toBe(false);
   });
 
-  test('is made of at most 1,024 bytes', async () => {
+  test('uses at most 1,024 bytes', async () => {
     const quick = createPasswordHasher(randomBytes, { costLog2: 6 });
     const [longest, longer] = ['x'.repeat(1024), 'x'.repeat(1025)];
     expect(await quick.verify(longest, await quick.hash(longest))).toBe(true);
     expect(await quick.verify(longer, await quick.hash(longer))).toBe(false);
   });
 
-  test('of another kind, or with parameters that cannot be, is an error and no match', async () => {
+  test('of another kind, or with impossible parameters, is an error and not a mismatch', async () => {
     const quick = createPasswordHasher(randomBytes, { costLog2: 6 });
     const [, ...rest] = (await quick.hash('secret')).split('$');
     await expect(quick.verify('secret', ['bcrypt', ...rest].join('$'))).rejects.toThrow('unknown kind');
@@ -104,21 +104,21 @@ describe('the cookie of a protected image', () => {
     basePath: '/pictures',
   });
 
-  test('covers the page and the direct link, each by its own path', () => {
+  test('covers the page and the direct link, each with its own path', () => {
     const attributes = 'Max-Age=86400; HttpOnly; SameSite=Lax; Secure';
     expect(pageCookie).toEndWith(`; Path=/pictures/i/abcDEF123456; ${attributes}`);
     expect(fileCookie).toEndWith(`; Path=/pictures/i/abcDEF123456.jpg; ${attributes}`);
     expect(at(0).issue(image, { origin: 'http://img.example', basePath: '' })[0]).not.toContain('Secure');
   });
 
-  test('opens its image, for a day, also among other cookies', () => {
+  test('opens its image for a day, also among other cookies', () => {
     const header = `a=b; ${pairOf(pageCookie)}; c=d`;
     expect(at(1).accepts(header, image)).toBe(true);
     expect(at(86_399_999).accepts(header, image)).toBe(true);
     expect(at(86_400_000).accepts(header, image)).toBe(false);
   });
 
-  test('opens no other image, no other password, and is not taken from another key', () => {
+  test('opens no other image or password, and is not valid with another key', () => {
     const header = pairOf(pageCookie);
     expect(at(1).accepts(header, { ...image, id: 'abcDEF123457' })).toBe(false);
     expect(at(1).accepts(header, { ...image, passwordHash: 'scrypt$2' })).toBe(false);
@@ -126,7 +126,7 @@ describe('the cookie of a protected image', () => {
     expect(at(1).accepts(null, image)).toBe(false);
   });
 
-  test('is taken from an older key, and made with the newest', () => {
+  test('is valid with older keys, and signed with the newest', () => {
     const header = pairOf(pageCookie);
     expect(at(1, 'new', 'key').accepts(header, image)).toBe(true);
     const newest = at(1, 'new', 'key').issue(image, { origin: 'https://img.example', basePath: '' })[0];
@@ -134,7 +134,7 @@ describe('the cookie of a protected image', () => {
     expect(at(1, 'key').accepts(pairOf(newest), image)).toBe(false);
   });
 
-  test('cannot be given a longer life', () => {
+  test('cannot be extended', () => {
     const forged = pairOf(pageCookie).replace('86400000.', '99999999.');
     expect(forged).not.toBe(pairOf(pageCookie));
     expect(at(1).accepts(forged, image)).toBe(false);

@@ -68,7 +68,7 @@ describe('the options of an upload', () => {
     expect(faultsOf(fields)).toEqual([field]);
   });
 
-  test('are refused with every fault at once, each said once', () => {
+  test('are refused with all faults at once, each named once', () => {
     const fields = {
       format: 'bmp',
       strip_exif: 'x',

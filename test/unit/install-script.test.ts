@@ -122,7 +122,7 @@ test.skipIf(tools).each([
     }),
 );
 
-test.skipIf(tools)('install.sh keeps what is there where the new binary does not run', () =>
+test.skipIf(tools)('install.sh keeps the old binary if the new one does not run', () =>
   withRelease(async ({ prefix, install }) => {
     await put(join(prefix, 'bin/picpool'), 'older');
     const { code, said } = await install();

@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test';
 import { KeptHeaders } from '../../src/http/kept-headers.ts';
 
-test('headers that are kept say of each request what is its own, and whatever else they held', () => {
+test('reused headers hold the values of each request, whatever they held before', () => {
   const kept = new KeptHeaders(new Headers({ etag: '"1"' }));
   const told = (id: string, limit: number, remaining: number, reset: number) => {
     kept.stamp(id, { limit, remaining, reset });

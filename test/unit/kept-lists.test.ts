@@ -25,7 +25,7 @@ async function openCounted() {
   return { images, seen, close: () => database.close() };
 }
 
-test('a page that many ask for is asked once a second, and anew after each write of this copy', async () => {
+test('a popular page is read once a second, and again after each write of this copy', async () => {
   const { images, seen, close } = await openCounted();
   let now = 0;
   const kept = withKeptLists(images, () => now);
@@ -49,7 +49,7 @@ test('a page that many ask for is asked once a second, and anew after each write
   await close();
 });
 
-test('a page that could not be had is asked for again', async () => {
+test('a page that could not be read is read again', async () => {
   const { images, seen, close } = await openCounted();
   const kept = withKeptLists(images, () => 0);
   seen.fails = true;
@@ -59,7 +59,7 @@ test('a page that could not be had is asked for again', async () => {
   await close();
 });
 
-test('an image that many ask for at once is read once, but not as it was before a change', async () => {
+test('concurrent requests for an image read it once, but never as it was before a change', async () => {
   const { images, seen, close } = await openCounted();
   await images.insert(image({ id: 'hot', filename: 'before.png' }));
   const records = createRecordCache(images, () => 0);

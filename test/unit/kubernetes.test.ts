@@ -63,7 +63,7 @@ test('every variable is a setting, and together they are valid, over stores that
   expect(filesAdapter(config.BLOBS_URL).shared).toBe(true);
 });
 
-test('the ports are those that the server listens on, and all find the same copies', () => {
+test('the ports are those that the server listens on, and lead to the same copies', () => {
   const [port] = container.ports;
   expect(port?.containerPort).toBe(config.PORT);
   expect(resource('Service').spec.ports.map(({ targetPort }) => targetPort)).toEqual([port?.name ?? '']);
@@ -73,7 +73,7 @@ test('the ports are those that the server listens on, and all find the same copi
   expect(resource('PodDisruptionBudget').spec.selector.matchLabels).toEqual(labels);
 });
 
-test('the probes ask what the server answers, and leave it the time that it takes', async () => {
+test('the probes use paths that the server has, with enough time', async () => {
   const { livenessProbe, readinessProbe } = container;
   expect(livenessProbe.httpGet).toEqual({ path: '/livez', port: 'http' });
   expect(readinessProbe.httpGet).toEqual({ path: '/readyz', port: 'http' });
@@ -85,13 +85,13 @@ test('the probes ask what the server answers, and leave it the time that it take
   });
 });
 
-test('a copy is killed only after all that it does at its end', () => {
+test('a copy is killed only after its shutdown is complete', () => {
   const neededMs = config.SHUTDOWN_DELAY + config.SHUTDOWN_GRACE + 10_000;
   expect(config.SHUTDOWN_DELAY).toBeGreaterThan(0);
   expect(1000 * pod.terminationGracePeriodSeconds).toBeGreaterThanOrEqual(neededMs);
 });
 
-test('it runs as the user of the image, and may write where the data go', () => {
+test('it runs as the user of the image, and can write to the data folder', () => {
   const [, user, group] = /^USER (\d+):(\d+)$/m.exec(containerfile) ?? [];
   const { runAsUser, runAsGroup, fsGroup } = pod.securityContext;
   expect([runAsUser, runAsGroup, fsGroup].map(String)).toEqual([user, group, group] as string[]);

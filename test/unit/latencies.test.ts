@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test';
 import { createLatencies } from '../../src/proxy/latencies.ts';
 import { createPool, draft } from '../support/pool.ts';
 
-test('the living are counted by response time, again after a while', async () => {
+test('working proxies are counted by response time, and again after a while', async () => {
   const { store, clock, close } = await createPool();
   const now = clock.now();
   await store.save([

@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test';
 import { circles } from '../../scripts/layers.ts';
 
-test('a circle of imports is found, whichever file it is entered by', () => {
+test('a circle of imports is found from any of its files', () => {
   const line = { a: ['b', 'c'], b: ['c', 'd'], c: ['d'], d: [] };
   expect(circles(new Map(Object.entries(line)))).toEqual([]);
   expect(circles(new Map(Object.entries({ ...line, d: ['b'] })))).toContain(

@@ -81,11 +81,11 @@ test.each(['resetAndDestroy', 'destroy'] as const)(
   },
 );
 
-test('who stays has seen it', async () => {
+test('a client that stays has seen the picture', async () => {
   expect(await readAllButTheLast(() => {})).toBe(true);
 });
 
-test('a machine that stalls takes none of the time in which a break is heard', async () => {
+test('a stalled machine does not shorten the time in which a break is noticed', async () => {
   const seen = await readAllButTheLast((pause, socket) => {
     if (pause === 0) stall(400);
     if (pause === 1) socket.resetAndDestroy();

@@ -47,7 +47,7 @@ function open({ maxUploadBytes = 500, bytes = 1000 } = {}) {
   };
 }
 
-test('a request is counted for its client, and says what is left and when all of it is back', async () => {
+test('a request counts for its client, and its response says what is left until when', async () => {
   const { read, pass } = open();
   expect(await read()).toEqual({ limit: 10, remaining: 9, reset: 1, refusal: null });
   pass(400);
@@ -55,7 +55,7 @@ test('a request is counted for its client, and says what is left and when all of
   expect((await read('192.0.2.2')).remaining).toBe(9);
 });
 
-test('one too many is refused with the time to wait, told once, and named', async () => {
+test('one request too many is refused with the limit and the time to wait', async () => {
   const { read, refused, pass } = open();
   for (let n = 0; n < 10; n++) expect((await read()).refusal).toBeNull();
   expect(refused).toEqual([]);
@@ -68,11 +68,11 @@ test('one too many is refused with the time to wait, told once, and named', asyn
   expect((await read()).refusal).toBeNull();
 });
 
-test('a request without a body is counted without a promise', () => {
+test('a request without a body counts at once', () => {
   expect(open().read()).not.toBeInstanceOf(Promise);
 });
 
-test('the bytes of a body count as announced; unannounced, misspelt or larger ones as the largest upload', async () => {
+test('the bytes of a body count as announced, or as the largest upload if the length is missing, invalid or larger', async () => {
   for (const [length, cost] of [
     ['120', 120],
     ['0', 0],
@@ -92,7 +92,7 @@ test('the bytes of a body count as announced; unannounced, misspelt or larger on
   }
 });
 
-test('what is refused by its bytes says so, and costs a request; what is refused before costs no bytes', async () => {
+test('a request refused by bytes still counts as a request, and one refused before costs no bytes', async () => {
   const { upload, refused, taken } = open();
   await upload('500');
   await upload('500');
@@ -107,7 +107,7 @@ test('what is refused by its bytes says so, and costs a request; what is refused
   expect(refused.at(-1)).toBe('upload');
 });
 
-test('the largest upload passes whatever the limit of bytes says, and a larger limit stays', async () => {
+test('the largest upload fits into any limit of bytes, and a larger limit stays', async () => {
   const small = open({ maxUploadBytes: 5000, bytes: 1000 });
   expect((await small.upload('5000')).refusal).toBeNull();
   expect((await small.upload('1')).limit).toBe(5000);
@@ -115,7 +115,7 @@ test('the largest upload passes whatever the limit of bytes says, and a larger l
   for (let n = 0; n < 9; n++) expect((await large.upload('10')).refusal).toBeNull();
 });
 
-test('a limiter that waits for others is waited for', async () => {
+test('an asynchronous limiter is awaited', async () => {
   const limits = createLimits({
     limiter: { take: async () => ({ allowed: false, remaining: 0, retryAfterMs: 1, resetMs: 1001 }) },
     rates: DEFAULT_RATES,

@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test';
 import { createLineWriter } from '../../src/lib/line-writer.ts';
 
-test('lines are written together, after a while, when they are many, or when somebody asks', async () => {
+test('lines are written together after a while, when there are many, or on request', async () => {
   const written: string[] = [];
   const { promise, resolve } = Promise.withResolvers<void>();
   const lines = createLineWriter({

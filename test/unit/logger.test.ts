@@ -16,11 +16,11 @@ function linesOf(addresses: LoggerOptions['addresses'], peers: string[]): Record
 
 const PEERS = ['192.0.2.1', '192.0.2.1', '192.0.2.2'];
 
-test('addresses of clients are logged as they are, unless something else was asked for', () => {
+test('addresses of clients are logged in full by default', () => {
   expect(linesOf(undefined, PEERS).map(({ peer }) => peer)).toEqual(PEERS);
 });
 
-test('hashed addresses tell clients apart, and not who they are', () => {
+test('hashed addresses distinguish clients without revealing them', () => {
   const [first, second, third] = linesOf('hashed', PEERS);
   expect(first?.peer).toMatch(/^[0-9a-f]{12}$/);
   expect(second?.peer).toBe(first?.peer);
@@ -28,7 +28,7 @@ test('hashed addresses tell clients apart, and not who they are', () => {
   expect(linesOf('hashed', PEERS)[0]?.peer).not.toBe(first?.peer);
 });
 
-test('addresses can be left out, and nothing else is', () => {
+test('addresses can be left out, without anything else', () => {
   expect(linesOf('off', PEERS)[0]).toEqual({
     time: '1970-01-01T00:00:00.000Z',
     level: 'info',
@@ -37,7 +37,7 @@ test('addresses can be left out, and nothing else is', () => {
   });
 });
 
-test('a line holds its facts after time, level and message, and of an error also what caused it', () => {
+test('a line has its facts after time, level and message, and for an error also its causes', () => {
   const lines: string[] = [];
   const write = (line: string) => void lines.push(line);
   const log = createLogger({ level: 'info', format: 'json', write, now: () => 0 });

@@ -19,14 +19,14 @@ async function poolWith(list: string[], login: string) {
   return { ...pool, tried, only };
 }
 
-test('a login is two parts, of which the first holds no colon', () => {
+test('a login has two parts, and the first has no colon', () => {
   expect(loginOf({ user: 'me', password: 'a:b' })).toBe('me:a:b');
   expect(partsOf('me:a:b')).toEqual({ user: 'me', password: 'a:b' });
   expect(formatLogin('m e:a:b@')).toBe('m%20e:a%3Ab%40');
   for (const user of ['', 'm:e', 'm\ne', 'é'.repeat(128)]) expect(loginOf({ user, password: '' })).toBeNull();
 });
 
-test('only a login that is new or has changed is news', () => {
+test('only a new or changed login is reported', () => {
   const logins = createLogins();
   const place = { ip: '192.0.2.1', port: 80 };
   expect([logins.offer(place, 'a:b'), logins.offer(place, 'a:b'), logins.offer(place, 'a:c')]).toEqual([
@@ -57,7 +57,7 @@ test('a proxy is tried with the login of its list, remembered with it, and check
   await pool.close();
 });
 
-test('a login that the list changes is taken over at once, also for what was dead with the old one', async () => {
+test('a login changed in the list is used at once, also for proxies that were dead with the old one', async () => {
   const pool = await poolWith(['http://me:new@192.0.2.1:80'], 'me:new');
   const now = pool.clock.now();
   const later = { nextCheck: now + 86_400_000, login: 'me:old' };
@@ -71,7 +71,7 @@ test('a login that the list changes is taken over at once, also for what was dea
   await pool.close();
 });
 
-test('a list without logins takes none away', async () => {
+test('a list without logins removes none', async () => {
   const pool = await poolWith([OWN], 'me:secret');
   const now = pool.clock.now();
   await pool.store.save([draft(OWN, now - 3_600_000, { login: 'me:secret' })]);
@@ -93,7 +93,7 @@ test('a login that was corrected has its turn in the same pass', async () => {
   await pool.close();
 });
 
-test('the gateway is given the login of each proxy of the pool', async () => {
+test('the gateway gets the login of each proxy in the pool', async () => {
   const pool = await createPool();
   await pool.store.save([
     draft(OWN, pool.clock.now(), { login: 'me:secret' }),

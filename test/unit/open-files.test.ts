@@ -15,11 +15,11 @@ async function withLimit<T>(soft: string, use: (path: string) => Promise<T>): Pr
 }
 
 describe('affordableSockets', () => {
-  test('a generous limit leaves the wanted number', async () => {
+  test('a high limit allows the number wanted', async () => {
     expect(await withLimit('65536', (path) => affordableSockets(1000, path))).toBe(1000);
   });
 
-  test('a low limit leaves descriptors for everything else', async () => {
+  test('a low limit reserves descriptors for everything else', async () => {
     expect(await withLimit('1024', (path) => affordableSockets(1000, path))).toBe(512);
     expect(await withLimit('256', (path) => affordableSockets(1000, path))).toBe(56);
   });
@@ -28,12 +28,12 @@ describe('affordableSockets', () => {
     expect(await withLimit('64', (path) => affordableSockets(1000, path))).toBe(1);
   });
 
-  test('an unknown limit is no limit', async () => {
+  test('an unknown limit counts as no limit', async () => {
     expect(await affordableSockets(1000, '/nonexistent')).toBe(1000);
   });
 });
 
-test('a limit that a few hundred clients reach is called low', async () => {
+test('a limit that a few hundred clients reach counts as low', async () => {
   expect(await withLimit('1024', lowFileLimit)).toBe(1024);
   expect(await withLimit('4096', lowFileLimit)).toBeNull();
   expect(await lowFileLimit('/nonexistent')).toBeNull();

@@ -20,7 +20,7 @@ test('a constant becomes a choice of one', () => {
   expect(older(Type.Literal(false))).toEqual({ type: 'boolean', enum: [false] });
 });
 
-test('what may be null says so beside its type', () => {
+test('a nullable type says so', () => {
   expect(older(Type.Union([Type.String(), Type.Null()], { description: 'When.' }))).toEqual({
     type: 'string',
     description: 'When.',
@@ -28,7 +28,7 @@ test('what may be null says so beside its type', () => {
   });
 });
 
-test('null is one of the choices where a choice may be null', () => {
+test('null is one of the values of a nullable enum', () => {
   expect(older(Type.Union([oneOf(['up', 'down']), Type.Null()]))).toEqual({
     type: 'string',
     enum: ['up', 'down', null],
@@ -36,30 +36,30 @@ test('null is one of the choices where a choice may be null', () => {
   });
 });
 
-test('a reference that may be null is wrapped, as nothing beside a reference counts', () => {
+test('a nullable reference is wrapped, because siblings of a reference are ignored', () => {
   const reference = { $ref: '#/components/schemas/Proxy' };
   expect(older({ anyOf: [reference, NULL] })).toEqual({ allOf: [reference], nullable: true });
 });
 
-test('of several alternatives all stay but null', () => {
+test('all alternatives except null stay', () => {
   const alternatives = [{ type: 'string' }, { type: 'integer' }];
   expect(older({ anyOf: [...alternatives, NULL] })).toEqual({ anyOf: alternatives, nullable: true });
   expect(older({ anyOf: alternatives })).toEqual({ anyOf: alternatives });
 });
 
-test('a record of any names is an object with additional properties', () => {
+test('a record with any keys is an object with additional properties', () => {
   expect(older(Type.Record(Type.String(), Type.Integer()))).toEqual({
     type: 'object',
     additionalProperties: { type: 'integer' },
   });
 });
 
-test('what 3.0 cannot say is a fault, and not left out', () => {
+test('what 3.0 cannot express is an error, and not left out', () => {
   const patterns = { '^a': { type: 'string' }, '^b': { type: 'integer' } };
   expect(() => older({ type: 'object', patternProperties: patterns })).toThrow('patternProperties');
 });
 
-test('a schema has one example; examples themselves stay as they are', () => {
+test('a schema has one example, and examples are unchanged', () => {
   const example = { const: 1, anyOf: [NULL] };
   expect(older({ type: 'object', examples: [example, {}] })).toEqual({ type: 'object', example });
 });

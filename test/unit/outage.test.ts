@@ -26,7 +26,7 @@ function become(lists: Lists, changed: Lists): void {
 }
 
 describe('when our own network is down', () => {
-  test('the refresh fails, is tried again after 1, 2 and 5 minutes, and pauses no list', async () => {
+  test('the refresh fails, is retried after 1, 2 and 5 minutes, and pauses no list', async () => {
     await open({ a: away(), b: away(), c: away() });
     pool.network.judge = 'down';
     const waits: number[] = [];
@@ -39,7 +39,7 @@ describe('when our own network is down', () => {
     expect(waits).toEqual([1, 2, 5, 5, 5]);
   });
 
-  test('nobody is demoted, and the pool is as before with the first refresh after it', async () => {
+  test('no proxy is demoted, and the next refresh restores the pool', async () => {
     const lists: Lists = { a: one(1), b: one(2), c: one(3) };
     await open(lists);
     expect(await pool.refresh()).toMatchObject({ state: 'done', alive: 3, failures: 0, retryAt: null });
@@ -65,7 +65,7 @@ describe('when our own network is down', () => {
     expect(await pool.refresh({ all: false })).toMatchObject({ state: 'done', alive: 2 });
   });
 
-  test('what is due is tried again in its time by the running service', async () => {
+  test('the running service retries what is due', async () => {
     await open({ a: away() });
     pool.network.judge = 'down';
     const { retryAt } = await pool.refresh();
@@ -73,8 +73,8 @@ describe('when our own network is down', () => {
   });
 });
 
-describe('when lists are away, but judges answer', () => {
-  test('and most were well before, none is paused, and what is known is checked', async () => {
+describe('when lists are unreachable, but judges respond', () => {
+  test('and most were fine before, none is paused, and known proxies are checked', async () => {
     const lists: Lists = { a: one(1), b: one(2), c: one(3) };
     await open(lists);
     await pool.refresh();
@@ -86,7 +86,7 @@ describe('when lists are away, but judges answer', () => {
     }
   });
 
-  test('and none was ever read, that is their own fault', async () => {
+  test('and none was ever read, each list counts as failed', async () => {
     await open({ a: away(), b: away(), c: away() });
     expect(await pool.refresh()).toMatchObject({ state: 'done' });
     const { sources } = await pool.refresh();
@@ -94,7 +94,7 @@ describe('when lists are away, but judges answer', () => {
   });
 });
 
-test('what lives is rechecked before the dead, however long those are due', async () => {
+test('working proxies are rechecked before dead ones, however overdue those are', async () => {
   await open({}, { checksPerHour: 3600, concurrency: 1 });
   const hourAgo = pool.clock.now() - 60 * MINUTE;
   const dead = { status: 'dead', run: -1, nextCheck: hourAgo - 60 * MINUTE } as const;
@@ -110,7 +110,7 @@ test('what lives is rechecked before the dead, however long those are due', asyn
   expect(hosts).toEqual(['192.0.2.1', '192.0.2.2', '198.51.100.1', '198.51.100.2']);
 });
 
-test('a host of which three lists are away is not asked for more', async () => {
+test('a host with three unreachable lists is not asked for more', async () => {
   const gone = Object.fromEntries(['a', 'b', 'c', 'd', 'e'].map((name) => [name, away()]));
   await open(gone);
   const { sources } = await pool.refresh();
@@ -118,7 +118,7 @@ test('a host of which three lists are away is not asked for more', async () => {
   expect(asked.length).toBe(3);
 });
 
-test('lists of one host are read one after the other with a pause between, those of others beside them', async () => {
+test('lists of one host are read one after the other with a pause, and those of other hosts in parallel', async () => {
   await open({});
   const clock = createFakeClock();
   const running = new Map<string, number>();

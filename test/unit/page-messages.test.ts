@@ -76,7 +76,7 @@ async function allMessages(): Promise<[path: string, message: string][]> {
 }
 
 describe('what an error says', () => {
-  test('has words in Chinese, wherever a page can show it', async () => {
+  test('is translated to Chinese if a page can show it', async () => {
     const all = await allMessages();
     expect(all.length).toBeGreaterThan(60);
     const lacking = all.filter(([, message]) => {
@@ -87,7 +87,7 @@ describe('what an error says', () => {
     expect(lacking).toEqual([]);
   });
 
-  test('keeps its figures', () => {
+  test('keeps its numbers', () => {
     const said =
       'The image has 300 x 200 pixels in each of 5 frames, 300000 in all; at most 1000 are allowed.';
     expect(translate(messages, said)).toBe(
@@ -101,7 +101,7 @@ describe('what an error says', () => {
     );
   });
 
-  test('puts in exactly what the message has', () => {
+  test('inserts exactly the values of the message', () => {
     const namesIn = (text: string): string[] => (text.match(/\{\w+\}/g) ?? []).sort();
     const wrong = Object.entries(messages).filter(([original, translation]) =>
       namesIn(translation).some((name) => !namesIn(original).includes(name)),
@@ -115,7 +115,7 @@ describe('a page', () => {
     (await openTestWeb()).siteOf(new Request('http://x/', { headers: { 'accept-language': language } }));
   const unknown = new AppError('busy', 'Nobody has translated this one.');
 
-  test('says what it has no words for in its own language by the title of the code', async () => {
+  test('shows the title of the code for an untranslated message', async () => {
     expect(reasonsOf(await site('en'), unknown)).toEqual(['Nobody has translated this one.']);
     expect(reasonsOf(await site('zh'), unknown)).toEqual([]);
     expect(reasonOf(await site('zh'), unknown)).toBe('服务器繁忙');

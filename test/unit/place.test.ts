@@ -24,7 +24,7 @@ beforeEach(async () => {
 
 afterEach(() => rm(scratch, { recursive: true }));
 
-test('files are placed once, in a folder for the owner alone', async () => {
+test('files are unpacked once, into a folder for the owner alone', async () => {
   const folder = placeFiles(files, root, userId);
   const target = join(folder, 'addon/lib/addon.node');
   expect(await readFile(target)).toEqual(content);
@@ -36,7 +36,7 @@ test('files are placed once, in a folder for the owner alone', async () => {
   expect((await stat(target)).ino).toBe(ino);
 });
 
-test('a file that was altered is replaced before it can be loaded', async () => {
+test('an altered file is replaced before it can be loaded', async () => {
   const target = join(placeFiles(files, root, userId), 'addon/lib/addon.node');
   await rm(target);
   await writeFile(target, 'something planted');
@@ -44,7 +44,7 @@ test('a file that was altered is replaced before it can be loaded', async () => 
   expect(await readFile(target)).toEqual(content);
 });
 
-test('a link in place of a file is replaced, and what it leads to stays', async () => {
+test('a link in place of a file is replaced, and its target stays', async () => {
   const target = join(placeFiles(files, root, userId), 'addon/lib/addon.node');
   const elsewhere = join(scratch, 'elsewhere');
   await writeFile(elsewhere, content);
@@ -55,7 +55,7 @@ test('a link in place of a file is replaced, and what it leads to stays', async 
   expect(await readFile(target)).toEqual(content);
 });
 
-test('a folder that others may enter, another user owns, or a link stands for, is refused', async () => {
+test('a folder that is open to others, owned by another user or a link is refused', async () => {
   await mkdir(root);
   await chmod(root, 0o755);
   expect(() => placeFiles(files, root, userId)).toThrow('is open to other users');
@@ -65,13 +65,13 @@ test('a folder that others may enter, another user owns, or a link stands for, i
   expect(() => placeFiles(files, join(scratch, 'link'), userId)).toThrow('is not a folder');
 });
 
-test('what another version placed is removed', async () => {
+test('files of another version are removed', async () => {
   await mkdir(join(root, 'an-older-one', 'addon'), { recursive: true, mode: 0o700 });
   const folder = placeFiles(files, root, userId);
   expect(await readdir(root)).toEqual([folder.slice(root.length + 1)]);
 });
 
-test('a source that is not what the build hashed is not used', async () => {
+test('a source whose hash differs from the build is not used', async () => {
   await writeFile(files[0]?.source ?? '', zstdCompressSync(Buffer.from('damaged')));
   expect(() => placeFiles(files, root, userId)).toThrow('is not what was written');
 });

@@ -11,7 +11,7 @@ async function createHistory() {
 }
 
 describe('the history of the pool', () => {
-  test('notes its size once in ten minutes, however often it is asked to', async () => {
+  test('records its size once in ten minutes, however often it is asked to', async () => {
     const { history, clock, store, close } = await createHistory();
     await history.note();
     await store.save([draft('http://192.0.2.1:80', clock.now())]);
@@ -28,7 +28,7 @@ describe('the history of the pool', () => {
     await close();
   });
 
-  test('is shared: what one copy has noted, another does not note again', async () => {
+  test('is shared: a sample of one copy is not taken by another', async () => {
     const { history, clock, store, state, close } = await createHistory();
     const other = createPoolHistory({ store, state, clock });
     await history.note();
@@ -37,7 +37,7 @@ describe('the history of the pool', () => {
     await close();
   });
 
-  test('goes back two days and no further', async () => {
+  test('goes back two days', async () => {
     const { history, clock, close } = await createHistory();
     const startedAt = clock.now();
     for (let slot = 0; slot < 300; slot++) {
@@ -51,7 +51,7 @@ describe('the history of the pool', () => {
     await close();
   });
 
-  test('keeps one sample of each hour for 30 days, and takes over what is known when it begins', async () => {
+  test('keeps one sample per hour for 30 days, and starts from the known ones', async () => {
     const { history, state, clock, close } = await createHistory();
     const startedAt = clock.now();
     const older = { at: startedAt - 5 * HOUR_MS, alive: 7, total: 9 };

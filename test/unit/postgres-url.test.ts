@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test';
 import { postgres } from '../../adapters/postgres/adapter.ts';
 import { parsePostgresUrl } from '../../adapters/postgres/url.ts';
 
-test('a URL names server, user, database and schema; what is left out is usual', () => {
+test('a URL names server, user, database and schema, with the usual defaults', () => {
   expect(
     parsePostgresUrl('postgres://me:p%40ss@db.example:6432/pics?schema=mine&connections=4&prepare=no'),
   ).toEqual({
@@ -23,14 +23,14 @@ test('a URL names server, user, database and schema; what is left out is usual',
   });
 });
 
-test('several hosts, addresses of either kind and the folder of a socket are understood', () => {
+test('several hosts, IPv4 and IPv6 addresses and the folder of a socket are accepted', () => {
   const servers = (url: string) => parsePostgresUrl(url).servers.map(({ host, port }) => `${host} ${port}`);
   expect(servers('postgres://a:1,b,[::1]:3/x')).toEqual(['a 1', 'b 5432', '::1 3']);
   expect(servers('postgres://me@/x?host=/run/postgresql')).toEqual(['/run/postgresql 5432']);
   expect(servers('postgres://')).toEqual(['127.0.0.1 5432']);
 });
 
-test('TLS is verified in each of its modes, and where it could be left out silently it is refused', () => {
+test('TLS is verified in every mode, and modes that could skip it silently are refused', () => {
   for (const mode of ['require', 'verify-ca', 'verify-full']) {
     expect(parsePostgresUrl(`postgres://db?sslmode=${mode}`).tls).toBe(true);
   }
@@ -39,7 +39,7 @@ test('TLS is verified in each of its modes, and where it could be left out silen
   }
 });
 
-test('what is wrong is named without the password', () => {
+test('errors do not include the password', () => {
   const wrong = [
     'postgres://me:secret@db?shcema=x',
     'postgres://me:secret@db?schema=Bad-Name',

@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test';
 import { prometheusText } from '../../src/http/prometheus.ts';
 
-test('metrics are written line by line, and what could break a line is escaped', () => {
+test('metrics are written line by line, and characters that could break a line are escaped', () => {
   const text = prometheusText([
     {
       name: 'a_total',

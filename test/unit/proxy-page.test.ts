@@ -73,7 +73,7 @@ describe('the list', () => {
     expect(html).toContain('aria-label="3 of the last 4 tests passed"');
   });
 
-  test('is filtered in the units that it shows, and each filter can be taken away', async () => {
+  test('is filtered in the units that it shows, and each filter can be removed', async () => {
     await open();
     const { html, words } = await read(
       '?uptime=40&max_latency_ms=150&within=45&min_proof=signed&country=germany,FR',
@@ -119,7 +119,7 @@ describe('the list', () => {
     expect(down.words.indexOf('192.0.2.2:80')).toBeLessThan(down.words.indexOf('192.0.2.1:80'));
   });
 
-  test('has those alone that are named', async () => {
+  test('has only the selected ones', async () => {
     await open();
     const { html, words } = await read('?id=2,99,2');
     expect(words).toContain('1 proxy');
@@ -127,7 +127,7 @@ describe('the list', () => {
     expect(html).toContain('<input type="hidden" name="id" value="2,99">');
   });
 
-  test('says what asks for a login, and does not copy it without', async () => {
+  test('marks proxies that need a login, and does not copy them without it', async () => {
     await open();
     const { html } = await read('?protocol=socks5');
     expect(html).toContain('192.0.2.3:80 <span class="pill" title="Requires a login');
@@ -136,7 +136,7 @@ describe('the list', () => {
     expect((await read('?protocol=https')).html).toContain('data-copy-row="2"');
   });
 
-  test('is in Chinese for who wants that', async () => {
+  test('is in Chinese on request', async () => {
     await open();
     const { words } = await read('', 'zh-CN');
     expect(words).toContain('4 个代理');

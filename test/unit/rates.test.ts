@@ -3,12 +3,12 @@ import { clientNetwork } from '../../src/lib/address.ts';
 import { DEFAULT_RATES, parseRates } from '../../src/lib/rates.ts';
 
 describe('limits as a setting', () => {
-  test('are the usual ones, or none', () => {
+  test('are the defaults, or off', () => {
     expect(parseRates('on')).toBe(DEFAULT_RATES);
     expect(parseRates('OFF')).toBeNull();
   });
 
-  test('take own figures for some and leave the others', () => {
+  test('change some limits and keep the others', () => {
     expect(parseRates('upload=30/1h, upload_bytes=1.5GiB/1d,read=10/s')).toEqual({
       ...DEFAULT_RATES,
       upload: { capacity: 30, perSecond: 30 / 3600 },

@@ -6,7 +6,7 @@ import { bunRuntime } from '../../src/runtime/bun.ts';
 import { judgeState } from '../support/judge-state.ts';
 import { draft } from '../support/records.ts';
 
-test('with a witness back, what was only echoed is checked before all else, once', async () => {
+test('once a witness is back, echoed proxies are checked first, once', async () => {
   const database = await openDatabase(bunRuntime.openSqlite, ':memory:');
   const store = createSqliteProxies(database, { random: Math.random });
   const later = Date.now() + 3_600_000;

@@ -21,7 +21,7 @@ async function open(count: number, options: Parameters<typeof createPool>[1] = {
 }
 
 describe('between refreshes', () => {
-  test('what is due is checked, the longest overdue first, and saved within a second', async () => {
+  test('due proxies are checked, the longest overdue first, and saved within a second', async () => {
     await open(3, { checksPerHour: 3600 });
     pool.network.working.add('http://192.0.2.1:80');
     pool.service.start();
@@ -62,7 +62,7 @@ describe('between refreshes', () => {
     expect(pool.network.asked.length).toBe(1);
   });
 
-  test('nothing is checked while no judge answers, and everything once one does', async () => {
+  test('nothing is checked while no judge responds, and everything once one does', async () => {
     await open(3, { checksPerHour: 3600 });
     pool.network.judge = 'down';
     let probes = 0;
@@ -92,7 +92,7 @@ describe('between refreshes', () => {
     expect(pool.network.asked.length).toBe(3);
   });
 
-  test('stopping saves what was checked', async () => {
+  test('stopping saves finished checks', async () => {
     await open(1, { checksPerHour: 3600 });
     pool.service.start();
     await pool.clock.advance(1100);

@@ -39,7 +39,7 @@ async function withRecorder(
   }
 }
 
-test('outcomes of a job that has lost its lease are dropped, those of users and of other jobs are saved', () =>
+test('results of a job that lost its lease are dropped, those of users and other jobs are saved', () =>
   withRecorder(async ({ check, flush, total }) => {
     const ending = new AbortController();
     const mine = { name: 'refresh', token: 5, lost: ending.signal };
@@ -55,7 +55,7 @@ test('outcomes of a job that has lost its lease are dropped, those of users and 
     expect(await total()).toBe(2);
   }));
 
-test('a job that does not know yet that another has followed is refused by the store, and hears of it', () =>
+test('a superseded job is refused by the store, and learns of it', () =>
   withRecorder(async ({ check, flush, total }) => {
     const { signal: lost } = new AbortController();
     const younger = check(1, { name: 'refresh', token: 6, lost });

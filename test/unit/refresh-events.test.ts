@@ -47,7 +47,7 @@ function listen(current: RefreshJob, lastId: string | null = null) {
 const idIn = (text: string) => /^id: (.*)$/m.exec(text)?.[1] ?? '';
 const told = (text: string) => JSON.parse(/^data: (.*)$/m.exec(text)?.[1] ?? '') as Told;
 
-test('the first event has everything, the others only the lists that changed', async () => {
+test('the first event has all lists, the others only those that changed', async () => {
   const { publish, next } = listen(job);
   const first = await next();
   expect(first).toStartWith('retry: 3000\n\n');
@@ -60,7 +60,7 @@ test('the first event has everything, the others only the lists that changed', a
   expect(told(await next()).sources.length).toBe(85);
 });
 
-test('who comes back with the id of the last event hears of nothing until there is news', async () => {
+test('a client that reconnects with the last event ID gets nothing until there is news', async () => {
   const before = listen(job);
   const id = idIn(await before.next());
   const after = listen(job, id);
@@ -72,7 +72,7 @@ test('who comes back with the id of the last event hears of nothing until there 
   expect(told(await listen({ ...job, fetched: 1 }, id).next()).sources.length).toBe(85);
 });
 
-test('who asks for it hears of the size of the pool when that has changed', async () => {
+test('a client that asks for it gets the size of the pool when it changes', async () => {
   const versions = ['as it was when the client came'];
   const pool = {
     version: () => versions.shift() ?? 'changed before the first look',

@@ -34,7 +34,7 @@ const saved = async () => JSON.parse((await pool.state.get('proxy:refresh')) ?? 
 const save = (job: Partial<RefreshJob>) => pool.state.set('proxy:refresh', JSON.stringify(job));
 const one = ['socks5://192.0.2.1:80'];
 
-test('who observes hears of each stage with its time, of the end, and once that it is settled', async () => {
+test('observers hear of each stage with its time, of the end, and once that it is settled', async () => {
   const { heard, logged } = await open({ a: one });
   pool.network.before = () => pool.clock.sleep(400);
   const { id } = await pool.refresh();
@@ -49,7 +49,7 @@ test('who observes hears of each stage with its time, of the end, and once that 
   expect(logged).toEqual(['info refresh started', 'info refresh ended']);
 });
 
-test('a store that is away interrupts it, and it is due again at once; any other fault is ours', async () => {
+test('an unreachable store interrupts it, and it is due again at once; any other fault is internal', async () => {
   const broken = await createPool();
   const fail = (error: Error) => ({ ...broken.store, stream: () => raise(error) });
   const first = await open({ a: one }, { store: fail(new AppError('unavailable', 'away')) });
@@ -72,7 +72,7 @@ async function* raise(error: Error): AsyncGenerator<never> {
   throw error;
 }
 
-test('one that loses its lease ends as interrupted, and another copy may begin at once', async () => {
+test('one that loses its lease ends as interrupted, and another copy can begin at once', async () => {
   const lost = new AbortController();
   await open(
     { a: one },
@@ -91,7 +91,7 @@ test('one that loses its lease ends as interrupted, and another copy may begin a
   expect(job.retryAt).toBe(job.finishedAt);
 });
 
-test('while judges answer and only lists are away, it is tried half as often each time from the fourth on', async () => {
+test('while judges respond and only lists are unreachable, it is retried half as often each time from the fourth on', async () => {
   const away = () => new Error('could not be reached');
   const lists: Lists = { a: one, b: ['socks5://192.0.2.2:80'], c: ['socks5://192.0.2.3:80'] };
   await open(lists, { refreshIntervalMs: 30 * MINUTE });
@@ -125,7 +125,7 @@ test('while another copy holds the lock and shows no job, the start waits for a 
   expect(await pool.refresh()).toMatchObject({ state: 'done' });
 });
 
-test('a start that comes while the lock is just given back goes on', async () => {
+test('a start while the lock is being released succeeds', async () => {
   await open({ a: one });
   const lease = await pool.locks.acquire('refresh', 1000);
   const starting = pool.service.refresh();
@@ -135,7 +135,7 @@ test('a start that comes while the lock is just given back goes on', async () =>
   expect(await starting).toMatchObject({ fetched: 1, failures: 0 });
 });
 
-test('a job of another copy is believed for six seconds of silence, then it is ended by one that looks', async () => {
+test('a job of another copy counts as running through six seconds of silence, then a reader ends it', async () => {
   const { heard } = await open({ a: one });
   const died = { id: 'died', state: 'running', stage: 'verify', updatedAt: pool.clock.now() } as const;
   await save(died);
@@ -162,7 +162,7 @@ test('a silent job whose copy still holds the lock is left alone', async () => {
   await lease?.release();
 });
 
-test('a job that goes on while somebody looks whether it has died is not ended', async () => {
+test('a job that continues while a reader checks whether it has died is not ended', async () => {
   const locks = (await createPool()).locks;
   const { heard } = await open(
     { a: one },
@@ -181,7 +181,7 @@ test('a job that goes on while somebody looks whether it has died is not ended',
   expect(heard).toEqual([]);
 });
 
-test('its end is told by nobody where it cannot be saved, and the time of it is missed with a word', async () => {
+test('an end that cannot be saved is not announced, and a missing time is logged', async () => {
   const database = await createPool();
   const { heard, logged } = await open(
     { a: one },
@@ -203,7 +203,7 @@ test('its end is told by nobody where it cannot be saved, and the time of it is 
   expect(logged).toContain('warn progress not saved');
 });
 
-test('what was dead for too long is removed in the last stage, under the right of the refresh', async () => {
+test('what was dead for too long is removed in the last stage, under the lease of the refresh', async () => {
   await open({ a: one });
   const old = pool.clock.now() - 8 * 86_400_000;
   await pool.store.save([

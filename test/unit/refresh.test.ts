@@ -16,7 +16,7 @@ const list = (count: number, network: string) =>
   Array.from({ length: count }, (_, index) => `http://${network}.${index + 1}:80`);
 
 describe('a refresh', () => {
-  test('goes through fetch, verify, store and cleanup in this order', async () => {
+  test('goes through fetch, verify, store and cleanup in order', async () => {
     await open({ a: list(30, '192.0.2'), b: list(5, '198.51.100') });
     pool.network.before = () => pool.clock.sleep(200);
     const stages: unknown[] = [];
@@ -34,7 +34,7 @@ describe('a refresh', () => {
     expect(stages.at(-1)).toBe('cleanup');
   });
 
-  test('saves what works as alive and the rest as dead', async () => {
+  test('saves working proxies as alive and the rest as dead', async () => {
     await open({ a: ['http://192.0.2.1:80', 'socks5://192.0.2.2:1080'] });
     pool.network.working.add('socks5://192.0.2.2:1080');
     const job = await pool.refresh();
@@ -55,7 +55,7 @@ describe('a refresh', () => {
     expect(pool.network.asked.length).toBe(3);
   });
 
-  test('goes on when a list fails, and says which', async () => {
+  test('continues when a list fails, and names it', async () => {
     await open({ broken: new Error('HTTP 503'), good: list(2, '192.0.2') });
     const job = await pool.refresh();
     expect(job).toMatchObject({ state: 'done', checked: 2 });
@@ -65,7 +65,7 @@ describe('a refresh', () => {
     ]);
   });
 
-  test('checks known good ones first, then new ones, then dead ones, those that are due before the rest', async () => {
+  test('checks known good proxies first, then new ones, then dead ones, those that are due before the rest', async () => {
     await open({ a: ['http://192.0.2.3:80'] }, { concurrency: 1 });
     const now = pool.clock.now() - 3_600_000;
     await pool.store.save([
@@ -77,7 +77,7 @@ describe('a refresh', () => {
     expect(pool.network.asked).toEqual([2, 3, 1, 4].map((host) => `http://192.0.2.${host}:80`));
   });
 
-  test('by the clock leaves alone what was just checked and the dead that are not due', async () => {
+  test('on schedule skips what was just checked and dead proxies that are not due', async () => {
     await open({ a: ['http://192.0.2.4:80'] });
     const now = pool.clock.now();
     await pool.store.save([
@@ -106,7 +106,7 @@ describe('a refresh', () => {
     expect(pool.network.asked.length).toBe(40);
   });
 
-  test('by the clock leaves out a list that keeps failing, longer each time, and shows until when', async () => {
+  test('on schedule skips a list that keeps failing, longer each time, and shows until when', async () => {
     await open({ good: list(2, '192.0.2'), gone: new Error('the server answers 404') });
     const gone = async () => (await pool.refresh({ all: false })).sources[1];
     expect(await gone()).toMatchObject({ state: 'failed', pausedUntil: null });
@@ -122,7 +122,7 @@ describe('a refresh', () => {
     expect((await pool.refresh()).sources[1]?.state).toBe('failed');
   });
 
-  test('keeps out of the pool what may not be dialled', async () => {
+  test('keeps forbidden addresses out of the pool', async () => {
     await open({ a: ['http://192.0.2.1:80', 'http://192.0.2.2:80'] });
     const { check } = pool.network;
     pool.network.check = async (endpoint) =>
@@ -132,7 +132,7 @@ describe('a refresh', () => {
     expect(items.map(({ ip }) => ip)).toEqual(['192.0.2.1']);
   });
 
-  test('stops checking when its budget is spent, and leaves the rest to the next one', async () => {
+  test('stops checking when its budget is used up, and leaves the rest to the next one', async () => {
     await open({ a: list(100, '192.0.2') }, { concurrency: 10, refreshBudgetMs: 5000 });
     pool.network.before = () => pool.clock.sleep(1000);
     const first = await pool.refresh();
@@ -152,7 +152,7 @@ describe('a refresh', () => {
     await pool.ended();
   });
 
-  test('demotes nobody while the judge is down, and blames no list', async () => {
+  test('demotes no proxy while the judge is down, and blames no list', async () => {
     await open({ a: list(400, '192.0.2').slice(0, 200) });
     await pool.store.save([draft('http://192.0.2.1:80', pool.clock.now() - 3_600_000)]);
     pool.network.judge = 'down';
@@ -166,7 +166,7 @@ describe('a refresh', () => {
     ]);
   });
 
-  test('ends early when the judge goes down on the way', async () => {
+  test('ends early when the judge goes down', async () => {
     await open({ a: list(100, '192.0.2') }, { concurrency: 5 });
     pool.network.before = async () => {
       if (pool.network.asked.length > 20) pool.network.judge = 'down';
@@ -177,7 +177,7 @@ describe('a refresh', () => {
     expect((await pool.service.stats()).total).toBe(20);
   });
 
-  test('removes what has been dead for too long, and what the pool has no room for', async () => {
+  test('removes what has been dead for too long, and what exceeds the pool', async () => {
     await open({ a: list(5, '192.0.2') }, { maxPool: 4 });
     for (const url of list(5, '192.0.2')) pool.network.working.add(url);
     const longAgo = pool.clock.now() - 8 * 86_400_000;
@@ -199,7 +199,7 @@ describe('a refresh', () => {
     expect(pool.network.asked.length).toBe(10);
   });
 
-  test('that runs in another copy is joined, too', async () => {
+  test('that runs in another copy is joined as well', async () => {
     await open({ a: list(10, '192.0.2') });
     await pool.locks.acquire('refresh', 1000);
     const elsewhere = { id: 'elsewhere', state: 'running', updatedAt: pool.clock.now() };
@@ -208,7 +208,7 @@ describe('a refresh', () => {
     expect(pool.network.asked).toEqual([]);
   });
 
-  test('whose process died is shown as failed, not as running for ever', async () => {
+  test('whose process died is shown as failed, not as running forever', async () => {
     await open();
     const died = { id: 'died', state: 'running', stage: 'verify', updatedAt: pool.clock.now() - 60_000 };
     await pool.state.set('proxy:refresh', JSON.stringify(died));
@@ -229,7 +229,7 @@ describe('a refresh', () => {
     expect(job).toMatchObject({ state: 'failed', error: 'stopped' });
   });
 
-  test('notes when it ended', async () => {
+  test('records when it ended', async () => {
     await open({ a: [] });
     expect((await pool.service.status()).lastRefresh).toBeNull();
     const { finishedAt } = await pool.refresh();

@@ -24,7 +24,7 @@ async function pass(turns: number, ms: number): Promise<void> {
   }
 }
 
-test('a repetition runs for the first time after one interval, and then after each', async () => {
+test('a repetition runs first after one interval, and then after each', async () => {
   let runs = 0;
   const repetition = every(1000, async () => void runs++, neverFails);
   await pass(1, 999);
@@ -38,7 +38,7 @@ test('a repetition runs for the first time after one interval, and then after ea
   expect(runs).toBe(4);
 });
 
-test('a run is never overlapped: the turns that fall into it are left out', async () => {
+test('runs never overlap: turns during a run are skipped', async () => {
   const ends: (() => void)[] = [];
   const repetition = every(1000, () => new Promise<void>((resolve) => ends.push(resolve)), neverFails);
   await pass(5, 1000);
@@ -51,7 +51,7 @@ test('a run is never overlapped: the turns that fall into it are left out', asyn
   await repetition.stop();
 });
 
-test('a stop tells the running task, and resolves when that has ended', async () => {
+test('a stop aborts the running task, and resolves when it has ended', async () => {
   const { promise: work, resolve: end } = Promise.withResolvers<void>();
   let told = false;
   const repetition = every(
@@ -75,7 +75,7 @@ test('a stop tells the running task, and resolves when that has ended', async ()
   await stop;
 });
 
-test('after n failures in a row 2^n - 1 turns are left out, for at most a minute, and a success ends that', async () => {
+test('after n failures in a row 2^n - 1 turns are skipped, for at most a minute, until a success', async () => {
   const at: number[] = [];
   let turn = 0;
   let works = false;

@@ -33,7 +33,7 @@ function open(version: () => string | Promise<string>) {
   };
 }
 
-test('an answer is made once for each version', async () => {
+test('a response is created once per version', async () => {
   let version = 'a';
   const { ask } = open(() => version);
   expect(await (await ask()).text()).toBe('answer 1');
@@ -42,14 +42,14 @@ test('an answer is made once for each version', async () => {
   expect(await (await ask()).text()).toBe('answer 2');
 });
 
-test('requests that come at the same time share the making of an answer', async () => {
+test('concurrent requests share the creation of a response', async () => {
   const { ask, made } = open(() => 'a');
   const answers = await Promise.all([ask(), ask(), ask()]);
   expect(await Promise.all(answers.map((answer) => answer.text()))).toEqual(Array(3).fill('answer 1'));
   expect(made()).toBe(1);
 });
 
-test('what may not be stored is made for each', async () => {
+test('a response that must not be stored is created for each request', async () => {
   const { ask } = open(() => 'a');
   const noStore = { 'cache-control': 'no-store' };
   const answers = await Promise.all([ask({}, noStore), ask({}, noStore), ask({}, noStore)]);
@@ -57,7 +57,7 @@ test('what may not be stored is made for each', async () => {
   expect(ask()).toBeInstanceOf(Promise);
 });
 
-test('when making fails, the next one makes it', async () => {
+test('after a failure, the next request creates it', async () => {
   const { cache, asked, ask } = open(() => 'a');
   const failing = cache.answer(asked({}, '/list'), () => Promise.reject(new Error('broken')));
   const other = ask();
@@ -65,7 +65,7 @@ test('when making fails, the next one makes it', async () => {
   expect(await (await other).text()).toBe('answer 1');
 });
 
-test('a kept answer comes at once, with the id of each request', async () => {
+test('a cached response comes at once, with the ID of each request', async () => {
   let version = 'a';
   const { ask } = open(() => version);
   const etag = (await ask()).headers.get('etag') ?? '';
@@ -77,7 +77,7 @@ test('a kept answer comes at once, with the id of each request', async () => {
   expect(ask()).toBeInstanceOf(Promise);
 });
 
-test('a kept answer waits for a version that has to be asked for, and fails with it', async () => {
+test('a cached response waits for an asynchronous version, and fails with it', async () => {
   let version = () => Promise.resolve('a');
   const { ask, made } = open(() => version());
   await ask();
@@ -89,7 +89,7 @@ test('a kept answer waits for a version that has to be asked for, and fails with
   await expect(ask()).rejects.toThrow('away');
 });
 
-test('of more answers than are kept the oldest goes, and a long one is never kept', async () => {
+test('the oldest response is evicted first, and a long one is never cached', async () => {
   const { ask, cache, asked } = open(() => 'a');
   for (let place = 0; place <= MOST; place++) await ask({}, {}, `/list?${place}`);
   expect(await (await ask({}, {}, '/list?1')).text()).toBe('answer 2');

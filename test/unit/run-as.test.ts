@@ -21,12 +21,12 @@ describe('RUN_AS', () => {
     expect(findAccount('pic', PASSWD, GROUP)).toBeNull();
   });
 
-  test('refuses users that there are not, and root', async () => {
+  test('refuses unknown users, and root', async () => {
     await expect(runAs('no-such-user')).rejects.toThrow('there is no user "no-such-user"');
     await expect(runAs('root')).rejects.toThrow('it names root');
   });
 
-  test('is the user for good, in every thread, without the groups of root', async () => {
+  test('changes the user permanently, in every thread, without the groups of root', async () => {
     if (process.geteuid?.() !== 0) return;
     const script = `
       const { runAs } = await import('${import.meta.dir}/../../src/start/user.ts');
@@ -45,7 +45,7 @@ describe('RUN_AS', () => {
     ]);
   });
 
-  test('names the command that mends a folder of somebody else', async () => {
+  test('names the command that fixes a folder of another user', async () => {
     if (process.geteuid?.() !== 0) return;
     const folder = await mkdtemp(join(tmpdir(), 'picpool-owner-'));
     await chmod(folder, 0o700);

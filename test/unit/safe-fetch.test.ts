@@ -127,11 +127,11 @@ describe('a body', () => {
     expect(await text(await open(`${base}/gzip`, LIMITS))).toBe('inflated');
   });
 
-  test('in an encoding that was not asked for is refused', async () => {
+  test('in an encoding that was not requested is refused', async () => {
     expect(await drain(`${base}/brotli`)).toMatchObject({ kind: 'broken' });
   });
 
-  test('that never ends is cut at the limit', async () => {
+  test('that never ends is cut off at the limit', async () => {
     expect(await drain(`${base}/endless`)).toEqual({
       bytes: 1_000_000,
       kind: 'too_large',
@@ -139,35 +139,35 @@ describe('a body', () => {
     });
   });
 
-  test('that inflates beyond the limit is cut there', async () => {
+  test('that inflates beyond the limit is cut off there', async () => {
     expect(await drain(`${base}/bomb`)).toMatchObject({ bytes: 1_000_000, kind: 'too_large' });
   });
 
-  test('of deflate blocks without content is cut by what came over the wire', async () => {
+  test('of empty deflate blocks is cut off by its compressed size', async () => {
     expect(await drain(`${base}/empty-blocks`)).toMatchObject({ bytes: 0, kind: 'too_large' });
   });
 
-  test('that drips is cut at the deadline', async () => {
+  test('that drips is cut off at the deadline', async () => {
     const { kind, message } = await drain(`${base}/drip`, { timeoutMs: 200 });
     expect({ kind, message }).toEqual({ kind: 'timeout', message: 'timed out after 0.2 s' });
   });
 
-  test('that never begins is cut at the deadline', async () => {
+  test('that never begins is cut off at the deadline', async () => {
     expect(await drain(`${base}/silent`, { timeoutMs: 100 })).toMatchObject({ kind: 'timeout' });
   });
 
-  test('whose connection breaks hands out what came before', async () => {
+  test('whose connection breaks still delivers what arrived before', async () => {
     expect(await drain(`${base}/reset`)).toMatchObject({ bytes: 3, kind: 'broken' });
     expect(await drain(`${base}/cut-gzip`)).toMatchObject({ kind: 'broken' });
   });
 
-  test('that nobody reads is closed at the deadline', async () => {
+  test('that is not read is closed at the deadline', async () => {
     const response = await open(`${base}/drip`, { ...LIMITS, timeoutMs: 700 });
     await new Promise<void>((resolve) => dripEnded.push(resolve));
     await expect(text(response)).rejects.toMatchObject({ kind: 'timeout' });
   });
 
-  test('ends with the reason of the caller', async () => {
+  test('ends with the reason of the abort', async () => {
     const controller = new AbortController();
     const reason = new Error('shutting down');
     const response = await open(`${base}/drip`, { ...LIMITS, signal: controller.signal });
@@ -197,7 +197,7 @@ describe('an address that is not public', () => {
     expect(await drain(url, {}, closed)).toMatchObject({ kind: 'forbidden_address' });
   });
 
-  test('is refused behind a name, and one among many suffices', async () => {
+  test('is refused behind a name, even as one of several', async () => {
     for (const addresses of [['127.0.0.1'], ['1.1.1.1', '10.0.0.1'], ['::ffff:1.1.1.1'], ['fe80::1']]) {
       const fetch = createSafeFetch({ allowPrivate: false, lookup: resolvesTo(...addresses) });
       expect(await drain('http://lists.example/', {}, fetch)).toMatchObject({ kind: 'forbidden_address' });
@@ -207,7 +207,7 @@ describe('an address that is not public', () => {
   // To be reached at all, the server's own address is let through; every other one is judged as always.
   const permits = (address: string) => address === '127.0.0.1' || isGloballyRoutable(address);
 
-  test('gains nothing when a name changes between check and connection', async () => {
+  test('is refused when a name changes between check and connection', async () => {
     let asked = 0;
     const lookup: LookupFunction = (name, options, callback) =>
       resolvesTo(asked++ === 0 ? '127.0.0.1' : '127.0.0.2')(name, options, callback);
@@ -237,7 +237,7 @@ describe('an address that is not public', () => {
   });
 });
 
-test('a certificate must be for the name in the URL, whatever address the name has', async () => {
+test('the certificate must match the name in the URL, not its address', async () => {
   const { ca, good, wrongHost, selfSigned } = await createCertificates();
   const lookup = resolvesTo('127.0.0.1');
   const fetch = createSafeFetch({ allowPrivate: true, lookup, ca });
@@ -254,12 +254,12 @@ test('a certificate must be for the name in the URL, whatever address the name h
   }
 });
 
-test('a name that is never resolved is given up at the deadline', async () => {
+test('an unresolved name fails at the deadline', async () => {
   const fetch = createSafeFetch({ allowPrivate: true, lookup: () => {} });
   expect(await drain('http://slow.example/', { timeoutMs: 100 }, fetch)).toMatchObject({ kind: 'timeout' });
 });
 
-test('a name without an address, or with a fault in its look-up, is unreachable', async () => {
+test('a name without an address or with a failed lookup is unreachable', async () => {
   const empty = createSafeFetch({ allowPrivate: true, lookup: resolvesTo() });
   expect(await drain('http://empty.example/', {}, empty)).toMatchObject({ kind: 'unreachable' });
   const lookup: LookupFunction = (_name, _options, callback) =>
@@ -272,7 +272,7 @@ test('a name without an address, or with a fault in its look-up, is unreachable'
 });
 
 describe('a redirect', () => {
-  test('is followed five times, not more', async () => {
+  test('is followed at most five times', async () => {
     expect(await drain(`${base}/loop`)).toMatchObject({
       kind: 'redirects',
       message: 'redirected more than 5 times',
@@ -282,7 +282,7 @@ describe('a redirect', () => {
     response.discard();
   });
 
-  test('to another origin leaves headers and credentials behind', async () => {
+  test('to another origin drops headers and credentials', async () => {
     const from = base.replace('http://', 'http://user:secret@');
     seen.length = 0;
     await drain(`${from}/away`, { headers: { authorization: 'Bearer x', cookie: 'a=b', 'x-key': 'k' } });
@@ -291,7 +291,7 @@ describe('a redirect', () => {
     for (const name of ['authorization', 'cookie', 'x-key']) expect(seen[1]?.headers[name]).toBeUndefined();
   });
 
-  test('of a POST is the answer', async () => {
+  test('of a POST is returned as the response', async () => {
     seen.length = 0;
     const headers = { 'content-type': 'application/json' };
     const response = await open(`${base}/next`, { ...LIMITS, method: 'POST', headers, body: '{"a":1}' });
@@ -301,7 +301,7 @@ describe('a redirect', () => {
   });
 });
 
-test('a host that refuses is unreachable, and other schemes are no URL', async () => {
+test('a host that refuses connections is unreachable, and other schemes are invalid', async () => {
   expect(await drain('http://127.0.0.1:1/')).toMatchObject({ kind: 'unreachable' });
   for (const url of ['file:///etc/passwd', 'ftp://1.1.1.1/', 'nonsense', '//1.1.1.1/', 'javascript:1']) {
     expect(await drain(url)).toMatchObject({ kind: 'bad_url' });

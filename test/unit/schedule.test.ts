@@ -23,7 +23,7 @@ const proven = { uptime: 0.97, runSince: now - 30 * HOUR, run: 60 } as const;
 const dead = { status: 'dead', run: -20 } as const;
 
 describe('the next check', () => {
-  test('of a living proxy comes within minutes when it is young, and seldom when it is proven', () => {
+  test('of a working proxy comes within minutes if it is new, and rarely if it is proven', () => {
     expect(wait({})).toBeLessThan(5);
     expect(wait(proven)).toBeGreaterThan(20);
     expect(wait({ runSince: now - 4 * HOUR })).toBeGreaterThan(2 * wait({}));
@@ -35,7 +35,7 @@ describe('the next check', () => {
     ).toBeLessThanOrEqual(2);
   });
 
-  test('of a dead one waits the longer, the longer it has been dead', () => {
+  test('of a dead one comes later the longer it has been dead', () => {
     const waits = [1, 6, 24, 96, 1000].map((hours) =>
       wait({
         ...dead,
@@ -49,7 +49,7 @@ describe('the next check', () => {
     expect(waits[4]).toBeGreaterThan(10 * (waits[0] ?? 0));
   });
 
-  test('of a dead one that is often back comes sooner than of one that never was', () => {
+  test('of a dead one that often comes back is sooner than of one that never does', () => {
     const often = wait({ ...dead, uptime: 0.1, lastAlive: now - HOUR });
     const never = wait({ ...dead, uptime: 0.003, lastAlive: null });
     expect(often).toBeLessThan(never / 3);
@@ -62,7 +62,7 @@ describe('the next check', () => {
     expect(wait({}, CHECK_COST_MS.least)).toBeGreaterThanOrEqual(2 * 0.9);
   });
 
-  test('comes later when checks are dear', () => {
+  test('comes later when checks are expensive', () => {
     for (const record of [{}, proven, { ...dead, lastAlive: now - HOUR }]) {
       expect(wait(record, 10 * CHECK_COST_MS.first)).toBeGreaterThan(wait(record));
     }
@@ -73,14 +73,14 @@ describe('the next check', () => {
     expect(wait(proven, CHECK_COST_MS.first, 1)).toBeCloseTo(1.1 * wait(proven), 3);
   });
 
-  test('of a living proxy balances what checks and wrong listings cost', () => {
+  test('of a working proxy balances the cost of checks and of wrong listings', () => {
     // sqrt(2 * cost * mean time up), with 20 minutes, 30 hours and 20 minutes, and 17.52 hours and 20 minutes.
     expect(wait({ uptime: 0 })).toBeCloseTo(3.6515, 3);
     expect(wait(proven)).toBeCloseTo(34.8329, 3);
     expect(wait({ ...proven, runSince: now })).toBeCloseTo(26.7258, 3);
   });
 
-  test('of a dead one is where a check wins most for its price', () => {
+  test('of a dead one is when a check gains most for its cost', () => {
     // Up 110 minutes on average and down 179.69, so that y = 0.00798 and x = 0.13112.
     const often = { ...dead, uptime: 0.5, uptimeWeight: 0.5, lastAlive: now - HOUR };
     expect(wait(often)).toBeCloseTo(8.9466, 3);
@@ -88,12 +88,12 @@ describe('the next check', () => {
     expect(wait({ ...often, lastAlive: now - 60 * HOUR })).toBeCloseTo(28.0047, 3);
   });
 
-  test('of a dead one does not depend on how long this run of failures is', () => {
+  test('of a dead one does not depend on the length of this run of failures', () => {
     const record = { ...dead, lastAlive: now - HOUR };
     expect(wait({ ...record, runSince: now - 40 * HOUR })).toBe(wait(record));
   });
 
-  test('comes soon after a first failure only where the proxy was up half of the time', () => {
+  test('comes soon after a first failure only if the proxy was up half of the time', () => {
     const failed = { status: 'dead', run: -1, uptimeWeight: 0.1, lastAlive: now - 60 * HOUR } as const;
     expect(wait({ ...failed, uptime: 0.5 })).toBe(2);
     expect(wait({ ...failed, uptime: 0.49 })).toBeGreaterThan(2);

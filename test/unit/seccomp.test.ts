@@ -38,7 +38,7 @@ describe.each(['x64', 'arm64'] as const)('the filters on %s', (arch) => {
     decide(assemble(filter, arch), numberOf(name, arch) ?? -1, ARCH[arch], args);
   const worker = workerFilter(1234);
 
-  test('refuse what they name and let the rest pass', () => {
+  test('refuse the listed calls and allow the others', () => {
     for (const name of ['socket', 'ptrace', 'mount', 'keyctl', 'bpf', 'fchmodat'] as const) {
       expect([name, ask(LAUNCH_FILTER, name)]).toEqual([name, EPERM]);
     }
@@ -48,13 +48,13 @@ describe.each(['x64', 'arm64'] as const)('the filters on %s', (arch) => {
     expect(ask(worker, 'getpid')).toBe(ALLOW);
   });
 
-  test('let a worker start threads and no processes', () => {
+  test('let a worker start threads but no processes', () => {
     expect(ask(worker, 'clone', 0x3d0f00)).toBe(ALLOW);
     expect(ask(worker, 'clone', 17)).toBe(EPERM);
     expect(ask(worker, 'clone3')).toBe(ENOSYS);
   });
 
-  test('let a worker signal and limit itself alone', () => {
+  test('let a worker signal and limit only itself', () => {
     expect(ask(worker, 'kill', 1234)).toBe(ALLOW);
     expect([ask(worker, 'kill', 1), ask(worker, 'kill', -1), ask(worker, 'kill', 0)]).toEqual([
       EPERM,
@@ -65,12 +65,12 @@ describe.each(['x64', 'arm64'] as const)('the filters on %s', (arch) => {
     expect(ask(worker, 'prlimit64', 99)).toBe(EPERM);
   });
 
-  test('let pairs of streams pass, and none of datagrams', () => {
+  test('allow pairs of stream sockets, but not of datagram sockets', () => {
     expect(ask(LAUNCH_FILTER, 'socketpair', 1, 0x80801)).toBe(ALLOW);
     expect(ask(LAUNCH_FILTER, 'socketpair', 1, 2)).toBe(EPERM);
   });
 
-  test('end a process that calls in the way of another machine', () => {
+  test('kill a process that uses the system calls of another architecture', () => {
     expect(decide(assemble(worker, arch), 1, 0x40000003)).toBe(KILL);
     expect(decide(assemble(worker, arch), 0x40000000 + 59, ARCH[arch])).toBe(ENOSYS);
   });

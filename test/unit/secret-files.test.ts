@@ -26,7 +26,7 @@ async function faultsOf(env: Record<string, string>): Promise<Record<string, str
   return Object.fromEntries(error.faults.map(({ variable, message }) => [variable, message]));
 }
 
-test('every setting that is shown masked can stand in a file', () => {
+test('every setting that is shown masked can come from a file', () => {
   const hidden = Object.keys(settings.properties).filter((name) => masked(name, 'abc') === '***');
   expect([...SECRETS]).toEqual(expect.arrayContaining(hidden.filter((name) => name !== 'WEBHOOK_URLS')));
 });
@@ -52,7 +52,7 @@ test('each secret is read from the file that NAME_FILE names, without the line e
   expect(parseConfig(await withSecretFiles(env))).toMatchObject(values);
 });
 
-test('a secret and its file together are a fault, and so is a file that is absent, a folder, empty or too long', async () => {
+test('a secret together with its file is invalid, as is a file that is missing, a folder, empty or too long', async () => {
   const file = await fileOf('token-of-the-administrator');
   expect(await faultsOf({ ADMIN_TOKEN: 'another-token-of-sixteen', ADMIN_TOKEN_FILE: file })).toEqual({
     ADMIN_TOKEN_FILE: 'must not be set where ADMIN_TOKEN is',
@@ -68,7 +68,7 @@ test('a secret and its file together are a fault, and so is a file that is absen
   }
 });
 
-test('the other faults are told in one go, but none that follows from the file', async () => {
+test('other faults are reported together, without those caused by the file', async () => {
   const faults = await faultsOf({
     PORT: 'x',
     WEBHOOK_URLS: 'https://hook.example/',
@@ -77,7 +77,7 @@ test('the other faults are told in one go, but none that follows from the file',
   expect(Object.keys(faults)).toEqual(['WEBHOOK_SECRET_FILE', 'PORT']);
 });
 
-test('the variable of a file is not taken for a misspelled setting', () => {
+test('the variable of a file does not count as a misspelt setting', () => {
   expect(misspelled({ ADMIN_TOKEN_FILE: '/run/secrets/admin', ADMIN_TOKEN_FIL: 'x' })).toEqual([
     'ADMIN_TOKEN_FIL is not a setting. Did you mean ADMIN_TOKEN_FILE?',
   ]);

@@ -15,12 +15,12 @@ eth0\t000011AC\t00000000\t0001\t0\t0\t0\t0000FFFF\t0\t0\t0
 const find = async (host: string, files: Record<string, string>, env = {}) =>
   [...(await findSharedPeers(host, env, async (path) => files[path] ?? null))].sort();
 
-test('the default gateway is shared, for a router that forwards ports shows itself', async () => {
+test('the address of the default gateway counts as shared, because routers that forward ports show theirs', async () => {
   expect(await find('0.0.0.0', ROUTES)).toEqual(['172.17.0.1', 'fd00::1']);
   expect(await find('0.0.0.0', {})).toEqual([]);
 });
 
-test('in a container that listens wider, so are loopback and its own addresses', async () => {
+test('in a container that listens on all addresses, so do loopback and its own', async () => {
   const own = Object.values(networkInterfaces()).flatMap((all = []) => all.map(({ address }) => address));
   for (const [files, env] of [
     [{ '/.dockerenv': '' }, {}],

@@ -3,7 +3,7 @@ import { createParser } from '../../src/proxy/sources/parser.ts';
 import { SOURCE_FORMATS } from '../../src/proxy/sources/source.ts';
 import { parse } from '../support/source-parsing.ts';
 
-describe('a list is read as what it begins with', () => {
+describe('the format of a list is recognised by its beginning', () => {
   const FIRST = 'http://8.8.8.1:80';
   const BOTH = [FIRST, 'http://8.8.8.2:80'];
   const objects = ['{"host": "8.8.8.1", "port": 80}', '{"host": "8.8.8.2", "port": 80}'];
@@ -62,7 +62,7 @@ describe('CSV', () => {
     });
   });
 
-  test('with cells of its own making: other separators, tool output, a stray quote', () => {
+  test('with unusual cells: other separators, tool output, a stray quote', () => {
     expect(parse('csv', '8.8.8.1;8080;DE;SOCKS5;elite').taken).toEqual(['socks5://8.8.8.1:8080 DE']);
     const list =
       'ip,port,protocols,details\n8.8.8.1,80,"http,https","[Proxy{ip=9.9.9.9, port=1}, x=2]"\n"8.8.8.2,80,http,x\n8.8.8.3,80,http,x\n';
@@ -124,7 +124,7 @@ describe('JSON', () => {
     });
   });
 
-  test('inside wrappers, pretty or dense, and one object a line', () => {
+  test('inside wrappers, pretty or compact, and one object per line', () => {
     const proxies = [
       { ip: '8.8.8.1', port: 1 },
       { ip: '8.8.8.2', port: 2 },
@@ -161,7 +161,7 @@ describe('JSON', () => {
     ]);
   });
 
-  test('that is broken loses what is broken, not what follows', () => {
+  test('that is broken loses only the broken part', () => {
     const good = '{"ip":"8.8.8.1","port":1}';
     expect(parse('json', `[{"ip":8..},${good}]`, 'http')).toMatchObject({
       taken: ['http://8.8.8.1:1'],
@@ -188,7 +188,7 @@ describe('JSON', () => {
     expect(parse('json', list, 'http').taken).toEqual(['http://8.8.8.1:1', 'http://8.8.8.2:2']);
   });
 
-  test('whose text tries to be costly is refused', () => {
+  test('with text that is expensive to parse is refused', () => {
     const list = JSON.stringify([
       { ip: ':'.repeat(100_000), port: 1 },
       { ip: '1', port: '9'.repeat(100_000) },
@@ -230,14 +230,14 @@ describe('HTML', () => {
     });
   });
 
-  test('with tags that do not end', () => {
+  test('with unclosed tags', () => {
     const page = `<table><tr><td>8.8.8.1</td><td>1</td></tr><${'x'.repeat(100_000)}<tr><td>8.8.8.2</td><td>2</td></tr>`;
     expect(parse('html', page, 'http').taken).toEqual(['http://8.8.8.1:1', 'http://8.8.8.2:2']);
     expect(parse('html', `<script>${'x'.repeat(100_000)}`, 'http').taken).toEqual([]);
   });
 });
 
-test('bytes at random, and lists with bytes replaced at random, never make a parser throw', () => {
+test('random bytes, and lists with random changes, never make a parser throw', () => {
   let seed = 42;
   const random = (below: number) => {
     // Numerical Recipes' linear congruential generator: the same bytes in every run.

@@ -75,7 +75,7 @@ describe("a line of the operator's own list is not taken", () => {
   });
 });
 
-test('a login in fields of its own is taken from own lists alone', () => {
+test('a login in separate fields is only read from your own lists', () => {
   const list = '[{"ip":"8.8.8.1","port":80,"username":"user","password":"p:w"},{"ip":"8.8.8.2","port":80}]';
   expect(parse('json', list, 'http', false, true).taken).toEqual([
     'http://user:p:w@8.8.8.1:80',
@@ -86,7 +86,7 @@ test('a login in fields of its own is taken from own lists alone', () => {
   expect(parse('csv', table, 'http', false, true).taken).toEqual(['http://user:pass@8.8.8.1:80']);
 });
 
-describe('a line is not taken', () => {
+describe('a line is rejected', () => {
   test.each([
     'Array',
     'Support by donations: bc1qxyz',
@@ -176,7 +176,7 @@ test('a line of 3 MB is dropped, and the next is read', () => {
   });
 });
 
-test('where nobody names a protocol, any is tried', () => {
+test('without a protocol, each is tried', () => {
   const { taken } = parse('lines', '8.8.8.1:80\nsocks4://8.8.8.1:80\n', null);
   expect(taken).toEqual(['any://8.8.8.1:80', 'socks4://8.8.8.1:80']);
 });
@@ -188,7 +188,7 @@ test('a list of https proxies may write them as http, but socks stays socks', ()
   ]);
 });
 
-test('private addresses are taken only where that is allowed', () => {
+test('private addresses are accepted only if allowed', () => {
   expect(parse('lines', '127.0.0.1:80\n10.0.0.1:80\n[::1]:80\n0.0.0.0:80\n', 'http', true).taken).toEqual([
     'http://127.0.0.1:80',
     'http://10.0.0.1:80',

@@ -24,7 +24,7 @@ describe('the built-in catalogue', () => {
     }
   });
 
-  test('names each list once, with a whole URL', () => {
+  test('has each list once, with a full URL', () => {
     expect(new Set(CATALOGUE.map(({ name }) => name)).size).toBe(CATALOGUE.length);
     expect(new Set(CATALOGUE.map(({ url }) => url)).size).toBe(CATALOGUE.length);
     for (const { url } of CATALOGUE) {
@@ -33,7 +33,7 @@ describe('the built-in catalogue', () => {
     }
   });
 
-  test('reads lists where they are written, not from caches, old places or providers that have gone', () => {
+  test('reads lists at their origin, not from caches, old addresses or discontinued providers', () => {
     const urlsOf = (provider: string) =>
       CATALOGUE.filter(({ name }) => name.startsWith(`${provider}-`)).map(({ url }) => url);
     const raw = 'https://raw.githubusercontent.com';
@@ -49,7 +49,7 @@ describe('the built-in catalogue', () => {
 });
 
 describe('a list of URLs', () => {
-  test('gives names, formats and protocols where the URL tells them', async () => {
+  test('gives names, formats and protocols if the URL shows them', async () => {
     const urls = [
       'https://lists.example/socks5.txt',
       'http://lists.example:8080/http_proxies.csv',
@@ -88,7 +88,7 @@ describe('a list of URLs', () => {
     ] as never);
   });
 
-  test('reports each item that is none', async () => {
+  test('reports each invalid item', async () => {
     expect(await faults('https://a.example/,ftp://b.example/,c')).toEqual([
       'must be comma-separated URLs (http:, https: or file:), but has "ftp://b.example/"',
       'must be comma-separated URLs (http:, https: or file:), but has "c"',
@@ -97,7 +97,7 @@ describe('a list of URLs', () => {
 });
 
 describe('a JSON file', () => {
-  test('gives its sources; of files, and where it says so, with logins', async () => {
+  test('gives its sources; files and marked ones with logins', async () => {
     const sources = [
       { name: 'a', url: 'https://a.example/x', format: 'csv', protocol: 'socks4' },
       { name: 'b', url: 'https://b.example/socks5.txt' },
@@ -132,7 +132,7 @@ describe('a JSON file', () => {
     ]);
   });
 
-  test('reports names that are taken twice and URLs that are none', async () => {
+  test('reports duplicate names and invalid URLs', async () => {
     const text = JSON.stringify([
       { name: 'a', url: 'https://a.example/' },
       { name: 'a', url: 'https://' },

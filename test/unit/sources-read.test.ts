@@ -136,7 +136,7 @@ describe('a list that has not changed', () => {
     await list.stop();
   });
 
-  test('is asked for as a whole where it gives no validators, was cut short, has no room, or holds logins', async () => {
+  test('is requested in full if it has no validators, was truncated, has no room, or has logins', async () => {
     const plain = await serving({}, () => GOOD);
     const marked = await serving({ etag: '"v1"' }, () => GOOD);
     const own = createSourceReader({ fetch, allowPrivate: false });
@@ -152,7 +152,7 @@ describe('a list that has not changed', () => {
     await Promise.all([plain.stop(), marked.stop()]);
   });
 
-  test('is read anew once it has changed, and after a failure', async () => {
+  test('is read again once it has changed, and after a failure', async () => {
     const validators = { etag: '"v1"' };
     let body = GOOD;
     let status = 0;
@@ -193,7 +193,7 @@ describe('a source', () => {
     expect(await read(`${base}/gzip`)).toMatchObject({ taken: BOTH, bytes: 22, error: null });
   });
 
-  test('is read as what it is, not as what it is called', async () => {
+  test('is read by its content, not by its name', async () => {
     const [source] = await loadSources(`${base}/proxy.list`, () => Promise.reject(new Error('no file')));
     expect(await read(`${base}/proxy.list`, source)).toMatchObject({ taken: BOTH, error: null });
   });
@@ -215,12 +215,12 @@ describe('a source', () => {
     expect(await read(base + path, { format: 'json' })).toMatchObject({ found: 0, error });
   });
 
-  test('whose entries name no protocol has them tried as any', async () => {
+  test('whose entries have no protocol is tried with each', async () => {
     const { taken, error } = await read(`${base}/unnamed`, { protocol: null });
     expect([taken.length, taken.every((url) => url.startsWith('any://')), error]).toEqual([2, true, null]);
   });
 
-  test('that ends badly keeps what it gave', async () => {
+  test('that breaks off keeps what arrived', async () => {
     const endless = await read(`${base}/endless`);
     expect(endless).toMatchObject({ bytes: 1_000_000, error: 'sent more than 1 MB' });
     expect(endless.found).toBeGreaterThan(90_000);
@@ -233,7 +233,7 @@ describe('a source', () => {
     expect(drip.error).toBe('timed out after 0.2 s');
   });
 
-  test('that cannot be reached, or may not be, is an error and no exception', async () => {
+  test('that cannot or must not be reached is an error and not an exception', async () => {
     expect((await read('http://127.0.0.1:1/')).error).toStartWith('could not be reached');
     const strict = createSourceReader({
       fetch: createSafeFetch({ allowPrivate: false }),
@@ -242,7 +242,7 @@ describe('a source', () => {
     expect((await read(`${base}/good`, {}, strict)).error).toBe('has an address that is not public');
   });
 
-  test('is left at once when the caller stops', async () => {
+  test('is abandoned at once when the caller aborts', async () => {
     const controller = new AbortController();
     const reading = read(`${base}/drip`, {}, reader, controller.signal);
     const reason = new Error('enough');
@@ -267,7 +267,7 @@ describe('a file', () => {
     });
   });
 
-  test('that is none, a folder or a device is an error', async () => {
+  test('that is missing, a folder or a device is an error', async () => {
     for (const path of [join(folder, 'none'), folder, '/dev/zero']) {
       expect(await read(pathToFileURL(path).href)).toMatchObject({
         found: 0,
@@ -277,7 +277,7 @@ describe('a file', () => {
   });
 });
 
-test('other work runs while a large list is parsed', async () => {
+test('parsing a large list does not block other work', async () => {
   const list = Buffer.from(
     Array.from({ length: 60_000 }, (_, i) => `8.8.${i >> 8}.${i & 255}:80\n`).join(''),
   );
@@ -309,7 +309,7 @@ test('other work runs while a large list is parsed', async () => {
   expect(turns).toBeGreaterThan(3);
 });
 
-test('an endpoint is seen once, whatever its kind', () => {
+test('an endpoint is seen once, whatever its type', () => {
   const seen = createSeen();
   expect(seen.add(keyOf('http', '8.8.8.1', 80))).toBe(true);
   expect(seen.add(keyOf('http', '8.8.8.1', 80))).toBe(false);

@@ -4,7 +4,7 @@ import { FILE_SCHEMES, filesAdapter, RECORD_SCHEMES, recordsAdapter } from '../.
 import { parseS3Url } from '../../adapters/s3/url.ts';
 import { parseConfig } from '../../src/config.ts';
 
-test('a redis: URL names server, user, database and prefix, each of which may be left out', () => {
+test('a redis: URL names server, user, database and prefix, all optional', () => {
   expect(parseRedisUrl('redis://db')).toEqual({
     servers: [{ host: 'db', port: 6379 }],
     tls: false,
@@ -74,7 +74,7 @@ test.each([
   expect(parseS3Url(url)).toMatchObject({ bucket: 'bucket', prefix: '', region: 'us-east-1', pathStyle });
 });
 
-test('the prefix of an s3: URL is a folder, whatever slashes stand around it', () => {
+test('the prefix of an s3: URL is a folder, with or without slashes around it', () => {
   for (const path of ['/a/b%20c', '/a/b%20c/', '//a/b%20c//']) {
     expect(parseS3Url(`s3://bucket${path}?region=eu-central-1`)).toMatchObject({
       prefix: 'a/b c/',
@@ -83,7 +83,7 @@ test('the prefix of an s3: URL is a folder, whatever slashes stand around it', (
   }
 });
 
-test('the settings take the URLs of every adapter, and each URL has one', () => {
+test('the settings accept the URLs of every adapter, and each URL has one adapter', () => {
   for (const scheme of RECORD_SCHEMES) {
     const { METADATA_URL } = parseConfig({ METADATA_URL: `${scheme}//host/0` });
     expect(recordsAdapter(METADATA_URL).schemes).toContain(scheme);
@@ -94,7 +94,7 @@ test('the settings take the URLs of every adapter, and each URL has one', () => 
   }
 });
 
-test('an adapter whose store is on this machine names its path, and is not shared', async () => {
+test('an adapter with a store on this machine has its path, and is not shared', async () => {
   expect(recordsAdapter('sqlite:/data/picpool.db')).toMatchObject({ shared: false });
   expect(recordsAdapter('sqlite:/data/picpool.db').path('sqlite:/data/picpool.db')).toBe('/data/picpool.db');
   expect(recordsAdapter('sqlite::memory:').path('sqlite::memory:')).toBeNull();
@@ -103,6 +103,6 @@ test('an adapter whose store is on this machine names its path, and is not share
   expect(filesAdapter('s3://bucket').path('s3://bucket')).toBeNull();
 });
 
-test('a URL that no adapter opens is named by its scheme alone', () => {
+test('a URL without an adapter is named by its scheme alone', () => {
   expect(() => recordsAdapter('mysql://root:secret@host')).toThrow('No adapter opens mysql: URLs.');
 });

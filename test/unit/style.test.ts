@@ -69,13 +69,13 @@ function found(text: string): string[] {
   });
 }
 
-test('no text that a person reads has what the style guide says that we never write', async () => {
+test('no text has a phrase that the style guide rejects', async () => {
   const faults: string[] = [];
   for await (const [file, text] of texts()) faults.push(...found(text).map((fault) => `${file}:${fault}`));
   expect(faults).toEqual([]);
 });
 
-test('each example of the style guide is caught, and what it gives instead is not', async () => {
+test('each rejected example of the style guide is found, and its replacement is not', async () => {
   const guide = await Bun.file('docs/style.md').text();
   const table = guide.slice(guide.indexOf('| never | instead |')).split('\n').slice(2).filter(Boolean);
   expect(table.length).toBeGreaterThan(15);

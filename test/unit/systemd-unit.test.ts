@@ -8,7 +8,7 @@ const unit = await Bun.file('examples/picpool.service').text();
 const valuesOf = (name: string) =>
   [...unit.matchAll(new RegExp(`^${name}=(.*)$`, 'gm'))].map(([, value = '']) => value);
 
-test('the unit takes the token of the administrator as a credential, and keeps the server from what clouds tell inside', () => {
+test('the unit passes the administrator token as a credential, and blocks cloud metadata addresses', () => {
   expect(valuesOf('LoadCredential')).toEqual(['admin-token:/etc/picpool/admin-token']);
   expect(valuesOf('Environment')).toContain('ADMIN_TOKEN_FILE=%d/admin-token');
   expect(valuesOf('IPAddressDeny')[0]?.split(' ')).toContain('169.254.169.254');

@@ -48,7 +48,7 @@ async function save(count: number): Promise<void> {
   ]);
 }
 
-test('living, proven proxies that can reach the target take turns, one in each gap, however many copies there are', async () => {
+test('working, proven proxies that can reach the target take turns, one per interval, however many copies there are', async () => {
   await save(3);
   const copies = [createCopy(() => 200), createCopy(() => 200)];
   for (let round = 0; round < 3; round++) {
@@ -67,7 +67,7 @@ test('living, proven proxies that can reach the target take turns, one in each g
   expect(alone.asked).toEqual([1, 2, 3, 1, 2, 3].map((n) => `192.0.2.${n}`));
 });
 
-test('the statuses of the setting are good, all others are bad', async () => {
+test('the statuses in the setting are good, all others are bad', async () => {
   await save(2);
   const { probes, pairOf } = createCopy((ip) => (ip.endsWith('.1') ? 204 : 403));
   for (let round = 0; round < 2; round++) {
@@ -80,7 +80,7 @@ test('the statuses of the setting are good, all others are bad', async () => {
   ]);
 });
 
-test('when nothing is answered any more, our own network is to blame, and while it is known to be down, nothing is asked', async () => {
+test('when nothing responds any more, our own network is to blame, and while it is down, nothing is tried', async () => {
   await save(40);
   const { probes, sites, asked } = createCopy(() => null);
   for (let round = 0; round < 40; round++) {
@@ -97,7 +97,7 @@ test('when nothing is answered any more, our own network is to blame, and while 
   expect(down.asked).toEqual([]);
 });
 
-test('a probe brings the status of the target through a real proxy, and nothing through one that fails', async () => {
+test('a probe returns the status of the target through a real proxy, and null through one that fails', async () => {
   const world: GatewayWorld = await startGatewayWorld();
   const ca = await Bun.file(world.ca).text();
   const [asker, hasty] = [30_000, 1000].map((timeoutMs) =>

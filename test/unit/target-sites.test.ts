@@ -32,7 +32,7 @@ test('when each proxy fails for a third of the sites, 200 observations find ten 
   expect(plain).toBeLessThan(75);
 });
 
-test('what is not known of a proxy follows from how others fare with the site', () => {
+test('the chance of an unknown proxy follows from how others fare with the site', () => {
   const sites = createSites({ random: createRandom(5) });
   expect(sites.chance('a.example', 'new', 0.8)).toBeCloseTo(0.8);
   for (let n = 0; n < 30; n++) sites.observe('a.example', `p${n}`, false);
@@ -40,14 +40,14 @@ test('what is not known of a proxy follows from how others fare with the site', 
   expect(sites.chance('b.example', 'new', 0.8)).toBeCloseTo(0.8);
 });
 
-test('old results give way to new ones', () => {
+test('new results replace old ones', () => {
   const sites = createSites({ random: createRandom(5) });
   for (let n = 0; n < 100; n++) sites.observe('a.example', 'p', true);
   for (let n = 0; n < 40; n++) sites.observe('a.example', 'p', false);
   expect(sites.chance('a.example', 'p', 0.9)).toBeLessThan(0.25);
 });
 
-test('sites and proxies beyond the most are forgotten, the longest unvisited first', () => {
+test('beyond the maximum, sites and proxies are forgotten, longest unvisited first', () => {
   const sites = createSites({ random: createRandom(5) });
   for (let n = 0; n < 1000; n++) sites.observe(`${n}.example`, 'p', true);
   expect([sites.size, sites.knows('0.example'), sites.knows('999.example')]).toEqual([500, false, true]);

@@ -44,13 +44,13 @@ describe('the host of a request', () => {
     expect(targets.withAuthority(received(`http://${host}/x`, null))).toBeNull();
   });
 
-  test('is missing only in URLs without it, of HTTP/1.0, which are then of localhost', () => {
+  test('may be missing only in HTTP/1.0, which then means localhost', () => {
     const targets = createTargets();
     expect(targets.withAuthority(received('/x?y', null))?.url).toBe('http://localhost/x?y');
     expect(targets.withAuthority(received('/x?y', 'a'))).toBeNull();
   });
 
-  test('may differ from that of the URL, which a client can name in full', () => {
+  test('may differ from the host of an absolute URL', () => {
     const request = received('http://a.example/x', 'b.example');
     expect(createTargets().withAuthority(request)).toBe(request);
   });
@@ -63,7 +63,7 @@ describe('the host of a request', () => {
     expect(createTargets().withAuthority(received(url, 'localhost'))).toBeNull();
   });
 
-  test('is judged anew where the last request resembles it only in part', () => {
+  test('is checked again if the last request matches it only in part', () => {
     const targets = createTargets();
     const good = received('http://a.example/x', 'a.example');
     expect(targets.withAuthority(good)).toBe(good);

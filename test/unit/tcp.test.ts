@@ -53,7 +53,7 @@ describe.each([
   ['Bun', bunTcp],
   ['node:net', nodeTcp],
 ] as const)('a connection of %s', (_, tcp) => {
-  test('tells the end of the other side, whoever has ended first', async () => {
+  test('reports the end of the other side, whichever side ends first', async () => {
     const weFirst = await dial(tcp, port, (socket) => {
       socket.write(new Uint8Array([ECHO]));
       socket.end();
@@ -68,7 +68,7 @@ describe.each([
     expect(theyFirst).toEqual(['opened', 'bye', 'ended', 'closed null']);
   });
 
-  test('tells a reset and a refusal by their codes', async () => {
+  test('reports resets and refusals by their codes', async () => {
     const reset = await dial(tcp, port, (socket) => {
       socket.write(new Uint8Array([RESET]));
       socket.end();
@@ -77,7 +77,7 @@ describe.each([
     expect(await dial(tcp, 1, () => {})).toEqual(['closed ECONNREFUSED']);
   });
 
-  test('can be given up before it stands', async () => {
+  test('can be aborted before it is established', async () => {
     const told: string[] = [];
     await new Promise<void>((resolve) => {
       const socket = tcp.dial('127.0.0.1', port, {

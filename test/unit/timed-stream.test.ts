@@ -14,7 +14,7 @@ function source() {
   return { events, pieces: pieces(), onEnd: () => void events.push('ended') };
 }
 
-test('a reader that takes nothing is given up', async () => {
+test('a reader that takes nothing is dropped', async () => {
   const { events, pieces, onEnd } = source();
   const reader = timedStream(pieces, { stallMs: 20, lifeMs: 60_000, onEnd }).getReader();
   await reader.read();
@@ -22,7 +22,7 @@ test('a reader that takes nothing is given up', async () => {
   expect(events).toEqual(['ended', 'returned']);
 });
 
-test('a reader that takes too long is given up while it reads', async () => {
+test('a reader that takes too long is dropped while it reads', async () => {
   const { events, pieces, onEnd } = source();
   const reader = timedStream(pieces, { stallMs: 60_000, lifeMs: 40, onEnd }).getReader();
   const reading = (async () => {
@@ -35,7 +35,7 @@ test('a reader that takes too long is given up while it reads', async () => {
   expect(events.toSorted()).toEqual(['ended', 'returned']);
 });
 
-test('a reader that goes ends the work', async () => {
+test('a reader that leaves ends the work', async () => {
   const { events, pieces, onEnd } = source();
   const reader = timedStream(pieces, { stallMs: 60_000, lifeMs: 60_000, onEnd }).getReader();
   await reader.read();
@@ -43,7 +43,7 @@ test('a reader that goes ends the work', async () => {
   expect(events).toEqual(['ended', 'returned']);
 });
 
-test('what the source throws reaches the reader, and it ends once', async () => {
+test('errors of the source reach the reader, and it ends once', async () => {
   const events: string[] = [];
   async function* broken(): AsyncGenerator<Uint8Array, void> {
     yield new Uint8Array(1);

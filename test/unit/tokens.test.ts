@@ -16,7 +16,7 @@ async function world() {
 const plain = { rate: null, quota: null };
 
 describe('a token', () => {
-  test('gives its role and no other, but an administrator may upload', async () => {
+  test('gives only its role, except that an administrator may also upload', async () => {
     const { one } = await world();
     const roles = ['upload', 'admin', 'gateway'] as const;
     const granted: Record<string, string[]> = {};
@@ -30,7 +30,7 @@ describe('a token', () => {
     expect(granted).toEqual({ upload: ['upload'], admin: ['upload', 'admin'], gateway: ['gateway'] });
   });
 
-  test('tells whose it is and what limits it', async () => {
+  test('has a name and limits', async () => {
     const { one, clock } = await world();
     const rate = { capacity: 60, perSecond: 1 };
     const token = await one.create({ name: 'laptop', role: 'upload', rate, quota: null });
@@ -43,7 +43,7 @@ describe('a token', () => {
     expect(await one.verify(token, 'upload')).toEqual({ ...facts, rate, quota: null } as never);
   });
 
-  test('is stored nowhere; its hash is', async () => {
+  test('is stored only as a hash', async () => {
     const { one, state } = await world();
     const token = await one.create({ name: 'laptop', role: 'upload', ...plain });
     expect(token).toMatch(/^picpool_[\w-]{43}$/);
@@ -53,7 +53,7 @@ describe('a token', () => {
     expect(keys).toEqual([expect.stringMatching(/^token [0-9a-f]{64}$/)]);
   });
 
-  test('that nobody made is none, whatever it looks like', async () => {
+  test('that was never created is invalid, whatever it looks like', async () => {
     const { one } = await world();
     const token = await one.create({ name: 'laptop', role: 'upload', ...plain });
     for (const wrong of [
@@ -68,7 +68,7 @@ describe('a token', () => {
     }
   });
 
-  test('made or revoked by one copy is so for another within a second', async () => {
+  test('created or revoked by one copy takes effect on others within a second', async () => {
     const { one, other, clock } = await world();
     const token = await one.create({ name: 'laptop', role: 'upload', ...plain });
     expect(await other.verify(token, 'upload')).not.toBeNull();
@@ -81,7 +81,7 @@ describe('a token', () => {
   });
 });
 
-test('names are taken once, and free again after a revocation', async () => {
+test('names are unique, and free again after a revocation', async () => {
   const { one } = await world();
   const create = () => one.create({ name: 'laptop', role: 'upload', ...plain });
   const first = await create();

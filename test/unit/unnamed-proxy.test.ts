@@ -10,7 +10,7 @@ function create(trusted: string[] = []) {
   return { clock, clients };
 }
 
-test('a proxy in our own network that no setting names makes the server say so for a day', async () => {
+test('an unnamed proxy in our own network is reported for a day', async () => {
   const { clock, clients } = create();
   expect(await clients.faults()).toEqual([]);
   expect(clients.addressOf('10.0.0.9', forwarded)).toBe('10.0.0.9');
@@ -21,7 +21,7 @@ test('a proxy in our own network that no setting names makes the server say so f
   expect(await clients.faults()).toEqual([]);
 });
 
-test('strangers who send such headers, and proxies that are named, change nothing', async () => {
+test('strangers who send such headers, and named proxies, are not reported', async () => {
   const { clients } = create(['10.0.0.9']);
   clients.addressOf('203.0.113.9', forwarded);
   clients.identityOf('203.0.113.10', forwarded);
@@ -29,7 +29,7 @@ test('strangers who send such headers, and proxies that are named, change nothin
   expect(await clients.faults()).toEqual([]);
 });
 
-test('a visitor on this machine is direct until anything hints at a proxy, from then on for all', () => {
+test('a visitor on this machine is direct until anything hints at a proxy', () => {
   const { clients } = create();
   const plain = new Headers();
   expect(['127.0.0.1', '::1', '::ffff:127.0.0.1'].map((peer) => clients.isDirect(peer, plain))).toEqual(

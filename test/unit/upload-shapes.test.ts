@@ -75,7 +75,7 @@ describe('a form of several pictures', () => {
     Buffer.concat([picture, Buffer.from(filename)]),
   ];
 
-  test('brings them in their order, each with its name', async () => {
+  test('keeps their order and names', async () => {
     const body = form(
       part('list', 'a.png'),
       ['name="x"', 'y'],
@@ -92,7 +92,7 @@ describe('a form of several pictures', () => {
     expect(fields).toEqual({ x: 'y' });
   });
 
-  test('is refused with one too many, and leaves none of them', async () => {
+  test('with one file too many is refused, and stores none', async () => {
     const body = form(...['a', 'b', 'c', 'd'].map((name) => part('list', name)));
     const { code, message } = await refusal(take(shape, body, FORM));
     expect([code, message]).toEqual([
@@ -102,7 +102,7 @@ describe('a form of several pictures', () => {
   });
 });
 
-test('what a form says before its picture can be judged before the picture is read', async () => {
+test('fields before the picture can be checked before the picture is read', async () => {
   const seen: unknown[] = [];
   const judge = async (fields: { key?: string }) => {
     seen.push({ ...fields });
@@ -116,7 +116,7 @@ test('what a form says before its picture can be judged before the picture is re
   expect(seen).toEqual([{ key: 'right' }, {}]);
 });
 
-test('a form may come without a picture where its shape allows that', async () => {
+test('a form may have no picture if the client allows that', async () => {
   const body = form(['name="reqtype"', 'delete']);
   expect(await take({ names: ['file'], optional: true }, body, FORM)).toEqual({
     files: [],
@@ -160,7 +160,7 @@ describe('a picture as text', () => {
     }
   }
 
-  test('is no reason to touch one that comes as a file', async () => {
+  test('does not affect a picture sent as a file', async () => {
     expect((await take(shape, form(['name="image"; filename="a"', picture]), FORM)).files).toEqual([picture]);
     expect((await take(shape, picture, 'image/png')).files).toEqual([picture]);
   });
@@ -200,7 +200,7 @@ describe('a picture as text', () => {
     }
   });
 
-  test('may be as large as one that is a file, and no larger', async () => {
+  test('has the same size limit as a file', async () => {
     const most = randomBytes(MAX_BYTES);
     const sent = (bytes: Buffer) =>
       take(shape, Buffer.from(new URLSearchParams({ image: bytes.toString('base64') }).toString()), ENCODED);

@@ -86,7 +86,7 @@ function sender(urls: string[], changes: Partial<WebhooksOptions> = {}) {
 }
 
 describe('a message', () => {
-  test('carries the event, and a signature over id, time and body', async () => {
+  test('has the event, and a signature over ID, time and body', async () => {
     const hook = receiver();
     const { send, ended, clock } = sender([hook.url]);
     send('image.stored', { id: 'Zk3vQ8mT1xYb' });
@@ -116,7 +116,7 @@ describe('a message', () => {
     expect(() => library.verify(body.replace('stored', 'removed'), headers)).toThrow('signature');
   });
 
-  test('is tried again while the receiver fails, in its order, and goes to every URL', async () => {
+  test('is retried in order while the receiver fails, and goes to every URL', async () => {
     const failing = receiver(500, 503, 429);
     const good = receiver();
     const { send, ended, deliveries } = sender([failing.url, good.url]);
@@ -131,7 +131,7 @@ describe('a message', () => {
     expect(numbers(good.received)).toEqual([1, 2]);
   });
 
-  test('is given up where the receiver refuses it, or fails six times', async () => {
+  test('is dropped if the receiver refuses it, or fails six times', async () => {
     const refusing = receiver(404);
     const first = sender([refusing.url]);
     first.send('judge.down', {});
@@ -209,7 +209,7 @@ describe('watching the pool', () => {
     return sent;
   }
 
-  test('tells each change once', async () => {
+  test('reports each change once', async () => {
     const alive = [50, 9, 5, 12, 20].map((count) => ({ alive: count }));
     const judges = (['down', 'down', 'up'] as const).map((state) => ({ judges: state }));
     expect(await told([...alive, ...judges])).toEqual([
@@ -220,11 +220,11 @@ describe('watching the pool', () => {
     ]);
   });
 
-  test('says nothing of a pool that was never filled, or of judges that were never asked', async () => {
+  test('reports nothing about a pool that was never filled, or judges that were never asked', async () => {
     expect(await told([{ alive: 0, refreshed: false, judges: 'unknown' }])).toEqual([]);
   });
 
-  test('tells which kind of judges is away while the other is there', async () => {
+  test('reports which kind of judge is down while the other is up', async () => {
     const schemes = (['up', 'down', 'down', 'up'] as const).map((https) => ({
       schemes: { http: 'up', https } as const,
     }));
@@ -233,7 +233,7 @@ describe('watching the pool', () => {
     expect(await told([{}, all, {}])).toEqual(['judge.down', 'judge.up']);
   });
 
-  test('goes on after a restart with what receivers know', async () => {
+  test('continues after a restart with what receivers know', async () => {
     expect(await told([{ alive: 5, judges: 'down' }])).toEqual(['pool.low', 'judge.down']);
     expect(await told([{ alive: 5, judges: 'unknown' }])).toEqual([]);
     expect(await told([{}], false)).toEqual(['pool.recovered', 'judge.up']);

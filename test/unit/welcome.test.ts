@@ -20,7 +20,7 @@ const greeting = (options: Partial<WelcomeOptions> = {}) =>
     ...options,
   });
 
-test('a terminal is shown the address for other devices, its code, and three commands', () => {
+test('a terminal shows the address for other devices, its QR code, and three commands', () => {
   const text = greeting();
   expect(text).toContain(`On this network: ${LAN}\n\n${qrBlocks(LAN).join('\n')}\n`);
   expect(text.match(/^ {2}picpool .*/gm)).toEqual([
@@ -30,7 +30,7 @@ test('a terminal is shown the address for other devices, its code, and three com
   ]);
 });
 
-test('where there is no room for a code, or nothing to show in it, it is left out', () => {
+test('the QR code is left out if there is no room or no address', () => {
   for (const room of [
     { rows: 24, columns: 80 },
     { rows: 50, columns: 20 },
@@ -41,7 +41,7 @@ test('where there is no room for a code, or nothing to show in it, it is left ou
   expect(greeting({ shared: null })).toStartWith('\nIn another terminal:\n');
 });
 
-test('commands are those of the services, and name a server that is not where they look for one', () => {
+test('commands match the services, and name the server if it is not at the default address', () => {
   const text = greeting({ config: { SERVICES: ['image'] }, url: 'http://localhost:8080' });
   expect(text).toContain('picpool upload --url http://localhost:8080 photo.jpg ');
   expect(text).not.toContain('export');
@@ -51,7 +51,7 @@ function face(address: string, internal = false): NetworkInterfaceInfo[] {
   return [{ address, internal, family: 'IPv4', netmask: '', mac: '', cidr: null }];
 }
 
-test('the address of the local network is neither that of a bridge for containers nor one without a network', () => {
+test('the address of the local network is neither a container bridge nor one without a network', () => {
   const home = face('192.168.1.23');
   expect(lanAddress({ lo: face('127.0.0.1', true), docker0: face('172.17.0.1'), wlan0: home })).toBe(
     '192.168.1.23',
@@ -60,7 +60,7 @@ test('the address of the local network is neither that of a bridge for container
   expect(lanAddress({ eth0: face('169.254.3.4'), 'br-3f': face('172.18.0.1') })).toBeNull();
 });
 
-test('the doctor says once what is wrong with many', () => {
+test('the doctor groups equal problems', () => {
   const away = (subject: string): Finding => ({ state: 'warn', subject, text: 'could not be reached' });
   expect(grouped([away('a'), { state: 'ok', text: 'fine' }, ...['b', 'c', 'd', 'e'].map(away)])).toEqual([
     { state: 'warn', subject: 'a', text: 'a, b, c and 2 more: could not be reached' },
@@ -68,7 +68,7 @@ test('the doctor says once what is wrong with many', () => {
   ]);
 });
 
-test('each door that the settings leave open comes with the setting that closes it', () => {
+test('everything that the settings leave open comes with the setting that closes it', () => {
   const token = 'a-token-of-sixteen';
   const doors = (env: Record<string, string>) => openDoors(parseConfig(env), () => token);
   const all = doors({});

@@ -75,7 +75,7 @@ describe('numbers, times and names', () => {
   const NOON = Date.UTC(2026, 1, 1, 8, 5);
   const MINUTE = 60_000;
 
-  test('are written as English does', () => {
+  test('follow English conventions', () => {
     const { formats } = en;
     expect(formats.number(1_234_567)).toBe('1,234,567');
     expect(formats.percent(0.9876)).toBe('98.8%');
@@ -93,7 +93,7 @@ describe('numbers, times and names', () => {
     expect(['DE', 'ZZ', '?'].map(formats.country)).toEqual(['Germany', 'Unknown Region', '?']);
   });
 
-  test('are written as Chinese does', () => {
+  test('follow Chinese conventions', () => {
     const { formats } = LANGUAGES['zh-CN'].words;
     expect(formats.plural(1200, { other: '# 张图片' })).toBe('1,200 张图片');
     expect([0, 5 * MINUTE].map(formats.age)).toEqual(['刚刚', '5分钟前']);

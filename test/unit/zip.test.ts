@@ -27,7 +27,7 @@ assert archive.testzip() is None
 print(json.dumps([[i.filename, archive.read(i).decode(), i.date_time, i.compress_type, i.external_attr >> 16] for i in archive.infolist()]))
 `;
 
-test('other programs find every file, its name, its time and its bytes', async () => {
+test('other programs read every file with its name, time and bytes', async () => {
   const files = { '01 harbour.webp': 'first', '02 猫 é.png': '', '03 long.jpg': 'x'.repeat(300_000) };
   await withFolder(async (folder) => {
     const path = join(folder, 'album.zip');
@@ -40,12 +40,12 @@ test('other programs find every file, its name, its time and its bytes', async (
   });
 });
 
-test('an archive without files is one all the same', async () => {
+test('an archive without files is valid', async () => {
   const bytes = Buffer.concat(await Array.fromAsync(zipOf(entries({}))));
   expect([bytes.length, bytes.readUInt32LE(0)]).toEqual([22, 0x06054b50]);
 });
 
-test('a file is not read before its turn, and no more once nobody asks', async () => {
+test('a file is read only in its turn, and not after the reader has gone', async () => {
   const events: string[] = [];
   async function* watched(): AsyncGenerator<ZipEntry, void> {
     try {
