@@ -8,15 +8,15 @@ import type { Contexts, PeerOf } from './http/context.ts';
 import type { Cors } from './http/cors.ts';
 import { speak } from './http/dialect.ts';
 import { errorResponse, toAppError } from './http/errors.ts';
-import { Exchange } from './http/exchange.ts';
+import { Exchange, type Plan, type Step } from './http/exchange.ts';
 import { withoutBody } from './http/head.ts';
 import type { InFlight } from './http/in-flight.ts';
 import { KeptHeaders } from './http/kept-headers.ts';
-import type { Limited, Limits } from './http/limits.ts';
+import type { Count, Limited, Limits } from './http/limits.ts';
 import { metricsRoutes } from './http/metrics-routes.ts';
 import type { Patience } from './http/patience.ts';
 import { createRequestMeter } from './http/request-meter.ts';
-import { createRouteTable } from './http/route-table.ts';
+import { createRouteTable, type Route } from './http/route-table.ts';
 import { statsRoute } from './http/stats-route.ts';
 import { type Dependency, systemRoutes } from './http/system-routes.ts';
 import { createTargets, pathOf } from './http/target.ts';
@@ -72,34 +72,11 @@ export interface App {
   describe(): Promise<object>;
 }
 
-/** Lets a request pass by returning nothing, answers it, or throws why it is refused. */
-type Step = (exchange: Exchange) => Response | undefined | Promise<Response | undefined>;
-
 export function createApp(options: AppOptions): App {
-  const { contexts, patience, log, now, cors, metrics, web } = options;
+  const { contexts, patience, log, now, cors, web } = options;
   const { router, describe } = createRouter(options, failed);
   const targets = createTargets();
-  const table = createRouteTable(router.routes);
-  const meter = metrics && createRequestMeter(metrics.registry);
-  const gates = createGates(options);
-  const rights = createRights({
-    holders: options.holders,
-    adminIsSet: contexts.adminIsSet,
-    uploadNeedsToken: options.uploadNeedsToken ?? false,
-  });
-
-  /** The steps of a request, in order, from its match to the logging of its answer. */
-  const steps: readonly Step[] = [
-    gates.countAgainstLimits,
-    gates.demandHost,
-    gates.answerPreflight,
-    gates.refuseForeignPages,
-    gates.demandRoute,
-    rights.recognise,
-    gates.refuseBlocked,
-    rights.demandRole,
-    createDispatch(options, router),
-  ];
+  const table = createRouteTable(router.routes, createPlanner(options, router));
 
   function begin(incoming: Request, peerOf: PeerOf): Exchange {
     const wellFormed = targets.withAuthority(incoming);
@@ -109,13 +86,14 @@ export function createApp(options: AppOptions): App {
       request,
       path,
       context: contexts.open(request, incoming, peerOf),
-      route: table.match(request.method, wellFormed ? path : ''),
+      plan: table.match(request.method, wellFormed ? path : ''),
       malformed: wellFormed === null,
       startedAt: now(),
     });
   }
 
   function run(exchange: Exchange, first = 0): Response | Promise<Response> {
+    const { steps } = exchange.plan;
     try {
       for (let place = first; place < steps.length; place++) {
         const answer = steps[place]?.(exchange);
@@ -152,18 +130,18 @@ export function createApp(options: AppOptions): App {
       log('error', 'request failed', { request_id: requestId, cause: error.cause ?? error });
     }
     const envelope = errorResponse(error, requestId);
-    const isForeign = table.match(request.method, pathOf(request.url)).dialect?.(request);
+    const isForeign = table.match(request.method, pathOf(request.url)).route.dialect?.(request);
     if (envelope.status === 401 || isForeign || !isForPerson(request)) return envelope;
     return errorPage(web.siteOf(request), error, envelope, requestId);
   }
 
   function finish(exchange: Exchange, response: Response): Response | Promise<Response> {
-    const { request, route, path, context, startedAt } = exchange;
+    const { request, plan, path, context, startedAt } = exchange;
     const { status } = response;
     if (!exchange.stamped) exchange.stamp(new KeptHeaders(response.headers));
     cors?.allow(request, response.headers);
     const ms = now() - startedAt;
-    meter?.(route, status, ms);
+    plan.count?.(status, ms);
     log(status >= 500 ? 'error' : 'info', 'request', () => ({
       request_id: context.id,
       method: request.method,
@@ -184,8 +162,51 @@ export function createApp(options: AppOptions): App {
   };
 }
 
+/** Creates the function that decides at the start what is done with each request of a route. */
+function createPlanner(options: AppOptions, router: Pick<AnyElysia, 'handle'>): (route: Route) => Plan {
+  const { limits, metrics } = options;
+  const meter = metrics && createRequestMeter(metrics.registry);
+  const gates = createGates(options);
+  const rights = createRights({
+    holders: options.holders,
+    adminIsSet: options.contexts.adminIsSet,
+    uploadNeedsToken: options.uploadNeedsToken ?? false,
+  });
+  const dispatch = createDispatch(options, router);
+
+  return (route) => {
+    const { found, reading, method } = route;
+    /** In order, from the match to the logging of the answer. A request without a host matches no route. */
+    const steps = [
+      limits && countAgainst(limits(route)),
+      !found && gates.demandHost,
+      method === 'OPTIONS' && gates.answerPreflight,
+      !reading && gates.refuseForeignPages,
+      !found && gates.refuseUnknown,
+      rights.recognise,
+      !reading && gates.refuseBlocked,
+      rights.guards(route) && rights.demandRole,
+      dispatch,
+    ].filter((step) => typeof step === 'function');
+    return { route, steps, count: meter?.(route) ?? null };
+  };
+}
+
+/** Creates the step that counts requests against the limits of their route. */
+function countAgainst(count: Count): Step {
+  const note = (exchange: Exchange, known: Limited): undefined => {
+    exchange.rate = known;
+    if (known.refusal) throw known.refusal;
+  };
+  return (exchange) => {
+    const limited = count(exchange.request, exchange.context.peer);
+    if (limited instanceof Promise) return limited.then((known) => note(exchange, known));
+    return note(exchange, limited);
+  };
+}
+
 /** Creates the steps that refuse requests before anyone is identified. */
-function createGates({ limits, cors, mayWrite, publicUrl, allowedHosts }: AppOptions) {
+function createGates({ cors, mayWrite, publicUrl, allowedHosts }: AppOptions) {
   const writeOrigin = createWriteOrigin({
     publicUrl,
     allowedHosts,
@@ -193,16 +214,6 @@ function createGates({ limits, cors, mayWrite, publicUrl, allowedHosts }: AppOpt
   });
 
   return {
-    countAgainstLimits(exchange: Exchange): undefined | Promise<undefined> {
-      const limited = limits?.(exchange.request, exchange.route, exchange.context.peer);
-      const note = (known: Limited): undefined => {
-        exchange.rate = known;
-        if (known.refusal) throw known.refusal;
-      };
-      if (limited instanceof Promise) return limited.then(note);
-      return limited && note(limited);
-    },
-
     demandHost({ malformed }: Exchange): undefined {
       if (malformed) throw invalidParameter('Host', 'The header Host must name one host.');
     },
@@ -211,19 +222,18 @@ function createGates({ limits, cors, mayWrite, publicUrl, allowedHosts }: AppOpt
       return cors?.preflight(request) ?? undefined;
     },
 
-    refuseForeignPages({ reading, request, context, route }: Exchange): undefined {
-      const refusal = reading ? null : writeOrigin.refusal(request, context, route.limit === 'upload');
+    refuseForeignPages({ request, context, route }: Exchange): undefined {
+      const refusal = writeOrigin.refusal(request, context, route.limit === 'upload');
       if (refusal) throw refusal;
     },
 
-    demandRoute({ route: { found, allow } }: Exchange): undefined {
-      if (found) return;
+    refuseUnknown({ route: { allow } }: Exchange): undefined {
       if (allow !== '') throw new AppError('method_not_allowed', `This path accepts only ${allow}.`);
       throw new AppError('not_found', 'There is nothing at this path.');
     },
 
-    refuseBlocked({ reading, context }: Exchange): undefined | Promise<undefined> {
-      if (!mayWrite || reading || context.admin) return;
+    refuseBlocked({ context }: Exchange): undefined | Promise<undefined> {
+      if (!mayWrite || context.admin) return;
       return mayWrite(context.peer).then(() => undefined);
     },
   };

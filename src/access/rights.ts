@@ -13,6 +13,8 @@ export interface Rights {
    * not an error yet.
    */
   recognise(exchange: Exchange): Passed;
+  /** True if the route needs a role. */
+  guards(route: Route): boolean;
   /** Throws or rejects with `unauthorized` if the caller may not use the route. */
   demandRole(exchange: Exchange): Passed;
 }
@@ -51,7 +53,10 @@ export function createRights({ holders, adminIsSet, uploadNeedsToken }: RightsOp
   }
 
   return {
+    guards: (route) => roleOf(route) !== null,
+
     recognise(exchange) {
+      if (exchange.authorization === null && exchange.route.dialect === null) return;
       const { context, dialect, token } = exchange;
       if (dialect?.tokenInBody && token === null) {
         context.judgeToken = async (inBody) => {

@@ -24,6 +24,9 @@ export interface Contexts {
   of: ContextOf;
 }
 
+/** For requests that bring no token in their body. */
+const judgeNothing: RequestContext['judgeToken'] = async () => {};
+
 /** A valid ID from a reverse proxy. Anything else could forge log lines. */
 const REQUEST_ID = /^[\w.-]{1,64}$/;
 
@@ -38,19 +41,17 @@ export function createContexts({ clients, publicUrl, adminToken }: ContextOption
    * literal cost ten times as much.
    */
   class LazyContext implements RequestContext {
-    readonly head: boolean;
     readonly id: string;
     readonly #request: Request;
     readonly #incoming: Request;
     readonly #peerOf: PeerOf;
     holder: RequestContext['holder'] = null;
-    judgeToken: RequestContext['judgeToken'] = async () => {};
+    judgeToken = judgeNothing;
     #socketPeer: string | undefined;
     #peer: string | undefined;
     #bringsAdminToken: boolean | undefined;
 
     constructor(request: Request, incoming: Request, peerOf: PeerOf) {
-      this.head = request.method === 'HEAD';
       this.#request = request;
       this.#incoming = incoming;
       this.#peerOf = peerOf;
@@ -58,6 +59,10 @@ export function createContexts({ clients, publicUrl, adminToken }: ContextOption
       const given = clients.trustNobody ? null : request.headers.get('x-request-id');
       const isGood = given !== null && REQUEST_ID.test(given) && clients.isTrusted(this.socketPeer);
       this.id = isGood ? given : nextId();
+    }
+
+    get head(): boolean {
+      return this.#request.method === 'HEAD';
     }
 
     get socketPeer(): string {

@@ -5,7 +5,19 @@ import type { Asked } from './policy.ts';
 import type { RequestContext } from './request-context.ts';
 import type { Route } from './route-table.ts';
 
-type NewExchange = Pick<Exchange, 'request' | 'path' | 'context' | 'route' | 'malformed' | 'startedAt'>;
+/** Lets a request pass by returning nothing, answers it, or throws why it is refused. */
+export type Step = (exchange: Exchange) => Response | undefined | Promise<Response | undefined>;
+
+/** What is done with each request of a route. */
+export interface Plan {
+  readonly route: Route;
+  /** In order; the last one answers. */
+  readonly steps: readonly Step[];
+  /** Counts an answer; `ms` until its headers were complete. */
+  readonly count: ((status: number, ms: number) => void) | null;
+}
+
+type NewExchange = Pick<Exchange, 'request' | 'path' | 'context' | 'plan' | 'malformed' | 'startedAt'>;
 
 /** A request on its way to an answer, with what the steps have found out about it. */
 export class Exchange implements Asked {
@@ -15,7 +27,7 @@ export class Exchange implements Asked {
   readonly path: string;
   readonly authorization: string | null;
   readonly context: RequestContext;
-  readonly route: Route;
+  readonly plan: Plan;
   /** True if the request names no host. Only its method is reliable then. */
   readonly malformed: boolean;
   /** Milliseconds; only differences count. */
@@ -25,15 +37,19 @@ export class Exchange implements Asked {
   /** True once its answer has headers that are specific to this request. */
   stamped = false;
 
-  constructor({ request, path, context, route, malformed, startedAt }: NewExchange) {
+  constructor({ request, path, context, plan, malformed, startedAt }: NewExchange) {
     this.request = request;
     this.url = request.url;
     this.path = path;
     this.authorization = request.headers.get('authorization');
     this.context = context;
-    this.route = route;
+    this.plan = plan;
     this.malformed = malformed;
     this.startedAt = startedAt;
+  }
+
+  get route(): Route {
+    return this.plan.route;
   }
 
   /** How to answer the client; `null`: in our own format. */
@@ -44,12 +60,6 @@ export class Exchange implements Asked {
   /** The unverified token of the request, unless it is in the body. */
   get token(): string | null {
     return tokenOf(this.request, this.authorization, this.dialect);
-  }
-
-  /** True for a request that changes nothing. */
-  get reading(): boolean {
-    const { method } = this.route;
-    return method === 'GET' || method === 'HEAD' || method === 'OPTIONS';
   }
 
   stamp(kept: KeptHeaders): Headers {

@@ -13,17 +13,19 @@ export interface Rate {
   readonly reset: number;
 }
 
-/** Counts a request against the limits of its route for its client. Waits only if the limiter does. */
-export type Limits = (
-  request: Request,
-  route: Pick<Route, 'limit' | 'bytes'>,
-  peer: string,
-) => Limited | Promise<Limited>;
+/** Returns how to count the requests of a route. */
+export type Limits = (route: Pick<Route, 'limit' | 'bytes'>) => Count;
+
+/** Counts a request of a client. Waits only if the limiter does. */
+export type Count = (request: Request, peer: string) => Limited | Promise<Limited>;
 
 export interface Limited extends Rate {
   /** `rate_limited` if the request is refused. */
   refusal: AppError | null;
 }
+
+/** Takes tokens of one limit. */
+type Take = (peer: string, cost?: number) => Limited | Promise<Limited>;
 
 export interface LimitOptions {
   limiter: RateLimiter;
@@ -40,21 +42,21 @@ const MAX_CLIENTS = 10_000;
 /** Creates limits for each client address. */
 export function createLimits({ limiter, rates, maxUploadBytes, onRefused }: LimitOptions): Limits {
   const buckets = bucketsOf(rates, maxUploadBytes);
-  const keys = new Map<RateName, (peer: string) => string>();
+  const takers = new Map<RateName, Take>();
 
-  function keyFor(name: RateName): (peer: string) => string {
-    const made = remember(MAX_CLIENTS, (peer) => keyOf(name, clientNetwork(peer)));
-    keys.set(name, made);
-    return made;
-  }
-
-  function take(name: RateName, peer: string, cost?: number): Limited | Promise<Limited> {
+  function takerOf(name: RateName): Take {
+    const known = takers.get(name);
+    if (known) return known;
     const bucket = buckets[name];
-    const key = (keys.get(name) ?? keyFor(name))(peer);
-    const verdict = limiter.take(key, bucket, cost);
-    return verdict instanceof Promise
-      ? verdict.then((known) => judge(name, bucket, known))
-      : judge(name, bucket, verdict);
+    const keyFor = remember(MAX_CLIENTS, (peer) => keyOf(name, clientNetwork(peer)));
+    const take: Take = (peer, cost) => {
+      const verdict = limiter.take(keyFor(peer), bucket, cost);
+      return verdict instanceof Promise
+        ? verdict.then((later) => judge(name, bucket, later))
+        : judge(name, bucket, verdict);
+    };
+    takers.set(name, take);
+    return take;
   }
 
   function judge(name: RateName, { capacity }: Bucket, verdict: Verdict): Limited {
@@ -64,17 +66,17 @@ export function createLimits({ limiter, rates, maxUploadBytes, onRefused }: Limi
     return { limit: capacity, remaining, reset: Math.ceil(resetMs / 1000), refusal };
   }
 
-  async function takeBoth(limit: RateName, bytes: RateName, peer: string, cost: number): Promise<Limited> {
-    const counted = await take(limit, peer);
-    if (counted.refusal) return counted;
-    const weighed = await take(bytes, peer, cost);
-    return weighed.refusal ? weighed : counted;
-  }
-
-  return (request, { limit, bytes }, peer) => {
-    if (bytes === null) return take(limit, peer);
-    const cost = Math.min(announcedBytes(request) ?? maxUploadBytes, maxUploadBytes);
-    return takeBoth(limit, bytes, peer, cost);
+  return ({ limit, bytes }) => {
+    const take = takerOf(limit);
+    if (bytes === null) return (_request, peer) => take(peer);
+    const takeBytes = takerOf(bytes);
+    return async (request, peer) => {
+      const counted = await take(peer);
+      if (counted.refusal) return counted;
+      const cost = Math.min(announcedBytes(request) ?? maxUploadBytes, maxUploadBytes);
+      const weighed = await takeBytes(peer, cost);
+      return weighed.refusal ? weighed : counted;
+    };
   };
 }
 

@@ -1,7 +1,7 @@
 /** What the server knows about a request besides the request itself. */
 export interface RequestContext {
   /** True for HEAD, which routes see as GET. */
-  head: boolean;
+  readonly head: boolean;
   /** The request ID, which is sent as `X-Request-Id`, in errors and in the log. */
   id: string;
   /** The client's address: canonical text, `::ffff:` unmapped, `TRUSTED_PROXIES` applied. */

@@ -1,13 +1,14 @@
 import type { Histogram, Metrics } from '../lib/metrics.ts';
+import type { Plan } from './exchange.ts';
 import type { Route } from './route-table.ts';
 
 /** In seconds, from cached answers to conversions that time out. */
 const BUCKETS = [0.0005, 0.001, 0.005, 0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
 
-/** Counts an answered request; `ms` until its headers were complete. */
-export type RequestMeter = (route: Route, status: number, ms: number) => void;
+/** Returns how to count the answers of a route. */
+export type RequestMeter = (route: Route) => NonNullable<Plan['count']>;
 
-/** Counts requests by route, method and status. A request costs two map lookups. */
+/** Counts requests by route, method and status. */
 export function createRequestMeter(metrics: Metrics): RequestMeter {
   const duration = metrics.histogram({
     name: 'picpool_http_request_duration_seconds',
@@ -15,19 +16,16 @@ export function createRequestMeter(metrics: Metrics): RequestMeter {
     labelNames: ['route', 'method', 'status'],
     buckets: BUCKETS,
   });
-  const byRoute = new Map<Route, Map<number, Histogram>>();
 
-  return (route, status, ms) => {
-    let series = byRoute.get(route);
-    if (!series) {
-      series = new Map();
-      byRoute.set(route, series);
-    }
-    let histogram = series.get(status);
-    if (!histogram) {
-      histogram = duration(route.name, route.method, String(status));
-      series.set(status, histogram);
-    }
-    histogram.observe(ms / 1000);
+  return ({ name, method }) => {
+    const byStatus = new Map<number, Histogram>();
+    return (status, ms) => {
+      let histogram = byStatus.get(status);
+      if (!histogram) {
+        histogram = duration(name, method, String(status));
+        byStatus.set(status, histogram);
+      }
+      histogram.observe(ms / 1000);
+    };
   };
 }

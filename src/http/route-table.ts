@@ -21,6 +21,8 @@ export interface Route {
   readonly found: boolean;
   /** Methods of the path, as listed in `Allow`; empty for an unknown path. */
   readonly allow: string;
+  /** True for a method that changes nothing. */
+  readonly reading: boolean;
   readonly limit: RateName;
   readonly bytes: RateName | null;
   readonly cached: AnswerCache | null;
@@ -29,39 +31,48 @@ export interface Route {
   readonly dialect: ((request: Request) => Dialect | null) | null;
 }
 
-export interface RouteTable {
-  /** Finds the route of a request. There is one for every request. */
-  match(method: string, path: string): Route;
+export interface RouteTable<T> {
+  /** Finds what was made for the route of a request. There is a route for every request. */
+  match(method: string, path: string): T;
 }
 
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'other'] as const;
 /** Methods that change nothing. */
 const READING = new Set<string>(['GET', 'HEAD', 'OPTIONS']);
 
-type RoutesOfPath = ReadonlyMap<string, Route>;
+/** By method. */
+type Methods<T> = ReadonlyMap<string, T>;
 
 /** A segment of the patterns, and what can follow it. */
-interface Segment {
-  named: Map<string, Segment>;
-  any: Segment | null;
-  routes: RoutesOfPath | null;
+interface Segment<T> {
+  named: Map<string, Segment<T>>;
+  any: Segment<T> | null;
+  methods: Methods<T> | null;
 }
 
-/** Compiles the declarations of all routes. A trailing slash is ignored, as in Elysia. */
-export function createRouteTable(declared: readonly DeclaredRoute[]): RouteTable {
-  const root = newSegment();
-  const plain = new Map<string, RoutesOfPath>();
-  const unknown = routesOf('other', new Map());
+/**
+ * Compiles the declarations of all routes, and for each what `make` returns. A trailing slash is ignored, as in
+ * Elysia.
+ */
+export function createRouteTable<T>(
+  declared: readonly DeclaredRoute[],
+  make: (route: Route) => T,
+): RouteTable<T> {
+  const root = newSegment<T>();
+  const plain = new Map<string, Methods<T>>();
+  const methodsOf = (name: string, policies: ReadonlyMap<string, Policy>): Methods<T> =>
+    new Map(routesOf(name, policies).map((route) => [route.method, make(route)]));
+  const unknown = methodsOf('other', new Map());
 
   for (const [path, group] of Map.groupBy(declared, (route) => trimmed(route.path))) {
     const policies = new Map(group.map(({ method, hooks }) => [method, policyOf(hooks)]));
-    const routes = routesOf(path, policies);
+    const methods = methodsOf(path, policies);
     if (path.includes('*')) throw new Error(`the table knows no wildcards: ${path}`);
-    if (!path.includes(':')) plain.set(path, routes);
+    if (!path.includes(':')) plain.set(path, methods);
     if (path === '/') continue;
     let segment = root;
     for (const name of path.slice(1).split('/')) segment = childOf(segment, name);
-    segment.routes = routes;
+    segment.methods = methods;
   }
 
   return {
@@ -73,11 +84,11 @@ export function createRouteTable(declared: readonly DeclaredRoute[]): RouteTable
 }
 
 /**
- * Finds the routes whose pattern matches the rest of the path from `start` on. A literal segment goes before a
+ * Finds the methods of the pattern that matches the rest of the path from `start` on. A literal segment goes before a
  * variable one.
  */
-function find(segment: Segment, path: string, start: number): RoutesOfPath | null {
-  if (start >= path.length) return segment.routes;
+function find<T>(segment: Segment<T>, path: string, start: number): Methods<T> | null {
+  if (start >= path.length) return segment.methods;
   const slash = path.indexOf('/', start);
   const end = slash === -1 ? path.length : slash;
   const named = segment.named.get(path.slice(start, end));
@@ -86,47 +97,46 @@ function find(segment: Segment, path: string, start: number): RoutesOfPath | nul
   return find(segment.any, path, end + 1);
 }
 
-function routesOf(name: string, policies: ReadonlyMap<string, Policy>): RoutesOfPath {
+/** Returns a route for each method, found or not. */
+function routesOf(name: string, policies: ReadonlyMap<string, Policy>): Route[] {
   const methods = new Set(policies.keys());
   if (methods.has('GET')) methods.add('HEAD');
   const allow = [...methods].sort().join(', ');
-  const routes = METHODS.map((method): [string, Route] => {
+  return METHODS.map((method): Route => {
     const policy = policies.get(method === 'HEAD' ? 'GET' : method);
     const { limit, bytes = null, cached = null, admin = null, queued = true, dialect = null } = policy ?? {};
-    return [
+    const reading = READING.has(method);
+    return {
+      name,
       method,
-      {
-        name,
-        method,
-        found: policy !== undefined,
-        allow,
-        limit: limit ?? (READING.has(method) ? 'read' : 'write'),
-        bytes,
-        cached: method === 'GET' ? cached : null,
-        admin,
-        // Requests with a body begin at once: while they waited, the body would accumulate in memory.
-        queued: queued && READING.has(method),
-        dialect,
-      },
-    ];
+      found: policy !== undefined,
+      allow,
+      reading,
+      limit: limit ?? (reading ? 'read' : 'write'),
+      bytes,
+      cached: method === 'GET' ? cached : null,
+      admin,
+      // Requests with a body begin at once: while they waited, the body would accumulate in memory.
+      queued: queued && reading,
+      dialect,
+    };
   });
-  return new Map(routes);
 }
 
 function policyOf(hooks: unknown): Policy {
   return (hooks as { policy?: Policy } | undefined)?.policy ?? {};
 }
 
-function newSegment(): Segment {
-  return { named: new Map(), any: null, routes: null };
+function newSegment<T>(): Segment<T> {
+  return { named: new Map(), any: null, methods: null };
 }
 
-function childOf(segment: Segment, name: string): Segment {
+function childOf<T>(segment: Segment<T>, name: string): Segment<T> {
   if (name.startsWith(':')) {
-    segment.any ??= newSegment();
+    segment.any ??= newSegment<T>();
     return segment.any;
   }
-  const child = segment.named.get(name) ?? newSegment();
+  const child = segment.named.get(name) ?? newSegment<T>();
   segment.named.set(name, child);
   return child;
 }

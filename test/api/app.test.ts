@@ -200,12 +200,14 @@ describe('a refusal', () => {
       held.push(client);
       return promise;
     };
-    const limits: AppOptions['limits'] = ({ url }) => ({
-      refusal: url.endsWith('/echo') ? new AppError('rate_limited', 'Too many.') : null,
-      limit: 1,
-      remaining: 0,
-      reset: 1,
-    });
+    const limits: AppOptions['limits'] =
+      () =>
+      ({ url }) => ({
+        refusal: url.endsWith('/echo') ? new AppError('rate_limited', 'Too many.') : null,
+        limit: 1,
+        remaining: 0,
+        reset: 1,
+      });
     const { send } = createTestApp({}, { patience: { holdBack }, limits });
     expect((await send('/nowhere')).status).toBe(404);
     expect(held).toEqual([]);

@@ -39,8 +39,8 @@ function open({ maxUploadBytes = 500, bytes = 1000 } = {}) {
   return {
     refused,
     taken,
-    read: (peer = CLIENT) => limits(new Request('http://host/'), READ, peer),
-    upload: async (length: string | null, peer = CLIENT) => limits(post(length), UPLOAD, peer),
+    read: (peer = CLIENT) => limits(READ)(new Request('http://host/'), peer),
+    upload: async (length: string | null, peer = CLIENT) => limits(UPLOAD)(post(length), peer),
     pass(ms: number) {
       now += ms;
     },
@@ -121,7 +121,7 @@ test('an asynchronous limiter is awaited', async () => {
     rates: DEFAULT_RATES,
     maxUploadBytes: 1,
   });
-  const answer = limits(new Request('http://host/'), READ, CLIENT);
+  const answer = limits(READ)(new Request('http://host/'), CLIENT);
   expect(answer).toBeInstanceOf(Promise);
   expect(await answer).toMatchObject({ reset: 2, refusal: { code: 'rate_limited' } });
 });

@@ -12,7 +12,7 @@ const routes = new Elysia()
   .get('/i/known/delete', () => 'known')
   .post('/api/upload', () => 'upload', { detail: {}, ...policy({ limit: 'upload', bytes: 'upload_bytes' }) })
   .post('/api/job', () => 'job', { detail: {}, ...policy({ limit: 'job', admin: 'always' }) });
-const table = createRouteTable(routes.routes);
+const table = createRouteTable(routes.routes, (route) => route);
 
 test('a route has what it declares, and the safe default for the rest', () => {
   expect(table.match('POST', '/api/upload')).toMatchObject({

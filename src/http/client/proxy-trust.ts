@@ -25,9 +25,11 @@ export function createProxyTrust(entries: readonly string[], isSocket = false): 
     .map((entry) => canonicalAddress(entry.replace(/\/(32|128)$/, '')))
     .filter((address) => address !== null);
   const named = new Set(single);
+  const isEmpty = entries.length === 0 && !isSocket;
+  const has = remember(MAX_REMEMBERED, (address) => (address === '' ? isSocket : networks.has(address)));
   return {
-    isEmpty: entries.length === 0 && !isSocket,
-    has: remember(MAX_REMEMBERED, (address) => (address === '' ? isSocket : networks.has(address))),
+    isEmpty,
+    has: isEmpty ? () => false : has,
     isNamed: (address) => named.has(address),
   };
 }
