@@ -1,16 +1,17 @@
-import { type TSchema, type TString, type TTransform, Type } from '@sinclair/typebox';
-import { Value } from '@sinclair/typebox/value';
 import { createNetworkList } from './lib/address.ts';
 import { EXPIRY_FORM, parseExpiry } from './lib/expiry.ts';
 import { parseRates, readRate } from './lib/rates.ts';
 
-/**
- * A setting: text from the environment that decodes to a value of type `T`, or throws a description of what is valid.
- */
-export type Setting<T> = TTransform<TString, T> & {
+/** A setting: text from the environment that decodes to a value of type `T`. */
+export interface Setting<T> {
+  description: string;
+  /** The text that counts if none is given. */
+  default?: string;
   /** All accepted texts, if they can be listed. */
   choices?: readonly string[];
-};
+  /** Throws a description of what is valid. */
+  decode(text: string): T;
+}
 
 function setting<T>(
   fallback: string | undefined,
@@ -18,17 +19,18 @@ function setting<T>(
   decode: (text: string) => T,
   choices?: readonly string[],
 ): Setting<T> {
-  const options = {
+  return {
     description,
+    decode,
     ...(fallback !== undefined && { default: fallback }),
     ...(choices && { choices }),
   };
-  return Type.Transform(Type.String(options))
-    .Decode(decode)
-    .Encode((value) => String(value));
 }
 
-export const optional = <T extends TSchema>(schema: T) => Type.Optional(schema);
+/** Marks a setting that may be missing. */
+export function optional<T>(setting: Setting<T>): Setting<T> & { optional: true } {
+  return { ...setting, optional: true };
+}
 
 /** Any text, or text that matches `pattern`, which `form` describes in words. */
 export function text(fallback: string | undefined, description: string, pattern?: RegExp, form?: string) {
@@ -96,7 +98,7 @@ export function period(fallback: string, description: string) {
     if (word === 'always') return Number.POSITIVE_INFINITY;
     if (word === 'off') return 0;
     try {
-      return Value.Decode(written, value);
+      return written.decode(value);
     } catch {
       throw new Error(`must be always, off, or a duration such as 30m, 1h or 7d, not "${value}"`);
     }

@@ -1,5 +1,3 @@
-import { type StaticDecode, Type } from '@sinclair/typebox';
-import { Value } from '@sinclair/typebox/value';
 import { FILE_SCHEMES, LIMIT_SCHEMES, READ_SCHEMES, RECORD_SCHEMES } from '../adapters/registry.ts';
 import {
   baseUrl,
@@ -31,8 +29,18 @@ const BASE_PATH = /^(\/[\w.-]+)*$/;
 const bearerToken = (description: string) =>
   optional(text(undefined, description, /^\S{16,}$/, '16 or more characters without spaces'));
 
+const signingSecret = (description: string) =>
+  optional(
+    text(
+      undefined,
+      description,
+      /^(whsec_[A-Za-z0-9+/]{32,86}={0,2}|(?!whsec_)\S{16,})$/,
+      'whsec_ and 24 to 64 bytes in Base64, or 16 or more other characters without spaces',
+    ),
+  );
+
 /** Every variable with its default and purpose. The table in `docs/settings.md` has the same order. */
-export const settings = Type.Object({
+export const settings = {
   HOST: text(
     '0.0.0.0',
     'Address to listen on; `unix:/path` is a socket, whose peers are trusted as proxies.',
@@ -111,14 +119,7 @@ export const settings = Type.Object({
     ),
   ),
   WEBHOOK_URLS: optional(urls(['http:', 'https:'], 'URLs that signed events are posted to.')),
-  WEBHOOK_SECRET: optional(
-    text(
-      undefined,
-      'Key that signs events; required with `WEBHOOK_URLS`.',
-      /^(whsec_[A-Za-z0-9+/]{32,86}={0,2}|(?!whsec_)\S{16,})$/,
-      'whsec_ and 24 to 64 bytes in Base64, or 16 or more other characters without spaces',
-    ),
-  ),
+  WEBHOOK_SECRET: signingSecret('Key that signs events; required with `WEBHOOK_URLS`.'),
   WEBHOOK_POOL_BELOW: integer(
     '10',
     'An event is sent when fewer proxies than this are working.',
@@ -282,14 +283,7 @@ export const settings = Type.Object({
       'Service that checks each picture before it is stored; it gets a signed request and returns `allow`, `block` or `review`.',
     ),
   ),
-  IMAGE_SCAN_SECRET: optional(
-    text(
-      undefined,
-      'Key that signs these requests; required with `IMAGE_SCAN_URL`.',
-      /^(whsec_[A-Za-z0-9+/]{32,86}={0,2}|(?!whsec_)\S{16,})$/,
-      'whsec_ and 24 to 64 bytes in Base64, or 16 or more other characters without spaces',
-    ),
-  ),
+  IMAGE_SCAN_SECRET: signingSecret('Key that signs these requests; required with `IMAGE_SCAN_URL`.'),
   IMAGE_SCAN_SEND: choice(
     ['hash', 'preview', 'file'],
     'hash',
@@ -311,7 +305,7 @@ export const settings = Type.Object({
   LOG_FORMAT: optional(
     choice(['pretty', 'json'], undefined, '`json` or `pretty`; if not set, `pretty` in a terminal.'),
   ),
-});
+};
 
 /** Settings that can be read from the file that `NAME_FILE` names. */
 export const SECRETS = [
@@ -339,7 +333,14 @@ const COMPANIONS: readonly [given: keyof Config, needed: keyof Config][] = [
 ];
 
 /** The settings under the names of their variables. Durations are in ms, sizes in bytes. */
-export type Config = StaticDecode<typeof settings>;
+export type Config = {
+  [Name in Exclude<keyof Settings, OptionalName>]: ReturnType<Settings[Name]['decode']>;
+} & { [Name in OptionalName]?: ReturnType<Settings[Name]['decode']> };
+
+type Settings = typeof settings;
+type OptionalName = {
+  [Name in keyof Settings]: Settings[Name] extends { optional: true } ? Name : never;
+}[keyof Settings];
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -350,13 +351,13 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 export function parseConfig(env: Environment): Config {
   const faults: ConfigFault[] = [];
   const decoded: Record<string, unknown> = {};
-  for (const [variable, schema] of Object.entries(settings.properties)) {
-    const value: unknown = env[variable]?.trim() || schema.default;
+  for (const [variable, setting] of Object.entries(settings)) {
+    const value = env[variable]?.trim() || setting.default;
     if (value === undefined) continue;
     try {
-      decoded[variable] = Value.Decode(schema, value);
+      decoded[variable] = setting.decode(value);
     } catch (error) {
-      faults.push({ variable, message: messageOf(error) });
+      faults.push({ variable, message: error instanceof Error ? error.message : String(error) });
     }
   }
   for (const [given, variable] of COMPANIONS) {
@@ -386,10 +387,4 @@ export function parseConfig(env: Environment): Config {
   config.METADATA_URL = config.METADATA_URL.replace('$DATA_DIR', config.DATA_DIR);
   config.BLOBS_URL = config.BLOBS_URL.replace('$DATA_DIR', config.DATA_DIR);
   return config;
-}
-
-/** TypeBox wraps what a decoder throws; the decoder's own message is the cause. */
-function messageOf(error: unknown): string {
-  const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
-  return cause instanceof Error ? cause.message : String(cause);
 }

@@ -13,7 +13,7 @@ ${paragraph('One server with two public services: a proxy pool that gathers free
     `.SH COMMANDS\n${commands.map(command).join('\n')}`,
     `.SH ENVIRONMENT
 ${paragraph('Settings come from the environment and from a .env file in the working folder.')}
-${Object.entries(settings.properties).map(setting).join('\n')}`,
+${Object.entries(settings).map(setting).join('\n')}`,
     `.SH FILES
 .TP
 .I ~/.config/picpool/tokens

@@ -32,7 +32,7 @@ masked. Exit code 2: a setting is invalid; all faults are listed.`,
       if (env[`${name}_FILE`]?.trim()) return `${name}_FILE`;
       return files.find(({ values }) => values[name]?.trim() === given)?.path ?? 'environment';
     };
-    const rows = Object.entries(settings.properties).map(([name, schema]): Row => {
+    const rows = Object.entries(settings).map(([name, schema]): Row => {
       const given = env[name]?.trim();
       const text = given || schema.default;
       const value = text?.replace('$DATA_DIR', config.DATA_DIR);
@@ -73,7 +73,7 @@ async function readFiles() {
 
 /** Returns variables that look like a misspelled setting. */
 export function misspelled(env: Environment): string[] {
-  const known = [...Object.keys(settings.properties), ...SECRETS.map((name) => `${name}_FILE`)];
+  const known = [...Object.keys(settings), ...SECRETS.map((name) => `${name}_FILE`)];
   const prefixes = new Set(known.flatMap((name) => /^[A-Z]+_/.exec(name)?.[0] ?? []));
   return Object.keys(env).flatMap((name) => {
     if (known.includes(name) || ![...prefixes].some((prefix) => name.startsWith(prefix))) return [];

@@ -1,4 +1,3 @@
-import { Value } from '@sinclair/typebox/value';
 import type { Setting } from '../config-values.ts';
 
 /** An option of a command; its value is `T`. */
@@ -29,11 +28,11 @@ export function flag(help: string, short?: string): Option<boolean> {
 export function value<T>(placeholder: string, setting: Setting<T>): Option<T | undefined> {
   return {
     placeholder,
-    help: setting.description ?? '',
+    help: setting.description,
     ...choicesOf(setting),
     read: (texts) => {
       const text = texts.at(-1);
-      return text === undefined ? undefined : decode(setting, text);
+      return text === undefined ? undefined : setting.decode(text);
     },
   };
 }
@@ -45,7 +44,7 @@ export function valueOr<T>(placeholder: string, setting: Setting<T>): Option<T> 
     placeholder,
     help: `${setting.description} [${fallback}]`,
     ...choicesOf(setting),
-    read: (texts) => decode(setting, texts.at(-1) ?? fallback),
+    read: (texts) => setting.decode(texts.at(-1) ?? fallback),
   };
 }
 
@@ -56,19 +55,10 @@ export function values<T>(placeholder: string, setting: Setting<T>): Option<T[]>
     placeholder,
     help,
     ...choicesOf(setting),
-    read: (texts) => texts.map((text) => decode(setting, text)),
+    read: (texts) => texts.map((text) => setting.decode(text)),
   };
 }
 
 function choicesOf({ choices }: { choices?: readonly string[] }): { choices?: readonly string[] } {
   return choices === undefined ? {} : { choices };
-}
-
-/** TypeBox wraps what a decoder throws; the decoder's own message is the cause. */
-function decode<T>(setting: Setting<T>, text: string): T {
-  try {
-    return Value.Decode(setting, text);
-  } catch (error) {
-    throw error instanceof Error && error.cause instanceof Error ? error.cause : error;
-  }
 }

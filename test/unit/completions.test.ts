@@ -74,7 +74,7 @@ test('the manual has every command, option and setting, and no line that roff ta
     const section = shown.split(`.SS picpool ${name} `)[1]?.split(/^\.S[SH] /m)[0] ?? '';
     for (const option of options) expect(section).toContain(`--${option.name}\\fR`);
   }
-  for (const name of Object.keys(settings.properties)) expect(page).toContain(`.B ${name}\n`);
+  for (const name of Object.keys(settings)) expect(page).toContain(`.B ${name}\n`);
   const requests = page.split('\n').filter((line) => /^[.']/.test(line));
   expect(requests.filter((line) => !/^\.(TH|SH|SS|TP|PP|B|I|RI|nf|fi)\b/.test(line))).toEqual([]);
 });

@@ -53,8 +53,7 @@ test('every variable of the copies is a setting, and together they are a valid c
   expect(copies).toEqual(['picpool-1', 'picpool-2']);
   for (const copy of copies) {
     const environment = services[copy]?.environment;
-    for (const name of Object.keys(environment ?? {}))
-      expect(Object.keys(settings.properties)).toContain(name);
+    for (const name of Object.keys(environment ?? {})) expect(Object.keys(settings)).toContain(name);
     const config = parseConfig(substituted(SHELL, environment));
     expect(config).toMatchObject({ METADATA_URL: 'redis://:0a1b@redis:6379', AWS_ACCESS_KEY_ID: 'picpool' });
     expect(config.PUBLIC_URL).toBeUndefined();
@@ -68,7 +67,7 @@ test('the simple file is one service with one volume, with valid settings and wi
   const simple = Bun.YAML.parse(await Bun.file('compose.simple.yaml').text()) as Compose;
   expect([Object.keys(simple.services), Object.keys(simple.volumes)]).toEqual([['picpool'], ['data']]);
   const { environment, read_only, cap_drop, security_opt } = simple.services.picpool ?? {};
-  for (const name of Object.keys(environment ?? {})) expect(Object.keys(settings.properties)).toContain(name);
+  for (const name of Object.keys(environment ?? {})) expect(Object.keys(settings)).toContain(name);
   expect(parseConfig(substituted({}, environment)).METADATA_URL).toStartWith('sqlite:');
   expect([read_only, cap_drop, security_opt]).toEqual([true, ['ALL'], ['no-new-privileges:true']]);
 });

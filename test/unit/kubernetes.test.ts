@@ -58,7 +58,7 @@ const config = parseConfig(environment);
 
 test('every variable is a setting, and together they are valid, over stores that copies can share', () => {
   expect(container.envFrom).toEqual([{ secretRef: { name: secret.metadata.name } }]);
-  for (const name of Object.keys(environment)) expect(Object.keys(settings.properties)).toContain(name);
+  for (const name of Object.keys(environment)) expect(Object.keys(settings)).toContain(name);
   expect(recordsAdapter(config.METADATA_URL).shared).toBe(true);
   expect(filesAdapter(config.BLOBS_URL).shared).toBe(true);
 });

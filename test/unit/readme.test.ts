@@ -3,7 +3,7 @@ import { settings } from '../../src/config.ts';
 
 /** The table that the document must hold: one row a setting, from the schema itself. */
 function configurationTable(): string {
-  const rows = Object.entries(settings.properties).map(([variable, schema]) => {
+  const rows = Object.entries(settings).map(([variable, schema]) => {
     const fallback = schema.default === undefined ? '' : `\`${schema.default}\``;
     return `| \`${variable}\` | ${fallback === '``' ? '' : fallback} | ${schema.description} |`;
   });

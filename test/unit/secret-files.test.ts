@@ -27,7 +27,7 @@ async function faultsOf(env: Record<string, string>): Promise<Record<string, str
 }
 
 test('every setting that is shown masked can come from a file', () => {
-  const hidden = Object.keys(settings.properties).filter((name) => masked(name, 'abc') === '***');
+  const hidden = Object.keys(settings).filter((name) => masked(name, 'abc') === '***');
   expect([...SECRETS]).toEqual(expect.arrayContaining(hidden.filter((name) => name !== 'WEBHOOK_URLS')));
 });
 
