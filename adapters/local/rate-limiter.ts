@@ -1,15 +1,10 @@
-import type { RateLimiter } from '../../src/lib/rate-limiter.ts';
+import { type RateLimiter, ROUNDING, verdictOn } from '../../src/lib/rate-limiter.ts';
 
 /** Maximum number of buckets remembered, about 20 MB. */
 const MAX_KEYS = 100_000;
 
 /** Below this number of buckets, no sweep is worthwhile. */
 const MIN_SWEEP = 1024;
-
-/**
- * Tolerance for floating-point sums, as a share of a token, so that a client that waits `retryAfterMs` is admitted.
- */
-const ROUNDING = 1e-6;
 
 interface State {
   tokens: number;
@@ -46,32 +41,24 @@ export function createLocalRateLimiter({ now, maxKeys = MAX_KEYS }: LocalRateLim
   }
 
   return {
-    take(key, { capacity, perSecond }, cost = 1) {
+    take(key, bucket, cost = 1) {
+      const { capacity, perSecond } = bucket;
       const time = now();
       const state = buckets.get(key);
       const gained = state ? (Math.max(0, time - state.at) / 1000) * perSecond : 0;
       const before = state ? Math.min(capacity, state.tokens + gained) : capacity;
       const allowed = cost <= before + ROUNDING;
       const tokens = allowed ? Math.min(capacity, Math.max(0, before - cost)) : before;
-      const resetMs = msUntil(capacity - tokens, perSecond);
+      const verdict = verdictOn(bucket, cost, tokens, allowed);
       if (state) {
         state.tokens = tokens;
         state.at = time;
-        state.fullAt = time + resetMs;
+        state.fullAt = time + verdict.resetMs;
       } else {
         if (buckets.size >= sweepAt) sweep(time);
-        buckets.set(key, { tokens, at: time, fullAt: time + resetMs });
+        buckets.set(key, { tokens, at: time, fullAt: time + verdict.resetMs });
       }
-      return {
-        allowed,
-        remaining: Math.floor(tokens + ROUNDING),
-        retryAfterMs: allowed ? 0 : msUntil(cost - tokens, perSecond),
-        resetMs,
-      };
+      return verdict;
     },
   };
-}
-
-function msUntil(tokens: number, perSecond: number): number {
-  return tokens <= 0 ? 0 : Math.ceil((tokens / perSecond) * 1000);
 }

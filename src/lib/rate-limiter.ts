@@ -22,3 +22,27 @@ export interface RateLimiter {
    */
   take(key: string, bucket: Bucket, cost?: number): Verdict | Promise<Verdict>;
 }
+
+/**
+ * Tolerance for floating-point sums, as a share of a token, so that a client that waits `retryAfterMs` is admitted.
+ */
+export const ROUNDING = 1e-6;
+
+/** Returns the verdict on `cost` tokens of a bucket that has `left` tokens after it. */
+export function verdictOn(
+  { capacity, perSecond }: Bucket,
+  cost: number,
+  left: number,
+  allowed: boolean,
+): Verdict {
+  return {
+    allowed,
+    remaining: Math.floor(Math.min(capacity, left) + ROUNDING),
+    retryAfterMs: allowed ? 0 : msUntil(cost - left, perSecond),
+    resetMs: msUntil(capacity - left, perSecond),
+  };
+}
+
+function msUntil(tokens: number, perSecond: number): number {
+  return tokens <= 0 ? 0 : Math.ceil((tokens / perSecond) * 1000);
+}

@@ -1,5 +1,5 @@
 import { BoundedMap } from './bounded-map.ts';
-import type { Bucket, RateLimiter, Verdict } from './rate-limiter.ts';
+import { type Bucket, type RateLimiter, ROUNDING, type Verdict, verdictOn } from './rate-limiter.ts';
 
 /** Token buckets on a server that all copies share. */
 export interface SharedBuckets {
@@ -24,10 +24,6 @@ const LEASE_MS = 1000;
 const SHARE = 1 / 20;
 /** Number of costs that the first slice covers; each later one is twice as large. */
 const FIRST_COSTS = 4;
-/**
- * Tolerance for floating-point sums, as a share of a token, so that a client that waits `retryAfterMs` is admitted.
- */
-const ROUNDING = 1e-6;
 /** Maximum number of keys remembered, some 10 MB. */
 const MAX_KEYS = 100_000;
 
@@ -76,7 +72,7 @@ export function createSlicingLimiter(buckets: SharedBuckets, now: () => number):
     else if (!isRecent) slice.size = 0;
     slice.tokens = taken.tokens;
     slice.at = now();
-    return verdict(bucket, cost, taken.tokens + slice.left, taken.allowed);
+    return verdictOn(bucket, cost, taken.tokens + slice.left, taken.allowed);
   }
 
   /** Handles what needs no slice: a query, returned tokens, and a cost larger than any slice. */
@@ -84,7 +80,7 @@ export function createSlicingLimiter(buckets: SharedBuckets, now: () => number):
     const { allowed, tokens } = await buckets.take(key, bucket, cost, 0);
     const slice = slices.get(key);
     if (slice) slice.tokens = tokens;
-    return verdict(bucket, cost, tokens + (slice?.left ?? 0), allowed);
+    return verdictOn(bucket, cost, tokens + (slice?.left ?? 0), allowed);
   }
 
   return {
@@ -98,24 +94,11 @@ export function createSlicingLimiter(buckets: SharedBuckets, now: () => number):
         const there = slice.left + Math.min(bucket.capacity, slice.tokens + (age / 1000) * bucket.perSecond);
         if (cost <= slice.left) {
           slice.left -= cost;
-          return verdict(bucket, cost, there - cost, true);
+          return verdictOn(bucket, cost, there - cost, true);
         }
-        if (cost > there + ROUNDING) return verdict(bucket, cost, there, false);
+        if (cost > there + ROUNDING) return verdictOn(bucket, cost, there, false);
       }
       return ask(key, bucket, cost, slice, isRecent);
     },
   };
-}
-
-function verdict({ capacity, perSecond }: Bucket, cost: number, tokens: number, allowed: boolean): Verdict {
-  return {
-    allowed,
-    remaining: Math.floor(Math.min(capacity, tokens) + ROUNDING),
-    retryAfterMs: allowed ? 0 : msUntil(cost - tokens, perSecond),
-    resetMs: msUntil(capacity - tokens, perSecond),
-  };
-}
-
-function msUntil(tokens: number, perSecond: number): number {
-  return tokens <= 0 ? 0 : Math.ceil((tokens / perSecond) * 1000);
 }
