@@ -1,3 +1,4 @@
+import { unbracketed } from '../src/lib/address.ts';
 /** Where a server listens: a host and a port, or the folder of a socket. */
 export interface Server {
   host: string;
@@ -28,7 +29,7 @@ export function serverAt(text: string, scheme: 'postgres' | 'redis', usualPort: 
   const url = `${scheme}://${text}`;
   if (!URL.canParse(url)) throw invalidHost(scheme);
   const { hostname, port } = new URL(url);
-  return { host: hostname.replace(/^\[|\]$/g, ''), port: Number(port || usualPort) };
+  return { host: unbracketed(hostname), port: Number(port || usualPort) };
 }
 
 function invalidHost(scheme: string): RangeError {

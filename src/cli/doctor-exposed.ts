@@ -1,4 +1,5 @@
 import { connect } from 'node:net';
+import { unbracketed } from '../lib/address.ts';
 import { readText, reasonOf } from './client.ts';
 import type { Finding } from './doctor-finding.ts';
 import { CommandError, usageError } from './exit.ts';
@@ -109,7 +110,7 @@ async function checkPastProxy({ url, port }: Exposed): Promise<Finding[]> {
     );
   }
   const isThere = await new Promise<boolean>((resolve) => {
-    const socket = connect({ host: hostname.replace(/^\[|\]$/g, ''), port, timeout: CONNECT_MS });
+    const socket = connect({ host: unbracketed(hostname), port, timeout: CONNECT_MS });
     socket.once('connect', () => resolve(true)).once('timeout', () => resolve(false));
     socket.once('error', () => resolve(false)).once('close', () => resolve(false));
     socket.once('connect', () => socket.destroy()).once('timeout', () => socket.destroy());

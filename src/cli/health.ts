@@ -1,14 +1,12 @@
 import { get } from 'node:http';
 import { parseConfig } from '../config.ts';
-import { socketPath } from '../start/listen.ts';
+import { bracketed } from '../lib/address.ts';
+import { ownAddress, socketPath } from '../start/listen.ts';
 import { defineCommand, NO_OPERANDS } from './command.ts';
 import { EXIT } from './exit.ts';
 
 /** Longer than the 3 s that the server gives its stores. */
 const TIMEOUT_MS = 5000;
-
-/** For each wildcard address, an address at which such a server can be reached. */
-const REACHED_AT: Record<string, string> = { '0.0.0.0': '127.0.0.1', '::': '::1' };
 
 export const command = defineCommand({
   operands: NO_OPERANDS,
@@ -19,8 +17,7 @@ shell or curl. Exit code 0: it is ready; 1: it is not, and standard error says w
   async run({ env, terminal }) {
     const { HOST, PORT } = parseConfig(env);
     const socket = socketPath(HOST);
-    const host = REACHED_AT[HOST] ?? HOST;
-    const url = `http://${host.includes(':') ? `[${host}]` : host}:${PORT}/readyz`;
+    const url = `http://${bracketed(ownAddress(HOST))}:${PORT}/readyz`;
     const name = socket === null ? url : HOST;
     try {
       const status = await statusOf(socket === null ? url : 'http://localhost/readyz', socket);

@@ -1,9 +1,10 @@
 import { rmSync } from 'node:fs';
 import { mkdir, readdir, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import process from 'node:process';
 import { isRunning } from '../lib/is-running.ts';
+import { temporaryFolder } from '../start/data-folder.ts';
 
 const NAME = /^picpool-migrate-(\d+)$/;
 const SIGNALS = ['SIGINT', 'SIGTERM'] as const;
@@ -14,7 +15,7 @@ const SIGNALS = ['SIGINT', 'SIGTERM'] as const;
  */
 export async function withWorkFolder<T>(dataDir: string, work: (folder: string) => Promise<T>): Promise<T> {
   const hasData = await stat(dataDir).catch(() => null);
-  const parent = hasData ? join(resolve(dataDir), 'tmp') : tmpdir();
+  const parent = hasData ? temporaryFolder({ DATA_DIR: dataDir }) : tmpdir();
   await removeLeftovers(parent);
   const folder = join(parent, `picpool-migrate-${process.pid}`);
   const end = () => {

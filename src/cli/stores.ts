@@ -1,11 +1,11 @@
 import { stat } from 'node:fs/promises';
-import { join, resolve } from 'node:path';
 import type { RecordStores } from '../../adapters/adapter.ts';
 import { openRecords, openStores, type Stores } from '../../adapters/open.ts';
 import { recordsAdapter } from '../../adapters/registry.ts';
 import { type Config, parseConfig } from '../config.ts';
 import { createLogger, type Log } from '../lib/logger.ts';
 import { credentialsOf } from '../start/credentials.ts';
+import { temporaryFolder } from '../start/data-folder.ts';
 import type { Surroundings } from './command.ts';
 import { usageError } from './exit.ts';
 
@@ -30,7 +30,7 @@ export async function withStores<T>(
   });
   const log = createLogger({ level: 'warn', format: 'pretty', write: terminal.say, now: Date.now });
   try {
-    return await work({ ...stores, config, log, folder: join(resolve(config.DATA_DIR), 'tmp') });
+    return await work({ ...stores, config, log, folder: temporaryFolder(config) });
   } finally {
     await stores.close();
   }

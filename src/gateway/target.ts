@@ -1,4 +1,4 @@
-import { canonicalAddress, isGloballyRoutable } from '../lib/address.ts';
+import { bracketed, canonicalAddress, isGloballyRoutable, unbracketed } from '../lib/address.ts';
 import { REFUSED_PORTS } from '../proxy/check/policy.ts';
 
 /** The destination of a client. */
@@ -29,10 +29,10 @@ export function readTarget(host: string, port: number): Target | null {
   if (!Number.isInteger(port) || port < 1 || port > 65_535) return null;
   if (/^[a-z][a-z0-9-]*(\.[a-z0-9-]+)*\.[a-z]+$/.test(host)) return { host, address: null, port };
   if (canonicalAddress(host) === host) return { host, address: host, port };
-  const bare = host.replace(/^\[|\]$/g, '');
-  const url = `http://${bare.includes(':') ? `[${bare}]` : bare}/`;
+  const bare = unbracketed(host);
+  const url = `http://${bracketed(bare)}/`;
   if (/[/\\@?#\s%]/.test(bare) || !URL.canParse(url)) return null;
-  const name = new URL(url).hostname.replace(/^\[|\]$/g, '').replace(/\.$/, '');
+  const name = unbracketed(new URL(url).hostname).replace(/\.$/, '');
   const address = canonicalAddress(name);
   if (address !== null) return { host: address, address, port };
   return NAME.test(name) ? { host: name, address: null, port } : null;
@@ -67,5 +67,5 @@ export function refusedTarget({ host, address, port }: Target, rules: TargetRule
 
 /** Returns `example.com:443`, with brackets around IPv6. */
 export function formatTarget({ host, port }: Pick<Target, 'host' | 'port'>): string {
-  return `${host.includes(':') ? `[${host}]` : host}:${port}`;
+  return `${bracketed(host)}:${port}`;
 }

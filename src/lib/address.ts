@@ -158,3 +158,13 @@ function groupsOf(address: string): string[] {
   const zeros = tail === undefined ? 0 : Math.max(0, 8 - first.length - last.length);
   return [...first, ...Array<string>(zeros).fill('0'), ...last];
 }
+
+/** Returns a host as it is written before a port: an IPv6 address in brackets. */
+export function bracketed(host: string): string {
+  return host.includes(':') ? `[${host}]` : host;
+}
+
+/** Returns the host name of a URL without the brackets around an IPv6 address. */
+export function unbracketed(hostname: string): string {
+  return hostname.replace(/^\[|\]$/g, '');
+}

@@ -1,7 +1,7 @@
 import { request as httpRequest, type IncomingMessage } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import { isIP, type LookupFunction } from 'node:net';
-import { isGloballyRoutable } from './address.ts';
+import { isGloballyRoutable, unbracketed } from './address.ts';
 import { lookupHost } from './resolve-host.ts';
 import { answer, type SafeResponse } from './safe-fetch-body.ts';
 import { explain, SafeFetchError, startDeadline } from './safe-fetch-errors.ts';
@@ -104,7 +104,7 @@ export function createSafeFetch({
       let url = parseUrl(target);
       let headers = options.headers ?? {};
       for (let hop = 0; ; hop++) {
-        const literal = url.hostname.replace(/^\[|\]$/g, '');
+        const literal = unbracketed(url.hostname);
         if (isIP(literal)) check(literal);
         checkPort(url);
         const message = await send(url, options, headers, deadline.signal);

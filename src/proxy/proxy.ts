@@ -1,3 +1,4 @@
+import { bracketed } from '../lib/address.ts';
 import { formatLogin, type Login } from './login.ts';
 
 /** Protocols of a proxy. `https` is an HTTP proxy that can CONNECT to a TLS site with a verified certificate. */
@@ -176,7 +177,7 @@ export type Sort = (typeof SORTS)[number];
 
 /** Returns `203.0.113.9:8080`, with brackets around IPv6. */
 export function formatAddress({ ip, port }: Pick<Endpoint, 'ip' | 'port'>): string {
-  return ip.includes(':') ? `[${ip}]:${port}` : `${ip}:${port}`;
+  return `${bracketed(ip)}:${port}`;
 }
 
 /** Returns `socks5://203.0.113.9:1080`, the form that clients take. */

@@ -2,6 +2,7 @@ import { chmod, lstat, rm } from 'node:fs/promises';
 import { connect } from 'node:net';
 import type { Config } from '../config.ts';
 import { AppError } from '../errors.ts';
+import { bracketed } from '../lib/address.ts';
 import type { Handler, HttpServer, Runtime } from '../runtime/runtime.ts';
 import { acceptWaiting } from './accept-queue.ts';
 
@@ -62,13 +63,13 @@ function isAnswered(path: string): Promise<boolean> {
 }
 
 /** Returns where this machine can reach a server that listens at the address. */
-function ownAddress(hostname: string): string {
+export function ownAddress(hostname: string): string {
   if (hostname === '0.0.0.0') return '127.0.0.1';
   return hostname === '::' ? '::1' : hostname;
 }
 
 function urlOf({ hostname, port }: HttpServer): string {
   const everywhere = hostname === '0.0.0.0' || hostname === '::';
-  const host = everywhere ? 'localhost' : hostname.includes(':') ? `[${hostname}]` : hostname;
+  const host = everywhere ? 'localhost' : bracketed(hostname);
   return `http://${host}:${port}`;
 }

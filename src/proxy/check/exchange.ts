@@ -1,4 +1,5 @@
 import { createSecureContext, rootCertificates, type SecureContext } from 'node:tls';
+import { bracketed, unbracketed } from '../../lib/address.ts';
 import { basicOf, type Login } from '../login.ts';
 import type { Dialled } from '../proxy.ts';
 import type { Conversation, Secured, Spoken } from './connection.ts';
@@ -46,7 +47,7 @@ export function targetOf(text: string): Target {
   const scheme = url.protocol === 'https:' ? 'https' : 'http';
   return {
     scheme,
-    host: url.hostname.replace(/^\[|\]$/g, ''),
+    host: unbracketed(url.hostname),
     address: null,
     port: Number(url.port) || (scheme === 'https' ? 443 : 80),
     authority: url.host,
@@ -120,7 +121,7 @@ function ask<T>(origin: string, { target, path, extra = '', hear }: Request<T>, 
 
 /** Opens a tunnel with CONNECT (RFC 9110, 9.3.6). */
 export function connectHttp({ host, port }: TunnelTarget, login: Login | null = null): Spoken<true> {
-  const place = `${host.includes(':') ? `[${host}]` : host}:${port}`;
+  const place = `${bracketed(host)}:${port}`;
   const readHead = headReader();
   return {
     say: `CONNECT ${place} HTTP/1.1\r\nHost: ${place}\r\n${loginLine(login)}User-Agent: ${HEADERS['User-Agent']}\r\n\r\n`,
