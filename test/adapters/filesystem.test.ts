@@ -13,7 +13,7 @@ const { fileBody } = bunRuntime;
 
 blobStoreConformance(test, folderOpener(fileBody));
 
-test('keys that would leave the folder or are too long are refused', async () => {
+test('keys that are too long or point outside the folder are refused', async () => {
   await withFolder(async (folder) => {
     const blobs = createFolderBlobs({ folder, fileBody });
     const bad = [
@@ -39,7 +39,7 @@ test('keys that would leave the folder or are too long are refused', async () =>
   });
 });
 
-test('a file from another file system is taken over too', async () => {
+test('a file from another file system is also taken over', async () => {
   /* /dev/shm is a file system of its own on every Linux. */
   const elsewhere = await mkdtemp('/dev/shm/picpool-');
   try {
@@ -58,7 +58,7 @@ test('a file from another file system is taken over too', async () => {
   }
 });
 
-test('copies that a dead process left are removed after a day, younger ones are not listed', async () => {
+test('temporary files of a dead process are removed after a day, and not listed before', async () => {
   await withFolder(async (folder) => {
     await mkdir(join(folder, '.partial'));
     await writeFile(join(folder, '.partial', 'old'), 'x');

@@ -8,7 +8,7 @@ import { openLocalLimiter, openLocalLocks } from '../support/local.ts';
 locksConformance(test, openLocalLocks);
 rateLimiterConformance(test, openLocalLimiter);
 
-test('a wait one millisecond too short is not enough', async () => {
+test('a wait that is one millisecond too short is not enough', async () => {
   let now = 0;
   const limiter = createLocalRateLimiter({ now: () => now });
   const bucket = { capacity: 1, perSecond: 0.5 };
@@ -24,7 +24,7 @@ test('a wait one millisecond too short is not enough', async () => {
   assert.equal((await limiter.take('key', bucket)).allowed, true);
 });
 
-test('a clock that goes back gives nothing away', async () => {
+test('a clock set back adds no tokens', async () => {
   let now = 1_000_000;
   const limiter = createLocalRateLimiter({ now: () => now });
   const bucket = { capacity: 2, perSecond: 1 };
@@ -33,7 +33,7 @@ test('a clock that goes back gives nothing away', async () => {
   assert.equal((await limiter.take('key', bucket)).allowed, false);
 });
 
-test('no more buckets are remembered than allowed: the oldest are forgotten', async () => {
+test('beyond the maximum, the oldest buckets are forgotten', async () => {
   const limiter = createLocalRateLimiter({ now: () => 0, maxKeys: 100 });
   const bucket = { capacity: 1, perSecond: 0.001 };
   for (let index = 0; index < 1000; index++) await limiter.take(`key${index}`, bucket);
@@ -42,7 +42,7 @@ test('no more buckets are remembered than allowed: the oldest are forgotten', as
   assert.equal((await limiter.take('key0', bucket)).allowed, true);
 });
 
-test('full buckets make room before any other is forgotten', async () => {
+test('full buckets are forgotten before any other', async () => {
   let now = 0;
   const limiter = createLocalRateLimiter({ now: () => now, maxKeys: 100 });
   const slow = { capacity: 1, perSecond: 0.001 };

@@ -63,7 +63,7 @@ function variant(
   return url.href;
 }
 
-test('TLS verifies who vouches for the server and for which name, whatever the mode is called', async () => {
+test('TLS verifies the authority and the name of the server, in every mode', async () => {
   const one = (url: string) => withConnection(url, ({ ask }) => ask('safe', 'SELECT 1 AS one'));
   for (const sslmode of ['require', 'verify-ca', 'verify-full']) {
     const good = { sslmode, sslrootcert: join(folder, 'ca.pem') };
@@ -76,7 +76,7 @@ test('TLS verifies who vouches for the server and for which name, whatever the m
   }
 });
 
-test('a password comes from a file, and a wrong one is told from a server that is away', async () => {
+test('a password comes from a file, and a wrong one is distinguished from an unreachable server', async () => {
   const file = join(folder, 'password');
   await withConnection(server.url, ({ ask }) =>
     ask('safe', `CREATE ROLE filed LOGIN PASSWORD 'of/the:file'`),
@@ -93,7 +93,7 @@ test('a password comes from a file, and a wrong one is told from a server that i
   expect(found).toEqual([{ name: 'filed' }]);
 });
 
-test('a statement that takes too long is ended on the server too, and the connection goes on', async () => {
+test('a statement that takes too long is also cancelled on the server, and the connection stays usable', async () => {
   const connection = await openPostgres(variant({ connections: '1' }), { limitMs: 500 });
   try {
     await expect(connection.ask('never', 'SELECT pg_sleep(600)')).rejects.toMatchObject({
@@ -108,7 +108,7 @@ test('a statement that takes too long is ended on the server too, and the connec
   }
 });
 
-test('a connection that takes longer to make than its statement may wait is not lost', async () => {
+test('a connection that opens too late for its statement is kept', async () => {
   const link = await startRelay(server.port);
   const url = new URL(variant({ connections: '1' }));
   url.port = String(link.port);
@@ -128,7 +128,7 @@ test('a connection that takes longer to make than its statement may wait is not 
   }
 });
 
-test('a transaction that another one was in the way of is sent again, reads and all', async () => {
+test('a transaction that conflicts with another is repeated with its reads', async () => {
   const url = withSchema(variant({}, { user: 'strict' }));
   const schema = new URL(url).searchParams.get('schema') ?? '';
   await withConnection(server.url, ({ ask }) =>
@@ -157,7 +157,7 @@ test('a transaction that another one was in the way of is sent again, reads and 
   });
 });
 
-test('connections that break in the middle of statements and transactions end in unavailable, and nothing else', async () => {
+test('connections that break during statements and transactions fail only with unavailable', async () => {
   const link = await startRelay(server.port);
   const url = new URL(withSchema(server.url));
   url.port = String(link.port);
@@ -200,7 +200,7 @@ test('connections that break in the middle of statements and transactions end in
   }
 });
 
-test('tables are made once, however many start at once, and a role without rights to make tables goes on with them', async () => {
+test('tables are created once by any number of concurrent starts, and a role without CREATE uses them', async () => {
   const url = withSchema(server.url);
   const schema = new URL(url).searchParams.get('schema') ?? '';
   await Promise.all(Array.from({ length: 6 }, () => withConnection(url, migrate)));
@@ -240,7 +240,7 @@ test('tables are made once, however many start at once, and a role without right
   });
 });
 
-test('a step that fails leaves the version before, and a later program takes the tables forward while this one runs', async () => {
+test('a failed step leaves the previous version, and a newer program upgrades the tables while this one runs', async () => {
   const url = withSchema(server.url);
   await withConnection(url, async (connection) => {
     await migrate(connection);
@@ -263,7 +263,7 @@ test('a step that fails leaves the version before, and a later program takes the
   });
 });
 
-test('each step leaves all that the version before uses, and asks for no value that it does not give', async () => {
+test('each step keeps everything that the previous version uses, and requires no value that it does not write', async () => {
   interface Column {
     place: string;
     type: string;
@@ -294,7 +294,7 @@ test('each step leaves all that the version before uses, and asks for no value t
   });
 });
 
-test('text is ordered by its bytes, by a collation of the columns where the server is not CockroachDB, which has none', async () => {
+test('text is ordered by bytes, by the collation of its columns except on CockroachDB', async () => {
   const collated = async (answer?: string) => {
     const url = withSchema(server.url);
     return withConnection(url, async (connection) => {
@@ -412,7 +412,7 @@ test('through PgBouncer in transaction mode, which is found out or said, nothing
   }
 });
 
-test('a server that does not keep what it acknowledged is named', async () => {
+test('a server that may lose acknowledged writes is reported', async () => {
   const context = { runtime: bunRuntime, credentials: undefined, folder, log: () => {} };
   const risks = async (url: string) =>
     (await adapter.risks(url, context)).map(({ kind, text }) => `${kind}: ${text}`);

@@ -35,7 +35,7 @@ async function openCopies(count: number) {
   };
 }
 
-test('copies together let no more through than the bucket allows and a twentieth of it for each', async () => {
+test('all copies together allow at most the bucket and a twentieth of it per copy', async () => {
   const { shared, copies, close } = await openCopies(2);
   const bucket = { capacity: 400, perSecond: 40 };
   const startedAt = shared.now;
@@ -79,7 +79,7 @@ test('a busy client waits for Redis once in some fifty requests, and not at all 
   await close();
 });
 
-test('who asks for less than comes back is never refused, however it comes in at which copy', async () => {
+test('a client that asks for less than the refill is never refused, at any copy', async () => {
   const { shared, copies, close } = await openCopies(2);
   const bucket = { capacity: 120, perSecond: 2 };
   while ((await copies[0]?.take('client', bucket))?.allowed);
@@ -93,7 +93,7 @@ test('who asks for less than comes back is never refused, however it comes in at
   await close();
 });
 
-test('limiters alone share their buckets, and connect when they are first asked', async () => {
+test('limiters share their buckets, and connect on first use', async () => {
   const url = withPrefix(server.url);
   const copies = [createLimiterAlone(url), createLimiterAlone(url)];
   const bucket = { capacity: 10, perSecond: 1 / 3600 };

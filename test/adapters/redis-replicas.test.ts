@@ -39,7 +39,7 @@ describe.skipIf(absent('redis-server'))('wait=1', () => {
   });
   afterAll(() => servers?.stop());
 
-  test('confirms what a replica has, and nothing else', async () => {
+  test('confirms only what a replica has', async () => {
     const redis = await openRedis(withWait(servers.url), PATIENT_MS);
     try {
       const images = openImages(redis);
@@ -71,7 +71,7 @@ describe.skipIf(absent('redis-server'))('wait=1', () => {
     }
   });
 
-  test('albums and their changes are confirmed as well, and one that is not certain to stay is taken back', async () => {
+  test('albums and their changes are also confirmed, and an uncertain album is undone', async () => {
     const redis = await openRedis(withWait(servers.url), PATIENT_MS);
     try {
       const albums = createRedisAlbums(redis);
@@ -88,7 +88,7 @@ describe.skipIf(absent('redis-server'))('wait=1', () => {
     }
   });
 
-  test('confirms nothing that a new master has lost', async () => {
+  test('never confirms what a new master has lost', async () => {
     const redis = await openRedis(withWait(servers.url), PATIENT_MS);
     try {
       const images = openImages(redis);
@@ -100,7 +100,7 @@ describe.skipIf(absent('redis-server'))('wait=1', () => {
     }
   });
 
-  test('without it nothing is asked', async () => {
+  test('without it replicas are not asked', async () => {
     const redis = await openRedis(withPrefix(servers.url), PATIENT_MS);
     servers.replica.pause();
     const images = openImages(redis);

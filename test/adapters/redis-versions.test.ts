@@ -38,7 +38,7 @@ describe.skipIf(absent('redis-server'))('records of another version', () => {
   const openImages = (redis: RedisConnection, log?: Log) =>
     createRedisImages(redis, () => openImageReplica(bunRuntime, tmpdir()), log);
 
-  test('a program that cannot read them refuses to start in words; one that can goes on beside the newer', () =>
+  test('a program that cannot read them refuses to start with a message; one that can runs beside the newer', () =>
     withRedis(async (redis) => {
       await agreeOnSchema(redis, { version: 1, reader: 1 });
       await agreeOnSchema(redis, { version: 2, reader: 1 });
@@ -50,7 +50,7 @@ describe.skipIf(absent('redis-server'))('records of another version', () => {
       );
     }));
 
-  test('proxies that cannot be read are passed over, named once, and replaced by the next check', () =>
+  test('unreadable proxies are skipped, named once, and replaced by the next check', () =>
     withRedis(async (redis, log, named) => {
       const older = openProxies(redis);
       const saved = await older.save(drafts(6, () => ({ status: 'dead', lastAlive: 1 })));
@@ -82,7 +82,7 @@ describe.skipIf(absent('redis-server'))('records of another version', () => {
       expect(named).toHaveLength(5);
     }));
 
-  test('the log names twenty of many, and all are counted', () =>
+  test('the log names the first twenty, and all are counted', () =>
     withRedis(async (redis, log, named) => {
       const saved = await openProxies(redis).save(drafts(30));
       for (const { id } of saved)
@@ -94,7 +94,7 @@ describe.skipIf(absent('redis-server'))('records of another version', () => {
       expect(named.slice(20)).toEqual(['more unreadable records, which are only counted']);
     }));
 
-  test('images that cannot be read are passed over by lists, searches and the cleanup, and may be deleted', () =>
+  test('unreadable images are skipped by lists, searches and the cleanup, and can be deleted', () =>
     withRedis(async (redis, log, named) => {
       const ids = ['a', 'b', 'c', 'd', 'e', 'f'];
       const older = openImages(redis);
@@ -129,7 +129,7 @@ describe.skipIf(absent('redis-server'))('records of another version', () => {
       expect(await store.faults()).toEqual([]);
     }));
 
-  test('how far what is shown lies behind a server that does not answer is known', async () => {
+  test('the age of the view is known while the server does not respond', async () => {
     const own = await startRedis();
     const redis = await openRedis(own.url, PATIENT_MS);
     try {

@@ -32,7 +32,7 @@ describe.skipIf(absent('redis-server'))('a Redis server', () => {
     expect(await risks()).toEqual([]);
   });
 
-  test('that may lose records is told so, setting by setting', async () => {
+  test('that may lose records is reported, setting by setting', async () => {
     await set('appendfsync', 'no');
     expect(await risks()).toEqual([
       'loss: Redis lets the system decide when records reach the disk (appendfsync no).',
@@ -57,7 +57,7 @@ describe.skipIf(absent('redis-server'))('a Redis server', () => {
     expect(await risks()).toEqual([]);
   });
 
-  test('that does not tell its settings to the user of picpool is told so', async () => {
+  test('that hides its settings from the user of picpool is reported', async () => {
     await command(
       portOf(server),
       'ACL',
@@ -98,13 +98,13 @@ describe.skipIf(absent('versitygw'))('a bucket', () => {
     return found.map(({ kind, text }) => `${kind}: ${text}`);
   }
 
-  test('that is missing is named; one that can be written is not, and nothing stays in it', async () => {
+  test('that is missing is reported; a writable one is not, and nothing stays in it', async () => {
     expect(await risks()).toEqual([]);
     expect(await Array.fromAsync(new Bun.Glob('**').scan(s3.folder))).toEqual([]);
     expect(await risks(s3.url.replace('bucket', 'missing'))).toEqual(['broken: There is no bucket missing.']);
   });
 
-  test('that may only be read, or from which nothing may be removed, is named', async () => {
+  test('that is read-only, or that forbids removal, is reported', async () => {
     const allowed = (Action: string[]) =>
       createS3User(s3, {
         Version: '2012-10-17',
@@ -116,7 +116,7 @@ describe.skipIf(absent('versitygw'))('a bucket', () => {
     expect(await risks(s3.url, writer)).toContain('broken: Files of the bucket bucket cannot be removed.');
   });
 
-  test('whose lifecycle rules remove images, or freeze them, is named with the rule', async () => {
+  test('whose lifecycle rules remove or archive images is reported with the rule', async () => {
     const rule = (id: string, filter: string, action: string, status = 'Enabled') =>
       `<Rule><ID>${id}</ID>${filter}<Status>${status}</Status>${action}</Rule>`;
     const [all, days] = ['<Filter><Prefix></Prefix></Filter>', '<Expiration><Days>30</Days></Expiration>'];

@@ -23,7 +23,7 @@ describe('with the bucket in the name of the host, below a prefix', () => {
   const virtualUrl = () => own.virtualUrl.replace('//bucket', '//bucket/several/folders%20deep');
   s3Conformance(test, async () => ({ url: virtualUrl(), credentials: S3_CREDENTIALS }));
 
-  test('a file of several parts is where the other form finds it, and a range over two parts is whole', async () => {
+  test('a file of several parts is found with the other form of URL, and a range over two parts is complete', async () => {
     const inPath = own.url.replace('//bucket', '//bucket/several/folders%20deep');
     const [virtual, path] = [virtualUrl(), inPath].map((url) => createS3Blobs(url, S3_CREDENTIALS));
     const large = new Uint8Array(9 * 1024 * 1024).map((_, n) => (n * 7 + (n >> 13)) & 255);

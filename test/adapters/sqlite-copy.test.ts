@@ -51,7 +51,7 @@ test('a copy gets its indexes on another thread; then its file has no name, and 
   copy.close();
 });
 
-test('what the database says on the other thread is what the caller hears', async () => {
+test('errors of the database on the other thread reach the caller', async () => {
   const copy = await openCopy(bunRuntime.openSqlite, folder, bunRuntime.openSqliteThread);
   await expect(copy.runLong(['CREATE INDEX lost ON nowhere (at_all)'])).rejects.toThrow('no such table');
   copy.close();
@@ -82,7 +82,7 @@ test('a copy that is searched has no name, reads what was written, and lets othe
   await copy.close();
 });
 
-test('a copy whose thread has ended answers by itself', async () => {
+test('a copy whose thread has ended responds by itself', async () => {
   const threads: SqliteThread[] = [];
   const openThread = (path: string) => {
     const thread = openFile(new URL('../../src/runtime/bun-sqlite-thread.ts', import.meta.url), path);

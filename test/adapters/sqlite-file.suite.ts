@@ -78,7 +78,7 @@ export function sqliteFileTests(
     return [code, complaint];
   }
 
-  test('what was written is there after the file is opened again', async () => {
+  test('records persist when the file is opened again', async () => {
     await withFolder(async (folder) => {
       const path = join(folder, 'new', 'folder', 'picpool.db');
       const saved = await withDatabase(path, async (database) => {
@@ -97,7 +97,7 @@ export function sqliteFileTests(
     });
   });
 
-  test('a file with an older schema is taken forward, each step once, and keeps its rows', async () => {
+  test('a file with an older schema is upgraded, each step once, and keeps its rows', async () => {
     await withFolder(async (folder) => {
       const path = join(folder, 'picpool.db');
       const steps = [...migrations, ['CREATE TABLE added (x)'], ['INSERT INTO added VALUES (1)']];
@@ -112,7 +112,7 @@ export function sqliteFileTests(
     });
   });
 
-  test('a step of the schema that fails changes nothing', async () => {
+  test('a failed schema step changes nothing', async () => {
     await withDatabase(':memory:', async (database) => {
       const steps = [...migrations, ['CREATE TABLE half (x)', 'INSERT INTO nowhere VALUES (1)']];
       assert.throws(() => migrate(database, steps));
@@ -129,7 +129,7 @@ export function sqliteFileTests(
     });
   });
 
-  test('a file that is no database is refused and left alone', async () => {
+  test('a file that is not a database is refused and unchanged', async () => {
     await withFolder(async (folder) => {
       const path = join(folder, 'notes.txt');
       const notes = 'these are notes, not a database\n'.repeat(100);
@@ -141,7 +141,7 @@ export function sqliteFileTests(
     });
   });
 
-  test('a full disk is reported as such, and what was there stays', async () => {
+  test('a full disk is reported as such, and existing records stay', async () => {
     await withDatabase(':memory:', async (database) => {
       const proxies = createSqliteProxies(database);
       await proxies.save(drafts(10));
@@ -155,7 +155,7 @@ export function sqliteFileTests(
     });
   });
 
-  test('a file that another connection keeps locked is unavailable, and well again afterwards', async () => {
+  test('a file locked by another connection is unavailable, and usable again afterwards', async () => {
     await withFolder(async (folder) => {
       const path = join(folder, 'picpool.db');
       await withDatabase(path, async (one) => {
@@ -199,7 +199,7 @@ export function sqliteFileTests(
     });
   });
 
-  test('a file behind a link is opened, and what is written to it comes to the disk', async () => {
+  test('a file behind a link is opened, and writes to it are synced', async () => {
     await withFolder(async (folder) => {
       await withDatabase(join(folder, 'real.db'), (one) => createSqliteState(one).set('key', 'value'));
       await symlink(join(folder, 'real.db'), join(folder, 'link.db'));
@@ -211,7 +211,7 @@ export function sqliteFileTests(
     });
   });
 
-  test('those who wait for the disk while a sync runs share the next one', async () => {
+  test('writers that wait during a sync share the next one', async () => {
     await withFolder(async (folder) => {
       const path = join(folder, 'some.db');
       await assert.rejects(openLogSync(path), { code: 'unavailable' });
@@ -229,7 +229,7 @@ export function sqliteFileTests(
     });
   });
 
-  test('a file that was removed or replaced under the server is written no more, and again when it is back', async () => {
+  test('a file that was removed or replaced under the server is not written until it is back', async () => {
     await withFolder(async (folder) => {
       const [path, away] = [join(folder, 'pool.db'), join(folder, 'away.db')];
       await withDatabase(path, async (database) => {
@@ -278,7 +278,7 @@ export function sqliteFileTests(
     });
   });
 
-  test('a search on the other thread knows what was stored and removed a moment ago, also of a file that has gone', async () => {
+  test('a search on the other thread sees the latest changes, also of a removed file', async () => {
     await withFolder(async (folder) => {
       const path = join(folder, 'picpool.db');
       await withDatabase(path, async (database) => {
@@ -300,7 +300,7 @@ export function sqliteFileTests(
     });
   });
 
-  test('a search is right before, while and after images are brought into its index', async () => {
+  test('a search is correct before, during and after the indexing of images', async () => {
     await withDatabase(':memory:', async (database) => {
       const images = createSqliteImages(database, { read: 7, tried: 7, added: 5 });
       const setMark = database.prepare('UPDATE image_index SET below = ?');
@@ -341,7 +341,7 @@ export function sqliteFileTests(
     });
   });
 
-  test('matches are counted up to ten thousand, and cursors lead to those behind', async () => {
+  test('matches are counted up to ten thousand, and cursors lead to the others', async () => {
     await withDatabase(':memory:', async (database) => {
       const images = createSqliteImages(database);
       const inserts = database.transaction(() =>
@@ -395,7 +395,7 @@ export function sqliteFileTests(
       };
     };
 
-  test('a file that is busy at the moment is opened when it is free again', async () => {
+  test('a busy file is opened once it is free', async () => {
     await withFolder(async (folder) => {
       const path = join(folder, 'picpool.db');
       const other = await openSqlite(path);
@@ -411,7 +411,7 @@ export function sqliteFileTests(
     });
   });
 
-  test('two processes that create and write one file at once lose nothing', async () => {
+  test('two processes that create and write one file concurrently lose nothing', async () => {
     await withFolder(async (folder) => {
       const path = join(folder, 'picpool.db');
       const writers = [startWriter(path, 0, 40), startWriter(path, 20_000, 40)];
@@ -429,7 +429,7 @@ export function sqliteFileTests(
     });
   });
 
-  test('a process that is killed while it writes leaves whole batches and all that it acknowledged', async () => {
+  test('a process killed during writes leaves complete batches and everything that it acknowledged', async () => {
     await withFolder(async (folder) => {
       const path = join(folder, 'picpool.db');
       let batches = 0;

@@ -134,7 +134,7 @@ export function sqliteUpgradeTests(
     });
   }
 
-  test('a step of the schema that is killed on its way leaves the database of the old version', async () => {
+  test('a schema step that is killed leaves the database at the old version', async () => {
     await withFolder(async (folder) => {
       const path = join(folder, 'picpool.db');
       await makeFirstVersion(path);

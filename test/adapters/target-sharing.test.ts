@@ -61,7 +61,7 @@ describe.each([
     return { sites, exchange, pair };
   }
 
-  test('what one copy finds out, another knows after both have exchanged it, and so does one that starts later', async () => {
+  test('what one copy learns, others know after an exchange, also those that start later', async () => {
     const [one, two] = [createCopy(), createCopy()];
     one.sites.observe('a.example', 'p', true);
     two.sites.observe('a.example', 'p', false);
@@ -77,7 +77,7 @@ describe.each([
     }
   });
 
-  test('nothing counts twice, however often it is exchanged', async () => {
+  test('nothing counts twice in repeated exchanges', async () => {
     const [one, two] = [createCopy(), createCopy()];
     for (let round = 0; round < 3; round++) {
       one.sites.observe('a.example', 'p', true);
@@ -91,7 +91,7 @@ describe.each([
     expect(one.pair('a.example', 'p')?.good).toBeCloseTo(good, 2);
   });
 
-  test('what is observed while the store is written to is told the next time', async () => {
+  test('results observed during a write are shared the next time', async () => {
     const [one, two] = [createCopy(), createCopy()];
     one.sites.observe('a.example', 'p', true);
     const running = one.exchange();
@@ -103,7 +103,7 @@ describe.each([
     expect(two.pair('a.example', 'q')?.bad).toBeCloseTo(1.95, 2);
   });
 
-  test('while another copy writes, and when the store fails, the news wait', async () => {
+  test('results wait while another copy writes, and while the store fails', async () => {
     const [one, two] = [createCopy(), createCopy()];
     one.sites.observe('a.example', 'p', true);
     const lease = await meeting.locks.acquire('targets', 10_000);
@@ -120,7 +120,7 @@ describe.each([
     expect(two.pair('a.example', 'p')).toEqual({ good: 1, bad: 0 });
   });
 
-  test('the store holds as many sites as a copy does; the longest unheard of give way, but for those of the operator', async () => {
+  test('the store has as many sites as a copy; the longest unvisited are dropped, except those of the operator', async () => {
     const one = createCopy(['0.example']);
     for (let n = 0; n < 700; n++) {
       one.sites.observe(`${n}.example`, 'p', true);
