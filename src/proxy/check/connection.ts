@@ -37,36 +37,12 @@ export interface Secured {
  */
 export type Conversation<T> = readonly [...(Spoken<unknown> | Secured)[], Spoken<T>];
 
-/** A socket that carries one conversation. */
-export interface Connection {
-  /**
-   * Holds the conversation once the TCP connection is established, then closes the connection.
-   * @throws {CheckFault} what a reader throws, or the fault of the connection.
-   */
-  hold<T>(conversation: Conversation<T>): Promise<T>;
-  /** Number of turns that have begun. */
-  readonly turnsBegun: number;
-  /** Times in ms since the start: connected, first byte of the last turn, and last byte. */
-  times(): { connectMs: number; firstByteMs: number; totalMs: number };
-  /** Reports whether its time limit has passed at `now`, on the monotonic clock. */
-  isLate(now: number): boolean;
-  readonly isClosed: boolean;
-  readonly signal: AbortSignal | undefined;
-  /** Aborts the connection: the conversation rejects with this fault. */
-  abort(code: FaultCode): void;
-  /** Releases the sockets after the conversation. */
-  close(): void;
-}
-
-/** Takes over the socket. Nothing that the other side sends can throw outside the connection's methods. */
-export function openConnection(options: ConnectionOptions): Connection {
-  return new SocketConnection(options);
-}
-
 /**
- * A class, because thousands are created a second: a closure for each method would cost as much as the conversation.
+ * A socket that carries one conversation. Nothing that the other side sends can throw outside its methods. It is a
+ * class, because thousands are created a second: a closure for each method would cost as much as the conversation.
  */
-class SocketConnection implements Connection {
+export class Connection {
+  /** Number of turns that have begun. */
   turnsBegun = 0;
   readonly signal: AbortSignal | undefined;
   readonly #socket: Socket;
@@ -91,6 +67,7 @@ class SocketConnection implements Connection {
   #lastByteAt: number;
   #deadline: number;
 
+  /** Takes over the socket. */
   constructor({ socket, connectTimeoutMs, timeoutMs, monotonic, signal, finish }: ConnectionOptions) {
     this.signal = signal;
     this.#socket = socket;
@@ -106,6 +83,10 @@ class SocketConnection implements Connection {
     socket.on('connect', () => this.#connected());
   }
 
+  /**
+   * Holds the conversation once the TCP connection is established, then closes the connection.
+   * @throws {CheckFault} what a reader throws, or the fault of the connection.
+   */
   hold<T>(conversation: Conversation<T>): Promise<T> {
     return new Promise((resolve, reject) => {
       this.#conversation = conversation;
@@ -116,6 +97,7 @@ class SocketConnection implements Connection {
     });
   }
 
+  /** Times in ms since the start: connected, first byte of the last turn, and last byte. */
   times(): { connectMs: number; firstByteMs: number; totalMs: number } {
     const since = (at: number) => Math.round((at - this.#startedAt) * 10) / 10;
     return {
@@ -125,6 +107,7 @@ class SocketConnection implements Connection {
     };
   }
 
+  /** Reports whether its time limit has passed at `now`, on the monotonic clock. */
   isLate(now: number): boolean {
     return now >= this.#deadline;
   }
@@ -133,10 +116,12 @@ class SocketConnection implements Connection {
     return this.#phase === 'closed';
   }
 
+  /** Aborts the connection: the conversation rejects with this fault. */
   abort(code: FaultCode): void {
     this.#fail(code, 'ended from outside');
   }
 
+  /** Releases the sockets after the conversation. */
   close(): void {
     this.#phase = 'closed';
     if (this.#current !== this.#socket) this.#current.destroy();

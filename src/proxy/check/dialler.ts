@@ -1,6 +1,6 @@
 import { connect as connectTcp, type Socket } from 'node:net';
 import type { Dialled } from '../proxy.ts';
-import { type Connection, type Conversation, openConnection } from './connection.ts';
+import { Connection, type Conversation } from './connection.ts';
 import { isCommitted } from './exchange.ts';
 import { CheckFault, type FaultCode } from './fault.ts';
 import { createOpenConnections } from './open-connections.ts';
@@ -54,7 +54,7 @@ export function createDialler(options: DiallerOptions): Dialler {
   /** Starts a connection. A conversation has to be held on it, because that closes it. */
   function begin(address: string, port: number, signal?: AbortSignal): Connection {
     const socket = dial(address, port);
-    const connection = openConnection({ socket, connectTimeoutMs, timeoutMs, monotonic, signal, finish });
+    const connection = new Connection({ socket, connectTimeoutMs, timeoutMs, monotonic, signal, finish });
     live.add(connection);
     return connection;
   }
