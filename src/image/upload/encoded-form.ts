@@ -1,8 +1,5 @@
 import { AppError, invalidParameter } from '../../errors.ts';
-import type { Form } from './multipart.ts';
-
-const MAX_FIELDS = 20;
-const MAX_FIELD_BYTES = 8192;
+import { type Form, MAX_FIELD_BYTES, MAX_FIELDS } from './multipart.ts';
 
 /**
  * Reads a form of the type `application/x-www-form-urlencoded`. `store` consumes the picture, as text, while it

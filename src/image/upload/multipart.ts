@@ -5,10 +5,11 @@ import { AppError, invalidParameter } from '../../errors.ts';
 import { createAbortable } from '../../lib/abortable.ts';
 import { tooLarge } from './body.ts';
 
-const MAX_FIELDS = 20;
+/** Limits of the text fields of a form, however it is encoded. */
+export const MAX_FIELDS = 20;
+export const MAX_FIELD_BYTES = 8192;
 /** Maximum number of pictures in a form. */
 export const MAX_FILES = 20;
-const MAX_FIELD_BYTES = 8192;
 const MAX_HEADER_BYTES = 8192;
 
 /** Maximum size of everything in a form but its files: text fields, headers and boundaries. */
