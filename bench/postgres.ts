@@ -17,7 +17,6 @@ import { createPostgresProxies } from '../adapters/postgres/proxies.ts';
 import { openDatabase } from '../adapters/sqlite/database.ts';
 import { createSqliteProxies } from '../adapters/sqlite/proxies.ts';
 import { openProxyReplica } from '../adapters/sqlite/proxy-replica.ts';
-import type { Protocol } from '../src/proxy/proxy.ts';
 import type { ProxyQuery, ProxyStore } from '../src/proxy/store.ts';
 import { bunRuntime } from '../src/runtime/bun.ts';
 import { startFleet } from '../test/support/fleet.ts';
@@ -27,10 +26,10 @@ import { startPostgresFleet, troublePostgres } from '../test/support/postgres-fl
 import { sharedPostgres, startPostgres } from '../test/support/postgres-server.ts';
 import { cpuMsOf } from '../test/support/processes.ts';
 import { createRandom } from '../test/support/random.ts';
-import { draft } from '../test/support/records.ts';
 import { PNG } from '../test/support/running-server.ts';
 import { type ServerProcess, startServer } from '../test/support/server-process.ts';
 import { fillPostgres, LARGE } from './many-images.ts';
+import { pool as largePool } from './pool.ts';
 
 const QUIET = { PROXY_JUDGES: 'http://127.0.0.1:9/', PROXY_SOURCES: 'file:/dev/null', RATE_LIMITS: 'off' };
 /** Requests of `copy`. */
@@ -65,18 +64,7 @@ async function rate(store: ProxyStore): Promise<number> {
 }
 
 async function pool(size: number): Promise<void> {
-  const countries = ['US', 'DE', 'CN', 'FR', 'BR', 'ID', 'RU', 'IN', 'JP', 'ZZ'];
-  const protocols: Protocol[] = ['http', 'https', 'socks4', 'socks5'];
-  const drafts = Array.from({ length: size }, (_, index) =>
-    draft({
-      ip: `${1 + (index >> 16)}.${(index >> 8) & 255}.${index & 255}.1`,
-      protocol: protocols[index % 4] ?? 'http',
-      country: countries[(index * 7) % 10] ?? 'ZZ',
-      status: index % 3 === 0 ? 'alive' : 'dead',
-      responseMs: (index * 7919) % 5000,
-      uptime: ((index * 104_729) % 1000) / 1000,
-    }),
-  );
+  const drafts = largePool(size);
   const postgres = await startPostgres({ shared_buffers: '256MB', autovacuum: 'on' });
   const connection = await openPostgres(postgres.url);
   await migrate(connection);

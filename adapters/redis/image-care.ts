@@ -77,11 +77,11 @@ export function createImageCare(
   async function faults(): Promise<StoreFault[]> {
     const [held = 0, ...others] = ((await run(COUNTS)) as (string | number)[]).map(Number);
     const [publicOnes = 0, accessed = 0, counted = 0, hidden = 0] = others;
-    const faults: StoreFault[] = [];
+    const found: StoreFault[] = [];
     const expect = (name: string, count: number, right: number) => {
       if (count === right) return;
       // More than there are records: some were lost, and no index can restore them.
-      faults.push({
+      found.push({
         message: `The index ${name} covers ${count} of ${right} images.`,
         mendable: count < right,
       });
@@ -89,7 +89,7 @@ export function createImageCare(
     expect('idle', accessed, held);
     expect('totals', counted, held);
     expect('public', publicOnes, held - hidden);
-    return faults;
+    return found;
   }
 
   async function recount(): Promise<boolean> {

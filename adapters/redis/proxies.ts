@@ -8,9 +8,9 @@ import type { ProxyStore } from '../../src/proxy/store.ts';
 import { unavailable } from '../server-errors.ts';
 import type { Arg, RedisConnection, Repeat, Script } from './connection.ts';
 import { fenceArgs, unfenced } from './fence.ts';
-import { type Change, createChangeLog, pairs } from './log.ts';
+import { type Change, createChangeLog } from './log.ts';
 import { decodeProxy, encodeProxy } from './proxy-codec.ts';
-import { EVICT, REMOVE_DEAD, RESCHEDULE, SAVE } from './proxy-scripts.ts';
+import { EVICT, IDS, REMOVE_DEAD, RESCHEDULE, SAVE } from './proxy-scripts.ts';
 import { createUnreadable, type ReplicaCondition, type Unreadable } from './unreadable.ts';
 
 /** A copy of the pool within the process, which answers every query. */
@@ -25,8 +25,10 @@ export interface ProxyReplica
   complete(): Promise<void>;
 }
 
-/** Records that one command reads or removes, which takes about a millisecond on the server. */
+/** Records that one command removes, which takes about a millisecond on the server. */
 const BATCH = 500;
+/** Records that one command reads for a new replica: a millisecond on the server, and some in this process. */
+const READ = 1000;
 
 /**
  * A `ProxyStore` over Redis. The server holds the records and makes each write atomic. Queries are answered by a
@@ -146,15 +148,21 @@ export function createRedisProxies(
   };
 }
 
-/** Yields all records of the server, in no order. */
+/** Yields all records of the server in the order of their IDs, in which a replica is filled quickly. */
 async function* scanRecords(redis: RedisConnection, key: string): AsyncIterable<Change[]> {
+  const ids: string[] = [];
   let cursor = '0';
   do {
-    const answer = await redis.call('safe', 'HSCAN', key, cursor, 'COUNT', BATCH);
-    const [next, found] = answer as [string, string[]];
-    yield pairs(found);
+    const answer = await redis.run('safe', IDS, [key], [cursor, READ]);
+    const [next, found] = answer as [string, string];
+    if (found !== '') ids.push(...found.split(','));
     cursor = next;
   } while (cursor !== '0');
+  // A typed array is sorted in a quarter of the time.
+  for (const batch of slices([...Float64Array.from(ids, Number).sort()], READ)) {
+    const values = (await redis.call('safe', 'HMGET', key, ...batch)) as (string | null)[];
+    yield values.flatMap((value, place): Change[] => (value === null ? [] : [[String(batch[place]), value]]));
+  }
 }
 
 function applyChanges(replica: ProxyReplica, changes: readonly Change[], unreadable: Unreadable): void {

@@ -26,9 +26,11 @@ export function encodeProxy(draft: ProxyDraft): string {
  * @throws {TypeError} if this program cannot read it.
  */
 export function decodeProxy(id: string, text: string): ProxyRecord {
-  const draft = read(parseRecord(text));
-  requireWhole(draft);
-  if (!PROTOCOLS.includes(draft.protocol)) throw new TypeError(`the protocol ${draft.protocol} is not known`);
-  if (!STATUSES.includes(draft.status)) throw new TypeError(`the status ${draft.status} is not known`);
-  return Object.assign(draft, { id: Number(id) });
+  const record = read(parseRecord(text)) as ProxyRecord;
+  requireWhole(record);
+  if (!PROTOCOLS.includes(record.protocol))
+    throw new TypeError(`the protocol ${record.protocol} is not known`);
+  if (!STATUSES.includes(record.status)) throw new TypeError(`the status ${record.status} is not known`);
+  record.id = Number(id);
+  return record;
 }

@@ -5,7 +5,7 @@ import { proxyField as field } from './proxy-codec.ts';
 import { decoder } from './schema.ts';
 
 /**
- * KEYS of every script here: records (ID to record), ids (endpoint to ID), last ID, log, fences. ARGV begins with a
+ * KEYS of every script here but `IDS`: records (ID to record), ids (endpoint to ID), last ID, log, fences. ARGV begins with a
  * fence (see `fence.ts`), which is not repeated below.
  */
 
@@ -79,3 +79,9 @@ for i = 4, #ARGV do
 end
 if #removed > 0 then log(KEYS[4], removed) end
 return #removed`);
+
+/** KEYS: records. ARGV: cursor, count. Returns the next cursor, and IDs of a step of `HSCAN`, separated by commas. */
+export const IDS = script(`
+local step, ids = redis.call('HSCAN', KEYS[1], ARGV[1], 'COUNT', ARGV[2]), {}
+for i = 1, #step[2], 2 do ids[#ids + 1] = step[2][i] end
+return {step[1], table.concat(ids, ',')}`);

@@ -1,4 +1,3 @@
-import { setImmediate } from 'node:timers/promises';
 import type { ProxyRecord } from '../../src/proxy/proxy.ts';
 import type { ProxyStore } from '../../src/proxy/store.ts';
 import type { Runtime } from '../../src/runtime/runtime.ts';
@@ -12,14 +11,17 @@ export interface SqliteProxyReplica extends ProxyStore {
   apply(records: readonly ProxyRecord[], removed: readonly number[]): void;
   /**
    * Must be called once, after the first records. Before it, nothing may be removed or queried, because applying then
-   * takes a third of the time: there are no indexes, counts are not maintained, and a failure makes the replica
-   * useless.
+   * takes a third of the time: there are no indexes, counts are not maintained, all is one transaction, and a failure
+   * makes the replica useless.
    */
   complete(): Promise<void>;
 }
 
-/** IDs counted before other work gets its turn, which takes about 10 ms. */
-const COUNTED = 5000;
+/** Fills the counts, from an index that has the rows in groups. */
+const COUNT = `INSERT INTO proxy_counts
+  SELECT status, protocol, country, count(*), count(ms), sum(CAST(ifnull(round(ms * 1000), 0) AS INTEGER))
+  FROM (SELECT status, protocol, country, nullif(slowness, 9e999) AS ms FROM proxies INDEXED BY proxies_country)
+  GROUP BY country, status, protocol`;
 
 /** Opens an empty replica in the folder, which creates its indexes in a thread if the runtime has one. */
 export async function openProxyReplica(
@@ -40,37 +42,29 @@ export function createProxyReplica(database: Copy): SqliteProxyReplica {
   for (const { name } of indexes) database.prepare(`DROP INDEX ${name}`).run();
   database.prepare('PRAGMA journal_mode = OFF').all();
   const importOne = createImporter(database);
-  const filler = createFiller(database);
+  const fill = createFiller(database);
   const remove = database.prepare('DELETE FROM proxies WHERE id = ?');
-  const largest = database.prepare<{ id: number }>('SELECT ifnull(max(id), 0) AS id FROM proxies');
-  const count = database.prepare(
-    `INSERT INTO proxy_counts SELECT status, protocol, country, count(*), count(response_ms),
-       sum(CAST(ifnull(round(response_ms * 1000), 0) AS INTEGER))
-     FROM proxies NOT INDEXED WHERE id > ? AND id <= ? GROUP BY status, protocol, country
-     ON CONFLICT DO UPDATE SET count = count + excluded.count, timed = timed + excluded.timed,
-       total_us = total_us + excluded.total_us`,
-  );
+  database.prepare('BEGIN').run();
   let isComplete = false;
 
   return {
     ...store,
 
     apply(records, removed) {
+      if (!isComplete) {
+        fill(records);
+        return;
+      }
       database.transaction(() => {
         for (const id of removed) remove.run(id);
-        if (isComplete) for (const record of records) importOne(record);
-        else filler.add(records);
+        for (const record of records) importOne(record);
       });
     },
 
     async complete() {
+      database.prepare('COMMIT').run();
       // Created from all rows at once, the indexes take a sixth of the time.
-      await database.runLong([...filler.sort, ...indexes.map(({ sql }) => sql)]);
-      const last = largest.get()?.id ?? 0;
-      for (let id = 0; id < last; id += COUNTED) {
-        count.run(id, id + COUNTED);
-        await setImmediate();
-      }
+      await database.runLong([...indexes.map(({ sql }) => sql), COUNT]);
       for (const { sql } of triggers) database.prepare(sql).run();
       database.prepare('PRAGMA journal_mode = MEMORY').all();
       isComplete = true;

@@ -4,6 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import { openCopy, openSearchedCopy } from '../../adapters/sqlite/copy.ts';
+import { openDatabase } from '../../adapters/sqlite/database.ts';
+import { createSqliteProxies } from '../../adapters/sqlite/proxies.ts';
 import { createProxyReplica } from '../../adapters/sqlite/proxy-replica.ts';
 import { bunRuntime } from '../../src/runtime/bun.ts';
 import type { SqliteThread } from '../../src/runtime/runtime.ts';
@@ -34,6 +36,8 @@ test('a copy gets its indexes on another thread; then its file has no name, and 
       ip: `20.0.${index >> 8}.${index & 255}`,
       uptime: index / 3000,
       country: index % 2 ? 'DE' : 'FR',
+      status: index % 3 ? 'alive' : 'dead',
+      responseMs: index % 5 ? index / 7 : null,
     }),
     id: index + 1,
   }));
@@ -42,6 +46,10 @@ test('a copy gets its indexes on another thread; then its file has no name, and 
   await replica.complete();
   expect(indexes()).toEqual(all);
   expect(await readdir(folder)).toEqual([]);
+
+  const one = createSqliteProxies(await openDatabase(bunRuntime.openSqlite, ':memory:'));
+  await one.save(records);
+  expect(await replica.summary()).toEqual(await one.summary());
 
   const best = () => replica.find({ filter: { country: 'DE' }, sort: 'dependable', offset: 0, limit: 1 });
   expect((await best()).items[0]?.id).toBe(3000);
