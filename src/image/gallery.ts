@@ -20,6 +20,8 @@ import type { ImageService } from './service.ts';
 import { DEFAULT_SIDE, MAX_SIDE } from './upload/upload-options.ts';
 
 const PER_PAGE = 40;
+/** Number of pictures of the next page that reserve their space on this one. */
+const AHEAD = 40;
 const DAY_MS = 86_400_000;
 const LATEST = 6;
 
@@ -55,11 +57,15 @@ export async function showGallery(
     until: to === undefined ? null : startOf('to', to) + DAY_MS,
   };
   const after = cursor === undefined || cursor === '' ? null : parseCursor(cursor);
-  const { items, next, total } = await listFiltered(service, filter, { after, perPage: PER_PAGE });
+  const found = await listFiltered(service, filter, { after, perPage: PER_PAGE + AHEAD });
+  const items = found.items.slice(0, PER_PAGE);
+  const ahead = found.items.slice(PER_PAGE);
+  const next = ahead.length > 0 ? (items.at(-1) ?? null) : found.next;
   const gallery = {
     basePath,
     tiles: items.map(tileOf),
-    total,
+    ahead: ahead.map(tileOf),
+    total: found.total,
     query: { q: text, format: format ?? '', from: from ?? '', to: to ?? '' },
     formats: FORMATS,
     isFirst: after === null,

@@ -1,12 +1,14 @@
 import { formatName } from './format-name.ts';
 import { type Html, html } from './html.ts';
 import { icon } from './icons.ts';
-import { pictureRows, type Tile } from './picture-rows.ts';
+import { pictureRows, reservedRows, type Tile } from './picture-rows.ts';
 import type { Site } from './site.ts';
 
 export interface GalleryPage {
   basePath: string;
   tiles: readonly Tile[];
+  /** First pictures of the next page, which reserve their space. */
+  ahead: readonly Tile[];
   /** Total number of matches, if known; not `exact`: there are more. */
   total: { total: number; exact: boolean } | null;
   /** The filters as in the URL; empty: any. */
@@ -55,7 +57,7 @@ ${icon('search')}<input id="q" type="search" name="q" value="${query.q}" maxleng
 }
 
 function results(site: Site, gallery: GalleryPage, path: string): Html {
-  const { tiles, basePath, next, query, isFirst } = gallery;
+  const { tiles, ahead, basePath, next, query, isFirst } = gallery;
   const { words } = site;
   const given = Object.fromEntries(Object.entries(query).filter(([, value]) => value !== ''));
   const isFiltered = Object.keys(given).length > 0;
@@ -65,6 +67,7 @@ function results(site: Site, gallery: GalleryPage, path: string): Html {
   };
   return html`<p class="muted" data-summary>${summaryOf(site, gallery, isFiltered)}${!isFirst && html` <a href="${href(null)}">${words.gallery.newest}</a>`}</p>
 ${tiles.length > 0 ? pictureRows(tiles, basePath) : nothing(site, gallery, isFiltered)}
+${ahead.length > 0 && reservedRows(ahead, href(next))}
 ${next !== null && html`<p class="more"><a class="button quiet" rel="next" href="${href(next)}" data-more>${words.gallery.more}</a></p>`}`;
 }
 

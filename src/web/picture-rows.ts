@@ -33,15 +33,34 @@ ${tiles.map((tile, index) => tileOf(tile, basePath, index < EAGER))}</ul>`;
 function tileOf(tile: Tile, basePath: string, eager: boolean): Html {
   const { id, extension, filename, width, height, frames } = tile;
   const path = `${basePath}/i/${id}`;
-  const ratio = Math.min(RATIOS.most, Math.max(RATIOS.least, width / height));
+  const ratio = ratioOf(tile);
   const wide = Math.round(ratio * ROW_REM * USUAL_GROWTH);
   const shown = { ...tile, path: `${path}.${extension}`, widths: WIDTHS.filter((one) => one < width) };
-  return html`<li data-ratio="${ratio.toFixed(3)}"><a class="shot" href="${path}">${pictureElement(shown, {
-    alt: '',
-    sizes: `(min-width: 40rem) ${wide}rem, ${Math.round(wide * 0.7)}rem`,
-    eager,
-  })}<span class="shot-words"><b>${filename}</b> ${width} × ${height}</span>${frames > 1 && icon('play')}</a></li>
+  return html`<li data-id="${id}" data-ratio="${ratio.toFixed(3)}"><a class="shot" href="${path}">${pictureElement(
+    shown,
+    {
+      alt: '',
+      sizes: `(min-width: 40rem) ${wide}rem, ${Math.round(wide * 0.7)}rem`,
+      eager,
+    },
+  )}<span class="shot-words"><b>${filename}</b> ${width} × ${height}</span>${frames > 1 && icon('play')}</a></li>
 `;
+}
+
+/**
+ * Renders empty boxes of the same sizes for the pictures of the next page, for a script: while that page loads, they
+ * take its place. `page`: its URL.
+ */
+export function reservedRows(tiles: readonly Tile[], page: string): Html {
+  const boxes = tiles.map(
+    (tile, index) =>
+      html`<li data-id="${tile.id}" data-ratio="${ratioOf(tile).toFixed(3)}"${index === 0 && html` data-page="${page}"`}></li>`,
+  );
+  return html`<template data-ahead>${boxes}</template>`;
+}
+
+function ratioOf({ width, height }: Tile): number {
+  return Math.min(RATIOS.most, Math.max(RATIOS.least, width / height));
 }
 
 /** Renders thumbnails of equal size. `fold`: where the grid begins on the screen. */

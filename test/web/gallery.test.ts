@@ -164,24 +164,57 @@ describe('a gallery of 10,000 pictures', () => {
     await visitLarge('/gallery', async (page) => {
       await page.getByText('10,000 public pictures').waitFor();
       await watchShifts(page);
-      await scrollUntil(page, 400);
-      const shown = (await names(page)).slice(0, 400);
-      expect(shown).toEqual(Array.from({ length: 400 }, (_, index) => `${MANY - 1 - index}.jpg`));
+      await scrollUntil(page, 640);
+      const expected = Array.from({ length: 640 }, (_, index) => `${MANY - 1 - index}.jpg`);
+      expect((await names(page)).slice(0, 640)).toEqual(expected);
       expect(await shiftsOf(page)).toBeLessThan(0.02);
 
-      const opened = shots(page).nth(380);
+      const tile = (name: string) => page.locator('.shot', { hasText: `${name} ` });
+      const opened = tile(`${MANY - 621}.jpg`);
       await opened.scrollIntoViewIfNeeded();
       const top = async () => Math.round((await opened.boundingBox())?.y ?? -1);
       await opened.focus();
       await page.keyboard.press('ArrowRight');
-      expect(await focused(page)).toBe(`${MANY - 382}.jpg`);
+      expect(await focused(page)).toBe(`${MANY - 622}.jpg`);
       await page.keyboard.press('ArrowLeft');
       const before = await top();
       await page.keyboard.press('Enter');
-      await page.getByRole('heading', { name: `${MANY - 381}.jpg` }).waitFor();
+      await page.getByRole('heading', { name: `${MANY - 621}.jpg` }).waitFor();
       await page.goBack();
-      await page.waitForFunction(() => document.querySelectorAll('.shot').length >= 400);
+      await opened.waitFor();
       expect(Math.abs((await top()) - before)).toBeLessThan(50);
+
+      // What is far from the place is loaded again once it is near.
+      const far = `${MANY - 101}.jpg`;
+      expect(await names(page)).not.toContain(far);
+      await page.locator('.rows > li').nth(100).scrollIntoViewIfNeeded();
+      await tile(far).waitFor();
+      expect(await page.locator('.rows > li').nth(100).locator('b').textContent()).toBe(far);
+    });
+  });
+
+  test('keeps every picture in its place while one scrolls faster than they come', async () => {
+    await visitLarge('/gallery', async (page) => {
+      const places = () =>
+        page
+          .locator('.rows > li')
+          .evaluateAll((all) => all.slice(0, 76).map((item) => [item.offsetLeft, item.offsetTop]));
+      const held = Promise.withResolvers<void>();
+      await page.route(/cursor=/, async (route) => {
+        await held.promise;
+        await route.continue();
+      });
+      const asked = page.waitForRequest(/cursor=/);
+      await page.evaluate(() => scrollTo(0, document.body.scrollHeight));
+      await asked;
+      expect(await shots(page).count()).toBe(40);
+      const before = await places();
+      held.resolve();
+      await shots(page).nth(79).waitFor();
+      expect(await places()).toEqual(before);
+      expect((await names(page)).slice(0, 80)).toEqual(
+        Array.from({ length: 80 }, (_, index) => `${MANY - 1 - index}.jpg`),
+      );
     });
   });
 

@@ -4,7 +4,9 @@ import { announce, byId, say } from './dom.js';
 const results = byId('results', HTMLElement);
 /** What a returning visitor saw, in case the browser has not kept the page itself. */
 const KEPT = 'picpool:gallery';
-/** Loading starts this far ahead, so that nothing visible moves: rows fill up, and what is below them moves down. */
+/** Pictures further from the place than this are kept as empty boxes: browsers store about 5 MB. */
+const KEPT_WHOLE = 400;
+/** Pictures are loaded this far ahead. */
 const NEAR = '1600px';
 
 /** @returns {HTMLAnchorElement | null} */
@@ -12,6 +14,8 @@ const moreLink = () => results.querySelector('a[data-more]');
 /** @returns {HTMLAnchorElement[]} */
 const shots = () =>
   [...results.querySelectorAll('a.shot')].filter((shot) => shot instanceof HTMLAnchorElement);
+/** @returns {NodeListOf<HTMLLIElement>} */
+const items = () => results.querySelectorAll('.rows > li');
 
 /** Older browsers cannot read numbers from attributes in style sheets. */
 function setRatios() {
@@ -20,63 +24,139 @@ function setRatios() {
     item.style.setProperty('--ratio', item.dataset.ratio ?? '');
 }
 
+/** Puts empty boxes where the pictures of the next page will be, so that nothing moves when they come. */
+function reserve() {
+  const ahead = results.querySelector('template');
+  if (ahead) results.querySelector('.rows')?.append(ahead.content);
+  ahead?.remove();
+  setRatios();
+}
+
+/**
+ * Returns the URL of the page that an empty box or the link stands for.
+ * @param {Element | null} target
+ */
+function pageOf(target) {
+  if (target instanceof HTMLAnchorElement) return target.href;
+  let item = target;
+  while (item instanceof HTMLElement && !item.dataset.page) item = item.previousElementSibling;
+  return item instanceof HTMLElement ? new URL(item.dataset.page ?? '', location.href).href : null;
+}
+
+/**
+ * Shows the pictures of a page in their boxes. Those without a box are new at the end.
+ * @param {Document} page
+ * @param {string} url
+ */
+function show(page, url) {
+  const link = moreLink();
+  /** @type {Map<string | undefined, HTMLElement>} */
+  const empty = new Map();
+  /** @type {Set<HTMLElement>} */
+  const gone = new Set();
+  let isOfPage = false;
+  for (const item of items()) {
+    if (item.dataset.page) isOfPage = pageOf(item) === url;
+    if (item.childElementCount > 0) continue;
+    empty.set(item.dataset.id, item);
+    if (isOfPage) gone.add(item);
+  }
+  const added = [];
+  for (const item of page.querySelectorAll('#results .rows > li')) {
+    const box = item instanceof HTMLElement ? empty.get(item.dataset.id) : undefined;
+    if (box) {
+      box.replaceChildren(...item.childNodes);
+      gone.delete(box);
+    } else added.push(item);
+  }
+  for (const box of gone) box.hidden = true;
+  if (link?.href !== url) return;
+  const rows = results.querySelector('.rows');
+  if (rows) rows.append(...added);
+  else
+    results.querySelector('.empty')?.replaceWith(page.querySelector('#results .rows, #results .empty') ?? '');
+  const rest = page.querySelectorAll('#results > template, #results > .more');
+  link.closest('.more')?.replaceWith(...rest);
+  reserve();
+}
+
 let loading = false;
 
-/** Appends the next pictures. @param {boolean} asked by a click */
-async function loadMore(asked) {
-  const link = moreLink();
-  if (!link || loading) return;
+/**
+ * Loads a page, and reports whether it came.
+ * @param {string} url
+ * @param {boolean} asked by a click
+ */
+async function load(url, asked) {
   loading = true;
-  link.textContent = say('loading');
+  const link = moreLink();
+  const place = results.firstElementChild;
+  if (link?.href === url) link.textContent = say('loading');
   try {
-    const answer = await fetch(link.href, { headers: { accept: 'text/html' } });
+    const answer = await fetch(url, { headers: { accept: 'text/html' } });
     if (!answer.ok) throw new Error(String(answer.status));
     const page = new DOMParser().parseFromString(await answer.text(), 'text/html');
-    // A filter may have replaced it meanwhile.
-    if (!link.isConnected) return;
-    const items = [...page.querySelectorAll('#results .rows > li')];
-    const next = page.querySelector('#results .more');
-    const shown = results.querySelector('.rows');
-    const place = /** @type {HTMLElement} */ (link.closest('.more'));
-    if (shown) shown.append(...items);
-    else
-      results
-        .querySelector('.empty')
-        ?.replaceWith(page.querySelector('#results .rows, #results .empty') ?? '');
-    if (next) place.replaceWith(next);
-    else place.remove();
-    setRatios();
-    announce(say('added', { count: items.length }));
-    const first = items[0]?.querySelector('a');
-    if (asked && first) first.focus();
-    watch();
+    // A filter may have replaced all of it meanwhile.
+    if (!place?.isConnected) return true;
+    const first = page.querySelector('a.shot');
+    const count = page.querySelectorAll('a.shot').length;
+    show(page, url);
+    announce(say('added', { count }));
+    if (asked && first instanceof HTMLElement) first.focus();
+    return true;
   } catch {
     // The link still leads to the next page.
-    link.textContent = say('notLoaded');
+    if (link?.href === url) link.textContent = say('notLoaded');
     announce(say('unreachable'));
+    return false;
   } finally {
     loading = false;
   }
 }
 
+/** Boxes that are visible or will be soon, and the link to more. @type {Set<Element>} */
+const near = new Set();
+
+/** Loads what is near, page by page: meanwhile, a fast visitor may be elsewhere. */
+async function loadNear() {
+  while (!loading) {
+    const [target] = near;
+    if (!target) return;
+    const url = target.isConnected && (target.matches('a') || target.matches(':empty')) && pageOf(target);
+    if (url && !(await load(url, false))) return;
+    near.delete(target);
+    observer.unobserve(target);
+    if (url) watch();
+  }
+}
+
 const observer = new IntersectionObserver(
   (entries) => {
-    if (entries.some(({ isIntersecting }) => isIntersecting)) void loadMore(false);
+    for (const { isIntersecting, target } of entries) near[isIntersecting ? 'add' : 'delete'](target);
+    void loadNear();
   },
   { rootMargin: NEAR },
 );
 
+/** Observes what is still to be loaded. What is observed already is not observed twice. */
 function watch() {
-  observer.disconnect();
+  for (const item of items()) if (item.childElementCount === 0) observer.observe(item);
   const link = moreLink();
   if (link) observer.observe(link);
 }
 
+/** Tries again what did not come. */
+function watchAgain() {
+  observer.disconnect();
+  near.clear();
+  watch();
+}
+
 results.addEventListener('click', (event) => {
   const link = event.target instanceof Element ? event.target.closest('a[data-more]') : null;
-  if (!link || event.ctrlKey || event.metaKey || event.shiftKey) return;
+  if (!(link instanceof HTMLAnchorElement) || event.ctrlKey || event.metaKey || event.shiftKey) return;
   event.preventDefault();
-  void loadMore(true);
+  if (!loading) void load(link.href, true).then((came) => came && watchAgain());
 });
 
 /**
@@ -110,14 +190,21 @@ results.addEventListener('keydown', (event) => {
   to.focus();
 });
 
-addEventListener('online', watch);
+addEventListener('online', watchAgain);
 
 document.addEventListener('replaced', () => {
-  setRatios();
-  watch();
+  reserve();
+  watchAgain();
 });
 
 addEventListener('pagehide', () => {
+  const all = [...items()];
+  const here = all.findIndex((item) => item.getBoundingClientRect().bottom > 0);
+  // Only pages with a URL can be loaded again as they were. New pictures would change the first one.
+  const start = all.findIndex((item) => item.matches('[data-page]'));
+  all.forEach((item, index) => {
+    if (start !== -1 && index >= start && Math.abs(index - here) > KEPT_WHOLE) item.replaceChildren();
+  });
   try {
     sessionStorage.setItem(KEPT, JSON.stringify({ url: location.href, y: scrollY, html: results.innerHTML }));
   } catch {
@@ -125,14 +212,17 @@ addEventListener('pagehide', () => {
   }
 });
 
+addEventListener('pageshow', ({ persisted }) => persisted && watchAgain());
+
 const [entry] = performance.getEntriesByType('navigation');
 if (entry instanceof PerformanceNavigationTiming && entry.type === 'back_forward') {
   const kept = JSON.parse(sessionStorage.getItem(KEPT) ?? 'null');
   if (kept?.url === location.href) {
     const page = new DOMParser().parseFromString(kept.html, 'text/html');
     results.replaceChildren(...page.body.childNodes);
+    setRatios();
     scrollTo(0, kept.y);
   }
 }
-setRatios();
+reserve();
 watch();
