@@ -1,7 +1,7 @@
 /**
  * What a visitor waits for on each page, in Chromium with a quarter of this machine's speed behind 9 Mbit/s and 165 ms (Chrome's
  * "Fast 4G"): when the largest thing is painted (LCP), the slowest answer to a click or a key (INP), what moves by itself (CLS), and
- * the bytes of a first visit without its pictures. Medians of some visits, with 10,000 pictures and 20,000 proxies. `bun bench/pages.ts [VISITS]`
+ * the bytes of a first visit without its pictures. Medians of some visits, with 10,000 pictures and 20,000 proxies. `bun bench/pages.ts [VISITS [PAGE ...]]`
  */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { loadavg, tmpdir } from 'node:os';
@@ -14,7 +14,8 @@ import { seedGallery } from '../test/support/seeded-gallery.ts';
 import { seedPool } from '../test/support/seeded-pool.ts';
 import { startServer } from '../test/support/server-process.ts';
 
-const VISITS = Number(process.argv[2] ?? 5);
+const [count = '5', ...asked] = process.argv.slice(2);
+const VISITS = Number(count);
 const FAST_4G = {
   offline: false,
   latency: 165,
@@ -159,6 +160,7 @@ const median = (values: number[]) => values.toSorted((one, other) => one - other
 
 try {
   for (const [name, { path, steps }] of Object.entries(WALKS)) {
+    if (asked.length > 0 && !asked.includes(name)) continue;
     const visits: Awaited<ReturnType<typeof visit>>[] = [];
     for (let round = 0; round < VISITS; round++) visits.push(await visit(path, steps));
     const of = (key: 'lcp' | 'inp' | 'cls' | 'bytes') => median(visits.map((one) => one[key]));
