@@ -198,7 +198,9 @@ describe('a gallery of 10,000 pictures', () => {
       const places = () =>
         page
           .locator('.rows > li')
-          .evaluateAll((all) => all.slice(0, 76).map((item) => [item.offsetLeft, item.offsetTop]));
+          .evaluateAll((all: HTMLElement[]) =>
+            all.slice(0, 76).map((item) => [item.offsetLeft, item.offsetTop]),
+          );
       const held = Promise.withResolvers<void>();
       await page.route(/cursor=/, async (route) => {
         await held.promise;
