@@ -27,7 +27,9 @@ export async function cli(args: string[], options: CliOptions = {}): Promise<Cli
     env: cliEnvironment(options.env),
     ...(options.cwd !== undefined && { cwd: options.cwd }),
   });
-  const [stdout, stderr] = await Promise.all([child.stdout.text(), child.stderr.text()]);
+  // Not `stdout.text()`, which the browser's types of a stream lack.
+  const streams = [child.stdout, child.stderr].map((stream) => new Response(stream).text());
+  const [stdout = '', stderr = ''] = await Promise.all(streams);
   return { code: await child.exited, stdout, stderr };
 }
 
