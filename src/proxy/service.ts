@@ -1,6 +1,5 @@
 import { AppError } from '../errors.ts';
 import type { Clock } from '../lib/clock.ts';
-import { every, type Repetition } from '../lib/schedule.ts';
 import { createBlindTests } from './check/blind-test.ts';
 import type { Checker } from './check/checker.ts';
 import { createSharedJudges } from './check/shared-judges.ts';
@@ -11,14 +10,14 @@ import { createPoolHistory } from './pool-history.ts';
 import type { ProxyRecord } from './proxy.ts';
 import { createPoolReading, type PoolReading } from './reading.ts';
 import { createEchoedRecall } from './recheck/echoed.ts';
-import { nextRefreshAt } from './refresh/due.ts';
 import type { RefreshJob } from './refresh/progress.ts';
 import type { Recorder } from './refresh/recorder.ts';
 import type { Scope } from './refresh/round.ts';
 import { lookUpHealth, retrySource } from './refresh/source-health.ts';
 import { hostOfTarget, withReport } from './reports.ts';
 import type { PoolStatus, SourceStatus } from './status.ts';
-import { createUpkeep, type Upkeep, type UpkeepOptions } from './upkeep.ts';
+import { createTimers } from './timers.ts';
+import { createUpkeep, type UpkeepOptions } from './upkeep.ts';
 
 export interface ProxyServiceOptions extends UpkeepOptions {
   /** A checker that does not count why checks fail, for tests by untrusted clients. Default: `checker`. */
@@ -82,8 +81,6 @@ interface UserReport {
 
 /** Minimum time between the last check of a proxy and one that a report triggers. */
 const REPORT_GAP_MS = 30_000;
-/** How often to check whether a refresh is due, or its process has died. */
-const MOST_TICK_MS = 5_000;
 /** After a successful refresh, untrusted clients cannot start another one for this long. */
 const FRESH_MS = 10 * 60_000;
 
@@ -109,9 +106,7 @@ export function createProxyService(options: ProxyServiceOptions): ProxyService {
   const judges = createSharedJudges(state, checker.judges);
   const timers = createTimers({
     upkeep,
-    startedAt: clock.now(),
-    refreshIntervalMs,
-    refreshOnStart: options.refreshOnStart,
+    due: { startedAt: clock.now(), intervalMs: refreshIntervalMs, onStart: options.refreshOnStart },
     now: clock.now,
     others: [
       [1000, judges.tell],
@@ -203,65 +198,6 @@ function listsOf({
       await retrySource(state, name);
       const healthOf = await lookUpHealth(state);
       return { source, health: healthOf(name) };
-    },
-  };
-}
-
-type Task = (signal?: AbortSignal) => Promise<void>;
-
-interface TimersOptions {
-  upkeep: Pick<Upkeep, 'refresh' | 'progress' | 'shareBudget'>;
-  startedAt: number;
-  refreshIntervalMs: number;
-  refreshOnStart: boolean;
-  now: () => number;
-  /** More tasks, with their intervals in ms. */
-  others: readonly (readonly [everyMs: number, task: Task])[];
-  onError: (error: unknown) => void;
-}
-
-/** Creates the timers for everything periodic. */
-function createTimers({ upkeep, startedAt, refreshIntervalMs, now, others, onError, ...due }: TimersOptions) {
-  const { refresh, progress, shareBudget } = upkeep;
-  let followed = { id: '', updatedAt: 0 };
-  let repetitions: Repetition[] = [];
-  let first: Promise<unknown> = Promise.resolve();
-
-  const nextRefresh = (job: RefreshJob) =>
-    nextRefreshAt(job, { startedAt, intervalMs: refreshIntervalMs, onStart: due.refreshOnStart });
-
-  async function refreshWhenDue(): Promise<void> {
-    const job = await refresh.current();
-    if (job.state === 'running') return;
-    if (now() >= nextRefresh(job)) await refresh.start({ all: false });
-  }
-
-  /** A refresh in another copy shows by what it saves. */
-  async function followOthers(): Promise<void> {
-    if (progress.subscribers() === 0 || progress.running()) return;
-    const job = await refresh.current();
-    if (job.id === followed.id && job.updatedAt === followed.updatedAt) return;
-    followed = job;
-    progress.publish(job);
-  }
-
-  return {
-    nextRefresh,
-    start() {
-      const tickMs = Math.min(MOST_TICK_MS, Math.max(250, refreshIntervalMs / 60));
-      // Without this, the first run of slow tasks would be late.
-      const slow = others.filter(([everyMs]) => everyMs >= 60_000).map(([, task]) => task);
-      refreshWhenDue().catch(onError);
-      first = Promise.all(slow.map((task) => task().catch(onError)));
-      const own: [number, Task][] = [
-        [tickMs, refreshWhenDue],
-        [1000, followOthers],
-        [1000, shareBudget],
-      ];
-      repetitions = [...own, ...others].map(([everyMs, task]) => every(everyMs, task, onError));
-    },
-    async stop() {
-      await Promise.all([first, ...repetitions.map((repetition) => repetition.stop())]);
     },
   };
 }

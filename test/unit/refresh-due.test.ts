@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test';
-import { nextRefreshAt } from '../../src/proxy/refresh/due.ts';
 import { NO_JOB, type RefreshJob } from '../../src/proxy/refresh/progress.ts';
+import { nextRefreshAt } from '../../src/proxy/timers.ts';
 import { createPool } from '../support/pool.ts';
 
 const HOUR = 3_600_000;
