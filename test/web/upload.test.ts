@@ -159,7 +159,7 @@ describe('a picture that is chosen', () => {
       await page.getByLabel('Format').selectOption('jpeg');
       await choose(page, file('moving.gif', await animation('gif')));
       await cardOf(page, 'moving.gif')
-        .getByText(/only its first picture was kept/)
+        .getByText(/Only the first picture was kept/)
         .waitFor();
     });
   });
