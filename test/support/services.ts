@@ -142,6 +142,8 @@ export async function startProgram(
     await until(async () => {
       if (ended) throw new Error(`${program} ended: ${output}`);
       return accepts(port);
+    }).catch((cause) => {
+      throw new Error(`${program} does not listen on port ${port}: ${output}`, { cause });
     });
     await ready(port);
   }
