@@ -144,21 +144,31 @@ async function violationsOf(page: Page): Promise<string[]> {
   );
 }
 
+/** Returns what is wrong with the stop that has the focus. */
+function faultOfStop(page: Page): Promise<string | null> {
+  return page.evaluate(() => {
+    const element = document.activeElement;
+    if (element === null || element === document.body) return null;
+    const target = element.matches('input') ? (element.closest('.chip, .dropzone') ?? element) : element;
+    const { outlineStyle } = getComputedStyle(target);
+    const { bottom, top, width } = target.getBoundingClientRect();
+    const name = `${element.tagName.toLowerCase()}.${element.className}#${element.id}`;
+    if (width === 0 || bottom < 0 || top > innerHeight) return `out of sight: ${name}`;
+    return outlineStyle === 'none' ? `no focus shown: ${name}` : null;
+  });
+}
+
 /** Returns what is wrong with the way of Tab through the page: stops that show no focus, or that cannot be seen. */
 async function faultsOfTabs(page: Page): Promise<string[]> {
   const faults = new Set<string>();
   for (let stop = 0; stop < MOST_TABS; stop++) {
     await page.keyboard.press('Tab');
-    const fault = await page.evaluate(() => {
-      const element = document.activeElement;
-      if (element === null || element === document.body) return null;
-      const target = element.matches('input') ? (element.closest('.chip, .dropzone') ?? element) : element;
-      const { outlineStyle } = getComputedStyle(target);
-      const { bottom, top, width } = target.getBoundingClientRect();
-      const name = `${element.tagName.toLowerCase()}.${element.className}#${element.id}`;
-      if (width === 0 || bottom < 0 || top > innerHeight) return `out of sight: ${name}`;
-      return outlineStyle === 'none' ? `no focus shown: ${name}` : null;
-    });
+    // A page scrolls to the stop in one of its next frames.
+    let fault = await faultOfStop(page);
+    if (fault !== null) {
+      await page.waitForTimeout(200);
+      fault = await faultOfStop(page);
+    }
     if (fault !== null) faults.add(fault);
   }
   return [...faults];
