@@ -193,6 +193,21 @@ describe('a gallery of 10,000 pictures', () => {
     });
   });
 
+  test('leaves what a keyboard has reached below it in sight, and goes on when it comes back', async () => {
+    await visitLarge('/gallery', async (page) => {
+      const link = page.locator('footer a').first();
+      await link.focus();
+      await page.waitForLoadState('networkidle');
+      const top = (await link.boundingBox())?.y ?? -1;
+      expect(top).toBeGreaterThanOrEqual(0);
+      expect(top).toBeLessThan(page.viewportSize()?.height ?? 0);
+
+      const { length: seen } = await names(page);
+      await page.keyboard.press('Shift+Tab');
+      await page.waitForFunction((count) => document.querySelectorAll('.shot b').length > count, seen);
+    });
+  });
+
   test('keeps every picture in its place while one scrolls faster than they come', async () => {
     await visitLarge('/gallery', async (page) => {
       const places = () =>

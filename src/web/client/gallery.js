@@ -80,6 +80,9 @@ function show(page, url) {
   reserve();
 }
 
+/** What has the focus of a keyboard below the pictures. More of them would push it out of sight. */
+const below = () => document.querySelector('footer :focus-visible');
+
 let loading = false;
 
 /**
@@ -101,6 +104,7 @@ async function load(url, asked) {
     const first = page.querySelector('a.shot');
     const count = page.querySelectorAll('a.shot').length;
     show(page, url);
+    below()?.scrollIntoView({ block: 'nearest' });
     announce(say('added', { count }));
     if (asked && first instanceof HTMLElement) first.focus();
     return true;
@@ -119,7 +123,7 @@ const near = new Set();
 
 /** Loads what is near, page by page: meanwhile, a fast visitor may be elsewhere. */
 async function loadNear() {
-  while (!loading) {
+  while (!loading && !below()) {
     const [target] = near;
     if (!target) return;
     const url = target.isConnected && (target.matches('a') || target.matches(':empty')) && pageOf(target);
@@ -190,6 +194,7 @@ results.addEventListener('keydown', (event) => {
   to.focus();
 });
 
+document.querySelector('footer')?.addEventListener('focusout', () => requestAnimationFrame(loadNear));
 addEventListener('online', watchAgain);
 
 document.addEventListener('replaced', () => {
