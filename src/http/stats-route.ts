@@ -33,17 +33,8 @@ export function statsRoute(features: readonly Feature[], now: () => number) {
 
 /** Returns the version of all services together. Services without a version are recounted every second. */
 function versionOf(features: readonly Feature[], now: () => number): string | Promise<string> {
-  let together = '';
-  for (const { version } of features) {
-    const own = version ? version() : String(Math.floor(now() / 1000));
-    if (typeof own !== 'string') return versionsOf(features, now);
-    together += `${own},`;
-  }
-  return together;
-}
-
-/** The same, if a service has to ask for its version. */
-async function versionsOf(features: readonly Feature[], now: () => number): Promise<string> {
   const versions = features.map(({ version }) => version?.() ?? String(Math.floor(now() / 1000)));
-  return (await Promise.all(versions)).join();
+  return versions.every((version) => typeof version === 'string')
+    ? versions.join()
+    : Promise.all(versions).then(String);
 }
