@@ -62,7 +62,7 @@ interface Reader extends Pick<Database, 'prepare'> {
 /** How long a writer waits for another process. Short, because it blocks the event loop. */
 const BUSY_TIMEOUT_MS = 500;
 
-/** How long opening waits for another process that opens the same file, which nothing else waits for meanwhile. */
+/** How long opening waits while another process opens the same file. */
 const OPEN_TIMEOUT_MS = 3000;
 /** Pause between two attempts at what SQLite does not wait for itself. */
 const BUSY_PAUSE_MS = 10;
@@ -132,7 +132,7 @@ export async function openDatabase(
     });
     // A file system without shared memory does not support WAL: SQLite then syncs itself.
     if (mode === 'delete') database.prepare('PRAGMA synchronous = FULL').all();
-    migrate(database, migrations);
+    await whenFree(() => migrate(database, migrations));
     if (mode !== 'wal') return database;
     const logged = { ...wrap(driver, { fileFault, reserve, log: await openLogSync(path) }), openReader };
     if (!openThread) return logged;
@@ -154,8 +154,8 @@ export async function openDatabase(
 }
 
 /**
- * Tries again while the file is busy: when another process switches it to WAL mode, SQLite says so at once, regardless
- * of `busy_timeout`.
+ * Tries again while the file is busy. When another process switches it to WAL mode, SQLite says so at once, regardless
+ * of `busy_timeout`; a migration by another process may take longer than that.
  */
 async function whenFree<T>(work: () => T): Promise<T> {
   const deadline = performance.now() + OPEN_TIMEOUT_MS;
