@@ -1,4 +1,5 @@
 import { unbracketed } from '../src/lib/address.ts';
+
 /** Where a server listens: a host and a port, or the folder of a socket. */
 export interface Server {
   host: string;

@@ -52,8 +52,8 @@ export async function withRecords<T>(
 }
 
 /**
- * Rejects if the records are a file that does not exist. Opening it would create it, and what is stored there by
- * mistake no server would know.
+ * Rejects if the records are a file that does not exist: opening it would create an empty database that no server
+ * reads.
  */
 export async function requireDatabase(url: string): Promise<void> {
   const path = recordsAdapter(url).path(url);

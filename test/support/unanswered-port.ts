@@ -7,6 +7,8 @@ import { until } from './services.ts';
 
 /** A system lets a few hundred connections wait for a program that accepts none. */
 const AT_ONCE = 64;
+/** More than any system lets wait. */
+const MOST_WAITING = 10_000;
 
 export interface UnansweredPort {
   port: number;
@@ -46,7 +48,7 @@ export async function startUnansweredPort(): Promise<UnansweredPort> {
 
   const waiting: Socket[] = [];
   const unanswered = () => waiting.filter(({ connecting }) => connecting);
-  while (unanswered().length === 0) {
+  while (unanswered().length === 0 && waiting.length < MOST_WAITING) {
     waiting.push(...Array.from({ length: AT_ONCE }, () => connect({ port, host: '127.0.0.1' })));
     // A busy machine may be late with an answer, but not until the system has tried again.
     await until(async () => unanswered().length === (await attempts(true)));
