@@ -15,11 +15,12 @@ import { KeptHeaders } from './http/kept-headers.ts';
 import type { Count, Limited, Limits } from './http/limits.ts';
 import { metricsRoutes } from './http/metrics-routes.ts';
 import type { Patience } from './http/patience.ts';
+import { RequestFacts } from './http/request-facts.ts';
 import { createRequestMeter } from './http/request-meter.ts';
 import { createRouteTable, type Route } from './http/route-table.ts';
 import { statsRoute } from './http/stats-route.ts';
 import { type Dependency, systemRoutes } from './http/system-routes.ts';
-import { createTargets, pathOf } from './http/target.ts';
+import { createTargets } from './http/target.ts';
 import { createWriteOrigin } from './http/write-origin.ts';
 import type { Log } from './lib/logger.ts';
 import type { Metrics } from './lib/metrics.ts';
@@ -81,12 +82,12 @@ export function createApp(options: AppOptions): App {
   function begin(incoming: Request, peerOf: PeerOf): Exchange {
     const wellFormed = targets.withAuthority(incoming);
     const request = wellFormed ?? incoming;
-    const path = pathOf(request.url);
+    const place = table.at(request.url);
     return new Exchange({
       request,
-      path,
+      path: place.path,
       context: contexts.open(request, incoming, peerOf),
-      plan: table.match(request.method, wellFormed ? path : ''),
+      plan: (wellFormed ? place : table.nowhere).of(request.method),
       malformed: wellFormed === null,
       startedAt: now(),
     });
@@ -130,26 +131,19 @@ export function createApp(options: AppOptions): App {
       log('error', 'request failed', { request_id: requestId, cause: error.cause ?? error });
     }
     const envelope = errorResponse(error, requestId);
-    const isForeign = table.match(request.method, pathOf(request.url)).route.dialect?.(request);
+    const isForeign = table.at(request.url).of(request.method).route.dialect?.(request);
     if (envelope.status === 401 || isForeign || !isForPerson(request)) return envelope;
     return errorPage(web.siteOf(request), error, envelope, requestId);
   }
 
   function finish(exchange: Exchange, response: Response): Response | Promise<Response> {
-    const { request, plan, path, context, startedAt } = exchange;
+    const { request, plan, context, startedAt } = exchange;
     const { status } = response;
     if (!exchange.stamped) exchange.stamp(new KeptHeaders(response.headers));
     cors?.allow(request, response.headers);
     const ms = now() - startedAt;
     plan.count?.(status, ms);
-    log(status >= 500 ? 'error' : 'info', 'request', () => ({
-      request_id: context.id,
-      method: request.method,
-      path,
-      status,
-      ms: Math.round(ms),
-      peer: context.peer,
-    }));
+    log(status >= 500 ? 'error' : 'info', 'request', new RequestFacts(exchange, status, ms));
     const held = status === 429 ? patience?.holdBack(context.payer) : null;
     const dialect = status >= 400 ? exchange.dialect : null;
     if (dialect) return Promise.resolve(held).then(() => speak(response, dialect));

@@ -1,6 +1,8 @@
 import type { RateName } from '../lib/rates.ts';
+import { remember } from '../lib/remember.ts';
 import type { Dialect } from './dialect.ts';
 import type { AnswerCache, Policy } from './policy.ts';
+import { pathOf } from './target.ts';
 
 /** A route as Elysia lists it. */
 export interface DeclaredRoute {
@@ -32,9 +34,31 @@ export interface Route {
 }
 
 export interface RouteTable<T> {
-  /** Finds what was made for the route of a request. There is a route for every request. */
-  match(method: string, path: string): T;
+  /** Finds the place of an absolute URL. */
+  at(url: string): Place<T>;
+  /** The place of a request that names none. */
+  readonly nowhere: Place<T>;
 }
+
+/** A path, with what was made for its routes. */
+export class Place<T> {
+  readonly path: string;
+  readonly #methods: Methods<T>;
+
+  constructor(path: string, methods: Methods<T>) {
+    this.path = path;
+    this.#methods = methods;
+  }
+
+  /** There is a route for every method. */
+  of(method: string): T {
+    return this.#methods.get(method) ?? this.#methods.get('other') ?? fail(this.path);
+  }
+}
+
+/** Finding a place costs more than looking it up. */
+const MAX_PLACES = 2000;
+const MAX_URL_LENGTH = 200;
 
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'other'] as const;
 /** Methods that change nothing. */
@@ -75,12 +99,12 @@ export function createRouteTable<T>(
     segment.methods = methods;
   }
 
-  return {
-    match(method, path) {
-      const known = plain.get(path) ?? find(root, path, 1) ?? unknown;
-      return known.get(method) ?? known.get('other') ?? fail(path);
-    },
-  };
+  function place(url: string): Place<T> {
+    const path = pathOf(url);
+    return new Place(path, plain.get(path) ?? find(root, path, 1) ?? unknown);
+  }
+
+  return { at: remember(MAX_PLACES, place, MAX_URL_LENGTH), nowhere: new Place('', unknown) };
 }
 
 /**

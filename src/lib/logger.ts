@@ -1,20 +1,20 @@
 import { createHmac, randomBytes } from 'node:crypto';
-import { remember } from './remember.ts';
+import { quoted } from './quoted.ts';
 
 type LogLevel = 'debug' | 'info' | 'warn' | 'error';
 
 export type Facts = Record<string, unknown>;
 
-/**
- * Logs one event with its facts; `message` is a constant phrase, so that lines can be searched and counted. For very
- * frequent events the facts are given as a function, which only runs if the event is logged, and returns only texts
- * and numbers, which JSON can write directly.
- */
-export type Log = (level: LogLevel, message: string, facts?: Facts | (() => Facts)) => void;
+/** The facts of a very frequent event, which write themselves as JSON in half the time of `JSON.stringify`. */
+export abstract class FrequentFacts {
+  /** Returns the facts, texts and numbers. */
+  abstract plain(): Facts;
+  /** Returns the members of `plain()` as JSON, without the braces around them. */
+  abstract members(): string;
+}
 
-/** Messages are constants, so there are few. */
-const MAX_MESSAGES = 1000;
-const quoted = remember(MAX_MESSAGES, (message) => JSON.stringify(message));
+/** Logs one event with its facts; `message` is a constant phrase, so that lines can be searched and counted. */
+export type Log = (level: LogLevel, message: string, facts?: Facts | FrequentFacts) => void;
 
 const RANK: Record<LogLevel, number> = { debug: 0, info: 1, warn: 2, error: 3 };
 
@@ -34,6 +34,7 @@ export interface LoggerOptions {
 export function createLogger({ level, format, write, now, addresses = 'full' }: LoggerOptions): Log {
   const key = addresses === 'hashed' ? randomBytes(32) : null;
   const render = format === 'json' ? jsonLine : prettyLine;
+  const writesItself = format === 'json' && addresses === 'full';
 
   function hidden(facts: Facts): Facts {
     if (addresses === 'full' || typeof facts.peer !== 'string') return facts;
@@ -58,16 +59,23 @@ export function createLogger({ level, format, write, now, addresses = 'full' }: 
 
   return (eventLevel, message, facts = {}) => {
     if (RANK[eventLevel] < RANK[level]) return;
-    const plain = hidden(typeof facts === 'function' ? facts() : mapped(facts));
-    write(render(timeText(), eventLevel, message, plain), eventLevel);
+    const isFrequent = facts instanceof FrequentFacts;
+    const line =
+      isFrequent && writesItself
+        ? `${jsonStart(timeText(), eventLevel, message)},${facts.members()}}`
+        : render(timeText(), eventLevel, message, hidden(isFrequent ? facts.plain() : mapped(facts)));
+    write(line, eventLevel);
   };
 }
 
-/** The start is put before the JSON of the facts: copying everything into one object takes as long as writing it. */
 function jsonLine(time: string, level: LogLevel, message: string, facts: Facts): string {
-  const start = `{"time":"${time}","level":"${level}","message":${quoted(message)}`;
+  const start = jsonStart(time, level, message);
   const rest = JSON.stringify(facts);
   return rest === '{}' ? `${start}}` : `${start},${rest.slice(1)}`;
+}
+
+function jsonStart(time: string, level: LogLevel, message: string): string {
+  return `{"time":"${time}","level":"${level}","message":${quoted(message)}`;
 }
 
 function prettyLine(time: string, level: LogLevel, message: string, facts: Facts): string {

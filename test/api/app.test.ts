@@ -17,6 +17,7 @@ import { createMetrics } from '../../src/lib/metrics.ts';
 import { DEFAULT_RATES } from '../../src/lib/rates.ts';
 import { breathe } from '../../src/lib/schedule.ts';
 import { coerce } from '../../src/lib/schema.ts';
+import { plainFacts } from '../support/facts.ts';
 import { json } from '../support/json.ts';
 import { openTestWeb } from '../support/web.ts';
 
@@ -86,8 +87,7 @@ function createTestApp(options: { limited?: boolean; log?: string[] } = {}, part
       : null,
     dependencies: [],
     publicUrl: undefined,
-    log: (_level, message, facts) =>
-      options.log?.push(`${message} ${typeof facts === 'object' ? facts.cause : ''}`),
+    log: (_level, message, facts) => options.log?.push(`${message} ${plainFacts(facts).cause ?? ''}`),
     now: () => 0,
     ...parts,
   });
@@ -222,7 +222,7 @@ describe('a refusal', () => {
 test('each answer is logged with its duration, as an error only if it is the fault of the server', async () => {
   const lines: unknown[] = [];
   const log: AppOptions['log'] = (level, message, facts) => {
-    if (message === 'request') lines.push([level, typeof facts === 'function' ? facts() : facts]);
+    if (message === 'request') lines.push([level, plainFacts(facts)]);
   };
   let ms = 1000;
   const { send } = createTestApp({}, { log, now: () => (ms += 7) });

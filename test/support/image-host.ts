@@ -25,6 +25,7 @@ import { createImageService, type ImageServiceOptions } from '../../src/image/se
 import { statsView } from '../../src/image/views.ts';
 import { systemClock } from '../../src/lib/clock.ts';
 import { bunRuntime } from '../../src/runtime/bun.ts';
+import { plainFacts } from './facts.ts';
 import { openTestWeb } from './web.ts';
 
 export const HOUR_MS = 3_600_000;
@@ -87,8 +88,7 @@ export async function startImageHost({
       cleanupIntervalMs: DAY_MS,
       strayRetentionMs: 7 * DAY_MS,
     },
-    log: (_level, message, facts) =>
-      void logged.push({ message, facts: typeof facts === 'function' ? facts() : facts }),
+    log: (_level, message, facts) => void logged.push({ message, facts: plainFacts(facts) }),
   };
   const options = { ...parts, ...change?.(parts) };
   await pairStores({ ...options, shared: { records: false, files: false }, clock: systemClock });

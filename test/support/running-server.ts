@@ -5,6 +5,7 @@ import { parseConfig } from '../../src/config.ts';
 import type { Facts } from '../../src/lib/logger.ts';
 import { bunRuntime } from '../../src/runtime/bun.ts';
 import { start } from '../../src/start.ts';
+import { plainFacts } from './facts.ts';
 
 /** A 2 x 2 pixel PNG. */
 export const PNG = Uint8Array.fromBase64(
@@ -49,8 +50,7 @@ export async function runServer(
   const server = await start(
     bunRuntime,
     config,
-    (_level, message, facts = {}) =>
-      void logged.push({ message, facts: typeof facts === 'function' ? facts() : facts }),
+    (_level, message, facts = {}) => void logged.push({ message, facts: plainFacts(facts) }),
     environment,
   );
 

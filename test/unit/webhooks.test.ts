@@ -6,6 +6,7 @@ import { createSafeFetch, type SafeFetch } from '../../src/lib/safe-fetch.ts';
 import { signedHeaders } from '../../src/webhooks/signature.ts';
 import { type PoolState, watchPool } from '../../src/webhooks/watch.ts';
 import { createWebhooks, type Delivery, type WebhooksOptions } from '../../src/webhooks/webhooks.ts';
+import { plainFacts } from '../support/facts.ts';
 import { createFakeClock } from '../support/fake-clock.ts';
 
 const SECRET = 'a-secret-of-sixteen';
@@ -164,7 +165,7 @@ describe('a message', () => {
       const faults: unknown[] = [];
       const { send, clock, deliveries } = sender([url], {
         fetch: createSafeFetch({ allowPrivate: false }),
-        log: (_level, _message, facts) => void faults.push(typeof facts === 'object' ? facts.error : facts),
+        log: (_level, _message, facts) => void faults.push(plainFacts(facts).error),
       });
       send('image.stored', {});
       while (faults.length === 0) await new Promise((resolve) => setTimeout(resolve, 1));

@@ -115,7 +115,7 @@ export function createStoring(options: StoringOptions): Storing {
         await mayStore(hash, image.phash);
         const inReview = await keep(image, output, from.payer);
         if (inReview) return { image, deleteToken, removed, warnings, inReview };
-        log('info', 'image stored', () => ({ id, format: made.format, size, hash, source, peer: from.peer }));
+        log('info', 'image stored', { id, format: made.format, size, hash, source, peer: from.peer });
         onStored(image);
         return { image, deleteToken, removed, warnings };
       } finally {
