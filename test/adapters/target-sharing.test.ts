@@ -120,6 +120,23 @@ describe.each([
     expect(two.pair('a.example', 'p')).toEqual({ good: 1, bad: 0 });
   });
 
+  test('results are shared the next time if another copy has taken over before the last write', async () => {
+    const [one, two, late] = [createCopy(), createCopy(), createCopy()];
+    one.sites.observe('a.example', 'p', true);
+    const { setFenced } = meeting.state;
+    meeting.state.setFenced = async (key, value, token) => key !== 'targets:index' && setFenced(key, value, token);
+    await expect(one.exchange()).rejects.toThrow('another copy');
+    meeting.state.setFenced = setFenced;
+    two.sites.observe('a.example', 'q', true);
+    await two.exchange();
+    await one.exchange();
+    for (const copy of [one, two, late]) await copy.exchange();
+    for (const { pair } of [one, two, late]) {
+      expect(pair('a.example', 'p')).toEqual({ good: 1, bad: 0 });
+      expect(pair('a.example', 'q')).toEqual({ good: 1, bad: 0 });
+    }
+  });
+
   test('the store has as many sites as a copy; the longest unvisited are dropped, except those of the operator', async () => {
     const one = createCopy(['0.example']);
     for (let n = 0; n < 700; n++) {

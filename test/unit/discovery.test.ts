@@ -185,4 +185,14 @@ describe('an entry', () => {
     ]);
     expect(asked()).not.toContain('https://192.0.2.3:80');
   });
+
+  test('whose first result cannot be saved while other protocols are tried fails the refresh, not the process', async () => {
+    await open({ list: ['any://192.0.2.1:80'] });
+    pool.network.before = () => pool.clock.sleep(5000);
+    pool.store.lookup = async () => {
+      throw new Error('store away');
+    };
+    expect(await pool.refresh()).toMatchObject({ state: 'failed' });
+    expect(asked().length).toBe(4);
+  });
 });

@@ -158,17 +158,20 @@ export function createRecorder({ store, clock, random, countryOf, checkCostMs }:
     next: Waiting['next'],
     right?: WriteRight,
   ): Promise<ProxyRecord | null> {
-    return new Promise((resolve, reject) => {
-      queue.push({ endpoint, next, right, resolve, reject });
-      unsaved++;
-      if (queue.length === BATCH) void saveWhile((waiting) => waiting >= BATCH);
-      if (timed) return;
+    const { promise: saved, resolve, reject } = Promise.withResolvers<ProxyRecord | null>();
+    // Callers may await it long after it has failed. An unhandled rejection would end the process meanwhile.
+    saved.catch(() => {});
+    queue.push({ endpoint, next, right, resolve, reject });
+    unsaved++;
+    if (queue.length === BATCH) void saveWhile((waiting) => waiting >= BATCH);
+    if (!timed) {
       timed = true;
       void clock.sleep(FLUSH_AFTER_MS).then(() => {
         timed = false;
         return flush();
       });
-    });
+    }
+    return saved;
   }
 
   return {
