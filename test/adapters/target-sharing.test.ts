@@ -124,7 +124,8 @@ describe.each([
     const [one, two, late] = [createCopy(), createCopy(), createCopy()];
     one.sites.observe('a.example', 'p', true);
     const { setFenced } = meeting.state;
-    meeting.state.setFenced = async (key, value, token) => key !== 'targets:index' && setFenced(key, value, token);
+    meeting.state.setFenced = async (key, value, token) =>
+      key !== 'targets:index' && setFenced(key, value, token);
     await expect(one.exchange()).rejects.toThrow('another copy');
     meeting.state.setFenced = setFenced;
     two.sites.observe('a.example', 'q', true);

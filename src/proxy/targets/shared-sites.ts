@@ -63,16 +63,19 @@ export function createSharedSites({ sites, state, locks, isKept, now }: SharedSi
     try {
       for (const [site, text] of texts) {
         const slot = slotOf(index, site);
-        const revision = (index[slot]?.[1] ?? 0) + 1;
-        if (!(await state.setFenced(slotKey(slot), text, token))) throw new Error('another copy writes');
-        index[slot] = [site, revision, now()];
-        seen.set(site, revision);
+        await publish(slotKey(slot), text, token);
+        index[slot] = [site, (index[slot]?.[1] ?? 0) + 1, now()];
       }
-      await state.setFenced(INDEX, JSON.stringify(index), token);
+      await publish(INDEX, JSON.stringify(index), token);
     } catch (error) {
       sites.returnNews(news);
       throw error;
     }
+    for (const [site, revision] of index) if (news.has(site)) seen.set(site, revision);
+  }
+
+  async function publish(key: string, text: string, token: number): Promise<void> {
+    if (!(await state.setFenced(key, text, token))) throw new Error('another copy writes');
   }
 
   function slotOf(index: Index, site: string): number {
