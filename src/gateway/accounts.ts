@@ -1,3 +1,4 @@
+import { BoundedMap } from '../lib/bounded-map.ts';
 import type { Bucket, RateLimiter } from '../lib/rate-limiter.ts';
 import { GatewayFault } from './fault.ts';
 
@@ -23,13 +24,18 @@ export interface Accounts {
 
 /** Bytes are taken from the quota in steps of this size, because all copies of the server share it. */
 const STEP = 1024 * 1024;
+/** Above this number, the user who was admitted longest ago is forgotten. */
+const MOST_USERS = 10_000;
 
 export function createAccounts({ limiter, connections }: AccountsOptions): Accounts {
-  const accounts = new Map<string, { open: number; paid: number; empty: boolean; asking: boolean }>();
+  const accounts = new BoundedMap<string, { open: number; paid: number; empty: boolean; asking: boolean }>(
+    MOST_USERS,
+  );
 
   return {
     of(user, quota) {
       const account = accounts.get(user) ?? { open: 0, paid: 0, empty: false, asking: false };
+      accounts.set(user, account);
 
       async function pay(bucket: Bucket): Promise<void> {
         if (account.asking) return;
@@ -40,7 +46,7 @@ export function createAccounts({ limiter, connections }: AccountsOptions): Accou
           account.empty = !allowed;
           if (allowed) account.paid += step;
         } catch {
-          // A store that does not answer must not cut tunnels.
+          // A store that does not respond must not cut tunnels.
         } finally {
           account.asking = false;
         }
@@ -52,10 +58,11 @@ export function createAccounts({ limiter, connections }: AccountsOptions): Accou
             throw new GatewayFault('too_many_connections', `${connections} connections are open already.`);
           }
           account.open++;
-          accounts.set(user, account);
+          // The quota may have been refilled.
+          account.empty = false;
         },
         leave() {
-          if (--account.open === 0) accounts.delete(user);
+          account.open--;
         },
         spend(bytes) {
           if (quota === null) return true;

@@ -53,7 +53,9 @@ export function createAdmit(options: AdmitOptions): Admit {
   }
 
   async function withToken(login: LoginParts, options: UserOptions): Promise<Admission> {
-    const pass = await verify(login.password);
+    const pass = await verify(login.password).catch(() => {
+      throw new GatewayFault('unavailable', 'Tokens cannot be checked at the moment; try again later.');
+    });
     if (!pass) throw new GatewayFault('login_required', 'The password must be a token of the role gateway.');
     if (pass.rate !== null && !(await limiter.take(`gateway ${pass.id}`, pass.rate)).allowed) {
       throw new GatewayFault('too_many_connections', 'The token has reached its rate limit.');

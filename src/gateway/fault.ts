@@ -3,7 +3,7 @@ import { formatTarget, type Target } from './target.ts';
 /**
  * Why a client did not get what it asked for; the value of the header `X-Picpool-Error`. `no_upstream`: no proxy
  * fits; `no_answer`: no proxy that was tried delivered an answer; `maybe_sent`: one failed after it had received the
- * request, which must not be sent again.
+ * request, which must not be sent again; `unavailable`: the store with the tokens does not respond.
  */
 export type Refusal =
   | 'bad_request'
@@ -13,7 +13,8 @@ export type Refusal =
   | 'no_upstream'
   | 'no_answer'
   | 'maybe_sent'
-  | 'session_lost';
+  | 'session_lost'
+  | 'unavailable';
 
 const STATUS: Record<Refusal, string> = {
   bad_request: '400 Bad Request',
@@ -24,6 +25,7 @@ const STATUS: Record<Refusal, string> = {
   no_answer: '502 Bad Gateway',
   maybe_sent: '502 Bad Gateway',
   session_lost: '502 Bad Gateway',
+  unavailable: '503 Service Unavailable',
 };
 
 /** Replies of RFC 1928, section 6. */
@@ -36,6 +38,7 @@ const SOCKS_REPLY: Record<Refusal, number> = {
   no_answer: 4,
   maybe_sent: 1,
   session_lost: 1,
+  unavailable: 1,
 };
 
 /** Ends the work for a client, who sees its message. */

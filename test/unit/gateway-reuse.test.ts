@@ -31,6 +31,7 @@ async function createWorld(
   tcp: typeof bunTcp,
   answer: (heard: Heard, nthOfConnection: number) => string | null,
   limits: Partial<Pick<GatewayOptions, 'idleMs' | 'lifetimeMs'>> = {},
+  verify: Parameters<typeof createAdmit>[0]['verify'] | null = null,
 ): Promise<{ heard: Heard[]; ask: (request: string) => Promise<string>; gateway: Gateway }> {
   const heard: Heard[] = [];
   const sockets = new Set<Socket>();
@@ -70,8 +71,8 @@ async function createWorld(
     meter: createMeter(createMetrics()),
     onFailure: () => {},
     admit: createAdmit({
-      isOpen: () => true,
-      verify: async () => null,
+      isOpen: () => verify === null,
+      verify: verify ?? (async () => null),
       limiter,
       accounts: createAccounts({ limiter, connections: 100 }),
       sessions: createSessions(monotonic),
@@ -179,5 +180,20 @@ describe.each([
     expect(await ask(get('http://a.example/1'))).toEndWith('ok');
     expect(await ask(post)).toEndWith('ok');
     expect(connectionsOf(heard)).toEqual([0, 1]);
+  });
+
+  test('a login that cannot be looked up is refused for the moment, and does not end the process', async () => {
+    const { ask } = await createWorld(
+      tcp,
+      () => OK,
+      {},
+      async () => {
+        throw new Error('store away');
+      },
+    );
+    const login = `Proxy-Authorization: Basic ${btoa('user:picpool_secret')}`;
+    const answer = await ask(get('http://a.example/1', login));
+    expect(answer).toStartWith('HTTP/1.1 503 Service Unavailable\r\nX-Picpool-Error: unavailable\r\n');
+    expect(await ask(get('http://a.example/2'))).toStartWith('HTTP/1.1 407');
   });
 });
