@@ -235,6 +235,28 @@ describe('HTML', () => {
     expect(parse('html', page, 'http').taken).toEqual(['http://8.8.8.1:1', 'http://8.8.8.2:2']);
     expect(parse('html', `<script>${'x'.repeat(100_000)}`, 'http').taken).toEqual([]);
   });
+
+  test('after elements without content', () => {
+    const page =
+      '<!doctype html>\n<head><style></style><script src="a.js"></script><!----></head><pre>8.8.8.1:80\n8.8.8.2:80</pre>';
+    expect(parse('html', page, 'http').taken).toEqual(['http://8.8.8.1:80', 'http://8.8.8.2:80']);
+  });
+
+  test('after a script with letters that are longer in lower case', () => {
+    const page = `<!doctype html>\n<script>${'\u0130'.repeat(20)}</SCRIPT>8.8.8.1:80\n8.8.8.2:80\n`;
+    expect(parse('html', page, 'http').taken).toEqual(['http://8.8.8.1:80', 'http://8.8.8.2:80']);
+  });
+
+  // With a search through the rest of the page at each tag, these take minutes.
+  test.each([
+    ['that never end', '<'],
+    ['of empty scripts', '<script></script>'],
+    ['of empty comments', '<!---->'],
+  ])('with a million characters of tags %s, in one string of a JSON list', (_, tag) => {
+    const page = `<table>${tag.repeat(900_000 / tag.length)}<pre>8.8.8.1:80</pre>`;
+    const parsed = parse('json', `${JSON.stringify([{ page }])}\n`, 'http');
+    expect(parsed.taken).toEqual(['http://8.8.8.1:80']);
+  });
 });
 
 test('random bytes, and lists with random changes, never make a parser throw', () => {

@@ -5,6 +5,8 @@ import type { Parser } from './source.ts';
 
 const LONGEST_TAG = 16_384;
 const LONGEST_CELL = 256;
+/** Of a skipped part, only what may be the beginning of its end is kept. */
+const LONGEST_END = 16;
 const MOST_CELLS = 64;
 /** Tags that do not end a line of text. */
 const INLINE = /^\/?(a|b|i|u|em|strong|small|span|font|code|abbr|time|img|wbr)$/;
@@ -21,8 +23,10 @@ export function createHtmlParser(sink: CandidateSink): Parser {
   let text = '';
   let row: string[] | null = null;
   let cell: string | null = null;
-  /** What ends the part that is being skipped: `-->` or `</script`; empty outside such a part. */
-  let until = '';
+  /** Ends where the part ends that is being skipped: after `-->`, or before `</script`. */
+  let until: RegExp | null = null;
+  /** Where the next `>` is, or -1 if that is not known. Looking for it from each `<` would take quadratic time. */
+  let tagEnd = -1;
 
   function endCell(): void {
     if (cell === null) return;
@@ -49,19 +53,20 @@ export function createHtmlParser(sink: CandidateSink): Parser {
       cell = '';
     } else if (name === '/td' || name === '/th') endCell();
     else if (/^\/?(tr|table|tbody|thead)$/.test(name)) endRow();
-    else if (HIDDEN.test(name)) until = `</${name}`;
+    else if (HIDDEN.test(name)) until = new RegExp(`(?=</${name})`, 'gi');
     else if (!INLINE.test(name)) onText(cell === null ? '\n' : ' ');
   }
 
   /** Skips one item at `at`. Returns where the next begins, or -1 if more text is needed. */
   function step(at: number): number {
-    if (until !== '') {
-      const tail = text.slice(at).toLowerCase();
-      const end = tail.indexOf(until);
-      // Of a skipped part, keep only enough to complete its end.
-      if (end < 0) return tail.length > 16 ? text.length - 16 : -1;
-      const past = at + end + (until === '-->' ? 3 : 0);
-      until = '';
+    if (until !== null) {
+      until.lastIndex = at;
+      if (!until.test(text)) {
+        const kept = text.length - LONGEST_END;
+        return kept > at ? kept : -1;
+      }
+      const past = until.lastIndex;
+      until = null;
       return past;
     }
     const tag = text.indexOf('<', at);
@@ -70,23 +75,26 @@ export function createHtmlParser(sink: CandidateSink): Parser {
       return tag < 0 ? text.length : tag;
     }
     if (text.startsWith('<!--', at)) {
-      until = '-->';
+      until = /-->/g;
       return at + 4;
     }
-    const end = text.indexOf('>', at);
-    if (end < 0 && text.length - at < LONGEST_TAG) return -1;
-    if (end < 0 || end - at > LONGEST_TAG) return at + 1;
-    onTag(text.slice(at + 1, end));
-    return end + 1;
+    if (tagEnd < at) {
+      const found = text.indexOf('>', at);
+      tagEnd = found < 0 ? Number.POSITIVE_INFINITY : found;
+    }
+    if (tagEnd - at > LONGEST_TAG) return text.length - at < LONGEST_TAG ? -1 : at + 1;
+    onTag(text.slice(at + 1, tagEnd));
+    return tagEnd + 1;
   }
 
   return {
     push(piece) {
       text += piece;
+      tagEnd = -1;
       let at = 0;
       while (at < text.length) {
         const next = step(at);
-        if (next <= at) break;
+        if (next < 0) break;
         at = next;
       }
       text = text.slice(at);
