@@ -188,6 +188,12 @@ describe('JSON', () => {
     expect(parse('json', list, 'http').taken).toEqual(['http://8.8.8.1:1', 'http://8.8.8.2:2']);
   });
 
+  test('after a string of more than a million characters with escaped quotes', () => {
+    const page = '\\"['.repeat(500_000);
+    const list = `[{"page":"${page}"},\n{"ip":"8.8.8.1","port":80}]\n`;
+    expect(parse('json', list, 'http')).toMatchObject({ taken: ['http://8.8.8.1:80'] });
+  });
+
   test('with text that is expensive to parse is refused', () => {
     const list = JSON.stringify([
       { ip: ':'.repeat(100_000), port: 1 },

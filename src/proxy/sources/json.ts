@@ -77,8 +77,9 @@ export function createJsonParser(sink: CandidateSink): Parser {
   function scan(): void {
     if (inLongString) {
       const end = endOfString(text, -1);
-      inLongString = end < 0;
-      at = inLongString ? text.length : end + 1;
+      at = end < 0 ? text.length - escapeLength(text) : end + 1;
+      if (end < 0) return;
+      inLongString = false;
     }
     for (; at < text.length; at++) {
       const code = text.charCodeAt(at);
@@ -114,7 +115,7 @@ export function createJsonParser(sink: CandidateSink): Parser {
       element = -1;
       top = -1;
       inLongString = at < text.length;
-      text = '';
+      text = inLongString ? text.slice(text.length - escapeLength(text)) : '';
       at = 0;
     },
     end() {
@@ -146,9 +147,14 @@ function takeElement(text: string, sink: CandidateSink): void {
 /** Returns the end of the string that begins at `from`, or -1 if it has not arrived yet. */
 function endOfString(text: string, from: number): number {
   for (let quote = text.indexOf('"', from + 1); quote >= 0; quote = text.indexOf('"', quote + 1)) {
-    let backslashes = 0;
-    while (text[quote - 1 - backslashes] === '\\') backslashes++;
-    if (backslashes % 2 === 0) return quote;
+    if (escapeLength(text, quote) === 0) return quote;
   }
   return -1;
+}
+
+/** Returns 1 if a backslash before `end` escapes the next character, otherwise 0. */
+function escapeLength(text: string, end = text.length): number {
+  let backslashes = 0;
+  while (text[end - 1 - backslashes] === '\\') backslashes++;
+  return backslashes % 2;
 }
