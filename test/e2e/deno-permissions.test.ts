@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
-import { readFile } from 'node:fs/promises';
+import { cp, mkdir, readdir, readFile, symlink } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
 import { absent } from '../support/absent.ts';
 import { photo } from '../support/images.ts';
 import { json } from '../support/json.ts';
@@ -18,13 +19,44 @@ beforeAll(async () => {
 });
 afterAll(() => Promise.all([farm?.stop(), judge?.stop()]));
 
-for (const where of ['a folder', 'S3']) {
+const RUNS = [
+  ['a folder', 'its packages in folders of Deno'],
+  ['S3', 'its packages in folders of Bun'],
+] as const;
+
+/** Large packages that the server does not use. */
+const FOR_TESTS = /^node_modules\/(@biomejs|@typescript|@redocly|bun-types|playwright-core)$/;
+
+/**
+ * Copies the project with the packages as `deno install` places them: files are in a folder of Deno, to which links
+ * lead. A permission is needed for where they are, not for where the link is.
+ */
+async function copyForDeno(folder: string): Promise<void> {
+  const packages = join(folder, 'node_modules');
+  const all = join(packages, '.deno', 'all', 'node_modules');
+  await mkdir(dirname(all), { recursive: true });
+  for (const name of ['src', 'adapters', 'package.json', 'deno.json']) {
+    await cp(name, join(folder, name), { recursive: true });
+  }
+  await cp('node_modules', all, {
+    recursive: true,
+    verbatimSymlinks: true,
+    filter: (path) => !FOR_TESTS.test(path),
+  });
+  for (const name of await readdir(all))
+    await symlink(join('.deno', 'all', 'node_modules', name), join(packages, name));
+}
+
+for (const [where, layout] of RUNS) {
   test.skipIf(where === 'S3' && absent('versitygw'))(
-    `with the permissions of its task, the server checks proxies, stores images in ${where} and shows both`,
+    `with the permissions of its task and ${layout}, the server checks proxies, stores images in ${where} and shows both`,
     async () => {
       const s3 = where === 'S3' ? await sharedS3() : null;
       await withFolder(async (folder) => {
-        const command = task.replace(/(--allow-(?:read|write)=\S*)\bdata\b/g, `$1${folder}`).split(' ');
+        const project = layout === RUNS[0][1] ? join(folder, 'project') : '.';
+        if (project !== '.') await copyForDeno(project);
+        const data = join(folder, 'data');
+        const command = task.replace(/(--allow-(?:read|write)=\S*)\bdata\b/g, `$1${data}`).split(' ');
         const env = {
           PROXY_ALLOW_PRIVATE: 'true',
           PROXY_JUDGES: judge.url,
@@ -37,7 +69,7 @@ for (const where of ['a folder', 'S3']) {
             AWS_SECRET_ACCESS_KEY: s3.credentials.secretAccessKey,
           }),
         };
-        const server = await startServer(command, env, folder);
+        const server = await startServer(command, env, data, ['sh', '-c', 'cd "$0" && exec "$@"', project]);
         const ask = async (path: string, body?: Uint8Array<ArrayBuffer> | string) => {
           const headers = { ...(typeof body === 'string' && { 'content-type': 'application/json' }) };
           const init = body === undefined ? {} : { method: 'POST', body, headers };
