@@ -125,6 +125,17 @@ test('while another copy holds the lock and shows no job, the start waits for a 
   expect(await pool.refresh()).toMatchObject({ state: 'done' });
 });
 
+test('a start that cannot read the last job gives the lock back', async () => {
+  await open({ a: one });
+  const { get } = pool.state;
+  pool.state.get = async () => {
+    throw new AppError('unavailable', 'away');
+  };
+  await expect(pool.service.refresh()).rejects.toThrow('away');
+  pool.state.get = get;
+  expect(await pool.refresh()).toMatchObject({ state: 'done' });
+});
+
 test('a start while the lock is being released succeeds', async () => {
   await open({ a: one });
   const lease = await pool.locks.acquire('refresh', 1000);

@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, test } from 'bun:test';
+import { AppError } from '../../src/errors.ts';
 import { createPass } from '../../src/proxy/discovery/pass.ts';
 import { createLogins } from '../../src/proxy/logins.ts';
 import { createCandidates } from '../../src/proxy/refresh/candidates.ts';
@@ -120,6 +121,23 @@ describe('a refresh', () => {
     expect(again?.state).toBe('failed');
     expect((again?.pausedUntil ?? 0) - pool.clock.now()).toBeGreaterThan(pauseMs * 1.5);
     expect((await pool.refresh()).sources[1]?.state).toBe('failed');
+  });
+
+  test('reads a list again whose pause was ended on request, even if a refresh fails in between', async () => {
+    const lists = { good: list(2, '192.0.2'), gone: new Error('the server answers 404') };
+    await open(lists);
+    const gone = async () => (await pool.refresh({ all: false })).sources[1];
+    await gone();
+    await gone();
+    expect(await gone()).toMatchObject({ state: 'paused' });
+    await pool.service.retrySource('gone');
+    const { stream } = pool.store;
+    pool.store.stream = () => {
+      throw new AppError('unavailable', 'away');
+    };
+    expect(await pool.refresh({ all: false })).toMatchObject({ error: 'interrupted' });
+    pool.store.stream = stream;
+    expect(await gone()).toMatchObject({ state: 'failed' });
   });
 
   test('keeps forbidden addresses out of the pool', async () => {

@@ -40,7 +40,12 @@ export function createRefresh(options: RefreshOptions): Refresh {
       const running = progress.running();
       if (running) return running;
       const lease = await locks.acquire(LOCK, LEASE_MS);
-      if (lease) return launch(lease, scope);
+      if (lease) {
+        return launch(lease, scope).catch(async (error: unknown) => {
+          await lease.release();
+          throw error;
+        });
+      }
       const saved = await progress.saved();
       if (saved.state === 'running') return saved;
       // Another copy holds the lock, but has not saved its job yet, or is only checking whether a job has died.

@@ -54,8 +54,13 @@ export async function openSourceBook(
   token: number,
 ): Promise<SourceBook> {
   const book = await readHealth(state);
-  await state.set(RETRIES_KEY, '[]');
   const get = (name: string) => book.get(name) ?? newHealth(name);
+  const save = async () => {
+    await state.setFenced(KEY, JSON.stringify([...book.values()]), token);
+  };
+  // Pauses that were ended on request must stay ended if this refresh fails.
+  await save();
+  await state.set(RETRIES_KEY, '[]');
   return {
     get,
     read(name, report, fresh, now) {
@@ -68,8 +73,6 @@ export async function openSourceBook(
       const { yield: measured, found } = get(name);
       return measured ?? Math.min(UNMEASURED_YIELD, UNMEASURED_ALIVE / Math.max(1, found));
     },
-    async save() {
-      await state.setFenced(KEY, JSON.stringify([...book.values()]), token);
-    },
+    save,
   };
 }
