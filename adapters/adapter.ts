@@ -21,7 +21,7 @@ export interface RecordStores {
   close(): Promise<void>;
 }
 
-export interface StoreCondition {
+interface StoreCondition {
   /** Number of unreadable records that were found and skipped, by kind. */
   unreadable: Record<RecordKind, number>;
   /** By kind, how outdated this process's view is if it could not read from the server, in ms. */

@@ -52,7 +52,7 @@ export const ASSETS = [
   './web/client/upload.js',
 ] as const;
 
-export type AssetName = (typeof ASSETS)[number];
+type AssetName = (typeof ASSETS)[number];
 
 /**
  * Returns the path of an asset for `node:fs`. The build replaces this module with one for the paths in the binary.

@@ -28,7 +28,7 @@ export interface ErrorDetail {
   message: string;
 }
 
-export interface AppErrorOptions {
+interface AppErrorOptions {
   details?: ErrorDetail[];
   /** How long the caller should wait before trying again; becomes `Retry-After`. */
   retryAfterMs?: number;

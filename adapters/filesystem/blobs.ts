@@ -8,7 +8,7 @@ import { orNull, translated } from './errors.ts';
 import { keyOfName, PARTIAL, placeOf } from './paths.ts';
 import { moveInto, publish } from './publish.ts';
 
-export interface FolderBlobsOptions {
+interface FolderBlobsOptions {
   /** Created when the first file is put. */
   folder: string;
   fileBody: Runtime['fileBody'];

@@ -14,7 +14,7 @@ interface State {
   fullAt: number;
 }
 
-export interface LocalRateLimiterOptions {
+interface LocalRateLimiterOptions {
   /** Milliseconds since 1970. */
   now: () => number;
   /** Maximum number of buckets remembered. Above it the oldest are forgotten, as if they were full. */

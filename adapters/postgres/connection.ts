@@ -51,7 +51,7 @@ const OPEN_TIMEOUT_MS = 4500;
 const COMMAND_TIMEOUT_MS = 3000;
 /** By then, a cancelled statement has ended, or the server hangs. */
 const CANCEL_TIMEOUT_MS = 500;
-export interface OpenOptions {
+interface OpenOptions {
   /** 0 <= random() < 1; for pauses. */
   random?: () => number;
   /** Time limit of one statement or transaction. */

@@ -7,7 +7,7 @@ import type { PostgresAddress } from './url.ts';
 const LIMIT_MS = 2000;
 
 /** What is known about a server before it is used. */
-export interface Probed {
+interface Probed {
   server: Server;
   /** Whether a connection is one session of the server, without a pooler in between. */
   isDirect: boolean;

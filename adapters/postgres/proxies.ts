@@ -14,7 +14,7 @@ import { createProxyRows, RECORD } from './proxy-rows.ts';
 const BATCH = 1000;
 
 /** A copy of the pool within the process, which answers lists and statistics. */
-export interface ProxyReplica
+interface ProxyReplica
   extends Pick<ProxyStore, 'find' | 'sample' | 'stream' | 'endpoints' | 'responseTimes' | 'summary'> {
   /** Applies records and removals at once, keeping the IDs. */
   apply(records: readonly ProxyRecord[], removed: readonly number[]): void;
@@ -22,7 +22,7 @@ export interface ProxyReplica
   complete(): Promise<void>;
 }
 
-export interface PostgresProxies extends ProxyStore {
+interface PostgresProxies extends ProxyStore {
   /** Returns how outdated the replica is if it could not read from the server, in ms. */
   lagMs(): number;
 }

@@ -4,7 +4,7 @@ import { arrayOf } from './arrays.ts';
 import type { Ask, PostgresConnection, Value } from './connection.ts';
 import type { ProxyVersions } from './proxy-log.ts';
 
-export interface ProxyRemovalOptions {
+interface ProxyRemovalOptions {
   versions: Pick<ProxyVersions, 'lock' | 'bury'>;
   checkFence: (ask: Ask, fence: Fence | undefined) => Promise<void>;
   /** Number of records that one transaction removes. */

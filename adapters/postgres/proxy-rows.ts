@@ -23,7 +23,7 @@ const arrays = (drafts: readonly ProxyDraft[], fields: readonly Field[]): Value[
   fields.map((field) => arrayOf(drafts.map((draft) => draft[field])));
 
 /** Reads and writes proxies by their endpoints. */
-export interface ProxyRows {
+interface ProxyRows {
   /** Returns the IDs of the known endpoints. */
   idsOf(ask: Ask, drafts: readonly ProxyDraft[]): Promise<Map<string, number>>;
   /** Inserts missing proxies, and returns the IDs. Needs the lock of the version. */

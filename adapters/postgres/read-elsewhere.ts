@@ -9,7 +9,7 @@ const AGE_MS = 500;
 const PAUSE_MS = 2000;
 
 /** Reads that a replica of the server may answer. */
-export interface ReadsElsewhere {
+interface ReadsElsewhere {
   /**
    * Returns the replica's result if it has everything that this copy has written and everything that was written at
    * least half a second ago; otherwise the primary's. While the primary is unavailable, the replica answers as it is.

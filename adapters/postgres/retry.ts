@@ -12,7 +12,7 @@ const RETRY_FOR_MS = 1500;
 const MAX_TRIES = 8;
 const FIRST_PAUSE_MS = 20;
 
-export interface RetryOptions {
+interface RetryOptions {
   /** 0 <= random() < 1; for pauses. */
   random: () => number;
   /** Called with each failure before the next attempt. */

@@ -115,7 +115,7 @@ return endNow(ARGV[1])`);
 
 type Ends = Pick<ImageStore, 'change' | 'takeView' | 'endView' | 'endedBy' | 'removeEnded' | 'hasEnded'>;
 
-export interface ImageEndsOptions {
+interface ImageEndsOptions {
   redis: RedisConnection;
   /** As the scripts need them. */
   keys: string[];

@@ -22,7 +22,7 @@ export interface ImageReplica extends Pick<ImageStore, 'list' | 'prepare' | 'pre
   apply(images: readonly ImageRecord[], removed: readonly string[]): void;
 }
 
-export interface ImageListOptions {
+interface ImageListOptions {
   redis: RedisConnection;
   keys: { records: string; log: string };
   read: Read;
@@ -31,7 +31,7 @@ export interface ImageListOptions {
   openReplica: () => Promise<ImageReplica>;
 }
 
-export interface ImageList extends Pick<ImageStore, 'list' | 'prepare' | 'preparing'> {
+interface ImageList extends Pick<ImageStore, 'list' | 'prepare' | 'preparing'> {
   /** Updates the replica from the server. */
   catchUp(): Promise<void>;
   /** Returns how outdated the replica is if it could not read from the server, in ms. */

@@ -9,7 +9,7 @@ import type { Unreadable } from './unreadable.ts';
 export type Read = (script: Script, ...args: Arg[]) => Promise<unknown>;
 
 /** ID, record, last access and views, as the scripts return them. */
-export type Row = [id: string, text: string, access: string, views: string];
+type Row = [id: string, text: string, access: string, views: string];
 
 /** Reads records from the answers of scripts. Unreadable ones are recorded and skipped. */
 export interface ImageReader {

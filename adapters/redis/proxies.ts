@@ -14,7 +14,7 @@ import { EVICT, IDS, REMOVE_DEAD, RESCHEDULE, SAVE } from './proxy-scripts.ts';
 import { createUnreadable, type ReplicaCondition, type Unreadable } from './unreadable.ts';
 
 /** A copy of the pool within the process, which answers every query. */
-export interface ProxyReplica
+interface ProxyReplica
   extends Pick<
     ProxyStore,
     'find' | 'sample' | 'stream' | 'endpoints' | 'responseTimes' | 'get' | 'lookup' | 'due' | 'summary'

@@ -27,7 +27,7 @@ redis.call('HSET', KEYS[1], 'tokens', string.format('%.17g', tokens), 'at', stri
 redis.call('PEXPIRE', KEYS[1], math.ceil((capacity - tokens) / rate * 1000) + 1)
 return {allowed and 1 or 0, string.format('%.17g', tokens), string.format('%.17g', extra)}`);
 
-export interface RedisRateLimiterOptions {
+interface RedisRateLimiterOptions {
   /** Milliseconds since 1970. Default: the server's clock, which all copies share. */
   now?: () => number;
 }

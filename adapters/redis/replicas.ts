@@ -25,7 +25,7 @@ export interface Replicas {
   confirm(field: string): Promise<void>;
 }
 
-export interface ReplicasOptions {
+interface ReplicasOptions {
   /** A separate connection, because other commands would wait behind it. */
   client: Redis;
   /** The hash. A key whose name begins with that of the hash is written beside it. */

@@ -11,7 +11,7 @@ const VERSION = 2;
 const LEAST_READER = 1;
 
 /** A program: the format of the records that it writes, and the oldest format that can read them. */
-export interface Writer {
+interface Writer {
   version: number;
   reader: number;
 }

@@ -7,7 +7,7 @@ const IDLE_MS = 10_000;
 const MAX_RESUMES = 2;
 
 /** Opens a body of the server at an offset. */
-export type OpenBody = (offset: number) => Promise<ReadableStream<Uint8Array>>;
+type OpenBody = (offset: number) => Promise<ReadableStream<Uint8Array>>;
 
 /**
  * Returns the `size` bytes of `first` as a stream that fails rather than ends early. If the body is interrupted,

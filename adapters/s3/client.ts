@@ -39,7 +39,7 @@ export function createClient(address: S3Address, credentials: S3Credentials | un
 }
 
 /** Limits of one attempt, for the second argument of `client.send`. */
-export interface Limits {
+interface Limits {
   abortSignal: AbortSignal;
   requestTimeout: number;
 }

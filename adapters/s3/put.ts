@@ -12,7 +12,7 @@ import { limited } from './client.ts';
 /** Larger files are sent in parts of this size, one at a time, so that only one part is in memory. */
 const PART_BYTES = 8 * 1024 * 1024;
 
-export interface Target {
+interface Target {
   Bucket: string;
   Key: string;
 }

@@ -2,7 +2,7 @@ import type { Runtime, SqliteThread, SqliteValue } from '../../src/runtime/runti
 import { translate } from './errors.ts';
 
 /** A connection to a database file in a separate thread, opened on first use. */
-export interface Aside {
+interface Aside {
   /** Runs the statement after all earlier ones. Rejects with `AppError` if the storage fails; see `errors.ts`. */
   all<Row>(sql: string, ...values: SqliteValue[]): Promise<Row[]>;
   /** Resolves when the file is closed. */

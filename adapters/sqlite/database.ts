@@ -95,7 +95,7 @@ export const SETTINGS = [
 /** Settings of the thread that reads. The system caches what it does not keep of the indexes. */
 export const READ_ASIDE_SETTINGS = ['query_only = ON', 'cache_size = -4096'];
 
-export interface OpenOptions {
+interface OpenOptions {
   /** Space reserved for deletions. */
   reserve?: Reserve | undefined;
   /** Without it, slow queries block the event loop. */

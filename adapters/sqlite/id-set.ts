@@ -2,7 +2,7 @@
 const BLOCK_BITS = 32_768;
 
 /** A set of positive integers that are close together: 200,000 of them take 25 kB. */
-export interface IdSet {
+interface IdSet {
   /** Returns false if it was already in the set. */
   add(id: number): boolean;
 }

@@ -8,7 +8,7 @@ import { createImageRows } from './image-rows.ts';
 import { createImageSearch } from './image-search.ts';
 
 /** A private copy of another store's public images. */
-export interface SqliteImageReplica extends Pick<ImageStore, 'list' | 'prepare' | 'preparing'> {
+interface SqliteImageReplica extends Pick<ImageStore, 'list' | 'prepare' | 'preparing'> {
   /** Applies images and removals in one transaction. The same change may arrive twice. */
   apply(images: readonly ImageRecord[], removed: readonly string[]): void;
   close(): Promise<void>;

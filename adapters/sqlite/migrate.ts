@@ -2,7 +2,7 @@ import { AppError } from '../../src/errors.ts';
 import type { Migration } from './schema.ts';
 
 /** The part of a database that a migration needs. */
-export interface Migratable {
+interface Migratable {
   prepare<Row>(sql: string): { get(): Row | null; run(): void };
   transaction<T>(work: () => T): T;
 }

@@ -15,7 +15,7 @@ import { createProxyWalks } from './proxy-walks.ts';
 /** Rows read or removed before other work gets its turn, which takes a few milliseconds. */
 const STEPS = { ids: 5000, records: 1000, endpoints: 500, lookups: 500, removals: 250 };
 
-export interface SqliteProxiesOptions {
+interface SqliteProxiesOptions {
   /** 0 <= random() < 1; for samples. */
   random?: () => number;
   /** Sizes of steps, so that tests can use few rows. */

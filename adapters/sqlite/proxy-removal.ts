@@ -6,7 +6,7 @@ import type { ProxyQueries } from './proxy-queries.ts';
 import { type Cursor, walkQuery } from './proxy-sql.ts';
 import type { ProxyVersion } from './proxy-version.ts';
 
-export interface ProxyRemovalOptions {
+interface ProxyRemovalOptions {
   queries: Pick<ProxyQueries, 'select' | 'count'>;
   version: Pick<ProxyVersion, 'advance'>;
   checkFence: (fence: Fence | undefined) => void;

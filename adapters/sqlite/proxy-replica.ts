@@ -6,7 +6,7 @@ import { createSqliteProxies } from './proxies.ts';
 import { createFiller, createImporter } from './proxy-rows.ts';
 
 /** A private copy of a pool whose records are in another store. */
-export interface SqliteProxyReplica extends ProxyStore {
+interface SqliteProxyReplica extends ProxyStore {
   /** Applies records and removals in one transaction, keeping the IDs. */
   apply(records: readonly ProxyRecord[], removed: readonly number[]): void;
   /**

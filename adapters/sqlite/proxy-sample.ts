@@ -2,7 +2,7 @@ import type { ProxyFilter } from '../../src/proxy/proxy.ts';
 import type { Database } from './database.ts';
 import { idsQuery, where } from './proxy-sql.ts';
 
-export interface Draw {
+interface Draw {
   filter: ProxyFilter;
   /** Number of matches. */
   total: number;

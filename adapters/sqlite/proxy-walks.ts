@@ -8,7 +8,7 @@ import type { ProxyQueries } from './proxy-queries.ts';
 import { drawIds } from './proxy-sample.ts';
 import { type Cursor, pageQuery, walkQuery } from './proxy-sql.ts';
 
-export interface ProxyWalksOptions {
+interface ProxyWalksOptions {
   queries: ProxyQueries;
   /** 0 <= random() < 1. */
   random: () => number;

@@ -19,7 +19,7 @@ export interface Holders {
   countWrong(peer: string): Promise<void>;
 }
 
-export interface HoldersOptions {
+interface HoldersOptions {
   tokens: Pick<Tokens, 'verify'>;
   limiter: RateLimiter;
   /** Milliseconds; only differences count. */

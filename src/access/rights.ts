@@ -7,7 +7,7 @@ import type { Holders } from './holders.ts';
 type Passed = undefined | Promise<undefined>;
 
 /** Steps of a request that identify the caller and check the rights that the route needs. */
-export interface Rights {
+interface Rights {
   /**
    * Identifies the caller. Delete tokens and passwords of proxies are sent in the same way, so an unknown token is
    * not an error yet.
@@ -19,7 +19,7 @@ export interface Rights {
   demandRole(exchange: Exchange): Passed;
 }
 
-export interface RightsOptions {
+interface RightsOptions {
   /** Default: nobody has a token. */
   holders: Holders | undefined;
   /** True if authentication as administrator is possible. */

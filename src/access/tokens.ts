@@ -42,7 +42,7 @@ export interface Tokens {
   revoke(name: string): Promise<boolean>;
 }
 
-export interface TokensOptions {
+interface TokensOptions {
   state: Pick<StateStore, 'get' | 'set' | 'keys'>;
   /** Returns `length` cryptographically random bytes. */
   random: (length: number) => Uint8Array;

@@ -3,7 +3,7 @@ import { CommandError, EXIT, usageError } from './exit.ts';
 import { readSecret } from './secret-files.ts';
 import type { Terminal } from './terminal.ts';
 
-export interface PasswordOptions {
+interface PasswordOptions {
   /** Given on the command line, where other users of the machine can read it. */
   password?: string | undefined;
   'password-file'?: string | undefined;

@@ -4,7 +4,7 @@ import { CHECK_COLUMNS } from '../proxy/export.ts';
 import { type CheckResult, type Dialled, formatAddressWithLogin, formatWithLogin } from '../proxy/proxy.ts';
 
 export const CHECK_FORMATS = ['standard', 'text', 'json', 'csv'] as const;
-export type CheckFormat = (typeof CHECK_FORMATS)[number];
+type CheckFormat = (typeof CHECK_FORMATS)[number];
 
 type Alive = Extract<CheckResult, { verdict: 'alive' }>;
 

@@ -23,7 +23,7 @@ export interface InputOptions {
   allowPrivate: boolean;
 }
 
-export interface Candidates {
+interface Candidates {
   /** Yields each endpoint once, reading the lists on demand. Rejects with `CommandError` if a list cannot be read. */
   candidates(): AsyncGenerator<Dialled>;
   /** Returns how many there are, as far as is known. */

@@ -11,7 +11,7 @@ export interface Surroundings {
   terminal: Terminal;
 }
 
-export interface CommandSpec<O extends Options> {
+interface CommandSpec<O extends Options> {
   operands: Operands;
   /** Some lines below the usage. */
   about: string;

@@ -1,7 +1,7 @@
 import type { Command } from './command.ts';
 
 /** A command in the table. */
-export interface Entry {
+interface Entry {
   /** A few words for the list of commands. */
   summary: string;
   load: () => Promise<{ command: Command }>;

@@ -5,7 +5,7 @@ import type { Finding } from './doctor-finding.ts';
 import { CommandError, usageError } from './exit.ts';
 
 /** A server as it can be reached from outside. */
-export interface Exposed {
+interface Exposed {
   /** Scheme, host and port, with the base path if there is one, without a trailing slash. */
   url: string;
   /** Port of the server itself, which only the reverse proxy should be able to reach. */
@@ -13,7 +13,7 @@ export interface Exposed {
 }
 
 /** A line of `docs/exposing.md` with the same name. */
-export interface ExposedCheck {
+interface ExposedCheck {
   name: string;
   check(exposed: Exposed): Promise<Finding[]>;
 }

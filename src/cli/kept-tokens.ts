@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path';
 import type { Environment } from '../config.ts';
 
 /** The delete tokens of images uploaded from this account. */
-export interface KeptTokens {
+interface KeptTokens {
   /** Path of the file. */
   readonly path: string;
   keep(image: KeptImage, token: string): Promise<void>;

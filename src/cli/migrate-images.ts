@@ -16,7 +16,7 @@ const AT_ONCE = 8;
 /** Faults beyond this number are only counted. */
 const MOST_FAULTS = 100;
 
-export interface ImagesCopied {
+interface ImagesCopied {
   seen: number;
   copied: number;
   bytes: number;

@@ -44,6 +44,6 @@ export async function bringToEpoch(
 }
 
 /** Where everything is copied to; `null`: that part stays where it is. */
-export interface MigrationTarget extends ImageTarget {
+interface MigrationTarget extends ImageTarget {
   metadata: Pick<Stores, 'images' | 'state'> | null;
 }

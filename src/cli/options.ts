@@ -1,7 +1,7 @@
 import type { Setting } from '../config-values.ts';
 
 /** An option of a command; its value is `T`. */
-export interface Option<T> {
+interface Option<T> {
   /** Placeholder of the value in the help; `null` if the option takes none. */
   placeholder: string | null;
   help: string;

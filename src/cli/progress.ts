@@ -17,7 +17,7 @@ interface Standing {
 }
 
 /** Shows progress: a bar on a terminal, otherwise a line every two seconds. */
-export interface Progress {
+interface Progress {
   /** May be called as often as necessary. */
   update(standing: Standing): void;
   /** Removes the bar. */

@@ -34,7 +34,7 @@ export interface Terminal {
 const COLORS = { red: 31, green: 32, yellow: 33 };
 const CLEAR_LINE = '\r\u001b[K';
 
-export interface TerminalOptions {
+interface TerminalOptions {
   stdout: Stream;
   stderr: Stream;
   env: Environment;

@@ -11,7 +11,7 @@ export interface Account {
   spend(bytes: number): boolean;
 }
 
-export interface AccountsOptions {
+interface AccountsOptions {
   limiter: Pick<RateLimiter, 'take'>;
   /** Maximum number of connections of one user. */
   connections: number;

@@ -25,7 +25,7 @@ interface Pass {
   quota: Bucket | null;
 }
 
-export interface AdmitOptions {
+interface AdmitOptions {
   /** Returns true while no login is needed. */
   isOpen: () => boolean;
   /** Returns the facts of a token that opens the gateway, or `null`. */

@@ -22,7 +22,7 @@ export interface Plan {
   judge: (received: Buffer) => Verdict;
 }
 
-export interface AttemptEvents {
+interface AttemptEvents {
   /** Called when it is connected with nothing to send, or the answer is good or in doubt. */
   answered(attempt: Attempt, doubt: string | null): void;
   failed(attempt: Attempt, failure: Failure): void;

@@ -32,7 +32,7 @@ function speakOtherwise(): never {
   );
 }
 
-export interface ClientOptions {
+interface ClientOptions {
   socket: TcpSocket;
   desk: Desk;
   admit: Admit;

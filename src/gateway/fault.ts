@@ -5,7 +5,7 @@ import { formatTarget, type Target } from './target.ts';
  * fits; `no_answer`: no proxy that was tried delivered an answer; `maybe_sent`: one failed after it had received the
  * request, which must not be sent again; `unavailable`: the store with the tokens does not respond.
  */
-export type Refusal =
+type Refusal =
   | 'bad_request'
   | 'login_required'
   | 'target_refused'

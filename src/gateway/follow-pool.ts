@@ -4,7 +4,7 @@ import type { ProxyStore } from '../proxy/store.ts';
 import type { Engine } from './engine.ts';
 import { type Failure, type Upstream, unknownUpstream } from './upstream.ts';
 
-export interface FollowPoolOptions {
+interface FollowPoolOptions {
   store: Pick<ProxyStore, 'stream' | 'version'>;
   engine: Pick<Engine, 'set' | 'delete'>;
   /** Reports that a proxy failed, so that it is checked soon. */
@@ -14,7 +14,7 @@ export interface FollowPoolOptions {
 }
 
 /** Keeps the gateway's upstreams in step with the pool. */
-export interface PoolFollower {
+interface PoolFollower {
   /** Starts, with a first update at once. */
   start(): void;
   failed(upstream: Upstream, failure: Failure): void;

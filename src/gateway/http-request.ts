@@ -19,7 +19,7 @@ export interface PlainRequest {
   expectsContinue: boolean;
 }
 
-export type HttpAsk =
+type HttpAsk =
   | { kind: 'tunnel'; target: Target; login: LoginParts | null }
   | { kind: 'plain'; request: PlainRequest; login: LoginParts | null };
 

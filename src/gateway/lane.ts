@@ -17,7 +17,7 @@ export interface Member {
   ejectedUntil: number;
 }
 
-export interface LaneOptions {
+interface LaneOptions {
   kind: Kind;
   /** 0 to 1. */
   random: () => number;
@@ -45,7 +45,7 @@ const DRAWS = 8;
 const COMPARED = 6;
 
 /** What else a choice should consider. */
-export interface Leaning {
+interface Leaning {
   /** Prefer an untried upstream. */
   unknown?: boolean;
   /**

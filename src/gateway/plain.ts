@@ -12,7 +12,7 @@ import type { PlainRequest } from './http-request.ts';
 import type { Race, RaceResult } from './race.ts';
 import type { Upstream } from './upstream.ts';
 
-export interface PlainOptions {
+interface PlainOptions {
   client: Caller;
   desk: Desk;
   request: PlainRequest;

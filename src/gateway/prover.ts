@@ -4,7 +4,7 @@ import type { CheckResult, Dialled, Protocol } from '../proxy/proxy.ts';
 import type { Suits } from './lane.ts';
 import type { Kind, Upstream } from './upstream.ts';
 
-export interface ProverOptions {
+interface ProverOptions {
   upstreams: ReadonlyMap<string, Upstream>;
   check: (endpoint: Dialled, signal: AbortSignal) => Promise<CheckResult>;
   /** Resolves with true while a judge answers, so that a failed check is meaningful. */

@@ -8,7 +8,7 @@ export interface RelayReport {
   endedBy: 'client' | 'upstream' | 'limit';
 }
 
-export interface RelayOptions {
+interface RelayOptions {
   client: TcpSocket;
   upstream: TcpSocket;
   monotonic: () => number;

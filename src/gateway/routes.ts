@@ -1,7 +1,7 @@
 import { Elysia } from 'elysia';
 import type { ContextOf } from '../http/request-context.ts';
 
-export interface GatewayRoutesOptions {
+interface GatewayRoutesOptions {
   contextOf: ContextOf;
   /** `null` if the gateway is off. */
   port: number | null;

@@ -10,7 +10,7 @@ const WITH_LOGIN = 2;
 const NOTHING_FITS = 255;
 const CONNECT = 1;
 
-export interface SocksAsk {
+interface SocksAsk {
   target: Target;
   login: LoginParts | null;
 }

@@ -11,7 +11,7 @@ const MAX_RECORD = 16_384 + 256;
 const MAX_HELLO_BYTES = 32 * 1024;
 
 /** The kind of a client's first bytes. */
-export type Opening =
+type Opening =
   /** A whole ClientHello of this many bytes. With early data it contains a request, which must not be sent twice. */
   { kind: 'hello'; bytes: number; earlyData: boolean } | { kind: 'partial' } | { kind: 'other' };
 
@@ -59,7 +59,7 @@ function extensions(message: Buffer): number[] {
 }
 
 /** The kind of a server's first bytes: a ServerHello proves that someone speaks TLS there, though not who. */
-export type Greeting = 'hello' | 'alert' | 'partial' | 'other';
+type Greeting = 'hello' | 'alert' | 'partial' | 'other';
 
 /** Judges the first bytes of the answer to a ClientHello. */
 export function readGreeting(bytes: Buffer): Greeting {

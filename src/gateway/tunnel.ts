@@ -26,7 +26,7 @@ const DISTRUST_MS = 10_000;
 
 type Repeatable = Extract<TunnelOpening, { bytes: number }>;
 
-export interface TunnelOptions {
+interface TunnelOptions {
   client: Caller;
   desk: Desk;
   target: Target;

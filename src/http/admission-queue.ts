@@ -11,7 +11,7 @@ export interface AdmissionQueue {
   next(): Promise<void>;
 }
 
-export interface AdmissionQueueOptions {
+interface AdmissionQueueOptions {
   /** Number of requests that begin in one turn. */
   perTurn?: number;
   maxWaiting?: number;

@@ -54,7 +54,7 @@ export interface Answer {
   headers?: Record<string, { description: string; schema: TSchema }>;
 }
 
-export interface Description {
+interface Description {
   /** The `operationId`: lower camel case, unique. */
   id: string;
   tag: string;

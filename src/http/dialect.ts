@@ -9,7 +9,7 @@ export interface Dialect {
 }
 
 /** The content of the error envelope. */
-export interface Refused {
+interface Refused {
   status: number;
   /** What was wrong, as a sentence. */
   error: string;
@@ -18,7 +18,7 @@ export interface Refused {
 }
 
 /** A body and its status: text, or JSON. */
-export interface Spoken {
+interface Spoken {
   status: number;
   body: string | object;
 }

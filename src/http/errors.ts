@@ -2,7 +2,7 @@ import { AppError, type ErrorCode, type ErrorDetail } from '../errors.ts';
 import { explainFault, type SchemaFault } from './faults.ts';
 
 /** The status of each code. Codes become HTTP only here. */
-export const STATUS = {
+const STATUS = {
   invalid_parameter: 400,
   invalid_body: 400,
   unauthorized: 401,

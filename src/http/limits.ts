@@ -27,7 +27,7 @@ export interface Limited extends Rate {
 /** Takes tokens of one limit. */
 type Take = (peer: string, cost?: number) => Limited | Promise<Limited>;
 
-export interface LimitOptions {
+interface LimitOptions {
   limiter: RateLimiter;
   rates: Rates;
   /** What a body of unknown length counts, and the maximum that any body counts, in bytes. */

@@ -1,5 +1,5 @@
 /** Decides which host names of requests are the server's own. */
-export type IsOwnHost = (hostname: string) => boolean;
+type IsOwnHost = (hostname: string) => boolean;
 
 /** Names that cannot exist in public DNS, so that only the local network resolves them. */
 const LOCAL_NAME = /^(?:[^.]+|.*\.(?:localhost|local|lan|home\.arpa|internal))$/;

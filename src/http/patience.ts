@@ -7,7 +7,7 @@ export interface Patience {
   holdBack(client: string): Promise<void> | null;
 }
 
-export interface PatienceOptions {
+interface PatienceOptions {
   sleep: (ms: number) => Promise<void>;
   /** Milliseconds; only differences count. */
   now: () => number;

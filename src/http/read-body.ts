@@ -4,7 +4,7 @@ import { createAbortable } from '../lib/abortable.ts';
 /** Small bodies fit into a few packets. A slow sender only holds the connection. */
 const TIMEOUT_MS = 15_000;
 
-export interface SmallBody {
+interface SmallBody {
   maxBytes: number;
   /** What the error message calls the body: `The form`. */
   name: string;

@@ -6,7 +6,7 @@ import type { Route } from './route-table.ts';
 const BUCKETS = [0.0005, 0.001, 0.005, 0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
 
 /** Returns how to count the answers of a route. */
-export type RequestMeter = (route: Route) => NonNullable<Plan['count']>;
+type RequestMeter = (route: Route) => NonNullable<Plan['count']>;
 
 /** Counts requests by route, method and status. */
 export function createRequestMeter(metrics: Metrics): RequestMeter {

@@ -3,7 +3,7 @@ import { BoundedMap } from '../lib/bounded-map.ts';
 import { KeptHeaders } from './kept-headers.ts';
 import type { AnswerCache, Asked } from './policy.ts';
 
-export interface ResponseCacheOptions {
+interface ResponseCacheOptions {
   /** Changes with the data that the answers depend on. */
   version: () => string | Promise<string>;
   maxEntries?: number;

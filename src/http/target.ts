@@ -17,7 +17,7 @@ const isAuthority = remember(
 );
 
 /** Normalises requests to a form that every later step can rely on. */
-export interface Targets {
+interface Targets {
   /**
    * Returns the request with an absolute URL and a valid host, or `null` if it names none. The runtimes pass on any
    * `Host`, and create URLs from it that cannot be parsed, or whose path partly came from it. A request of HTTP/1.0

@@ -3,7 +3,7 @@ import { createOwnHosts } from './own-hosts.ts';
 import type { RequestContext } from './request-context.ts';
 
 /** Checks which page sent a request, by `Origin` and `Sec-Fetch-Site`, which browsers send and pages cannot forge. */
-export interface WriteOrigin {
+interface WriteOrigin {
   /** Returns `forbidden` if a request that changes something comes from a page that may not, otherwise `null`. */
   refusal(
     request: Request,
@@ -12,7 +12,7 @@ export interface WriteOrigin {
   ): AppError | null;
 }
 
-export interface WriteOriginOptions {
+interface WriteOriginOptions {
   publicUrl: string | undefined;
   /** Names of the server besides that of `publicUrl`. */
   allowedHosts: readonly string[] | undefined;

@@ -2,7 +2,7 @@
  * Waits for one promise after another until it is stopped. `Promise.race` with a promise for the stop would also
  * work, but that promise keeps the results of all races in memory until it settles: for a body, all its chunks.
  */
-export interface Abortable {
+interface Abortable {
   /** Resolves with the promise's value, or rejects with the reason of the stop if that comes first. One at a time. */
   wait<T>(promise: Promise<T>): Promise<T>;
   /** Only the first reason counts. */

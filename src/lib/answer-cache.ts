@@ -1,6 +1,6 @@
 import { BoundedMap } from './bounded-map.ts';
 
-export interface AnswerCacheOptions {
+interface AnswerCacheOptions {
   /** How long an answer is used, in ms. */
   lifeMs: number;
   /** Maximum number of answers. Default: 1. */
@@ -10,7 +10,7 @@ export interface AnswerCacheOptions {
 }
 
 /** Answers that are used for a while. Concurrent callers share a question, and failures are not cached. */
-export interface AnswerCache<T> {
+interface AnswerCache<T> {
   /** Returns the answer for the key, from `ask` if there is none or it is too old. */
   get(key: string, ask: () => Promise<T>): Promise<T>;
   set(key: string, answer: T): void;

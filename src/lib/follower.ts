@@ -17,7 +17,7 @@ export interface ChangeLog<Change> {
   since(place: string): Promise<{ place: string; more: boolean; changes: Change[] } | null>;
 }
 
-export interface FollowerOptions<View, Change> {
+interface FollowerOptions<View, Change> {
   log: ChangeLog<Change>;
   /** Creates an empty view. */
   open(): Promise<View>;
@@ -38,7 +38,7 @@ interface Followed<View> {
   place: string;
 }
 
-export interface Follower<View> {
+interface Follower<View> {
   /** Returns the view, less than a second old; older while the server is unavailable. */
   recent(): Promise<Followed<View>>;
   /**

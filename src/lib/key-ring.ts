@@ -19,7 +19,7 @@ interface Key {
   from: number;
 }
 
-export interface KeyRingOptions {
+interface KeyRingOptions {
   state: Pick<StateStore, 'get' | 'getOrSet' | 'set'>;
   name: KeyName;
   /** `length` cryptographically random bytes. */

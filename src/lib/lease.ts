@@ -4,7 +4,7 @@ import type { Lease } from './locks.ts';
 const SAFETY = 0.1;
 
 /** A server's lock that this process has just taken. */
-export interface Held {
+interface Held {
   token: number;
   ttlMs: number;
   /** When the request for the lock was sent: the lease on the server ends no earlier than counted from here. */

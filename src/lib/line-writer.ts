@@ -1,11 +1,11 @@
 /** Writes lines in batches, because one write costs as much as creating the line. */
-export interface LineWriter {
+interface LineWriter {
   write(line: string): void;
   /** Writes the buffered lines now. */
   flush(): void;
 }
 
-export interface LineWriterOptions {
+interface LineWriterOptions {
   write: (text: string) => void;
   /** Maximum time that a line waits. */
   everyMs?: number;

@@ -18,7 +18,7 @@ export function keepNewFilesPrivate(): void {
   }
 }
 
-export interface DataFolder {
+interface DataFolder {
   path: string;
   /** Reports whether an entry of the folder, by its name, belongs to the server. */
   isOwn(name: string): boolean;

@@ -2,7 +2,7 @@ import { promises as dns } from 'node:dns';
 import type { LookupFunction } from 'node:net';
 import { createSemaphore } from './semaphore.ts';
 
-export interface HostAddress {
+interface HostAddress {
   address: string;
   family: 4 | 6;
 }

@@ -1,4 +1,4 @@
-export type SafeFetchErrorKind =
+type SafeFetchErrorKind =
   | 'bad_url'
   | 'forbidden_address'
   | 'redirects'

@@ -1,9 +1,9 @@
 import { AppError } from '../errors.ts';
 
 /** Lets a limited number of tasks run at once. The others wait in a queue of limited length. */
-export type Semaphore = <T>(task: () => Promise<T>) => Promise<T>;
+type Semaphore = <T>(task: () => Promise<T>) => Promise<T>;
 
-export interface SemaphoreOptions {
+interface SemaphoreOptions {
   maxRunning: number;
   maxWaiting: number;
   /** The error if the queue is full. */

@@ -1,7 +1,7 @@
 import { AppError } from '../errors.ts';
 
 /** Keeps one client from taking all of a scarce resource, such as long-lived connections. */
-export interface Shares {
+interface Shares {
   /**
    * Takes a place for the client until the returned function is called; further calls do nothing.
    * @throws {AppError} `rate_limited` if the client already has its share, `busy` if all places are taken.
@@ -9,7 +9,7 @@ export interface Shares {
   enter(client: string): () => void;
 }
 
-export interface SharesOptions {
+interface SharesOptions {
   /** Maximum number of places for one client. */
   each: number;
   /** Maximum number of places in total. Default: unlimited. */

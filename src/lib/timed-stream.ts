@@ -1,4 +1,4 @@
-export interface TimedStreamOptions {
+interface TimedStreamOptions {
   /** Maximum pause of the reader, in ms. */
   stallMs: number;
   /** Maximum duration of the stream, in ms. */

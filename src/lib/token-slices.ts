@@ -2,7 +2,7 @@ import { BoundedMap } from './bounded-map.ts';
 import { type Bucket, type RateLimiter, ROUNDING, type Verdict, verdictOn } from './rate-limiter.ts';
 
 /** Token buckets on a server that all copies share. */
-export interface SharedBuckets {
+interface SharedBuckets {
   /**
    * Takes `cost` tokens, all or none. If it took them, it also takes up to `extra` more, but at most a quarter of the
    * rest. A negative cost gives tokens back, up to the capacity.

@@ -8,7 +8,7 @@ import { isSecret } from '../lib/secret.ts';
 import type { Agents } from './server.ts';
 import { type Answer, type Ask, type Asked, MAX_PICTURE_BYTES, type Service, TOOLS } from './tools.ts';
 
-export interface McpOptions {
+interface McpOptions {
   agents: Agents;
   /** Default: nobody has one. */
   readToken: string | undefined;

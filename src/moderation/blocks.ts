@@ -37,7 +37,7 @@ export interface Blocks {
   mayStore(hash: string, phash?: string | null): Promise<void>;
 }
 
-export interface BlocksOptions {
+interface BlocksOptions {
   state: StateStore;
   locks: Locks;
   now: () => number;

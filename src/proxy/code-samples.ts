@@ -17,7 +17,7 @@ export const SPEAKS: Readonly<Record<CodeFormat, readonly Protocol[]>> = {
 };
 
 /** Where the code gets its proxies: these URLs, or a list that it fetches. */
-export type Supply = { urls: readonly string[] } | { list: string };
+type Supply = { urls: readonly string[] } | { list: string };
 
 /**
  * Returns code that asks `target` through one proxy after the other until one works. `supply` has only

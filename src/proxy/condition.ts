@@ -28,7 +28,7 @@ export type Condition = (typeof CONDITIONS)[number];
 /** The list is stale after this many intervals without a refresh. */
 const STALE_INTERVALS = 2;
 
-export interface ConditionOptions {
+interface ConditionOptions {
   job: RefreshJob;
   judges: Pick<JudgesState, 'state'>;
   /** When a refresh last succeeded; ms since 1970. */

@@ -88,7 +88,7 @@ export function refreshEvents(
   );
 }
 
-export interface RefreshEventsOptions {
+interface RefreshEventsOptions {
   /** ID of the last event that the client received. */
   lastId: string | null;
   signal: AbortSignal;

@@ -5,7 +5,7 @@ import type { Checker } from './check/checker.ts';
 import type { ProxyStore } from './store.ts';
 
 /** The exit addresses of the pool's proxies, which anyone who uses a proxy shares. */
-export interface Exits {
+interface Exits {
   has(address: string): boolean;
   /** Wraps the checker so that the exits of working proxies are remembered. */
   watch(checker: Checker): Checker;
@@ -15,7 +15,7 @@ export interface Exits {
   stop(): Promise<void>;
 }
 
-export interface ExitsOptions {
+interface ExitsOptions {
   store: Pick<ProxyStore, 'stream'>;
   /** Keeps the latest exits for longer than the pool keeps its proxies. */
   state: Pick<StateStore, 'get' | 'set'>;

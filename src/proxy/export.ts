@@ -16,7 +16,7 @@ import type { EXPORT_FORMATS } from './queries.ts';
 import type { ProxyStore } from './store.ts';
 import { proxyView } from './views.ts';
 
-export type ExportFormat = (typeof EXPORT_FORMATS)[number];
+type ExportFormat = (typeof EXPORT_FORMATS)[number];
 
 export interface ExportQuery {
   filter: ProxyFilter;
@@ -51,7 +51,7 @@ function formatForClient({ protocol, login, ...place }: Dialled, remoteDns: bool
   return `${schemes[protocol]}://${login ? `${formatLogin(login)}@` : ''}${formatAddress(place)}`;
 }
 
-export type LineFormat = 'standard' | 'text' | 'url';
+type LineFormat = 'standard' | 'text' | 'url';
 
 /** Returns the lines of proxies in a line format, without duplicates. `logins`: as in `ExportQuery`. */
 export function createLineFormat(

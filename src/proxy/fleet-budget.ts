@@ -2,7 +2,7 @@ import type { Clock } from '../lib/clock.ts';
 import type { StateStore } from '../lib/state.ts';
 import type { CheckBudget } from './check-budget.ts';
 
-export interface FleetBudgetOptions {
+interface FleetBudgetOptions {
   state: Pick<StateStore, 'get' | 'set'>;
   budget: CheckBudget;
   clock: Pick<Clock, 'now'>;
@@ -15,7 +15,7 @@ export interface FleetBudgetOptions {
  * discover. It reports what it uses, and the first copy leaves that much out. The price of a check, which the
  * first copy computes, applies to all.
  */
-export interface FleetBudget {
+interface FleetBudget {
   /** Sends and receives reports. Call it every second. */
   sync(): Promise<void>;
 }

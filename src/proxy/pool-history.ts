@@ -25,7 +25,7 @@ const FINE = { key: 'proxy:history', gapMs: HOUR_MS / 6, spanMs: 48 * HOUR_MS };
 const COARSE = { key: 'proxy:history:hours', gapMs: HOUR_MS, spanMs: 30 * 24 * HOUR_MS };
 type Series = typeof FINE;
 
-export interface PoolHistoryOptions {
+interface PoolHistoryOptions {
   store: Pick<ProxyStore, 'summary'>;
   state: Pick<StateStore, 'get' | 'set'>;
   clock: Pick<Clock, 'now'>;

@@ -181,7 +181,7 @@ export const exportQuery = Type.Object(
   OPEN,
 );
 
-export type FilterQuery = Pick<Static<typeof exportQuery>, keyof typeof filters>;
+type FilterQuery = Pick<Static<typeof exportQuery>, keyof typeof filters>;
 
 /** Returns the kinds of proof asked for: one, or one and all stronger ones. */
 function proofsOf({ proof, min_proof }: Pick<FilterQuery, 'proof' | 'min_proof'>): readonly Proof[] {

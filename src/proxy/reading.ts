@@ -47,7 +47,7 @@ export interface PoolReading {
   version(): string | Promise<string>;
 }
 
-export interface PoolReadingOptions {
+interface PoolReadingOptions {
   store: Pick<
     ProxyStore,
     'find' | 'sample' | 'stream' | 'endpoints' | 'lookup' | 'get' | 'summary' | 'version'

@@ -1,5 +1,5 @@
 /** A user's report about a proxy. */
-export interface Report {
+interface Report {
   /** Ms since 1970. */
   at: number;
   ok: boolean;

@@ -25,7 +25,7 @@ import {
   testView,
 } from './views.ts';
 
-export interface ProxyRoutesOptions {
+interface ProxyRoutesOptions {
   service: ProxyService;
   targets: Pick<Targets, 'list' | 'all' | 'reported'>;
   contextOf: ContextOf;

@@ -5,7 +5,7 @@ import type { ContextOf } from '../http/request-context.ts';
 import { coerce } from '../lib/schema.ts';
 import type { TargetFacts, Targets } from './targets/targets.ts';
 
-export interface TargetRoutesOptions {
+interface TargetRoutesOptions {
   targets: Pick<Targets, 'known'>;
   contextOf: ContextOf;
 }

@@ -5,7 +5,7 @@ import type { Upkeep } from './upkeep.ts';
 /** How often to check whether a refresh is due, or its process has died. */
 const MOST_TICK_MS = 5_000;
 
-export interface DueOptions {
+interface DueOptions {
   /** When this process started. */
   startedAt: number;
   intervalMs: number;

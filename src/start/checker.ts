@@ -7,7 +7,7 @@ import type { Log } from '../lib/logger.ts';
 import { BUILT_IN_JUDGE_RATE, BUILT_IN_JUDGES, BUILT_IN_WITNESSES } from '../proxy/check/built-in.ts';
 import { type Checker, createChecker } from '../proxy/check/checker.ts';
 
-export type CheckerConfig = Pick<
+type CheckerConfig = Pick<
   Config,
   | 'PROXY_JUDGES'
   | 'PROXY_JUDGE_CA'

@@ -10,7 +10,7 @@ import { observeCodec } from '../image/metrics.ts';
 import type { System } from '../lib/linux/system.ts';
 import type { Parts } from './feature.ts';
 
-export type CodecParts = Pick<Parts, 'runtime' | 'config' | 'env' | 'stores' | 'log' | 'operations'>;
+type CodecParts = Pick<Parts, 'runtime' | 'config' | 'env' | 'stores' | 'log' | 'operations'>;
 
 /**
  * Opens the codec of the configuration, with metrics. Rejects with `unavailable` if conversions must be sandboxed and

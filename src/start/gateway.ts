@@ -19,7 +19,7 @@ import type { Runtime } from '../runtime/runtime.ts';
 import type { GatewayPanel } from '../web/use-it.ts';
 import { ownAddresses } from './checker.ts';
 
-export interface ServerGatewayOptions {
+interface ServerGatewayOptions {
   runtime: Pick<Runtime, 'tcp'>;
   config: Config;
   /** Path under which browsers reach the proxy pool. */
@@ -36,7 +36,7 @@ export interface ServerGatewayOptions {
 }
 
 /** The gateway of a running server. */
-export interface ServerGateway {
+interface ServerGateway {
   port: number;
   /** For the page of the pool. */
   panel: (origin: string) => GatewayPanel;

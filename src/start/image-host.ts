@@ -18,7 +18,7 @@ import type { Parts } from './feature.ts';
 import type { Operations } from './operations.ts';
 import { openScanning } from './scanning.ts';
 
-export type ImageHostParts = Pick<Parts, 'runtime' | 'config' | 'env' | 'stores' | 'log' | 'operations'>;
+type ImageHostParts = Pick<Parts, 'runtime' | 'config' | 'env' | 'stores' | 'log' | 'operations'>;
 
 /** Assembles what stores images; `basePath`: the path under which browsers reach them. */
 export async function openImageHost(

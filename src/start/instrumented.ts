@@ -2,7 +2,7 @@ import type { Histogram, Metrics } from '../lib/metrics.ts';
 import type { RateLimiter } from '../lib/rate-limiter.ts';
 
 /** Measures the calls of stores: how long each took, and whether it succeeded. */
-export type InstrumentStore = <T extends object>(name: string, store: T) => T;
+type InstrumentStore = <T extends object>(name: string, store: T) => T;
 
 /** In seconds, from answers out of memory to the longest that people wait. */
 const BUCKETS = [0.0001, 0.0005, 0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5];

@@ -17,7 +17,7 @@ import type { Parts } from './feature.ts';
 import { lazySafeFetch } from './lazy-fetch.ts';
 
 /** The pool over its store, and what uses it. */
-export interface Pool {
+interface Pool {
   service: ProxyService;
   judges(): JudgeState;
   /** Reports whether a proxy of the pool uses this address as its exit. */

@@ -8,7 +8,7 @@ const RETRY_MS = 5000;
 
 const LEVELS = { broken: 'error', loss: 'warn', unknown: 'info' } as const;
 
-export interface RisksOptions extends OpenOptions {
+interface RisksOptions extends OpenOptions {
   config: Pick<Config, 'METADATA_URL' | 'BLOBS_URL' | 'SERVICES'>;
   clock: Pick<Clock, 'sleep'>;
   log: Log;

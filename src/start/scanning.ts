@@ -8,7 +8,7 @@ import type { Log } from '../lib/logger.ts';
 import { signedHeaders } from '../webhooks/signature.ts';
 import { lazySafeFetch } from './lazy-fetch.ts';
 
-export interface ScanningOptions {
+interface ScanningOptions {
   config: Config;
   codec: Pick<Codec, 'convert'>;
   reviews: Reviews;

@@ -8,7 +8,7 @@ import { socketPath } from './listen.ts';
 const CONTAINER_MARKS = ['/.dockerenv', '/run/.containerenv'];
 
 /** Reads a file; `null` if it cannot be read. */
-export type ReadText = (path: string) => Promise<string | null>;
+type ReadText = (path: string) => Promise<string | null>;
 
 /**
  * Finds addresses that many visitors may share although no header says so: a router that forwards ports replaces

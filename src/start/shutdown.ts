@@ -14,7 +14,7 @@ const JOBS_MS = 4000;
  * Then it accepts nothing new, and running requests may end within `graceMs`. Finally jobs, conversions and stores
  * end.
  */
-export interface Shutdown {
+interface Shutdown {
   /** Fails once the shutdown has begun. */
   dependency: Dependency;
   run(server: HttpServer, features: readonly RunningFeature[], operations: Operations): Promise<void>;

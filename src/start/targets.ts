@@ -4,7 +4,7 @@ import { createTargets, type Targets } from '../proxy/targets/targets.ts';
 import { readAuthority } from './checker.ts';
 import type { Parts } from './feature.ts';
 
-export interface TargetsParts extends Pick<Parts, 'config' | 'stores' | 'log'> {
+interface TargetsParts extends Pick<Parts, 'config' | 'stores' | 'log'> {
   /** Returns false while our own network may be down, so that failures teach nothing. */
   mayAsk: () => boolean;
 }

@@ -8,7 +8,7 @@ import { REFUSED_PORTS } from '../proxy/check/policy.ts';
 import { ownAddresses } from './checker.ts';
 import { lazySafeFetch } from './lazy-fetch.ts';
 
-export interface UrlUploadsOptions {
+interface UrlUploadsOptions {
   config: Pick<Config, 'IMAGE_FROM_URL' | 'IMAGE_MAX_UPLOAD' | 'PROXY_ALLOW_PRIVATE' | 'RATE_LIMITS'>;
   limiter: RateLimiter;
   /** For temporary files. */

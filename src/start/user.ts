@@ -4,7 +4,7 @@ import process from 'node:process';
 import { AppError } from '../errors.ts';
 
 /** An account, as in /etc/passwd and /etc/group. */
-export interface Account {
+interface Account {
   name: string;
   uid: number;
   gid: number;

@@ -36,7 +36,7 @@ export interface House {
   abandon(): Promise<void>;
 }
 
-export interface WaitingOptions {
+interface WaitingOptions {
   open: () => Promise<House>;
   listen: (handle: Handler) => Promise<Listening>;
   /** Reports whether the error of `open` is temporary. */

@@ -3,7 +3,7 @@ import type { StateStore } from '../lib/state.ts';
 
 const LOCK_TTL_MS = 10_000;
 
-export interface Change {
+interface Change {
   state: Pick<StateStore, 'get' | 'setFenced'>;
   locks: Locks;
   /** State key: the last event sent. */

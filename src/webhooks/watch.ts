@@ -17,7 +17,7 @@ export interface PoolState {
 
 type Scheme = 'http' | 'https';
 
-export interface PoolWatchOptions {
+interface PoolWatchOptions {
   state: Pick<StateStore, 'get' | 'setFenced'>;
   locks: Locks;
   look: () => Promise<PoolState>;

@@ -24,7 +24,7 @@ export interface Clients {
   faults(): Promise<readonly string[]>;
 }
 
-export interface ClientsOptions {
+interface ClientsOptions {
   trust: ProxyTrust;
   /** Number of reverse proxies in front, if configured. */
   hops?: number | undefined;

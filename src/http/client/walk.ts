@@ -3,7 +3,7 @@ import { remember } from '../../lib/remember.ts';
 import type { ProxyTrust } from './proxy-trust.ts';
 
 /** What the addresses of a request say about its client. */
-export interface Walk {
+interface Walk {
   /** The client's address. */
   address: string;
   /** True if the peer is a trusted proxy, whose headers are used. */

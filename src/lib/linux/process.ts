@@ -7,7 +7,7 @@ const UNLIMITED = 2n ** 64n - 1n;
 
 /** Resources that can be limited (asm-generic/resource.h). */
 const RESOURCES = { fileSize: 1, data: 2, core: 4, processes: 6, files: 7, addressSpace: 9 };
-export type Resource = keyof typeof RESOURCES;
+type Resource = keyof typeof RESOURCES;
 
 /** Lowers a limit of this process permanently. A lower limit stays. */
 export function limit(resource: Resource, most: number, { call, arch }: System): void {

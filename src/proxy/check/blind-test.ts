@@ -20,7 +20,7 @@ export type BlindResult =
   | Extract<CheckResult, { verdict: 'alive' }>
   | { verdict: 'dead'; error: 'not_working' | 'refused_address' };
 
-export interface BlindTestOptions {
+interface BlindTestOptions {
   /** Must not count its checks anywhere that clients can see: the reasons for failures have to stay secret. */
   checker: Pick<Checker, 'check' | 'refuses' | 'judges' | 'probe'>;
   clock: Pick<Clock, 'sleep'>;

@@ -14,7 +14,7 @@ interface Arrived {
   headers: Readonly<Record<string, string>>;
 }
 
-export interface Comparison {
+interface Comparison {
   /** Headers that the check sent, names in lower case. */
   sent: Readonly<Record<string, string>>;
   /** The same judge's answer without a proxy. */

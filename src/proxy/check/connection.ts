@@ -3,7 +3,7 @@ import { connect as connectTls, type SecureContext } from 'node:tls';
 import { CheckFault, connectFault, type FaultCode } from './fault.ts';
 import { Inbox, type Reader } from './inbox.ts';
 
-export interface ConnectionOptions {
+interface ConnectionOptions {
   /** A socket that is connecting. */
   socket: Socket;
   /** Time limit for establishing the TCP connection. */

@@ -11,7 +11,7 @@ const MAX_TICK_MS = 10;
 /** Share of the time limit for establishing the TCP connection. The rest takes several round trips. */
 const CONNECT_SHARE = 0.6;
 
-export interface DiallerOptions {
+interface DiallerOptions {
   /** Starts a TCP connection to a literal address. Default: the system's. */
   dial?: ((address: string, port: number) => Socket) | undefined;
   /** Time limit for establishing the TCP connection. Default: 0.6 of `timeoutMs`. */

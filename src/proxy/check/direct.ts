@@ -4,7 +4,7 @@ import { askDirectly, rangeRequest, type Target } from './exchange.ts';
 import { answerReader, type FileRange, type HttpAnswer } from './http.ts';
 import { BLOCK_BYTES } from './witnesses.ts';
 
-export interface DirectOptions {
+interface DirectOptions {
   dialler: Pick<Dialler, 'hold'>;
   secureContext: () => SecureContext;
   /** Maximum size in bytes of an answer to `ask`. */
@@ -14,7 +14,7 @@ export interface DirectOptions {
 /**
  * Asks judges and witnesses without a proxy. Both methods reject if there is no answer, or one to another question.
  */
-export interface Direct {
+interface Direct {
   ask(target: Target, path: string): Promise<HttpAnswer>;
   /** Returns the bytes `from` to `to` of the target's file. */
   fetchPart(target: Target, from: number, to: number): Promise<FileRange>;

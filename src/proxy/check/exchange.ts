@@ -18,7 +18,7 @@ export interface Target extends TunnelTarget {
   path: string;
 }
 
-export interface Request<T> {
+interface Request<T> {
   target: Target;
   /** Path and query. */
   path: string;

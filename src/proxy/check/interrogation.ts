@@ -19,7 +19,7 @@ const MOST_JUDGES = 2;
  */
 const SECOND_OPINIONS = 1 / 16;
 
-export interface InterrogationOptions {
+interface InterrogationOptions {
   dialler: Pick<Dialler, 'holdWith'>;
   judges: Judges;
   witnesses: Witnesses;

@@ -18,7 +18,7 @@ const MAX_VALUE_LENGTH = 200;
 const SECRET_HEADERS = new Set(['authorization', 'cookie']);
 
 /** What a judge shows of the request that reached it. */
-export interface JudgeAnswer {
+interface JudgeAnswer {
   /** The request's `token`; empty if it had none or a malformed one. */
   token: string;
   /** Address of the client as the judge sees it. */
@@ -32,7 +32,7 @@ export interface JudgeAnswer {
   proof?: string;
 }
 
-export interface JudgeRequest {
+interface JudgeRequest {
   url: URL;
   headers: Headers;
   /** Canonical address of the client. */

@@ -40,7 +40,7 @@ export interface Judge {
   readonly sent: Readonly<Record<string, string>>;
 }
 
-export interface JudgesOptions {
+interface JudgesOptions {
   urls: readonly string[];
   /** Maximum number of answers a second that one judge gives through proxies, on average. Default: unlimited. */
   maxPerSecond?: number | undefined;

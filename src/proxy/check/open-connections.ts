@@ -1,7 +1,7 @@
 import type { Connection } from './connection.ts';
 
 /** The open connections, and the timer that ends them when their time is over. */
-export interface OpenConnections {
+interface OpenConnections {
   /** Adds a connection. It is ended when its time is over or its signal aborts. */
   add(connection: Connection): void;
   /**

@@ -24,14 +24,14 @@ export interface Failed {
 export type Opinion = Passed | Failed;
 
 /** A question to a judge through a proxy. */
-export interface Asked {
+interface Asked {
   endpoint: Endpoint;
   judge: Judge;
   /** The token that the answer has to contain; `null` over TLS. */
   token: string | null;
 }
 
-export interface OpinionOptions {
+interface OpinionOptions {
   judges: Pick<Judges, 'ownAddresses'>;
   allowPrivate: boolean;
   secrets: () => readonly string[];

@@ -23,7 +23,7 @@ const IDLE_SHARE = 0.1;
 const SHRINK = 0.7;
 const GROWTH = { share: 0.05, least: 16 } as const;
 
-export interface OverloadOptions {
+interface OverloadOptions {
   /** Time limit of one exchange of a check. */
   timeoutMs: number;
   monotonic: () => number;
@@ -35,7 +35,7 @@ export interface OverloadOptions {
  * Keeps proxies from being blamed for an overloaded machine: measures where time was lost, and lets fewer
  * checks run while it is (additive increase, multiplicative decrease).
  */
-export interface Overload {
+interface Overload {
   /** Resolves when another check may run, in order of arrival. Returns `undefined` if it may run now. */
   enter(): Promise<void> | undefined;
   leave(): void;

@@ -13,7 +13,7 @@ const LONGEST_GAP_MS = 60_000;
  * Decides when a host may be asked directly: never in quick succession, less often while it fails, and not
  * before the time it asked for.
  */
-export interface Politeness {
+interface Politeness {
   /** Ms until it may be asked again; 0 or less means now. */
   waitMs(): number;
   began(): void;

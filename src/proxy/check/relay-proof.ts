@@ -8,7 +8,7 @@ import type { Challenge, Witness, Witnesses } from './witnesses.ts';
 /** Maximum number of witnesses, on different hosts, that are asked about one proxy. */
 const MOST_WITNESSES = 2;
 
-export interface RelayProofOptions {
+interface RelayProofOptions {
   dialler: Pick<Dialler, 'holdWith'>;
   witnesses: Witnesses;
   secureContext: () => SecureContext;
@@ -16,7 +16,7 @@ export interface RelayProofOptions {
 }
 
 /** `relayed`, the error of the proxy, or `echoed` if no witness is available. */
-export type RelayProof = 'relayed' | 'echoed' | CheckError;
+type RelayProof = 'relayed' | 'echoed' | CheckError;
 
 /**
  * Finds out whether a proxy delivers a part of a witness's file. Rejects with a `CheckFault` if that cannot

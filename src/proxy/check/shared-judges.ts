@@ -13,7 +13,7 @@ interface SharedState extends Pick<JudgeState, 'state' | 'schemes'> {
  * Shares the state of the judges between copies of the server, because only some copies check proxies and ask
  * the judges.
  */
-export interface SharedJudges {
+interface SharedJudges {
   /** Publishes what this copy has found out since the last call. */
   tell(): Promise<void>;
   /** The state of the judges as last observed by any copy. */

@@ -3,7 +3,7 @@ import { clientNetwork, sharedNetworks } from '../../lib/address.ts';
 import type { Bucket, RateLimiter } from '../../lib/rate-limiter.ts';
 
 /** Limits how often all clients together test an address, so that nobody can scan networks from here. */
-export interface TargetLimitOptions {
+interface TargetLimitOptions {
   limiter: RateLimiter;
   /** For one address, or one IPv6 /64, with any port. */
   target: Bucket;

@@ -56,7 +56,7 @@ export interface Witness {
   readonly remote: Remote<Block>;
 }
 
-export interface WitnessesOptions {
+interface WitnessesOptions {
   urls: readonly string[];
   remotes: RemotesOptions;
   /** Fetches a part of the file without a proxy. Rejects if that fails. */

@@ -8,7 +8,7 @@ import type { Pass } from './pass.ts';
 import type { Queue, Turn } from './queue.ts';
 import type { TrialsContext, Try } from './trials.ts';
 
-export interface DiscoveryOptions {
+interface DiscoveryOptions {
   checker: Pick<Checker, 'probe' | 'judges'>;
   tryEntry: Try;
   budget: CheckBudget;

@@ -18,7 +18,7 @@ export interface Queue {
   readonly isWhole: boolean;
 }
 
-export interface QueueOptions {
+interface QueueOptions {
   fresh: Rows;
   again: Rows;
   /** Returns the expected share of working entries in a list. */

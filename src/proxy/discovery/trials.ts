@@ -15,7 +15,7 @@ interface Trial {
   saved: Promise<unknown>;
 }
 
-export interface TrialsOptions {
+interface TrialsOptions {
   checker: Pick<Checker, 'check'>;
   recorder: Pick<Recorder, 'add'>;
   budget: CheckBudget;

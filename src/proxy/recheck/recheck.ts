@@ -9,7 +9,7 @@ import type { ProxyStore } from '../store.ts';
 import { fittingCheckCost } from './price.ts';
 import { CHECK_COST_MS, SOONEST_MS } from './schedule.ts';
 
-export interface RecheckOptions {
+interface RecheckOptions {
   store: Pick<ProxyStore, 'due' | 'reschedule' | 'sample'>;
   recorder: Recorder;
   checker: Pick<Checker, 'check' | 'probe' | 'judges'>;

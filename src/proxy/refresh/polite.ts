@@ -5,7 +5,7 @@ const HOSTS_AT_ONCE = 8;
 /** Pause between two requests to one host. */
 const GAP_MS = { least: 50, most: 250 } as const;
 
-export interface PoliteOptions<T> {
+interface PoliteOptions<T> {
   /** Returns an empty string if no host is asked. */
   hostOf: (item: T) => string;
   work: (item: T) => Promise<void>;

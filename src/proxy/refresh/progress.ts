@@ -88,7 +88,7 @@ const KEY = 'proxy:refresh';
 const TELL_EVERY_MS = 250;
 const SAVE_EVERY_MS = 2000;
 
-export interface ProgressOptions {
+interface ProgressOptions {
   state: StateStore;
   clock: Clock;
   log: Log;

@@ -25,7 +25,7 @@ export function rightOf(name: string, { token, lost }: Lease): WriteRight {
   return { name, token, lost };
 }
 
-export interface RecorderOptions {
+interface RecorderOptions {
   store: Pick<ProxyStore, 'lookup' | 'save'>;
   clock: Clock;
   random: () => number;

@@ -4,7 +4,7 @@ import { NO_JOB, type RefreshJob } from './progress.ts';
 import type { Scope } from './round.ts';
 import { createRun, LAST_KEY, LOCK, type RunOptions } from './run.ts';
 
-export interface RefreshOptions extends RunOptions {
+interface RefreshOptions extends RunOptions {
   locks: Locks;
   newId: () => string;
 }

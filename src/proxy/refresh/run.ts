@@ -27,7 +27,7 @@ export const LOCK = 'refresh';
 export const LAST_KEY = 'proxy:last-refresh';
 
 /** Runs a refresh to its end. */
-export interface Run {
+interface Run {
   /** Goes through the stages, records the result, and releases the lease. Never rejects. */
   run(job: RefreshJob, lease: Lease, scope: Scope): Promise<void>;
   /** Publishes the job as it ended. Notifies the observers if no other copy does. */

@@ -7,7 +7,7 @@ import type { Round, RoundOptions } from './round.ts';
 import { noteYields, verify } from './verify.ts';
 
 /** Runs a stage of a job. */
-export type InStage = <T>(job: RefreshJob, stage: Stage, work: () => Promise<T>) => Promise<T>;
+type InStage = <T>(job: RefreshJob, stage: Stage, work: () => Promise<T>) => Promise<T>;
 
 const HOUR_MS = 3_600_000;
 /** Many working HTTP proxies also pass when tried with CONNECT. */

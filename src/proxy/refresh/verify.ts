@@ -14,7 +14,7 @@ const AHEAD = 0.5;
 /** One check of a refresh: of a proxy in the pool or of a listed entry. */
 type Task = { known: Dialled } | { turn: Turn };
 
-export interface Work {
+interface Work {
   candidates: Candidates;
   queue: Queue;
   context: TrialsContext;

@@ -2,7 +2,7 @@ import type { Protocol } from '../proxy.ts';
 import type { Source, SourceFormat } from './source.ts';
 
 /** A publisher of lists. */
-export interface Provider {
+interface Provider {
   name: string;
   /** `{list}` is replaced by the keys of `lists`. */
   url: string;

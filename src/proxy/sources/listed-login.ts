@@ -6,7 +6,7 @@ const SPACE = 32;
 const TAB = 9;
 
 /** A login, or `null` if it cannot be sent to a proxy, and where the text continues. */
-export interface ReadLogin {
+interface ReadLogin {
   login: Login | null;
   end: number;
 }

@@ -14,7 +14,7 @@ export interface Remembered extends Validators, Tally {
 }
 
 /** Remembers, in bounded memory, the contents of lists whose servers can say that they have not changed. */
-export interface ListMemory {
+interface ListMemory {
   get(name: string): Remembered | null;
   /**
    * Collects the entries of a list while it is read. Returns `null` if there is no room, or the server sends

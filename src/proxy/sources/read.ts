@@ -27,7 +27,7 @@ interface ReadOptions {
  */
 export type ReadSource = (source: Source, options: ReadOptions) => Promise<SourceReport>;
 
-export interface SourceReaderDeps {
+interface SourceReaderDeps {
   fetch: SafeFetch;
   /** Returns the content of a `file:` URL in chunks. */
   readFile?: (url: URL) => AsyncIterable<Uint8Array>;

@@ -1,5 +1,5 @@
 /** A set of the endpoint keys of one refresh, because lists repeat each other. */
-export interface Seen {
+interface Seen {
   /** Returns true the first time a key is added. */
   add(key: number): boolean;
   has(key: number): boolean;

@@ -6,7 +6,7 @@ import type { Dialled } from '../proxy.ts';
 /** Requests a URL through a proxy. Resolves with the status, or with `null` if there was no answer. Never rejects. */
 export type AskThrough = (proxy: Dialled, url: string, signal?: AbortSignal) => Promise<number | null>;
 
-export interface AskerOptions {
+interface AskerOptions {
   timeoutMs: number;
   /** PEM of certificate authorities to trust in addition to the built-in ones. */
   ca: string | undefined;

@@ -7,7 +7,7 @@ import type { NamedTarget } from './named.ts';
 import { proxyKeyOf, siteOf } from './site.ts';
 import type { Sites } from './sites.ts';
 
-export interface ProbesOptions {
+interface ProbesOptions {
   named: readonly NamedTarget[];
   store: Pick<ProxyStore, 'find'>;
   state: Pick<StateStore, 'get' | 'set'>;
@@ -21,7 +21,7 @@ export interface ProbesOptions {
 }
 
 /** Tries proxies with the targets that the operator has configured. */
-export interface Probes {
+interface Probes {
   /** Requests each target through one proxy, unless this or another copy of the server has just done so. */
   round(signal?: AbortSignal): Promise<void>;
 }

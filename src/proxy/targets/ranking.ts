@@ -4,7 +4,7 @@ import type { ProxyStore } from '../store.ts';
 import { endpointsOf, proxyKeyOf } from './site.ts';
 import { createSites, type SiteFacts } from './sites.ts';
 
-export interface RankingOptions {
+interface RankingOptions {
   store: Pick<ProxyStore, 'lookup' | 'find' | 'stream'>;
   filter: ProxyFilter;
   /** What is known about the site; `null` if nothing is. The order only changes with it. */

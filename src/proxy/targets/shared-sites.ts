@@ -3,7 +3,7 @@ import { breathe } from '../../lib/schedule.ts';
 import type { StateStore } from '../../lib/state.ts';
 import { type Counts, MOST_SITES, type SiteFacts, type Sites } from './sites.ts';
 
-export interface SharedSitesOptions {
+interface SharedSitesOptions {
   sites: Sites;
   state: Pick<StateStore, 'get' | 'setFenced'>;
   locks: Locks;
@@ -14,7 +14,7 @@ export interface SharedSitesOptions {
 }
 
 /** Shares knowledge about sites between all copies of the server, and keeps it over restarts. */
-export interface SharedSites {
+interface SharedSites {
   /** Imports what other copies have learnt, and publishes what this one has. */
   exchange(): Promise<void>;
 }

@@ -59,7 +59,7 @@ const PRIOR_WEIGHT = 2;
 /** Weight of the assumption that a site blocks nobody, as a number of results. */
 const SITE_WEIGHT = 4;
 
-export interface SitesOptions {
+interface SitesOptions {
   /** 0 to 1. */
   random: () => number;
   /** Collects news for other copies. Default: false. */

@@ -14,7 +14,7 @@ import { createSharedSites } from './shared-sites.ts';
 import { proxyKeyOf, siteOf } from './site.ts';
 import type { SiteFacts, Sites } from './sites.ts';
 
-export interface TargetsOptions {
+interface TargetsOptions {
   sites: Sites;
   named: readonly NamedTarget[];
   store: Pick<ProxyStore, 'find' | 'lookup' | 'stream'>;
