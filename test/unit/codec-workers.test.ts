@@ -2,10 +2,15 @@ import { afterEach, describe, expect, test } from 'bun:test';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readFileSync } from 'node:fs';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
 import process from 'node:process';
 import { fileURLToPath } from 'node:url';
-import { startChild } from '../../src/image/codec/child.ts';
-import type { CodecOptions } from '../../src/image/codec/codec.ts';
+import type { Bay } from '../../src/image/codec/bay.ts';
+import { type Child, type Ending, startChild } from '../../src/image/codec/child.ts';
+import type { CodecOptions, ConvertJob } from '../../src/image/codec/codec.ts';
+import { PooledWorker } from '../../src/image/codec/pooled-worker.ts';
 import { type CodecBench, startCodec } from '../support/codec.ts';
 import { gifOfFrames, pngBomb, SVG_BOMB } from '../support/hostile-images.ts';
 import { photo, privatePhoto } from '../support/images.ts';
@@ -80,7 +85,7 @@ describe('a worker', () => {
     await convert(small);
     process.kill(codec.stats().pids[0] ?? 0, 'SIGKILL');
     expect((await convert(small)).format).toBe('webp');
-    expect(codec.stats()).toMatchObject({ crashes: 0, failed: 0 });
+    expect(codec.stats()).toMatchObject({ crashes: 0 });
   });
 
   test('that passes the time limit is replaced', async () => {
@@ -144,6 +149,43 @@ describe('a worker', () => {
     });
   }
 
+  test('whose folder cannot be created makes the service unavailable, until it can', async () => {
+    const place = join(await mkdtemp(join(tmpdir(), 'picpool-place-')), 'work');
+    await writeFile(place, 'not a folder');
+    const { convert, codec } = await start({ workers: 1, folder: place });
+    await expect(convert(small)).rejects.toMatchObject({ code: 'unavailable' });
+    expect(codec.stats()).toMatchObject({ queued: 0, pids: [] });
+    await rm(place);
+    await until(() => codec.stats().pids.length > 0);
+    expect((await convert(small)).format).toBe('webp');
+    await rm(dirname(place), { recursive: true });
+  });
+
+  test('that dies while its job is prepared does not fail the job, which the pool does again', async () => {
+    const [prepared, dead] = [Promise.withResolvers<ConvertJob>(), Promise.withResolvers<Ending>()];
+    const calls: string[] = [];
+    const bay = { load: () => prepared.promise, remove: () => {} } as unknown as Bay;
+    const child = { cpuMs: () => null, kill: () => {}, ended: dead.promise } as unknown as Child;
+    const worker = new PooledWorker(
+      bay,
+      { timeoutMs: 60_000, memoryLimitBytes: 1, input: { maxPixels: 1, maxFrames: 1, heic: true } },
+      () => child,
+      { ready: () => {}, idle: () => {}, ended: (_, lost) => void calls.push(`lost ${lost?.task.client}`) },
+    );
+    worker.assign({
+      ...{ job: {} as ConvertJob, client: 'somebody', misses: 0 },
+      spent: () => void calls.push('spent'),
+      resolve: () => void calls.push('resolved'),
+      reject: () => void calls.push('rejected'),
+    });
+    dead.resolve({ code: 1, signal: null, stderr: '' });
+    await dead.promise;
+    prepared.reject(new Error('ENOENT'));
+    await prepared.promise.catch(() => {});
+    expect(calls).toEqual(['lost somebody']);
+    await start();
+  });
+
   test('ends by itself when its server is killed', async () => {
     await start();
     const owner = spawn(process.execPath, [
@@ -173,7 +215,7 @@ describe('the queue', () => {
     process.kill(codec.stats().pids[0] ?? 0, 'SIGKILL');
     await expect(long).rejects.toMatchObject({ code: 'undecodable_image' });
     expect((await second).format).toBe('png');
-    expect(codec.stats()).toMatchObject({ queued: 0, queuedMs: 0, refusedBusy: 1, converted: 1 });
+    expect(codec.stats()).toMatchObject({ queued: 0, queuedMs: 0, refusedBusy: 1 });
   });
 
   test('where it is full, takes the place of another from who has the most waiting', async () => {
@@ -236,6 +278,14 @@ describe('the queue', () => {
       'gone',
     );
     expect(codec.stats().started).toBe(0);
+  });
+
+  test('a job whose signal aborts while it is paid for is not begun', async () => {
+    const leaving = new AbortController();
+    const take = async () => leaving.abort(new Error('gone'));
+    const { codec, convert } = await start({ budget: { take, charge: async () => {} } });
+    await expect(convert(small, {}, { signal: leaving.signal })).rejects.toThrow('gone');
+    expect(codec.stats()).toMatchObject({ queued: 0, started: 0 });
   });
 
   test('close ends every worker and tells those who wait', async () => {

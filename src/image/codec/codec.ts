@@ -53,8 +53,6 @@ export interface CodecStats extends PoolCounts {
   queuedMs: number;
   /** How long a conversion would wait for a client with nothing waiting, in ms. */
   waitMs: number;
-  converted: number;
-  failed: number;
   refusedBusy: number;
 }
 
@@ -114,7 +112,6 @@ export function createCodec(options: CodecOptions): Codec {
     now,
   });
   const prices = createPrices();
-  const totals = { converted: 0, failed: 0 };
   const awaited = Promise.withResolvers<void>();
   awaited.promise.catch(() => {});
   let closed = false;
@@ -155,6 +152,7 @@ export function createCodec(options: CodecOptions): Codec {
     signal?.throwIfAborted();
     admit(client, price);
     await budget?.take(client, price);
+    signal?.throwIfAborted();
     const paths = { input: absolute(job.input), output: absolute(job.output) };
     return enqueue({ ...job, ...paths }, estimate, { client, purpose, price }, signal);
   }
@@ -176,7 +174,6 @@ export function createCodec(options: CodecOptions): Codec {
     const { task, done } = createJob(job, queued, {
       signal,
       spent: (ms, done) => account(task, estimate, ms, done),
-      ended: (outcome) => totals[outcome]++,
       leave: () => admission.remove(task),
       abandon: () => pool.abandon(task),
     });
@@ -189,7 +186,7 @@ export function createCodec(options: CodecOptions): Codec {
   return {
     convert,
     admit: (client) => admit(client, 0),
-    stats: () => ({ ...pool.counts(), ...admission.counts(), ...totals }),
+    stats: () => ({ ...pool.counts(), ...admission.counts() }),
     ready() {
       pool.wake();
       return awaited.promise;

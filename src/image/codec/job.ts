@@ -12,8 +12,6 @@ export interface JobOptions {
   signal: AbortSignal | undefined;
   /** Called once, before the answer, with the CPU time of the job in ms, and whether it succeeded. */
   spent: Task['spent'];
-  /** Called with the result of the job, unless nobody waited for the picture any more. */
-  ended: (outcome: 'converted' | 'failed') => void;
   /** Removes the job from the queue. Returns false if it already runs. */
   leave: () => boolean;
   /** Kills the worker that runs the job. */
@@ -30,7 +28,7 @@ const ABANDONED_MS = 1000;
 export function createJob(
   job: ConvertJob,
   queued: Queued,
-  { signal, spent, ended, leave, abandon }: JobOptions,
+  { signal, spent, leave, abandon }: JobOptions,
 ): { task: Job; done: Promise<Converted> } {
   const { promise: done, resolve, reject } = Promise.withResolvers<Converted>();
   let kill: ReturnType<typeof setTimeout> | undefined;
@@ -54,12 +52,10 @@ export function createJob(
     resolve(converted) {
       settled();
       if (signal?.aborted) return void discard(job.output);
-      ended('converted');
       resolve(converted);
     },
     reject(error) {
       settled();
-      ended('failed');
       void discard(job.output).then(() => reject(error));
     },
   };

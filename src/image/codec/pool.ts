@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import process from 'node:process';
 import { AppError } from '../../errors.ts';
 import type { Log } from '../../lib/logger.ts';
-import { createBay } from './bay.ts';
+import { type Bay, createBay } from './bay.ts';
 import { type Ending, startChild } from './child.ts';
 import type { Environment } from './environment.ts';
 import { type JobLimits, PooledWorker, type Run, type Task } from './pooled-worker.ts';
@@ -101,9 +101,17 @@ export class ProcessPool<T extends Task> {
   }
 
   #start(): void {
-    const { command, env, folder, sandbox, limits } = this.#options;
     this.#totals.started++;
-    const bay = createBay(join(folder, `${this.#bays}-${this.#totals.started}`));
+    try {
+      this.#startIn(createBay(join(this.#options.folder, `${this.#bays}-${this.#totals.started}`)));
+    } catch (cause) {
+      // The disk may be full.
+      this.#startLater({ code: null, signal: null, stderr: String(cause) });
+    }
+  }
+
+  #startIn(bay: Bay): void {
+    const { command, env, sandbox, limits } = this.#options;
     const inSandbox = sandbox && {
       folder: bay.folder,
       memoryBytes: limits.memoryLimitBytes,

@@ -118,6 +118,8 @@ export class PooledWorker<T extends Task> {
     this.#bay.load(task.job).then(
       (job) => this.#child.send({ id, job, limits }),
       (error: Error) => {
+        // If the process has died, so has its folder, and the pool has settled the task.
+        if (run.answered) return;
         answer(run);
         task.spent(0, false);
         task.reject(error);
