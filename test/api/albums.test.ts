@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { AppError } from '../../src/errors.ts';
 import { MOST_PICTURES } from '../../src/image/albums/album.ts';
 import { type CodecBench, startCodec } from '../support/codec.ts';
 import { DAY_MS, type ImageHost, startImageHost, type UploadAnswer } from '../support/image-host.ts';
@@ -271,6 +272,42 @@ test('a picture that is deleted or expired is in its album no more', async () =>
   await host.send(`/api/delete/${gone.id}`, { method: 'DELETE' });
   host.clock.ms += 11 * 60_000;
   expect(await idsIn(album)).toEqual([stays.id]);
+});
+
+test('a picture that no longer exists can still be taken out, whatever token comes with it', async () => {
+  const album = await make();
+  const { id } = await uploadInto(album);
+  await host.send(`/api/delete/${id}`, { method: 'DELETE' });
+  const path = `/api/albums/${album.id}/images/${id}`;
+  const headers = { ...withToken(album), authorization: 'Bearer of-an-uploader' };
+  expect((await send('DELETE', path, undefined, headers)).status).toBe(200);
+  expect((await host.send(path, { method: 'DELETE' })).status).toBe(404);
+});
+
+test('an album whose pictures cannot all be deleted stays, so that its deletion can be repeated', async () => {
+  let fails = true;
+  const failing = await startImageHost({
+    codec: bench.codec,
+    change: ({ images }) => ({
+      images: {
+        ...images,
+        async remove(id) {
+          if (fails) throw new AppError('unavailable', 'The database does not answer.');
+          return images.remove(id);
+        },
+      },
+    }),
+  });
+  const album = await json<Album>(await failing.send('/api/albums', { method: 'POST' }));
+  const { id } = await failing.upload(picture);
+  await failing.albums.append(album.id, [id]);
+  const remove = () =>
+    failing.send(`/api/albums/${album.id}?images=delete`, { method: 'DELETE', headers: withToken(album) });
+  expect((await remove()).status).toBe(503);
+  fails = false;
+  expect(await json(await remove())).toMatchObject({ removed_images: 1, kept_images: [] });
+  expect((await failing.send(`/api/albums/${album.id}`)).status).toBe(404);
+  await failing.stop();
 });
 
 test('a picture that comes through a review later is in its album then', async () => {

@@ -3,14 +3,13 @@ import type { Clock } from '../../lib/clock.ts';
 import { forEachBounded } from '../../lib/for-each-bounded.ts';
 import type { Log } from '../../lib/logger.ts';
 import { type Deleter, hashOf } from '../access/deletion-rights.ts';
-import type { AudienceRules } from '../audience.ts';
-import { isOver } from '../audience.ts';
+import { type AudienceRules, isOver } from '../audience.ts';
 import { createDeleteToken, createId, type RandomBytes } from '../ids.ts';
 import type { ImageRecord } from '../image.ts';
 import type { ImageService } from '../service.ts';
 import type { ImageStore } from '../store.ts';
 import { type AlbumRecord, picturesOf } from './album.ts';
-import { type AlbumKeeper, createKept, notFound } from './kept.ts';
+import { type AlbumKeeper, createKept, mayKeep, notFound, notKeeper } from './kept.ts';
 import type { AlbumStore } from './store.ts';
 import { createSweep } from './sweep.ts';
 import { type Addition, type AlbumChangeWish, type AlbumWish, factsOf } from './wishes.ts';
@@ -155,10 +154,11 @@ export function createAlbums(options: AlbumsOptions): Albums {
       if (!picturesOf(album).includes(picture)) {
         throw new AppError('not_found', 'There is no such image in this album.');
       }
-      const byUploader =
+      // The picture may no longer exist, so it is read only for its own token.
+      const isUploader = async () =>
         deleteToken !== null &&
         service.mayRemove(await service.find(picture), { peer: null, token: deleteToken, admin: false });
-      if (!byUploader) await kept(id, by);
+      if (!mayKeep(album, by) && !(await isUploader())) throw notKeeper();
       return update(id, (album) => ({
         pictures: picturesOf(album)
           .filter((one) => one !== picture)
@@ -178,9 +178,10 @@ export function createAlbums(options: AlbumsOptions): Albums {
     async remove(id, by, deleter) {
       const album = await kept(id, by);
       const alive = await pictures(album);
-      if (!(await albums.remove(id))) throw notFound();
       const mine = deleter === null ? [] : alive.filter((image) => service.mayRemove(image, deleter));
+      // The pictures first: if one of them cannot be removed, the caller can try again.
       const removed = deleter === null ? 0 : await removePictures(service, mine, deleter);
+      if (!(await albums.remove(id))) throw notFound();
       log('info', 'album removed', { id, pictures: removed });
       const gone = new Set(mine);
       return { removed, kept: alive.filter((image) => !gone.has(image)).map((image) => image.id) };

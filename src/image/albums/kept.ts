@@ -31,10 +31,10 @@ export function createKept({ albums, images, clock, random }: KeptOptions) {
     return album;
   }
 
-  async function kept(id: string, { token, admin }: AlbumKeeper): Promise<AlbumRecord> {
+  async function kept(id: string, by: AlbumKeeper): Promise<AlbumRecord> {
     const album = await find(id);
-    if (admin || (token !== null && sameHash(hashOf(token), album.tokenHash))) return album;
-    throw new AppError('forbidden', 'This needs the token of the album.');
+    if (mayKeep(album, by)) return album;
+    throw notKeeper();
   }
 
   /** Changes the stored album. `work` returns `null` if nothing changes. */
@@ -66,6 +66,15 @@ export function createKept({ albums, images, clock, random }: KeptOptions) {
   }
 
   return { find, kept, update, extended };
+}
+
+/** Reports whether the credentials allow changing the album. */
+export function mayKeep({ tokenHash }: AlbumRecord, { token, admin }: AlbumKeeper): boolean {
+  return admin || (token !== null && sameHash(hashOf(token), tokenHash));
+}
+
+export function notKeeper(): AppError {
+  return new AppError('forbidden', 'This needs the token of the album.');
 }
 
 function full(): AppError {
