@@ -1,6 +1,7 @@
 import type { Log } from '../lib/logger.ts';
-import { keysOf, originalKey, type Shape, shapeKey, strayKey } from './blob-keys.ts';
+import { keysOf, originalKey, type Shape, shapeKey } from './blob-keys.ts';
 import { type ImageRecord, MEDIA_TYPES } from './image.ts';
+import { readPlaced } from './maintenance/files.ts';
 import { createRemovals } from './maintenance/removals.ts';
 import { notFound } from './missing.ts';
 import { createSmallFiles } from './serve/small-files.ts';
@@ -67,10 +68,7 @@ export function createImageFiles({ images, blobs, thumbnails, log }: ImageFilesO
       const key = shapeKey(image, shape);
       const kept = smallFiles.get(key);
       if (kept) return range ? kept.slice(range.start, range.end) : kept;
-      // A record that was temporarily missing finds its file in quarantine.
-      const body =
-        (await blobs.get(key, range)) ??
-        ((await blobs.move(strayKey(key), key)) ? await blobs.get(key, range) : null);
+      const body = await readPlaced(blobs, key, range);
       if (body !== null) {
         // Images that expire or have limited views must not stay in memory.
         const keeps = image.maxViews === null && image.expiresAt === null;

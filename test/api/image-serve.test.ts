@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { rm } from 'node:fs/promises';
 import sharp from 'sharp';
 import { AppError } from '../../src/errors.ts';
 import { bunRuntime } from '../../src/runtime/bun.ts';
@@ -279,6 +280,15 @@ describe('a smaller version', () => {
     expect([answer.status, (await bodyOf(answer)).length]).toEqual([200, large.size]);
     expect(await full.files()).toEqual([`${large.id}.webp`]);
     await full.stop();
+  });
+
+  test('is made after the folder for temporary files was lost, as in a backup', async () => {
+    const restored = await startImageHost({ codec: bench.codec });
+    const large = await restored.upload(new Uint8Array(await photo(400, 300)));
+    await rm(restored.folder, { recursive: true });
+    const answer = await restored.send(`${pathOf(large.raw_url)}?w=160`);
+    expect((await sharp(await bodyOf(answer)).metadata()).width).toBe(160);
+    await restored.stop();
   });
 
   test('of an animation moves, too', async () => {

@@ -1,5 +1,5 @@
-import { keyOfStray, ownerOfKey } from '../blob-keys.ts';
-import type { BlobInfo, BlobStore } from '../store.ts';
+import { keyOfStray, ownerOfKey, strayKey } from '../blob-keys.ts';
+import type { BlobInfo, BlobStore, ByteRange } from '../store.ts';
 
 /** A file of an image. */
 export interface ImageFile {
@@ -30,6 +30,20 @@ export async function* imageFiles(
     }
     yield { placed, quarantined };
   }
+}
+
+/**
+ * Returns a file of an image, or `null`. Takes it out of quarantine if it is there, because its record was only
+ * missing for a while.
+ */
+export async function readPlaced(
+  blobs: Pick<BlobStore, 'get' | 'move'>,
+  key: string,
+  range?: ByteRange,
+): ReturnType<BlobStore['get']> {
+  const body = await blobs.get(key, range);
+  if (body !== null || !(await blobs.move(strayKey(key), key))) return body;
+  return blobs.get(key, range);
 }
 
 /** Reports whether more than `count` files of images are in place, counting those that `which` selects. */

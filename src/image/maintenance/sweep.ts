@@ -84,7 +84,7 @@ async function sweepAlone(options: SweepOptions, lease: Lease, signal: AbortSign
   await quarantine.remove(found.expired);
   if (report.unconfirmed === 0) await quarantine.take(found.strays);
   await writeStrayCount(state, lease, {
-    files: found.quarantined.files + report.quarantined - report.restored,
+    files: found.quarantined.files + report.quarantined,
     bytes: found.quarantined.bytes + quarantine.takenBytes(),
     missing: report.missing,
   });

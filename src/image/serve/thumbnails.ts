@@ -1,13 +1,15 @@
 import { randomUUID } from 'node:crypto';
-import { open, rm, truncate } from 'node:fs/promises';
+import { rm, truncate } from 'node:fs/promises';
 import { join } from 'node:path';
 import { AppError, invalidParameter } from '../../errors.ts';
 import { originalKey, type Shape, shapeKey, THUMBNAIL_WIDTHS, thumbnailKey } from '../blob-keys.ts';
 import type { Codec } from '../codec/codec.ts';
 import { type ImageRecord, MEDIA_TYPES } from '../image.ts';
+import { readPlaced } from '../maintenance/files.ts';
 import { notFound } from '../missing.ts';
 import type { Quota } from '../quota.ts';
 import type { BlobStore, ImageStore } from '../store.ts';
+import { writeTemporary } from '../upload/temporary-file.ts';
 import type { VersionBytes } from './version-bytes.ts';
 
 const MAX_KNOWN_SIZES = 20_000;
@@ -33,7 +35,7 @@ export interface Thumbnails {
 }
 
 export interface ThumbnailOptions {
-  blobs: Pick<BlobStore, 'get' | 'put' | 'stat' | 'remove'>;
+  blobs: Pick<BlobStore, 'get' | 'put' | 'stat' | 'move' | 'remove'>;
   images: Pick<ImageStore, 'existing'>;
   codec: Pick<Codec, 'convert'>;
   /** Folder for temporary files. */
@@ -71,7 +73,7 @@ export function createThumbnails({
     const input = join(folder, `${name}.in`);
     const output = join(folder, `${name}.out`);
     try {
-      await writeBody(input, source);
+      await writeTemporary(input, source instanceof Blob ? source.stream() : source);
       const converted = await codec.convert(
         {
           ...{ input, output, format, stripExif: true, smallest: true },
@@ -115,7 +117,7 @@ export function createThumbnails({
         : THUMBNAIL_WIDTHS.filter((other) => other >= 4 * width);
     const kept = wider.map((other) => thumbnailKey(image, other)).find((key) => sizes.get(key));
     const version = kept === undefined ? null : await blobs.get(kept);
-    const source = version ?? (await blobs.get(originalKey(image)));
+    const source = version ?? (await readPlaced(blobs, originalKey(image)));
     if (source === null) throw notFound();
     return source;
   }
@@ -160,13 +162,4 @@ export function thumbnailWidth(asked: string | null, image: Pick<ImageRecord, 'w
   const width = THUMBNAIL_WIDTHS.find((offered) => String(offered) === asked);
   if (width === undefined) throw invalidParameter('w', `w must be one of ${THUMBNAIL_WIDTHS.join(', ')}.`);
   return width < image.width ? width : null;
-}
-
-async function writeBody(path: string, body: Blob | ReadableStream<Uint8Array>): Promise<void> {
-  const file = await open(path, 'wx');
-  try {
-    for await (const chunk of body instanceof Blob ? body.stream() : body) await file.writeFile(chunk);
-  } finally {
-    await file.close();
-  }
 }
