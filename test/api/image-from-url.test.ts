@@ -9,6 +9,7 @@ import { createUrlFetcher } from '../../src/image/upload/from-url.ts';
 import { createSafeFetch } from '../../src/lib/safe-fetch.ts';
 import { bunRuntime } from '../../src/runtime/bun.ts';
 import { ADMIN, ADMIN_TOKEN } from '../support/admin.ts';
+import { icon } from '../support/bitmap-files.ts';
 import { json } from '../support/json.ts';
 import { PNG, type RunningServer, runServer, withServer } from '../support/running-server.ts';
 import { withFolder } from '../support/temporary.ts';
@@ -147,6 +148,23 @@ describe('a picture is uploaded by its URL', () => {
     const answer = await order(body);
     expect([answer.status, (await json<Answer>(answer)).code]).toEqual([400, code]);
   });
+
+  test('and is recognised however its bytes arrive', () =>
+    withFolder(async (folder) => {
+      const bytes = icon();
+      async function* inPieces() {
+        for (let at = 0; at < bytes.length; at += 18) yield bytes.subarray(at, at + 18);
+      }
+      const fetch = async (url: string) => ({
+        ...{ status: 200, headers: {}, url },
+        body: inPieces(),
+        discard: () => {},
+      });
+      const fetcher = createUrlFetcher({ fetch, folder, maxBytes: 10_000 });
+      const { signal } = new AbortController();
+      const { size } = await fetcher.fetch('http://pictures.example/a.ico', 'client', signal);
+      expect(size).toBe(bytes.length);
+    }));
 
   test('while a picture whose type says JSON is still a picture', async () => {
     const headers = { 'content-type': 'application/json' };

@@ -213,6 +213,7 @@ describe('a picture as text', () => {
     ['with two', `image=${base64.slice(0, 400)}&image=a`, 'Send one picture in the field image.'],
     ['with a long field', `title=${'x'.repeat(8193)}&image=a`, 'The field title is longer than 8192 bytes.'],
     ['of endless fields', 'a=b&'.repeat(2000), 'The form has too many fields.'],
+    ['with an empty picture', 'image&title=a', 'No image was sent.'],
     ['with nothing', '', 'The form has no picture in the field image.'],
   ];
   for (const [name, text, sentence] of forms) {

@@ -1,4 +1,5 @@
 import { type AppError, invalidParameter } from '../../errors.ts';
+import { withLongHead } from './long-head.ts';
 
 /** Maximum factor by which Base64, with line ends and percent-encoding, enlarges a picture. */
 export const MOST_BASE64 = 1.5;
@@ -17,7 +18,7 @@ export async function* decodeBase64(
   field: string,
 ): AsyncGenerator<Uint8Array> {
   let decoder: Decoder | null | undefined;
-  for await (const piece of withLongHead(pieces)) {
+  for await (const piece of withLongHead(pieces, SNIFFED_BYTES)) {
     let bytes = piece;
     if (decoder === undefined) {
       const start = startOfText(piece, field);
@@ -27,21 +28,6 @@ export async function* decodeBase64(
     yield decoder ? decoder.decode(bytes) : bytes;
   }
   if (decoder) yield decoder.end();
-}
-
-/** Yields the same bytes, with a first chunk that is long enough to examine if there are enough bytes. */
-async function* withLongHead(pieces: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
-  let head: Uint8Array | null = new Uint8Array();
-  for await (const piece of pieces) {
-    if (head === null) yield piece;
-    else {
-      head = Buffer.concat([head, piece]);
-      if (head.length < SNIFFED_BYTES) continue;
-      yield head;
-      head = null;
-    }
-  }
-  if (head !== null) yield head;
 }
 
 /** Returns where the Base64 begins, or `null` if it is not Base64. */

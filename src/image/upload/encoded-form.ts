@@ -19,11 +19,11 @@ export async function readEncodedForm<T>(
     for (let count = 0; !(await reader.atEnd()); count++) {
       if (count > MAX_FIELDS) throw new AppError('invalid_body', 'The form has too many fields.');
       const name = await textOf(reader.until(/[=&]/), 'name');
-      if (!names.includes(name)) {
-        fields[name] = reader.last === '=' ? await textOf(reader.until(/&/), name) : '';
-      } else {
+      const value = reader.last === '=' ? reader.until(/&/) : nothing();
+      if (!names.includes(name)) fields[name] = await textOf(value, name);
+      else {
         if (files.length > 0) throw invalidParameter(names[0], `Send one picture in the field ${names[0]}.`);
-        files.push({ filename: null, stored: await store(bytesOf(reader.until(/&/))) });
+        files.push({ filename: null, stored: await store(bytesOf(value)) });
       }
     }
   } finally {
@@ -72,6 +72,9 @@ function createReader(body: AsyncIterable<Uint8Array>) {
     },
   };
 }
+
+/** The value of a field without `=`. */
+async function* nothing(): AsyncGenerator<string> {}
 
 async function textOf(parts: AsyncIterable<string>, name: string): Promise<string> {
   let bytes = Buffer.alloc(0);

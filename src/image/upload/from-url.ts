@@ -6,6 +6,7 @@ import { createShares } from '../../lib/shares.ts';
 import { parseHeader } from '../codec/header.ts';
 import { tooLarge } from './body.ts';
 import { cleanFilename } from './filename.ts';
+import { withLongHead } from './long-head.ts';
 import { temporaryPath, writeTemporary } from './temporary-file.ts';
 import type { ReceivedFile } from './upload.ts';
 import { MAX_URL } from './url-order.ts';
@@ -15,8 +16,8 @@ const TIMEOUT_MS = 20_000;
 /** Concurrent fetches of one client, and of all. */
 const EACH = 4;
 const ALL = 32;
-/** Enough for the signature of every format. */
-const HEAD_BYTES = 16;
+/** Enough for the signature of every format: that of an icon is its first directory entry. */
+const HEAD_BYTES = 22;
 /** Media types, besides `image/`, that servers send for unknown files. */
 const NO_TYPE = /^(application|binary)\/(x-)?octet-stream$/;
 
@@ -84,26 +85,14 @@ function faultOf({ status, headers }: SafeResponse, maxBytes: number): AppError 
 
 /** Passes on the chunks of a picture, and throws at the first chunk of anything else. */
 async function* picturesOnly(pieces: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
-  let head: Buffer | null = Buffer.alloc(0);
-  for await (const piece of pieces) {
-    if (head === null) {
-      yield piece;
-      continue;
+  let isKnown = false;
+  for await (const piece of withLongHead(pieces, HEAD_BYTES)) {
+    isKnown ||= parseHeader(Buffer.from(piece)) !== null;
+    if (!isKnown) {
+      throw new AppError('not_an_image', 'The URL leads to a file that is not in a known picture format.');
     }
-    head = Buffer.concat([head, piece]);
-    if (head.length < HEAD_BYTES) continue;
-    demandPicture(head);
-    yield head;
-    head = null;
+    yield piece;
   }
-  if (head === null || head.length === 0) return;
-  demandPicture(head);
-  yield head;
-}
-
-function demandPicture(head: Buffer): void {
-  if (parseHeader(head) !== null) return;
-  throw new AppError('not_an_image', 'The URL leads to a file that is not in a known picture format.');
 }
 
 function nameIn(url: string): string | null {
