@@ -56,7 +56,7 @@ export async function showGallery(
     from: from === undefined ? null : startOf('from', from),
     until: to === undefined ? null : startOf('to', to) + DAY_MS,
   };
-  const after = cursor === undefined || cursor === '' ? null : parseCursor(cursor);
+  const after = cursor === undefined ? null : parseCursor(cursor);
   const found = await listFiltered(service, filter, { after, perPage: PER_PAGE + AHEAD });
   const items = found.items.slice(0, PER_PAGE);
   const ahead = found.items.slice(PER_PAGE);
@@ -77,7 +77,9 @@ export async function showGallery(
 /** Returns when a day begins, in ms since 1970. */
 function startOf(name: string, text: string): number {
   const ms = Date.parse(text);
-  if (Number.isNaN(ms)) throw invalidParameter(name, `${name} must be a date such as 2026-01-31.`);
+  // Runtimes read February 31 as March 3.
+  const exists = !Number.isNaN(ms) && new Date(ms).toISOString().startsWith(text);
+  if (!exists) throw invalidParameter(name, `${name} must be a date such as 2026-01-31.`);
   return ms;
 }
 

@@ -23,13 +23,13 @@ export function rawUrl(base: string, { id, format }: Pick<ImageRecord, 'id' | 'f
   return `${base}/i/${id}.${EXTENSIONS[format]}`;
 }
 
-/** Returns every URL of an image that a cache may have stored. */
+/** Returns the documented URLs of an image that a cache may have stored. */
 export function cachedUrls(base: string, image: Pick<ImageRecord, 'id' | 'format' | 'width'>): string[] {
   const [page, raw] = [pageUrl(base, image.id), rawUrl(base, image)];
   const versions = THUMBNAIL_WIDTHS.filter((width) => width < image.width).map(
     (width) => `${raw}?w=${width}`,
   );
-  return [page, `${page}?auto`, raw, `${raw}?download=1`, ...versions];
+  return [page, `${page}?auto`, `${page}?auto=1`, raw, `${raw}?download=1`, ...versions];
 }
 
 /** The page that asks an uploader to confirm the deletion. */

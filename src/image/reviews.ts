@@ -69,9 +69,7 @@ export function createReviews({ state, locks, blobs, images, clock, onStored }: 
       if (lease) return lease;
       await clock.sleep(PAUSE_MS);
     }
-    throw new AppError('unavailable', 'Too many decisions at once; try again in a moment.', {
-      retryAfterMs: 5000,
-    });
+    throw busy();
   }
 
   /** Serialises changes: a picture that is being withdrawn cannot be allowed meanwhile. */
@@ -80,7 +78,10 @@ export function createReviews({ state, locks, blobs, images, clock, onStored }: 
   ): Promise<void> {
     const lease = await acquire();
     try {
-      await state.set(KEY, JSON.stringify(await work(await list())));
+      const changed = await work(await list());
+      // Another copy may have made a change that this one has not seen.
+      if (lease.lost.aborted) throw busy();
+      await state.set(KEY, JSON.stringify(changed));
     } finally {
       await lease.release();
     }
@@ -161,4 +162,10 @@ export function createReviews({ state, locks, blobs, images, clock, onStored }: 
       return (await list()).reduce((sum, { size }) => sum + size, 0);
     },
   };
+}
+
+function busy(): AppError {
+  return new AppError('unavailable', 'Too many decisions at once; try again in a moment.', {
+    retryAfterMs: 5000,
+  });
 }

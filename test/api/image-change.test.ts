@@ -73,6 +73,7 @@ test('the answer says until when caches may have what was public, and the event 
   expect(urls).toEqual([
     page,
     `${page}?auto`,
+    `${page}?auto=1`,
     `${page}.webp`,
     `${page}.webp?download=1`,
     `${page}.webp?w=160`,

@@ -225,6 +225,28 @@ describe('a picture in review', () => {
     ]);
   });
 
+  test('is not overwritten by a copy of the server that has lost the lock meanwhile', async () => {
+    const state = new Map<string, string>();
+    const held = new AbortController();
+    const reviews = createReviews({
+      state: {
+        async get(key) {
+          held.abort();
+          state.set(key, JSON.stringify([image({ id: 'of-another' })]));
+          return '[]';
+        },
+        set: async (key, value) => void state.set(key, value),
+      },
+      locks: { acquire: async () => ({ token: 1, lost: held.signal, release: async () => {} }) },
+      blobs: {} as unknown as BlobStore,
+      images: { insert: async () => {}, confirm: async () => {} },
+      clock: systemClock,
+      onStored: () => {},
+    });
+    await expect(reviews.hold(image({ id: 'mine' }), 'file')).rejects.toMatchObject({ code: 'unavailable' });
+    expect(state.get('image-reviews')).toContain('of-another');
+  });
+
   test('is one of many that came at once, and each is kept', () =>
     withScan({}, async (server) => {
       const body = new FormData();

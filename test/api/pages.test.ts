@@ -82,6 +82,9 @@ describe('an error', () => {
     expect(await chinese.text()).toContain('<p>最大宽度：必须是 1 到 16384 之间的整数</p>');
     const gallery = await open('/gallery?from=soon');
     expect(await gallery.text()).toContain('<p>Uploaded from must be a date such as 2026-01-31');
+    const never = await open('/gallery?to=2026-02-31');
+    expect(never.status).toBe(400);
+    expect(await never.text()).toContain('<p>Uploaded up to must be a date such as 2026-01-31');
   });
 
   test('is told in the language of the page alone, with the figures that the API has', async () => {
