@@ -127,6 +127,7 @@ describe.if(canMount)('a disk that', () => {
           const disk = `/proc/${server.pid}/root${folder}`;
           spawnSync('sh', ['-c', `cat /dev/zero >'${disk}/filler'; cat /dev/zero >'${disk}/more'`]);
           expect((await upload(server, await transparent())).status).toBe(507);
+          expect((await fetch(`${server.url}/i/${stored[0]?.id}.png?w=320`)).status).toBe(200);
           for (const { id } of stored.splice(0, 3)) {
             const answer = await fetch(`${server.url}/api/delete/${id}`, { method: 'DELETE' });
             expect([answer.status, (await fetch(`${server.url}/i/${id}.png`)).status]).toEqual([200, 404]);
