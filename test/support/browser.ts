@@ -9,8 +9,7 @@ import {
   type Page,
 } from 'playwright-core';
 
-/** Debian's Chromium; on Debian: apt-get install chromium. */
-const EXECUTABLE = Bun.which('chromium') ?? '/usr/bin/chromium';
+const EXECUTABLE = join(import.meta.dirname, 'chromium');
 
 /** Allows for a busy machine; a test may take a minute. */
 const PATIENCE_MS = 45_000;
