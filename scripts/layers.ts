@@ -54,7 +54,7 @@ const MAY_IMPORT: [from: RegExp, to: RegExp][] = [
   [/^adapters\/([\w-]+|\w+\/adapter)\.ts$/, /^(adapters|src)\//],
   [
     /^adapters\//,
-    /^adapters\/server(s|-errors)\.ts$|^src\/(lib\/|errors\.ts$|runtime\/runtime\.ts$|(proxy|image)\/(proxy|image|store|fields|searched|summary)\.ts$|image\/albums\/(album|store)\.ts$)/,
+    /^adapters\/(server(s|-errors)|proxy-replica)\.ts$|^src\/(lib\/|errors\.ts$|runtime\/runtime\.ts$|(proxy|image)\/(proxy|image|store|fields|searched|summary)\.ts$|image\/albums\/(album|store)\.ts$)/,
   ],
 ];
 

@@ -2,6 +2,7 @@ import { createFollower } from '../../src/lib/follower.ts';
 import { endpointKey, requireWhole } from '../../src/proxy/fields.ts';
 import type { ProxyRecord } from '../../src/proxy/proxy.ts';
 import type { ProxyStore } from '../../src/proxy/store.ts';
+import { type ProxyReplica, readsOf } from '../proxy-replica.ts';
 import { unavailable } from '../server-errors.ts';
 import { arrayOf } from './arrays.ts';
 import type { PostgresConnection } from './connection.ts';
@@ -12,15 +13,6 @@ import { createProxyRows, RECORD } from './proxy-rows.ts';
 
 /** Records in one statement, which take some milliseconds on the server. */
 const BATCH = 1000;
-
-/** A copy of the pool within the process, which answers lists and statistics. */
-interface ProxyReplica
-  extends Pick<ProxyStore, 'find' | 'sample' | 'stream' | 'endpoints' | 'responseTimes' | 'summary'> {
-  /** Applies records and removals at once, keeping the IDs. */
-  apply(records: readonly ProxyRecord[], removed: readonly number[]): void;
-  /** Prepares a new, filled replica for queries and removals. */
-  complete(): Promise<void>;
-}
 
 interface PostgresProxies extends ProxyStore {
   /** Returns how outdated the replica is if it could not read from the server, in ms. */
@@ -61,21 +53,7 @@ export function createPostgresProxies(
   return {
     lagMs: follower.lagMs,
 
-    find: async (query) => (await recent()).find(query),
-
-    sample: async (filter, limit) => (await recent()).sample(filter, limit),
-
-    async *stream(filter) {
-      yield* (await recent()).stream(filter);
-    },
-
-    async *endpoints(filter, order) {
-      yield* (await recent()).endpoints(filter, order);
-    },
-
-    async *responseTimes() {
-      yield* (await recent()).responseTimes();
-    },
+    ...readsOf(recent),
 
     get: async (id) =>
       (await ask<ProxyRecord>('safe', `SELECT ${RECORD} FROM ${proxies} p WHERE id = $1`, [id]))[0] ?? null,
@@ -139,8 +117,6 @@ export function createPostgresProxies(
       ),
 
     ...createProxyRemoval(connection, { versions, checkFence, batch, catchUp: follower.catchUp }),
-
-    summary: async () => (await recent()).summary(),
 
     version: async () => (await follower.recent()).place,
   };

@@ -5,6 +5,7 @@ import type { Log } from '../../src/lib/logger.ts';
 import { endpointKey } from '../../src/proxy/fields.ts';
 import type { ProxyFilter, ProxyRecord } from '../../src/proxy/proxy.ts';
 import type { ProxyStore } from '../../src/proxy/store.ts';
+import { type ProxyReplica, readsOf } from '../proxy-replica.ts';
 import { unavailable } from '../server-errors.ts';
 import type { Arg, RedisConnection, Repeat, Script } from './connection.ts';
 import { fenceArgs, unfenced } from './fence.ts';
@@ -13,17 +14,8 @@ import { decodeProxy, encodeProxy } from './proxy-codec.ts';
 import { EVICT, IDS, REMOVE_DEAD, RESCHEDULE, SAVE } from './proxy-scripts.ts';
 import { createUnreadable, type ReplicaCondition, type Unreadable } from './unreadable.ts';
 
-/** A copy of the pool within the process, which answers every query. */
-interface ProxyReplica
-  extends Pick<
-    ProxyStore,
-    'find' | 'sample' | 'stream' | 'endpoints' | 'responseTimes' | 'get' | 'lookup' | 'due' | 'summary'
-  > {
-  /** Applies records and removals at once, keeping the IDs. */
-  apply(records: readonly ProxyRecord[], removed: readonly number[]): void;
-  /** Prepares a new, filled replica for queries and removals. */
-  complete(): Promise<void>;
-}
+/** Also answers what has to be exact, once it has caught up. */
+type Replica = ProxyReplica & Pick<ProxyStore, 'get' | 'lookup' | 'due'>;
 
 /** Records that one command removes, which takes about a millisecond on the server. */
 const BATCH = 500;
@@ -37,7 +29,7 @@ const READ = 1000;
  */
 export function createRedisProxies(
   redis: RedisConnection,
-  openReplica: () => Promise<ProxyReplica>,
+  openReplica: () => Promise<Replica>,
   log: Log = () => {},
 ): ProxyStore & ReplicaCondition {
   const unreadable = createUnreadable('proxy', log);
@@ -45,7 +37,7 @@ export function createRedisProxies(
   const keys = { records: key('records'), log: key('log') };
   const writeKeys = [keys.records, key('ids'), key('last-id'), keys.log, key('fences')];
 
-  const follower = createFollower<ProxyReplica, Change>({
+  const follower = createFollower<Replica, Change>({
     log: createChangeLog(redis, keys),
     late: unavailable,
     open: openReplica,
@@ -77,21 +69,7 @@ export function createRedisProxies(
     unreadable: unreadable.count,
     lagMs: follower.lagMs,
 
-    find: async (query) => (await recent()).find(query),
-
-    sample: async (filter, limit) => (await recent()).sample(filter, limit),
-
-    async *stream(filter) {
-      yield* (await recent()).stream(filter);
-    },
-
-    async *endpoints(filter, order) {
-      yield* (await recent()).endpoints(filter, order);
-    },
-
-    async *responseTimes() {
-      yield* (await recent()).responseTimes();
-    },
+    ...readsOf(recent),
 
     get: async (id) => (await exact().catch(recent)).get(id),
 
@@ -142,8 +120,6 @@ export function createRedisProxies(
       return removeInBatches(EVICT, keep, bestFirst.slice(keep).reverse(), fence);
     },
 
-    summary: async () => (await recent()).summary(),
-
     version: async () => (await follower.recent()).place,
   };
 }
@@ -165,7 +141,7 @@ async function* scanRecords(redis: RedisConnection, key: string): AsyncIterable<
   }
 }
 
-function applyChanges(replica: ProxyReplica, changes: readonly Change[], unreadable: Unreadable): void {
+function applyChanges(replica: Replica, changes: readonly Change[], unreadable: Unreadable): void {
   const records: ProxyRecord[] = [];
   const removed: number[] = [];
   for (const [id, value] of changes) {
