@@ -1,12 +1,11 @@
 import type { Tcp, TcpSocket } from '../runtime/tcp.ts';
 import type { Admit } from './admission.ts';
 import { Client } from './client.ts';
-import type { Desk } from './desk.ts';
+import type { Carrier, Desk } from './desk.ts';
 import { createEngine, type Engine, type EngineOptions } from './engine.ts';
 import { GatewayFault } from './fault.ts';
 import { createIdle } from './idle.ts';
 import type { Meter } from './meter.ts';
-import type { Relay } from './relay.ts';
 import { refusedTarget, type TargetRules } from './target.ts';
 
 export interface GatewayOptions extends Omit<EngineOptions, 'tcp'> {
@@ -17,7 +16,7 @@ export interface GatewayOptions extends Omit<EngineOptions, 'tcp'> {
   admit: Admit;
   /** CONNECT is answered only after an upstream has answered it. */
   strict: boolean;
-  /** A tunnel without traffic for this long is closed. */
+  /** A tunnel or a response without traffic for this long is closed. */
   idleMs: number;
   /** Maximum lifetime of a client's connection, whatever it does. */
   lifetimeMs: number;
@@ -44,7 +43,7 @@ const SWEEP_MS = 1_000;
 export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   const { tcp, monotonic, meter, rules, admit, strict, idleMs, lifetimeMs } = options;
   const engine = createEngine(options);
-  const relays = new Set<Relay>();
+  const carriers = new Set<Carrier>();
   const clients = new Set<Client>();
   const idle = createIdle(monotonic);
   const desk: Desk = {
@@ -53,7 +52,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
     monotonic,
     strict,
     idle,
-    relays,
+    carriers,
     check(target) {
       const sentence = refusedTarget(target, rules);
       if (sentence !== null) throw new GatewayFault('target_refused', sentence);
@@ -76,12 +75,12 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
   function sweep(): void {
     const now = monotonic();
     idle.sweep();
-    for (const relay of relays) {
-      const limit = relay.halfClosed ? Math.min(HALF_CLOSED_MS, idleMs) : idleMs;
-      if (now - relay.movedAt > limit || now - relay.startedAt > lifetimeMs) relay.cut();
+    for (const carrier of carriers) {
+      const limit = carrier.halfClosed ? Math.min(HALF_CLOSED_MS, idleMs) : idleMs;
+      if (now - carrier.movedAt > limit || now - carrier.startedAt > lifetimeMs) carrier.cut();
     }
     for (const client of clients) {
-      // Those with a relay were cut with it.
+      // Those with a carrier were cut with it.
       if (now - client.startedAt > lifetimeMs) client.socket.destroy();
       else client.look(now);
     }
@@ -103,7 +102,7 @@ export async function startGateway(options: GatewayOptions): Promise<Gateway> {
       clearInterval(timer);
       server.close();
       idle.close();
-      for (const relay of relays) relay.cut();
+      for (const carrier of carriers) carrier.cut();
       for (const client of clients) client.socket.destroy();
     },
   };

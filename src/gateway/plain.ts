@@ -4,7 +4,7 @@ import { asBuffer, type TcpSocket } from '../runtime/tcp.ts';
 import type { Admission } from './admission.ts';
 import type { Plan } from './attempt.ts';
 import { type Caller, HTTP_VOICE } from './caller.ts';
-import type { Desk } from './desk.ts';
+import type { Carrier, Desk } from './desk.ts';
 import { badRequest, GatewayFault, maybeSent, noAnswer, sessionLost } from './fault.ts';
 import { type Answer, answerHead, judgeAnswer, readAnswer } from './http-answer.ts';
 import { type BodyEnd, bodyEnd } from './http-message.ts';
@@ -83,7 +83,10 @@ function isTunnelled({ protocol, carries }: Upstream): boolean {
 }
 
 /** Sends the rest of a request to the upstream that was found, and the answer back. */
-class Exchange {
+class Exchange implements Carrier {
+  readonly halfClosed = false;
+  readonly startedAt: number;
+  movedAt: number;
   readonly #options: PlainOptions;
   readonly #result: RaceResult;
   readonly #upstream: TcpSocket;
@@ -96,6 +99,8 @@ class Exchange {
   #over = false;
 
   constructor(options: PlainOptions, result: RaceResult) {
+    this.startedAt = options.desk.monotonic();
+    this.movedAt = this.startedAt;
     this.#options = options;
     this.#result = result;
     const { socket, received } = result.attempt.release();
@@ -105,14 +110,21 @@ class Exchange {
   }
 
   begin(sent: boolean): void {
-    const { client, request } = this.#options;
+    const { client, desk, request } = this.#options;
+    desk.carriers.add(this);
     client.onLeft = () => this.#end('left');
     client.onBytes = () => this.#sendBody();
-    client.onDrained = () => this.#upstream.resume();
+    client.onDrained = () => {
+      this.#moved();
+      this.#upstream.resume();
+    };
     this.#upstream.listener = {
       opened() {},
       received: (bytes) => this.#onBytes(asBuffer(bytes)),
-      drained: () => client.socket.resume(),
+      drained: () => {
+        this.#moved();
+        client.socket.resume();
+      },
       ended: () => this.#onEnded(),
       closed: () => this.#onEnded(),
     };
@@ -126,8 +138,18 @@ class Exchange {
     this.#upstream.resume();
   }
 
+  /** A client that waits for an answer gets an error. */
+  cut(): void {
+    this.#fail(maybeSent());
+  }
+
+  #moved(): void {
+    this.movedAt = this.#options.desk.monotonic();
+  }
+
   #sendBody(): void {
     const { client } = this.#options;
+    this.#moved();
     if (this.#requestEnd.done || client.inbox.isEmpty) return;
     try {
       const count = this.#requestEnd.take(client.inbox.view());
@@ -139,6 +161,7 @@ class Exchange {
 
   #onBytes(bytes: Buffer): void {
     if (this.#over) return;
+    this.#moved();
     if (this.#answerEnd !== null) {
       this.#sendAnswer(bytes);
       return;
@@ -244,6 +267,7 @@ class Exchange {
     const { client, desk } = this.#options;
     const reusable = this.#reusable;
     this.#over = true;
+    desk.carriers.delete(this);
     this.#result.member.busy--;
     if (how === 'done' && this.#upstreamReusable) {
       desk.idle.put(this.#result.member.upstream, this.#options.request.target, this.#upstream);

@@ -1,4 +1,5 @@
 import type { TcpListener, TcpSocket } from '../runtime/tcp.ts';
+import type { Carrier } from './desk.ts';
 
 /** What passed through a tunnel, and how it ended. */
 export interface RelayReport {
@@ -18,8 +19,7 @@ interface RelayOptions {
 }
 
 /** Relays bytes in both directions until both sides have ended, each no faster than the other reads. */
-export class Relay {
-  /** When data last moved, on the monotonic clock. */
+export class Relay implements Carrier {
   movedAt: number;
   readonly startedAt: number;
   readonly #options: RelayOptions;
@@ -38,7 +38,6 @@ export class Relay {
     upstream.resume();
   }
 
-  /** True once one side sends no more. */
   get halfClosed(): boolean {
     return this.#ended !== null;
   }
@@ -54,7 +53,6 @@ export class Relay {
     this.#options.client.listener.ended();
   }
 
-  /** Cuts the connection. */
   cut(): void {
     this.#end('limit');
   }

@@ -154,14 +154,14 @@ function carry({
       return account.spend(count);
     },
     onEnd(report) {
-      desk.relays.delete(relay);
+      desk.carriers.delete(relay);
       client.gone();
       member.busy--;
       if (opening?.kind === 'hello' && isDistrust(report, desk.monotonic() - wonAt))
         lane.failed(member, 'distrusted');
     },
   });
-  desk.relays.add(relay);
+  desk.carriers.add(relay);
   relay.carry('down', received);
   relay.carry('up', client.inbox.remainder());
   if (client.hasEnded) relay.endClient();

@@ -182,6 +182,19 @@ describe.each([
     expect(connectionsOf(heard)).toEqual([0, 1]);
   });
 
+  test.each([
+    // Only a broken connection shows a client that a part is missing.
+    ['stalls', 'GET', 'HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\npart', /ECONNRESET/],
+    ['never begins', 'POST', '', /^HTTP\/1\.1 502 Bad Gateway\r\nX-Picpool-Error: maybe_sent\r\n/],
+  ])(
+    'a response that %s is given up after the time for idle tunnels',
+    async (_, method, answer, expected) => {
+      const { ask } = await createWorld(tcp, () => answer, { idleMs: 100 });
+      const request = get('http://a.example/', 'Content-Length: 0').replace('GET', method);
+      expect(await ask(request).catch(String)).toMatch(expected);
+    },
+  );
+
   test('a login that cannot be looked up is refused for the moment, and does not end the process', async () => {
     const { ask } = await createWorld(
       tcp,
