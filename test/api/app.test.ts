@@ -120,6 +120,7 @@ describe('the error envelope', () => {
     ['a body that is too large', '/echo', post(`"${'x'.repeat(70_000)}"`), 413, 'too_large'],
     ['a part that is away', '/away', {}, 503, 'unavailable'],
     ['a fault inside', '/broken', {}, 500, 'internal'],
+    ['a host that is none', '/list', { headers: { host: 'two hosts' } }, 400, 'invalid_parameter'],
   ] as const)('%s is answered in it', async (_name, path, init, status, code) => {
     const answer = await createTestApp().send(path, init);
     const body = await json(answer);
