@@ -20,7 +20,6 @@ describe('no loss is silent', () => {
     ['a photo', () => privatePhoto('jpeg'), {}],
     ['a photo that keeps its EXIF', () => privatePhoto('avif'), { stripExif: false, format: 'jpeg' }],
     ['an animation that moves on', () => animation('gif'), {}],
-    ['the still version of an animation', () => animation('webp'), { animate: false }],
   ] as const)('%s gives no warning', async (_, make, job) => {
     const lost = await warningsOf(await make(), job);
     // The test's photos carry XMP, which only those who keep metadata are told of.

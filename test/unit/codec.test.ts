@@ -204,11 +204,6 @@ describe('animation', () => {
     const result = await bench.convert(bytes);
     expect(result.frames).toBe((await sharp(result.bytes).metadata()).pages ?? 1);
   });
-
-  test('a thumbnail can show only the first frame', async () => {
-    const result = await bench.convert(await animation('webp'), { maxWidth: 24, animate: false });
-    expect(result).toMatchObject({ width: 24, height: 16, frames: 1 });
-  });
 });
 
 describe('dimensions', () => {

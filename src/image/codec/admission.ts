@@ -11,7 +11,7 @@ export interface Waiting extends Queued {
   reject(error: Error): void;
 }
 
-export interface AdmissionOptions {
+interface AdmissionOptions {
   /** Maximum number of jobs that run at once. */
   workers: number;
   /** Maximum number of waiting jobs. */

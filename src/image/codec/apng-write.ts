@@ -1,7 +1,7 @@
 import { deflateSync } from 'node:zlib';
 import type { Strip } from './animation.ts';
 import { type Palette, paletteOf } from './palette.ts';
-import { chunksOf, PNG_SIGNATURE, writeChunk } from './png-chunks.ts';
+import { chunksOf, PNG_SIGNATURE, writeChunk, writeHeader } from './png-chunks.ts';
 import type { SharpConstructor } from './sharp.ts';
 
 const [RGB, INDEXED, RGBA] = [2, 3, 6];
@@ -22,16 +22,12 @@ export async function writeApng(strip: Strip, sharp: SharpConstructor): Promise<
   const { width, height, delay, loop } = strip;
   const palette = paletteOf(strip.pixels);
   const colourType = palette ? INDEXED : isOpaque(strip.pixels) ? RGB : RGBA;
-  const header = Buffer.alloc(13);
-  header.writeUInt32BE(width, 0);
-  header.writeUInt32BE(height, 4);
-  header.set([8, colourType], 8);
   const control = Buffer.alloc(8);
   control.writeUInt32BE(delay.length, 0);
   control.writeUInt32BE(loop, 4);
   const chunks = [
     PNG_SIGNATURE,
-    ...writeChunk('IHDR', header),
+    ...writeHeader(strip, colourType),
     ...writeChunk('acTL', control),
     ...(palette ? [...writeChunk('PLTE', palette.colours), ...writeChunk('tRNS', palette.alphas)] : []),
   ];

@@ -73,7 +73,6 @@ export function parseApng(file: Buffer): Apng | null {
     } else if (!seen && SETTINGS.includes(type)) apng.settings.push(...writeChunk(type, data));
   }
   if (announced === 0) return null;
-  if (apng.frames.at(-1)?.data.length === 0) apng.frames.pop();
   const broken = apng.frames.findIndex(({ data }) => data.length === 0);
   if (broken >= 0) apng.frames.length = broken;
   apng.complete = apng.frames.length === announced;

@@ -1,4 +1,5 @@
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
+import { open } from 'node:fs/promises';
 
 /** A file that is read in parts, because it may be far larger than its picture. */
 export interface Bytes {
@@ -23,5 +24,16 @@ export function withBytesOf<T>(path: string, work: (file: Bytes) => T): T {
     return work({ length, read });
   } finally {
     closeSync(file);
+  }
+}
+
+/** Returns the first bytes of a file, fewer if it is shorter. */
+export async function readHead(path: string, bytes: number): Promise<Buffer> {
+  const file = await open(path, 'r');
+  try {
+    const { buffer, bytesRead } = await file.read(Buffer.allocUnsafe(bytes), 0, bytes, 0);
+    return buffer.subarray(0, bytesRead);
+  } finally {
+    await file.close();
   }
 }

@@ -37,7 +37,7 @@ export interface Child {
 }
 
 /** A sandbox for a child. */
-export interface SandboxOptions {
+interface SandboxOptions {
   /** The only folder that it can see; see `bay.ts`. */
   folder: string;
   memoryBytes: number;

@@ -5,7 +5,7 @@ import { createAdmission } from './admission.ts';
 import type { Budget } from './budget.ts';
 import type { Environment } from './environment.ts';
 import type { Purpose, Queued } from './fair-queue.ts';
-import { acceptedWords, formatName } from './formats.ts';
+import { acceptedNames, formatName, inWords } from './formats.ts';
 import { countFrames } from './frames.ts';
 import { readHeader } from './header.ts';
 import { createJob, type Job } from './job.ts';
@@ -205,7 +205,10 @@ async function examine(job: ConvertJob, limits: InputLimits): Promise<Estimate> 
   if (!header) {
     const name = await formatName(job.input);
     const found = name ? `is ${name}` : 'is not in a known picture format';
-    throw new AppError('not_an_image', `The file ${found}; ${acceptedWords(limits.heic)} are accepted.`);
+    throw new AppError(
+      'not_an_image',
+      `The file ${found}; ${inWords(acceptedNames(limits.heic))} are accepted.`,
+    );
   }
   const { kind, size } = header;
   const { count: frames } = await countFrames(job.input, kind, limits.maxFrames + 1);

@@ -7,6 +7,7 @@ import { parseApng } from './apng.ts';
 import { writeApng } from './apng-write.ts';
 import { type Encoding, encode, MAX_OUTPUT_SIDE } from './encode.ts';
 import { takenWith } from './exif.ts';
+import { MOVING } from './formats.ts';
 import { jpegWithGainMap } from './gain-map.ts';
 import { lookOf, type Pixels } from './look.ts';
 import { lossesOf } from './losses.ts';
@@ -15,9 +16,6 @@ import { privatePartsOf } from './private-parts.ts';
 import type { Converted, ConvertJob, InputLimits } from './protocol.ts';
 import { loadSharp, type Sharp, type SharpConstructor } from './sharp.ts';
 import { decoding, INPUT, openSource, type Source } from './source.ts';
-
-/** Formats in which we can store an animation. */
-const MOVING: readonly Format[] = ['webp', 'gif', 'png'];
 
 /** A picture in its new format. */
 interface Made {
@@ -76,7 +74,7 @@ export async function convert(job: ConvertJob, limits: InputLimits): Promise<Con
       ...made,
       format,
       frames: source.frames,
-      animated: animated || job.animate === false,
+      animated,
       keeps: !job.stripExif,
     }),
   };
@@ -85,7 +83,7 @@ export async function convert(job: ConvertJob, limits: InputLimits): Promise<Con
 function planFor(source: Source, job: ConvertJob): Plan {
   const { header, moves, frames } = source;
   const format = job.format === 'auto' ? keptFormat(source) : job.format;
-  const animated = moves && frames > 1 && MOVING.includes(format) && job.animate !== false;
+  const animated = moves && frames > 1 && MOVING.includes(format);
   const box = {
     width: Math.min(job.maxWidth, MAX_OUTPUT_SIDE[format]),
     height: Math.min(job.maxHeight ?? Number.POSITIVE_INFINITY, MAX_OUTPUT_SIDE[format]),

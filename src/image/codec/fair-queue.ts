@@ -11,7 +11,7 @@ export interface Queued {
 }
 
 /** A queue in which each client gets the same share of the processor, however many jobs it has. */
-export interface FairQueue<T extends Queued> {
+interface FairQueue<T extends Queued> {
   push(item: T): void;
   /** Puts an item back to the front of its client's queue, and refunds its price. */
   putBack(item: T): void;

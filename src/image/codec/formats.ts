@@ -1,7 +1,9 @@
-import { open } from 'node:fs/promises';
+import type { Format } from '../image.ts';
+import { readHead } from './bytes.ts';
 import type { Header } from './header.ts';
 
-const ACCEPTED = {
+/** Names of the formats that may be uploaded, for people. */
+export const ACCEPTED = {
   jpeg: 'JPEG',
   png: 'PNG',
   webp: 'WebP',
@@ -14,7 +16,10 @@ const ACCEPTED = {
   ico: 'ICO',
 };
 
-export type AcceptedFormat = keyof typeof ACCEPTED;
+type AcceptedFormat = keyof typeof ACCEPTED;
+
+/** Formats in which an animation can be stored. */
+export const MOVING: readonly Format[] = ['webp', 'gif', 'png'];
 
 /** Returns the formats that may be uploaded. */
 export function acceptedFormats(heic: boolean): AcceptedFormat[] {
@@ -28,9 +33,8 @@ export function acceptedNames(heic: boolean): string[] {
 }
 
 /** Returns a list in words, such as `JPEG, PNG and TIFF`. */
-export function acceptedWords(heic: boolean): string {
-  const names = acceptedNames(heic);
-  return `${names.slice(0, -1).join(', ')} and ${names.at(-1)}`;
+export function inWords(names: readonly string[]): string {
+  return [names.slice(0, -1).join(', '), ...names.slice(-1)].filter((part) => part !== '').join(' and ');
 }
 
 /** Returns the name of the format that the first bytes of a file show. */
@@ -60,13 +64,6 @@ const HEAD_BYTES = 512;
  * show it.
  */
 export async function formatName(path: string): Promise<string | null> {
-  const file = await open(path, 'r');
-  try {
-    const { buffer, bytesRead } = await file.read(Buffer.alloc(HEAD_BYTES), 0, HEAD_BYTES, 0);
-    if (bytesRead === 0) return null;
-    const head = buffer.toString('latin1', 0, bytesRead);
-    return OTHERS.find(([pattern]) => pattern.test(head))?.[1] ?? null;
-  } finally {
-    await file.close();
-  }
+  const head = (await readHead(path, HEAD_BYTES)).toString('latin1');
+  return OTHERS.find(([pattern]) => pattern.test(head))?.[1] ?? null;
 }

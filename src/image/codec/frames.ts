@@ -4,7 +4,7 @@ import type { Header } from './header.ts';
 const CHUNK_BYTES = 65_536;
 
 /** The frames of a file, according to its structure. */
-export interface Frames {
+interface Frames {
   /** 1 for a still picture. */
   count: number;
   /** False if the file ends before its end mark. Always true for formats whose decoders refuse such files. */

@@ -1,4 +1,4 @@
-import { open } from 'node:fs/promises';
+import { readHead } from './bytes.ts';
 
 /** What the first bytes say. This is no proof: the decoder checks again. */
 export interface Header {
@@ -13,32 +13,20 @@ const HEIF_BRANDS = /^(avif|avis|heic|heix|heim|heis|hevc|hevx|mif1|msf1|mif2)/;
 
 /** Reads the beginning of a file. Returns `null` for an unknown picture format. Takes well under 1 ms. */
 export async function readHeader(path: string): Promise<Header | null> {
-  const file = await open(path, 'r');
-  try {
-    const { buffer, bytesRead } = await file.read(Buffer.allocUnsafe(HEAD_BYTES), 0, HEAD_BYTES, 0);
-    return parseHeader(buffer.subarray(0, bytesRead));
-  } finally {
-    await file.close();
-  }
+  return parseHeader(await readHead(path, HEAD_BYTES));
 }
 
 /** Reports whether a WebP file is a lossless still picture, judging by its first chunks (RFC 9649, section 2.6). */
 export async function isLosslessWebp(path: string): Promise<boolean> {
-  const file = await open(path, 'r');
-  try {
-    const { buffer, bytesRead } = await file.read(Buffer.allocUnsafe(HEAD_BYTES), 0, HEAD_BYTES, 0);
-    let at = 12;
-    while (at + 8 <= bytesRead) {
-      const chunk = buffer.toString('latin1', at, at + 4);
-      if (chunk === 'VP8L') return true;
-      if (chunk === 'VP8 ' || chunk === 'ANMF') return false;
-      const size = buffer.readUInt32LE(at + 4);
-      at += 8 + size + (size % 2);
-    }
-    return false;
-  } finally {
-    await file.close();
+  const head = await readHead(path, HEAD_BYTES);
+  for (let at = 12; at + 8 <= head.length; ) {
+    const chunk = head.toString('latin1', at, at + 4);
+    if (chunk === 'VP8L') return true;
+    if (chunk === 'VP8 ' || chunk === 'ANMF') return false;
+    const size = head.readUInt32LE(at + 4);
+    at += 8 + size + (size % 2);
   }
+  return false;
 }
 
 /** Returns the format and, if they are near the start, the dimensions. */

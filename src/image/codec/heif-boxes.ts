@@ -1,8 +1,8 @@
-import { open } from 'node:fs/promises';
+import { readHead } from './bytes.ts';
 import type { Cicp } from './cicp.ts';
 
 /** What the boxes of a HEIF, HEIC or AVIF file say beyond what its decoder reports. */
-export interface HeifParts {
+interface HeifParts {
   /** How the main picture's numbers represent colours; `null` if the file does not say. */
   cicp: Cicp | null;
   /** Whether a gain map makes the picture brighter on an HDR screen (ISO 21496-1, Apple). */
@@ -20,15 +20,11 @@ const NONE: HeifParts = { cicp: null, gainMap: false, sequence: 0 };
 
 /** Reads the boxes of a file (ISO/IEC 14496-12 and 23008-12). Broken boxes count as missing. */
 export async function readHeifParts(path: string): Promise<HeifParts> {
-  const file = await open(path, 'r');
   try {
-    const { buffer, bytesRead } = await file.read(Buffer.alloc(HEAD_BYTES), 0, HEAD_BYTES, 0);
-    return parseHeif(buffer.subarray(0, bytesRead));
+    return parseHeif(await readHead(path, HEAD_BYTES));
   } catch (error) {
     if (error instanceof RangeError) return NONE;
     throw error;
-  } finally {
-    await file.close();
   }
 }
 

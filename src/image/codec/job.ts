@@ -7,7 +7,7 @@ import type { Converted, ConvertJob } from './protocol.ts';
 /** A conversion that waits and then runs in the pool. */
 export interface Job extends Task, Waiting {}
 
-export interface JobOptions {
+interface JobOptions {
   /** Aborts when nobody waits for the picture any more. */
   signal: AbortSignal | undefined;
   /** Called once, before the answer, with the CPU time of the job in ms, and whether it succeeded. */

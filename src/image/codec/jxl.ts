@@ -9,7 +9,7 @@ import type { InputLimits } from './protocol.ts';
 import type { SharpConstructor } from './sharp.ts';
 
 /** A decoded JPEG XL file. */
-export interface Jxl {
+interface Jxl {
   /** The first frame, in sRGB, upright, with the EXIF of the file. */
   png: Buffer;
   frames: number;

@@ -1,11 +1,12 @@
 import type { Format } from '../image.ts';
+import { ACCEPTED, inWords } from './formats.ts';
 import type { Header } from './header.ts';
 import type { Parts } from './jpeg-parts.ts';
 import type { Metadata } from './sharp.ts';
 import type { Warning } from './warnings.ts';
 
 /** The input and the result of a conversion. */
-export interface Passage {
+interface Passage {
   kind: Header['kind'];
   header: Pick<Metadata, 'exif' | 'xmp' | 'iptc' | 'comments'>;
   /** Frames of the animation, or pictures in the file. */
@@ -31,8 +32,6 @@ export interface Passage {
   gainMapKept: boolean;
 }
 
-const NAMES: Record<Format, string> = { webp: 'WebP', jpeg: 'JPEG', png: 'PNG', avif: 'AVIF', gif: 'GIF' };
-
 /** Returns what a conversion has lost, in the order in which people miss it. Pure. */
 export function lossesOf(passage: Passage): Warning[] {
   return [framesLost(passage), cutShort(passage), gainMapLost(passage), metadataLost(passage)].filter(
@@ -44,7 +43,7 @@ function framesLost({ frames, moves, animated, format, parts }: Passage): Warnin
   const lost = (message: string): Warning => ({ code: 'frames_dropped', message });
   if (moves && frames > 1 && !animated) {
     return lost(
-      `Only the first of ${frames} frames is kept in ${NAMES[format]}; format=webp keeps them all.`,
+      `Only the first of ${frames} frames is kept in ${ACCEPTED[format]}; format=webp keeps them all.`,
     );
   }
   const pictures = parts?.pictures ?? frames;
@@ -76,6 +75,6 @@ function metadataLost({ keeps, header, format, exifKept, xmpKept, iptcKept }: Pa
     ...(header.comments?.length ? ['texts'] : []),
   ];
   if (lost.length === 0) return null;
-  const all = lost.length === 1 ? lost[0] : `${lost.slice(0, -1).join(', ')} and ${lost.at(-1)}`;
-  return { code: 'metadata_dropped', message: `${all} of the file cannot be kept in ${NAMES[format]}.` };
+  const message = `${inWords(lost)} of the file cannot be kept in ${ACCEPTED[format]}.`;
+  return { code: 'metadata_dropped', message };
 }

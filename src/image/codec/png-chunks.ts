@@ -1,5 +1,5 @@
-import { open } from 'node:fs/promises';
 import { crc32 } from 'node:zlib';
+import { readHead } from './bytes.ts';
 import type { Cicp } from './cicp.ts';
 
 export const PNG_SIGNATURE = Buffer.from('89504e470d0a1a0a', 'hex');
@@ -29,6 +29,18 @@ export function writeChunk(type: string, data: Buffer): Buffer[] {
   return [head, data, sum];
 }
 
+/** Returns the first chunk of a PNG file with 8 bits a channel, in parts. */
+export function writeHeader(
+  { width, height }: { width: number; height: number },
+  colourType: number,
+): Buffer[] {
+  const header = Buffer.alloc(13);
+  header.writeUInt32BE(width, 0);
+  header.writeUInt32BE(height, 4);
+  header.set([8, colourType], 8);
+  return writeChunk('IHDR', header);
+}
+
 /** Enough for the relevant chunks before the pixels: profiles have some kilobytes. */
 const HEAD_BYTES = 65_536;
 
@@ -37,15 +49,9 @@ const HEAD_BYTES = 65_536;
  * 11.3.2.6).
  */
 export async function readPngCicp(path: string): Promise<Cicp | null> {
-  const file = await open(path, 'r');
-  try {
-    const { buffer, bytesRead } = await file.read(Buffer.alloc(HEAD_BYTES), 0, HEAD_BYTES, 0);
-    for (const { type, data } of chunksOf(buffer.subarray(0, bytesRead))) {
-      if (type === 'cICP' && data.length === 4) return { primaries: data[0] ?? 0, transfer: data[1] ?? 0 };
-      if (type === 'IDAT') break;
-    }
-    return null;
-  } finally {
-    await file.close();
+  for (const { type, data } of chunksOf(await readHead(path, HEAD_BYTES))) {
+    if (type === 'cICP' && data.length === 4) return { primaries: data[0] ?? 0, transfer: data[1] ?? 0 };
+    if (type === 'IDAT') break;
   }
+  return null;
 }

@@ -1,12 +1,10 @@
 import { deflateSync } from 'node:zlib';
 import { integersOf } from './byte-order.ts';
-import { PNG_SIGNATURE, writeChunk } from './png-chunks.ts';
+import { PNG_SIGNATURE, writeChunk, writeHeader } from './png-chunks.ts';
 
 /** Colour types by the number of channels. */
 const COLOUR_TYPES = { 3: 2, 4: 6 } as const;
-/**
- * Offset of the first image file directory, its entries, and the orientation tag (TIFF 6.0, section 2; EXIF 2.32).
- */
+/** A tag of TIFF 6.0. */
 const ORIENTATION = 0x0112;
 
 export interface Pixels {
@@ -26,11 +24,7 @@ export interface Pixels {
 
 /** Returns a PNG file (PNG, third edition) of the pixels, with an upright orientation in its EXIF. */
 export function writePng({ pixels, width, height, hasAlpha, icc, exif, level = 0 }: Pixels): Buffer {
-  const header = Buffer.alloc(13);
-  header.writeUInt32BE(width, 0);
-  header.writeUInt32BE(height, 4);
   const channels = hasAlpha ? 4 : 3;
-  header.set([8, COLOUR_TYPES[channels]], 8);
   // Each row begins with the number of its filter: none.
   const rows = Buffer.alloc((width * channels + 1) * height);
   for (let from = 0, to = 0; from < pixels.length; ) {
@@ -40,7 +34,7 @@ export function writePng({ pixels, width, height, hasAlpha, icc, exif, level = 0
   }
   return Buffer.concat([
     PNG_SIGNATURE,
-    ...writeChunk('IHDR', header),
+    ...writeHeader({ width, height }, COLOUR_TYPES[channels]),
     ...(icc ? writeChunk('iCCP', Buffer.concat([Buffer.from('profile\0\0'), deflateSync(icc)])) : []),
     ...(exif ? writeChunk('eXIf', upright(exif)) : []),
     ...writeChunk('IDAT', deflateSync(rows, { level })),

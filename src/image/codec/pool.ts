@@ -8,7 +8,7 @@ import { type Ending, startChild } from './child.ts';
 import type { Environment } from './environment.ts';
 import { type JobLimits, PooledWorker, type Run, type Task } from './pooled-worker.ts';
 
-export interface PoolOptions<T extends Task> {
+interface PoolOptions<T extends Task> {
   /** Absolute path and arguments that start the server again; `convert-worker` is appended. */
   command: readonly string[];
   /** The server's environment; workers get what they need of it. */

@@ -26,7 +26,7 @@ export interface JobLimits {
 }
 
 /** What a worker tells its pool. */
-export interface WorkerEvents<T extends Task> {
+interface WorkerEvents<T extends Task> {
   /** It can take work, and does without these parts of the sandbox. */
   ready(missing: readonly string[] | null): void;
   /** It is done with a job. */

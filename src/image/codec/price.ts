@@ -1,4 +1,5 @@
 import { isFormat } from '../image.ts';
+import { MOVING } from './formats.ts';
 import type { Header } from './header.ts';
 import type { ConvertJob } from './protocol.ts';
 
@@ -9,11 +10,11 @@ export interface Estimate {
   size: Header['size'];
   /** As far as the file says; 1 for a still picture. */
   frames: number;
-  job: Pick<ConvertJob, 'format' | 'maxWidth' | 'maxHeight' | 'animate'>;
+  job: Pick<ConvertJob, 'format' | 'maxWidth' | 'maxHeight'>;
 }
 
 /** Estimates the cost of conversions, learning from what earlier ones took. */
-export interface Prices {
+interface Prices {
   /** Expected CPU time of a job, in ms. */
   of(estimate: Estimate): number;
   /** Records what a job took until it ended or was stopped. */
@@ -70,8 +71,7 @@ function figures(estimate: Estimate): number {
   const { kind, job } = estimate;
   const { width, height } = estimate.size ?? ASSUMED;
   const format = formatOf(kind, job);
-  const animated = (format === 'webp' || format === 'gif') && job.animate !== false;
-  const frames = animated ? estimate.frames : 1;
+  const frames = MOVING.includes(format) ? estimate.frames : 1;
   const input = Math.max(1, width * height * frames) / 1e6;
   const scale = Math.min(1, job.maxWidth / width, (job.maxHeight ?? height) / height);
   const output = input * scale * scale;

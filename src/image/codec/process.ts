@@ -3,7 +3,7 @@ import type { System } from '../../lib/linux/system.ts';
 import type { Environment } from './environment.ts';
 import { LAUNCHER, launch } from './sandbox/launch.ts';
 
-export interface Surroundings {
+interface Surroundings {
   /** `null` if the system or the runtime has no such calls. */
   system: System | null;
   /** Absolute path and arguments that start this program again. */

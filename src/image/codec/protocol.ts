@@ -21,8 +21,6 @@ export interface ConvertJob {
   maxWidth: number;
   /** If missing, only the width counts. */
   maxHeight?: number;
-  /** False keeps only the first frame. Default: true, so webp and gif output keep the animation. */
-  animate?: boolean;
   /** True turns a lossless picture that is scaled down into a lossy one if that has fewer bytes. */
   smallest?: boolean;
   /** True also returns what the picture looks like. */

@@ -8,7 +8,7 @@ import { loadSharp } from '../sharp.ts';
 import { modulePath } from './modules.ts';
 import { allowances, LAUNCH_FILTER, MAX_FILE_BYTES, MAX_FILES, MAX_PROCESSES } from './policy.ts';
 
-export interface LaunchOptions {
+interface LaunchOptions {
   system: System;
   /** Absolute path and arguments that start this program again. */
   command: readonly string[];
