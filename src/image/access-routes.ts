@@ -30,7 +30,7 @@ const accessesBody = Type.Object({
   ),
 });
 
-export interface AccessRoutesOptions {
+interface AccessRoutesOptions {
   images: Pick<ImageStore, 'touch'>;
   /** Token for reports of accesses. Without it, none are accepted. */
   token: string | undefined;

@@ -50,7 +50,7 @@ const removeQuery = Type.Object({
   ),
 });
 
-export interface AlbumRoutesOptions {
+interface AlbumRoutesOptions {
   albums: Albums;
   service: Pick<ImageService, 'find' | 'read' | 'accessed' | 'cookies'>;
   contextOf: ContextOf;
@@ -136,8 +136,8 @@ export function albumRoutes(options: AlbumRoutesOptions) {
       '/api/albums/:id/images',
       async ({ request, params }) => {
         const by = keeperOf(request);
-        const additions = parseAddition(await readJson(request));
-        return factsAnswer(request, await albums.add(params.id, additions, by));
+        const { images } = parseAddition(await readJson(request));
+        return factsAnswer(request, await albums.add(params.id, images, by));
       },
       { parse: 'none', detail: albumDetails.add, ...policy({ limit: 'upload' }) },
     )

@@ -17,7 +17,7 @@ export interface AudienceRules {
 }
 
 /** Who may see a picture and for how long, as requested by its uploader; `null` if not given. */
-export interface AudienceWish {
+interface AudienceWish {
   visibility: Visibility | null;
   password: string | null;
   /** In ms; infinity means that it never expires. */
@@ -26,7 +26,7 @@ export interface AudienceWish {
 }
 
 /** The same as it is stored, without the password. */
-export type Audience = Pick<ImageRecord, 'unlisted' | 'expiresAt' | 'maxViews' | 'viewsLeft'>;
+type Audience = Pick<ImageRecord, 'unlisted' | 'expiresAt' | 'maxViews' | 'viewsLeft'>;
 
 /**
  * Decides who may see a new picture. By default the operator's setting applies. A picture with a password is

@@ -4,7 +4,7 @@ import type { ClientRoute, Host } from './clients/client.ts';
 import { CLIENTS } from './clients/clients.ts';
 import { imgurAtRoot } from './clients/imgur.ts';
 
-export interface ClientRoutesOptions {
+interface ClientRoutesOptions {
   host: Host;
   /** Names of the services whose clients are supported. */
   names: readonly string[];

@@ -16,7 +16,7 @@ export interface GalleryFilter {
 const SLICE = 100;
 const MOST_SLICES = 20;
 
-export type FilteredPage = Pick<Page<ImageRecord>, 'items' | 'next'> & {
+type FilteredPage = Pick<Page<ImageRecord>, 'items' | 'next'> & {
   /** The number of matches, if known. */
   total: Pick<Page<ImageRecord>, 'total' | 'exact'> | null;
 };

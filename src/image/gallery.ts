@@ -1,6 +1,5 @@
 import { type Static, Type } from '@sinclair/typebox';
 import { AppError, invalidParameter } from '../errors.ts';
-import { MOST_EXPIRY_MS } from '../lib/expiry.ts';
 import { EXPECTS, oneOf } from '../lib/schema.ts';
 import { reasonOf } from '../web/error-page.ts';
 import { galleryPage } from '../web/gallery-page.ts';
@@ -27,7 +26,7 @@ const LATEST = 6;
 
 const day = Type.String({ pattern: '^\\d{4}-\\d{2}-\\d{2}$', [EXPECTS]: 'a date such as 2026-01-31' });
 
-export interface GalleryOptions {
+interface GalleryOptions {
   service: Pick<ImageService, 'list' | 'limits'>;
   basePath: string;
   /** True if only holders of tokens may upload. */
@@ -95,13 +94,7 @@ export async function imageHome(
     fault = reasonOf(site, error);
     return { items: [] };
   });
-  const {
-    maxUploadBytes,
-    retentionMs,
-    heic = true,
-    listing = 'public',
-    maxExpiryMs = MOST_EXPIRY_MS,
-  } = service.limits;
+  const { maxUploadBytes, retentionMs, heic, listing, maxExpiryMs } = service.limits;
   return {
     content: uploadSection(site, {
       basePath,

@@ -28,7 +28,7 @@ export interface ImageFiles {
   takeChanged(): boolean;
 }
 
-export interface ImageFilesOptions {
+interface ImageFilesOptions {
   images: Pick<ImageStore, 'insert' | 'get' | 'confirm' | 'remove'>;
   blobs: BlobStore;
   thumbnails: Thumbnails;

@@ -42,7 +42,7 @@ export interface View {
 }
 
 /** Counts how often the files of images are sent, by all copies of the server together. */
-export interface LimitedViews {
+interface LimitedViews {
   /**
    * Takes a view before the first byte is sent. Rejects with `gone`, or with `busy` while the last view is in
    * progress.
@@ -50,7 +50,7 @@ export interface LimitedViews {
   take(image: ImageRecord): Promise<View>;
 }
 
-export interface LimitedViewsOptions {
+interface LimitedViewsOptions {
   images: Pick<ImageStore, 'takeView' | 'endView' | 'get'>;
   limiter: RateLimiter;
   random: RandomBytes;

@@ -51,7 +51,7 @@ interface Near {
 }
 
 /** Perceptual hashes in typed arrays: a million are searched in some milliseconds. */
-export interface Table {
+interface Table {
   /** `id`: twelve letters and digits. */
   add(id: string, phash: string): void;
   /** Returns the IDs of images that differ in at most `mostBits` bits, the nearest first. */

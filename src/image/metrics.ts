@@ -107,7 +107,7 @@ const STATES: readonly [string, string, 'gauge' | 'counter', (stats: CodecStats)
 ];
 
 /** The state of the storage apart from the records. */
-export interface StorageState {
+interface StorageState {
   /** Returns `null` if it is unknown. */
   freeBytes: () => Promise<number | null>;
   versionBytes: () => Promise<number>;
@@ -130,16 +130,6 @@ export function describeImages(
       (await images.summary()).formats.map(({ format, count }) => ({ labels: [format], value: count })),
   });
   metrics.gauge({
-    name: 'picpool_images_bytes',
-    help: 'Bytes of the stored images, without smaller versions.',
-    read: async () => [{ labels: [], value: (await images.summary()).bytes }],
-  });
-  metrics.gauge({
-    name: 'picpool_image_versions_bytes',
-    help: 'Bytes of the smaller versions; recounted by each cleanup.',
-    read: async () => [{ labels: [], value: await versionBytes() }],
-  });
-  metrics.gauge({
     name: 'picpool_disk_free_bytes',
     help: 'Free bytes of the file system of the images, or of the temporary files.',
     read: async () => {
@@ -149,6 +139,16 @@ export function describeImages(
   });
   const single = (name: string, help: string, read: () => Promise<number>) =>
     metrics.gauge({ name, help, read: async () => [{ labels: [], value: await read() }] });
+  single(
+    'picpool_images_bytes',
+    'Bytes of the stored images, without smaller versions.',
+    async () => (await images.summary()).bytes,
+  );
+  single(
+    'picpool_image_versions_bytes',
+    'Bytes of the smaller versions; recounted by each cleanup.',
+    versionBytes,
+  );
   single(
     'picpool_image_doubts',
     'Reasons why no image file is removed; 0 if all is well.',

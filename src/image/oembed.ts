@@ -13,7 +13,7 @@ export const oembedQuery = Type.Object({
   maxheight: side('Maximum height of the picture, in pixels.'),
   format: Type.Optional(oneOf(['json'], { description: 'Only JSON is available.' })),
 });
-export type OembedQuery = Static<typeof oembedQuery>;
+type OembedQuery = Static<typeof oembedQuery>;
 
 const photo = Type.Object({
   version: Type.Literal('1.0'),

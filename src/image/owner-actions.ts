@@ -26,7 +26,7 @@ export interface OwnerActions {
   inReview(id: string): Promise<ImageRecord | null>;
 }
 
-export interface OwnerActionsOptions {
+interface OwnerActionsOptions {
   images: Pick<ImageStore, 'get' | 'change' | 'remove'>;
   records: Pick<RecordCache, 'find' | 'forget'>;
   reviews: Pick<Reviews, 'find' | 'withdraw'> | undefined;

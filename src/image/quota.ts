@@ -19,7 +19,7 @@ export interface Quota {
   freeBytes(): Promise<number | null>;
 }
 
-export interface QuotaOptions {
+interface QuotaOptions {
   images: Pick<ImageStore, 'summary'>;
   /** Bytes of smaller versions. */
   versionBytes: () => Promise<number>;

@@ -7,6 +7,7 @@ import { formatTimestamp } from '../lib/clock.ts';
 import { oneOf } from '../lib/schema.ts';
 import { FORMATS, type ImageRecord, MEDIA_TYPES } from './image.ts';
 import type { Reviews } from './reviews.ts';
+import { PRIVATE_CACHE, SANDBOX } from './serve/serve.ts';
 
 const tag = 'Administration';
 const id = Type.String({ description: 'ID of 12 letters and digits.' });
@@ -66,8 +67,8 @@ export function imageReviewRoutes(reviews: Reviews) {
         return new Response(body, {
           headers: {
             'content-type': MEDIA_TYPES[image.format],
-            'cache-control': 'private, no-store',
-            'content-security-policy': "default-src 'none'; sandbox",
+            'cache-control': PRIVATE_CACHE,
+            'content-security-policy': SANDBOX,
           },
         });
       },

@@ -27,7 +27,7 @@ export interface Reviews {
   bytes(): Promise<number>;
 }
 
-export interface ReviewsOptions {
+interface ReviewsOptions {
   state: Pick<StateStore, 'get' | 'set'>;
   locks: Locks;
   blobs: BlobStore;

@@ -22,13 +22,7 @@ import { pageUrl } from './links.ts';
 import { notFound } from './missing.ts';
 import { createPages } from './pages.ts';
 import { DEFAULT_PER_PAGE, listQuery, MAX_PER_PAGE, searchQuery } from './schemas.ts';
-import {
-  answerAutoLink,
-  answerDirectLink,
-  asksForAuto,
-  openImage,
-  parseFileName,
-} from './serve/direct-link.ts';
+import { answerFile, asksForAuto, openImage, parseFileName } from './serve/direct-link.ts';
 import { createDirectLinkCache } from './serve/direct-link-cache.ts';
 import { isPreview } from './serve/limited.ts';
 import { type ErrorHeaders, PRIVATE_CACHE } from './serve/serve.ts';
@@ -118,11 +112,9 @@ export function imageRoutes(options: ImageRoutesOptions) {
     if (isPage || (isPreview(request) && (await service.find(id)).maxViews !== null)) {
       return pages.show(request, contextOf(request), id);
     }
-    const answer =
-      extension === null
-        ? answerAutoLink(service, request, contextOf, { id, cors }, errorHeaders)
-        : answerDirectLink(service, request, contextOf, { id, extension, cors }, errorHeaders);
-    return answer.catch((error) => pages.leadToForm(error, request, id));
+    return answerFile(service, request, contextOf, { id, extension, cors }, errorHeaders).catch((error) =>
+      pages.leadToForm(error, request, id),
+    );
   }
 
   return new Elysia()

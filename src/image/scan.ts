@@ -15,7 +15,7 @@ import { type ImageRecord, MEDIA_TYPES } from './image.ts';
 type Verdict = 'allow' | 'review';
 
 /** Asks the operator's own service about a picture before it is stored. */
-export interface Scanner {
+interface Scanner {
   /**
    * Returns what happens to the picture in the file at `path`; `payer` pays for a small version. Rejects with
    * `forbidden` if it is blocked, and with `unavailable` if the service does not answer and an answer is required.
@@ -23,7 +23,7 @@ export interface Scanner {
   scan(image: ImageRecord, path: string, payer: string): Promise<Verdict>;
 }
 
-export interface ScannerOptions {
+interface ScannerOptions {
   url: string;
   /**
    * What is sent in addition to facts and hashes: nothing, a JPEG of at most 512 pixels, or the picture as it will be

@@ -1,5 +1,4 @@
 import type { Clock } from '../lib/clock.ts';
-import { MOST_EXPIRY_MS } from '../lib/expiry.ts';
 import type { Locks } from '../lib/locks.ts';
 import type { Log } from '../lib/logger.ts';
 import type { Bucket, RateLimiter } from '../lib/rate-limiter.ts';
@@ -100,8 +99,7 @@ export async function createImageService(options: ImageServiceOptions): Promise<
   const now = () => clock.now();
   const hasher = options.hasher ?? createPasswordHasher(random);
   const protection = await openProtection({ state, limiter, guesses, hasher, clock, random, log });
-  const rights = createDeletionRights(limits.deleteByAddressMs ?? Number.POSITIVE_INFINITY, now);
-  const rules = { listing: limits.listing ?? 'public', maxExpiryMs: limits.maxExpiryMs ?? MOST_EXPIRY_MS };
+  const rights = createDeletionRights(limits.deleteByAddressMs, now);
   const records = createRecordCache(images, now);
   const bytes = createVersionBytes(state);
   const thumbnails = createThumbnails({ blobs, images, codec, folder, quota, bytes });
@@ -122,7 +120,7 @@ export async function createImageService(options: ImageServiceOptions): Promise<
     codec,
     hasher,
     rights,
-    rules,
+    rules: limits,
     quota,
     mayStore,
     holdBack: options.holdBack,
@@ -137,7 +135,7 @@ export async function createImageService(options: ImageServiceOptions): Promise<
     records,
     reviews,
     rights,
-    rules,
+    rules: limits,
     hasher,
     mayStore,
     onChanged: (image) => onEvent({ type: 'changed', image }),
@@ -167,7 +165,7 @@ export async function createImageService(options: ImageServiceOptions): Promise<
     limits,
     folder,
     ...protection,
-    ...createListings(images, rules, now),
+    ...createListings(images, limits, now),
     ...createCaching(limits.cacheMaxAgeMs, now),
     ...ownerActions,
     ...upkeep,

@@ -6,7 +6,7 @@ import type { Intake } from './upload/intake.ts';
 import type { Outcome, Uploaded } from './upload/uploaded.ts';
 import { uploadsView, uploadView } from './views.ts';
 
-export interface UploadsOptions {
+interface UploadsOptions {
   intake: Intake;
   contextOf: ContextOf;
   pages: Pick<Pages, 'uploaded' | 'uploadedSeveral'>;

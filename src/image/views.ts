@@ -136,7 +136,7 @@ export function statsView(
     unlisted: summary.unlisted,
     bytes: summary.bytes,
     formats: Object.fromEntries(summary.formats.map(({ format, count }) => [format, count])),
-    accepted_formats: acceptedFormats(limits.heic ?? true),
+    accepted_formats: acceptedFormats(limits.heic),
     output_formats: [...FORMATS],
     max_upload_bytes: limits.maxUploadBytes,
     max_pixels: limits.maxPixels,

@@ -81,7 +81,7 @@ export async function openImageHost(
   const albums = createAlbums({
     ...stores,
     service,
-    rules: { listing: limits.listing, maxExpiryMs: limits.maxExpiryMs },
+    rules: limits,
     retentionMs: limits.retentionMs,
     clock: systemClock,
     random: randomBytes,

@@ -24,6 +24,7 @@ import { statsAnswer } from '../../src/image/schemas.ts';
 import { createImageService, type ImageServiceOptions } from '../../src/image/service.ts';
 import { statsView } from '../../src/image/views.ts';
 import { systemClock } from '../../src/lib/clock.ts';
+import { MOST_EXPIRY_MS } from '../../src/lib/expiry.ts';
 import { bunRuntime } from '../../src/runtime/bun.ts';
 import { plainFacts } from './facts.ts';
 import { openTestWeb } from './web.ts';
@@ -87,6 +88,11 @@ export async function startImageHost({
       retentionMs: 90 * DAY_MS,
       cleanupIntervalMs: DAY_MS,
       strayRetentionMs: 7 * DAY_MS,
+      heic: true,
+      cacheMaxAgeMs: DAY_MS,
+      listing: 'public',
+      maxExpiryMs: MOST_EXPIRY_MS,
+      deleteByAddressMs: Number.POSITIVE_INFINITY,
     },
     log: (_level, message, facts) => void logged.push({ message, facts: plainFacts(facts) }),
   };
@@ -97,7 +103,7 @@ export async function startImageHost({
     ...options,
     albums: createSqliteAlbums(database),
     service,
-    rules: { listing: options.limits.listing ?? 'public', maxExpiryMs: Number.POSITIVE_INFINITY },
+    rules: options.limits,
     retentionMs: options.limits.retentionMs,
   });
   const contexts = createContexts({

@@ -9,7 +9,7 @@ interface Flash {
 }
 
 /** Passes a flash to the next page without leaving it in URLs, logs and histories. */
-export interface FlashCookie {
+interface FlashCookie {
   /** Returns the cookie that carries it, for that page only. */
   write(id: string, flash: Flash, origin: string): string;
   /** Returns `null` if there is none, or not one of ours. */

@@ -35,7 +35,7 @@ export interface GuessLimits {
   guess(image: string, peer: string, verify: () => Promise<boolean>): Promise<boolean>;
 }
 
-export interface GuessLimitsOptions {
+interface GuessLimitsOptions {
   limiter: RateLimiter;
   sleep: Clock['sleep'];
   /** Wrong passwords from one network, for all images together. Default: 30 a minute. */

@@ -28,7 +28,7 @@ export interface PasswordGuard {
   open(image: ImageRecord, credentials: Credentials, peer: string): Promise<{ byPassword: boolean }>;
 }
 
-export interface PasswordGuardOptions {
+interface PasswordGuardOptions {
   hasher: PasswordHasher;
   cookies: Pick<CookieSigner, 'accepts'>;
   guesses: GuessLimits;

@@ -16,7 +16,7 @@ export interface Protection extends PasswordGuard {
   readonly cookies: Pick<CookieSigner, 'issue' | 'clear' | 'opener'>;
 }
 
-export interface ProtectionOptions {
+interface ProtectionOptions {
   state: StateStore;
   limiter: RateLimiter;
   /** Wrong passwords from one network; see `createGuessLimits`. */

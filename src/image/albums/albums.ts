@@ -64,7 +64,7 @@ interface RemovedPictures {
   kept: string[];
 }
 
-export interface AlbumsOptions {
+interface AlbumsOptions {
   albums: AlbumStore;
   images: Pick<ImageStore, 'getMany' | 'existing'>;
   service: Pick<ImageService, 'find' | 'mayRemove' | 'remove'>;

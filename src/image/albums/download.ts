@@ -23,7 +23,7 @@ const LIFE_MS = 3_600_000;
 const MAX_NAME_BYTES = 200;
 
 /** The downloading client, and what it can see. */
-export interface Downloader {
+interface Downloader {
   peer: string;
   payer: string;
   /** True for HEAD: nothing is read. */
@@ -35,7 +35,7 @@ export interface Downloader {
 /** Counts reads of a client; rejects with `rate_limited`. */
 export type CountReads = (peer: string, count: number) => Promise<void>;
 
-export interface DownloadOptions {
+interface DownloadOptions {
   service: Pick<ImageService, 'find' | 'read' | 'accessed'>;
   /** Counts the files that are sent. Default: unlimited. */
   countReads?: CountReads | undefined;

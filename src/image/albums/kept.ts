@@ -12,7 +12,7 @@ export interface AlbumKeeper {
   admin: boolean;
 }
 
-export interface KeptOptions {
+interface KeptOptions {
   albums: AlbumStore;
   images: Pick<ImageStore, 'existing'>;
   clock: Pick<Clock, 'sleep'>;

@@ -22,7 +22,7 @@ const PER_READ = 100;
  * Counts what viewing an album costs beyond its request, because all its records are read. Rejects with
  * `rate_limited`.
  */
-export type CountLook = (peer: string, album: AlbumRecord) => Promise<void>;
+type CountLook = (peer: string, album: AlbumRecord) => Promise<void>;
 
 export function createLookCounter(countReads: CountReads | undefined): CountLook {
   return async (peer, album) => {
@@ -32,14 +32,14 @@ export function createLookCounter(countReads: CountReads | undefined): CountLook
 }
 
 /** The pages of albums, and their ZIP files. */
-export interface AlbumPages {
+interface AlbumPages {
   /** Rejects with `not_found`. */
   show(request: Request, context: RequestContext, id: string, page: number): Promise<Response>;
   /** Sends those pictures that the visitor may see as one file. Rejects like the download. */
   zip(request: Request, context: RequestContext, id: string): Promise<Response>;
 }
 
-export interface AlbumPagesOptions {
+interface AlbumPagesOptions {
   albums: Pick<Albums, 'find' | 'pictures'>;
   service: Pick<ImageService, 'cookies'>;
   download: Download;

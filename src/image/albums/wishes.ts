@@ -1,4 +1,4 @@
-import { type Static, Type } from '@sinclair/typebox';
+import { type Static, type TSchema, Type } from '@sinclair/typebox';
 import { Value } from '@sinclair/typebox/value';
 import { AppError, invalidParameter } from '../../errors.ts';
 import { oneOf } from '../../lib/schema.ts';
@@ -66,29 +66,27 @@ export type AlbumWish = Static<typeof albumBody>;
 export type AlbumChangeWish = Static<typeof albumChangeBody>;
 export type Addition = Static<typeof additionBody>['images'][number];
 
-const EXPECTED = {
-  album: '{ "title", "visibility": "public" | "unlisted" }, both optional',
-  change: '{ "title", "visibility": "public" | "unlisted", "images": [ids in order] }, of which at least one',
-  addition: `{ "images": [{ "id", "delete_token" }] }, with 1 to ${MOST_ADDED} of them`,
-};
-
-/** @throws {AppError} `invalid_body` if the body is not valid. */
-export function parseAlbum(body: unknown): AlbumWish {
-  if (Value.Check(albumBody, body)) return body;
-  throw new AppError('invalid_body', `The body must be ${EXPECTED.album}.`);
+/** Returns a function that returns a valid body, and rejects others with `invalid_body`. */
+function parserOf<T extends TSchema>(schema: T, expected: string) {
+  return (body: unknown): Static<T> => {
+    if (Value.Check(schema, body)) return body;
+    throw new AppError('invalid_body', `The body must be ${expected}.`);
+  };
 }
 
-/** @throws {AppError} `invalid_body` if the body is invalid or changes nothing. */
-export function parseAlbumChange(body: unknown): AlbumChangeWish {
-  if (Value.Check(albumChangeBody, body)) return body;
-  throw new AppError('invalid_body', `The body must be ${EXPECTED.change}.`);
-}
-
-/** @throws {AppError} `invalid_body` if the body does not name pictures with their tokens. */
-export function parseAddition(body: unknown): readonly Addition[] {
-  if (Value.Check(additionBody, body)) return body.images;
-  throw new AppError('invalid_body', `The body must be ${EXPECTED.addition}.`);
-}
+export const parseAlbum = parserOf(
+  albumBody,
+  '{ "title", "visibility": "public" | "unlisted" }, both optional',
+);
+/** Also rejects a body that changes nothing. */
+export const parseAlbumChange = parserOf(
+  albumChangeBody,
+  '{ "title", "visibility": "public" | "unlisted", "images": [ids in order] }, of which at least one',
+);
+export const parseAddition = parserOf(
+  additionBody,
+  `{ "images": [{ "id", "delete_token" }] }, with 1 to ${MOST_ADDED} of them`,
+);
 
 /**
  * Returns title and visibility as they are stored, if given.

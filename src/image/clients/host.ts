@@ -11,7 +11,7 @@ const THUMBNAIL_WIDTH = 320;
 /** An ID, followed by nothing, an extension or a delete token. */
 const NAMED = /(?:^|\/)([0-9A-Za-z]{12})(?:\.\w+|([0-9A-Za-z]{32}))?$/;
 
-export interface HostOptions {
+interface HostOptions {
   service: Pick<ImageService, 'remove'>;
   intake: Intake;
   contextOf: ContextOf;

@@ -15,7 +15,7 @@ export interface AccessLog {
   flush(): Promise<void>;
 }
 
-export interface AccessLogOptions {
+interface AccessLogOptions {
   images: Pick<ImageStore, 'touch'>;
   now: () => number;
   log: Log;

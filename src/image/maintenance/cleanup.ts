@@ -24,7 +24,7 @@ export interface CleanupReport {
   complete: boolean;
 }
 
-export interface CleanupOptions {
+interface CleanupOptions {
   images: Pick<ImageStore, 'idleSince' | 'removeIdle'>;
   locks: Locks;
   doubts: Pick<Doubts, 'look'>;
@@ -93,7 +93,7 @@ export function createCleanup({
   };
 }
 
-export interface AskedCleanupOptions {
+interface AskedCleanupOptions {
   cleanup: Cleanup;
   accesses: Pick<AccessLog, 'flush'>;
   state: Pick<StateStore, 'get' | 'set'>;

@@ -40,7 +40,7 @@ export interface Doubts {
   settle(): Promise<void>;
 }
 
-export interface DoubtsOptions {
+interface DoubtsOptions {
   state: Pick<StateStore, 'get' | 'set'>;
   blobs: Pick<BlobStore, 'get' | 'list'>;
   images: Pick<ImageStore, 'buried' | 'faults' | 'knownFaults' | 'repair' | 'summary'>;

@@ -10,7 +10,7 @@ const BATCH = 100;
  */
 const AT_ONCE = 16;
 
-export interface EndsOptions {
+interface EndsOptions {
   images: Pick<ImageStore, 'endedBy' | 'removeEnded' | 'existing'>;
   now: () => number;
   /** Removes everything that belongs to a removed record. */

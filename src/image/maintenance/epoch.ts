@@ -11,12 +11,12 @@ const LOCK = 'image-epoch';
 const LOCK_TTL_MS = 30_000;
 
 /** The epochs of both stores; `null` if one is missing. */
-export interface Epochs {
+interface Epochs {
   records: number | null;
   files: number | null;
 }
 
-export interface EpochStores {
+interface EpochStores {
   state: Pick<StateStore, 'get' | 'getOrSet' | 'setFenced'>;
   blobs: Pick<BlobStore, 'get' | 'put'>;
 }

@@ -20,7 +20,7 @@ const CLEANUP_BUDGET_MS = 20_000;
 /** State key: when the last scheduled cleanup ended, in ms since 1970. */
 const LAST_RUN = 'image-cleanup-at';
 
-export interface MaintenanceOptions extends Omit<SweepOptions, 'now' | 'strayRetentionMs'> {
+interface MaintenanceOptions extends Omit<SweepOptions, 'now' | 'strayRetentionMs'> {
   clock: Pick<Clock, 'now'>;
   limits: { cleanupIntervalMs: number; strayRetentionMs: number };
   doubts: Doubts;

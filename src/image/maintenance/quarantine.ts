@@ -55,20 +55,19 @@ export async function writeStrayCount(
   await state.setFenced(COUNT, JSON.stringify(count), lease.token);
 }
 
-export interface QuarantineOptions {
+interface QuarantineOptions {
   images: Pick<ImageStore, 'existing'>;
   blobs: Pick<BlobStore, 'get' | 'move' | 'remove'>;
   doubts: Pick<Doubts, 'look'>;
   mayStore?: ((hash: string) => Promise<void>) | undefined;
   log: Log;
-  lease: Pick<Lease, 'lost'>;
   signal: AbortSignal;
   /** Updated with what was done. */
   report: SweepReport;
 }
 
 /** Carries out the findings of a survey, checking records and marks again before each batch. */
-export interface Quarantine {
+interface Quarantine {
   /** Moves files without a record to quarantine. Removes those whose content is blocked. */
   take(files: readonly ImageFile[]): Promise<void>;
   /** Moves files back whose record has returned. */

@@ -5,7 +5,7 @@ import type { BlobStore } from '../store.ts';
 const MAX_REMEMBERED = 10_000;
 
 /** Removes the files of images whose record is gone, and remembers those that could not be removed. */
-export interface Removals {
+interface Removals {
   /** Never rejects. */
   remove(key: string): Promise<void>;
   /** Retries the failed ones. Rejects with the first failure. */

@@ -19,7 +19,7 @@ const POLL_MS = 200;
 /** Pause if a store does not answer, in ms. */
 const RETRY_MS = 2000;
 
-export interface StoreIdentityOptions {
+interface StoreIdentityOptions {
   state: StateStore;
   blobs: BlobStore;
   images: Pick<ImageStore, 'recent'>;

@@ -31,7 +31,7 @@ export function mostUnasked(files: number): number {
   return Math.max(3, Math.min(20, Math.floor(files * 0.05)));
 }
 
-export interface SurveyOptions {
+interface SurveyOptions {
   images: Pick<ImageStore, 'existing' | 'buried'>;
   blobs: Pick<BlobStore, 'list'>;
   strayRetentionMs: number;

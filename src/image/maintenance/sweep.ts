@@ -78,7 +78,7 @@ async function sweepAlone(options: SweepOptions, lease: Lease, signal: AbortSign
       of: found.files,
     });
   }
-  const quarantine = createQuarantine({ images, blobs, doubts, mayStore, log, lease, signal, report });
+  const quarantine = createQuarantine({ images, blobs, doubts, mayStore, log, signal, report });
   await quarantine.restore(found.returned);
   await quarantine.remove(found.buried);
   await quarantine.remove(found.expired);

@@ -1,6 +1,5 @@
 import type { ImageRecord } from '../image.ts';
 
-const DAY_MS = 86_400_000;
 /** Seconds for which caches may serve an expired answer while they revalidate it. */
 export const STALE_S = 60;
 
@@ -12,10 +11,10 @@ export interface Caching {
   cachedUntil(image: ImageRecord): number | null;
 }
 
-export function createCaching(maxAgeMs: number | undefined, now: () => number): Caching {
+export function createCaching(maxAgeMs: number, now: () => number): Caching {
   function cacheSeconds({ expiresAt }: Pick<ImageRecord, 'expiresAt'>): number {
     const leftMs = expiresAt === null ? Number.POSITIVE_INFINITY : expiresAt - now();
-    return Math.max(0, Math.floor(Math.min(maxAgeMs ?? DAY_MS, leftMs) / 1000));
+    return Math.max(0, Math.floor(Math.min(maxAgeMs, leftMs) / 1000));
   }
 
   return {

@@ -48,76 +48,51 @@ export async function openImage(
   }
 }
 
-/** Answers a direct link with the options `w` and `download`. */
-export async function answerDirectLink(
+/** Reports whether the page link asks for the picture itself, in the best format that the client accepts. */
+export function asksForAuto(request: Request): boolean {
+  return queryOf(request).has('auto');
+}
+
+/**
+ * Answers a direct link with the options `w` and `download`, or, without an extension, the page link with `auto` and
+ * optionally `download`.
+ */
+export async function answerFile(
   service: ImageService,
   request: Request,
   contextOf: (request: Request) => RequestContext,
-  { id, extension, cors }: { id: string; extension: string; cors: boolean },
+  { id, extension, cors }: { id: string; extension: string | null; cors: boolean },
   errorHeaders: ErrorHeaders,
 ): Promise<Response> {
+  const isAuto = extension === null;
+  if (isAuto) errorHeaders.vary = 'Accept';
   const image = await service.find(id);
   // Before the extension is checked, which would reveal the format of a protected image.
   await openImage(service, request, () => contextOf(request).peer, image, errorHeaders);
-  if (extension !== EXTENSIONS[image.format]) throw notFound();
-  if (image.maxViews !== null) return answerLimited(service, request, contextOf(request), image);
-  const { head, payer } = contextOf(request);
-  const query = request.url.includes('?') ? new URL(request.url).searchParams : null;
-  const width = thumbnailWidth(query?.get('w') ?? null, image);
-  const download = isDownload(request);
-  const shape = { width, format: image.format };
-  return serveImage(
-    service,
-    request,
-    { image, shape, vary: false, download, cors, head, payer },
-    errorHeaders,
-  );
-}
-
-/** Reports whether the page link asks for the picture itself, in the best format that the client accepts. */
-export function asksForAuto(request: Request): boolean {
-  return request.url.includes('?') && new URL(request.url).searchParams.has('auto');
-}
-
-/** Answers the page link with `?auto`, and optionally `download`. */
-export async function answerAutoLink(
-  service: ImageService,
-  request: Request,
-  contextOf: (request: Request) => RequestContext,
-  { id, cors }: { id: string; cors: boolean },
-  errorHeaders: ErrorHeaders,
-): Promise<Response> {
-  errorHeaders.vary = 'Accept';
-  const image = await service.find(id);
-  await openImage(service, request, () => contextOf(request).peer, image, errorHeaders);
-  if (image.maxViews !== null) return answerLimited(service, request, contextOf(request), image);
-  if (new URL(request.url).searchParams.has('w'))
+  if (!isAuto && extension !== EXTENSIONS[image.format]) throw notFound();
+  const { head, payer, admin } = contextOf(request);
+  const query = queryOf(request);
+  const download = ['1', 'true'].includes(query.get('download') ?? '');
+  if (image.maxViews !== null) {
+    const free = service.mayRemove(image, { peer: null, token: tokenOf(request), admin });
+    return serveLimited(service, request, { image, download, head, free });
+  }
+  if (isAuto && query.has('w'))
     throw invalidParameter('w', 'w works only with the direct link, without auto.');
-  const { head, payer } = contextOf(request);
   const shape = {
-    width: null,
-    format: await negotiated(service, image, request.headers.get('accept'), payer),
+    width: isAuto ? null : thumbnailWidth(query.get('w'), image),
+    format: isAuto ? await negotiated(service, image, request.headers.get('accept'), payer) : image.format,
   };
-  const download = isDownload(request);
   return serveImage(
     service,
     request,
-    { image, shape, vary: true, download, cors, head, payer },
+    { image, shape, vary: isAuto, download, cors, head, payer },
     errorHeaders,
   );
 }
 
-function answerLimited(
-  service: ImageService,
-  request: Request,
-  { head, admin }: RequestContext,
-  image: ImageRecord,
-): Promise<Response> {
-  const free = service.mayRemove(image, { peer: null, token: tokenOf(request), admin });
-  return serveLimited(service, request, { image, download: isDownload(request), head, free });
+/** Parsing the URL costs more than seeing that it has no query. */
+function queryOf({ url }: Request): URLSearchParams {
+  return url.includes('?') ? new URL(url).searchParams : NO_QUERY;
 }
-
-function isDownload(request: Request): boolean {
-  if (!request.url.includes('?')) return false;
-  return ['1', 'true'].includes(new URL(request.url).searchParams.get('download') ?? '');
-}
+const NO_QUERY = new URLSearchParams();

@@ -1,11 +1,10 @@
 import { AppError, invalidParameter } from '../../errors.ts';
-import { EXTENSIONS, type ImageRecord, MEDIA_TYPES } from '../image.ts';
+import type { ImageRecord } from '../image.ts';
 import type { ImageService } from '../service.ts';
 import { countedBody } from './counted-body.ts';
-import { contentDisposition } from './disposition.ts';
-import { PRIVATE_CACHE, SANDBOX } from './serve.ts';
+import { contentHeaders, PRIVATE_CACHE } from './serve.ts';
 
-export interface LimitedRequest {
+interface LimitedRequest {
   image: ImageRecord;
   /** Sends it as a download. */
   download: boolean;
@@ -45,23 +44,15 @@ export async function serveLimited(
   }
 }
 
-function headersOf({ filename, format, size }: ImageRecord, download: boolean): Record<string, string> {
+function headersOf(image: ImageRecord, download: boolean): Record<string, string> {
   return {
-    'content-type': MEDIA_TYPES[format],
-    'content-length': String(size),
-    'content-disposition': contentDisposition(
-      download ? 'attachment' : 'inline',
-      filename,
-      EXTENSIONS[format],
-    ),
+    ...contentHeaders(image, download),
+    'content-length': String(image.size),
     'cache-control': PRIVATE_CACHE,
     'accept-ranges': 'none',
     'x-robots-tag': 'noindex',
     // A reverse proxy that buffers the response would hide an interrupted transfer.
     'x-accel-buffering': 'no',
-    'content-security-policy': SANDBOX,
-    'cross-origin-resource-policy': 'cross-origin',
-    'x-content-type-options': 'nosniff',
   };
 }
 

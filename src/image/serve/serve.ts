@@ -11,7 +11,7 @@ export const SANDBOX = "default-src 'none'; sandbox";
 /** For everything that a password protects. */
 export const PRIVATE_CACHE = 'private, no-store';
 
-export interface ServeRequest {
+interface ServeRequest {
   image: ImageRecord;
   /** The file as stored, a smaller version, or another format. */
   shape: Shape;
@@ -103,17 +103,27 @@ export function headersOf(
     ...(visibilityOf(image) !== 'public' && { 'x-robots-tag': 'noindex' }),
   };
   const file = {
+    ...contentHeaders({ filename, format }, download),
+    'last-modified': httpDate(createdAt),
+    'accept-ranges': 'bytes',
+  };
+  return { notModified, file };
+}
+
+/** Returns the headers of a file that do not depend on how often it may be sent. */
+export function contentHeaders(
+  { filename, format }: Pick<ImageRecord, 'filename' | 'format'>,
+  download: boolean,
+): Record<string, string> {
+  return {
     'content-type': MEDIA_TYPES[format],
     'content-disposition': contentDisposition(
       download ? 'attachment' : 'inline',
       filename,
       EXTENSIONS[format],
     ),
-    'last-modified': httpDate(createdAt),
-    'accept-ranges': 'bytes',
     'content-security-policy': SANDBOX,
     'cross-origin-resource-policy': 'cross-origin',
     'x-content-type-options': 'nosniff',
   };
-  return { notModified, file };
 }

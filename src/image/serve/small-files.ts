@@ -11,7 +11,7 @@ const MAX_SEEN = 10_000;
 type Body = Blob | ReadableStream<Uint8Array>;
 
 /** Caches small files that are read repeatedly in memory: sending one from there costs half as much as opening it. */
-export interface SmallFiles {
+interface SmallFiles {
   get(key: string): Blob | undefined;
   /** Returns what to send instead of a whole file that was just read from the store. Rejects if it cannot be read. */
   offer(key: string, size: number, body: Body): Promise<Body>;

@@ -34,7 +34,7 @@ export interface Thumbnails {
   forget(key: string): void;
 }
 
-export interface ThumbnailOptions {
+interface ThumbnailOptions {
   blobs: Pick<BlobStore, 'get' | 'put' | 'stat' | 'move' | 'remove'>;
   images: Pick<ImageStore, 'existing'>;
   codec: Pick<Codec, 'convert'>;

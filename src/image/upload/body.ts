@@ -3,7 +3,7 @@ import { cutShort, openBody } from '../../http/read-body.ts';
 import { createAbortable } from '../../lib/abortable.ts';
 import { readableBytes } from '../../lib/readable-bytes.ts';
 
-export interface BodyLimits {
+interface BodyLimits {
   /** Maximum size of the picture. */
   maxBytes: number;
   /** Maximum that a form adds to it. */

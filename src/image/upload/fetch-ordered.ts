@@ -14,7 +14,7 @@ export interface FromUrl extends UrlFetcher {
   countBytes?: ((peer: string, bytes: number) => Promise<void>) | undefined;
 }
 
-export interface Ordering {
+interface Ordering {
   /** The client. */
   from: Pick<RequestContext, 'peer' | 'payer' | 'admin' | 'holder'>;
   fromUrl: FromUrl | null;

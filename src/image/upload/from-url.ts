@@ -31,7 +31,7 @@ export interface UrlFetcher {
   fetch(url: string, client: string, signal: AbortSignal): Promise<ReceivedFile>;
 }
 
-export interface UrlFetcherOptions {
+interface UrlFetcherOptions {
   /** Dials only public addresses; see `SafeFetch`. */
   fetch: SafeFetch;
   folder: string;

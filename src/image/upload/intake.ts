@@ -50,7 +50,7 @@ export interface Taking {
   judge?: (fields: Readonly<Record<string, string>>) => Promise<void>;
 }
 
-export interface IntakeOptions {
+interface IntakeOptions {
   service: Pick<ImageService, 'limits' | 'folder' | 'admit' | 'upload'>;
   albums: Pick<Albums, 'demandRoom' | 'append'>;
   contextOf: ContextOf;

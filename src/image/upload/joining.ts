@@ -6,7 +6,7 @@ import type { Outcome, Uploaded } from './uploaded.ts';
 type Named = Pick<ParsedOptions, 'album' | 'albumToken'>;
 
 /** Adds the pictures of one request to the album that it names. */
-export interface Joining {
+interface Joining {
   /** Like `demand`, if both the album and its token are already known. */
   look(options: Named): Promise<void>;
   /** Rejects if the album does not exist, is full, or is not the client's. Checks each album once. */

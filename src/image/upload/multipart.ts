@@ -41,7 +41,7 @@ export interface Form<T> {
   files: { filename: string | null; stored: T }[];
 }
 
-export interface FormReading<T> {
+interface FormReading<T> {
   contentType: string;
   shape: FormShape;
   /** Maximum size of each picture, as it is sent. */

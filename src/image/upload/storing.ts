@@ -12,7 +12,7 @@ import type { Quota } from '../quota.ts';
 import type { ImageStore } from '../store.ts';
 import type { Uploaded } from './uploaded.ts';
 
-export interface StoringOptions {
+interface StoringOptions {
   images: Pick<ImageStore, 'existing'>;
   files: Pick<ImageFiles, 'store'>;
   codec: Pick<Codec, 'convert'> & Partial<Pick<Codec, 'admit'>>;
