@@ -37,7 +37,7 @@ import { VERSION } from './version.ts';
 
 /**
  * Starts the server from its configuration: stores, services, application, listener. If a part fails, closes
- * everything and rejects. If the records are on another machine that does not answer, the server listens, tells all
+ * everything and rejects. If the records are on another machine that does not respond, the server listens, tells all
  * clients so, and is completed when the store answers.
  */
 export async function start(

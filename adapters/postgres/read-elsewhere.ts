@@ -5,7 +5,7 @@ import { onWrites } from './kept-lists.ts';
 
 /** Maximum age of what a replica returns, in addition to the time of the answer, in ms. */
 const AGE_MS = 500;
-/** Pause after one of the two did not answer, during which the other one is used. */
+/** Pause after one of the two did not respond, during which the other one is used. */
 const PAUSE_MS = 2000;
 
 /** Reads that a replica of the server may answer. */

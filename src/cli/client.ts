@@ -68,7 +68,7 @@ export function createClient(given: string | undefined, env: Environment): Clien
   };
 }
 
-/** The server did not answer, so another call will not succeed either. */
+/** The server did not respond, so another call will not succeed either. */
 export class ServerAway extends CommandError {}
 
 /** Reads an answer as JSON. */

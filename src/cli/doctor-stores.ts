@@ -92,7 +92,7 @@ async function compare(stores: Stores): Promise<Finding[]> {
 }
 
 /**
- * Asks the stores which of their settings can lose acknowledged changes. Stores that do not answer were reported
+ * Asks the stores which of their settings can lose acknowledged changes. Stores that do not respond were reported
  * before.
  */
 export async function checkRisks({ config, runtime }: Patient): Promise<Finding[]> {

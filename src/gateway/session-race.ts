@@ -13,7 +13,8 @@ export interface Ways {
 }
 
 /**
- * Connects through the session's exit or, if there is none yet, or it has died, through one that becomes the exit.
+ * Connects through the session's exit. If there is none yet, or it no longer works, the upstream that answers becomes
+ * the exit.
  */
 export function raceForSession(session: Session, { again, findOther }: Ways, onFound: OnFound): Race {
   let running: Race | null = null;

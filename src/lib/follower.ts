@@ -50,7 +50,7 @@ interface Follower<View> {
   whole(): Promise<Followed<View>>;
   /** Returns the current view; `complete` is false while the first one is being filled. */
   present(): { view: View; complete: boolean } | null;
-  /** Returns the age of the view while the server does not answer; 0 if it answers, or if nobody has asked. */
+  /** Returns the age of the view while the server does not respond; 0 if it does, or if no query was made. */
   lagMs(): number;
   /** Lets this process see what it has just written. Never rejects, because the write has already succeeded. */
   catchUp(): Promise<void>;

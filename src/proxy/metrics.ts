@@ -66,7 +66,7 @@ export function describePool(
   });
   metrics.gauge({
     name: 'picpool_judge_up',
-    help: 'Whether a judge answered when it was last asked; absent before that.',
+    help: 'Whether a judge answered the last direct request; absent before the first one.',
     labelNames: ['judge'],
     read: async () =>
       (await service.status()).judges.judges

@@ -286,7 +286,7 @@ function schemeProtocols(scheme: Scheme, hasTls: boolean): readonly Protocol[] {
   return hasTls ? ['http'] : ['http', ...tunnels];
 }
 
-/** Returns what the home page shows of the pool, even if the store does not answer. */
+/** Returns what the home page shows of the pool, even if the store does not respond. */
 export async function proxyHome(
   site: Site,
   options: Pick<ProxyPagesOptions, 'service' | 'basePath' | 'now' | 'adminRequired'>,

@@ -49,7 +49,7 @@ export interface Upkeep {
   recorder: Recorder;
   refresh: Refresh;
   progress: Progress;
-  /** Tells other copies of the server how much of the budget this one uses, and the reverse. */
+  /** Exchanges with other copies of the server how much of the budget each uses. */
   shareBudget(): Promise<void>;
   /** Rechecks and discovers until the signal aborts. Resolves when running checks have ended. */
   run(signal: AbortSignal): Promise<unknown>;

@@ -3,7 +3,7 @@ import type { Config } from '../config.ts';
 import type { Clock } from '../lib/clock.ts';
 import type { Log } from '../lib/logger.ts';
 
-/** Pause before a store that did not answer is asked again, in ms. */
+/** Pause before a store that did not respond is asked again, in ms. */
 const RETRY_MS = 5000;
 
 const LEVELS = { broken: 'error', loss: 'warn', unknown: 'info' } as const;

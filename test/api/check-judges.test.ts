@@ -109,7 +109,9 @@ test('an HTTPS proxy is not checked with a judge without TLS, SOCKS is checked w
 test('a judge that does not echo the request is not believed', async () => {
   const judge = await startJudge({ seenAs: () => 'somewhere' });
   const checker = localChecker({ judges: [judge.url] });
-  expect((await checker.probe()).judges).toMatchObject([{ up: false, error: 'does not show who asks' }]);
+  expect((await checker.probe()).judges).toMatchObject([
+    { up: false, error: 'does not show the address of its client' },
+  ]);
   checker.close();
   await judge.stop();
 });
@@ -205,7 +207,7 @@ test('a judge on a private address is not dialled', async () => {
     resolve: async () => ['10.0.0.1', '::1'],
   });
   expect((await checker.probe()).judges).toMatchObject([
-    { up: false, error: 'has no address that may be dialled' },
+    { up: false, error: 'has no address that may be contacted' },
   ]);
   expect(await checker.check(PROXY)).toEqual(JUDGE_DOWN);
   expect(dialled).toEqual([]);

@@ -133,7 +133,7 @@ test('a witness that changes, is small or can be guessed is left out', async () 
     true,
     'has changed',
     'is a file of only 1000 bytes',
-    'is a file that can be guessed',
+    'has too little entropy to prove anything',
   ]);
   checker.close();
   await Promise.all([small.stop(), empty.stop(), world.close()]);

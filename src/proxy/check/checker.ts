@@ -77,7 +77,7 @@ export interface Checker {
   check(endpoint: Dialled, signal?: AbortSignal): Promise<CheckResult>;
   /** Reports whether this address or port is never dialled. `check` then returns `refused_address`. */
   refuses(endpoint: Endpoint): boolean;
-  /** Asks directly every judge that was not asked in the last few seconds. Concurrent calls share the questions. */
+  /** Asks every judge directly that was not asked in the last few seconds. Concurrent calls share the questions. */
   probe(): Promise<JudgeState>;
   judges(): JudgeState;
   /** Ends running checks at once. */

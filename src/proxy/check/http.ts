@@ -113,7 +113,7 @@ function retryAfter({ headers }: Head): number | null {
 
 function bodyReader<T>({ headers }: Head, max: number, form: BodyForm<T>): Reader<T> {
   const encoding = headers.get('content-encoding') ?? 'identity';
-  if (encoding !== 'identity') throw new CheckFault('bad_answer', 'encoded although asked not to');
+  if (encoding !== 'identity') throw new CheckFault('bad_answer', 'an encoded body that was not requested');
   const transfer = headers.get('transfer-encoding');
   if (transfer !== undefined) {
     if (transfer !== 'chunked') throw new CheckFault('protocol_error', 'unknown transfer encoding');

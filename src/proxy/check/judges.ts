@@ -189,7 +189,7 @@ function statesOf(judges: readonly Judge[]): RemoteState[] {
   return judges.map(({ remote }) => remote.state());
 }
 
-/** Asks a judge directly what it shows of us. */
+/** Asks a judge directly what it shows about us. */
 async function askJudge(
   target: Target,
   { ask, randomToken, secrets }: Pick<JudgesOptions, 'ask' | 'randomToken' | 'secrets'>,
@@ -198,7 +198,7 @@ async function askJudge(
   const { status, body, retryAfterMs } = await ask(target, pathWith(target, token ?? ''));
   if (status !== 200) throw new AskFault(`answered with status ${status}`, retryAfterMs);
   const echo = readEcho(body, token, secrets());
-  if (echo === null) throw new Error('does not show who asks');
+  if (echo === null) throw new Error('does not show the address of its client');
   if (token !== null && echo.headers === null) throw new Error('does not echo the request');
   return echo;
 }

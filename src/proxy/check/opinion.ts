@@ -37,7 +37,7 @@ interface OpinionOptions {
   secrets: () => readonly string[];
 }
 
-/** Creates the function that reads what an answer through a proxy says about the proxy. */
+/** Creates the function that judges a proxy by an answer that came through it. */
 export function createOpinions({
   judges,
   allowPrivate,

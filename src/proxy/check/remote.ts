@@ -221,7 +221,7 @@ function createPlace({
         .filter((address) => address !== null && (allowPrivate || isGloballyRoutable(address)));
       // IPv4 first, because SOCKS4 supports only that.
       const address = usable.find((candidate) => !candidate?.includes(':')) ?? usable[0];
-      if (address === undefined) throw new Error('has no address that may be dialled');
+      if (address === undefined) throw new Error('has no address that may be contacted');
       resolvedAt = monotonic();
       target = { ...target, address };
       return target;

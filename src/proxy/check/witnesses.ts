@@ -97,9 +97,9 @@ export function createWitnesses(options: WitnessesOptions): Witnesses {
     if (size < BLOCK_BYTES) throw new Error(`is a file of only ${size} bytes`);
     const from = randomInt(0, size - BLOCK_BYTES + 1);
     const { bytes } = await fetchPart(target, from, from + BLOCK_BYTES - 1);
-    if (bytes.length !== BLOCK_BYTES) throw new Error('sent another part than was asked for');
+    if (bytes.length !== BLOCK_BYTES) throw new Error('did not send the requested part');
     if (deflateRawSync(bytes, { level: 1 }).length < BLOCK_BYTES * LEAST_ENTROPY) {
-      throw new Error('is a file that can be guessed');
+      throw new Error('has too little entropy to prove anything');
     }
     const block = { from, bytes, size, fetchedAt: now };
     // At first the same part is fetched twice, because a file that is generated for each request is not a witness.

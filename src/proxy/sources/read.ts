@@ -105,7 +105,7 @@ export function createSourceReader({
     try {
       const opened = await open(source, known, signal);
       if (opened === 'unchanged' && known) return await replay(known, { signal, onCandidate });
-      if (opened === 'unchanged') throw new Error('answered 304 though it was asked for the whole list');
+      if (opened === 'unchanged') throw new Error('answered 304 to a request for the whole list');
       if (!logins) gathering = memory.gather(name, opened.validators);
       for await (const chunk of opened.body) {
         await feed.push(chunk);
