@@ -165,7 +165,7 @@ class Contest implements Race {
   }
 
   #tick(): void {
-    const { monotonic, mayHedge } = this.#options;
+    const { monotonic, tries, mayHedge } = this.#options;
     if (this.#over) return;
     if (monotonic() >= this.#deadline) {
       for (const [attempt, member] of this.#running) {
@@ -177,7 +177,7 @@ class Contest implements Race {
       this.#settle();
       return;
     }
-    if (mayHedge()) this.#try(false);
+    if (this.#tries < tries && mayHedge()) this.#try(false);
     this.#wait();
   }
 

@@ -1,7 +1,9 @@
 import { expect, test } from 'bun:test';
 import { Lane } from '../../src/gateway/lane.ts';
+import { race } from '../../src/gateway/race.ts';
 import { unknownUpstream } from '../../src/gateway/upstream.ts';
 import { createSites } from '../../src/proxy/targets/sites.ts';
+import { NOBODY, type TcpSocket } from '../../src/runtime/tcp.ts';
 import { createRandom } from '../support/random.ts';
 
 test('proxies that reach a site are chosen for it', () => {
@@ -24,4 +26,44 @@ test('proxies that reach a site are chosen for it', () => {
     if (Number(chosen?.upstream.ip.split('.')[3]) % 3 === 0) blocked++;
   }
   expect(blocked).toBeLessThan(10);
+});
+
+test('a request that may try no further proxy uses up no attempts of others', async () => {
+  const lane = new Lane({ kind: 'tunnel', random: Math.random, monotonic: () => 0 });
+  for (let n = 1; n <= 5; n++) lane.set(unknownUpstream({ protocol: 'http', ip: `127.0.0.${n}`, port: 1 }));
+  const silent: TcpSocket = {
+    peer: '',
+    listener: NOBODY,
+    write: () => true,
+    pause() {},
+    resume() {},
+    end() {},
+    destroy() {},
+  };
+  let taken = 0;
+  // Each look at the clock moves it, so that a slow machine changes nothing.
+  let now = 0;
+  const tries = await new Promise<number>((resolve) => {
+    race(
+      {
+        tcp: { dial: () => silent },
+        lane,
+        target: { host: 'a.example', address: null, port: 443 },
+        suits: () => true,
+        site: 'a.example',
+        sites: createSites({ random: Math.random }),
+        planFor: () => ({ tunnel: true, payload: null, judge: () => 'more' }),
+        width: 1,
+        tries: 2,
+        hedgeMs: 1,
+        mayHedge: () => ++taken > 0,
+        timeoutMs: 100,
+        monotonic: () => (now += 5),
+        onTry() {},
+        onFailure() {},
+      },
+      (_, tried) => resolve(tried),
+    );
+  });
+  expect([tries, taken]).toEqual([2, 1]);
 });
