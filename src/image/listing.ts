@@ -21,11 +21,11 @@ export interface RecentQuery {
   after?: AccessPlace;
 }
 
-/** Images by the page. */
+/** Lists images in pages. */
 export interface Listings {
   /** Lists public images, newest first; with `text`, those whose name, ID or format contains it. */
   list(query: ListQuery): Promise<Page<ImageRecord>>;
-  /** The images before and behind one in that list; none for one that is not in it. */
+  /** Returns the images right before and after one in that list; `null` if there is none, or it is not in the list. */
   beside(image: ImageRecord): Promise<{ newer: ImageRecord | null; older: ImageRecord | null }>;
   /** Lists all images, the last accessed or stored first. */
   recent(query: RecentQuery): Promise<{ items: ImageRecord[]; next: AccessPlace | null }>;

@@ -27,7 +27,7 @@ interface ProtectionOptions {
   log: Log;
 }
 
-/** Reads, or makes, the keys of the cookies; from `start` to `stop` it takes over new ones. */
+/** Reads or creates the keys of the cookies. Between `start` and `stop`, it follows new ones of other copies. */
 export async function openProtection({
   state,
   limiter,

@@ -77,11 +77,12 @@ interface AlbumsOptions {
 
 /** Placeholder for a picture without an ID yet. */
 const NEXT = '';
-const REMOVED_AT_ONCE = 8;
+/** Number of pictures that are checked or removed concurrently. */
+const AT_ONCE = 8;
 
 export function createAlbums(options: AlbumsOptions): Albums {
   const { albums, images, service, rules, retentionMs, clock, random, log } = options;
-  const { find, kept, update, extended } = createKept(options);
+  const { find, findFor, update, extended } = createKept(options);
 
   async function pictures(album: AlbumRecord): Promise<ImageRecord[]> {
     const ids = picturesOf(album);
@@ -124,25 +125,21 @@ export function createAlbums(options: AlbumsOptions): Albums {
     append,
 
     async demandRoom(id, by) {
-      const album = await kept(id, by);
+      const album = await findFor(id, by);
       await extended(album, [NEXT]);
     },
 
     async add(id, additions, by) {
-      await kept(id, by);
-      await forEachBounded(
-        additions.entries(),
-        REMOVED_AT_ONCE,
-        async ([index, { id, delete_token: token }]) => {
-          const image = await service.find(id);
-          if (service.mayRemove(image, { peer: null, token, admin: by.admin })) return;
-          throw new AppError('forbidden', `The delete token of image ${id} is wrong.`, {
-            details: [
-              { field: `images[${index}].delete_token`, message: 'is not the delete token of this image' },
-            ],
-          });
-        },
-      );
+      await findFor(id, by);
+      await forEachBounded(additions.entries(), AT_ONCE, async ([index, { id, delete_token: token }]) => {
+        const image = await service.find(id);
+        if (service.mayRemove(image, { peer: null, token, admin: by.admin })) return;
+        throw new AppError('forbidden', `The delete token of image ${id} is wrong.`, {
+          details: [
+            { field: `images[${index}].delete_token`, message: 'is not the delete token of this image' },
+          ],
+        });
+      });
       return append(
         id,
         additions.map((addition) => addition.id),
@@ -168,7 +165,7 @@ export function createAlbums(options: AlbumsOptions): Albums {
 
     async change(id, wish, by) {
       const facts = factsOf(wish, rules);
-      await kept(id, by);
+      await findFor(id, by);
       return update(id, (album) => ({
         ...facts,
         ...(wish.images && { pictures: reordered(picturesOf(album), wish.images).join(' ') }),
@@ -176,7 +173,7 @@ export function createAlbums(options: AlbumsOptions): Albums {
     },
 
     async remove(id, by, deleter) {
-      const album = await kept(id, by);
+      const album = await findFor(id, by);
       const alive = await pictures(album);
       const mine = deleter === null ? [] : alive.filter((image) => service.mayRemove(image, deleter));
       // The pictures first: if one of them cannot be removed, the caller can try again.
@@ -196,7 +193,7 @@ async function removePictures(
   by: Deleter,
 ): Promise<number> {
   let removed = 0;
-  await forEachBounded(pictures, REMOVED_AT_ONCE, async (picture) => {
+  await forEachBounded(pictures, AT_ONCE, async (picture) => {
     // A picture that no longer exists counts as deleted.
     const done = await service.remove(picture.id, by).then(
       () => 1,

@@ -31,7 +31,8 @@ export function createKept({ albums, images, clock, random }: KeptOptions) {
     return album;
   }
 
-  async function kept(id: string, by: AlbumKeeper): Promise<AlbumRecord> {
+  /** Rejects with `forbidden` if the credentials do not allow changing the album. */
+  async function findFor(id: string, by: AlbumKeeper): Promise<AlbumRecord> {
     const album = await find(id);
     if (mayKeep(album, by)) return album;
     throw notKeeper();
@@ -65,7 +66,7 @@ export function createKept({ albums, images, clock, random }: KeptOptions) {
     return left;
   }
 
-  return { find, kept, update, extended };
+  return { find, findFor, update, extended };
 }
 
 /** Reports whether the credentials allow changing the album. */

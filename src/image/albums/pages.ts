@@ -52,7 +52,7 @@ export function createAlbumPages(options: AlbumPagesOptions): AlbumPages {
   const { albums, service, download, countLook, siteOf, basePath } = options;
 
   /** Decides which pictures of an album are hidden from the visitor. */
-  function eyesOf(request: Request) {
+  function hidingFrom(request: Request) {
     const opens = service.cookies.opener(request.headers.get('cookie'));
     const isLocked = (image: ImageRecord) => image.passwordHash !== null && !opens(image);
     // A page or a ZIP file must not use up views, nor show pictures with limited views for free.
@@ -65,7 +65,7 @@ export function createAlbumPages(options: AlbumPagesOptions): AlbumPages {
       const album = await albums.find(id);
       await countLook(peer, album);
       const pictures = await albums.pictures(album);
-      const { isLocked, isHidden } = eyesOf(request);
+      const { isLocked, isHidden } = hidingFrom(request);
       const shown = pictures.filter((image) => !isHidden(image));
       const isListed = album.unlisted === 0 && pictures.every((image) => visibilityOf(image) === 'public');
       const view = albumPage(site, {
@@ -95,7 +95,7 @@ export function createAlbumPages(options: AlbumPagesOptions): AlbumPages {
 
     async zip(request, { peer, payer, head }, id) {
       const album: AlbumRecord = await albums.find(id);
-      const { isHidden } = eyesOf(request);
+      const { isHidden } = hidingFrom(request);
       return download(album, await albums.pictures(album), { peer, payer, head, isHidden });
     },
   };

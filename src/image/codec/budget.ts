@@ -5,7 +5,7 @@ import type { Bucket, RateLimiter } from '../../lib/rate-limiter.ts';
 export interface Budget {
   /** Takes the expected cost of a job, in ms. Rejects with `rate_limited`. */
   take(client: string, ms: number): Promise<void>;
-  /** Takes what a job cost beyond that, as far as the budget allows. Never rejects. */
+  /** Takes what a job cost beyond that, up to what the budget holds. Never rejects. */
   charge(client: string, ms: number): Promise<void>;
 }
 

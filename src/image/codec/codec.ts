@@ -22,7 +22,7 @@ export interface Order {
   client: string;
   /** Uploads go before versions. Default: upload. */
   purpose?: Purpose;
-  /** Aborts when nobody waits for the picture any more. */
+  /** Aborts when nobody waits for the picture. */
   signal?: AbortSignal;
 }
 

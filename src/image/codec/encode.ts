@@ -30,7 +30,7 @@ export const MAX_OUTPUT_SIDE: Record<Format, number> = {
 export function encode(pipeline: Sharp, { format, pixels, flat, palette, motion }: Encoding): Sharp {
   switch (format) {
     case 'webp':
-      // Effort 4 costs 2.2 times the CPU of 2 for 5 to 9 % fewer bytes; effort 0 saves a third of it for 10 to 20 % more.
+      // Effort 4 costs 2.2 times the CPU of 2 for 5 to 9% fewer bytes; effort 0 saves a third of it for 10 to 20% more.
       return pipeline.webp({ quality: 80, effort: 2, lossless: flat, ...motion });
     case 'jpeg':
       // mozjpeg: a quarter fewer bytes for 4 times the CPU, 0.1 s a megapixel. Images are encoded once and served
@@ -38,7 +38,7 @@ export function encode(pipeline: Sharp, { format, pixels, flat, palette, motion 
       return pipeline.flatten({ background: '#ffffff' }).jpeg({ quality: 82, mozjpeg: true });
     case 'png':
       if (palette) return pipeline.png({ palette: true, quality: 100, dither: 0, effort: 4 });
-      // Row filters save 40 % of a photo and cost 40 % on a screenshot; with them level 4 is as small as 6.
+      // Row filters save 40% of a photo and cost 40% on a screenshot; with them level 4 is as small as 6.
       return flat
         ? pipeline.png({ compressionLevel: 6 })
         : pipeline.png({ compressionLevel: 4, adaptiveFiltering: true });

@@ -82,7 +82,7 @@ function cameraOf(make: string | undefined, model: string | undefined): string |
   return model.toLowerCase().startsWith(first.toLowerCase()) ? model : `${make} ${model}`;
 }
 
-/** Turns `2024:05:01 12:30:00` into `2024-05-01T12:30:00`. Cameras without the time write spaces or zeros. */
+/** Turns `2024:05:01 12:30:00` into `2024-05-01T12:30:00`. Cameras whose clock is not set write spaces or zeros. */
 function clockOf(text: string | undefined): string | undefined {
   const [, day, time] = /^(\d{4}:\d{2}:\d{2}) (\d{2}:\d{2}:\d{2})$/.exec(text ?? '') ?? [];
   if (day === undefined || time === undefined) return undefined;
@@ -90,7 +90,7 @@ function clockOf(text: string | undefined): string | undefined {
   return Number.isNaN(Date.parse(`${clock}Z`)) ? undefined : clock;
 }
 
-/** Reads the tables of TIFF 6.0 in it, after the six bytes that JPEG puts before them. */
+/** Reads the directories of TIFF 6.0, after the six bytes that JPEG puts before them. */
 function readerOf(exif: Buffer): Reader {
   const tiff = exif.subarray(exif.toString('latin1', 0, 4) === 'Exif' ? 6 : 0);
   const integers = integersOf(tiff);

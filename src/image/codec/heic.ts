@@ -32,8 +32,8 @@ interface Picture {
 
 /**
  * Decodes the main picture of a HEIC file, because the libheif inside sharp has no HEVC decoder. Returns an
- * uncompressed PNG with the colour profile and EXIF, which then takes the path of all pictures. Needs the metadata that
- * sharp has read, and, without a profile, the codes of its colours. Takes some twelve bytes a pixel.
+ * uncompressed PNG with the colour profile and EXIF, which is then converted like any picture. `cicp`: the codes of its
+ * colours, if it has no profile. Takes some twelve bytes a pixel.
  * @throws {AppError} `undecodable_image`.
  */
 export async function heicAsPng(

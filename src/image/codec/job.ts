@@ -8,7 +8,7 @@ import type { Converted, ConvertJob } from './protocol.ts';
 export interface Job extends Task, Waiting {}
 
 interface JobOptions {
-  /** Aborts when nobody waits for the picture any more. */
+  /** Aborts when nobody waits for the picture. */
   signal: AbortSignal | undefined;
   /** Called once, before the answer, with the CPU time of the job in ms, and whether it succeeded. */
   spent: Task['spent'];

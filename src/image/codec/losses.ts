@@ -32,7 +32,7 @@ interface Passage {
   gainMapKept: boolean;
 }
 
-/** Returns what a conversion has lost, in the order in which people miss it. Pure. */
+/** Returns what a conversion has lost, the most noticeable first. Pure. */
 export function lossesOf(passage: Passage): Warning[] {
   return [framesLost(passage), cutShort(passage), gainMapLost(passage), metadataLost(passage)].filter(
     (warning) => warning !== null,

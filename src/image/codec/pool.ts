@@ -41,7 +41,7 @@ export interface PoolCounts {
   outOfMemory: number;
   /** Number of workers started in total. */
   started: number;
-  /** Parts of the sandbox that the worker that started last does without; `null` if it has none, or none has started. */
+  /** Parts of the sandbox that the last worker lacks; `null` if it has no sandbox, or none has started. */
   missing: readonly string[] | null;
 }
 
@@ -144,7 +144,7 @@ export class ProcessPool<T extends Task> {
     this.wake();
   }
 
-  /** Hands out what may run; in a sandbox a worker that has served one client serves no other. */
+  /** Assigns tasks to idle workers. In a sandbox, a worker that has served one client serves no other. */
   #dispatch(): void {
     const { sandbox, next, putBack } = this.#options;
     for (;;) {
@@ -181,7 +181,7 @@ export class ProcessPool<T extends Task> {
     else this.#startLater(ending);
   }
 
-  /** Ends the task of a worker that is gone, or has it done again where it had not begun. */
+  /** Fails the task of a worker that has died, or puts it back if it had not begun. */
   #settle({ task, began, verdict }: Run<T>, cost: number, { code, signal, stderr }: Ending): void {
     const { putBack, log } = this.#options;
     const again = !verdict && !this.#closed && !began && task.misses++ < MAX_MISSES;

@@ -16,7 +16,7 @@ export interface Task {
   reject(error: Error): void;
 }
 
-/** What each job of a worker has to keep to. */
+/** Limits of each job. */
 export interface JobLimits {
   /** Time limit of one conversion, from the moment a worker gets it. */
   timeoutMs: number;
@@ -27,18 +27,18 @@ export interface JobLimits {
 
 /** What a worker tells its pool. */
 interface WorkerEvents<T extends Task> {
-  /** It can take work, and does without these parts of the sandbox. */
+  /** It can take work. `missing`: see `WorkerReply`; `null` without a sandbox. */
   ready(missing: readonly string[] | null): void;
-  /** It is done with a job. */
+  /** It has finished a job. */
   idle(): void;
-  /** Its process is gone, and with it the job that has no answer. */
+  /** Its process has ended. `lost`: the job that it had not answered. */
   ended(ending: Ending, lost: Run<T> | null): void;
 }
 
 /** A job in a worker. */
 export interface Run<T extends Task> {
   readonly task: T;
-  /** The worker has begun it. */
+  /** True once the worker has begun it. */
   began: boolean;
   /** True once the worker has answered. */
   answered: boolean;
@@ -61,13 +61,13 @@ const IDLE_BYTES = 400 * 1024 * 1024;
 
 /** A process of the pool with its folder. It does one job at a time, and is killed when a job exceeds its limits. */
 export class PooledWorker<T extends Task> {
-  /** Whom it serves; `null` for a fresh one, and without a sandbox. */
+  /** The client that it serves; `null` for a fresh one, and without a sandbox. */
   client: string | null = null;
   /** When it was last handed a job. */
   usedAt = 0;
-  /** It has been able to take work. */
+  /** True once it can take work. */
   ready = false;
-  /** It takes no more work. */
+  /** True if it takes no more work. */
   retired = false;
   run: Run<T> | null = null;
   readonly #child: Child;
@@ -95,7 +95,7 @@ export class PooledWorker<T extends Task> {
     return this.#child.pid;
   }
 
-  /** Starts a job; only for a worker that has none. */
+  /** Starts a job. The worker must not have one. */
   assign(task: T): void {
     const cpuMs = this.#child.cpuMs();
     const { timeoutMs, input: limits } = this.#limits;
@@ -129,7 +129,7 @@ export class PooledWorker<T extends Task> {
     );
   }
 
-  /** Ends the worker and its job, unless that has an answer already. */
+  /** Ends the worker and its job, unless the job has been answered. */
   condemn(verdict: AppError): void {
     if (!this.run || this.run.answered) return;
     this.run.verdict ??= verdict;
@@ -148,7 +148,7 @@ export class PooledWorker<T extends Task> {
     await this.#child.ended;
   }
 
-  /** CPU time of a job that has ended, in ms; the time that passed if the system does not tell. */
+  /** Returns the CPU time of a job that has ended, in ms, or the elapsed time if the system does not report it. */
   costOf({ cpu: { before, last }, startedAt }: Run<T>): number {
     const after = this.#child.cpuMs() ?? (last === before ? null : last);
     return before === null || after === null ? performance.now() - startedAt : after - before;
@@ -176,7 +176,7 @@ export class PooledWorker<T extends Task> {
     }
   }
 
-  /** Takes the result out of the folder; then the worker can have its next job. */
+  /** Copies the result from the folder. Then the worker can take its next job. */
   async #complete({ task }: Run<T>, reply: Answer): Promise<void> {
     try {
       if (!('converted' in reply)) throw failure(reply.failed);
@@ -200,7 +200,7 @@ export class PooledWorker<T extends Task> {
   }
 }
 
-/** Nothing can end the job any more. */
+/** Marks a job as answered, so that nothing ends it. */
 function answer<T extends Task>(run: Run<T>): void {
   run.answered = true;
   clearTimeout(run.deadline);

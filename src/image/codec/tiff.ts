@@ -30,14 +30,14 @@ const TAG = {
   icc: 34675,
 } as const;
 const TAGS = new Set<number>(Object.values(TAG));
-/** More samples than colours, alpha and one extra are not for pictures. */
+/** Colours, alpha and one more. Pictures have no others. */
 const MOST_SAMPLES = 5;
-/** Bytes of a value by type: only unsigned types, and bytes without a meaning in TIFF. */
+/** Bytes of a value by type: unsigned integers, and bytes that TIFF leaves undefined. */
 const TYPE_BYTES: Record<number, 1 | 2 | 4> = { 1: 1, 3: 2, 4: 4, 7: 1 };
 const MOST_ENTRIES = 1000;
-/** Of one tag: a profile, or the places of some hundred thousand blocks. */
+/** Maximum size of the values of a tag: a profile, or the offsets of some hundred thousand blocks. */
 const MOST_VALUE_BYTES = 4 * 2 ** 20;
-/** A tile may reach beyond the picture, but not have many times its pixels. */
+/** A tile may extend beyond the picture, but not have many times its pixels. */
 const TILE = { spare: 2 ** 20, times: 4 };
 
 const [GREY, RGB, LAB] = [1, 2, 8];
@@ -65,8 +65,8 @@ interface Layout {
 }
 
 /**
- * Decodes forms of TIFF that libvips refuses: tiles of which each has one sample, CIELab of 8 bits, and samples of 12 bits.
- * `null` for every other form. Resolution beyond 8 bits is cut off. Of the file no more is read at once than a block of the picture takes.
+ * Decodes the forms of TIFF that libvips refuses: tiles with one sample each, 8-bit CIELab, and 12-bit samples. Returns
+ * `null` for all others. Keeps the upper 8 bits of each sample. Reads one block of the picture at a time.
  * @throws {AppError} `undecodable_image`, `image_limit`.
  */
 export function decodeTiff(file: Bytes, limits: InputLimits): Pixels | null {
@@ -93,7 +93,7 @@ export function decodeTiff(file: Bytes, limits: InputLimits): Pixels | null {
 
 const coloursOf = ({ photometric }: Layout) => (photometric === GREY ? 1 : 3);
 const hasAlpha = ({ extra }: Layout) => extra === PREMULTIPLIED || extra === SEPARATE;
-/** Samples that are looked at. */
+/** Number of samples that are used. */
 const channelsOf = (layout: Layout) => coloursOf(layout) + (hasAlpha(layout) ? 1 : 0);
 
 /** Returns `null` if libvips can read it, or no decoder can. */
@@ -175,8 +175,8 @@ function readEntries(file: Bytes, { short, long }: Integers): Map<number, number
 }
 
 /**
- * The samples of a block, row after row, of 16 bits in two bytes and all others in one. The last strip has the rows that are
- * left.
+ * Returns the samples of a block row by row, those of 16 bits in two bytes and all others in one. The last strip has
+ * only the remaining rows.
  */
 function unpack(file: Bytes, layout: Layout, index: number, top: number): Buffer {
   const { tile, compression, depth, samples, isPlanar, height } = layout;
@@ -198,7 +198,7 @@ function unpack(file: Bytes, layout: Layout, index: number, top: number): Buffer
   return depth === 12 ? upperEight(data, rows, rowSamples) : data;
 }
 
-/** The upper 8 of 12 bits: two samples stand in three bytes, and each row begins with a byte of its own. */
+/** Returns the upper 8 of 12 bits. Three bytes hold two samples, and each row begins with a new byte. */
 function upperEight(data: Buffer, rows: number, rowSamples: number): Buffer {
   const rowBytes = Math.ceil(rowSamples * 1.5);
   const upper = Buffer.alloc(rows * rowSamples);

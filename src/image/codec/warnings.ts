@@ -1,8 +1,8 @@
-/** What a conversion may lose although nobody asked for that. */
+/** What a conversion may lose without being asked to. */
 export const WARNING_CODES = ['frames_dropped', 'gain_map_dropped', 'truncated', 'metadata_dropped'] as const;
 type WarningCode = (typeof WARNING_CODES)[number];
 
-/** A loss in words, with a code for programs. */
+/** A loss as a sentence, with a code for programs. */
 export interface Warning {
   code: WarningCode;
   message: string;

@@ -34,7 +34,7 @@ export interface Doubts {
   recent(): Promise<readonly string[]>;
   /** Rebuilds lost indices if nothing else is wrong. Returns false if there was nothing to rebuild. */
   mend(): Promise<boolean>;
-  /** Returns true if the only reason is an earlier one, of which there is no sign any more. */
+  /** Returns true if the only reason is an earlier one, of which there is no longer any sign. */
   onlyLasting(): Promise<boolean>;
   /** Forgets that reason, because every file has its record, or the operator says that all is well. */
   settle(): Promise<void>;
@@ -56,7 +56,7 @@ interface Found {
   grave: string[];
   /** Indices that can be rebuilt from the records. */
   mendable: string[];
-  /** Seen earlier, with no sign of it any more. */
+  /** Seen earlier, with no sign of it now. */
   lasting: string[];
 }
 

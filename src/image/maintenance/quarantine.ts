@@ -18,7 +18,7 @@ export interface SweepReport {
   quarantined: number;
   /** Files in quarantine whose record has returned, moved back into place. */
   restored: number;
-  /** Records whose file is missing, as far as counts that change meanwhile can show. */
+  /** Records whose file is missing, estimated from counts that may change meanwhile. */
   missing: number;
   /** Bytes of smaller versions. */
   versionBytes: number;

@@ -26,7 +26,7 @@ export interface Survey {
   whole: boolean;
 }
 
-/** Returns how many files a sweep may move without being asked: 5 % or 20, whichever is less, but at least three. */
+/** Returns how many files a sweep may move without being asked: 5% or 20, whichever is less, but at least three. */
 export function mostUnasked(files: number): number {
   return Math.max(3, Math.min(20, Math.floor(files * 0.05)));
 }

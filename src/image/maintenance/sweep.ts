@@ -102,8 +102,7 @@ function unconfirmed({ confirmed }: SweepOptions, { strays, files, whole }: Surv
 }
 
 /**
- * Returns the time, or that of the files' clock if it is ahead of ours: an upload in progress must not look an hour
- * old.
+ * Returns the time, or that of the files' clock if it is behind ours: an upload in progress must not look an hour old.
  */
 async function present({ blobs, now }: SweepOptions): Promise<number> {
   const mark = await blobs.stat(EPOCH_BLOB);

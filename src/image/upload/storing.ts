@@ -32,22 +32,22 @@ interface StoringOptions {
   log: Log;
 }
 
-/** A file that was taken in. */
+/** A received file. */
 interface IncomingFile {
-  /** It stays there. */
+  /** The file stays there. */
   path: string;
   filename: string | null;
   /** SHA-256 in hexadecimal, if it is known. */
   hash?: string;
 }
 
-/** The way of an upload into the stores. */
+/** Converts and stores uploads. */
 export interface Storing {
   /** Call before reading a body of at most this many bytes. Rejects with `storage_full`, `busy` or `unavailable`. */
   admit(bytes: number, payer: string): Promise<void>;
   /**
-   * Converts and stores a file. Rejects with `forbidden` for a file that is blocked, with `invalid_parameter` for wishes that
-   * contradict each other, with `storage_full`, and as the codec does.
+   * Converts and stores a file. Rejects with `forbidden` for a file that is blocked, with `invalid_parameter` for options
+   * that contradict each other, with `storage_full`, and as the codec does.
    */
   upload(file: IncomingFile, wanted: UploadOptions, from: Uploader, signal?: AbortSignal): Promise<Uploaded>;
 }
@@ -63,7 +63,7 @@ export function createStoring(options: StoringOptions): Storing {
     }
   }
 
-  /** Takes over the file at `path`; true if it is in review first. */
+  /** Takes over the file at `path`. Returns true if it is in review. */
   async function keep(image: ImageRecord, path: string, payer: string): Promise<boolean> {
     const release = await quota?.reserve(image.size);
     try {
