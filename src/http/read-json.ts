@@ -17,12 +17,14 @@ export async function readJson(request: Request, maxBytes = MAX_JSON_BYTES): Pro
       'The body must be JSON with the header Content-Type: application/json.',
     );
   }
-  const text = await readSmallBody(request, { maxBytes, name: 'The body' });
+  return parseJson(await readSmallBody(request, { maxBytes, name: 'The body' }));
+}
+
+/** @throws {AppError} `invalid_body` if the text is not JSON. */
+export function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
-  } catch (error) {
-    throw new AppError('invalid_body', `The body is not JSON: ${(error as Error).message}.`, {
-      cause: error,
-    });
+  } catch (cause) {
+    throw new AppError('invalid_body', `The body is not JSON: ${(cause as Error).message}.`, { cause });
   }
 }

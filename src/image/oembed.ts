@@ -4,6 +4,7 @@ import { oneOf } from '../lib/schema.ts';
 import { THUMBNAIL_WIDTHS } from './blob-keys.ts';
 import type { ImageRecord } from './image.ts';
 import { rawUrl } from './links.ts';
+import { parseFileName } from './serve/direct-link.ts';
 
 const side = (description: string) => Type.Optional(Type.Integer({ minimum: 1, maximum: 1e9, description }));
 
@@ -61,7 +62,8 @@ export const oembedDetail = describe({
 /** Returns the ID in a page or direct link of this server, or `null`. `base`: scheme, host and base path. */
 export function idInUrl(url: string, base: string): string | null {
   if (!url.startsWith(`${base}/i/`)) return null;
-  return /^([0-9A-Za-z]{12})(\.[a-z]+)?([?#].*)?$/.exec(url.slice(base.length + 3))?.[1] ?? null;
+  const [file = ''] = url.slice(base.length + 3).split(/[?#]/);
+  return parseFileName(file)?.id ?? null;
 }
 
 /**

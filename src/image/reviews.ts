@@ -32,7 +32,7 @@ interface ReviewsOptions {
   locks: Locks;
   blobs: BlobStore;
   images: Pick<ImageStore, 'insert' | 'confirm'>;
-  clock: Pick<Clock, 'sleep'>;
+  clock: Pick<Clock, 'now' | 'sleep'>;
   /** Called with each picture that was allowed. */
   onStored: (image: ImageRecord) => void;
 }
@@ -102,7 +102,8 @@ export function createReviews({ state, locks, blobs, images, clock, onStored }: 
       throw new AppError('not_found', 'The file of this picture is gone.');
     }
     try {
-      await images.insert(image);
+      // Nobody could view it before.
+      await images.insert({ ...image, lastAccess: clock.now() });
     } catch (error) {
       if (!(error instanceof AppError && error.code === 'conflict')) throw error;
     }

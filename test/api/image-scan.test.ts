@@ -225,6 +225,20 @@ describe('a picture in review', () => {
     ]);
   });
 
+  test('counts as viewed when it is approved, so that it is not idle at once', async () => {
+    const inserted: number[] = [];
+    const reviews = createReviews({
+      state: { get: async () => JSON.stringify([image({ id: 'a', lastAccess: 1 })]), set: async () => {} },
+      locks: createLocalLocks(),
+      blobs: { move: async () => true, stat: async () => ({}) } as unknown as BlobStore,
+      images: { insert: async ({ lastAccess }) => void inserted.push(lastAccess), confirm: async () => {} },
+      clock: { ...systemClock, now: () => 5000 },
+      onStored: () => {},
+    });
+    await reviews.decide('a', 'allow');
+    expect(inserted).toEqual([5000]);
+  });
+
   test('is not overwritten by a copy of the server that has lost the lock meanwhile', async () => {
     const state = new Map<string, string>();
     const held = new AbortController();

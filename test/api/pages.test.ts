@@ -241,7 +241,7 @@ describe('oEmbed', () => {
 
   test('answers for the page and for the direct link', async () => {
     const { url, raw_url } = await host.upload(png, 'filename=wide.png');
-    for (const link of [url, raw_url]) {
+    for (const link of [url, raw_url, `${url}?auto`, raw_url.replace('.webp', '.WEBP')]) {
       expect(await json(await ask(link))).toEqual({
         version: '1.0',
         type: 'photo',

@@ -75,10 +75,7 @@ export function createThumbnails({
     try {
       await writeTemporary(input, source instanceof Blob ? source.stream() : source);
       const converted = await codec.convert(
-        {
-          ...{ input, output, format, stripExif: true, smallest: true },
-          maxWidth: width ?? image.width,
-        },
+        { input, output, format, stripExif: true, smallest: true, maxWidth: width ?? image.width },
         { client, purpose: 'version' },
       );
       const isWanted = converted.size < image.size || (width === null && format === 'jpeg');

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { type TString, Type } from '@sinclair/typebox';
 import { AppError, invalidParameter } from '../../errors.ts';
-import { MAX_JSON_BYTES } from '../../http/read-json.ts';
+import { MAX_JSON_BYTES, parseJson } from '../../http/read-json.ts';
 import type { Received, ReceivedFile } from './upload.ts';
 
 export const MAX_URL = 2000;
@@ -44,7 +44,7 @@ export async function readUrlOrder(
 
 function parseOrder(text: string): UrlOrder {
   const fields: Record<string, string> = Object.create(null);
-  for (const [name, value] of Object.entries(parseJson(text))) {
+  for (const [name, value] of Object.entries(parseJson(text) as object)) {
     if (value === null) continue;
     if (typeof value === 'object') {
       throw new AppError('invalid_body', `${name} must be a string, a number or a boolean.`);
@@ -54,12 +54,4 @@ function parseOrder(text: string): UrlOrder {
   const { url, ...others } = fields;
   if (!url) throw invalidParameter('url', 'The body has no url.');
   return { url, fields: others };
-}
-
-function parseJson(text: string): object {
-  try {
-    return JSON.parse(text) as object;
-  } catch (cause) {
-    throw new AppError('invalid_body', `The body is not JSON: ${(cause as Error).message}.`, { cause });
-  }
 }
