@@ -58,13 +58,22 @@ interface Message {
   onEnd: () => void;
 }
 
+/** A URL with what it has not received yet. */
+interface Target {
+  url: string;
+  waiting: Message[];
+  /** Runs while messages wait. */
+  work: Promise<void> | null;
+}
+
 export function createWebhooks(options: WebhooksOptions): Webhooks {
   const { urls, secret, fetch, clock, newId, random, log, onDelivery } = options;
   const stopping = new AbortController();
   const { signal } = stopping;
-  const targets = urls.map((url) => ({ url, waiting: [] as Message[], work: null as Promise<void> | null }));
+  const targets = urls.map((url): Target => ({ url, waiting: [], work: null }));
 
-  async function deliverAll(url: string, waiting: Message[]): Promise<void> {
+  async function deliverAll(target: Target): Promise<void> {
+    const { url, waiting } = target;
     for (let message = waiting[0]; message && !signal.aborted; message = waiting[0]) {
       const delivered = await deliver(url, message);
       waiting.shift();
@@ -72,6 +81,8 @@ export function createWebhooks(options: WebhooksOptions): Webhooks {
       onDelivery?.(delivered ? 'delivered' : 'failed');
       message.onEnd();
     }
+    // Not after the promise has resolved: a message that comes in between would wait for the next one.
+    target.work = null;
   }
 
   async function deliver(url: string, message: Message): Promise<boolean> {
@@ -125,9 +136,7 @@ export function createWebhooks(options: WebhooksOptions): Webhooks {
           continue;
         }
         target.waiting.push({ id, type, body, onEnd: ended });
-        target.work ??= deliverAll(target.url, target.waiting).finally(() => {
-          target.work = null;
-        });
+        target.work ??= deliverAll(target);
       }
     },
 

@@ -151,6 +151,14 @@ describe('a message', () => {
     expect([attempts, second.deliveries]).toEqual([6, ['failed']]);
   });
 
+  test('is delivered if it comes at the moment in which the one before it ends', async () => {
+    const { url, got, received } = receiver();
+    const { send } = sender([url]);
+    send('image.stored', { id: 'a' }, () => queueMicrotask(() => send('image.stored', { id: 'b' })));
+    await got(2);
+    expect(received.map(({ body }) => JSON.parse(body).data.id)).toEqual(['a', 'b']);
+  });
+
   test('is dropped when a thousand wait', async () => {
     const never: SafeFetch = (_, { signal }) =>
       new Promise((_resolve, reject) => signal?.addEventListener('abort', () => reject(signal.reason)));
