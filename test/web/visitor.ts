@@ -37,6 +37,7 @@ const LAID_OUT = ['target-size', 'scrollable-region-focusable'];
 /** What a page must be, whatever is on it. `painted`: false where the page is not as it was loaded. */
 export async function checkLooks(page: Page, { painted = true } = {}): Promise<void> {
   if (painted) await checkPaint(page);
+  const size = page.viewportSize();
   // A colour on its way may have too little contrast, and far from the screen it never arrives.
   await page.emulateMedia({ reducedMotion: 'reduce' });
   await drawn(page);
@@ -47,19 +48,20 @@ export async function checkLooks(page: Page, { painted = true } = {}): Promise<v
   await drawn(page);
   expect(await seriousFaults(page, ['color-contrast'])).toEqual([]);
   await page.emulateMedia({ colorScheme: 'light' });
-  if (!painted) return;
   for (const width of WIDER) {
     await page.setViewportSize({ width, height: 900 });
     await drawn(page);
     expect(await overflowOf(page)).toBe(0);
     expect(await seriousFaults(page, LAID_OUT)).toEqual([]);
   }
+  if (size) await page.setViewportSize(size);
 }
 
 /** Of what a first paint waits for besides the page itself. */
 const MOST_STYLE_BYTES = 10_000;
 
-async function checkPaint(page: Page): Promise<void> {
+/** What must hold of the first paint of a page as it was loaded. */
+export async function checkPaint(page: Page): Promise<void> {
   // All is loaded; the events of a refresh never end, so no page waits for a silent network.
   await page.waitForLoadState('load');
   const { blocking, shift } = await paintOf(page);
