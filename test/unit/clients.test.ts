@@ -1,0 +1,65 @@
+import { expect, test } from 'bun:test';
+import { createClients } from '../../src/http/client/clients.ts';
+import { createProxyTrust } from '../../src/http/client/proxy-trust.ts';
+
+const HOUR_MS = 3_600_000;
+const FORWARDED = { 'x-forwarded-for': '203.0.113.1' };
+
+/** Clients of a server behind a proxy at `::1`, at a time that the test sets. */
+function createTestClients(isShared?: (address: string) => boolean) {
+  const warnings: unknown[] = [];
+  const clock = { ms: 0 };
+  const clients = createClients({
+    trust: createProxyTrust(['::1']),
+    ...(isShared && { isShared }),
+    log: (_level, _message, facts) => void warnings.push(facts),
+    now: () => clock.ms,
+  });
+  const identityOf = (peer: string, headers = {}) => clients.identityOf(peer, new Headers(headers));
+  const isDirect = (peer: string, headers = {}) => clients.isDirect(peer, new Headers(headers));
+  return { clients, clock, warnings, identityOf, isDirect };
+}
+
+test('a direct client is one on this machine that forwards for nobody', () => {
+  const { isDirect } = createTestClients();
+  expect(isDirect('127.0.0.1')).toBe(true);
+  expect(isDirect('127.0.0.1', { connection: 'keep-alive' })).toBe(true);
+  expect(isDirect('192.0.2.1')).toBe(false);
+  expect(isDirect('127.0.0.1', { connection: 'Close' })).toBe(false);
+  expect(isDirect('127.0.0.2', FORWARDED)).toBe(false);
+  expect(isDirect('::1')).toBe(false);
+});
+
+test('an address that others are known to share is no direct client', () => {
+  expect(createTestClients((address) => address === '127.0.0.1').isDirect('127.0.0.1')).toBe(false);
+});
+
+test('who once forwarded for others gives no rights for a day', () => {
+  const { clock, identityOf, clients } = createTestClients();
+  expect(identityOf('10.0.0.7')).toBe('10.0.0.7');
+  expect(identityOf('10.0.0.7', FORWARDED)).toBeNull();
+  clock.ms = 24 * HOUR_MS - 1;
+  expect(identityOf('10.0.0.7')).toBeNull();
+  expect(identityOf('10.0.0.8')).toBe('10.0.0.8');
+  clock.ms = 24 * HOUR_MS;
+  expect(identityOf('10.0.0.7')).toBe('10.0.0.7');
+  return expect(clients.faults()).resolves.toEqual([]);
+});
+
+test('the log says at most once an hour that a proxy is not named', () => {
+  const { clock, identityOf, warnings } = createTestClients();
+  const seen = [0, 1, HOUR_MS - 1, HOUR_MS, HOUR_MS + 1].map((ms) => {
+    clock.ms = ms;
+    identityOf('10.0.0.7', FORWARDED);
+    return warnings.length;
+  });
+  expect(seen).toEqual([1, 1, 1, 2, 2]);
+  expect(warnings[0]).toEqual({ peer: '10.0.0.7', header: 'x-forwarded-for' });
+});
+
+test('a client with two spellings of one address agrees with itself', () => {
+  const { identityOf } = createTestClients();
+  const client = '2606:4700::11';
+  expect(identityOf('::1', { 'x-forwarded-for': client, 'x-real-ip': '2606:4700:0::0011' })).toBe(client);
+  expect(identityOf('::1', { 'x-forwarded-for': client, 'x-real-ip': '2606:4700::12' })).toBeNull();
+});
