@@ -153,6 +153,38 @@ describe.if(canMount)('a disk that', () => {
       expect(await child.stdout.text()).toBe('removed\n');
     }));
 
+  test('becomes read-only under conversion processes that die lets others start when it is writable again', async () => {
+    await withFolder((folder) =>
+      withServer(
+        {},
+        async (server) => {
+          const image = await json<Stored>(await upload(server, await transparent()));
+          const work = join(folder, 'work');
+          const enter = ['-t', String(server.pid), '-U', '-m', '--preserve-credentials'];
+          const remount = (how: string) =>
+            expect(spawnSync('nsenter', [...enter, 'mount', '-o', `remount,${how}`, work]).status).toBe(0);
+          remount('ro');
+          const workers = await childrenOf(server.pid);
+          for (const pid of workers) process.kill(pid, 'SIGKILL');
+          await until(async () => !(await Promise.all(workers.map(isRunning))).includes(true));
+          const answer = await upload(server, await transparent());
+          expect([answer.status, answer.headers.has('retry-after')]).toEqual([503, true]);
+          await read(server, image);
+          remount('rw');
+          await until(async () => (await upload(server, await transparent())).status === 201);
+        },
+        folder,
+        [
+          ...NAMESPACE,
+          'sh',
+          '-c',
+          'mkdir "$DATA_DIR/work" && mount -t tmpfs tmpfs "$DATA_DIR/work" && exec "$@"',
+          'sh',
+        ],
+      ),
+    );
+  }, 180_000);
+
   test('cannot be written refuses uploads with 503, and goes on reading', async () => {
     await withFolder(async (folder) => {
       let image: Stored | undefined;

@@ -22,7 +22,7 @@ export interface Bay {
   unload(job: ConvertJob, converted: Converted): Promise<void>;
   /** Removes the files of the last job. */
   empty(): Promise<void>;
-  /** Removes the folder. */
+  /** Removes the folder, or leaves it to `removeOldBays`. Never throws. */
   remove(): void;
 }
 
@@ -58,7 +58,13 @@ export function createBay(folder: string): Bay {
       }
     },
 
-    remove: () => rmSync(folder, { recursive: true, force: true }),
+    remove() {
+      try {
+        rmSync(folder, { recursive: true, force: true });
+      } catch {
+        // The disk cannot be written. The next start removes it.
+      }
+    },
   };
 }
 
