@@ -37,8 +37,6 @@ export interface Database {
   snapshot<T>(work: () => T): T;
   /** Resolves when everything committed would survive a power failure. */
   onDisk(): Promise<void>;
-  /** Changes when another connection has written to the file. */
-  foreignVersion(): number;
   /** Returns what is wrong with the file itself, as a sentence for the operator; `null` if it is in place. */
   fileFault(): string | null;
   /**
@@ -282,10 +280,6 @@ export function wrap(
       toStatement<Row>(cached(sql)).all(...values),
     onDisk: async () => log?.done(),
     fileFault,
-    foreignVersion() {
-      const row = guard(() => cached('PRAGMA data_version').get()) as { data_version: number };
-      return row.data_version;
-    },
     async close() {
       driver.close();
       log?.close();

@@ -184,11 +184,7 @@ export class Attempt implements TcpListener {
     this.#phase = 'answered';
     this.#events.answered(this, doubt);
     // Unless the connection was handed over, further data waits in the system.
-    if (this.#isWaiting) this.#socket.pause();
-  }
-
-  get #isWaiting(): boolean {
-    return this.#phase === 'answered';
+    if (this.#phase === 'answered') this.#socket.pause();
   }
 
   #fail(failure: Failure): void {

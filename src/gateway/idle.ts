@@ -15,7 +15,6 @@ export interface Idle {
   sweep(): void;
   /** Closes all. */
   close(): void;
-  readonly size: number;
 }
 
 /** Above this number, the longest unused is closed. */
@@ -45,10 +44,6 @@ export function createIdle(monotonic: () => number): Idle {
   }
 
   return {
-    get size() {
-      return all.size;
-    },
-
     take(upstream, target) {
       const one = byPlace.get(placeOf(upstream, target))?.at(-1);
       if (one === undefined) return undefined;

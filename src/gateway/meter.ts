@@ -19,7 +19,7 @@ export interface Meter {
   /**
    * Returns the totals since the start: requests, answered ones, and the 95th percentile of the latest ones in ms.
    */
-  summary(): { requests: number; served: number; p95Ms: number | null; open: number };
+  summary(): { requests: number; served: number; p95Ms: number | null };
 }
 
 const REMEMBERED = 1000;
@@ -73,7 +73,7 @@ export function createMeter(metrics: Metrics): Meter {
     },
     summary() {
       const sorted = latest.filter((ms) => ms !== undefined).sort((a, b) => a - b);
-      return { requests, served, open, p95Ms: sorted[Math.floor(sorted.length * 0.95)] ?? null };
+      return { requests, served, p95Ms: sorted[Math.floor(sorted.length * 0.95)] ?? null };
     },
   };
 }

@@ -21,7 +21,6 @@ export interface Session {
 export interface Sessions {
   /** Returns the session of this name, created if necessary. */
   open(name: string, options: { sessionMs: number; locked: boolean }): Session;
-  readonly size: number;
 }
 
 const MOST_SESSIONS = 20_000;
@@ -53,9 +52,6 @@ export function createSessions(monotonic: () => number): Sessions {
   }
 
   return {
-    get size() {
-      return entries.size;
-    },
     open(name, { sessionMs, locked }) {
       const entry = find(name, sessionMs);
       return {
