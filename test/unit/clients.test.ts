@@ -37,11 +37,12 @@ test('an address that others are known to share is no direct client', () => {
 test('who once forwarded for others gives no rights for a day', () => {
   const { clock, identityOf, clients } = createTestClients();
   expect(identityOf('10.0.0.7')).toBe('10.0.0.7');
+  clock.ms = HOUR_MS;
   expect(identityOf('10.0.0.7', FORWARDED)).toBeNull();
-  clock.ms = 24 * HOUR_MS - 1;
+  clock.ms = 25 * HOUR_MS - 1;
   expect(identityOf('10.0.0.7')).toBeNull();
   expect(identityOf('10.0.0.8')).toBe('10.0.0.8');
-  clock.ms = 24 * HOUR_MS;
+  clock.ms = 25 * HOUR_MS;
   expect(identityOf('10.0.0.7')).toBe('10.0.0.7');
   return expect(clients.faults()).resolves.toEqual([]);
 });
