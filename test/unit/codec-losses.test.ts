@@ -74,7 +74,7 @@ describe('no loss is silent', () => {
   test.each(['jpeg', 'png', 'webp', 'avif'] as const)(
     'XMP that was to be kept is in %s, with the picture upright',
     async (format) => {
-      const note = '<d tiff:Orientation="6">XMP-of-the-test</d>';
+      const note = `<d tiff:Orientation="6">XMP-of-the-test</d><e tiff:Orientation='8'/>`;
       const photo = await sharp(await privatePhoto('jpeg', 6))
         .keepExif()
         .withXmp(note)
@@ -83,7 +83,7 @@ describe('no loss is silent', () => {
       const { bytes, warnings } = await bench.convert(photo, { format, stripExif: false });
       expect(warnings).toEqual([]);
       const { xmpAsString, orientation } = await sharp(bytes).metadata();
-      expect([xmpAsString, orientation ?? 1]).toEqual(['<d tiff:Orientation="1">XMP-of-the-test</d>', 1]);
+      expect([xmpAsString, orientation ?? 1]).toEqual([note.replaceAll(/[68]/g, '1'), 1]);
       const stripped = await bench.convert(photo, { format });
       expect((await sharp(stripped.bytes).metadata()).xmp).toBeUndefined();
     },

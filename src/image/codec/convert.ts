@@ -213,7 +213,7 @@ function keepMetadata(pipeline: Sharp, source: Source, format: Format): Sharp {
 /** As in EXIF, because the pixels are already rotated. */
 function withUprightXmp(pipeline: Sharp, xmp: string | undefined): Sharp {
   if (xmp === undefined) return pipeline;
-  return pipeline.withXmp(xmp.replace(/(tiff:Orientation(?:="|>))[2-8]/, '$11'));
+  return pipeline.withXmp(xmp.replace(/(tiff:Orientation(?:=["']|>))[2-8]/g, '$11'));
 }
 
 /** Returns false if XMP points to parts of the file that are gone: gain maps, motion photos and stereo pictures. */
