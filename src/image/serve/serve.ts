@@ -38,6 +38,24 @@ export type ErrorHeaders = Record<string, string | number>;
 export async function serveImage(
   service: ImageService,
   request: Request,
+  asked: ServeRequest,
+  errorHeaders: ErrorHeaders,
+): Promise<Response> {
+  try {
+    return await serveOnce(service, request, asked, errorHeaders);
+  } catch (error) {
+    // The file of a version may have been removed from the store, as by a lifecycle rule. It is created again.
+    const isVersion = asked.shape.width !== null || asked.shape.format !== asked.image.format;
+    if (isVersion && error instanceof AppError && error.code === 'not_found') {
+      return serveOnce(service, request, asked, errorHeaders);
+    }
+    throw error;
+  }
+}
+
+async function serveOnce(
+  service: ImageService,
+  request: Request,
   { image, shape, vary, download, cors, head, payer }: ServeRequest,
   errorHeaders: ErrorHeaders,
 ): Promise<Response> {
