@@ -1,8 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { AppError } from '../../src/errors.ts';
 import { createAccessLog } from '../../src/image/maintenance/accesses.ts';
 import { createCleanup } from '../../src/image/maintenance/cleanup.ts';
 import { createDoubts } from '../../src/image/maintenance/doubts.ts';
 import { turn } from '../../src/image/maintenance/maintenance.ts';
+import { createRemovals } from '../../src/image/maintenance/removals.ts';
 import { type CodecBench, startCodec } from '../support/codec.ts';
 import { DAY_MS, type ImageHost, pathOf, startImageHost } from '../support/image-host.ts';
 import { quarters } from '../support/images.ts';
@@ -165,6 +167,24 @@ describe('the scheduled cleanup', () => {
       await takeTurn();
       expect(runs().at(-1)?.facts).toMatchObject({ removed: 1, freed_bytes: image.size });
     }));
+
+  test('is not kept from its work, nor are other files, by a file that cannot be removed', async () => {
+    const removed: string[] = [];
+    const stuck = new Set(['a', 'b']);
+    const blobs = {
+      async remove(key: string) {
+        if (stuck.has(key)) throw new AppError('unavailable', 'The object is locked.');
+        removed.push(key);
+      },
+    };
+    const { remove, retry } = createRemovals(blobs, () => {});
+    await remove('a');
+    await remove('b');
+    stuck.delete('b');
+    await retry();
+    await retry();
+    expect(removed).toEqual(['b']);
+  });
 
   test('starts and stops with the service', () =>
     withHost(async (host) => {
