@@ -4,8 +4,9 @@ import { openRedis, type RedisConnection } from '../../adapters/redis/connection
 import { createLimiterAlone } from '../../adapters/redis/limiter-alone.ts';
 import { createRedisRateLimiter } from '../../adapters/redis/rate-limiter.ts';
 import { bunRuntime } from '../../src/runtime/bun.ts';
+import { freePort } from '../support/free-port.ts';
 import { PATIENT_MS, withPrefix } from '../support/redis.ts';
-import { freePort, sharedRedis } from '../support/services.ts';
+import { sharedRedis } from '../support/services.ts';
 
 setDefaultTimeout(180_000);
 

@@ -1,12 +1,12 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test';
 import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client';
 import { absent } from '../support/absent.ts';
+import { freePort } from '../support/free-port.ts';
 import { json } from '../support/json.ts';
 import { startJudge } from '../support/judge-server.ts';
 import { startTinyproxy } from '../support/real-proxies.ts';
 import { PNG, type RunningServer, runServer, withServer } from '../support/running-server.ts';
 import { seedPool } from '../support/seeded-pool.ts';
-import { freePort } from '../support/services.ts';
 
 const READ = 'the-token-of-readers';
 const WRITE = 'the-token-of-writers';

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { absent } from '../support/absent.ts';
 import { type Balancer, readExample, startNginx } from '../support/balancer.ts';
+import { freePort } from '../support/free-port.ts';
 import { PNG, type RunningServer, runServer } from '../support/running-server.ts';
-import { freePort } from '../support/services.ts';
 
 const PASSWORD = 'open sesame';
 

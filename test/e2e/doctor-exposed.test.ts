@@ -6,8 +6,8 @@ import { absent } from '../support/absent.ts';
 import { readExample, startNginx } from '../support/balancer.ts';
 import { createCertificates } from '../support/certificates.ts';
 import { cli } from '../support/cli.ts';
+import { freePort } from '../support/free-port.ts';
 import { startServer } from '../support/server-process.ts';
-import { freePort } from '../support/services.ts';
 import { withFolder } from '../support/temporary.ts';
 
 const NAMES = EXPOSED_CHECKS.map(({ name }) => name);

@@ -7,9 +7,10 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { absent } from '../support/absent.ts';
 import { readExample } from '../support/balancer.ts';
+import { freePort } from '../support/free-port.ts';
 import { json } from '../support/json.ts';
 import { type RunningServer, runServer } from '../support/running-server.ts';
-import { find, freePort, until } from '../support/services.ts';
+import { find, until } from '../support/services.ts';
 
 const run = promisify(execFile);
 const PACKAGE = "Debian's package prometheus";

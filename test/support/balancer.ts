@@ -3,7 +3,8 @@ import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { find, freePort, until } from './services.ts';
+import { freePort } from './free-port.ts';
+import { find, until } from './services.ts';
 
 /** What the example of a balancer says if no copy answers; the servers' own errors have other words. */
 export const AWAY = 'The server does not answer. Please try again in a few seconds.';

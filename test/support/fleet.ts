@@ -1,6 +1,6 @@
 import { type Balancer, CLIENT_ADDRESS, startBalancer } from './balancer.ts';
+import { freePort } from './free-port.ts';
 import { type RuntimeName, type ServerProcess, startServer } from './server-process.ts';
-import { freePort } from './services.ts';
 
 /** A copy of the server at a fixed address, whichever process listens there. */
 export interface Copy {

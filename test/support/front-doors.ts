@@ -2,8 +2,8 @@ import { chmod } from 'node:fs/promises';
 import { connect, createServer } from 'node:net';
 import { join } from 'node:path';
 import { readExample, startCaddy, startNginx } from './balancer.ts';
+import { freePort } from './free-port.ts';
 import { startServer } from './server-process.ts';
-import { freePort } from './services.ts';
 
 /** A way in which visitors reach the server, with its settings. */
 export interface FrontDoor {

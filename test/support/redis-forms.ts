@@ -3,7 +3,8 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { type Certificates, createCertificates } from './certificates.ts';
-import { command, find, freePort, type Service, startRedisServer, until } from './services.ts';
+import { freePort } from './free-port.ts';
+import { command, find, type Service, startRedisServer, until } from './services.ts';
 
 const run = promisify(execFile);
 

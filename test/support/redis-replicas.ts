@@ -1,6 +1,7 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { command, find, freePort, type Service, startProgram, startRedisServer, until } from './services.ts';
+import { freePort } from './free-port.ts';
+import { command, find, type Service, startProgram, startRedisServer, until } from './services.ts';
 
 type Server = Omit<Service, 'url'> & { port: number };
 

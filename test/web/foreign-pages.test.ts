@@ -3,10 +3,10 @@ import type { Page } from 'playwright-core';
 import { absent } from '../support/absent.ts';
 import { readExample, startCaddy, startNginx } from '../support/balancer.ts';
 import { startBrowser, type TestBrowser } from '../support/browser.ts';
+import { freePort } from '../support/free-port.ts';
 import { json } from '../support/json.ts';
 import { PNG } from '../support/running-server.ts';
 import { type ServerProcess, startServer } from '../support/server-process.ts';
-import { freePort } from '../support/services.ts';
 
 const HERE = '127.0.0.1';
 /** Names as the browser's resolver knows them: two of a network at home, a stranger's, and a public one. */
