@@ -78,7 +78,7 @@ export function createBlocks({ state, locks, now }: BlocksOptions): Blocks {
 
   async function change<T>(work: (list: BlockList) => T): Promise<T> {
     const lease = await locks.acquire('blocks', LOCK_TTL_MS);
-    if (!lease) throw new AppError('conflict', 'The blocks are being changed by another request.');
+    if (!lease) throw beingChanged();
     try {
       const list = await read();
       const answer = work(list);
@@ -88,6 +88,8 @@ export function createBlocks({ state, locks, now }: BlocksOptions): Blocks {
           `There are already ${MAX_ENTRIES} blocks of this kind, which is the maximum.`,
         );
       }
+      // Another copy may have made a change that this one has not seen.
+      if (lease.lost.aborted) throw beingChanged();
       await state.set(KEY, JSON.stringify(list));
       known.set(KEY, prepared(list));
       return answer;
@@ -141,4 +143,8 @@ export function createBlocks({ state, locks, now }: BlocksOptions): Blocks {
 
 function sizeOf(list: BlockList): number {
   return Object.values(list).reduce((sum, entries) => sum + entries.length, 0);
+}
+
+function beingChanged(): AppError {
+  return new AppError('conflict', 'The blocks are being changed by another request.');
 }
