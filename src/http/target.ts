@@ -14,6 +14,7 @@ const isAuthority = remember(
   MAX_KNOWN,
   // The pattern checks the characters, the parser their meaning: 256.1.1.1, or port 99999.
   (text) => text.length <= MAX_LENGTH && AUTHORITY.test(text) && URL.canParse(`http://${text}/`),
+  MAX_LENGTH,
 );
 
 /** Normalises requests to a form that every later step can rely on. */
