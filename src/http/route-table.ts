@@ -36,7 +36,7 @@ export interface Route {
 export interface RouteTable<T> {
   /** Finds the place of an absolute URL. */
   at(url: string): Place<T>;
-  /** The place of a request that names none. */
+  /** For requests without a valid host: a place without routes. */
   readonly nowhere: Place<T>;
 }
 
@@ -56,7 +56,7 @@ export class Place<T> {
   }
 }
 
-/** Finding a place costs more than looking it up. */
+/** Places are remembered by URL, because matching a path costs more than looking it up. */
 const MAX_PLACES = 2000;
 const MAX_URL_LENGTH = 200;
 

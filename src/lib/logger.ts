@@ -5,7 +5,7 @@ type LogLevel = 'debug' | 'info' | 'warn' | 'error';
 
 export type Facts = Record<string, unknown>;
 
-/** The facts of a very frequent event, which write themselves as JSON in half the time of `JSON.stringify`. */
+/** The facts of a very frequent event, which write themselves as JSON in two thirds of the time of `JSON.stringify`. */
 export abstract class FrequentFacts {
   /** Returns the facts, texts and numbers. */
   abstract plain(): Facts;
